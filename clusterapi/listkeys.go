@@ -1,0 +1,40 @@
+package clusterapi
+
+import (
+	_ "embed"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+//go:generate go generate -C memory/internal/genschema
+
+// listKeysFile says, for fields of k8s.io/api and github.com/openshift/api,
+// their list-map keys. They stand in comments of those packages, which a
+// program cannot see; the generator reads them.
+//
+//go:embed listkeys.txt
+var listKeysFile string
+
+var listKeys = sync.OnceValue(func() map[string][]string {
+	m := make(map[string][]string)
+	for line := range strings.Lines(listKeysFile) {
+		words := strings.Fields(line)
+		if len(words) > 1 {
+			m[words[0]] = words[1:]
+		}
+	}
+	return m
+})
+
+// mapKeys returns the list-map keys of a field of the struct t; nil where it
+// has none. Types of neither package may say theirs in a patchMergeKey tag.
+func mapKeys(t reflect.Type, f reflect.StructField) []string {
+	if keys, ok := listKeys()[t.PkgPath()+"."+t.Name()+"."+f.Name]; ok {
+		return keys
+	}
+	if key := f.Tag.Get("patchMergeKey"); key != "" {
+		return []string{key}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package clusterapi
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// matchElements finds, for each element of after, the element of before that
+// it was: an index, or -1 for a new one. keys are the list-map keys; without
+// them, or where they are missing or not unique, elements are recognised by
+// value, then by position.
+func matchElements(before, after []any, keys []string) []int {
+	if len(keys) > 0 {
+		b, okBefore := index(before, keys)
+		_, okAfter := index(after, keys)
+		if okBefore && okAfter {
+			out := make([]int, len(after))
+			for i, e := range after {
+				key, _ := keyOf(e, keys)
+				j, ok := b[key]
+				if !ok {
+					j = -1
+				}
+				out[i] = j
+			}
+			return out
+		}
+	}
+	return align(before, after)
+}
+
+// index maps elements by key; false when a key is missing or occurs twice.
+func index(list []any, keys []string) (map[string]int, bool) {
+	m := make(map[string]int, len(list))
+	for i, e := range list {
+		key, ok := keyOf(e, keys)
+		if !ok {
+			return nil, false
+		}
+		if _, twice := m[key]; twice {
+			return nil, false
+		}
+		m[key] = i
+	}
+	return m, true
+}
+
+// keyOf joins the values of the keys; at least one must be there, since
+// further ones may have a default (a port's protocol).
+func keyOf(element any, keys []string) (string, bool) {
+	m, ok := element.(map[string]any)
+	if !ok {
+		return "", false
+	}
+	var sb strings.Builder
+	found := false
+	for _, k := range keys {
+		v, ok := m[k]
+		found = found || ok
+		sb.WriteString(text(v))
+		sb.WriteByte(0)
+	}
+	return sb.String(), found
+}
+
+// text is the JSON form, in which maps are sorted.
+func text(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil { // a JSON tree has no value that fails, except NaN
+		return "\x01" + err.Error()
+	}
+	return string(data)
+}
+
+// align matches elements without keys: unchanged ones wherever they went, then
+// the others in their order. When some were added or removed, the order alone
+// does not say which are the same: there the most similar are.
+func align(before, after []any) []int {
+	out := make([]int, len(after))
+	unchanged := make(map[string][]int)
+	for j, e := range before {
+		key := text(e)
+		unchanged[key] = append(unchanged[key], j)
+	}
+	taken := make([]bool, len(before))
+	var restAfter, restBefore []int
+	for i, e := range after {
+		key := text(e)
+		if js := unchanged[key]; len(js) > 0 {
+			out[i], taken[js[0]] = js[0], true
+			unchanged[key] = js[1:]
+			continue
+		}
+		out[i] = -1
+		restAfter = append(restAfter, i)
+	}
+	for j := range before {
+		if !taken[j] {
+			restBefore = append(restBefore, j)
+		}
+	}
+	const tooMany = 1 << 16
+	if len(restAfter) == len(restBefore) || len(restAfter)*len(restBefore) > tooMany {
+		for k := range min(len(restAfter), len(restBefore)) {
+			out[restAfter[k]] = restBefore[k]
+		}
+		return out
+	}
+	bestPairs(before, after, restBefore, restAfter, out)
+	return out
+}
+
+// bestPairs matches the remaining elements in order such that the sum of their
+// similarities is greatest.
+func bestPairs(before, after []any, bs, as []int, out []int) {
+	sum := make([][]int, len(as)+1)
+	for i := range sum {
+		sum[i] = make([]int, len(bs)+1)
+	}
+	score := make([][]int, len(as))
+	for i := len(as) - 1; i >= 0; i-- {
+		score[i] = make([]int, len(bs))
+		for j := len(bs) - 1; j >= 0; j-- {
+			score[i][j] = similarity(before[bs[j]], after[as[i]])
+			sum[i][j] = max(sum[i+1][j], sum[i][j+1], sum[i+1][j+1]+score[i][j])
+		}
+	}
+	for i, j := 0, 0; i < len(as) && j < len(bs); {
+		switch sum[i][j] {
+		case sum[i+1][j+1] + score[i][j]:
+			out[as[i]] = bs[j]
+			i, j = i+1, j+1
+		case sum[i+1][j]:
+			i++
+		default:
+			j++
+		}
+	}
+}
+
+// similarity counts equal fields; any two elements have a little in common.
+func similarity(a, b any) int {
+	const each = 8
+	n := 1
+	am, aok := a.(map[string]any)
+	bm, bok := b.(map[string]any)
+	if !aok || !bok {
+		return n
+	}
+	for k, av := range am {
+		if bv, ok := bm[k]; ok && av != nil && equalJSON(av, bv) {
+			n += each
+		}
+	}
+	return n
+}

@@ -1,0 +1,366 @@
+package memory
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// write stores what compute makes of the stored object (nil: none). compute
+// runs without the lock, so that writers of other objects go on, and again
+// when another writer was faster. A state that differs in nothing is not
+// stored; compute may return nil for it.
+func (c *Cluster) write(k *kind, in *unstructured.Unstructured, compute func(live *entry) (*record, error)) (*entry, error) {
+	r := k.ref(clusterapi.KeyOf(in))
+	for {
+		c.mu.RLock()
+		live := c.find(r)
+		c.mu.RUnlock()
+		next, err := compute(live)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			return live, nil
+		}
+		e, err := c.finish(k, live, next)
+		if err != nil {
+			return nil, err
+		}
+		if e == live {
+			return live, nil
+		}
+		var old *unstructured.Unstructured
+		if live != nil {
+			old = live.obj
+		}
+		if err := c.o.Validate(old, e.obj); err != nil {
+			return nil, err
+		}
+		if done, err := c.commit(r, live, e); done || err != nil {
+			return e, err
+		}
+	}
+}
+
+// systemFields are the metadata that only the cluster itself changes.
+var systemFields = []string{"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"}
+
+// finish completes a new state. It returns live itself when the two differ in
+// nothing but the times in managedFields. All but resourceVersion and uid is
+// then final.
+func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
+	obj := withMetadata(next.Unstructured, func(m map[string]any) {
+		for _, name := range slices.Concat(systemFields, []string{"selfLink", "managedFields"}) {
+			delete(m, name)
+		}
+		if live != nil {
+			for _, name := range systemFields {
+				if v, ok := metadata(live.obj)[name]; ok {
+					m[name] = v
+				}
+			}
+			return
+		}
+		m["creationTimestamp"] = c.clock.Now().UTC().Format(time.RFC3339)
+		if k.counts {
+			m["generation"] = int64(1)
+		}
+	})
+	m, _ := dropNulls(metadata(obj)).(map[string]any)
+	obj.Object["metadata"] = m
+	obj.SetGroupVersionKind(k.gvk)
+
+	sameManagers := live != nil && slices.EqualFunc(live.managed, next.managed, sameManager)
+	if live != nil {
+		stored := inVersion(live.obj, k.gvk.GroupVersion())
+		if sameManagers {
+			setOrDelete(m, "managedFields", metadata(stored))
+		}
+		contentSame, specSame := compare(k, stored.Object, obj.Object)
+		if contentSame && sameManagers {
+			return live, nil
+		}
+		if generation, ok := m["generation"].(int64); ok && k.counts && !specSame {
+			m["generation"] = generation + 1
+		}
+		if err := noNewFinalizers(k, live.obj, obj); err != nil {
+			return nil, err
+		}
+	} else if k.gvk.GroupKind() == definitionKind {
+		obj.Object["status"] = definitionStatus(obj, c.clock.Now(), c.o.EstablishAfter <= 0)
+	}
+	e := &entry{obj: obj, managed: next.managed, kind: k}
+	if next.statusOnly && live.kind == k {
+		e.applied.Store(live.applied.Load())
+	}
+	if sameManagers {
+		e.managed = live.managed
+		return e, nil
+	}
+	encoded, err := encodeManaged(next.managed)
+	if err != nil {
+		return nil, err
+	}
+	if len(encoded) > 0 {
+		m["managedFields"] = encoded
+	}
+	return e, nil
+}
+
+// compare tells whether two states are the same, managedFields apart, and
+// whether they are so in what the generation counts.
+func compare(k *kind, old, new map[string]any) (content, counted bool) {
+	content, counted = true, true
+	for _, fields := range []map[string]any{old, new} {
+		for name := range fields {
+			if name == "metadata" || equal(old[name], new[name]) {
+				if _, in := old[name]; in == has(new, name) {
+					continue
+				}
+			}
+			content = false
+			if name != "metadata" && (name != "status" || !k.status) {
+				counted = false
+			}
+		}
+	}
+	om, _ := old["metadata"].(map[string]any)
+	nm, _ := new["metadata"].(map[string]any)
+	for _, fields := range []map[string]any{om, nm} {
+		for name := range fields {
+			if name != "managedFields" && !equal(om[name], nm[name]) {
+				content = false
+			}
+		}
+	}
+	return content, counted
+}
+
+func has(m map[string]any, name string) bool {
+	_, ok := m[name]
+	return ok
+}
+
+func noNewFinalizers(k *kind, old, new *unstructured.Unstructured) error {
+	if old.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	for _, f := range new.GetFinalizers() {
+		if !slices.Contains(old.GetFinalizers(), f) {
+			return invalid(k, old.GetName(), field.Forbidden(field.NewPath("metadata", "finalizers"),
+				fmt.Sprintf("no new finalizers can be added if the object is being deleted, found new finalizers []string{%q}", f)))
+		}
+	}
+	return nil
+}
+
+// commit stores e if the stored object is still live. The entry gets its uid
+// and resourceVersion here, before anybody else sees it.
+func (c *Cluster) commit(r ref, live, e *entry) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.find(r) != live {
+		return false, nil
+	}
+	m := metadata(e.obj)
+	if live == nil {
+		if err := c.namespaceTakes(r); err != nil {
+			return false, err
+		}
+		if _, ok := m["uid"]; !ok {
+			m["uid"] = c.newUID()
+		}
+	}
+	if live != nil && finished(e.obj) {
+		c.remove(r, live, e.obj)
+		return true, nil
+	}
+	m["resourceVersion"] = c.nextRevision()
+	c.put(r, live, e)
+	return true, nil
+}
+
+// finished tells whether nothing holds an object that is being deleted.
+func finished(obj *unstructured.Unstructured) bool {
+	m := metadata(obj)
+	if m["deletionTimestamp"] == nil {
+		return false
+	}
+	finalizers, _ := m["finalizers"].([]any)
+	grace, _ := m["deletionGracePeriodSeconds"].(int64)
+	return len(finalizers) == 0 && grace == 0
+}
+
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
+// namespaceTakes says why a namespace takes no new object. The lock is held.
+func (c *Cluster) namespaceTakes(r ref) error {
+	if r.key.Namespace == "" {
+		return nil
+	}
+	ns := c.find(ref{namespaceKind, types.NamespacedName{Name: r.key.Namespace}})
+	resource := schema.GroupResource{Resource: "namespaces"}
+	switch {
+	case ns == nil && c.o.CheckNamespaces:
+		return apierrors.NewNotFound(resource, r.key.Namespace)
+	case ns != nil && metadata(ns.obj)["deletionTimestamp"] != nil:
+		return apierrors.NewForbidden(schema.GroupResource{Group: r.kind.Group, Resource: strings.ToLower(r.kind.Kind)}, r.key.Name,
+			fmt.Errorf("unable to create new content in namespace %s because it is being terminated", r.key.Namespace))
+	}
+	return nil
+}
+
+// newUID returns the next UID; they are numbered, so that runs are alike. The
+// lock is held.
+func (c *Cluster) newUID() string {
+	c.uids++
+	return fmt.Sprintf("00000000-0000-4000-8000-%012x", c.uids)
+}
+
+// suffix completes a generateName.
+func (c *Cluster) suffix() string {
+	const letters = "bcdfghjklmnpqrstvwxz2456789" // without vowels, as on an API server
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uids++
+	out := []byte("bbbbb")
+	for i, n := len(out)-1, c.uids; i >= 0; i-- {
+		out[i] = letters[n%int64(len(letters))]
+		n /= int64(len(letters))
+	}
+	return string(out)
+}
+
+// place checks and settles the namespace of an object for its kind.
+func (c *Cluster) place(k *kind, in *unstructured.Unstructured) error {
+	m := metadata(in)
+	if m == nil {
+		return apierrors.NewBadRequest(k.gvk.Kind + " has no metadata")
+	}
+	switch {
+	case k.scope == scopeCluster:
+		delete(m, "namespace")
+	case k.scope == scopeNamespaced && in.GetNamespace() == "" && c.o.CheckNamespaces:
+		return apierrors.NewBadRequest(fmt.Sprintf("%s %q: a namespace is required", k.gvk.Kind, in.GetName()))
+	}
+	return nil
+}
+
+// actor is who writes, as managedFields name it.
+type actor struct {
+	manager     string
+	operation   metav1.ManagedFieldsOperationType
+	subresource string
+}
+
+// replace passes a replacement through a field manager, which finds out what
+// fields it changed. live is nil for a new object.
+func (c *Cluster) replace(k *kind, subresource string, live *entry, next *unstructured.Unstructured, manager string) (*record, error) {
+	if manager == "" {
+		manager = clusterapi.ManagerDefault
+	}
+	from := newRecord(k.gvk)
+	if live != nil {
+		from = k.record(live)
+	}
+	to := &record{Unstructured: next}
+	if given, ok := metadata(next)["managedFields"].([]any); ok {
+		if live != nil && equal(given, metadata(live.obj)["managedFields"]) {
+			to.managed = live.managed
+		} else if to.managed = next.GetManagedFields(); to.managed == nil {
+			to.managed = []metav1.ManagedFieldsEntry{} // asks to forget who owns what
+		}
+	}
+	fm := k.main
+	if subresource != "" {
+		fm = k.sub
+	}
+	updated, err := fm.Update(from, to, manager)
+	if err != nil {
+		return nil, badRequest(err)
+	}
+	r, ok := updated.(*record)
+	if !ok {
+		return nil, fmt.Errorf("unexpected %T", updated)
+	}
+	r.statusOnly = subresource != ""
+	stamp(r, live, c.clock.Now(), actor{manager, metav1.ManagedFieldsOperationUpdate, subresource})
+	return r, nil
+}
+
+// stamp corrects the times in managed fields, which the field managers take
+// from the machine's clock: the entry of who writes is of now, and the others
+// are as old as they were.
+func stamp(r *record, live *entry, now time.Time, who actor) {
+	at := metav1.NewTime(now.UTC().Truncate(time.Second))
+	for i := range r.managed {
+		e := &r.managed[i]
+		e.Time = &at
+		if live == nil || (actor{e.Manager, e.Operation, e.Subresource}) == who {
+			continue
+		}
+		for j := range live.managed {
+			old := &live.managed[j]
+			if old.Manager == e.Manager && old.Operation == e.Operation && old.Subresource == e.Subresource && old.APIVersion == e.APIVersion {
+				e.Time = old.Time
+			}
+		}
+	}
+	slices.SortStableFunc(r.managed, func(a, b metav1.ManagedFieldsEntry) int {
+		if c := strings.Compare(string(a.Operation), string(b.Operation)); c != 0 {
+			return c
+		}
+		if a.Time != nil && b.Time != nil && !a.Time.Equal(b.Time) {
+			return a.Time.Compare(b.Time.Time)
+		}
+		return strings.Compare(a.Manager+"\x00"+a.APIVersion+"\x00"+a.Subresource, b.Manager+"\x00"+b.APIVersion+"\x00"+b.Subresource)
+	})
+}
+
+// sameManager compares entries of managedFields without their times.
+func sameManager(a, b metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion &&
+		a.Subresource == b.Subresource && fieldsText(a.FieldsV1) == fieldsText(b.FieldsV1)
+}
+
+func fieldsText(f *metav1.FieldsV1) string {
+	if f == nil {
+		return ""
+	}
+	return f.GetRawString()
+}
+
+// encodeManaged gives managed fields the form that they have in an object.
+func encodeManaged(managed []metav1.ManagedFieldsEntry) ([]any, error) {
+	out := make([]any, 0, len(managed))
+	for _, e := range managed {
+		m := map[string]any{"manager": e.Manager, "operation": string(e.Operation), "apiVersion": e.APIVersion}
+		if e.Time != nil {
+			m["time"] = e.Time.UTC().Format(time.RFC3339)
+		}
+		if e.Subresource != "" {
+			m["subresource"] = e.Subresource
+		}
+		if e.FieldsV1 != nil {
+			var fields map[string]any
+			if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err != nil {
+				return nil, fmt.Errorf("managed fields of %s: %w", e.Manager, err)
+			}
+			m["fieldsType"], m["fieldsV1"] = e.FieldsType, fields
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

@@ -1,0 +1,295 @@
+package memory
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Delete implements [clusterapi.Writer]. What a garbage collector would do
+// afterwards is done when Delete returns: dependents go with their last owner,
+// the contents of a namespace with it, and the objects of a custom kind with
+// its definition.
+func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
+	return c.call(ctx, Call{Verb: "Delete", GVK: gvk, Key: key}, func(context.Context) error {
+		k, err := c.kind(gvk)
+		if err != nil {
+			return err
+		}
+		switch opts.Propagation {
+		case "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
+		default:
+			return apierrors.NewBadRequest("unknown propagation policy " + string(opts.Propagation))
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		e := c.find(k.ref(key))
+		if e == nil {
+			return apierrors.NewNotFound(k.resource(), key.Name)
+		}
+		if err := preconditions(k, e, opts.UID, opts.ResourceVersion); err != nil {
+			return err
+		}
+		c.delete(k.ref(key), opts.Propagation, c.grace(e, nil))
+		return nil
+	})
+}
+
+// Remove ends an object at once, whatever finalizers or grace it has: what a
+// kubelet does with a pod whose containers have stopped. Dependents go as in
+// Delete. There is no such verb on an API server, so it is not intercepted.
+func (c *Cluster) Remove(gvk schema.GroupVersionKind, key types.NamespacedName) error {
+	k, err := c.kind(gvk)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.find(k.ref(key))
+	if e == nil {
+		return apierrors.NewNotFound(k.resource(), key.Name)
+	}
+	c.remove(k.ref(key), e, e.obj)
+	return nil
+}
+
+// grace is the time in seconds that a pod gets to end; zero for all else.
+func (c *Cluster) grace(e *entry, override *int64) int64 {
+	if !c.o.GracefulPods || e.obj.GetKind() != "Pod" || e.obj.GetAPIVersion() != "v1" {
+		return 0
+	}
+	if node, _, _ := unstructured.NestedString(e.obj.Object, "spec", "nodeName"); node == "" {
+		return 0
+	}
+	if override != nil {
+		return *override
+	}
+	if own, ok, _ := unstructured.NestedInt64(e.obj.Object, "spec", "terminationGracePeriodSeconds"); ok {
+		return own
+	}
+	return 30
+}
+
+// delete removes an object, or marks it as being deleted while something holds
+// it. The lock is held.
+func (c *Cluster) delete(r ref, propagation metav1.DeletionPropagation, grace int64) {
+	e := c.find(r)
+	if e == nil {
+		return
+	}
+	hold := ""
+	switch propagation {
+	case metav1.DeletePropagationOrphan:
+		c.orphan(e.obj.GetUID())
+		e = c.find(r)
+	case metav1.DeletePropagationForeground:
+		hold = metav1.FinalizerDeleteDependents
+	}
+	if r.kind == namespaceKind || r.kind == definitionKind {
+		c.ending[r] = true
+	}
+	e = c.mark(r, e, hold, grace)
+	switch {
+	case hold != "":
+		for _, d := range c.dependentsOf(e.obj.GetUID()) {
+			c.delete(d, propagation, c.graceOf(d))
+		}
+	case c.ending[r]:
+		for _, content := range c.contents(r, e) {
+			c.delete(content, metav1.DeletePropagationBackground, c.graceOf(content))
+		}
+	}
+	c.settle(r)
+}
+
+func (c *Cluster) graceOf(r ref) int64 {
+	if e := c.find(r); e != nil {
+		return c.grace(e, nil)
+	}
+	return 0
+}
+
+// mark sets the deletionTimestamp, once, and a finalizer.
+func (c *Cluster) mark(r ref, e *entry, finalizer string, grace int64) *entry {
+	m := metadata(e.obj)
+	finalizers := e.obj.GetFinalizers()
+	marked := m["deletionTimestamp"] != nil
+	held := finalizer == "" || slices.Contains(finalizers, finalizer)
+	oldGrace, _ := m["deletionGracePeriodSeconds"].(int64)
+	if marked && held && grace >= oldGrace {
+		return e
+	}
+	if !marked && held && len(finalizers) == 0 && grace == 0 && !c.ending[r] {
+		// Nothing holds it, so no watcher needs to see it marked.
+		c.remove(r, e, e.obj)
+		return e
+	}
+	obj := withMetadata(e.obj, func(m map[string]any) {
+		if !marked {
+			m["deletionTimestamp"] = c.clock.Now().Add(time.Duration(grace) * time.Second).UTC().Format(time.RFC3339)
+			if generation, ok := m["generation"].(int64); ok {
+				m["generation"] = generation + 1
+			}
+		}
+		if !marked || grace < oldGrace {
+			m["deletionGracePeriodSeconds"] = grace
+		}
+		if !held {
+			old, _ := m["finalizers"].([]any)
+			m["finalizers"] = append(slices.Clip(old), finalizer)
+		}
+		m["resourceVersion"] = c.nextRevision()
+	})
+	if r.kind == namespaceKind {
+		obj.Object["status"] = map[string]any{"phase": "Terminating"}
+	}
+	next := &entry{obj: obj, managed: e.managed, kind: e.kind}
+	c.put(r, e, next)
+	return next
+}
+
+// settle removes an object that is being deleted once nothing holds it: no
+// dependent that blocks a foreground deletion, no content, no finalizer.
+func (c *Cluster) settle(r ref) {
+	e := c.find(r)
+	if e == nil || metadata(e.obj)["deletionTimestamp"] == nil {
+		return
+	}
+	if slices.Contains(e.obj.GetFinalizers(), metav1.FinalizerDeleteDependents) && !c.blocked(e.obj.GetUID()) {
+		obj := withMetadata(e.obj, func(m map[string]any) {
+			var rest []any
+			for _, f := range e.obj.GetFinalizers() {
+				if f != metav1.FinalizerDeleteDependents {
+					rest = append(rest, f)
+				}
+			}
+			m["finalizers"] = rest
+			if len(rest) == 0 {
+				delete(m, "finalizers")
+			}
+			m["resourceVersion"] = c.nextRevision()
+		})
+		next := &entry{obj: obj, managed: e.managed, kind: e.kind}
+		if finished(obj) && !c.ending[r] {
+			c.remove(r, e, obj)
+			return
+		}
+		c.put(r, e, next)
+		e = next
+	}
+	if finished(e.obj) && (!c.ending[r] || len(c.contents(r, e)) == 0) {
+		c.remove(r, e, e.obj)
+	}
+}
+
+// blocked tells whether a dependent keeps its owner from going.
+func (c *Cluster) blocked(owner types.UID) bool {
+	for _, d := range c.dependentsOf(owner) {
+		for _, o := range c.find(d).obj.GetOwnerReferences() {
+			if o.UID == owner && o.BlockOwnerDeletion != nil && *o.BlockOwnerDeletion {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// contents are the objects in a namespace, or of a defined kind.
+func (c *Cluster) contents(r ref, e *entry) []ref {
+	var out []ref
+	collect := func(gk schema.GroupKind, namespace string) {
+		c.tables[gk].each(namespace, func(key types.NamespacedName, _ *entry) bool {
+			out = append(out, ref{gk, key})
+			return true
+		})
+	}
+	if r.kind == definitionKind {
+		if d := readDefinition(e.obj); d != nil {
+			collect(d.gk, "")
+		}
+		return out
+	}
+	for _, gk := range slices.SortedFunc(maps.Keys(c.tables), compareKinds) {
+		collect(gk, r.key.Name)
+	}
+	return out
+}
+
+// remove takes an object away, and what goes with it. last is the state in
+// which it went. The lock is held.
+func (c *Cluster) remove(r ref, e *entry, last *unstructured.Unstructured) {
+	delete(c.ending, r)
+	c.drop(r, e, last)
+	uid := e.obj.GetUID()
+	for _, d := range c.dependentsOf(uid) {
+		c.release(d, uid, true)
+	}
+	for _, owner := range ownerUIDs(e.obj) {
+		if o, ok := c.uidIndex[owner]; ok {
+			c.settle(o)
+		}
+	}
+	if len(c.ending) > 0 {
+		for _, waiting := range slices.SortedFunc(maps.Keys(c.ending), compareRefs) {
+			c.settle(waiting)
+		}
+	}
+}
+
+// orphan makes the dependents of an object independent of it.
+func (c *Cluster) orphan(uid types.UID) {
+	for _, d := range c.dependentsOf(uid) {
+		c.release(d, uid, false)
+	}
+}
+
+// release takes an owner from a dependent. Where collect is set, and it was
+// the last owner that exists, the dependent goes too.
+func (c *Cluster) release(d ref, owner types.UID, collect bool) {
+	e := c.find(d)
+	if e == nil {
+		return
+	}
+	if collect && !slices.ContainsFunc(ownerUIDs(e.obj), func(uid types.UID) bool {
+		_, exists := c.uidIndex[uid]
+		return exists && uid != owner
+	}) {
+		c.delete(d, metav1.DeletePropagationBackground, c.graceOf(d))
+		return
+	}
+	obj := withMetadata(e.obj, func(m map[string]any) {
+		owners, _ := m["ownerReferences"].([]any)
+		owners = slices.DeleteFunc(slices.Clone(owners), func(o any) bool {
+			ref, _ := o.(map[string]any)
+			return ref["uid"] == string(owner)
+		})
+		m["ownerReferences"] = owners
+		if len(owners) == 0 {
+			delete(m, "ownerReferences")
+		}
+		m["resourceVersion"] = c.nextRevision()
+	})
+	c.put(d, e, &entry{obj: obj, managed: e.managed, kind: e.kind})
+}
+
+// dependentsOf lists them in a fixed order.
+func (c *Cluster) dependentsOf(uid types.UID) []ref {
+	return slices.SortedFunc(maps.Keys(c.dependents[uid]), compareRefs)
+}
+
+func compareRefs(a, b ref) int {
+	if n := compareKinds(a.kind, b.kind); n != 0 {
+		return n
+	}
+	return strings.Compare(a.key.String(), b.key.String())
+}

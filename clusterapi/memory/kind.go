@@ -1,0 +1,133 @@
+package memory
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+type scope int
+
+const (
+	scopeAny scope = iota // whatever an object says
+	scopeNamespaced
+	scopeCluster
+)
+
+// kind is what the cluster knows about one version of one kind.
+type kind struct {
+	gvk     schema.GroupVersionKind
+	plural  string // empty: guessed
+	scope   scope
+	status  bool // has a status subresource
+	counts  bool // has a generation
+	builtin bool // unknown fields and nulls go, as a typed decoder drops them
+	// types is the schema; nil where there is none.
+	types     *typed.ParseableType
+	converter objectConverter
+
+	// main and sub manage the fields of the object and of its status.
+	main, sub *managedfields.FieldManager
+}
+
+// prepare makes the field managers.
+func (k *kind) prepare() {
+	var tc managedfields.TypeConverter = managedfields.NewDeducedTypeConverter()
+	if k.types != nil {
+		tc = &typeConverter{types: *k.types}
+	}
+	tc = recordConverter{tc}
+	gv := k.gvk.GroupVersion()
+	newManager := managedfields.NewDefaultCRDFieldManager
+	if k.builtin {
+		newManager = managedfields.NewDefaultFieldManager
+	}
+	var err error
+	if k.main, err = newManager(tc, k.converter, k.converter, k.converter, k.gvk, gv, "", nil); err != nil {
+		panic(err) // only for a nil converter
+	}
+	if k.sub, err = newManager(tc, k.converter, k.converter, k.converter, k.gvk, gv, "status", nil); err != nil {
+		panic(err)
+	}
+}
+
+// resource names the kind in errors, as an API server does.
+func (k *kind) resource() schema.GroupResource {
+	if k.plural != "" {
+		return schema.GroupResource{Group: k.gvk.Group, Resource: k.plural}
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(k.gvk)
+	return plural.GroupResource()
+}
+
+// kind finds what is known about a kind, or a NoMatch error.
+func (c *Cluster) kind(gvk schema.GroupVersionKind) (*kind, error) {
+	if gvk.Kind == "" || gvk.Version == "" {
+		return nil, noMatch(gvk)
+	}
+	if k := builtin().kind(gvk); k != nil {
+		return k, nil
+	}
+	c.mu.RLock()
+	k, cached := c.kinds[gvk]
+	def := c.crds[gvk.GroupKind()]
+	if cached && (def == nil || def.established) {
+		c.mu.RUnlock()
+		return k, nil
+	}
+	inUse := c.tables[gvk.GroupKind()] != nil && c.tables[gvk.GroupKind()].count > 0
+	c.mu.RUnlock()
+
+	switch {
+	case def == nil:
+		if c.o.Strict && !strings.HasSuffix(gvk.Group, "k8s.io") {
+			return nil, noMatch(gvk)
+		}
+		if c.o.Strict && !servedWithoutSchema[gvk.GroupKind()] {
+			return nil, noMatch(gvk)
+		}
+		k = otherKind(gvk)
+	case !def.established && !inUse:
+		return nil, noMatch(gvk)
+	default:
+		var err error
+		if k, err = def.kind(gvk); err != nil {
+			return nil, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.crds[gvk.GroupKind()] == def { // else it changed meanwhile
+		c.kinds[gvk] = k
+	}
+	return k, nil
+}
+
+// servedWithoutSchema are kinds of every API server that k8s.io/api lacks.
+var servedWithoutSchema = map[schema.GroupKind]bool{
+	definitionKind: true,
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}: true,
+}
+
+// otherKind describes a kind without a schema. Most such kinds are custom
+// resources whose definition nobody stored, so it behaves as these usually do.
+func otherKind(gvk schema.GroupVersionKind) *kind {
+	k := &kind{gvk: gvk, status: true, counts: true, converter: plain}
+	if servedWithoutSchema[gvk.GroupKind()] {
+		k.scope = scopeCluster
+	}
+	if t, ok := clusterapi.TypeOf(gvk); ok {
+		_, k.status = t.FieldByName("Status")
+	}
+	k.prepare()
+	return k
+}
+
+func noMatch(gvk schema.GroupVersionKind) error {
+	return &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+}

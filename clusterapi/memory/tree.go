@@ -1,0 +1,259 @@
+package memory
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// copyTree deep-copies what a caller passed. Go numbers of all kinds become
+// the two that JSON trees have; a value that JSON does not have is an error
+// that names its path.
+func copyTree(v any, path string) (any, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		if v == nil {
+			return nil, nil
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			switch e := e.(type) { // scalars need no path, which is costly
+			case string, bool, int64, nil:
+				out[k] = e
+				continue
+			}
+			c, err := copyTree(e, path+"."+k)
+			if err != nil {
+				return nil, err
+			}
+			out[k] = c
+		}
+		return out, nil
+	case []any:
+		if v == nil {
+			return nil, nil
+		}
+		out := make([]any, len(v))
+		for i, e := range v {
+			c, err := copyTree(e, path+"["+strconv.Itoa(i)+"]")
+			if err != nil {
+				return nil, err
+			}
+			out[i] = c
+		}
+		return out, nil
+	case string, bool, int64, nil:
+		return v, nil
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%s: %v is not a JSON number", path, v)
+		}
+		return v, nil
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i, nil
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return f, nil
+	case int:
+		return int64(v), nil
+	case int32:
+		return int64(v), nil
+	case uint32:
+		return int64(v), nil
+	case float32:
+		return float64(v), nil
+	case []string:
+		out := make([]any, len(v))
+		for i, s := range v {
+			out[i] = s
+		}
+		return out, nil
+	case map[string]string:
+		out := make(map[string]any, len(v))
+		for k, s := range v {
+			out[k] = s
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("%s: a %T is not a JSON value", path, v)
+}
+
+// dropNulls returns the tree without nulls in maps; it shares what had none.
+func dropNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		var out map[string]any
+		for k, e := range v {
+			kept := dropNulls(e)
+			if e != nil && same(kept, e) {
+				continue
+			}
+			if out == nil {
+				out = make(map[string]any, len(v))
+				for k, e := range v {
+					out[k] = e
+				}
+			}
+			if e == nil {
+				delete(out, k)
+			} else {
+				out[k] = kept
+			}
+		}
+		if out != nil {
+			return out
+		}
+	case []any:
+		var out []any
+		for i, e := range v {
+			kept := dropNulls(e)
+			if same(kept, e) {
+				continue
+			}
+			if out == nil {
+				out = slices.Clone(v)
+			}
+			out[i] = kept
+		}
+		if out != nil {
+			return out
+		}
+	}
+	return v
+}
+
+// prune returns the tree without fields that the schema lacks; it shares what
+// had none.
+func prune(t *typed.ParseableType, v map[string]any) map[string]any {
+	if t == nil {
+		return v
+	}
+	out, _ := pruneValue(t.Schema, t.TypeRef, v).(map[string]any)
+	return out
+}
+
+func pruneValue(s *smd.Schema, tr smd.TypeRef, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		atom, ok := s.Resolve(tr)
+		if !ok || atom.Map == nil {
+			return v
+		}
+		var out map[string]any
+		for k, e := range v {
+			kept, keep := e, true
+			if f, ok := atom.Map.FindField(k); ok {
+				kept = pruneValue(s, f.Type, e)
+			} else if atom.Map.ElementType == (smd.TypeRef{}) {
+				keep = false
+			} else {
+				kept = pruneValue(s, atom.Map.ElementType, e)
+			}
+			if keep && same(kept, e) {
+				continue
+			}
+			if out == nil {
+				out = make(map[string]any, len(v))
+				for k, e := range v {
+					out[k] = e
+				}
+			}
+			if keep {
+				out[k] = kept
+			} else {
+				delete(out, k)
+			}
+		}
+		if out != nil {
+			return out
+		}
+	case []any:
+		atom, ok := s.Resolve(tr)
+		if !ok || atom.List == nil {
+			return v
+		}
+		var out []any
+		for i, e := range v {
+			kept := pruneValue(s, atom.List.ElementType, e)
+			if same(kept, e) {
+				continue
+			}
+			if out == nil {
+				out = slices.Clone(v)
+			}
+			out[i] = kept
+		}
+		if out != nil {
+			return out
+		}
+	}
+	return v
+}
+
+// same tells whether a copy-on-write function returned its argument.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && sameMap(a, b)
+	case []any:
+		b, ok := b.([]any)
+		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	}
+	return true
+}
+
+// equal compares JSON trees.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		if sameMap(a, b) {
+			return true
+		}
+		for k, av := range a {
+			bv, ok := b[k]
+			if !ok || !equal(av, bv) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		if len(a) > 0 && &a[0] == &b[0] {
+			return true
+		}
+		for i := range a {
+			if !equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
+// sameMap tells whether two maps are one.
+func sameMap(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}

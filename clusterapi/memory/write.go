@@ -1,0 +1,230 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Create implements [clusterapi.Writer]. A kind with a status subresource is
+// stored without status, as on an API server; of the built-in kinds nodes keep
+// theirs. metadata.generateName is honoured.
+func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	return c.verb(ctx, "Create", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+		if in.GetResourceVersion() != "" {
+			return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		}
+		if in.GetName() == "" && in.GetGenerateName() != "" {
+			in.SetName(in.GetGenerateName() + c.suffix())
+		}
+		if in.GetName() == "" {
+			return nil, invalid(k, "", field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))
+		}
+		return c.write(k, in, func(live *entry) (*record, error) {
+			if live != nil {
+				return nil, apierrors.NewAlreadyExists(k.resource(), in.GetName())
+			}
+			next := k.decode(in)
+			initialStatus(k, next)
+			return c.replace(k, "", nil, next, opts.FieldManager)
+		})
+	})
+}
+
+// initialStatus leaves of a new object's status what an API server leaves.
+func initialStatus(k *kind, obj *unstructured.Unstructured) {
+	if !k.status {
+		return
+	}
+	if k.gvk.Group == "" {
+		switch k.gvk.Kind {
+		case "Node":
+			return
+		case "Pod":
+			obj.Object["status"] = map[string]any{"phase": "Pending"}
+			return
+		case "Namespace":
+			obj.Object["status"] = map[string]any{"phase": "Active"}
+			return
+		}
+	}
+	delete(obj.Object, "status")
+}
+
+// Update implements [clusterapi.Writer].
+func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return c.verb(ctx, "Update", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+		return c.write(k, in, func(live *entry) (*record, error) {
+			if err := replaceable(k, live, in); err != nil {
+				return nil, err
+			}
+			next := k.decode(in)
+			if k.status {
+				setOrDelete(next.Object, "status", live.obj.Object)
+			}
+			return c.replace(k, "", live, next, opts.FieldManager)
+		})
+	})
+}
+
+// UpdateStatus implements [clusterapi.Writer]. A kind without that subresource
+// is a NotFound error, as on an API server.
+func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return c.verb(ctx, "UpdateStatus", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+		if !k.status {
+			return nil, apierrors.NewGenericServerResponse(404, "update", k.resource(), in.GetName(), "the kind has no status subresource", 0, true)
+		}
+		return c.write(k, in, func(live *entry) (*record, error) {
+			if err := replaceable(k, live, in); err != nil {
+				return nil, err
+			}
+			next := withMetadata(live.obj, func(map[string]any) {})
+			setOrDelete(next.Object, "status", k.decode(in).Object)
+			return c.replace(k, "status", live, next, opts.FieldManager)
+		})
+	})
+}
+
+func setOrDelete(to map[string]any, name string, from map[string]any) {
+	if v, ok := from[name]; ok {
+		to[name] = v
+	} else {
+		delete(to, name)
+	}
+}
+
+// replaceable says why obj may not replace the stored object.
+func replaceable(k *kind, live *entry, obj *unstructured.Unstructured) error {
+	if obj.GetName() == "" {
+		return invalid(k, "", field.Required(field.NewPath("metadata", "name"), "name is required"))
+	}
+	if obj.GetResourceVersion() == "" {
+		return invalid(k, obj.GetName(), field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update"))
+	}
+	if live == nil {
+		return apierrors.NewNotFound(k.resource(), obj.GetName())
+	}
+	return preconditions(k, live, obj.GetUID(), obj.GetResourceVersion())
+}
+
+// Apply implements [clusterapi.Writer]: a server-side apply with force. A
+// status in obj is left out where the kind has that subresource.
+func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	return c.verb(ctx, "Apply", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+		if opts.FieldManager == "" {
+			return nil, apierrors.NewBadRequest("a field manager is required to apply")
+		}
+		if in.GetName() == "" {
+			return nil, invalid(k, "", field.Required(field.NewPath("metadata", "name"), "name is required"))
+		}
+		if m := metadata(in); m["managedFields"] != nil {
+			return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
+		}
+		if k.status {
+			delete(in.Object, "status")
+		}
+		this := application{opts.FieldManager, in.Object}
+		e, err := c.write(k, in, func(live *entry) (*record, error) {
+			from := newRecord(k.gvk)
+			if live != nil {
+				if err := preconditions(k, live, in.GetUID(), in.GetResourceVersion()); err != nil {
+					return nil, err
+				}
+				if live.kind == k && live.isResultOf(this) {
+					return nil, nil
+				}
+				from = k.record(live)
+			} else if in.GetResourceVersion() != "" {
+				return nil, apierrors.NewNotFound(k.resource(), in.GetName())
+			}
+			merged, err := k.main.Apply(from, &record{Unstructured: in}, opts.FieldManager, true)
+			if err != nil {
+				return nil, badRequest(err)
+			}
+			r, ok := merged.(*record)
+			if !ok {
+				return nil, fmt.Errorf("unexpected %T", merged)
+			}
+			if k.builtin {
+				r.Object, _ = dropNulls(r.Object).(map[string]any)
+			}
+			if live == nil {
+				r.Unstructured = withMetadata(r.Unstructured, func(map[string]any) {})
+				initialStatus(k, r.Unstructured)
+			}
+			stamp(r, live, c.clock.Now(), actor{opts.FieldManager, metav1.ManagedFieldsOperationApply, ""})
+			return r, nil
+		})
+		if err == nil && e.kind == k {
+			e.remember(this)
+		}
+		return e, err
+	})
+}
+
+// badRequest gives errors of the field managers a type, where they have none:
+// they are about objects that do not fit their schema.
+func badRequest(err error) error {
+	if apierrors.ReasonForError(err) != "" {
+		return err
+	}
+	return apierrors.NewBadRequest(err.Error())
+}
+
+// decode leaves out what a typed decoder, or the pruning of custom resources,
+// would not take. The object is the cluster's own copy.
+func (k *kind) decode(in *unstructured.Unstructured) *unstructured.Unstructured {
+	content := prune(k.types, in.Object)
+	if k.builtin {
+		content, _ = dropNulls(content).(map[string]any)
+	}
+	return withMetadata(&unstructured.Unstructured{Object: content}, func(map[string]any) {})
+}
+
+// record presents an entry to the field managers in the version of k, without
+// what the schema has lost since it was stored.
+func (k *kind) record(e *entry) *record {
+	u := inVersion(e.obj, k.gvk.GroupVersion())
+	if e.kind != k {
+		u = &unstructured.Unstructured{Object: prune(k.types, u.Object)}
+	}
+	return &record{Unstructured: u, managed: e.managed}
+}
+
+// verb runs one writing verb on a copy of the caller's object.
+func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstructured, do func(*kind, *unstructured.Unstructured) (*entry, error)) (*unstructured.Unstructured, error) {
+	if obj == nil {
+		return nil, apierrors.NewBadRequest("no object")
+	}
+	gvk := obj.GroupVersionKind()
+	var out *unstructured.Unstructured
+	call := Call{Verb: name, GVK: gvk, Key: clusterapi.KeyOf(obj), Object: obj}
+	err := c.call(ctx, call, func(context.Context) error {
+		k, err := c.kind(gvk)
+		if err != nil {
+			return err
+		}
+		content, err := copyTree(obj.Object, "")
+		if err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
+		in := &unstructured.Unstructured{}
+		in.Object, _ = content.(map[string]any)
+		if err := c.place(k, in); err != nil {
+			return err
+		}
+		e, err := do(k, in)
+		if err != nil {
+			return err
+		}
+		out = e.result(gvk)
+		return nil
+	})
+	return out, only(out, err)
+}

@@ -1,0 +1,116 @@
+package clusterapi
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ReadWriter is what [Modify] needs.
+type ReadWriter interface {
+	Reader
+	Writer
+}
+
+// ModifyOptions are the options of [Modify].
+type ModifyOptions struct {
+	// Status writes the status and nothing else, by UpdateStatus. Changes that
+	// the function makes elsewhere are then not written.
+	Status bool
+	// Retries is how often to start again after a conflict. Zero means 5; a
+	// negative number means never.
+	Retries int
+	// FieldManager owns the changed fields; empty means [ManagerDefault].
+	FieldManager string
+}
+
+// DefaultRetries is the number of retries of [Modify].
+const DefaultRetries = 5
+
+// Modify changes an existing object: the one way to do so. It reads the
+// object, calls f with a typed copy, and writes the differences that f made,
+// on condition that nobody else wrote meanwhile. After a conflict it starts
+// again after a short random delay, and calls f anew with what is stored then,
+// so f must be a function of its argument.
+//
+// Only differences are laid onto the object as read, so fields that T does not
+// have survive, in elements of lists too. Elements are recognised by the
+// list-map keys of their API ("name", "type", ...); in lists without keys
+// unchanged elements are recognised by their value, and the others by
+// position. A nil slice or pointer that T always writes (a field without
+// omitempty, such as availableUpdates of ClusterVersion) is written as null.
+//
+// No difference, no write. An error of f is returned as it is, and nothing is
+// written. The result is the object as stored. The errors are those of
+// [Reader] and [Writer]; when all retries met a conflict, apierrors.IsConflict
+// recognises it.
+func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName, o ModifyOptions, f func(*T) error) (*T, error) {
+	gvk, err := KindOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	retries := o.Retries
+	if retries == 0 {
+		retries = DefaultRetries
+	}
+	for attempt := 0; ; attempt++ {
+		u, err := api.Get(ctx, gvk, key)
+		if err != nil {
+			return nil, err
+		}
+		before, err := FromUnstructured[T](u)
+		if err != nil {
+			return nil, err
+		}
+		after, err := FromUnstructured[T](u)
+		if err != nil {
+			return nil, err
+		}
+		if err := f(after); err != nil {
+			return nil, err
+		}
+		changed, err := Overlay(u, before, after, o.Status)
+		if err != nil {
+			return nil, err
+		}
+		if !changed {
+			return before, nil
+		}
+		var stored *unstructured.Unstructured
+		if o.Status {
+			stored, err = api.UpdateStatus(ctx, u, UpdateOptions{FieldManager: o.FieldManager})
+		} else {
+			stored, err = api.Update(ctx, u, UpdateOptions{FieldManager: o.FieldManager})
+		}
+		switch {
+		case err == nil:
+			return FromUnstructured[T](stored)
+		case !apierrors.IsConflict(err):
+			return nil, err
+		case attempt >= retries:
+			return nil, fmt.Errorf("giving up after %d attempts: %w", attempt+1, err)
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pause waits before the next attempt: 10 ms, doubled each time, plus up to
+// as much again so that writers in conflict fall out of step.
+func pause(ctx context.Context, attempt int) error {
+	base := 10 * time.Millisecond << min(attempt, 6)
+	timer := time.NewTimer(base + rand.N(base))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

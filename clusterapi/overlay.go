@@ -1,0 +1,224 @@
+package clusterapi
+
+import (
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Overlay lays the difference between two typed objects of one type onto u, of
+// which before is the typed form, and tells whether there was any. It is what
+// [Modify] does between its read and its write, for callers that do these
+// themselves. With statusOnly, differences outside the field status are left
+// out.
+//
+// before and after are pointers to structs. u must not be shared.
+func Overlay(u *unstructured.Unstructured, before, after any, statusOnly bool) (bool, error) {
+	b, err := ToUnstructured(before)
+	if err != nil {
+		return false, err
+	}
+	a, err := ToUnstructured(after)
+	if err != nil {
+		return false, err
+	}
+	// The kind is u's own: typed objects often leave it out.
+	for _, field := range []string{"apiVersion", "kind"} {
+		delete(b.Object, field)
+		delete(a.Object, field)
+	}
+	t := reflect.TypeOf(after).Elem()
+	l := layer{nulls: statusOnly}
+	if !statusOnly {
+		if equalJSON(b.Object, a.Object) {
+			return false, nil
+		}
+		u.Object = l.object(u.Object, b.Object, a.Object, t)
+		return true, nil
+	}
+	if equalJSON(b.Object["status"], a.Object["status"]) {
+		return false, nil
+	}
+	child, _ := typeField(t, "status")
+	u.Object["status"] = l.value(u.Object["status"], b.Object["status"], a.Object["status"], child)
+	return true, nil
+}
+
+// layer lays differences onto JSON trees. The trees before and after are
+// typed objects in their JSON form; the first argument of each method is the
+// stored form, which may have more fields, and is changed in place.
+type layer struct {
+	// nulls completes changed objects by the nulls that their type always
+	// writes: the API requires them in status.
+	nulls bool
+}
+
+// child is what is known about a field: nothing, for the zero value.
+type child struct {
+	typ  reflect.Type
+	keys []string // list-map keys, when it is such a list
+	zero bool     // a struct that is left out when zero, not a pointer
+}
+
+func (l layer) value(stored, before, after any, c child) any {
+	if equalJSON(before, after) {
+		return stored
+	}
+	switch after := after.(type) {
+	case map[string]any:
+		s, _ := stored.(map[string]any)
+		b, _ := before.(map[string]any)
+		return l.object(s, b, after, deref(c.typ))
+	case []any:
+		s, _ := stored.([]any)
+		b, _ := before.([]any)
+		if len(s) != len(b) || len(s) == 0 {
+			return after
+		}
+		return l.list(s, b, after, c)
+	}
+	return after
+}
+
+func (l layer) object(stored, before, after map[string]any, t reflect.Type) map[string]any {
+	if len(stored) == 0 {
+		return after
+	}
+	for name, av := range after {
+		bv, had := before[name]
+		if had && equalJSON(bv, av) {
+			if _, ok := stored[name]; !ok && av == nil && l.nulls {
+				stored[name] = nil
+			}
+			continue
+		}
+		c, _ := typeField(t, name)
+		stored[name] = l.value(stored[name], bv, av, c)
+	}
+	for name, bv := range before {
+		if _, ok := after[name]; ok {
+			continue
+		}
+		// A struct that became zero is left out by its type, yet only its
+		// known fields were cleared. A pointer, list or map set to nil is
+		// removed with all that it holds.
+		if c, _ := typeField(t, name); c.zero {
+			rest, ok := l.value(stored[name], bv, map[string]any{}, c).(map[string]any)
+			if ok && len(rest) > 0 {
+				stored[name] = rest
+				continue
+			}
+		}
+		delete(stored, name)
+	}
+	return stored
+}
+
+func (l layer) list(stored, before, after []any, c child) []any {
+	element := child{}
+	if t := deref(c.typ); t != nil && t.Kind() == reflect.Slice {
+		element.typ = t.Elem()
+	}
+	out := make([]any, len(after))
+	for i, j := range matchElements(before, after, c.keys) {
+		if j < 0 {
+			out[i] = after[i]
+		} else {
+			out[i] = l.value(stored[j], before[j], after[i], element)
+		}
+	}
+	return out
+}
+
+func deref(t reflect.Type) reflect.Type {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// typeField describes the field of that JSON name of a struct, or the values
+// of a map.
+func typeField(t reflect.Type, name string) (child, bool) {
+	t = deref(t)
+	if t == nil {
+		return child{}, false
+	}
+	switch t.Kind() {
+	case reflect.Map:
+		return child{typ: t.Elem()}, true
+	case reflect.Struct:
+		f, ok := fieldNamed(t, name)
+		if !ok {
+			return child{}, false
+		}
+		return child{typ: f.Type, keys: f.keys, zero: f.Type.Kind() == reflect.Struct}, true
+	}
+	return child{}, false
+}
+
+// jsonField is a field of a struct, or of one that it embeds.
+type jsonField struct {
+	reflect.StructField
+	keys []string
+}
+
+// fieldNamed finds a field by its JSON name.
+func fieldNamed(t reflect.Type, name string) (jsonField, bool) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case tag == "-" || !f.IsExported() && !f.Anonymous:
+		case tag == name, tag == "" && !f.Anonymous && f.Name == name:
+			return jsonField{f, mapKeys(t, f)}, true
+		case tag == "" && f.Anonymous:
+			if inner := deref(f.Type); inner.Kind() == reflect.Struct {
+				if found, ok := fieldNamed(inner, name); ok {
+					return found, true
+				}
+			}
+		}
+	}
+	return jsonField{}, false
+}
+
+// equalJSON compares JSON trees; a number is equal to itself in either of the
+// forms int64 and float64.
+func equalJSON(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
+			return false
+		}
+		for k, av := range a {
+			bv, ok := b[k]
+			if !ok || !equalJSON(av, bv) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
+			return false
+		}
+		for i := range a {
+			if !equalJSON(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case int64:
+		if f, ok := b.(float64); ok {
+			return float64(a) == f
+		}
+	case float64:
+		if i, ok := b.(int64); ok {
+			return a == float64(i)
+		}
+	}
+	return a == b
+}

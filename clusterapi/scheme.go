@@ -1,0 +1,87 @@
+package clusterapi
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	apiserverv1 "github.com/openshift/api/apiserver/v1"
+	configv1 "github.com/openshift/api/config/v1"
+	imagev1 "github.com/openshift/api/image/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	securityv1 "github.com/openshift/api/security/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kinder is what a typed object that neither k8s.io/api nor
+// github.com/openshift/api has implements (on its pointer), so that Get, List
+// and Modify know its kind.
+type Kinder interface {
+	APIKind() schema.GroupVersionKind
+}
+
+// KindOf returns the group, version and kind of T, a struct of k8s.io/api or
+// github.com/openshift/api, or one whose pointer implements [Kinder].
+func KindOf[T any]() (schema.GroupVersionKind, error) {
+	if k, ok := any(new(T)).(Kinder); ok {
+		return k.APIKind(), nil
+	}
+	t := reflect.TypeFor[T]()
+	gvk, ok := kinds()[t]
+	if !ok {
+		return schema.GroupVersionKind{}, fmt.Errorf("clusterapi: the kind of %s is not known", t)
+	}
+	return gvk, nil
+}
+
+// TypeOf returns the struct type of a kind of k8s.io/api or
+// github.com/openshift/api: the inverse of [KindOf] for these.
+func TypeOf(gvk schema.GroupVersionKind) (reflect.Type, bool) {
+	t, ok := kindTypes()[gvk]
+	return t, ok
+}
+
+var kindTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
+	m := make(map[schema.GroupVersionKind]reflect.Type)
+	for t, gvk := range kinds() {
+		m[gvk] = t
+	}
+	return m
+})
+
+// kinds maps struct types to their kinds. Where a type stands for several, the
+// first by name wins; only option types do.
+var kinds = sync.OnceValue(func() map[reflect.Type]schema.GroupVersionKind {
+	scheme := runtime.NewScheme()
+	for _, install := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme,
+		rbacv1.AddToScheme, admissionregistrationv1.AddToScheme, coordinationv1.AddToScheme,
+		networkingv1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme,
+		configv1.Install, mcfgv1.Install, operatorv1.Install, imagev1.Install,
+		machinev1beta1.Install, apiserverv1.Install, securityv1.Install,
+	} {
+		if err := install(scheme); err != nil {
+			panic(err) // a fault of the linked API packages, not of any input
+		}
+	}
+	m := make(map[reflect.Type]schema.GroupVersionKind)
+	for gvk, t := range scheme.AllKnownTypes() {
+		if old, ok := m[t]; !ok || gvk.String() < old.String() {
+			m[t] = gvk
+		}
+	}
+	return m
+})

@@ -1,0 +1,324 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+)
+
+// Cluster is a simulated cluster: a [memory.Cluster], which serves the API,
+// and behaviours that run while [Cluster.Run] does. It is safe for concurrent
+// use.
+type Cluster struct {
+	*memory.Cluster
+
+	clock  clock.WithTicker
+	logger *slog.Logger
+	timing Timing
+	faults faults
+	seen   since
+	loops  []*loop
+
+	mu       sync.Mutex
+	releases []*release // in the order in which they were expected
+	running  bool
+	changed  chan struct{} // tells Run to watch further kinds
+	desired  string        // ClusterVersion's desired release, as last seen
+}
+
+// New returns a cluster that has completed an update to o.Release and is at
+// rest. It fails where the options contradict themselves or an object is
+// refused. Nothing happens on the cluster before Run is called.
+func New(o Options) (*Cluster, error) {
+	if o.Release.Version == "" {
+		return nil, errors.New("simulation: Options.Release.Version is empty")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Memory.Clock == nil {
+		o.Memory.Clock = o.Clock
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Memory.GracefulPods = true // the simulated kubelets end them
+	o.Memory.Intercept = interceptFaults(o.APIFaults, o.Seed, o.Memory.Intercept)
+	c := &Cluster{
+		Cluster: memory.New(o.Memory),
+		clock:   o.Clock,
+		logger:  o.Logger,
+		timing:  o.Timing.withDefaults(),
+		changed: make(chan struct{}, 1),
+	}
+	for name, f := range o.NodeFaults {
+		c.faults.set("node/"+name, f)
+	}
+	for _, w := range o.Workloads {
+		if w.Fault != nil {
+			c.faults.set(workloadPart(w.namespace(), w.Name), w.Fault)
+		}
+	}
+	for _, r := range c.reactions() {
+		c.loops = append(c.loops, newLoop(r, c.clock, c.logger))
+	}
+	c.Expect(o.Release)
+	if o.Objects != nil {
+		if err := c.Load(o.Objects...); err != nil {
+			return nil, fmt.Errorf("simulation: %w", err)
+		}
+		return c, nil
+	}
+	if err := c.build(internal(context.Background()), o); err != nil {
+		return nil, fmt.Errorf("simulation: %w", err)
+	}
+	return c, nil
+}
+
+// Expect tells the cluster about a release that it may be updated to, or back
+// to: an operator goes to a release when its workloads have the form that the
+// release gives them. Call it before or during Run. A release of the same
+// version and image replaces the earlier one.
+func (c *Cluster) Expect(r Release) {
+	next := newRelease(r)
+	c.mu.Lock()
+	kept := c.releases[:0:0]
+	for _, old := range c.releases {
+		if old.Version != next.Version || old.Image != next.Image {
+			kept = append(kept, old)
+		}
+	}
+	c.releases = append(kept, next)
+	c.mu.Unlock()
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+	for _, op := range next.Operators {
+		c.notify(loopOperators, op.Name)
+	}
+}
+
+// Run lets the behaviours act until ctx ends, and then returns nil. A later
+// Run goes on from the objects as they are: waits that an object does not
+// record begin anew. Two at a time are an error.
+func (c *Cluster) Run(ctx context.Context) error {
+	c.mu.Lock()
+	if c.running {
+		c.mu.Unlock()
+		return errors.New("simulation: the cluster runs already")
+	}
+	c.running = true
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.running = false
+		c.mu.Unlock()
+	}()
+
+	ctx = internal(ctx)
+	var group errgroup.Group
+	for _, l := range c.loops {
+		group.Go(func() error { l.run(ctx); return nil })
+	}
+	watched := make(map[schema.GroupVersionKind]bool)
+	for {
+		for _, l := range c.loops {
+			kinds := l.kinds()
+			l.want(kinds)
+			for _, gvk := range kinds {
+				if !watched[gvk] {
+					watched[gvk] = true
+					group.Go(func() error { c.watch(ctx, gvk); return nil })
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return group.Wait()
+		case <-c.changed:
+		}
+	}
+}
+
+// watch hands the events of a kind to the loops until ctx ends.
+func (c *Cluster) watch(ctx context.Context, gvk schema.GroupVersionKind) {
+	for ctx.Err() == nil {
+		for ev, err := range c.Watch(ctx, gvk, clusterapi.ListOptions{}) {
+			if err != nil {
+				// Not served yet, for want of its CRD, or too slow a watcher.
+				c.logger.Debug("a simulated watch ended", "kind", gvk.Kind, "error", err)
+				break
+			}
+			if ev.Object == nil {
+				continue
+			}
+			for _, l := range c.loops {
+				if l.wants(gvk) {
+					l.event(ev.Object)
+				}
+			}
+		}
+		timer := c.clock.NewTimer(watchRetry)
+		select {
+		case <-ctx.Done():
+		case <-timer.C():
+		}
+		timer.Stop()
+	}
+}
+
+// watchRetry is how long after the end of a watch it is tried again.
+const watchRetry = 5 * time.Second
+
+// notify makes a loop look at a key now.
+func (c *Cluster) notify(name, key string) {
+	for _, l := range c.loops {
+		if l.name == name {
+			l.add(key, c.clock.Now())
+		}
+	}
+}
+
+// The names of the loops.
+const (
+	loopOperators    = "operators"
+	loopRender       = "rendering of machine configs"
+	loopNodes        = "nodes"
+	loopDeployments  = "deployments"
+	loopReplicaSets  = "replica sets"
+	loopDaemonSets   = "daemon sets"
+	loopStatefulSets = "stateful sets"
+	loopJobs         = "jobs"
+	loopScheduler    = "scheduler"
+	loopPods         = "pods"
+	loopBudgets      = "disruption budgets"
+)
+
+// reactions are all behaviours of the cluster.
+func (c *Cluster) reactions() []reaction {
+	return []reaction{
+		c.operatorReaction(),
+		c.renderReaction(),
+		c.nodeReaction(),
+		c.deploymentReaction(),
+		c.replicaSetReaction(),
+		c.daemonSetReaction(),
+		c.statefulSetReaction(),
+		c.jobReaction(),
+		c.schedulerReaction(),
+		c.podReaction(),
+		c.budgetReaction(),
+	}
+}
+
+// release is a Release prepared for use. It is not changed once made.
+type release struct {
+	Release
+	operators map[string]*operator
+}
+
+// operator is an Operator with its workloads in comparable form.
+type operator struct {
+	Operator
+	workloads []*expectation
+}
+
+func newRelease(r Release) *release {
+	if r.Image == "" {
+		r.Image = imageOf("release", r.Version)
+	}
+	if r.OSImage == "" {
+		r.OSImage = imageOf("os", r.Version)
+	}
+	if r.KubeVersion == "" {
+		r.KubeVersion = kubeVersionOf(r.Version)
+	}
+	p := &release{Release: r, operators: make(map[string]*operator, len(r.Operators))}
+	for _, o := range r.Operators {
+		if o.Versions == nil {
+			o.Versions = []configv1.OperandVersion{{Name: "operator", Version: r.Version}}
+		}
+		op := &operator{Operator: o}
+		for _, w := range o.Workloads {
+			op.workloads = append(op.workloads, newExpectation(w))
+		}
+		p.operators[o.Name] = op
+	}
+	return p
+}
+
+// newestFirst returns the releases that the cluster knows of.
+func (c *Cluster) newestFirst() []*release {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]*release, 0, len(c.releases))
+	for i := len(c.releases) - 1; i >= 0; i-- {
+		out = append(out, c.releases[i])
+	}
+	return out
+}
+
+// releaseByVersion returns the newest known release of a version, or nil.
+func (c *Cluster) releaseByVersion(version string) *release {
+	for _, r := range c.newestFirst() {
+		if r.Version == version {
+			return r
+		}
+	}
+	return nil
+}
+
+// internal marks calls as the simulation's own: see [FromSimulation].
+func internal(ctx context.Context) context.Context {
+	return context.WithValue(ctx, simulationKey{}, true)
+}
+
+// since remembers when something was first seen, for waits whose start no
+// object records.
+type since struct {
+	mu    sync.Mutex
+	times map[string]time.Time
+}
+
+// start returns when key was first asked for.
+func (s *since) start(key string, now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.times == nil {
+		s.times = make(map[string]time.Time)
+	}
+	t, ok := s.times[key]
+	if !ok {
+		t = now
+		s.times[key] = t
+	}
+	return t
+}
+
+// remaining returns how much of d is left since key was first asked for; when
+// nothing is left, key is forgotten.
+func (s *since) remaining(key string, d time.Duration, now time.Time) time.Duration {
+	if left := s.start(key, now).Add(d).Sub(now); left > 0 {
+		return left
+	}
+	s.forget(key)
+	return 0
+}
+
+func (s *since) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.times, key)
+}

@@ -1,0 +1,246 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+)
+
+// FaultKind says what goes wrong.
+type FaultKind string
+
+// Faults of operators.
+const (
+	// FaultDegraded: Degraded=True instead of the new versions.
+	FaultDegraded FaultKind = "Degraded"
+	// FaultUnavailable: Available=False instead of the new versions.
+	FaultUnavailable FaultKind = "Unavailable"
+	// FaultStuck: Progressing=True for ever, the new versions never come.
+	FaultStuck FaultKind = "Stuck"
+	// FaultFlaps: the new versions are reported, and Degraded changes between
+	// True and False every Fault.Every.
+	FaultFlaps FaultKind = "Flaps"
+)
+
+// Faults of nodes. Each happens when the node is next updated, but
+// FaultNodeDegraded also strikes a node at rest, as drift does.
+const (
+	// FaultNodeDegraded: the daemon fails to apply the config and reports
+	// Degraded with Fault.Message as reason.
+	FaultNodeDegraded FaultKind = "NodeDegraded"
+	// FaultNodeUnreconcilable: the daemon refuses the new config.
+	FaultNodeUnreconcilable FaultKind = "NodeUnreconcilable"
+	// FaultNodeStaysNotReady: the node does not come back from its reboot.
+	FaultNodeStaysNotReady FaultKind = "NodeStaysNotReady"
+	// FaultNodeReturnsOld: the node comes back with the old config on disk,
+	// and the daemon reports Degraded.
+	FaultNodeReturnsOld FaultKind = "NodeReturnsOld"
+	// FaultNodeVanishes: the Node object is deleted during the reboot; Fault.For
+	// does not bring it back.
+	FaultNodeVanishes FaultKind = "NodeVanishes"
+)
+
+// Faults of pods.
+const (
+	// FaultPodStays: the pod refuses to end.
+	FaultPodStays FaultKind = "PodStays"
+	// FaultPodUnready: the pod is never Ready.
+	FaultPodUnready FaultKind = "PodUnready"
+)
+
+// Fault is something that goes wrong in one part of the cluster.
+type Fault struct {
+	Kind FaultKind
+	// Reason and Message are what the part reports; empty means texts that
+	// say it is a simulated fault.
+	Reason, Message string
+	// For is how long the fault lasts from when it first shows; zero means
+	// until it is removed.
+	For time.Duration
+	// Every is the time between two changes of FaultFlaps; zero means 1 min.
+	Every time.Duration
+}
+
+func (f *Fault) reason() string  { return cmp.Or(f.Reason, "SimulatedFault") }
+func (f *Fault) message() string { return cmp.Or(f.Message, "a simulated fault: "+string(f.Kind)) }
+
+// is says whether f, which may be nil, is of the given kind.
+func (f *Fault) is(kind FaultKind) bool { return f != nil && f.Kind == kind }
+
+// SetOperatorFault makes an operator faulty whatever release it is at, or
+// with nil ends its fault, including one that its release brought.
+func (c *Cluster) SetOperatorFault(name string, f *Fault) {
+	c.faults.set("operator/"+name, f)
+	c.notify(loopOperators, name)
+}
+
+// SetNodeFault makes a node faulty, or with nil repairs it.
+func (c *Cluster) SetNodeFault(name string, f *Fault) {
+	c.faults.set("node/"+name, f)
+	c.notify(loopNodes, name)
+}
+
+// SetPodFault makes a pod faulty, or with nil repairs it. A fault of its
+// workload counts only while the pod has none.
+func (c *Cluster) SetPodFault(namespace, name string, f *Fault) {
+	c.faults.set("pod/"+namespace+"/"+name, f)
+	c.notify(loopPods, namespace+"/"+name)
+}
+
+// faults holds the faults of all parts.
+type faults struct {
+	mu    sync.Mutex
+	parts map[string]*Fault
+	began map[*Fault]time.Time
+}
+
+func (s *faults) set(part string, f *Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f != nil {
+		copied := *f
+		f = &copied
+	}
+	if s.parts == nil {
+		s.parts = make(map[string]*Fault)
+	}
+	s.parts[part] = f
+}
+
+// of returns the fault of a part, or own where the part was never given one;
+// nil when there is none or it is over.
+func (s *faults) of(part string, own *Fault, now time.Time) *Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.parts[part]
+	if !ok {
+		f = own
+	}
+	if f == nil {
+		return nil
+	}
+	if began, ok := s.began[f]; ok && f.For > 0 && !now.Before(began.Add(f.For)) {
+		return nil
+	}
+	return f
+}
+
+// shows notes that f has an effect from now on, if it had none before, and
+// returns how long it will last; zero means without end.
+func (s *faults) shows(f *Fault, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.began == nil {
+		s.began = make(map[*Fault]time.Time)
+	}
+	began, ok := s.began[f]
+	if !ok {
+		began = now
+		s.began[f] = now
+	}
+	if f.For <= 0 {
+		return 0
+	}
+	return max(began.Add(f.For).Sub(now), 1)
+}
+
+// APIFault makes calls of the cluster's API fail. Of several that fit a call,
+// the first one that strikes decides.
+type APIFault struct {
+	// Verbs are the verbs concerned, as [memory.Call] names them; nil means
+	// all.
+	Verbs []string
+	// Kind is the kind concerned; empty means all.
+	Kind string
+	// Name is the object's name; empty means all.
+	Name string
+	// Rate is the fraction of calls that fail, 0 to 1.
+	Rate float64
+	// Nth, from 1, makes the n-th call concerned fail; zero means none.
+	Nth int
+	// Err is what the call returns; nil means an internal server error.
+	Err error
+	// Late makes the call have its effect before it fails, as when a
+	// connection breaks before the answer.
+	Late bool
+	// Simulated makes the fault strike the simulation's own calls too, not
+	// only the program's.
+	Simulated bool
+}
+
+// FromSimulation says whether ctx, as an Intercept function of the backend
+// gets it, belongs to a call of the simulation itself.
+func FromSimulation(ctx context.Context) bool {
+	own, _ := ctx.Value(simulationKey{}).(bool)
+	return own
+}
+
+type simulationKey struct{}
+
+type intercept = func(ctx context.Context, call memory.Call, do func(context.Context) error) error
+
+// interceptFaults returns an Intercept that plays the faults around next,
+// which may be nil.
+func interceptFaults(all []APIFault, seed uint64, next intercept) intercept {
+	if len(all) == 0 {
+		return next
+	}
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	counts := make([]int, len(all))
+	strikes := func(ctx context.Context, call memory.Call) *APIFault {
+		mu.Lock()
+		defer mu.Unlock()
+		var hit *APIFault
+		for i := range all {
+			f := &all[i]
+			if !f.concerns(ctx, call) {
+				continue
+			}
+			counts[i]++
+			struck := f.Nth > 0 && counts[i] == f.Nth
+			if f.Rate > 0 && random.Float64() < f.Rate {
+				struck = true
+			}
+			if struck && hit == nil {
+				hit = f
+			}
+		}
+		return hit
+	}
+	return func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		run := do
+		if next != nil {
+			run = func(ctx context.Context) error { return next(ctx, call, do) }
+		}
+		f := strikes(ctx, call)
+		if f == nil {
+			return run(ctx)
+		}
+		err := f.Err
+		if err == nil {
+			err = apierrors.NewInternalError(errors.New("a simulated fault of the API"))
+		}
+		if f.Late {
+			if runErr := run(ctx); runErr != nil {
+				return runErr
+			}
+		}
+		return err
+	}
+}
+
+func (f *APIFault) concerns(ctx context.Context, call memory.Call) bool {
+	return (f.Simulated || !FromSimulation(ctx)) &&
+		(len(f.Verbs) == 0 || slices.Contains(f.Verbs, call.Verb)) &&
+		(f.Kind == "" || f.Kind == call.GVK.Kind) &&
+		(f.Name == "" || f.Name == call.Key.Name)
+}

@@ -1,0 +1,118 @@
+package simulation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Annotations that the simulation writes for itself: what a real host or
+// daemon keeps where the API does not show it.
+const (
+	// AnnotationPods on a Deployment or DaemonSet makes the simulation run
+	// pods for it. Without it only its status is played: an operator's own
+	// workloads need no pods.
+	AnnotationPods = clusterapi.AnnotationPrefix + "simulated-pods"
+	// AnnotationDisk on a node names the rendered config on its disk while
+	// that is not yet its current config.
+	AnnotationDisk = clusterapi.AnnotationPrefix + "simulated-disk"
+	// AnnotationBoot on a node that is to reboot is the boot id to leave.
+	AnnotationBoot = clusterapi.AnnotationPrefix + "simulated-boot"
+)
+
+// FieldManager owns the fields that the simulation writes.
+const FieldManager = "simulation"
+
+var (
+	kindNode              = corev1.SchemeGroupVersion.WithKind("Node")
+	kindPod               = corev1.SchemeGroupVersion.WithKind("Pod")
+	kindDeployment        = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	kindReplicaSet        = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}
+	kindDaemonSet         = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
+	kindStatefulSet       = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
+	kindJob               = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
+	kindCronJob           = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}
+	kindBudget            = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
+	kindClusterVersion    = configv1.GroupVersion.WithKind("ClusterVersion")
+	kindClusterOperator   = configv1.GroupVersion.WithKind("ClusterOperator")
+	kindMachineConfig     = schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig"}
+	kindMachineConfigPool = schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigPool"}
+	kindControllerConfig  = schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "ControllerConfig"}
+)
+
+// only returns a reaction's kinds function for kinds that never change.
+func only(kinds ...schema.GroupVersionKind) func() []schema.GroupVersionKind {
+	return func() []schema.GroupVersionKind { return kinds }
+}
+
+// path is the key of an object in a loop: "namespace/name", or "name".
+func path(u *unstructured.Unstructured) string {
+	return join(u.GetNamespace(), u.GetName())
+}
+
+func pathOf(u *unstructured.Unstructured) []string { return []string{path(u)} }
+
+func join(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// modify and modifyStatus are the options of clusterapi.Modify here.
+var (
+	modify       = clusterapi.ModifyOptions{FieldManager: FieldManager}
+	modifyStatus = clusterapi.ModifyOptions{FieldManager: FieldManager, Status: true}
+)
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// imageOf makes up a pull spec.
+func imageOf(name, version string) string {
+	return fmt.Sprintf("registry.example/simulated/%s@sha256:%s", name, digest(name+" "+version))
+}
+
+// kubeVersionOf returns the Kubernetes version of an OpenShift 4 release.
+func kubeVersionOf(version string) string {
+	v, err := semver.StrictNewVersion(version)
+	if err != nil || v.Major() != 4 {
+		return "v1.0.0"
+	}
+	return fmt.Sprintf("v1.%d.0", v.Minor()+13)
+}
+
+// condition finds a condition of a ClusterOperator, nil if absent.
+func condition(conditions []configv1.ClusterOperatorStatusCondition, t configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
+	for i := range conditions {
+		if conditions[i].Type == t {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
+// setCondition sets a condition of a ClusterOperator; its time moves only when
+// the status does.
+func setCondition(conditions *[]configv1.ClusterOperatorStatusCondition, t configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string, now metav1.Time) {
+	c := condition(*conditions, t)
+	if c == nil {
+		*conditions = append(*conditions, configv1.ClusterOperatorStatusCondition{Type: t})
+		c = &(*conditions)[len(*conditions)-1]
+	}
+	if c.Status != status {
+		c.Status, c.LastTransitionTime = status, now
+	}
+	c.Reason, c.Message = reason, message
+}

@@ -1,0 +1,465 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// nodeReaction plays each node's machine-config daemon, kubelet and host. The
+// daemon talks with the controller by annotations; its order of steps is that
+// of the machine-config operator's daemon.
+func (c *Cluster) nodeReaction() reaction {
+	daemons := &daemons{runs: make(map[string]*daemonRun)}
+	return reaction{
+		name:  loopNodes,
+		kinds: only(kindNode),
+		keys:  pathOf,
+		delay: c.timing.Daemon,
+		react: func(ctx context.Context, name string) (time.Duration, error) {
+			return c.reactNode(ctx, daemons.of(name), name)
+		},
+	}
+}
+
+// daemonRun is what a daemon remembers of the update it is at. After a restart
+// it is derived again from the node's annotations.
+type daemonRun struct {
+	config string    // being applied; empty when none is
+	staged time.Time // when applying began; zero before
+	asked  string    // the drain or uncordon that was asked for
+	since  time.Time // when
+	poll   time.Time // when to look at it next
+}
+
+type daemons struct {
+	mu   sync.Mutex
+	runs map[string]*daemonRun
+}
+
+func (d *daemons) of(node string) *daemonRun {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	run := d.runs[node]
+	if run == nil {
+		run = new(daemonRun)
+		d.runs[node] = run
+	}
+	return run
+}
+
+// nodeStep is one decision about a node: what to write, and when to look
+// again.
+type nodeStep struct {
+	annotations map[string]string // an empty value deletes the annotation, but not AnnotationReason's
+	status      func(*corev1.NodeStatus)
+	remove      bool // delete the Node
+	again       time.Duration
+	shown       bool // the fault has an effect
+}
+
+func (s *nodeStep) set(key, value string) {
+	if s.annotations == nil {
+		s.annotations = make(map[string]string)
+	}
+	s.annotations[key] = value
+}
+
+func (c *Cluster) reactNode(ctx context.Context, run *daemonRun, name string) (time.Duration, error) {
+	node, err := clusterapi.Get[corev1.Node](ctx, c, clusterapi.Key("", name))
+	if apierrors.IsNotFound(err) {
+		*run = daemonRun{}
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	now := c.clock.Now()
+	d := &daemon{ctx: ctx, cluster: c, node: node, run: run, now: now, fault: c.faults.of("node/"+name, nil, now)}
+	step, err := d.decide()
+	if err != nil {
+		return 0, err
+	}
+	if step.shown && d.fault != nil {
+		if left := c.faults.shows(d.fault, now); left > 0 && (step.again == 0 || left < step.again) {
+			step.again = left
+		}
+	}
+	if step.remove {
+		return 0, ignoreNotFound(c.Delete(ctx, kindNode, clusterapi.Key("", name), clusterapi.DeleteOptions{}))
+	}
+	if len(step.annotations) > 0 {
+		_, err := clusterapi.Modify(ctx, c, clusterapi.Key("", name), modify, func(n *corev1.Node) error {
+			if n.Annotations == nil {
+				n.Annotations = make(map[string]string)
+			}
+			for k, v := range step.annotations {
+				if v == "" && k != mcp.AnnotationReason && k != mcp.AnnotationPostConfigAction {
+					delete(n.Annotations, k)
+				} else {
+					n.Annotations[k] = v
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, ignoreNotFound(err)
+		}
+	}
+	if step.status != nil {
+		_, err := clusterapi.Modify(ctx, c, clusterapi.Key("", name), modifyStatus, func(n *corev1.Node) error {
+			step.status(&n.Status)
+			return nil
+		})
+		if err != nil {
+			return 0, ignoreNotFound(err)
+		}
+	}
+	return step.again, nil
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// daemon decides what happens next on one node.
+type daemon struct {
+	ctx     context.Context
+	cluster *Cluster
+	node    *corev1.Node
+	run     *daemonRun
+	now     time.Time
+	fault   *Fault
+}
+
+func (d *daemon) annotation(key string) string { return d.node.Annotations[key] }
+
+// onDisk is the config on the host's disk.
+func (d *daemon) onDisk() string {
+	if disk := d.annotation(AnnotationDisk); disk != "" {
+		return disk
+	}
+	return d.annotation(mcp.AnnotationCurrentConfig)
+}
+
+func (d *daemon) decide() (*nodeStep, error) {
+	if d.annotation(mcp.AnnotationPostConfigAction) == mcp.PostConfigActionRebooting {
+		return d.reboot()
+	}
+	current, desired := d.annotation(mcp.AnnotationCurrentConfig), d.annotation(mcp.AnnotationDesiredConfig)
+	step := &nodeStep{}
+	switch {
+	case desired == "":
+		return step, nil // not targeted yet
+	case current == "":
+		// A node that has just joined booted into what its pool wants.
+		step.set(mcp.AnnotationCurrentConfig, desired)
+		step.set(mcp.AnnotationState, mcp.StateDone)
+		step.set(mcp.AnnotationReason, "")
+		return step, nil
+	}
+	if d.waits(step) {
+		return step, nil
+	}
+	disk := d.onDisk()
+	switch {
+	case disk != current && disk == desired:
+		d.finish(step, disk)
+	case disk != current:
+		return step, d.update(step, disk, desired) // retargeted meanwhile: on without uncordoning
+	case desired != current || d.run.config != "" || d.inFlight() != "":
+		return step, d.update(step, current, desired)
+	case d.fault.is(FaultNodeDegraded):
+		d.degrade(step, mcp.StateDegraded, d.fault.message())
+		step.shown = true
+	case d.state() == mcp.StateDegraded && !d.node.Spec.Unschedulable:
+		// Drift that has been put right: done without drain and reboot.
+		step.set(mcp.AnnotationState, mcp.StateDone)
+		step.set(mcp.AnnotationReason, "")
+	case d.state() != mcp.StateDone:
+		d.finish(step, current)
+	}
+	return step, nil
+}
+
+// state is the daemon's; absent reads as Done.
+func (d *daemon) state() string {
+	if s := d.annotation(mcp.AnnotationState); s != "" {
+		return s
+	}
+	return mcp.StateDone
+}
+
+// inFlight is the config that the daemon asked a drain for and has not
+// finished, for a daemon that has been restarted.
+func (d *daemon) inFlight() string {
+	config, ok := strings.CutPrefix(d.annotation(mcp.AnnotationDesiredDrain), mcp.DrainVerbDrain+"-")
+	if !ok || config == d.onDisk() || d.state() != mcp.StateWorking {
+		return ""
+	}
+	return config
+}
+
+// waits says whether a drain or uncordon that the daemon asked for is awaited;
+// it looks every DrainPoll, not when something changes.
+func (d *daemon) waits(step *nodeStep) bool {
+	asked := d.annotation(mcp.AnnotationDesiredDrain)
+	if asked == "" {
+		return false
+	}
+	t := &d.cluster.timing
+	if d.run.asked != asked { // restarted, or asked by another
+		if asked == d.annotation(mcp.AnnotationLastAppliedDrain) {
+			return false
+		}
+		d.run.asked, d.run.since, d.run.poll = asked, d.now, d.now.Add(t.DrainPoll)
+	}
+	if left := d.run.poll.Sub(d.now); left > 0 {
+		step.again = left
+		return true
+	}
+	if asked == d.annotation(mcp.AnnotationLastAppliedDrain) {
+		return false
+	}
+	d.run.poll = d.now.Add(max(t.DrainPoll, time.Millisecond))
+	step.again = d.run.poll.Sub(d.now)
+	waited := d.now.Sub(d.run.since)
+	uncordon := strings.HasPrefix(asked, mcp.DrainVerbUncordon+"-")
+	if !uncordon && waited >= t.DrainLimit {
+		d.run.config = "" // failed: afterwards the target is read anew
+	}
+	switch {
+	case uncordon && waited >= t.UncordonLimit:
+		d.degrade(step, mcp.StateDegraded, fmt.Sprintf("failed to uncordon node: %s after %s. Please see machine-config-controller logs for more information", d.node.Name, spoken(t.UncordonLimit)))
+	case !uncordon && waited >= t.DrainLimit:
+		d.degrade(step, mcp.StateDegraded, fmt.Sprintf("failed to drain node: %s after %s. Please see machine-config-controller logs for more information", d.node.Name, spoken(t.DrainLimit)))
+	}
+	return true
+}
+
+// spoken writes a duration as the daemon's messages do: "1 hour", "10 minutes".
+func spoken(d time.Duration) string {
+	n, unit := int(d/time.Minute), "minute"
+	switch {
+	case d >= time.Hour && d%time.Hour == 0:
+		n, unit = int(d/time.Hour), "hour"
+	case d%time.Minute != 0:
+		return d.String()
+	}
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
+}
+
+// ask writes a request for the drain controller.
+func (d *daemon) ask(step *nodeStep, verb, config string) {
+	asked := verb + "-" + config
+	poll := max(d.cluster.timing.DrainPoll, time.Millisecond)
+	d.run.asked, d.run.since, d.run.poll = asked, d.now, d.now.Add(poll)
+	step.set(mcp.AnnotationDesiredDrain, asked)
+	step.again = poll
+}
+
+// degrade reports a failure.
+func (d *daemon) degrade(step *nodeStep, state, reason string) {
+	const longest = 2000
+	if len(reason) > longest {
+		reason = reason[:longest]
+	}
+	if d.annotation(mcp.AnnotationState) != state || d.annotation(mcp.AnnotationReason) != reason {
+		step.set(mcp.AnnotationState, state)
+		step.set(mcp.AnnotationReason, reason)
+	}
+}
+
+// finish asks for the uncordon and then reports the config on disk as current.
+func (d *daemon) finish(step *nodeStep, disk string) {
+	asked := mcp.DrainVerbUncordon + "-" + disk
+	if d.annotation(mcp.AnnotationDesiredDrain) != asked {
+		d.ask(step, mcp.DrainVerbUncordon, disk)
+		return
+	}
+	*d.run = daemonRun{}
+	step.set(mcp.AnnotationState, mcp.StateDone)
+	step.set(mcp.AnnotationCurrentConfig, disk)
+	step.set(mcp.AnnotationReason, "")
+	step.set(AnnotationDisk, "")
+}
+
+// update brings the node from one config towards another.
+func (d *daemon) update(step *nodeStep, from, desired string) error {
+	if d.run.config == "" {
+		d.run.config = d.inFlight()
+	}
+	if d.run.config == "" || d.run.config == from {
+		d.run.config, d.run.staged = desired, time.Time{}
+	}
+	to := d.run.config
+	target, err := d.config(to)
+	if err != nil {
+		return err
+	}
+	if target == nil {
+		d.run.config = ""
+		d.degrade(step, mcp.StateDegraded, fmt.Sprintf("machineconfig.machineconfiguration.openshift.io %q not found", to))
+		step.again = d.cluster.timing.DrainPoll
+		return nil
+	}
+	if d.fault.is(FaultNodeReturnsOld) && d.state() == mcp.StateDegraded {
+		d.run.config = ""
+		step.shown = true
+		return nil
+	}
+	if s := d.state(); s != mcp.StateWorking && s != mcp.StateDegraded && s != mcp.StateUnreconcilable {
+		step.set(mcp.AnnotationState, mcp.StateWorking)
+		step.again = d.cluster.timing.Daemon
+		return nil
+	}
+	if d.fault.is(FaultNodeUnreconcilable) {
+		d.run.config = ""
+		d.degrade(step, mcp.StateUnreconcilable, fmt.Sprintf("can't reconcile config %s with %s: %s", from, to, d.fault.message()))
+		step.shown = true
+		return nil
+	}
+	old, err := d.config(from)
+	if err != nil {
+		return err
+	}
+	reboots := old == nil || !equality.Semantic.DeepEqual(old.Object["spec"], target.Object["spec"])
+	drained := mcp.DrainVerbDrain + "-" + to
+	if reboots && d.annotation(mcp.AnnotationControlPlaneTopology) != mcp.TopologySingleReplica &&
+		d.annotation(mcp.AnnotationLastAppliedDrain) != drained {
+		d.ask(step, mcp.DrainVerbDrain, to)
+		return nil
+	}
+	if reboots {
+		if d.run.staged.IsZero() {
+			d.run.staged = d.now
+		}
+		if left := d.run.staged.Add(d.cluster.timing.Apply).Sub(d.now); left > 0 {
+			step.again = left
+			return nil
+		}
+	}
+	d.run.config, d.run.staged = "", time.Time{}
+	if d.fault.is(FaultNodeDegraded) {
+		d.degrade(step, mcp.StateDegraded, d.fault.message())
+		step.shown = true
+		return nil
+	}
+	step.set(AnnotationDisk, to)
+	if reboots {
+		step.set(mcp.AnnotationPostConfigAction, mcp.PostConfigActionRebooting)
+		step.set(AnnotationBoot, d.node.Status.NodeInfo.BootID)
+	}
+	return nil
+}
+
+// config reads a rendered config, nil if there is none.
+func (d *daemon) config(name string) (*unstructured.Unstructured, error) {
+	u, err := d.cluster.Get(d.ctx, kindMachineConfig, clusterapi.Key("", name))
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	return u, err
+}
+
+// reboot plays the host from the daemon's last words to its first.
+func (d *daemon) reboot() (*nodeStep, error) {
+	step := &nodeStep{}
+	ready := nodeCondition(&d.node.Status, corev1.NodeReady)
+	down := ready != nil && ready.Status != corev1.ConditionTrue
+	bootID := d.node.Status.NodeInfo.BootID
+	switch {
+	case !down && bootID != d.annotation(AnnotationBoot):
+		// Up again: the daemon takes over.
+		step.set(mcp.AnnotationPostConfigAction, "")
+		step.set(AnnotationBoot, "")
+		if d.fault.is(FaultNodeReturnsOld) {
+			desired := d.annotation(mcp.AnnotationDesiredConfig)
+			d.degrade(step, mcp.StateDegraded, fmt.Sprintf("unexpected on-disk state validating against %s: %s", desired, d.fault.message()))
+			step.shown = true
+		}
+	case !down:
+		step.status = func(s *corev1.NodeStatus) {
+			setNodeReady(s, corev1.ConditionFalse, "KubeletNotReady", "node is shutting down", metav1.NewTime(d.now))
+		}
+		step.again = d.cluster.timing.Reboot
+		if d.fault.is(FaultNodeReturnsOld) {
+			step.set(AnnotationDisk, "")
+			step.shown = true
+		}
+	case d.fault.is(FaultNodeVanishes):
+		step.remove, step.shown = true, true
+	case d.fault.is(FaultNodeStaysNotReady):
+		step.shown = true
+	default:
+		if left := ready.LastTransitionTime.Add(d.cluster.timing.Reboot).Sub(d.now); left > 0 {
+			step.again = left
+			return step, nil
+		}
+		config, err := d.config(d.onDisk())
+		if err != nil {
+			return nil, err
+		}
+		var release *release
+		if config != nil {
+			release = d.cluster.releaseByVersion(config.GetAnnotations()[mcp.AnnotationReleaseImageVersion])
+		}
+		step.status = func(s *corev1.NodeStatus) {
+			setNodeReady(s, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status", metav1.NewTime(d.now))
+			s.NodeInfo.BootID = nextBootID(d.node.Name, bootID)
+			if release != nil {
+				s.NodeInfo.KubeletVersion = release.KubeVersion
+				s.NodeInfo.OSImage = osName(release)
+			}
+		}
+	}
+	return step, nil
+}
+
+// osName is what a node says it runs.
+func osName(r *release) string { return "CoreOS of release " + r.Version }
+
+// nextBootID makes up the id of the boot after another.
+func nextBootID(node, last string) string {
+	h := digest("boot " + node + " " + last)
+	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:32])
+}
+
+func nodeCondition(s *corev1.NodeStatus, t corev1.NodeConditionType) *corev1.NodeCondition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == t {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func setNodeReady(s *corev1.NodeStatus, status corev1.ConditionStatus, reason, message string, now metav1.Time) {
+	c := nodeCondition(s, corev1.NodeReady)
+	if c == nil {
+		s.Conditions = append(s.Conditions, corev1.NodeCondition{Type: corev1.NodeReady})
+		c = &s.Conditions[len(s.Conditions)-1]
+	}
+	if c.Status != status {
+		c.LastTransitionTime = now
+	}
+	c.Status, c.Reason, c.Message, c.LastHeartbeatTime = status, reason, message, now
+}

@@ -1,0 +1,221 @@
+package simulation
+
+import (
+	"log/slog"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+)
+
+// Options describe a simulated cluster. Only Release.Version is required.
+type Options struct {
+	// Clock is the simulation's time; nil means real time. See [ScaledClock].
+	Clock clock.WithTicker
+
+	// Release is what the cluster runs when it starts: an update to it is
+	// complete.
+	Release Release
+
+	// ControlPlane is the number of control-plane nodes; zero means 3. With
+	// one node the topology is SingleReplica, else HighlyAvailable.
+	ControlPlane int
+
+	// Zones are the values of the zone label that the nodes of each pool get
+	// in turn; nil means zone-a, zone-b, zone-c. An empty, non-nil slice
+	// leaves the label away.
+	Zones []string
+
+	// Pools are the machine config pools beside master; nil means one, worker,
+	// of 3 nodes. A pool of another name than worker is a custom pool: its
+	// nodes have the worker role too.
+	Pools []Pool
+
+	// ClusterVersion sets fields of the ClusterVersion object.
+	ClusterVersion ClusterVersion
+
+	// Workloads run on the cluster beside its operators, with pods.
+	Workloads []Workload
+
+	// Objects, when not nil, are the whole cluster, for instance those of a
+	// dump: of the fields above only Clock and Release are used then, Release
+	// for what its operators report.
+	Objects []*unstructured.Unstructured
+
+	// Timing says how long things take; zero fields mean the defaults
+	// documented there.
+	Timing Timing
+
+	// NodeFaults are faults of nodes by name.
+	NodeFaults map[string]*Fault
+
+	// APIFaults are failures of the API itself.
+	APIFaults []APIFault
+
+	// Seed starts the random numbers of APIFaults that have a Rate: equal
+	// seeds and equal sequences of calls fail alike.
+	Seed uint64
+
+	// Memory are options of the backend. Its Clock is set to the simulation's
+	// where nil, GracefulPods is always on, and its Intercept, if any, runs
+	// inside APIFaults.
+	Memory memory.Options
+
+	// Logger hears of reactions that failed and are tried again; nil means
+	// silence.
+	Logger *slog.Logger
+}
+
+// Release is a release as far as its operators and nodes show it.
+type Release struct {
+	// Version is the release's version, for instance 4.20.3; required.
+	Version string
+	// Image is its pull spec; empty means one that is made up from Version.
+	Image string
+	// KubeVersion is what kubelets report once they run the release's
+	// operating system, for instance v1.33.5; empty means the one that a 4.y
+	// release brings, v1.(y+13).0.
+	KubeVersion string
+	// OSImage is the pull spec of the operating system that machine config
+	// pools roll out; empty means one that is made up from Version.
+	OSImage string
+	// Operators are the ClusterOperators.
+	Operators []Operator
+	// Manifests are further objects of the release: [New] stores those of
+	// Options.Release. ClusterOperators and manifests that delete are left
+	// out, as are Operators' workloads, which are stored anyway.
+	Manifests []*unstructured.Unstructured
+}
+
+// Operator is a ClusterOperator and what stands behind it. It reports Versions
+// when each of Workloads has been stored in the form given here (see
+// [Applied]) and After has passed.
+type Operator struct {
+	// Name is the ClusterOperator's. An operator named machine-config does
+	// more than others: it renders machine configs and awaits pools.
+	Name string
+	// Workloads are the operator's own workloads, as the release has them. An
+	// operator without any, or with the same ones in two releases, follows
+	// ClusterVersion's status.desired.
+	Workloads []*unstructured.Unstructured
+	// Versions are what it reports; nil means "operator" at the release's
+	// version.
+	Versions []configv1.OperandVersion
+	// After is how long it works once its workloads are there; zero means
+	// Timing.Operator.
+	After time.Duration
+	// Fault, if not nil, happens as it goes to this release.
+	Fault *Fault
+}
+
+// Pool is a machine config pool and its nodes, which are named after it:
+// worker-0, worker-1 and so on.
+type Pool struct {
+	// Name is the pool's; empty means worker.
+	Name string
+	// Nodes is the number of nodes.
+	Nodes int
+	// MaxUnavailable is the field of the pool; nil leaves it away.
+	MaxUnavailable *intstr.IntOrString
+	// Paused is the field of the pool.
+	Paused bool
+}
+
+// ClusterVersion holds fields of the ClusterVersion object.
+type ClusterVersion struct {
+	// Channel and Upstream are spec fields; empty leaves them away.
+	Channel, Upstream string
+	// ClusterID is spec.clusterID; empty means a fixed one.
+	ClusterID string
+}
+
+// Workload is something that runs on the cluster, with pods.
+type Workload struct {
+	// Namespace of the workload; empty means "default".
+	Namespace string
+	// Name of the workload, and value of the label app of its pods.
+	Name string
+	// DaemonSet makes it a DaemonSet, with a pod on every node that
+	// NodeSelector matches; else it is a Deployment.
+	DaemonSet bool
+	// Replicas of the Deployment.
+	Replicas int
+	// NodeSelector of the pods; nil means the worker role.
+	NodeSelector map[string]string
+	// MinAvailable or MaxUnavailable, at most one of them, makes a
+	// PodDisruptionBudget of the workload's name.
+	MinAvailable, MaxUnavailable *intstr.IntOrString
+	// Fault, if not nil, is a fault of every pod of the workload.
+	Fault *Fault
+}
+
+// Timing says how long things take. A zero field means its default; a negative
+// one means no time at all.
+type Timing struct {
+	// Operator is how long an operator works on a new version; 2 min.
+	Operator time.Duration
+	// Workload is how long a rollout takes of a workload without pods; 20 s.
+	Workload time.Duration
+	// Job is how long a Job runs; 30 s.
+	Job time.Duration
+	// PodStart is from a pod's placement, or its node's return, to Ready; 10 s.
+	PodStart time.Duration
+	// PodStop is how long a pod takes to end when told to, unless its grace
+	// period is shorter; 5 s.
+	PodStop time.Duration
+	// Render is from a change to the rendered machine config; 5 s.
+	Render time.Duration
+	// Daemon is from a change of a node's annotations to the machine-config
+	// daemon's reaction; 1 s.
+	Daemon time.Duration
+	// DrainPoll is how often the daemon looks whether a drain or uncordon it
+	// asked for is done; 10 s.
+	DrainPoll time.Duration
+	// DrainLimit is after how long of waiting for a drain the daemon reports
+	// Degraded; 1 h. It goes on waiting.
+	DrainLimit time.Duration
+	// UncordonLimit is the same for an uncordon; 10 min.
+	UncordonLimit time.Duration
+	// Apply is how long it takes to write files and stage the operating
+	// system; 1 min.
+	Apply time.Duration
+	// Reboot is how long a node is NotReady; 3 min.
+	Reboot time.Duration
+	// PoolLimit is, per machine of the pools that an update waits for, how
+	// long the machine-config operator waits before it reports Degraded;
+	// 10 min.
+	PoolLimit time.Duration
+}
+
+func (t Timing) withDefaults() Timing {
+	for _, f := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&t.Operator, 2 * time.Minute},
+		{&t.Workload, 20 * time.Second},
+		{&t.Job, 30 * time.Second},
+		{&t.PodStart, 10 * time.Second},
+		{&t.PodStop, 5 * time.Second},
+		{&t.Render, 5 * time.Second},
+		{&t.Daemon, time.Second},
+		{&t.DrainPoll, 10 * time.Second},
+		{&t.DrainLimit, time.Hour},
+		{&t.UncordonLimit, 10 * time.Minute},
+		{&t.Apply, time.Minute},
+		{&t.Reboot, 3 * time.Minute},
+		{&t.PoolLimit, 10 * time.Minute},
+	} {
+		switch {
+		case *f.field == 0:
+			*f.field = f.value
+		case *f.field < 0:
+			*f.field = 0
+		}
+	}
+	return t
+}

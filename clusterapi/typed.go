@@ -1,0 +1,148 @@
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Get reads one object and converts it to T, of which [KindOf] says the kind.
+// Besides the errors of [Reader] it fails where a field has another type than
+// T says; fields that T does not have are ignored.
+func Get[T any](ctx context.Context, r Reader, key types.NamespacedName) (*T, error) {
+	gvk, err := KindOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	u, err := r.Get(ctx, gvk, key)
+	if err != nil {
+		return nil, err
+	}
+	return FromUnstructured[T](u)
+}
+
+// List reads all matching objects, sorted by namespace, then name. One object
+// that does not convert fails the whole list, since the others would look like
+// all there is; the error names it.
+func List[T any](ctx context.Context, r Reader, opts ListOptions) ([]T, error) {
+	gvk, err := KindOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.List(ctx, gvk, opts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, len(list.Items))
+	for i := range list.Items {
+		if err := convert(&list.Items[i], &out[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Create stores a new object; its apiVersion and kind need not be set. It
+// returns the object as stored and leaves obj as it is.
+func Create[T any](ctx context.Context, w Writer, obj *T, opts CreateOptions) (*T, error) {
+	u, err := ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := w.Create(ctx, u, opts)
+	if err != nil {
+		return nil, err
+	}
+	return FromUnstructured[T](stored)
+}
+
+// FromUnstructured converts to a typed object. It is strict about types and
+// ignores fields that T does not have. An error says which object and which
+// field: "ClusterVersion version: spec.channel: ...".
+func FromUnstructured[T any](u *unstructured.Unstructured) (*T, error) {
+	if u == nil {
+		return nil, errors.New("clusterapi: no object to convert")
+	}
+	out := new(T)
+	if err := convert(u, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func convert[T any](u *unstructured.Unstructured, out *T) error {
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out)
+	if err == nil {
+		return nil
+	}
+	path, cause := locate(reflect.TypeFor[T](), u.Object)
+	if cause == nil {
+		cause = err
+	}
+	return fmt.Errorf("%s: %s%w", describe(u), path, cause)
+}
+
+// ToUnstructured converts a pointer to a typed object. apiVersion and kind are
+// those that the object names, else those of its type; with neither it fails.
+// The result shares nothing with obj.
+func ToUnstructured(obj any) (*unstructured.Unstructured, error) {
+	v := reflect.ValueOf(obj)
+	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("clusterapi: cannot convert %T: want a pointer to a struct that is not nil", obj)
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.DeepCopy(), nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("clusterapi: cannot convert %T: %w", obj, err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	if u.GetKind() != "" && u.GetAPIVersion() != "" {
+		return u, nil
+	}
+	gvk, err := kindOfValue(obj)
+	if err != nil {
+		return nil, err
+	}
+	u.SetGroupVersionKind(gvk)
+	return u, nil
+}
+
+func kindOfValue(obj any) (schema.GroupVersionKind, error) {
+	if k, ok := obj.(Kinder); ok {
+		return k.APIKind(), nil
+	}
+	t := reflect.TypeOf(obj).Elem()
+	gvk, ok := kinds()[t]
+	if !ok {
+		return gvk, fmt.Errorf("clusterapi: the kind of %s is not known", t)
+	}
+	return gvk, nil
+}
+
+// Key is short for types.NamespacedName; namespace is empty for cluster-scoped
+// kinds.
+func Key(namespace, name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// KeyOf returns the namespace and name of an object.
+func KeyOf(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+// describe names an object in errors: "Deployment ns/name".
+func describe(u *unstructured.Unstructured) string {
+	name := u.GetName()
+	if ns := u.GetNamespace(); ns != "" {
+		name = ns + "/" + name
+	}
+	return u.GetKind() + " " + name
+}

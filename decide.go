@@ -1,0 +1,188 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// origin says how a release came to be wanted, and so how far it is trusted.
+type origin string
+
+const (
+	running   origin = "running"   // the cluster runs it already
+	resumed   origin = "resumed"   // an update to it had been accepted before
+	requested origin = "requested" // somebody asks for it
+)
+
+// facts are what a decision is made from.
+type facts struct {
+	cv        *configv1.ClusterVersion
+	own       configv1.Release
+	gates     gates
+	unfetched bool // the lists of updates are about to be retrieved for the first time
+}
+
+// decision is what a pass is to do about the ClusterVersion.
+type decision struct {
+	faults     field.ErrorList
+	cleared    *configv1.ClusterVersion
+	resolution Resolution
+	own, base  configv1.Release
+	want       configv1.Release
+	origin     origin
+	baseOrigin origin
+	verified   bool // resumed: it was verified when it was accepted
+	installing bool // no release was ever completed
+	gates      gates
+}
+
+// decide answers a ClusterVersion. It is a pure function.
+func decide(f facts) decision {
+	d := decision{own: f.own, gates: f.gates, installing: !everCompleted(f.cv)}
+	d.faults = Validate(f.cv, f.gates.acceptRisks)
+	d.cleared = Clear(f.cv, d.faults)
+	faulty := f.cv.Spec.DesiredUpdate != nil && d.cleared.Spec.DesiredUpdate == nil
+	if faulty && f.unfetched && notAvailable(d.faults) {
+		// The version may well be available: not known is not invalid.
+		d.faults = slices.DeleteFunc(d.faults, isNotAvailable)
+		faulty = false
+	}
+
+	d.base, d.baseOrigin = f.own, running
+	if h := f.cv.Status.History; len(h) > 0 && h[0].State != configv1.CompletedUpdate && h[0].Image != f.own.Image && !d.installing {
+		d.base, d.baseOrigin, d.verified = configv1.Release{Version: h[0].Version, Image: h[0].Image}, resumed, h[0].Verified
+	}
+	if desired := f.cv.Status.Desired; desired.Image == d.base.Image {
+		d.base = fill(d.base, desired)
+	}
+
+	d.resolution = Resolve(d.cleared, d.base, faulty)
+	if d.resolution.Outcome == Resolved && d.installing {
+		d.resolution = Resolution{Outcome: OwnRelease, Release: d.base, Why: "the cluster is still being installed"}
+	}
+	d.want, d.origin = d.resolution.Release, d.baseOrigin
+	if d.resolution.Outcome == Resolved {
+		d.origin = requested
+	}
+	return d
+}
+
+const notAvailableDetail = "when image is empty the update must be an available update"
+
+func isNotAvailable(err *field.Error) bool { return err.Detail == notAvailableDetail }
+
+func notAvailable(errs field.ErrorList) bool { return slices.ContainsFunc(errs, isNotAvailable) }
+
+func everCompleted(cv *configv1.ClusterVersion) bool {
+	return slices.ContainsFunc(cv.Status.History, func(h configv1.UpdateHistory) bool {
+		return h.State == configv1.CompletedUpdate
+	})
+}
+
+// fill completes what r does not say by what other says of the same image.
+func fill(r, other configv1.Release) configv1.Release {
+	if r.Version == "" {
+		r.Version = other.Version
+	}
+	if r.URL == "" {
+		r.URL = other.URL
+	}
+	if r.Architecture == "" {
+		r.Architecture = other.Architecture
+	}
+	if len(r.Channels) == 0 {
+		r.Channels = slices.Clone(other.Channels)
+	}
+	return r
+}
+
+// own returns the release that the cluster runs when nothing is asked for.
+func (u *Updater) own(ctx context.Context, cv *configv1.ClusterVersion) (configv1.Release, error) {
+	if u.o.Own.Image != "" {
+		return u.o.Own, nil
+	}
+	for _, h := range cv.Status.History {
+		if h.State == configv1.CompletedUpdate {
+			return configv1.Release{Version: h.Version, Image: h.Image}, nil
+		}
+	}
+	if len(cv.Status.History) > 0 {
+		h := cv.Status.History[0]
+		return configv1.Release{Version: h.Version, Image: h.Image}, nil
+	}
+	if i, ok := u.o.Payloads.(manifest.InitialReleaser); ok {
+		r, err := i.InitialRelease(ctx)
+		if err != nil {
+			return configv1.Release{}, fmt.Errorf("initial release: %w", err)
+		}
+		return r, nil
+	}
+	return configv1.Release{}, errors.New("the cluster version has no history: set Options.Own to the release that the cluster runs")
+}
+
+// gates are the feature set and gates that the cluster's manifests go by.
+type gates struct {
+	featureSet  string
+	enabled     sets.Set[string]
+	acceptRisks bool // ClusterUpdateAcceptRisks
+}
+
+func (g gates) key() string {
+	return g.featureSet + "/" + strings.Join(sets.List(g.enabled), ",")
+}
+
+// readGates reads the gates that apply to a version of the operator.
+func (u *Updater) readGates(ctx context.Context, version string) (gates, error) {
+	fg, err := clusterapi.Get[configv1.FeatureGate](ctx, u.o.API, clusterapi.Key("", "cluster"))
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected) {
+		return gates{enabled: sets.New[string]()}, nil
+	}
+	if err != nil {
+		return gates{}, fmt.Errorf("feature gates: %w", err)
+	}
+	set, enabled := manifest.ReleaseGates(fg, version)
+	return gates{featureSet: set, enabled: enabled, acceptRisks: enabled.Has("ClusterUpdateAcceptRisks")}, nil
+}
+
+// work is what passes apply. Another key means other work.
+type work struct {
+	*loaded
+	force     bool
+	overrides []configv1.ComponentOverride
+	caps      manifest.Capabilities
+}
+
+func (w *work) filter(g gates) manifest.Filter {
+	return manifest.Filter{Gates: g.enabled, Capabilities: &w.caps, Overrides: w.overrides}
+}
+
+// session is what an Updater remembers between passes. Nothing of it is needed
+// to go on after a restart.
+type session struct {
+	tracker  *runlevel.Tracker
+	lists    lists
+	load     loadState // of the wanted release
+	fallback loadState // of what the cluster has been at, where that is refused
+	work     *work
+	workKey  string
+	state    runlevel.State
+	report   runlevel.Report
+
+	attempt  int       // of the pass in its state
+	failures int       // passes failed in a row
+	nextPass time.Time // zero: at once
+}

@@ -1,0 +1,141 @@
+package graph_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+)
+
+const realGraph = "stable-4.8_amd64.json"
+
+func readGraph(tb testing.TB, name string) []byte {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join(testdata.Dir(tb), "graphs", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
+// synthetic returns a graph of n releases over minors of 50 releases, each of
+// which leads to the 30 that follow, every tenth of them under a risk.
+func synthetic(tb testing.TB, n int) []byte {
+	tb.Helper()
+	version := func(i int) string { return fmt.Sprintf("4.%d.%d", i/50, i%50) }
+	var d graph.Data
+	for i := range n {
+		d.Nodes = append(d.Nodes, graph.NodeData{
+			Version: version(i),
+			Image:   fmt.Sprintf("quay.io/openshift-release-dev/ocp-release@sha256:%064x", i),
+			Metadata: map[string]string{
+				graph.MetadataURL:         fmt.Sprintf("https://access.redhat.com/errata/RHBA-2026:%d", i),
+				graph.MetadataChannels:    fmt.Sprintf("candidate-4.%[1]d,fast-4.%[1]d,stable-4.%[1]d,candidate-4.%[2]d,fast-4.%[2]d,stable-4.%[2]d", i/50, i/50+1),
+				graph.MetadataManifestRef: fmt.Sprintf("sha256:%064x", i),
+			},
+		})
+		for to := i + 1; to < min(i+31, n); to++ {
+			if to%10 != 0 {
+				d.Edges = append(d.Edges, [2]int{i, to})
+				continue
+			}
+			d.ConditionalEdges = append(d.ConditionalEdges, graph.ConditionalEdges{
+				Edges: []graph.VersionPair{{From: version(i), To: version(to)}},
+				Risks: []configv1.ConditionalUpdateRisk{{
+					Name: fmt.Sprintf("Risk%d", to), URL: "https://example.com/risk", Message: "Nodes of some kind may not come back.",
+					MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: "max(cluster_infrastructure_provider)"}}},
+				}},
+			})
+		}
+	}
+	g, err := graph.New(d, graph.DecodeOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := graph.Encode(&b, g); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func eachSize(b *testing.B, f func(b *testing.B, text []byte, version string)) {
+	b.Run("stable-4.8", func(b *testing.B) { f(b, readGraph(b, realGraph), "4.7.41") })
+	for _, n := range []int{100, 1_000, 10_000} {
+		text := synthetic(b, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) { f(b, text, "4.0.10") })
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	eachSize(b, func(b *testing.B, text []byte, _ string) {
+		b.ReportAllocs()
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			if _, err := graph.DecodeBytes(text, graph.DecodeOptions{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkFetch fetches over loopback and answers one query.
+func BenchmarkFetch(b *testing.B) {
+	eachSize(b, func(b *testing.B, text []byte, version string) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(text) }))
+		defer server.Close()
+		client := &graph.Client{Upstream: server.URL}
+		defer client.CloseIdleConnections()
+		q := graph.Query{Channel: "stable-4.8", Arch: "amd64", Version: version, ClusterID: "3c5a1b2e-6f1d-4c7f-9a60-2b9d3c1e8f00"}
+		b.ReportAllocs()
+		for b.Loop() {
+			g, err := client.Fetch(context.Background(), q)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := g.Updates(graph.UpdatesQuery{Version: version, Channel: "stable-4.8", Architecture: "amd64"}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkUpdates(b *testing.B) {
+	eachSize(b, func(b *testing.B, text []byte, version string) {
+		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		q := graph.UpdatesQuery{Version: version, Channel: "stable-4.8", Architecture: "amd64"}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := g.Updates(q); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkEncode(b *testing.B) {
+	eachSize(b, func(b *testing.B, text []byte, _ string) {
+		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := g.MarshalJSON(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Channel is a name of the form <type>-<major>.<minor>, e.g. eus-4.16: releases
+// that lead to that minor, as soon as they are ripe enough for the type.
+type Channel struct {
+	// Type is candidate, fast, stable or eus today.
+	Type         string
+	Major, Minor uint64
+}
+
+// ParseChannel splits a name at its last hyphen. Names of other forms
+// (stable-4, stable-scos-4) are legal channels that say nothing about a minor:
+// ok is false.
+func ParseChannel(name string) (c Channel, ok bool) {
+	at := strings.LastIndexByte(name, '-')
+	if at <= 0 {
+		return Channel{}, false
+	}
+	major, minor, found := strings.Cut(name[at+1:], ".")
+	if !found {
+		return Channel{}, false
+	}
+	c.Type = name[:at]
+	var okMajor, okMinor bool
+	c.Major, okMajor = parseNumber(major)
+	c.Minor, okMinor = parseNumber(minor)
+	if !okMajor || !okMinor {
+		return Channel{}, false
+	}
+	return c, true
+}
+
+// parseNumber accepts decimal digits without leading zeros.
+func parseNumber(s string) (uint64, bool) {
+	if s == "" || len(s) > 1 && s[0] == '0' || strings.Trim(s, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil
+}
+
+func (c Channel) String() string { return fmt.Sprintf("%s-%d.%d", c.Type, c.Major, c.Minor) }
+
+// CompareChannels puts channel names into the order that people expect: by
+// version, where stable-4.9 comes before stable-4.10, then by type. Names
+// without a version come first, bytewise.
+func CompareChannels(a, b string) int {
+	ca, okA := ParseChannel(a)
+	cb, okB := ParseChannel(b)
+	switch {
+	case okA != okB:
+		if okB {
+			return -1
+		}
+		return 1
+	case !okA:
+		return cmp.Compare(a, b)
+	}
+	return cmp.Or(cmp.Compare(ca.Major, cb.Major), cmp.Compare(ca.Minor, cb.Minor), cmp.Compare(ca.Type, cb.Type))
+}
+
+// ChannelFor returns the channel of a group (stable, fast, candidate, eus) that
+// leads to a version. An empty group is stable, which is also the default of a
+// new cluster. There is an eus channel for every other minor only, so an odd
+// minor is rounded up to the one that it is on the way to.
+func ChannelFor(group string, v *semver.Version) string {
+	c := Channel{Type: cmp.Or(group, "stable"), Major: v.Major(), Minor: v.Minor()}
+	if c.Type == "eus" {
+		c.Minor += c.Minor % 2
+	}
+	return c.String()
+}
+
+// OfferedChannels returns the channels that a cluster can choose: those that
+// the metadata of its current release name, in natural order.
+func OfferedChannels(current configv1.Release) []string {
+	return slices.SortedFunc(slices.Values(current.Channels), CompareChannels)
+}
+
+// ChannelChange is a wish for another channel.
+type ChannelChange struct {
+	Present   string
+	Requested string   // empty: no retrieval of updates any more
+	Offered   []string // empty: not known
+	Force     bool
+}
+
+// CheckChannelChange says whether a change is sensible, as oc adm upgrade
+// channel does: a channel that is known not to be offered, or leaving an offered
+// one for none, needs force. Where the offer is not known, it warns.
+func CheckChannelChange(c ChannelChange) (changed bool, warning string, err error) {
+	if c.Requested == c.Present {
+		return false, "", nil
+	}
+	offered := slices.SortedFunc(slices.Values(c.Offered), CompareChannels)
+	switch {
+	case c.Force:
+	case c.Requested == "":
+		if slices.Contains(offered, c.Present) {
+			return false, "", fmt.Errorf("clearing channel %q, one of the available channels (%s), stops the retrieval of updates: this must be forced", c.Present, strings.Join(offered, ", "))
+		}
+	case len(offered) == 0:
+		warning = fmt.Sprintf("no channels known to be compatible with the current version; unable to validate %q", c.Requested)
+	case !slices.Contains(offered, c.Requested):
+		return false, "", fmt.Errorf("the requested channel %q is not one of the available channels (%s), you must pass --allow-explicit-channel to continue", c.Requested, strings.Join(offered, ", "))
+	}
+	return true, warning, nil
+}

@@ -1,0 +1,239 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+)
+
+// Client asks an update service over HTTP. The zero value asks the public one.
+// Set its fields before the first Fetch; after that it is safe for concurrent
+// use. It must not be copied.
+//
+// An answer that has an ETag is kept, and asked for again on condition that it
+// has changed. A redirect to another host does not carry the cluster's ID along.
+type Client struct {
+	// Upstream is the service's address. It goes before the one of
+	// WithUpstream; empty there too means [DefaultUpstream].
+	Upstream string
+	// UserAgent is sent if it is set. The cluster-version operator's is
+	// ClusterVersionOperator/<version>.
+	UserAgent string
+	// Transport sends the requests; nil means an own one with Proxy and RootCAs,
+	// which are ignored otherwise.
+	Transport http.RoundTripper
+	// Proxy chooses the proxy; nil means none: the environment is not
+	// consulted. See [ClusterProxy].
+	Proxy func(*http.Request) (*url.URL, error)
+	// RootCAs are the trusted authorities; nil means the system's. See
+	// [TrustedCABundle].
+	RootCAs *x509.CertPool
+	// Timeout bounds a whole exchange; zero means 60 seconds.
+	Timeout time.Duration
+	// MaxRedirects is how many redirects are followed; zero means 5, negative
+	// none. Going from https to http is always refused.
+	MaxRedirects int
+	// Kept is the number of answers that are kept for conditional requests;
+	// zero means 16, negative none.
+	Kept int
+	// Decode says what a graph may be. Its MaxBytes bounds the body after
+	// decompression. With its Compat, parameters are added to the upstream's
+	// instead of replacing them.
+	Decode DecodeOptions
+
+	once    sync.Once
+	http    *httpclient.Client
+	buffers sync.Pool // of *[]byte
+
+	mu   sync.Mutex
+	kept []keptAnswer // the most recently used last
+}
+
+type keptAnswer struct {
+	key, etag string
+	graph     *Graph
+}
+
+var (
+	_ Source     = (*Client)(nil)
+	_ Upstreamer = (*Client)(nil)
+)
+
+// Fetch asks for the graph. Errors are [*Error] of the reasons that
+// [RequestURL] names, InvalidRequest, RemoteFailed, ResponseFailed (with a
+// [*StatusError] for a status other than 200) or ResponseInvalid.
+func (c *Client) Fetch(ctx context.Context, q Query) (*Graph, error) {
+	return c.fetch(ctx, cmp.Or(c.Upstream, DefaultUpstream), q)
+}
+
+// WithUpstream returns a source that asks upstream, unless the client has an
+// Upstream of its own. Both share connections and kept answers.
+func (c *Client) WithUpstream(upstream string) Source {
+	upstream = cmp.Or(c.Upstream, upstream, DefaultUpstream)
+	return SourceFunc(func(ctx context.Context, q Query) (*Graph, error) { return c.fetch(ctx, upstream, q) })
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (c *Client) CloseIdleConnections() { c.client().CloseIdleConnections() }
+
+func (c *Client) client() *httpclient.Client {
+	c.once.Do(func() {
+		c.http = httpclient.New(httpclient.Options{
+			Transport: c.Transport, Proxy: c.Proxy, RootCAs: c.RootCAs,
+			Timeout: c.Timeout, MaxRedirects: c.MaxRedirects, MaxBody: c.Decode.withDefaults().MaxBytes,
+			DropQuery: []string{"id"}, UserAgent: c.UserAgent,
+		})
+	})
+	return c.http
+}
+
+func (c *Client) fetch(ctx context.Context, upstream string, q Query) (*Graph, error) {
+	set := url.Values.Set
+	if c.Decode.Compat {
+		set = url.Values.Add
+	}
+	u, err := requestURL(upstream, q, set)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{"Accept": {"application/json"}}
+	key := answerKey(u)
+	kept, ok := c.lookup(key)
+	if ok {
+		header.Set("If-None-Match", kept.etag)
+	}
+
+	buffer, _ := c.buffers.Get().(*[]byte)
+	if buffer == nil {
+		buffer = new([]byte)
+	}
+	resp, err := c.client().Do(ctx, httpclient.Request{URL: u.String(), Header: header, Buffer: *buffer})
+	if err != nil {
+		return nil, transportError(err)
+	}
+	if cap(resp.Body) > cap(*buffer) && cap(resp.Body) <= 1<<20 {
+		*buffer = resp.Body[:0]
+	}
+	defer c.buffers.Put(buffer) // decoding keeps nothing of it
+
+	if ok && resp.StatusCode == http.StatusNotModified {
+		return kept.graph, nil
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, statusError(resp.StatusCode, resp.Status, resp.Body)
+	}
+	g, err := DecodeBytes(resp.Body, c.Decode)
+	if err != nil {
+		return nil, failure(ErrResponseInvalid, err)
+	}
+	c.keep(key, resp.Header.Get("ETag"), g)
+	return g, nil
+}
+
+// transportError gives an exchange without an answer its reason.
+func transportError(err error) error {
+	var request *httpclient.RequestError
+	var body *httpclient.BodyError
+	switch {
+	case errors.As(err, &request):
+		return failure(ErrInvalidRequest, err)
+	case errors.As(err, &body):
+		if body.StatusCode != http.StatusOK {
+			return statusError(body.StatusCode, body.Status, nil)
+		}
+		var limit *httpclient.LimitError
+		if errors.As(err, &limit) && limit.Limit == httpclient.LimitBody {
+			return failure(ErrResponseFailed, &LimitError{Limit: "bytes", Max: limit.Max})
+		}
+		return failure(ErrResponseFailed, err)
+	}
+	return failure(ErrRemoteFailed, err)
+}
+
+// statusError words an unexpected status and carries what the body says.
+func statusError(code int, status string, body []byte) error {
+	e := &StatusError{StatusCode: code, Status: status}
+	var said struct {
+		Kind  string `json:"kind"`
+		Value string `json:"value"`
+	}
+	if json.Unmarshal(body, &said) == nil {
+		e.Kind, e.Value = said.Kind, said.Value
+	}
+	return &Error{Reason: string(ErrResponseFailed), Message: "unexpected HTTP status: " + status, Err: e}
+}
+
+// answerKey is the request without who asks.
+func answerKey(u *url.URL) string {
+	anonymous := *u
+	query := u.Query()
+	query.Del("id")
+	anonymous.RawQuery = query.Encode()
+	return anonymous.String()
+}
+
+// lookup finds a kept answer and marks it as used.
+func (c *Client) lookup(key string) (keptAnswer, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, k := range c.kept {
+		if k.key == key {
+			c.kept = append(append(c.kept[:i:i], c.kept[i+1:]...), k)
+			return k, true
+		}
+	}
+	return keptAnswer{}, false
+}
+
+// keep stores an answer that can be asked for on condition, in the place of the
+// one before.
+func (c *Client) keep(key, etag string, g *Graph) {
+	limit := c.Kept
+	if limit == 0 {
+		limit = 16
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, k := range c.kept {
+		if k.key == key {
+			c.kept = append(c.kept[:i:i], c.kept[i+1:]...)
+			break
+		}
+	}
+	if etag == "" || limit < 0 {
+		return
+	}
+	c.kept = append(c.kept, keptAnswer{key: key, etag: etag, graph: g})
+	if len(c.kept) > limit {
+		c.kept = append([]keptAnswer(nil), c.kept[len(c.kept)-limit:]...)
+	}
+}
+
+// ClusterProxy returns a proxy function from the status of the cluster's Proxy
+// object (config.openshift.io/v1, named cluster). Where there is no such object
+// there is no proxy: pass a nil func then. A proxy that does not parse is an
+// error, since going around it would be worse than not going.
+func ClusterProxy(status configv1.ProxyStatus) (func(*http.Request) (*url.URL, error), error) {
+	return httpclient.Proxy(status.HTTPProxy, status.HTTPSProxy, status.NoProxy)
+}
+
+// TrustedCABundle returns the authorities of a PEM bundle, the key
+// ca-bundle.crt of ConfigMap openshift-config-managed/trusted-ca-bundle. They
+// replace those of the system, which an empty bundle (nil) stands for.
+func TrustedCABundle(pem string) (*x509.CertPool, error) {
+	pool, err := httpclient.RootCAs([]byte(pem))
+	if err != nil {
+		return nil, errors.New("unable to add ca-bundle.crt certificates")
+	}
+	return pool, nil
+}

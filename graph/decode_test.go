@@ -1,0 +1,324 @@
+package graph_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+// twoNodes stands around what a case is about.
+const twoNodes = `"nodes":[{"version":"4.1.0","payload":"a"},{"version":"4.1.1","payload":"b"}]`
+
+func TestDecodeInvalid(t *testing.T) {
+	for _, tt := range []struct {
+		name, text, want string
+		compat           string // what Compat says; empty: accepted
+	}{
+		{"array", `[]`, "expected an object, found an array", "cannot unmarshal array"},
+		{"string", `"x"`, "expected an object, found a string", "cannot unmarshal string"},
+		{"empty", ``, "line 1: unexpected end of JSON input", "unexpected end of JSON input"},
+		{"trailing", "{}\n{}", "line 2: invalid character '{' after top-level value", "after top-level value"},
+		{"trailing zero byte", "{}\x00", "line 1: invalid character '\\x00' after top-level value", "after top-level value"},
+		{"cut", `{"nodes":[{"version":"4.1.0"`, "nodes[0] (line 1): unexpected end of JSON input", "unexpected end of JSON input"},
+		{"not JSON", "{\n\"nodes\": nodes}", "nodes (line 2): invalid character 'o' in literal null (expecting 'u')", "in literal null"},
+		{"bad literal in unknown", `{"x":trux}`, "x (line 1): invalid character 'x' in literal true (expecting 'e')", "in literal true"},
+		{"control character", "{\"a\":\"\x01\"}", `a (line 1): invalid character '\x01' in string literal`, "in string literal"},
+		{"bad escape", `{"a":"\q"}`, `a (line 1): invalid character 'q' in string escape code`, "in string escape code"},
+		{"bad number", `{"a":-}`, `a (line 1): invalid character '}' in numeric literal`, "in numeric literal"},
+		{"leading zero index", `{` + twoNodes + `,"edges":[[0,01]]}`, `edges[0] (line 1): invalid character '1' after array element`, "after array element"},
+
+		{"schema 2", `{"version":2}`, "version: schema version 2 is not known, only 1 is", ""},
+		{"schema text", `{"version":"1"}`, "version: expected a number, found a string", ""},
+		{"schema fraction", `{"version":1.0}`, "version: expected an integer, found 1.0", ""},
+
+		{"nodes object", `{"nodes":{}}`, "nodes: expected an array, found an object", "cannot unmarshal object"},
+		{"no version", `{"nodes":[{"payload":"a"}]}`, "nodes[0].version: missing", ""},
+		{"version in another case", `{"nodes":[{"Version":"4.1.0","payload":"a"}]}`, "nodes[0].version: missing", ""},
+		{"null version", `{"nodes":[{"version":null,"payload":"a"}]}`, "nodes[0].version: Version string empty", "Version string empty"},
+		{"empty version", `{"nodes":[{"version":"","payload":"a"}]}`, "nodes[0].version: Version string empty", "Version string empty"},
+		{"two parts", `{"nodes":[{"version":"4.1.0","payload":"a"},{"version":"4.1","payload":"a"}]}`, `nodes[1].version: "4.1": invalid semantic version`, "invalid semantic version"},
+		{"leading v", `{"nodes":[{"version":"v4.1.0","payload":"a"}]}`, `nodes[0].version: "v4.1.0": invalid characters in version`, "invalid characters"},
+		{"leading zero", `{"nodes":[{"version":"04.1.0","payload":"a"}]}`, `nodes[0].version: "04.1.0": version segment starts with 0`, "starts with 0"},
+		{"version number", `{"nodes":[{"version":4,"payload":"a"}]}`, "nodes[0].version: expected a string, found a number", "cannot unmarshal number"},
+		{"no payload", `{"nodes":[{"version":"4.1.0"}]}`, "nodes[0].payload: missing", ""},
+		{"payload number", `{"nodes":[{"version":"4.1.0","payload":1}]}`, "nodes[0].payload: expected a string, found a number", "cannot unmarshal number"},
+		{"metadata array", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":[]}]}`, "nodes[0].metadata: expected an object, found an array", "cannot unmarshal array"},
+		{"null node", `{"nodes":[null]}`, "nodes[0]: null is not a node", ""},
+		{"duplicate version", `{"nodes":[{"version":"4.1.0","payload":"a"},{"version":"4.1.1","payload":"a"},{"version":"4.1.0","payload":"b"}]}`,
+			`nodes[2].version: "4.1.0" is the version of nodes[0] already`, ""},
+
+		{"null edge", `{` + twoNodes + `,"edges":[[0,1],null]}`, "edges[1]: expected 2 fields, found 0", "expected 2 fields, found 0"},
+		{"empty edge", `{` + twoNodes + `,"edges":[[]]}`, "edges[0]: expected 2 fields, found 0", "expected 2 fields, found 0"},
+		{"short edge", `{` + twoNodes + `,"edges":[[1]]}`, "edges[0]: expected 2 fields, found 1", "expected 2 fields, found 1"},
+		{"long edge", `{` + twoNodes + `,"edges":[[0,0,"x",0]]}`, "edges[0]: expected 2 fields, found 4", "cannot unmarshal string"},
+		{"edge object", `{` + twoNodes + `,"edges":[{}]}`, "edges[0]: expected an array, found an object", "cannot unmarshal object"},
+		{"index fraction", `{` + twoNodes + `,"edges":[[1.0,1]]}`, "edges[0]: expected an integer, found 1.0", "cannot unmarshal number 1.0"},
+		{"index text", `{` + twoNodes + `,"edges":[["1",1]]}`, "edges[0]: expected a number, found a string", "cannot unmarshal string"},
+		{"index null", `{` + twoNodes + `,"edges":[[null,1]]}`, "edges[0]: expected a number, found null", ""},
+		{"index too high", `{` + twoNodes + `,"edges":[[0,1],[1,2]]}`, "edges[1]: index 2 is out of range: the graph has 2 nodes", ""},
+		{"origin too high", `{"edges":[[0,1],[5,6]],` + twoNodes + `}`, "edges[1]: index 5 is out of range: the graph has 2 nodes", ""},
+		{"index negative", `{` + twoNodes + `,"edges":[[0,1],[0,-3]]}`, "edges[1]: index -3 is out of range: the graph has 2 nodes", ""},
+		{"index huge", `{` + twoNodes + `,"edges":[[0,99999999999999999999]]}`, "edges[0]: index 99999999999999999999 is out of range: the graph has 2 nodes", "cannot unmarshal number"},
+
+		{"key twice at top", `{"nodes":[],"edges":[],"nodes":[]}`, `key "nodes" comes twice`, ""},
+		{"key twice in node", `{"nodes":[{"version":"4.1.0","payload":"a","payload":"b"}]}`, `nodes[0]: key "payload" comes twice`, ""},
+		{"key twice by escape", `{"nodes":[{"version":"4.1.0","payload":"a","p\u0061yload":"b"}]}`, `nodes[0]: key "payload" comes twice`, ""},
+		{"key twice in metadata", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"url":"x","url":"x"}}]}`, `nodes[0].metadata: key "url" comes twice`, ""},
+		{"key twice in the unknown", `{"other":{"a":[{"b":1,"b":1}]}}`, `other: key "b" comes twice`, ""},
+		{"key twice of many", `{"a":0,"b":0,"c":0,"d":0,"e":0,"f":0,"g":0,"h":0,"i":0,"j":0,"c":0}`, `key "c" comes twice`, ""},
+
+		{"conditional from number", `{` + twoNodes + `,"conditionalEdges":[{"edges":[{"from":1,"to":"4.1.1"}]}]}`, "conditionalEdges[0].edges[0].from: expected a string, found a number", "cannot unmarshal number"},
+		{"risk name array", `{` + twoNodes + `,"conditionalEdges":[{},{"risks":[{},{"name":[]}]}]}`, "conditionalEdges[1].risks[1].name: expected a string, found an array", "cannot unmarshal array"},
+		{"rule type bool", `{"conditionalEdges":[{"risks":[{"matchingRules":[{"type":true}]}]}]}`, "conditionalEdges[0].risks[0].matchingRules[0].type: expected a string, found a boolean", "cannot unmarshal bool"},
+		{"promql text", `{"conditionalEdges":[{"risks":[{"matchingRules":[{"promql":"up"}]}]}]}`, "conditionalEdges[0].risks[0].matchingRules[0].promql: expected an object, found a string", "cannot unmarshal string"},
+		{"entries object", `{"conditionalEdges":{}}`, "conditionalEdges: expected an array, found an object", "cannot unmarshal object"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g, err := graph.Decode(strings.NewReader(tt.text), graph.DecodeOptions{})
+			if err == nil || g != nil {
+				t.Fatalf("accepted, want %q", tt.want)
+			}
+			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+			if e := new(graph.DecodeError); !errors.As(err, &e) {
+				t.Errorf("%T, want a *DecodeError", err)
+			}
+			_, err = graph.Decode(strings.NewReader(tt.text), graph.DecodeOptions{Compat: true})
+			switch {
+			case tt.compat == "" && err != nil:
+				t.Errorf("Compat: %v", err)
+			case tt.compat != "" && (err == nil || !strings.Contains(err.Error(), tt.compat)):
+				t.Errorf("Compat: %v, want %q", err, tt.compat)
+			}
+		})
+	}
+}
+
+func TestDecodeAccepts(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       string // as encoded again
+	}{
+		{"nothing", `{}`, `{"version":1,"nodes":[],"edges":[],"conditionalEdges":[]}`},
+		{"null", " null\n", `{"version":1,"nodes":[],"edges":[],"conditionalEdges":[]}`},
+		{"nulls", `{"version":null,"nodes":null,"edges":null,"conditionalEdges":null}`, `{"version":1,"nodes":[],"edges":[],"conditionalEdges":[]}`},
+		{"other case", `{"Nodes":[{"version":"4.1.0","payload":"a"}],"NODES":1}`, `{"version":1,"nodes":[],"edges":[],"conditionalEdges":[]}`},
+		{"unknown fields", `{"x":{"y":[1,-2.5e+3,true,false,null,"\u00e9\n"]},"nodes":[{"version":"4.1.0","payload":"a","z":[[]]}]}`,
+			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
+		{"metadata are kept", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"z":"\u003c\"","n": 1.50,"o":{ "b":[ null ],"a":"<"},"":""}}]}`,
+			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{"":"","n":1.50,"o":{"a":"\u003c","b":[null]},"z":"\u003c\""}}],"edges":[],"conditionalEdges":[]}`},
+		{"edges before nodes, equal ones once", `{"edges":[[1,0],[0,1],[0,1],[1,1]],` + twoNodes + `}`,
+			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{}},{"version":"4.1.1","payload":"b","metadata":{}}],"edges":[[0,1],[1,0],[1,1]],"conditionalEdges":[]}`},
+		{"builds apart", `{"nodes":[{"version":"4.1.0+a","payload":"a"},{"version":"4.1.0+b","payload":"b"}]}`,
+			`{"version":1,"nodes":[{"version":"4.1.0+a","payload":"a","metadata":{}},{"version":"4.1.0+b","payload":"b","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
+		{"empty conditional things", `{"conditionalEdges":[null,{},{"edges":[null],"risks":[null]},{"edges":[{"from":"x","to":"y"}],"risks":[{"matchingRules":[null,{"type":"PromQL","promql":null},{"promql":{"promql":"up"}}]}]}]}`,
+			`{"version":1,"nodes":[],"edges":[],"conditionalEdges":[{"edges":null,"risks":null},{"edges":null,"risks":null},` +
+				`{"edges":[{"from":"","to":""}],"risks":[{"url":"","name":"","message":"","matchingRules":null}]},` +
+				`{"edges":[{"from":"x","to":"y"}],"risks":[{"url":"","name":"","message":"","matchingRules":[{"type":""},{"type":"PromQL"},{"type":"","promql":{"promql":"up"}}]}]}]}`},
+		{"invalid UTF-8", "{\"nodes\":[{\"version\":\"4.1.0\",\"payload\":\"a\xff\"}]}",
+			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a` + "\ufffd" + `","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g, err := graph.Decode(strings.NewReader(tt.text), graph.DecodeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := graph.Encode(&b, g); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, b.String()); diff != "" {
+				t.Error(diff)
+			}
+			again, err := graph.Decode(&b, graph.DecodeOptions{})
+			if err != nil || !again.Equal(g) {
+				t.Errorf("decoded again: equal %v, error %v", again.Equal(g), err)
+			}
+		})
+	}
+}
+
+func TestDecodeCompat(t *testing.T) {
+	text := `{"Nodes":[{"payload":"z"},{"VERSION":"4.1.0","payload":"a","payload":"b","metadata":{"n":1}},{"version":"4.1.0","payload":"c"}],
+		"edges":[[1,0],[1,0],[9,9],[null,1]]}`
+	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{Compat: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range g.Nodes() {
+		got = append(got, n.Version.String()+"="+n.Image)
+	}
+	if diff := cmp.Diff([]string{"0.0.0=z", "4.1.0=b", "4.1.0=c"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if n := g.EdgeCount(); n != 3 {
+		t.Errorf("%d edges, want the repeated one twice and the one from null", n)
+	}
+	if v, ok := g.Node(1).Metadata.Get("n"); !ok || v != 1.0 {
+		t.Errorf("metadata n is %v, %v", v, ok)
+	}
+}
+
+func TestDecodeLimits(t *testing.T) {
+	text := `{` + twoNodes + `,"edges":[[0,1],[1,0]],"conditionalEdges":[{"edges":[{"from":"4.1.0","to":"4.1.1"}]}]}`
+	deep := `{"x":` + strings.Repeat("[", 501) + strings.Repeat("]", 501) + `}`
+	for _, tt := range []struct {
+		name, text string
+		o          graph.DecodeOptions
+		want       string
+	}{
+		{"bytes", text, graph.DecodeOptions{MaxBytes: int64(len(text)) - 1}, fmt.Sprintf("the graph exceeds the limit of %d bytes", len(text)-1)},
+		{"bytes suffice", text, graph.DecodeOptions{MaxBytes: int64(len(text))}, ""},
+		{"nodes", text, graph.DecodeOptions{MaxNodes: 1}, "nodes[1]: the graph exceeds the limit of 1 nodes"},
+		{"edges", text, graph.DecodeOptions{MaxEdges: 1}, "edges[1]: the graph exceeds the limit of 1 edges"},
+		{"pairs count as edges", text, graph.DecodeOptions{MaxEdges: 2}, "conditionalEdges[0].edges[0]: the graph exceeds the limit of 2 edges"},
+		{"edges suffice", text, graph.DecodeOptions{MaxEdges: 3}, ""},
+		{"depth", deep, graph.DecodeOptions{}, "x: the graph exceeds the limit of 500 levels of nested JSON"},
+		{"compat nodes", text, graph.DecodeOptions{MaxNodes: 1, Compat: true}, "the graph exceeds the limit of 1 nodes"},
+		{"compat edges", text, graph.DecodeOptions{MaxEdges: 2, Compat: true}, "the graph exceeds the limit of 2 edges"},
+		{"schema by option", `{"version":7}`, graph.DecodeOptions{AnySchema: true}, ""},
+		{"no payload by option", `{"nodes":[{"version":"4.1.0"}]}`, graph.DecodeOptions{AllowNoPayload: true}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := graph.Decode(strings.NewReader(tt.text), tt.o)
+			got := ""
+			if err != nil {
+				got = err.Error()
+				if limit := new(graph.LimitError); !errors.As(err, &limit) {
+					t.Errorf("%T, want a *LimitError within", err)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDecodeReadError(t *testing.T) {
+	broken := errors.New("cable cut")
+	if _, err := graph.Decode(iotest.ErrReader(broken), graph.DecodeOptions{}); !errors.Is(err, broken) {
+		t.Errorf("error %v, want that of the reader", err)
+	}
+}
+
+func TestDecodeReal(t *testing.T) {
+	for _, tt := range []struct {
+		name                      string
+		nodes, edges, conditional int
+	}{{realGraph, 101, 3168, 1}, {"candidate-4.12_multi.json", 5, 10, 0}} {
+		text := readGraph(t, tt.name)
+		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conditional := 0
+		for range g.ConditionalEdges() {
+			conditional++
+		}
+		if g.Len() != tt.nodes || g.EdgeCount() != tt.edges || conditional != tt.conditional {
+			t.Errorf("%s: %d nodes, %d edges, %d conditional", tt.name, g.Len(), g.EdgeCount(), conditional)
+		}
+		compat, err := graph.DecodeBytes(text, graph.DecodeOptions{Compat: true})
+		if err != nil || !compat.Equal(g) {
+			t.Errorf("%s: Compat decodes another graph (error %v)", tt.name, err)
+		}
+		if problems := g.Validate(); len(problems) > 0 {
+			t.Errorf("%s: %v", tt.name, problems)
+		}
+		for i := range text {
+			text[i] = 'x' // the graph must not look back
+		}
+		if !compat.Equal(g) {
+			t.Errorf("%s: the graph changed with its text", tt.name)
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	d := graph.Data{Nodes: []graph.NodeData{{Version: "4.1.0", Image: "a", Metadata: map[string]string{"url": "u"}}, {Version: "4.1.1", Image: "b"}}, Edges: [][2]int{{0, 1}}}
+	g, err := graph.New(d, graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := graph.Decode(strings.NewReader(`{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"url":"u"}},{"version":"4.1.1","payload":"b"}],"edges":[[0,1]]}`), graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !g.Equal(want) {
+		t.Error("built and decoded graphs differ")
+	}
+	for want, bad := range map[string]graph.Data{
+		`nodes[0].version: "4.1": invalid semantic version`:         {Nodes: []graph.NodeData{{Version: "4.1", Image: "a"}}},
+		`nodes[0].payload: missing`:                                 {Nodes: []graph.NodeData{{Version: "4.1.0"}}},
+		`edges[0]: index -7 is out of range: the graph has 0 nodes`: {Edges: [][2]int{{-7, 0}}},
+	} {
+		if _, err := graph.New(bad, graph.DecodeOptions{}); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	text := `{"nodes":[
+		{"version":"4.1.0","payload":"a"},{"version":"4.1.1","payload":"b"},{"version":"4.1.2","payload":"c","metadata":{"url":1}},{"version":"4.1.3","payload":"d"}],
+		"edges":[[0,1],[1,1],[1,2],[2,0],[0,3]],
+		"conditionalEdges":[
+			{"edges":[{"from":"4.0.9","to":"4.1.1"},{"from":"4.1.0","to":"4.9.9"},{"from":"4.1.3","to":"4.1.3"}],
+			 "risks":[{"name":"A","url":"https://x.io","message":"m","matchingRules":[{"type":"Always"}]},{"matchingRules":[{"type":"Always"}]}]},
+			{"edges":[],"risks":[]},
+			{"edges":[],"risks":[{"name":"A","url":"relative","message":"m","matchingRules":[]}]}]}`
+	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range g.Validate() {
+		got = append(got, p.String())
+	}
+	want := []string{
+		"nodes[2].metadata: 4.1.2: URL is not a string: 1",
+		"edges: 4.1.1 leads to itself",
+		"edges: 4.1.0 is on a cycle",
+		"edges: 4.1.1 is on a cycle",
+		"edges: 4.1.2 is on a cycle",
+		`conditionalEdges[0].edges[0]: no node for "4.0.9", from which it leads`,
+		`conditionalEdges[0].edges[1]: no node for "4.9.9", to which it leads`,
+		"conditionalEdges[0].edges[2]: 4.1.3 leads to itself",
+		"conditionalEdges[0].risks[1]: name is empty",
+		"conditionalEdges[0].risks[1]: url is empty",
+		"conditionalEdges[0].risks[1]: message is empty",
+		"conditionalEdges[1].risks: no risk, so nothing can say whether the updates are recommended",
+		`conditionalEdges[2].risks[0]: url "relative" is not a URI`,
+		"conditionalEdges[2].risks[0]: no matching rule",
+		`conditionalEdges[2].risks[0]: risk "A" differs from that of conditionalEdges[0].risks[0]`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEdges(t *testing.T) {
+	g, err := graph.Decode(strings.NewReader(`{`+twoNodes+`,"edges":[[1,0],[0,1]]}`), graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []graph.Edge
+	for i := range g.Len() {
+		for e := range g.Edges(i) {
+			got = append(got, e)
+		}
+	}
+	if diff := cmp.Diff([]graph.Edge{{From: 0, To: 1}, {From: 1, To: 0, Downgrade: true}}, got); diff != "" {
+		t.Error(diff)
+	}
+}

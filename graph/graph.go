@@ -1,0 +1,185 @@
+package graph
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Graph is a decoded update graph. It never changes, so it is safe to share
+// between goroutines; it is indexed once, so that questions about one release
+// cost no more than its edges. The zero value is an empty graph.
+type Graph struct {
+	nodes    []Node
+	releases []release // what nodes say as releases, same order
+
+	byVersion    map[string]int32 // exact string → first node
+	byPrecedence map[string]int32 // precedenceKey → first node; nil: as byVersion
+
+	// Out edges of node i: to[first[i]:first[i+1]], each target once, in the
+	// order of the wire. -1 is a target that does not exist (Compat only).
+	first []int32
+	to    []int32
+
+	conditional []ConditionalEdges
+	// Pairs of conditional that leave a version, in the order of the wire:
+	// refs[firstRef[i]:firstRef[i+1]] with i = fromVersion[version].
+	fromVersion map[string]int32
+	firstRef    []int32
+	refs        []conditionalRef
+
+	compat bool
+}
+
+// Node is a release in a graph.
+type Node struct {
+	// Version is strict SemVer. Do not change it.
+	Version *semver.Version
+	// Image is the pull spec of the release image, "payload" on the wire.
+	Image string
+	// Metadata says more about the release.
+	Metadata Metadata
+}
+
+// Edge is an unconditional edge between two nodes, by their index.
+type Edge struct {
+	From, To int
+	// Downgrade says that To has a lower version than From.
+	Downgrade bool
+}
+
+// ConditionalEdges are pairs of versions that share risks, all of which apply
+// to each pair. Do not change what a Graph returned.
+type ConditionalEdges struct {
+	Edges []VersionPair                    `json:"edges"`
+	Risks []configv1.ConditionalUpdateRisk `json:"risks"`
+}
+
+// VersionPair is a conditional edge, by exact version strings.
+type VersionPair struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+type release struct {
+	configv1.Release
+	err error
+}
+
+// conditionalRef leads to conditional[entry].Edges[pair] and its target's
+// node, -1 if there is none.
+type conditionalRef struct{ entry, pair, to int32 }
+
+// Len is the number of nodes.
+func (g *Graph) Len() int { return len(g.nodes) }
+
+// Node returns the i-th node of the wire's order.
+func (g *Graph) Node(i int) Node { return g.nodes[i] }
+
+// Nodes yields the nodes in the wire's order.
+func (g *Graph) Nodes() iter.Seq2[int, Node] { return slices.All(g.nodes) }
+
+// Find returns the index of a version: the first node of equal precedence, so
+// that builds do not matter.
+func (g *Graph) Find(v *semver.Version) (int, bool) {
+	return g.findText(v.Original())
+}
+
+// findText is Find for a strict version's text.
+func (g *Graph) findText(version string) (int, bool) {
+	index := g.byPrecedence
+	if index == nil {
+		index = g.byVersion
+	}
+	i, ok := index[precedenceKey(version)]
+	return int(i), ok
+}
+
+// Edges yields the unconditional edges that leave a node, each target once, in
+// the wire's order.
+func (g *Graph) Edges(from int) iter.Seq[Edge] {
+	return func(yield func(Edge) bool) {
+		for _, to := range g.out(from) {
+			if to < 0 {
+				continue
+			}
+			e := Edge{From: from, To: int(to), Downgrade: g.nodes[to].Version.LessThan(g.nodes[from].Version)}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// EdgeCount is the number of unconditional edges, each pair counted once.
+func (g *Graph) EdgeCount() int { return len(g.to) }
+
+// ConditionalEdges yields the conditional entries in the wire's order.
+func (g *Graph) ConditionalEdges() iter.Seq2[int, ConditionalEdges] { return slices.All(g.conditional) }
+
+// Channels lists every channel that some node's metadata name, in natural
+// order. These are the channels that share a release with this graph, which
+// need not be all that there are.
+func (g *Graph) Channels() []string {
+	seen := map[string]bool{}
+	var all []string
+	for i := range g.releases {
+		for _, c := range g.releases[i].Channels {
+			if !seen[c] {
+				seen[c] = true
+				all = append(all, c)
+			}
+		}
+	}
+	slices.SortFunc(all, CompareChannels)
+	return all
+}
+
+// Equal says whether two graphs have the same nodes in the same order, the
+// same edges and the same conditional entries.
+func (g *Graph) Equal(o *Graph) bool {
+	if g == nil || o == nil {
+		return g == o
+	}
+	return slices.EqualFunc(g.nodes, o.nodes, func(a, b Node) bool {
+		return a.Version.Original() == b.Version.Original() && a.Image == b.Image && a.Metadata.equal(b.Metadata)
+	}) && slices.Equal(g.first, o.first) && slices.Equal(g.to, o.to) &&
+		slices.EqualFunc(g.conditional, o.conditional, func(a, b ConditionalEdges) bool {
+			return slices.Equal(a.Edges, b.Edges) && slices.EqualFunc(a.Risks, b.Risks, equalRisks)
+		})
+}
+
+// out returns the targets of a node.
+func (g *Graph) out(from int) []int32 { return g.to[g.first[from]:g.first[from+1]] }
+
+// outConditional returns the conditional pairs that leave a version.
+func (g *Graph) outConditional(version string) []conditionalRef {
+	i, ok := g.fromVersion[version]
+	if !ok {
+		return nil
+	}
+	return g.refs[g.firstRef[i]:g.firstRef[i+1]]
+}
+
+// equalRisks compares the content of two risks, their conditions apart.
+func equalRisks(a, b configv1.ConditionalUpdateRisk) bool {
+	return a.Name == b.Name && a.URL == b.URL && a.Message == b.Message &&
+		slices.EqualFunc(a.MatchingRules, b.MatchingRules, equalRules)
+}
+
+func equalRules(a, b configv1.ClusterCondition) bool {
+	if a.Type != b.Type || (a.PromQL == nil) != (b.PromQL == nil) {
+		return false
+	}
+	return a.PromQL == nil || a.PromQL.PromQL == b.PromQL.PromQL
+}
+
+// minorPrefix is the part of a version that its minor shares: "4.8.".
+func minorPrefix(version string) string {
+	major := strings.IndexByte(version, '.')
+	minor := strings.IndexByte(version[major+1:], '.')
+	return version[:major+1+minor+1]
+}

@@ -1,0 +1,135 @@
+package graph
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"sort"
+)
+
+// The metadata keys that a client reads. Others are kept verbatim.
+const (
+	// MetadataURL is the address of the errata or release notes.
+	MetadataURL = "url"
+	// MetadataChannels lists the channels that hold the release, separated by
+	// commas.
+	MetadataChannels = "io.openshift.upgrades.graph.release.channels"
+	// MetadataArchitecture is "multi" on multi-architecture releases and
+	// absent on others.
+	MetadataArchitecture = "release.openshift.io/architecture"
+	// MetadataManifestRef is the digest of the release image.
+	MetadataManifestRef = "io.openshift.upgrades.graph.release.manifestref"
+)
+
+// Metadata are the key-value pairs of a node. The wire format says that values
+// are strings; others are kept, and matter only where a key's meaning needs a
+// string. The zero value is empty. It is immutable.
+type Metadata struct {
+	entries []metadataEntry // sorted by key
+}
+
+type metadataEntry struct {
+	key   string
+	value string // a string, or JSON text
+	json  bool
+}
+
+// NewMetadata returns metadata of string values.
+func NewMetadata(values map[string]string) Metadata {
+	m := Metadata{}
+	for k, v := range values {
+		m.entries = append(m.entries, metadataEntry{key: k, value: v})
+	}
+	m.sort()
+	return m
+}
+
+// Len is the number of keys.
+func (m Metadata) Len() int { return len(m.entries) }
+
+// Get returns the value of a key: a string, or for a value of another type
+// what encoding/json makes of it. A JSON null is a nil value that is present.
+func (m Metadata) Get(key string) (value any, ok bool) {
+	// Few keys: a scan beats a search.
+	for i := range m.entries {
+		if m.entries[i].key == key {
+			return m.entries[i].any(), true
+		}
+	}
+	return nil, false
+}
+
+// Text returns the value of a key if it is a string, else "".
+func (m Metadata) Text(key string) string {
+	for i := range m.entries {
+		if e := &m.entries[i]; e.key == key && !e.json {
+			return e.value
+		}
+	}
+	return ""
+}
+
+// All yields the pairs, ordered by key.
+func (m Metadata) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for i := range m.entries {
+			if !yield(m.entries[i].key, m.entries[i].any()) {
+				return
+			}
+		}
+	}
+}
+
+// MarshalJSON writes an object with sorted keys.
+func (m Metadata) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, e := range m.entries {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, err := json.Marshal(e.key)
+		if err != nil {
+			return nil, err
+		}
+		value := []byte(e.value)
+		if !e.json {
+			if value, err = json.Marshal(e.value); err != nil {
+				return nil, err
+			}
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func (m Metadata) sort() {
+	e := m.entries
+	sort.Slice(e, func(i, j int) bool { return e[i].key < e[j].key })
+}
+
+func (e *metadataEntry) any() any {
+	if !e.json {
+		return e.value
+	}
+	var v any
+	if err := json.Unmarshal([]byte(e.value), &v); err != nil {
+		return e.value // cannot happen: the text was checked when decoded
+	}
+	return v
+}
+
+func (m Metadata) equal(o Metadata) bool {
+	if len(m.entries) != len(o.entries) {
+		return false
+	}
+	for i := range m.entries {
+		if m.entries[i] != o.entries[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,115 @@
+package graph
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// DefaultUpstream is the public update service.
+const DefaultUpstream = "https://api.openshift.com/api/upgrades_info/v1/graph"
+
+// Query asks a [Source] for the graph of a channel.
+type Query struct {
+	// Channel is ClusterVersion's spec.channel.
+	Channel string
+	// Arch is the desired architecture: "Multi" (or "multi"), or Go's name of
+	// one, such as amd64.
+	Arch string
+	// Version is what the cluster reconciles now.
+	Version string
+	// ClusterID is ClusterVersion's spec.clusterID, a UUID.
+	ClusterID string
+}
+
+// check looks for what no graph can be asked without.
+func (q Query) check() error {
+	if q.Arch == "" {
+		return &Error{Reason: string(ErrNoArchitecture), Message: "Architecture has not been configured."}
+	}
+	if q.Version == "" {
+		_, err := parseCurrent("")
+		return err
+	}
+	if q.Channel == "" {
+		return &Error{Reason: string(ErrNoChannel), Message: "The update channel has not been configured."}
+	}
+	_, err := parseCurrent(q.Version)
+	return err
+}
+
+// arch is the architecture as an update service names it.
+func (q Query) arch() string {
+	if strings.EqualFold(q.Arch, "multi") {
+		return "multi"
+	}
+	return q.Arch
+}
+
+// RequestURL returns the address to ask, or the [*Error] that says why there is
+// none: NoUpstream, InvalidURI, InvalidID, NoArchitecture, NoCurrentVersion,
+// NoChannel or InvalidCurrentVersion, the first that holds. The parameters arch,
+// channel, id and version replace those of the upstream; others survive.
+func RequestURL(upstream string, q Query) (*url.URL, error) {
+	return requestURL(upstream, q, url.Values.Set)
+}
+
+func requestURL(upstream string, q Query, set func(url.Values, string, string)) (*url.URL, error) {
+	if upstream == "" {
+		return nil, &Error{Reason: string(ErrNoUpstream), Message: "No updateService server has been set to retrieve updates."}
+	}
+	u, err := url.Parse(upstream)
+	if err != nil {
+		return nil, &Error{Reason: string(ErrInvalidURI), Message: fmt.Sprintf("failed to parse update service URL: %s", err), Err: err}
+	}
+	id, err := canonicalUUID(q.ClusterID)
+	if err != nil {
+		return nil, &Error{Reason: string(ErrInvalidID), Message: fmt.Sprintf("invalid cluster ID: %s", err), Err: err}
+	}
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	query := u.Query()
+	set(query, "arch", q.arch())
+	set(query, "channel", q.Channel)
+	set(query, "id", id)
+	set(query, "version", q.Version)
+	u.RawQuery = query.Encode()
+	return u, nil
+}
+
+// canonicalUUID accepts a UUID of any version: with hyphens, in braces, as
+// urn:uuid:, or as 32 hexadecimal digits.
+func canonicalUUID(s string) (string, error) {
+	text := s
+	switch len(s) {
+	case 36, 32:
+	case 36 + 9:
+		if !strings.EqualFold(s[:9], "urn:uuid:") {
+			return "", fmt.Errorf("invalid urn prefix: %q", s[:9])
+		}
+		text = s[9:]
+	case 36 + 2:
+		if s[0] != '{' || s[37] != '}' {
+			return "", errUUIDFormat
+		}
+		text = s[1:37]
+	default:
+		return "", fmt.Errorf("invalid UUID length: %d", len(s))
+	}
+	if len(text) == 36 {
+		if text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+			return "", errUUIDFormat
+		}
+		text = text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
+	}
+	if _, err := hex.DecodeString(text); err != nil {
+		return "", errUUIDFormat
+	}
+	text = strings.ToLower(text)
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:], nil
+}
+
+var errUUIDFormat = errors.New("invalid UUID format")

@@ -1,0 +1,192 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// The types of matching rules that every cluster knows.
+const (
+	RuleAlways = "Always"
+	RulePromQL = "PromQL"
+)
+
+// RiskMatcher judges one matching rule of a risk by the state of a cluster. It
+// is not asked about rules of type Always. An error says that the rule could
+// not be evaluated, which makes an update neither recommended nor not: a
+// matcher that answered false instead would let clusters run into the risk.
+// Evaluations of one [Evaluator] come one after the other.
+type RiskMatcher interface {
+	Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
+}
+
+// RiskMatcherFunc is a function as a [RiskMatcher].
+type RiskMatcherFunc func(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
+
+// Match calls f.
+func (f RiskMatcherFunc) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
+	return f(ctx, rule)
+}
+
+// Facts is a [RiskMatcher] that knows the answers: what each PromQL query
+// returns, 0 or 1. A query that it does not have is an error.
+type Facts map[string]float64
+
+// Match looks the query up.
+func (f Facts) Match(_ context.Context, rule configv1.ClusterCondition) (bool, error) {
+	if rule.PromQL == nil {
+		return false, fmt.Errorf("no fact can answer a rule of type %q", rule.Type)
+	}
+	value, ok := f[rule.PromQL.PromQL]
+	switch {
+	case !ok:
+		return false, fmt.Errorf("no fact for the query %q", rule.PromQL.PromQL)
+	case value == 0:
+		return false, nil
+	case value == 1:
+		return true, nil
+	}
+	return false, fmt.Errorf("invalid PromQL result (must be 0 or 1): %v", value)
+}
+
+// ErrNoUsableRule says that a list of rules has none whose type is known, so
+// that nothing can tell whether the risk applies.
+var ErrNoUsableRule = errors.New("no matching rule of a known type")
+
+// RuleType is one type of matching rules.
+type RuleType interface {
+	// Valid says what is wrong with a rule's content.
+	Valid(rule configv1.ClusterCondition) error
+	// Match evaluates a valid rule, as [RiskMatcher] does.
+	Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
+}
+
+// Rules is a registry of rule types. Registering is not safe for concurrent
+// use, everything else is. The zero value knows no type.
+type Rules struct {
+	types map[string]RuleType
+}
+
+// NewRules returns a registry of Always and PromQL, whose rules m judges. With
+// a nil m only Always is known.
+func NewRules(m RiskMatcher) *Rules {
+	r := &Rules{types: map[string]RuleType{RuleAlways: alwaysRule{}}}
+	if m != nil {
+		r.types[RulePromQL] = promQLRule{m}
+	}
+	return r
+}
+
+// Register adds a type. Another implementation under a name that is in use is
+// an error, the same one again is not.
+func (r *Rules) Register(name string, t RuleType) error {
+	if old, ok := r.types[name]; ok {
+		if reflect.TypeOf(old) == reflect.TypeOf(t) && reflect.TypeOf(t).Comparable() && old == t {
+			return nil
+		}
+		return fmt.Errorf("the cluster condition type %q is registered already", name)
+	}
+	if r.types == nil {
+		r.types = map[string]RuleType{}
+	}
+	r.types[name] = t
+	return nil
+}
+
+// Prune keeps the rules that are of a known type and valid, in their order. The
+// error aggregates what is wrong with the others; both results count.
+func (r *Rules) Prune(rules []configv1.ClusterCondition) ([]configv1.ClusterCondition, error) {
+	var kept []configv1.ClusterCondition
+	var errs []error
+	for _, rule := range rules {
+		t, ok := r.types[rule.Type]
+		if !ok {
+			errs = append(errs, fmt.Errorf("skipping unrecognized cluster condition type %q", rule.Type))
+		} else if err := t.Valid(rule); err != nil {
+			errs = append(errs, err)
+		} else {
+			kept = append(kept, rule)
+		}
+	}
+	return kept, aggregate(errs)
+}
+
+// Match walks the rules until one can be evaluated: its answer is the answer.
+// Rules of unknown types are skipped. Where none could be evaluated the error
+// aggregates why; where none is of a known type it is [ErrNoUsableRule].
+func (r *Rules) Match(ctx context.Context, rules []configv1.ClusterCondition) (bool, error) {
+	var errs []error
+	for _, rule := range rules {
+		t, ok := r.types[rule.Type]
+		if !ok {
+			continue
+		}
+		matched, err := t.Match(ctx, rule)
+		if err == nil {
+			return matched, nil
+		}
+		errs = append(errs, err)
+	}
+	if len(errs) == 0 {
+		return false, ErrNoUsableRule
+	}
+	return false, aggregate(errs)
+}
+
+type alwaysRule struct{}
+
+func (alwaysRule) Valid(rule configv1.ClusterCondition) error {
+	if rule.PromQL != nil {
+		return errors.New("the 'promql' property is not valid for 'type: Always' conditions")
+	}
+	return nil
+}
+
+func (alwaysRule) Match(context.Context, configv1.ClusterCondition) (bool, error) { return true, nil }
+
+type promQLRule struct{ RiskMatcher }
+
+func (promQLRule) Valid(rule configv1.ClusterCondition) error {
+	if rule.PromQL == nil {
+		return errors.New("the 'promql' property is required for 'type: PromQL' conditions")
+	}
+	if rule.PromQL.PromQL == "" {
+		return errors.New("the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions")
+	}
+	return nil
+}
+
+// aggregate joins errors into the form that conditions show: one as it is,
+// several in brackets, equal texts once.
+func aggregate(errs []error) error {
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return aggregateError(errs)
+}
+
+type aggregateError []error
+
+func (e aggregateError) Error() string {
+	var texts []string
+	for _, err := range e {
+		if text := err.Error(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+func (e aggregateError) Unwrap() []error { return e }

@@ -1,0 +1,169 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Problem is something in a graph that decodes and yet is wrong, or will
+// surprise.
+type Problem struct {
+	Path    string // e.g. conditionalEdges[3].edges[0]
+	Message string
+}
+
+func (p Problem) String() string { return p.Path + ": " + p.Message }
+
+// Validate reports what decoding accepts and an update service should not
+// serve: self edges, cycles, conditional edges from or to releases that the
+// graph does not have, risks that a ClusterVersion cannot hold, one risk name
+// for different contents, and metadata that make no release. Problems come in
+// the order of nodes, edges, conditional entries.
+func (g *Graph) Validate() []Problem {
+	var problems []Problem
+	report := func(path, format string, args ...any) {
+		problems = append(problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+	}
+	for i := range g.releases {
+		if err := g.releases[i].err; err != nil {
+			report(fmt.Sprintf("nodes[%d].metadata", i), "%s: %v", g.nodes[i].Version.Original(), err)
+		}
+	}
+	for i := range g.nodes {
+		for _, to := range g.out(i) {
+			switch {
+			case to < 0:
+				report("edges", "from %s to a node that does not exist", g.nodes[i].Version.Original())
+			case int(to) == i:
+				report("edges", "%s leads to itself", g.nodes[i].Version.Original())
+			}
+		}
+	}
+	for _, version := range g.cycles() {
+		report("edges", "%s is on a cycle", version)
+	}
+	g.validateConditional(report)
+	return problems
+}
+
+func (g *Graph) validateConditional(report func(path, format string, args ...any)) {
+	type definition struct {
+		risk configv1.ConditionalUpdateRisk
+		path string
+	}
+	defined := map[string]definition{}
+	for i, entry := range g.conditional {
+		for j, e := range entry.Edges {
+			path := fmt.Sprintf("conditionalEdges[%d].edges[%d]", i, j)
+			from, okFrom := g.byVersion[e.From]
+			to, okTo := g.byVersion[e.To]
+			if !okFrom {
+				report(path, "no node for %q, from which it leads", e.From)
+			}
+			if !okTo {
+				report(path, "no node for %q, to which it leads", e.To)
+			}
+			if okFrom && okTo && from == to {
+				report(path, "%s leads to itself", e.From)
+			}
+		}
+		if len(entry.Risks) == 0 {
+			report(fmt.Sprintf("conditionalEdges[%d].risks", i), "no risk, so nothing can say whether the updates are recommended")
+		}
+		for j, risk := range entry.Risks {
+			path := fmt.Sprintf("conditionalEdges[%d].risks[%d]", i, j)
+			for _, field := range [...]struct{ name, value string }{{"name", risk.Name}, {"url", risk.URL}, {"message", risk.Message}} {
+				if field.value == "" {
+					report(path, "%s is empty", field.name)
+				}
+			}
+			if u, err := url.Parse(risk.URL); risk.URL != "" && (err != nil || u.Scheme == "") {
+				report(path, "url %q is not a URI", risk.URL)
+			}
+			if len(risk.MatchingRules) == 0 {
+				report(path, "no matching rule")
+			}
+			if first, ok := defined[risk.Name]; !ok {
+				defined[risk.Name] = definition{risk, path}
+			} else if !equalRisks(first.risk, risk) {
+				report(path, "risk %q differs from that of %s", risk.Name, first.path)
+			}
+		}
+	}
+}
+
+// cycles returns the versions that lie on a cycle of unconditional or
+// conditional edges, self edges apart, in the order of nodes. It finds the
+// strongly connected components (Tarjan), without recursion.
+func (g *Graph) cycles() []string {
+	n := len(g.nodes)
+	next := make([][]int32, n)
+	for i := range n {
+		next[i] = slices.Clone(g.out(i))
+		for _, ref := range g.outConditional(g.nodes[i].Version.Original()) {
+			next[i] = append(next[i], ref.to)
+		}
+	}
+	order, low := make([]int, n), make([]int, n) // 0: not seen
+	onStack := make([]bool, n)
+	var stack, call []int32
+	seen := 0
+	var found []int32
+	enter := func(v int32) {
+		seen++
+		order[v], low[v] = seen, seen
+		stack, onStack[v] = append(stack, v), true
+		call = append(call, v)
+	}
+	for root := range n {
+		if order[root] != 0 {
+			continue
+		}
+		enter(int32(root))
+		for len(call) > 0 {
+			v := call[len(call)-1]
+			if len(next[v]) > 0 {
+				w := next[v][0]
+				next[v] = next[v][1:]
+				switch {
+				case w < 0:
+				case order[w] == 0:
+					enter(w)
+				case onStack[w]:
+					low[v] = min(low[v], order[w])
+				}
+				continue
+			}
+			call = call[:len(call)-1]
+			if len(call) > 0 {
+				parent := call[len(call)-1]
+				low[parent] = min(low[parent], low[v])
+			}
+			if low[v] != order[v] {
+				continue
+			}
+			at := len(stack) - 1
+			for stack[at] != v {
+				at--
+			}
+			component := stack[at:]
+			for _, w := range component {
+				onStack[w] = false
+			}
+			if len(component) > 1 {
+				found = append(found, component...)
+			}
+			stack = stack[:at]
+		}
+	}
+	slices.SortFunc(found, func(a, b int32) int { return cmp.Compare(a, b) })
+	versions := make([]string, 0, len(found))
+	for _, v := range found {
+		versions = append(versions, g.nodes[v].Version.Original())
+	}
+	return versions
+}

@@ -1,0 +1,66 @@
+package httpclient
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// readBody appends the body to buf, at most MaxBody bytes of a 2xx answer and
+// MaxErrorBody bytes of another.
+func (c *Client) readBody(resp *http.Response, buf []byte) ([]byte, error) {
+	limit, cut := c.o.MaxBody, false
+	if resp.StatusCode/100 != 2 && limit > MaxErrorBody {
+		limit, cut = MaxErrorBody, true
+	}
+	tooLarge := &LimitError{Limit: LimitBody, Max: limit}
+
+	body := io.Reader(resp.Body)
+	size := resp.ContentLength // -1 when unknown
+	if size == 0 {
+		return buf, nil
+	}
+	if !c.o.NoDecompression {
+		switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
+		case "", "identity":
+		case "gzip", "x-gzip":
+			z, err := gzip.NewReader(body)
+			if err != nil {
+				return buf, fmt.Errorf("gzip: %w", err)
+			}
+			body, size = z, -1
+		default:
+			return buf, fmt.Errorf("the server used Content-Encoding %q without being asked to", encoding)
+		}
+	}
+	if size > limit && !cut {
+		return buf, tooLarge
+	}
+	// A length is a claim: it earns room for at most a megabyte in advance.
+	if room := max(min(size, 1<<20)+1, 4<<10); int64(cap(buf)) < min(room, limit+1) {
+		buf = make([]byte, 0, min(room, limit+1))
+	}
+
+	for {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		room := buf[len(buf):cap(buf)]
+		if left := limit + 1 - int64(len(buf)); int64(len(room)) > left {
+			room = room[:left]
+		}
+		n, err := body.Read(room)
+		buf = buf[:len(buf)+n]
+		if int64(len(buf)) > limit {
+			return buf[:limit], tooLarge
+		}
+		if err == io.EOF {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+}

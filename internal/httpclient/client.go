@@ -1,0 +1,198 @@
+package httpclient
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// The defaults of [Options].
+const (
+	DefaultTimeout      = 60 * time.Second
+	DefaultMaxBody      = 64 << 20 // bytes
+	DefaultMaxRedirects = 5
+	// MaxErrorBody is how many bytes of the body of an answer other than 2xx
+	// are kept. Longer ones are cut, not refused: the status is what counts.
+	MaxErrorBody = 64 << 10
+)
+
+// Options configure a [Client]. The zero value is usable.
+type Options struct {
+	// Transport sends the requests. Nil means an own one with RootCAs and
+	// Proxy, TLS 1.2 or better and no proxy from the environment. With a
+	// Transport, RootCAs and Proxy are ignored: they are the transport's.
+	Transport http.RoundTripper
+	// RootCAs are the authorities to trust; nil means those of the system.
+	RootCAs *x509.CertPool
+	// Proxy returns the proxy of a request; nil means none.
+	Proxy func(*http.Request) (*url.URL, error)
+
+	// Timeout bounds a whole exchange, redirects and body included. Zero means
+	// DefaultTimeout, negative none beside the context's.
+	Timeout time.Duration
+	// MaxBody is the largest body in bytes, after decompression. Zero means
+	// DefaultMaxBody; there is no way to switch it off.
+	MaxBody int64
+	// MaxRedirects is how many redirects are followed. Zero means
+	// DefaultMaxRedirects, negative none.
+	MaxRedirects int
+
+	// DropQuery names the query parameters that must not follow a redirect to
+	// another host.
+	DropQuery []string
+	// SameHost refuses redirects to another host instead of cleaning them, for
+	// servers whose answers are commands.
+	SameHost bool
+	// NoDecompression asks for the body as it is stored and never undoes a
+	// Content-Encoding.
+	NoDecompression bool
+	// UserAgent is sent unless the request has its own; empty means Go's.
+	UserAgent string
+}
+
+// Client sends requests within the limits of its Options. It is safe for
+// concurrent use. Make one with [New].
+type Client struct {
+	o    Options
+	http http.Client
+}
+
+// New returns a client.
+func New(o Options) *Client {
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	switch {
+	case o.MaxRedirects == 0:
+		o.MaxRedirects = DefaultMaxRedirects
+	case o.MaxRedirects < 0:
+		o.MaxRedirects = 0
+	}
+	if o.Transport == nil {
+		o.Transport = &http.Transport{
+			Proxy:                 o.Proxy,
+			TLSClientConfig:       &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
+			ForceAttemptHTTP2:     true,
+			MaxIdleConns:          16,
+			IdleConnTimeout:       30 * time.Second,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ExpectContinueTimeout: time.Second,
+		}
+	}
+	c := &Client{o: o}
+	c.http = http.Client{Transport: o.Transport, CheckRedirect: c.checkRedirect}
+	return c
+}
+
+// CloseIdleConnections closes connections that wait for a next request, and
+// with them their goroutines, where the transport can do so.
+func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
+
+// Request is what [Client.Do] sends.
+type Request struct {
+	Method string // empty means GET
+	URL    string
+	Header http.Header // may be nil; not changed
+	Body   []byte      // may be nil
+	// Buffer lends its capacity to the Response's body, which then aliases it:
+	// who asks often can do with one buffer. May be nil.
+	Buffer []byte
+}
+
+// Response is an answer whose body has been read.
+type Response struct {
+	StatusCode int    // e.g. 404
+	Status     string // e.g. "404 Not Found"
+	Header     http.Header
+	// Body is the whole body of a 2xx answer. Of another status it is what
+	// could be read of its first MaxErrorBody bytes.
+	Body []byte
+	// URL is where the answer came from, after redirects.
+	URL *url.URL
+}
+
+// Get asks for a URL. See [Client.Do].
+func (c *Client) Get(ctx context.Context, url string, header http.Header) (*Response, error) {
+	return c.Do(ctx, Request{URL: url, Header: header})
+}
+
+// Do sends a request and reads the answer. Any status is an answer; the error
+// says that there was none, or that its body could not be read to the end.
+//
+// Errors: [*RequestError] when nothing was sent because the request cannot be
+// built; [*LimitError] when the time, the body or the redirects pass their
+// limit; [*BodyError] (which may hold a LimitError) when the status had been
+// received; the transport's [*url.Error] otherwise. The context's error is
+// found by errors.Is in each.
+func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
+	outer := ctx
+	if c.o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.o.Timeout)
+		defer cancel()
+	}
+	timedOut := func(err error) error {
+		if outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return &LimitError{Limit: LimitTime, Max: int64(c.o.Timeout), Err: err}
+		}
+		return err
+	}
+
+	req, err := c.build(ctx, r)
+	if err != nil {
+		return nil, &RequestError{Err: err}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if resp != nil { // a refused redirect: the body is closed already
+			return nil, err
+		}
+		return nil, timedOut(err)
+	}
+	defer resp.Body.Close()
+
+	answer := &Response{StatusCode: resp.StatusCode, Status: resp.Status, Header: resp.Header, URL: resp.Request.URL}
+	answer.Body, err = c.readBody(resp, r.Buffer[:0])
+	if err != nil && resp.StatusCode/100 == 2 {
+		return nil, &BodyError{StatusCode: resp.StatusCode, Status: resp.Status, Err: timedOut(err)}
+	}
+	return answer, nil
+}
+
+func (c *Client) build(ctx context.Context, r Request) (*http.Request, error) {
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.Body != nil {
+		if req, err = http.NewRequestWithContext(ctx, method, r.URL, bytes.NewReader(r.Body)); err != nil {
+			return nil, err
+		}
+	}
+	for k, v := range r.Header {
+		req.Header[http.CanonicalHeaderKey(k)] = v
+	}
+	if c.o.UserAgent != "" && req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", c.o.UserAgent)
+	}
+	// Asking in person keeps the transport from undoing gzip behind our back,
+	// where the size could not be bounded and an injected transport may differ.
+	if c.o.NoDecompression {
+		req.Header.Set("Accept-Encoding", "identity")
+	} else {
+		req.Header.Set("Accept-Encoding", "gzip")
+	}
+	return req, nil
+}

@@ -1,0 +1,21 @@
+// Package httpclient is how this module reads from servers that it does not
+// trust: the update service, signature stores, metrics endpoints.
+//
+// Go's http.Client follows a redirect from https to http, sends the address of
+// the page before (query included) as Referer to the next host, reads bodies
+// without a limit and undoes gzip on the way, so that a small answer fills the
+// memory. A [Client] bounds all of these:
+//
+//   - the time of a whole exchange, body and redirects included;
+//   - the size of the body, counted after decompression;
+//   - the number of redirects, none of which may leave https;
+//   - what another host gets to see: no header but those that ask for a
+//     representation, no Referer, none of the query parameters that
+//     [Options.DropQuery] names.
+//
+// The environment (HTTP_PROXY and friends) is never consulted: whoever wants a
+// proxy passes one, e.g. that of [Proxy].
+//
+// Passing a limit is a [*LimitError]; a broken body is a [*BodyError]. A
+// status other than 2xx is no error: callers know what 304 or 404 means to them.
+package httpclient

@@ -1,0 +1,84 @@
+package httpclient
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// The reasons for which a redirect is refused, beside its number.
+var (
+	ErrInsecureRedirect = errors.New("redirect from https to another scheme refused")
+	ErrOtherHost        = errors.New("redirect to another host refused")
+)
+
+// followHeaders are the headers that another host may see: they say which
+// representation is wanted, nothing about who asks.
+var followHeaders = [...]string{"Accept", "Accept-Encoding", "Accept-Language", "If-Modified-Since", "If-None-Match", "User-Agent"}
+
+// checkRedirect is an http.Client's CheckRedirect. It changes the request that
+// is about to follow.
+func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > c.o.MaxRedirects {
+		return &LimitError{Limit: LimitRedirects, Max: int64(c.o.MaxRedirects)}
+	}
+	// The page before, with its query.
+	req.Header.Del("Referer")
+
+	first, elsewhere := via[0].URL, !sameHost(via[0].URL, req.URL)
+	for _, hop := range via {
+		if hop.URL.Scheme == "https" && req.URL.Scheme != "https" {
+			return ErrInsecureRedirect
+		}
+		// A detour over another host and back stays suspect: that host chose
+		// where it goes.
+		elsewhere = elsewhere || !sameHost(first, hop.URL)
+	}
+	if !elsewhere {
+		return nil
+	}
+	if c.o.SameHost || (req.Body != nil && req.Body != http.NoBody) {
+		return ErrOtherHost
+	}
+	kept := http.Header{}
+	for _, k := range followHeaders {
+		if v := req.Header[k]; v != nil {
+			kept[k] = v
+		}
+	}
+	req.Header = kept
+	req.URL.RawQuery = dropQuery(req.URL.RawQuery, c.o.DropQuery)
+	return nil
+}
+
+// sameHost says whether two URLs lead to the same server. Going from a
+// scheme's default port to the other's (http to https) stays on it.
+func sameHost(a, b *url.URL) bool {
+	return strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+// port returns a URL's port, empty for the scheme's default.
+func port(u *url.URL) string {
+	p := u.Port()
+	if (u.Scheme == "https" && p == "443") || (u.Scheme == "http" && p == "80") {
+		return ""
+	}
+	return p
+}
+
+// dropQuery removes the named parameters and leaves the rest as it was written.
+// What cannot be unescaped goes too: nobody knows what it names.
+func dropQuery(query string, names []string) string {
+	if len(names) == 0 || query == "" {
+		return query
+	}
+	kept := strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
+	kept = slices.DeleteFunc(kept, func(pair string) bool {
+		key, _, _ := strings.Cut(pair, "=")
+		key, err := url.QueryUnescape(key)
+		return err != nil || slices.Contains(names, key)
+	})
+	return strings.Join(kept, "&")
+}

@@ -1,0 +1,276 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// Step is a step of loading a release, as the reason of the condition
+// ReleaseAccepted names it.
+type Step string
+
+// The steps of loading a release, in their order.
+const (
+	RetrievePayload      Step = "RetrievePayload"
+	LoadPayload          Step = "LoadPayload"
+	VerifyPayloadVersion Step = "VerifyPayloadVersion"
+	PreconditionChecks   Step = "PreconditionChecks"
+	PayloadLoaded        Step = "PayloadLoaded"
+)
+
+// Reasons of a [LoadError] that users know from the operator.
+const (
+	ReasonVerificationFailed = "ImageVerificationFailed"
+	ReasonRetrievalFailed    = "UpdatePayloadRetrievalFailed"
+	ReasonPreconditionFailed = "UpgradePreconditionCheckFailed"
+)
+
+// LoadError says at which step a release could not be accepted, and why. The
+// cluster stays with what it ran.
+type LoadError struct {
+	Step    Step
+	Release configv1.Release
+	// Reason is a machine-readable cause where there is one.
+	Reason string
+	// Message is that of the condition ReleaseAccepted.
+	Message string
+	Err     error
+}
+
+func (e *LoadError) Error() string { return e.Message }
+func (e *LoadError) Unwrap() error { return e.Err }
+
+// loadRequest is a release to load.
+type loadRequest struct {
+	release  configv1.Release
+	origin   origin
+	verify   bool
+	force    bool
+	gates    gates
+	cv       *configv1.ClusterVersion
+	own      configv1.Release
+	caps     manifest.Capabilities
+	previous *loaded // what the cluster reconciles now, if it is known
+	key      string  // that of the wish: another one makes a result void
+	cancel   context.CancelFunc
+}
+
+// loaded is a release that passes may apply.
+type loaded struct {
+	release       configv1.Release
+	payload       *manifest.Payload
+	origin        origin
+	verified      bool
+	acceptedRisks string
+	implicit      []string // capabilities that it must not lose
+	gates         gates
+}
+
+// loadState is how far the last load came.
+type loadState struct {
+	key      string
+	step     Step
+	message  string
+	err      *LoadError
+	attempts int
+	retry    time.Time
+}
+
+// attemptsOf counts the failed attempts at one and the same request.
+func (s *loadState) attemptsOf(key string) int {
+	if s.key != key {
+		return 0
+	}
+	return s.attempts
+}
+
+// load retrieves, verifies and checks a release. It writes nothing.
+func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
+	ctx, cancel := clockTimeout(ctx, u.o.Clock, u.o.RetrieveTimeout)
+	defer cancel()
+	out := &loaded{origin: r.origin, gates: r.gates}
+	u.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: "Retrieving and verifying payload " + quoted(r.release)})
+
+	var risks []string
+	if r.verify {
+		risk, err := u.verify(ctx, r, out)
+		if err != nil {
+			return nil, u.failed(RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+				fmt.Errorf("The update cannot be verified: %w", err))
+		}
+		if risk != "" {
+			risks = append(risks, risk)
+			u.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: risk})
+		}
+	}
+	fsys, err := u.o.Payloads.Payload(ctx, r.release)
+	if err != nil {
+		return nil, u.failed(RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
+			fmt.Errorf("Unable to download and prepare the update: %w", err))
+	}
+
+	u.emit(Event{Type: EventLoadPayload, Release: r.release, Message: "Loading payload " + quoted(r.release)})
+	payload, err := u.decode(ctx, fsys, r.release, r.gates)
+	if err != nil {
+		u.discard(ctx, r.release)
+		return nil, u.failed(LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
+	}
+	out.payload, out.release = payload, fill(payload.Release, r.release)
+	if want, got := r.release.Version, payload.Release.Version; want != "" && want != got {
+		u.discard(ctx, r.release)
+		return nil, u.failed(VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
+			fmt.Errorf("release image version %s does not match the expected upstream version %s", got, want))
+	}
+
+	if r.origin == requested {
+		decision, err := u.precheck(ctx, r, payload)
+		switch {
+		case err != nil:
+			return nil, u.failed(PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, err)
+		case decision.Blocked:
+			return nil, u.failed(PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
+		case decision.AcceptedRisks != "":
+			risks = append(risks, decision.AcceptedRisks)
+			u.emit(Event{Type: EventPreconditionWarn, Release: out.release,
+				Message: fmt.Sprintf("precondition warning for payload loaded %s: %s", quoted(out.release), decision.AcceptedRisks)})
+		}
+		u.emit(Event{Type: EventPreconditionsPassed, Release: out.release, Message: "preconditions passed for payload loaded " + quoted(out.release)})
+	}
+	out.acceptedRisks = joinLines(risks)
+	out.implicit = u.implicit(r, payload)
+	u.emit(Event{Type: EventPayloadLoaded, Release: out.release, Message: loadedMessage(out.release, u.architecture(out.release))})
+	return out, nil
+}
+
+// verify checks the signature of a release image. An update that is forced
+// goes on without one; why that is a risk is returned.
+func (u *Updater) verify(ctx context.Context, r *loadRequest, out *loaded) (risk string, err error) {
+	verifier := u.o.Verifier
+	if verifier == nil {
+		verifier, err = u.payloadVerifier(ctx, r)
+	}
+	if err == nil {
+		var v *signature.Verification
+		half, cancel := clockTimeout(ctx, u.o.Clock, u.o.RetrieveTimeout/2)
+		defer cancel()
+		if v, err = verifier.Verify(half, signature.Digest(r.release.Image)); err == nil {
+			out.verified = true
+			u.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: v.String()})
+			return "", nil
+		}
+	}
+	if r.force && ctx.Err() == nil {
+		return fmt.Sprintf("Target release %s cannot be verified, but continuing anyway because the update was forced: %v", quoted(r.release), err), nil
+	}
+	return "", err
+}
+
+// payloadVerifier builds the verifier that the running payload configures:
+// trust comes from what the cluster runs, never from what it is to run.
+func (u *Updater) payloadVerifier(ctx context.Context, r *loadRequest) (signature.Verifier, error) {
+	payload, err := u.current(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("the running release's signature keys: %w", err)
+	}
+	sources := make([]signature.ConfigSource, 0, len(payload.Manifests))
+	for _, m := range payload.Manifests {
+		sources = append(sources, signature.ConfigSource{Name: m.Filename, Object: m.Object})
+	}
+	return signature.FromManifests(sources, signature.ConfigOptions{Options: signature.Options{Clock: u.o.Clock}, Reader: u.o.API})
+}
+
+// current returns the payload that the cluster runs.
+func (u *Updater) current(ctx context.Context, r *loadRequest) (*manifest.Payload, error) {
+	if r.previous != nil {
+		return r.previous.payload, nil
+	}
+	fsys, err := u.o.Payloads.Payload(ctx, r.own)
+	if err != nil {
+		return nil, err
+	}
+	return u.decode(ctx, fsys, r.own, r.gates)
+}
+
+func (u *Updater) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g gates) (*manifest.Payload, error) {
+	filter := manifest.Filter{
+		ExcludeIdentifier: u.o.ExcludeIdentifier,
+		Profile:           &u.o.Profile,
+		FeatureSet:        &g.featureSet,
+		Gates:             g.enabled,
+	}
+	return manifest.Load(ctx, fsys, manifest.LoadOptions{Image: r.Image, Filter: filter})
+}
+
+func (u *Updater) precheck(ctx context.Context, r *loadRequest, payload *manifest.Payload) (preconditions.Decision, error) {
+	t := preconditions.NewTransition(r.cv, payload.Release, r.force, preconditions.Full)
+	in := &preconditions.Input{Reader: u.o.API, Transition: t, TargetPayload: payload, Now: u.o.Clock.Now()}
+	if r.previous != nil {
+		in.CurrentPayload = r.previous.payload
+	}
+	report, err := preconditions.Run(ctx, u.o.Checks, in, preconditions.Options{})
+	if err != nil {
+		return preconditions.Decision{}, err
+	}
+	return report.Decide(preconditions.Policy{Bypasses: u.o.Bypasses}), nil
+}
+
+// implicit returns the capabilities that an update must enable, lest objects
+// that the cluster manages become unmanaged.
+func (u *Updater) implicit(r *loadRequest, payload *manifest.Payload) []string {
+	if r.previous == nil {
+		return sets.List(r.caps.Implicit)
+	}
+	return manifest.ImplicitlyEnabled(r.previous.payload, payload, manifest.Filter{Gates: r.gates.enabled, Capabilities: &r.caps})
+}
+
+func (u *Updater) architecture(r configv1.Release) string {
+	if r.Architecture != "" {
+		return string(r.Architecture)
+	}
+	return u.o.Architecture
+}
+
+func (u *Updater) discard(ctx context.Context, r configv1.Release) {
+	if d, ok := u.o.Payloads.(manifest.Discarder); ok {
+		u.log("the payload could not be discarded", d.Discard(ctx, r))
+	}
+}
+
+// failed words the end of a load.
+func (u *Updater) failed(step Step, event EventType, r configv1.Release, reason string, err error) *LoadError {
+	e := &LoadError{Step: step, Release: r, Reason: reason, Err: err}
+	switch step {
+	case RetrievePayload:
+		e.Message = fmt.Sprintf("Retrieving payload failed %s failure=%v", quoted(r), err)
+	case LoadPayload:
+		e.Message = fmt.Sprintf("Loading payload failed %s failure=%v", quoted(r), err)
+	case VerifyPayloadVersion:
+		e.Message = fmt.Sprintf("Verifying payload failed %s failure=%v", quoted(r), err)
+	default:
+		e.Message = fmt.Sprintf("Preconditions failed for payload loaded %s: %v", quoted(r), err)
+	}
+	u.emit(Event{Type: event, Release: r, Message: e.Message, Err: err})
+	return e
+}
+
+func loadedMessage(r configv1.Release, architecture string) string {
+	return fmt.Sprintf("Payload loaded %s architecture=%q", quoted(r), architecture)
+}
+
+func manifestReason(err error) string {
+	var m *manifest.Error
+	if errors.As(err, &m) {
+		return m.Reason
+	}
+	return ""
+}

@@ -1,0 +1,151 @@
+package manifest
+
+import (
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// The feature gates that some capabilities hang on.
+const (
+	gateCRDCompatibility = "CRDCompatibilityRequirementOperator"
+	gateClusterAPI       = "ClusterAPIMachineManagement"
+)
+
+// Capabilities are a cluster's optional parts. They are read-only once made.
+type Capabilities struct {
+	// Known are those that exist at all.
+	Known sets.Set[string]
+	// Enabled are those that are on, for whichever cause. It may hold names
+	// that are not known.
+	Enabled sets.Set[string]
+	// Implicit are the enabled ones that the specification does not ask for,
+	// and that stay because a capability is never switched off again.
+	Implicit sets.Set[string]
+}
+
+// ResolveCapabilities returns the capabilities that a ClusterVersion's
+// specification asks for, with those of mustStay: what was enabled before (at
+// first status.capabilities.enabledCapabilities) and what is always enabled.
+//
+// The baseline defaults to vCurrent; a set with an unknown name is empty.
+// Capabilities that hang on a feature gate are removed everywhere unless their
+// gate is among gates. A nil spec asks for the default.
+func ResolveCapabilities(spec *configv1.ClusterVersionCapabilitiesSpec, mustStay []string, gates sets.Set[string]) Capabilities {
+	if spec == nil {
+		spec = &configv1.ClusterVersionCapabilitiesSpec{}
+	}
+	baseline := spec.BaselineCapabilitySet
+	if baseline == "" {
+		baseline = configv1.ClusterVersionCapabilitySetCurrent
+	}
+	asked := names(configv1.ClusterVersionCapabilitySets[baseline]).Union(names(spec.AdditionalEnabledCapabilities))
+	c := Capabilities{
+		Known:    names(configv1.KnownClusterVersionCapabilities),
+		Enabled:  asked.Clone().Insert(mustStay...),
+		Implicit: sets.New(mustStay...).Difference(asked),
+	}
+	gated := func(name configv1.ClusterVersionCapability, byAny ...string) {
+		if !gates.HasAny(byAny...) {
+			c.Known.Delete(string(name))
+			c.Enabled.Delete(string(name))
+			c.Implicit.Delete(string(name))
+		}
+	}
+	gated(configv1.ClusterVersionCapabilityCompatibilityRequirements, gateCRDCompatibility, gateClusterAPI)
+	gated(configv1.ClusterVersionCapabilityClusterAPI, gateClusterAPI)
+	return c
+}
+
+// Equal reports whether the same capabilities are enabled; what is known and
+// what is implicit do not count.
+func (c Capabilities) Equal(other Capabilities) bool { return c.Enabled.Equal(other.Enabled) }
+
+// Status returns the capabilities as status.capabilities of a ClusterVersion
+// holds them: sorted.
+func (c Capabilities) Status() configv1.ClusterVersionCapabilitiesStatus {
+	return configv1.ClusterVersionCapabilitiesStatus{
+		EnabledCapabilities: sorted(c.Enabled),
+		KnownCapabilities:   sorted(c.Known),
+	}
+}
+
+// ImplicitlyEnabled returns, sorted, the capabilities that an update from
+// payload current to payload update enables implicitly, with those that are
+// implicit already. So a resource that is managed now stays managed when the
+// new release moves it into a capability that is disabled.
+//
+// Gates and capabilities of f are the present configuration; its other inputs
+// do not count, and each payload's major version is its own. Unknown
+// capabilities are allowed. For each manifest of update that would be
+// excluded, whatever the check, and each included one of current with the same
+// identity, the capabilities that the former needs beyond the latter's are
+// added. The result may name capabilities that this library does not know. A
+// nil payload leaves the implicit capabilities as they are. The cost grows
+// with the sum of both payloads.
+func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
+	if f.Capabilities == nil {
+		return nil
+	}
+	caps := f.Capabilities
+	implicit := caps.Implicit.Clone()
+	if current == nil || update == nil {
+		return sets.List(implicit)
+	}
+	filter := func(p *Payload) Filter {
+		return Filter{Gates: f.Gates, Capabilities: caps, AllowUnknownCapabilities: true, MajorVersion: p.majorVersion()}
+	}
+	included := make(map[Identity][]*Manifest, len(current.Manifests))
+	cf := filter(current)
+	for _, m := range current.Manifests {
+		if cf.Excluded(m) == "" {
+			id := m.Identity()
+			included[id] = append(included[id], m)
+		}
+	}
+	uf := filter(update)
+	for _, u := range update.Manifests {
+		managed := included[u.Identity()]
+		if len(managed) == 0 || uf.Excluded(u) == "" {
+			continue
+		}
+		for _, c := range managed {
+			has := requiredCapabilities(c.Annotations())
+			for _, name := range requiredCapabilities(u.Annotations()) {
+				if !slices.Contains(has, name) && !caps.Enabled.Has(name) {
+					implicit.Insert(name)
+				}
+			}
+		}
+	}
+	return sets.List(implicit)
+}
+
+// majorVersion returns the major version of the payload's release, nil if it
+// has none.
+func (p *Payload) majorVersion() *uint64 {
+	v, err := semver.StrictNewVersion(p.Release.Version)
+	if err != nil {
+		return nil
+	}
+	major := v.Major()
+	return &major
+}
+
+func names(list []configv1.ClusterVersionCapability) sets.Set[string] {
+	set := sets.New[string]()
+	for _, c := range list {
+		set.Insert(string(c))
+	}
+	return set
+}
+
+func sorted(set sets.Set[string]) []configv1.ClusterVersionCapability {
+	list := make([]configv1.ClusterVersionCapability, 0, len(set))
+	for _, name := range sets.List(set) {
+		list = append(list, configv1.ClusterVersionCapability(name))
+	}
+	return list
+}

@@ -1,0 +1,266 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// DefaultProfile is the cluster profile of a self-managed OpenShift cluster.
+const DefaultProfile = "self-managed-high-availability"
+
+// The annotations that decide whether a manifest applies to a cluster.
+const (
+	// AnnotationExcludePrefix is followed by an exclude identifier.
+	AnnotationExcludePrefix = "exclude.release.openshift.io/"
+	// AnnotationIncludePrefix is followed by a cluster profile.
+	AnnotationIncludePrefix = "include.release.openshift.io/"
+	AnnotationFeatureSet    = "release.openshift.io/feature-set"
+	AnnotationFeatureGate   = "release.openshift.io/feature-gate"
+	AnnotationMajorVersion  = "release.openshift.io/major-version"
+	AnnotationCapability    = "capability.openshift.io/name"
+)
+
+// Filter holds what inclusion depends on. Each input may be unset; then its
+// check is skipped, so the zero Filter excludes only what has no annotations.
+// A Filter that is no longer changed is safe for concurrent use.
+type Filter struct {
+	// ExcludeIdentifier excludes manifests with the annotation
+	// exclude.release.openshift.io/<identifier> = true. Empty means unset.
+	// Hosted control planes use internal-openshift-hosted.
+	ExcludeIdentifier string
+	// FeatureSet is the cluster's feature set; "" is the set called Default.
+	// nil means unset.
+	FeatureSet *string
+	// Gates are the enabled feature gates. nil means unset, which differs from
+	// an empty set.
+	Gates sets.Set[string]
+	// MajorVersion is the major version of the release. nil means unset.
+	MajorVersion *uint64
+	// Profile is the cluster profile. nil means unset.
+	Profile *string
+	// Capabilities are the cluster's capabilities. nil means unset.
+	Capabilities *Capabilities
+	// AllowUnknownCapabilities treats capabilities that are not known as known
+	// ones; they still have to be enabled.
+	AllowUnknownCapabilities bool
+	// Overrides are the ClusterVersion's spec.overrides.
+	Overrides []configv1.ComponentOverride
+}
+
+// DefaultFilter returns the filter of a cluster as installed without further
+// choices: the default profile, the feature set Default, no feature gates. The
+// other inputs are unset.
+func DefaultFilter() Filter {
+	profile, featureSet := DefaultProfile, ""
+	return Filter{Profile: &profile, FeatureSet: &featureSet, Gates: sets.New[string]()}
+}
+
+// ForLoad returns the part of the filter that decides while a payload is
+// loaded: exclude identifier, feature set, gates, major version and profile.
+func (f Filter) ForLoad() Filter {
+	return Filter{
+		ExcludeIdentifier: f.ExcludeIdentifier,
+		FeatureSet:        f.FeatureSet,
+		Gates:             f.Gates,
+		MajorVersion:      f.MajorVersion,
+		Profile:           f.Profile,
+	}
+}
+
+// ForTask returns the part of the filter that decides in each pass over a
+// loaded payload: gates, capabilities and overrides.
+func (f Filter) ForTask() Filter {
+	return Filter{
+		Gates:                    f.Gates,
+		Capabilities:             f.Capabilities,
+		AllowUnknownCapabilities: f.AllowUnknownCapabilities,
+		Overrides:                f.Overrides,
+	}
+}
+
+// Excluded returns why m does not apply to the cluster, or "" if it does. The
+// checks and their texts are those of the cluster-version operator; the first
+// that fails decides.
+func (f *Filter) Excluded(m *Manifest) string {
+	annotations := m.Annotations()
+	if annotations == nil {
+		return "no annotations"
+	}
+	if f.ExcludeIdentifier != "" {
+		if key := AnnotationExcludePrefix + f.ExcludeIdentifier; annotations[key] == "true" {
+			return key + "=true"
+		}
+	}
+	if reason := f.excludedByFeatures(annotations); reason != "" {
+		return reason
+	}
+	if f.MajorVersion != nil {
+		if value, ok := annotations[AnnotationMajorVersion]; ok {
+			if reason := excludedByMajorVersion(m.GVK().GroupKind(), value, *f.MajorVersion); reason != "" {
+				return reason
+			}
+		}
+	}
+	if f.Profile != nil {
+		key := AnnotationIncludePrefix + *f.Profile
+		if value, ok := annotations[key]; !ok {
+			return key + " unset"
+		} else if value != "true" {
+			return "unrecognized value " + key + "=" + value
+		}
+	}
+	if f.Capabilities != nil {
+		if reason := f.excludedByCapabilities(annotations); reason != "" {
+			return reason
+		}
+	}
+	if f.overridden(m.Identity()) {
+		return "overridden"
+	}
+	return ""
+}
+
+func (f *Filter) excludedByFeatures(annotations map[string]string) string {
+	set, hasSet := annotations[AnnotationFeatureSet]
+	gates, hasGates := annotations[AnnotationFeatureGate]
+	if hasSet && hasGates && f.FeatureSet != nil && f.Gates != nil {
+		return "both feature set and feature gate annotations are present: manifests may specify either a feature set or a feature gate, but not both"
+	}
+	if hasSet && f.FeatureSet != nil {
+		if reason := excludedByFeatureSet(set, *f.FeatureSet); reason != "" {
+			return reason
+		}
+	}
+	if hasGates && f.Gates != nil {
+		return excludedByGates(gates, f.Gates)
+	}
+	return ""
+}
+
+// knownFeatureSets are sorted, as the text about an unknown one lists them.
+var knownFeatureSets = [...]string{"CustomNoUpgrade", "Default", "DevPreviewNoUpgrade", "OKD", "TechPreviewNoUpgrade"}
+
+// excludedByFeatureSet judges a list whose items are not trimmed: an empty one
+// or one with a blank is an unknown feature set.
+func excludedByFeatureSet(value, cluster string) string {
+	items := strings.Split(value, ",")
+	for _, item := range items {
+		if !slices.Contains(knownFeatureSets[:], item) {
+			return fmt.Sprintf("unrecognized value %q in %s=%s; known values are: %s",
+				item, AnnotationFeatureSet, value, strings.Join(knownFeatureSets[:], ","))
+		}
+	}
+	if cluster == "" {
+		cluster = "Default"
+	}
+	if slices.Contains(items, cluster) {
+		return ""
+	}
+	return fmt.Sprintf("%q is required, and %s=%s", cluster, AnnotationFeatureSet, strings.Join(sets.List(sets.New(items...)), ","))
+}
+
+func excludedByGates(value string, enabled sets.Set[string]) string {
+	for item := range trimmedItems(value) {
+		if gate, not := strings.CutPrefix(item, "-"); not {
+			if enabled.Has(gate) {
+				return "feature gate " + gate + " is enabled but manifest requires it to be disabled"
+			}
+		} else if !enabled.Has(gate) {
+			return "feature gate " + gate + " is required but not enabled"
+		}
+	}
+	return ""
+}
+
+func excludedByMajorVersion(kind schema.GroupKind, value string, major uint64) string {
+	switch kind {
+	case schema.GroupKind{Group: "config.openshift.io", Kind: "FeatureGate"},
+		schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+	default:
+		return "major version filtering is only supported for feature gates and custom resources"
+	}
+	included, excluded := sets.New[uint64](), sets.New[uint64]()
+	for item := range trimmedItems(value) {
+		set, what := included, "included"
+		if rest, not := strings.CutPrefix(item, "-"); not {
+			set, what, item = excluded, "excluded", rest
+		}
+		n, err := strconv.ParseUint(item, 10, 64)
+		if err != nil {
+			return fmt.Sprintf("invalid %s major version %q in annotation: %v", what, item, err)
+		}
+		set.Insert(n)
+	}
+	if both := sets.List(included.Intersection(excluded)); len(both) > 0 {
+		return fmt.Sprintf("inclusion and exclusion requirements overlap: %v", both)
+	}
+	switch {
+	case included.Has(major):
+		return ""
+	case excluded.Has(major):
+		return fmt.Sprintf("major version %d matches excluded version %d", major, major)
+	case len(included) > 0:
+		return fmt.Sprintf("major version %d does not match any required versions", major)
+	}
+	return ""
+}
+
+func (f *Filter) excludedByCapabilities(annotations map[string]string) string {
+	var unknown, disabled []string
+	for _, name := range requiredCapabilities(annotations) {
+		if !f.AllowUnknownCapabilities && !f.Capabilities.Known.Has(name) {
+			unknown = append(unknown, name)
+		}
+		if !f.Capabilities.Enabled.Has(name) {
+			disabled = append(disabled, name)
+		}
+	}
+	switch {
+	case len(unknown) > 0:
+		return "unrecognized capability names: " + strings.Join(unknown, ", ")
+	case len(disabled) > 0:
+		return "disabled capabilities: " + strings.Join(disabled, ", ")
+	}
+	return ""
+}
+
+// overridden reports whether the first override that matches says that the
+// resource is not managed.
+func (f *Filter) overridden(id Identity) bool {
+	for i := range f.Overrides {
+		o := &f.Overrides[i]
+		if o.Group == id.Group && o.Kind == id.Kind && o.Name == id.Name &&
+			(id.Namespace == "" || o.Namespace == id.Namespace) {
+			return o.Unmanaged
+		}
+	}
+	return false
+}
+
+// requiredCapabilities returns the capabilities that an object needs, in the
+// order of its annotation. Items are not trimmed.
+func requiredCapabilities(annotations map[string]string) []string {
+	value := annotations[AnnotationCapability]
+	if value == "" {
+		return nil
+	}
+	return strings.Split(value, "+")
+}
+
+// trimmedItems yields the items of a comma-separated list without the blanks
+// around them and without empty ones.
+func trimmedItems(value string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for item := range strings.SplitSeq(value, ",") {
+			if item = strings.TrimSpace(item); item != "" && !yield(item) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Graph is an order of tasks. A node's tasks run one after another; a node may
+// start when all nodes that lead to it are done. The order of nodes in the
+// list is that of their making, not that of their execution.
+//
+// A graph that is no longer changed is safe for concurrent use.
+type Graph struct {
+	Nodes []Node
+
+	tasks []*Task // all tasks in their order, for Validate
+}
+
+// Node is a list of tasks and its place in a [Graph]. It may be empty: such
+// nodes are anchors that keep the number of edges small.
+type Node struct {
+	Tasks []*Task
+	// In and Out are the indices of the nodes that lead to this one and to
+	// which this one leads. They mirror each other and hold no index twice.
+	In, Out []int
+}
+
+// NewGraph returns a graph of one node with all tasks, also for none.
+func NewGraph(tasks []*Task) *Graph {
+	return &Graph{Nodes: []Node{{Tasks: tasks}}, tasks: tasks}
+}
+
+// SplitJobs makes each Job (batch/v1 exactly) a barrier: all tasks that stand
+// before it in its node are done before it, and none that stand after it
+// starts before it is done. A node with a Job is cut at the first one: the
+// tasks before it become a new node that takes over the node's inputs, those
+// after it one that takes over its outputs, and the node keeps the Job. New
+// nodes are cut in the same way. A node of one task stays as it is.
+func (g *Graph) SplitJobs() {
+	for i := 0; i < len(g.Nodes); i++ {
+		tasks := g.Nodes[i].Tasks
+		if len(tasks) < 2 {
+			continue
+		}
+		at := slices.IndexFunc(tasks, isJob)
+		if at < 0 {
+			continue
+		}
+		g.Nodes[i].Tasks = tasks[at : at+1 : at+1]
+		if at > 0 {
+			before := g.add(Node{Tasks: tasks[:at:at], In: g.Nodes[i].In})
+			for _, j := range g.Nodes[before].In {
+				replace(g.Nodes[j].Out, i, before)
+			}
+			g.Nodes[i].In = nil
+			g.connect(before, i)
+		}
+		if at+1 < len(tasks) {
+			after := g.add(Node{Tasks: tasks[at+1:], Out: g.Nodes[i].Out})
+			for _, j := range g.Nodes[after].Out {
+				replace(g.Nodes[j].In, i, after)
+			}
+			g.Nodes[i].Out = nil
+			g.connect(i, after)
+		}
+	}
+}
+
+// Parallelize replaces each node by what f makes of its tasks, in the order of
+// the nodes and including those that are added meanwhile. f returns buckets;
+// the nodes of a bucket may run in parallel, and each of them follows all of
+// the bucket before. No buckets, or one with one node, leave the node as it
+// is. Otherwise the node becomes an empty anchor before the first bucket; if
+// anything followed it, another one stands after the last bucket; and where
+// two buckets of several nodes meet, an empty node between them makes n+m
+// edges out of n·m.
+func (g *Graph) Parallelize(f Grouping) {
+	for i := 0; i < len(g.Nodes); i++ {
+		buckets := f(g.Nodes[i].Tasks)
+		if len(buckets) == 0 || len(buckets) == 1 && len(buckets[0]) <= 1 {
+			continue
+		}
+		out := g.Nodes[i].Out
+		g.Nodes[i].Tasks, g.Nodes[i].Out = nil, nil
+		exits := []int{i}
+		for _, bucket := range buckets {
+			if len(bucket) == 0 {
+				continue
+			}
+			if len(exits) > 1 && len(bucket) > 1 {
+				exits = g.join(exits, Node{})
+			}
+			entries := make([]int, 0, len(bucket))
+			for _, tasks := range bucket {
+				n := g.add(Node{Tasks: tasks})
+				for _, e := range exits {
+					g.connect(e, n)
+				}
+				entries = append(entries, n)
+			}
+			exits = entries
+		}
+		if len(out) == 0 {
+			continue
+		}
+		right := g.join(exits, Node{Out: out})[0]
+		for _, j := range out {
+			replace(g.Nodes[j].In, i, right)
+		}
+	}
+}
+
+// DOT returns the graph in the language of Graphviz.
+func (g *Graph) DOT() string {
+	var b strings.Builder
+	b.WriteString("digraph tasks {\n  labelloc=t;\n  rankdir=TB;\n")
+	for i, n := range g.Nodes {
+		label := "no manifests"
+		if len(n.Tasks) > 0 {
+			texts := make([]string, len(n.Tasks))
+			for j, t := range n.Tasks {
+				texts[j] = strings.ReplaceAll(t.String(), `"`, "")
+			}
+			label = strings.Join(texts, `\n`)
+		}
+		fmt.Fprintf(&b, "  %d [ label=\"%s\" shape=\"box\" ];\n", i, label)
+	}
+	for i, n := range g.Nodes {
+		for _, j := range n.Out {
+			b.WriteString("  " + strconv.Itoa(i) + " -> " + strconv.Itoa(j) + ";\n")
+		}
+	}
+	b.WriteString("}")
+	return b.String()
+}
+
+// Validate checks what must hold of every graph: inputs and outputs mirror
+// each other without doubles, there is no cycle, no task is in two places, and
+// a node's tasks keep their original order. For a graph of [NewGraph], no task
+// is missing or new. All that does not hold is returned together.
+func (g *Graph) Validate() error {
+	return errors.Join(g.checkEdges(), g.checkCycles(), g.checkTasks())
+}
+
+func (g *Graph) checkEdges() error {
+	var errs []error
+	edges := make(map[[2]int]int) // +1 for each output, -1 for each input
+	for i, n := range g.Nodes {
+		seen := make(map[int]bool, len(n.Out))
+		for _, j := range n.Out {
+			switch {
+			case j < 0 || j >= len(g.Nodes):
+				errs = append(errs, fmt.Errorf("node %d: no node %d to lead to", i, j))
+			case seen[j]:
+				errs = append(errs, fmt.Errorf("node %d leads to node %d twice", i, j))
+			}
+			seen[j] = true
+			edges[[2]int{i, j}]++
+		}
+	}
+	for i, n := range g.Nodes {
+		for _, j := range n.In {
+			edges[[2]int{j, i}]--
+			if edges[[2]int{j, i}] < 0 {
+				errs = append(errs, fmt.Errorf("node %d has input %d, which does not lead to it", i, j))
+			}
+		}
+	}
+	for i, n := range g.Nodes {
+		for _, j := range n.Out {
+			if edges[[2]int{i, j}] > 0 {
+				errs = append(errs, fmt.Errorf("node %d leads to node %d, which does not have it as an input", i, j))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (g *Graph) checkCycles() error {
+	waits := make([]int, len(g.Nodes))
+	for _, n := range g.Nodes {
+		for _, j := range n.Out {
+			if j >= 0 && j < len(g.Nodes) {
+				waits[j]++
+			}
+		}
+	}
+	var ready []int
+	for i, w := range waits {
+		if w == 0 {
+			ready = append(ready, i)
+		}
+	}
+	done := 0
+	for ; len(ready) > 0; done++ {
+		i := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		for _, j := range g.Nodes[i].Out {
+			if j < 0 || j >= len(g.Nodes) {
+				continue
+			}
+			if waits[j]--; waits[j] == 0 {
+				ready = append(ready, j)
+			}
+		}
+	}
+	if done < len(g.Nodes) {
+		return fmt.Errorf("%d of %d nodes are in or after a cycle", len(g.Nodes)-done, len(g.Nodes))
+	}
+	return nil
+}
+
+func (g *Graph) checkTasks() error {
+	var errs []error
+	place := make(map[*Task]int, len(g.tasks))
+	for i, t := range g.tasks {
+		place[t] = i
+	}
+	home := make(map[*Task]int, len(g.tasks))
+	for i, n := range g.Nodes {
+		for j, t := range n.Tasks {
+			if other, ok := home[t]; ok {
+				errs = append(errs, fmt.Errorf("%s is in node %d and in node %d", t, other, i))
+			}
+			home[t] = i
+			if g.tasks == nil {
+				continue
+			}
+			if _, ok := place[t]; !ok {
+				errs = append(errs, fmt.Errorf("node %d: %s is not one of the graph's tasks", i, t))
+			} else if j > 0 && place[n.Tasks[j-1]] >= place[t] {
+				errs = append(errs, fmt.Errorf("node %d: %s stands after %s", i, t, n.Tasks[j-1]))
+			}
+		}
+	}
+	for _, t := range g.tasks {
+		if _, ok := home[t]; !ok {
+			errs = append(errs, fmt.Errorf("%s is in no node", t))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (g *Graph) add(n Node) int {
+	g.Nodes = append(g.Nodes, n)
+	return len(g.Nodes) - 1
+}
+
+func (g *Graph) connect(from, to int) {
+	g.Nodes[from].Out = append(g.Nodes[from].Out, to)
+	g.Nodes[to].In = append(g.Nodes[to].In, from)
+}
+
+// join adds a node that follows all of exits, and returns it as the only exit.
+func (g *Graph) join(exits []int, n Node) []int {
+	i := g.add(n)
+	for _, e := range exits {
+		g.connect(e, i)
+	}
+	return []int{i}
+}
+
+func replace(list []int, old, new int) {
+	if i := slices.Index(list, old); i >= 0 {
+		list[i] = new
+	}
+}
+
+func isJob(t *Task) bool {
+	gvk := t.Manifest.GVK()
+	return gvk.Group == "batch" && gvk.Version == "v1" && gvk.Kind == "Job"
+}

@@ -1,0 +1,16 @@
+// Package yamljson decodes the YAML that manifests are written in, fast, to
+// exactly what sigs.k8s.io/yaml and apimachinery make of it: the JSON text and
+// the generic object.
+//
+// It knows the part of YAML 1.1 that generators and people use for Kubernetes
+// objects: block mappings and sequences, plain, quoted and block scalars, flow
+// collections, comments. It refuses whatever is beyond it, is unusual or looks
+// wrong: anchors, aliases, tags, merge keys, directives, complex keys, tabs
+// between tokens, keys that are not strings, carriage returns, errors. The
+// caller then takes the slow way, which also words the error. So the only duty
+// here is never to accept something with another result than the slow way has;
+// a fuzz test compares the two.
+//
+// The rules are those of libyaml's scanner, as go.yaml.in/yaml/v2 has it: where
+// the comments say "column" or "indent", it is that scanner's.
+package yamljson

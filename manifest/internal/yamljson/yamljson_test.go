@@ -1,0 +1,114 @@
+package yamljson_test
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/manifest/internal/yamljson"
+	"github.com/google/go-cmp/cmp"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// slow is the way of apimachinery. ok is false for an error and for what is
+// neither a map nor empty.
+func slow(doc string) (object map[string]any, text []byte, ok bool) {
+	text, err := yaml.YAMLToJSON([]byte(doc))
+	if err != nil {
+		return nil, nil, false
+	}
+	if string(text) == "null" {
+		return nil, nil, true
+	}
+	if text[0] != '{' || kjson.Unmarshal(text, &object) != nil {
+		return nil, nil, false
+	}
+	return object, text, true
+}
+
+// check compares the two ways for one document and returns whether the fast one
+// accepted it.
+func check(t *testing.T, d *yamljson.Decoder, doc string) bool {
+	t.Helper()
+	if !yamljson.Clean([]byte(doc)) {
+		return false
+	}
+	object, text, ok := d.Decode(doc)
+	if !ok {
+		return false
+	}
+	wantObject, wantText, wantOK := slow(doc)
+	if !wantOK {
+		t.Errorf("accepted, unlike the slow way:\n%q\n%s", doc, text)
+		return true
+	}
+	if !bytes.Equal(text, wantText) {
+		t.Errorf("document\n%q\ngives  %s\nwanted %s", doc, text, wantText)
+	}
+	if diff := cmp.Diff(wantObject, object, cmp.Comparer(func(a, b float64) bool {
+		return math.Float64bits(a) == math.Float64bits(b)
+	})); diff != "" {
+		t.Errorf("document\n%q\nwanted, got:\n%s", doc, diff)
+	}
+	return true
+}
+
+// documents cuts a file at its separators, roughly: enough for tests.
+func documents(data string) []string {
+	if !strings.HasSuffix(data, "\n") {
+		data += "\n"
+	}
+	docs := strings.SplitAfter(data, "\n---\n")
+	for i := range docs {
+		docs[i] = strings.TrimSuffix(docs[i], "---\n")
+	}
+	return docs
+}
+
+func TestRealDocuments(t *testing.T) {
+	var d yamljson.Decoder
+	for _, payload := range []string{"payload-4.17.30", "payload-4.18.15"} {
+		files, err := filepath.Glob(filepath.Join(testdata.Dir(t), payload, "release-manifests", "*.y*ml"))
+		if err != nil || len(files) < 600 {
+			t.Fatal(err, len(files))
+		}
+		fast, all := 0, 0
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, doc := range documents(string(data)) {
+				all++
+				if check(t, &d, doc) {
+					fast++
+				} else {
+					t.Logf("slow: %s", filepath.Base(file))
+				}
+			}
+		}
+		t.Logf("%s: %d of %d documents are read fast", payload, fast, all)
+		if fast < all*95/100 {
+			t.Errorf("%d of %d documents need the slow way", all-fast, all)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, doc := range nasty {
+		f.Add(doc.doc)
+	}
+	for _, value := range scalars {
+		f.Add("a: " + value)
+	}
+	f.Fuzz(func(t *testing.T, doc string) {
+		var d yamljson.Decoder
+		doc = strings.ReplaceAll(doc, "\n---", "\n -")
+		check(t, &d, doc+"\n")
+	})
+}

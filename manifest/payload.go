@@ -1,0 +1,165 @@
+package manifest
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Payload is what [Load] reads from a release image. It is read-only, and so
+// safe for concurrent use.
+type Payload struct {
+	// Release is the release: its version, the image given to Load, URL,
+	// channels and architecture.
+	Release configv1.Release
+	// Previous are the versions that may update to the release, Next those
+	// that it may update to, as release-metadata lists them.
+	Previous, Next []string
+	// Metadata is the free-form metadata of the release.
+	Metadata map[string]any
+	// Manifests are those that the filter includes, in their order: first
+	// those of manifests/, then those of release-manifests/.
+	Manifests []*Manifest
+	// Excluded are the others, in the same order, each with the reason.
+	Excluded []Exclusion
+	// Images maps the short names of component images to pull specs.
+	Images map[string]string
+	// Hash stands for the included manifests. It becomes the ClusterVersion's
+	// status.versionHash.
+	Hash string
+	// Warnings say what was skipped or not understood, in order.
+	Warnings []Warning
+}
+
+// Exclusion is a manifest that does not apply to a cluster, and why.
+type Exclusion struct {
+	Manifest *Manifest
+	// Reason is the text of [Filter.Excluded].
+	Reason string
+}
+
+// Warning is something in a payload that does not keep it from being used.
+type Warning struct {
+	// File is the path within the payload.
+	File string
+	// Document is the object's place in its file, from 1; 0: the whole file.
+	Document int
+	Message  string
+}
+
+// String returns file, document and message in one line.
+func (w Warning) String() string {
+	if w.Document == 0 {
+		return fmt.Sprintf("%s: %s", w.File, w.Message)
+	}
+	return fmt.Sprintf("%s, document %d: %s", w.File, w.Document, w.Message)
+}
+
+// Operator is a ClusterOperator of a payload and what makes it up.
+type Operator struct {
+	// Name is the ClusterOperator's name.
+	Name string
+	// Versions are those that the operator has to report.
+	Versions []configv1.OperandVersion
+	// Component is the component in the manifest's file name; empty if the
+	// name tells none.
+	Component string
+	// Manifest is the ClusterOperator itself.
+	Manifest *Manifest
+	// Workloads are the included Deployments, DaemonSets, StatefulSets, Jobs
+	// and CronJobs of the same component, in the payload's order.
+	Workloads []*Manifest
+}
+
+// Image returns the pull spec of a component image.
+func (p *Payload) Image(name string) (string, error) {
+	image, ok := p.Images[name]
+	if !ok {
+		return "", fmt.Errorf("error: Unknown name requested, could not find %s in UpdatePayload", name)
+	}
+	return image, nil
+}
+
+// Tasks returns one task for each included manifest, in order.
+func (p *Payload) Tasks() []*Task { return NewTasks(p.Manifests) }
+
+// Operators returns the included ClusterOperators, in the payload's order.
+func (p *Payload) Operators() []Operator {
+	var operators []Operator
+	workloads := make(map[string][]*Manifest)
+	for _, m := range p.Manifests {
+		gk := m.GVK().GroupKind()
+		_, component, _ := ParseName(m.Filename)
+		switch {
+		case gk == clusterOperatorKind:
+			operators = append(operators, Operator{
+				Name: m.Identity().Name, Versions: operandVersions(m), Component: component, Manifest: m,
+			})
+		case component != "" && isWorkload(gk):
+			workloads[component] = append(workloads[component], m)
+		}
+	}
+	for i := range operators {
+		operators[i].Workloads = workloads[operators[i].Component]
+	}
+	return operators
+}
+
+var clusterOperatorKind = schema.GroupKind{Group: "config.openshift.io", Kind: "ClusterOperator"}
+
+func isWorkload(gk schema.GroupKind) bool {
+	switch gk.Group {
+	case "apps":
+		return gk.Kind == "Deployment" || gk.Kind == "DaemonSet" || gk.Kind == "StatefulSet"
+	case "batch":
+		return gk.Kind == "Job" || gk.Kind == "CronJob"
+	}
+	return false
+}
+
+// operandVersions reads status.versions; what is not of the right form counts
+// as absent.
+func operandVersions(m *Manifest) []configv1.OperandVersion {
+	var co configv1.ClusterOperator
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object.Object, &co); err != nil {
+		return nil
+	}
+	return co.Status.Versions
+}
+
+// Hash returns what stands for a list of manifests: the 64-bit FNV-1 of their
+// raw bytes one after another, big-endian, in base64 with the alphabet for
+// URLs, padded to 12 characters.
+func Hash(manifests []*Manifest) string {
+	h := newHash()
+	for _, m := range manifests {
+		h.add(m.Raw)
+	}
+	return h.String()
+}
+
+// hash is FNV-1, written out because the loop over hash/fnv's state costs
+// three times as much.
+type hash uint64
+
+func newHash() hash { return 14695981039346656037 }
+
+func (h *hash) add(data []byte) {
+	sum := uint64(*h)
+	for _, c := range data {
+		sum *= 1099511628211
+		sum ^= uint64(c)
+	}
+	*h = hash(sum)
+}
+
+func (h hash) String() string {
+	b := make([]byte, 8)
+	for i := range b {
+		b[i] = byte(h >> (56 - 8*i))
+	}
+	return base64.URLEncoding.EncodeToString(b)
+}

@@ -1,0 +1,67 @@
+package manifest_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+func edges(g *manifest.Graph) (nodes, withTasks, edges int) {
+	for _, n := range g.Nodes {
+		if len(n.Tasks) > 0 {
+			withTasks++
+		}
+		edges += len(n.Out)
+	}
+	return len(g.Nodes), withTasks, edges
+}
+
+// TestLoadRealPayloads holds the figures that the cluster-version operator
+// gives for the same payloads.
+func TestLoadRealPayloads(t *testing.T) {
+	tests := []struct {
+		dir, featureSet               string
+		included, excluded, operators int
+		hash                          string
+		updating, flat                [3]int
+	}{
+		{"payload-4.17.30", "", 794, 106, 33, "seB0BzE37qY=", [3]int{69, 63, 97}, [3]int{65, 64, 64}},
+		{"payload-4.18.15", "", 806, 124, 34, "QYbuCLFiWFk=", [3]int{78, 74, 115}, [3]int{76, 75, 75}},
+		{"payload-4.18.15", "TechPreviewNoUpgrade", 827, 103, 34, "qJfCJwq1M-g=", [3]int{80, 76, 119}, [3]int{78, 77, 77}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.dir+tt.featureSet, func(t *testing.T) {
+			f := manifest.DefaultFilter()
+			f.FeatureSet = &tt.featureSet
+			p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), tt.dir)),
+				manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(p.Manifests) != tt.included || len(p.Excluded) != tt.excluded || p.Hash != tt.hash {
+				t.Errorf("%d included, %d excluded, hash %s", len(p.Manifests), len(p.Excluded), p.Hash)
+			}
+			if n := len(p.Operators()); n < tt.operators {
+				t.Errorf("%d operators", n)
+			}
+			for _, c := range []struct {
+				f    manifest.Grouping
+				want [3]int
+			}{{manifest.ByNumberAndComponent, tt.updating}, {manifest.FlattenByNumberAndComponent, tt.flat}} {
+				g := manifest.NewGraph(p.Tasks())
+				g.SplitJobs()
+				g.Parallelize(c.f)
+				if err := g.Validate(); err != nil {
+					t.Error(err)
+				}
+				n, w, e := edges(g)
+				if got := [3]int{n, w, e}; got != c.want {
+					t.Errorf("nodes, with tasks, edges: %v, want %v", got, c.want)
+				}
+			}
+		})
+	}
+}

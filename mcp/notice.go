@@ -1,0 +1,134 @@
+package mcp
+
+import (
+	"fmt"
+	"time"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+)
+
+// noticeNode reports what a change of a node means.
+func (x *run) noticeNode(had bool, old, n NodeState, pool string) {
+	phase, stuck := PhaseOf(n)
+	now := nodePhase{phase, stuck}
+	before, known := x.phases[n.Name]
+	x.phases[n.Name] = now
+	if pool == PoolMaster && had {
+		x.noticeAnnotations(old, n)
+	}
+	if known && before == now {
+		return
+	}
+	x.moved[pool] = x.o.Clock.Now()
+	delete(x.stalled, pool)
+	if !known && (phase == PhaseDone || phase == PhaseJoining) {
+		return // as it was when we came
+	}
+	e := Event{Type: EventNodePhase, Pool: pool, Node: n.Name, Phase: phase, Stuck: stuck,
+		Text: fmt.Sprintf("node %s: %s", n.Name, phase.in(stuck))}
+	x.emit(e)
+	switch {
+	case phase == PhaseDone:
+		e.Type = EventNodeDone
+		e.Text = fmt.Sprintf("node %s has reached %s", n.Name, Target{n.CurrentConfig, n.CurrentImage})
+		x.emit(e)
+	case phase == PhaseFailed && before.phase != PhaseFailed:
+		e.Type, e.Warning, e.Text = EventNodeFailed, true, n.Reason
+		x.emit(e)
+	}
+}
+
+// noticeAnnotations reports changes on the control plane one by one, except
+// the one that completes an update.
+func (x *run) noticeAnnotations(old, n NodeState) {
+	if !old.Done() && n.Done() {
+		return
+	}
+	has := func(v string) bool { return v != "" }
+	for _, a := range []struct {
+		name     string
+		old, now string
+		had, has bool
+	}{
+		{AnnotationCurrentConfig, old.CurrentConfig, n.CurrentConfig, has(old.CurrentConfig), has(n.CurrentConfig)},
+		{AnnotationDesiredConfig, old.DesiredConfig, n.DesiredConfig, has(old.DesiredConfig), has(n.DesiredConfig)},
+		{AnnotationState, old.State, n.State, has(old.State), has(n.State)},
+		{AnnotationReason, old.Reason, n.Reason, has(old.Reason), has(n.Reason)},
+		{AnnotationCurrentImage, old.CurrentImage, n.CurrentImage, old.HasCurrentImage, n.HasCurrentImage},
+		{AnnotationDesiredImage, old.DesiredImage, n.DesiredImage, old.HasDesiredImage, n.HasDesiredImage},
+	} {
+		if a.old == a.now && a.had == a.has {
+			continue
+		}
+		text := fmt.Sprintf("Node %s now has %s=%s", n.Name, a.name, a.now)
+		if !a.has {
+			text = fmt.Sprintf("Node %s no longer has %s", n.Name, a.name)
+		}
+		x.emit(Event{Type: EventPool, Pool: PoolMaster, Node: n.Name, Reason: ReasonAnnotationChange, Text: text})
+	}
+}
+
+// noticePool reports a pool that is done, or whose counts changed.
+func (x *run) noticePool(p *mcfgv1.MachineConfigPool, deleted bool) {
+	if deleted {
+		delete(x.done, p.Name)
+		delete(x.pools, p.Name)
+		delete(x.blocks, p.Name)
+		return
+	}
+	st := &p.Status
+	last, known := x.done[p.Name]
+	if name := st.Configuration.Name; name != last || !known {
+		x.done[p.Name] = name
+		if known && name != "" {
+			e := Event{Type: EventPool, Pool: p.Name, Reason: ReasonCompleted,
+				Text: fmt.Sprintf("Pool %s has completed update to %s", p.Name, x.state.Goal(p.Name).line())}
+			x.emit(e)
+			e.Type, e.Reason = EventPoolDone, ""
+			x.emit(e)
+		}
+	}
+}
+
+// noticeCounts reports the counts of a pool when they changed.
+func (x *run) noticeCounts(pool string, st mcfgv1.MachineConfigPoolStatus) {
+	c := poolCounts{int(st.UpdatedMachineCount), int(st.UnavailableMachineCount), int(st.DegradedMachineCount), int(st.MachineCount)}
+	if old, known := x.pools[pool]; known && old == c {
+		return
+	}
+	x.pools[pool] = c
+	x.emit(Event{Type: EventPoolProgress, Pool: pool, Updated: c.updated, Unavailable: c.unavailable,
+		Degraded: c.degraded, Total: c.total,
+		Text: fmt.Sprintf("pool %s: %d of %d nodes updated, %d unavailable, %d degraded", pool, c.updated, c.total, c.unavailable, c.degraded)})
+}
+
+// noticeBlock reports what keeps a pool from being updated, once.
+func (x *run) noticeBlock(pool string, b Block, err error) {
+	if x.blocks[pool] == b {
+		return
+	}
+	x.blocks[pool] = b
+	if b.Kind != BlockNone && b.Kind != BlockNoPool {
+		x.emit(Event{Type: EventPoolBlocked, Pool: pool, Reason: string(b.Kind), Text: b.Text, Err: err})
+	}
+}
+
+// checkStalls reports pools with nodes on their way where nothing has moved
+// for long.
+func (x *run) checkStalls(now time.Time) {
+	for _, pool := range x.state.Pools() {
+		since, ok := x.moved[pool]
+		if !ok || x.stalled[pool] || now.Sub(since) < x.o.Options.Delays.Stall {
+			continue
+		}
+		x.stalled[pool] = true // until something moves again
+		for _, node := range x.state.Nodes(pool) {
+			p := x.phases[node]
+			if p.phase == PhaseDone || p.phase == PhaseJoining {
+				continue
+			}
+			err := &StalledError{Node: node, Phase: p.phase, Since: since}
+			x.emit(Event{Type: EventStalled, Pool: pool, Node: node, Phase: p.phase, Stuck: p.stuck, Warning: true, Text: err.Error(), Err: err})
+		}
+	}
+}

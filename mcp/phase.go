@@ -1,0 +1,75 @@
+package mcp
+
+import "strings"
+
+// Phase is how far a node has come from its target to its end, as its
+// annotations and conditions tell.
+type Phase string
+
+// The phases of a node.
+const (
+	PhaseJoining     Phase = "Joining"     // no daemon has reported from it
+	PhaseTargeted    Phase = "Targeted"    // told what to reach, not started
+	PhasePreparing   Phase = "Preparing"   // judges the difference, or applies it without a drain
+	PhaseCordoning   Phase = "Cordoning"   // has asked to be drained
+	PhaseDraining    Phase = "Draining"    // cordoned, pods are leaving
+	PhaseApplying    Phase = "Applying"    // drained, writes files and the OS
+	PhaseRebooting   Phase = "Rebooting"   //
+	PhaseUncordoning Phase = "Uncordoning" // applied, has asked to be uncordoned
+	PhaseDone        Phase = "Done"
+	PhaseFailed      Phase = "Failed" // the last step failed; the daemon keeps retrying
+)
+
+// PhaseOf returns the phase of a node. For PhaseFailed, stuck is the phase in
+// which it fails, empty for a node that reached its config and drifted from it.
+//
+// Of a drain request only the verb counts: after a node was given another
+// target in the middle of a drain, the request still names the old one.
+func PhaseOf(n NodeState) (phase, stuck Phase) {
+	if n.CurrentConfig == "" || n.DesiredConfig == "" || n.State == "" {
+		return PhaseJoining, ""
+	}
+	phase = n.phase()
+	if n.Degraded() || n.Unreconcilable() {
+		if phase == PhasePreparing && n.ConfigDone() {
+			phase = ""
+		}
+		return PhaseFailed, phase
+	}
+	return phase, ""
+}
+
+func (n NodeState) phase() Phase {
+	verb, config, _ := strings.Cut(n.DesiredDrain, "-")
+	asked := n.DesiredDrain != n.LastAppliedDrain
+	drain, uncordon := verb == DrainVerbDrain && n.DesiredDrain != "", verb == DrainVerbUncordon
+	switch {
+	case n.PostConfigAction == PostConfigActionRebooting:
+		return PhaseRebooting
+	case asked && drain && !n.Unschedulable:
+		return PhaseCordoning
+	case asked && drain:
+		return PhaseDraining
+	case asked && uncordon:
+		return PhaseUncordoning
+	case n.State == StateDone && n.ConfigDone() && n.ImageDone():
+		return PhaseDone
+	case n.State == StateDone:
+		return PhaseTargeted
+	case !asked && drain && n.ReadyStatus != "" && n.ReadyStatus != "True":
+		return PhaseRebooting
+	case !asked && drain:
+		return PhaseApplying
+	case !asked && uncordon && config == n.DesiredConfig && !n.ConfigDone():
+		return PhaseUncordoning
+	}
+	return PhasePreparing
+}
+
+// in names a phase and the one that it is stuck in.
+func (p Phase) in(stuck Phase) string {
+	if stuck == "" {
+		return string(p)
+	}
+	return string(p) + " in " + string(stuck)
+}

@@ -1,0 +1,222 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// syncPool does one sync of a pool and queues it again if that failed.
+func (x *run) syncPool(ctx context.Context, pool string) {
+	if x.o.Mode == Observe {
+		x.observePool(pool)
+		return
+	}
+	err := x.drivePool(ctx, pool, false)
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		delete(x.failures, pool)
+		return
+	}
+	x.failures[pool]++
+	x.fail(pool, "", err)
+	x.queue.add(pool, x.o.Clock.Now().Add(x.o.Options.Delays.backoff(x.failures[pool])))
+}
+
+func (x *run) observePool(pool string) {
+	p := x.state.Pool(pool)
+	if p == nil {
+		return
+	}
+	sel := x.state.Candidates(pool)
+	x.noticeBlock(pool, sel.Block, sel.Err)
+	x.noticeCounts(pool, x.state.Status(pool, p.Status, x.o.Clock.Now()))
+}
+
+// drivePool is one sync of a pool, in the controller's order. afterMaster says
+// that pool master has just been synced, which is when the arbiter's turn is.
+func (x *run) drivePool(ctx context.Context, pool string, afterMaster bool) error {
+	p := x.state.Pool(pool)
+	if p == nil {
+		return nil
+	}
+	if p.Spec.Configuration.Name == "" {
+		x.noticeBlock(pool, Block{BlockUnconfigured, "the pool has no rendered configuration yet"}, nil)
+		x.queue.add(pool, x.o.Clock.Now().Add(x.o.Options.Delays.PoolQueue))
+		return nil
+	}
+	if !x.state.hasControllerConfig {
+		return fmt.Errorf("error getting controllerconfig %q, error: %w", ControllerConfigName,
+			apierrors.NewNotFound(mcfgv1.Resource("controllerconfigs"), ControllerConfigName))
+	}
+	if err := x.refresh(ctx); err != nil {
+		return err
+	}
+	if pool == PoolArbiter && !afterMaster {
+		if m := x.state.Pool(PoolMaster); m != nil && !m.Spec.Paused {
+			x.enqueue([]string{PoolMaster})
+			return x.statusOnly(ctx, pool)
+		}
+	}
+	if selectsAll(p.Spec.NodeSelector) {
+		x.noticeBlock(pool, Block{BlockSelectingAll, textSelectingAll}, nil)
+		x.emit(Event{Type: EventPool, Pool: pool, Reason: ReasonSelectingAll, Warning: true, Text: textSelectingAll})
+		return nil
+	}
+	sel := x.state.Candidates(pool)
+	x.noticeBlock(pool, sel.Block, sel.Err)
+	if sel.Block.Kind != BlockNone {
+		err := x.statusOnly(ctx, pool)
+		if sel.Err != nil {
+			err = errors.Join(sel.Err, err)
+		}
+		return err
+	}
+	for _, warning := range sel.Warnings {
+		x.o.Logger.Warn(warning, "pool", pool)
+	}
+	markErr := x.markNodes(ctx, pool)
+	targetErr := x.targetNodes(ctx, pool)
+	err := errors.Join(targetErr, x.statusOnly(ctx, pool), markErr)
+	if pool == PoolMaster && x.state.topology == TopologyHighlyAvailableArbiter && targetErr == nil {
+		err = errors.Join(err, x.drivePool(ctx, PoolArbiter, true))
+	}
+	return err
+}
+
+// markNodes sets and removes the taint and the topology annotation. A failure
+// does not keep the pool from being updated.
+func (x *run) markNodes(ctx context.Context, pool string) error {
+	goal := x.state.Goal(pool)
+	nodes, topology := x.state.Topology(pool)
+	adds := map[string]bool{}
+	for _, t := range x.state.Taints(pool) {
+		adds[t.Node] = t.Add
+		nodes = append(nodes, t.Node)
+	}
+	slices.Sort(nodes)
+	var errs []error
+	for _, name := range slices.Compact(nodes) {
+		n, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", name), modifyNode, func(n *corev1.Node) error {
+			setAnnotation(n, AnnotationControlPlaneTopology, topology)
+			setTaint(n, NodeStateOf(n).wantsTaint(goal))
+			return nil
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			verb := "removing"
+			if adds[name] {
+				verb = "applying"
+			}
+			errs = append(errs, fmt.Errorf("failed %s %s taint for node %s: %w", verb, TaintUpdateInProgress, name, err))
+		default:
+			x.learn(n)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+var modifyNode = clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerRollout}
+
+func setAnnotation(n *corev1.Node, name, value string) {
+	if value == "" {
+		return
+	}
+	if n.Annotations == nil {
+		n.Annotations = map[string]string{}
+	}
+	n.Annotations[name] = value
+}
+
+func setTaint(n *corev1.Node, want bool) {
+	is := func(t corev1.Taint) bool {
+		return t.Key == TaintUpdateInProgress && t.Effect == corev1.TaintEffectPreferNoSchedule
+	}
+	has := slices.ContainsFunc(n.Spec.Taints, is)
+	switch {
+	case want && !has:
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: TaintUpdateInProgress, Effect: corev1.TaintEffectPreferNoSchedule})
+	case !want && has:
+		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, is)
+	}
+}
+
+// statusOnly writes the pool's status if it changed, and removes an
+// annotation of a build that is gone.
+func (x *run) statusOnly(ctx context.Context, pool string) error {
+	if err := x.dropStaleBuild(ctx, pool); err != nil {
+		return err
+	}
+	p := x.state.Pool(pool)
+	if p == nil {
+		return nil
+	}
+	want := x.state.Status(pool, p.Status, x.o.Clock.Now())
+	x.noticeCounts(pool, want)
+	if equality.Semantic.DeepEqual(want, p.Status) {
+		return nil
+	}
+	_, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", pool),
+		clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerRollout},
+		func(fresh *mcfgv1.MachineConfigPool) error {
+			if !equality.Semantic.DeepEqual(fresh.Spec, p.Spec) {
+				return errStale
+			}
+			fresh.Status = x.state.Status(pool, fresh.Status, x.o.Clock.Now())
+			return nil
+		})
+	switch {
+	case errors.Is(err, errStale):
+		// The change is on its way to us.
+		if fresh, err := clusterapi.Get[mcfgv1.MachineConfigPool](ctx, x.o.API, clusterapi.Key("", pool)); err == nil &&
+			fresh.Spec.Configuration.Name != p.Spec.Configuration.Name {
+			x.emit(Event{Type: EventPool, Pool: pool, Reason: ReasonUpdating,
+				Text: fmt.Sprintf("Pool %s now targeting %s", pool, Target{Config: fresh.Spec.Configuration.Name})})
+		}
+		x.enqueue([]string{pool})
+		return nil
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("status of pool %s: %w", pool, err)
+	}
+	return nil
+}
+
+// errStale says that an object is not the one that was decided on.
+var errStale = errors.New("the object has changed since the decision")
+
+func (x *run) dropStaleBuild(ctx context.Context, pool string) error {
+	c := x.state.StaleBuild(pool)
+	if c == nil {
+		return nil
+	}
+	stale := c.Annotations[AnnotationCurrentMachineOSBuild]
+	fresh, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", c.Name), modifyNode, func(c *mcfgv1.MachineOSConfig) error {
+		if c.Annotations[AnnotationCurrentMachineOSBuild] == stale {
+			delete(c.Annotations, AnnotationCurrentMachineOSBuild)
+		}
+		return nil
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("removing the stale annotation %s of MachineOSConfig %s: %w", AnnotationCurrentMachineOSBuild, c.Name, err)
+	}
+	x.apply(fresh, false)
+	return nil
+}

@@ -1,0 +1,216 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// targetNodes targets the nodes that the pool's decision selects. Where a node
+// turns out to have changed since, it decides again.
+func (x *run) targetNodes(ctx context.Context, pool string) error {
+	var targeted []string
+	var to Target
+	defer func() { x.reportTargeted(pool, targeted, to) }()
+	deferred := ""
+	for round := 0; ; round++ {
+		if err := x.refresh(ctx); err != nil {
+			return err
+		}
+		sel := x.state.Candidates(pool)
+		to = sel.Target
+		if sel.Deferred != "" && sel.Deferred != deferred {
+			deferred = sel.Deferred
+			x.emit(Event{Type: EventPool, Pool: pool, Node: deferred, Reason: ReasonDeferringOperatorNode, Text: fmt.Sprintf(textDeferring, deferred)})
+		}
+		if round == 0 {
+			for _, b := range sel.Boots {
+				if err := x.labelBoot(ctx, b); err != nil {
+					x.fail(pool, b.Node, err) // it stays a candidate
+				}
+			}
+			if len(sel.Boots) > 0 {
+				continue
+			}
+		}
+		again := false
+		for _, node := range sel.Nodes {
+			stale, err := x.target(ctx, pool, node, to)
+			if err != nil {
+				return &TargetError{Node: node, Config: to.Config, Err: err}
+			}
+			if stale {
+				again = true
+				break
+			}
+			targeted = append(targeted, node)
+		}
+		if !again {
+			return nil
+		}
+		if round > 2*len(sel.Nodes)+10 {
+			x.enqueue([]string{pool}) // somebody else is very busy with these nodes
+			return nil
+		}
+	}
+}
+
+func (x *run) reportTargeted(pool string, nodes []string, to Target) {
+	if len(nodes) == 0 {
+		return
+	}
+	reason, line := ReasonSetDesiredConfig, "MachineConfig: "+to.Config
+	if to.Image != "" {
+		reason, line = ReasonSetDesiredConfigAndOSImage, line+" / Image: "+to.Image
+	}
+	text := fmt.Sprintf("Set target for %d nodes to %s", len(nodes), line)
+	if len(nodes) == 1 {
+		text = fmt.Sprintf("Targeted node %s to %s", nodes[0], line)
+	}
+	x.emit(Event{Type: EventPool, Pool: pool, Reason: reason, Text: text})
+}
+
+// target tells a node what to reach, provided that it is still what was
+// decided on: stale says that it was not.
+func (x *run) target(ctx context.Context, pool, node string, to Target) (stale bool, err error) {
+	x.copyToMachineConfigNode(ctx, node, to)
+	decided := x.versions[node]
+	var fresh *corev1.Node
+	o := modifyNode
+	o.Retries = -1
+	written, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", node), o, func(n *corev1.Node) error {
+		if n.ResourceVersion != decided {
+			fresh = n.DeepCopy()
+			return errStale
+		}
+		setAnnotation(n, AnnotationDesiredConfig, to.Config)
+		if to.Image != "" {
+			setAnnotation(n, AnnotationDesiredImage, to.Image)
+		} else {
+			delete(n.Annotations, AnnotationDesiredImage)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errStale):
+		x.learn(fresh)
+		return true, nil
+	case apierrors.IsConflict(err):
+		x.verify[node] = true
+		return true, nil
+	case apierrors.IsNotFound(err):
+		x.dropNode(node)
+		return true, nil
+	case err != nil:
+		// It may have been written all the same: nothing is decided before the
+		// node has been read.
+		x.verify[node] = true
+		return false, err
+	}
+	x.learn(written)
+	x.emit(Event{Type: EventNodeTargeted, Pool: pool, Node: node, Phase: PhaseTargeted, Text: fmt.Sprintf("node %s is to reach %s", node, to)})
+	return false, nil
+}
+
+// copyToMachineConfigNode repeats a target in the node's MachineConfigNode,
+// where there is one. Nothing is decided by it, so a failure is only logged.
+func (x *run) copyToMachineConfigNode(ctx context.Context, node string, to Target) {
+	if x.state.mcns[node] == nil {
+		return
+	}
+	_, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", node), modifyNode, func(m *mcfgv1.MachineConfigNode) error {
+		m.Spec.ConfigVersion.Desired = to.Config
+		m.Spec.ConfigImage.DesiredImage = mcfgv1.ImageDigestFormat(to.Image)
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		x.o.Logger.Warn("rollout: MachineConfigNode not updated", "node", node, "error", err)
+	}
+}
+
+// labelBoot gives a node the labels of the pool that it booted into.
+func (x *run) labelBoot(ctx context.Context, b Boot) error {
+	n, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", b.Node), modifyNode, func(n *corev1.Node) error {
+		if n.Labels == nil {
+			n.Labels = map[string]string{}
+		}
+		maps.Copy(n.Labels, b.Labels)
+		setAnnotation(n, AnnotationCustomPoolLabelsApplied, "true")
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("labels of pool %s for node %s: %w", b.Pool, b.Node, err)
+	}
+	x.learn(n)
+	return nil
+}
+
+// refresh reads the nodes whose stored state is in doubt.
+func (x *run) refresh(ctx context.Context) error {
+	for _, node := range slices.Sorted(maps.Keys(x.verify)) {
+		n, err := clusterapi.Get[corev1.Node](ctx, x.o.API, clusterapi.Key("", node))
+		switch {
+		case apierrors.IsNotFound(err):
+			x.dropNode(node)
+		case err != nil:
+			return fmt.Errorf("reading node %s again: %w", node, err)
+		default:
+			x.learn(n)
+		}
+	}
+	return nil
+}
+
+// startUpdates lets the NodeUpdater work on the nodes that are targeted and
+// not done.
+func (x *run) startUpdates(ctx context.Context) {
+	if x.o.NodeUpdater == nil {
+		return
+	}
+	now := x.o.Clock.Now()
+	for _, pool := range x.state.Pools() {
+		p := x.state.pools[pool]
+		for n := range p.holders.All() {
+			name := n.state.Name
+			if x.updating[name] || now.Before(x.retryAt[name]) || n.state.Done() || n.class.candidate || !n.state.Managed() {
+				continue
+			}
+			x.updating[name] = true
+			to := Target{Config: n.state.DesiredConfig, Image: n.state.DesiredImage}
+			x.group.Go(func() {
+				err := x.o.NodeUpdater.Update(ctx, name, to, func(phase Phase) {
+					x.emit(Event{Type: EventNodePhase, Pool: pool, Node: name, Phase: phase, Text: fmt.Sprintf("node %s: %s", name, phase)})
+				})
+				select {
+				case x.updated <- updateResult{pool: pool, node: name, err: err}:
+				case <-ctx.Done():
+				}
+			})
+		}
+	}
+}
+
+type updateResult struct {
+	pool, node string
+	err        error
+}
+
+func (x *run) updateOver(u updateResult) {
+	delete(x.updating, u.node)
+	wait := x.o.Options.Delays.PoolQueue
+	if u.err != nil {
+		wait = x.o.Options.Delays.RetryMax
+		x.emit(Event{Type: EventNodeFailed, Pool: u.pool, Node: u.node, Phase: PhaseFailed, Warning: true, Text: u.err.Error(), Err: u.err})
+	}
+	at := x.o.Clock.Now().Add(wait)
+	x.retryAt[u.node] = at
+	x.queue.add(u.pool, at)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package clusterupdate_test
+
+const raceEnabled = false

@@ -1,0 +1,123 @@
+package clusterupdate
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// Options say what an [Updater] works with. API and Payloads are required; the
+// zero value of every other field works.
+type Options struct {
+	// API is the cluster. Where it also is a [clusterapi.Watcher], changes of
+	// the ClusterVersion and of ClusterOperators wake Run at once.
+	API clusterapi.ClusterAPI
+	// Payloads opens the contents of releases. Contents are trusted to be
+	// those of the digest that the release's image names.
+	Payloads manifest.PayloadSource
+	// Graph answers which updates there are. Nil: updates are not retrieved,
+	// and a request must name its image. A source that is a
+	// [graph.Upstreamer] is pointed to spec.upstream where that is set.
+	Graph graph.Source
+	// Risks judges the risks of conditional updates. Nil: only risks that
+	// always apply are judged, others are Unknown.
+	Risks graph.RiskMatcher
+	// Verifier decides whether a release image was signed. Nil: it is built
+	// from the signature keys and stores of the running payload; where that
+	// has none, no image can be verified.
+	Verifier signature.Verifier
+	// Checks run before a requested release is accepted. Nil: those of the
+	// cluster-version operator and the two on the release itself
+	// ([preconditions.AtLoad]).
+	Checks []preconditions.Check
+	// Bypasses set checks aside, each for one image.
+	Bypasses []preconditions.Bypass
+
+	// Own is the release that the cluster runs when nothing is asked for.
+	// Zero: the newest history entry that completed; before any has, the newest
+	// entry; without a history, the initial release of Payloads
+	// ([manifest.InitialReleaser]), else an error.
+	Own configv1.Release
+	// Profile of the cluster; empty means [manifest.DefaultProfile].
+	Profile string
+	// ExcludeIdentifier leaves out manifests that exclude it; empty means none.
+	ExcludeIdentifier string
+	// Architecture of the cluster's release unless the payload declares
+	// itself Multi, as Go names it; empty means "amd64".
+	Architecture string
+	// EnabledCapabilities are always enabled, beside those of the spec.
+	EnabledCapabilities []string
+	// Auto requests the newest recommended update whenever the cluster has
+	// finished the one before.
+	Auto bool
+	// AutoPolicy restricts what Auto may request.
+	AutoPolicy graph.AutoPolicy
+	// ReasonStyle is how the reason of the condition Upgradeable is worded.
+	ReasonStyle preconditions.ReasonStyle
+
+	// Workers apply manifests of an update side by side; 0 means 16.
+	Workers int
+	// Interval between passes over a cluster that is as wanted; 0 means two to
+	// four minutes, drawn once.
+	Interval time.Duration
+	// RetrieveTimeout limits the retrieval of a payload, half of it for its
+	// verification; 0 means 4 minutes.
+	RetrieveTimeout time.Duration
+	// StatusInterval is the least time between two writes of mere progress; 0
+	// means 15 seconds.
+	StatusInterval time.Duration
+
+	// Clock is the time; nil means the real one.
+	Clock clock.WithTicker
+	// Rand returns a number in [0,1) for jitter; nil means math/rand/v2.
+	Rand func() float64
+	// Logger gets what is worth a line; nil means no logging.
+	Logger *slog.Logger
+	// Observe gets every [Event], one at a time and in order. It must not
+	// block for long: the update waits for it.
+	Observe func(Event)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Checks == nil {
+		o.Checks = preconditions.AtLoad()
+	}
+	if o.Profile == "" {
+		o.Profile = manifest.DefaultProfile
+	}
+	if o.Architecture == "" {
+		o.Architecture = "amd64"
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Float64
+	}
+	if o.Interval == 0 {
+		o.Interval = time.Duration(float64(2*time.Minute) * (1 + o.Rand()))
+	}
+	if o.RetrieveTimeout == 0 {
+		o.RetrieveTimeout = 4 * time.Minute
+	}
+	if o.StatusInterval == 0 {
+		o.StatusInterval = 15 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// clusterVersionKey is that of the ClusterVersion, of which there is one.
+var clusterVersionKey = types.NamespacedName{Name: "version"}

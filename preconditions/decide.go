@@ -1,0 +1,238 @@
+package preconditions
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Policy says how a report becomes a decision. The zero value decides as the
+// cluster-version operator does.
+type Policy struct {
+	// UnknownBlocks names checks that block where they could not be evaluated.
+	// Without it such a check is a warning, except those of [Operator]: of
+	// these the first three block.
+	UnknownBlocks []string
+
+	// Severities raises or lowers findings. A key that is the name of a check
+	// replaces the severity of all its warnings and blocking findings; a key
+	// NAME/REASON that of its findings with this reason, whatever they are, and
+	// goes before the former. Lowering to Info drops them from the summary.
+	Severities map[string]Severity
+
+	// Bypasses sets whole checks aside.
+	Bypasses []Bypass
+
+	// AcceptedRisks are the names in spec.desiredUpdate.acceptRisks. Each sets
+	// aside the findings that report the risk of this very name, nothing else.
+	AcceptedRisks []string
+}
+
+// Bypass sets one check aside, for one target. It is recorded with who and why.
+type Bypass struct {
+	Check, By, Why string
+	// Image is the pull spec of the target that the bypass was given for; for
+	// any other target it is void. Empty: given for the report at hand, so
+	// whoever stores a Bypass sets it.
+	Image string
+}
+
+// Decision says whether an update may start.
+type Decision struct {
+	// Blocked says that the target must not be taken.
+	Blocked bool
+	// Forced says that something would have blocked, but for the force flag.
+	Forced bool
+	// Summary is the text for the refusal, or for the warning event where
+	// nothing blocks; empty where there is nothing to say.
+	Summary string
+	// AcceptedRisks is the text for the history entry of a target that is
+	// taken: the summary, then one line for everything bypassed. Empty if
+	// Blocked.
+	AcceptedRisks string
+	// Results are those of the report, with the state Bypassed and the
+	// severities of the policy where these apply.
+	Results []Result
+	// Void are the bypasses that were given for another target.
+	Void []Bypass
+	// Err says what is wrong with the policy itself: an unknown check, a bypass
+	// without who or why. It blocks, whatever else holds, force included, and
+	// is the Summary then.
+	Err error
+}
+
+// Decide applies a policy to a report. Force (Transition.Force) is all or
+// nothing: with it nothing in the report blocks.
+func (r *Report) Decide(p Policy) Decision {
+	d := Decision{Results: slices.Clone(r.Results)}
+	bypasses, void, err := r.bypasses(p)
+	d.Void = void
+	if err := errors.Join(err, r.checkNames(p)); err != nil {
+		d.Blocked, d.Err, d.Summary = true, err, err.Error()
+		return d
+	}
+	var operator, others, bypassed []string
+	blocking := false
+	for i := range d.Results {
+		result := &d.Results[i]
+		if result.State == Unknown {
+			// Copied before it is changed: the report stays as it is.
+			result.Findings = slices.Clone(result.Findings)
+			for j := range result.Findings {
+				result.Findings[j].Severity = unknownSeverity(result.Check, p)
+			}
+		} else {
+			result.Findings = p.adjust(*result)
+		}
+		shown := 0
+		for _, f := range result.Findings {
+			if f.Severity < Warning {
+				continue
+			}
+			shown++
+			if b, ok := p.bypassFor(*result, f, bypasses); ok {
+				shown--
+				bypassed = append(bypassed, fmt.Sprintf("Bypassed precondition %q (%s: %s): %s: %s", result.Check, b.By, b.Why, f.Reason, f.Message))
+				continue
+			}
+			blocking = blocking || f.Severity == Blocking
+			if isOperatorCheck(result.Check) {
+				operator = append(operator, line(*result, f))
+			} else {
+				others = append(others, line(*result, f))
+			}
+		}
+		result.State = stateAfter(*result, shown)
+	}
+	d.Summary = summary(append(operator, others...))
+	switch {
+	case blocking && r.Transition.Force:
+		d.Forced = true
+		d.Summary = "Forced through blocking failures: " + d.Summary
+	case blocking:
+		d.Blocked = true
+		return d
+	}
+	accepted := bypassed
+	if d.Summary != "" {
+		accepted = append([]string{d.Summary}, bypassed...)
+	}
+	d.AcceptedRisks = strings.Join(accepted, "\n")
+	return d
+}
+
+// stateAfter returns the state of a result of which some findings count.
+func stateAfter(r Result, counting int) State {
+	if r.State != Failed && r.State != Unknown || counting > 0 {
+		return r.State
+	}
+	for _, f := range r.Findings {
+		if f.Severity >= Warning {
+			return Bypassed
+		}
+	}
+	return Passed // lowered to Info by the policy
+}
+
+// line words one failure as the operator does. A failed read of its four
+// checks has one reason there, whatever made it fail.
+func line(r Result, f Finding) string {
+	reason, message := f.Reason, f.Message
+	if r.State == Unknown && isOperatorCheck(r.Check) && reason != ReasonTimedOut && reason != ReasonPanicked && reason != ReasonCancelled {
+		reason, message = ReasonUnknownError, r.Err.Error()
+	}
+	return fmt.Sprintf("Precondition %q failed because of %q: %v", r.Check, reason, message)
+}
+
+func summary(lines []string) string {
+	switch len(lines) {
+	case 0:
+		return ""
+	case 1:
+		return lines[0]
+	default:
+		return "Multiple precondition checks failed:\n* " + strings.Join(lines, "\n* ")
+	}
+}
+
+func unknownSeverity(check string, p Policy) Severity {
+	if slices.Contains(p.UnknownBlocks, check) || isOperatorCheck(check) && check != ClusterVersionRecommendedUpdate {
+		return Blocking
+	}
+	return Warning
+}
+
+// adjust returns the findings with the severities of the policy.
+func (p Policy) adjust(r Result) []Finding {
+	findings := slices.Clone(r.Findings)
+	for i, f := range findings {
+		if s, ok := p.Severities[r.Check+"/"+f.Reason]; ok {
+			findings[i].Severity = s
+		} else if s, ok := p.Severities[r.Check]; ok && f.Severity >= Warning {
+			findings[i].Severity = s
+		}
+	}
+	return findings
+}
+
+// bypassFor returns what sets the finding aside: a bypass of its check, or the
+// acceptance of the risk that it reports.
+func (p Policy) bypassFor(r Result, f Finding, bypasses map[string]Bypass) (Bypass, bool) {
+	if b, ok := bypasses[r.Check]; ok {
+		return b, true
+	}
+	if f.Risk != "" && slices.Contains(p.AcceptedRisks, f.Risk) {
+		return Bypass{By: "acceptRisks", Why: "risk " + f.Risk + " accepted"}, true
+	}
+	return Bypass{}, false
+}
+
+// bypasses returns the valid ones by check and those for other targets.
+func (r *Report) bypasses(p Policy) (map[string]Bypass, []Bypass, error) {
+	valid := make(map[string]Bypass)
+	var void []Bypass
+	var errs []error
+	for _, b := range p.Bypasses {
+		switch {
+		case !r.has(b.Check):
+			errs = append(errs, fmt.Errorf("bypass of unknown check %q", b.Check))
+		case b.By == "" || b.Why == "":
+			errs = append(errs, fmt.Errorf("bypass of check %q does not say who bypasses it and why", b.Check))
+		case b.Image != "" && b.Image != r.Transition.TargetImage:
+			void = append(void, b)
+		default:
+			if _, ok := valid[b.Check]; !ok {
+				valid[b.Check] = b
+			}
+		}
+	}
+	return valid, void, errors.Join(errs...)
+}
+
+// checkNames finds names in the policy that are no checks of the report.
+func (r *Report) checkNames(p Policy) error {
+	var errs []error
+	for _, name := range p.UnknownBlocks {
+		if !r.has(name) {
+			errs = append(errs, fmt.Errorf("UnknownBlocks: unknown check %q", name))
+		}
+	}
+	keys := make([]string, 0, len(p.Severities))
+	for key := range p.Severities {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		name, _, _ := strings.Cut(key, "/")
+		if !r.has(name) {
+			errs = append(errs, fmt.Errorf("Severities: unknown check %q", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Report) has(check string) bool {
+	_, ok := r.Result(check)
+	return ok
+}

@@ -1,0 +1,218 @@
+package preconditions_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// fakeReader serves fixed objects, fails by kind or name, and counts reads.
+type fakeReader struct {
+	objects []*unstructured.Unstructured
+	fail    map[string]error // by Kind or Kind/name
+
+	mu    sync.Mutex
+	calls map[string]int
+}
+
+func reader(t testing.TB, objects ...any) *fakeReader {
+	t.Helper()
+	r := &fakeReader{fail: map[string]error{}, calls: map[string]int{}}
+	for _, o := range objects {
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok {
+			var err error
+			if u, err = clusterapi.ToUnstructured(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.objects = append(r.objects, u)
+	}
+	return r
+}
+
+func (r *fakeReader) failing(what string, err error) *fakeReader {
+	r.fail[what] = err
+	return r
+}
+
+func (r *fakeReader) count(call string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls[call]++
+}
+
+func (r *fakeReader) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	r.count("get " + gvk.Kind + "/" + key.Name)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, what := range []string{gvk.Kind, gvk.Kind + "/" + key.Name} {
+		if err := r.fail[what]; err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range r.objects {
+		if o.GroupVersionKind() == gvk && o.GetNamespace() == key.Namespace && o.GetName() == key.Name {
+			return o.DeepCopy(), nil
+		}
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind) + "s"}, key.Name)
+}
+
+func (r *fakeReader) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	r.count("list " + gvk.Kind)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := r.fail[gvk.Kind]; err != nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	for _, o := range r.objects {
+		if o.GroupVersionKind() == gvk && (opts.Namespace == "" || opts.Namespace == o.GetNamespace()) &&
+			(opts.Labels == nil || opts.Labels.Matches(labelSet(o.GetLabels()))) {
+			list.Items = append(list.Items, *o.DeepCopy())
+		}
+	}
+	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {
+		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	})
+	return list, nil
+}
+
+type labelSet map[string]string
+
+func (l labelSet) Has(k string) bool              { _, ok := l[k]; return ok }
+func (l labelSet) Get(k string) string            { return l[k] }
+func (l labelSet) Lookup(k string) (string, bool) { v, ok := l[k]; return v, ok }
+
+// cvEdit changes a ClusterVersion under construction.
+type cvEdit func(*configv1.ClusterVersion)
+
+// clusterVersion builds one that runs version@image, completed.
+func clusterVersion(current string, edits ...cvEdit) *configv1.ClusterVersion {
+	version, image, _ := strings.Cut(current, "@")
+	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version", ResourceVersion: "7"}}
+	cv.Spec.Channel = "stable-4.3"
+	cv.Status.Desired = configv1.Release{Version: version, Image: image}
+	for _, edit := range edits {
+		edit(cv)
+	}
+	return cv
+}
+
+// history takes entries like "4.2.3@B C", newest first.
+func history(entries ...string) cvEdit {
+	return func(cv *configv1.ClusterVersion) {
+		for _, e := range entries {
+			release, state, _ := strings.Cut(e, " ")
+			version, image, _ := strings.Cut(release, "@")
+			entry := configv1.UpdateHistory{State: configv1.PartialUpdate, Version: version, Image: image}
+			if state == "C" {
+				entry.State = configv1.CompletedUpdate
+			}
+			cv.Status.History = append(cv.Status.History, entry)
+		}
+	}
+}
+
+func cond(t, status, reason, message string) cvEdit {
+	return func(cv *configv1.ClusterVersion) {
+		cv.Status.Conditions = append(cv.Status.Conditions, configv1.ClusterOperatorStatusCondition{
+			Type: configv1.ClusterStatusConditionType(t), Status: configv1.ConditionStatus(status), Reason: reason, Message: message,
+		})
+	}
+}
+
+func available(versions ...string) cvEdit {
+	return func(cv *configv1.ClusterVersion) {
+		for _, v := range versions {
+			version, image, _ := strings.Cut(v, "@")
+			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: version, Image: image})
+		}
+	}
+}
+
+func conditional(version string, conditions ...metav1.Condition) cvEdit {
+	return func(cv *configv1.ClusterVersion) {
+		cv.Status.ConditionalUpdates = append(cv.Status.ConditionalUpdates, configv1.ConditionalUpdate{
+			Release: configv1.Release{Version: version}, Conditions: conditions,
+			Risks: []configv1.ConditionalUpdateRisk{{Name: "DiskFull"}},
+		})
+	}
+}
+
+func channel(name string) cvEdit {
+	return func(cv *configv1.ClusterVersion) { cv.Spec.Channel = name }
+}
+
+func override(unmanaged bool) cvEdit {
+	return func(cv *configv1.ClusterVersion) {
+		cv.Spec.Overrides = append(cv.Spec.Overrides, configv1.ComponentOverride{Kind: "Deployment", Group: "apps", Namespace: "ns", Name: "n", Unmanaged: unmanaged})
+	}
+}
+
+func clusterOperator(name string, conditions ...configv1.ClusterOperatorStatusCondition) *configv1.ClusterOperator {
+	co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}}
+	co.Status.Conditions = conditions
+	return co
+}
+
+func coCond(t, status, reason, message string) configv1.ClusterOperatorStatusCondition {
+	return configv1.ClusterOperatorStatusCondition{
+		Type: configv1.ClusterStatusConditionType(t), Status: configv1.ConditionStatus(status), Reason: reason, Message: message,
+	}
+}
+
+func configMap(namespace, name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: "1"}, Data: data}
+}
+
+func gates(data map[string]string) *corev1.ConfigMap {
+	return configMap("openshift-config-managed", "admin-gates", data)
+}
+
+func acks(data map[string]string) *corev1.ConfigMap {
+	return configMap("openshift-config", "admin-acks", data)
+}
+
+// input asks for target (VERSION or VERSION@IMAGE) of the cluster behind r.
+func input(r clusterapi.Reader, cv *configv1.ClusterVersion, target string) *preconditions.Input {
+	version, image, _ := strings.Cut(target, "@")
+	return &preconditions.Input{
+		Reader:     r,
+		Transition: preconditions.NewTransition(cv, configv1.Release{Version: version, Image: image}, false, preconditions.Full),
+	}
+}
+
+func run(t testing.TB, checks []preconditions.Check, in *preconditions.Input) *preconditions.Report {
+	t.Helper()
+	report, err := preconditions.Run(context.Background(), checks, in, preconditions.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// text renders findings as SEVERITY REASON: MESSAGE lines.
+func text(r preconditions.Result) string {
+	lines := []string{string(r.State)}
+	for _, f := range r.Findings {
+		lines = append(lines, f.Severity.String()+" "+f.Reason+": "+f.Message)
+	}
+	return strings.Join(lines, "\n")
+}

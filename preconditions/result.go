@@ -1,0 +1,178 @@
+package preconditions
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// State is the outcome of one check.
+type State string
+
+// The states of a [Result].
+const (
+	Passed        State = "Passed"        // nothing found but Info
+	Failed        State = "Failed"        // at least a Warning
+	NotApplicable State = "NotApplicable" // the question does not arise
+	Unknown       State = "Unknown"       // could not be evaluated; never a pass
+	Bypassed      State = "Bypassed"      // failed or unknown, and set aside by a Bypass (only in a Decision)
+)
+
+// Reasons of the one finding that an Unknown result has.
+const (
+	ReasonUnknownError  = "UnknownError"   // a read or the check failed
+	ReasonTimedOut      = "CheckTimedOut"  // no answer in time
+	ReasonPanicked      = "CheckPanicked"  // a fault of the check
+	ReasonNotAllowed    = "NotAllowed"     // a read was forbidden
+	ReasonNoSource      = "NoSource"       // the Input lacks what it needs
+	ReasonNotCollected  = "NotCollected"   // the recording lacks the kind
+	ReasonLimitExceeded = "LimitExceeded"  // a list was longer than Options.MaxItems
+	ReasonCancelled     = "CheckCancelled" // the run was cancelled
+)
+
+// Result is what one check had to say.
+type Result struct {
+	Check    string
+	State    State
+	Findings []Finding // of an Unknown one: why it is unknown
+	Err      error     // of an Unknown one; else nil
+	// Elapsed is how long the check took. It is left out of the JSON, which is
+	// the same for the same input.
+	Elapsed time.Duration
+}
+
+// MarshalJSON writes the error as its text.
+func (r Result) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Check    string    `json:"check"`
+		State    State     `json:"state"`
+		Findings []Finding `json:"findings,omitempty"`
+		Error    string    `json:"error,omitempty"`
+	}{Check: r.Check, State: r.State, Findings: r.Findings}
+	if r.Err != nil {
+		out.Error = r.Err.Error()
+	}
+	return json.Marshal(out)
+}
+
+// Report is the outcome of a run: one result per check, in registration order.
+// Its JSON is the same, byte for byte, for the same input.
+type Report struct {
+	Transition Transition `json:"transition"`
+	Time       time.Time  `json:"time"` // Input.Now
+	Results    []Result   `json:"results"`
+	// Seen are the objects that were read, with the versions that the
+	// judgement stands on, sorted by kind, namespace and name. A report is
+	// stale once one of them has changed.
+	Seen []ObjectVersion `json:"seen,omitempty"`
+}
+
+// ObjectVersion names one state of an object.
+type ObjectVersion struct {
+	GVK                              schema.GroupVersionKind
+	Namespace, Name, ResourceVersion string
+}
+
+// MarshalJSON writes the kind as apiVersion and kind, like Kubernetes does.
+func (v ObjectVersion) MarshalJSON() ([]byte, error) {
+	apiVersion, kind := v.GVK.ToAPIVersionAndKind()
+	return json.Marshal(struct {
+		APIVersion      string `json:"apiVersion"`
+		Kind            string `json:"kind"`
+		Namespace       string `json:"namespace,omitempty"`
+		Name            string `json:"name"`
+		ResourceVersion string `json:"resourceVersion"`
+	}{apiVersion, kind, v.Namespace, v.Name, v.ResourceVersion})
+}
+
+// Result returns the result of the named check.
+func (r *Report) Result(check string) (Result, bool) {
+	for _, result := range r.Results {
+		if result.Check == check {
+			return result, true
+		}
+	}
+	return Result{}, false
+}
+
+// PanicError is the Err of a check that panicked. Its text leaves the stack
+// out, so that reports stay the same from run to run.
+type PanicError struct {
+	Where string
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.Where, e.Value) }
+
+// newPanicError is called in the deferred function that recovered v.
+func newPanicError(where string, v any) *PanicError {
+	return &PanicError{Where: where, Value: v, Stack: debug.Stack()}
+}
+
+// judge makes the result of what a check returned.
+func judge(check string, findings []Finding, err error) Result {
+	r := Result{Check: check, State: Passed, Findings: findings}
+	var inapplicable *NotApplicableError
+	switch {
+	case errors.As(err, &inapplicable):
+		r.State = NotApplicable
+		r.Findings = []Finding{{Severity: Info, Reason: string(NotApplicable), Message: inapplicable.Why}}
+	case err != nil:
+		return unknown(check, err)
+	default:
+		for _, f := range findings {
+			if f.Severity >= Warning {
+				r.State = Failed
+			}
+		}
+	}
+	return r
+}
+
+// unknown makes the result of a check that could not be evaluated. What it may
+// have found before it failed is dropped: half an answer misleads.
+func unknown(check string, err error) Result {
+	f := Finding{Severity: Warning, Reason: ReasonUnknownError, Message: err.Error()}
+	var (
+		read     *readError
+		panicked *PanicError
+		noSource *NoSourceError
+		limit    *clusterapi.LimitError
+		stopped  *stopError
+	)
+	switch {
+	case errors.As(err, &stopped):
+		f.Reason = stopped.reason
+	case errors.As(err, &panicked):
+		f.Reason = ReasonPanicked
+		f.Remedy = "report the fault; other checks are not affected"
+	case apierrors.IsForbidden(err):
+		f.Reason = ReasonNotAllowed
+		f.Remedy = "grant the permission"
+		if errors.As(err, &read) {
+			resource, _ := meta.UnsafeGuessKindToResource(read.gvk)
+			f.Message = fmt.Sprintf("not allowed to %s %s: %v", read.verb, resource.GroupResource(), err)
+			f.Remedy = fmt.Sprintf("grant the permission to %s %s", read.verb, resource.GroupResource())
+		}
+	case errors.As(err, &noSource):
+		f.Reason = ReasonNoSource
+	case errors.Is(err, clusterapi.ErrNotCollected):
+		f.Reason = ReasonNotCollected
+		if errors.As(err, &read) {
+			f.Message = fmt.Sprintf("%s: %v", read.gvk.Kind, err)
+		}
+	case errors.As(err, &limit):
+		f.Reason = ReasonLimitExceeded
+		f.Remedy = "raise Options.MaxItems"
+	}
+	return Result{Check: check, State: Unknown, Findings: []Finding{f}, Err: err}
+}

@@ -1,0 +1,197 @@
+package preconditions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+// Names of the sources of risks that the cluster itself brings. They are stable
+// and serve as reasons too.
+const (
+	SourceUpdating  = "ClusterVersionUpdating"
+	SourceOverrides = "ClusterVersionOverrides"
+	SourceDeletions = "ResourceDeletionInProgress"
+	SourceAdminAck  = "AdminAck"
+	SourceOperators = "ClusterOperatorUpgradeable"
+)
+
+// RiskOptions say where the sources look.
+type RiskOptions struct {
+	// Reader reads the cluster; required.
+	Reader clusterapi.Reader
+	// OwnVersion is the version of the release that manages the cluster: admin
+	// gates are those of its minor version. A text that is no semantic version
+	// makes the sources that need it report a risk that says so.
+	OwnVersion string
+	// Deletions returns the deletions that a payload asked for and that have
+	// not been verified, as texts like `deployment "ns/name"`. Nil: none.
+	Deletions func() []string
+}
+
+// Risk is a risk with what its published form leaves out.
+type Risk struct {
+	configv1.ConditionalUpdateRisk
+	// Source is the name of the source that reports it.
+	Source string
+	// Operator and OperatorReason are the ClusterOperator that is not
+	// upgradeable and the reason in its own condition; empty for other risks.
+	Operator, OperatorReason string
+}
+
+// Detailer is an optional ability of a graph.RiskSource: the same risks, in the
+// same order, with their details. The sources of this package have it.
+type Detailer interface {
+	Details(ctx context.Context, versions []string) ([]Risk, error)
+}
+
+// Sources returns the five sources of risks in the order in which the
+// cluster-version operator asks them: an update in progress, overrides,
+// deletions in progress, administrator acknowledgements, ClusterOperators.
+//
+// They read anew at each call, return what they found beside an error, and are
+// safe for concurrent use if the Reader and Deletions are. All their risks
+// apply to every cluster (rule Always) and concern updates to another minor or
+// major version only.
+func Sources(o RiskOptions) []graph.RiskSource {
+	return []graph.RiskSource{
+		source{SourceUpdating, o.updating},
+		source{SourceOverrides, o.overrides},
+		source{SourceDeletions, o.deletions},
+		source{SourceAdminAck, o.adminAcks},
+		source{SourceOperators, o.operators},
+	}
+}
+
+type source struct {
+	name string
+	risk func(context.Context) ([]Risk, error)
+}
+
+func (s source) Name() string { return s.name }
+
+// Details returns the risks; the versions do not matter to these sources.
+func (s source) Details(ctx context.Context, _ []string) ([]Risk, error) {
+	risks, err := s.risk(ctx)
+	for i := range risks {
+		risks[i].Source = s.name
+		risks[i].MatchingRules = []configv1.ClusterCondition{{Type: "Always"}}
+	}
+	return risks, err
+}
+
+// Risks returns the risks in their published form.
+func (s source) Risks(ctx context.Context, versions []string) ([]configv1.ConditionalUpdateRisk, error) {
+	details, err := s.Details(ctx, versions)
+	var risks []configv1.ConditionalUpdateRisk
+	for _, d := range details {
+		risks = append(risks, d.ConditionalUpdateRisk)
+	}
+	return risks, err
+}
+
+// Where the documentation of a minor version explains the risks.
+const (
+	docs          = "https://docs.redhat.com/en/documentation/openshift_container_platform/"
+	conditionDocs = "updating_clusters/understanding-openshift-updates-1#understanding_clusteroperator_conditiontypes_understanding-openshift-updates"
+	deletionDocs  = "updating_clusters/understanding-openshift-updates-1#update-manifest-application_how-updates-work"
+	overrideDocs  = "config_apis/clusterversion-config-openshift-io-v1#spec-8"
+)
+
+func docsURL(v *semver.Version, page string) string {
+	return fmt.Sprintf("%s%d.%d/html/%s", docs, v.Major(), v.Minor(), page)
+}
+
+func newRisk(name, message, url string) Risk {
+	return Risk{ConditionalUpdateRisk: configv1.ConditionalUpdateRisk{Name: name, Message: message, URL: url}}
+}
+
+// updating: an update is going on.
+func (o RiskOptions) updating(ctx context.Context) ([]Risk, error) {
+	cv, err := getClusterVersion(ctx, o.Reader)
+	if err != nil || cv == nil || !isTrue(condition(cv.Status.Conditions, configv1.OperatorProgressing)) {
+		return nil, err
+	}
+	return clusterVersionRisk(cv, SourceUpdating,
+		"An update is already in progress and the details are in the Progressing condition.", conditionDocs)
+}
+
+// overrides: some resource of the payload is not managed. That the object
+// cannot be read is reported by updating, which reads the same one.
+func (o RiskOptions) overrides(ctx context.Context) ([]Risk, error) {
+	cv, err := getClusterVersion(ctx, o.Reader)
+	if err != nil || cv == nil || !hasUnmanagedOverride(cv) {
+		return nil, nil
+	}
+	return clusterVersionRisk(cv, SourceOverrides,
+		"Disabling ownership via cluster version overrides prevents updates between minor or major versions. Please remove overrides before requesting a minor or major version update.",
+		overrideDocs)
+}
+
+func clusterVersionRisk(cv *configv1.ClusterVersion, name, message, page string) ([]Risk, error) {
+	current, err := ParseVersion(cv.Status.Desired.Version)
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse current target %q to SemVer: %w", cv.Status.Desired.Version, err)
+	}
+	return []Risk{newRisk(name, message, docsURL(current, page))}, nil
+}
+
+// deletions: objects that the payload wants gone are still there.
+func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
+	own, err := ParseVersion(o.OwnVersion)
+	if err != nil {
+		err = fmt.Errorf("Failed to parse cluster version to check resource deletion: %w", err)
+		return []Risk{newRisk(SourceDeletions+"Unknown", err.Error(), docs)}, err
+	}
+	if o.Deletions == nil {
+		return nil, nil
+	}
+	pending := slices.Sorted(slices.Values(o.Deletions()))
+	if len(pending) == 0 {
+		return nil, nil
+	}
+	message := "Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=" + strings.Join(pending, ",")
+	return []Risk{newRisk(SourceDeletions, message, docsURL(own, deletionDocs))}, nil
+}
+
+// operators: a ClusterOperator says Upgradeable=False. There is no minimum age:
+// it counts at once and is gone at once.
+func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
+	own, err := ParseVersion(o.OwnVersion)
+	if err != nil {
+		err = fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err)
+		return []Risk{newRisk(SourceOperators+"Unknown", err.Error(), docs)}, err
+	}
+	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, o.Reader, clusterapi.ListOptions{})
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	url := docsURL(own, conditionDocs)
+	if err != nil {
+		err = fmt.Errorf("Failed to retrieve ClusterOperators to check Upgradeable conditions: %w", err)
+		return []Risk{newRisk(SourceOperators+"Unknown", err.Error(), url)}, err
+	}
+	slices.SortFunc(operators, func(a, b configv1.ClusterOperator) int { return strings.Compare(a.Name, b.Name) })
+	var risks []Risk
+	for i := range operators {
+		co := &operators[i]
+		c := condition(co.Status.Conditions, configv1.OperatorUpgradeable)
+		if c == nil || c.Status != configv1.ConditionFalse {
+			continue
+		}
+		r := newRisk(SourceOperators+"-"+co.Name, c.Message, url)
+		r.Operator, r.OperatorReason = co.Name, c.Reason
+		risks = append(risks, r)
+	}
+	return risks, nil
+}

@@ -1,0 +1,150 @@
+package preconditions
+
+import (
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Kind says what sort of step an update is.
+type Kind string
+
+// The kinds of a step. The empty Kind means that it is not known, because a
+// version is missing or is no semantic version: checks that are bound to a kind
+// then treat the step as the greatest that it could be.
+const (
+	Patch    Kind = "Patch"    // newer, same major and minor
+	Minor    Kind = "Minor"    // newer minor, same major
+	Major    Kind = "Major"    // newer major
+	Rollback Kind = "Rollback" // older
+	Multi    Kind = "Multi"    // same version, from a single architecture to the multi-architecture payload
+	Same     Kind = "Same"     // same version otherwise
+)
+
+// Plan says how the pools follow the control plane.
+type Plan int
+
+// The plans. Full is the zero value.
+const (
+	Full             Plan = iota // all pools follow at once
+	Canary                       // some pools are paused on purpose
+	ControlPlaneOnly             // workers skip a minor version (even to even)
+)
+
+func (p Plan) String() string {
+	switch p {
+	case Canary:
+		return "Canary"
+	case ControlPlaneOnly:
+		return "ControlPlaneOnly"
+	default:
+		return "Full"
+	}
+}
+
+// MarshalText writes the plan's name.
+func (p Plan) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// Transition is the step from what a cluster runs to what is asked of it.
+type Transition struct {
+	// Current is the version that the cluster reconciles now, complete or not
+	// (status.desired); Target the one asked for; Completed that of the newest
+	// Completed history entry. Nil: not known or no semantic version.
+	Current   *semver.Version `json:"current,omitempty"`
+	Target    *semver.Version `json:"target,omitempty"`
+	Completed *semver.Version `json:"completed,omitempty"`
+
+	CurrentImage string `json:"currentImage,omitempty"`
+	TargetImage  string `json:"targetImage,omitempty"`
+
+	Kind  Kind `json:"kind,omitempty"`
+	Force bool `json:"force,omitempty"`
+	Plan  Plan `json:"plan"`
+
+	// The texts behind Current and Target, which may be no semantic versions.
+	currentText, targetText string
+}
+
+// NewTransition computes the step from the state of a ClusterVersion to a
+// release. cv may be nil (nothing is known of the cluster then); force is
+// spec.desiredUpdate.force.
+func NewTransition(cv *configv1.ClusterVersion, target configv1.Release, force bool, plan Plan) Transition {
+	t := Transition{
+		Target: versionOrNil(target.Version), TargetImage: target.Image, targetText: target.Version,
+		Force: force, Plan: plan,
+	}
+	var architecture configv1.ClusterVersionArchitecture
+	if cv != nil {
+		current := cv.Status.Desired
+		t.Current, t.CurrentImage, t.currentText = versionOrNil(current.Version), current.Image, current.Version
+		if text, ok := completedVersion(cv.Status.History); ok {
+			t.Completed = versionOrNil(text)
+		}
+		architecture = current.Architecture
+	}
+	toMulti := target.Architecture == configv1.ClusterVersionArchitectureMulti &&
+		architecture != configv1.ClusterVersionArchitectureMulti
+	t.Kind = KindOf(t.Current, t.Target, toMulti)
+	return t
+}
+
+// KindOf compares two versions by precedence. toMulti says that the target is a
+// multi-architecture release and the current one is not; it matters only where
+// the versions are equal. A nil version gives the empty Kind.
+func KindOf(current, target *semver.Version, toMulti bool) Kind {
+	switch {
+	case current == nil || target == nil:
+		return ""
+	case target.LessThan(current):
+		return Rollback
+	case target.Equal(current) && toMulti:
+		return Multi
+	case target.Equal(current):
+		return Same
+	case target.Major() != current.Major():
+		return Major
+	case target.Minor() != current.Minor():
+		return Minor
+	default:
+		return Patch
+	}
+}
+
+// Minorish says whether the step is, or for all one knows could be, one to
+// another minor or major version that is not a rollback: the steps that an
+// Upgradeable=False condition stops.
+func (t Transition) Minorish() bool {
+	return t.Kind == Minor || t.Kind == Major || t.Kind == ""
+}
+
+// completedVersion returns the version of the newest Completed entry.
+func completedVersion(history []configv1.UpdateHistory) (string, bool) {
+	for _, entry := range history {
+		if entry.State == configv1.CompletedUpdate {
+			return entry.Version, true
+		}
+	}
+	return "", false
+}
+
+func versionOrNil(text string) *semver.Version {
+	v, err := ParseVersion(text)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// targetVersion is the text of the version asked for: that of the payload
+// where there is one, since a request may name an image alone.
+func (in *Input) targetVersion() string {
+	switch {
+	case in.TargetPayload != nil && in.TargetPayload.Release.Version != "":
+		return in.TargetPayload.Release.Version
+	case in.targetText != "":
+		return in.targetText
+	case in.Target != nil:
+		return in.Target.String()
+	default:
+		return ""
+	}
+}

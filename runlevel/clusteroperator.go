@@ -1,0 +1,207 @@
+package runlevel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// clusterOperator does what a ClusterOperator's manifest asks for: it stands
+// for an operator that reports by itself, so the manifest mainly says what to
+// wait for. Spec and status are never written, but for the related objects of
+// a new one.
+func (a *applier) clusterOperator(ctx context.Context, m *manifest.Manifest, state State) error {
+	name := m.Object.GetName()
+	a.tracker.StartCO(name)
+	var stored *unstructured.Unstructured
+	switch state {
+	case Precreating:
+		return a.precreate(ctx, m)
+	case Reconciling:
+		var err error
+		if stored, err = a.mergeMetadata(ctx, m); err != nil {
+			return err
+		}
+	}
+	wanted, err := clusterapi.FromUnstructured[configv1.ClusterOperator](m.Object)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m, err)
+	}
+	if len(wanted.Status.Versions) == 0 {
+		return operatorError(EffectFail, ReasonOperatorNoVersions, name, &Wait{Operator: name}, nil)
+	}
+	if stored == nil {
+		if stored, err = a.api.Get(ctx, clusterOperatorKind, clusterapi.KeyOf(m.Object)); err != nil {
+			return err
+		}
+	}
+	actual, err := clusterapi.FromUnstructured[configv1.ClusterOperator](stored)
+	if err != nil {
+		return err
+	}
+	if err := CheckOperator(actual, wanted.Status.Versions, state); err != nil {
+		return err
+	}
+	a.tracker.StopCO(name)
+	return nil
+}
+
+// precreate creates a ClusterOperator that does not exist, with the related
+// objects of the manifest, so that must-gather finds them when the operator
+// never starts.
+func (a *applier) precreate(ctx context.Context, m *manifest.Manifest) error {
+	_, err := a.api.Get(ctx, clusterOperatorKind, clusterapi.KeyOf(m.Object))
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	obj := bare(m.Object)
+	a.setOwners(obj)
+	created, err := a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	related, found, err := unstructured.NestedSlice(m.Object.Object, "status", "relatedObjects")
+	if err != nil || !found || len(related) == 0 {
+		return err
+	}
+	if err := unstructured.SetNestedSlice(created.Object, related, "status", "relatedObjects"); err != nil {
+		return err
+	}
+	_, err = a.api.UpdateStatus(ctx, created, clusterapi.UpdateOptions{FieldManager: clusterapi.ManagerPayload})
+	if apierrors.IsConflict(err) {
+		return nil // the operator was faster, and knows better
+	}
+	return err
+}
+
+// mergeMetadata applies labels, annotations and owners to an existing
+// ClusterOperator.
+func (a *applier) mergeMetadata(ctx context.Context, m *manifest.Manifest) (*unstructured.Unstructured, error) {
+	// applying would create it
+	if _, err := a.api.Get(ctx, clusterOperatorKind, clusterapi.KeyOf(m.Object)); err != nil {
+		return nil, err
+	}
+	obj := bare(m.Object)
+	unstructured.RemoveNestedField(obj.Object, "spec")
+	a.setOwners(obj)
+	return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
+}
+
+// CheckOperator returns nil when a ClusterOperator is good: available, not
+// degraded and, except while Initializing, at the wanted versions. Otherwise
+// it returns a [*TaskError] for the first of these that it lacks. Progressing
+// is not looked at, versions are compared as text, and versions of operands
+// that nobody asked for do not matter.
+//
+// Wanting no version at all is an error too: nothing could be awaited.
+func CheckOperator(actual *configv1.ClusterOperator, wanted []configv1.OperandVersion, state State) error {
+	name := actual.Name
+	w := waitOf(actual, wanted)
+	if len(wanted) == 0 {
+		return operatorError(EffectFail, ReasonOperatorNoVersions, name, w, nil)
+	}
+	general := fmt.Errorf("cluster operator %s: available=%t, progressing=%t, degraded=%t, undone=%s", name,
+		w.Available == configv1.ConditionTrue, w.Progressing != configv1.ConditionFalse,
+		w.Degraded != configv1.ConditionFalse, strings.Join(w.Undone, ", "))
+
+	if w.Available != configv1.ConditionTrue {
+		nested := general
+		if c := condition(actual, configv1.OperatorAvailable); c != nil {
+			w.Reason, w.Message = c.Reason, c.Message
+			if c.Message != "" {
+				nested = fmt.Errorf("cluster operator %s is %s=%s: %s: %s", name, c.Type, c.Status, c.Reason, c.Message)
+			}
+		}
+		return operatorError(EffectFail, ReasonOperatorNotAvailable, name, w, nested)
+	}
+	if w.Degraded != configv1.ConditionFalse {
+		nested := general
+		if c := condition(actual, configv1.OperatorDegraded); c != nil {
+			w.Reason, w.Message = c.Reason, c.Message
+			if c.Message != "" {
+				nested = fmt.Errorf("cluster operator %s is %s=%s: %s, %s", name, c.Type, c.Status, c.Reason, c.Message)
+			}
+		}
+		effect := EffectFailAfterInterval
+		if state == Initializing {
+			effect = EffectReport
+		}
+		return operatorError(effect, ReasonOperatorDegraded, name, w, nested)
+	}
+	if len(w.Undone) > 0 && state != Initializing {
+		nested := fmt.Errorf("cluster operator %s is available and not degraded but has not finished updating to target version", name)
+		return operatorError(EffectNone, ReasonOperatorUpdating, name, w, nested)
+	}
+	return nil
+}
+
+// operatorTexts word the reasons, for one operator and for several.
+var operatorTexts = map[string]struct{ plural, text string }{
+	ReasonOperatorNoVersions:   {"ClusterOperatorsNoVersions", "%s not declare expected versions"},
+	ReasonOperatorNotAvailable: {"ClusterOperatorsNotAvailable", "%s not available"},
+	ReasonOperatorDegraded:     {"ClusterOperatorsDegraded", "%s degraded"},
+	ReasonOperatorUpdating:     {"ClusterOperatorsUpdating", "%s updating versions"},
+}
+
+func operatorError(effect Effect, reason, name string, w *Wait, nested error) *TaskError {
+	one, many := "is", "are"
+	if reason == ReasonOperatorNoVersions {
+		one, many = "does", "do"
+	}
+	texts := operatorTexts[reason]
+	message := "Cluster operator " + name + " " + fmt.Sprintf(texts.text, one)
+	if nested == nil {
+		nested = fmt.Errorf("cluster operator %s does not declare expected versions", name)
+	}
+	return &TaskError{
+		Effect: effect, Reason: reason, PluralReason: texts.plural,
+		Message: message, PluralFormat: "Cluster operators %s " + fmt.Sprintf(texts.text, many),
+		Name: name, Wait: w, Err: nested,
+	}
+}
+
+// waitOf gathers what an operator shows and which versions it lacks.
+func waitOf(actual *configv1.ClusterOperator, wanted []configv1.OperandVersion) *Wait {
+	w := &Wait{Operator: actual.Name}
+	for _, c := range actual.Status.Conditions {
+		switch c.Type {
+		case configv1.OperatorAvailable:
+			w.Available = c.Status
+		case configv1.OperatorProgressing:
+			w.Progressing = c.Status
+		case configv1.OperatorDegraded:
+			w.Degraded = c.Status
+		}
+	}
+	for _, want := range wanted {
+		i := slices.IndexFunc(actual.Status.Versions, func(v configv1.OperandVersion) bool { return v.Name == want.Name })
+		switch {
+		case i < 0:
+			w.Undone = append(w.Undone, fmt.Sprintf("%s to %s", want.Name, want.Version))
+		case actual.Status.Versions[i].Version != want.Version:
+			w.Undone = append(w.Undone, fmt.Sprintf("%s from %s to %s", want.Name, actual.Status.Versions[i].Version, want.Version))
+		}
+	}
+	slices.Sort(w.Undone)
+	return w
+}
+
+func condition(co *configv1.ClusterOperator, kind configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
+	for i := range co.Status.Conditions {
+		if co.Status.Conditions[i].Type == kind {
+			return &co.Status.Conditions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package runlevel
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// delete asks once for an object to be gone, and remembers whether it is. It
+// does not wait: while the object is there, [Tracker.PendingDeletions] names
+// it.
+//
+// Only Updating sends requests. The other states look after those that are
+// pending, and do nothing else.
+func (a *applier) delete(ctx context.Context, t *manifest.Task, state State) error {
+	m := t.Manifest
+	id := m.Identity()
+	key := deletionKey{kind: deletionKind(m.GVK()), namespace: id.Namespace, name: id.Name}
+	was := a.tracker.deletion(key)
+	if state != Updating && (!was.requested || was.verified) {
+		return nil
+	}
+
+	existing, err := a.api.Get(ctx, m.GVK(), clusterapi.KeyOf(m.Object))
+	if apierrors.IsNotFound(err) {
+		a.tracker.setDeletion(key, deletion{requested: true, verified: true})
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("error running delete for %s, err=cannot get %s to delete, err=%w", key, key, err)
+	}
+	if was.verified {
+		text := fmt.Sprintf("%s has reappeared after having been deleted", key)
+		a.log.WarnContext(ctx, text)
+		a.tell(t, Event{Type: Warning, Message: text})
+		return nil
+	}
+	if was.requested {
+		return nil
+	}
+	// the uid, so that an object made anew meanwhile is not hit
+	opts := clusterapi.DeleteOptions{UID: existing.GetUID()}
+	if err := a.api.Delete(ctx, m.GVK(), clusterapi.KeyOf(m.Object), opts); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete request for %s failed, err=%w", key, err)
+	}
+	a.tracker.setDeletion(key, deletion{requested: true})
+	return nil
+}
+
+// deletionKind returns a kind as texts about deletions have it: in lower case
+// where the cluster-version operator knows the kind, else as written.
+func deletionKind(gvk schema.GroupVersionKind) string {
+	if _, ok := knownKinds[gvk.GroupKind()]; ok && gvk.Version == "v1" {
+		return strings.ToLower(gvk.Kind)
+	}
+	return gvk.Kind
+}
+
+// knownKinds are the kinds that the cluster-version operator handles one by
+// one, all of version v1.
+var knownKinds = map[schema.GroupKind]struct{}{
+	{Kind: "Namespace"}:      {},
+	{Kind: "ConfigMap"}:      {},
+	{Kind: "ServiceAccount"}: {},
+	{Kind: "Service"}:        {},
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:                              {},
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:                       {},
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                       {},
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:                {},
+	{Group: "apps", Kind: "Deployment"}:                                             {},
+	{Group: "apps", Kind: "DaemonSet"}:                                              {},
+	{Group: "batch", Kind: "Job"}:                                                   {},
+	{Group: "batch", Kind: "CronJob"}:                                               {},
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:               {},
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: {},
+	{Group: "security.openshift.io", Kind: "SecurityContextConstraints"}:            {},
+	{Group: "image.openshift.io", Kind: "ImageStream"}:                              {},
+	{Group: "operators.coreos.com", Kind: "OperatorGroup"}:                          {},
+}

@@ -1,0 +1,147 @@
+package runlevel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+func TestErrorClasses(t *testing.T) {
+	gr := schema.GroupResource{Group: "g", Resource: "r"}
+	unexpected := apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", gr, "n", "", 0, true)
+	for _, c := range []struct {
+		name   string
+		err    error
+		reason string
+		cause  string
+	}{
+		{"not found", apierrors.NewNotFound(gr, "n"), "UpdatePayloadResourceNotFound", "resource may have been deleted"},
+		{"wrapped", fmt.Errorf("get: %w", apierrors.NewNotFound(gr, "n")), "UpdatePayloadResourceNotFound", "resource may have been deleted"},
+		{"already exists", apierrors.NewAlreadyExists(gr, "n"), "UpdatePayloadResourceNotFound", "resource may have been deleted"},
+		{"conflict", apierrors.NewConflict(gr, "n", errors.New("x")), "UpdatePayloadResourceConflict", "someone else is updating this resource"},
+		{"timeout", apierrors.NewTimeoutError("x", 1), "UpdatePayloadClusterDown", "the server is down or not responding"},
+		{"unavailable", apierrors.NewServiceUnavailable("x"), "UpdatePayloadClusterDown", "the server is down or not responding"},
+		{"unexpected", unexpected, "UpdatePayloadClusterDown", "the server is down or not responding"},
+		{"internal", apierrors.NewInternalError(errors.New("x")), "UpdatePayloadClusterError", "the server is reporting an internal error"},
+		{"invalid", apierrors.NewInvalid(schema.GroupKind{}, "n", nil), "UpdatePayloadResourceInvalid", "the object is invalid, possibly due to local cluster configuration"},
+		{"unauthorized", apierrors.NewUnauthorized("x"), "UpdatePayloadClusterUnauthorized", "could not authenticate to the server"},
+		{"forbidden", apierrors.NewForbidden(gr, "n", errors.New("x")), "UpdatePayloadResourceForbidden", "the server has forbidden updates to this resource"},
+		{"server timeout", apierrors.NewServerTimeout(gr, "get", 1), "UpdatePayloadClusterOverloaded", "the server is overloaded and is not accepting updates"},
+		{"too many requests", apierrors.NewTooManyRequests("x", 1), "UpdatePayloadClusterOverloaded", "the server is overloaded and is not accepting updates"},
+		{"no such kind", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "K"}}, "UpdatePayloadResourceTypeMissing", "the server does not recognize this resource, check extension API servers"},
+		{"other", errors.New("x"), "UpdatePayloadFailed", ""},
+		{"bad request", apierrors.NewBadRequest("x"), "UpdatePayloadFailed", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { return c.err }}
+			_, err := runlevel.Run(t.Context(), configMaps(t, "n"), runlevel.Options{Applier: r, Backoff: &runlevel.Backoff{Steps: 1}})
+			te, ok := errors.AsType[*runlevel.TaskError](err)
+			if !ok {
+				t.Fatalf("error %v", err)
+			}
+			want := `Could not update configmap "ns/n" (1 of 1)`
+			if c.cause != "" {
+				want += ": " + c.cause
+			}
+			if te.Reason != c.reason || te.Error() != want || te.Effect != "" || !errors.Is(err, c.err) {
+				t.Fatalf("%s: %q (%s)", te.Reason, te.Error(), te.Effect)
+			}
+		})
+	}
+}
+
+// operatorTask is a task of a ClusterOperator, for errors that belong to one.
+func operatorTask(t testing.TB, name string) *manifest.Task {
+	return tasksOf(t, fmt.Sprintf("{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: %q}}", name))[0]
+}
+
+func operatorErr(t testing.TB, name string, effect runlevel.Effect, reason, plural string) *runlevel.TaskError {
+	return &runlevel.TaskError{
+		Task: operatorTask(t, name), Effect: effect, Reason: reason, PluralReason: plural,
+		Message: "Cluster operator " + name + " is " + reason, PluralFormat: "Cluster operators %s are " + reason, Name: name,
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	ctxErr := &runlevel.ContextError{Done: 1, Total: 2, Err: context.Canceled}
+	incomplete := &runlevel.IncompleteError{Nodes: 2, First: configMaps(t, "n")[0]}
+	api := func(name, text string) *runlevel.TaskError {
+		return &runlevel.TaskError{Task: operatorTask(t, name), Reason: "UpdatePayloadResourceNotFound", Message: text}
+	}
+	type sum struct {
+		Reason, Message, Name string
+		Names                 []string
+		Effect                runlevel.Effect
+		Members               int
+	}
+	for _, c := range []struct {
+		name string
+		errs []error
+		want *sum
+	}{
+		{"nothing", nil, nil},
+		{"context errors", []error{ctxErr, ctxErr}, nil},
+		{"incomplete with its context", []error{incomplete, context.DeadlineExceeded}, nil},
+		{"one stays", []error{ctxErr, api("a", "m")}, &sum{Reason: "UpdatePayloadResourceNotFound", Message: "m"}},
+		{"operators with one reason", []error{
+			operatorErr(t, "b", runlevel.EffectNone, "R", "Rs"), operatorErr(t, "a", runlevel.EffectFail, "R", "Rs"), operatorErr(t, "c", "", "R", "Rs"),
+		}, &sum{Reason: "Rs", Message: "Cluster operators a, b, c are R", Name: "a, b, c", Names: []string{"a", "b", "c"}, Effect: runlevel.EffectFail, Members: 3}},
+		{"an empty effect is the weakest", []error{
+			operatorErr(t, "b", "", "R", "Rs"), operatorErr(t, "a", runlevel.EffectReport, "R", "Rs"),
+		}, &sum{Reason: "Rs", Message: "Cluster operators a, b are R", Name: "a, b", Names: []string{"a", "b"}, Effect: runlevel.EffectReport, Members: 2}},
+		{"fail after interval over none", []error{
+			operatorErr(t, "b", runlevel.EffectNone, "R", "Rs"), operatorErr(t, "a", runlevel.EffectFailAfterInterval, "R", "Rs"),
+		}, &sum{Reason: "Rs", Message: "Cluster operators a, b are R", Name: "a, b", Names: []string{"a", "b"}, Effect: runlevel.EffectFailAfterInterval, Members: 2}},
+		{"no plural, no group", []error{api("a", "second"), api("b", "first"), api("c", "second")},
+			&sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* first\n* second", Members: 3}},
+		{"equal texts are one line", []error{api("a", "m"), api("b", "m")},
+			&sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* m", Members: 2}},
+		{"groups and others", []error{
+			operatorErr(t, "z", runlevel.EffectNone, "S", "Ss"), api("x", "plain"), operatorErr(t, "b", runlevel.EffectNone, "R", "Rs"), operatorErr(t, "a", runlevel.EffectNone, "R", "Rs"),
+		}, &sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* Cluster operator z is S\n* Cluster operators a, b are R\n* plain", Members: 3}},
+		{"incomplete without a context", []error{incomplete, api("a", "m")},
+			&sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* 2 incomplete task nodes, beginning with configmap \"ns/n\" (1 of 1)\n* m", Members: 2}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := runlevel.Summarize(c.errs)
+			var got *sum
+			if err != nil {
+				te, ok := errors.AsType[*runlevel.TaskError](err)
+				if !ok {
+					t.Fatalf("error %v", err)
+				}
+				got = &sum{te.Reason, te.Message, te.Name, te.Names, te.Effect, len(te.Members)}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Fatal(diff)
+			}
+		})
+	}
+}
+
+// Others come first in their order, then groups by reason.
+func TestSummarizeOrder(t *testing.T) {
+	plain := &runlevel.TaskError{Message: "plain"}
+	err := runlevel.Summarize([]error{
+		operatorErr(t, "z", "", "S", "Ss"), plain, operatorErr(t, "b", "", "R", "Rs"), operatorErr(t, "a", "", "R", "Rs"),
+	})
+	te, _ := errors.AsType[*runlevel.TaskError](err)
+	var got []string
+	for _, m := range te.Members {
+		got = append(got, m.Error())
+	}
+	if diff := cmp.Diff([]string{"plain", "Cluster operators a, b are R", "Cluster operator z is S"}, got); diff != "" {
+		t.Fatal(diff)
+	}
+}
+

@@ -1,0 +1,273 @@
+package runlevel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+func cond(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) configv1.ClusterOperatorStatusCondition {
+	return configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, Reason: reason, Message: message}
+}
+
+func TestCheckOperator(t *testing.T) {
+	up := cond("Available", "True", "AsExpected", "")
+	fine := cond("Degraded", "False", "AsExpected", "all well")
+	v := func(pairs ...string) (out []configv1.OperandVersion) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, configv1.OperandVersion{Name: pairs[i], Version: pairs[i+1]})
+		}
+		return out
+	}
+	type finding struct {
+		Effect                                                     runlevel.Effect
+		Reason, PluralReason, Message, PluralFormat, Nested, Waits string
+	}
+	none := finding{"Fail", "ClusterOperatorNoVersions", "ClusterOperatorsNoVersions", "Cluster operator co does not declare expected versions",
+		"Cluster operators %s do not declare expected versions", "cluster operator co does not declare expected versions", ""}
+	unavailable := func(nested, reason string) finding {
+		return finding{"Fail", "ClusterOperatorNotAvailable", "ClusterOperatorsNotAvailable", "Cluster operator co is not available", "Cluster operators %s are not available", nested, reason}
+	}
+	degraded := func(effect runlevel.Effect, nested, reason string) finding {
+		return finding{effect, "ClusterOperatorDegraded", "ClusterOperatorsDegraded", "Cluster operator co is degraded", "Cluster operators %s are degraded", nested, reason}
+	}
+	updating := finding{"None", "ClusterOperatorUpdating", "ClusterOperatorsUpdating", "Cluster operator co is updating versions", "Cluster operators %s are updating versions",
+		"cluster operator co is available and not degraded but has not finished updating to target version", ""}
+	for _, c := range []struct {
+		name       string
+		state      runlevel.State
+		conditions []configv1.ClusterOperatorStatusCondition
+		has, wants []configv1.OperandVersion
+		want       *finding
+		undone     []string
+	}{
+		{"good", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, v("operator", "1", "other", "9"), v("operator", "1"), nil, nil},
+		{"progressing is not looked at", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine, cond("Progressing", "True", "", "")}, v("operator", "1"), v("operator", "1"), nil, nil},
+		{"no versions come first", "Updating", nil, nil, nil, &none, nil},
+		{"nothing reported", "Updating", nil, v("a", "1"), v("b", "2", "a", "2"), ptr(unavailable("cluster operator co: available=false, progressing=true, degraded=true, undone=a from 1 to 2, b to 2", "")), []string{"a from 1 to 2", "b to 2"}},
+		{"unavailable with a message", "Reconciling", []configv1.ClusterOperatorStatusCondition{cond("Available", "False", "Down", "it is down"), fine}, v("operator", "1"), v("operator", "1"), ptr(unavailable("cluster operator co is Available=False: Down: it is down", "Down")), nil},
+		{"unavailable without", "Updating", []configv1.ClusterOperatorStatusCondition{cond("Available", "Unknown", "Down", ""), fine, cond("Progressing", "False", "", "")}, v("operator", "1"), v("operator", "1"), ptr(unavailable("cluster operator co: available=false, progressing=false, degraded=false, undone=", "Down")), nil},
+		{"unavailable while initializing", "Initializing", []configv1.ClusterOperatorStatusCondition{cond("Available", "False", "Down", "m"), fine}, nil, v("operator", "1"), ptr(unavailable("cluster operator co is Available=False: Down: m", "Down")), []string{"operator to 1"}},
+		{"degraded absent", "Updating", []configv1.ClusterOperatorStatusCondition{up}, v("operator", "1"), v("operator", "1"), ptr(degraded("FailAfterInterval", "cluster operator co: available=true, progressing=true, degraded=true, undone=", "")), nil},
+		{"degraded unknown", "Reconciling", []configv1.ClusterOperatorStatusCondition{up, cond("Degraded", "Unknown", "R", "m")}, v("operator", "1"), v("operator", "1"), ptr(degraded("FailAfterInterval", "cluster operator co is Degraded=Unknown: R, m", "R")), nil},
+		{"degraded while initializing", "Initializing", []configv1.ClusterOperatorStatusCondition{up, cond("Degraded", "True", "R", "m")}, v("operator", "1"), v("operator", "1"), ptr(degraded("Report", "cluster operator co is Degraded=True: R, m", "R")), nil},
+		{"version as text", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, v("operator", "1.0"), v("operator", "1"), &updating, []string{"operator from 1.0 to 1"}},
+		{"version missing", "Reconciling", []configv1.ClusterOperatorStatusCondition{up, fine}, nil, v("operator", "1"), &updating, []string{"operator to 1"}},
+		{"versions do not matter while initializing", "Initializing", []configv1.ClusterOperatorStatusCondition{up, fine}, nil, v("operator", "1"), nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "co"}, Status: configv1.ClusterOperatorStatus{Conditions: c.conditions, Versions: c.has}}
+			err := runlevel.CheckOperator(co, c.wants, c.state)
+			if c.want == nil {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			te, ok := errors.AsType[*runlevel.TaskError](err)
+			if !ok {
+				t.Fatalf("error %v", err)
+			}
+			got := finding{te.Effect, te.Reason, te.PluralReason, te.Error(), te.PluralFormat, te.Err.Error(), te.Wait.Reason}
+			if diff := cmp.Diff(*c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.undone, te.Wait.Undone); diff != "" {
+				t.Error(diff)
+			}
+			if te.Name != "co" || te.Wait.Operator != "co" {
+				t.Errorf("name %q, waits on %q", te.Name, te.Wait.Operator)
+			}
+		})
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+const coManifest = `
+apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata: {name: co, annotations: {note: new}}
+spec: {}
+status:
+  versions: [{name: operator, version: "2"}]
+  relatedObjects: [{group: "", resource: namespaces, name: ns}]`
+
+func coObject(t testing.TB, version, available string) *unstructured.Unstructured {
+	return object(t, fmt.Sprintf(`
+apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata: {name: co, resourceVersion: "1"}
+status:
+  conditions: [{type: Available, status: %q}, {type: Degraded, status: "False"}]
+  versions: [{name: operator, version: %q}]`, available, version))
+}
+
+func TestClusterOperatorCalls(t *testing.T) {
+	missing := `Could not update clusteroperator "co" (1 of 1): resource may have been deleted`
+	for _, c := range []struct {
+		name    string
+		state   runlevel.State
+		objs    []*unstructured.Unstructured
+		refuse  string // a verb that fails
+		want    []string
+		failure string
+	}{
+		{"updating, good", "Updating", []*unstructured.Unstructured{coObject(t, "2", "True")}, "", nil, ""},
+		{"initializing, behind", "Initializing", []*unstructured.Unstructured{coObject(t, "1", "True")}, "", nil, ""},
+		{"updating, behind", "Updating", []*unstructured.Unstructured{coObject(t, "1", "True")}, "", nil, "Cluster operator co is updating versions"},
+		{"reconciling merges metadata", "Reconciling", []*unstructured.Unstructured{coObject(t, "2", "True")}, "", []string{"Apply ClusterOperator co"}, ""},
+		{"missing is created with related objects", "Updating", nil, "", []string{"Create ClusterOperator co", "UpdateStatus ClusterOperator co"}, "Cluster operator co is not available"},
+		{"never created but by precreation", "Updating", nil, "Create", []string{"Create ClusterOperator co"}, missing},
+		{"reconciling does not create either", "Reconciling", nil, "Create", []string{"Create ClusterOperator co"}, missing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			api := newFake(c.objs...)
+			api.before = func(_ context.Context, verb, _, _ string) error {
+				if verb == c.refuse {
+					return errors.New("refused")
+				}
+				return nil
+			}
+			tasks := tasksOf(t, coManifest)
+			_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, State: c.state, Backoff: &runlevel.Backoff{Steps: 1}})
+			if diff := cmp.Diff(c.want, api.writes()); diff != "" {
+				t.Error(diff)
+			}
+			if got := fmt.Sprint(err); c.failure == "" && err != nil || c.failure != "" && got != c.failure {
+				t.Errorf("error %v, want %q", err, c.failure)
+			}
+			if te, ok := errors.AsType[*runlevel.TaskError](err); ok && te.Task != tasks[0] {
+				t.Error("error without its task")
+			}
+		})
+	}
+}
+
+func TestPrecreatedClusterOperator(t *testing.T) {
+	api := newFake()
+	_, _ = runlevel.Run(t.Context(), tasksOf(t, coManifest), runlevel.Options{API: api, Owner: &metav1.OwnerReference{Name: "version", UID: "u"}})
+	co := api.get("ClusterOperator", "co")
+	status, _, _ := unstructured.NestedMap(co.Object, "status")
+	want := map[string]any{"relatedObjects": []any{map[string]any{"group": "", "resource": "namespaces", "name": "ns"}}}
+	if diff := cmp.Diff(want, status); diff != "" {
+		t.Error(diff)
+	}
+	if refs := co.GetOwnerReferences(); len(refs) != 1 || refs[0].UID != "u" {
+		t.Errorf("owners %v", refs)
+	}
+}
+
+func TestPrecreationToleratesConflict(t *testing.T) {
+	api := newFake()
+	api.before = func(_ context.Context, verb, _, _ string) error {
+		if verb == "UpdateStatus" {
+			return apierrors.NewConflict(schema.GroupResource{}, "co", errors.New("x"))
+		}
+		return nil
+	}
+	_, err := runlevel.Run(t.Context(), tasksOf(t, coManifest), runlevel.Options{API: api})
+	if err == nil || err.Error() != "Cluster operator co is not available" {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestReconcilingMergesMetadataOnly(t *testing.T) {
+	api := newFake(coObject(t, "2", "True"))
+	if _, err := runlevel.Run(t.Context(), tasksOf(t, coManifest), runlevel.Options{API: api, State: runlevel.Reconciling}); err != nil {
+		t.Fatal(err)
+	}
+	co := api.get("ClusterOperator", "co")
+	if co.GetAnnotations()["note"] != "new" {
+		t.Errorf("annotations %v", co.GetAnnotations())
+	}
+	if _, found := co.Object["spec"]; found {
+		t.Error("spec was written")
+	}
+	if v, _, _ := unstructured.NestedSlice(co.Object, "status", "versions"); len(v) != 1 {
+		t.Errorf("versions %v", v)
+	}
+}
+
+func TestClusterOperatorIgnoresDeleteAnnotation(t *testing.T) {
+	text := strings.Replace(coManifest, "note: new", `release.openshift.io/delete: "true"`, 1)
+	api := newFake(coObject(t, "2", "True"))
+	if _, err := runlevel.Run(t.Context(), tasksOf(t, text), runlevel.Options{API: api}); err != nil || len(api.writes()) > 0 {
+		t.Fatalf("%v, %v", err, api.writes())
+	}
+}
+
+func TestOperatorClocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := runlevel.NewTracker(nil)
+		api := newFake(coObject(t, "1", "True"))
+		tasks := tasksOf(t, coManifest)
+		pass := func(attempt int) error {
+			_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, Tracker: tr, Attempt: attempt})
+			return err
+		}
+		first := time.Now()
+		if pass(0) == nil {
+			t.Fatal("good")
+		}
+		time.Sleep(time.Minute)
+		_ = pass(1)
+		if at, ok := tr.COStart("co"); !ok || !at.Equal(first) {
+			t.Errorf("start %v %v, want %v", at, ok, first)
+		}
+		_ = pass(0) // starts anew
+		if at, _ := tr.COStart("co"); !at.Equal(first.Add(time.Minute)) {
+			t.Errorf("start %v after attempt 0", at)
+		}
+		api.objects = newFake(coObject(t, "2", "True")).objects
+		if err := pass(1); err != nil {
+			t.Fatal(err)
+		}
+		if at, ok := tr.COStart("co"); ok {
+			t.Errorf("still awaited since %v", at)
+		}
+	})
+}
+
+// A task of the node before the operator's takes long: its clock runs since
+// the node started.
+func TestOperatorClockStartsWithItsNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := runlevel.NewTracker(nil)
+		api := newFake(coObject(t, "1", "True"))
+		api.before = func(_ context.Context, verb, kind, _ string) error {
+			if kind == "ConfigMap" {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		}
+		start := time.Now()
+		tasks := tasksOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: ns}}", coManifest)
+		_, _ = runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, Tracker: tr})
+		if at, ok := tr.COStart("co"); !ok || !at.Equal(start) {
+			t.Errorf("start %v %v, want %v", at, ok, start)
+		}
+	})
+}
+
+// API errors of operators are retried; what a check finds is not.
+func TestOperatorIsLookedAtOncePerPass(t *testing.T) {
+	api := newFake(coObject(t, "2", "False"))
+	_, err := runlevel.Run(t.Context(), tasksOf(t, coManifest), runlevel.Options{API: api})
+	if err == nil || len(api.reads) != 2 { // one for precreation
+		t.Fatalf("error %v after %v", err, api.reads)
+	}
+}

@@ -1,0 +1,55 @@
+package runlevel
+
+import (
+	"cmp"
+	"time"
+)
+
+// Report is what a worker tells about itself: the state of a pass, seen from
+// outside.
+type Report struct {
+	// Failure is the trouble of the last pass, nil when there is none.
+	Failure error
+	// Done counts the tasks that succeeded in this pass, Total all of them.
+	// Skipped ones are never done.
+	Done, Total int
+	// Completed counts the good passes since the last change or failure. It
+	// is 0 in every report but the last of a good pass.
+	Completed int
+	// Reconciling says that the pass keeps a release; Initial that none was
+	// ever completed.
+	Reconciling, Initial bool
+	// Version and Image are the release at work.
+	Version, Image string
+	// Hash is the hash of its payload.
+	Hash string
+	// LastProgress is when it last got further; zero when never.
+	LastProgress time.Time
+}
+
+// Fold decides what becomes of a new report in a pass that began with start.
+//
+// It is dropped (ok is false) when there was trouble at the start, it tells
+// of none and has not got further about the same image: earlier trouble stays
+// visible until the pass gets past it. Otherwise it is returned with
+// LastProgress set: now where more is done or completed than at the start, or
+// the image has changed without a failure, else as it was.
+func Fold(start, next Report, now time.Time) (folded Report, ok bool) {
+	change := compareProgress(next, start)
+	if start.Failure != nil && next.Failure == nil && start.Image == next.Image && change < 0 {
+		return Report{}, false
+	}
+	moved := start.Image != next.Image && next.Failure == nil
+	if change > 0 || next.Completed > start.Completed || moved {
+		next.LastProgress = now
+	} else if next.LastProgress.IsZero() {
+		next.LastProgress = start.LastProgress
+	}
+	return next, true
+}
+
+// compareProgress compares done/total of two reports, exactly. A report that
+// does not know its total has done nothing.
+func compareProgress(a, b Report) int {
+	return cmp.Compare(a.Done*max(b.Total, 1), b.Done*max(a.Total, 1))
+}

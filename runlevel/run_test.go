@@ -1,0 +1,586 @@
+package runlevel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// fatal is an error that is not retried.
+func fatal(text string) error {
+	return &runlevel.TaskError{Reason: "R", Message: text, Effect: runlevel.EffectFail}
+}
+
+// recorder is an Applier that notes what it is called with.
+type recorder struct {
+	mu    sync.Mutex
+	log   []string
+	apply func(ctx context.Context, t *manifest.Task, s runlevel.State) error
+}
+
+func (r *recorder) Apply(ctx context.Context, t *manifest.Task, s runlevel.State) error {
+	r.mu.Lock()
+	text := t.Manifest.Object.GetName()
+	if s == runlevel.Precreating {
+		text = "pre " + text
+	}
+	r.log = append(r.log, text)
+	r.mu.Unlock()
+	if r.apply != nil {
+		return r.apply(ctx, t, s)
+	}
+	return nil
+}
+
+func TestRunOrder(t *testing.T) {
+	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_20_c_1", "0000_30_d_1", "0000_30_e_1"}
+	for _, c := range []struct {
+		state runlevel.State
+		want  []string
+	}{
+		{runlevel.Updating, files},
+		{"", files},
+		{runlevel.Initializing, files},
+		// seed 0 of five chunks, as measured on the cluster-version operator: c d b a e
+		{runlevel.Reconciling, []string{"0000_20_c_1", "0000_30_d_1", "0000_10_b_1", "0000_10_a_1", "0000_10_a_2", "0000_30_e_1"}},
+	} {
+		t.Run(string(c.state), func(t *testing.T) {
+			r := &recorder{}
+			res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, State: c.state, Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, r.log); diff != "" {
+				t.Fatal(diff)
+			}
+			if res.Done != 6 || res.Total != 6 || res.Skipped != 0 {
+				t.Fatalf("%+v", res)
+			}
+		})
+	}
+}
+
+func TestReconcilingOrderDependsOnAttempt(t *testing.T) {
+	files := []string{"0000_10_a_1", "0000_10_b_1", "0000_20_c_1", "0000_30_d_1", "0000_30_e_1"}
+	for attempt, want := range map[int]string{-1: "cdbae", 0: "cdbae", 1: "dbaec", 3: "aecdb", 8: "cabed", 9: "abedc"} {
+		r := &recorder{}
+		o := runlevel.Options{Applier: r, State: runlevel.Reconciling, Workers: 1, Attempt: attempt}
+		if _, err := runlevel.Run(t.Context(), configMaps(t, files...), o); err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for _, name := range r.log {
+			got.WriteByte(name[8])
+		}
+		if got.String() != want {
+			t.Errorf("attempt %d: %s, want %s", attempt, got.String(), want)
+		}
+	}
+}
+
+func TestRunWorkers(t *testing.T) {
+	var files []string
+	for i := range 30 {
+		files = append(files, fmt.Sprintf("0000_10_c%02d_x", i))
+	}
+	for _, c := range []struct {
+		state   runlevel.State
+		workers int
+		want    int64
+	}{
+		{runlevel.Updating, 0, 16},
+		{runlevel.Updating, 5, 5},
+		{runlevel.Updating, -3, 1},
+		{runlevel.Reconciling, 0, 2},
+		{runlevel.Reconciling, 9, 2},
+		{runlevel.Reconciling, 1, 1},
+		{runlevel.Initializing, 0, 30},
+		{runlevel.Initializing, 16, 30},
+		{runlevel.Initializing, 1, 1},
+	} {
+		t.Run(fmt.Sprint(c.state, c.workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var now, most atomic.Int64
+				apply := func(context.Context, *manifest.Task, runlevel.State) error {
+					n := now.Add(1)
+					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+					}
+					time.Sleep(time.Second)
+					now.Add(-1)
+					return nil
+				}
+				o := runlevel.Options{Applier: runlevel.ApplierFunc(apply), State: c.state, Workers: c.workers}
+				if _, err := runlevel.Run(t.Context(), configMaps(t, files...), o); err != nil {
+					t.Fatal(err)
+				}
+				if most.Load() != c.want {
+					t.Fatalf("%d at once, want %d", most.Load(), c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestRunErrorBlocksOnlyWhatDependsOnIt(t *testing.T) {
+	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+		if n := t.Manifest.Object.GetName(); n == "0000_10_a_1" || n == "0000_10_c_1" {
+			return fatal("no " + n)
+		}
+		return nil
+	}}
+	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_10_c_1", "0000_20_d_1", "0000_20_e_1")
+	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r})
+	slices.Sort(r.log)
+	if diff := cmp.Diff([]string{"0000_10_a_1", "0000_10_b_1", "0000_10_c_1"}, r.log); diff != "" {
+		t.Fatal(diff)
+	}
+	te, ok := errors.AsType[*runlevel.TaskError](err)
+	if !ok || te.Reason != "MultipleErrors" {
+		t.Fatalf("error %v", err)
+	}
+	want := "Multiple errors are preventing progress:\n* no 0000_10_a_1\n* no 0000_10_c_1"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Fatal(diff)
+	}
+	if res.Failure != err || len(res.Errors) != 2 || res.Done != 1 {
+		t.Fatalf("%+v", res)
+	}
+	if first, _ := errors.AsType[*runlevel.TaskError](res.Errors[0]); first.Task != tasks[0] {
+		t.Fatalf("first error is of %v", first.Task)
+	}
+}
+
+func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
+	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2")
+	bare := newManifest(t, "0000_10_a_3", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")
+	bare.Object.SetAnnotations(nil)
+	again, err := manifest.New("0000_10_a_3", bare.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks = manifest.NewTasks([]*manifest.Manifest{tasks[0].Manifest, tasks[1].Manifest, again})
+	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Name: "0000_10_a_1", Namespace: "ns", Unmanaged: true}}}
+	r := &recorder{}
+	var reasons []string
+	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Filter: filter, Observe: func(e runlevel.Event) {
+		if e.Type == runlevel.TaskSkipped {
+			reasons = append(reasons, e.Message)
+		}
+	}})
+	if err != nil || res.Done != 1 || res.Skipped != 2 || res.Total != 3 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if diff := cmp.Diff([]string{"0000_10_a_2"}, r.log); diff != "" {
+		t.Fatal(diff)
+	}
+	if diff := cmp.Diff([]string{"overridden", "no annotations"}, reasons); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestRunReportDoesNotBlock(t *testing.T) {
+	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+		return &runlevel.TaskError{Effect: runlevel.EffectReport, Reason: "X", Message: "m " + t.Manifest.Object.GetName()}
+	}}
+	res, err := runlevel.Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_2"), runlevel.Options{Applier: r})
+	if err != nil || res.Done != 2 || res.Failure != nil {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if res.Report == nil || res.Report.Error() != "Multiple errors are preventing progress:\n* m 0000_10_a_1\n* m 0000_10_b_2" {
+		t.Fatalf("report %v", res.Report)
+	}
+}
+
+func TestRunPrecreatesClusterOperatorsWhenTheirNodeStarts(t *testing.T) {
+	co := func(file, name string) *manifest.Manifest {
+		return newManifest(t, file, fmt.Sprintf("{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: %q, annotations: {}}}", name))
+	}
+	cm := configMaps(t, "0000_10_a_1", "0000_20_b_1")
+	tasks := manifest.NewTasks([]*manifest.Manifest{cm[0].Manifest, co("0000_10_a_2", "a"), co("0000_10_z_1", "z"), co("0000_10_z_1", "off"), cm[1].Manifest, co("0000_20_b_2", "b"), co("0000_20_y_2", "y")})
+	r := &recorder{apply: func(_ context.Context, _ *manifest.Task, s runlevel.State) error {
+		if s == runlevel.Precreating {
+			return errors.New("ignored")
+		}
+		return nil
+	}}
+	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Group: "config.openshift.io", Kind: "ClusterOperator", Name: "off", Unmanaged: true}}}
+	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Workers: 1, Filter: filter})
+	if err != nil || res.Done != 6 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	want := []string{"pre a", "0000_10_a_1", "a", "pre z", "z", "pre b", "0000_20_b_1", "b", "pre y", "y"}
+	if diff := cmp.Diff(want, r.log); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+func TestRunRefusesBadOptions(t *testing.T) {
+	apply := &recorder{}
+	for name, c := range map[string]struct {
+		o     runlevel.Options
+		tasks []*manifest.Task
+		want  string
+	}{
+		"nothing to work on": {want: "neither an API nor an Applier"},
+		"precreating":        {o: runlevel.Options{Applier: apply, State: runlevel.Precreating}, want: `no pass of state "Precreating"`},
+		"no steps":           {o: runlevel.Options{Applier: apply, Backoff: &runlevel.Backoff{}}, want: "SyncWorker requires at least one backoff step to apply any manifests"},
+		"nil task":           {o: runlevel.Options{Applier: apply}, tasks: []*manifest.Task{nil}, want: "task 1 of 1 has no manifest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := runlevel.Run(t.Context(), c.tasks, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestRunWithoutTasks(t *testing.T) {
+	res, err := runlevel.Run(t.Context(), nil, runlevel.Options{Applier: &recorder{}})
+	if err != nil || res.Total != 0 {
+		t.Fatalf("%+v %v", res, err)
+	}
+}
+
+func TestRunContextEnds(t *testing.T) {
+	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_20_b_1", "0000_20_c_1"}
+	t.Run("while the last task of a node succeeds", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+			if t.Index == 2 {
+				cancel()
+			}
+			return nil
+		}}
+		res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
+		if !errors.Is(err, context.Canceled) || res.Failure != nil || res.Done != 2 {
+			t.Fatalf("%+v %v", res, err)
+		}
+		var got []string
+		for _, e := range res.Errors {
+			got = append(got, e.Error())
+		}
+		// the anchor, two nodes with tasks: b, c and what stands between
+		if len(got) != 2 || !strings.HasSuffix(got[0], `incomplete task nodes, beginning with configmap "ns/0000_20_b_1" (3 of 4)`) || got[1] != "context canceled" {
+			t.Fatalf("errors %q", got)
+		}
+	})
+	t.Run("between tasks of a node", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { cancel(); return nil }}
+		res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
+		ce, ok := errors.AsType[*runlevel.ContextError](err)
+		if !ok || ce.Error() != "update context canceled at 1 of 4" || res.Failure != nil {
+			t.Fatalf("%+v %v", res, err)
+		}
+	})
+	t.Run("while applying", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &recorder{apply: func(ctx context.Context, _ *manifest.Task, _ runlevel.State) error {
+			cancel()
+			<-ctx.Done()
+			return fmt.Errorf("put: %w", ctx.Err())
+		}}
+		res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
+		if _, ok := errors.AsType[*runlevel.ContextError](err); !ok || res.Failure != nil {
+			t.Fatalf("%+v %v", res, err)
+		}
+	})
+	t.Run("after a failed attempt", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { return errors.New("broken") }}
+			start := time.Now()
+			res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
+			if err == nil || err.Error() != `Could not update configmap "ns/0000_10_a_1" (1 of 4)` || res.Failure == nil {
+				t.Fatalf("%+v %v", res, err)
+			}
+			if time.Since(start) != 5*time.Second {
+				t.Fatalf("took %v", time.Since(start))
+			}
+		})
+	})
+	t.Run("a second attempt that the context fails keeps the first error", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			n := 0
+			r := &recorder{apply: func(ctx context.Context, _ *manifest.Task, _ runlevel.State) error {
+				if n++; n == 1 {
+					return errors.New("first")
+				}
+				cancel()
+				return ctx.Err()
+			}}
+			_, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
+			te, ok := errors.AsType[*runlevel.TaskError](err)
+			if !ok || te.Err.Error() != "first" {
+				t.Fatalf("error %v", err)
+			}
+		})
+	})
+	t.Run("before", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r := &recorder{}
+		res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
+		if !errors.Is(err, context.Canceled) || len(r.log) > 0 || res.Failure != nil {
+			t.Fatalf("%+v %v", res, err)
+		}
+	})
+	t.Run("a time-out of the applier's own is a failure", func(t *testing.T) {
+		r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { return context.DeadlineExceeded }}
+		res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Backoff: &runlevel.Backoff{Steps: 1}})
+		if res.Failure == nil || res.Failure != err {
+			t.Fatalf("%+v %v", res, err)
+		}
+	})
+}
+
+func TestBackoff(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		state    runlevel.State
+		backoff  *runlevel.Backoff
+		attempts []time.Duration
+	}{
+		{"initializing", runlevel.Initializing, nil, []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second}},
+		{"updating", runlevel.Updating, nil, []time.Duration{0, 10 * time.Second}},
+		{"reconciling", runlevel.Reconciling, nil, []time.Duration{0, 10 * time.Second}},
+		{"one step", runlevel.Initializing, &runlevel.Backoff{Base: time.Hour, Steps: 1}, []time.Duration{0}},
+		{"constant", runlevel.Updating, &runlevel.Backoff{Base: time.Minute, Steps: 3}, []time.Duration{0, time.Minute, 2 * time.Minute}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				var at []time.Duration
+				r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error {
+					at = append(at, time.Since(start))
+					return errors.New("broken")
+				}}
+				var retries []int
+				_, err := runlevel.Run(t.Context(), configMaps(t, "x"), runlevel.Options{Applier: r, State: c.state, Backoff: c.backoff,
+					Observe: func(e runlevel.Event) {
+						if e.Type == runlevel.TaskRetry || e.Type == runlevel.TaskFailed {
+							retries = append(retries, e.Attempt)
+						}
+					}})
+				if err == nil {
+					t.Fatal("no error")
+				}
+				if diff := cmp.Diff(c.attempts, at); diff != "" {
+					t.Fatal(diff)
+				}
+				if d := time.Since(start); d != at[len(at)-1] {
+					t.Fatalf("returned after %v, want right after the last attempt", d)
+				}
+				if want := indices(len(at) + 1)[1:]; !slices.Equal(retries, want) {
+					t.Fatalf("events of attempts %v, want %v", retries, want)
+				}
+			})
+		})
+	}
+}
+
+func TestTaskErrorIsNotRetried(t *testing.T) {
+	for name, err := range map[string]error{"bare": fatal("m"), "wrapped": fmt.Errorf("more: %w", fatal("m"))} {
+		t.Run(name, func(t *testing.T) {
+			r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { return err }}
+			tasks := configMaps(t, "x")
+			_, got := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r})
+			te, ok := errors.AsType[*runlevel.TaskError](got)
+			if !ok || te.Message != "m" || te.Task != tasks[0] || len(r.log) != 1 {
+				t.Fatalf("error %v after %d attempts", got, len(r.log))
+			}
+			if orig, _ := errors.AsType[*runlevel.TaskError](err); orig.Task != nil {
+				t.Fatal("the applier's error was changed")
+			}
+		})
+	}
+}
+
+func TestEvents(t *testing.T) {
+	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+		if t.Manifest.Object.GetName() == "0000_20_c_1" {
+			return &runlevel.TaskError{Effect: runlevel.EffectNone, Reason: "W", Message: "not yet", Wait: &runlevel.Wait{Operator: "c", Undone: []string{"x to 1"}}}
+		}
+		return nil
+	}}
+	tasks := configMaps(t, "0000_10_a_1", "0000_10_b_1", "0000_20_c_1")
+	var got []string
+	_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Workers: 1, Observe: func(e runlevel.Event) {
+		if e.Time.IsZero() {
+			t.Error("no time")
+		}
+		line := fmt.Sprintf("%s %s/%s level %d/%d all %d/%d", e.Type, e.Level, e.Component, e.LevelSettled, e.LevelTotal, e.Done, e.Total)
+		if e.Wait != nil {
+			line += " waits on " + e.Wait.Operator + " for " + strings.Join(e.Wait.Undone, ", ")
+		}
+		if e.Err != nil {
+			line += ": " + e.Err.Error()
+		}
+		got = append(got, line)
+	}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	want := []string{
+		"PassStarted / level 0/0 all 0/3",
+		"NodeStarted 10/a level 0/2 all 0/3",
+		"TaskStarted 10/a level 0/2 all 0/3",
+		"TaskDone 10/a level 1/2 all 1/3",
+		"NodeDone 10/a level 1/2 all 1/3",
+		"NodeStarted 10/b level 1/2 all 1/3",
+		"TaskStarted 10/b level 1/2 all 1/3",
+		"TaskDone 10/b level 2/2 all 2/3",
+		"NodeDone 10/b level 2/2 all 2/3",
+		"NodeStarted 20/c level 0/1 all 2/3",
+		"TaskStarted 20/c level 0/1 all 2/3",
+		"Waiting 20/c level 0/1 all 2/3 waits on c for x to 1: not yet",
+		"TaskFailed 20/c level 0/1 all 2/3: not yet",
+		"NodeDone 20/c level 0/1 all 2/3: not yet",
+		"PassDone / level 0/0 all 2/3: not yet",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+// The observer is never called concurrently, and counts never go back.
+func TestEventsAreSerialised(t *testing.T) {
+	var files []string
+	for i := range 200 {
+		files = append(files, fmt.Sprintf("0000_10_c%d_x", i))
+	}
+	var inside atomic.Int32
+	last := 0
+	_, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: &recorder{}, Observe: func(e runlevel.Event) {
+		if inside.Add(1) != 1 {
+			t.Error("called concurrently")
+		}
+		if e.Done < last {
+			t.Errorf("done falls from %d to %d", last, e.Done)
+		}
+		last = e.Done
+		inside.Add(-1)
+	}})
+	if err != nil || last != 200 {
+		t.Fatalf("last %d: %v", last, err)
+	}
+}
+
+func TestNoGoroutineOutlivesRun(t *testing.T) {
+	before := runtime.NumGoroutine()
+	var files []string
+	for i := range 50 {
+		files = append(files, fmt.Sprintf("0000_10_c%d_x", i))
+	}
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		n := atomic.Int32{}
+		apply := func(ctx context.Context, _ *manifest.Task, _ runlevel.State) error {
+			if n.Add(1) == 7 {
+				cancel()
+			}
+			if n.Load() > 3 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return errors.New("retried")
+		}
+		if _, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: runlevel.ApplierFunc(apply)}); err == nil {
+			t.Fatal("no error")
+		}
+		cancel()
+	}
+	for range 100 { // goroutines end just after their last message
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// Any files, any failures, any state: what runs is what no failure blocks.
+func TestRunProperties(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(0, 30).Draw(rt, "files")
+		files := make([]string, n)
+		for i := range files {
+			files[i] = fmt.Sprintf("0000_%d_%c_%03d", rapid.IntRange(1, 4).Draw(rt, "level"), 'a'+rapid.IntRange(0, 3).Draw(rt, "component"), i)
+		}
+		slices.Sort(files)
+		fails := make(map[string]bool)
+		for _, f := range files {
+			fails[f] = rapid.IntRange(0, 9).Draw(rt, "fails") == 0
+		}
+		state := rapid.SampledFrom([]runlevel.State{runlevel.Initializing, runlevel.Updating, runlevel.Reconciling}).Draw(rt, "state")
+		attempt := rapid.IntRange(0, 20).Draw(rt, "attempt")
+
+		tasks := configMaps(t, files...)
+		r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+			if n := t.Manifest.Object.GetName(); fails[n] {
+				return fatal(n)
+			}
+			return nil
+		}}
+		res, _ := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, State: state, Attempt: attempt})
+
+		g := runlevel.GraphFor(state, tasks, attempt)
+		if err := g.Validate(); err != nil {
+			rt.Fatal(err)
+		}
+		nodeFails := func(i int) bool {
+			return slices.ContainsFunc(g.Nodes[i].Tasks, func(t *manifest.Task) bool { return fails[t.Manifest.Object.GetName()] })
+		}
+		var blocked func(int) bool
+		blocked = func(i int) bool {
+			return slices.ContainsFunc(g.Nodes[i].In, func(j int) bool { return nodeFails(j) || blocked(j) })
+		}
+		var want, errs []string
+		for i, node := range g.Nodes {
+			if blocked(i) {
+				continue
+			}
+			for _, t := range node.Tasks {
+				name := t.Manifest.Object.GetName()
+				want = append(want, name)
+				if fails[name] {
+					errs = append(errs, name)
+					break
+				}
+			}
+		}
+		slices.Sort(want)
+		got := slices.Sorted(slices.Values(r.log))
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Fatal(diff)
+		}
+		var gotErrs []string
+		for _, err := range res.Errors {
+			gotErrs = append(gotErrs, err.Error())
+		}
+		if diff := cmp.Diff(errs, gotErrs); diff != "" {
+			rt.Fatal(diff)
+		}
+		if res.Done != len(want)-len(errs) {
+			rt.Fatalf("done %d, want %d", res.Done, len(want)-len(errs))
+		}
+	})
+}

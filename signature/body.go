@@ -1,0 +1,123 @@
+package signature
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// bodyType is the only type of statement that vouches for a release image.
+const bodyType = "atomic container signature"
+
+// Statement is the signed JSON document ("simple signing" of containers/image):
+// it says that an image with this digest was published under this reference.
+// The order of the fields is that of the files that release tools write.
+type Statement struct {
+	Critical Critical `json:"critical"`
+	Optional Optional `json:"optional"`
+}
+
+// Critical is the part of a [Statement] that a verifier must understand.
+type Critical struct {
+	Type  string `json:"type"`
+	Image struct {
+		Digest string `json:"docker-manifest-digest"`
+	} `json:"image"`
+	Identity struct {
+		// Reference is the name that the image was published under. It must
+		// not be empty, but is compared with nothing: releases are used by
+		// digest from any mirror.
+		Reference string `json:"docker-reference"`
+	} `json:"identity"`
+}
+
+// Optional is the part of a [Statement] that does not decide anything.
+type Optional struct {
+	Creator string `json:"creator,omitempty"`
+	// Timestamp is in seconds since 1970.
+	Timestamp int64 `json:"timestamp,omitempty"`
+}
+
+// Body writes the statement that digest was published as reference, by
+// creator at time t, in the way of `oc adm release new`: indented by two
+// spaces. All four are required.
+func Body(digest, reference, creator string, t time.Time) ([]byte, error) {
+	if digest == "" || reference == "" || creator == "" || t.IsZero() {
+		return nil, errors.New("you must specify a signer, current timestamp, release digest, and pull spec to sign")
+	}
+	if err := ValidateDigest(digest); err != nil {
+		return nil, err
+	}
+	var s Statement
+	s.Critical.Type = bodyType
+	s.Critical.Image.Digest = digest
+	s.Critical.Identity.Reference = reference
+	s.Optional = Optional{Creator: creator, Timestamp: t.Unix()}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(s); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// parseBody decodes body and checks that it vouches for digest. Keys are
+// matched exactly, each may occur once, none may be unknown; ignoreOptional
+// admits unknown ones inside "optional". body must be authentic already, since
+// errors quote it.
+func parseBody(body []byte, digest string, ignoreOptional bool) (*Statement, error) {
+	s, err := decodeBody(body, ignoreOptional)
+	switch {
+	case err != nil:
+		return nil, reject(NotJSON, err)
+	case s.Critical.Type != bodyType:
+		return nil, reject(WrongType, nil)
+	case s.Critical.Identity.Reference == "":
+		return nil, reject(NoIdentity, nil)
+	case s.Critical.Image.Digest != digest:
+		return nil, &Rejection{Reason: WrongDigest, SignedDigest: s.Critical.Image.Digest}
+	}
+	return s, nil
+}
+
+func decodeBody(body []byte, ignoreOptional bool) (*Statement, error) {
+	if !utf8.Valid(body) {
+		return nil, errors.New("invalid UTF-8")
+	}
+	var s Statement
+	if !ignoreOptional {
+		return &s, strictErr(kjson.UnmarshalStrict(body, &s))
+	}
+	// Optional is decoded on its own, so that a top-level key of the name
+	// "optional.x" is still refused.
+	var outer struct {
+		Critical Critical        `json:"critical"`
+		Optional json.RawMessage `json:"optional"`
+	}
+	if err := strictErr(kjson.UnmarshalStrict(body, &outer)); err != nil {
+		return nil, err
+	}
+	s.Critical = outer.Critical
+	if len(outer.Optional) > 0 {
+		if err := strictErr(kjson.UnmarshalStrict(outer.Optional, &s.Optional, kjson.DisallowDuplicateFields)); err != nil {
+			return nil, fmt.Errorf("optional: %w", err)
+		}
+	}
+	return &s, nil
+}
+
+// strictErr folds the two results of kjson.UnmarshalStrict: duplicate and
+// unknown keys are only in the first.
+func strictErr(strict []error, err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.Join(strict...)
+}

@@ -1,0 +1,96 @@
+package signature
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// defaultCacheSize is how many digests the cluster-version operator remembers.
+const defaultCacheSize = 64
+
+// cache remembers verified digests, the most recently used last. Failures are
+// never in it. It is safe for concurrent use.
+type cache struct {
+	size   int
+	maxAge time.Duration
+
+	mu      sync.Mutex
+	entries []*cached
+}
+
+type cached struct {
+	result     *Verification
+	signatures [][]byte
+	added      time.Time
+}
+
+func newCache(size int, maxAge time.Duration) *cache {
+	if size == 0 {
+		size = defaultCacheSize
+	}
+	return &cache{size: size, maxAge: maxAge}
+}
+
+// get returns a copy of what is known about digest, or nil.
+func (c *cache) get(digest string, now time.Time) *Verification {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expire(now)
+	i := c.index(digest)
+	if i < 0 {
+		return nil
+	}
+	e := c.entries[i]
+	c.entries = append(slices.Delete(c.entries, i, i+1), e)
+	return &Verification{Digest: digest, Signers: slices.Clone(e.result.Signers), Cached: true}
+}
+
+func (c *cache) put(v *Verification, signatures [][]byte, now time.Time) {
+	if c.size < 0 {
+		return
+	}
+	e := &cached{
+		result:     &Verification{Digest: v.Digest, Signers: slices.Clone(v.Signers)},
+		signatures: cloneAll(signatures),
+		added:      now,
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := c.index(v.Digest); i >= 0 {
+		c.entries = slices.Delete(c.entries, i, i+1)
+	}
+	if over := len(c.entries) - c.size + 1; over > 0 {
+		c.entries = slices.Delete(c.entries, 0, over)
+	}
+	c.entries = append(c.entries, e)
+}
+
+func (c *cache) signatures(now time.Time) map[string][][]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expire(now)
+	out := make(map[string][][]byte, len(c.entries))
+	for _, e := range c.entries {
+		out[e.result.Digest] = cloneAll(e.signatures)
+	}
+	return out
+}
+
+func (c *cache) expire(now time.Time) {
+	if c.maxAge > 0 {
+		c.entries = slices.DeleteFunc(c.entries, func(e *cached) bool { return now.Sub(e.added) >= c.maxAge })
+	}
+}
+
+func (c *cache) index(digest string) int {
+	return slices.IndexFunc(c.entries, func(e *cached) bool { return e.result.Digest == digest })
+}
+
+func cloneAll(in [][]byte) [][]byte {
+	out := make([][]byte, len(in))
+	for i, b := range in {
+		out[i] = slices.Clone(b)
+	}
+	return out
+}

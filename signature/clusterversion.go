@@ -1,0 +1,171 @@
+package signature
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+)
+
+const (
+	clusterVersionName = "version"
+	caNamespace        = "openshift-config"
+	caKey              = "ca.crt"
+	// maxCustomStores is the limit of the ClusterVersion API.
+	maxCustomStores = 32
+)
+
+// ClusterVersionStore asks the stores of spec.signatureStores of the
+// ClusterVersion, which is read anew each time:
+//
+//   - unset: nothing is asked, and the next store of a [Serial] is;
+//   - set: all of them are asked in parallel, and when none has a valid
+//     signature the search ends, so that the payload's own stores are not asked;
+//   - an empty list, or one that cannot be used, ends the search.
+//
+// A store whose "ca" names a ConfigMap of namespace openshift-config trusts the
+// authorities under its key ca.crt, and only these; where they are missing or
+// broken, that store is not asked. It is safe for concurrent use; do not copy.
+type ClusterVersionStore struct {
+	Reader clusterapi.Reader
+	// HTTP configures the stores. "ca" can be honoured only if its Transport is
+	// nil or an *http.Transport.
+	HTTP HTTPOptions
+
+	mu   sync.Mutex
+	last []configv1.SignatureStore // as last read
+}
+
+// String implements [Store]. Before the first search it describes the field as
+// unset.
+func (s *ClusterVersionStore) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.last == nil:
+		return "ClusterVersion signatureStores unset, falling back to default stores"
+	case len(s.last) == 0:
+		return "0 ClusterVersion signatureStores"
+	}
+	urls := make([]string, len(s.last))
+	for i, item := range s.last {
+		urls[i] = redactURL(item.URL)
+	}
+	return "ClusterVersion signatureStores: " + strings.Join(urls, ", ")
+}
+
+// Signatures implements [Store].
+func (s *ClusterVersionStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
+	return signatures(s.Candidates(ctx, digest))
+}
+
+// Candidates implements [Locator].
+func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
+	return func(yield func(Candidate, error) bool) {
+		end := func(err error) {
+			own := Candidate{Store: s.String()}
+			yield(own, &StoreError{Store: own.Store, Err: err})
+		}
+		cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, s.Reader, clusterapi.Key("", clusterVersionName))
+		if err != nil {
+			end(fmt.Errorf("unable to read spec.signatureStores of ClusterVersion %s: %w", clusterVersionName, err))
+			return
+		}
+		items := cv.Spec.SignatureStores
+		s.mu.Lock()
+		s.last = items
+		s.mu.Unlock()
+		switch {
+		case items == nil:
+			return
+		case len(items) == 0:
+			end(errors.New("ClusterVersion spec.signatureStores is an empty array. Unset signatureStores entirely if you want to enable the default signature stores"))
+			return
+		case len(items) > maxCustomStores:
+			end(fmt.Errorf("ClusterVersion spec.signatureStores has %d items, more than the limit of %d", len(items), maxCustomStores))
+			return
+		}
+
+		var members []Store
+		for _, item := range items {
+			store, err := s.member(ctx, item)
+			var ca *caError
+			switch {
+			case errors.As(err, &ca):
+				if !yield(Candidate{Store: redactURL(item.URL)}, err) {
+					return
+				}
+			case err != nil:
+				end(err)
+				return
+			default:
+				if s.HTTP.Transport == nil || item.CA.Name != "" { // one of our own
+					defer store.CloseIdleConnections()
+				}
+				members = append(members, store)
+			}
+		}
+		for c, err := range candidates(ctx, Parallel(members...), digest) {
+			if !yield(c, err) || isStoreError(err) {
+				return
+			}
+		}
+		end(errors.New("ClusterVersion spec.signatureStores exhausted without finding a valid signature"))
+	}
+}
+
+// caError says why a store is not honoured.
+type caError struct {
+	url, name string
+	err       error
+}
+
+func (e *caError) Error() string {
+	return fmt.Sprintf("signature store %s is not honoured: certificate authorities of config map %s/%s: %v", e.url, caNamespace, e.name, e.err)
+}
+
+func (e *caError) Unwrap() error { return e.err }
+
+// member returns the store of one item.
+func (s *ClusterVersionStore) member(ctx context.Context, item configv1.SignatureStore) (*HTTPStore, error) {
+	o := s.HTTP
+	if name := item.CA.Name; name != "" {
+		fail := func(err error) (*HTTPStore, error) {
+			return nil, &caError{url: redactURL(item.URL), name: name, err: err}
+		}
+		cm, err := clusterapi.Get[corev1.ConfigMap](ctx, s.Reader, clusterapi.Key(caNamespace, name))
+		if err != nil {
+			return fail(err)
+		}
+		bundle := cm.Data[caKey]
+		if bundle == "" {
+			return fail(fmt.Errorf("no key %s", caKey))
+		}
+		if o.RootCAs, err = httpclient.RootCAs([]byte(bundle)); err != nil {
+			return fail(err)
+		}
+		switch t := o.Transport.(type) {
+		case nil:
+		case *http.Transport:
+			t = t.Clone()
+			if t.TLSClientConfig == nil {
+				t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+			}
+			t.TLSClientConfig.RootCAs = o.RootCAs
+			o.Transport = t
+		default:
+			return fail(fmt.Errorf("a transport of type %T cannot be told whom to trust", t))
+		}
+	}
+	return NewHTTPStore(item.URL, o)
+}

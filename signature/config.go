@@ -1,0 +1,219 @@
+package signature
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// ConfigAnnotation marks the ConfigMap of a release payload that says which
+// keys must vouch for a release and where signatures are published. Its value
+// does not matter.
+const ConfigAnnotation = "release.openshift.io/verification-config-map"
+
+// The prefixes of the keys of that ConfigMap's data.
+const (
+	keyringPrefix = "verifier-public-key-"
+	storePrefix   = "store-"
+)
+
+// ErrNoConfig says that no object carries [ConfigAnnotation]. It is no fault of
+// a payload: the cluster-version operator then uses [NotPossible], and warns.
+var ErrNoConfig = errors.New("no release authenticity verification is configured, all releases are considered unverified")
+
+// Config is what a verification ConfigMap says.
+type Config struct {
+	// Source names the ConfigMap: "the config map <namespace>/<name>".
+	Source string
+	// Keyrings are in the order of their keys.
+	Keyrings []*Keyring
+	// Stores are in the order of their keys. They are asked in parallel.
+	Stores []Store
+	// Warnings name keys that were ignored and public keys that were skipped.
+	Warnings []string
+}
+
+// ConfigSource is a manifest of a payload.
+type ConfigSource struct {
+	// Name is the manifest's file name, for errors; may be empty.
+	Name string
+	// Object is only read.
+	Object *unstructured.Unstructured
+}
+
+// ConfigOptions say how a configuration becomes a verifier. The zero value
+// works.
+type ConfigOptions struct {
+	// Options of the verifier. Its Keyrings are required in addition to those
+	// of the configuration, its Stores are asked before all others.
+	Options
+	// Reader reads the cluster's own sources of signatures, which are asked
+	// before the stores of the configuration: a [ConfigMapStore], then a
+	// [ClusterVersionStore]. Nil means that neither is asked.
+	Reader clusterapi.Reader
+	// HTTP configures the HTTP stores.
+	HTTP HTTPOptions
+}
+
+// FromManifests returns the verifier that a payload configures: see
+// [ReadConfig]. A payload without a configuration gives [NotPossible], as in the
+// cluster-version operator: nothing passes unverified.
+func FromManifests(manifests []ConfigSource, o ConfigOptions) (Verifier, error) {
+	c, err := ReadConfig(manifests, o.HTTP)
+	if errors.Is(err, ErrNoConfig) {
+		return NotPossible{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.Verifier(o), nil
+}
+
+// FromConfigMap returns the verifier that a ConfigMap configures. Whether it
+// carries [ConfigAnnotation] is not checked.
+func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*OpenPGP, error) {
+	c, err := readConfig(cm.Namespace, cm.Name, cm.Data, o.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	return c.Verifier(o), nil
+}
+
+// Verifier returns a verifier for the configuration.
+func (c *Config) Verifier(o ConfigOptions) *OpenPGP {
+	v := o.Options
+	v.Keyrings = append(slices.Clone(v.Keyrings), c.Keyrings...)
+	v.Stores = slices.Clone(v.Stores)
+	if o.Reader != nil {
+		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader}, &ClusterVersionStore{Reader: o.Reader, HTTP: o.HTTP})
+	}
+	v.Stores = append(v.Stores, Parallel(c.Stores...))
+	return New(v)
+}
+
+// ReadConfig looks for the first ConfigMap with [ConfigAnnotation] among the
+// manifests of a payload, in their order, and reads it; later ones are ignored.
+// Without any, the error is ErrNoConfig. A faulty one is an error with all its
+// faults: a cluster must not fall back to less than its payload wants.
+//
+// The manifests must be those of the release that runs: keys out of the release
+// that is to be verified would vouch for themselves.
+func ReadConfig(manifests []ConfigSource, o HTTPOptions) (*Config, error) {
+	for _, m := range manifests {
+		obj := m.Object
+		if obj == nil || obj.GetAPIVersion() != "v1" || obj.GetKind() != "ConfigMap" || !annotated(obj) {
+			continue
+		}
+		data, _, err := unstructured.NestedStringMap(obj.Object, "data")
+		if err == nil {
+			err = decodes(obj)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s is not valid: %w", sourceName(obj.GetNamespace(), obj.GetName()), err)
+			return nil, inFile(m.Name, err)
+		}
+		c, err := readConfig(obj.GetNamespace(), obj.GetName(), data, o)
+		return c, inFile(m.Name, err)
+	}
+	return nil, ErrNoConfig
+}
+
+func inFile(name string, err error) error {
+	if err == nil || name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// annotated looks at the annotation alone: another one that is not a string
+// must not hide it.
+func annotated(obj *unstructured.Unstructured) bool {
+	annotations, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "annotations")
+	m, _ := annotations.(map[string]any)
+	_, ok := m[ConfigAnnotation]
+	return ok
+}
+
+// decodes reports whether the object is a ConfigMap in all its fields.
+func decodes(obj *unstructured.Unstructured) error {
+	raw, err := json.Marshal(obj.Object)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, &corev1.ConfigMap{})
+}
+
+func sourceName(namespace, name string) string {
+	return fmt.Sprintf("the config map %s/%s", namespace, name)
+}
+
+func readConfig(namespace, name string, data map[string]string, o HTTPOptions) (*Config, error) {
+	c := &Config{Source: sourceName(namespace, name)}
+	var errs []error
+	rings, stores := 0, 0
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		switch {
+		case strings.HasPrefix(key, keyringPrefix):
+			rings++
+			ring, err := ParseKeyring(key, []byte(data[key]))
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s has an invalid key %q that must be a GPG public key: %w", c.Source, key, err))
+				continue
+			}
+			c.Keyrings = append(c.Keyrings, ring)
+			for _, s := range ring.Skipped() {
+				c.Warnings = append(c.Warnings, fmt.Sprintf("%s: key %s in %q is not used: %s", c.Source, s.ID, key, s.Reason))
+			}
+		case strings.HasPrefix(key, storePrefix):
+			stores++
+			store, ok := storeFor(strings.TrimSpace(data[key]), o)
+			if !ok {
+				errs = append(errs, fmt.Errorf("%s has an invalid key %q: must be a valid URL with scheme file://, http://, or https://", c.Source, key))
+				continue
+			}
+			c.Stores = append(c.Stores, store)
+		default:
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s has an unknown key %q, which is ignored", c.Source, key))
+		}
+	}
+	if stores == 0 {
+		errs = append(errs, fmt.Errorf("%s did not provide any signature stores to read from and cannot be used", c.Source))
+	}
+	// The operator stops at missing stores, and so do those who look for its text.
+	if rings == 0 && stores > 0 {
+		errs = append(errs, fmt.Errorf("%s did not provide any GPG public keys to verify signatures from and cannot be used", c.Source))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// storeFor returns the store of a URL; ok is false for one that cannot be used.
+func storeFor(text string, o HTTPOptions) (s Store, ok bool) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, false
+	}
+	switch u.Scheme {
+	case "http", "https":
+		h, err := NewHTTPStore(text, o)
+		return h, err == nil
+	case "file":
+		if u.Path == "" {
+			return nil, false
+		}
+		return &FileStore{FS: os.DirFS(u.Path), Name: u.Path}, true
+	}
+	return nil, false
+}

@@ -1,0 +1,169 @@
+package signature
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+const (
+	// ConfigMapNamespace is where clusters keep signatures.
+	ConfigMapNamespace = "openshift-config-managed"
+	// ConfigMapLabel marks the ConfigMaps that hold them; its value does not
+	// matter.
+	ConfigMapLabel = "release.openshift.io/verification-signatures"
+	// MaxConfigMapSignatures is how many signatures for one digest are taken
+	// from the ConfigMaps of a cluster.
+	MaxConfigMapSignatures = 64
+)
+
+// ConfigMapStore reads signatures from the ConfigMaps of a cluster that mirror
+// tools and administrators of disconnected clusters put there: binaryData, under
+// keys <algo>-<hash>-<number>. Maps are read in the order of their names, keys in
+// that of their numbers, which need not begin at 1. A list that fails is a
+// failure like any other: the next store is asked. It is safe for concurrent
+// use if Reader is.
+type ConfigMapStore struct {
+	Reader clusterapi.Reader
+}
+
+// String implements [Store].
+func (s *ConfigMapStore) String() string {
+	return fmt.Sprintf("config maps in %s with label %q", ConfigMapNamespace, ConfigMapLabel)
+}
+
+// Signatures implements [Store].
+func (s *ConfigMapStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
+	return signatures(s.Candidates(ctx, digest))
+}
+
+// Candidates implements [Locator].
+func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
+	return func(yield func(Candidate, error) bool) {
+		own := Candidate{Store: s.String()}
+		prefix, err := digestPrefix(digest, "-")
+		if err != nil {
+			yield(own, &StoreError{Store: own.Store, Err: err})
+			return
+		}
+		maps, err := s.list(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				err = &StoreError{Store: own.Store, Err: err}
+			}
+			yield(own, err)
+			return
+		}
+		n := 0
+		for i := range maps {
+			cm := &maps[i]
+			for _, key := range numberedKeys(cm, prefix) {
+				c := Candidate{Store: own.Store, Location: fmt.Sprintf("config map %s/%s key %s", ConfigMapNamespace, cm.GetName(), key), Number: n + 1}
+				if n == MaxConfigMapSignatures {
+					c.Number = 0
+					yield(c, fmt.Errorf("%s hold more signatures for %s than the limit of %d", own.Store, digest, MaxConfigMapSignatures))
+					return
+				}
+				n++
+				text, _, err := unstructured.NestedString(cm.Object, "binaryData", key)
+				if err == nil {
+					c.Signature, err = base64.StdEncoding.DecodeString(text)
+				}
+				if err != nil {
+					c.Signature, err = nil, fmt.Errorf("unable to read signature from %s: %w", c.Location, err)
+				}
+				if err == nil && len(c.Signature) == 0 {
+					continue
+				}
+				if !yield(c, err) {
+					return
+				}
+			}
+			if !yield(own, fmt.Errorf("prefix %s in config map %s: %w", prefix, cm.GetName(), ErrNotFound)) {
+				return
+			}
+		}
+	}
+}
+
+func (s *ConfigMapStore) list(ctx context.Context) ([]unstructured.Unstructured, error) {
+	exists, err := labels.NewRequirement(ConfigMapLabel, selection.Exists, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Reader.List(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.ListOptions{
+		Namespace: ConfigMapNamespace, Labels: labels.NewSelector().Add(*exists),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("unable to list %s: %w", s, err)
+	}
+	slices.SortStableFunc(found.Items, func(a, b unstructured.Unstructured) int {
+		return cmp.Compare(a.GetName(), b.GetName())
+	})
+	return found.Items, nil
+}
+
+// numberedKeys returns the keys <prefix>-<decimal> of a map in the order of
+// their numbers.
+func numberedKeys(cm *unstructured.Unstructured, prefix string) []string {
+	data, _, _ := unstructured.NestedFieldNoCopy(cm.Object, "binaryData")
+	m, _ := data.(map[string]any)
+	var keys []string
+	for key := range m {
+		if number, ok := strings.CutPrefix(key, prefix+"-"); ok && number != "" && strings.Trim(number, "0123456789") == "" {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		x, y := strings.TrimLeft(a[len(prefix)+1:], "0"), strings.TrimLeft(b[len(prefix)+1:], "0")
+		return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y), strings.Compare(a, b))
+	})
+	return keys
+}
+
+// mapName is what the name of a ConfigMap may look like.
+var mapName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+// ConfigMap returns the object that brings the signatures of a digest to a
+// disconnected cluster: apply it there, and [ConfigMapStore] finds them. The
+// signatures are not verified here.
+func ConfigMap(digest string, signatures [][]byte) (*corev1.ConfigMap, error) {
+	prefix, err := digestPrefix(digest, "-")
+	if err != nil {
+		return nil, err
+	}
+	if !mapName.MatchString(prefix) || len(prefix) > 253 {
+		return nil, fmt.Errorf("digest %q does not make the name of a config map", digest)
+	}
+	cm := &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: ConfigMapNamespace, Name: prefix,
+			Labels: map[string]string{ConfigMapLabel: ""},
+		},
+		BinaryData: map[string][]byte{},
+	}
+	size := 0
+	for i, sig := range signatures {
+		cm.BinaryData[prefix+"-"+strconv.Itoa(i+1)] = slices.Clone(sig)
+		size += len(sig)
+	}
+	if size > 900<<10 {
+		return nil, fmt.Errorf("the signatures have %d bytes, more than a config map holds", size)
+	}
+	return cm, nil
+}

@@ -1,0 +1,68 @@
+package signature
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// digestSyntax is what the cluster-version operator accepts. It admits neither
+// a slash nor "..", so that a digest cannot leave the directory, URL or key
+// that a store derives from it.
+var digestSyntax = regexp.MustCompile(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$`)
+
+// Digest returns the digest of a pull spec: the text after the last "@", or ""
+// where there is none (an image named by tag). It does not check the digest's
+// syntax.
+func Digest(pullSpec string) string {
+	i := strings.LastIndexByte(pullSpec, '@')
+	if i < 0 {
+		return ""
+	}
+	return pullSpec[i+1:]
+}
+
+// ValidateDigest reports whether digest has the form that the cluster-version
+// operator accepts, ALGO:HASH, with an error that quotes it. Neither the
+// algorithm nor the length of the hash are checked: see
+// [ValidateDigestStrict].
+func ValidateDigest(digest string) error {
+	if !digestSyntax.MatchString(digest) {
+		return fmt.Errorf("the provided release image digest has an invalid format: %q", digest)
+	}
+	return nil
+}
+
+// ErrUnsupportedDigest is wrapped by [ValidateDigestStrict].
+var ErrUnsupportedDigest = errors.New("unsupported digest")
+
+// ValidateDigestStrict is [ValidateDigest] that also wants one of sha256,
+// sha384 and sha512 with its exact number of lower-case hexadecimal digits.
+func ValidateDigestStrict(digest string) error {
+	if err := ValidateDigest(digest); err != nil {
+		return err
+	}
+	algo, hash, _ := strings.Cut(digest, ":")
+	want := map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}[algo]
+	if want == 0 {
+		return fmt.Errorf("%w: algorithm of %q is none of sha256, sha384, sha512", ErrUnsupportedDigest, digest)
+	}
+	if len(hash) != want || strings.Trim(hash, "0123456789abcdef") != "" {
+		return fmt.Errorf("%w: %q does not have %d lower-case hexadecimal digits", ErrUnsupportedDigest, digest, want)
+	}
+	return nil
+}
+
+// digestPrefix joins algorithm and hash of a digest by sep, for use as a path
+// element or key. It checks the digest anew: a store may be called by anyone.
+func digestPrefix(digest, sep string) (string, error) {
+	parts := strings.Split(digest, ":")
+	if len(parts) != 2 || parts[0] == "" || parts[1] == "" {
+		return "", errors.New("the provided digest must be of the form ALGO:HASH")
+	}
+	if err := ValidateDigest(digest); err != nil {
+		return "", err
+	}
+	return parts[0] + sep + parts[1], nil
+}

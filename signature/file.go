@@ -1,0 +1,95 @@
+package signature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+)
+
+// FileStore reads signatures from files <algo>=<hash>/signature-<N>, N counting
+// from 1 to 9. The first that is missing ends the search. Only regular files of
+// at most MaxSignature bytes are read. It is safe for concurrent use if its FS
+// is.
+type FileStore struct {
+	// FS holds the files.
+	FS fs.FS
+	// Name tells people where that is: a directory, or any other text.
+	Name string
+}
+
+// DirStore returns a store of the files in a directory.
+func DirStore(dir string) *FileStore { return &FileStore{FS: os.DirFS(dir), Name: dir} }
+
+// String implements [Store].
+func (s *FileStore) String() string { return "file://" + s.Name }
+
+// Signatures implements [Store].
+func (s *FileStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
+	return signatures(s.Candidates(ctx, digest))
+}
+
+// Candidates implements [Locator].
+func (s *FileStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
+	return func(yield func(Candidate, error) bool) {
+		own := Candidate{Store: s.String()}
+		prefix, err := digestPrefix(digest, "=")
+		if err != nil {
+			yield(own, &StoreError{Store: own.Store, Err: err})
+			return
+		}
+		for n := 1; n <= MaxSignatures; n++ {
+			if err := ctx.Err(); err != nil {
+				yield(own, &StoreError{Store: own.Store, Err: err})
+				return
+			}
+			name := path.Join(prefix, fmt.Sprintf("signature-%d", n))
+			c := Candidate{Store: own.Store, Location: own.Store + "/" + name, Number: n}
+			data, err := readSignature(s.FS, name)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				yield(c, fmt.Errorf("unable to retrieve signature from %s: %w", c.Location, ErrNotFound))
+				return
+			case err != nil:
+				if !yield(c, fmt.Errorf("unable to retrieve signature from %s: %w", c.Location, err)) {
+					return
+				}
+			case len(data) > 0:
+				c.Signature = data
+				if !yield(c, nil) {
+					return
+				}
+			}
+		}
+		yield(own, fmt.Errorf("%s has been asked for %d signatures: %w", own.Store, MaxSignatures, ErrNotFound))
+	}
+}
+
+// readSignature reads one file. It looks before it opens: opening a pipe would
+// wait for its other end.
+func readSignature(fsys fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSignature+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > MaxSignature {
+		return nil, errTooLarge
+	}
+	return data, nil
+}

@@ -1,0 +1,208 @@
+package signature
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+)
+
+// The limits of [HTTPStore] and [FileStore].
+const (
+	// MaxSignatures is the number of the last signature asked for.
+	MaxSignatures = 9
+	// MaxSignature is the largest signature, in bytes, that is read.
+	MaxSignature = 50 << 10
+	// maxRedirects is the number of redirects that a request follows. None may
+	// leave https, and credentials stay with the host they were given for.
+	maxRedirects = 3
+	// maxTransportErrors in a row mean that a server is not there.
+	maxTransportErrors = 2
+)
+
+// HTTPOptions configure [HTTPStore]. The zero value works.
+type HTTPOptions struct {
+	// Transport sends the requests. Nil means an own one with RootCAs and
+	// Proxy; with a Transport those two are ignored.
+	Transport http.RoundTripper
+	// RootCAs are the authorities to trust; nil means those of the system.
+	RootCAs *x509.CertPool
+	// Proxy returns the proxy of a request; nil means none: the environment is
+	// consulted only if this is http.ProxyFromEnvironment.
+	Proxy func(*http.Request) (*url.URL, error)
+	// Timeout bounds each request from the connection to the end of the body.
+	// Zero means 30 s.
+	Timeout time.Duration
+}
+
+// HTTPStore reads signatures from a web server, where they lie as
+// <base>/<algo>=<hash>/signature-<N>, N counting from 1 to 9. The first 404 ends
+// the search; other failures are reported and the next number is tried, but two
+// transport errors in a row end it, too. It is safe for concurrent use.
+type HTTPStore struct {
+	base   url.URL // without user info
+	auth   string  // Authorization header; may be empty
+	client *httpclient.Client
+}
+
+// NewHTTPStore returns a store under an http or https URL. The query of base is
+// sent with every request, its user info as basic authentication; the latter
+// shows in no description or error.
+func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		// The text of the parser's error holds the URL, and with it a password.
+		return nil, errors.New("the URL of the signature store cannot be parsed")
+	}
+	s := &HTTPStore{base: *u}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		s.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
+		s.base.User = nil
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("the store %s scheme is unrecognized", &s.base)
+	}
+	if u.Hostname() == "" {
+		return nil, fmt.Errorf("the store %s has no host", &s.base)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	s.client = httpclient.New(httpclient.Options{
+		Transport: o.Transport, RootCAs: o.RootCAs, Proxy: o.Proxy,
+		Timeout: o.Timeout, MaxBody: MaxSignature, MaxRedirects: maxRedirects,
+		NoDecompression: true,
+	})
+	return s, nil
+}
+
+// redactURL removes the user info of a URL.
+func redactURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "(a URL that cannot be parsed)"
+	}
+	u.User = nil
+	return u.String()
+}
+
+// String implements [Store].
+func (s *HTTPStore) String() string {
+	return "containers/image signature store under " + s.base.String()
+}
+
+// CloseIdleConnections closes connections that wait for a next request.
+func (s *HTTPStore) CloseIdleConnections() { s.client.CloseIdleConnections() }
+
+// Signatures implements [Store].
+func (s *HTTPStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
+	return signatures(s.Candidates(ctx, digest))
+}
+
+// Candidates implements [Locator].
+func (s *HTTPStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
+	return func(yield func(Candidate, error) bool) {
+		own := Candidate{Store: s.String()}
+		prefix, err := digestPrefix(digest, "=")
+		if err != nil {
+			yield(own, &StoreError{Store: own.Store, Err: err})
+			return
+		}
+		failures := 0 // transport errors in a row
+		for n := 1; n <= MaxSignatures; n++ {
+			if err := ctx.Err(); err != nil {
+				yield(own, &StoreError{Store: own.Store, Err: err})
+				return
+			}
+			c := Candidate{Store: own.Store, Location: s.location(prefix, n), Number: n}
+			var err error
+			c.Signature, err = s.fetch(ctx, c.Location)
+			var build *httpclient.RequestError
+			switch {
+			case err == nil:
+				failures = 0
+				if len(c.Signature) > 0 && !yield(c, nil) {
+					return
+				}
+				continue
+			case errors.Is(err, ErrNotFound):
+				yield(c, err)
+				return
+			case errors.As(err, &build):
+				yield(c, fmt.Errorf("could not build request to check signature: %w", err))
+				return
+			case ctx.Err() != nil:
+				yield(own, &StoreError{Store: own.Store, Err: ctx.Err()})
+				return
+			}
+			if transportError(err) {
+				failures++
+			} else {
+				failures = 0
+			}
+			if !yield(c, err) {
+				return
+			}
+			if failures == maxTransportErrors {
+				yield(own, fmt.Errorf("%s given up after %d transport errors in a row: %w", own.Store, failures, ErrNotFound))
+				return
+			}
+		}
+		yield(own, fmt.Errorf("%s has been asked for %d signatures: %w", own.Store, MaxSignatures, ErrNotFound))
+	}
+}
+
+func (s *HTTPStore) location(prefix string, n int) string {
+	u := s.base
+	u.Path = path.Join("/", u.Path, prefix, fmt.Sprintf("signature-%d", n))
+	u.RawPath = "" // escapes of the base are decoded, e.g. %2F
+	return u.String()
+}
+
+// errTooLarge is the failure to read a signature that is no signature.
+var errTooLarge = fmt.Errorf("signature is too large: more than %d bytes", MaxSignature)
+
+// statusError is an answer other than 2xx and 404.
+type statusError int
+
+func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
+
+func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) {
+	target, _, _ := strings.Cut(location, "#")
+	var header http.Header
+	if s.auth != "" {
+		header = http.Header{"Authorization": {s.auth}}
+	}
+	resp, err := s.client.Get(ctx, target, header)
+	if body, ok := errors.AsType[*httpclient.BodyError](err); ok {
+		if limit, ok := errors.AsType[*httpclient.LimitError](err); ok && limit.Limit == httpclient.LimitBody {
+			return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, errTooLarge)
+		}
+		return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, body)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode == http.StatusNotFound:
+		return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, ErrNotFound)
+	case resp.StatusCode/100 != 2:
+		return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, statusError(resp.StatusCode))
+	}
+	return resp.Body, nil
+}
+
+// transportError reports whether a failed fetch got no complete answer.
+func transportError(err error) bool {
+	_, status := errors.AsType[statusError](err)
+	return !status && !errors.Is(err, errTooLarge)
+}

@@ -1,0 +1,286 @@
+package signature_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+func armored(t testing.TB, kind string, raw []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := armor.Encode(&b, kind, map[string]string{"Version": "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(w.Write(raw))
+	w.Close()
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+const publicBlock = "PGP PUBLIC KEY BLOCK"
+
+func TestParseKeyring(t *testing.T) {
+	a, b := newEd25519(keyTime), newEd25519(keyTime)
+	one := armored(t, publicBlock, a.public(cert{}))
+	two := armored(t, publicBlock, b.public(cert{}))
+	both := cat(a.public(cert{}), b.public(cert{}))
+	prints := func(keys ...*pgpKey) string {
+		var out []string
+		for _, k := range keys {
+			out = append(out, fmt.Sprintf("%X", k.print))
+		}
+		return strings.Join(out, " ")
+	}
+	for _, tt := range []struct {
+		name string
+		data []byte
+		want string // fingerprints
+		err  string
+	}{
+		{"armored", one, prints(a), ""},
+		{"binary", both, prints(a, b), ""},
+		{"two keys in a block", armored(t, publicBlock, both), prints(a, b), ""},
+		{"two blocks", cat(one, two), prints(a, b), ""},
+		{"text around", cat([]byte("pub  ed25519\nuid  x: y\n\n"), one, []byte("--\n"), two, []byte("end")), prints(a, b), ""},
+		{"text after the end mark", bytes.Replace(one, []byte("BLOCK-----\n"), []byte("BLOCK-----\n"), 1)[:len(one)-1], prints(a), ""},
+		{"quote on the end line", cat(bytes.TrimSpace(one), []byte("\"\n")), prints(a), ""},
+		{"CRLF", bytes.ReplaceAll(one, []byte("\n"), []byte("\r\n")), prints(a), ""},
+		{"empty", nil, "", "unable to read keyring with armor (EOF) or without armor (EOF)"},
+		{"white space", []byte(" \n\t\n"), "", "unable to read keyring with armor (EOF) or without armor (openpgp: invalid data: tag byte does not have MSB set)"},
+		{"text", []byte("no key"), "", "unable to read keyring with armor"},
+		{"private block", armored(t, "PGP PRIVATE KEY BLOCK", a.public(cert{})), "", "private key"},
+		{"private packet", cat(pkt(5, a.body)), "", "private key"},
+		{"private packet in a public block", armored(t, publicBlock, pkt(5, a.body)), "", "private key"},
+		{"private subkey", cat(a.public(cert{}), pkt(7, b.body)), "", "private key"},
+		{"message block", armored(t, "PGP MESSAGE", a.public(cert{})), "", "expected a public key block, got \"PGP MESSAGE\""},
+		{"second block broken", cat(one, bytes.Replace(two, []byte("\n\n"), []byte("\n\n!!!\n"), 1)), "", "armor block 2"},
+		{"second block without end", cat(one, two[:80]), "", "armor block 2 has no end"},
+		{"cut", both[:len(both)-3], "", "unexpected EOF"},
+		{"too large", make([]byte, signature.MaxKeyring+1), "", "larger than the limit of 1048576 bytes"},
+		{"no usable key", pkt(6, a.body), "", "no usable key: " + prints(a) + " no user id with a valid self-signature"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := signature.ParseKeyring("ring", tt.data)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %s", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, k := range r.Keys() {
+				got = append(got, k.Fingerprint)
+			}
+			if g := strings.Join(got, " "); g != tt.want || r.Name() != "ring" || len(r.Skipped()) != 0 {
+				t.Errorf("keys %s, want %s; skipped %v", g, tt.want, r.Skipped())
+			}
+		})
+	}
+}
+
+// A faulty key is left out and reported; its neighbours load.
+func TestSkippedKeys(t *testing.T) {
+	good, k, other := newEd25519(keyTime), newEd25519(keyTime), newEd25519(keyTime)
+	revokedByOther := pkt(2, other.sign(sig{typ: 0x20}, k.hashed()))
+	uid := "Test Key <test@example.com>"
+	v6 := bytes.Clone(k.body)
+	v6[0] = 6
+	v3 := cat([]byte{3}, stamp(keyTime), []byte{0, 0, 1}, mpi(bytes.Repeat([]byte{0xab}, 64)), mpi([]byte{3}))
+	for _, tt := range []struct {
+		name   string
+		key    []byte
+		id     string
+		reason string
+	}{
+		{"no user id", k.public(cert{noUserID: true}), fmt.Sprintf("%X", k.print), "no user id with a valid self-signature"},
+		{"only a direct-key signature", k.public(cert{noUserID: true, more: pkt(2, k.sign(sig{typ: 0x1f}, k.hashed()))}), "", "no user id"},
+		{"user id certified by another", k.public(cert{selfSigID: other}), "", "no user id"},
+		{"user id certified by another in the key's name", k.public(cert{selfSigID: other, self: sig{issuer: k.id}}), "", "no user id"},
+		{"user id revoked", k.public(cert{extra: pkt(2, k.sign(sig{typ: 0x30}, uidParts(k, uid)...))}), "", "no user id"},
+		{"self-signature over a picture", cat(pkt(6, k.body), pkt(17, []byte("x")), pkt(2, k.sign(sig{typ: 0x13}, uidParts(k, uid)...))), "", "no user id"},
+		{"unknown critical subpacket", k.public(cert{self: sig{hashed: sub(0x80|100, []byte("x"))}}), "", "no user id"},
+		{"revoked by another", k.public(cert{more: revokedByOther}), "", "revocation by another key"},
+		{"unreadable revocation", k.public(cert{more: pkt(2, []byte{4, 0x20, 22})}), "", "unreadable revocation"},
+		{"encryption primary", pkt(6, []byte{4}, stamp(keyTime), []byte{2}, k.body[6:]), "", "the primary key cannot sign"},
+		{"unsupported algorithm", pkt(6, []byte{4}, stamp(keyTime), []byte{28}, make([]byte, 57)), "", "unsupported public key algorithm 28"},
+		{"unsupported curve", pkt(6, []byte{4}, stamp(keyTime), []byte{19, 5, 0x2b, 0x81, 4, 0, 0x0a}, mpi([]byte{4, 1})), "", "unsupported curve 2b8104000a"},
+		{"Ed448", pkt(6, []byte{4}, stamp(keyTime), []byte{22, 3, 0x2b, 0x65, 0x71}, mpi([]byte{0x40, 1})), "", "unsupported curve"},
+		{"point not on the curve", pkt(6, []byte{4}, stamp(keyTime), []byte{19, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7}, mpi(bytes.Repeat([]byte{4}, 65))), "", "malformed ECDSA key"},
+		{"octets after the key", pkt(6, k.body, []byte{0}), "", "malformed EdDSA key"},
+		{"RSA cut", pkt(6, rsa2048().body[:40]), "", "malformed RSA key"},
+		{"too short", pkt(6, []byte{4, 0}), "", "too short"},
+		{"version 6", pkt(6, v6), "", "unsupported key version 6"},
+		{"version 3", pkt(6, v3), "ABABABABABABABAB", "unsupported key version 3"},
+		{"stray packet first", pkt(13, []byte("x")), "", "packet of type 13 before the first public key"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := signature.ParseKeyring("ring", cat(tt.key, good.public(cert{})))
+			if err != nil {
+				t.Fatal(err)
+			}
+			skipped := r.Skipped()
+			if len(skipped) != 1 || !strings.Contains(skipped[0].Reason, tt.reason) || !strings.HasPrefix(skipped[0].ID, tt.id) {
+				t.Errorf("skipped %v, want %s", skipped, tt.reason)
+			}
+			if n := len(r.Keys()); n != 1 {
+				t.Errorf("%d keys", n)
+			}
+		})
+	}
+}
+
+// Which keys of a ring may sign, and when.
+func TestKeyValidity(t *testing.T) {
+	k, s, enc := newEd25519(keyTime), newEd25519(keyTime), newEd25519(keyTime)
+	later := newEd25519(sigTime) // made as late as the signature
+	uid := "Test Key <test@example.com>"
+	year := uint32(365 * day)
+	life := uint32(sigTime.Sub(keyTime).Seconds())
+	selfSig := func(created time.Time, typ byte, subs ...[]byte) []byte {
+		if typ == 0x1f {
+			return pkt(2, k.sign(sig{typ: typ, created: created, hashed: cat(subs...)}, k.hashed()))
+		}
+		return pkt(2, k.sign(sig{typ: typ, created: created, hashed: cat(subs...)}, uidParts(k, uid)...))
+	}
+	lifetime := func(n uint32) []byte { return sub(9, u32(n)) }
+	canSign, certifyOnly := sub(27, []byte{3}), sub(27, []byte{1})
+	revokeSub := func(subs []byte) []byte {
+		return pkt(2, k.sign(sig{typ: 0x28, hashed: subs}, k.hashed(), s.hashed()))
+	}
+	reasonSub := sub(29, []byte{1}, []byte("superseded"))
+
+	const (
+		inv = signature.InvalidKey
+		bad = signature.BadSignature
+	)
+	for _, tt := range []struct {
+		name   string
+		public []byte
+		by     *pgpKey
+		policy signature.Validity
+		reason signature.Reason // empty: accepted
+		text   string
+	}{
+		{"plain", k.public(cert{}), k, 0, "", ""},
+		{"e no sign flag", k.public(cert{flags: []byte{1}}), k, 0, inv, "invalid signature: key"},
+		{"e revoked", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed()))}), k, 0, inv, "is revoked"},
+		{"e revoked as superseded, after the signature", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20, created: now, hashed: reasonSub}, k.hashed()))}), k, 0, inv, "is revoked"},
+		{"revoked under the lax policy", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed()))}), k, signature.IgnoreValidity, inv, "is revoked"},
+		{"s signing subkey", k.public(cert{extra: k.subkey(s, nil, 0, true)}), s, 0, "", ""},
+		{"s subkey of a revoked primary", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed())), extra: k.subkey(s, nil, 0, true)}), s, 0, inv, "primary key"},
+		{"subkey without cross-signature", k.public(cert{extra: k.subkey(s, nil, 0, false)}), s, 0, inv, "no key"},
+		{"primary beside a subkey without cross-signature", k.public(cert{extra: k.subkey(s, nil, 0, false)}), k, 0, "", ""},
+		{"encryption subkey", k.public(cert{extra: k.subkey(enc, []byte{0x0c}, 0, false)}), enc, 0, inv, "is not for signing"},
+		{"encryption subkey with cross-signature", k.public(cert{extra: k.subkey(enc, []byte{0x0c}, 0, true)}), enc, 0, inv, "is not for signing"},
+		{"z1 primary without flags", k.public(cert{flags: []byte{}}), k, 0, "", ""},
+		{"z1 subkey without flags", k.public(cert{extra: k.subkey(s, []byte{}, 0, false)}), s, 0, inv, "no cross-signature"},
+		{"z1 subkey without flags, cross-signed", k.public(cert{extra: k.subkey(s, []byte{}, 0, true)}), s, 0, "", ""},
+		{"z3 subkey revoked without a reason", k.public(cert{extra: cat(k.subkey(s, nil, 0, true), revokeSub(nil))}), s, 0, inv, "is revoked"},
+		{"z3 subkey revoked with a reason", k.public(cert{extra: cat(k.subkey(s, nil, 0, true), revokeSub(reasonSub))}), s, 0, inv, "is revoked"},
+		{"subkey bound by another", k.public(cert{extra: newEd25519(keyTime).subkey(s, nil, 0, true)}), s, 0, inv, "no key"},
+
+		{"q expired before the signature", k.public(cert{lifetime: life - 1}), k, 0, bad, "signature error: key"},
+		{"q expires with the signature: the end does not count", k.public(cert{lifetime: life}), k, 0, bad, "expired on 2022-06-01T12:00:00Z"},
+		{"q expires a second later", k.public(cert{lifetime: life + 1}), k, 0, "", ""},
+		{"q expired now, strict", k.public(cert{lifetime: life + 1}), k, signature.AtNow, bad, "expired on"},
+		{"q valid now, strict", k.public(cert{lifetime: 10 * year}), k, signature.AtNow, "", ""},
+		{"q expired, lax", k.public(cert{lifetime: 1}), k, signature.IgnoreValidity, "", ""},
+		{"the key's first second counts", later.public(cert{}), later, 0, "", ""},
+		{"subkey expired", k.public(cert{extra: k.subkey(s, nil, life, true)}), s, 0, bad, "expired on"},
+		{"subkey's primary expired", k.public(cert{lifetime: life, extra: k.subkey(s, nil, 0, true)}), s, 0, bad, "expired on"},
+		{"subkey younger than the signature", k.public(cert{extra: k.subkey(newEd25519(now), nil, 0, true)}), k, 0, "", ""},
+
+		{"renewed after the signature", k.public(cert{lifetime: 1, extra: selfSig(now, 0x13, canSign)}), k, 0, "", ""},
+		{"shortened by the newest", k.public(cert{extra: selfSig(now, 0x10, canSign, lifetime(life))}), k, 0, bad, "expired on"},
+		{"older one does not matter", k.public(cert{self: sig{created: now}, extra: selfSig(keyTime, 0x13, certifyOnly, lifetime(1))}), k, 0, "", ""},
+		{"direct-key signature is the newest", k.public(cert{more: selfSig(now, 0x1f, certifyOnly)}), k, 0, inv, "is not for signing"},
+		{"flags taken away", k.public(cert{extra: selfSig(now, 0x13, certifyOnly)}), k, 0, inv, "is not for signing"},
+		{"newest lies on a revoked user id", k.public(cert{extra: cat(pkt(13, []byte("b")), pkt(2, k.sign(sig{typ: 0x13, hashed: certifyOnly}, uidParts(k, "b")...)), pkt(2, k.sign(sig{typ: 0x30, created: now}, uidParts(k, "b")...)))}), k, 0, "", ""},
+		{"user id certified again after its revocation", k.public(cert{extra: cat(pkt(2, k.sign(sig{typ: 0x30}, uidParts(k, uid)...)), selfSig(now, 0x13, canSign))}), k, 0, "", ""},
+		{"newest has expired itself", k.public(cert{extra: selfSig(sigTime, 0x13, certifyOnly, sub(3, u32(1)))}), k, 0, "", ""},
+		{"SHA-1 self-signature", rsa2048().public(cert{self: sig{hash: 2}}), rsa2048(), 0, "", ""},
+		{"v3 self-signature", rsa2048().public3(uid), rsa2048(), 0, "", ""},
+		{"others' certifications say nothing", k.public(cert{extra: pkt(2, s.sign(sig{typ: 0x10, created: now, hashed: certifyOnly}, uidParts(k, uid)...))}), k, 0, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := signature.ParseKeyring("ring", tt.public)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := verify(t, r, tt.by.message(msg{}), signature.Options{Validity: tt.policy})
+			if tt.reason != "" {
+				wantRefused(t, err, tt.reason, tt.text)
+				return
+			}
+			if err != nil {
+				t.Fatal(cause(err))
+			}
+			if got, want := v.Signers[0].Fingerprint, fmt.Sprintf("%X", tt.by.print); got != want {
+				t.Errorf("signed by %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// public3 returns a key whose self-signature has version 3.
+func (k *pgpKey) public3(uid string) []byte {
+	s := k.sign(sig{version: 3, typ: 0x13, created: keyTime}, k.hashed(), []byte(uid))
+	return cat(pkt(6, k.body), pkt(13, []byte(uid)), pkt(2, s))
+}
+
+// Two keys with one 64-bit id cannot be made; the same key twice, once not for
+// signing, shows that each entry is tried. A revocation counts for all copies.
+func TestEachKeyOfAnIDIsTried(t *testing.T) {
+	k := newEd25519(keyTime)
+	r := ring(t, k.public(cert{flags: []byte{1}}), k.public(cert{}))
+	if _, err := verify(t, r, k.message(msg{}), signature.Options{}); err != nil {
+		t.Fatal(cause(err))
+	}
+	revoked := k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed()))})
+	for _, r := range []*signature.Keyring{ring(t, revoked, k.public(cert{})), ring(t, k.public(cert{}), revoked)} {
+		_, err := verify(t, r, k.message(msg{}), signature.Options{})
+		wantRefused(t, err, signature.InvalidKey, "is revoked")
+	}
+}
+
+func TestFutureSkew(t *testing.T) {
+	k := newEd25519(keyTime)
+	r := ring(t, k.public(cert{}))
+	skew := time.Minute
+	for _, tt := range []struct {
+		ahead time.Duration
+		skew  *time.Duration
+		ok    bool
+	}{{time.Minute, &skew, true}, {time.Minute + time.Second, &skew, false}, {time.Hour, nil, true}} {
+		_, err := verify(t, r, k.message(msg{sig: sig{created: now.Add(tt.ahead)}}), signature.Options{FutureSkew: tt.skew})
+		if (err == nil) != tt.ok {
+			t.Errorf("%s ahead: %v", tt.ahead, cause(err))
+		}
+		if err != nil {
+			wantRefused(t, err, signature.BadSignature, "in the future")
+		}
+	}
+}
+
+func TestKeyringDescription(t *testing.T) {
+	k, s := newEd25519(keyTime), newEd25519(keyTime)
+	r := ring(t, k.public(cert{lifetime: day, extra: k.subkey(s, nil, 0, true)}))
+	if got, want := r.String(), fmt.Sprintf("ring (%X: Test Key <test@example.com>)", k.print); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	info := r.Keys()[0]
+	if !info.Expires.Equal(keyTime.AddDate(0, 0, 1)) || info.Algorithm != "Ed25519" || len(info.Subkeys) != 1 || info.Subkeys[0] != fmt.Sprintf("%X", s.print) {
+		t.Errorf("%+v", info)
+	}
+}

@@ -1,0 +1,300 @@
+package signature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Verifier decides whether a release may be trusted. Implementations must be
+// safe for concurrent use.
+type Verifier interface {
+	// Verify reports who vouches for a digest ("sha256:…"). The error is an
+	// [*Error] with every attempt. A Verifier that returns neither an error nor
+	// a true proof makes a cluster run whatever it is offered.
+	Verify(ctx context.Context, digest string) (*Verification, error)
+}
+
+// Verification is a success: every keyring has vouched for the digest.
+type Verification struct {
+	Digest string
+	// Signers has one entry for each keyring, sorted by its name.
+	Signers []Signer
+	// Cached is true when no store was asked, since the digest had been
+	// verified before.
+	Cached bool
+}
+
+// Signer is whose signature satisfied a keyring.
+type Signer struct {
+	Keyring string // name of the keyring
+	// Fingerprint is that of the key that signed, a subkey's own if it was one:
+	// upper-case hexadecimal.
+	Fingerprint string
+	UserID      string    // first valid user id of the key's owner
+	Created     time.Time // when the signature was made, by its own words
+	// Reference is the name under which the signer published the image.
+	Reference string
+	// Store, Location and Number say where the signature was found.
+	Store    string
+	Location string
+	Number   int
+}
+
+// String says who signed, and where that was found.
+func (v *Verification) String() string {
+	var signers []string
+	for _, s := range v.Signers {
+		where := s.Location
+		if where == "" {
+			where = s.Store
+		}
+		signers = append(signers, fmt.Sprintf("%s: key %s (%s), signed %s as %s, found in %s",
+			s.Keyring, s.Fingerprint, s.UserID, s.Created.Format(time.RFC3339), s.Reference, where))
+	}
+	return fmt.Sprintf("%s verified by %s", v.Digest, strings.Join(signers, "; "))
+}
+
+// Options configure an [OpenPGP] verifier. Only Keyrings and Stores are
+// required.
+type Options struct {
+	// Keyrings must all be satisfied, each by any of its keys.
+	Keyrings []*Keyring
+	// Stores are asked one after the other, as in [Serial].
+	Stores []Store
+
+	// Validity says when a key must have been valid; zero means
+	// AtSignatureTime.
+	Validity Validity
+	// FutureSkew refuses signatures that were made later than now plus this;
+	// nil accepts them, since the clock of a cluster may be behind.
+	FutureSkew *time.Duration
+	// IgnoreUnknownOptional accepts unknown keys within "optional" of a
+	// statement.
+	IgnoreUnknownOptional bool
+	// StrictDigest accepts sha256, sha384 and sha512 of the right length alone.
+	StrictDigest bool
+	// MaxMessage is the limit, in bytes, on a message as received and on what
+	// it decompresses to. Zero means the constant MaxMessage.
+	MaxMessage int
+
+	// CacheSize is how many verified digests are remembered; zero means 64,
+	// negative none. The least recently used goes first.
+	CacheSize int
+	// CacheMaxAge is how long a verified digest is remembered; zero means until
+	// it is displaced.
+	CacheMaxAge time.Duration
+
+	// Clock tells the time; nil means the real one.
+	Clock clock.PassiveClock
+}
+
+// OpenPGP verifies release images by signed statements in the format of
+// containers/image ("simple signing"). It is safe for concurrent use. Make one
+// with [New].
+type OpenPGP struct {
+	o         Options
+	store     Store // nil: none
+	cache     *cache
+	inflaters inflaters
+}
+
+// New returns a verifier. One without keyrings or stores fails every
+// verification with ErrMisconfigured.
+func New(o Options) *OpenPGP {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	o.Keyrings = slices.Clone(o.Keyrings)
+	slices.SortStableFunc(o.Keyrings, func(a, b *Keyring) int { return strings.Compare(a.name, b.name) })
+	v := &OpenPGP{o: o, cache: newCache(o.CacheSize, o.CacheMaxAge)}
+	switch len(o.Stores) {
+	case 0:
+	case 1:
+		v.store = o.Stores[0]
+	default:
+		v.store = Serial(slices.Clone(o.Stores)...)
+	}
+	return v
+}
+
+// NewVerifier is [New] with default options.
+func NewVerifier(keyrings []*Keyring, stores ...Store) *OpenPGP {
+	return New(Options{Keyrings: keyrings, Stores: stores})
+}
+
+// WithStores returns a verifier that asks stores first, one after the other,
+// and then those of v. It shares what v remembers.
+func (v *OpenPGP) WithStores(stores ...Store) *OpenPGP {
+	o := v.o
+	o.Stores = slices.Clone(stores)
+	if v.store != nil {
+		o.Stores = append(o.Stores, v.store)
+	}
+	w := New(o)
+	w.cache = v.cache
+	return w
+}
+
+// Keyrings returns the keyrings, sorted by name.
+func (v *OpenPGP) Keyrings() []*Keyring { return slices.Clone(v.o.Keyrings) }
+
+// Signatures returns the signatures that verified the remembered digests. They
+// are the caller's.
+func (v *OpenPGP) Signatures() map[string][][]byte { return v.cache.signatures(v.o.Clock.Now()) }
+
+// String tells people what is required and where signatures are looked for.
+func (v *OpenPGP) String() string {
+	rings, store := "<ERROR: no verifiers>", "<ERROR: no store>"
+	if len(v.o.Keyrings) > 0 {
+		texts := make([]string, len(v.o.Keyrings))
+		for i, k := range v.o.Keyrings {
+			texts[i] = k.String()
+		}
+		rings = strings.Join(texts, ", ")
+	}
+	if v.store != nil {
+		store = v.store.String()
+	}
+	return fmt.Sprintf("All release image digests must have GPG signatures from %s - will check for signatures in containers/image format at %s", rings, store)
+}
+
+func (v *OpenPGP) maxMessage() int {
+	if v.o.MaxMessage > 0 {
+		return v.o.MaxMessage
+	}
+	return MaxMessage
+}
+
+// precheck looks at what needs no store.
+func (v *OpenPGP) precheck(digest string) error {
+	switch {
+	case len(v.o.Keyrings) == 0 || v.store == nil:
+		return ErrMisconfigured
+	case digest == "":
+		return ErrNoDigest
+	case v.o.StrictDigest:
+		return ValidateDigestStrict(digest)
+	}
+	return ValidateDigest(digest)
+}
+
+// Verify implements [Verifier]. Signatures are taken one by one until every
+// keyring is satisfied; one may satisfy several.
+func (v *OpenPGP) Verify(ctx context.Context, digest string) (*Verification, error) {
+	if err := v.precheck(digest); err != nil {
+		return nil, &Error{Digest: digest, Err: err}
+	}
+	if found := v.cache.get(digest, v.o.Clock.Now()); found != nil {
+		return found, nil
+	}
+
+	s := &search{v: v, digest: digest, open: slices.Clone(v.o.Keyrings)}
+	for c, err := range candidates(ctx, v.store, digest) {
+		if err != nil {
+			s.failed(c, "", err)
+			if isStoreError(err) {
+				break
+			}
+		} else if len(c.Signature) > 0 && s.try(c) {
+			break
+		}
+		if ctx.Err() != nil {
+			break // the store may not care
+		}
+	}
+	if len(s.open) > 0 {
+		if err := ctx.Err(); err != nil && !s.reported(err) {
+			s.failed(Candidate{Store: v.store.String()}, "", err)
+		}
+		return nil, s.err()
+	}
+
+	slices.SortStableFunc(s.signers, func(a, b Signer) int { return strings.Compare(a.Keyring, b.Keyring) })
+	result := &Verification{Digest: digest, Signers: s.signers}
+	v.cache.put(result, s.accepted, v.o.Clock.Now())
+	return result, nil
+}
+
+// search is the state of one Verify.
+type search struct {
+	v        *OpenPGP
+	digest   string
+	open     []*Keyring // not satisfied yet
+	signers  []Signer
+	accepted [][]byte
+	attempts []Attempt
+}
+
+// try offers a signature to every open keyring, and reports whether none is
+// left open.
+func (s *search) try(c Candidate) (done bool) {
+	m, err := s.v.openMessage(c.Signature)
+	p := policy{validity: s.v.o.Validity, skew: s.v.o.FutureSkew, now: s.v.o.Clock.Now()}
+	var statement *Statement
+	var bodyErr error
+	used := false
+	open := s.open[:0:0]
+	for _, ring := range s.open {
+		err, signer := err, (*key)(nil)
+		if err == nil {
+			signer, err = ring.check(m, p)
+		}
+		// The body is looked at only once it is known to be authentic.
+		if err == nil {
+			if statement == nil && bodyErr == nil {
+				statement, bodyErr = parseBody(m.body, s.digest, s.v.o.IgnoreUnknownOptional)
+			}
+			err = bodyErr
+		}
+		if err != nil {
+			s.failed(c, ring.name, err)
+			open = append(open, ring)
+			continue
+		}
+		used = true
+		s.signers = append(s.signers, Signer{
+			Keyring: ring.name, Fingerprint: signer.print(), UserID: signer.owner().userIDs[0],
+			Created: m.sig.created, Reference: statement.Critical.Identity.Reference,
+			Store: c.Store, Location: c.Location, Number: c.Number,
+		})
+	}
+	s.open = open
+	if used {
+		s.accepted = append(s.accepted, c.Signature)
+	}
+	return len(open) == 0
+}
+
+func (s *search) failed(c Candidate, ring string, err error) {
+	s.attempts = append(s.attempts, Attempt{
+		Store: c.Store, Location: c.Location, Number: c.Number,
+		Keyring: ring, Time: s.v.o.Clock.Now(), Err: err,
+	})
+}
+
+func (s *search) reported(err error) bool {
+	return slices.ContainsFunc(s.attempts, func(a Attempt) bool { return errors.Is(a.Err, err) })
+}
+
+func (s *search) err() error {
+	names := make([]string, len(s.open))
+	for i, k := range s.open {
+		names[i] = k.name
+	}
+	return &Error{Digest: s.digest, Keyrings: names, Attempts: s.attempts}
+}
+
+// NotPossible refuses every digest. It is what a cluster without any
+// verification configuration uses, so that nothing unverified passes unnoticed.
+type NotPossible struct{}
+
+// Verify implements [Verifier]: it always fails with ErrNotPossible.
+func (NotPossible) Verify(_ context.Context, digest string) (*Verification, error) {
+	return nil, &Error{Digest: digest, Err: ErrNotPossible}
+}

@@ -1,0 +1,410 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/sample"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// trusting accepts every digest.
+type trusting struct{}
+
+func (trusting) Verify(_ context.Context, digest string) (*signature.Verification, error) {
+	return &signature.Verification{Digest: digest}, nil
+}
+
+// sampleSource serves the two built-in releases.
+func sampleSource() manifest.PayloadSource {
+	return manifest.PayloadSourceFunc(func(ctx context.Context, r configv1.Release) (fs.FS, error) {
+		switch r.Image {
+		case sample.FromImage:
+			return sample.From(), ctx.Err()
+		case sample.ToImage:
+			return sample.To(), ctx.Err()
+		}
+		return nil, fmt.Errorf("no release %s", r.Image)
+	})
+}
+
+func sampleGraph(t testing.TB) graph.Source {
+	t.Helper()
+	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph.Static(g)
+}
+
+func loadSample(t testing.TB, fsys fs.FS, image string) *manifest.Payload {
+	t.Helper()
+	p, err := manifest.Load(context.Background(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// testCluster is a cluster whose operators do at once what they are to do: as
+// soon as the last workload of one is applied it is at its version.
+type testCluster struct {
+	*memory.Cluster
+	next []manifest.Operator
+
+	mu      sync.Mutex
+	applied map[manifest.Identity]bool
+	hold    map[string]bool // operators that stay behind
+}
+
+type reactionKey struct{}
+
+// newTestCluster returns a cluster that runs from and can be updated to to.
+func newTestCluster(t testing.TB, from, to *manifest.Payload, change func(*configv1.ClusterVersion)) *testCluster {
+	t.Helper()
+	c := &testCluster{next: to.Operators(), applied: map[manifest.Identity]bool{}, hold: map[string]bool{}}
+	c.Cluster = memory.New(memory.Options{
+		Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			err := do(ctx)
+			if err == nil && call.Verb == "Apply" && ctx.Value(reactionKey{}) == nil {
+				c.react(context.WithValue(context.WithoutCancel(ctx), reactionKey{}, true), call)
+			}
+			return err
+		},
+	})
+	ctx := context.WithValue(context.Background(), reactionKey{}, true)
+	now := metav1.Now()
+	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
+	cv.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
+	cv.Spec.Channel = sample.Channel
+	cv.Status.Desired = configv1.Release{Version: from.Release.Version, Image: from.Release.Image}
+	cv.Status.History = []configv1.UpdateHistory{{
+		State: configv1.CompletedUpdate, Version: from.Release.Version, Image: from.Release.Image, StartedTime: now, CompletionTime: &now,
+	}}
+	if change != nil {
+		change(cv)
+	}
+	u, err := clusterapi.ToUnstructured(cv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Load(u); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range from.Operators() {
+		if err := c.report(ctx, op); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"admin-acks", "admin-gates"} {
+		ns := map[string]string{"admin-acks": "openshift-config", "admin-gates": "openshift-config-managed"}[name]
+		cm := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": ns},
+		}}
+		if _, err := c.Create(ctx, cm, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// react lets the operators whose workloads have all been applied go on.
+func (c *testCluster) react(ctx context.Context, call memory.Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := manifest.Identity{Group: call.GVK.Group, Kind: call.GVK.Kind, Namespace: call.Key.Namespace, Name: call.Key.Name}
+	for _, op := range c.next {
+		for _, w := range op.Workloads {
+			if w.Identity() == id {
+				c.applied[id] = lacks(w.Object.Object, call.Object.Object, "") == ""
+			}
+		}
+	}
+	for _, op := range c.next {
+		ours, all := false, true
+		for _, w := range op.Workloads {
+			ours = ours || w.Identity() == id
+			all = all && c.applied[w.Identity()]
+		}
+		if ours && all && !c.hold[op.Name] {
+			if err := c.report(ctx, op); err != nil {
+				panic(err)
+			}
+		}
+	}
+}
+
+// report makes an operator available at its versions.
+func (c *testCluster) report(ctx context.Context, op manifest.Operator) error {
+	key := clusterapi.Key("", op.Name)
+	set := func(co *configv1.ClusterOperator) error {
+		co.Status.Versions = op.Versions
+		co.Status.Conditions = []configv1.ClusterOperatorStatusCondition{
+			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue},
+			{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse},
+		}
+		return nil
+	}
+	if _, err := clusterapi.Get[configv1.ClusterOperator](ctx, c.Cluster, key); err != nil {
+		if _, err := clusterapi.Create(ctx, c.Cluster, &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: op.Name}}, clusterapi.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	_, err := clusterapi.Modify(ctx, c.Cluster, key, clusterapi.ModifyOptions{Status: true}, set)
+	return err
+}
+
+// request asks for the update.
+func (c *testCluster) request(t testing.TB, u configv1.Update) {
+	t.Helper()
+	_, err := clusterapi.Modify(context.Background(), c.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		cv.Spec.DesiredUpdate = &u
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *testCluster) version(t testing.TB) *configv1.ClusterVersion {
+	t.Helper()
+	cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), c.Cluster, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cv
+}
+
+func condition(cv *configv1.ClusterVersion, t configv1.ClusterStatusConditionType) string {
+	for _, c := range cv.Status.Conditions {
+		if c.Type == t {
+			return strings.TrimSpace(fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message))
+		}
+	}
+	return ""
+}
+
+func historyOf(cv *configv1.ClusterVersion) string {
+	var out []string
+	for _, h := range cv.Status.History {
+		out = append(out, h.Version+" "+string(h.State))
+	}
+	return strings.Join(out, ", ")
+}
+
+const completedHistory = "4.21.1 Completed, 4.20.3 Completed"
+
+func TestSync(t *testing.T) {
+	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
+	synctest.Test(t, func(t *testing.T) {
+		c := newTestCluster(t, from, to, nil)
+		order := newOrderCheck(to, sample.To())
+		u, err := clusterupdate.New(clusterupdate.Options{
+			API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: trusting{}, Observe: order.observe,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Nothing is asked for: the lists are filled, the release is kept.
+		r, err := u.Sync(t.Context())
+		if err != nil || !r.Done || r.Failure != nil {
+			t.Fatalf("first: %+v, %v", r, err)
+		}
+		cv := c.version(t)
+		for typ, want := range map[configv1.ClusterStatusConditionType]string{
+			configv1.RetrievedUpdates:                            "True :",
+			clusterupdate.ConditionReleaseAccepted:               fmt.Sprintf("True PayloadLoaded: Payload loaded version=%q image=%q architecture=%q", sample.FromVersion, sample.FromImage, "amd64"),
+			configv1.OperatorAvailable:                           "True : Done applying 4.20.3",
+			clusterupdate.ConditionFailing:                       "False :",
+			configv1.OperatorProgressing:                         "False : Cluster version is 4.20.3",
+			configv1.OperatorUpgradeable:                         "",
+			clusterupdate.ConditionInvalid:                       "",
+			clusterupdate.ConditionImplicitlyEnabledCapabilities: "False AsExpected: Capabilities match configured spec",
+		} {
+			if got := condition(cv, typ); got != want {
+				t.Errorf("%s is %q, want %q", typ, got, want)
+			}
+		}
+		if cv.Status.VersionHash != from.Hash || cv.Status.ObservedGeneration != cv.Generation {
+			t.Errorf("hash %s, observed generation %d", cv.Status.VersionHash, cv.Status.ObservedGeneration)
+		}
+		var available []string
+		for _, r := range cv.Status.AvailableUpdates {
+			available = append(available, r.Version)
+		}
+		if got := strings.Join(available, " "); got != "4.21.1 4.20.4" {
+			t.Errorf("available updates: %s", got)
+		}
+
+		c.request(t, configv1.Update{Version: sample.ToVersion})
+		for range 20 {
+			if r, err = u.Sync(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if r.Done {
+				break
+			}
+			time.Sleep(r.After)
+		}
+		cv = c.version(t)
+		if got := historyOf(cv); got != completedHistory || !r.Done {
+			t.Fatalf("history %s, result %+v", got, r)
+		}
+		if got, want := condition(cv, configv1.OperatorProgressing), "False : Cluster version is 4.21.1"; got != want {
+			t.Errorf("Progressing is %q, want %q", got, want)
+		}
+		if !cv.Status.History[0].Verified {
+			t.Error("the update is not verified")
+		}
+		order.check(t)
+		checkApplied(t, c, to)
+	})
+}
+
+// orderCheck follows the events of an update: a manifest may only be started
+// when those of all lower levels of its directory are in place.
+type orderCheck struct {
+	image string
+	tasks map[taskKey]taskPlace
+
+	mu        sync.Mutex
+	done      map[taskKey]bool // in the pass at hand
+	seen      int
+	completed bool
+	faults    []string
+}
+
+type taskKey struct {
+	file     string
+	document int
+}
+
+type taskPlace struct{ dir, level string }
+
+func newOrderCheck(p *manifest.Payload, fsys fs.FS) *orderCheck {
+	o := &orderCheck{image: p.Release.Image, tasks: map[taskKey]taskPlace{}, done: map[taskKey]bool{}}
+	for _, m := range p.Manifests {
+		level, _, ok := manifest.ParseName(m.Filename)
+		if !ok {
+			continue
+		}
+		dir := "release-manifests"
+		if _, err := fs.Stat(fsys, "manifests/"+m.Filename); err == nil {
+			dir = "manifests"
+		}
+		o.tasks[taskKey{m.Filename, m.Document}] = taskPlace{dir, level}
+	}
+	return o
+}
+
+func (o *orderCheck) observe(e clusterupdate.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := e.Progress
+	if e.Release.Image != o.image || p == nil {
+		o.completed = o.completed || e.Type == clusterupdate.EventCompleted && e.Release.Image == o.image
+		return
+	}
+	if p.Type == runlevel.PassStarted {
+		clear(o.done)
+	}
+	if o.completed || p.Task == nil {
+		return
+	}
+	key := taskKey{p.Task.Manifest.Filename, p.Task.Manifest.Document}
+	switch p.Type {
+	case runlevel.TaskStarted:
+		o.seen++
+		at := o.tasks[key]
+		for other, place := range o.tasks {
+			if place.dir == at.dir && place.level < at.level && !o.done[other] {
+				o.faults = append(o.faults, fmt.Sprintf("%s of level %s began before %s of level %s was done", p.Task, at.level, other.file, place.level))
+				return
+			}
+		}
+	case runlevel.TaskDone, runlevel.TaskSkipped:
+		o.done[key] = true
+	}
+}
+
+func (o *orderCheck) check(t testing.TB) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen == 0 {
+		t.Error("no task was seen")
+	}
+	for _, f := range o.faults {
+		t.Error(f)
+	}
+}
+
+// checkApplied proves that the cluster has what a payload wants.
+func checkApplied(t testing.TB, c *testCluster, p *manifest.Payload) {
+	t.Helper()
+	for _, m := range p.Manifests {
+		id := m.Identity()
+		got, err := c.Get(context.Background(), m.GVK(), types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
+		switch {
+		case m.Annotations()["release.openshift.io/delete"] == "true":
+			if err == nil {
+				t.Errorf("%s is still there", m)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", m, err)
+		case m.Annotations()["release.openshift.io/create-only"] == "true", m.GVK().Kind == "ClusterOperator":
+		default:
+			if missing := lacks(m.Object.Object, got.Object, ""); missing != "" {
+				t.Errorf("%s: %s is not as in the manifest", m, missing)
+			}
+		}
+	}
+}
+
+// lacks returns the path of the first field of want that got does not have.
+func lacks(want, got any, path string) string {
+	switch w := want.(type) {
+	case map[string]any:
+		g, _ := got.(map[string]any)
+		for k, v := range w {
+			if path == "" && k == "status" {
+				continue
+			}
+			if missing := lacks(v, g[k], path+"."+k); missing != "" {
+				return missing
+			}
+		}
+	case []any:
+		g, _ := got.([]any)
+		if len(g) < len(w) {
+			return path
+		}
+		for i := range w {
+			if missing := lacks(w[i], g[i], fmt.Sprintf("%s[%d]", path, i)); missing != "" {
+				return missing
+			}
+		}
+	default:
+		if fmt.Sprint(want) != fmt.Sprint(got) {
+			return path
+		}
+	}
+	return ""
+}

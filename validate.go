@@ -1,0 +1,165 @@
+package clusterupdate
+
+import (
+	"encoding/hex"
+	"net/url"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Validate returns what is wrong with a ClusterVersion, in the order and words
+// of the cluster-version operator: its metadata, upstream, cluster ID and
+// desired update. acceptRisks says whether the feature gate
+// ClusterUpdateAcceptRisks is on. A valid object returns nil.
+//
+// An invalid object is not refused: see [Clear].
+func Validate(cv *configv1.ClusterVersion, acceptRisks bool) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&cv.ObjectMeta, false, validateName, nil)
+	spec := field.NewPath("spec")
+	if cv.Spec.Upstream != "" {
+		if _, err := url.Parse(string(cv.Spec.Upstream)); err != nil {
+			errs = append(errs, field.Invalid(spec.Child("upstream"), cv.Spec.Upstream, "must be a valid URL or empty"))
+		}
+	}
+	if id := cv.Spec.ClusterID; id != "" {
+		if fault := clusterIDFault(string(id)); fault != "" {
+			errs = append(errs, field.Invalid(spec.Child("clusterID"), id, fault))
+		}
+	}
+	if err := validateDesiredUpdate(cv, acceptRisks); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+func validateName(name string, _ bool) []string { return validation.IsDNS1035Label(name) }
+
+func validateDesiredUpdate(cv *configv1.ClusterVersion, acceptRisks bool) *field.Error {
+	u := cv.Spec.DesiredUpdate
+	if u == nil {
+		return nil
+	}
+	path := field.NewPath("spec", "desiredUpdate")
+	empty := u.Architecture == "" && u.Version == "" && u.Image == ""
+	switch {
+	case !acceptRisks && len(u.AcceptRisks) > 0:
+		return field.Forbidden(path.Child("acceptRisks"), "acceptRisks must not be specified")
+	case !acceptRisks && empty:
+		return field.Required(path, "must specify architecture, version, or image")
+	case empty && len(u.AcceptRisks) == 0:
+		return field.Required(path, "must specify architecture, version, image, or acceptRisks")
+	case u.Version == "":
+		return nil
+	}
+	if _, err := semver.StrictNewVersion(u.Version); err != nil {
+		return field.Invalid(path.Child("version"), u.Version, "must be a semantic version (1.2.3[-...])")
+	}
+	if u.Image != "" {
+		return nil
+	}
+	switch n := matchingPayloads(cv, u.Version); {
+	case n == 0:
+		return field.Invalid(path.Child("version"), u.Version, "when image is empty the update must be an available update")
+	case n > 1:
+		return field.Invalid(path.Child("version"), u.Version, "there are multiple possible payloads for this version, specify the exact image")
+	}
+	return nil
+}
+
+// matchingPayloads counts the images that a bare version may mean: each entry
+// of the available updates counts, and where there is none, the history counts
+// once.
+func matchingPayloads(cv *configv1.ClusterVersion, version string) int {
+	n := 0
+	for _, r := range cv.Status.AvailableUpdates {
+		if r.Version == version && r.Image != "" {
+			n++
+		}
+	}
+	if n == 0 && historyImage(cv, version) != "" {
+		return 1
+	}
+	return n
+}
+
+// historyImage returns the image of the newest history entry of a version.
+func historyImage(cv *configv1.ClusterVersion, version string) string {
+	for _, h := range cv.Status.History {
+		if h.Version == version && h.Image != "" {
+			return h.Image
+		}
+	}
+	return ""
+}
+
+// Clear returns a copy of cv without the spec fields that errs finds fault
+// with, which is what the cluster then goes by: any fault below
+// spec.desiredUpdate drops the whole request. A fault of spec.desiredUpdate
+// itself or of the metadata clears nothing. The copy is never written back.
+func Clear(cv *configv1.ClusterVersion, errs field.ErrorList) *configv1.ClusterVersion {
+	cv = cv.DeepCopy()
+	for _, err := range errs {
+		switch {
+		case strings.HasPrefix(err.Field, "spec.desiredUpdate."):
+			cv.Spec.DesiredUpdate = nil
+		case err.Field == "spec.upstream":
+			cv.Spec.Upstream = ""
+		case err.Field == "spec.clusterID":
+			cv.Spec.ClusterID = ""
+		}
+	}
+	return cv
+}
+
+// clusterIDFault says what is wrong with a cluster ID: it must be a version 4
+// UUID of the RFC 4122 variant, as 36 characters, with braces or urn:uuid:
+// around or before them, or as 32 hexadecimal digits.
+func clusterIDFault(s string) string {
+	b, ok := parseUUID(s)
+	switch {
+	case !ok || b[8]&0xc0 != 0x80:
+		return "must be an RFC4122-variant UUID"
+	case b[6]>>4 != 4:
+		return "must be a version-4 UUID"
+	}
+	return ""
+}
+
+func parseUUID(s string) (b [16]byte, ok bool) {
+	const urn = "urn:uuid:"
+	switch {
+	case len(s) == 36+len(urn) && strings.EqualFold(s[:len(urn)], urn):
+		s = s[len(urn):]
+	case len(s) == 38 && s[0] == '{' && s[37] == '}':
+		s = s[1:37]
+	}
+	if len(s) == 36 {
+		if s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+			return b, false
+		}
+		s = s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
+	}
+	if len(s) != 32 {
+		return b, false
+	}
+	_, err := hex.Decode(b[:], []byte(s))
+	return b, err == nil
+}
+
+// invalidMessage is the message of the condition Invalid.
+func invalidMessage(errs field.ErrorList) string {
+	if len(errs) == 1 {
+		return "The cluster version is invalid: " + errs[0].Error()
+	}
+	var b strings.Builder
+	b.WriteString("The cluster version is invalid:\n")
+	for _, err := range errs {
+		b.WriteString("* " + err.Error() + "\n")
+	}
+	return b.String()
+}
