@@ -57,7 +57,7 @@ func (s *lists) plan(q listQuery, interval time.Duration, now time.Time) fetchPl
 // startFetch begins to retrieve the updates there are, where that is due.
 func (l *loop) startFetch(now time.Time) bool {
 	q := l.listQuery()
-	if l.fetching || l.once && l.fetched {
+	if l.o.Graph == nil || l.fetching || l.once && l.fetched {
 		return false
 	}
 	p := l.s.lists.plan(q, l.o.Interval, now)
@@ -144,11 +144,26 @@ func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q li
 	return available, conditional, updates.Current, nil
 }
 
+// answer reports whether the lists are about what a specification asks for.
+func (s *lists) answer(spec configv1.ClusterVersionSpec) bool {
+	return !s.attempted.IsZero() && s.asked.upstream == string(spec.Upstream) && s.asked.channel == spec.Channel
+}
+
 // publishLists writes what was retrieved, as far as it answers what the object
 // asks now.
 func publishLists(s *configv1.ClusterVersionStatus, in statusInput, set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
 	l := in.lists
-	if l.attempted.IsZero() || l.asked.upstream != string(in.d.cleared.Spec.Upstream) || l.asked.channel != in.d.cleared.Spec.Channel {
+	switch {
+	case in.noGraph && in.d.cleared.Spec.Channel == "":
+		c := graph.RetrievedUpdates(&graph.Error{Reason: string(graph.ErrNoChannel), Message: "The update channel has not been configured."})
+		s.AvailableUpdates, s.ConditionalUpdates = nil, nil
+		set(configv1.RetrievedUpdates, c.Status, c.Reason, c.Message)
+		return
+	case in.noGraph:
+		set(configv1.RetrievedUpdates, configv1.ConditionUnknown, "", "Updates are not retrieved: no update service is configured.")
+		return
+	}
+	if !l.answer(in.d.cleared.Spec) {
 		return
 	}
 	s.AvailableUpdates = l.available

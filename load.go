@@ -96,14 +96,14 @@ func (s *loadState) attemptsOf(key string) int {
 
 // load retrieves, verifies and checks a release. It writes nothing.
 func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
-	ctx, cancel := clockTimeout(ctx, u.o.Clock, u.o.RetrieveTimeout)
-	defer cancel()
 	out := &loaded{origin: r.origin, gates: r.gates}
 	u.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: "Retrieving and verifying payload " + quoted(r.release)})
 
+	retrieval, cancel := clockTimeout(ctx, u.o.Clock, u.o.RetrieveTimeout)
+	defer cancel()
 	var risks []string
 	if r.verify {
-		risk, err := u.verify(ctx, r, out)
+		risk, err := u.verify(retrieval, r, out)
 		if err != nil {
 			return nil, u.failed(RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 				fmt.Errorf("The update cannot be verified: %w", err))
@@ -113,7 +113,7 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 			u.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: risk})
 		}
 	}
-	fsys, err := u.o.Payloads.Payload(ctx, r.release)
+	fsys, err := u.o.Payloads.Payload(retrieval, r.release)
 	if err != nil {
 		return nil, u.failed(RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
 			fmt.Errorf("Unable to download and prepare the update: %w", err))

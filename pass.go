@@ -151,6 +151,9 @@ func ownerOf(cv *configv1.ClusterVersion) *metav1.OwnerReference {
 
 // clockTimeout is context.WithTimeout by any clock.
 func clockTimeout(ctx context.Context, c clock.Clock, d time.Duration) (context.Context, context.CancelFunc) {
+	if _, real := c.(clock.RealClock); real {
+		return context.WithTimeout(ctx, d)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := c.NewTimer(d)
 	go func() {

@@ -17,6 +17,7 @@ type statusInput struct {
 	generation  int64
 	d           decision
 	lists       lists
+	noGraph     bool // updates are not retrieved at all
 	upgradeable *configv1.ClusterOperatorStatusCondition
 	load        loadState
 	work        *work // nil: nothing is accepted yet
@@ -30,6 +31,7 @@ func (l *loop) statusInput() statusInput {
 		generation:  l.cv.Generation,
 		d:           l.d,
 		lists:       l.s.lists,
+		noGraph:     l.o.Graph == nil,
 		upgradeable: l.upgradeable(),
 		load:        l.s.load,
 		work:        l.s.work,

@@ -30,7 +30,12 @@ func (l *loop) step() error {
 	if err != nil {
 		return err
 	}
-	d := decide(facts{cv: cv, own: own, gates: g, unfetched: l.s.lists.attempted.IsZero() && l.o.Graph != nil})
+	current := cv
+	if l.s.lists.answer(cv.Spec) { // what was retrieved counts, published or not
+		current = cv.DeepCopy()
+		current.Status.AvailableUpdates, current.Status.ConditionalUpdates = l.s.lists.available, l.s.lists.conditional
+	}
+	d := decide(facts{cv: current, own: own, gates: g, unfetched: l.s.lists.attempted.IsZero() && l.o.Graph != nil})
 	if why := d.resolution.Why; why != "" && why != l.d.resolution.Why {
 		l.emit(Event{Type: EventRequestIgnored, Release: d.want, Message: why})
 	}
@@ -277,7 +282,7 @@ func loadRetry(n int, interval time.Duration) time.Duration {
 func (l *loop) upgradeable() *configv1.ClusterOperatorStatusCondition {
 	sources := preconditions.Sources(preconditions.RiskOptions{
 		Reader:     l.o.API,
-		OwnVersion: l.d.base.Version,
+		OwnVersion: l.d.own.Version,
 		Deletions:  l.s.tracker.PendingDeletions,
 	})
 	var versions []string

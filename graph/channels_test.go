@@ -106,20 +106,8 @@ func TestGraphChannels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"candidate-4.6", "eus-4.6", "fast-4.6", "stable-4.6", "candidate-4.7", "fast-4.7", "stable-4.7", "candidate-4.8", "eus-4.8", "fast-4.8", "stable-4.8",
-		"candidate-4.9", "fast-4.9", "stable-4.9", "candidate-4.10", "eus-4.10", "fast-4.10", "stable-4.10"}
-	got := g.Channels()
-	if !slices.IsSortedFunc(got, graph.CompareChannels) {
-		t.Errorf("not in natural order: %q", got)
-	}
-	for _, c := range []string{"stable-4.7", "stable-4.8", "eus-4.8", "candidate-4.9"} {
-		if !slices.Contains(got, c) {
-			t.Errorf("%s is missing in %q", c, got)
-		}
-	}
-	for _, c := range got {
-		if !slices.Contains(want, c) {
-			t.Errorf("%s is no channel of this graph", c)
-		}
+	want := []string{"candidate-4.7", "fast-4.7", "stable-4.7", "candidate-4.8", "eus-4.8", "fast-4.8", "stable-4.8", "candidate-4.9", "fast-4.9", "stable-4.9", "eus-4.10"}
+	if diff := cmp.Diff(want, g.Channels()); diff != "" {
+		t.Error(diff)
 	}
 }

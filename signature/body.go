@@ -106,6 +106,10 @@ func decodeBody(body []byte, ignoreOptional bool) (*Statement, error) {
 	}
 	s.Critical = outer.Critical
 	if len(outer.Optional) > 0 {
+		// A map finds unknown keys that occur twice, too.
+		if err := strictErr(kjson.UnmarshalStrict(outer.Optional, &map[string]any{}, kjson.DisallowDuplicateFields)); err != nil {
+			return nil, fmt.Errorf("optional: %w", err)
+		}
 		if err := strictErr(kjson.UnmarshalStrict(outer.Optional, &s.Optional, kjson.DisallowDuplicateFields)); err != nil {
 			return nil, fmt.Errorf("optional: %w", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"encoding/hex"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,6 @@ func TestAcceptedMessages(t *testing.T) {
 	text := bytes.ReplaceAll(statement(digestA), []byte("}\n"), []byte("}\r\n")) // mixed line ends
 	parts := func(k *pgpKey, m msg, join func(ops, lit, s []byte) []byte) []byte { return join(k.parts(m)) }
 	v3 := sig{version: 3}
-	one := byte(1)
-	_ = one
 
 	for _, tt := range []struct {
 		name string
@@ -320,6 +319,22 @@ func TestBzip2(t *testing.T) {
 	wantRefused(t, err, signature.Unreadable, "after the end of the compressed stream")
 	_, err = verify(t, r, pkt(8, []byte{3}, data, []byte{0}), signature.Options{})
 	wantRefused(t, err, signature.Unreadable, "")
+}
+
+// A bomb of 64 MiB costs less than 2 MiB to refuse, all allocations counted.
+func TestCompressionBombMemory(t *testing.T) {
+	k := newEd25519(keyTime)
+	r := ring(t, k.public(cert{}))
+	bomb := compressed(k.message(msg{body: make([]byte, 64<<20)}))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	_, err := verify(t, r, bomb, signature.Options{})
+	runtime.ReadMemStats(&after)
+	wantRefused(t, err, signature.Unreadable, "larger than the limit")
+	if n := after.TotalAlloc - before.TotalAlloc; n > 2<<20 {
+		t.Errorf("%d bytes allocated", n)
+	}
 }
 
 func TestMessageLimit(t *testing.T) {

@@ -211,7 +211,7 @@ func TestStoreErrorEndsSearch(t *testing.T) {
 
 	s := &fakeStore{name: "s", items: []any{k1.message(msg{}), ends}}
 	_, err := signature.NewVerifier([]*signature.Keyring{a, b}, s, next).Verify(t.Context(), digestA)
-	if err == nil || err.Error() != "unable to verify "+digestA+" against keyrings: b" || errors.Unwrap(err).Error() != "broken" {
+	if err == nil || err.Error() != "unable to verify "+digestA+" against keyrings: b" || !strings.HasSuffix(errors.Unwrap(err).Error(), "in the keyring, broken]") {
 		t.Errorf("%v: %v", err, errors.Unwrap(err))
 	}
 

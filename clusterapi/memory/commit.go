@@ -98,6 +98,9 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 		if err := noNewFinalizers(k, live.obj, obj); err != nil {
 			return nil, err
 		}
+		if k.gvk.GroupKind() == definitionKind && !specSame {
+			obj.Object["status"] = definitionStatus(obj, c.clock.Now(), hasCondition(obj, "Established"))
+		}
 	} else if k.gvk.GroupKind() == definitionKind {
 		obj.Object["status"] = definitionStatus(obj, c.clock.Now(), c.o.EstablishAfter <= 0)
 	}

@@ -137,7 +137,8 @@ func compareKinds(a, b schema.GroupKind) int {
 	return 0
 }
 
-// definitionStatus is the status that an API server gives a definition.
+// definitionStatus is the status that an API server gives a definition. It
+// leaves conditions that say the same already.
 func definitionStatus(obj *unstructured.Unstructured, now time.Time, established bool) map[string]any {
 	status, _ := obj.Object["status"].(map[string]any)
 	status = maps.Clone(status)
@@ -153,6 +154,9 @@ func definitionStatus(obj *unstructured.Unstructured, now time.Time, established
 		}
 	}
 	status["storedVersions"] = stored
+	if _, decided := status["conditions"].([]any); decided && hasCondition(obj, "Established") == established {
+		return status
+	}
 	state, reason, message := "True", "InitialNamesAccepted", "the initial names have been accepted"
 	if !established {
 		state, reason, message = "False", "Installing", "not yet served"

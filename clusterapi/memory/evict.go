@@ -187,7 +187,7 @@ func (c *Cluster) storeBudget(e *entry, b *policyv1.PodDisruptionBudget) error {
 		if err != nil {
 			return nil, err
 		}
-		next := live.obj.DeepCopy()
+		next := k.record(live).Unstructured.DeepCopy()
 		if _, err := clusterapi.Overlay(next, before, b, true); err != nil {
 			return nil, err
 		}

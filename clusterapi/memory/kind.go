@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -85,9 +83,6 @@ func (c *Cluster) kind(gvk schema.GroupVersionKind) (*kind, error) {
 
 	switch {
 	case def == nil:
-		if c.o.Strict && !strings.HasSuffix(gvk.Group, "k8s.io") {
-			return nil, noMatch(gvk)
-		}
 		if c.o.Strict && !servedWithoutSchema[gvk.GroupKind()] {
 			return nil, noMatch(gvk)
 		}

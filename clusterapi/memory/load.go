@@ -71,7 +71,7 @@ func (c *Cluster) load(obj *unstructured.Unstructured) error {
 	if _, ok := m["generation"]; !ok && k.counts {
 		m["generation"] = int64(1)
 	}
-	if k.gvk.GroupKind() == definitionKind && u.Object["status"] == nil {
+	if k.gvk.GroupKind() == definitionKind && !hasCondition(u, "Established") {
 		u.Object["status"] = definitionStatus(u, c.clock.Now(), true)
 	}
 	e := &entry{obj: u, managed: u.GetManagedFields(), kind: nil}

@@ -66,7 +66,7 @@ func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, op
 			}
 			next := k.decode(in)
 			if k.status {
-				setOrDelete(next.Object, "status", live.obj.Object)
+				setOrDelete(next.Object, "status", k.record(live).Object)
 			}
 			return c.replace(k, "", live, next, opts.FieldManager)
 		})
@@ -84,7 +84,7 @@ func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructur
 			if err := replaceable(k, live, in); err != nil {
 				return nil, err
 			}
-			next := withMetadata(live.obj, func(map[string]any) {})
+			next := withMetadata(k.record(live).Unstructured, func(map[string]any) {})
 			setOrDelete(next.Object, "status", k.decode(in).Object)
 			return c.replace(k, "status", live, next, opts.FieldManager)
 		})

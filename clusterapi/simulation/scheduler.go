@@ -100,10 +100,10 @@ func choose(p *corev1.Pod, nodes []corev1.Node, pods []corev1.Pod) string {
 	same, others := make(map[string]int), make(map[string]int)
 	for i := range pods {
 		q := &pods[i]
-		if !isActive(q) || q.Spec.NodeName == "" {
+		if q.Spec.NodeName == "" || q.Status.Phase == corev1.PodSucceeded || q.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		others[q.Spec.NodeName]++
+		others[q.Spec.NodeName]++ // one that is about to end takes room still
 		if o := metav1.GetControllerOfNoCopy(q); owner != nil && o != nil && o.UID == owner.UID {
 			same[q.Spec.NodeName]++
 		}

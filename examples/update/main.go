@@ -110,16 +110,18 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) (err error) {
 		return err
 	}
 
-	view := newView(stdout, o.json)
+	view := newView(stdout, o.json, to.version())
 	updater, err := clusterupdate.New(clusterupdate.Options{
 		API:      cluster,
 		Payloads: payloads{from, to},
 		Graph:    &graph.Client{Upstream: services.graphURL},
 		Verifier: signature.NewVerifier([]*signature.Keyring{services.keyring}, store),
-		// Only the cluster's time is sped up: a pass takes as long as ever.
-		Interval: 30 * time.Minute,
-		Clock:    scaled,
-		Observe:  view.update,
+		// Only the cluster's time is sped up: our own work takes as long as
+		// ever, so its limits are wide.
+		Interval:        time.Hour,
+		RetrieveTimeout: time.Hour,
+		Clock:           scaled,
+		Observe:         view.update,
 	})
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ type view struct {
 	json bool
 	tty  bool
 
+	target    string    // version to show the progress to
 	start     time.Time // of the cluster's time
 	now       time.Time
 	done, all int
@@ -44,8 +45,8 @@ type level struct {
 	told        bool
 }
 
-func newView(out io.Writer, asJSON bool) *view {
-	v := &view{out: out, json: asJSON, waits: map[string]string{}, pools: map[string]mcp.Event{}, nodes: map[string]string{}}
+func newView(out io.Writer, asJSON bool, target string) *view {
+	v := &view{out: out, json: asJSON, target: target, waits: map[string]string{}, pools: map[string]mcp.Event{}, nodes: map[string]string{}}
 	if f, ok := out.(*os.File); ok && !asJSON {
 		fi, err := f.Stat()
 		v.tty = err == nil && fi.Mode()&os.ModeCharDevice != 0
@@ -75,7 +76,9 @@ func (v *view) update(e clusterupdate.Event) {
 	case clusterupdate.EventCompleted:
 		v.say("update", "%s", e.Message)
 	case clusterupdate.EventTask:
-		v.task(e.Progress)
+		if e.Release.Version == v.target {
+			v.task(e.Progress)
+		}
 	}
 	v.draw(false)
 }

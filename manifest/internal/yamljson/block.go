@@ -5,13 +5,10 @@ package yamljson
 // collection around it, -1 if there is none. Afterwards the next token has been
 // found, and it is the first of its line.
 func (d *Decoder) block(indent, depth int) (int32, bool) {
-	if d.tooDeep(depth) {
-		return 0, false
-	}
 	col := d.col
 	switch c := d.s[d.pos]; {
 	case c == '-' && blankOrEnd(d.s[d.pos+1]):
-		return d.sequence(col, depth)
+		return d.sequence(col, depth, false)
 	case c == '"' || c == '\'':
 		start := d.pos
 		str, ok := d.quoted()
@@ -76,6 +73,9 @@ func (d *Decoder) flowValue(depth int) (int32, bool) {
 // mapping reads a block mapping at column col whose first key has been read;
 // pos is at its colon.
 func (d *Decoder) mapping(key string, col, depth int) (int32, bool) {
+	if d.tooDeep(depth) {
+		return 0, false
+	}
 	m := d.add(node{kind: kindMap})
 	last := int32(0)
 	for {
@@ -126,22 +126,18 @@ func (d *Decoder) mappingValue(col, depth int) (int32, bool) {
 	case d.col > col:
 		return d.block(col, depth)
 	case d.s[d.pos] == '-' && blankOrEnd(d.s[d.pos+1]): // a sequence may stand at the column of its key
-		if d.tooDeep(depth) {
-			return 0, false
-		}
-		return d.sequenceItems(col, depth, true)
+		return d.sequence(col, depth, true)
 	}
 	return d.add(node{kind: kindNull}), true
 }
 
-func (d *Decoder) sequence(col, depth int) (int32, bool) {
-	return d.sequenceItems(col, depth, false)
-}
-
-// sequenceItems reads a block sequence at column col; pos is at its first dash.
+// sequence reads a block sequence at column col; pos is at its first dash.
 // inMapping says that it stands at the column of the mapping around it, whose
 // next key ends it.
-func (d *Decoder) sequenceItems(col, depth int, inMapping bool) (int32, bool) {
+func (d *Decoder) sequence(col, depth int, inMapping bool) (int32, bool) {
+	if d.tooDeep(depth) {
+		return 0, false
+	}
 	seq := d.add(node{kind: kindSeq})
 	last := int32(0)
 	for {

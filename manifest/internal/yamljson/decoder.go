@@ -88,6 +88,10 @@ func (d *Decoder) Decode(doc string) (object map[string]any, text []byte, ok boo
 	d.s, d.pos, d.lineStart, d.bol, d.eof = doc, 0, 0, true, false
 	d.nodes = append(d.nodes[:0], node{})
 	if strings.HasPrefix(doc, "---") {
+		d.pos = len("---")
+		if !d.lineEnds() {
+			return nil, nil, false
+		}
 		d.pos = strings.IndexByte(doc, '\n') + 1
 		d.lineStart = d.pos
 	}

@@ -33,7 +33,7 @@ var nasty = []struct {
 	doc  string
 	fast bool
 }{
-	{"", true}, {"# nothing", true}, {"---", true}, {"--- # c\n# d\n", true}, {"null", false}, {"~", false}, {"a", false}, {"- a", false}, {"[a]", false}, {"{a: b}", true}, {"{}", true},
+	{"", true}, {"# nothing", true}, {"---", true}, {"--- # c\n# d\n", true}, {"---#c\na: b", false}, {"---0", false}, {"--- {a: b}", false}, {"--- a: b", false}, {"---  \na: b", true}, {"null", false}, {"~", false}, {"a", false}, {"- a", false}, {"[a]", false}, {"{a: b}", true}, {"{}", true},
 	{"a: b", true}, {"---\na: b", true}, {"  a: b\n  c: d", true}, {"  a: b\nc: d", false}, {"a: b\n  c: d", false}, {"a: b\n c", true}, {"a:\n b\n c", true}, {"a: b\nc", false}, {"a", false}, {"a\nb: c", false},
 	{"a: b\na: c\n", true}, {"b: 1\na: 2\nc: 3\na: 4\n", true}, {"a:\nb:\n", true}, {"a: # c\n  b: c # d\n", true}, {"a:\n\n\n  b: c\n\n\n", true}, {"a:\n# c\n  b: c\n # d\n  d: e", true},
 	{"a:\n- b\n- c\nd: e", true}, {"a:\n  - b\n  - c\nd: e", true}, {"a:\n  - b\n - c", false}, {"a:\n - b\n  - c", true}, {"a:\n- b\n  c\n- d", true}, {"a:\n- b: c\n  d: e\n- f: g", true}, {"a:\n- - b\n  - c\n- - d", true}, {"a:\n-\n- b\n-\n", true}, {"a:\n-\n  b: c\n-\n  - d", true}, {"a:\n- # c\n  b", true}, {"a:\n-   b: c\n    d: e", true}, {"a:\n-   b: c\n  d: e", false}, {"a:\n- b\nc\n", false}, {"a: - b", false}, {"a: b\n- c", false}, {"a:\n-b", false}, {"a:\n- |\n  x\n- >-\n  y\n  z\n- 'q'", true}, {"- a: b\n", false}, {"a:\n  b:\n  - c\n  d: e\n", true}, {"a:\n  b:\n  - c\n d: e\n", false},

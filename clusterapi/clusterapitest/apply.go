@@ -1,0 +1,183 @@
+package clusterapitest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+func testApply(t *testing.T, s *suite) {
+	t.Run("Creates", func(t *testing.T) {
+		got := s.apply(t, "first", s.configMap(t, "apply-create"))
+		wantAt(t, got, map[string]any{"a": "1"}, "data")
+		if got.GetUID() == "" {
+			t.Error("the created object has no UID")
+		}
+	})
+	t.Run("WithoutFieldManager", func(t *testing.T) {
+		u := s.configMap(t, "apply-nobody")
+		if _, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{}); err == nil {
+			t.Error("an apply without a field manager went through")
+		}
+		if !s.gone(t, u) {
+			t.Error("it created the object, too")
+		}
+	})
+	t.Run("LeavesOtherFields", func(t *testing.T) {
+		u := s.create(t, s.configMap(t, "apply-others"))
+		got := s.apply(t, "first", object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: apply-others, namespace: %s}, data: {b: "2"}}`, s.ns))
+		wantAt(t, got, map[string]any{"a": "1", "b": "2"}, "data")
+		if got.GetUID() != u.GetUID() {
+			t.Error("it is another object now")
+		}
+	})
+	t.Run("GivesUp", func(t *testing.T) {
+		cm := func(data string) *unstructured.Unstructured {
+			return object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: apply-up, namespace: %s}, data: %s}`, s.ns, data)
+		}
+		s.apply(t, "first", cm(`{a: "1", shared: "1", mine: "1"}`))
+		s.apply(t, "second", cm(`{shared: "1"}`))
+		got := s.apply(t, "first", cm(`{a: "1"}`))
+		wantAt(t, got, map[string]any{"a": "1", "shared": "1"}, "data")
+	})
+	t.Run("NoChangeASecondLater", func(t *testing.T) {
+		for _, u := range []*unstructured.Unstructured{s.deployment(t, "apply-same"), s.widget(t, "apply-same"), s.configMap(t, "apply-same")} {
+			first := s.apply(t, "first", u)
+			time.Sleep(1100 * time.Millisecond) // times in managedFields have seconds
+			again := s.apply(t, "first", u)
+			if again.GetResourceVersion() != first.GetResourceVersion() {
+				t.Errorf("%s: the resourceVersion moved from %s to %s without a change", u.GetKind(), first.GetResourceVersion(), again.GetResourceVersion())
+			}
+		}
+	})
+	t.Run("TakesOverByForce", func(t *testing.T) {
+		replicas := func(n int) *unstructured.Unstructured {
+			return object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: apply-force, namespace: %s}, spec: {replicas: %d}}`, s.ns, n)
+		}
+		full := s.deployment(t, "apply-force")
+		s.apply(t, "first", full)
+		wantAt(t, s.apply(t, "second", replicas(4)), int64(4), "spec", "replicas")
+		wantAt(t, s.apply(t, "first", full), int64(1), "spec", "replicas")
+		none := replicas(0)
+		delete(none.Object, "spec")
+		wantAt(t, s.apply(t, "second", none), int64(1), "spec", "replicas")
+	})
+	t.Run("KeyedList", func(t *testing.T) { testKeyedList(t, s) })
+	t.Run("AtomicList", func(t *testing.T) {
+		u := s.deployment(t, "apply-atomic")
+		tolerate := func(key string) {
+			set(t, u, []any{map[string]any{"key": key, "operator": "Exists"}}, "spec", "template", "spec", "tolerations")
+		}
+		tolerate("one")
+		s.apply(t, "first", u)
+		tolerate("two")
+		got := s.apply(t, "second", u)
+		wantAt(t, got, []any{map[string]any{"key": "two", "operator": "Exists"}}, "spec", "template", "spec", "tolerations")
+	})
+	t.Run("UnknownField", func(t *testing.T) {
+		deep := s.deployment(t, "apply-unknown")
+		containers, _, _ := unstructured.NestedSlice(deep.Object, "spec", "template", "spec", "containers")
+		containers[0].(map[string]any)["bogusField"] = "x"
+		set(t, deep, containers, "spec", "template", "spec", "containers")
+		custom := s.widget(t, "apply-unknown")
+		set(t, custom, "x", "spec", "bogusField")
+		for _, u := range []*unstructured.Unstructured{deep, custom} {
+			_, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: "first"})
+			if err == nil {
+				t.Errorf("%s: a field that the schema lacks went through", u.GetKind())
+			} else if !strings.Contains(err.Error(), "bogusField") {
+				t.Errorf("%s: the error does not name the field: %v", u.GetKind(), err)
+			}
+			if !s.gone(t, u) {
+				t.Errorf("%s: the object was created", u.GetKind())
+			}
+		}
+	})
+	t.Run("LeavesStatus", func(t *testing.T) {
+		u := s.create(t, s.deployment(t, "apply-status"))
+		set(t, u, int64(1), "status", "replicas")
+		s.updateStatus(t, u)
+		in := s.deployment(t, "apply-status")
+		set(t, in, int64(3), "spec", "replicas")
+		got := s.apply(t, "first", in)
+		wantAt(t, got, int64(1), "status", "replicas")
+		wantAt(t, got, int64(3), "spec", "replicas")
+	})
+}
+
+// testKeyedList has two managers with a container each.
+func testKeyedList(t *testing.T, s *suite) {
+	full := s.deployment(t, "apply-keyed")
+	s.apply(t, "first", full)
+	second := func(containers string) *unstructured.Unstructured {
+		return object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: apply-keyed, namespace: %s}, spec: {template: {spec: {containers: %s}}}}`, s.ns, containers)
+	}
+	names := func(u *unstructured.Unstructured) string {
+		list, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+		var out []string
+		for _, c := range list {
+			m, _ := c.(map[string]any)
+			name, _ := m["name"].(string)
+			image, _ := m["image"].(string)
+			out = append(out, name+"="+image)
+		}
+		return strings.Join(out, " ")
+	}
+	const one, two = "one=registry.example/one", "two=registry.example/two"
+	got := s.apply(t, "second", second(`[{name: two, image: registry.example/two}]`))
+	if names(got) != one+" "+two {
+		t.Fatalf("after the second manager added its container: %q", names(got))
+	}
+	if got = s.apply(t, "first", full); names(got) != one+" "+two {
+		t.Errorf("after the first manager applied its own again: %q", names(got))
+	}
+	dropped := second(`[]`)
+	delete(dropped.Object, "spec")
+	if got = s.apply(t, "second", dropped); names(got) != one {
+		t.Errorf("after the second manager gave its container up: %q", names(got))
+	}
+}
+
+func testCustom(t *testing.T, s *suite) {
+	t.Run("StatusIsSeparate", func(t *testing.T) {
+		in := s.widget(t, "custom-status")
+		set(t, in, "Early", "status", "phase")
+		u := s.create(t, in)
+		wantAt(t, u, nil, "status", "phase")
+		set(t, u, "Ready", "status", "phase")
+		set(t, u, int64(9), "spec", "size")
+		u = s.updateStatus(t, u)
+		wantAt(t, u, "Ready", "status", "phase")
+		wantAt(t, u, int64(1), "spec", "size")
+		set(t, u, "Wrong", "status", "phase")
+		set(t, u, int64(2), "spec", "size")
+		u = s.update(t, u)
+		wantAt(t, u, "Ready", "status", "phase")
+		wantAt(t, u, int64(2), "spec", "size")
+	})
+	t.Run("Pruned", func(t *testing.T) {
+		in := s.widget(t, "custom-pruned")
+		set(t, in, "x", "spec", "bogusField")
+		set(t, in, "x", "spec", "free", "anything")
+		u := s.create(t, in)
+		wantAt(t, u, nil, "spec", "bogusField")
+		wantAt(t, u, "x", "spec", "free", "anything")
+	})
+	t.Run("ListsOfTheDefinition", func(t *testing.T) {
+		spec := func(text string) *unstructured.Unstructured {
+			return object(t, `{apiVersion: %s, kind: Widget, metadata: {name: custom-lists, namespace: %s}, spec: %s}`, s.widgets.GroupVersion(), s.ns, text)
+		}
+		s.apply(t, "first", spec(`{parts: [{name: a, count: 1}], tags: [red], steps: [one]}`))
+		got := s.apply(t, "second", spec(`{parts: [{name: b, count: 2}], tags: [blue], steps: [two]}`))
+		wantAt(t, got, []any{map[string]any{"name": "a", "count": int64(1)}, map[string]any{"name": "b", "count": int64(2)}}, "spec", "parts")
+		wantAt(t, got, []any{"red", "blue"}, "spec", "tags")
+		wantAt(t, got, []any{"two"}, "spec", "steps")
+		got = s.apply(t, "second", spec(`{}`))
+		wantAt(t, got, []any{map[string]any{"name": "a", "count": int64(1)}}, "spec", "parts")
+		wantAt(t, got, []any{"red"}, "spec", "tags")
+	})
+}

@@ -1,0 +1,144 @@
+package clusterapitest
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// testOwnership: objects returned belong to the caller, and objects passed in
+// are neither kept nor changed.
+func testOwnership(t *testing.T, s *suite) {
+	spoil := func(u *unstructured.Unstructured) {
+		data, _ := u.Object["data"].(map[string]any)
+		data["a"] = "spoilt"
+	}
+	t.Run("Returned", func(t *testing.T) {
+		in := s.configMap(t, "own-returned")
+		u := s.create(t, in)
+		spoil(u)
+		got := s.get(t, in)
+		wantAt(t, got, "1", "data", "a")
+		spoil(got)
+		wantAt(t, s.get(t, in), "1", "data", "a")
+		list, err := s.api.List(s.ctx, configMaps, clusterapi.ListOptions{Namespace: s.ns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			if data, ok := list.Items[i].Object["data"].(map[string]any); ok {
+				data["a"] = "spoilt"
+			}
+		}
+		wantAt(t, s.get(t, in), "1", "data", "a")
+	})
+	t.Run("PassedIn", func(t *testing.T) {
+		unchanged := func(verb string, u *unstructured.Unstructured, do func(*unstructured.Unstructured) error) {
+			t.Helper()
+			before := text(u.Object)
+			if err := do(u); err != nil {
+				t.Fatalf("%s: %v", verb, err)
+			}
+			if after := text(u.Object); after != before {
+				t.Errorf("%s changed the object that it was passed:\n%s\nto\n%s", verb, before, after)
+			}
+		}
+		in := s.configMap(t, "own-passed")
+		unchanged("Create", in, func(u *unstructured.Unstructured) error {
+			_, err := s.api.Create(s.ctx, u, clusterapi.CreateOptions{})
+			return err
+		})
+		spoil(in)
+		wantAt(t, s.get(t, in), "1", "data", "a")
+		u := s.get(t, in)
+		set(t, u, "2", "data", "a")
+		unchanged("Update", u, func(u *unstructured.Unstructured) error {
+			_, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{})
+			return err
+		})
+		spoil(u)
+		wantAt(t, s.get(t, in), "2", "data", "a")
+		u = s.configMap(t, "own-passed")
+		unchanged("Apply", u, func(u *unstructured.Unstructured) error {
+			_, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: "first"})
+			return err
+		})
+		spoil(u)
+		wantAt(t, s.get(t, in), "1", "data", "a")
+	})
+}
+
+// testContext: every verb honours its context.
+func testContext(t *testing.T, s *suite) {
+	u := s.create(t, s.configMap(t, "context"))
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	for _, tc := range []struct {
+		verb string
+		call func() error
+	}{
+		{"Get", func() error { _, err := s.api.Get(ctx, configMaps, clusterapi.KeyOf(u)); return err }},
+		{"List", func() error { _, err := s.api.List(ctx, configMaps, clusterapi.ListOptions{}); return err }},
+		{"Create", func() error {
+			_, err := s.api.Create(ctx, s.configMap(t, "context-create"), clusterapi.CreateOptions{})
+			return err
+		}},
+		{"Apply", func() error {
+			_, err := s.api.Apply(ctx, s.configMap(t, "context"), clusterapi.ApplyOptions{FieldManager: "first"})
+			return err
+		}},
+		{"Update", func() error { _, err := s.api.Update(ctx, u, clusterapi.UpdateOptions{}); return err }},
+		{"UpdateStatus", func() error { _, err := s.api.UpdateStatus(ctx, u, clusterapi.UpdateOptions{}); return err }},
+		{"Evict", func() error { return s.api.Evict(ctx, clusterapi.Key(s.ns, "context"), clusterapi.EvictOptions{}) }},
+		{"Delete", func() error {
+			return s.api.Delete(ctx, configMaps, clusterapi.KeyOf(u), clusterapi.DeleteOptions{})
+		}},
+	} {
+		t.Run(tc.verb, func(t *testing.T) {
+			if err := tc.call(); err == nil {
+				t.Error("it went through after its context had ended")
+			}
+		})
+	}
+	if s.gone(t, u) {
+		t.Error("the object is gone")
+	}
+}
+
+// testConcurrency: writers at the same time lose nothing.
+func testConcurrency(t *testing.T, s *suite) {
+	u := s.create(t, s.configMap(t, "concurrent"))
+	set(t, u, "0", "data", "n")
+	s.update(t, u)
+	const writers, each = 4, 5
+	errs := make(chan error, writers)
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			for range each {
+				_, err := clusterapi.Modify(s.ctx, s.api, clusterapi.KeyOf(u), clusterapi.ModifyOptions{Retries: 100}, func(cm *corev1.ConfigMap) error {
+					n, err := strconv.Atoi(cm.Data["n"])
+					cm.Data["n"] = strconv.Itoa(n + 1)
+					return err
+				})
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(errs)
+	for err := range errs {
+		t.Error(err)
+	}
+	wantAt(t, s.get(t, u), fmt.Sprint(writers*each), "data", "n")
+}

@@ -1,0 +1,322 @@
+package clusterapitest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Capabilities are what a backend may have or lack.
+type Capabilities struct {
+	// Watch says that the backend implements [clusterapi.Watcher].
+	Watch bool
+}
+
+// Conformance runs all sub-tests against the backend that newAPI returns. It
+// calls newAPI once. The backend must serve ConfigMaps, Secrets, Pods,
+// Deployments, PodDisruptionBudgets and CustomResourceDefinitions, and refuse
+// kinds that nobody defined.
+//
+// A run takes some seconds of real time, since one rule is about what happens
+// a second later.
+func Conformance(t *testing.T, newAPI func(t *testing.T) (clusterapi.ClusterAPI, Capabilities)) {
+	api, caps := newAPI(t)
+	s := newSuite(t, api)
+	for _, group := range []struct {
+		name string
+		run  func(*testing.T, *suite)
+	}{
+		{"Get", testGet},
+		{"List", testList},
+		{"Create", testCreate},
+		{"Update", testUpdate},
+		{"UpdateStatus", testUpdateStatus},
+		{"Generation", testGeneration},
+		{"Apply", testApply},
+		{"Custom", testCustom},
+		{"Delete", testDelete},
+		{"Evict", testEvict},
+		{"Ownership", testOwnership},
+		{"Context", testContext},
+		{"Concurrency", testConcurrency},
+	} {
+		t.Run(group.name, func(t *testing.T) { group.run(t, s) })
+	}
+	if caps.Watch {
+		t.Run("Watch", func(t *testing.T) { testWatch(t, s) })
+	}
+}
+
+// The kinds of the suite.
+var (
+	namespaces  = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	configMaps  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	pods        = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	budgets     = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
+	definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+)
+
+// suite is what the sub-tests share. Each uses object names of its own.
+type suite struct {
+	ctx context.Context
+	api clusterapi.ClusterAPI
+	// id occurs in every cluster-wide name.
+	id string
+	// ns and other are namespaces, in the order of their names.
+	ns, other string
+	// widgets is the custom kind.
+	widgets schema.GroupVersionKind
+}
+
+func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
+	t.Helper()
+	var random [4]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		t.Fatal(err)
+	}
+	id := hex.EncodeToString(random[:])
+	s := &suite{
+		ctx: context.Background(), api: api, id: id,
+		ns: "conformance-" + id + "-a", other: "conformance-" + id + "-b",
+		widgets: schema.GroupVersionKind{Group: "conformance-" + id + ".clusterupdate.github.io", Version: "v1", Kind: "Widget"},
+	}
+	for _, name := range []string{s.ns, s.other} {
+		s.create(t, object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, name))
+		t.Cleanup(func() { s.discard(t, namespaces, "", name) })
+		// Without controllers nobody else makes the account that pods need.
+		account := object(t, `{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: %s}}`, name)
+		if _, err := api.Create(s.ctx, account, clusterapi.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatalf("creating a service account: %v", err)
+		}
+	}
+	s.define(t)
+	return s
+}
+
+// define installs the custom kind and waits until it is served.
+func (s *suite) define(t *testing.T) {
+	t.Helper()
+	name := "widgets." + s.widgets.Group
+	s.create(t, object(t, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %s}
+spec:
+  group: %s
+  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer}
+              parts:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+                items:
+                  type: object
+                  required: [name]
+                  properties: {name: {type: string}, count: {type: integer}}
+              tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
+              steps: {type: array, items: {type: string}}
+              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status:
+            type: object
+            properties: {phase: {type: string}}
+`, name, s.widgets.Group))
+	t.Cleanup(func() { s.discard(t, definitions, "", name) })
+	s.eventually(t, "the custom kind to be Established and served", func() (bool, error) {
+		crd, err := s.api.Get(s.ctx, definitions, clusterapi.Key("", name))
+		if err != nil || !isTrue(crd, "Established") {
+			return false, err
+		}
+		_, err = s.api.List(s.ctx, s.widgets, clusterapi.ListOptions{Namespace: s.ns})
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+func isTrue(u *unstructured.Unstructured, condition string) bool {
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range list {
+		if m, ok := c.(map[string]any); ok && m["type"] == condition {
+			return m["status"] == "True"
+		}
+	}
+	return false
+}
+
+// eventually polls for up to half a minute.
+func (s *suite) eventually(t *testing.T, what string, done func() (bool, error)) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		ok, err := done()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s (last error: %v)", what, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// object parses YAML, into which the arguments are put as by Sprintf.
+func object(t *testing.T, text string, args ...any) *unstructured.Unstructured {
+	t.Helper()
+	data, err := yaml.YAMLToJSON(fmt.Appendf(nil, text, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// create must succeed.
+func (s *suite) create(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	stored, err := s.api.Create(s.ctx, u, clusterapi.CreateOptions{FieldManager: "conformance"})
+	if err != nil {
+		t.Fatalf("Create of %s %s: %v", u.GetKind(), u.GetName(), err)
+	}
+	return stored
+}
+
+// get must succeed.
+func (s *suite) get(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	stored, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+	if err != nil {
+		t.Fatalf("Get of %s %s: %v", u.GetKind(), u.GetName(), err)
+	}
+	return stored
+}
+
+// apply must succeed.
+func (s *suite) apply(t *testing.T, manager string, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	stored, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: manager})
+	if err != nil {
+		t.Fatalf("Apply of %s %s by %s: %v", u.GetKind(), u.GetName(), manager, err)
+	}
+	return stored
+}
+
+// update must succeed.
+func (s *suite) update(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	stored, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{FieldManager: "conformance"})
+	if err != nil {
+		t.Fatalf("Update of %s %s: %v", u.GetKind(), u.GetName(), err)
+	}
+	return stored
+}
+
+// updateStatus must succeed.
+func (s *suite) updateStatus(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	stored, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{FieldManager: "conformance"})
+	if err != nil {
+		t.Fatalf("UpdateStatus of %s %s: %v", u.GetKind(), u.GetName(), err)
+	}
+	return stored
+}
+
+// discard deletes for a clean-up: what is gone is fine.
+func (s *suite) discard(t *testing.T, gvk schema.GroupVersionKind, namespace, name string) {
+	err := s.api.Delete(s.ctx, gvk, clusterapi.Key(namespace, name), clusterapi.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		t.Logf("clean-up: deleting %s %s: %v", gvk.Kind, name, err)
+	}
+}
+
+// gone tells whether Get says that there is no such object.
+func (s *suite) gone(t *testing.T, u *unstructured.Unstructured) bool {
+	t.Helper()
+	_, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatalf("Get of %s %s: %v", u.GetKind(), u.GetName(), err)
+	}
+	return err != nil
+}
+
+// set puts a value at a path of fields.
+func set(t *testing.T, u *unstructured.Unstructured, v any, path ...string) {
+	t.Helper()
+	if err := unstructured.SetNestedField(u.Object, v, path...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// at returns what is at a path of fields, nil for nothing.
+func at(u *unstructured.Unstructured, path ...string) any {
+	v, _, _ := unstructured.NestedFieldCopy(u.Object, path...)
+	return v
+}
+
+// wantAt compares what is at a path of fields, in its JSON form.
+func wantAt(t *testing.T, u *unstructured.Unstructured, want any, path ...string) {
+	t.Helper()
+	if got := at(u, path...); text(got) != text(want) {
+		t.Errorf("%s %s: %v is %s, want %s", u.GetKind(), u.GetName(), path, text(got), text(want))
+	}
+}
+
+func text(v any) string {
+	data, err := yaml.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
+
+func (s *suite) configMap(t *testing.T, name string) *unstructured.Unstructured {
+	return object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s}, data: {a: "1"}}`, name, s.ns)
+}
+
+func (s *suite) deployment(t *testing.T, name string) *unstructured.Unstructured {
+	return object(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %s, namespace: %s}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec:
+      containers:
+      - {name: one, image: registry.example/one}
+`, name, s.ns)
+}
+
+func (s *suite) widget(t *testing.T, name string) *unstructured.Unstructured {
+	return object(t, `{apiVersion: %s, kind: Widget, metadata: {name: %s, namespace: %s}, spec: {size: 1}}`, s.widgets.GroupVersion(), name, s.ns)
+}

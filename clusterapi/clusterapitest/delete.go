@@ -1,0 +1,144 @@
+package clusterapitest
+
+import (
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+func testDelete(t *testing.T, s *suite) {
+	remove := func(t *testing.T, u *unstructured.Unstructured, opts clusterapi.DeleteOptions) {
+		t.Helper()
+		if err := s.api.Delete(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), opts); err != nil {
+			t.Fatalf("Delete of %s %s: %v", u.GetKind(), u.GetName(), err)
+		}
+	}
+	t.Run("Gone", func(t *testing.T) {
+		u := s.create(t, s.configMap(t, "delete"))
+		remove(t, u, clusterapi.DeleteOptions{})
+		if !s.gone(t, u) {
+			t.Error("the object is still there")
+		}
+	})
+	t.Run("NotFound", func(t *testing.T) {
+		err := s.api.Delete(s.ctx, configMaps, clusterapi.Key(s.ns, "delete-nothing"), clusterapi.DeleteOptions{})
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("got %v, want an error that IsNotFound recognises", err)
+		}
+	})
+	t.Run("Preconditions", func(t *testing.T) {
+		u := s.create(t, s.configMap(t, "delete-if"))
+		for _, opts := range []clusterapi.DeleteOptions{{UID: "00000000-aaaa-bbbb-cccc-000000000000"}, {ResourceVersion: "999999999999"}} {
+			err := s.api.Delete(s.ctx, configMaps, clusterapi.KeyOf(u), opts)
+			if !apierrors.IsConflict(err) {
+				t.Errorf("%+v: got %v, want an error that IsConflict recognises", opts, err)
+			}
+		}
+		remove(t, u, clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()})
+		if !s.gone(t, u) {
+			t.Error("the object is still there")
+		}
+	})
+	t.Run("Finalizers", func(t *testing.T) {
+		in := s.configMap(t, "delete-held")
+		in.SetFinalizers([]string{"clusterupdate.github.io/conformance"})
+		u := s.create(t, in)
+		remove(t, u, clusterapi.DeleteOptions{})
+		marked := s.get(t, u)
+		if marked.GetDeletionTimestamp() == nil {
+			t.Error("it has no deletionTimestamp")
+		}
+		remove(t, u, clusterapi.DeleteOptions{}) // once more is no error
+		if again := s.get(t, u); !again.GetDeletionTimestamp().Equal(marked.GetDeletionTimestamp()) {
+			t.Error("the deletionTimestamp moved")
+		}
+		marked = s.get(t, u)
+		marked.SetDeletionTimestamp(nil)
+		if kept := s.update(t, marked); kept.GetDeletionTimestamp() == nil {
+			t.Error("an update took the deletionTimestamp away")
+		}
+		s.release(t, u)
+		if !s.gone(t, u) {
+			t.Error("the object is still there without finalizers")
+		}
+	})
+	t.Run("Foreground", func(t *testing.T) {
+		owner, dependent := s.owned(t, "foreground")
+		defer s.release(t, owner)
+		defer s.release(t, dependent)
+		remove(t, owner, clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationForeground})
+		got := s.get(t, owner)
+		if got.GetDeletionTimestamp() == nil || !slices.Contains(got.GetFinalizers(), metav1.FinalizerDeleteDependents) {
+			t.Errorf("deletionTimestamp %v and finalizers %v; want it to wait for its dependent by %s",
+				got.GetDeletionTimestamp(), got.GetFinalizers(), metav1.FinalizerDeleteDependents)
+		}
+	})
+	t.Run("Background", func(t *testing.T) {
+		owner, dependent := s.owned(t, "background")
+		defer s.release(t, dependent)
+		remove(t, owner, clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationBackground})
+		if !s.gone(t, owner) {
+			t.Error("the owner waits for its dependent")
+		}
+	})
+	t.Run("Orphan", func(t *testing.T) {
+		owner, dependent := s.owned(t, "orphan")
+		defer s.release(t, dependent)
+		remove(t, owner, clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationOrphan})
+		if !s.gone(t, owner) { // nobody is there who does the work
+			got := s.get(t, owner)
+			if got.GetDeletionTimestamp() == nil || !slices.Contains(got.GetFinalizers(), metav1.FinalizerOrphanDependents) {
+				t.Errorf("deletionTimestamp %v and finalizers %v; want it to wait by %s",
+					got.GetDeletionTimestamp(), got.GetFinalizers(), metav1.FinalizerOrphanDependents)
+			}
+			s.release(t, owner)
+		}
+		if s.get(t, dependent).GetDeletionTimestamp() != nil {
+			t.Error("the dependent is being deleted, too")
+		}
+	})
+}
+
+// owned makes an owner, and a dependent that a finalizer holds.
+func (s *suite) owned(t *testing.T, name string) (owner, dependent *unstructured.Unstructured) {
+	t.Helper()
+	owner = s.create(t, s.configMap(t, "delete-"+name+"-owner"))
+	dependent = s.configMap(t, "delete-"+name+"-dependent")
+	dependent.SetFinalizers([]string{"clusterupdate.github.io/conformance"})
+	yes := true
+	dependent.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID(), BlockOwnerDeletion: &yes,
+	}})
+	return owner, s.create(t, dependent)
+}
+
+// release takes all finalizers from an object, if it is there.
+func (s *suite) release(t *testing.T, u *unstructured.Unstructured) {
+	t.Helper()
+	for range 5 { // a garbage collector may write at the same time
+		got, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+		if apierrors.IsNotFound(err) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.GetFinalizers()) == 0 {
+			return
+		}
+		got.SetFinalizers(nil)
+		_, err = s.api.Update(s.ctx, got, clusterapi.UpdateOptions{})
+		if err == nil || apierrors.IsNotFound(err) {
+			return
+		}
+		if !apierrors.IsConflict(err) {
+			t.Fatal(err)
+		}
+	}
+	t.Errorf("finalizers of %s cannot be removed", u.GetName())
+}

@@ -1,0 +1,21 @@
+// Package clusterapitest proves that an implementation of
+// [clusterapi.ClusterAPI] keeps the contract that the interfaces state. It is
+// for whoever writes a backend; testing/fstest is the model.
+//
+//	func TestConformance(t *testing.T) {
+//		clusterapitest.Conformance(t, func(t *testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {
+//			return mybackend.New(...), clusterapitest.Capabilities{Watch: true}
+//		})
+//	}
+//
+// The backend may be a bare kube-apiserver: no controller need run, and other
+// objects may be there. The suite makes its own namespaces and
+// CustomResourceDefinition under names that nothing else has, writes the
+// status of its PodDisruptionBudgets itself, and asks that they all be deleted
+// at the end. Where a garbage collector does run, it must not matter:
+// propagation of deletions is asserted by finalizers and deletionTimestamp.
+//
+// Each rule is a sub-test of its own, so that -run selects one:
+//
+//	go test -run 'TestConformance/Apply/KeyedList'
+package clusterapitest

@@ -1,0 +1,180 @@
+package clusterapitest
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// budget is the status that the suite gives a PodDisruptionBudget.
+type budget struct {
+	allowed, healthy, desired int64
+	behind                    bool // its observedGeneration is
+	policy                    string
+}
+
+func testEvict(t *testing.T, s *suite) {
+	const (
+		goes     = "goes"
+		later    = "not now"
+		refused  = "another error"
+		noBudget = -1
+	)
+	for _, tc := range []struct {
+		name    string
+		running bool
+		ready   bool
+		budgets []budget
+		want    string
+		left    int64 // disruptionsAllowed afterwards
+	}{
+		{"NoBudget", true, true, nil, goes, noBudget},
+		{"Pending", false, false, []budget{{allowed: 0, healthy: 1, desired: 1}}, goes, 0},
+		{"Allowed", true, true, []budget{{allowed: 1, healthy: 2, desired: 1}}, goes, 0},
+		{"NotAllowed", true, true, []budget{{allowed: 0, healthy: 1, desired: 1}}, later, 0},
+		{"BehindItsGeneration", true, true, []budget{{allowed: 1, healthy: 2, desired: 1, behind: true}}, later, 1},
+		{"NegativeIsForbidden", true, true, []budget{{allowed: -1, healthy: 1, desired: 1}}, refused, noBudget},
+		{"TwoBudgets", true, true, []budget{{allowed: 1, healthy: 2, desired: 1}, {allowed: 1, healthy: 2, desired: 1}}, refused, 1},
+		{"NotReadyOfAHealthyApplication", true, false, []budget{{allowed: 0, healthy: 2, desired: 2}}, goes, 0},
+		{"NotReadyOfAnUnhealthyApplication", true, false, []budget{{allowed: 0, healthy: 0, desired: 1}}, later, 0},
+		{"NotReadyWithoutAnyDesired", true, false, []budget{{allowed: 0, healthy: 0, desired: 0}}, later, 0},
+		{"NotReadyAlwaysAllowed", true, false, []budget{{allowed: 0, healthy: 0, desired: 1, policy: "AlwaysAllow"}}, goes, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			name := "evict-" + lower(tc.name)
+			pod := s.pod(t, name, tc.running, tc.ready)
+			var first *unstructured.Unstructured
+			for i, b := range tc.budgets {
+				if b.allowed < 0 && !s.negative(t, name) {
+					t.Skip("the server takes no negative disruptionsAllowed")
+				}
+				u := s.budget(t, name, i, b)
+				if first == nil {
+					first = u
+				}
+			}
+			err := s.api.Evict(s.ctx, clusterapi.KeyOf(pod), clusterapi.EvictOptions{UID: pod.GetUID()})
+			got := goes
+			switch {
+			case apierrors.IsTooManyRequests(err):
+				got = later
+			case err != nil:
+				got = refused
+			}
+			if got != tc.want {
+				t.Errorf("eviction: %s (%v), want: %s", got, err, tc.want)
+			}
+			if gone := s.gone(t, pod); gone != (tc.want == goes) {
+				t.Errorf("the pod is gone: %t, want %t", gone, tc.want == goes)
+			}
+			if first != nil && tc.left != noBudget {
+				wantAt(t, s.get(t, first), tc.left, "status", "disruptionsAllowed")
+			}
+		})
+	}
+	t.Run("SpendsTheBudget", func(t *testing.T) {
+		one, two := s.pod(t, "evict-spend", true, true), s.pod(t, "evict-spend-too", true, true, "evict-spend")
+		s.budget(t, "evict-spend", 0, budget{allowed: 1, healthy: 2, desired: 1})
+		if err := s.api.Evict(s.ctx, clusterapi.KeyOf(one), clusterapi.EvictOptions{}); err != nil {
+			t.Fatalf("the first eviction: %v", err)
+		}
+		if err := s.api.Evict(s.ctx, clusterapi.KeyOf(two), clusterapi.EvictOptions{}); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("the second eviction: got %v, want an error that IsTooManyRequests recognises", err)
+		}
+	})
+	t.Run("OtherUID", func(t *testing.T) {
+		pod := s.pod(t, "evict-uid", true, true)
+		err := s.api.Evict(s.ctx, clusterapi.KeyOf(pod), clusterapi.EvictOptions{UID: "00000000-aaaa-bbbb-cccc-000000000000"})
+		if !apierrors.IsConflict(err) {
+			t.Errorf("got %v, want an error that IsConflict recognises", err)
+		}
+		if s.gone(t, pod) {
+			t.Error("the pod is gone")
+		}
+	})
+	t.Run("NotFound", func(t *testing.T) {
+		err := s.api.Evict(s.ctx, clusterapi.Key(s.ns, "evict-nothing"), clusterapi.EvictOptions{})
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("got %v, want an error that IsNotFound recognises", err)
+		}
+	})
+}
+
+// lower makes a label value of a test name.
+func lower(name string) string {
+	out := []byte(name)
+	for i, c := range out {
+		if c >= 'A' && c <= 'Z' {
+			out[i] = c + 'a' - 'A'
+		}
+	}
+	return string(out)
+}
+
+// pod makes a pod on no node, so that it ends at once; its label is its name,
+// or app.
+func (s *suite) pod(t *testing.T, name string, running, ready bool, app ...string) *unstructured.Unstructured {
+	t.Helper()
+	label := name
+	if len(app) > 0 {
+		label = app[0]
+	}
+	pod := s.create(t, object(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, namespace: %s, labels: {app: %s}}
+spec:
+  containers: [{name: one, image: registry.example/one}]
+`, name, s.ns, label))
+	if !running {
+		return pod
+	}
+	state := "False"
+	if ready {
+		state = "True"
+	}
+	set(t, pod, "Running", "status", "phase")
+	set(t, pod, []any{map[string]any{"type": "Ready", "status": state}}, "status", "conditions")
+	return s.updateStatus(t, pod)
+}
+
+// budget makes a PodDisruptionBudget for the pods with that label.
+func (s *suite) budget(t *testing.T, app string, n int, b budget) *unstructured.Unstructured {
+	t.Helper()
+	in := object(t, `
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: %s-%d, namespace: %s}
+spec: {minAvailable: 1, selector: {matchLabels: {app: %[1]s}}}
+`, app, n, s.ns)
+	if b.policy != "" {
+		set(t, in, b.policy, "spec", "unhealthyPodEvictionPolicy")
+	}
+	u := s.create(t, in)
+	observed := u.GetGeneration()
+	if b.behind {
+		observed--
+	}
+	u.Object["status"] = map[string]any{
+		"observedGeneration": observed, "disruptionsAllowed": b.allowed,
+		"currentHealthy": b.healthy, "desiredHealthy": b.desired, "expectedPods": int64(2),
+	}
+	return s.updateStatus(t, u)
+}
+
+// negative tells whether the server stores a negative disruptionsAllowed:
+// validation may refuse what only a broken controller would write.
+func (s *suite) negative(t *testing.T, app string) bool {
+	t.Helper()
+	u := s.create(t, object(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %s-probe, namespace: %s}, spec: {minAvailable: 1, selector: {matchLabels: {app: nothing}}}}`, app, s.ns))
+	defer s.discard(t, budgets, s.ns, u.GetName())
+	u.Object["status"] = map[string]any{
+		"observedGeneration": u.GetGeneration(), "disruptionsAllowed": int64(-1),
+		"currentHealthy": int64(1), "desiredHealthy": int64(1), "expectedPods": int64(1),
+	}
+	_, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{})
+	return err == nil
+}

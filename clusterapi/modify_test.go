@@ -1,0 +1,416 @@
+package clusterapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// fake serves one object and counts its writes.
+type fake struct {
+	clusterapi.ReadWriter
+	obj       *unstructured.Unstructured
+	conflicts int // so many writes fail
+	reads     int
+	writes    []string
+}
+
+func (f *fake) Get(context.Context, schema.GroupVersionKind, types.NamespacedName) (*unstructured.Unstructured, error) {
+	f.reads++
+	return f.obj.DeepCopy(), nil
+}
+
+func (f *fake) Update(_ context.Context, u *unstructured.Unstructured, _ clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return f.write("Update", u)
+}
+
+func (f *fake) UpdateStatus(_ context.Context, u *unstructured.Unstructured, _ clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return f.write("UpdateStatus", u)
+}
+
+func (f *fake) write(verb string, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if f.conflicts > 0 {
+		f.conflicts--
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "things"}, u.GetName(), errors.New("stale"))
+	}
+	f.writes = append(f.writes, verb)
+	f.obj = u.DeepCopy()
+	return u.DeepCopy(), nil
+}
+
+func object(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// modified runs Modify over one object and compares what is stored.
+func modified[T any](t *testing.T, o clusterapi.ModifyOptions, before, want string, f func(*T) error) {
+	t.Helper()
+	api := &fake{obj: object(t, before)}
+	got, err := clusterapi.Modify(t.Context(), api, clusterapi.KeyOf(api.obj), o, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(object(t, want).Object, api.obj.Object); diff != "" {
+		t.Errorf("stored object (-want +got):\n%s", diff)
+	}
+	stored, err := clusterapi.FromUnstructured[T](api.obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(stored, got); diff != "" {
+		t.Errorf("result (-stored +got):\n%s", diff)
+	}
+}
+
+func TestModifyKeepsUnknownFields(t *testing.T) {
+	t.Run("elements by type", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{Status: true}, `
+apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata: {name: etcd, newMeta: 1}
+status:
+  newStatus: {a: 1}
+  conditions:
+  - {type: Degraded, status: "False", lastTransitionTime: null, newField: d}
+  - {type: Available, status: "True", lastTransitionTime: null, newField: a}
+`, `
+apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata: {name: etcd, newMeta: 1}
+status:
+  newStatus: {a: 1}
+  extension: null
+  conditions:
+  - {type: Progressing, status: "True", lastTransitionTime: null}
+  - {type: Available, status: "False", lastTransitionTime: null, newField: a}
+  - {type: Degraded, status: "False", lastTransitionTime: null, newField: d}
+`, func(co *configv1.ClusterOperator) error {
+			c := co.Status.Conditions
+			c[1].Status = configv1.ConditionFalse
+			co.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: "Progressing", Status: "True"}, c[1], c[0]}
+			return nil
+		})
+	})
+	t.Run("elements by name, nested", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{}, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d, namespace: ns}
+spec:
+  newSpec: x
+  selector: null
+  template:
+    spec:
+      containers:
+      - {name: a, image: one, newField: a, env: [{name: X, value: "1", newField: x}], resources: {newField: 1}}
+      - {name: b, image: two, newField: b, ports: [{containerPort: 1, protocol: TCP, new: t}, {containerPort: 1, protocol: UDP, new: u}]}
+`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d, namespace: ns}
+spec:
+  newSpec: x
+  selector: null
+  template:
+    spec:
+      containers:
+      - {name: b, image: two, newField: b, ports: [{containerPort: 1, protocol: UDP, hostPort: 9, new: u}, {containerPort: 1, protocol: TCP, new: t}]}
+      - {name: a, image: three, newField: a, env: [{name: W}, {name: X, value: "1", newField: x}], resources: {newField: 1, limits: {cpu: "1"}}}
+`, func(d *appsv1.Deployment) error {
+			c := d.Spec.Template.Spec.Containers
+			c[0].Image = "three"
+			c[0].Env = append([]corev1.EnvVar{{Name: "W"}}, c[0].Env...)
+			c[0].Resources.Limits = corev1.ResourceList{"cpu": *quantity("1")}
+			c[1].Ports[1].HostPort = 9
+			c[1].Ports[0], c[1].Ports[1] = c[1].Ports[1], c[1].Ports[0]
+			c[0], c[1] = c[1], c[0]
+			return nil
+		})
+	})
+	t.Run("elements by several keys", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{}, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+spec:
+  clusterID: x
+  overrides:
+  - {kind: Deployment, group: apps, namespace: a, name: x, unmanaged: true, new: 1}
+  - {kind: Deployment, group: apps, namespace: b, name: x, unmanaged: true, new: 2}
+  signatureStores:
+  - {url: "https://b", new: b}
+  - {url: "https://a", new: a}
+`, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+spec:
+  clusterID: x
+  overrides:
+  - {kind: Deployment, group: apps, namespace: b, name: x, unmanaged: false, new: 2}
+  signatureStores:
+  - {url: "https://a", new: a, ca: {name: c}}
+`, func(cv *configv1.ClusterVersion) error {
+			cv.Spec.Overrides = cv.Spec.Overrides[1:]
+			cv.Spec.Overrides[0].Unmanaged = false
+			cv.Spec.SignatureStores = cv.Spec.SignatureStores[1:]
+			cv.Spec.SignatureStores[0].CA.Name = "c"
+			return nil
+		})
+	})
+	t.Run("elements by position", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{}, `
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: ns}
+spec:
+  tolerations: [{key: a, new: 1}, {key: b, new: 2}]
+`, `
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: ns}
+spec:
+  tolerations: [{key: c, new: 1}, {key: b, operator: Exists, new: 2}]
+`, func(p *corev1.Pod) error {
+			p.Spec.Tolerations[0].Key = "c"
+			p.Spec.Tolerations[1].Operator = "Exists"
+			return nil
+		})
+	})
+	t.Run("history grows at the front", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{Status: true}, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status:
+  availableUpdates: null
+  history:
+  - {state: Partial, startedTime: "2026-01-02T00:00:00Z", completionTime: null, version: 4.18.2, image: b, verified: true, new: b}
+  - {state: Completed, startedTime: "2026-01-01T00:00:00Z", completionTime: "2026-01-01T01:00:00Z", version: 4.18.1, image: a, verified: false, new: a}
+`, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status:
+  availableUpdates: null
+  history:
+  - {state: Partial, startedTime: "2026-01-03T00:00:00Z", completionTime: null, version: 4.18.3, image: c, verified: true}
+  - {state: Partial, startedTime: "2026-01-02T00:00:00Z", completionTime: "2026-01-03T00:00:00Z", version: 4.18.2, image: b, verified: true, new: b}
+  - {state: Completed, startedTime: "2026-01-01T00:00:00Z", completionTime: "2026-01-01T01:00:00Z", version: 4.18.1, image: a, verified: false, new: a}
+`, func(cv *configv1.ClusterVersion) error {
+			now := metav1.NewTime(*date("2026-01-03T00:00:00Z"))
+			cv.Status.History[0].CompletionTime = &now
+			cv.Status.History = append([]configv1.UpdateHistory{{State: configv1.PartialUpdate, StartedTime: now, Version: "4.18.3", Image: "c", Verified: true}}, cv.Status.History...)
+			return nil
+		})
+	})
+	t.Run("a struct that becomes zero", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{}, `
+apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfigPool
+metadata: {name: worker, annotations: {a: b}}
+spec: {paused: true, configuration: {name: x, new: 1}}
+`, `
+apiVersion: machineconfiguration.openshift.io/v1
+kind: MachineConfigPool
+metadata: {name: worker}
+spec: {paused: false, configuration: {new: 1}}
+`, func(p *mcfgv1.MachineConfigPool) error {
+			p.Annotations = nil
+			p.Spec.Paused = false
+			p.Spec.Configuration.Name = ""
+			return nil
+		})
+	})
+}
+
+func TestModifyWritesNulls(t *testing.T) {
+	modified(t, clusterapi.ModifyOptions{Status: true}, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status:
+  availableUpdates: [{version: 4.18.2, image: b}]
+  history: [{state: Partial, startedTime: null, completionTime: "2026-01-01T01:00:00Z", image: a, version: v, verified: false}]
+`, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status:
+  availableUpdates: null
+  history: [{state: Partial, startedTime: null, completionTime: null, image: a, version: v, verified: false}]
+`, func(cv *configv1.ClusterVersion) error {
+		cv.Status.AvailableUpdates = nil
+		cv.Status.History[0].CompletionTime = nil
+		return nil
+	})
+	t.Run("that were absent", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{Status: true}, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status: {versionHash: a}
+`, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status: {versionHash: b, availableUpdates: null}
+`, func(cv *configv1.ClusterVersion) error { cv.Status.VersionHash = "b"; return nil })
+	})
+	t.Run("status for the first time", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{Status: true}, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+`, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status: {versionHash: b, availableUpdates: null, observedGeneration: 0, capabilities: {}, desired: {version: "", image: ""}}
+`, func(cv *configv1.ClusterVersion) error { cv.Status.VersionHash = "b"; return nil })
+	})
+}
+
+const configMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c, namespace: ns, resourceVersion: "5"}
+data: {count: "0"}
+`
+
+func TestModifyWrites(t *testing.T) {
+	boom := errors.New("boom")
+	for _, tc := range []struct {
+		name      string
+		opts      clusterapi.ModifyOptions
+		conflicts int
+		f         func(*corev1.ConfigMap) error
+		calls     int
+		writes    []string
+		want      func(error) bool
+	}{
+		{name: "no difference", f: func(cm *corev1.ConfigMap) error { cm.Data["count"] = "0"; return nil }, calls: 1},
+		{name: "a difference", f: func(cm *corev1.ConfigMap) error { cm.Data["count"] = "1"; return nil }, calls: 1, writes: []string{"Update"}},
+		{name: "an error of the function", f: func(cm *corev1.ConfigMap) error { cm.Data["count"] = "1"; return boom }, calls: 1,
+			want: func(err error) bool { return err == boom }},
+		{name: "five conflicts", conflicts: 5, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 6, writes: []string{"Update"}},
+		{name: "six conflicts", conflicts: 6, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 6, want: apierrors.IsConflict},
+		{name: "one retry", conflicts: 2, opts: clusterapi.ModifyOptions{Retries: 1}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 2, want: apierrors.IsConflict},
+		{name: "no retry", conflicts: 1, opts: clusterapi.ModifyOptions{Retries: -1}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 1, want: apierrors.IsConflict},
+		{name: "outside of status", opts: clusterapi.ModifyOptions{Status: true}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] = "1"; return nil }, calls: 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			api := &fake{obj: object(t, configMap), conflicts: tc.conflicts}
+			calls := 0
+			_, err := clusterapi.Modify(t.Context(), api, clusterapi.KeyOf(api.obj), tc.opts, func(cm *corev1.ConfigMap) error {
+				calls++
+				if cm.Data["count"] != "0" {
+					t.Errorf("call %d saw %q, want a fresh copy", calls, cm.Data["count"])
+				}
+				return tc.f(cm)
+			})
+			if (err != nil) != (tc.want != nil) || err != nil && !tc.want(err) {
+				t.Errorf("error %v", err)
+			}
+			if calls != tc.calls {
+				t.Errorf("the function was called %d times, want %d", calls, tc.calls)
+			}
+			if diff := cmp.Diff(tc.writes, api.writes); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+			if len(api.writes) > 0 && api.obj.GetResourceVersion() != "5" {
+				t.Errorf("written with resourceVersion %q, want the one read", api.obj.GetResourceVersion())
+			}
+		})
+	}
+}
+
+func TestModifyEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	api := &fake{obj: object(t, configMap), conflicts: 1000}
+	_, err := clusterapi.Modify(ctx, api, clusterapi.KeyOf(api.obj), clusterapi.ModifyOptions{Retries: 1000}, func(cm *corev1.ConfigMap) error {
+		cancel()
+		cm.Data["count"] = "1"
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+}
+
+func TestFromUnstructured(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"string for number", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {replicas: "3"}}`,
+			"Deployment ns/d: spec.replicas: got a JSON string, want int32"},
+		{"element", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: [{name: a}, {name: 5}]}}}}`,
+			"Deployment d: spec.template.spec.containers[1].name: got a JSON number, want string"},
+		{"list for map", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, labels: [a]}}`,
+			"Deployment d: metadata.labels: got a JSON array, want map[string]string"},
+		{"time", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, creationTimestamp: yesterday}}`,
+			`Deployment d: metadata.creationTimestamp: parsing time`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := clusterapi.FromUnstructured[appsv1.Deployment](object(t, tc.text))
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+	d, err := clusterapi.FromUnstructured[appsv1.Deployment](object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {unknown: 1}}`))
+	if err != nil || d.Name != "d" {
+		t.Errorf("an unknown field: got %v, %v", d, err)
+	}
+	if _, err := clusterapi.FromUnstructured[appsv1.Deployment](nil); err == nil {
+		t.Error("nil converted")
+	}
+}
+
+func TestToUnstructured(t *testing.T) {
+	u, err := clusterapi.ToUnstructured(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := u.GroupVersionKind(); got != (schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}) {
+		t.Errorf("kind %s", got)
+	}
+	for _, bad := range []any{nil, appsv1.Deployment{}, (*appsv1.Deployment)(nil), &struct{}{}, new(int)} {
+		if _, err := clusterapi.ToUnstructured(bad); err == nil {
+			t.Errorf("%T converted", bad)
+		}
+	}
+	type own struct {
+		Name string `json:"name"`
+	}
+	if _, err := clusterapi.Get[own](t.Context(), nil, clusterapi.Key("", "x")); err == nil {
+		t.Error("a type without a kind was read")
+	}
+	data, _ := json.Marshal(u.Object["metadata"])
+	if string(data) != `{"name":"d"}` {
+		t.Errorf("metadata %s", data)
+	}
+}

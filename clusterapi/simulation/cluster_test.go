@@ -1,0 +1,180 @@
+package simulation_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+func TestNew(t *testing.T) {
+	two := intstr.FromInt32(2)
+	r := release("4.20.3", "dns")
+	r.Image = "registry.example/release@sha256:1"
+	r.Manifests = []*unstructured.Unstructured{
+		{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "openshift-config-managed", "name": "admin-gates"}, "data": map[string]any{"a": "b"}}},
+		{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "x", "name": "gone", "annotations": map[string]any{"release.openshift.io/delete": "true"}}}},
+	}
+	c, err := simulation.New(simulation.Options{
+		Release:        r,
+		Pools:          []simulation.Pool{{Nodes: 4, MaxUnavailable: &two}, {Name: "infra", Nodes: 2, Paused: true}},
+		ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.21", Upstream: "https://updates.example/graph"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cv := get[configv1.ClusterVersion](t, c, "", "version")
+	if cv.Spec.Channel != "stable-4.21" || string(cv.Spec.Upstream) != "https://updates.example/graph" || cv.Spec.ClusterID == "" {
+		t.Errorf("spec %+v", cv.Spec)
+	}
+	if h := cv.Status.History; len(h) != 1 || h[0].State != configv1.CompletedUpdate || h[0].Version != "4.20.3" || h[0].Image != r.Image || h[0].CompletionTime == nil {
+		t.Errorf("history %+v", h)
+	}
+	if cv.Status.Desired.Image != r.Image {
+		t.Errorf("desired %+v", cv.Status.Desired)
+	}
+	if co := get[configv1.ClusterOperator](t, c, "", "dns"); conditions(co)+version(co) != "ATrue PFalse DFalse4.20.3" {
+		t.Errorf("dns %s %s", conditions(co), version(co))
+	}
+	var names []string
+	for _, n := range list[corev1.Node](t, c, clusterapi.ListOptions{}) {
+		names = append(names, n.Name+" "+n.Labels[mcp.LabelZone])
+		pool, _, _ := strings.Cut(n.Name, "-")
+		config := get[mcfgv1.MachineConfigPool](t, c, "", pool).Spec.Configuration.Name
+		if n.Annotations[mcp.AnnotationCurrentConfig] != config || n.Annotations[mcp.AnnotationDesiredConfig] != config || n.Annotations[mcp.AnnotationState] != mcp.StateDone {
+			t.Errorf("node %s: %v, pool's config %s", n.Name, n.Annotations, config)
+		}
+		if _, worker := n.Labels["node-role.kubernetes.io/worker"]; worker == (pool == "master") {
+			t.Errorf("node %s: labels %v", n.Name, n.Labels)
+		}
+		if n.Status.NodeInfo.KubeletVersion != "v1.33.0" {
+			t.Errorf("node %s: kubelet %s", n.Name, n.Status.NodeInfo.KubeletVersion)
+		}
+	}
+	want := "infra-0 zone-a,infra-1 zone-b,master-0 zone-a,master-1 zone-b,master-2 zone-c,worker-0 zone-a,worker-1 zone-b,worker-2 zone-c,worker-3 zone-a"
+	if got := strings.Join(names, ","); got != want {
+		t.Errorf("nodes %s, want %s", got, want)
+	}
+	if p := get[mcfgv1.MachineConfigPool](t, c, "", "worker"); p.Spec.MaxUnavailable == nil || *p.Spec.MaxUnavailable != two || p.Status.MachineCount != 4 {
+		t.Errorf("pool worker %+v", p)
+	}
+	if p := get[mcfgv1.MachineConfigPool](t, c, "", "infra"); !p.Spec.Paused {
+		t.Error("pool infra is not paused")
+	}
+	// Pools select by membership as the library sees it.
+	pools := list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{})
+	m, issues := mcp.NewMembership(pools)
+	if len(issues) != 0 {
+		t.Errorf("membership issues %v", issues)
+	}
+	for _, n := range list[corev1.Node](t, c, clusterapi.ListOptions{}) {
+		pool, _, _ := strings.Cut(n.Name, "-")
+		if got := m.Of(n.Labels).Primary; got != pool {
+			t.Errorf("node %s is in pool %s", n.Name, got)
+		}
+	}
+	if cm := get[corev1.ConfigMap](t, c, "openshift-config-managed", "admin-gates"); cm.Data["a"] != "b" {
+		t.Errorf("a manifest was not stored: %v", cm.Data)
+	}
+	if cms := list[corev1.ConfigMap](t, c, clusterapi.ListOptions{Namespace: "x"}); len(cms) != 0 {
+		t.Errorf("a manifest that deletes was stored")
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	one := intstr.FromInt32(1)
+	tests := []struct {
+		name string
+		o    simulation.Options
+		want string
+	}{
+		{"no version", simulation.Options{}, "simulation: Options.Release.Version is empty"},
+		{"two pools of a name", simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{}, {Name: "worker"}}}, "simulation: Options.Pools[1], worker: a second pool of that name, or a negative number of nodes"},
+		{"both budgets", simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{{Name: "web", MinAvailable: &one, MaxUnavailable: &one}}}, "simulation: workload web: both MinAvailable and MaxUnavailable are set"},
+		{"a workload without a name", simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{{}}}, "simulation: Options.Workloads[0] has no name"},
+		{"a negative control plane", simulation.Options{Release: release("4.20.3"), ControlPlane: -1}, "simulation: Options.ControlPlane is -1"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := simulation.New(tt.o); err == nil || err.Error() != tt.want {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRunTwice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := start(t, simulation.Options{Release: release("4.20.3")})
+		synctest.Wait()
+		if err := c.Run(t.Context()); err == nil || err.Error() != "simulation: the cluster runs already" {
+			t.Errorf("a second Run: %v", err)
+		}
+	})
+}
+
+func TestRunEndsAndLeaksNothing(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 3 {
+		c, err := simulation.New(simulation.Options{Release: release("4.20.3", "dns"), Clock: simulation.ScaledClock(1000),
+			Workloads: []simulation.Workload{{Name: "web", Replicas: 3}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if err := c.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		cancel()
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+func TestAtRestNothingIsWritten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config", "dns"), Workloads: []simulation.Workload{{Name: "web", Replicas: 2}}})
+		pass(time.Hour)
+		versions := func() string {
+			var all []string
+			for _, k := range []string{"Node", "Pod"} {
+				l, err := c.List(t.Context(), corev1.SchemeGroupVersion.WithKind(k), clusterapi.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, u := range l.Items {
+					all = append(all, k+u.GetName()+u.GetResourceVersion())
+				}
+			}
+			for _, p := range list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{}) {
+				all = append(all, p.Name+p.ResourceVersion)
+			}
+			for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
+				all = append(all, co.Name+co.ResourceVersion)
+			}
+			return strings.Join(all, "\n")
+		}
+		before := versions()
+		pass(24 * time.Hour)
+		if after := versions(); after != before {
+			t.Errorf("a day at rest changed objects: before\n%s\nafter\n%s", before, after)
+		}
+	})
+}

@@ -1,0 +1,472 @@
+package graph_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+const (
+	clusterID = "3c5a1b2e-6f1d-4c7f-9a60-2b9d3c1e8f00"
+	oneNode   = `{"nodes":[{"version":"4.1.0","payload":"a"}]}`
+	prefix    = "Unable to retrieve available updates: "
+)
+
+var query = graph.Query{Channel: "stable-4.1", Arch: "amd64", Version: "4.1.0", ClusterID: clusterID}
+
+// service starts a server and returns a client of it.
+func service(t *testing.T, handler http.HandlerFunc) *graph.Client {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	c := &graph.Client{Upstream: server.URL}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// wantError checks an error's reason, as sentinel and as text, and the message
+// of the condition.
+func wantError(t *testing.T, err error, reason graph.Reason, message string) {
+	t.Helper()
+	e := new(graph.Error)
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v (%T), want a *graph.Error", err, err)
+	}
+	if !errors.Is(err, reason) || e.Reason != string(reason) {
+		t.Errorf("reason %s, want %s", e.Reason, reason)
+	}
+	if got := e.ConditionMessage(); !strings.Contains(got, message) || message == "" {
+		t.Errorf("message %q, want %q", got, message)
+	}
+	if want := e.Reason + ": " + strings.TrimPrefix(e.ConditionMessage(), prefix); err.Error() != want {
+		t.Errorf("prints as %q, want %q", err, want)
+	}
+	c := graph.RetrievedUpdates(fmt.Errorf("wrapped: %w", err))
+	want := configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "False", Reason: e.Reason, Message: e.ConditionMessage()}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRequestURL(t *testing.T) {
+	for _, tt := range []struct {
+		name, upstream string
+		q              graph.Query
+		want           string
+	}{
+		{"plain", "https://u.io/graph", query, "https://u.io/graph?arch=amd64&channel=stable-4.1&id=" + clusterID + "&version=4.1.0"},
+		{"multi", "https://u.io/graph", graph.Query{Channel: "c", Arch: "Multi", Version: "4.1.0", ClusterID: clusterID}, "https://u.io/graph?arch=multi&channel=c&id=" + clusterID + "&version=4.1.0"},
+		{"own parameters", "https://u.io/graph?channel=x&z=1&a=b%20c&version=0&channel=y", query, "https://u.io/graph?a=b+c&arch=amd64&channel=stable-4.1&id=" + clusterID + "&version=4.1.0&z=1"},
+		{"escaped", "https://u.io/graph", graph.Query{Channel: "a&b c", Arch: "amd64", Version: "4.1.0+x", ClusterID: clusterID}, "https://u.io/graph?arch=amd64&channel=a%26b+c&id=" + clusterID + "&version=4.1.0%2Bx"},
+		{"upper case ID", "http://u.io", graph.Query{Channel: "c", Arch: "amd64", Version: "4.1.0", ClusterID: "{" + strings.ToUpper(clusterID) + "}"}, "http://u.io?arch=amd64&channel=c&id=" + clusterID + "&version=4.1.0"},
+		{"urn", "http://u.io", graph.Query{Channel: "c", Arch: "amd64", Version: "4.1.0", ClusterID: "URN:uuid:" + clusterID}, "http://u.io?arch=amd64&channel=c&id=" + clusterID + "&version=4.1.0"},
+		{"bare digits", "http://u.io", graph.Query{Channel: "c", Arch: "amd64", Version: "4.1.0", ClusterID: strings.ReplaceAll(clusterID, "-", "")}, "http://u.io?arch=amd64&channel=c&id=" + clusterID + "&version=4.1.0"},
+	} {
+		u, err := graph.RequestURL(tt.upstream, tt.q)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		} else if diff := cmp.Diff(tt.want, u.String()); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+// Each case has the faults of all that follow it, too.
+func TestRequestReasons(t *testing.T) {
+	for _, tt := range []struct {
+		upstream string
+		q        graph.Query
+		reason   graph.Reason
+		message  string
+	}{
+		{"", graph.Query{}, graph.ErrNoUpstream, "No updateService server has been set to retrieve updates."},
+		{":", graph.Query{}, graph.ErrInvalidURI, `failed to parse update service URL: parse ":": missing protocol scheme`},
+		{"http://u.io", graph.Query{}, graph.ErrInvalidID, "invalid cluster ID: invalid UUID length: 0"},
+		{"http://u.io", graph.Query{ClusterID: strings.Repeat("x", 36)}, graph.ErrInvalidID, "invalid cluster ID: invalid UUID format"},
+		{"http://u.io", graph.Query{ClusterID: "[" + clusterID + "]"}, graph.ErrInvalidID, "invalid cluster ID: invalid UUID format"},
+		{"http://u.io", graph.Query{ClusterID: "urn:oid::" + clusterID}, graph.ErrInvalidID, `invalid cluster ID: invalid urn prefix: "urn:oid::"`},
+		{"http://u.io", graph.Query{ClusterID: strings.Replace(clusterID, "3", "g", 1)}, graph.ErrInvalidID, "invalid cluster ID: invalid UUID format"},
+		{"http://u.io", graph.Query{ClusterID: clusterID}, graph.ErrNoArchitecture, "Architecture has not been configured."},
+		{"http://u.io", graph.Query{ClusterID: clusterID, Arch: "amd64"}, graph.ErrNoCurrentVersion, "The cluster version does not have a semantic version assigned and cannot calculate valid upgrades."},
+		{"http://u.io", graph.Query{ClusterID: clusterID, Arch: "amd64", Version: "4.1"}, graph.ErrNoChannel, "The update channel has not been configured."},
+		{"http://u.io", graph.Query{ClusterID: clusterID, Arch: "amd64", Version: "4.1", Channel: "c"}, graph.ErrInvalidCurrentVersion,
+			"The current cluster version is not a valid semantic version and cannot be used to calculate upgrades."},
+	} {
+		_, err := graph.RequestURL(tt.upstream, tt.q)
+		wantError(t, err, tt.reason, tt.message)
+		if e := new(graph.Error); errors.As(err, &e) && (e.ConditionMessage() != tt.message || e.KeepsUpdates()) {
+			t.Errorf("%s: %q", tt.reason, e.ConditionMessage())
+		}
+	}
+	if diff := cmp.Diff(configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "True"}, graph.RetrievedUpdates(nil)); diff != "" {
+		t.Error(diff)
+	}
+	if c := graph.RetrievedUpdates(errors.New("odd")); c.Reason != "Unknown" || c.Message != prefix+"odd" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestClientRequest(t *testing.T) {
+	var seen http.Header
+	var uri string
+	c := service(t, func(w http.ResponseWriter, r *http.Request) {
+		seen, uri = r.Header, r.RequestURI
+		w.Header().Set("Content-Type", "text/html") // ignored
+		fmt.Fprint(w, oneNode)
+	})
+	c.UserAgent = "ClusterVersionOperator/4.1.0"
+	g, err := c.Fetch(context.Background(), query)
+	if err != nil || g.Len() != 1 {
+		t.Fatal(g, err)
+	}
+	if want := "/?arch=amd64&channel=stable-4.1&id=" + clusterID + "&version=4.1.0"; uri != want {
+		t.Errorf("asked for %s", uri)
+	}
+	want := http.Header{"Accept": {"application/json"}, "User-Agent": {"ClusterVersionOperator/4.1.0"}, "Accept-Encoding": {"gzip"}}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestClientCompatAddsParameters(t *testing.T) {
+	var got url.Values
+	c := service(t, func(w http.ResponseWriter, r *http.Request) { got = r.URL.Query(); fmt.Fprint(w, oneNode) })
+	c.Upstream += "?channel=x"
+	c.Decode.Compat = true
+	if _, err := c.Fetch(context.Background(), query); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"x", "stable-4.1"}, got["channel"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestClientUpstream(t *testing.T) {
+	var hosts []string
+	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+		hosts = append(hosts, r.URL.Scheme+"://"+r.URL.Host+r.URL.Path)
+		return &http.Response{StatusCode: 200, Status: "200 OK", Body: io.NopCloser(strings.NewReader(oneNode)), ContentLength: -1, Request: r}, nil
+	})
+	c := &graph.Client{Transport: transport}
+	forced := &graph.Client{Transport: transport, Upstream: "http://forced/g"}
+	for _, s := range []graph.Source{c, c.WithUpstream(""), c.WithUpstream("http://spec/g"), forced.WithUpstream("http://spec/g"), forced} {
+		if _, err := s.Fetch(context.Background(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{graph.DefaultUpstream, graph.DefaultUpstream, "http://spec/g", "http://forced/g", "http://forced/g"}
+	if diff := cmp.Diff(want, hosts); diff != "" {
+		t.Error(diff)
+	}
+	_, err := c.WithUpstream("http://spec/%zz").Fetch(context.Background(), query)
+	wantError(t, err, graph.ErrInvalidURI, "failed to parse update service URL: ")
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestClientAnswers(t *testing.T) {
+	bomb := new(bytes.Buffer)
+	z := gzip.NewWriter(bomb)
+	for range 64 {
+		z.Write(make([]byte, 1<<20))
+	}
+	z.Close()
+	text := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) }
+	}
+	status := func(code int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); fmt.Fprint(w, body) }
+	}
+	for _, tt := range []struct {
+		name    string
+		handler http.HandlerFunc
+		reason  graph.Reason
+		message string
+		check   func(error) bool
+	}{
+		{"204", status(204, ""), graph.ErrResponseFailed, prefix + "unexpected HTTP status: 204 No Content", nil},
+		{"206", status(206, oneNode), graph.ErrResponseFailed, prefix + "unexpected HTTP status: 206 Partial Content", nil},
+		{"304 unasked", status(304, ""), graph.ErrResponseFailed, prefix + "unexpected HTTP status: 304 Not Modified", nil},
+		{"404", status(404, "not found"), graph.ErrResponseFailed, prefix + "unexpected HTTP status: 404 Not Found", nil},
+		{"400 with a kind", status(400, `{"kind":"missing_params","value":"mandatory client parameters missing: channel"}`), graph.ErrResponseFailed, prefix + "unexpected HTTP status: 400 Bad Request",
+			func(err error) bool {
+				var e *graph.StatusError
+				return errors.As(err, &e) && *e == graph.StatusError{StatusCode: 400, Status: "400 Bad Request", Kind: "missing_params", Value: "mandatory client parameters missing: channel"}
+			}},
+		{"429", status(429, ""), graph.ErrResponseFailed, prefix + "unexpected HTTP status: 429 Too Many Requests", nil},
+		{"500", status(500, `{"kind":1}`), graph.ErrResponseFailed, prefix + "unexpected HTTP status: 500 Internal Server Error", nil},
+		{"503 endless", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(503)
+			w.Write(make([]byte, 1<<20))
+		}, graph.ErrResponseFailed, prefix + "unexpected HTTP status: 503 Service Unavailable", nil},
+		{"empty body", text(""), graph.ErrResponseInvalid, prefix + "line 1: unexpected end of JSON input", nil},
+		{"HTML", text("<html>"), graph.ErrResponseInvalid, prefix + "line 1: invalid character '<' looking for beginning of value", nil},
+		{"bad graph", text(`{"nodes":[{"version":"4.1.0","payload":"a"}],"edges":[[0,1]]}`), graph.ErrResponseInvalid, prefix + "edges[0]: index 1 is out of range: the graph has 1 nodes", nil},
+		{"cut body", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			fmt.Fprint(w, oneNode)
+		}, graph.ErrResponseFailed, prefix + "unexpected EOF", func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		{"bomb", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(bomb.Bytes())
+		}, graph.ErrResponseFailed, prefix + "the graph exceeds the limit of 1048576 bytes", func(err error) bool {
+			var e *graph.LimitError
+			return errors.As(err, &e) && e.Max == 1<<20
+		}},
+		{"redirects without end", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 302) },
+			graph.ErrRemoteFailed, "more redirects than the limit of 5", nil},
+		{"aborted", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, graph.ErrRemoteFailed, "EOF", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := service(t, tt.handler)
+			c.Decode.MaxBytes = 1 << 20
+			g, err := c.Fetch(context.Background(), query)
+			if g != nil {
+				t.Error("a graph beside an error")
+			}
+			wantError(t, err, tt.reason, tt.message)
+			if tt.check != nil && !tt.check(err) {
+				t.Errorf("%#v does not carry the cause", err)
+			}
+			if e := new(graph.Error); errors.As(err, &e) && !e.KeepsUpdates() {
+				t.Error("would clear the lists")
+			}
+		})
+	}
+}
+
+func TestClientGzip(t *testing.T) {
+	c := service(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		fmt.Fprint(z, oneNode)
+		z.Close()
+	})
+	if g, err := c.Fetch(context.Background(), query); err != nil || g.Len() != 1 {
+		t.Fatal(g, err)
+	}
+}
+
+func TestClientStalls(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	c := service(t, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	c.Timeout = 50 * time.Millisecond
+	_, err := c.Fetch(context.Background(), query)
+	wantError(t, err, graph.ErrRemoteFailed, "no complete answer within the time-out of 50ms")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v is no deadline", err)
+	}
+
+	c2 := service(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		w.WriteHeader(200)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	c2.Timeout = 200 * time.Millisecond
+	_, err = c2.Fetch(context.Background(), query)
+	wantError(t, err, graph.ErrResponseFailed, "no complete answer within the time-out of 200ms")
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = c.Fetch(ctx, query)
+	wantError(t, err, graph.ErrRemoteFailed, "context canceled")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v is not the context's", err)
+	}
+}
+
+func TestClientRedirectKeepsIDHome(t *testing.T) {
+	var other *http.Request
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { other = r; fmt.Fprint(w, oneNode) }))
+	defer away.Close()
+	c := service(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, away.URL+"/mirror?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
+	})
+	if _, err := c.Fetch(context.Background(), query); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := other.RequestURI, "/mirror?arch=amd64&channel=stable-4.1&version=4.1.0"; got != want {
+		t.Errorf("the other host was asked %s, want %s", got, want)
+	}
+	for k, v := range other.Header {
+		if strings.Contains(strings.Join(v, " "), clusterID) {
+			t.Errorf("header %s carries the cluster's ID", k)
+		}
+	}
+}
+
+func TestClientConditional(t *testing.T) {
+	var asked []string
+	var revision atomic.Int32
+	c := service(t, func(w http.ResponseWriter, r *http.Request) {
+		etag := fmt.Sprintf(`"%s-%d"`, r.URL.Query().Get("channel"), revision.Load())
+		asked = append(asked, r.Header.Get("If-None-Match"))
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprint(w, oneNode)
+	})
+	fetch := func(channel, id string) *graph.Graph {
+		t.Helper()
+		g, err := c.Fetch(context.Background(), graph.Query{Channel: channel, Arch: "amd64", Version: "4.1.0", ClusterID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	first := fetch("a", clusterID)
+	if fetch("a", clusterID) != first {
+		t.Error("304 did not give the copy")
+	}
+	if fetch("a", "11111111-2222-4333-8444-555555555555") != first {
+		t.Error("another cluster got another copy")
+	}
+	if fetch("b", clusterID) == first {
+		t.Error("another channel got the copy")
+	}
+	revision.Add(1)
+	second := fetch("a", clusterID)
+	if second == first || fetch("a", clusterID) != second {
+		t.Error("the new graph was not taken")
+	}
+	want := []string{"", `"a-0"`, `"a-0"`, "", `"a-0"`, `"a-1"`}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Error(diff)
+	}
+
+	// Of three channels with room for two answers, the one that was used
+	// longest ago is asked for in full.
+	c.Kept, asked = 2, nil
+	for _, channel := range []string{"x", "y", "x", "z", "x", "y"} {
+		fetch(channel, clusterID)
+	}
+	if diff := cmp.Diff([]string{"", "", `"x-1"`, "", `"x-1"`, ""}, asked); diff != "" {
+		t.Error(diff)
+	}
+	c.Kept, asked = -1, nil
+	fetch("n", clusterID)
+	fetch("n", clusterID)
+	if diff := cmp.Diff([]string{"", ""}, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestClientForgetsWithoutETag(t *testing.T) {
+	first := true
+	c := service(t, func(w http.ResponseWriter, r *http.Request) {
+		if first {
+			w.Header().Set("ETag", `"1"`)
+		} else if r.Header.Get("If-None-Match") == "" {
+			w.WriteHeader(500)
+		}
+		first = false
+		fmt.Fprint(w, oneNode)
+	})
+	for _, want := range []bool{true, true, false} {
+		if _, err := c.Fetch(context.Background(), query); (err == nil) != want {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+func TestClientConcurrent(t *testing.T) {
+	c := service(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(304)
+			return
+		}
+		fmt.Fprint(w, oneNode)
+	})
+	errs := make(chan error)
+	for i := range 20 {
+		go func() {
+			q := query
+			q.Channel = fmt.Sprint("c-4.", i%5)
+			g, err := c.Fetch(context.Background(), q)
+			if err == nil && g.Len() != 1 {
+				err = errors.New("another graph")
+			}
+			errs <- err
+		}()
+	}
+	for range 20 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestClusterProxy(t *testing.T) {
+	if f, err := graph.ClusterProxy(configv1.ProxyStatus{NoProxy: "x"}); f != nil || err != nil {
+		t.Error("a proxy out of nothing", err)
+	}
+	if _, err := graph.ClusterProxy(configv1.ProxyStatus{HTTPSProxy: "http://u:secret@[::"}); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "httpsProxy") {
+		t.Errorf("error %v", err)
+	}
+	f, err := graph.ClusterProxy(configv1.ProxyStatus{HTTPSProxy: "http://proxy:3128", NoProxy: ".cluster.local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]string{
+		"https://api.openshift.com/x": "http://proxy:3128", "http://api.openshift.com/x": "<nil>",
+		"https://a.cluster.local": "<nil>", "https://localhost/": "<nil>", "https://127.0.0.1/": "<nil>",
+	} {
+		r, _ := http.NewRequest("GET", target, nil)
+		u, err := f(r)
+		if got := fmt.Sprint(u); err != nil || got != want {
+			t.Errorf("%s goes by %s (%v), want %s", target, got, err, want)
+		}
+	}
+}
+
+func TestTrustedCABundle(t *testing.T) {
+	if pool, err := graph.TrustedCABundle(""); pool != nil || err != nil {
+		t.Error("roots out of nothing", err)
+	}
+	if _, err := graph.TrustedCABundle("no PEM"); err == nil || err.Error() != "unable to add ca-bundle.crt certificates" {
+		t.Errorf("error %v", err)
+	}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, oneNode) }))
+	defer server.Close()
+	c := &graph.Client{Upstream: server.URL}
+	defer c.CloseIdleConnections()
+	if _, err := c.Fetch(context.Background(), query); !errors.Is(err, graph.ErrRemoteFailed) {
+		t.Errorf("an unknown authority gives %v", err)
+	}
+	pool, err := graph.TrustedCABundle(pemOf(server))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusting := &graph.Client{Upstream: server.URL, RootCAs: pool}
+	defer trusting.CloseIdleConnections()
+	if _, err := trusting.Fetch(context.Background(), query); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,104 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(oneNode))
+	f.Add([]byte(`{` + twoNodes + `,"edges":[[0,1]],"conditionalEdges":[{"edges":[{"from":"4.1.0","to":"4.1.1"}],"risks":[{"name":"A","url":"u","message":"m","matchingRules":[{"type":"PromQL","promql":{"promql":"up"}}]}]}]}`))
+	f.Add([]byte(`{"version":1,"nodes":[{"version":"4.1.0+b","payload":"\ud83d\u0041\n","metadata":{"n":1e5,"o":{"":[null,true]},"io.openshift.upgrades.graph.release.channels":",a, b"}}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		o := graph.DecodeOptions{MaxNodes: 100, MaxEdges: 1000}
+		g, err := graph.DecodeBytes(text, o)
+		compat, compatErr := graph.DecodeBytes(text, graph.DecodeOptions{MaxNodes: 100, MaxEdges: 1000, Compat: true})
+		if err == nil {
+			if !json.Valid(text) {
+				t.Fatal("accepted what is no JSON")
+			}
+			if compatErr != nil {
+				t.Fatalf("the lenient decoder refuses what the strict one accepts: %v", compatErr)
+			}
+			encoded, err := g.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := graph.DecodeBytes(encoded, o)
+			if err != nil || !again.Equal(g) {
+				t.Fatalf("decode(encode(g)) is not g: %v", err)
+			}
+		}
+		for _, g := range []*graph.Graph{g, compat} {
+			if g == nil {
+				continue
+			}
+			g.Validate()
+			g.Channels()
+			for i, n := range g.Nodes() {
+				for range g.Edges(i) {
+				}
+				g.Updates(graph.UpdatesQuery{Version: n.Version.Original(), Compat: g == compat})
+			}
+		}
+	})
+}
+
+func FuzzParseVersion(f *testing.F) {
+	for _, s := range []string{"4.1.0", "4.1.0-rc.1+b", "v4.1.0", "04.1.0", "4.1", "", "1.2.3-", "1.2.3+", "1.2.3-a..b", "1.2.3-01", " 1.2.3", "1..3", "99999999999999999999.0.0"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		v, err := graph.ParseVersion(s)
+		if err != nil {
+			return
+		}
+		if v.Original() != s || v.String() != s {
+			t.Errorf("%q became %q", s, v)
+		}
+		if strings.TrimSpace(s) != s || strings.Count(s, ".") < 2 || s[0] < '0' || s[0] > '9' {
+			t.Errorf("%q accepted", s)
+		}
+		if graph.CompareVersions(s, s) != 0 {
+			t.Errorf("%q differs from itself", s)
+		}
+	})
+}
+
+func FuzzParseChannel(f *testing.F) {
+	for _, s := range []string{"stable-4.8", "eus-4.08", "a-b-4.5", "stable-4", "-4.8", "x-4.8.1", "x-\u0664.8"} {
+		f.Add(s, "fast-4.9")
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if c, ok := graph.ParseChannel(a); ok && c.String() != a {
+			t.Errorf("%q became %q", a, c)
+		}
+		ab, ba := graph.CompareChannels(a, b), graph.CompareChannels(b, a)
+		if ab != -ba || (ab == 0) != (a == b) {
+			t.Errorf("%q against %q: %d, %d", a, b, ab, ba)
+		}
+	})
+}
+
+func FuzzRequestURL(f *testing.F) {
+	f.Add("https://u.io/g?x=1&id=2#f", clusterID, "stable-4.1")
+	f.Add("http://[::1]:80/%41", "urn:uuid:"+clusterID, "a&b=c")
+	f.Fuzz(func(t *testing.T, upstream, id, channel string) {
+		u, err := graph.RequestURL(upstream, graph.Query{Channel: channel, Arch: "amd64", Version: "4.1.0", ClusterID: id})
+		if err != nil {
+			return
+		}
+		q := u.Query()
+		for key, want := range map[string]string{"arch": "amd64", "channel": channel, "version": "4.1.0"} {
+			if len(q[key]) != 1 || q[key][0] != want {
+				t.Errorf("%s is %q", key, q[key])
+			}
+		}
+		if len(q["id"]) != 1 || len(q["id"][0]) != 36 || strings.ToLower(q["id"][0]) != q["id"][0] {
+			t.Errorf("id is %q", q["id"])
+		}
+	})
+}

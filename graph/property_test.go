@@ -1,0 +1,147 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+// drawGraph draws graphs of up to 8 releases with every kind of oddity that
+// decoding accepts: cycles, self edges, shared images, bad metadata, risks
+// without rules, conditional edges to nowhere.
+func drawGraph(t *rapid.T) graph.Data {
+	var d graph.Data
+	versions := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"4.1.0", "4.1.0+b", "4.1.1", "4.1.2-rc.1", "4.1.2", "4.2.0", "4.10.0", "5.0.0"}), 0, 8, rapid.ID[string]).Draw(t, "versions")
+	for i, v := range versions {
+		n := graph.NodeData{Version: v, Image: fmt.Sprint("i", i)}
+		if rapid.IntRange(0, 9).Draw(t, "shared") == 0 {
+			n.Image = "i0"
+		}
+		n.Metadata = rapid.MapOfN(rapid.SampledFrom([]string{"url", graph.MetadataChannels, graph.MetadataArchitecture, "x<y"}),
+			rapid.SampledFrom([]string{"a,b", "", "multi", "%zz", "b, a,"}), 0, 2).Draw(t, "metadata")
+		d.Nodes = append(d.Nodes, n)
+	}
+	if len(versions) == 0 {
+		return d
+	}
+	index := rapid.IntRange(0, len(versions)-1)
+	for range rapid.IntRange(0, 20).Draw(t, "edges") {
+		d.Edges = append(d.Edges, [2]int{index.Draw(t, "from"), index.Draw(t, "to")})
+	}
+	for range rapid.IntRange(0, 6).Draw(t, "entries") {
+		var c graph.ConditionalEdges
+		for range rapid.IntRange(0, 3).Draw(t, "pairs") {
+			to := versions[index.Draw(t, "to")]
+			if rapid.IntRange(0, 30).Draw(t, "nowhere") == 0 {
+				to = "9.9.9"
+			}
+			c.Edges = append(c.Edges, graph.VersionPair{From: versions[index.Draw(t, "from")], To: to})
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "risks") {
+			r := aRisk(rapid.SampledFrom([]string{"A", "B", "c-d"}).Draw(t, "name"), rapid.SampledFrom([]string{"T", "F", "U"}).Draw(t, "query"))
+			r.MatchingRules = rapid.SliceOfN(rapid.SampledFrom([]configv1.ClusterCondition{promQL("T"), promQL("F"), promQL("U"), promQL(""), alwaysRule, {Type: "CEL"}}), 0, 2).Draw(t, "rules")
+			c.Risks = append(c.Risks, r)
+		}
+		d.ConditionalEdges = append(d.ConditionalEdges, c)
+	}
+	return d
+}
+
+func TestEncodeDecodeProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g, err := graph.New(drawGraph(t), graph.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := g.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := graph.DecodeBytes(text, graph.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !again.Equal(g) {
+			t.Fatalf("decode(encode(g)) is not g: %s", text)
+		}
+		second, err := again.MarshalJSON()
+		if err != nil || string(second) != string(text) {
+			t.Fatalf("encoded differently: %s", second)
+		}
+	})
+}
+
+func TestUpdatesProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawGraph(t)
+		g, err := graph.New(d, graph.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range d.Nodes {
+			q := graph.UpdatesQuery{Version: n.Version, UnionDuplicates: rapid.Bool().Draw(t, "union")}
+			u, err := g.Updates(q)
+			if err != nil {
+				continue
+			}
+			if again, _ := g.Updates(q); !cmp.Equal(u, again, cmp.Comparer(func(a, b error) bool { return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error()) })) {
+				t.Fatal("another answer to the same question")
+			}
+			conditional := map[string]bool{}
+			for _, c := range u.Conditional {
+				if conditional[c.Release.Image] {
+					t.Fatalf("%s twice among the conditional", c.Release.Image)
+				}
+				conditional[c.Release.Image] = true
+				for _, r := range c.Risks {
+					if len(r.MatchingRules) == 0 {
+						t.Fatalf("a risk without rules is left: %+v", r)
+					}
+				}
+			}
+			for _, r := range u.Available {
+				if conditional[r.Image] {
+					t.Fatalf("%s is available and conditional", r.Version)
+				}
+				if !slices.ContainsFunc(d.Edges, func(e [2]int) bool { return d.Nodes[e[0]].Version == u.Current.Version && d.Nodes[e[1]].Version == r.Version }) {
+					t.Fatalf("%s has no edge", r.Version)
+				}
+				for _, c := range d.ConditionalEdges {
+					for _, e := range c.Edges {
+						if e.From == n.Version && e.To == r.Version {
+							t.Fatalf("%s is guarded by a risk and available", r.Version)
+						}
+					}
+				}
+			}
+			for _, e := range d.Edges {
+				if d.Nodes[e[0]].Version != u.Current.Version || d.Nodes[e[1]].Version == u.Current.Version {
+					continue
+				}
+				to := d.Nodes[e[1]].Version
+				listed := slices.ContainsFunc(u.Available, func(r configv1.Release) bool { return r.Version == to }) ||
+					slices.ContainsFunc(u.Dropped, func(d graph.Dropped) bool { return d.Release.Version == to })
+				if !listed {
+					t.Fatalf("%s (from %d) is neither offered nor dropped with a cause", to, i)
+				}
+			}
+			e := graph.Evaluator{Matcher: facts}.Evaluate(context.Background(), u.Available, u.Conditional, nil, t0)
+			if len(e.Conditional) != len(u.Conditional) {
+				t.Fatal("evaluation lost an update")
+			}
+			for _, c := range e.Conditional {
+				recommended := slices.ContainsFunc(e.Available, func(r configv1.Release) bool { return r.Image == c.Release.Image })
+				if recommended != (c.Conditions[0].Status == "True") {
+					t.Fatalf("%+v and available: %v", c.Conditions[0], recommended)
+				}
+			}
+		}
+	})
+}

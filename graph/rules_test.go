@@ -1,0 +1,117 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+func promQL(query string) configv1.ClusterCondition {
+	return configv1.ClusterCondition{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: query}}
+}
+
+var alwaysRule = configv1.ClusterCondition{Type: "Always"}
+
+func TestRulesPrune(t *testing.T) {
+	rules := graph.NewRules(graph.Facts{})
+	for _, tt := range []struct {
+		name     string
+		in, kept []configv1.ClusterCondition
+		err      string
+	}{
+		{"none", nil, nil, ""},
+		{"valid, in order", []configv1.ClusterCondition{promQL("a"), alwaysRule}, []configv1.ClusterCondition{promQL("a"), alwaysRule}, ""},
+		{"unknown", []configv1.ClusterCondition{{Type: "CEL"}, alwaysRule}, []configv1.ClusterCondition{alwaysRule}, `skipping unrecognized cluster condition type "CEL"`},
+		{"Always with an empty query", []configv1.ClusterCondition{{Type: "Always", PromQL: &configv1.PromQLClusterCondition{}}}, nil, "the 'promql' property is not valid for 'type: Always' conditions"},
+		{"PromQL without", []configv1.ClusterCondition{{Type: "PromQL"}}, nil, "the 'promql' property is required for 'type: PromQL' conditions"},
+		{"PromQL empty", []configv1.ClusterCondition{promQL("")}, nil, "the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions"},
+		{"several, equal texts once", []configv1.ClusterCondition{{Type: "b"}, {Type: "a"}, {Type: "b"}}, nil, `[skipping unrecognized cluster condition type "b", skipping unrecognized cluster condition type "a"]`},
+		{"equal texts alone", []configv1.ClusterCondition{{Type: "b"}, {Type: "b"}}, nil, `skipping unrecognized cluster condition type "b"`},
+		{"syntax is not checked", []configv1.ClusterCondition{promQL("((")}, []configv1.ClusterCondition{promQL("((")}, ""},
+	} {
+		kept, err := rules.Prune(tt.in)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if diff := cmp.Diff(tt.kept, kept) + cmp.Diff(tt.err, text); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+func TestRulesMatch(t *testing.T) {
+	rules := graph.NewRules(graph.Facts{"one": 1, "zero": 0, "two": 2})
+	for _, tt := range []struct {
+		name string
+		in   []configv1.ClusterCondition
+		want bool
+		err  string
+	}{
+		{"always", []configv1.ClusterCondition{alwaysRule}, true, ""},
+		{"one", []configv1.ClusterCondition{promQL("one")}, true, ""},
+		{"zero decides", []configv1.ClusterCondition{promQL("zero"), alwaysRule}, false, ""},
+		{"the next after an error", []configv1.ClusterCondition{promQL("none"), promQL("two"), alwaysRule}, true, ""},
+		{"unknown types are skipped", []configv1.ClusterCondition{{Type: "CEL"}, promQL("zero")}, false, ""},
+		{"one error", []configv1.ClusterCondition{{Type: "CEL"}, promQL("two")}, false, "invalid PromQL result (must be 0 or 1): 2"},
+		{"errors", []configv1.ClusterCondition{promQL("two"), promQL("none"), promQL("two")}, false, `[invalid PromQL result (must be 0 or 1): 2, no fact for the query "none"]`},
+		{"no rule", nil, false, graph.ErrNoUsableRule.Error()},
+		{"no known rule", []configv1.ClusterCondition{{Type: "CEL"}}, false, graph.ErrNoUsableRule.Error()},
+	} {
+		got, err := rules.Match(context.Background(), tt.in)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if got != tt.want || text != tt.err {
+			t.Errorf("%s: %v, %q", tt.name, got, text)
+		}
+	}
+}
+
+type never struct{}
+
+func (never) Valid(configv1.ClusterCondition) error                          { return nil }
+func (never) Match(context.Context, configv1.ClusterCondition) (bool, error) { return false, nil }
+
+type uncomparable struct {
+	never
+	_ []int
+}
+
+func TestRulesRegister(t *testing.T) {
+	var rules graph.Rules
+	if err := rules.Register("Never", never{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := rules.Register("Never", never{}); err != nil {
+		t.Errorf("the same again: %v", err)
+	}
+	for _, other := range []graph.RuleType{&never{}, uncomparable{}} {
+		if err := rules.Register("Never", other); err == nil {
+			t.Errorf("%T replaced another", other)
+		}
+	}
+	if matched, err := rules.Match(context.Background(), []configv1.ClusterCondition{alwaysRule, {Type: "Never"}}); matched || err != nil {
+		t.Errorf("%v, %v: Always is not registered here", matched, err)
+	}
+	if err := rules.Register("U", uncomparable{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := rules.Register("U", uncomparable{}); err == nil {
+		t.Error("two that cannot be compared are taken for one")
+	}
+}
+
+func TestMatchErrorsAreFound(t *testing.T) {
+	broken := errors.New("broken")
+	rules := graph.NewRules(graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) { return false, broken }))
+	if _, err := rules.Match(context.Background(), []configv1.ClusterCondition{promQL("a"), promQL("b")}); !errors.Is(err, broken) || err.Error() != "broken" {
+		t.Errorf("error %v", err)
+	}
+}

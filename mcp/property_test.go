@@ -1,0 +1,385 @@
+package mcp_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// The generators draw from few values, so that objects often fit together.
+var (
+	poolNames  = []string{"master", "worker", "arbiter", "infra", "gpu"}
+	configs    = []string{"O", "N", "M"}
+	nodeStates = []string{"Done", "Done", "Done", "Working", "Degraded", "Unreconcilable", ""}
+)
+
+func genPool(t *rapid.T, name string) mcfgv1.MachineConfigPool {
+	p := pool(name, rapid.SampledFrom(configs).Draw(t, "config"))
+	p.Spec.Paused = rapid.IntRange(0, 5).Draw(t, "paused") == 0
+	switch rapid.IntRange(0, 12).Draw(t, "oddity") {
+	case 0:
+		p.Spec.NodeSelector = nil
+	case 1:
+		p.Spec.NodeSelector = &metav1.LabelSelector{}
+	case 2:
+		p.Spec.Configuration.Name = ""
+	case 3:
+		invalid(&p)
+	case 4:
+		now := metav1.NewTime(epoch)
+		p.DeletionTimestamp = &now
+	}
+	if v := rapid.SampledFrom([]string{"", "1", "2", "3", "50%", "-1", "x"}).Draw(t, "maxUnavailable"); v != "" {
+		parsed := intstr.Parse(v)
+		p.Spec.MaxUnavailable = &parsed
+	}
+	return p
+}
+
+func genNode(t *rapid.T, name string) corev1.Node {
+	n := node(name, rapid.SampledFrom(poolNames).Draw(t, "role"), rapid.SampledFrom(configs).Draw(t, "current"))
+	if rapid.IntRange(0, 3).Draw(t, "more") == 0 {
+		n.Labels[mcp.LabelNodeRolePrefix+rapid.SampledFrom(poolNames).Draw(t, "role2")] = ""
+	}
+	if rapid.IntRange(0, 20).Draw(t, "windows") == 0 {
+		n.Labels[mcp.LabelOS] = "windows"
+	}
+	if rapid.Bool().Draw(t, "retargeted") {
+		desired(rapid.SampledFrom(configs).Draw(t, "desired"))(&n)
+	}
+	state(rapid.SampledFrom(nodeStates).Draw(t, "state"))(&n)
+	switch rapid.IntRange(0, 12).Draw(t, "condition") {
+	case 0:
+		cordoned(&n)
+	case 1:
+		condition(corev1.NodeReady, isFalse)(&n)
+	case 2:
+		deleting(&n)
+	case 3:
+		none(&n)
+	case 4:
+		taint(&n)
+	case 5:
+		annotate(mcp.AnnotationDesiredImage, "i")(&n)
+	case 6:
+		annotate(mcp.AnnotationFirstPivotConfig, rapid.SampledFrom(configs).Draw(t, "pivot"))(&n)
+	case 7:
+		reason("bad N")(&n)
+	}
+	if rapid.Bool().Draw(t, "zoned") {
+		zone(rapid.SampledFrom([]string{"", "z1", "z2"}).Draw(t, "zone"))(&n)
+	}
+	age(rapid.IntRange(0, 3).Draw(t, "age"))(&n)
+	return n
+}
+
+func genMCN(t *rapid.T, name string) mcfgv1.MachineConfigNode {
+	m := mcn(name)
+	for _, c := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Updated", "NodeDegraded"}), 0, 2, rapid.ID).Draw(t, "conditions") {
+		m.Status.Conditions = append(m.Status.Conditions, says(c, "from the node"))
+	}
+	m.Status.ConfigVersion.Desired = rapid.SampledFrom(configs).Draw(t, "mcnDesired")
+	return m
+}
+
+// world holds objects by name, so that changes can be applied one by one.
+type world struct {
+	pools   map[string]mcfgv1.MachineConfigPool
+	nodes   map[string]corev1.Node
+	mcns    map[string]mcfgv1.MachineConfigNode
+	moscs   map[string]mcfgv1.MachineOSConfig
+	mosbs   map[string]mcfgv1.MachineOSBuild
+	configs map[string]mcfgv1.MachineConfig
+	pods    map[string]corev1.Pod
+	control *mcfgv1.ControllerConfig
+}
+
+func newWorld() *world {
+	return &world{map[string]mcfgv1.MachineConfigPool{}, map[string]corev1.Node{}, map[string]mcfgv1.MachineConfigNode{},
+		map[string]mcfgv1.MachineOSConfig{}, map[string]mcfgv1.MachineOSBuild{}, map[string]mcfgv1.MachineConfig{}, map[string]corev1.Pod{}, nil}
+}
+
+func values[T any](m map[string]T) []T {
+	var out []T
+	for _, k := range slices.Sorted(func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}) {
+		out = append(out, m[k])
+	}
+	return out
+}
+
+func (w *world) objects() mcp.Objects {
+	return mcp.Objects{Pools: values(w.pools), Nodes: values(w.nodes), MachineConfigNodes: values(w.mcns), MachineOSConfigs: values(w.moscs),
+		MachineOSBuilds: values(w.mosbs), MachineConfigs: values(w.configs), Pods: values(w.pods), ControllerConfig: w.control}
+}
+
+// step draws one change, makes it and returns it.
+func (w *world) step(t *rapid.T) mcp.Change {
+	gone := rapid.IntRange(0, 4).Draw(t, "delete") == 0
+	switch rapid.SampledFrom([]string{"node", "node", "node", "node", "pool", "mcn", "mosc", "mosb", "config", "pod", "control"}).Draw(t, "kind") {
+	case "pool":
+		p := genPool(t, rapid.SampledFrom(poolNames).Draw(t, "pool"))
+		return put(w.pools, p.Name, p, gone)
+	case "mcn":
+		m := genMCN(t, fmt.Sprint("n", rapid.IntRange(0, 7).Draw(t, "node")))
+		return put(w.mcns, m.Name, m, gone)
+	case "mosc":
+		c := mcfgv1.MachineOSConfig{}
+		c.Name = "mosc"
+		c.Spec.MachineConfigPool.Name = rapid.SampledFrom(poolNames).Draw(t, "pool")
+		c.Status.CurrentImagePullSpec = mcfgv1.ImageDigestFormat(rapid.SampledFrom([]string{"", "i"}).Draw(t, "image"))
+		if rapid.Bool().Draw(t, "annotated") {
+			c.Annotations = map[string]string{mcp.AnnotationCurrentMachineOSBuild: "b0"}
+		}
+		return put(w.moscs, c.Name, c, gone)
+	case "mosb":
+		b := mcfgv1.MachineOSBuild{}
+		b.Name = rapid.SampledFrom([]string{"b0", "b1"}).Draw(t, "build")
+		b.Spec.MachineConfig.Name, b.Spec.MachineOSConfig.Name = rapid.SampledFrom(configs).Draw(t, "config"), "mosc"
+		b.Status.DigestedImagePushSpec = "i"
+		b.Status.Conditions = []metav1.Condition{says(rapid.SampledFrom([]string{"Succeeded", "Building", "Failed"}).Draw(t, "progress"), "")}
+		return put(w.mosbs, b.Name, b, gone)
+	case "config":
+		c := mcfgv1.MachineConfig{}
+		c.Name = rapid.SampledFrom(configs).Draw(t, "config")
+		c.OwnerReferences = []metav1.OwnerReference{{Name: rapid.SampledFrom(poolNames).Draw(t, "owner")}}
+		return put(w.configs, c.Name, c, gone)
+	case "pod":
+		p := operatorPod(rapid.SampledFrom([]string{"o", "p"}).Draw(t, "pod"), fmt.Sprint("n", rapid.IntRange(0, 7).Draw(t, "node")))
+		return put(w.pods, p.Name, p, gone)
+	case "control":
+		c := topology(rapid.SampledFrom([]string{"HighlyAvailable", "HighlyAvailableArbiter"}).Draw(t, "topology"))
+		w.control = c
+		if gone {
+			w.control = nil
+		}
+		return mcp.Change{Object: c, Deleted: gone}
+	}
+	n := genNode(t, fmt.Sprint("n", rapid.IntRange(0, 7).Draw(t, "node")))
+	return put(w.nodes, n.Name, n, gone)
+}
+
+func put[T any](m map[string]T, name string, o T, gone bool) mcp.Change {
+	if gone {
+		delete(m, name)
+	} else {
+		m[name] = o
+	}
+	return mcp.Change{Object: &o, Deleted: gone}
+}
+
+func genOptions(t *rapid.T) mcp.Options {
+	o := mcp.Options{Compat: rapid.IntRange(0, 3).Draw(t, "compat") == 0, ImageModeStatusReporting: rapid.Bool().Draw(t, "imageMode")}
+	if rapid.Bool().Draw(t, "last") {
+		o.Order.Last = []string{"n0", "n3"}
+	}
+	return o
+}
+
+// A State that saw every change says what one made anew says.
+func TestIncremental(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o, w := genOptions(t), newWorld()
+		s := mcp.NewState(mcp.Objects{}, o)
+		prev := mcfgv1.MachineConfigPoolStatus{}
+		for range rapid.IntRange(1, 40).Draw(t, "changes") {
+			s.Apply(w.step(t))
+			fresh := mcp.NewState(w.objects(), o)
+			if diff := gocmp.Diff(fresh.Pools(), s.Pools()); diff != "" {
+				t.Fatal(diff)
+			}
+			for _, p := range s.Pools() {
+				same(t, p+" candidates", errText(fresh.Candidates(p)), errText(s.Candidates(p)))
+				same(t, p+" status", fresh.Status(p, prev, epoch), s.Status(p, prev, epoch))
+				same(t, p+" taints", fresh.Taints(p), s.Taints(p))
+				same(t, p+" nodes", fresh.Nodes(p), s.Nodes(p))
+				same(t, p+" verdicts", verdicts(fresh, p), verdicts(s, p))
+				a, _ := fresh.Topology(p)
+				b, _ := s.Topology(p)
+				same(t, p+" topology", a, b)
+			}
+		}
+	})
+}
+
+func same(t *rapid.T, what string, want, got any) {
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Fatalf("%s: %s", what, diff)
+	}
+}
+
+// errText makes selections comparable.
+func errText(s mcp.Selection) mcp.Selection {
+	if s.Err != nil {
+		s.Warnings = append(s.Warnings, s.Err.Error())
+		s.Err = nil
+	}
+	return s
+}
+
+func verdicts(s *mcp.State, pool string) []mcp.Verdict {
+	var all []mcp.Verdict
+	for _, v := range s.Explanations(pool) {
+		all = append(all, v)
+	}
+	return all
+}
+
+// What holds of every decision on every snapshot.
+func TestDecisions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o, w := genOptions(t), newWorld()
+		for range rapid.IntRange(5, 40).Draw(t, "changes") {
+			w.step(t)
+		}
+		objects := w.objects()
+		s := mcp.NewState(objects, o)
+		counted := map[string]string{}
+		down := map[string]bool{} // of master and arbiter
+		for _, p := range s.Pools() {
+			sel, g := s.Candidates(p), s.Goal(p)
+			unavailable, taken, ready := sets.New[string](), sets.New[string](), 0
+			for _, name := range s.Nodes(p) {
+				if other, twice := counted[name]; twice {
+					t.Fatalf("node %s counts in %s and %s", name, other, p)
+				}
+				counted[name] = p
+				n, _, _ := s.Node(name)
+				candidate := n.Candidate(g) && (o.Compat || !n.Deleting)
+				if n.Unavailable() {
+					unavailable.Insert(name)
+				}
+				if n.Unavailable() || (!candidate && n.MCDFailing()) {
+					taken.Insert(name)
+				}
+				if candidate && n.Ready() {
+					ready++
+				}
+			}
+			selected := sets.New(sel.Nodes...)
+			// What is selected never makes more unavailable than allowed.
+			for _, set := range []sets.Set[string]{unavailable, taken} {
+				if set.Union(selected).Len() > max2(sel.MaxUnavailable, set.Len()) {
+					t.Fatalf("%s: %d taken, %v selected, maxUnavailable %d", p, set.Len(), sel.Nodes, sel.MaxUnavailable)
+				}
+			}
+			// Progress.
+			if sel.Block.Kind == mcp.BlockNone && sel.Capacity > 0 && ready > 0 && len(sel.Nodes)+len(sel.Boots) == 0 {
+				t.Fatalf("%s: capacity %d, %d ready candidates, and nothing to do", p, sel.Capacity, ready)
+			}
+			// A paused pool is left alone, and only the pool's config is ever a target.
+			if s.Pool(p).Spec.Paused && (len(sel.Nodes) > 0 || len(sel.Boots) > 0 || len(s.Taints(p)) > 0) {
+				t.Fatalf("%s is paused: %+v", p, sel)
+			}
+			if len(sel.Nodes) > 0 && sel.Target.Config != s.Pool(p).Spec.Configuration.Name {
+				t.Fatalf("%s: target %v", p, sel.Target)
+			}
+			checkPrefix(t, s, o, p, sel)
+			checkStatusRules(t, s, o, p)
+			if (p == "master" || p == "arbiter") && len(sel.Nodes) > 0 {
+				down[p] = true
+			}
+		}
+		if w.control != nil && string(w.control.Spec.Infra.Status.ControlPlaneTopology) == mcp.TopologyHighlyAvailableArbiter &&
+			down["master"] && down["arbiter"] && !o.Compat && !s.Pool("master").Spec.Paused {
+			t.Fatal("a master and the arbiter are selected together")
+		}
+		// The order of the input does not matter.
+		slices.Reverse(objects.Pools)
+		slices.Reverse(objects.Nodes)
+		slices.Reverse(objects.MachineOSBuilds)
+		other := mcp.NewState(objects, o)
+		for _, p := range s.Pools() {
+			same(t, p, errText(s.Candidates(p)), errText(other.Candidates(p)))
+		}
+	})
+}
+
+// checkPrefix compares the selection with the sorted list of candidates, from
+// which only the first are taken.
+func checkPrefix(t *rapid.T, s *mcp.State, o mcp.Options, pool string, sel mcp.Selection) {
+	if sel.Block.Kind != mcp.BlockNone || sel.Capacity == 0 {
+		return
+	}
+	type candidate struct {
+		mcp.NodeState
+		held, last int
+	}
+	var list []candidate
+	for name, v := range s.Explanations(pool) {
+		switch v.Kind {
+		case mcp.VerdictSelected, mcp.VerdictNoCapacity:
+			n, _, _ := s.Node(name)
+			c := candidate{NodeState: n, held: 1}
+			named := n.Unreconcilable() && n.Reason == "bad N" && n.DesiredConfig == "N"
+			if !o.Compat && n.MCDFailing() && !named {
+				c.held = 0
+			}
+			if slices.Contains(o.Order.Last, name) {
+				c.last = 1
+			}
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b candidate) int {
+		zoned := func(c candidate) int {
+			if c.HasZone {
+				return 0
+			}
+			return 1
+		}
+		if c := cmp.Compare(a.held, b.held); c != 0 {
+			return c
+		}
+		if a.held == 1 && a.last != b.last {
+			return cmp.Compare(a.last, b.last)
+		}
+		return cmp.Or(cmp.Compare(zoned(a), zoned(b)), cmp.Compare(a.Zone, b.Zone),
+			cmp.Compare(a.Created, b.Created), cmp.Compare(a.Name, b.Name))
+	})
+	var names []string
+	for _, c := range list {
+		names = append(names, c.Name)
+	}
+	if len(sel.Nodes) > len(names) || !slices.Equal(names[:len(sel.Nodes)], sel.Nodes) {
+		t.Fatalf("%s: %v is no prefix of %v", pool, sel.Nodes, names)
+	}
+}
+
+func checkStatusRules(t *rapid.T, s *mcp.State, o mcp.Options, pool string) {
+	st := s.Status(pool, mcfgv1.MachineConfigPoolStatus{}, epoch)
+	if !o.ImageModeStatusReporting {
+		total := st.MachineCount
+		if st.UpdatedMachineCount > total || st.DegradedMachineCount > total || st.UnavailableMachineCount > total ||
+			st.ReadyMachineCount > st.UpdatedMachineCount || st.ReadyMachineCount+st.UnavailableMachineCount > total {
+			t.Fatalf("%s: %s", pool, brief(st))
+		}
+	}
+	if !o.Compat {
+		same(t, pool+" status again", st, s.Status(pool, st, epoch.Add(time.Hour)))
+	}
+}
+
+func max2(a, b int) int {
+	if a > b {
+		return a
+	}
+	return b
+}

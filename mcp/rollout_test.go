@@ -1,0 +1,290 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// watchLimits fails if more nodes of a pool are unavailable than allowed.
+func watchLimits(ctx context.Context, t *testing.T, c *memory.Cluster, limit map[string]int) {
+	gvk, _ := clusterapi.KindOf[corev1.Node]()
+	down := map[string]map[string]bool{}
+	for e, err := range c.Watch(ctx, gvk, clusterapi.ListOptions{}) {
+		if err != nil || e.Object == nil {
+			continue
+		}
+		n, err := clusterapi.FromUnstructured[corev1.Node](e.Object)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		role := map[byte]string{'m': "master", 'w': "worker", 'i': "infra"}[n.Name[0]]
+		if down[role] == nil {
+			down[role] = map[string]bool{}
+		}
+		delete(down[role], n.Name)
+		if mcp.NodeStateOf(n).Unavailable() {
+			down[role][n.Name] = true
+		}
+		if len(down[role]) > limit[role] {
+			t.Errorf("%v of pool %s are unavailable", down[role], role)
+		}
+	}
+}
+
+// polled hides that a cluster can watch.
+type polled struct{ clusterapi.ClusterAPI }
+
+func TestDrive(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		api  func(*memory.Cluster) clusterapi.ClusterAPI
+	}{
+		{"watching", func(c *memory.Cluster) clusterapi.ClusterAPI { return c }},
+		{"polling", func(c *memory.Cluster) clusterapi.ClusterAPI { return polled{c} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { drive(t, tt.api) })
+		})
+	}
+}
+
+func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+
+	c := smallCluster(t, memory.Options{})
+	load(t, c, app("web-0", "w0"), app("web-1", "i1"))
+	if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", "infra"), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
+		p.Spec.Paused = true
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	startDaemons(ctx, t, c, &group, time.Second, 2*time.Minute)
+	group.Go(func() { watchLimits(ctx, t, c, map[string]int{"master": 1, "worker": 1, "infra": 1}) })
+
+	var r recorder
+	rollout := mcp.NewRollout(mcp.RolloutOptions{API: wrap(c), Mode: mcp.Drive, Observe: r.observe})
+	ended := make(chan error, 1)
+	go func() { ended <- rollout.Run(ctx) }()
+
+	start := time.Now()
+	for !rolledOut(ctx, t, c, "N", "infra") {
+		time.Sleep(10 * time.Second)
+		if time.Since(start) > time.Hour {
+			t.Fatalf("not done:\n%s", describeNodes(ctx, t, c))
+		}
+	}
+	if diff := cmp.Diff([]string{"m0", "m1", "m2"}, r.nodes(mcp.EventNodeTargeted, "master")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"w0", "w2", "w1", "w3"}, r.nodes(mcp.EventNodeTargeted, "worker")); diff != "" {
+		t.Error(diff)
+	}
+	if got := r.nodes(mcp.EventNodeTargeted, "infra"); len(got) > 0 {
+		t.Errorf("pool infra is paused: %v", got)
+	}
+	infra, err := clusterapi.Get[mcfgv1.MachineConfigPool](ctx, c, clusterapi.Key("", "infra"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := conditionOf(infra.Status, "Updating"); got.Status != isFalse || got.Message != "Pool is paused; will not update to MachineConfig N" {
+		t.Errorf("infra: %s", brief(infra.Status))
+	}
+	if _, err := clusterapi.Get[corev1.Pod](ctx, c, clusterapi.Key("app", "web-0")); err == nil {
+		t.Error("the pod on w0 was not evicted")
+	}
+	if _, err := clusterapi.Get[corev1.Pod](ctx, c, clusterapi.Key("app", "web-1")); err != nil {
+		t.Error(err)
+	}
+
+	// Unpaused, the pool follows.
+	if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", "infra"), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
+		p.Spec.Paused = false
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for start = time.Now(); !rolledOut(ctx, t, c, "N"); time.Sleep(10 * time.Second) {
+		if time.Since(start) > time.Hour {
+			t.Fatalf("infra not done:\n%s", describeNodes(ctx, t, c))
+		}
+	}
+	time.Sleep(time.Minute)
+	ok := rollout.View(func(s *mcp.State) {
+		if v := s.Explain("worker", "w0"); v.Kind != mcp.VerdictUpToDate {
+			t.Errorf("%+v", v)
+		}
+	})
+	if !ok {
+		t.Error("there is no view of a running rollout")
+	}
+	nodes, err := clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range nodes {
+		s := mcp.NodeStateOf(&nodes[i])
+		if !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || s.UpdateTaint || s.Topology != mcp.TopologyHighlyAvailable {
+			t.Errorf("%+v", s)
+		}
+	}
+	checkEvents(t, &r)
+
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if rollout.View(func(*mcp.State) {}) {
+		t.Error("a rollout that ended has no view")
+	}
+}
+
+func checkEvents(t *testing.T, r *recorder) {
+	t.Helper()
+	first := func(pool string, e mcp.Event) bool { return e.Pool == pool && e.Type == mcp.EventPool }
+	if diff := cmp.Diff([]string{
+		"Targeted node w0 to MachineConfig: N", "Targeted node w2 to MachineConfig: N",
+		"Targeted node w1 to MachineConfig: N", "Targeted node w3 to MachineConfig: N",
+		"Pool worker has completed update to MachineConfig N",
+	}, r.texts(func(e mcp.Event) bool { return first("worker", e) })); diff != "" {
+		t.Error(diff)
+	}
+	m0 := r.texts(func(e mcp.Event) bool {
+		return e.Reason == mcp.ReasonAnnotationChange && e.Node == "m0"
+	})
+	if diff := cmp.Diff([]string{
+		"Node m0 now has machineconfiguration.openshift.io/desiredConfig=N",
+		"Node m0 now has machineconfiguration.openshift.io/state=Working",
+	}, m0); diff != "" {
+		t.Error(diff)
+	}
+	var phases []mcp.Phase
+	r.mu.Lock()
+	for _, e := range r.events {
+		if e.Type == mcp.EventNodePhase && e.Node == "w0" {
+			phases = append(phases, e.Phase)
+		}
+		if e.Type == mcp.EventError {
+			t.Errorf("%+v", e)
+		}
+	}
+	r.mu.Unlock()
+	want := []mcp.Phase{mcp.PhaseTargeted, mcp.PhaseRebooting, mcp.PhaseUncordoning, mcp.PhaseDone}
+	phases = slices.DeleteFunc(phases, func(p mcp.Phase) bool { return !slices.Contains(want, p) })
+	if diff := cmp.Diff(want, slices.Compact(phases)); diff != "" {
+		t.Error(diff)
+	}
+	if got := r.nodes(mcp.EventPoolBlocked, "infra"); len(got) != 1 {
+		t.Errorf("%d times blocked", len(got))
+	}
+}
+
+func TestObserveWritesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var writes []string
+		c := smallCluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if call.Verb != "Get" && call.Verb != "List" && call.Verb != "Watch" {
+				writes = append(writes, call.Verb+" "+call.Key.Name)
+			}
+			return do(ctx)
+		}})
+		if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", "w0"), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
+			desired("N")(n)
+			annotate(mcp.AnnotationState, mcp.StateWorking, mcp.AnnotationDesiredDrain, "drain-N")(n)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		writes = nil
+		var r recorder
+		rollout := mcp.NewRollout(mcp.RolloutOptions{API: c, Observe: r.observe})
+		ended := make(chan error, 1)
+		go func() { ended <- rollout.Run(ctx) }()
+		time.Sleep(2 * time.Hour)
+		rollout.View(func(s *mcp.State) {
+			if v := s.Explain("worker", "w2"); v.Kind != mcp.VerdictNoCapacity || !cmp.Equal(v.Holders, []string{"w0"}) {
+				t.Errorf("%+v", v)
+			}
+		})
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(writes) > 0 {
+			t.Error(writes)
+		}
+		var stalled *mcp.StalledError
+		for _, e := range r.events {
+			if e.Type == mcp.EventStalled && !errors.As(e.Err, &stalled) {
+				t.Errorf("%+v", e)
+			}
+		}
+		if stalled == nil || stalled.Node != "w0" || stalled.Phase != mcp.PhaseCordoning {
+			t.Errorf("stalled: %+v", stalled)
+		}
+	})
+}
+
+func TestControllerActive(t *testing.T) {
+	pod := operatorPod("mcc", "m0")
+	pod.Labels[mcp.LabelApp] = mcp.AppController
+	pod.Status.Phase = corev1.PodRunning
+	ended := *pod.DeepCopy()
+	ended.Status.Phase = corev1.PodSucceeded
+	lease := func(renewed time.Time) *coordinationv1.Lease {
+		l := &coordinationv1.Lease{}
+		l.Namespace, l.Name = mcp.OperatorNamespace, "machine-config-controller"
+		holder, seconds, at := "mcc-1", int32(60), metav1.NewMicroTime(renewed)
+		l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = &holder, &seconds, &at
+		return l
+	}
+	for _, tt := range []struct {
+		name   string
+		obj    any
+		active bool
+	}{
+		{"running pod", &pod, true},
+		{"ended pod", &ended, false},
+		{"lease", lease(time.Now()), true},
+		{"expired lease", lease(time.Now().Add(-time.Hour)), false},
+	} {
+		c := smallCluster(t, memory.Options{})
+		load(t, c, tt.obj)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		err := mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive}).Run(ctx)
+		cancel()
+		if errors.Is(err, mcp.ErrControllerActive) != tt.active {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "mcc") {
+			t.Errorf("%s: %v does not say which", tt.name, err)
+		}
+	}
+	if err := mcp.NewRollout(mcp.RolloutOptions{}).Run(t.Context()); err == nil {
+		t.Error("no API")
+	}
+}

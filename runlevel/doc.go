@@ -1,0 +1,67 @@
+// Package runlevel applies the manifests of a release to a cluster in the
+// order that their file names ask for, waits for what they start, and says how
+// far it is and what is wrong.
+//
+// # The order
+//
+// A release is a list of manifests named 0000_<runlevel>_<component>_<rest>.
+// A pass applies all of them once. Its [State] decides the graph:
+//
+//   - Updating runs the levels one after another; within a level the
+//     components run side by side, within a component one manifest after
+//     another. A level is over when each of its ClusterOperators is
+//     available, not degraded and at the versions of the release, because the
+//     task of a ClusterOperator fails until then.
+//   - Initializing runs all components at once: what misses something fails
+//     and is tried again.
+//   - Reconciling runs all components, two at a time, in an order that changes
+//     while passes fail.
+//
+// Jobs are barriers in every state: all before them is done, nothing behind
+// them has started. Package manifest builds the graph; [Schedule] decides,
+// without a clock or goroutines, which node is next; [Run] drives it.
+//
+// # A task
+//
+// Manifests that the cluster's capabilities, gates or overrides exclude are
+// skipped. All others are written by one forced server-side apply, in the
+// name of [clusterapi.ManagerPayload]: fields of others stay, keyed list
+// elements of others too, and what an earlier release set and this one does
+// not name goes. An apply that changes nothing writes nothing. Three
+// annotations change that: release.openshift.io/create-only, where an existing
+// object is left alone; release.openshift.io/delete, where it is to be gone
+// (see [Tracker]); and config.openshift.io/inject-proxy or inject-tls, which
+// add settings of the cluster. Fields that the kind's schema in Kubernetes
+// does not have are left out, with a [Warning], since an API server would
+// refuse the whole object.
+//
+// Then the object is judged as it came back. A Deployment must not be failing,
+// a Job must not have failed, a CustomResourceDefinition must be served; a
+// roll-out under way is good enough, for the ClusterOperator of the component
+// carries the real wait. While Initializing only ClusterOperators are judged.
+//
+// # Errors
+//
+// Errors of the API are tried again, a few times per pass ([BackoffFor]);
+// findings about an object, which are [*TaskError], are not: waiting is done
+// by passes, one after another ([Delay]). An error stops what depends on it
+// and nothing else. [Summarize] puts the errors of a pass together, and
+// [Failing] and [Progressing] word the conditions of ClusterVersion from the
+// result, as users know them: "Working towards 4.18.15: 405 of 806 done (50%
+// complete), waiting on etcd". A degraded operator has 40 minutes, and one
+// without its versions 30 (machine-config 90) before that is called slow;
+// the [Tracker] holds these clocks.
+//
+// The end of the context is no error of any task: a pass that it interrupts
+// has no Failure, and the next one continues from what is in the cluster.
+//
+// # Source
+//
+// The rules are those of OpenShift's cluster-version operator
+// (https://github.com/openshift/cluster-version-operator, its documents
+// reconciliation.md and clusteroperator.md in docs/user and docs/dev). Where
+// this package differs: objects are written by server-side apply; a task that
+// has no attempt left ends without a last wait; a worker takes the lowest
+// ready node without a queue in front of it; an end of the context is told
+// from a failure everywhere; and there is no global state.
+package runlevel

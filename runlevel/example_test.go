@@ -1,0 +1,116 @@
+package runlevel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// exampleTasks makes a ConfigMap for each file name.
+func exampleTasks(files ...string) []*manifest.Task {
+	var ms []*manifest.Manifest
+	for _, file := range files {
+		m, err := manifest.New(file, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": file[5:9], "namespace": "demo", "annotations": map[string]any{}},
+		}})
+		if err != nil {
+			panic(err)
+		}
+		ms = append(ms, m)
+	}
+	return manifest.NewTasks(ms)
+}
+
+// A pass over a cluster in memory, with its progress.
+func ExampleRun() {
+	tasks := exampleTasks("0000_10_a_1.yaml", "0000_10_b_1.yaml", "0000_20_c_1.yaml")
+	res, err := runlevel.Run(context.Background(), tasks, runlevel.Options{
+		API:     memory.New(memory.Options{}),
+		Workers: 1,
+		Observe: func(e runlevel.Event) {
+			if e.Type == runlevel.TaskDone {
+				fmt.Printf("level %s: %d of %d, all: %d of %d\n", e.Level, e.LevelSettled, e.LevelTotal, e.Done, e.Total)
+			}
+		},
+	})
+	fmt.Println(res.Done, err)
+	// Output:
+	// level 10: 1 of 2, all: 1 of 3
+	// level 10: 2 of 2, all: 2 of 3
+	// level 20: 1 of 1, all: 3 of 3
+	// 3 <nil>
+}
+
+// An error of one component stops what comes after it, and nothing else.
+func ExampleRun_failure() {
+	apply := func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+		if t.Manifest.Object.GetName() == "10_b" {
+			return &runlevel.TaskError{Effect: runlevel.EffectFail, Reason: "Demo", Message: "b does not come up", Name: "b"}
+		}
+		fmt.Println("applied", t)
+		return nil
+	}
+	tasks := exampleTasks("0000_10_a_1.yaml", "0000_10_b_1.yaml", "0000_10_c_1.yaml", "0000_20_d_1.yaml")
+	res, err := runlevel.Run(context.Background(), tasks, runlevel.Options{Applier: runlevel.ApplierFunc(apply), Workers: 1})
+	var te *runlevel.TaskError
+	fmt.Println(errors.As(err, &te), te.Reason, te.Task)
+	fmt.Println(runlevel.Progressing(runlevel.Status{Failure: res.Failure, Version: "4.18.15", Done: res.Done, Total: res.Total}).Message)
+	// Output:
+	// applied configmap "demo/10_a" (1 of 4)
+	// applied configmap "demo/10_c" (3 of 4)
+	// true Demo configmap "demo/10_b" (2 of 4)
+	// Unable to apply 4.18.15: b has an unknown error: Demo
+}
+
+// The schedule alone, as a rehearsal in virtual time would drive it: time
+// jumps from the end of one node to that of the next.
+func ExampleSchedule() {
+	took := map[string]time.Duration{"10_a": 3 * time.Minute, "10_b": 5 * time.Minute, "20_c": time.Minute, "20_d": time.Minute}
+	g := runlevel.GraphFor(runlevel.Updating, exampleTasks("0000_10_a_1", "0000_10_b_1", "0000_20_c_1", "0000_20_d_1"), 0)
+	s := runlevel.NewSchedule(g)
+
+	var now time.Duration
+	ends := make(map[int]time.Duration) // of running nodes
+	for !s.Finished() {
+		for node, ok := s.Next(); ok; node, ok = s.Next() {
+			ends[node] = now
+			for _, t := range g.Nodes[node].Tasks {
+				ends[node] += took[t.Manifest.Object.GetName()]
+			}
+		}
+		first := -1
+		for node, end := range ends {
+			if first < 0 || end < ends[first] || end == ends[first] && node < first {
+				first = node
+			}
+		}
+		now = ends[first]
+		delete(ends, first)
+		s.Done(first)
+	}
+	fmt.Println(now)
+	// Output: 6m0s
+}
+
+// What a degraded operator means depends on how long it has been awaited.
+func ExampleJudge() {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	degraded := &runlevel.TaskError{Effect: runlevel.EffectFailAfterInterval, Reason: runlevel.ReasonOperatorDegraded,
+		Message: "Cluster operator etcd is degraded", Name: "etcd"}
+	for _, minutes := range []time.Duration{10, 50} {
+		since := func(string) (time.Time, bool) { return now.Add(-minutes * time.Minute), true }
+		j := runlevel.Judge(degraded, since, now)
+		fmt.Println(j.Failure != nil, j.Progress)
+	}
+	// Output:
+	// false waiting up to 40 minutes on etcd
+	// true wait has exceeded 40 minutes for these operators: etcd
+}

@@ -1,0 +1,89 @@
+package runlevel_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// A real payload goes onto a cluster that enforces schemas, and reconciling it
+// afterwards changes nothing.
+func TestRealPayloadOnMemory(t *testing.T) {
+	p := loadReal(t, "payload-4.18.15")
+	tasks := p.Tasks()
+	c := memory.New(memory.Options{})
+	if err := c.Load(operatorsAt(t, p)...); err != nil {
+		t.Fatal(err)
+	}
+	tr := runlevel.NewTracker(nil)
+	pass := func(state runlevel.State) {
+		t.Helper()
+		res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{
+			API: c, State: state, Tracker: tr, Backoff: &runlevel.Backoff{Steps: 1},
+			Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
+		})
+		if err != nil || res.Done != 806 {
+			t.Fatalf("%s: %+v %v", state, res, err)
+		}
+	}
+	versions := func() map[string]string {
+		out := make(map[string]string)
+		for _, task := range tasks {
+			u, err := c.Get(t.Context(), task.Manifest.GVK(), clusterapi.KeyOf(task.Manifest.Object))
+			if err == nil {
+				out[task.String()] = u.GetResourceVersion()
+			}
+		}
+		return out
+	}
+	deletions := 0
+	for _, task := range tasks {
+		if _, ok := task.Manifest.Annotations()["release.openshift.io/delete"]; ok {
+			deletions++
+		}
+	}
+
+	pass(runlevel.Updating)
+	pass(runlevel.Reconciling) // applies the metadata of ClusterOperators
+	before := versions()
+	if len(before) != 806-deletions || deletions == 0 {
+		t.Fatalf("%d objects and %d deletions of 806", len(before), deletions)
+	}
+	pass(runlevel.Reconciling)
+	pass(runlevel.Updating)
+	if diff := cmp.Diff(before, versions()); diff != "" {
+		t.Errorf("objects are rewritten: %s", diff)
+	}
+}
+
+// What was injected by hand into a keyed list stays; what an earlier manifest
+// set and the next one does not name goes.
+func TestApplyOnMemory(t *testing.T) {
+	c := memory.New(memory.Options{})
+	run := func(texts ...string) {
+		t.Helper()
+		if _, err := runlevel.Run(t.Context(), tasksOf(t, texts...), runlevel.Options{API: c, Backoff: &runlevel.Backoff{Steps: 1}}); err != nil {
+			t.Fatal(causeOf(err))
+		}
+	}
+	run("{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns, labels: {old: x, both: x}}, spec: {ports: [{name: a, port: 1, protocol: TCP}]}}")
+	foreign := object(t, "{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns}, spec: {ports: [{name: b, port: 2, protocol: TCP}]}}")
+	if _, err := c.Apply(t.Context(), foreign, clusterapi.ApplyOptions{FieldManager: "someone"}); err != nil {
+		t.Fatal(err)
+	}
+	run("{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns, labels: {both: x}}, spec: {ports: [{name: a, port: 1, protocol: TCP}]}}")
+	u, err := c.Get(t.Context(), foreign.GroupVersionKind(), clusterapi.KeyOf(foreign))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports, _, _ := unstructured.NestedSlice(u.Object, "spec", "ports")
+	if diff := cmp.Diff(map[string]string{"both": "x"}, u.GetLabels()); diff != "" || len(ports) != 2 {
+		t.Fatalf("%d ports, labels %s", len(ports), diff)
+	}
+}

@@ -1,0 +1,177 @@
+package runlevel_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+func loadReal(tb testing.TB, name string) *manifest.Payload {
+	tb.Helper()
+	dir := filepath.Join(testdata.Dir(tb), name)
+	p, err := manifest.Load(context.Background(), os.DirFS(dir), manifest.LoadOptions{
+		Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter(),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// operatorsAt makes the ClusterOperators that a payload waits for, good and at
+// its versions.
+func operatorsAt(t testing.TB, p *manifest.Payload) []*unstructured.Unstructured {
+	var objs []*unstructured.Unstructured
+	for _, op := range p.Operators() {
+		versions := make([]any, 0, len(op.Versions))
+		for _, v := range op.Versions {
+			versions = append(versions, map[string]any{"name": v.Name, "version": v.Version})
+		}
+		co := object(t, "{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: x}, status: {conditions: [{type: Available, status: 'True'}, {type: Degraded, status: 'False'}]}}")
+		co.SetName(op.Name)
+		if err := unstructured.SetNestedSlice(co.Object, versions, "status", "versions"); err != nil {
+			t.Fatal(err)
+		}
+		objs = append(objs, co)
+	}
+	return objs
+}
+
+func establish(_ string, stored *unstructured.Unstructured) {
+	if stored.GetKind() == "CustomResourceDefinition" {
+		_ = unstructured.SetNestedSlice(stored.Object, []any{map[string]any{"type": "Established", "status": "True"}}, "status", "conditions")
+	}
+}
+
+// A pass of a real payload over a cluster that accepts everything: all tasks
+// are done, each object is written once, and the only oddities are those that
+// are known.
+func TestRealPayloads(t *testing.T) {
+	for name, want := range map[string]int{"payload-4.17.30": 794, "payload-4.18.15": 806} {
+		t.Run(name, func(t *testing.T) {
+			p := loadReal(t, name)
+			api := newFake(operatorsAt(t, p)...)
+			api.after = establish
+			var warnings []string
+			res, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{API: api, Observe: func(e runlevel.Event) {
+				if e.Type == runlevel.Warning {
+					warnings = append(warnings, e.Message)
+				}
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Done != want || res.Total != want || res.Skipped != 0 {
+				t.Fatalf("%+v", res)
+			}
+			written := sets.New[string]()
+			for _, call := range api.writes() {
+				_, object, _ := strings.Cut(call, " ")
+				if written.Has(object) && !strings.HasPrefix(object, "Namespace") {
+					t.Errorf("%s is written twice", object)
+				}
+				written.Insert(object)
+			}
+			deletions := 0
+			for _, task := range p.Tasks() {
+				if _, ok := task.Manifest.Annotations()["release.openshift.io/delete"]; ok {
+					deletions++
+				}
+			}
+			if len(written)+deletions+len(p.Operators()) < want {
+				t.Errorf("%d objects written, %d deletions, %d operators", len(written), deletions, len(p.Operators()))
+			}
+			if len(warnings) == 0 {
+				t.Error("the unknown userNames of the node-tuning operator's bindings were not noticed")
+			}
+			for _, w := range warnings {
+				if !strings.Contains(w, "userNames") {
+					t.Errorf("warning %s", w)
+				}
+			}
+		})
+	}
+}
+
+// In Updating no task of a component starts before the levels below it are
+// done; an operator that is behind stops what comes later and nothing else.
+func TestRealPayloadStuckOperator(t *testing.T) {
+	p := loadReal(t, "payload-4.18.15")
+	api := newFake(operatorsAt(t, p)...)
+	api.after = establish
+	stuck := api.get("ClusterOperator", "kube-apiserver")
+	_ = unstructured.SetNestedSlice(stuck.Object, nil, "status", "versions")
+
+	var mu sync.Mutex
+	finished := make(map[*manifest.Task]bool)
+	started := make(map[*manifest.Task]bool)
+	g := runlevel.GraphFor(runlevel.Updating, p.Tasks(), 0)
+	var wait *runlevel.Wait
+	tasks := p.Tasks()
+	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, Observe: func(e runlevel.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e.Type {
+		case runlevel.TaskStarted:
+			started[e.Task] = true
+		case runlevel.TaskDone:
+			finished[e.Task] = true
+		case runlevel.Waiting:
+			wait = e.Wait
+		}
+	}})
+	te, ok := errors.AsType[*runlevel.TaskError](err)
+	if !ok || te.Effect != runlevel.EffectNone || te.Name != "kube-apiserver" {
+		t.Fatalf("error %v", err)
+	}
+	if wait == nil || wait.Operator != "kube-apiserver" || len(wait.Undone) == 0 || wait.Available != configv1.ConditionTrue {
+		t.Fatalf("waits on %+v", wait)
+	}
+	if res.Done == 0 || res.Done >= res.Total {
+		t.Fatalf("%+v", res)
+	}
+	level := func(t *manifest.Task) string {
+		l, _, _ := manifest.ParseName(t.Manifest.Filename)
+		return l
+	}
+	for _, task := range tasks {
+		if started[task] && task.Index > te.Task.Index && level(task) != level(te.Task) {
+			t.Errorf("%s started behind the stuck operator", task)
+		}
+		if task.Index < te.Task.Index && level(task) != level(te.Task) && !finished[task] {
+			t.Errorf("%s was not done", task)
+		}
+	}
+	if err := g.Validate(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkRealPass makes a pass of a real payload over a cluster that costs
+// nothing: what is left is ours.
+func BenchmarkRealPass(b *testing.B) {
+	p := loadReal(b, "payload-4.18.15")
+	operators := operatorsAt(b, p)
+	tasks := p.Tasks()
+	b.ReportAllocs()
+	for b.Loop() {
+		api := newFake(operators...)
+		api.after = establish
+		res, err := runlevel.Run(b.Context(), tasks, runlevel.Options{API: api})
+		if err != nil || res.Done != 806 {
+			b.Fatal(res, err)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package signature_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// Each kind of key, beside a bare verification with the same key.
+func BenchmarkVerify(b *testing.B) {
+	for _, kind := range []struct {
+		name string
+		key  *pgpKey
+	}{
+		{"RSA-4096", rsa4096()}, {"RSA-2048", rsa2048()}, {"ECDSA-P256", newECDSA(elliptic.P256())}, {"Ed25519", newEd25519(keyTime)},
+	} {
+		b.Run(kind.name+"/bare", func(b *testing.B) {
+			b.ReportAllocs()
+			sum := sha256.Sum256([]byte("x"))
+			switch k := kind.key.signer.(type) {
+			case *rsa.PrivateKey:
+				sig := must(rsa.SignPKCS1v15(nil, k, crypto.SHA256, sum[:]))
+				for b.Loop() {
+					if rsa.VerifyPKCS1v15(&k.PublicKey, crypto.SHA256, sum[:], sig) != nil {
+						b.Fatal("refused")
+					}
+				}
+			case *ecdsa.PrivateKey:
+				r, s := must2(ecdsa.Sign(nil, k, sum[:]))
+				for b.Loop() {
+					if !ecdsa.Verify(&k.PublicKey, sum[:], r, s) {
+						b.Fatal("refused")
+					}
+				}
+			case ed25519.PrivateKey:
+				sig, pub := ed25519.Sign(k, sum[:]), k.Public().(ed25519.PublicKey)
+				for b.Loop() {
+					if !ed25519.Verify(pub, sum[:], sig) {
+						b.Fatal("refused")
+					}
+				}
+			}
+		})
+		plain := kind.key.message(msg{})
+		for i, message := range [][]byte{plain, compressed(plain)} {
+			b.Run(kind.name+"/"+[]string{"plain", "compressed"}[i], func(b *testing.B) {
+				v := signature.New(signature.Options{
+					Keyrings:  []*signature.Keyring{ring(b, kind.key.public(cert{}))},
+					Stores:    []signature.Store{signature.MemoryStore{digestA: {message}}},
+					CacheSize: -1,
+				})
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := v.Verify(context.Background(), digestA); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// All of a verification but the arithmetic and the statement: the key is not in
+// the ring.
+func BenchmarkUnknownKey(b *testing.B) {
+	r := ring(b, newEd25519(keyTime).public(cert{}))
+	plain := rsa2048().message(msg{})
+	for i, message := range [][]byte{plain, compressed(plain)} {
+		b.Run([]string{"plain", "compressed"}[i], func(b *testing.B) {
+			v := signature.NewVerifier([]*signature.Keyring{r}, signature.MemoryStore{digestA: {message}})
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := v.Verify(context.Background(), digestA); err == nil {
+					b.Fatal("verified")
+				}
+			}
+		})
+	}
+}
+
+// slowStore answers after a time, as a server far away does.
+type slowStore struct {
+	signature.MemoryStore
+	latency time.Duration
+}
+
+func (s slowStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		select {
+		case <-time.After(s.latency):
+		case <-ctx.Done():
+			yield(nil, &signature.StoreError{Store: s.String(), Err: ctx.Err()})
+			return
+		}
+		s.MemoryStore.Signatures(ctx, digest)(yield)
+	}
+}
+
+func (s slowStore) Candidates(ctx context.Context, digest string) iter.Seq2[signature.Candidate, error] {
+	return func(yield func(signature.Candidate, error) bool) {
+		for sig, err := range s.Signatures(ctx, digest) {
+			if !yield(signature.Candidate{Signature: sig, Store: s.String()}, err) {
+				return
+			}
+		}
+	}
+}
+
+// Ten digests at a time over stores of 20 ms latency: near 20 ms each, however
+// many stores there are.
+func BenchmarkStores(b *testing.B) {
+	k := newEd25519(keyTime)
+	r := ring(b, k.public(cert{}))
+	for _, n := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var stores []signature.Store
+			for range n {
+				stores = append(stores, slowStore{signature.MemoryStore{digestA: {k.message(msg{})}}, 20 * time.Millisecond})
+			}
+			v := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.Parallel(stores...)}, CacheSize: -1})
+			b.ReportAllocs()
+			b.SetParallelism(10)
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					if _, err := v.Verify(context.Background(), digestA); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Keyrings of growing numbers of keys.
+func BenchmarkParseKeyring(b *testing.B) {
+	for _, n := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var data []byte
+			for range n {
+				data = cat(data, newEd25519(keyTime).public(cert{}))
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := signature.ParseKeyring("ring", data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

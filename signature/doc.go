@@ -1,0 +1,50 @@
+// Package signature decides whether a release image may be trusted, before
+// anything of it is downloaded.
+//
+// # What is signed
+//
+// A release is named by digest. Its publisher signs a short JSON statement: the
+// image with this digest was published under this name. The statement and its
+// signature form one OpenPGP message, in the "simple signing" format of
+// containers/image:
+//
+//	{"critical": {"type": "atomic container signature",
+//	    "image": {"docker-manifest-digest": "sha256:…"},
+//	    "identity": {"docker-reference": "quay.io/openshift-release-dev/ocp-release:4.18.15-x86_64"}},
+//	 "optional": {"creator": "…", "timestamp": 1700000000}}
+//
+// Messages are published as files <store>/sha256=<hash>/signature-1,
+// signature-2, and so on. A [Store] finds them: [HTTPStore], [FileStore],
+// [MemoryStore], [ConfigMapStore] for disconnected clusters, and
+// [ClusterVersionStore] for those that a ClusterVersion names; [Serial] and
+// [Parallel] combine them. Stores are not trusted.
+//
+// # Who must have signed
+//
+// Trust comes from the payload that runs: a ConfigMap in it holds keyrings and
+// the addresses of stores ([FromManifests]). [OpenPGP.Verify] wants a valid
+// signature for every [Keyring], made by any of its keys, found in any store.
+// The digest must be equal byte for byte; the name is not compared with
+// anything, since releases are used from mirrors. What a success does not say is
+// that a release is recent: an old one that was signed stays signed.
+//
+// # What is accepted
+//
+// Exactly one shape of message: an optional compression, a one-pass signature,
+// literal data, a signature of version 3 or 4, and the end. Most published
+// release signatures have version 3, which OpenPGP libraries have stopped
+// reading; this package reads packets on its own and leaves the arithmetic to
+// the standard library. The cluster-version operator accepts more, which nobody
+// publishes: data after the message, several layers of compression, MD5 and
+// SHA-1, RSA keys below 2048 bits, DSA, JSON keys in other case or twice. It
+// also ignores when keys expire; here a key must have been valid when it signed,
+// unless [Options] say otherwise. Ed25519 keys work in addition.
+//
+// Every failure is an [*Error]: the operator's one-line text, with every
+// attempt as data, and [Error.Summary] for the most telling one. Signatures that
+// were refused carry a [*Rejection] with a [Reason].
+//
+// Formats: RFC 9580 and RFC 4880 (OpenPGP), the signature format of
+// https://github.com/containers/image/blob/main/docs/containers-signature.5.md,
+// and the verification of https://github.com/openshift/library-go/tree/master/pkg/verify.
+package signature
