@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -453,7 +454,9 @@ func TestTrustedCABundle(t *testing.T) {
 	if _, err := graph.TrustedCABundle("no PEM"); err == nil || err.Error() != "unable to add ca-bundle.crt certificates" {
 		t.Errorf("error %v", err)
 	}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, oneNode) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, oneNode) }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // a refused handshake is wanted
+	server.StartTLS()
 	defer server.Close()
 	c := &graph.Client{Upstream: server.URL}
 	defer c.CloseIdleConnections()

@@ -120,8 +120,8 @@ func TestDecodeAccepts(t *testing.T) {
 		{"builds apart", `{"nodes":[{"version":"4.1.0+a","payload":"a"},{"version":"4.1.0+b","payload":"b"}]}`,
 			`{"version":1,"nodes":[{"version":"4.1.0+a","payload":"a","metadata":{}},{"version":"4.1.0+b","payload":"b","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
 		{"empty conditional things", `{"conditionalEdges":[null,{},{"edges":[null],"risks":[null]},{"edges":[{"from":"x","to":"y"}],"risks":[{"matchingRules":[null,{"type":"PromQL","promql":null},{"promql":{"promql":"up"}}]}]}]}`,
-			`{"version":1,"nodes":[],"edges":[],"conditionalEdges":[{"edges":null,"risks":null},{"edges":null,"risks":null},` +
-				`{"edges":[{"from":"","to":""}],"risks":[{"url":"","name":"","message":"","matchingRules":null}]},` +
+			`{"version":1,"nodes":[],"edges":[],"conditionalEdges":[{"edges":[],"risks":[]},{"edges":[],"risks":[]},` +
+				`{"edges":[{"from":"","to":""}],"risks":[{"url":"","name":"","message":"","matchingRules":[]}]},` +
 				`{"edges":[{"from":"x","to":"y"}],"risks":[{"url":"","name":"","message":"","matchingRules":[{"type":""},{"type":"PromQL"},{"type":"","promql":{"promql":"up"}}]}]}]}`},
 		{"invalid UTF-8", "{\"nodes\":[{\"version\":\"4.1.0\",\"payload\":\"a\xff\"}]}",
 			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a` + "\ufffd" + `","metadata":{}}],"edges":[],"conditionalEdges":[]}`},

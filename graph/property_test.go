@@ -110,7 +110,9 @@ func TestUpdatesProperty(t *testing.T) {
 				if conditional[r.Image] {
 					t.Fatalf("%s is available and conditional", r.Version)
 				}
-				if !slices.ContainsFunc(d.Edges, func(e [2]int) bool { return d.Nodes[e[0]].Version == u.Current.Version && d.Nodes[e[1]].Version == r.Version }) {
+				if !slices.ContainsFunc(d.Edges, func(e [2]int) bool {
+					return d.Nodes[e[0]].Version == u.Current.Version && d.Nodes[e[1]].Version == r.Version
+				}) {
 					t.Fatalf("%s has no edge", r.Version)
 				}
 				for _, c := range d.ConditionalEdges {

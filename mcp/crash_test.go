@@ -154,6 +154,9 @@ func TestFaultAtEveryCall(t *testing.T) {
 	for at := 1; at <= calls; at += step {
 		for mode := range 4 {
 			after, kill := mode&1 > 0, mode&2 > 0
+			if !kill && at%3 > 0 {
+				continue // a failed call that is survived is much like the others
+			}
 			synctest.Test(t, func(t *testing.T) {
 				end, _ := rollOut(t, at, after, kill, 1)
 				if diff := cmp.Diff(want, end); diff != "" {

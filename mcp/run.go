@@ -134,6 +134,11 @@ func (x *run) becomeReady() {
 	now := x.o.Clock.Now()
 	for _, pool := range x.state.Pools() {
 		x.queue.add(pool, now.Add(x.o.Options.Delays.PoolQueue))
+		x.moved[pool] = now
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.state.nodes)) {
+		n, assign, _ := x.state.Node(name)
+		x.noticeNode(false, n, n, assign.Primary)
 	}
 	x.resync = now.Add(x.o.Options.Delays.Resync)
 }
@@ -206,7 +211,9 @@ func (x *run) applyNode(n *corev1.Node) {
 	if asks && x.o.Mode == Drive {
 		x.drains.add(n.Name, x.o.Clock.Now().Add(x.o.Options.Delays.PoolQueue))
 	}
-	x.noticeNode(had, old, state, assign.Primary)
+	if x.ready {
+		x.noticeNode(had, old, state, assign.Primary)
+	}
 }
 
 func (x *run) dropNode(name string) {

@@ -62,6 +62,7 @@ func applyAll(t *testing.T, c *simulation.Cluster, r simulation.Release) {
 		u := m.DeepCopy()
 		unstructured.RemoveNestedField(u.Object, "status")
 		if _, err := c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
+			t.Log(err)
 			if _, err := c.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 				t.Errorf("%s %s: %v", m.GetKind(), m.GetName(), err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest/internal/yamljson"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 )
 
@@ -33,6 +34,11 @@ func slow(doc string) (object map[string]any, text []byte, ok bool) {
 // check compares the two ways for one document and returns whether the fast one
 // accepted it.
 func check(t *testing.T, d *yamljson.Decoder, doc string) bool {
+	t.Helper()
+	return compare(t, d, doc)
+}
+
+func compare(t rapid.TB, d *yamljson.Decoder, doc string) bool {
 	t.Helper()
 	if !yamljson.Clean([]byte(doc)) {
 		return false
@@ -93,6 +99,29 @@ func TestRealDocuments(t *testing.T) {
 			t.Errorf("%d of %d documents need the slow way", all-fast, all)
 		}
 	}
+}
+
+// TestRandomLines puts together documents of lines that are likely to mean
+// something.
+func TestRandomLines(t *testing.T) {
+	var d yamljson.Decoder
+	indents := rapid.SampledFrom([]string{"", "", " ", "  ", "  ", "   ", "    ", "      "})
+	dashes := rapid.SampledFrom([]string{"", "", "", "- ", "- ", "-   ", "- - ", "-"})
+	keys := rapid.SampledFrom([]string{"", "", "a: ", "b: ", "c: ", "a:", "'b':", "\"c\" : ", "y: ", "b:  "})
+	values := rapid.SampledFrom(append([]string{
+		"", "", "", "x", "y z", "|", ">", "|-", ">+", "|1", ">2-", "'", "\"", "'x", "x'", "\"x", "x\"", "\\", "x \\", "x # c", "# c", "[", "]", "[x,", "{", "}", "{x: y,", "x: y}", "'x' # c", "...", " ", "\t",
+	}, scalars...))
+	accepted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		var doc strings.Builder
+		for range rapid.IntRange(1, 8).Draw(t, "lines") {
+			doc.WriteString(indents.Draw(t, "indent") + dashes.Draw(t, "dash") + keys.Draw(t, "key") + values.Draw(t, "value") + "\n")
+		}
+		if compare(t, &d, doc.String()) {
+			accepted++
+		}
+	})
+	t.Logf("%d accepted", accepted)
 }
 
 func FuzzDecode(f *testing.F) {

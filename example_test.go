@@ -1,0 +1,92 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log"
+	"testing/fstest"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// tinyRelease is a release of one manifest.
+func tinyRelease(version string) fs.FS {
+	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
+	return fstest.MapFS{
+		"release-manifests/release-metadata": file(`{"kind":"cincinnati-metadata-v0","version":"` + version + `","previous":["4.20.3"]}`),
+		"release-manifests/image-references": file(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"` + version + `"}}`),
+		"manifests/0000_00_version_namespace.yaml": file(`
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: openshift-version
+  annotations:
+    include.release.openshift.io/self-managed-high-availability: "true"
+    version: ` + version),
+	}
+}
+
+// An update to a release that is requested by its image. The request is forced
+// since nobody signed the release.
+func Example() {
+	ctx := context.Background()
+	const oldImage, newImage = "registry.example/release@sha256:aaaa", "registry.example/release@sha256:bbbb"
+	images := manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
+		return map[string]fs.FS{oldImage: tinyRelease("4.20.3"), newImage: tinyRelease("4.20.4")}[r.Image], nil
+	})
+
+	cluster := memory.New(memory.Options{})
+	version := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
+	version.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
+	version.Spec.DesiredUpdate = &configv1.Update{Version: "4.20.4", Image: newImage, Force: true}
+	if _, err := clusterapi.Create(ctx, cluster, version, clusterapi.CreateOptions{}); err != nil {
+		log.Fatal(err)
+	}
+
+	updater, err := clusterupdate.New(clusterupdate.Options{
+		API:      cluster,
+		Payloads: images,
+		Own:      configv1.Release{Version: "4.20.3", Image: oldImage}, // there is no history yet
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for { // Run does this for as long as it may
+		r, err := updater.Sync(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if r.Done && r.Resolution.Why == "" {
+			for _, h := range r.ClusterVersion.Status.History {
+				fmt.Println(h.Version, h.State)
+			}
+			return
+		}
+	}
+	// Output:
+	// 4.20.4 Completed
+	// 4.20.3 Completed
+}
+
+// The answer to a request comes with its reason.
+func ExampleResolve() {
+	cv := &configv1.ClusterVersion{}
+	cv.Spec.DesiredUpdate = &configv1.Update{Version: "4.21.0"}
+	cv.Status.ConditionalUpdates = []configv1.ConditionalUpdate{{
+		Release: configv1.Release{Version: "4.21.0", Image: "registry.example/release@sha256:cccc"},
+		Risks:   []configv1.ConditionalUpdateRisk{{Name: "SlowDisks"}},
+	}}
+	r := clusterupdate.Resolve(cv, configv1.Release{Version: "4.20.3"}, false)
+	fmt.Println(r.Outcome, r.Release.Version)
+	fmt.Println(r.Why)
+	// Output:
+	// NotFound 4.20.3
+	// version 4.21.0 is not recommended for this cluster because of the risks SlowDisks: to accept them, request it with its image registry.example/release@sha256:cccc
+}

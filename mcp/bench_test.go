@@ -1,0 +1,119 @@
+package mcp_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// bigPool has n workers in three zones, of which a tenth is updated and a few
+// are on their way.
+func bigPool(n int) mcp.Objects {
+	objs := mcp.Objects{Pools: pools(pool("master", "N"), pool("worker", "N", max(n/50+2)), pool("infra", "N"))}
+	for i := range n {
+		w := worker(fmt.Sprintf("worker-%06d", i), zone(fmt.Sprint("z", i%3)), age(i%1000), label("kubernetes.io/hostname", fmt.Sprint("worker-", i)))
+		switch {
+		case i%10 == 0:
+			w = updated(w)
+		case i%100 == 1:
+			desired("N")(&w)
+			state(mcp.StateWorking)(&w)
+		}
+		objs.Nodes = append(objs.Nodes, w)
+	}
+	return objs
+}
+
+var sizes = []int{100, 1_000, 10_000, 100_000}
+
+func BenchmarkCandidates(b *testing.B) {
+	for _, n := range sizes {
+		objs := bigPool(n)
+		s := mcp.NewState(objs, mcp.Options{})
+		b.Run(fmt.Sprint("incremental/", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if sel := s.Candidates("worker"); len(sel.Nodes) == 0 {
+					b.Fatal(sel)
+				}
+			}
+		})
+		if n > 10_000 {
+			continue
+		}
+		b.Run(fmt.Sprint("once/", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if sel := mcp.Candidates(mcp.Snapshot{Objects: objs}, "worker"); len(sel.Nodes) == 0 {
+					b.Fatal(sel)
+				}
+			}
+		})
+	}
+}
+
+// A node is targeted and done, again and again, and each time the next
+// candidates are asked for.
+func BenchmarkStateApply(b *testing.B) {
+	for _, n := range sizes {
+		objs := bigPool(n)
+		s := mcp.NewState(objs, mcp.Options{})
+		variants := make([][2]corev1.Node, 100)
+		for i := range variants {
+			w := objs.Nodes[i*n/100]
+			targeted := *w.DeepCopy()
+			desired("N2")(&targeted)
+			variants[i] = [2]corev1.Node{w, targeted}
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				s.Apply(mcp.Change{Object: &variants[i%100][(i/100+1)%2]})
+				s.Candidates("infra")
+				i++
+			}
+		})
+	}
+}
+
+func BenchmarkMembership(b *testing.B) {
+	for _, n := range []int{3, 30, 300} {
+		ps := pools(pool("master", "N"), pool("worker", "N"))
+		for i := range n {
+			ps = append(ps, pool(fmt.Sprint("custom", i), "N"))
+		}
+		m, _ := mcp.NewMembership(ps)
+		labels := roles("worker", "custom1")
+		labels["kubernetes.io/hostname"] = "w"
+		b.Run(fmt.Sprint("known/", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				m.Of(labels)
+			}
+		})
+		b.Run(fmt.Sprint("new/", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				fresh, _ := mcp.NewMembership(ps)
+				fresh.Of(labels)
+			}
+		})
+	}
+}
+
+func BenchmarkStatus(b *testing.B) {
+	for _, n := range sizes {
+		s := mcp.NewState(bigPool(n), mcp.Options{})
+		prev := s.Status("worker", s.Pool("worker").Status, epoch)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				prev = s.Status("worker", prev, epoch)
+			}
+		})
+	}
+}

@@ -1,0 +1,351 @@
+package mcp_test
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+func change1[T any](t *testing.T, c clusterapi.ClusterAPI, name string, f func(*T)) {
+	t.Helper()
+	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", name), clusterapi.ModifyOptions{}, func(o *T) error {
+		f(o)
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A node that changes between decision and write is not targeted, and the
+// decision is made again with what it has become.
+func TestDecidesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var once sync.Once
+		var c *memory.Cluster
+		c = memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			if call.Verb == "Update" && call.Key.Name == "w1" && call.Object.GetAnnotations()[mcp.AnnotationDesiredConfig] == "N" {
+				once.Do(func() {
+					change1(t, c, "w1", cordoned)
+				})
+			}
+			return do(ctx)
+		}})
+		p, w1, w2 := pool("worker", "N"), worker("w1"), worker("w2")
+		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		time.Sleep(time.Minute)
+		for _, n := range []string{"w1", "w2"} {
+			if s := nodeState(t, c, n); s.DesiredConfig != "O" || !s.UpdateTaint {
+				t.Errorf("%+v", s)
+			}
+		}
+		change1(t, c, "w1", func(n *corev1.Node) { n.Spec.Unschedulable = false })
+		time.Sleep(time.Minute)
+		if s := nodeState(t, c, "w1"); s.DesiredConfig != "N" {
+			t.Errorf("%+v", s)
+		}
+		// A node loses the taint at the sync after it was targeted.
+		if nodeState(t, c, "w1").UpdateTaint || !nodeState(t, c, "w2").UpdateTaint {
+			t.Error("taints")
+		}
+	})
+}
+
+// lagging delays a node's events: those that show the target much more.
+type lagging struct{ *memory.Cluster }
+
+func (l lagging) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+	if gvk.Kind != "Node" {
+		return l.Cluster.Watch(ctx, gvk, o)
+	}
+	return func(yield func(clusterapi.Event, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer cancel()
+		out := make(chan clusterapi.Event)
+		send := func(e clusterapi.Event) {
+			select {
+			case out <- e:
+			case <-ctx.Done():
+			}
+		}
+		group.Go(func() {
+			synced := false
+			for e := range l.Cluster.Watch(ctx, gvk, o) {
+				synced = synced || e.Type == clusterapi.Synced
+				delay := time.Duration(0)
+				if synced && e.Object != nil && e.Object.GetName() == "w1" {
+					delay = 6 * time.Second
+					if e.Object.GetAnnotations()[mcp.AnnotationDesiredConfig] == "N" {
+						delay = time.Minute
+					}
+				}
+				if delay == 0 {
+					send(e)
+					continue
+				}
+				group.Go(func() {
+					time.Sleep(delay)
+					send(e)
+				})
+			}
+		})
+		for {
+			select {
+			case e := <-out:
+				if !yield(e, nil) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// A slow watch must not give one unit to two nodes.
+func TestSlowWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memory.New(memory.Options{})
+		p, w1 := pool("worker", "N"), worker("w1", taint, annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable))
+		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1)
+		var r recorder
+		stop := runRollout(t, lagging{c}, &r)
+		defer stop()
+		time.Sleep(4 * time.Second)
+		change1(t, c, "w1", func(n *corev1.Node) { n.Labels["beat"] = "1" }) // seen after the write
+		time.Sleep(5 * time.Second)
+		if s := nodeState(t, c, "w1"); s.DesiredConfig != "N" {
+			t.Fatalf("%+v", s)
+		}
+		time.Sleep(3 * time.Second)
+		w0 := worker("w0", age(5)) // sorts earlier
+		load(t, c, &w0)
+		for range 90 {
+			time.Sleep(time.Second)
+			if s := nodeState(t, c, "w0"); s.DesiredConfig != "O" {
+				t.Fatalf("two nodes have the one unit")
+			}
+		}
+	})
+}
+
+func TestDriveLayered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memory.New(memory.Options{})
+		in := snapshot(pools(pool("worker", "N")), worker("w0"))
+		layered(&in, "i", "Succeeded")
+		in.MachineOSConfigs[0].Annotations = map[string]string{mcp.AnnotationCurrentMachineOSBuild: "gone", "other": "stays"}
+		m := mcn("w0")
+		load(t, c, topology(mcp.TopologyHighlyAvailable), &in.Pools[0], &in.Nodes[0], &in.MachineOSConfigs[0], &in.MachineOSBuilds[0], &m)
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		time.Sleep(20 * time.Second)
+		if s := nodeState(t, c, "w0"); s.DesiredConfig != "N" || s.DesiredImage != "i" {
+			t.Errorf("%+v", s)
+		}
+		node, err := clusterapi.Get[mcfgv1.MachineConfigNode](t.Context(), c, clusterapi.Key("", "w0"))
+		if err != nil || node.Spec.ConfigVersion.Desired != "N" || node.Spec.ConfigImage.DesiredImage != "i" {
+			t.Errorf("%+v, %v", node, err)
+		}
+		config, err := clusterapi.Get[mcfgv1.MachineOSConfig](t.Context(), c, clusterapi.Key("", "mosc"))
+		if err != nil || !cmp.Equal(config.Annotations, map[string]string{"other": "stays"}) {
+			t.Errorf("%+v, %v", config, err)
+		}
+		want := []string{"Targeted node w0 to MachineConfig: N / Image: i"}
+		got := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonSetDesiredConfigAndOSImage })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		// The pool leaves layering: the image goes.
+		gvk, _ := clusterapi.KindOf[mcfgv1.MachineOSConfig]()
+		if err := c.Delete(t.Context(), gvk, clusterapi.Key("", "mosc"), clusterapi.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		change1(t, c, "w0", annotate(mcp.AnnotationCurrentConfig, "N", mcp.AnnotationCurrentImage, "i"))
+		time.Sleep(20 * time.Second)
+		if s := nodeState(t, c, "w0"); s.HasDesiredImage || s.DesiredConfig != "N" {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestSyncFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memory.New(memory.Options{})
+		w := pool("worker", "N", maxUnavailable(intstr.FromString("3")))
+		all := pool("all", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = &metav1.LabelSelector{} })
+		n := worker("w0")
+		load(t, c, &w, &all, &n)
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		errs := func() []string {
+			texts := r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventError })
+			slices.Sort(texts)
+			return slices.Compact(texts)
+		}
+		time.Sleep(10 * time.Minute)
+		want := []string{`error getting controllerconfig "machine-config-controller", error: controllerconfigs.machineconfiguration.openshift.io "machine-config-controller" not found`}
+		if diff := cmp.Diff(want, errs()); diff != "" {
+			t.Error(diff)
+		}
+		// 15 tries that double, then one a minute.
+		if got := len(r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventError && e.Pool == "worker" })); got < 20 || got > 26 {
+			t.Errorf("%d tries in 10 minutes", got)
+		}
+		load(t, c, topology(mcp.TopologyHighlyAvailable))
+		time.Sleep(time.Minute)
+		want = append(want, "maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage")
+		if diff := cmp.Diff(want, errs()); diff != "" {
+			t.Error(diff)
+		}
+		// The status is written all the same; a pool that selects all has none.
+		p, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "worker"))
+		if err != nil || p.Status.MachineCount != 1 || len(p.Status.Conditions) != 4 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		p, err = clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "all"))
+		if err != nil || len(p.Status.Conditions) > 0 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		warnings := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonSelectingAll && e.Warning })
+		if len(warnings) == 0 || warnings[0] != "This machineconfigpool is selecting all nodes. A non-empty selector is required." {
+			t.Errorf("%q", warnings)
+		}
+		change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = nil })
+		time.Sleep(2 * time.Minute)
+		if s := nodeState(t, c, "w0"); s.DesiredConfig != "N" {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestDriveBoot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memory.New(memory.Options{})
+		w, infra := pool("worker", "N"), pool("infra", "I")
+		n := worker("w0", annotate(mcp.AnnotationFirstPivotConfig, "I0"))
+		config := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
+			"metadata": map[string]any{"name": "I0", "ownerReferences": []any{map[string]any{
+				"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool", "name": "infra", "uid": "i"}}},
+		}}
+		load(t, c, topology(mcp.TopologyHighlyAvailable), &w, &infra, &n)
+		infra2, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "infra"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: "infra", UID: infra2.UID}})
+		if err := c.Load(config); err != nil {
+			t.Fatal(err)
+		}
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		time.Sleep(time.Minute)
+		node, err := clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, applied := node.Annotations[mcp.AnnotationCustomPoolLabelsApplied]
+		if _, ok := node.Labels[mcp.LabelNodeRolePrefix+"infra"]; !ok || !applied {
+			t.Errorf("%v %v", node.Labels, node.Annotations)
+		}
+		if got := node.Annotations[mcp.AnnotationDesiredConfig]; got != "I" {
+			t.Errorf("desired %s", got)
+		}
+	})
+}
+
+func TestDriveArbiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer cancel()
+		c := memory.New(memory.Options{})
+		m, a := pool("master", "N"), pool("arbiter", "N")
+		m0, m1, a0 := master("m0"), master("m1"), node("a0", "arbiter", "O")
+		o := operatorPod("o", "m0")
+		load(t, c, topology(mcp.TopologyHighlyAvailableArbiter), &m, &a, &m0, &m1, &a0, &o)
+		startDaemons(ctx, t, c, &group, time.Second, time.Minute)
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		for start := time.Now(); !rolledOut(ctx, t, c, "N"); time.Sleep(10 * time.Second) {
+			if time.Since(start) > time.Hour {
+				t.Fatal(describeNodes(ctx, t, c))
+			}
+		}
+		var order []string
+		for _, e := range r.events {
+			if e.Type == mcp.EventNodeTargeted || e.Type == mcp.EventNodeDone {
+				order = append(order, string(e.Type)+" "+e.Node)
+			}
+		}
+		// The operator's pod did not move in this cluster, so its node is last
+		// of the masters; the arbiter goes when they are done.
+		want := "NodeTargeted m1, NodeDone m1, NodeTargeted m0, NodeDone m0, NodeTargeted a0, NodeDone a0"
+		if got := strings.Join(order, ", "); got != want {
+			t.Error(got)
+		}
+		deferred := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonDeferringOperatorNode })
+		if len(deferred) == 0 || deferred[0] != "Deferring update of machine config operator node m0" {
+			t.Errorf("%q", deferred)
+		}
+	})
+}
+
+// A NodeUpdater takes the place of the daemons.
+type updater struct{ c clusterapi.ClusterAPI }
+
+func (u updater) Update(ctx context.Context, node string, to mcp.Target, report func(mcp.Phase)) error {
+	report(mcp.PhaseApplying)
+	_, err := clusterapi.Modify(ctx, u.c, clusterapi.Key("", node), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
+		annotate(mcp.AnnotationCurrentConfig, to.Config, mcp.AnnotationState, mcp.StateDone)(n)
+		return nil
+	})
+	return err
+}
+
+func TestNodeUpdater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := smallCluster(t, memory.Options{})
+		var r recorder
+		ended := make(chan error, 1)
+		go func() {
+			ended <- mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive, Observe: r.observe, NodeUpdater: updater{c}}).Run(ctx)
+		}()
+		time.Sleep(10 * time.Minute)
+		if !rolledOut(ctx, t, c, "N") {
+			t.Error(describeNodes(ctx, t, c))
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

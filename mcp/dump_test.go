@@ -1,0 +1,73 @@
+package mcp_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+func readList[T any](t *testing.T, files ...string) []T {
+	t.Helper()
+	var list struct{ Items []T }
+	b, err := os.ReadFile(filepath.Join(files...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(b, &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// A real cluster whose masters and workers had started to update.
+func TestRealCluster(t *testing.T) {
+	const name = "4.14.1-workers-started-updating-multiple-pools"
+	dir := filepath.Join(testdata.Dir(t), "clusters", name)
+	in := mcp.Snapshot{Objects: mcp.Objects{
+		Pools: readList[mcfgv1.MachineConfigPool](t, dir, name+"-mcp.yaml"),
+		Nodes: readList[corev1.Node](t, dir, name+"-node.yaml"),
+	}, Now: metav1.NewTime(epoch)}
+
+	st := mcp.PoolStatus(in, "master")
+	if st.MachineCount != 3 || st.UpdatedMachineCount != 0 || st.ReadyMachineCount != 0 || st.UnavailableMachineCount != 1 || st.DegradedMachineCount != 0 {
+		t.Errorf("%s", brief(st))
+	}
+	// The recorded status is that of the cluster's own controller: nothing is
+	// to be changed in it.
+	for _, p := range in.Pools {
+		if p.Name == "master" {
+			if diff := cmp.Diff(p.Status, st); diff != "" {
+				t.Error(diff)
+			}
+		}
+	}
+	s := mcp.NewState(in.Objects, in.Options)
+	phases := map[mcp.Phase]int{}
+	for _, name := range s.Nodes("master") {
+		n, _, _ := s.Node(name)
+		phase, _ := mcp.PhaseOf(n)
+		phases[phase]++
+	}
+	if diff := cmp.Diff(map[mcp.Phase]int{mcp.PhaseDraining: 1, mcp.PhaseDone: 2}, phases); diff != "" {
+		t.Error(diff)
+	}
+	verdicts := map[mcp.VerdictKind]int{}
+	for _, v := range s.Explanations("master") {
+		verdicts[v.Kind]++
+	}
+	if diff := cmp.Diff(map[mcp.VerdictKind]int{mcp.VerdictInProgress: 1, mcp.VerdictNoCapacity: 2}, verdicts); diff != "" {
+		t.Error(diff)
+	}
+	for _, p := range s.Pools() {
+		t.Logf("%s: %d nodes, %s", p, len(s.Nodes(p)), mcp.Candidates(in, p).Block.Text)
+	}
+}

@@ -1,0 +1,263 @@
+package preconditions_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// operatorCase runs one check of the operator on one ClusterVersion.
+type operatorCase struct {
+	name   string
+	cv     *configv1.ClusterVersion
+	target string
+	want   string
+}
+
+func runOperatorCases(t *testing.T, check string, cases []operatorCase) {
+	t.Helper()
+	for _, tt := range cases {
+		t.Run(tt.name, func(t *testing.T) {
+			report := run(t, preconditions.Operator(), input(reader(t, tt.cv), tt.cv, tt.target))
+			result, ok := report.Result(check)
+			if !ok {
+				t.Fatalf("no result of %s", check)
+			}
+			if diff := cmp.Diff(tt.want, text(result)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOperatorOrder(t *testing.T) {
+	var names []string
+	for _, c := range preconditions.Operator() {
+		names = append(names, c.Name())
+		for _, kind := range []preconditions.Kind{"", preconditions.Patch, preconditions.Rollback, preconditions.Same} {
+			if !c.Applies(preconditions.Transition{Kind: kind}) {
+				t.Errorf("%s does not apply to %q", c.Name(), kind)
+			}
+		}
+	}
+	want := []string{"ClusterVersionRollback", "ClusterVersionGiantHop", "ClusterVersionUpgradeable", "ClusterVersionRecommendedUpdate"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRollback(t *testing.T) {
+	const low = "Failed\nBlocking LowDesiredVersion: "
+	runOperatorCases(t, preconditions.ClusterVersionRollback, []operatorCase{
+		{"newer", clusterVersion("4.2.3@B"), "4.2.4", "Passed"},
+		{"equal", clusterVersion("4.2.3@B"), "4.2.3", "Passed"},
+		{"equal but for build metadata", clusterVersion("4.2.3+b@B"), "4.2.3+a", "Passed"},
+		{"release after its candidate", clusterVersion("4.2.3-rc.1@B"), "4.2.3", "Passed"},
+		{"candidate of the current one", clusterVersion("4.2.3@B"), "4.2.3-rc.1",
+			low + "4.2.3-rc.1 is less than the current target 4.2.3, and the cluster has no previous Semantic Version"},
+		{"no history", clusterVersion("4.2.3@B"), "4.2.1",
+			low + "4.2.1 is less than the current target 4.2.3, and the cluster has no previous Semantic Version"},
+		{"previous of the same minor", clusterVersion("4.2.3@B", history("4.2.3@B C", "4.2.1@A C")), "4.2.1", "Passed"},
+		{"previous by precedence", clusterVersion("4.2.3@B", history("4.2.3@B C", "4.2.1+x@A C")), "4.2.1", "Passed"},
+		{"not the previous", clusterVersion("4.2.3@B", history("4.2.3@B C", "4.2.1@A C")), "4.2.0",
+			low + "4.2.0 is less than the current target 4.2.3, and the only supported rollback is to the cluster's previous version 4.2.1 (A)"},
+		{"older history entry", clusterVersion("4.2.3@B", history("4.2.3@B C", "4.2.2@C P", "4.2.1@A C")), "4.2.1",
+			low + "4.2.1 is less than the current target 4.2.3, and the only supported rollback is to the cluster's previous version 4.2.2 (C)"},
+		{"previous of another minor", clusterVersion("4.3.1@B", history("4.3.1@B P", "4.2.3@A C")), "4.2.3",
+			low + "4.2.3 is less than the current target 4.3.1 and matches the cluster's previous version, but rollbacks that change major or minor versions are not recommended"},
+		{"previous of another major", clusterVersion("5.2.1@B", history("5.2.1@B P", "4.2.3@A C")), "4.2.3",
+			low + "4.2.3 is less than the current target 5.2.1 and matches the cluster's previous version, but rollbacks that change major or minor versions are not recommended"},
+		{"same version of another image is the previous", clusterVersion("4.2.3@B", history("4.2.3@B C", "4.2.3@A C", "4.2.1@Z C")), "4.2.1",
+			low + "4.2.1 is less than the current target 4.2.3, and the only supported rollback is to the cluster's previous version 4.2.3 (A)"},
+		{"previous is no version: older ones are not tried", clusterVersion("4.2.3@B", history("4.2.3@B C", "@X P", "4.2.1@A C")), "4.2.1",
+			low + "4.2.1 is less than the current target 4.2.3, and the cluster has no previous Semantic Version"},
+		{"current is no version", clusterVersion("4.2@B"), "4.2.1",
+			"Failed\nWarning InvalidCurrentVersion: No Major.Minor.Patch elements found"},
+		{"target is no version", clusterVersion("4.2.3@B"), "4.08.1",
+			"Failed\nBlocking InvalidDesiredVersion: Minor number must not contain leading zeroes \"08\""},
+		{"neither is", clusterVersion("@B"), "", "Failed\nWarning InvalidCurrentVersion: Version string empty"},
+	})
+}
+
+func TestGiantHop(t *testing.T) {
+	runOperatorCases(t, preconditions.ClusterVersionGiantHop, []operatorCase{
+		{"patch", clusterVersion("4.2.3"), "4.2.9", "Passed"},
+		{"minor", clusterVersion("4.2.3"), "4.3.1", "Passed"},
+		{"older", clusterVersion("4.2.3"), "4.1.1", "Passed"},
+		{"two minors", clusterVersion("4.2.3"), "4.4.0",
+			"Failed\nBlocking MultipleMinorVersionsUpdate: 4.4.0 is more than one minor version beyond the current target 4.2.3 (4.4 > 4.(2+1)), and only updates within the current minor version or to the next minor version are supported."},
+		{"four to five", clusterVersion("4.22.9"), "5.0.1", "Passed"},
+		{"an old four to five", clusterVersion("4.17.9"), "5.0.1", "Passed"},
+		{"four to five, candidate", clusterVersion("4.17.9"), "5.0.0-rc.1", "Passed"},
+		{"four to 5.1", clusterVersion("4.22.9"), "5.1.0",
+			"Failed\nBlocking MajorVersionUpdate: 5.1.0 has a larger major version than the current target 4.22.9 (5 > 4), and only updates within the current major version or to 5.0 are supported."},
+		{"four to six", clusterVersion("4.22.9"), "6.0.0",
+			"Failed\nBlocking MajorVersionUpdate: 6.0.0 has a larger major version than the current target 4.22.9 (6 > 4), and only updates within the current major version are supported."},
+		{"five to six", clusterVersion("5.0.1"), "6.0.0",
+			"Failed\nBlocking MajorVersionUpdate: 6.0.0 has a larger major version than the current target 5.0.1 (6 > 5), and only updates within the current major version are supported."},
+		{"majors are not compared downward", clusterVersion("5.0.1"), "4.20.3",
+			"Failed\nBlocking MultipleMinorVersionsUpdate: 4.20.3 is more than one minor version beyond the current target 5.0.1 (4.20 > 5.(0+1)), and only updates within the current minor version or to the next minor version are supported."},
+		{"greatest minor", clusterVersion("4.18446744073709551615.0"), "4.2.0", "Passed"},
+		{"current is no version", clusterVersion("x.1.2"), "4.2.1",
+			"Failed\nWarning InvalidCurrentVersion: Invalid character(s) found in major number \"x\""},
+		{"target is no version", clusterVersion("4.2.3"), "4.3.1-",
+			"Failed\nBlocking InvalidDesiredVersion: Prerelease is empty"},
+	})
+}
+
+func TestUpgradeableCheck(t *testing.T) {
+	no := cond("Upgradeable", "False", "R", "m")
+	updating := cond("Progressing", "True", "", "Working")
+	overridesWarning := func(from, to string) string {
+		return "Failed\nWarning ClusterVersionOverridesSet: Retarget from " + from + " to " + to + " is not blocked by ClusterVersionOverridesSet. But the cluster-version operator is not managing these resources; they are currently the responsibility of the agent that set the overrides: Disabling ownership via cluster version overrides prevents upgrades between minor or major versions. Please remove overrides before requesting a minor or major version update."
+	}
+	const blocked = "Failed\nBlocking R: m"
+	runOperatorCases(t, preconditions.ClusterVersionUpgradeable, []operatorCase{
+		{"no condition", clusterVersion("4.2.3"), "4.3.1", "Passed"},
+		{"no condition, bad versions", clusterVersion("x"), "y", "Passed"},
+		{"True", clusterVersion("4.2.3", cond("Upgradeable", "True", "", "")), "4.3.1", "Passed"},
+		{"Unknown", clusterVersion("4.2.3", cond("Upgradeable", "Unknown", "EvaluationFailed", "e")), "4.3.1", "Passed"},
+		{"True, bad target", clusterVersion("4.2.3", cond("Upgradeable", "True", "", "")), "y", "Passed"},
+		{"False, bad current", clusterVersion("x", no), "4.3.1", "Failed\nWarning InvalidCurrentVersion: No Major.Minor.Patch elements found"},
+		{"False, bad target", clusterVersion("4.2.3", no), "y", "Failed\nBlocking InvalidDesiredVersion: No Major.Minor.Patch elements found"},
+		{"minor", clusterVersion("4.2.3", no), "4.3.1", blocked},
+		{"major", clusterVersion("4.2.3", no), "5.2.1", blocked},
+		{"patch", clusterVersion("4.2.3", no), "4.2.4", "Passed"},
+		{"older minor", clusterVersion("4.2.3", no), "4.1.4", "Passed"},
+		{"older major with greater minor", clusterVersion("5.0.1", no), "4.20.1", "Passed"},
+		{"patch with overrides", clusterVersion("4.2.3", no, override(true)), "4.2.4", overridesWarning("4.2.3", "4.2.4")},
+		{"older minor with overrides", clusterVersion("4.2.3", no, override(true)), "4.1.4", overridesWarning("4.2.3", "4.1.4")},
+		{"patch with managed overrides", clusterVersion("4.2.3", no, override(false)), "4.2.4", "Passed"},
+		{"second override is unmanaged", clusterVersion("4.2.3", no, override(false), override(true)), "4.2.4", overridesWarning("4.2.3", "4.2.4")},
+		{"minor with overrides", clusterVersion("4.2.3", no, override(true)), "4.3.1", blocked},
+		{"overrides go before the update in progress", clusterVersion("4.3.1", no, updating, override(true), history("4.3.1 P", "4.2.3 C")), "4.3.2", overridesWarning("4.3.1", "4.3.2")},
+		{"retarget in a minor update", clusterVersion("4.3.1", no, updating, history("4.3.1 P", "4.2.3 C")), "4.3.2",
+			"Failed\nWarning MinorVersionClusterUpdateInProgress: Retarget to 4.3.2 while a minor version update from 4.2.3 to 4.3.1 is in progress"},
+		{"retarget in a major update", clusterVersion("5.0.1", no, updating, history("5.0.1 P", "4.22.3 C")), "5.0.2",
+			"Failed\nWarning MajorVersionClusterUpdateInProgress: Retarget to 5.0.2 while a major version update from 4.22.3 to 5.0.1 is in progress"},
+		{"retarget in a patch update", clusterVersion("4.3.1", no, updating, history("4.3.1 P", "4.3.0 C")), "4.3.2", "Passed"},
+		{"nothing completed: the oldest entry counts", clusterVersion("4.3.1", no, updating, history("4.3.1 P", "4.3.0 P", "4.2.0 P")), "4.3.2",
+			"Failed\nWarning MinorVersionClusterUpdateInProgress: Retarget to 4.3.2 while a minor version update from 4.2.0 to 4.3.1 is in progress"},
+		{"completed version is none", clusterVersion("4.3.1", no, updating, history("4.3.1 P", " C")), "4.3.2", "Passed"},
+		{"no history", clusterVersion("4.3.1", no, updating), "4.3.2", "Passed"},
+		{"not progressing", clusterVersion("4.3.1", no, cond("Progressing", "False", "", ""), history("4.3.1 P", "4.2.3 C")), "4.3.2", "Passed"},
+		{"a step down is no step up", clusterVersion("4.2.3", no, updating, history("4.2.3 P", "4.3.1 C")), "4.2.4", "Passed"},
+		{"minor update in progress, next minor", clusterVersion("4.3.1", no, updating, history("4.3.1 P", "4.2.3 C")), "4.4.0", blocked},
+		{"minor update in progress, back", clusterVersion("4.3.1", no, updating, history("4.3.1 P", "4.2.3 C")), "4.2.3", "Passed"},
+	})
+}
+
+func TestRecommendedUpdate(t *testing.T) {
+	recommended := func(status, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: "Recommended", Status: metav1.ConditionStatus(status), Reason: reason, Message: message}
+	}
+	const from = "from 4.2.3 to 4.3.1"
+	runOperatorCases(t, preconditions.ClusterVersionRecommendedUpdate, []operatorCase{
+		{"available", clusterVersion("4.2.3", available("4.2.4", "4.3.1")), "4.3.1", "Passed"},
+		{"available as well as conditional", clusterVersion("4.2.3", available("4.3.1"), conditional("4.3.1", recommended("False", "R", "m"))), "4.3.1", "Passed"},
+		{"compared as text", clusterVersion("4.2.3", available("4.3.1+a"), channel("")), "4.3.1",
+			"Failed\nWarning NoChannel: Configured channel is unset, so the recommended status of updating " + from + " is unknown."},
+		{"conditional, recommended", clusterVersion("4.2.3", conditional("4.3.1", recommended("True", "R", "m"))), "4.3.1", "Passed"},
+		{"conditional, not recommended", clusterVersion("4.2.3", conditional("4.3.1", recommended("False", "DiskFull", "It fills. https://x"))), "4.3.1",
+			"Failed\nWarning DiskFull: Update " + from + " is not recommended:\n\nIt fills. https://x"},
+		{"conditional, unknown", clusterVersion("4.2.3", conditional("4.3.1", recommended("Unknown", "EvaluationFailed", "m"))), "4.3.1",
+			"Failed\nWarning EvaluationFailed: Update " + from + " is Recommended=Unknown: EvaluationFailed: m"},
+		{"conditional without condition", clusterVersion("4.2.3", conditional("4.3.1")), "4.3.1",
+			"Failed\nWarning UnknownConditionType: Update " + from + " has a status.conditionalUpdates entry, but no Recommended condition."},
+		{"first conditional decides", clusterVersion("4.2.3", conditional("4.3.0"), conditional("4.3.1", recommended("True", "", "")), conditional("4.3.1")), "4.3.1", "Passed"},
+		{"no channel", clusterVersion("4.2.3", channel(""), cond("RetrievedUpdates", "False", "NoChannel", "")), "4.3.1",
+			"Failed\nWarning NoChannel: Configured channel is unset, so the recommended status of updating " + from + " is unknown."},
+		{"never retrieved", clusterVersion("4.2.3"), "4.3.1",
+			"Failed\nWarning UnknownUpdate: No RetrievedUpdates, so the recommended status of updating " + from + " is unknown."},
+		{"retrieved", clusterVersion("4.2.3", cond("RetrievedUpdates", "True", "", "")), "4.3.1",
+			"Failed\nWarning UnknownUpdate: RetrievedUpdates=True (), so the update " + from + " is probably neither recommended nor supported."},
+		{"not retrieved", clusterVersion("4.2.3", cond("RetrievedUpdates", "False", "RemoteFailed", "")), "4.3.1",
+			"Failed\nWarning UnknownUpdate: RetrievedUpdates=False (RemoteFailed), so the recommended status of updating " + from + " is unknown."},
+		{"not versions", clusterVersion("x", available("y")), "y", "Passed"},
+	})
+}
+
+// TestOperatorReads: an absent object passes; an unreadable one blocks, except
+// in the fourth.
+func TestOperatorReads(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "config.openshift.io", Resource: "clusterversions"}, "version", errors.New("no"))
+	noKind := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "config.openshift.io", Kind: "ClusterVersion"}, SearchedVersions: []string{"v1"}}
+	summary := func(text string) string {
+		out := "Multiple precondition checks failed:"
+		for _, n := range []string{"Rollback", "GiantHop", "Upgradeable", "RecommendedUpdate"} {
+			out += "\n* Precondition \"ClusterVersion" + n + "\" failed because of \"UnknownError\": " + text
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name    string
+		err     error
+		state   preconditions.State
+		reason  string
+		summary string
+	}{
+		{"absent", nil, preconditions.Passed, "", ""},
+		{"no such kind", noKind, preconditions.Passed, "", ""},
+		{"broken", errors.New("boom"), preconditions.Unknown, "UnknownError", summary("boom")},
+		{"forbidden", forbidden, preconditions.Unknown, "NotAllowed", summary(forbidden.Error())},
+		{"not in the dump", clusterapi.ErrNotCollected, preconditions.Unknown, "NotCollected", summary("not collected in this recording")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := reader(t)
+			if tt.err != nil {
+				r.failing("ClusterVersion", tt.err)
+			}
+			report := run(t, preconditions.Operator(), input(r, nil, "4.3.1"))
+			for _, result := range report.Results {
+				if result.State != tt.state {
+					t.Errorf("%s: %s, want %s", result.Check, result.State, tt.state)
+				}
+				if tt.reason != "" && (result.Findings[0].Reason != tt.reason || !errors.Is(result.Err, tt.err)) {
+					t.Errorf("%s: %s, %v", result.Check, result.Findings[0].Reason, result.Err)
+				}
+			}
+			d := report.Decide(preconditions.Policy{})
+			if d.Blocked != (tt.summary != "") || d.Summary != tt.summary {
+				t.Errorf("blocked %v: %s", d.Blocked, d.Summary)
+			}
+			if got := r.calls["get ClusterVersion/version"]; got != 1 {
+				t.Errorf("ClusterVersion was read %d times", got)
+			}
+			// The fourth alone never blocks.
+			alone := run(t, preconditions.Operator()[3:], input(r, nil, "4.3.1")).Decide(preconditions.Policy{})
+			if alone.Blocked {
+				t.Errorf("the fourth blocks: %s", alone.Summary)
+			}
+		})
+	}
+}
+
+// TestTargetVersion: the payload's version is judged, and a request by image
+// alone has no other.
+func TestTargetVersion(t *testing.T) {
+	cv := clusterVersion("4.2.3@B")
+	in := input(reader(t, cv), cv, "@C")
+	in.TargetPayload = payload("4.4.0")
+	got := text(run(t, preconditions.Operator()[1:2], in).Results[0])
+	if want := "Failed\nBlocking MultipleMinorVersionsUpdate: 4.4.0 is"; len(got) < len(want) || got[:len(want)] != want {
+		t.Error(got)
+	}
+	// A Transition written by hand has but the parsed version.
+	v, err := preconditions.ParseVersion("4.5.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in = &preconditions.Input{Reader: reader(t, cv), Transition: preconditions.Transition{Target: v}}
+	if got := run(t, preconditions.Operator()[1:2], in).Results[0].State; got != preconditions.Failed {
+		t.Error(got)
+	}
+}
