@@ -121,9 +121,7 @@ func (c *Client) fetch(ctx context.Context, upstream string, q Query) (*Graph, e
 	if err != nil {
 		return nil, transportError(err)
 	}
-	if cap(resp.Body) > cap(*buffer) && cap(resp.Body) <= 1<<20 {
-		*buffer = resp.Body[:0]
-	}
+	*buffer = resp.Body[:0]     // grown, perhaps
 	defer c.buffers.Put(buffer) // decoding keeps nothing of it
 
 	if ok && resp.StatusCode == http.StatusNotModified {

@@ -106,11 +106,14 @@ func (d *decoder) yamlStream(data []byte, jsonErr error) error {
 				continue
 			}
 		}
-		o, err := d.decodeSlow(document)
-		if err != nil {
+		if err := checkAliases(document, d.limits.ExpandedSize); err != nil {
+			return d.fault(err)
+		}
+		var o object
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil { // as apimachinery does
 			return d.parseFault(cmp.Or(jsonErr, err))
 		}
-		if err := d.addObject(o); err != nil {
+		if err := d.addObject(&o); err != nil {
 			return err
 		}
 	}
@@ -197,18 +200,6 @@ func plainTypeMeta(object map[string]any) bool {
 		}
 	}
 	return true
-}
-
-// decodeSlow decodes a YAML document as apimachinery does.
-func (d *decoder) decodeSlow(document string) (*object, error) {
-	if err := checkAliases(document, d.limits.ExpandedSize); err != nil {
-		return nil, err
-	}
-	var o object
-	if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-		return nil, err
-	}
-	return &o, nil
 }
 
 func (d *decoder) addObject(o *object) error {

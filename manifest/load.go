@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -279,6 +280,9 @@ func (l *loader) read(d *decoder, f *file) {
 	}
 }
 
+// noValue is what a template makes of a reference to nothing.
+const noValue = "<no value>"
+
 // render executes a template. It returns nil for one that is skipped.
 func (l *loader) render(f *file, source []byte) []byte {
 	data, err := render(f.name, source, l.data, l.limits.FileSize)
@@ -289,6 +293,9 @@ func (l *loader) render(f *file, source []byte) []byte {
 	if err != nil {
 		f.warnings = append(f.warnings, Warning{File: f.path(), Message: "skipped, not a template that this version understands: " + err.Error()})
 		return nil
+	}
+	if bytes.Contains(data, []byte(noValue)) && !bytes.Contains(source, []byte(noValue)) {
+		f.warnings = append(f.warnings, Warning{File: f.path(), Message: "the template refers to an image that the payload does not have: it stands as " + noValue})
 	}
 	return data
 }

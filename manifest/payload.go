@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,7 +71,10 @@ type Operator struct {
 	// Manifest is the ClusterOperator itself.
 	Manifest *Manifest
 	// Workloads are the included Deployments, DaemonSets, StatefulSets, Jobs
-	// and CronJobs of the same component, in the payload's order.
+	// and CronJobs of the same component that come before the ClusterOperator,
+	// in the payload's order: an update does not get to later ones before the
+	// operator is done. Manifests that ask for their object to be deleted are
+	// none.
 	Workloads []*Manifest
 }
 
@@ -97,13 +101,11 @@ func (p *Payload) Operators() []Operator {
 		case gk == clusterOperatorKind:
 			operators = append(operators, Operator{
 				Name: m.Identity().Name, Versions: operandVersions(m), Component: component, Manifest: m,
+				Workloads: slices.Clone(workloads[component]),
 			})
-		case component != "" && isWorkload(gk):
+		case component != "" && isWorkload(gk) && !deleted(m):
 			workloads[component] = append(workloads[component], m)
 		}
-	}
-	for i := range operators {
-		operators[i].Workloads = workloads[operators[i].Component]
 	}
 	return operators
 }
@@ -162,4 +164,10 @@ func (h hash) String() string {
 		b[i] = byte(h >> (56 - 8*i))
 	}
 	return base64.URLEncoding.EncodeToString(b)
+}
+
+// deleted reports whether a manifest asks for its object to be deleted.
+func deleted(m *Manifest) bool {
+	_, ok := m.Annotations()["release.openshift.io/delete"]
+	return ok
 }

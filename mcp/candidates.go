@@ -114,10 +114,8 @@ func (s *State) block(p *poolRecord) (Block, error) {
 	if p == nil {
 		return Block{BlockNoPool, "there is no such pool"}, nil
 	}
-	for _, issue := range s.issues {
-		if issue.Pool == p.name {
-			return Block{BlockInvalidSelector, issue.Err.Error()}, issue.Err
-		}
+	if err := s.selectorError(p.name); err != nil {
+		return Block{BlockInvalidSelector, err.Error()}, err
 	}
 	switch {
 	case p.goal.Config == "":
@@ -144,6 +142,15 @@ func (s *State) block(p *poolRecord) (Block, error) {
 		return Block{BlockArbiterMissing, err.Error()}, err
 	}
 	return Block{}, nil
+}
+
+func (s *State) selectorError(pool string) error {
+	for _, issue := range s.issues {
+		if issue.Pool == pool {
+			return issue.Err
+		}
+	}
+	return nil
 }
 
 const textSelectingAll = "This machineconfigpool is selecting all nodes. A non-empty selector is required."

@@ -175,11 +175,15 @@ func (r *recorder) observe(e mcp.Event) {
 	r.events = append(r.events, e)
 }
 
-func (r *recorder) texts(keep func(mcp.Event) bool) []string {
+func (r *recorder) all() []mcp.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+func (r *recorder) texts(keep func(mcp.Event) bool) []string {
 	var out []string
-	for _, e := range r.events {
+	for _, e := range r.all() {
 		if keep(e) {
 			out = append(out, e.Text)
 		}
@@ -188,10 +192,8 @@ func (r *recorder) texts(keep func(mcp.Event) bool) []string {
 }
 
 func (r *recorder) nodes(t mcp.EventType, pool string) []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	var out []string
-	for _, e := range r.events {
+	for _, e := range r.all() {
 		if e.Type == t && e.Pool == pool {
 			out = append(out, e.Node)
 		}

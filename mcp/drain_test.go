@@ -104,7 +104,7 @@ func TestBlockedDrain(t *testing.T) {
 				var r recorder
 				stop := runRollout(t, c, &r)
 				time.Sleep(63 * time.Minute)
-				for _, e := range r.events {
+				for _, e := range r.all() {
 					if e.Reason == mcp.ReasonDrainFailed {
 						failedAt = e.Time
 					}
@@ -133,7 +133,7 @@ func clockText(d time.Duration) string {
 func checkBlockedEvents(t *testing.T, r *recorder) {
 	t.Helper()
 	var blocked, slow, failed int
-	for _, e := range r.events {
+	for _, e := range r.all() {
 		var d *mcp.DrainError
 		switch {
 		case e.Type == mcp.EventDrainBlocked:

@@ -191,6 +191,28 @@ func TestDriveLayered(t *testing.T) {
 	})
 }
 
+func TestSeveralAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memory.New(memory.Options{})
+		p := pool("worker", "N", max(4))
+		load(t, c, topology(mcp.TopologyHighlyAvailable), &p)
+		for _, n := range []corev1.Node{worker("a", desired("N")), worker("b", zone("z2")), worker("c", zone("z1")), worker("d"), worker("e")} {
+			load(t, c, &n)
+		}
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		time.Sleep(30 * time.Second)
+		got := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonSetDesiredConfig })
+		if diff := cmp.Diff([]string{"Set target for 3 nodes to MachineConfig: N"}, got); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"c", "b", "d"}, r.nodes(mcp.EventNodeTargeted, "worker")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 func TestSyncFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.New(memory.Options{})
@@ -300,7 +322,7 @@ func TestDriveArbiter(t *testing.T) {
 			}
 		}
 		var order []string
-		for _, e := range r.events {
+		for _, e := range r.all() {
 			if e.Type == mcp.EventNodeTargeted || e.Type == mcp.EventNodeDone {
 				order = append(order, string(e.Type)+" "+e.Node)
 			}

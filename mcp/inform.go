@@ -84,18 +84,17 @@ func (x *run) inform(ctx context.Context, index int, out chan<- message) {
 	}
 	watcher, canWatch := x.o.API.(clusterapi.Watcher)
 	for failures := 0; ctx.Err() == nil; {
+		began := x.o.Clock.Now()
 		var err error
-		wait := delays.Poll
 		if canWatch {
-			var synced bool
-			synced, err = x.watch(ctx, watcher, src, send)
-			if synced {
-				failures = 0
-			}
-			wait = 0 // a watch that ended is begun again
+			err = x.watch(ctx, watcher, src, send)
 		} else {
 			err = x.list(ctx, src, send)
 		}
+		if x.o.Clock.Since(began) > delays.RetryMax {
+			failures = 0 // a watch that lasted
+		}
+		wait := delays.Poll
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -109,9 +108,6 @@ func (x *run) inform(ctx context.Context, index int, out chan<- message) {
 			failures++
 			send(message{err: err})
 			wait = delays.backoff(failures)
-		case canWatch:
-			failures++
-			wait = delays.backoff(failures)
 		default:
 			failures = 0
 		}
@@ -121,23 +117,22 @@ func (x *run) inform(ctx context.Context, index int, out chan<- message) {
 	}
 }
 
-func (x *run) watch(ctx context.Context, w clusterapi.Watcher, src source, send func(message) bool) (synced bool, err error) {
+func (x *run) watch(ctx context.Context, w clusterapi.Watcher, src source, send func(message) bool) error {
 	seq := x.writes.Load()
 	if !send(message{reset: true, seq: seq}) {
-		return false, nil
+		return nil
 	}
+	synced := false
 	for e, err := range w.Watch(ctx, src.gvk, src.opts) {
 		if err != nil {
-			return synced, err
+			return err
 		}
 		if !send(message{event: e, seq: seq, live: synced}) {
-			return synced, nil
+			return nil
 		}
-		if e.Type == clusterapi.Synced {
-			synced = true
-		}
+		synced = synced || e.Type == clusterapi.Synced
 	}
-	return synced, nil
+	return nil
 }
 
 func (x *run) list(ctx context.Context, src source, send func(message) bool) error {

@@ -22,7 +22,8 @@ type Membership struct {
 	err    error // the first invalid selector
 
 	mu    sync.Mutex
-	cache map[string]Assignment
+	cache map[string]Assignment // by projected labels
+	key   []byte
 }
 
 type poolSelector struct {
@@ -102,31 +103,29 @@ func (m *Membership) Compat() *Membership {
 // Of returns the place of a node with these labels. The result is shared: do
 // not change its slices.
 func (m *Membership) Of(nodeLabels map[string]string) Assignment {
-	key := m.project(nodeLabels)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a, ok := m.cache[key]
+	m.project(nodeLabels)
+	a, ok := m.cache[string(m.key)]
 	if !ok {
 		a = m.assign(nodeLabels)
 		if len(m.cache) >= maxCachedAssignments {
 			clear(m.cache)
 		}
-		m.cache[key] = a
+		m.cache[string(m.key)] = a
 	}
 	return a
 }
 
-// project writes down the values of the labels that selectors mention.
-func (m *Membership) project(nodeLabels map[string]string) string {
-	var b strings.Builder
+// project writes the values of the labels that selectors mention to m.key.
+func (m *Membership) project(nodeLabels map[string]string) {
+	m.key = m.key[:0]
 	for _, k := range m.keys {
 		if v, ok := nodeLabels[k]; ok {
-			b.WriteByte('=')
-			b.WriteString(v)
+			m.key = append(append(m.key, '='), v...)
 		}
-		b.WriteByte(0)
+		m.key = append(m.key, 0)
 	}
-	return b.String()
 }
 
 func (m *Membership) assign(nodeLabels map[string]string) Assignment {

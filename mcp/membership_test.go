@@ -119,6 +119,9 @@ func TestInvalidSelector(t *testing.T) {
 	if got := mcp.Candidates(in, "worker").Nodes; !cmp.Equal(got, []string{"w"}) {
 		t.Errorf("worker selects %v", got)
 	}
+	if st := mcp.PoolStatus(in, "infra"); len(st.Conditions) > 0 {
+		t.Errorf("a pool with an invalid selector says: %s", brief(st))
+	}
 	in.Options.Compat = true
 	st := mcp.PoolStatus(in, "worker")
 	if st.MachineCount != 0 || conditionOf(st, "Updated").Status != "True" {

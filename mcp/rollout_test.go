@@ -179,8 +179,7 @@ func checkEvents(t *testing.T, r *recorder) {
 		t.Error(diff)
 	}
 	var phases []mcp.Phase
-	r.mu.Lock()
-	for _, e := range r.events {
+	for _, e := range r.all() {
 		if e.Type == mcp.EventNodePhase && e.Node == "w0" {
 			phases = append(phases, e.Phase)
 		}
@@ -188,7 +187,6 @@ func checkEvents(t *testing.T, r *recorder) {
 			t.Errorf("%+v", e)
 		}
 	}
-	r.mu.Unlock()
 	want := []mcp.Phase{mcp.PhaseTargeted, mcp.PhaseRebooting, mcp.PhaseUncordoning, mcp.PhaseDone}
 	phases = slices.DeleteFunc(phases, func(p mcp.Phase) bool { return !slices.Contains(want, p) })
 	if diff := cmp.Diff(want, slices.Compact(phases)); diff != "" {
@@ -238,7 +236,7 @@ func TestObserveWritesNothing(t *testing.T) {
 			t.Error(writes)
 		}
 		var stalled *mcp.StalledError
-		for _, e := range r.events {
+		for _, e := range r.all() {
 			if e.Type == mcp.EventStalled && !errors.As(e.Err, &stalled) {
 				t.Errorf("%+v", e)
 			}

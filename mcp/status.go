@@ -25,12 +25,16 @@ func PoolStatus(in Snapshot, pool string) mcfgv1.MachineConfigPoolStatus {
 
 // Status returns the status that a pool should have now, given the one that is
 // stored. Feeding the result back changes nothing. A pool whose configuration
-// is not rendered yet, or whose selector is exactly {}, keeps its status. It
+// is not rendered yet, or whose selector is exactly {} or invalid, keeps its
+// status: it has no nodes, but it must not say that all of them are updated. It
 // costs O(degraded nodes). prev is not changed.
 func (s *State) Status(pool string, prev mcfgv1.MachineConfigPoolStatus, now time.Time) mcfgv1.MachineConfigPoolStatus {
 	st := *prev.DeepCopy()
 	p := s.pools[pool]
 	if p == nil || p.goal.Config == "" || selectsAll(p.pool.Spec.NodeSelector) {
+		return st
+	}
+	if s.selectorError(pool) != nil && !s.o.Compat {
 		return st
 	}
 	w := statusWriter{s: s, p: p, prev: &prev, st: &st, now: metav1.NewTime(now)}

@@ -38,6 +38,12 @@ func AtLoad() []Check {
 	return append(Operator(), ReleasePrevious{}, ReleaseNewer{})
 }
 
+// Default returns all checks of this package: those of [AtLoad], then those that
+// the documentation asks an administrator to make.
+func Default() []Check {
+	return AtLoad()
+}
+
 func isOperatorCheck(name string) bool {
 	switch name {
 	case ClusterVersionRollback, ClusterVersionGiantHop, ClusterVersionUpgradeable, ClusterVersionRecommendedUpdate:

@@ -41,6 +41,47 @@ type applier struct {
 	log       *slog.Logger
 	awaitJobs bool
 	tell      func(*manifest.Task, Event)
+	// managers has the field managers of tasks that have not the usual one.
+	managers map[*manifest.Task]string
+}
+
+// extraManagers gives every further manifest of the same resource a field
+// manager of its own. By the same one, each apply would take back what the
+// other one set, in every pass; so both hold.
+func extraManagers(tasks []*manifest.Task, included func(*manifest.Manifest) bool) map[*manifest.Task]string {
+	first := make(map[manifest.Identity]*manifest.Task, len(tasks))
+	doubles := make(map[manifest.Identity][]*manifest.Task)
+	for _, t := range tasks {
+		id := t.Manifest.Identity()
+		if one, ok := first[id]; !ok {
+			first[id] = t
+		} else if len(doubles[id]) == 0 {
+			doubles[id] = []*manifest.Task{one, t}
+		} else {
+			doubles[id] = append(doubles[id], t)
+		}
+	}
+	managers := make(map[*manifest.Task]string)
+	for _, list := range doubles {
+		n := 0
+		for _, t := range list {
+			if !included(t.Manifest) {
+				continue
+			}
+			if n++; n > 1 {
+				managers[t] = fmt.Sprintf("%s-%d", clusterapi.ManagerPayload, n)
+			}
+		}
+	}
+	return managers
+}
+
+// manager returns the field manager of a task.
+func (a *applier) manager(t *manifest.Task) string {
+	if name, ok := a.managers[t]; ok {
+		return name
+	}
+	return clusterapi.ManagerPayload
 }
 
 func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) error {
@@ -61,7 +102,7 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 	if err != nil {
 		return err
 	}
-	stored, err := a.write(ctx, obj)
+	stored, err := a.write(ctx, obj, a.manager(t))
 	if err != nil || stored == nil || state == Initializing {
 		return err
 	}
@@ -70,15 +111,15 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 
 // write makes obj true. It returns the object as stored, or nil when it was
 // to be created only and exists.
-func (a *applier) write(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (a *applier) write(ctx context.Context, obj *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	if strings.EqualFold(obj.GetAnnotations()[annotationCreateOnly], "true") {
-		stored, err := a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
+		stored, err := a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: manager})
 		if apierrors.IsAlreadyExists(err) {
 			return nil, nil
 		}
 		return stored, err
 	}
-	return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
+	return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: manager})
 }
 
 // prepare returns the object to apply: the manifest's, with owners and what

@@ -20,7 +20,6 @@ import (
 // a new one.
 func (a *applier) clusterOperator(ctx context.Context, m *manifest.Manifest, state State) error {
 	name := m.Object.GetName()
-	a.tracker.StartCO(name)
 	var stored *unstructured.Unstructured
 	switch state {
 	case Precreating:
@@ -47,11 +46,7 @@ func (a *applier) clusterOperator(ctx context.Context, m *manifest.Manifest, sta
 	if err != nil {
 		return err
 	}
-	if err := CheckOperator(actual, wanted.Status.Versions, state); err != nil {
-		return err
-	}
-	a.tracker.StopCO(name)
-	return nil
+	return CheckOperator(actual, wanted.Status.Versions, state)
 }
 
 // precreate creates a ClusterOperator that does not exist, with the related

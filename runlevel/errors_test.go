@@ -144,4 +144,3 @@ func TestSummarizeOrder(t *testing.T) {
 		t.Fatal(diff)
 	}
 }
-

@@ -9,6 +9,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -41,6 +42,12 @@ func (a *applier) inject(ctx context.Context, obj *unstructured.Unstructured) er
 	return nil
 }
 
+// isAbsent reports that a configuration does not exist, or, early in an
+// installation, not even its kind.
+func isAbsent(err error) bool {
+	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+}
+
 // envVar is a variable to set in a container.
 type envVar struct{ name, value string }
 
@@ -48,7 +55,7 @@ type envVar struct{ name, value string }
 // containers, if it has one.
 func (a *applier) injectProxy(ctx context.Context, obj *unstructured.Unstructured, names []string) error {
 	proxy, err := clusterapi.Get[configv1.Proxy](ctx, a.api, clusterapi.Key("", "cluster"))
-	if apierrors.IsNotFound(err) {
+	if isAbsent(err) {
 		return nil
 	}
 	if err != nil {
@@ -75,7 +82,7 @@ func (a *applier) injectProxy(ctx context.Context, obj *unstructured.Unstructure
 // by the internal load balancer: the cluster's network may not be up yet.
 func (a *applier) injectInternalLoadBalancer(ctx context.Context, obj *unstructured.Unstructured) error {
 	infra, err := clusterapi.Get[configv1.Infrastructure](ctx, a.api, clusterapi.Key("", "cluster"))
-	if apierrors.IsNotFound(err) {
+	if isAbsent(err) {
 		return nil
 	}
 	if err != nil || infra.Status.APIServerInternalURL == "" {

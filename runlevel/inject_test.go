@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -219,6 +221,21 @@ data:
 				t.Errorf("changed: %q, %q", data["other.yaml"], data["text"])
 			}
 		})
+	}
+}
+
+// Early in an installation not even the kinds of configurations exist.
+func TestInjectWithoutKinds(t *testing.T) {
+	api := newFake()
+	api.before = func(_ context.Context, verb, kind, _ string) error {
+		if verb == "Get" {
+			return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: kind}}
+		}
+		return nil
+	}
+	text := strings.NewReplacer("KIND", "Deployment", "NAMES", "one").Replace(proxied)
+	if err := once(t, api, runlevel.Options{}, text); err != nil {
+		t.Fatal(causeOf(err))
 	}
 }
 

@@ -87,3 +87,30 @@ func TestApplyOnMemory(t *testing.T) {
 		t.Fatalf("%d ports, labels %s", len(ports), diff)
 	}
 }
+
+// Two manifests of one resource, as feature sets bring them: both hold, and
+// neither takes back in every pass what the other sets.
+func TestTwoManifestsOfOneResource(t *testing.T) {
+	c := memory.New(memory.Options{})
+	texts := []string{
+		"{apiVersion: v1, kind: Namespace, metadata: {name: two, labels: {a: x}}}",
+		"{apiVersion: v1, kind: Namespace, metadata: {name: two, labels: {b: x}}}",
+	}
+	var before string
+	for i := range 3 {
+		if _, err := runlevel.Run(t.Context(), tasksOf(t, texts...), runlevel.Options{API: c, Workers: 1}); err != nil {
+			t.Fatal(err)
+		}
+		u, err := c.Get(t.Context(), object(t, texts[0]).GroupVersionKind(), clusterapi.Key("", "two"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := u.GetLabels(); l["a"] != "x" || l["b"] != "x" {
+			t.Fatalf("labels %v", l)
+		}
+		if i > 0 && u.GetResourceVersion() != before {
+			t.Fatal("rewritten")
+		}
+		before = u.GetResourceVersion()
+	}
+}

@@ -32,6 +32,9 @@ func (p *pass) node(ctx context.Context, node int, tasks []*manifest.Task) (err 
 		te, isTask := err.(*TaskError)
 		switch {
 		case err == nil:
+			if isClusterOperator(t.Manifest) {
+				p.tracker.StopCO(t.Manifest.Object.GetName())
+			}
 			p.emitTask(t, Event{Type: TaskDone, Node: node, Attempt: attempt})
 		case isTask && te.Effect == EffectReport:
 			p.remember(te)
@@ -60,6 +63,7 @@ func (p *pass) precreate(ctx context.Context, tasks []*manifest.Task) error {
 		if err := p.contextError(ctx); err != nil {
 			return err
 		}
+		p.tracker.StartCO(t.Manifest.Object.GetName())
 		if err := p.applier.Apply(ctx, t, Precreating); err != nil {
 			p.log.WarnContext(ctx, "precreating failed", "task", t.String(), "err", err)
 		}

@@ -212,6 +212,7 @@ func newPass(tasks []*manifest.Task, o Options) (*pass, error) {
 		p.applier = &applier{
 			api: o.API, owner: o.Owner, tracker: p.tracker, clock: p.clock, log: p.log,
 			awaitJobs: o.AwaitJobs, tell: p.tell,
+			managers: extraManagers(tasks, func(m *manifest.Manifest) bool { return p.filter.Excluded(m) == "" }),
 		}
 	}
 	return p, nil
@@ -224,7 +225,12 @@ func (p *pass) run(ctx context.Context, g *manifest.Graph, workers int) []error 
 		err  error
 	}
 	s := NewSchedule(g)
-	finished := make(chan outcome)
+	nodes, finished := make(chan int), make(chan outcome)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(nodes)
+
+	started := 0
 	for {
 		for s.Running() < workers && ctx.Err() == nil {
 			node, ok := s.Next()
@@ -235,9 +241,15 @@ func (p *pass) run(ctx context.Context, g *manifest.Graph, workers int) []error 
 				s.Done(node)
 				continue
 			}
-			go func() {
-				finished <- outcome{node, p.node(ctx, node, g.Nodes[node].Tasks)}
-			}()
+			if started < s.Running() { // all others are busy
+				started++
+				wg.Go(func() {
+					for node := range nodes {
+						finished <- outcome{node, p.node(ctx, node, g.Nodes[node].Tasks)}
+					}
+				})
+			}
+			nodes <- node
 		}
 		if s.Running() == 0 {
 			return s.Result(ctx.Err())

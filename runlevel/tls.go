@@ -9,7 +9,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"go.yaml.in/yaml/v3"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -40,7 +39,7 @@ func (a *applier) injectTLS(ctx context.Context, obj *unstructured.Unstructured)
 // no such object. Without a profile OpenShift uses Intermediate.
 func (a *applier) tlsSettings(ctx context.Context) (minVersion string, ciphers []string, err error) {
 	server, err := clusterapi.Get[configv1.APIServer](ctx, a.api, clusterapi.Key("", "cluster"))
-	if apierrors.IsNotFound(err) {
+	if isAbsent(err) {
 		return "", nil, nil
 	}
 	if err != nil {

@@ -68,7 +68,8 @@ func (t *Tracker) COStart(name string) (time.Time, bool) {
 }
 
 // StartCO notes that a ClusterOperator is awaited from now on, unless it is
-// already. [Run] calls it; an [Applier] of one's own may.
+// already. [Run] calls it when the node of the operator starts; a driver of
+// one's own does likewise.
 func (t *Tracker) StartCO(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -44,6 +44,7 @@ const maxRSABits = 16384
 type publicKey struct {
 	body        []byte // of the packet, as hashed into signatures over the key
 	fingerprint [fingerprintSize]byte
+	printed     string // the fingerprint for people
 	id          uint64
 	created     time.Time
 	algo        byte
@@ -66,6 +67,7 @@ func parsePublicKey(body []byte) (*publicKey, error) {
 	}
 	k := &publicKey{body: body, created: unix(body[1:5]), algo: body[5]}
 	k.fingerprint = sha1.Sum(k.hashed())
+	k.printed = fmt.Sprintf("%X", k.fingerprint)
 	k.id = binary.BigEndian.Uint64(k.fingerprint[12:])
 	var err error
 	switch k.algo {
@@ -114,7 +116,7 @@ func (k *publicKey) hashed() []byte {
 	return append(out, k.body...)
 }
 
-func (k *publicKey) print() string { return fmt.Sprintf("%X", k.fingerprint) }
+func (k *publicKey) print() string { return k.printed }
 
 func (k *publicKey) sameAs(o *publicKey) bool { return bytes.Equal(k.body, o.body) }
 

@@ -92,7 +92,7 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 		if contentSame && sameManagers {
 			return live, nil
 		}
-		if generation, ok := m["generation"].(int64); ok && k.counts && !specSame {
+		if generation, ok := m["generation"].(int64); ok && k.counts && !specSame && !next.statusOnly {
 			m["generation"] = generation + 1
 		}
 		if err := noNewFinalizers(k, live.obj, obj); err != nil {

@@ -52,10 +52,14 @@ func (c *Cluster) build(ctx context.Context, o Options) error {
 			return err
 		}
 	}
+	// Definitions first: a strict backend refuses kinds that it has none of.
+	if err := b.storeManifests(ctx, true); err != nil {
+		return err
+	}
 	if err := c.Load(b.objects...); err != nil {
 		return err
 	}
-	return b.storeManifests(ctx)
+	return b.storeManifests(ctx, false)
 }
 
 // builder collects the objects of a new cluster.
@@ -223,8 +227,8 @@ func (b *builder) operators() error {
 }
 
 // storeManifests applies the release's own objects, as an update to it would
-// have. What the schema refuses is created, as older servers did.
-func (b *builder) storeManifests(ctx context.Context) error {
+// have: its definitions of kinds, or all others.
+func (b *builder) storeManifests(ctx context.Context, definitions bool) error {
 	var all []*unstructured.Unstructured
 	for _, o := range b.release.Operators {
 		all = append(all, o.Workloads...)
@@ -233,8 +237,10 @@ func (b *builder) storeManifests(ctx context.Context) error {
 	done := make(map[string]bool)
 	for _, m := range all {
 		id := m.GroupVersionKind().GroupKind().String() + " " + path(m)
-		if m.GroupVersionKind().GroupKind() == kindClusterOperator.GroupKind() || done[id] ||
-			m.GetAnnotations()["release.openshift.io/delete"] != "" {
+		if (m.GetKind() == "CustomResourceDefinition") != definitions {
+			continue
+		}
+		if m.GroupVersionKind().GroupKind() == kindClusterOperator.GroupKind() || done[id] || deletes(m) {
 			continue
 		}
 		done[id] = true
@@ -245,6 +251,15 @@ func (b *builder) storeManifests(ctx context.Context) error {
 	return nil
 }
 
+// deletes says whether a manifest deletes the object that it names.
+func deletes(m *unstructured.Unstructured) bool {
+	_, ok := m.GetAnnotations()["release.openshift.io/delete"]
+	return ok
+}
+
+// storeManifest applies one manifest. What typed apply refuses, for instance a
+// field that its kind's schema lacks, is created: there such a field is
+// dropped.
 func (c *Cluster) storeManifest(ctx context.Context, m *unstructured.Unstructured) error {
 	u := m.DeepCopy()
 	unstructured.RemoveNestedField(u.Object, "status")

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -75,7 +78,7 @@ func New(o Options) (*Cluster, error) {
 	}
 	c.Expect(o.Release)
 	if o.Objects != nil {
-		if err := c.Load(o.Objects...); err != nil {
+		if err := c.Load(withOwnUIDs(o.Objects)...); err != nil {
 			return nil, fmt.Errorf("simulation: %w", err)
 		}
 		return c, nil
@@ -84,6 +87,22 @@ func New(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
 	return c, nil
+}
+
+// withOwnUIDs returns the objects, without the UIDs that an earlier one has:
+// dumps that were edited by hand hold such.
+func withOwnUIDs(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	seen := make(map[types.UID]bool, len(objects))
+	out := slices.Clone(objects)
+	for i, u := range out {
+		uid := u.GetUID()
+		if uid != "" && seen[uid] {
+			out[i] = u.DeepCopy()
+			out[i].SetUID("")
+		}
+		seen[uid] = true
+	}
+	return out
 }
 
 // Expect tells the cluster about a release that it may be updated to, or back
@@ -252,7 +271,9 @@ func newRelease(r Release) *release {
 		}
 		op := &operator{Operator: o}
 		for _, w := range o.Workloads {
-			op.workloads = append(op.workloads, newExpectation(w))
+			if !deletes(w) {
+				op.workloads = append(op.workloads, newExpectation(w))
+			}
 		}
 		p.operators[o.Name] = op
 	}

@@ -43,7 +43,8 @@ type Options struct {
 
 	// Objects, when not nil, are the whole cluster, for instance those of a
 	// dump: of the fields above only Clock and Release are used then, Release
-	// for what its operators report.
+	// for what its operators report. Of two objects with one UID, as dumps
+	// edited by hand have them, the second gets another.
 	Objects []*unstructured.Unstructured
 
 	// Timing says how long things take; zero fields mean the defaults
@@ -98,9 +99,11 @@ type Operator struct {
 	// Name is the ClusterOperator's. An operator named machine-config does
 	// more than others: it renders machine configs and awaits pools.
 	Name string
-	// Workloads are the operator's own workloads, as the release has them. An
-	// operator without any, or with the same ones in two releases, follows
-	// ClusterVersion's status.desired.
+	// Workloads are the operator's own workloads, as the release has them;
+	// manifests that delete are left out. They have to come before the
+	// ClusterOperator in the release: an update that waits for it applies
+	// nothing after it. An operator without any, or with the same ones in two
+	// releases, follows ClusterVersion's status.desired.
 	Workloads []*unstructured.Unstructured
 	// Versions are what it reports; nil means "operator" at the release's
 	// version.

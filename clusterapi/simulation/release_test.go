@@ -9,14 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
@@ -37,10 +40,16 @@ func load(t testing.TB, fsys fs.FS, image string) *manifest.Payload {
 // releaseOf is what the simulation needs to know about a payload.
 func releaseOf(p *manifest.Payload) simulation.Release {
 	r := simulation.Release{Version: p.Release.Version, Image: p.Release.Image}
+	position := make(map[*manifest.Manifest]int)
+	for i, m := range p.Manifests {
+		position[m] = i
+	}
 	for _, o := range p.Operators() {
 		op := simulation.Operator{Name: o.Name, Versions: o.Versions}
 		for _, w := range o.Workloads {
-			op.Workloads = append(op.Workloads, w.Object)
+			if position[w] < position[o.Manifest] {
+				op.Workloads = append(op.Workloads, w.Object)
+			}
 		}
 		r.Operators = append(r.Operators, op)
 	}
@@ -62,7 +71,6 @@ func applyAll(t *testing.T, c *simulation.Cluster, r simulation.Release) {
 		u := m.DeepCopy()
 		unstructured.RemoveNestedField(u.Object, "status")
 		if _, err := c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
-			t.Log(err)
 			if _, err := c.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 				t.Errorf("%s %s: %v", m.GetKind(), m.GetName(), err)
 			}
@@ -150,4 +158,69 @@ func TestUpdateOfRealReleases(t *testing.T) {
 	from := load(t, os.DirFS(filepath.Join(dir, "payload-4.17.30")), "registry.example/ocp/release@sha256:a")
 	to := load(t, os.DirFS(filepath.Join(dir, "payload-4.18.15")), "registry.example/ocp/release@sha256:b")
 	bubble(t, func(t *testing.T) { updateWholeCluster(t, from, to) })
+}
+
+// A backend that serves no kind without its definition gets them from the
+// release.
+func TestStrictBackend(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := start(t, simulation.Options{Release: releaseOf(load(t, sample.From(), sample.FromImage)),
+			Memory: memory.Options{Strict: true}})
+		pass(time.Hour)
+		if got := len(list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{})); got != 2 {
+			t.Errorf("%d pools, want 2", got)
+		}
+	})
+}
+
+// A dump of a real cluster in mid-update can be filled in and run: what was at
+// rest stays as it is.
+func TestDump(t *testing.T) {
+	dir := filepath.Join(testdata.Dir(t), "clusters", "4.14.1-workers-started-updating-multiple-pools")
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no dump in %s: %v", dir, err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(data, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		if !u.IsList() {
+			objects = append(objects, u)
+			continue
+		}
+		items, err := u.ToList()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range items.Items {
+			objects = append(objects, &items.Items[i])
+		}
+	}
+	bubble(t, func(t *testing.T) {
+		c := start(t, simulation.Options{Release: simulation.Release{Version: "4.14.1"}, Objects: objects})
+		states := func() (all []string) {
+			for _, n := range list[corev1.Node](t, c, clusterapi.ListOptions{}) {
+				a := n.Annotations
+				if a[mcp.AnnotationCurrentConfig] == a[mcp.AnnotationDesiredConfig] && a[mcp.AnnotationState] == mcp.StateDone {
+					all = append(all, n.Name+" "+n.ResourceVersion)
+				}
+			}
+			for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
+				all = append(all, co.Name+" "+co.ResourceVersion)
+			}
+			return all
+		}
+		before := states()
+		pass(10 * time.Second)
+		if diff := cmp.Diff(before, states()); diff != "" || len(before) < 30 {
+			t.Errorf("%d objects at rest; changed (-before +after):\n%s", len(before), diff)
+		}
+	})
 }

@@ -219,7 +219,7 @@ func state(cv *configv1.ClusterVersion, now time.Time, version string) (done boo
 		switch {
 		case c.Type == clusterupdate.ConditionReleaseAccepted && c.Status == configv1.ConditionFalse:
 			return false, fmt.Errorf("refused: %s: %s", c.Reason, c.Message)
-		case c.Type == clusterupdate.ConditionFailing && c.Status == configv1.ConditionTrue && now.Sub(c.LastTransitionTime.Time) > stuckAfter:
+		case c.Type == clusterupdate.ConditionFailing && c.Status != configv1.ConditionFalse && now.Sub(c.LastTransitionTime.Time) > stuckAfter:
 			return false, fmt.Errorf("stuck: %s: %s", c.Reason, c.Message)
 		}
 	}

@@ -182,6 +182,8 @@ func nodeText(e mcp.Event) string {
 	return e.Text
 }
 
+const minutes = "2006-01-02 15:04"
+
 // end shows how it ended.
 func (v *view) end(cv *configv1.ClusterVersion, err error) {
 	v.mu.Lock()
@@ -207,9 +209,9 @@ func (v *view) end(cv *configv1.ClusterVersion, err error) {
 	}
 	fmt.Fprintln(v.out, "history of the cluster version:")
 	for _, h := range cv.Status.History {
-		line := fmt.Sprintf("  %s %s, started %s", h.Version, h.State, h.StartedTime.UTC().Format(time.TimeOnly))
+		line := fmt.Sprintf("  %s %s, started %s", h.Version, h.State, h.StartedTime.UTC().Format(minutes))
 		if h.CompletionTime != nil {
-			line += ", ended " + h.CompletionTime.UTC().Format(time.TimeOnly)
+			line += ", ended " + h.CompletionTime.UTC().Format(minutes)
 		}
 		fmt.Fprintln(v.out, line)
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// readBody appends the body to buf, at most MaxBody bytes of a 2xx answer and
-// MaxErrorBody bytes of another.
+// readBody appends the body to buf. That of another status than 2xx is cut at
+// MaxErrorBody, too.
 func (c *Client) readBody(resp *http.Response, buf []byte) ([]byte, error) {
-	limit, cut := c.o.MaxBody, false
-	if resp.StatusCode/100 != 2 && limit > MaxErrorBody {
-		limit, cut = MaxErrorBody, true
+	limit, cut := c.o.MaxBody, resp.StatusCode/100 != 2
+	if cut {
+		limit = min(limit, MaxErrorBody)
 	}
 	tooLarge := &LimitError{Limit: LimitBody, Max: limit}
 

@@ -36,11 +36,11 @@ func TestReleases(t *testing.T) {
 		kept           int
 		excluded       []string
 	}{
-		{sample.FromImage, sample.FromVersion, 100, []string{
+		{sample.FromImage, sample.FromVersion, 101, []string{
 			"ConfigMap monitoring-preview: \"Default\" is required, and release.openshift.io/feature-set=TechPreviewNoUpgrade",
 			"Deployment ingress-operator: include.release.openshift.io/self-managed-high-availability unset",
 		}},
-		{sample.ToImage, sample.ToVersion, 101, []string{
+		{sample.ToImage, sample.ToVersion, 102, []string{
 			"ConfigMap monitoring-preview: \"Default\" is required, and release.openshift.io/feature-set=TechPreviewNoUpgrade",
 			"Deployment ingress-operator: include.release.openshift.io/self-managed-high-availability unset",
 		}},

@@ -1,0 +1,258 @@
+package memory_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+)
+
+var manager = clusterapi.ApplyOptions{FieldManager: "test"}
+
+var widgets = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+
+func mustApply(t testing.TB, c *memory.Cluster, text string) *unstructured.Unstructured {
+	t.Helper()
+	u, err := c.Apply(t.Context(), object(t, text), manager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func mustLoad(t testing.TB, c *memory.Cluster, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if err := c.Load(object(t, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mustGet(t testing.TB, c *memory.Cluster, gvk schema.GroupVersionKind, ns, name string) *unstructured.Unstructured {
+	t.Helper()
+	u, err := c.Get(t.Context(), gvk, clusterapi.Key(ns, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// Every kind that programs of a cluster use is in the embedded schema, and a
+// field that it lacks is refused.
+func TestBuiltinKinds(t *testing.T) {
+	c := memory.New(memory.Options{Strict: true})
+	for _, kind := range strings.Fields(`
+		v1/Namespace v1/Node v1/Pod v1/Service v1/ConfigMap v1/Secret v1/ServiceAccount v1/Event v1/Endpoints
+		v1/PersistentVolume v1/PersistentVolumeClaim v1/ResourceQuota v1/LimitRange v1/ReplicationController
+		apps/v1/Deployment apps/v1/DaemonSet apps/v1/StatefulSet apps/v1/ReplicaSet apps/v1/ControllerRevision
+		batch/v1/Job batch/v1/CronJob policy/v1/PodDisruptionBudget
+		rbac.authorization.k8s.io/v1/Role rbac.authorization.k8s.io/v1/RoleBinding
+		rbac.authorization.k8s.io/v1/ClusterRole rbac.authorization.k8s.io/v1/ClusterRoleBinding
+		networking.k8s.io/v1/NetworkPolicy networking.k8s.io/v1/Ingress scheduling.k8s.io/v1/PriorityClass
+		storage.k8s.io/v1/StorageClass storage.k8s.io/v1/CSIDriver coordination.k8s.io/v1/Lease
+		admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration admissionregistration.k8s.io/v1/MutatingWebhookConfiguration
+		admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy flowcontrol.apiserver.k8s.io/v1/FlowSchema
+		autoscaling/v2/HorizontalPodAutoscaler certificates.k8s.io/v1/CertificateSigningRequest
+		discovery.k8s.io/v1/EndpointSlice node.k8s.io/v1/RuntimeClass`) {
+		at := strings.LastIndex(kind, "/")
+		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x", "namespace": "ns"}}}
+		u.SetAPIVersion(kind[:at])
+		u.SetKind(kind[at+1:])
+		if _, err := c.Apply(t.Context(), u, manager); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		u.Object["bogus"] = "x"
+		if _, err := c.Apply(t.Context(), u, manager); err == nil || !strings.Contains(err.Error(), ".bogus: field not declared in schema") {
+			t.Errorf("%s with a field that it lacks: %v", kind, err)
+		}
+	}
+}
+
+func TestScope(t *testing.T) {
+	c := memory.New(memory.Options{})
+	u := mustApply(t, c, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r, namespace: wrong}}`)
+	if u.GetNamespace() != "" {
+		t.Errorf("a cluster-scoped object is in namespace %q", u.GetNamespace())
+	}
+	mustGet(t, c, u.GroupVersionKind(), "", "r")
+
+	checking := memory.New(memory.Options{CheckNamespaces: true})
+	for _, text := range []string{
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: missing}}`,
+	} {
+		if _, err := checking.Apply(t.Context(), object(t, text), manager); err == nil {
+			t.Errorf("%s was stored", text)
+		}
+	}
+}
+
+func TestStrict(t *testing.T) {
+	route := `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: r, namespace: ns}, spec: {anything: [1, two]}}`
+	c := memory.New(memory.Options{})
+	mustApply(t, c, route)
+	strict := memory.New(memory.Options{Strict: true})
+	if _, err := strict.Apply(t.Context(), object(t, route), manager); !meta.IsNoMatchError(err) {
+		t.Errorf("got %v, want a NoMatch error", err)
+	}
+	if err := strict.Load(object(t, route)); !meta.IsNoMatchError(err) {
+		t.Errorf("Load: got %v, want a NoMatch error", err)
+	}
+	mustApply(t, strict, benchDefinition)
+	mustApply(t, strict, benchWidget)
+	u := object(t, benchWidget)
+	u.SetAPIVersion("example.com/v2")
+	if _, err := strict.Apply(t.Context(), u, manager); !meta.IsNoMatchError(err) {
+		t.Errorf("a version that is not served: got %v, want a NoMatch error", err)
+	}
+}
+
+func TestStatusSubresource(t *testing.T) {
+	c := memory.New(memory.Options{})
+	for _, tc := range []struct {
+		apiVersion, kind string
+		separate         bool
+	}{
+		{"config.openshift.io/v1", "ClusterVersion", true},
+		{"config.openshift.io/v1", "ClusterOperator", true},
+		{"machineconfiguration.openshift.io/v1", "MachineConfigPool", true},
+		{"machineconfiguration.openshift.io/v1", "MachineConfig", false},
+		{"unknown.example.com/v1", "Unknown", true},
+		{"apps/v1", "Deployment", true},
+		{"v1", "Secret", false},
+	} {
+		t.Run(tc.kind, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x", "namespace": "ns"}}}
+			u.SetAPIVersion(tc.apiVersion)
+			u.SetKind(tc.kind)
+			u, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
+			if (err == nil) != tc.separate {
+				t.Errorf("UpdateStatus: %v, want a subresource: %t", err, tc.separate)
+			}
+		})
+	}
+}
+
+func TestDefinition(t *testing.T) {
+	c := memory.New(memory.Options{})
+	t.Run("before its definition a kind takes all", func(t *testing.T) {
+		u := object(t, benchWidget)
+		if err := unstructured.SetNestedField(u.Object, "x", "spec", "later"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "early"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	crd := mustApply(t, c, benchDefinition)
+	if got, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions"); !cmp.Equal(got, []string{"v1"}) {
+		t.Errorf("storedVersions %v", got)
+	}
+	t.Run("then fields that it lacks go with the next write", func(t *testing.T) {
+		u := mustApply(t, c, benchWidget)
+		if _, ok, _ := unstructured.NestedString(u.Object, "spec", "later"); ok {
+			t.Error("the field is still there")
+		}
+	})
+	t.Run("a changed schema counts at once", func(t *testing.T) {
+		u := object(t, benchWidget)
+		if err := unstructured.SetNestedField(u.Object, "x", "spec", "color"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Apply(t.Context(), u, manager); err == nil || !strings.Contains(err.Error(), ".spec.color") {
+			t.Fatalf("got %v, want an error that names .spec.color", err)
+		}
+		mustApply(t, c, strings.Replace(benchDefinition, "mode: {type: string}", "mode: {type: string}\n              color: {type: string}", 1))
+		if _, err := c.Apply(t.Context(), u, manager); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("metadata is that of every object", func(t *testing.T) {
+		u := object(t, benchWidget)
+		u.SetFinalizers([]string{"example.com/x"})
+		u, err := c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "finalizer"})
+		if err != nil || len(u.GetFinalizers()) != 1 {
+			t.Errorf("got %v, %v", u, err)
+		}
+	})
+}
+
+func TestEstablishAfter(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	c := memory.New(memory.Options{Clock: clock, EstablishAfter: time.Minute})
+	established := func() string {
+		crd := mustGet(t, c, schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "", "widgets.example.com")
+		list, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+		for _, condition := range list {
+			if m := condition.(map[string]any); m["type"] == "Established" {
+				return m["status"].(string) + " " + m["lastTransitionTime"].(string)
+			}
+		}
+		return ""
+	}
+	mustApply(t, c, benchDefinition)
+	if got := established(); got != "False 2026-01-01T00:00:00Z" {
+		t.Errorf("at first Established is %s", got)
+	}
+	if _, err := c.Apply(t.Context(), object(t, benchWidget), manager); !meta.IsNoMatchError(err) {
+		t.Errorf("at first: got %v, want a NoMatch error", err)
+	}
+	clock.SetTime(clock.Now().Add(time.Minute))
+	if got := established(); got != "True 2026-01-01T00:01:00Z" {
+		t.Errorf("later Established is %s", got)
+	}
+	mustApply(t, c, benchWidget)
+}
+
+func TestVersions(t *testing.T) {
+	c := memory.New(memory.Options{})
+	mustLoad(t, c, `{apiVersion: machineconfiguration.openshift.io/v1alpha1, kind: MachineConfigNode, metadata: {name: node}, spec: {a: b}}`)
+	u := mustGet(t, c, schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigNode"}, "", "node")
+	if got := u.GetAPIVersion(); got != "machineconfiguration.openshift.io/v1" {
+		t.Errorf("apiVersion %s", got)
+	}
+	u.Object["spec"] = map[string]any{"a": "c"}
+	if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
+		t.Error(err)
+	}
+	mustApply(t, c, `{apiVersion: machineconfiguration.openshift.io/v1alpha1, kind: MachineConfigNode, metadata: {name: node}, spec: {d: e}}`)
+	u = mustGet(t, c, u.GroupVersionKind(), "", "node")
+	if diff := cmp.Diff(map[string]any{"a": "c", "d": "e"}, u.Object["spec"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestValues(t *testing.T) {
+	c := memory.New(memory.Options{})
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "x"},
+		"spec": map[string]any{"int": 1, "int32": int32(2), "strings": []string{"a"}, "map": map[string]string{"b": "c"}},
+	}}
+	got, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"int": int64(1), "int32": int64(2), "strings": []any{"a"}, "map": map[string]any{"b": "c"}}
+	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
+		t.Error(diff)
+	}
+	u.SetName("y")
+	u.Object["spec"] = map[string]any{"list": []any{errors.New("x")}}
+	if _, err := c.Create(t.Context(), u, clusterapi.CreateOptions{}); err == nil || !strings.Contains(err.Error(), ".spec.list[0]") {
+		t.Errorf("got %v, want an error that names .spec.list[0]", err)
+	}
+}

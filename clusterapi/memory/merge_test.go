@@ -1,0 +1,63 @@
+package memory
+
+import (
+	"maps"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Merged changes lead to the same state as all of them, and each fits what the
+// consumer knows by then: it never hears of an object twice, or of the end of
+// one that it does not know.
+func TestMerge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := []string{"a", "b", "c"}
+		known := map[string]*unstructured.Unstructured{}
+		for _, name := range names {
+			if rapid.Bool().Draw(t, "known") {
+				known[name] = named(name)
+			}
+		}
+		stored := maps.Clone(known)
+		var queue []change
+		for range rapid.IntRange(0, 30).Draw(t, "changes") {
+			name := rapid.SampledFrom(names).Draw(t, "name")
+			ch := change{clusterapi.Added, named(name)}
+			if stored[name] != nil {
+				ch.kind = rapid.SampledFrom([]clusterapi.EventType{clusterapi.Modified, clusterapi.Deleted}).Draw(t, "kind")
+			}
+			queue = append(queue, ch)
+			stored[name] = ch.obj
+			if ch.kind == clusterapi.Deleted {
+				delete(stored, name)
+			}
+		}
+		merged := merge(queue)
+		if len(merged) > 2*len(names) {
+			t.Fatalf("%d changes of %d objects", len(merged), len(names))
+		}
+		for _, ch := range merged {
+			name := ch.obj.GetName()
+			if (known[name] == nil) != (ch.kind == clusterapi.Added) {
+				t.Fatalf("%s %s, known before: %t", ch.kind, name, known[name] != nil)
+			}
+			known[name] = ch.obj
+			if ch.kind == clusterapi.Deleted {
+				delete(known, name)
+			}
+		}
+		if !maps.Equal(known, stored) {
+			t.Fatalf("leads to %v, want %v", known, stored)
+		}
+	})
+}
+
+func named(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetName(name)
+	return u
+}

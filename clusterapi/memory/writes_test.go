@@ -1,0 +1,303 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+)
+
+// owners lists managedFields as "manager operation subresource time".
+func owners(u *unstructured.Unstructured) []string {
+	var out []string
+	for _, m := range u.GetManagedFields() {
+		out = append(out, m.Manager+" "+string(m.Operation)+" "+m.Subresource+" "+m.Time.UTC().Format(time.TimeOnly))
+	}
+	return out
+}
+
+func TestTimesComeFromTheClock(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 1, 10, 0, 0, 500, time.UTC))
+	c := memory.New(memory.Options{Clock: clock})
+	u := mustApply(t, c, benchDeployment)
+	if got := u.GetCreationTimestamp().UTC(); !got.Equal(time.Date(2030, 1, 1, 10, 0, 0, 0, time.UTC)) {
+		t.Errorf("creationTimestamp %s", got)
+	}
+	clock.SetTime(clock.Now().Add(time.Hour))
+	if err := unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"); err != nil {
+		t.Fatal(err)
+	}
+	u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "controller"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.SetTime(clock.Now().Add(time.Hour))
+	u.SetLabels(map[string]string{"x": "y"})
+	if u, err = c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"test Apply  10:00:00", "controller Update status 11:00:00", "clusterupdate Update  12:00:00"}
+	if diff := cmp.Diff(want, owners(u)); diff != "" {
+		t.Errorf("managedFields (-want +got):\n%s", diff)
+	}
+	clock.SetTime(clock.Now().Add(time.Hour))
+	again := mustApply(t, c, benchDeployment) // takes the labels over
+	if got := owners(again)[0]; got != "test Apply  13:00:00" {
+		t.Errorf("after an Apply that changed something: %v", owners(again))
+	}
+}
+
+func TestNoChangeMovesNothing(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	c := memory.New(memory.Options{Clock: clock})
+	u := mustApply(t, c, benchDeployment)
+	other := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: operator, namespace: example, annotations: {mine: x}}}`
+	apply := func(manager, text string) string {
+		u, err := c.Apply(t.Context(), object(t, text), clusterapi.ApplyOptions{FieldManager: manager})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.GetResourceVersion()
+	}
+	revision := apply("other", other)
+	if revision == u.GetResourceVersion() {
+		t.Fatal("a change did not move the resourceVersion")
+	}
+	for range 2 {
+		clock.SetTime(clock.Now().Add(time.Minute))
+		for manager, text := range map[string]string{"other": other, "test": benchDeployment} {
+			if got := apply(manager, text); got != revision {
+				t.Errorf("an Apply by %s moved the resourceVersion from %s to %s", manager, revision, got)
+			}
+		}
+	}
+	u = mustGet(t, c, u.GroupVersionKind(), "example", "operator")
+	for verb, write := range map[string]func(context.Context, *unstructured.Unstructured, clusterapi.UpdateOptions) (*unstructured.Unstructured, error){
+		"Update": c.Update, "UpdateStatus": c.UpdateStatus,
+	} {
+		got, err := write(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "third"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(u.Object, got.Object); diff != "" {
+			t.Errorf("%s without a change (-before +after):\n%s", verb, diff)
+		}
+	}
+	// A status write between two equal applies does not make the second one a
+	// change, and does not hide a real one.
+	if err := unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"); err != nil {
+		t.Fatal(err)
+	}
+	u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := apply("test", benchDeployment); got != u.GetResourceVersion() {
+		t.Errorf("an Apply after a status write moved the resourceVersion from %s to %s", u.GetResourceVersion(), got)
+	}
+	if err := unstructured.SetNestedField(u.Object, int64(7), "spec", "replicas"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, _ := unstructured.NestedInt64(mustApply(t, c, benchDeployment).Object, "spec", "replicas"); n != 1 {
+		t.Errorf("an Apply after another writer left replicas at %d", n)
+	}
+}
+
+func TestDeterministic(t *testing.T) {
+	run := func() []any {
+		c := memory.New(memory.Options{Clock: clocktesting.NewFakePassiveClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))})
+		var out []any
+		for _, text := range []string{benchDefinition, benchWidget, benchDeployment, benchConfigMap} {
+			out = append(out, mustApply(t, c, text).Object)
+		}
+		generated := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"generateName": "p-", "namespace": "ns"}}}
+		for range 2 {
+			u, err := c.Create(t.Context(), generated, clusterapi.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, u.Object)
+		}
+		return out
+	}
+	first := run()
+	if diff := cmp.Diff(first, run()); diff != "" {
+		t.Errorf("two equal runs differ:\n%s", diff)
+	}
+	seen := map[string]bool{}
+	for _, o := range first {
+		m := o.(map[string]any)["metadata"].(map[string]any)
+		for _, id := range []string{m["uid"].(string), m["resourceVersion"].(string), m["name"].(string) + "/name"} {
+			if seen[id] {
+				t.Errorf("%s occurs twice", id)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+func TestIntercept(t *testing.T) {
+	boom := errors.New("boom")
+	var calls []string
+	mode := ""
+	c := memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		calls = append(calls, call.Verb+" "+call.GVK.Kind+" "+call.Key.String())
+		switch mode {
+		case "before":
+			return boom
+		case "after":
+			return errors.Join(do(ctx), boom)
+		case "swallow":
+			return nil
+		}
+		return do(ctx)
+	}})
+	ctx := t.Context()
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	key := clusterapi.Key("example", "config")
+	mode = "before"
+	if _, err := c.Apply(ctx, object(t, benchConfigMap), manager); err != boom {
+		t.Errorf("got %v, want the interceptor's error", err)
+	}
+	mode = ""
+	if _, err := c.Get(ctx, gvk, key); err == nil {
+		t.Error("the failed Apply took effect")
+	}
+	mode = "after"
+	if _, err := c.Apply(ctx, object(t, benchConfigMap), manager); !errors.Is(err, boom) {
+		t.Errorf("got %v, want the interceptor's error", err)
+	}
+	mode = ""
+	u, err := c.Get(ctx, gvk, key)
+	if err != nil {
+		t.Fatalf("the Apply that failed afterwards took no effect: %v", err)
+	}
+	mode = "swallow"
+	if u, err := c.Get(ctx, gvk, key); u != nil || err == nil {
+		t.Errorf("got %v, %v from an interceptor that does nothing", u, err)
+	}
+	mode, calls = "", nil
+	_, _ = c.Create(ctx, u, clusterapi.CreateOptions{})
+	_, _ = c.Update(ctx, u, clusterapi.UpdateOptions{})
+	_, _ = c.UpdateStatus(ctx, u, clusterapi.UpdateOptions{})
+	_, _ = c.List(ctx, gvk, clusterapi.ListOptions{Namespace: "example"})
+	_ = c.Evict(ctx, key, clusterapi.EvictOptions{})
+	_ = c.Delete(ctx, gvk, key, clusterapi.DeleteOptions{})
+	for range c.Watch(ctx, gvk, clusterapi.ListOptions{}) {
+		break
+	}
+	want := []string{"Create ConfigMap example/config", "Update ConfigMap example/config", "UpdateStatus ConfigMap example/config",
+		"List ConfigMap example/", "Evict Pod example/config", "Delete ConfigMap example/config", "Watch ConfigMap /"}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+func TestValidateHook(t *testing.T) {
+	boom := errors.New("boom")
+	var refuse bool
+	var old, new *unstructured.Unstructured
+	c := memory.New(memory.Options{Validate: func(o, n *unstructured.Unstructured) error {
+		old, new = o, n
+		if refuse {
+			return boom
+		}
+		return nil
+	}})
+	mustApply(t, c, benchConfigMap)
+	if old != nil || new.GetName() != "config" {
+		t.Errorf("for a new object: %v, %v", old, new)
+	}
+	refuse = true
+	u := object(t, benchConfigMap)
+	u.Object["data"] = map[string]any{"changed": "x"}
+	if _, err := c.Apply(t.Context(), u, manager); err != boom {
+		t.Errorf("got %v, want the hook's error", err)
+	}
+	if old == nil {
+		t.Error("for a changed object old is nil")
+	}
+	got := mustGet(t, c, u.GroupVersionKind(), "example", "config")
+	if diff := cmp.Diff(object(t, benchConfigMap).Object["data"], got.Object["data"]); diff != "" {
+		t.Errorf("the refused write was stored:\n%s", diff)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	c := memory.New(memory.Options{})
+	err := c.Load(object(t, `
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, uid: given, generation: 7, resourceVersion: "99999", creationTimestamp: "2020-01-01T00:00:00Z"}, spec: {replicas: 1, unknown: x}, status: {replicas: 1}}
+- {apiVersion: apps/v1, kind: Deployment, metadata: {namespace: ns}}
+- {apiVersion: apps/v1, kind: Deployment, metadata: {name: e, namespace: ns, uid: given}}
+- {apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}}
+`))
+	if err == nil {
+		t.Fatal("three items that cannot be stored were no error")
+	}
+	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	u := mustGet(t, c, gvk, "ns", "d")
+	want := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, uid: given, generation: 7, resourceVersion: "1", creationTimestamp: "2020-01-01T00:00:00Z"}, spec: {replicas: 1, unknown: x}, status: {replicas: 1}}`)
+	if diff := cmp.Diff(want.Object, u.Object); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	list, err := c.List(t.Context(), gvk, clusterapi.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		t.Errorf("%d objects are stored (%v), want 1", len(list.Items), err)
+	}
+	for _, write := range []func() (*unstructured.Unstructured, error){
+		func() (*unstructured.Unstructured, error) {
+			return c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
+		},
+		func() (*unstructured.Unstructured, error) {
+			return c.Apply(t.Context(), object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {replicas: 3}}`), manager)
+		},
+	} {
+		if u, err = write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok, _ := unstructured.NestedString(u.Object, "spec", "unknown"); ok {
+		t.Error("a field that the schema lacks survives a write")
+	}
+	if u.GetGeneration() != 8 {
+		t.Errorf("generation %d, want 8", u.GetGeneration())
+	}
+}
+
+func TestFinalizersOfAnObjectThatGoes(t *testing.T) {
+	c := memory.New(memory.Options{})
+	u := mustApply(t, c, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, finalizers: [a/b]}}`)
+	key := clusterapi.KeyOf(u)
+	if err := c.Delete(t.Context(), u.GroupVersionKind(), key, clusterapi.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	u = mustGet(t, c, u.GroupVersionKind(), "ns", "c")
+	u.SetFinalizers([]string{"a/b", "c/d"})
+	if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err == nil {
+		t.Error("a finalizer was added to an object that is being deleted")
+	}
+	if err := c.Delete(t.Context(), u.GroupVersionKind(), key, clusterapi.DeleteOptions{Propagation: metav1.DeletionPropagation("Sideways")}); err == nil {
+		t.Error("an unknown propagation policy was taken")
+	}
+	if err := c.Remove(u.GroupVersionKind(), key); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Remove(u.GroupVersionKind(), key); err == nil {
+		t.Error("it is still there")
+	}
+}

@@ -1,0 +1,353 @@
+package manifest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// payload returns the smallest payload with more files, whose own take
+// precedence; a nil one is taken away.
+func payload(files map[string]string) fstest.MapFS {
+	m := fstest.MapFS{
+		"manifests/.keep":                    {},
+		"release-manifests/.keep":            {},
+		"release-manifests/release-metadata": {Data: []byte(`{"kind":"cincinnati-metadata-v0","version":"4.20.1"}`)},
+		"release-manifests/image-references": {Data: []byte(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.20.1"},"spec":{"tags":[
+			{"name":"cli","from":{"kind":"DockerImage","name":"example.com/cli@sha256:1"}},
+			{"name":"a-b","from":{"kind":"DockerImage","name":"example.com/ab@sha256:2"}},
+			{"name":"tag","from":{"kind":"ImageStreamTag","name":"x"}}, {"name":"none"}]}}`)},
+	}
+	for name, data := range files {
+		m[name] = &fstest.MapFile{Data: []byte(data)}
+	}
+	return m
+}
+
+// object is a manifest of the kind K of group example.com with annotations in
+// flow form.
+func object(name, annotations string) string {
+	return fmt.Sprintf("apiVersion: example.com/v1\nkind: K\nmetadata: {name: %s, annotations: {%s}}\n", name, annotations)
+}
+
+const included = `include.release.openshift.io/self-managed-high-availability: "true"`
+
+func load(t *testing.T, fsys fs.FS) (*manifest.Payload, error) {
+	t.Helper()
+	return manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
+}
+
+func TestLoadLayout(t *testing.T) {
+	all := []string{"manifests", "release-manifests", "release-manifests/release-metadata", "release-manifests/image-references"}
+	for i, missing := range all {
+		fsys := payload(nil)
+		for name := range fsys {
+			// Whatever comes after the first missing part is missing as well.
+			for _, m := range all[i:] {
+				if name == m || strings.HasPrefix(name, m+"/") {
+					delete(fsys, name)
+				}
+			}
+		}
+		_, err := load(t, fsys)
+		var path *fs.PathError
+		if !errors.Is(err, fs.ErrNotExist) || !errors.As(err, &path) || path.Path != missing {
+			t.Errorf("without %s: %v", missing, err)
+		}
+	}
+}
+
+func TestLoadMetadataFaults(t *testing.T) {
+	const meta, images = "release-manifests/release-metadata", "release-manifests/image-references"
+	tests := []struct{ file, data, want string }{
+		{meta, `{`, "unmarshal Cincinnati metadata: "},
+		{meta, `{"kind":5}`, "unmarshal Cincinnati metadata: "},
+		{meta, `{"kind":"cincinnati-metadata-v0","version":"4.20.1","previous":"x"}`, "unmarshal Cincinnati metadata: "},
+		{meta, `{"kind":"X"}`, `unrecognized Cincinnati metadata kind "X"`},
+		{meta, `{"kind":"cincinnati-metadata-v0"}`, "missing required Cincinnati metadata version"},
+		{meta, `{"kind":"cincinnati-metadata-v0","version":"v4.20.1"}`, `invalid Cincinnati metadata version "v4.20.1": `},
+		{meta, `{"kind":"cincinnati-metadata-v0","version":"4.20"}`, `invalid Cincinnati metadata version "4.20": `},
+		{images, `{`, "unmarshal image-references: "},
+		{images, `{"apiVersion":"image.openshift.io/v1"}`, "unmarshal image-references: "},
+		{images, `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":5}}`, "unmarshal image-references: "},
+		{images, `{"kind":"ConfigMap","apiVersion":"v1"}`, "image-references is a v1 ConfigMap, not a v1 ImageStream"},
+		{images, `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.20.2"}}`, "version from image-references (4.20.2) differs from release-metadata (4.20.1)"},
+	}
+	for _, tt := range tests {
+		_, err := load(t, payload(map[string]string{tt.file: tt.data}))
+		var fault *manifest.Error
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || errors.As(err, &fault) {
+			t.Errorf("%s: %v", tt.data, err)
+		}
+	}
+}
+
+func TestLoadRelease(t *testing.T) {
+	metadata := func(m string) fs.FS {
+		return payload(map[string]string{"release-manifests/release-metadata": `{"KIND":"cincinnati-metadata-v0","Version":"4.20.1","extra":1,"previous":["x","4.19.1"],"next":["4.20.2"],"metadata":` + m + `}`})
+	}
+	tests := []struct {
+		metadata string
+		want     configv1.Release
+		warnings int
+	}{
+		{`{}`, configv1.Release{Architecture: "s390x"}, 0},
+		{`null`, configv1.Release{Architecture: "s390x"}, 0},
+		{`{"url":"https://example.com/a","release.openshift.io/architecture":"multi","io.openshift.upgrades.graph.release.channels":"stable-4.20,,fast-4.20,","free":{"x":1}}`,
+			configv1.Release{URL: "https://example.com/a", Architecture: "Multi", Channels: []string{"fast-4.20", "stable-4.20"}}, 0},
+		{`{"url":5,"release.openshift.io/architecture":"amd64","io.openshift.upgrades.graph.release.channels":["a"]}`, configv1.Release{Architecture: "s390x"}, 3},
+		{`{"url":"http://[","release.openshift.io/architecture":"Multi","io.openshift.upgrades.graph.release.channels":"b,a"}`, configv1.Release{Architecture: "s390x", Channels: []string{"a", "b"}}, 2},
+	}
+	for _, tt := range tests {
+		p, err := manifest.Load(t.Context(), metadata(tt.metadata), manifest.LoadOptions{Image: "i", Architecture: "s390x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.want.Version, tt.want.Image = "4.20.1", "i"
+		if diff := cmp.Diff(tt.want, p.Release); diff != "" || len(p.Warnings) != tt.warnings {
+			t.Errorf("%s: %s %v", tt.metadata, diff, p.Warnings)
+		}
+		if diff := cmp.Diff([][]string{{"x", "4.19.1"}, {"4.20.2"}}, [][]string{p.Previous, p.Next}); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestLoadImages(t *testing.T) {
+	for _, data := range []string{"", "kind: ImageStream\napiVersion: image.openshift.io/v1\nmetadata: {name: 4.20.1}\nspec: {tags: [{name: cli, from: {kind: DockerImage, name: 'example.com/cli@sha256:1'}}]}\n"} {
+		files := map[string]string{}
+		if data != "" {
+			files["release-manifests/image-references"] = data
+		}
+		p, err := load(t, payload(files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if image, err := p.Image("cli"); err != nil || image != "example.com/cli@sha256:1" {
+			t.Error(image, err)
+		}
+		if _, err := p.Image("tag"); err == nil || err.Error() != "error: Unknown name requested, could not find tag in UpdatePayload" {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLoadOrder: manifests/ as a whole before release-manifests/, byte order
+// within, only three extensions, no sub-directories.
+func TestLoadOrder(t *testing.T) {
+	p, err := load(t, payload(map[string]string{
+		"manifests/0000_90_z.yaml":             object("own", included),
+		"release-manifests/0000_20_a_x.yaml":   object("c", included) + "---\n" + object("c2", included),
+		"release-manifests/0000_100_a_x.yml":   object("b", included),
+		"release-manifests/.hidden.json":       `{"kind":"K","metadata":{"name":"hidden","annotations":{"include.release.openshift.io/self-managed-high-availability":"true"}}}`,
+		"release-manifests/a.YAML":             "[",
+		"release-manifests/b.txt":              "[",
+		"release-manifests/c.yaml/d.yaml":      "[",
+		"release-manifests/0000_30_a_out.yaml": object("out", "a: b"),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, task := range p.Tasks() {
+		names = append(names, task.String())
+	}
+	if diff := cmp.Diff([]string{`k "own" (1 of 5)`, `k "hidden" (2 of 5)`, `k "b" (3 of 5)`, `k "c" (4 of 5)`, `k "c2" (5 of 5)`}, names); diff != "" {
+		t.Error(diff)
+	}
+	if len(p.Excluded) != 1 || p.Excluded[0].Reason != "include.release.openshift.io/self-managed-high-availability unset" || p.Excluded[0].Manifest.Filename != "0000_30_a_out.yaml" {
+		t.Error(p.Excluded)
+	}
+	if p.Manifests[4].Document != 2 || p.Manifests[4].Filename != "0000_20_a_x.yaml" {
+		t.Error(p.Manifests[4])
+	}
+}
+
+func TestLoadTemplates(t *testing.T) {
+	template := object("own", included) + "a: {{.ReleaseImage}}\nb: {{.ClusterProfile}}\nc: '{{.Images.foo}}'\nd: '{{index .Images \"foo\"}}'\ne: {{index .Images \"a-b\"}}\nf: {{.Images.cli}}\n"
+	fsys := payload(map[string]string{
+		"manifests/0_hyphen.yaml":            object("hyphen", included) + "a: {{.Images.a-b}}\n",
+		"manifests/1.yaml":                   template,
+		"manifests/2_field.yaml":             object("field", included) + "a: {{.VersionID}}\n",
+		"manifests/3_unclosed.yaml":          object("unclosed", included) + "a: {{.ReleaseImage\n",
+		"release-manifests/0000_1_a_b.yaml":  object("literal", included) + "a: '{{.ReleaseImage}}'\n",
+		"release-manifests/0000_1_a_c.yaml":  object("bad", included+", b: 5"),
+		"release-manifests/0000_1_a_c2.yaml": object("list", included) + "---\n" + object("bad2", included+", b: yes"),
+	})
+	p, err := load(t, fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"a": "example.com/release@sha256:abc", "b": manifest.DefaultProfile, "c": "<no value>", "d": "", "e": "example.com/ab@sha256:2", "f": "example.com/cli@sha256:1",
+	}
+	got := map[string]any{}
+	for key := range want {
+		got[key] = p.Manifests[0].Object.Object[key]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if p.Manifests[1].Object.Object["a"] != "{{.ReleaseImage}}" {
+		t.Error(p.Manifests[1].Object)
+	}
+	var places []string
+	for _, w := range p.Warnings {
+		places = append(places, fmt.Sprintf("%s %d", w.File, w.Document))
+		if !strings.HasPrefix(w.String(), w.File) || !strings.Contains(w.String(), w.Message) {
+			t.Error(w)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"manifests/0_hyphen.yaml 0", "manifests/1.yaml 0", "manifests/2_field.yaml 0", "manifests/3_unclosed.yaml 0",
+		"release-manifests/0000_1_a_c.yaml 1", "release-manifests/0000_1_a_c2.yaml 2",
+	}, places); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLoadFaults(t *testing.T) {
+	fsys := payload(map[string]string{
+		"manifests/0.yaml":                 "- a",
+		"release-manifests/a.yaml":         object("a", included) + "---\n" + object("b", included) + "---\n" + object("a", included),
+		"release-manifests/b.yaml":         object("fine", included),
+		"release-manifests/c.yaml":         object("a", included) + "---\nkind: K\nmetadata: [",
+		"release-manifests/unreadable.yml": "",
+	})
+	broken := unreadable{fsys, "release-manifests/unreadable.yml"}
+	p, err := load(t, broken)
+	var fault *manifest.Error
+	if p != nil || !errors.As(err, &fault) {
+		t.Fatal(p, err)
+	}
+	if fault.Reason != "UpdatePayloadIntegrity" || fault.Position() != "" {
+		t.Errorf("%+v", fault)
+	}
+	var places []string
+	for _, f := range fault.Faults {
+		places = append(places, f.Position())
+	}
+	if diff := cmp.Diff([]string{"manifests/0.yaml, document 1", "release-manifests/a.yaml, document 3", "release-manifests/c.yaml, document 2", "release-manifests/unreadable.yml"}, places); diff != "" {
+		t.Error(diff)
+	}
+	for _, want := range []string{
+		"Error loading manifests from example.com/release@sha256:abc: [parse 0.yaml: error parsing: error unmarshaling JSON: ",
+		`, parse a.yaml: duplicate resource: (Group: "example.com" Kind: "K" Name: "a"), parse c.yaml: error parsing: error converting YAML to JSON: yaml: line 2: `,
+		", no access]",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\nis not in %s", want, err)
+		}
+	}
+	if !errors.Is(err, errNoAccess) {
+		t.Error("the cause is lost")
+	}
+
+	_, err = manifest.Load(t.Context(), payload(map[string]string{"release-manifests/a.yaml": "- a"}), manifest.LoadOptions{Dir: "/etc/payload"})
+	if err == nil || !strings.HasPrefix(err.Error(), "Error loading manifests from /etc/payload: parse a.yaml: error parsing: ") {
+		t.Error(err)
+	}
+	_, err = load(t, payload(map[string]string{"manifests/a.yaml": "- a", "release-manifests/a.yaml": "- a"}))
+	if strings.Count(err.Error(), "parse a.yaml") != 1 || strings.Contains(err.Error(), "[parse") {
+		t.Errorf("equal texts come once: %v", err)
+	}
+	if _, err = load(t, unreadable{fsys, "release-manifests"}); !errors.Is(err, errNoAccess) || errors.As(err, &fault) {
+		t.Errorf("a directory that cannot be read: %v", err)
+	}
+}
+
+var errNoAccess = errors.New("no access")
+
+// unreadable is a file system in which one file cannot be opened or one
+// directory cannot be listed.
+type unreadable struct {
+	fs.FS
+	path string
+}
+
+func (u unreadable) Open(name string) (fs.File, error) {
+	if name == u.path && strings.Contains(name, "/") {
+		return nil, errNoAccess
+	}
+	return u.FS.Open(name)
+}
+
+func (u unreadable) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == u.path {
+		return nil, errNoAccess
+	}
+	return fs.ReadDir(u.FS, name)
+}
+
+func TestLoadLimits(t *testing.T) {
+	fsys := payload(map[string]string{
+		"manifests/a.yaml":         object("a", included) + "x: {{printf \"%1000s\" .ReleaseImage}}\n",
+		"release-manifests/b.yaml": object("b", included) + "---\n" + object("c", included),
+	})
+	tests := map[string]manifest.Limits{
+		"Files": {Files: 1}, "Documents": {Documents: 2}, "DocumentsPerFile": {DocumentsPerFile: 1}, "FileSize": {FileSize: 900}, "TotalSize": {TotalSize: 300}, "Depth": {Depth: 2},
+	}
+	for name, limits := range tests {
+		_, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: limits})
+		var limit *manifest.LimitError
+		if !errors.As(err, &limit) || limit.Limit != name || !strings.Contains(err.Error(), "(limit "+name+")") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: manifest.Limits{Files: 2, Documents: 3, DocumentsPerFile: 2, FileSize: 4000, TotalSize: 2000, Depth: 3}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLoadCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := manifest.Load(ctx, payload(map[string]string{"release-manifests/b.yaml": object("b", included)}), manifest.LoadOptions{})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// TestLoadFilters: a payload's own major version counts, and what filters later
+// does not change the hash.
+func TestLoadFilters(t *testing.T) {
+	crd := func(name, version string) string {
+		return fmt.Sprintf("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: %s, annotations: {%s, release.openshift.io/major-version: '%s'}}\n", name, included, version)
+	}
+	fsys := payload(map[string]string{
+		"release-manifests/a.yaml": crd("four", "4"), "release-manifests/b.yaml": crd("five", "5"),
+		"release-manifests/c.yaml": object("capable", included+", capability.openshift.io/name: Console"),
+	})
+	f := manifest.DefaultFilter()
+	plain, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Capabilities = &manifest.Capabilities{}
+	f.Overrides = []configv1.ComponentOverride{{Group: "example.com", Kind: "K", Name: "capable", Unmanaged: true}}
+	later, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: f, Workers: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plain.Manifests) != 2 || plain.Hash != later.Hash || plain.Excluded[0].Reason != "major version 4 does not match any required versions" {
+		t.Error(len(plain.Manifests), plain.Hash, later.Hash, plain.Excluded)
+	}
+	five := uint64(5)
+	f.MajorVersion = &five
+	other, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: f})
+	if err != nil || other.Hash == plain.Hash || other.Manifests[0].Identity().Name != "five" {
+		t.Error(err, other.Hash)
+	}
+	// The hash of nothing is the offset of FNV.
+	if got := manifest.Hash(nil); got != "y_Kc5IQiIyU=" {
+		t.Error(got)
+	}
+}

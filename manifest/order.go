@@ -1,0 +1,38 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+)
+
+// OrderError says that a component's tasks are in two places of a runlevel
+// with others between them, as they are in a list that is not sorted by file
+// name. Grouping makes two nodes of them, without an order between them.
+type OrderError struct {
+	Level, Component string
+	// First is the last task before the gap, Again the first one after it.
+	First, Again *Task
+}
+
+func (e *OrderError) Error() string {
+	return fmt.Sprintf("runlevel %s: component %s comes back: no order between %s and %s", e.Level, e.Component, e.First, e.Again)
+}
+
+// ValidateOrder reports each component that comes back within a runlevel, as
+// joined [*OrderError]s in the order of the list.
+func ValidateOrder(tasks []*Task) error {
+	var errs []error
+	list := chunks(tasks)
+	for i := 0; i < len(list); {
+		to := levelRun(list, i)
+		last := make(map[string]*Task, to-i)
+		for _, c := range list[i:to] {
+			if first, ok := last[c.component]; ok && c.ok {
+				errs = append(errs, &OrderError{Level: c.level, Component: c.component, First: first, Again: c.tasks[0]})
+			}
+			last[c.component] = c.tasks[len(c.tasks)-1]
+		}
+		i = to
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,154 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// bootstrapDir holds templates for the bootstrap node, in an image that has it.
+const bootstrapDir = "bootstrap"
+
+// notRendered are the files of manifests/ that need a running cluster.
+var notRendered = []string{
+	"0000_90_cluster-version-operator_00_prometheusrole.yaml",
+	"0000_90_cluster-version-operator_01_prometheusrolebinding.yaml",
+	"0000_90_cluster-version-operator_02_servicemonitor.yaml",
+}
+
+// RenderOptions are the options of [Render].
+type RenderOptions struct {
+	// Image is the release image's pull spec.
+	Image string
+	// Filter decides which manifests are written. Capabilities and the exclude
+	// identifier do not count. An unset MajorVersion means that of the payload.
+	Filter Filter
+	// Limits bound what is read. The zero value has defaults.
+	Limits Limits
+}
+
+// File is a file that [Render] makes.
+type File struct {
+	// Path is manifests/NAME or bootstrap/NAME.
+	Path string
+	// Data are the file's documents in JSON, with lines "---" between them.
+	Data []byte
+}
+
+// Render makes the manifests that bootstrap a cluster: those of manifests/ and
+// of bootstrap/, if there is one, as templates, and of release-manifests/ the
+// image policies. It is stricter than [Load]: a template that fails is an
+// error. Files without an included document are left out. All faults come back
+// together.
+func Render(ctx context.Context, fsys fs.FS, o RenderOptions) ([]File, error) {
+	o.Limits = o.Limits.withDefaults()
+	p, err := loadRelease(fsys, LoadOptions{Image: o.Image, Limits: o.Limits})
+	if err != nil {
+		return nil, err
+	}
+	f := o.Filter
+	f.Capabilities, f.ExcludeIdentifier = nil, ""
+	l := newLoader(fsys, LoadOptions{Image: o.Image, Filter: f, Limits: o.Limits}, p)
+	l.filter.Overrides = f.Overrides
+	tasks := []struct {
+		from, to string
+		skip     func(name string) bool
+		only     func(m *Manifest) bool
+		template bool
+	}{
+		{ownDir, ownDir, func(name string) bool { return slices.Contains(notRendered, name) }, everything, true},
+		{releaseDir, ownDir, func(string) bool { return false }, isImagePolicy, false},
+		{bootstrapDir, bootstrapDir, func(string) bool { return false }, everything, true},
+	}
+	var files []File
+	var errs []error
+	for _, t := range tasks {
+		entries, err := fs.ReadDir(fsys, t.from)
+		if err != nil {
+			if t.from != bootstrapDir || !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		var faults []error
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if e.IsDir() || !isManifestFile(e.Name()) || t.skip(e.Name()) {
+				continue
+			}
+			data, err := l.renderFile(t.from, e.Name(), t.template, t.only)
+			if err != nil {
+				faults = append(faults, err)
+			} else if data != nil {
+				files = append(files, File{Path: t.to + "/" + e.Name(), Data: data})
+			}
+		}
+		if err := utilerrors.NewAggregate(faults); err != nil {
+			errs = append(errs, fmt.Errorf("error rendering manifests: %w", err))
+		}
+	}
+	if err := utilerrors.NewAggregate(errs); err != nil {
+		return nil, fmt.Errorf("error rendering manifests: %w", err)
+	}
+	return files, nil
+}
+
+// renderFile returns the included documents of a file, nil if there are none.
+func (l *loader) renderFile(dir, name string, template bool, only func(*Manifest) bool) ([]byte, error) {
+	data, err := readFile(l.fsys, dir+"/"+name, l.limits.FileSize)
+	if err != nil {
+		return nil, err
+	}
+	if template {
+		if data, err = render(name, data, l.data, l.limits.FileSize); err != nil {
+			return nil, fmt.Errorf("render template %s from %s: %w", name, dir, err)
+		}
+	}
+	manifests, _, err := newDecoder(l.limits).file(name, data)
+	if err != nil {
+		return nil, fmt.Errorf("parse manifest %s from %s: %w", name, dir, err)
+	}
+	var documents [][]byte
+	for _, m := range manifests {
+		if only(m) && l.filter.Excluded(m) == "" {
+			documents = append(documents, m.Raw)
+		}
+	}
+	if len(documents) == 0 {
+		return nil, nil
+	}
+	return bytes.Join(documents, []byte("\n---\n")), nil
+}
+
+func everything(*Manifest) bool { return true }
+
+func isImagePolicy(m *Manifest) bool {
+	gvk := m.GVK()
+	return gvk.Group == "config.openshift.io" && strings.TrimPrefix(gvk.Kind, "Cluster") == "ImagePolicy"
+}
+
+// RenderGates returns what inclusion takes from a FeatureGate while a cluster
+// is rendered, when it is about one version only: more than one entry in
+// status.featureGates is an error. A nil object, or one without an entry,
+// means an empty set, never nil.
+func RenderGates(fg *configv1.FeatureGate) (featureSet string, gates sets.Set[string], err error) {
+	if fg == nil || len(fg.Status.FeatureGates) == 0 {
+		featureSet, gates = ReleaseGates(fg, "")
+		return featureSet, gates, nil
+	}
+	if n := len(fg.Status.FeatureGates); n > 1 {
+		return "", nil, fmt.Errorf("FeatureGate %s: %d entries in status.featureGates, expected one", fg.Name, n)
+	}
+	featureSet, gates = ReleaseGates(fg, fg.Status.FeatureGates[0].Version)
+	return featureSet, gates, nil
+}

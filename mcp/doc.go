@@ -1,0 +1,56 @@
+// Package mcp decides how the nodes of an OpenShift cluster are updated, and
+// does it: machine config pools, which node is next, pool status, drains.
+//
+// # Pools and configs
+//
+// Each node belongs to one MachineConfigPool, its primary pool. The
+// machine-config operator renders the MachineConfigs of a pool into one, the
+// pool's spec.configuration. A release update renders new ones, since the
+// operating system image changes. Every node of the pool is then to reach the
+// new config, a few at a time: at most spec.maxUnavailable of its nodes may be
+// unavailable, for whatever reason.
+//
+// [Membership] says which pool a node belongs to. A control plane node belongs
+// to master; another one to the custom pool that selects it, else to worker.
+// Two custom pools that select one node are an error, and the node then belongs
+// to none. [Membership.Explain] tells the reasons.
+//
+// # What a node says
+//
+// All of a node's part is in its annotations: the config that it has
+// ([AnnotationCurrentConfig]) and the one that it is told to reach
+// ([AnnotationDesiredConfig]), what its daemon is doing ([AnnotationState]),
+// and whether it asks to be drained ([AnnotationDesiredDrain]). [NodeState] is
+// the part of a node that decisions need, with the predicates that they are
+// made of; [PhaseOf] is how far it has come.
+//
+// # Decisions
+//
+// [Candidates] decides which nodes to target now and [PoolStatus] what a pool's
+// status should be; both are functions of a [Snapshot]. A [State] gives the
+// same answers again and again while objects change, at O(log n) for the change
+// of a node. Nodes are taken by zone, then by age, then by name. [State.Explain]
+// gives a [Verdict] for each node: selected, waiting for whom, failing, not
+// ready and why.
+//
+// The rules are those of the machine-config controller. Where it has faults
+// that users suffer from, these decisions do better, and do as it does with
+// [Options].Compat: one invalid selector does not empty the other pools, a
+// negative maxUnavailable is an error and not a pool that never updates, a
+// failing node counts once, conditions do not flap.
+//
+// # The rollout
+//
+// [Rollout] follows a cluster through [clusterapi.ClusterAPI]. In mode
+// [Observe], for a cluster with a machine-config controller of its own, it
+// writes nothing and reports what happens and what is waited for. In mode
+// [Drive] it takes that controller's place: it targets nodes, keeps the taint
+// UpdateInProgress and the pools' status, and fulfils the daemons' requests to
+// be drained by cordoning and evictions, which honour PodDisruptionBudgets; it
+// never forces. Everything it knows is in the cluster, so a rollout can be
+// stopped anywhere and begun again.
+//
+// Sources: the OpenShift documentation on machine configuration and on
+// performing canary rollouts, https://docs.openshift.com/; and the
+// machine-config operator, https://github.com/openshift/machine-config-operator.
+package mcp

@@ -1,0 +1,447 @@
+package preconditions_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// getCV and listCO are reads that checks do.
+func getCV(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	_, err := clusterapi.Get[configv1.ClusterVersion](ctx, in, clusterapi.Key("", "version"))
+	return nil, err
+}
+
+func listCO(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	_, err := clusterapi.List[configv1.ClusterOperator](ctx, in, clusterapi.ListOptions{})
+	return nil, err
+}
+
+func TestRunStates(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "config.openshift.io", Resource: "clusteroperators"}, "", errors.New("no RBAC"))
+	var dump fakeErrs = map[string]error{"ClusterOperator": forbidden, "ClusterVersion": clusterapi.ErrNotCollected}
+	for _, tt := range []struct {
+		name  string
+		check stub
+		want  string
+	}{
+		{"no finding", stub{}, "Passed"},
+		{"a note", stub{findings: []preconditions.Finding{finding(preconditions.Info, "I", "i")}}, "Passed\nInfo I: i"},
+		{"a warning", stub{findings: []preconditions.Finding{finding(preconditions.Info, "I", "i"), finding(preconditions.Warning, "W", "w")}}, "Failed\nInfo I: i\nWarning W: w"},
+		{"blocking", stub{findings: []preconditions.Finding{finding(preconditions.Blocking, "B", "b")}}, "Failed\nBlocking B: b"},
+		{"does not apply", stub{applies: func(preconditions.Transition) bool { return false }, err: errors.New("x")}, "NotApplicable"},
+		{"question does not arise", stub{err: fmt.Errorf("here: %w", &preconditions.NotApplicableError{Why: "no such API"})}, "NotApplicable\nInfo NotApplicable: no such API"},
+		{"error", stub{err: errors.New("boom")}, "Unknown\nWarning UnknownError: boom"},
+		{"error beside findings", stub{findings: []preconditions.Finding{finding(preconditions.Blocking, "B", "b")}, err: errors.New("boom")}, "Unknown\nWarning UnknownError: boom"},
+		{"no source", stub{err: &preconditions.NoSourceError{Source: "Alerts"}}, "Unknown\nWarning NoSource: no source given for Alerts"},
+		{"panic", stub{run: func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) { panic("oops") }}, "Unknown\nWarning CheckPanicked: check X panicked: oops"},
+		{"panic in Applies", stub{applies: func(preconditions.Transition) bool { panic("oops") }}, "Unknown\nWarning CheckPanicked: check X panicked: oops"},
+		{"forbidden", stub{run: listCO}, "Unknown\nWarning NotAllowed: not allowed to list clusteroperators.config.openshift.io: " + forbidden.Error()},
+		{"not in the dump", stub{run: getCV}, "Unknown\nWarning NotCollected: ClusterVersion: not collected in this recording"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.check.name = "X"
+			r := reader(t)
+			r.fail = dump
+			result := run(t, []preconditions.Check{tt.check}, &preconditions.Input{Reader: r}).Results[0]
+			if diff := cmp.Diff(tt.want, text(result)); diff != "" {
+				t.Error(diff)
+			}
+			if (result.State == preconditions.Unknown) != (result.Err != nil) {
+				t.Errorf("state %s, error %v", result.State, result.Err)
+			}
+		})
+	}
+}
+
+type fakeErrs = map[string]error
+
+func TestRunWithoutReader(t *testing.T) {
+	for _, in := range []*preconditions.Input{nil, {}} {
+		report := run(t, []preconditions.Check{stub{name: "Get", run: getCV}, stub{name: "List", run: listCO}}, in)
+		for _, r := range report.Results {
+			if got := text(r); got != "Unknown\nWarning NoSource: no source given for Reader" {
+				t.Error(got)
+			}
+		}
+	}
+}
+
+func TestRunRefusesBadSets(t *testing.T) {
+	ran := false
+	checks := []preconditions.Check{stub{name: "A", run: func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
+		ran = true
+		return nil, nil
+	}}, nil, stub{}, stub{name: "A"}}
+	report, err := preconditions.Run(context.Background(), checks, nil, preconditions.Options{})
+	want := "preconditions: check 2 is nil\npreconditions: check 3 has no name\npreconditions: two checks are called \"A\""
+	if report != nil || err == nil || err.Error() != want || ran {
+		t.Errorf("report %v, ran %v, error %v", report, ran, err)
+	}
+}
+
+// TestRunReadsOnce: each read goes out once, failed ones too, and nobody sees
+// another's changes.
+func TestRunReadsOnce(t *testing.T) {
+	r := reader(t, clusterVersion("4.18.5"), clusterOperator("b"), clusterOperator("a")).failing("ConfigMap", errors.New("boom"))
+	spoil := func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+		gvk := configv1.GroupVersion.WithKind("ClusterVersion")
+		cv, err := in.Get(ctx, gvk, clusterapi.Key("", "version"))
+		if err != nil {
+			return nil, err
+		}
+		if v, _, _ := unstructured.NestedString(cv.Object, "spec", "channel"); v != "stable-4.3" {
+			return nil, fmt.Errorf("channel is %q", v)
+		}
+		cos, err := in.List(ctx, configv1.GroupVersion.WithKind("ClusterOperator"), clusterapi.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if len(cos.Items) != 2 || cos.Items[0].GetName() != "a" {
+			return nil, fmt.Errorf("%d ClusterOperators", len(cos.Items))
+		}
+		cos.Items[0].SetName("spoiled")
+		_ = unstructured.SetNestedField(cv.Object, "spoiled", "spec", "channel")
+		in.TargetKernel = "mine"
+		if _, err := in.Get(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, clusterapi.Key("n", "m")); err == nil || err.Error() != "boom" {
+			return nil, fmt.Errorf("error %v", err)
+		}
+		return nil, nil
+	}
+	var checks []preconditions.Check
+	for i := range 20 {
+		checks = append(checks, stub{name: fmt.Sprint("C", i), run: spoil})
+	}
+	in := &preconditions.Input{Reader: r}
+	report := run(t, checks, in)
+	for _, result := range report.Results {
+		if result.State != preconditions.Passed {
+			t.Errorf("%s: %s", result.Check, text(result))
+		}
+	}
+	want := map[string]int{"get ClusterVersion/version": 1, "list ClusterOperator": 1, "get ConfigMap/m": 1}
+	if diff := cmp.Diff(want, r.calls); diff != "" {
+		t.Error(diff)
+	}
+	if in.TargetKernel != "" || in.Reader != clusterapi.Reader(r) {
+		t.Error("the caller's input changed")
+	}
+	var seen []string
+	for _, s := range report.Seen {
+		seen = append(seen, s.GVK.Kind+"/"+s.Name+"@"+s.ResourceVersion)
+	}
+	if diff := cmp.Diff([]string{"ClusterOperator/a@1", "ClusterOperator/b@1", "ClusterVersion/version@7"}, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRunMaxItems(t *testing.T) {
+	r := reader(t, clusterOperator("a"), clusterOperator("b"), clusterOperator("c"))
+	for max, want := range map[int]string{
+		2: "Unknown\nWarning LimitExceeded: list of ClusterOperator exceeds the limit of 2 objects",
+		3: "Passed",
+	} {
+		report, err := preconditions.Run(context.Background(), []preconditions.Check{stub{name: "X", run: listCO}}, &preconditions.Input{Reader: r}, preconditions.Options{MaxItems: max})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, text(report.Results[0])); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// sleeper answers after a time, or when its context ends.
+func sleeper(name string, d time.Duration) stub {
+	return stub{name: name, run: func(ctx context.Context, _ *preconditions.Input) ([]preconditions.Finding, error) {
+		select {
+		case <-time.After(d):
+			return []preconditions.Finding{finding(preconditions.Info, "Slept", d.String())}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}}
+}
+
+func TestRunTimeOuts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		deaf := make(chan struct{})
+		ignores := stub{name: "Deaf", run: func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
+			<-deaf
+			return nil, nil
+		}}
+		checks := []preconditions.Check{sleeper("Quick", time.Second), sleeper("Slow", 2*time.Minute), ignores, sleeper("Last", 59*time.Second)}
+		start := time.Now()
+		report, err := preconditions.Run(context.Background(), checks, &preconditions.Input{Reader: reader(t)}, preconditions.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d != time.Minute {
+			t.Errorf("took %s", d)
+		}
+		want := []string{
+			"Passed\nInfo Slept: 1s",
+			"Unknown\nWarning CheckTimedOut: no answer within 1m0s",
+			"Unknown\nWarning CheckTimedOut: no answer within 1m0s",
+			"Passed\nInfo Slept: 59s",
+		}
+		var got []string
+		for _, r := range report.Results {
+			got = append(got, text(r))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if e := report.Results[0].Elapsed; e != time.Second {
+			t.Errorf("elapsed %s", e)
+		}
+		if !errors.Is(report.Results[1].Err, context.DeadlineExceeded) {
+			t.Errorf("error %v", report.Results[1].Err)
+		}
+		close(deaf)
+	})
+}
+
+// TestRunTotal: eight at once, and five minutes for all.
+func TestRunTotal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var checks []preconditions.Check
+		for i := range 48 {
+			checks = append(checks, sleeper(fmt.Sprint("C", i), 55*time.Second))
+		}
+		start := time.Now()
+		report, err := preconditions.Run(context.Background(), checks, nil, preconditions.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d != 5*time.Minute {
+			t.Errorf("took %s", d)
+		}
+		for i, r := range report.Results {
+			want := "Passed\nInfo Slept: 55s"
+			if i >= 40 { // five rounds of eight end in 275 s
+				want = "Unknown\nWarning CheckTimedOut: the checks together took longer than 5m0s"
+			}
+			if diff := cmp.Diff(want, text(r)); diff != "" {
+				t.Errorf("%s: %s", r.Check, diff)
+			}
+		}
+	})
+}
+
+func TestRunCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("operator went home")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(10*time.Second, func() { cancel(cause) })
+		report, err := preconditions.Run(ctx, []preconditions.Check{sleeper("A", time.Second), sleeper("B", time.Minute), sleeper("C", time.Second)}, nil, preconditions.Options{Workers: 1})
+		if !errors.Is(err, cause) {
+			t.Errorf("error %v", err)
+		}
+		want := []string{"Passed\nInfo Slept: 1s", "Unknown\nWarning CheckCancelled: the run was cancelled: operator went home", "Unknown\nWarning CheckCancelled: the run was cancelled: operator went home"}
+		for i, r := range report.Results {
+			if diff := cmp.Diff(want[i], text(r)); diff != "" {
+				t.Errorf("%s: %s", r.Check, diff)
+			}
+		}
+	})
+}
+
+// TestReadOutlivesItsFirstCheck: the check that reads first times out; the
+// others still get the answer of the one read.
+func TestReadOutlivesItsFirstCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowReader{fakeReader: reader(t, clusterVersion("4.18.5")), delay: 90 * time.Second}
+		late := stub{name: "Late", run: func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+			return getCV(ctx, in)
+		}}
+		report, err := preconditions.Run(context.Background(), []preconditions.Check{stub{name: "First", run: getCV}, late},
+			&preconditions.Input{Reader: slow}, preconditions.Options{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text(report.Results[0]); got != "Unknown\nWarning CheckTimedOut: no answer within 1m0s" {
+			t.Error(got)
+		}
+		if got := text(report.Results[1]); got != "Passed" {
+			t.Error(got)
+		}
+		if n := slow.calls["get ClusterVersion/version"]; n != 1 {
+			t.Errorf("%d reads", n)
+		}
+	})
+}
+
+type slowReader struct {
+	*fakeReader
+	delay time.Duration
+}
+
+func (s *slowReader) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	select {
+	case <-time.After(s.delay):
+		return s.fakeReader.Get(ctx, gvk, key)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestRunDeterministic: whatever the order in which checks complete and however
+// many run at once, the report is the same, byte for byte.
+func TestRunDeterministic(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(rt, "checks")
+		kinds := rapid.SliceOfN(rapid.IntRange(0, 5), n, n).Draw(rt, "kinds")
+		objects := []any{clusterVersion("4.18.5"), clusterOperator("a"), clusterOperator("b")}
+		one := func(order []int, workers int) string {
+			synced := newTurns(order)
+			var checks []preconditions.Check
+			for i, kind := range kinds {
+				checks = append(checks, stub{name: fmt.Sprint("C", i), run: func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+					if workers >= n {
+						synced.wait(i)
+						defer synced.done()
+					}
+					switch kind {
+					case 0:
+						return getCV(ctx, in)
+					case 1:
+						return listCO(ctx, in)
+					case 2:
+						return nil, errors.New("boom")
+					case 3:
+						panic("oops")
+					case 4:
+						return []preconditions.Finding{finding(preconditions.Warning, "W", fmt.Sprint(i))}, nil
+					default:
+						return nil, &preconditions.NotApplicableError{Why: "not here"}
+					}
+				}})
+			}
+			report, err := preconditions.Run(context.Background(), checks, &preconditions.Input{Reader: reader(t, objects...)}, preconditions.Options{Workers: workers})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			data, err := json.Marshal(report)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return string(data) + report.Decide(preconditions.Policy{}).Summary
+		}
+		order := make([]int, n)
+		for i := range order {
+			order[i] = i
+		}
+		first := one(order, n)
+		if second := one(rapid.Permutation(order).Draw(rt, "order"), n); second != first {
+			rt.Fatalf("%s\n%s", first, second)
+		}
+		if serial := one(order, 1); serial != first {
+			rt.Fatalf("%s\n%s", first, serial)
+		}
+	})
+}
+
+// turns lets checks complete in a given order.
+type turns struct {
+	mu    sync.Mutex
+	cond  *sync.Cond
+	order []int
+	next  int
+}
+
+func newTurns(order []int) *turns {
+	t := &turns{order: order}
+	t.cond = sync.NewCond(&t.mu)
+	return t
+}
+
+func (t *turns) wait(i int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.order[t.next] != i {
+		t.cond.Wait()
+	}
+}
+
+func (t *turns) done() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.next++
+	t.cond.Broadcast()
+}
+
+func TestReportJSON(t *testing.T) {
+	cv := clusterVersion("4.18.5@A", history("4.18.5@A C"))
+	checks := []preconditions.Check{
+		stub{name: "Bad", findings: []preconditions.Finding{{
+			Severity: preconditions.Blocking, Reason: "B", Message: "m", Remedy: "r", Source: "s",
+			Objects: []preconditions.Object{{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}, Namespace: "ns", Name: "n", FieldPath: "spec.x", Value: "1", Note: "o"}},
+		}}},
+		stub{name: "Lost", run: getCV, err: nil},
+		stub{name: "Boom", err: errors.New("boom")},
+	}
+	in := input(reader(t, cv), cv, "4.19.1@B")
+	in.Now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	got, err := json.Marshal(run(t, checks, in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"transition":{"current":"4.18.5","target":"4.19.1","completed":"4.18.5","currentImage":"A","targetImage":"B","kind":"Minor","plan":"Full"},"time":"2026-01-02T03:04:05Z",` +
+		`"results":[{"check":"Bad","state":"Failed","findings":[{"severity":"Blocking","reason":"B","message":"m","remedy":"r","objects":[{"apiVersion":"g/v1","kind":"K","namespace":"ns","name":"n","fieldPath":"spec.x","value":"1","note":"o"}],"source":"s"}]},` +
+		`{"check":"Lost","state":"Passed"},{"check":"Boom","state":"Unknown","findings":[{"severity":"Warning","reason":"UnknownError","message":"boom"}],"error":"boom"}],` +
+		`"seen":[{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","name":"version","resourceVersion":"7"}]}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWorkersLimit: never more checks at once than allowed.
+func TestWorkersLimit(t *testing.T) {
+	var now, most atomic.Int32
+	var checks []preconditions.Check
+	for i := range 30 {
+		checks = append(checks, stub{name: fmt.Sprint(i), run: func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
+			n := now.Add(1)
+			defer now.Add(-1)
+			for {
+				m := most.Load()
+				if n <= m || most.CompareAndSwap(m, n) {
+					return nil, nil
+				}
+			}
+		}})
+	}
+	report, err := preconditions.Run(context.Background(), checks, nil, preconditions.Options{Workers: 3})
+	if err != nil || len(report.Results) != 30 || most.Load() > 3 {
+		t.Errorf("%d at once, error %v", most.Load(), err)
+	}
+	names := make([]string, 0, 30)
+	for _, r := range report.Results {
+		names = append(names, r.Check)
+	}
+	if !slices.IsSortedFunc(names, func(a, b string) int {
+		return strings.Compare(fmt.Sprintf("%3s", a), fmt.Sprintf("%3s", b))
+	}) {
+		t.Errorf("order %v", names)
+	}
+}
