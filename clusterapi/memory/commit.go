@@ -186,12 +186,13 @@ func (c *Cluster) commit(r ref, live, e *entry) (bool, error) {
 			m["uid"] = c.newUID()
 		}
 	}
-	if live != nil && finished(e.obj) {
+	if live != nil && finished(e.obj) && !c.ending[r] {
 		c.remove(r, live, e.obj)
 		return true, nil
 	}
 	m["resourceVersion"] = c.nextRevision()
 	c.put(r, live, e)
+	c.settle(r)
 	return true, nil
 }
 

@@ -99,12 +99,12 @@ func (c *Cluster) delete(r ref, propagation metav1.DeletionPropagation, grace in
 		c.ending[r] = true
 	}
 	e = c.mark(r, e, hold, grace)
-	switch {
-	case hold != "":
+	if hold != "" {
 		for _, d := range c.dependentsOf(e.obj.GetUID()) {
 			c.delete(d, propagation, c.graceOf(d))
 		}
-	case c.ending[r]:
+	}
+	if c.ending[r] {
 		for _, content := range c.contents(r, e) {
 			c.delete(content, metav1.DeletePropagationBackground, c.graceOf(content))
 		}
