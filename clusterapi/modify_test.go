@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -325,28 +326,34 @@ func TestModifyWrites(t *testing.T) {
 		{name: "outside of status", opts: clusterapi.ModifyOptions{Status: true}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] = "1"; return nil }, calls: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			api := &fake{obj: object(t, configMap), conflicts: tc.conflicts}
-			calls := 0
-			_, err := clusterapi.Modify(t.Context(), api, clusterapi.KeyOf(api.obj), tc.opts, func(cm *corev1.ConfigMap) error {
-				calls++
-				if cm.Data["count"] != "0" {
-					t.Errorf("call %d saw %q, want a fresh copy", calls, cm.Data["count"])
-				}
-				return tc.f(cm)
+			synctest.Test(t, func(t *testing.T) { // the delays between attempts take no time
+				testModifyWrites(t, tc.opts, tc.conflicts, tc.f, tc.calls, tc.writes, tc.want)
 			})
-			if (err != nil) != (tc.want != nil) || err != nil && !tc.want(err) {
-				t.Errorf("error %v", err)
-			}
-			if calls != tc.calls {
-				t.Errorf("the function was called %d times, want %d", calls, tc.calls)
-			}
-			if diff := cmp.Diff(tc.writes, api.writes); diff != "" {
-				t.Errorf("writes (-want +got):\n%s", diff)
-			}
-			if len(api.writes) > 0 && api.obj.GetResourceVersion() != "5" {
-				t.Errorf("written with resourceVersion %q, want the one read", api.obj.GetResourceVersion())
-			}
 		})
+	}
+}
+
+func testModifyWrites(t *testing.T, opts clusterapi.ModifyOptions, conflicts int, f func(*corev1.ConfigMap) error, wantCalls int, wantWrites []string, wantErr func(error) bool) {
+	api := &fake{obj: object(t, configMap), conflicts: conflicts}
+	calls := 0
+	_, err := clusterapi.Modify(t.Context(), api, clusterapi.KeyOf(api.obj), opts, func(cm *corev1.ConfigMap) error {
+		calls++
+		if cm.Data["count"] != "0" {
+			t.Errorf("call %d saw %q, want a fresh copy", calls, cm.Data["count"])
+		}
+		return f(cm)
+	})
+	if (err != nil) != (wantErr != nil) || err != nil && !wantErr(err) {
+		t.Errorf("error %v", err)
+	}
+	if calls != wantCalls {
+		t.Errorf("the function was called %d times, want %d", calls, wantCalls)
+	}
+	if diff := cmp.Diff(wantWrites, api.writes); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	if len(api.writes) > 0 && api.obj.GetResourceVersion() != "5" {
+		t.Errorf("written with resourceVersion %q, want the one read", api.obj.GetResourceVersion())
 	}
 }
 

@@ -121,6 +121,8 @@ func rollOut(t *testing.T, at int, after, kill bool, runners int) (end string, c
 	}
 	time.Sleep(2 * time.Minute)
 	stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return describeNodes(ctx, t, c) + describePools(ctx, t, c), f.calls
 }
 

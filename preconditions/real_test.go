@@ -32,12 +32,16 @@ func dump(t *testing.T, name string) (*fakeReader, *configv1.ClusterVersion) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var list struct{ Items []map[string]any }
-		if err := yaml.Unmarshal(data, &list); err != nil {
+		var object map[string]any
+		if err := yaml.Unmarshal(data, &object); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		for _, item := range list.Items {
-			r.objects = append(r.objects, &unstructured.Unstructured{Object: item})
+		if items, ok := object["items"].([]any); ok {
+			for _, item := range items {
+				r.objects = append(r.objects, &unstructured.Unstructured{Object: item.(map[string]any)})
+			}
+		} else {
+			r.objects = append(r.objects, &unstructured.Unstructured{Object: object})
 		}
 	}
 	cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), r, clusterapi.Key("", "version"))

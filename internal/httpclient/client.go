@@ -159,7 +159,10 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	}
 	defer resp.Body.Close()
 
-	answer := &Response{StatusCode: resp.StatusCode, Status: resp.Status, Header: resp.Header, URL: resp.Request.URL}
+	answer := &Response{StatusCode: resp.StatusCode, Status: resp.Status, Header: resp.Header, URL: req.URL}
+	if resp.Request != nil { // a transport that is not net/http's may leave it out
+		answer.URL = resp.Request.URL
+	}
 	answer.Body, err = c.readBody(resp, r.Buffer[:0])
 	if err != nil && resp.StatusCode/100 == 2 {
 		return nil, &BodyError{StatusCode: resp.StatusCode, Status: resp.Status, Err: timedOut(err)}

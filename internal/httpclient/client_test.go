@@ -417,3 +417,14 @@ func TestRootCAs(t *testing.T) {
 		t.Error("rubbish is a bundle")
 	}
 }
+
+// TestBareTransport: an injected transport need not repeat the request.
+func TestBareTransport(t *testing.T) {
+	transport := roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, Body: io.NopCloser(strings.NewReader("x"))}, nil
+	})
+	r, err := httpclient.New(httpclient.Options{Transport: transport}).Get(t.Context(), "http://updates.example/graph", nil)
+	if err != nil || string(r.Body) != "x" || r.URL.Host != "updates.example" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

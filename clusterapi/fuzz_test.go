@@ -1,0 +1,44 @@
+package clusterapi_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// FuzzFromUnstructured converts anything. An error names the object, and what
+// converts has no difference from itself.
+func FuzzFromUnstructured(f *testing.F) {
+	f.Add(`{"metadata":{"name":"version"},"spec":{"channel":"stable-4.18"},"status":{"availableUpdates":null}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var content map[string]any
+		if json.Unmarshal([]byte(text), &content) != nil || content == nil {
+			return
+		}
+		content["apiVersion"], content["kind"] = "config.openshift.io/v1", "ClusterVersion"
+		u := &unstructured.Unstructured{Object: content}
+		cv, err := clusterapi.FromUnstructured[configv1.ClusterVersion](u)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "ClusterVersion") {
+				t.Errorf("%v does not name the object", err)
+			}
+			return
+		}
+		before := u.DeepCopy()
+		for _, statusOnly := range []bool{false, true} {
+			changed, err := clusterapi.Overlay(u, cv, cv.DeepCopy(), statusOnly)
+			if err != nil || changed {
+				t.Errorf("an object differs from its copy: %v, %v", changed, err)
+			}
+		}
+		if diff := cmp.Diff(before.Object, u.Object); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
