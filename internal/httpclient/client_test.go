@@ -421,7 +421,7 @@ func TestRootCAs(t *testing.T) {
 // TestBareTransport: an injected transport need not repeat the request.
 func TestBareTransport(t *testing.T) {
 	transport := roundTripper(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, Body: io.NopCloser(strings.NewReader("x"))}, nil
+		return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, ContentLength: -1, Body: io.NopCloser(strings.NewReader("x"))}, nil
 	})
 	r, err := httpclient.New(httpclient.Options{Transport: transport}).Get(t.Context(), "http://updates.example/graph", nil)
 	if err != nil || string(r.Body) != "x" || r.URL.Host != "updates.example" {
