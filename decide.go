@@ -33,7 +33,8 @@ type facts struct {
 	cv        *configv1.ClusterVersion
 	own       configv1.Release
 	gates     gates
-	unfetched bool // the lists of updates are about to be retrieved for the first time
+	applied   configv1.Release // what passes apply, as its payload has it
+	unfetched bool             // the lists of updates are about to be retrieved for the first time
 }
 
 // decision is what a pass is to do about the ClusterVersion.
@@ -65,6 +66,9 @@ func decide(f facts) decision {
 	d.base, d.baseOrigin = f.own, running
 	if h := f.cv.Status.History; len(h) > 0 && h[0].State != configv1.CompletedUpdate && h[0].Image != f.own.Image && !d.installing {
 		d.base, d.baseOrigin, d.verified = configv1.Release{Version: h[0].Version, Image: h[0].Image}, resumed, h[0].Verified
+	}
+	if f.applied.Image == d.base.Image {
+		d.base = fill(d.base, f.applied)
 	}
 	if desired := f.cv.Status.Desired; desired.Image == d.base.Image {
 		d.base = fill(d.base, desired)
@@ -136,9 +140,10 @@ func (u *Updater) own(ctx context.Context, cv *configv1.ClusterVersion) (configv
 
 // gates are the feature set and gates that the cluster's manifests go by.
 type gates struct {
-	featureSet  string
-	enabled     sets.Set[string]
-	acceptRisks bool // ClusterUpdateAcceptRisks
+	featureSet   string
+	enabled      sets.Set[string]
+	acceptRisks  bool // ClusterUpdateAcceptRisks
+	architecture bool // ImageStreamImportMode: releases tell their architecture
 }
 
 func (g gates) key() string {
@@ -155,7 +160,10 @@ func (u *Updater) readGates(ctx context.Context, version string) (gates, error) 
 		return gates{}, fmt.Errorf("feature gates: %w", err)
 	}
 	set, enabled := manifest.ReleaseGates(fg, version)
-	return gates{featureSet: set, enabled: enabled, acceptRisks: enabled.Has("ClusterUpdateAcceptRisks")}, nil
+	return gates{
+		featureSet: set, enabled: enabled,
+		acceptRisks: enabled.Has("ClusterUpdateAcceptRisks"), architecture: enabled.Has("ImageStreamImportMode"),
+	}, nil
 }
 
 // work is what passes apply. Another key means other work.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -69,10 +70,10 @@ func (l *loop) startFetch(now time.Time) bool {
 	if version == "" {
 		version = l.d.base.Version
 	}
-	cv, prev := l.cv, l.s.lists
+	cv, prev, acceptRisks := l.cv, l.s.lists, l.d.gates.acceptRisks
 	l.fetching = true
 	l.goDo(func() func() {
-		next := l.fetch(l.ctx, cv, q, version, prev, p.keep)
+		next := l.fetch(l.ctx, cv, q, version, acceptRisks, prev, p.keep)
 		return func() {
 			l.fetching, l.fetched = false, true
 			if l.ctx.Err() != nil {
@@ -86,7 +87,7 @@ func (l *loop) startFetch(now time.Time) bool {
 }
 
 func (l *loop) listQuery() listQuery {
-	q := listQuery{upstream: string(l.d.cleared.Spec.Upstream), channel: l.cv.Spec.Channel, arch: l.o.Architecture}
+	q := listQuery{upstream: string(l.cv.Spec.Upstream), channel: l.cv.Spec.Channel, arch: l.o.Architecture}
 	arch := l.d.base.Architecture
 	if u := l.d.cleared.Spec.DesiredUpdate; u != nil && u.Architecture != "" {
 		arch = u.Architecture
@@ -99,10 +100,10 @@ func (l *loop) listQuery() listQuery {
 
 // fetch retrieves the graph and judges the updates of the current version. It
 // returns the next lists, whatever happens.
-func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, version string, prev lists, keep bool) lists {
+func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, version string, acceptRisks bool, prev lists, keep bool) lists {
 	now := u.o.Clock.Now()
 	next := lists{attempted: now, changed: now, asked: q, current: prev.current}
-	available, conditional, current, err := u.updates(ctx, cv, q, version, prev, now)
+	available, conditional, current, err := u.updates(ctx, cv, q, version, acceptRisks, prev, now)
 	next.condition = graph.RetrievedUpdates(err)
 	if err == nil {
 		next.available, next.conditional, next.current = available, conditional, current
@@ -119,7 +120,7 @@ func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q list
 	return next
 }
 
-func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, version string, prev lists, now time.Time) (
+func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, version string, acceptRisks bool, prev lists, now time.Time) (
 	available []configv1.Release, conditional []configv1.ConditionalUpdate, current configv1.Release, err error,
 ) {
 	source := u.o.Graph
@@ -136,11 +137,17 @@ func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q li
 	if err != nil {
 		return nil, nil, current, err
 	}
+	var accepted []string
+	if d := cv.Spec.DesiredUpdate; acceptRisks && d != nil {
+		for _, risk := range d.AcceptRisks {
+			accepted = append(accepted, risk.Name)
+		}
+	}
 	known := prev.conditional
 	if prev.attempted.IsZero() {
 		known = cv.Status.ConditionalUpdates
 	}
-	available, conditional = graph.Evaluate(ctx, updates, u.o.Risks, known, nil, now)
+	available, conditional = graph.Evaluate(ctx, updates, u.o.Risks, known, accepted, now)
 	return available, conditional, updates.Current, nil
 }
 
@@ -154,7 +161,7 @@ func (s *lists) answer(spec configv1.ClusterVersionSpec) bool {
 func publishLists(s *configv1.ClusterVersionStatus, in statusInput, set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
 	l := in.lists
 	switch {
-	case in.noGraph && in.d.cleared.Spec.Channel == "":
+	case in.noGraph && in.spec.Channel == "":
 		c := graph.RetrievedUpdates(&graph.Error{Reason: string(graph.ErrNoChannel), Message: "The update channel has not been configured."})
 		s.AvailableUpdates, s.ConditionalUpdates = nil, nil
 		set(configv1.RetrievedUpdates, c.Status, c.Reason, c.Message)
@@ -163,11 +170,19 @@ func publishLists(s *configv1.ClusterVersionStatus, in statusInput, set func(con
 		set(configv1.RetrievedUpdates, configv1.ConditionUnknown, "", "Updates are not retrieved: no update service is configured.")
 		return
 	}
-	if !l.answer(in.d.cleared.Spec) {
+	if !l.answer(in.spec) {
 		return
 	}
-	s.AvailableUpdates = l.available
-	s.ConditionalUpdates = l.conditional
+	s.AvailableUpdates = slices.Clone(l.available)
+	s.ConditionalUpdates = slices.Clone(l.conditional)
+	if !in.d.gates.architecture {
+		for i := range s.AvailableUpdates {
+			s.AvailableUpdates[i].Architecture = ""
+		}
+		for i := range s.ConditionalUpdates {
+			s.ConditionalUpdates[i].Release.Architecture = ""
+		}
+	}
 	set(configv1.RetrievedUpdates, l.condition.Status, l.condition.Reason, l.condition.Message)
 }
 

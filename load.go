@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -138,6 +140,9 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 		case err != nil:
 			return nil, u.failed(PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, err)
 		case decision.Blocked:
+			if inapplicable(decision) {
+				u.discard(ctx, r.release)
+			}
 			return nil, u.failed(PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
 		case decision.AcceptedRisks != "":
 			risks = append(risks, decision.AcceptedRisks)
@@ -224,6 +229,14 @@ func (u *Updater) precheck(ctx context.Context, r *loadRequest, payload *manifes
 	return report.Decide(preconditions.Policy{Bypasses: u.o.Bypasses}), nil
 }
 
+// inapplicable reports whether a release was refused for what it is, rather
+// than for the state of the cluster.
+func inapplicable(d preconditions.Decision) bool {
+	return slices.ContainsFunc(d.Results, func(r preconditions.Result) bool {
+		return r.Check == (preconditions.ReleasePrevious{}).Name() && r.State == preconditions.Failed
+	})
+}
+
 // implicit returns the capabilities that an update must enable, lest objects
 // that the cluster manages become unmanaged.
 func (u *Updater) implicit(r *loadRequest, payload *manifest.Payload) []string {
@@ -259,8 +272,26 @@ func (u *Updater) failed(step Step, event EventType, r configv1.Release, reason 
 	default:
 		e.Message = fmt.Sprintf("Preconditions failed for payload loaded %s: %v", quoted(r), err)
 	}
-	u.emit(Event{Type: event, Release: r, Message: e.Message, Err: err})
+	message := e.Message
+	if step == RetrievePayload {
+		message += causes(err)
+	}
+	u.emit(Event{Type: event, Release: r, Message: message, Err: err})
 	return e
+}
+
+// causes are the texts behind an error that its own text leaves out, in one
+// line.
+func causes(err error) string {
+	var s *signature.Error
+	if !errors.As(err, &s) {
+		return ""
+	}
+	var b strings.Builder
+	for _, a := range s.Attempts {
+		b.WriteString(" // " + strings.ReplaceAll(a.Err.Error(), "\n", " // "))
+	}
+	return b.String()
 }
 
 func loadedMessage(r configv1.Release, architecture string) string {

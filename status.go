@@ -15,6 +15,7 @@ import (
 type statusInput struct {
 	now         metav1.Time
 	generation  int64
+	spec        configv1.ClusterVersionSpec
 	d           decision
 	lists       lists
 	noGraph     bool // updates are not retrieved at all
@@ -29,6 +30,7 @@ func (l *loop) statusInput() statusInput {
 	in := statusInput{
 		now:         metav1.NewTime(l.o.Clock.Now()),
 		generation:  l.cv.Generation,
+		spec:        l.cv.Spec,
 		d:           l.d,
 		lists:       l.s.lists,
 		noGraph:     l.o.Graph == nil,
@@ -90,6 +92,9 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 		set(failing.Type, failing.Status, failing.Reason, failing.Message)
 		set(progressing.Type, progressing.Status, progressing.Reason, progressing.Message)
 	}
+	if in.work == nil && in.d.want.Image == "" {
+		set(ConditionFailing, configv1.ConditionTrue, "NoDesiredImage", "No configured operator version, unable to update cluster")
+	}
 	for _, t := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, ConditionFailing, configv1.OperatorProgressing} {
 		if findCondition(*conds, t) == nil {
 			set(t, configv1.ConditionFalse, "", "")
@@ -114,6 +119,9 @@ func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
 		Release: current, Completed: completed, Verified: w.verified, AcceptedRisks: w.acceptedRisks, Now: in.now,
 	})
 	s.Desired = current
+	if !in.d.gates.architecture {
+		s.Desired.Architecture = ""
+	}
 	if w.payload.Hash != "" {
 		s.VersionHash = w.payload.Hash
 	}

@@ -35,7 +35,11 @@ func (l *loop) step() error {
 		current = cv.DeepCopy()
 		current.Status.AvailableUpdates, current.Status.ConditionalUpdates = l.s.lists.available, l.s.lists.conditional
 	}
-	d := decide(facts{cv: current, own: own, gates: g, unfetched: l.s.lists.attempted.IsZero() && l.o.Graph != nil})
+	f := facts{cv: current, own: own, gates: g, unfetched: l.s.lists.attempted.IsZero() && l.o.Graph != nil}
+	if l.s.work != nil {
+		f.applied = l.s.work.release
+	}
+	d := decide(f)
 	if why := d.resolution.Why; why != "" && why != l.d.resolution.Why {
 		l.emit(Event{Type: EventRequestIgnored, Release: d.want, Message: why})
 	}
@@ -194,6 +198,9 @@ func (l *loop) startLoad(now time.Time) bool {
 			return true
 		}
 		return false
+	}
+	if want.release.Image == "" {
+		return false // there is nothing to load: the status says so
 	}
 	if !l.refused(&s.load, want, now) {
 		s.load = loadState{key: want.key, attempts: s.load.attemptsOf(want.key), step: RetrievePayload,

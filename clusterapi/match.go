@@ -77,6 +77,29 @@ func text(v any) string {
 // does not say which are the same: there the most similar are.
 func align(before, after []any) []int {
 	out := make([]int, len(after))
+	// What is equal at both ends needs no search: long lists mostly grow at
+	// one of them.
+	start := 0
+	for start < min(len(before), len(after)) && equalJSON(before[start], after[start]) {
+		out[start] = start
+		start++
+	}
+	end := 0
+	for end < min(len(before), len(after))-start && equalJSON(before[len(before)-1-end], after[len(after)-1-end]) {
+		out[len(after)-1-end] = len(before) - 1 - end
+		end++
+	}
+	alignRest(before[start:len(before)-end], after[start:len(after)-end], out[start:len(after)-end])
+	for i := start; i < len(after)-end; i++ {
+		if out[i] >= 0 {
+			out[i] += start
+		}
+	}
+	return out
+}
+
+// alignRest fills out with the matches of lists whose ends differ.
+func alignRest(before, after []any, out []int) {
 	unchanged := make(map[string][]int)
 	for j, e := range before {
 		key := text(e)
@@ -104,10 +127,9 @@ func align(before, after []any) []int {
 		for k := range min(len(restAfter), len(restBefore)) {
 			out[restAfter[k]] = restBefore[k]
 		}
-		return out
+		return
 	}
 	bestPairs(before, after, restBefore, restAfter, out)
-	return out
 }
 
 // bestPairs matches the remaining elements in order such that the sum of their

@@ -12,7 +12,7 @@ import (
 // bigPool has n workers in three zones, of which a tenth is updated and a few
 // are on their way.
 func bigPool(n int) mcp.Objects {
-	objs := mcp.Objects{Pools: pools(pool("master", "N"), pool("worker", "N", max(n/50+2)), pool("infra", "N"))}
+	objs := mcp.Objects{Pools: pools(pool("master", "N"), pool("worker", "N", atMost(n/50+2)), pool("infra", "N"))}
 	for i := range n {
 		w := worker(fmt.Sprintf("worker-%06d", i), zone(fmt.Sprint("z", i%3)), age(i%1000), label("kubernetes.io/hostname", fmt.Sprint("worker-", i)))
 		switch {

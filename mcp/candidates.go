@@ -178,9 +178,9 @@ func (s *State) arbiterWaits() string {
 	}
 	waiting := m.n.candidates
 	if s.o.Compat {
-		if max, err := maxUnavailable(m.pool, m.n.total); err != nil {
+		if limit, err := maxUnavailable(m.pool, m.n.total); err != nil {
 			return err.Error()
-		} else if s.free(m, max) <= 0 {
+		} else if s.free(m, limit) <= 0 {
 			waiting = 0 // as the controller's list of candidates is then empty
 		} else {
 			waiting = m.eligible.Len() + m.held.Len()
@@ -193,32 +193,32 @@ func (s *State) arbiterWaits() string {
 }
 
 // capacity returns how many nodes may be targeted now, never less than 0.
-func (s *State) capacity(p *poolRecord) (capacity, max int, warnings []string, err error) {
+func (s *State) capacity(p *poolRecord) (capacity, limit int, warnings []string, err error) {
 	if s.o.Compat {
-		max, err = maxUnavailable(p.pool, p.n.total)
+		limit, err = maxUnavailable(p.pool, p.n.total)
 	} else {
-		max, warnings, err = MaxUnavailable(p.pool, p.n.total)
+		limit, warnings, err = MaxUnavailable(p.pool, p.n.total)
 	}
 	if err != nil {
 		return 0, 0, nil, err
 	}
 	if p.name == PoolMaster && s.arbiterDown() {
-		return 0, max, warnings, nil
+		return 0, limit, warnings, nil
 	}
-	return s.free(p, max), max, warnings, nil
+	return s.free(p, limit), limit, warnings, nil
 }
 
 // free is what is left of maxUnavailable, never less than 0. A node that is
 // unavailable and failing counts once, except under Compat.
-func (s *State) free(p *poolRecord, max int) int {
+func (s *State) free(p *poolRecord, limit int) int {
 	taken := p.n.unavailable + p.n.failingOnly
 	if s.o.Compat {
 		taken = p.n.unavailable + p.n.failing
 	}
-	if taken >= max {
+	if taken >= limit {
 		return 0
 	}
-	return max - taken
+	return limit - taken
 }
 
 // arbiterDown says that a master must not go down as well.

@@ -70,7 +70,7 @@ func TestCapacity(t *testing.T) {
 		{"held goes before last", 1, mcp.Options{Order: mcp.Order{Last: []string{"z"}}}, []corev1.Node{worker("a"), worker("z", old)}, 1, []string{"z"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			in := snapshot(pools(pool("worker", "N", max(tt.max))), tt.nodes...)
+			in := snapshot(pools(pool("worker", "N", atMost(tt.max))), tt.nodes...)
 			in.Options = tt.options
 			sel := mcp.Candidates(in, "worker")
 			if sel.Capacity != tt.capacity {
@@ -84,7 +84,7 @@ func TestCapacity(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	in := snapshot(pools(pool("worker", "N", max(9))),
+	in := snapshot(pools(pool("worker", "N", atMost(9))),
 		worker("none-old", age(99)), worker("none-b"), worker("none-a"),
 		worker("z2-old", zone("z2"), age(5)), worker("z1-young", zone("z1")), worker("z1-old", zone("z1"), age(1)),
 		worker("empty", zone("")))
@@ -110,7 +110,7 @@ func TestCapacityAndOrder(t *testing.T) {
 		worker("d", desired("N"), state("Working")),
 		worker("e"),
 	}
-	in := snapshot(pools(pool("worker", "N", max(2))), nodes...)
+	in := snapshot(pools(pool("worker", "N", atMost(2))), nodes...)
 	sel := mcp.Candidates(in, "worker")
 	if sel.Capacity != 1 || sel.Candidates != 3 || !cmp.Equal(sel.Nodes, []string{"c"}) {
 		t.Errorf("%+v", sel)
@@ -119,7 +119,7 @@ func TestCapacityAndOrder(t *testing.T) {
 	if diff := cmp.Diff([]mcp.TaintChange{{"b", true}, {"c", true}, {"e", true}}, s.Taints("worker")); diff != "" {
 		t.Error(diff)
 	}
-	in = snapshot(pools(pool("worker", "N", max(4))), nodes...)
+	in = snapshot(pools(pool("worker", "N", atMost(4))), nodes...)
 	sel = mcp.Candidates(in, "worker")
 	if sel.Capacity != 3 || !cmp.Equal(sel.Nodes, []string{"c", "b", "e"}) {
 		t.Errorf("%+v", sel)
@@ -278,7 +278,7 @@ func TestArbiter(t *testing.T) {
 		{"the arbiter is down", func(in *mcp.Snapshot) { cordoned(&in.Nodes[3]) }, "3 nodes of pool master are to be updated first", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			in := snapshot(pools(pool("master", "N"), pool("arbiter", "N", max(3))), master("m0"), master("m1"), master("m2"), arbiter("a0"))
+			in := snapshot(pools(pool("master", "N"), pool("arbiter", "N", atMost(3))), master("m0"), master("m1"), master("m2"), arbiter("a0"))
 			in.ControllerConfig = topology(mcp.TopologyHighlyAvailableArbiter)
 			tt.change(&in)
 			sel := mcp.Candidates(in, "arbiter")
@@ -327,9 +327,9 @@ func TestExplain(t *testing.T) {
 	blocked(mcp.BlockSelectingAll, func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = &metav1.LabelSelector{} })
 	blocked(mcp.BlockInvalidSelector, invalid)
 	blocked(mcp.BlockInvalidMaxUnavailable, maxUnavailable(intstr.FromString("3")))
-	blocked(mcp.BlockInvalidMaxUnavailable, max(-1))
+	blocked(mcp.BlockInvalidMaxUnavailable, atMost(-1))
 
-	in := snapshot(pools(pool("worker", "N", max(5)), pool("infra", "N"), pool("gpu", "N")),
+	in := snapshot(pools(pool("worker", "N", atMost(5)), pool("infra", "N"), pool("gpu", "N")),
 		updated(worker("updated")),
 		worker("fails", failing),
 		worker("working", desired("N"), state("Working")),
@@ -376,7 +376,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestCompatNegativeMaxUnavailable(t *testing.T) {
-	in := snapshot(pools(pool("worker", "N", max(-1))), worker("a"))
+	in := snapshot(pools(pool("worker", "N", atMost(-1))), worker("a"))
 	in.Options.Compat = true
 	if sel := mcp.Candidates(in, "worker"); sel.Err != nil || sel.Capacity != 0 || len(sel.Nodes) > 0 || sel.MaxUnavailable != -1 {
 		t.Errorf("%+v", sel)

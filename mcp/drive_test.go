@@ -194,7 +194,7 @@ func TestDriveLayered(t *testing.T) {
 func TestSeveralAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.New(memory.Options{})
-		p := pool("worker", "N", max(4))
+		p := pool("worker", "N", atMost(4))
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p)
 		for _, n := range []corev1.Node{worker("a", desired("N")), worker("b", zone("z2")), worker("c", zone("z1")), worker("d"), worker("e")} {
 			load(t, c, &n)

@@ -27,7 +27,7 @@ func TestTargetFails(t *testing.T) {
 		f := newFaults()
 		c := memory.New(memory.Options{Intercept: f.intercept})
 		tainted := []change{taint, annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable)}
-		p, w1, w2 := pool("worker", "N", max(2)), worker("w1", tainted...), worker("w2", tainted...)
+		p, w1, w2 := pool("worker", "N", atMost(2)), worker("w1", tainted...), worker("w2", tainted...)
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
 		boom := errors.New("boom")
 		f.set("Update Node/w1", boom)

@@ -32,7 +32,7 @@ func maxUnavailable(v intstr.IntOrString) func(*mcfgv1.MachineConfigPool) {
 	return func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = &v }
 }
 
-func max(n int) func(*mcfgv1.MachineConfigPool) { return maxUnavailable(intstr.FromInt32(int32(n))) }
+func atMost(n int) func(*mcfgv1.MachineConfigPool) { return maxUnavailable(intstr.FromInt32(int32(n))) }
 
 type change = func(*corev1.Node)
 

@@ -15,27 +15,27 @@ import (
 // A negative value, and a string that is not a percentage, is an error that is
 // [ErrInvalidMaxUnavailable]. Values that are accepted but dangerous come with
 // warnings.
-func MaxUnavailable(pool *mcfgv1.MachineConfigPool, nodes int) (max int, warnings []string, err error) {
-	max, err = maxUnavailable(pool, nodes)
+func MaxUnavailable(pool *mcfgv1.MachineConfigPool, nodes int) (limit int, warnings []string, err error) {
+	limit, err = maxUnavailable(pool, nodes)
 	if err != nil {
 		return 0, nil, err
 	}
 	v := pool.Spec.MaxUnavailable
 	if v == nil || pool.Name == PoolArbiter {
-		return max, nil, nil
+		return limit, nil, nil
 	}
 	if percent(v) < 0 {
 		return 0, nil, &maxUnavailableError{fmt.Errorf("%s is negative: the pool would never update", v)}
 	}
-	if pool.Name == PoolMaster && max > 1 {
+	if pool.Name == PoolMaster && limit > 1 {
 		warnings = append(warnings, fmt.Sprintf(
-			"maxUnavailable %s lets %d control plane nodes go down at a time: etcd may lose its quorum", v, max))
+			"maxUnavailable %s lets %d control plane nodes go down at a time: etcd may lose its quorum", v, limit))
 	}
-	if nodes > 0 && max >= nodes {
+	if nodes > 0 && limit >= nodes {
 		warnings = append(warnings, fmt.Sprintf(
 			"maxUnavailable %s lets all %d nodes of pool %s go down at a time", v, nodes, pool.Name))
 	}
-	return max, warnings, nil
+	return limit, warnings, nil
 }
 
 // maxUnavailable is the controller's own reading: negative values pass.

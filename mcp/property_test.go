@@ -276,7 +276,7 @@ func TestDecisions(t *testing.T) {
 			selected := sets.New(sel.Nodes...)
 			// What is selected never makes more unavailable than allowed.
 			for _, set := range []sets.Set[string]{unavailable, taken} {
-				if set.Union(selected).Len() > max2(sel.MaxUnavailable, set.Len()) {
+				if set.Union(selected).Len() > max(sel.MaxUnavailable, set.Len()) {
 					t.Fatalf("%s: %d taken, %v selected, maxUnavailable %d", p, set.Len(), sel.Nodes, sel.MaxUnavailable)
 				}
 			}
@@ -375,11 +375,4 @@ func checkStatusRules(t *rapid.T, s *mcp.State, o mcp.Options, pool string) {
 	if !o.Compat {
 		same(t, pool+" status again", st, s.Status(pool, st, epoch.Add(time.Hour)))
 	}
-}
-
-func max2(a, b int) int {
-	if a > b {
-		return a
-	}
-	return b
 }

@@ -203,8 +203,7 @@ func (d Delays) backoff(errors int) time.Duration {
 	if errors > tries {
 		return d.RetryMax
 	}
-	delay := d.RetryMin << min(errors-1, tries)
-	return min(delay, max(d.RetryMax, d.RetryMin))
+	return d.RetryMin << (errors - 1)
 }
 
 // sleep waits on the clock, or until ctx ends and then returns its error.

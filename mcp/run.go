@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,9 +54,10 @@ type poolCounts struct{ updated, unavailable, degraded, total int }
 // pin remembers what was written to a node. Until its events show that, they
 // are older than the write.
 type pin struct {
-	target Target
-	seq    int64
-	since  time.Time
+	target  Target
+	version string // resourceVersion
+	seq     int64
+	since   time.Time
 }
 
 func newRun(r *Rollout) *run {
@@ -242,14 +244,17 @@ func (x *run) enqueue(pools []string) {
 }
 
 // outdated says that an event of a node is older than what is known from a
-// write. It is then dropped; if newer ones do not come, the node is read.
+// write or read of our own. It is then dropped; if newer ones do not come, the
+// node is read.
 func (x *run) outdated(n *corev1.Node, m message) bool {
 	p, ok := x.pins[n.Name]
 	if !ok {
 		return false
 	}
 	s := NodeStateOf(n)
-	if (s.DesiredConfig == p.target.Config && s.DesiredImage == p.target.Image) || (!m.live && m.seq >= p.seq) {
+	listed := !m.live && m.seq >= p.seq // by a list that began after the write
+	shown := s.DesiredConfig == p.target.Config && s.DesiredImage == p.target.Image
+	if listed || (shown && !older(n.ResourceVersion, p.version)) {
 		delete(x.pins, n.Name)
 		return false
 	}
@@ -260,18 +265,28 @@ func (x *run) outdated(n *corev1.Node, m message) bool {
 	return true
 }
 
+// older says that one resourceVersion comes before another, as far as that can
+// be told: they are numbers in every known backend, but need not be. Nothing
+// hangs on it but that progress is not reported twice.
+func older(a, b string) bool {
+	x, err := strconv.ParseUint(a, 10, 64)
+	if err != nil {
+		return false
+	}
+	y, err := strconv.ParseUint(b, 10, 64)
+	return err == nil && x < y
+}
+
 // learn takes in a node that a write or a read of our own returned, which
 // events may still lag behind.
 func (x *run) learn(n *corev1.Node) {
 	delete(x.verify, n.Name)
-	s := NodeStateOf(n)
-	target := Target{Config: s.DesiredConfig, Image: s.DesiredImage}
-	old, _, had := x.state.Node(n.Name)
-	if !had || old.DesiredConfig != target.Config || old.DesiredImage != target.Image {
-		x.pins[n.Name] = pin{target: target, seq: x.writes.Add(1), since: x.o.Clock.Now()}
-	} else if p, ok := x.pins[n.Name]; ok {
-		p.since = x.o.Clock.Now()
-		x.pins[n.Name] = p
+	if n.ResourceVersion != "" && n.ResourceVersion == x.versions[n.Name] {
+		return
+	}
+	x.pins[n.Name] = pin{
+		target:  Target{Config: n.Annotations[AnnotationDesiredConfig], Image: n.Annotations[AnnotationDesiredImage]},
+		version: n.ResourceVersion, seq: x.writes.Add(1), since: x.o.Clock.Now(),
 	}
 	x.applyNode(n)
 }

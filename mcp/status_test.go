@@ -170,7 +170,7 @@ func TestDrift(t *testing.T) {
 		want mcp.VerdictKind
 		sel  []string
 	}{{1, mcp.VerdictNoCapacity, nil}, {2, mcp.VerdictSelected, []string{"k"}}} {
-		in := snapshot(pools(pool("worker", "N2", max(n.max))), in.Nodes...)
+		in := snapshot(pools(pool("worker", "N2", atMost(n.max))), in.Nodes...)
 		s := mcp.NewState(in.Objects, in.Options)
 		if got := s.Candidates("worker").Nodes; !cmp.Equal(got, n.sel) {
 			t.Errorf("maxUnavailable %d: %v", n.max, got)

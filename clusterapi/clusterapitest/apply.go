@@ -45,12 +45,15 @@ func testApply(t *testing.T, s *suite) {
 		wantAt(t, got, map[string]any{"a": "1", "shared": "1"}, "data")
 	})
 	t.Run("NoChangeASecondLater", func(t *testing.T) {
-		for _, u := range []*unstructured.Unstructured{s.deployment(t, "apply-same"), s.widget(t, "apply-same"), s.configMap(t, "apply-same")} {
-			first := s.apply(t, "first", u)
-			time.Sleep(1100 * time.Millisecond) // times in managedFields have seconds
-			again := s.apply(t, "first", u)
-			if again.GetResourceVersion() != first.GetResourceVersion() {
-				t.Errorf("%s: the resourceVersion moved from %s to %s without a change", u.GetKind(), first.GetResourceVersion(), again.GetResourceVersion())
+		objects := []*unstructured.Unstructured{s.deployment(t, "apply-same"), s.widget(t, "apply-same"), s.configMap(t, "apply-same")}
+		var revisions []string
+		for _, u := range objects {
+			revisions = append(revisions, s.apply(t, "first", u).GetResourceVersion())
+		}
+		time.Sleep(1100 * time.Millisecond) // times in managedFields have seconds
+		for i, u := range objects {
+			if again := s.apply(t, "first", u).GetResourceVersion(); again != revisions[i] {
+				t.Errorf("%s: the resourceVersion moved from %s to %s without a change", u.GetKind(), revisions[i], again)
 			}
 		}
 	})

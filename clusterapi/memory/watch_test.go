@@ -24,7 +24,7 @@ func TestSlowWatcher(t *testing.T) {
 	mustLoad(t, c, `{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: ns}}`)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	const objects, rounds = 10, 300
+	const objects, rounds = 10, 150
 	seen := map[string]string{}
 	events := 0
 	for e, err := range c.Watch(ctx, cms, clusterapi.ListOptions{}) {
@@ -59,7 +59,7 @@ func TestSlowWatcher(t *testing.T) {
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if events > 2000 {
+	if events > 1100 {
 		t.Errorf("%d events waited; changes of one object were not merged", events)
 	}
 }

@@ -133,6 +133,33 @@ func TestNewOperator(t *testing.T) {
 	})
 }
 
+// A release may bring a kind of workload that nobody watched so far.
+func TestOperatorWithWorkloadOfAnotherKind(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		widget := func(size int64) *unstructured.Unstructured {
+			return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
+				"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": size}}}
+		}
+		c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
+		pass(time.Minute)
+		c.Expect(simulation.Release{Version: "4.21.1", Operators: []simulation.Operator{{Name: "dns", Workloads: []*unstructured.Unstructured{widget(2)}}}})
+		pass(time.Minute)
+		apply(t, c, widget(1))
+		pass(time.Hour)
+		if got := version(get[configv1.ClusterOperator](t, c, "", "dns")); got != "4.20.3" {
+			t.Errorf("with another spec: %s", got)
+		}
+		apply(t, c, widget(2))
+		if err := c.Delete(t.Context(), operatorDeployment("dns", "").GroupVersionKind(), clusterapi.Key("openshift-dns", "dns"), clusterapi.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Hour)
+		if got := version(get[configv1.ClusterOperator](t, c, "", "dns")); got != "4.21.1" {
+			t.Errorf("with the wanted spec: %s", got)
+		}
+	})
+}
+
 func TestOperatorFaults(t *testing.T) {
 	tests := []struct {
 		fault simulation.Fault

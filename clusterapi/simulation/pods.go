@@ -71,28 +71,24 @@ func (c *Cluster) reactPod(ctx context.Context, p *corev1.Pod) (time.Duration, e
 			err := c.Delete(ctx, kindPod, clusterapi.Key(p.Namespace, p.Name), clusterapi.DeleteOptions{UID: p.UID})
 			return 0, ignoreNotFound(err)
 		}
-		return 0, c.endPod(ctx, p)
+		return c.endPodLater(ctx, p, now)
 	}
 	if err != nil {
 		return 0, err
 	}
 	up := nodeCondition(&node.Status, corev1.NodeReady)
-	starting, stopping := "start "+string(p.UID), "stop "+string(p.UID)
+	starting := "start " + string(p.UID)
 	if up != nil && up.Status != corev1.ConditionTrue {
 		c.seen.forget(starting)
 		return 0, c.setPodReady(ctx, p, false, "NodeNotReady", now)
 	}
 	fault := c.podFault(p, now)
 	if ending {
-		if left := c.seen.start(stopping, now).Add(c.stopTime(p)).Sub(now); left > 0 {
-			return left, nil
-		}
 		if fault.is(FaultPodStays) {
 			return c.faults.shows(fault, now), nil
 		}
 		c.seen.forget(starting)
-		c.seen.forget(stopping)
-		return 0, c.endPod(ctx, p)
+		return c.endPodLater(ctx, p, now)
 	}
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return 0, nil
@@ -108,6 +104,16 @@ func (c *Cluster) reactPod(ctx context.Context, p *corev1.Pod) (time.Duration, e
 		return left, nil
 	}
 	return 0, c.setPodReady(ctx, p, true, "", now)
+}
+
+// endPodLater lets a pod go once the time that it takes to end is over.
+func (c *Cluster) endPodLater(ctx context.Context, p *corev1.Pod, now time.Time) (time.Duration, error) {
+	stopping := "stop " + string(p.UID)
+	if left := c.seen.start(stopping, now).Add(c.stopTime(p)).Sub(now); left > 0 {
+		return left, nil
+	}
+	c.seen.forget(stopping)
+	return 0, c.endPod(ctx, p)
 }
 
 // stopTime is how long a pod takes to end.
@@ -143,6 +149,9 @@ func (c *Cluster) setPodReady(ctx context.Context, p *corev1.Pod, ready bool, re
 			return nil
 		}
 		s := &stored.Status
+		if s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed {
+			return nil
+		}
 		if !ready && s.Phase == corev1.PodPending && reason == "NodeNotReady" {
 			return nil // has not started there yet
 		}

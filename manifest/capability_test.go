@@ -1,0 +1,173 @@
+package manifest_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// baselines are the capabilities that each set adds to the one before.
+var baselines = []struct{ name, adds string }{
+	{"None", ""}, {"v4.11", "baremetal marketplace openshift-samples MachineAPI"}, {"v4.12", "Console Insights Storage CSISnapshot"}, {"v4.13", "NodeTuning"},
+	{"v4.14", "Build DeploymentConfig ImageRegistry"}, {"v4.15", "OperatorLifecycleManager CloudCredential"}, {"v4.16", "Ingress CloudControllerManager"}, {"v4.17", ""},
+	{"v4.18", "OperatorLifecycleManagerV1"}, {"vCurrent", "CompatibilityRequirements ClusterAPI"},
+}
+
+func TestBaselines(t *testing.T) {
+	gates := sets.New("ClusterAPIMachineManagement")
+	want := sets.New[string]()
+	for _, b := range baselines {
+		want.Insert(strings.Fields(b.adds)...)
+		c := manifest.ResolveCapabilities(&configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySet(b.name)}, nil, gates)
+		if diff := cmp.Diff(sets.List(want), sets.List(c.Enabled)); diff != "" || len(c.Known) != 19 || len(c.Implicit) != 0 {
+			t.Errorf("%s: %s known %d, implicit %v", b.name, diff, len(c.Known), c.Implicit)
+		}
+	}
+	if len(want) != 19 {
+		t.Error(len(want))
+	}
+	for _, spec := range []*configv1.ClusterVersionCapabilitiesSpec{nil, {}} {
+		if c := manifest.ResolveCapabilities(spec, nil, gates); !c.Enabled.Equal(want) {
+			t.Error(c.Enabled)
+		}
+	}
+}
+
+func TestResolveCapabilities(t *testing.T) {
+	spec := func(baseline string, additional ...configv1.ClusterVersionCapability) *configv1.ClusterVersionCapabilitiesSpec {
+		return &configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySet(baseline), AdditionalEnabledCapabilities: additional}
+	}
+	tests := []struct {
+		name              string
+		spec              *configv1.ClusterVersionCapabilitiesSpec
+		mustStay          []string
+		gates             []string
+		enabled, implicit string
+		known             int
+	}{
+		{"none", spec("None"), nil, nil, "", "", 17},
+		{"unknown set", spec("v9.9"), nil, nil, "", "", 17},
+		{"additional", spec("None", "Console", "Build"), nil, nil, "Build Console", "", 17},
+		{"must stay", spec("None", "Console"), []string{"Console", "Insights", "Unheard"}, nil, "Console Insights Unheard", "Insights Unheard", 17},
+		{"gated away", spec("None", "ClusterAPI"), []string{"CompatibilityRequirements"}, nil, "", "", 17},
+		{"one gate", spec("None", "ClusterAPI", "CompatibilityRequirements"), nil, []string{"CRDCompatibilityRequirementOperator"}, "CompatibilityRequirements", "", 18},
+		{"other gate", spec("None", "ClusterAPI"), []string{"CompatibilityRequirements"}, []string{"ClusterAPIMachineManagement"}, "ClusterAPI CompatibilityRequirements", "CompatibilityRequirements", 19},
+	}
+	for _, tt := range tests {
+		c := manifest.ResolveCapabilities(tt.spec, tt.mustStay, sets.New(tt.gates...))
+		if got := strings.Join(sets.List(c.Enabled), " "); got != tt.enabled || strings.Join(sets.List(c.Implicit), " ") != tt.implicit || len(c.Known) != tt.known {
+			t.Errorf("%s: %s, implicit %v, known %d", tt.name, got, c.Implicit, len(c.Known))
+		}
+		status := c.Status()
+		if len(status.KnownCapabilities) != tt.known || !slices.IsSorted(status.EnabledCapabilities) || !slices.IsSorted(status.KnownCapabilities) || status.EnabledCapabilities == nil {
+			t.Errorf("%s: %v", tt.name, status)
+		}
+	}
+	a := manifest.Capabilities{Enabled: sets.New("A"), Known: sets.New("A"), Implicit: sets.New("A")}
+	if !a.Equal(manifest.Capabilities{Enabled: sets.New("A")}) || a.Equal(manifest.Capabilities{}) {
+		t.Error("only what is enabled counts")
+	}
+}
+
+func TestImplicitlyEnabled(t *testing.T) {
+	m := func(name, annotations string) *manifest.Manifest {
+		list, err := manifest.Parse("f", []byte("apiVersion: g/v1\nkind: K\nmetadata: {name: "+name+", annotations: {"+annotations+"}}"), manifest.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list[0]
+	}
+	crd := func(annotations string) *manifest.Manifest {
+		list, err := manifest.Parse("f", []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: crd, annotations: {"+annotations+"}}"), manifest.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list[0]
+	}
+	p := func(version string, manifests ...*manifest.Manifest) *manifest.Payload {
+		return &manifest.Payload{Release: configv1.Release{Version: version}, Manifests: manifests}
+	}
+	needs := func(caps string) string { return "capability.openshift.io/name: " + caps }
+	enabled := &manifest.Capabilities{Known: sets.New("Here", "Away", "Old"), Enabled: sets.New("Here", "Old"), Implicit: sets.New("Old")}
+	tests := []struct {
+		name            string
+		current, update *manifest.Payload
+		caps            *manifest.Capabilities
+		want            []string
+	}{
+		{"moved into a disabled one", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Away+Here+New"))), enabled, []string{"Away", "New", "Old"}},
+		{"new resource", p("4.1.0", m("b", "")), p("4.2.0", m("a", needs("Away"))), enabled, []string{"Old"}},
+		{"not managed now", p("4.1.0", m("a", needs("Away"))), p("4.2.0", m("a", needs("Away+New"))), enabled, []string{"Old"}},
+		{"still included", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Here"))), enabled, []string{"Old"}},
+		{"unknown and enabled is included", p("4.1.0", m("a", needs("Old"))), p("4.2.0", m("a", needs("New"))), enabled, []string{"New", "Old"}},
+		{"excluded by a gate", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Here+Away")+", release.openshift.io/feature-gate: G")), enabled, []string{"Away", "Old"}},
+		{"excluded by its own major version", p("4.1.0", crd("release.openshift.io/major-version: '4'")), p("5.0.0", crd(needs("Away")+", release.openshift.io/major-version: '4'")), enabled, []string{"Away", "Old"}},
+		{"nothing enabled before", p("4.1.0", m("a", "")), p("4.2.0", m("a", needs("Away"))), &manifest.Capabilities{}, []string{"Away"}},
+		{"no payload yet", nil, p("4.2.0", m("a", needs("Away"))), enabled, []string{"Old"}},
+	}
+	for _, tt := range tests {
+		got := manifest.ImplicitlyEnabled(tt.current, tt.update, manifest.Filter{Capabilities: tt.caps, Gates: sets.New[string]()})
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+// TestCapabilitiesOfRealPayloads holds how many manifests of 4.18.15 a pass
+// includes, and that an update enables nothing implicitly.
+func TestCapabilitiesOfRealPayloads(t *testing.T) {
+	payloads := map[string]*manifest.Payload{}
+	for _, name := range []string{"4.17.30", "4.18.15"} {
+		p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-"+name)), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		payloads[name] = p
+	}
+	for baseline, want := range map[string]int{"None": 359, "v4.11": 467, "v4.14": 639, "v4.17": 798, "vCurrent": 806} {
+		t.Run(baseline, func(t *testing.T) {
+			caps := manifest.ResolveCapabilities(&configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySet(baseline)}, nil, nil)
+			f := manifest.DefaultFilter()
+			f.Capabilities = &caps
+			if got := manifest.ImplicitlyEnabled(payloads["4.17.30"], payloads["4.18.15"], f); len(got) != 0 {
+				t.Errorf("implicit: %v", got)
+			}
+			f = f.ForTask()
+			included := 0
+			for _, m := range payloads["4.18.15"].Manifests {
+				if f.Excluded(m) == "" {
+					included++
+				}
+			}
+			if included != want {
+				t.Errorf("%d included, want %d", included, want)
+			}
+		})
+	}
+}
+
+func TestHostedExclusion(t *testing.T) {
+	f := manifest.DefaultFilter()
+	f.ExcludeIdentifier = "internal-openshift-hosted"
+	p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.17.30")), manifest.LoadOptions{Filter: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(p.Operators()); n != 16 {
+		t.Errorf("%d operators", n)
+	}
+	for _, e := range p.Excluded {
+		if e.Reason == "" {
+			t.Error(fmt.Sprint(e.Manifest, " has no reason"))
+		}
+	}
+}

@@ -1,0 +1,372 @@
+package manifest_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+)
+
+// tasks makes a task for each short name: "10_a" is 0000_10_a_0.yaml; a name
+// with "job" is a Job, one without an underscore matches no pattern.
+func tasks(names ...string) []*manifest.Task {
+	manifests := make([]*manifest.Manifest, len(names))
+	for i, name := range names {
+		file := "0000_" + name + "_.yaml"
+		if !strings.Contains(name, "_") {
+			file = name + ".yaml"
+		}
+		kind, version := "ConfigMap", "v1"
+		switch {
+		case strings.Contains(name, "job"):
+			kind, version = "Job", "batch/v1"
+		case strings.Contains(name, "beta"):
+			kind, version = "Job", "batch/v1beta1"
+		}
+		manifests[i] = &manifest.Manifest{Filename: file, Object: &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name},
+		}}}
+	}
+	return manifest.NewTasks(manifests)
+}
+
+func list(s string) []*manifest.Task { return tasks(strings.Fields(s)...) }
+
+// format writes buckets as "(a b) (c) -> (d)".
+func format(buckets [][][]*manifest.Task) string {
+	parts := make([]string, len(buckets))
+	for i, b := range buckets {
+		nodes := make([]string, len(b))
+		for j, n := range b {
+			nodes[j] = "(" + names(n) + ")"
+		}
+		parts[i] = strings.Join(nodes, " ")
+	}
+	return strings.Join(parts, " -> ")
+}
+
+func names(tasks []*manifest.Task) string {
+	parts := make([]string, len(tasks))
+	for i, t := range tasks {
+		parts[i] = t.Manifest.Identity().Name
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestParseName(t *testing.T) {
+	tests := map[string]string{
+		"0000_10_a_x.yaml": "10 a", "0000_010_a_x": "010 a", "0000_5_a-b-C9_": "5 a-b-C9", "0000_10_a_b_c.yaml": "10 a", "0000_00_9_x": "00 9",
+		"0001_10_a_x.yaml": "", "0000_10_a.yaml": "", "0000_10_a--b_x.yaml": "", "x.yaml": "", "0000_10_-a_x": "", "0000_10_a-_x": "", "0000__a_x": "", "0000_1a_a_x": "", "0000_10__x": "",
+		"0000_10_a.b_x": "", " 0000_10_a_x": "", "0000_١_a_x": "", "0000_10_ä_x": "", "0000_": "", "": "", "0000_-1_a_x": "",
+	}
+	for file, want := range tests {
+		level, component, ok := manifest.ParseName(file)
+		if got := strings.TrimSpace(level + " " + component); got != want || ok != (want != "") {
+			t.Errorf("%s: %q", file, got)
+		}
+	}
+}
+
+func TestGroupings(t *testing.T) {
+	tests := []struct{ tasks, byNumber, flat string }{
+		{"", "", ""},
+		{"10_a", "", ""},
+		{"10_a 10_a", "(10_a 10_a)", "(10_a 10_a)"},
+		{"10_a 10_b", "(10_a) (10_b)", "(10_a) (10_b)"},
+		{"10_a 10_b 20_c 20_c 30_d 40_e 40_f", "(10_a) (10_b) -> (20_c 20_c 30_d) -> (40_e) (40_f)", "(10_a) (10_b) (20_c 20_c) (30_d) (40_e) (40_f)"},
+		{"10_a 10_b 10_a", "(10_a) (10_b) (10_a)", "(10_a) (10_b) (10_a)"},
+		{"10_a x 10_a 10_b", "(10_a x) -> (10_a) (10_b)", "(10_a) (x) (10_a) (10_b)"},
+		{"x x y", "(x x y)", "(x) (x) (y)"},
+		{"10_a 010_a 10_b 10_c", "(10_a 010_a) -> (10_b) (10_c)", "(10_a) (010_a) (10_b) (10_c)"},
+		{"10_a 20_a 30_a", "(10_a 20_a 30_a)", "(10_a) (20_a) (30_a)"},
+		{"10_a 10_a 10_b 20_c 20_d", "(10_a 10_a) (10_b) -> (20_c) (20_d)", "(10_a 10_a) (10_b) (20_c) (20_d)"},
+	}
+	for _, tt := range tests {
+		if got := format(manifest.ByNumberAndComponent(list(tt.tasks))); got != tt.byNumber {
+			t.Errorf("%s: %s", tt.tasks, got)
+		}
+		if got := format(manifest.FlattenByNumberAndComponent(list(tt.tasks))); got != tt.flat {
+			t.Errorf("%s: flat %s", tt.tasks, got)
+		}
+	}
+}
+
+// TestReconcilingOrder holds the orders that attempts of a reconciliation have.
+func TestReconcilingOrder(t *testing.T) {
+	for attempt, want := range map[int]string{0: "c d b a e", 1: "d b a e c", 3: "a e c d b", 8: "c a b e d", 9: "a b e d c"} {
+		f := manifest.ShiftOrder(manifest.PermuteOrder(manifest.FlattenByNumberAndComponent, rand.New(rand.NewSource(int64(attempt/8)))), attempt%8, 8)
+		var got []string
+		for _, node := range f(list("1_a 1_b 1_c 1_d 1_e"))[0] {
+			got = append(got, names(node)[2:])
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("attempt %d: %s", attempt, diff)
+		}
+	}
+}
+
+func TestShiftOrder(t *testing.T) {
+	shift := func(m, step, stride int) int {
+		bucket := make([][]*manifest.Task, m)
+		for i := range bucket {
+			bucket[i] = []*manifest.Task{{Index: i}}
+		}
+		f := func([]*manifest.Task) [][][]*manifest.Task { return [][][]*manifest.Task{bucket} }
+		return manifest.ShiftOrder(f, step, stride)(nil)[0][0][0].Index
+	}
+	for _, tt := range []struct {
+		m    int
+		want []int
+	}{{1, []int{0, 0, 0, 0, 0, 0, 0, 0}}, {5, []int{0, 1, 2, 3, 4, 0, 1, 2}}, {8, []int{0, 1, 2, 3, 4, 5, 6, 7}}, {16, []int{0, 2, 4, 6, 8, 10, 12, 14}}, {10, []int{0, 1, 2, 3, 5, 6, 7, 8}}} {
+		for step, want := range tt.want {
+			if got := shift(tt.m, step, 8); got != want {
+				t.Errorf("m=%d step %d: %d, want %d", tt.m, step, got, want)
+			}
+		}
+	}
+	if got := shift(3, 7, 8); got != 1 {
+		t.Error(got)
+	}
+	if got := shift(3, -1, 0); got != 0 {
+		t.Error(got)
+	}
+}
+
+func TestPermuteKeepsBucketsOfOne(t *testing.T) {
+	// A bucket of one draws nothing, so the second bucket is shuffled as if it
+	// were the first.
+	r := rand.New(rand.NewSource(7))
+	with := format(manifest.PermuteOrder(manifest.ByNumberAndComponent, r)(list("1_x 2_a 2_b 2_c 2_d")))
+	r = rand.New(rand.NewSource(7))
+	without := format(manifest.PermuteOrder(manifest.ByNumberAndComponent, r)(list("2_a 2_b 2_c 2_d")))
+	if with != "(1_x) -> "+without {
+		t.Error(with, without)
+	}
+}
+
+func TestGraphExample(t *testing.T) {
+	g := updating(list("10_a 10_b 10_job 20_c 20_d"))
+	const want = `digraph tasks {
+  labelloc=t;
+  rankdir=TB;
+  0 [ label="job 10_job (3 of 5)" shape="box" ];
+  1 [ label="no manifests" shape="box" ];
+  2 [ label="no manifests" shape="box" ];
+  3 [ label="configmap 10_a (1 of 5)" shape="box" ];
+  4 [ label="configmap 10_b (2 of 5)" shape="box" ];
+  5 [ label="no manifests" shape="box" ];
+  6 [ label="configmap 20_c (4 of 5)" shape="box" ];
+  7 [ label="configmap 20_d (5 of 5)" shape="box" ];
+  0 -> 2;
+  1 -> 3;
+  1 -> 4;
+  2 -> 6;
+  2 -> 7;
+  3 -> 5;
+  4 -> 5;
+  5 -> 0;
+}`
+	if diff := cmp.Diff(want, g.DOT()); diff != "" {
+		t.Error(diff)
+	}
+	if got := manifest.NewGraph(list("x y")).DOT(); !strings.Contains(got, `0 [ label="configmap x (1 of 2)\nconfigmap y (2 of 2)" shape="box" ];`) {
+		t.Error(got)
+	}
+}
+
+func updating(tasks []*manifest.Task) *manifest.Graph {
+	g := manifest.NewGraph(tasks)
+	g.SplitJobs()
+	g.Parallelize(manifest.ByNumberAndComponent)
+	return g
+}
+
+// shape writes a graph as its nodes with their outputs.
+func shape(g *manifest.Graph) string {
+	parts := make([]string, len(g.Nodes))
+	for i, n := range g.Nodes {
+		parts[i] = fmt.Sprintf("%d(%s)%v", i, names(n.Tasks), n.Out)
+	}
+	return strings.Join(parts, " ")
+}
+
+func TestGraphShapes(t *testing.T) {
+	tests := []struct{ name, tasks, want string }{
+		{"nothing", "", "0()[]"},
+		{"one task", "10_a", "0(10_a)[]"},
+		{"a single job", "10_job", "0(10_job)[]"},
+		{"one component", "10_a 10_a", "0(10_a 10_a)[]"},
+		{"job first", "10_job 10_a", "0(10_job)[1] 1(10_a)[]"},
+		{"job last", "10_a 10_job", "0(10_job)[] 1(10_a)[0]"},
+		{"only jobs", "1_job 1_job 1_job", "0(1_job)[1] 1(1_job)[2] 2(1_job)[]"},
+		{"a job of another version", "10_a 10_beta", "0()[1 2] 1(10_a)[] 2(10_beta)[]"},
+		{"two buckets", "10_a 10_b 20_a 20_b", "0()[1 2] 1(10_a)[3] 2(10_b)[3] 3()[4 5] 4(20_a)[] 5(20_b)[]"},
+		{"a single node between", "10_a 10_b 20_a 30_a 30_b", "0()[1 2] 1(10_a)[3] 2(10_b)[3] 3(20_a)[4 5] 4(30_a)[] 5(30_b)[]"},
+		{"last bucket of one before outputs", "10_a 10_b 20_a 30_job", "0(30_job)[] 1()[2 3] 2(10_a)[4] 3(10_b)[4] 4(20_a)[5] 5()[0]"},
+	}
+	for _, tt := range tests {
+		g := updating(list(tt.tasks))
+		if err := g.Validate(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(tt.want, shape(g)); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+// TestGraphInvariants checks what must hold of the graph of any list: it is
+// valid, each task is there once, and the order that the rules promise holds
+// along its edges.
+func TestGraphInvariants(t *testing.T) {
+	word := rapid.SampledFrom([]string{"10_a", "10_a", "10_b", "10_c", "20_a", "20_b", "30_a", "x", "10_job", "20_job", "10_beta"})
+	rapid.Check(t, func(t *rapid.T) {
+		input := tasks(rapid.SliceOfN(word, 0, 40).Draw(t, "tasks")...)
+		g := manifest.NewGraph(input)
+		g.SplitJobs()
+		if err := g.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		strict := rapid.Bool().Draw(t, "strict")
+		f := manifest.FlattenByNumberAndComponent
+		if strict {
+			f = manifest.ByNumberAndComponent
+		}
+		g.Parallelize(f)
+		if err := g.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		home := make(map[*manifest.Task]int)
+		for i, n := range g.Nodes {
+			for _, task := range n.Tasks {
+				home[task] = i
+			}
+		}
+		before := reachability(g)
+		for i, a := range input {
+			for _, b := range input[i+1:] {
+				ordered := home[a] == home[b] || before[home[a]][home[b]]
+				la, ca, oka := manifest.ParseName(a.Manifest.Filename)
+				lb, cb, okb := manifest.ParseName(b.Manifest.Filename)
+				isJob := a.Manifest.GVK().Kind == "Job" && a.Manifest.GVK().Version == "v1" || b.Manifest.GVK().Kind == "Job" && b.Manifest.GVK().Version == "v1"
+				switch {
+				case isJob && !ordered:
+					t.Fatalf("%s and %s: a job is a barrier\n%s", a, b, shape(g))
+				case strict && (la != lb || !oka || !okb) && !ordered:
+					t.Fatalf("%s before %s\n%s", a, b, shape(g))
+				case strict && ordered && oka && okb && la == lb && ca != cb && b.Index == a.Index+1 && !isJob:
+					t.Fatalf("%s and %s may run in parallel\n%s", a, b, shape(g))
+				}
+				if before[home[b]][home[a]] {
+					t.Fatalf("%s comes before %s\n%s", b, a, shape(g))
+				}
+			}
+		}
+	})
+}
+
+func reachability(g *manifest.Graph) []map[int]bool {
+	reach := make([]map[int]bool, len(g.Nodes))
+	var visit func(i int) map[int]bool
+	visit = func(i int) map[int]bool {
+		if reach[i] == nil {
+			reach[i] = map[int]bool{}
+			for _, j := range g.Nodes[i].Out {
+				reach[i][j] = true
+				for k := range visit(j) {
+					reach[i][k] = true
+				}
+			}
+		}
+		return reach[i]
+	}
+	for i := range g.Nodes {
+		visit(i)
+	}
+	return reach
+}
+
+func TestValidate(t *testing.T) {
+	two := list("a b")
+	tests := []struct {
+		name, want string
+		g          *manifest.Graph
+	}{
+		{"cycle", "2 of 2 nodes are in or after a cycle", &manifest.Graph{Nodes: []manifest.Node{{In: []int{1}, Out: []int{1}}, {In: []int{0}, Out: []int{0}}}}},
+		{"no input", "node 0 leads to node 1, which does not have it as an input", &manifest.Graph{Nodes: []manifest.Node{{Out: []int{1}}, {}}}},
+		{"no output", "node 1 has input 0, which does not lead to it", &manifest.Graph{Nodes: []manifest.Node{{}, {In: []int{0}}}}},
+		{"double", "node 0 leads to node 1 twice", &manifest.Graph{Nodes: []manifest.Node{{Out: []int{1, 1}}, {In: []int{0, 0}}}}},
+		{"nowhere", "node 0: no node 5 to lead to", &manifest.Graph{Nodes: []manifest.Node{{Out: []int{5}}}}},
+		{"task twice", "is in node 0 and in node 1", &manifest.Graph{Nodes: []manifest.Node{{Tasks: two}, {Tasks: two[:1]}}}},
+	}
+	for _, tt := range tests {
+		if err := tt.g.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	g := manifest.NewGraph(two)
+	g.Nodes[0].Tasks = []*manifest.Task{two[1], two[0]}
+	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "stands after") {
+		t.Error(err)
+	}
+	g.Nodes[0].Tasks = two[:1]
+	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "is in no node") {
+		t.Error(err)
+	}
+}
+
+func TestValidateOrder(t *testing.T) {
+	for input, want := range map[string]string{
+		"10_a 10_b 20_a":      "",
+		"10_a 10_b 10_a":      "10 a",
+		"10_a x 10_a 10_b":    "",
+		"10_a 10_b 10_c 10_b": "10 b",
+		"x x 010_a 10_b 10_a": "",
+	} {
+		var order *manifest.OrderError
+		err := manifest.ValidateOrder(list(input))
+		got := ""
+		if errors.As(err, &order) {
+			got = order.Level + " " + order.Component
+		}
+		if got != want || (err == nil) != (want == "") {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+}
+
+func TestTaskString(t *testing.T) {
+	m := &manifest.Manifest{Filename: "f.yaml", Object: &unstructured.Unstructured{Object: map[string]any{"kind": "DaemonSet", "metadata": map[string]any{"namespace": "ns", "name": "n"}}}}
+	nameless := &manifest.Manifest{Filename: "f.yaml", Object: &unstructured.Unstructured{Object: map[string]any{"kind": "K"}}}
+	var got []string
+	for _, task := range manifest.NewTasks([]*manifest.Manifest{m, nameless}) {
+		got = append(got, task.String())
+	}
+	if diff := cmp.Diff([]string{`daemonset "ns/n" (1 of 2)`, `k "f.yaml" (2 of 2)`}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func BenchmarkGraph(b *testing.B) {
+	for _, n := range []int{1000, 10000, 50000} {
+		names := make([]string, n)
+		for i := range names {
+			names[i] = fmt.Sprintf("%d_c%d", 10+i*50/n, i)
+		}
+		input := tasks(names...)
+		b.Run(fmt.Sprintf("components=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if g := updating(input); len(g.Nodes) < n {
+					b.Fatal(len(g.Nodes))
+				}
+			}
+		})
+	}
+}
