@@ -135,7 +135,8 @@ func TestOperators(t *testing.T) {
 	p, err := load(t, payload(map[string]string{
 		"release-manifests/0000_70_dns-operator_01.yaml":  workload("apps/v1", "Deployment", "d") + "---\n" + workload("v1", "Service", "s"),
 		"release-manifests/0000_70_dns-operator_02.yaml":  co,
-		"release-manifests/0000_80_dns-operator_01.yaml":  workload("batch/v1", "Job", "j"),
+		"release-manifests/0000_60_dns-operator_01.yaml":  workload("batch/v1", "Job", "j") + "---\n" + strings.Replace(workload("apps/v1", "DaemonSet", "gone"), "{include", "{release.openshift.io/delete: 'true', include", 1),
+		"release-manifests/0000_80_dns-operator_01.yaml":  workload("apps/v1", "StatefulSet", "later"),
 		"release-manifests/0000_80_other-operator_1.yaml": workload("apps/v1", "DaemonSet", "o"),
 		"release-manifests/zz.yaml":                       workload("apps/v1", "DaemonSet", "z"),
 	}))
@@ -151,7 +152,7 @@ func TestOperators(t *testing.T) {
 	for _, m := range o.Workloads {
 		workloads = append(workloads, m.Identity().Name)
 	}
-	if o.Name != "dns" || o.Component != "dns-operator" || len(o.Versions) != 2 || o.Versions[1].Name != "coredns" || o.Versions[1].Version != "4.20.1" || strings.Join(workloads, " ") != "d j" || o.Manifest.Identity().Kind != "ClusterOperator" {
+	if o.Name != "dns" || o.Component != "dns-operator" || len(o.Versions) != 2 || o.Versions[1].Name != "coredns" || o.Versions[1].Version != "4.20.1" || strings.Join(workloads, " ") != "j d" || o.Manifest.Identity().Kind != "ClusterOperator" {
 		t.Errorf("%+v %v", o, workloads)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"pgregory.net/rapid"
 )
 
 const (
@@ -225,7 +226,7 @@ func (r *rawObject) UnmarshalJSON(data []byte) error {
 }
 
 // compare checks that Parse and the reference think the same of a file.
-func compare(t *testing.T, name string, data []byte) {
+func compare(t rapid.TB, name string, data []byte) {
 	t.Helper()
 	raws, objects, wantErr := reference(data)
 	manifests, err := manifest.Parse(name, data, manifest.Limits{})
@@ -277,6 +278,23 @@ func TestParseRealFiles(t *testing.T) {
 			t.Fatal(err, files)
 		}
 	}
+}
+
+// TestParseRandomLines compares files put together of lines that are likely to
+// mean something.
+func TestParseRandomLines(t *testing.T) {
+	line := rapid.SampledFrom([]string{
+		"---", "---", "--- # c", "---x", " ---", "...", "", "# c", "null", jsonA, jsonB, jsonA + jsonB, jsonA + " x", "{", "}", "{}", "- a", "a: b", "a: [",
+		strings.TrimSpace(configMap), strings.TrimSpace(configMap2), "kind: K\nmetadata: {name: c}", "kind: K\nmetadata: {name: y}", "kind: K", "x: |", "  y", "x: &x z", "y: *x", "z: *q", " \r", "\ufeff", "\t", "é: ü",
+	})
+	ends := rapid.SampledFrom([]string{"\n", "\n", "\n", "\r\n", "\n\n", " "})
+	rapid.Check(t, func(t *rapid.T) {
+		var data strings.Builder
+		for range rapid.IntRange(1, 8).Draw(t, "lines") {
+			data.WriteString(line.Draw(t, "line") + ends.Draw(t, "end"))
+		}
+		compare(t, "f", []byte(strings.TrimSuffix(data.String(), rapid.SampledFrom([]string{"", "\n"}).Draw(t, "last"))))
+	})
 }
 
 func FuzzParse(f *testing.F) {

@@ -83,9 +83,9 @@ func newGate(key, text string) Gate {
 	return g
 }
 
-// OpenGates returns the gates that keep the cluster on the minor version of own
-// (like 4.18): those of this version that acks does not acknowledge with
-// exactly "true", and those that are invalid.
+// OpenGates returns the gates that keep a cluster on a minor version (like
+// 4.18): those of this version that acks does not acknowledge with exactly
+// "true" or that have no text, and those whose key names no version at all.
 func OpenGates(gates []Gate, acks map[string]string, minor string) []Gate {
 	var open []Gate
 	for _, g := range gates {

@@ -36,7 +36,9 @@
 //     recommend the target.
 //
 // [AtLoad] adds [ReleasePrevious] and [ReleaseNewer], which look at the release
-// itself; [Default] has all checks of the package.
+// itself. [Documented] are checks that the documentation asks an administrator
+// to make before an update: of pools, operators, gates, the channel and more.
+// [Default] has all of them.
 //
 // # Upgradeable
 //

@@ -6,9 +6,9 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -28,8 +28,14 @@ func Example() {
 		return
 	}
 
+	cluster := memory.New(memory.Options{})
+	if err := cluster.Load(object); err != nil {
+		fmt.Println(err)
+		return
+	}
+
 	in := &preconditions.Input{
-		Reader:     &fakeReader{objects: []*unstructured.Unstructured{object}, calls: map[string]int{}},
+		Reader:     cluster,
 		Transition: preconditions.NewTransition(cv, target, false, preconditions.Full),
 	}
 	report, err := preconditions.Run(context.Background(), preconditions.Operator(), in, preconditions.Options{})

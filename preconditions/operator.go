@@ -38,10 +38,10 @@ func AtLoad() []Check {
 	return append(Operator(), ReleasePrevious{}, ReleaseNewer{})
 }
 
-// Default returns all checks of this package: those of [AtLoad], then those that
-// the documentation asks an administrator to make.
+// Default returns all checks of this package: those of [AtLoad], then those of
+// [Documented].
 func Default() []Check {
-	return AtLoad()
+	return append(AtLoad(), Documented()...)
 }
 
 func isOperatorCheck(name string) bool {

@@ -61,11 +61,13 @@ func (c *Cluster) reactBudget(ctx context.Context, key types.NamespacedName) (ti
 		return 0, err
 	}
 	scales := make(map[types.UID]int32)
+	asked := make(map[types.UID]bool)
 	for i := range matched {
 		owner := metav1.GetControllerOf(&matched[i])
-		if owner == nil {
+		if owner == nil || asked[owner.UID] {
 			continue
 		}
+		asked[owner.UID] = true
 		uid, scale, err := c.scaleOf(ctx, key.Namespace, owner)
 		if err != nil {
 			return 0, err
