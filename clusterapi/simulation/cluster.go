@@ -271,7 +271,7 @@ func newRelease(r Release) *release {
 		}
 		op := &operator{Operator: o}
 		for _, w := range o.Workloads {
-			if true {
+			if !deletes(w) {
 				op.workloads = append(op.workloads, newExpectation(w))
 			}
 		}
