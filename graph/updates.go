@@ -237,27 +237,34 @@ func (l *lister) prune(u *Updates) {
 	}
 	var kept []configv1.ConditionalUpdate
 	for _, c := range u.Conditional {
-		pruned := make([]configv1.ConditionalUpdateRisk, len(c.Risks))
-		var errs []error
-		for i, risk := range c.Risks {
-			all := risk.MatchingRules
-			var err error
-			if risk.MatchingRules, err = rules.Prune(all); len(risk.MatchingRules) == 0 {
-				if err == nil {
-					err = errors.New("no matching rules")
-				}
-				errs = append(errs, fmt.Errorf("risk %q: %w", risk.Name, err))
-			}
-			pruned[i] = risk
-		}
-		if len(errs) > 0 {
-			u.Dropped = append(u.Dropped, Dropped{Release: c.Release, Risks: c.Risks, Cause: UnrecognizedRules, Err: aggregate(errs)})
+		pruned, err := pruneRisks(rules, c.Risks)
+		if err != nil {
+			u.Dropped = append(u.Dropped, Dropped{Release: c.Release, Risks: c.Risks, Cause: UnrecognizedRules, Err: err})
 			continue
 		}
 		c.Risks = pruned
 		kept = append(kept, c)
 	}
 	u.Conditional = kept
+}
+
+// pruneRisks keeps the rules that are known and valid. The error says which
+// risks have none left.
+func pruneRisks(rules *Rules, risks []configv1.ConditionalUpdateRisk) ([]configv1.ConditionalUpdateRisk, error) {
+	pruned := make([]configv1.ConditionalUpdateRisk, len(risks))
+	var errs []error
+	for i, risk := range risks {
+		all := risk.MatchingRules
+		var err error
+		if risk.MatchingRules, err = rules.Prune(all); len(risk.MatchingRules) == 0 {
+			if err == nil {
+				err = errors.New("no matching rules")
+			}
+			errs = append(errs, fmt.Errorf("risk %q: %w", risk.Name, err))
+		}
+		pruned[i] = risk
+	}
+	return pruned, aggregate(errs)
 }
 
 // duplicates drops targets to which several conditional entries are left.

@@ -39,6 +39,7 @@ func Parse(name string, data []byte, limits Limits) ([]*Manifest, error) {
 type decoder struct {
 	limits Limits
 	fast   yamljson.Decoder
+	buf    []byte // for the contents of files
 
 	// of the file that is being read
 	name      string

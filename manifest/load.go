@@ -95,7 +95,7 @@ func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
 
 // loadRelease reads what the payload says about itself and its images.
 func loadRelease(fsys fs.FS, o LoadOptions) (*Payload, error) {
-	data, err := readFile(fsys, metadataFile, o.Limits.FileSize)
+	data, err := readFile(fsys, metadataFile, nil, o.Limits.FileSize)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func loadRelease(fsys fs.FS, o LoadOptions) (*Payload, error) {
 	if err != nil {
 		return nil, err
 	}
-	if data, err = readFile(fsys, imagesFile, o.Limits.FileSize); err != nil {
+	if data, err = readFile(fsys, imagesFile, nil, o.Limits.FileSize); err != nil {
 		return nil, err
 	}
 	images, err := decodeImages(data, m.Version)
@@ -244,11 +244,12 @@ func (l *loader) collect(files []*file) {
 
 // read reads one file into f.
 func (l *loader) read(d *decoder, f *file) {
-	data, err := readFile(l.fsys, f.path(), l.limits.FileSize)
+	data, err := readFile(l.fsys, f.path(), d.buf, l.limits.FileSize)
 	if err != nil {
 		f.fault = &Error{File: f.path(), Err: err}
 		return
 	}
+	d.buf = data[:0]
 	if l.size.Add(int64(len(data))) > l.limits.TotalSize {
 		f.fault = &Error{File: f.path(), Err: &LimitError{Limit: "TotalSize", Max: l.limits.TotalSize, What: "bytes in all manifest files"}}
 		return
@@ -300,8 +301,9 @@ func (l *loader) render(f *file, source []byte) []byte {
 	return data
 }
 
-// readFile reads a file of at most limit bytes.
-func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
+// readFile reads a file of at most limit bytes, into buf if that is large
+// enough.
+func readFile(fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -317,7 +319,7 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))
 	}
-	data := make([]byte, 0, info.Size()+1)
+	data := slices.Grow(buf[:0], int(info.Size())+1) // so that the end shows without growing
 	for {
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
@@ -331,7 +333,7 @@ func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 			return nil, err
 		}
 		if len(data) == cap(data) {
-			data = append(data, 0)[:len(data)]
+			data = slices.Grow(data, 1)
 		}
 	}
 }

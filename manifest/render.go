@@ -105,7 +105,7 @@ func Render(ctx context.Context, fsys fs.FS, o RenderOptions) ([]File, error) {
 
 // renderFile returns the included documents of a file, nil if there are none.
 func (l *loader) renderFile(dir, name string, template bool, only func(*Manifest) bool) ([]byte, error) {
-	data, err := readFile(l.fsys, dir+"/"+name, l.limits.FileSize)
+	data, err := readFile(l.fsys, dir+"/"+name, nil, l.limits.FileSize)
 	if err != nil {
 		return nil, err
 	}

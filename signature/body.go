@@ -69,11 +69,15 @@ func Body(digest, reference, creator string, t time.Time) ([]byte, error) {
 }
 
 // parseBody decodes body and checks that it vouches for digest. Keys are
-// matched exactly, each may occur once, none may be unknown; ignoreOptional
-// admits unknown ones inside "optional". body must be authentic already, since
+// matched exactly, each may occur once, none may be unknown;
+// IgnoreUnknownOptional admits unknown ones inside "optional". body must be authentic already, since
 // errors quote it.
-func parseBody(body []byte, digest string, ignoreOptional bool) (*Statement, error) {
-	s, err := decodeBody(body, ignoreOptional)
+func (o *OpenPGP) parseBody(body []byte, digest string) (*Statement, error) {
+	decode := decodeBody
+	if o.rules.LooseJSON || o.rules.TrailingData {
+		decode = o.rules.decode
+	}
+	s, err := decode(body, o.o.IgnoreUnknownOptional)
 	switch {
 	case err != nil:
 		return nil, reject(NotJSON, err)
@@ -91,6 +95,14 @@ func decodeBody(body []byte, ignoreOptional bool) (*Statement, error) {
 	if !utf8.Valid(body) {
 		return nil, errors.New("invalid UTF-8")
 	}
+	if s, ok := quickBody(body); ok {
+		return s, nil
+	}
+	return fullBody(body, ignoreOptional)
+}
+
+// fullBody decodes every shape of a statement, and words errors.
+func fullBody(body []byte, ignoreOptional bool) (*Statement, error) {
 	var s Statement
 	if !ignoreOptional {
 		return &s, strictErr(kjson.UnmarshalStrict(body, &s))

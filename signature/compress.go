@@ -15,8 +15,9 @@ import (
 type inflaters struct{ pool sync.Pool }
 
 // decompress returns the content of a compressed packet of at most limit
-// octets. Nothing may follow the end of the compressed stream.
-func (i *inflaters) decompress(packet []byte, limit int) ([]byte, error) {
+// octets. Nothing may follow the end of the compressed stream, unless trailing
+// lets it.
+func (i *inflaters) decompress(packet []byte, limit int, trailing bool) ([]byte, error) {
 	if len(packet) == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -51,7 +52,7 @@ func (i *inflaters) decompress(packet []byte, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Len() != 0 {
+	if in.Len() != 0 && !trailing {
 		return nil, fmt.Errorf("%d octets after the end of the compressed stream", in.Len())
 	}
 	return data, nil

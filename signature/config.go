@@ -69,7 +69,9 @@ type ConfigOptions struct {
 // [ReadConfig]. A payload without a configuration gives [NotPossible], as in the
 // cluster-version operator: nothing passes unverified.
 func FromManifests(manifests []ConfigSource, o ConfigOptions) (Verifier, error) {
-	c, err := ReadConfig(manifests, o.HTTP)
+	rules := o.rules()
+	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects
+	c, err := readManifests(manifests, o.HTTP, rules)
 	if errors.Is(err, ErrNoConfig) {
 		return NotPossible{}, nil
 	}
@@ -82,7 +84,9 @@ func FromManifests(manifests []ConfigSource, o ConfigOptions) (Verifier, error) 
 // FromConfigMap returns the verifier that a ConfigMap configures. Whether it
 // carries [ConfigAnnotation] is not checked.
 func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*OpenPGP, error) {
-	c, err := readConfig(cm.Namespace, cm.Name, cm.Data, o.HTTP)
+	rules := o.rules()
+	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects
+	c, err := readConfig(cm.Namespace, cm.Name, cm.Data, o.HTTP, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +99,7 @@ func (c *Config) Verifier(o ConfigOptions) *OpenPGP {
 	v.Keyrings = append(slices.Clone(v.Keyrings), c.Keyrings...)
 	v.Stores = slices.Clone(v.Stores)
 	if o.Reader != nil {
-		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader}, &ClusterVersionStore{Reader: o.Reader, HTTP: o.HTTP})
+		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader, Compat: o.rules().FatalLists}, &ClusterVersionStore{Reader: o.Reader, HTTP: o.HTTP})
 	}
 	v.Stores = append(v.Stores, Parallel(c.Stores...))
 	return New(v)
@@ -109,6 +113,10 @@ func (c *Config) Verifier(o ConfigOptions) *OpenPGP {
 // The manifests must be those of the release that runs: keys out of the release
 // that is to be verified would vouch for themselves.
 func ReadConfig(manifests []ConfigSource, o HTTPOptions) (*Config, error) {
+	return readManifests(manifests, o, CompatRules{})
+}
+
+func readManifests(manifests []ConfigSource, o HTTPOptions, rules CompatRules) (*Config, error) {
 	for _, m := range manifests {
 		obj := m.Object
 		if obj == nil || obj.GetAPIVersion() != "v1" || obj.GetKind() != "ConfigMap" || !annotated(obj) {
@@ -122,7 +130,7 @@ func ReadConfig(manifests []ConfigSource, o HTTPOptions) (*Config, error) {
 			err = fmt.Errorf("%s is not valid: %w", sourceName(obj.GetNamespace(), obj.GetName()), err)
 			return nil, inFile(m.Name, err)
 		}
-		c, err := readConfig(obj.GetNamespace(), obj.GetName(), data, o)
+		c, err := readConfig(obj.GetNamespace(), obj.GetName(), data, o, rules)
 		return c, inFile(m.Name, err)
 	}
 	return nil, ErrNoConfig
@@ -157,7 +165,7 @@ func sourceName(namespace, name string) string {
 	return fmt.Sprintf("the config map %s/%s", namespace, name)
 }
 
-func readConfig(namespace, name string, data map[string]string, o HTTPOptions) (*Config, error) {
+func readConfig(namespace, name string, data map[string]string, o HTTPOptions, rules CompatRules) (*Config, error) {
 	c := &Config{Source: sourceName(namespace, name)}
 	var errs []error
 	rings, stores := 0, 0
@@ -165,7 +173,7 @@ func readConfig(namespace, name string, data map[string]string, o HTTPOptions) (
 		switch {
 		case strings.HasPrefix(key, keyringPrefix):
 			rings++
-			ring, err := ParseKeyring(key, []byte(data[key]))
+			ring, err := rules.ParseKeyring(key, []byte(data[key]))
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s has an invalid key %q that must be a GPG public key: %w", c.Source, key, err))
 				continue

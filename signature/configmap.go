@@ -39,6 +39,9 @@ const (
 // use if Reader is.
 type ConfigMapStore struct {
 	Reader clusterapi.Reader
+	// Compat ends the search when the list fails, as the cluster-version
+	// operator does.
+	Compat bool
 }
 
 // String implements [Store].
@@ -62,7 +65,7 @@ func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq
 		}
 		maps, err := s.list(ctx)
 		if err != nil {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || s.Compat {
 				err = &StoreError{Store: own.Store, Err: err}
 			}
 			yield(own, err)

@@ -3,14 +3,39 @@ package signature
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 )
 
-// digestSyntax is what the cluster-version operator accepts. It admits neither
-// a slash nor "..", so that a digest cannot leave the directory, URL or key
-// that a store derives from it.
-var digestSyntax = regexp.MustCompile(`^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$`)
+// validDigest reports whether digest matches what the cluster-version operator
+// accepts, ^[a-z0-9]+(?:[.+_-][a-z0-9]+)*:[a-zA-Z0-9=_-]+$ as a whole. That
+// admits neither a slash nor "..", so that a digest cannot leave the directory,
+// URL or key that a store derives from it. It runs for every store: the
+// expression itself would cost more than the rest of a store's work.
+func validDigest(digest string) bool {
+	algo, hash, ok := strings.Cut(digest, ":")
+	if !ok || hash == "" {
+		return false
+	}
+	word := false // whether the last octet was of a word
+	for i := range len(algo) {
+		switch c := algo[i]; {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			word = true
+		case word && (c == '.' || c == '+' || c == '_' || c == '-'):
+			word = false
+		default:
+			return false
+		}
+	}
+	for i := range len(hash) {
+		switch c := hash[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '=', c == '_', c == '-':
+		default:
+			return false
+		}
+	}
+	return word
+}
 
 // Digest returns the digest of a pull spec: the text after the last "@", or ""
 // where there is none (an image named by tag). It does not check the digest's
@@ -28,7 +53,7 @@ func Digest(pullSpec string) string {
 // algorithm nor the length of the hash are checked: see
 // [ValidateDigestStrict].
 func ValidateDigest(digest string) error {
-	if !digestSyntax.MatchString(digest) {
+	if !validDigest(digest) {
 		return fmt.Errorf("the provided release image digest has an invalid format: %q", digest)
 	}
 	return nil
@@ -57,12 +82,18 @@ func ValidateDigestStrict(digest string) error {
 // digestPrefix joins algorithm and hash of a digest by sep, for use as a path
 // element or key. It checks the digest anew: a store may be called by anyone.
 func digestPrefix(digest, sep string) (string, error) {
-	parts := strings.Split(digest, ":")
-	if len(parts) != 2 || parts[0] == "" || parts[1] == "" {
-		return "", errors.New("the provided digest must be of the form ALGO:HASH")
-	}
-	if err := ValidateDigest(digest); err != nil {
+	if err := checkDigest(digest); err != nil {
 		return "", err
 	}
-	return parts[0] + sep + parts[1], nil
+	algo, hash, _ := strings.Cut(digest, ":")
+	return algo + sep + hash, nil
+}
+
+// checkDigest is what stores ask of a digest.
+func checkDigest(digest string) error {
+	algo, hash, _ := strings.Cut(digest, ":")
+	if algo == "" || hash == "" || strings.Contains(hash, ":") {
+		return errors.New("the provided digest must be of the form ALGO:HASH")
+	}
+	return ValidateDigest(digest)
 }

@@ -2,6 +2,7 @@ package signature
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -42,6 +43,9 @@ type HTTPOptions struct {
 	// Timeout bounds each request from the connection to the end of the body.
 	// Zero means 30 s.
 	Timeout time.Duration
+	// Compat follows redirects as the cluster-version operator does: 10, and
+	// from https to http, too.
+	Compat bool
 }
 
 // HTTPStore reads signatures from a web server, where they lie as
@@ -77,6 +81,15 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
+	}
+	if o.Compat {
+		if o.Transport == nil {
+			o.Transport = &http.Transport{
+				Proxy: o.Proxy, TLSClientConfig: &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
+				ForceAttemptHTTP2: true, IdleConnTimeout: 30 * time.Second,
+			}
+		}
+		o.Transport = follower{o.Transport}
 	}
 	s.client = httpclient.New(httpclient.Options{
 		Transport: o.Transport, RootCAs: o.RootCAs, Proxy: o.Proxy,

@@ -22,6 +22,7 @@ type Keyring struct {
 	keys    []*key // primaries and subkeys, in the order of the value
 	byID    map[uint64][]*key
 	skipped []SkippedKey
+	rules   CompatRules
 }
 
 // SkippedKey is a key, or a subkey, of a keyring's value that is not used.
@@ -69,17 +70,25 @@ type claim struct {
 // out and listed by [Keyring.Skipped]; a value without a usable key, with a
 // broken block or with a private key is an error. Revoked and expired keys
 // load: they are refused when they sign.
-func ParseKeyring(name string, data []byte) (k *Keyring, err error) {
+func ParseKeyring(name string, data []byte) (*Keyring, error) {
+	return CompatRules{}.ParseKeyring(name, data)
+}
+
+// ParseKeyring is the function ParseKeyring under other rules.
+func (r CompatRules) ParseKeyring(name string, data []byte) (k *Keyring, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			k, err = nil, fmt.Errorf("unable to read keyring: %v", r)
+		if fault := recover(); fault != nil {
+			k, err = nil, fmt.Errorf("unable to read keyring: %v", fault)
 		}
 	}()
 	if len(data) > MaxKeyring {
 		return nil, fmt.Errorf("keyring is larger than the limit of %d bytes", MaxKeyring)
 	}
-	k = &Keyring{name: name, byID: map[uint64][]*key{}}
-	blocks, armorErr := armorBlocks(data)
+	k = &Keyring{name: name, byID: map[uint64][]*key{}, rules: r}
+	if len(data) == 0 && r.EmptyKeyrings {
+		return k, nil
+	}
+	blocks, armorErr := armorBlocks(data, r.FirstBlock)
 	if armorErr == nil {
 		for _, b := range blocks {
 			if armorErr = k.add(b); armorErr != nil {
@@ -91,7 +100,7 @@ func ParseKeyring(name string, data []byte) (k *Keyring, err error) {
 		if errors.Is(armorErr, errPrivateKey) {
 			return nil, armorErr
 		}
-		k = &Keyring{name: name, byID: map[uint64][]*key{}}
+		k = &Keyring{name: name, byID: map[uint64][]*key{}, rules: r}
 		if err := k.add(data); err != nil {
 			if errors.Is(err, errPrivateKey) {
 				return nil, err
@@ -169,8 +178,9 @@ var (
 )
 
 // armorBlocks decodes all armored blocks of data. Text around the blocks is
-// ignored, on the line of an end mark, too. No block gives io.EOF.
-func armorBlocks(data []byte) ([][]byte, error) {
+// ignored, on the line of an end mark, too. No block gives io.EOF. With first,
+// only the first block is read.
+func armorBlocks(data []byte, first bool) ([][]byte, error) {
 	var blocks [][]byte
 	start := -1
 	for pos := 0; pos < len(data); {
@@ -191,6 +201,9 @@ func armorBlocks(data []byte) ([][]byte, error) {
 				return nil, fmt.Errorf("armor block %d: %w", len(blocks)+1, err)
 			}
 			blocks = append(blocks, raw)
+			if first {
+				return blocks, nil
+			}
 			start = -1
 		}
 		pos = end
@@ -275,7 +288,7 @@ func (k *Keyring) skip(p *publicKey, err error) {
 
 // addKey adds one primary key with its subkeys, or reports it as skipped.
 func (k *Keyring) addKey(group []packet) {
-	pub, err := parsePublicKey(group[0].body)
+	pub, err := k.parse(group[0].body)
 	if err != nil {
 		k.skip(pub, err)
 		return
@@ -288,6 +301,9 @@ func (k *Keyring) addKey(group []packet) {
 	k.keys = append(k.keys, primary)
 	k.byID[primary.id] = append(k.byID[primary.id], primary)
 	for _, s := range subkeys {
+		if err := k.supported(s.pub); err != nil && s.err == nil {
+			s.err = err
+		}
 		sub, err := bind(primary, s)
 		if err != nil {
 			k.skip(s.pub, fmt.Errorf("subkey of %s: %w", primary.print(), err))
@@ -296,4 +312,20 @@ func (k *Keyring) addKey(group []packet) {
 		k.keys = append(k.keys, sub)
 		k.byID[sub.id] = append(k.byID[sub.id], sub)
 	}
+}
+
+// parse reads a public key that the ring's rules support.
+func (k *Keyring) parse(body []byte) (*publicKey, error) {
+	pub, err := parsePublicKey(body)
+	if err == nil {
+		err = k.supported(pub)
+	}
+	return pub, err
+}
+
+func (k *Keyring) supported(pub *publicKey) error {
+	if pub != nil && k.rules.NoEd25519 && (pub.algo == algoEdDSA || pub.algo == algoEd25519) {
+		return fmt.Errorf("unsupported public key algorithm %d", pub.algo)
+	}
+	return nil
 }

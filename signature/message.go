@@ -31,10 +31,10 @@ func (o *OpenPGP) openMessage(raw []byte) (m *message, err error) {
 			m, err = nil, rejectf(Unreadable, "unexpected fault: %v", r)
 		}
 	}()
-	return readMessage(raw, o.maxMessage(), &o.inflaters)
+	return readMessage(raw, o.maxMessage(), &o.inflaters, o.rules)
 }
 
-func readMessage(raw []byte, limit int, pool *inflaters) (*message, error) {
+func readMessage(raw []byte, limit int, pool *inflaters, rules CompatRules) (*message, error) {
 	if len(raw) > limit {
 		return nil, rejectf(Unreadable, "message is larger than the limit of %d bytes", limit)
 	}
@@ -42,19 +42,22 @@ func readMessage(raw []byte, limit int, pool *inflaters) (*message, error) {
 	if err != nil {
 		return nil, reject(Unreadable, err)
 	}
-	if p.tag == tagCompressed {
-		if len(rest) != 0 {
+	for level := 1; p.tag == tagCompressed; level++ {
+		if level > rules.levels() {
+			if rules.NestedCompression {
+				return nil, rejectf(Unreadable, "openpgp: invalid data: too many layers of packets")
+			}
+			return nil, rejectf(Unreadable, "openpgp: unsupported feature: more than one level of compression")
+		}
+		if len(rest) != 0 && !rules.TrailingData {
 			return nil, rejectf(Unreadable, "%d octets after the compressed packet", len(rest))
 		}
-		data, err := pool.decompress(p.body, limit)
+		data, err := pool.decompress(p.body, limit, rules.TrailingData)
 		if err != nil {
 			return nil, reject(Unreadable, err)
 		}
 		if p, rest, err = nextPacket(data); err != nil {
 			return nil, reject(Unreadable, err)
-		}
-		if p.tag == tagCompressed {
-			return nil, rejectf(Unreadable, "openpgp: unsupported feature: more than one level of compression")
 		}
 	}
 
@@ -75,23 +78,23 @@ func readMessage(raw []byte, limit int, pool *inflaters) (*message, error) {
 	if err != nil {
 		return nil, reject(Unreadable, err)
 	}
-	sig, err := finalSignature(rest)
+	sig, err := finalSignature(rest, rules.TrailingData)
 	if err != nil {
 		return nil, reject(Unreadable, err)
 	}
 	if err := ops.matches(sig); err != nil {
 		return nil, reject(Unreadable, err)
 	}
-	return check(ops, sig, body)
+	return check(ops, sig, body, rules)
 }
 
 // check refuses what no key could make good, and hashes the body.
-func check(ops *onePass, sig *sigPacket, body []byte) (*message, error) {
+func check(ops *onePass, sig *sigPacket, body []byte, rules CompatRules) (*message, error) {
 	h, name := hashFunc(sig.hash)
 	switch {
 	case name == "":
 		return nil, rejectf(Unreadable, "openpgp: unsupported feature: hash not available: %d", sig.hash)
-	case !strongHash(h):
+	case !strongHash(h) && (h == 0 || !rules.WeakHashes):
 		return nil, rejectf(BadSignature, "hash %s is too weak", name)
 	}
 	switch sig.algo {
@@ -99,6 +102,10 @@ func check(ops *onePass, sig *sigPacket, body []byte) (*message, error) {
 	case algoECDSA, algoEdDSA, algoEd25519:
 		if sig.version == 3 {
 			return nil, rejectf(BadSignature, "public key algorithm %d is not accepted in version 3", sig.algo)
+		}
+	case algoDSA:
+		if !rules.WeakKeys {
+			return nil, rejectf(BadSignature, "public key algorithm %d is not accepted", sig.algo)
 		}
 	default:
 		return nil, rejectf(BadSignature, "public key algorithm %d is not accepted", sig.algo)
@@ -184,8 +191,9 @@ func literal(data []byte) (body, rest []byte, err error) {
 	return b[2+int(b[1])+4:], rest, nil
 }
 
-// finalSignature reads the signature packet that must be all of data.
-func finalSignature(data []byte) (*sigPacket, error) {
+// finalSignature reads the signature packet that must be all of data; trailing
+// lets more follow.
+func finalSignature(data []byte, trailing bool) (*sigPacket, error) {
 	p, rest, err := nextPacket(data)
 	switch {
 	case err != nil && err != io.EOF:
@@ -194,7 +202,7 @@ func finalSignature(data []byte) (*sigPacket, error) {
 		return nil, errors.New("openpgp: invalid data: LiteralData not followed by signature")
 	case p.framing != definite:
 		return nil, errors.New("openpgp: invalid data: signature without a definite length")
-	case len(rest) != 0:
+	case len(rest) != 0 && !trailing:
 		return nil, fmt.Errorf("%d octets after the signature", len(rest))
 	}
 	return parseSignature(p.body, messageSubs)

@@ -114,7 +114,7 @@ func (m MemoryStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]
 func (m MemoryStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		c := Candidate{Store: m.String()}
-		if _, err := digestPrefix(digest, "="); err != nil {
+		if err := checkDigest(digest); err != nil {
 			yield(c, &StoreError{Store: c.Store, Err: err})
 			return
 		}

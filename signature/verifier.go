@@ -90,8 +90,22 @@ type Options struct {
 	// it is displaced.
 	CacheMaxAge time.Duration
 
+	// Compat does as the cluster-version operator does, wherever this package
+	// is stricter or looser than it, sizes apart; for comparisons. It stands for
+	// Rules: OperatorRules().
+	Compat bool
+	// Rules switches single rules to what the operator does.
+	Rules CompatRules
+
 	// Clock tells the time; nil means the real one.
 	Clock clock.PassiveClock
+}
+
+func (o *Options) rules() CompatRules {
+	if o.Compat {
+		return OperatorRules()
+	}
+	return o.Rules
 }
 
 // OpenPGP verifies release images by signed statements in the format of
@@ -99,6 +113,7 @@ type Options struct {
 // with [New].
 type OpenPGP struct {
 	o         Options
+	rules     CompatRules
 	store     Store // nil: none
 	cache     *cache
 	inflaters inflaters
@@ -112,7 +127,10 @@ func New(o Options) *OpenPGP {
 	}
 	o.Keyrings = slices.Clone(o.Keyrings)
 	slices.SortStableFunc(o.Keyrings, func(a, b *Keyring) int { return strings.Compare(a.name, b.name) })
-	v := &OpenPGP{o: o, cache: newCache(o.CacheSize, o.CacheMaxAge)}
+	if o.rules().ExpiredKeys {
+		o.Validity = IgnoreValidity
+	}
+	v := &OpenPGP{o: o, rules: o.rules(), cache: newCache(o.CacheSize, o.CacheMaxAge)}
 	switch len(o.Stores) {
 	case 0:
 	case 1:
@@ -235,7 +253,7 @@ type search struct {
 // left open.
 func (s *search) try(c Candidate) (done bool) {
 	m, err := s.v.openMessage(c.Signature)
-	p := policy{validity: s.v.o.Validity, skew: s.v.o.FutureSkew, now: s.v.o.Clock.Now()}
+	p := policy{validity: s.v.o.Validity, skew: s.v.o.FutureSkew, now: s.v.o.Clock.Now(), weakKeys: s.v.rules.WeakKeys}
 	var statement *Statement
 	var bodyErr error
 	used := false
@@ -248,7 +266,7 @@ func (s *search) try(c Candidate) (done bool) {
 		// The body is looked at only once it is known to be authentic.
 		if err == nil {
 			if statement == nil && bodyErr == nil {
-				statement, bodyErr = parseBody(m.body, s.digest, s.v.o.IgnoreUnknownOptional)
+				statement, bodyErr = s.v.parseBody(m.body, s.digest)
 			}
 			err = bodyErr
 		}

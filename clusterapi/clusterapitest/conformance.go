@@ -63,7 +63,6 @@ var (
 	namespaces  = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	configMaps  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	pods        = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	budgets     = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
 	definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 )

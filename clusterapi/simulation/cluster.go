@@ -124,9 +124,6 @@ func (c *Cluster) Expect(r Release) {
 	case c.changed <- struct{}{}:
 	default:
 	}
-	for _, op := range next.Operators {
-		c.notify(loopOperators, op.Name)
-	}
 }
 
 // Run lets the behaviours act until ctx ends, and then returns nil. A later
@@ -153,14 +150,25 @@ func (c *Cluster) Run(ctx context.Context) error {
 	}
 	watched := make(map[schema.GroupVersionKind]bool)
 	for {
+		// All loops first know what they want, or the first events of a kind
+		// would pass some of them by.
+		var wanted []schema.GroupVersionKind
 		for _, l := range c.loops {
 			kinds := l.kinds()
 			l.want(kinds)
-			for _, gvk := range kinds {
-				if !watched[gvk] {
-					watched[gvk] = true
-					group.Go(func() error { c.watch(ctx, gvk); return nil })
-				}
+			wanted = append(wanted, kinds...)
+		}
+		for _, gvk := range wanted {
+			if !watched[gvk] {
+				watched[gvk] = true
+				group.Go(func() error { c.watch(ctx, gvk); return nil })
+			}
+		}
+		// Kinds that were watched already, but not for the operators, bring
+		// them no event of what there is.
+		for _, r := range c.newestFirst() {
+			for _, o := range r.Operators {
+				c.notify(loopOperators, o.Name)
 			}
 		}
 		select {

@@ -272,6 +272,31 @@ func TestDrainTakesTooLong(t *testing.T) {
 	})
 }
 
+// After a drain has failed, the daemon takes up a newer target, not the one
+// that it asked the drain for.
+func TestRetargetAfterFailedDrain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
+		_, first := updateTo(t, c, "worker", "worker-0")
+		pass(61 * time.Minute)
+		addMachineConfig(t, c, "99-worker-motd", "worker", "hello")
+		pass(10 * time.Second)
+		second := retarget(t, c, "worker", "worker-0")
+		stop := record(t, c, "worker-0", first, second)
+		drainer(t, c)
+		pass(30 * time.Minute)
+		rebooted := 0
+		for _, text := range stop() {
+			if strings.Contains(text, "NotReady") {
+				rebooted++
+			}
+		}
+		if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), first, second); !strings.HasPrefix(got, "Done NEW→NEW") || rebooted != 1 {
+			t.Errorf("in the end, after %d reboots: %s", rebooted, got)
+		}
+	})
+}
+
 func TestRetargetInFlight(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})

@@ -21,6 +21,9 @@ func TestOperatorRollsOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		from, to := release("4.20.3", "dns", "etcd"), release("4.21.1", "dns", "etcd")
 		to.Operators[0].Workloads = append(to.Operators[0].Workloads, operatorDeployment("dns-extra", "4.21.1"))
+		gone := operatorDeployment("dns-old", "4.21.1")
+		gone.SetAnnotations(map[string]string{"release.openshift.io/delete": "true"})
+		to.Operators[0].Workloads = append(to.Operators[0].Workloads, gone) // is not waited for
 		to.Operators[0].After = 5 * time.Minute
 		to.Operators[0].Versions = []configv1.OperandVersion{{Name: "operator", Version: "4.21.1"}, {Name: "coredns", Version: "1.12"}}
 		c := start(t, simulation.Options{Release: from})
@@ -315,6 +318,9 @@ func TestPoolProblems(t *testing.T) {
 				setPool(s, mcfgv1.MachineConfigPoolUpdated, corev1.ConditionFalse, "")
 			})
 		}, "required MachineConfigPool master is not ready, retrying. Status: (total: 3, ready 3, updated: 3, unavailable: 1, degraded: 0)", false},
+		{"changed since its status was written", func(t *testing.T, c *simulation.Cluster, config string) {
+			modifyStatus(t, c, "master", func(s *mcfgv1.MachineConfigPoolStatus) { s.Configuration.Name, s.ObservedGeneration = config, 1 })
+		}, "required MachineConfigPool master is not ready, retrying. Status: (total: 3, ready 3, updated: 3, unavailable: 0, degraded: 0)", false},
 		{"paused on the new release", func(t *testing.T, c *simulation.Cluster, config string) {
 			modify(t, c, "", "master", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true })
 			modifyStatus(t, c, "master", func(s *mcfgv1.MachineConfigPoolStatus) {

@@ -108,9 +108,13 @@ func podNamed(t *testing.T, c *simulation.Cluster, node string) (key struct{ Nam
 
 func TestNoNodeWillDo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 1}},
-			Workloads: []simulation.Workload{{Name: "web", Replicas: 1}}})
+		c, err := simulation.New(simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 1}},
+			Workloads: []simulation.Workload{{Name: "web", Replicas: 1, NodeSelector: map[string]string{}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		cordon(t, c, "worker-0", true)
+		run(t, c)
 		pass(time.Hour)
 		expectPods(t, c, "cordoned", "web-0@ unready") // masters are tainted
 		p := list[corev1.Pod](t, c, clusterapi.ListOptions{Namespace: "default"})[0]

@@ -34,6 +34,15 @@ var plainInJSON = func() (table [256]bool) {
 	return table
 }()
 
+// allPrintable reports whether each of eight bytes is printable ASCII. It may
+// say no where it is yes.
+func allPrintable(word uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	// A byte below 0x20 borrows from its high bit; one of 0x7f or more has it
+	// once 1 is added.
+	return ((word-ones*0x20)|(word+ones)|word)&high == 0
+}
+
 // cleanRune returns the length of the character of several bytes that data
 // begins with, 0 if it is not accepted: broken UTF-8, controls, line and
 // paragraph separators, byte order marks and what YAML forbids.

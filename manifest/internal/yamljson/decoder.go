@@ -1,6 +1,9 @@
 package yamljson
 
-import "strings"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 // DefaultDepth is how deep maps and lists may be nested where a [Decoder] does
 // not say otherwise.
@@ -60,6 +63,10 @@ type node struct {
 // returns.
 func Clean(data []byte) bool {
 	for i := 0; i < len(data); {
+		if i+8 <= len(data) && allPrintable(binary.LittleEndian.Uint64(data[i:])) {
+			i += 8
+			continue
+		}
 		c := data[i]
 		if class[c] != 0 {
 			i++

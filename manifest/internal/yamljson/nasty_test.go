@@ -102,3 +102,24 @@ func TestDecoderIsReusable(t *testing.T) {
 		t.Fatal(first, second, ok)
 	}
 }
+
+// TestClean tries each byte in each place, and characters of several bytes.
+func TestClean(t *testing.T) {
+	for c := range 256 {
+		want := c == '\t' || c == '\n' || c >= 0x20 && c < 0x7f
+		for at := range 20 {
+			data := []byte(strings.Repeat("x", 20))
+			data[at] = byte(c)
+			if got := yamljson.Clean(data); got != want {
+				t.Fatalf("byte %#x at %d: %v", c, at, got)
+			}
+		}
+	}
+	for s, want := range map[string]bool{
+		"é": true, "日本": true, "😀": true, "\u00a0": true, "\u009f": false, "\u0085": false, "\u2028": false, "\u2029": false, "\ufeff": false, "\ufffe": false, "\uffff": false, "\ufffd": true, "\xe6\x97": false, "\xc0\x80": false,
+	} {
+		if got := yamljson.Clean([]byte("abc" + s + "abcdefghijkl")); got != want {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}
