@@ -36,8 +36,8 @@ type prefix struct {
 	depth  int32
 	progress
 	// How good the best path with this beginning is.
-	weight   weight
-	switches int32
+	total         weight
+	totalSwitches int32
 	// siblings are the worse choices at the parent, the best of them first.
 	siblings []*prefix
 }
@@ -95,7 +95,7 @@ func (s *search) choices(p *prefix, r *remaining) []*prefix {
 			continue
 		}
 		c := &prefix{parent: p, edge: i, depth: p.depth + 1, progress: s.follow(p.progress, e)}
-		c.weight, c.switches = r.total(c.progress)
+		c.total, c.totalSwitches = r.total(c.progress)
 		choices = append(choices, c)
 	}
 	// Edges come with the greatest target first, which decides between equals.
@@ -104,7 +104,7 @@ func (s *search) choices(p *prefix, r *remaining) []*prefix {
 }
 
 func (p *prefix) compare(o *prefix) int {
-	return cmp.Or(p.weight.compare(o.weight), cmp.Compare(p.switches, o.switches))
+	return cmp.Or(p.total.compare(o.total), cmp.Compare(p.totalSwitches, o.totalSwitches))
 }
 
 // edges lists the edges of a beginning from the start.

@@ -96,6 +96,7 @@ func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*OpenPGP, error) {
 // Verifier returns a verifier for the configuration.
 func (c *Config) Verifier(o ConfigOptions) *OpenPGP {
 	v := o.Options
+	o.HTTP.Compat = o.HTTP.Compat || o.rules().Redirects
 	v.Keyrings = append(slices.Clone(v.Keyrings), c.Keyrings...)
 	v.Stores = slices.Clone(v.Stores)
 	if o.Reader != nil {

@@ -109,6 +109,30 @@ func (e *Error) Summary() string {
 	return fmt.Sprintf("%v: %s refused by %s: %s", e, where, best.Keyring, text)
 }
 
+// Chain returns the text of an error and, each on a line of its own, the texts
+// of those that it wraps, unless they show already. That is how the
+// cluster-version operator records why an update was forced, and what exposes
+// the failures of single stores, which the text of an [*Error] leaves out.
+// Several errors that are wrapped together are one text. Nil gives "".
+func Chain(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	for {
+		single, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			return text
+		}
+		if err = single.Unwrap(); err == nil {
+			return text
+		}
+		if next := err.Error(); !strings.Contains(text, next) {
+			text += "\n" + next
+		}
+	}
+}
+
 // aggregate prints like the aggregate of k8s.io/apimachinery, whose text users
 // know, and unlike that one serves errors.As.
 type aggregate []error

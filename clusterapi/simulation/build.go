@@ -75,7 +75,7 @@ type builder struct {
 // add stores an object, made some time before the start. One that is there
 // already stays.
 func (b *builder) add(u *unstructured.Unstructured) {
-	id := u.GroupVersionKind().GroupKind().String() + " " + path(u)
+	id := identity(u)
 	if b.stored[id] {
 		return
 	}
@@ -236,7 +236,7 @@ func (b *builder) storeManifests(ctx context.Context, definitions bool) error {
 	all = append(all, b.release.Manifests...)
 	done := make(map[string]bool)
 	for _, m := range all {
-		id := m.GroupVersionKind().GroupKind().String() + " " + path(m)
+		id := identity(m)
 		if (m.GetKind() == "CustomResourceDefinition") != definitions {
 			continue
 		}

@@ -273,19 +273,31 @@ func newRelease(r Release) *release {
 		r.KubeVersion = kubeVersionOf(r.Version)
 	}
 	p := &release{Release: r, operators: make(map[string]*operator, len(r.Operators))}
+	position := make(map[string]int, len(r.Manifests))
+	for i, m := range r.Manifests {
+		position[identity(m)] = i
+	}
 	for _, o := range r.Operators {
 		if o.Versions == nil {
 			o.Versions = []configv1.OperandVersion{{Name: "operator", Version: r.Version}}
 		}
 		op := &operator{Operator: o}
+		own, listed := position[kindClusterOperator.GroupKind().String()+" "+o.Name]
 		for _, w := range o.Workloads {
-			if !deletes(w) {
+			// An update that waits for the operator applies nothing after it.
+			at, known := position[identity(w)]
+			if after := listed && known && at > own; !after && !deletes(w) {
 				op.workloads = append(op.workloads, newExpectation(w))
 			}
 		}
 		p.operators[o.Name] = op
 	}
 	return p
+}
+
+// identity names an object regardless of its version.
+func identity(u *unstructured.Unstructured) string {
+	return u.GroupVersionKind().GroupKind().String() + " " + path(u)
 }
 
 // newestFirst returns the releases that the cluster knows of.

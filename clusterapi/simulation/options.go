@@ -86,9 +86,9 @@ type Release struct {
 	OSImage string
 	// Operators are the ClusterOperators.
 	Operators []Operator
-	// Manifests are further objects of the release: [New] stores those of
-	// Options.Release. ClusterOperators and manifests that delete are left
-	// out, as are Operators' workloads, which are stored anyway.
+	// Manifests are all objects of the release, in its order. [New] stores
+	// those of Options.Release, but for ClusterOperators and manifests that
+	// delete. Operators' workloads are stored whether listed here or not.
 	Manifests []*unstructured.Unstructured
 }
 
@@ -99,11 +99,11 @@ type Operator struct {
 	// Name is the ClusterOperator's. An operator named machine-config does
 	// more than others: it renders machine configs and awaits pools.
 	Name string
-	// Workloads are the operator's own workloads, as the release has them;
-	// manifests that delete are left out. They have to come before the
-	// ClusterOperator in the release: an update that waits for it applies
-	// nothing after it. An operator without any, or with the same ones in two
-	// releases, follows ClusterVersion's status.desired.
+	// Workloads are the operator's own workloads, as the release has them.
+	// Manifests that delete do not count, nor those that come after the
+	// ClusterOperator in Release.Manifests: an update that waits for an
+	// operator applies nothing after it. An operator without any, or with the
+	// same ones in two releases, follows ClusterVersion's status.desired.
 	Workloads []*unstructured.Unstructured
 	// Versions are what it reports; nil means "operator" at the release's
 	// version.

@@ -40,16 +40,10 @@ func load(t testing.TB, fsys fs.FS, image string) *manifest.Payload {
 // releaseOf is what the simulation needs to know about a payload.
 func releaseOf(p *manifest.Payload) simulation.Release {
 	r := simulation.Release{Version: p.Release.Version, Image: p.Release.Image}
-	position := make(map[*manifest.Manifest]int)
-	for i, m := range p.Manifests {
-		position[m] = i
-	}
 	for _, o := range p.Operators() {
 		op := simulation.Operator{Name: o.Name, Versions: o.Versions}
 		for _, w := range o.Workloads {
-			if position[w] < position[o.Manifest] {
-				op.Workloads = append(op.Workloads, w.Object)
-			}
+			op.Workloads = append(op.Workloads, w.Object)
 		}
 		r.Operators = append(r.Operators, op)
 	}
@@ -221,6 +215,26 @@ func TestDump(t *testing.T) {
 		pass(10 * time.Second)
 		if diff := cmp.Diff(before, states()); diff != "" || len(before) < 30 {
 			t.Errorf("%d objects at rest; changed (-before +after):\n%s", len(before), diff)
+		}
+	})
+}
+
+// An operator does not wait for workloads that an update applies only once the
+// operator is done.
+func TestWorkloadAfterItsOperator(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		co := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator",
+			"metadata": map[string]any{"name": "olm"}}}
+		to := release("4.21.1", "olm")
+		early, late := to.Operators[0].Workloads[0], operatorDeployment("olm-next", "4.21.1")
+		to.Operators[0].Workloads = append(to.Operators[0].Workloads, late)
+		to.Manifests = []*unstructured.Unstructured{early, co, late}
+		c := start(t, simulation.Options{Release: release("4.20.3", "olm")})
+		c.Expect(to)
+		apply(t, c, early)
+		pass(time.Hour)
+		if got := version(get[configv1.ClusterOperator](t, c, "", "olm")); got != "4.21.1" {
+			t.Errorf("olm is at %s", got)
 		}
 	})
 }

@@ -170,16 +170,21 @@ func (v *view) node(e mcp.Event) {
 	case mcp.EventPoolDone:
 		v.say("nodes "+e.Pool, "all nodes are updated")
 	case mcp.EventPoolBlocked, mcp.EventNodeFailed, mcp.EventDrainBlocked, mcp.EventDrainRetry, mcp.EventStalled:
-		v.say("nodes "+e.Pool, "%s", strings.TrimSpace(e.Node+" "+nodeText(e)))
+		v.say("nodes "+e.Pool, "%s", nodeText(e))
 	}
 	v.draw(false)
 }
 
+// nodeText says what happened, and to which node.
 func nodeText(e mcp.Event) string {
-	if e.Text == "" && e.Err != nil {
-		return e.Err.Error()
+	text := e.Text
+	if text == "" && e.Err != nil {
+		text = e.Err.Error()
 	}
-	return e.Text
+	if e.Node != "" && !strings.Contains(text, e.Node) {
+		text = strings.TrimSpace(e.Node + " " + text)
+	}
+	return text
 }
 
 const minutes = "2006-01-02 15:04"

@@ -1,0 +1,205 @@
+package kubernetes_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// Reasons for which a plain Kubernetes API server cannot take an object of a
+// payload.
+const (
+	ofOpenShiftAPIServer = "image.openshift.io is an API service: openshift-apiserver serves it, whose operator installs it"
+	ofOAuthAPIServer     = "oauth.openshift.io is an API service: oauth-apiserver serves it, whose operator installs it"
+)
+
+// unappliable names all those objects of both payloads, by file and document.
+// TestMainJob applies everything else, and shows of these that they are
+// refused.
+var unappliable = map[string]map[string]string{}
+
+// unapplied is such an object, with the reason.
+type unapplied struct {
+	*manifest.Manifest
+	reason string
+}
+
+// release is a release laid out as in its image.
+type release struct {
+	fsys    fs.FS
+	payload *manifest.Payload
+}
+
+func (r *release) version() string { return r.payload.Release.Version }
+func (r *release) image() string   { return r.payload.Release.Image }
+
+// realRelease reads a payload without the documents that skip names, each as
+// name of manifest.
+func realRelease(ctx context.Context, dir string, skip map[string]string) (*release, []*manifest.Manifest, error) {
+	files := fstest.MapFS{}
+	var skipped []*manifest.Manifest
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, path))
+		if err != nil {
+			return err
+		}
+		kept, left, err := without(filepath.Base(path), data, skip)
+		skipped = append(skipped, left...)
+		files[path] = &fstest.MapFile{Data: kept}
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(skipped) != len(skip) {
+		return nil, nil, fmt.Errorf("%s: of %d objects that cannot be applied, %d are there", dir, len(skip), len(skipped))
+	}
+	r, err := openRelease(ctx, filepath.Base(dir), files)
+	return r, skipped, err
+}
+
+// without takes documents out of a file.
+func without(file string, data []byte, skip map[string]string) ([]byte, []*manifest.Manifest, error) {
+	if !slices.ContainsFunc(keys(skip), func(s string) bool { return strings.HasPrefix(s, file+" ") }) {
+		return data, nil, nil
+	}
+	all, err := manifest.Parse(file, data, manifest.Limits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	var kept bytes.Buffer
+	var skipped []*manifest.Manifest
+	for _, m := range all {
+		if _, ok := skip[nameOf(m)]; ok {
+			skipped = append(skipped, m)
+			continue
+		}
+		fmt.Fprintf(&kept, "---\n%s\n", m.Raw)
+	}
+	return kept.Bytes(), skipped, nil
+}
+
+// nameOf is how the lists above name an object.
+func nameOf(m *manifest.Manifest) string {
+	return fmt.Sprintf("%s %s %s", m.Filename, m.GVK().Kind, clusterapi.KeyOf(m.Object))
+}
+
+func keys(m map[string]string) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func openRelease(ctx context.Context, name string, fsys fs.FS) (*release, error) {
+	image := "registry.example/ocp/" + name + "@sha256:" + strings.Repeat("a", 64)
+	p, err := manifest.Load(ctx, fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter(), Dir: name})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &release{fsys: fsys, payload: p}, nil
+}
+
+// releases are a [manifest.PayloadSource]; the first one is that which a new
+// cluster gets.
+type releases []*release
+
+func (r releases) Payload(ctx context.Context, want configv1.Release) (fs.FS, error) {
+	for _, one := range r {
+		if one.image() == want.Image {
+			return one.fsys, ctx.Err()
+		}
+	}
+	return nil, fmt.Errorf("no release %s here", want.Image)
+}
+
+func (r releases) InitialRelease(context.Context) (configv1.Release, error) {
+	return configv1.Release{Version: r[0].version(), Image: r[0].image()}, nil
+}
+
+// definitions returns the CustomResourceDefinitions of github.com/openshift/api,
+// for the default feature set, that these manifests need and do not bring.
+func definitions(t testing.TB, manifests []*manifest.Manifest) []*unstructured.Unstructured {
+	t.Helper()
+	needed := map[schema.GroupVersionKind]bool{
+		configv1.GroupVersion.WithKind("ClusterVersion"): true,
+	}
+	for _, m := range manifests {
+		if strings.HasSuffix(m.GVK().Group, ".openshift.io") {
+			needed[m.GVK()] = true
+		}
+	}
+	for _, m := range manifests {
+		for _, gvk := range served(m.Object) {
+			delete(needed, gvk)
+		}
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	if err != nil {
+		t.Fatalf("go list -m: %v", err)
+	}
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "*", "*", "zz_generated.crd-manifests", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no definitions in github.com/openshift/api: %v", err)
+	}
+	filter := manifest.DefaultFilter()
+	var crds []*unstructured.Unstructured
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := manifest.Parse(filepath.Base(file), data, manifest.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all {
+			if filter.Excluded(m) != "" || !slices.ContainsFunc(served(m.Object), func(gvk schema.GroupVersionKind) bool { return needed[gvk] }) {
+				continue
+			}
+			for _, gvk := range served(m.Object) {
+				delete(needed, gvk)
+			}
+			crds = append(crds, m.Object)
+		}
+	}
+	return crds
+}
+
+// served returns the kinds of a CustomResourceDefinition.
+func served(crd *unstructured.Unstructured) []schema.GroupVersionKind {
+	if crd.GetKind() != "CustomResourceDefinition" {
+		return nil
+	}
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	var out []schema.GroupVersionKind
+	for _, v := range versions {
+		if m, ok := v.(map[string]any); ok && m["served"] == true {
+			name, _ := m["name"].(string)
+			out = append(out, schema.GroupVersionKind{Group: group, Version: name, Kind: kind})
+		}
+	}
+	return out
+}
