@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // origin says how a release came to be wanted, and so how far it is trusted.
@@ -64,15 +62,10 @@ func decide(f facts) decision {
 	}
 
 	d.base, d.baseOrigin = f.own, running
-	if h := f.cv.Status.History; len(h) > 0 && h[0].State != configv1.CompletedUpdate && h[0].Image != f.own.Image && !d.installing {
-		d.base, d.baseOrigin, d.verified = configv1.Release{Version: h[0].Version, Image: h[0].Image}, resumed, h[0].Verified
+	if h := started(f.cv, f.own); h != nil {
+		d.base, d.baseOrigin, d.verified = configv1.Release{Version: h.Version, Image: h.Image}, resumed, h.Verified
 	}
-	if f.applied.Image == d.base.Image {
-		d.base = fill(d.base, f.applied)
-	}
-	if desired := f.cv.Status.Desired; desired.Image == d.base.Image {
-		d.base = fill(d.base, desired)
-	}
+	d.base = fillSame(fillSame(d.base, f.applied), f.cv.Status.Desired)
 
 	d.resolution = Resolve(d.cleared, d.base, faulty)
 	if d.resolution.Outcome == Resolved && d.installing {
@@ -97,7 +90,7 @@ func everCompleted(cv *configv1.ClusterVersion) bool {
 	})
 }
 
-// fill completes what r does not say by what other says of the same image.
+// fill completes what r does not say by what other says.
 func fill(r, other configv1.Release) configv1.Release {
 	if r.Version == "" {
 		r.Version = other.Version
@@ -114,28 +107,59 @@ func fill(r, other configv1.Release) configv1.Release {
 	return r
 }
 
-// own returns the release that the cluster runs when nothing is asked for.
-func (u *Updater) own(ctx context.Context, cv *configv1.ClusterVersion) (configv1.Release, error) {
-	if u.o.Own.Image != "" {
-		return u.o.Own, nil
+// fillSame does so where other is of the same image.
+func fillSame(r, other configv1.Release) configv1.Release {
+	if r.Image != other.Image {
+		return r
 	}
+	return fill(r, other)
+}
+
+// ErrNoRelease says that it is not known what release the cluster runs.
+var ErrNoRelease = errors.New("the cluster version has no history: set Options.Own to the release that the cluster runs")
+
+// own returns the release that the cluster runs when nothing is asked for.
+func (l *loop) own(ctx context.Context, cv *configv1.ClusterVersion) (configv1.Release, error) {
 	for _, h := range cv.Status.History {
 		if h.State == configv1.CompletedUpdate {
-			return configv1.Release{Version: h.Version, Image: h.Image}, nil
+			return fillSame(configv1.Release{Version: h.Version, Image: h.Image}, l.o.Own), nil
 		}
 	}
-	if len(cv.Status.History) > 0 {
+	switch {
+	case l.o.Own.Image != "":
+		return l.o.Own, nil
+	case len(cv.Status.History) > 0:
 		h := cv.Status.History[0]
 		return configv1.Release{Version: h.Version, Image: h.Image}, nil
+	case l.s.work != nil: // the object was made anew, the cluster was not
+		return l.s.work.release, nil
 	}
-	if i, ok := u.o.Payloads.(manifest.InitialReleaser); ok {
+	if i, ok := l.o.Payloads.(manifest.InitialReleaser); ok {
 		r, err := i.InitialRelease(ctx)
 		if err != nil {
 			return configv1.Release{}, fmt.Errorf("initial release: %w", err)
 		}
 		return r, nil
 	}
-	return configv1.Release{}, errors.New("the cluster version has no history: set Options.Own to the release that the cluster runs")
+	return configv1.Release{}, ErrNoRelease
+}
+
+// started returns the entry of an update that was begun, nil where there is
+// none. What has been going on since the installation is no update.
+func started(cv *configv1.ClusterVersion, own configv1.Release) *configv1.UpdateHistory {
+	h := cv.Status.History
+	if len(h) == 0 || h[0].State == configv1.CompletedUpdate || h[0].Image == own.Image || !everCompleted(cv) {
+		return nil
+	}
+	return &h[0]
+}
+
+// reconciledVersion is the version that the cluster is at, or on its way to.
+func reconciledVersion(cv *configv1.ClusterVersion, own configv1.Release) string {
+	if h := started(cv, own); h != nil {
+		return h.Version
+	}
+	return own.Version
 }
 
 // gates are the feature set and gates that the cluster's manifests go by.
@@ -150,8 +174,9 @@ func (g gates) key() string {
 	return g.featureSet + "/" + strings.Join(sets.List(g.enabled), ",")
 }
 
-// readGates reads the gates that apply to a version of the operator.
-func (u *Updater) readGates(ctx context.Context, version string) (gates, error) {
+// readGates reads the gates of the first of the versions that the cluster has
+// gates for: an operator of a new release goes by those of its own.
+func (u *Updater) readGates(ctx context.Context, versions ...string) (gates, error) {
 	fg, err := clusterapi.Get[configv1.FeatureGate](ctx, u.o.API, clusterapi.Key("", "cluster"))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected) {
 		return gates{enabled: sets.New[string]()}, nil
@@ -159,38 +184,15 @@ func (u *Updater) readGates(ctx context.Context, version string) (gates, error) 
 	if err != nil {
 		return gates{}, fmt.Errorf("feature gates: %w", err)
 	}
+	version := ""
+	for _, v := range slices.Backward(versions) {
+		if slices.ContainsFunc(fg.Status.FeatureGates, func(d configv1.FeatureGateDetails) bool { return d.Version == v }) {
+			version = v
+		}
+	}
 	set, enabled := manifest.ReleaseGates(fg, version)
 	return gates{
 		featureSet: set, enabled: enabled,
 		acceptRisks: enabled.Has("ClusterUpdateAcceptRisks"), architecture: enabled.Has("ImageStreamImportMode"),
 	}, nil
-}
-
-// work is what passes apply. Another key means other work.
-type work struct {
-	*loaded
-	force     bool
-	overrides []configv1.ComponentOverride
-	caps      manifest.Capabilities
-}
-
-func (w *work) filter(g gates) manifest.Filter {
-	return manifest.Filter{Gates: g.enabled, Capabilities: &w.caps, Overrides: w.overrides}
-}
-
-// session is what an Updater remembers between passes. Nothing of it is needed
-// to go on after a restart.
-type session struct {
-	tracker  *runlevel.Tracker
-	lists    lists
-	load     loadState // of the wanted release
-	fallback loadState // of what the cluster has been at, where that is refused
-	work     *work
-	workKey  string
-	state    runlevel.State
-	report   runlevel.Report
-
-	attempt  int       // of the pass in its state
-	failures int       // passes failed in a row
-	nextPass time.Time // zero: at once
 }

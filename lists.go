@@ -27,8 +27,9 @@ type lists struct {
 // listQuery is what the lists depend on.
 type listQuery struct {
 	upstream, channel string
+	version           string // what the cluster is at
 	arch              string // as the update service names it
-	desired           string // as a release names it
+	current, desired  string // as a release names it
 }
 
 // staleLists is how old lists may become while the graph cannot be reached.
@@ -58,7 +59,7 @@ func (s *lists) plan(q listQuery, interval time.Duration, now time.Time) fetchPl
 // startFetch begins to retrieve the updates there are, where that is due.
 func (l *loop) startFetch(now time.Time) bool {
 	q := l.listQuery()
-	if l.o.Graph == nil || l.fetching || l.once && l.fetched {
+	if l.o.Graph == nil || l.fetching || l.once && l.fetched == q {
 		return false
 	}
 	p := l.s.lists.plan(q, l.o.Interval, now)
@@ -66,16 +67,12 @@ func (l *loop) startFetch(now time.Time) bool {
 		l.after(p.next)
 		return false
 	}
-	version := l.cv.Status.Desired.Version
-	if version == "" {
-		version = l.d.base.Version
-	}
 	cv, prev, acceptRisks := l.cv, l.s.lists, l.d.gates.acceptRisks
 	l.fetching = true
 	l.goDo(func() func() {
-		next := l.fetch(l.ctx, cv, q, version, acceptRisks, prev, p.keep)
+		next := l.fetch(l.ctx, cv, q, acceptRisks, prev, p.keep)
 		return func() {
-			l.fetching, l.fetched = false, true
+			l.fetching, l.fetched = false, q
 			if l.ctx.Err() != nil {
 				return
 			}
@@ -89,6 +86,10 @@ func (l *loop) startFetch(now time.Time) bool {
 func (l *loop) listQuery() listQuery {
 	q := listQuery{upstream: string(l.cv.Spec.Upstream), channel: l.cv.Spec.Channel, arch: l.o.Architecture}
 	arch := l.d.base.Architecture
+	q.version, q.current = l.cv.Status.Desired.Version, string(arch)
+	if q.version == "" {
+		q.version = l.d.base.Version
+	}
 	if u := l.d.cleared.Spec.DesiredUpdate; u != nil && u.Architecture != "" {
 		arch = u.Architecture
 	}
@@ -100,10 +101,10 @@ func (l *loop) listQuery() listQuery {
 
 // fetch retrieves the graph and judges the updates of the current version. It
 // returns the next lists, whatever happens.
-func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, version string, acceptRisks bool, prev lists, keep bool) lists {
+func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, acceptRisks bool, prev lists, keep bool) lists {
 	now := u.o.Clock.Now()
 	next := lists{attempted: now, changed: now, asked: q, current: prev.current}
-	available, conditional, current, err := u.updates(ctx, cv, q, version, acceptRisks, prev, now)
+	available, conditional, current, err := u.updates(ctx, cv, q, acceptRisks, prev, now)
 	next.condition = graph.RetrievedUpdates(err)
 	if err == nil {
 		next.available, next.conditional, next.current = available, conditional, current
@@ -120,19 +121,19 @@ func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q list
 	return next
 }
 
-func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, version string, acceptRisks bool, prev lists, now time.Time) (
+func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, acceptRisks bool, prev lists, now time.Time) (
 	available []configv1.Release, conditional []configv1.ConditionalUpdate, current configv1.Release, err error,
 ) {
 	source := u.o.Graph
 	if up, ok := source.(graph.Upstreamer); ok && q.upstream != "" {
 		source = up.WithUpstream(q.upstream)
 	}
-	g, err := source.Fetch(ctx, graph.Query{Channel: q.channel, Arch: q.arch, Version: version, ClusterID: string(cv.Spec.ClusterID)})
+	g, err := source.Fetch(ctx, graph.Query{Channel: q.channel, Arch: q.arch, Version: q.version, ClusterID: string(cv.Spec.ClusterID)})
 	if err != nil {
 		return nil, nil, current, err
 	}
 	updates, err := g.Updates(graph.UpdatesQuery{
-		Version: version, Channel: q.channel, Architecture: string(cv.Status.Desired.Architecture), DesiredArchitecture: q.desired,
+		Version: q.version, Channel: q.channel, Architecture: q.current, DesiredArchitecture: q.desired,
 	})
 	if err != nil {
 		return nil, nil, current, err
@@ -187,11 +188,15 @@ func publishLists(s *configv1.ClusterVersionStatus, in statusInput, set func(con
 }
 
 // requestNewest asks for the newest recommended update in automatic mode, once
-// the cluster has finished the one before. It reports whether it did.
+// the cluster has finished the one before. A request of somebody else that is
+// not fulfilled yet goes first. It reports whether it asked.
 func (l *loop) requestNewest() (bool, error) {
-	cv := l.cv
-	if !l.o.Auto || l.d.installing || l.s.work == nil || !l.s.report.Reconciling || len(cv.Status.History) == 0 ||
+	cv, s := l.cv, &l.s
+	if !l.o.Auto || l.d.installing || s.work == nil || !s.report.Reconciling || len(cv.Status.History) == 0 ||
 		cv.Status.History[0].State != configv1.CompletedUpdate {
+		return false, nil
+	}
+	if u := cv.Spec.DesiredUpdate; u != nil && l.d.resolution.Outcome != OwnRelease && !equality.Semantic.DeepEqual(u, s.asked) {
 		return false, nil
 	}
 	state := graph.AutoState{
@@ -217,6 +222,7 @@ func (l *loop) requestNewest() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("request of %s: %w", next.Version, err)
 	}
+	s.asked = next
 	release := configv1.Release{Version: next.Version, Image: next.Image}
 	l.emit(Event{Type: EventUpdateRequested, Release: release, Message: "requesting " + next.Version})
 	return true, nil

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -62,9 +61,17 @@ type loadRequest struct {
 	cv       *configv1.ClusterVersion
 	own      configv1.Release
 	caps     manifest.Capabilities
-	previous *loaded // what the cluster reconciles now, if it is known
-	key      string  // that of the wish: another one makes a result void
+	previous *manifest.Payload // what the cluster reconciles now; nil: not read yet
+	wish     string            // what it is about: another wish makes a result void
+	key      string            // the wish and the specification that it came from
 	cancel   context.CancelFunc
+}
+
+// loadEnd is how a load ended.
+type loadEnd struct {
+	request *loadRequest
+	out     *loaded
+	err     *LoadError
 }
 
 // loaded is a release that passes may apply.
@@ -96,7 +103,8 @@ func (s *loadState) attemptsOf(key string) int {
 	return s.attempts
 }
 
-// load retrieves, verifies and checks a release. It writes nothing.
+// load retrieves, verifies and checks a release. It writes nothing. When ctx
+// ends, what it returns means nothing.
 func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 	out := &loaded{origin: r.origin, gates: r.gates}
 	u.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: "Retrieving and verifying payload " + quoted(r.release)})
@@ -107,7 +115,7 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 	if r.verify {
 		risk, err := u.verify(retrieval, r, out)
 		if err != nil {
-			return nil, u.failed(RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+			return nil, u.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 				fmt.Errorf("The update cannot be verified: %w", err))
 		}
 		if risk != "" {
@@ -117,7 +125,7 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 	}
 	fsys, err := u.o.Payloads.Payload(retrieval, r.release)
 	if err != nil {
-		return nil, u.failed(RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
+		return nil, u.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
 			fmt.Errorf("Unable to download and prepare the update: %w", err))
 	}
 
@@ -125,25 +133,28 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 	payload, err := u.decode(ctx, fsys, r.release, r.gates)
 	if err != nil {
 		u.discard(ctx, r.release)
-		return nil, u.failed(LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
+		return nil, u.failed(ctx, LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
 	}
 	out.payload, out.release = payload, fill(payload.Release, r.release)
 	if want, got := r.release.Version, payload.Release.Version; want != "" && want != got {
 		u.discard(ctx, r.release)
-		return nil, u.failed(VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
+		return nil, u.failed(ctx, VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
 			fmt.Errorf("release image version %s does not match the expected upstream version %s", got, want))
 	}
 
 	if r.origin == requested {
+		if _, err := u.current(ctx, r); err != nil {
+			u.log("the running release's payload cannot be read: it is not compared with the requested one", err)
+		}
 		decision, err := u.precheck(ctx, r, payload)
 		switch {
 		case err != nil:
-			return nil, u.failed(PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, err)
+			return nil, u.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, err)
 		case decision.Blocked:
 			if inapplicable(decision) {
 				u.discard(ctx, r.release)
 			}
-			return nil, u.failed(PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
+			return nil, u.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
 		case decision.AcceptedRisks != "":
 			risks = append(risks, decision.AcceptedRisks)
 			u.emit(Event{Type: EventPreconditionWarn, Release: out.release,
@@ -194,16 +205,18 @@ func (u *Updater) payloadVerifier(ctx context.Context, r *loadRequest) (signatur
 	return signature.FromManifests(sources, signature.ConfigOptions{Options: signature.Options{Clock: u.o.Clock}, Reader: u.o.API})
 }
 
-// current returns the payload that the cluster runs.
+// current returns the payload that the cluster reconciles, which a new process
+// has to read first.
 func (u *Updater) current(ctx context.Context, r *loadRequest) (*manifest.Payload, error) {
 	if r.previous != nil {
-		return r.previous.payload, nil
+		return r.previous, nil
 	}
 	fsys, err := u.o.Payloads.Payload(ctx, r.own)
 	if err != nil {
 		return nil, err
 	}
-	return u.decode(ctx, fsys, r.own, r.gates)
+	r.previous, err = u.decode(ctx, fsys, r.own, r.gates)
+	return r.previous, err
 }
 
 func (u *Updater) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g gates) (*manifest.Payload, error) {
@@ -219,9 +232,7 @@ func (u *Updater) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g 
 func (u *Updater) precheck(ctx context.Context, r *loadRequest, payload *manifest.Payload) (preconditions.Decision, error) {
 	t := preconditions.NewTransition(r.cv, payload.Release, r.force, preconditions.Full)
 	in := &preconditions.Input{Reader: u.o.API, Transition: t, TargetPayload: payload, Now: u.o.Clock.Now()}
-	if r.previous != nil {
-		in.CurrentPayload = r.previous.payload
-	}
+	in.CurrentPayload = r.previous
 	report, err := preconditions.Run(ctx, u.o.Checks, in, preconditions.Options{})
 	if err != nil {
 		return preconditions.Decision{}, err
@@ -237,13 +248,10 @@ func inapplicable(d preconditions.Decision) bool {
 	})
 }
 
-// implicit returns the capabilities that an update must enable, lest objects
+// implicit returns the capabilities that a release must enable, lest objects
 // that the cluster manages become unmanaged.
 func (u *Updater) implicit(r *loadRequest, payload *manifest.Payload) []string {
-	if r.previous == nil {
-		return sets.List(r.caps.Implicit)
-	}
-	return manifest.ImplicitlyEnabled(r.previous.payload, payload, manifest.Filter{Gates: r.gates.enabled, Capabilities: &r.caps})
+	return manifest.ImplicitlyEnabled(r.previous, payload, manifest.Filter{Gates: r.gates.enabled, Capabilities: &r.caps})
 }
 
 func (u *Updater) architecture(r configv1.Release) string {
@@ -253,14 +261,18 @@ func (u *Updater) architecture(r configv1.Release) string {
 	return u.o.Architecture
 }
 
+// discard has a faulty payload removed.
 func (u *Updater) discard(ctx context.Context, r configv1.Release) {
+	if ctx.Err() != nil {
+		return // what was called off says nothing about the payload
+	}
 	if d, ok := u.o.Payloads.(manifest.Discarder); ok {
 		u.log("the payload could not be discarded", d.Discard(ctx, r))
 	}
 }
 
-// failed words the end of a load.
-func (u *Updater) failed(step Step, event EventType, r configv1.Release, reason string, err error) *LoadError {
+// failed words the end of a load. One that was called off is no failure.
+func (u *Updater) failed(ctx context.Context, step Step, event EventType, r configv1.Release, reason string, err error) *LoadError {
 	e := &LoadError{Step: step, Release: r, Reason: reason, Err: err}
 	switch step {
 	case RetrievePayload:
@@ -271,6 +283,9 @@ func (u *Updater) failed(step Step, event EventType, r configv1.Release, reason 
 		e.Message = fmt.Sprintf("Verifying payload failed %s failure=%v", quoted(r), err)
 	default:
 		e.Message = fmt.Sprintf("Preconditions failed for payload loaded %s: %v", quoted(r), err)
+	}
+	if ctx.Err() != nil {
+		return e
 	}
 	message := e.Message
 	if step == RetrievePayload {

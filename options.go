@@ -43,10 +43,10 @@ type Options struct {
 	// Bypasses set checks aside, each for one image.
 	Bypasses []preconditions.Bypass
 
-	// Own is the release that the cluster runs when nothing is asked for.
-	// Zero: the newest history entry that completed; before any has, the newest
-	// entry; without a history, the initial release of Payloads
-	// ([manifest.InitialReleaser]), else an error.
+	// Own is the release that the cluster runs, for as long as the history of
+	// the ClusterVersion has none that was completed: from then on the newest
+	// one that was. Zero: the newest entry; without any, the initial release
+	// of Payloads ([manifest.InitialReleaser]), else [ErrNoRelease].
 	Own configv1.Release
 	// Profile of the cluster; empty means [manifest.DefaultProfile].
 	Profile string

@@ -2,7 +2,6 @@ package clusterupdate
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +16,6 @@ import (
 // pass is one application of a release's manifests that is under way.
 type pass struct {
 	work   *work
-	key    string // of the work
 	start  runlevel.Report
 	cancel context.CancelFunc
 
@@ -32,7 +30,8 @@ func (l *loop) startPass() {
 	w := s.work
 	tasks := w.payload.Tasks()
 	ctx, cancel := context.WithCancel(l.ctx)
-	p := &pass{work: w, key: s.workKey, start: s.report, cancel: cancel}
+	p := &pass{work: w, start: s.report, cancel: cancel}
+	l.active = false
 	p.raw = runlevel.Report{
 		Version:      w.release.Version,
 		Image:        w.release.Image,
@@ -52,7 +51,7 @@ func (l *loop) startPass() {
 		State:   s.state,
 		Attempt: s.attempt,
 		Workers: l.o.Workers,
-		Filter:  w.filter(w.gates),
+		Filter:  w.filter(),
 		Owner:   ownerOf(l.cv),
 		Clock:   l.o.Clock,
 		Tracker: s.tracker,
@@ -94,44 +93,52 @@ func (l *loop) passDone(p *pass, res *runlevel.Result, err error, interrupted bo
 	s := &l.s
 	l.pass = nil
 	now := l.o.Clock.Now()
-	if interrupted || p.key != s.workKey {
+	if interrupted || !p.work.same(s.work) {
 		s.nextPass = now // it was made to end: not a failure
 		return
 	}
 	l.passed = true
-	r := p.final(now)
+	first := s.state != runlevel.Reconciling
+	r := p.progressed()
+	s.passErr = err
 	if err != nil {
-		r.Failure, r.Completed = err, 0
+		r.Completed = 0
+		if r.Failure = err; res != nil {
+			r.Failure = res.Failure // a pass that merely ended with its time has none
+		}
 		s.attempt++
 		s.failures++
-		s.report = r
 		s.nextPass = now.Add(runlevel.Delay(s.failures, l.o.Interval, l.o.Rand()))
+		if l.active {
+			s.nextPass = now
+		}
 		l.emit(Event{Type: EventPassFailed, Release: p.work.release, Message: err.Error(), Err: err})
-		return
+	} else {
+		r.Failure, r.Completed, r.Initial, r.Reconciling = res.Report, p.start.Completed+1, false, true
+		s.state, s.attempt, s.failures = runlevel.Reconciling, 0, 0
+		s.nextPass = now.Add(l.o.Interval)
 	}
-	first := s.state != runlevel.Reconciling
-	r.Failure, r.Completed, r.Initial, r.Reconciling = res.Report, p.start.Completed+1, false, true
-	r.LastProgress = now
-	s.report, s.state, s.attempt, s.failures = r, runlevel.Reconciling, 0, 0
-	s.nextPass = now.Add(l.o.Interval)
-	if first {
+	if folded, ok := runlevel.Fold(p.start, r, now); ok {
+		s.report = folded
+	} else {
+		s.report = p.start // earlier trouble shows until a pass gets past it
+	}
+	if err == nil && first {
 		l.emit(Event{Type: EventCompleted, Release: p.work.release, Message: "Done applying " + versionText(p.work.release)})
 	}
 }
 
-// final is what the pass itself came to.
-func (p *pass) final(now time.Time) runlevel.Report {
+// progressed is how far the pass itself came.
+func (p *pass) progressed() runlevel.Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.raw
-	r.Failure = errors.New("failed")
-	r, _ = runlevel.Fold(p.start, r, now)
-	return r
+	return p.raw
 }
 
 // activity cuts short the wait for the next pass when a ClusterOperator may
 // let it get further. A cluster that is as wanted need not be looked at.
 func (l *loop) activity() {
+	l.active = true
 	if l.s.state != runlevel.Reconciling || l.s.report.Failure != nil {
 		l.s.nextPass = time.Time{}
 	}

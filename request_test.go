@@ -230,10 +230,13 @@ func TestDefaultVerifierFailsClosed(t *testing.T) {
 }
 
 // broken serves a changed second release.
-func broken(change func(fstest.MapFS)) manifest.PayloadSource {
+func broken(change func(fstest.MapFS)) manifest.PayloadSource { return changed(sample.ToImage, change) }
+
+// changed serves both releases, and one of them changed.
+func changed(image string, change func(fstest.MapFS)) manifest.PayloadSource {
 	return manifest.PayloadSourceFunc(func(ctx context.Context, r configv1.Release) (fs.FS, error) {
 		fsys, err := sampleSource().Payload(ctx, r)
-		if err != nil || r.Image != sample.ToImage {
+		if err != nil || r.Image != image {
 			return fsys, err
 		}
 		copied := fstest.MapFS{}

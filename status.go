@@ -40,7 +40,7 @@ func (l *loop) statusInput() statusInput {
 		report:      l.s.report,
 		tracker:     l.s.tracker,
 	}
-	if l.pass != nil && l.pass.key == l.s.workKey {
+	if l.pass != nil && l.pass.work.same(l.s.work) {
 		in.report = l.pass.current()
 	}
 	return in

@@ -105,11 +105,10 @@ func TestGates(t *testing.T) {
 func TestArchitecture(t *testing.T) {
 	// A payload that declares itself multi-architecture.
 	multi := func(o *clusterupdate.Options) {
-		o.Payloads = broken(func(f fstest.MapFS) {
+		o.Payloads = changed(sample.FromImage, func(f fstest.MapFS) {
 			file := f["release-manifests/release-metadata"]
 			file.Data = []byte(strings.Replace(string(file.Data), `"metadata": {`, `"metadata": {"release.openshift.io/architecture": "multi",`, 1))
 		})
-		o.Own = configv1.Release{Version: sample.ToVersion, Image: sample.ToImage}
 	}
 	for _, enabled := range []bool{false, true} {
 		t.Run(fmt.Sprintf("gate=%v", enabled), func(t *testing.T) {
@@ -118,7 +117,7 @@ func TestArchitecture(t *testing.T) {
 				if enabled {
 					fg := &configv1.FeatureGate{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 					fg.Status.FeatureGates = []configv1.FeatureGateDetails{{
-						Version: sample.ToVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "ImageStreamImportMode"}},
+						Version: sample.FromVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "ImageStreamImportMode"}},
 					}}
 					u, err := clusterapi.ToUnstructured(fg)
 					if err != nil {

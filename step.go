@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -15,7 +17,46 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// step reads the ClusterVersion, decides, and writes the status.
+// session is what an Updater remembers between passes. Nothing of it is needed
+// to go on after a restart.
+type session struct {
+	tracker  *runlevel.Tracker
+	lists    lists
+	asked    *configv1.Update // what automatic mode asked for
+	load     loadState        // of the wanted release
+	fallback loadState        // of what the cluster has been at, where that is refused
+	work     *work            // what passes apply; nil: nothing is accepted yet
+
+	state    runlevel.State
+	report   runlevel.Report
+	passErr  error     // of the last pass
+	attempt  int       // of the pass in its state
+	failures int       // passes failed in a row
+	nextPass time.Time // zero: at once
+}
+
+// work is what passes apply.
+type work struct {
+	*loaded
+	owner     types.UID // of the ClusterVersion
+	force     bool
+	overrides []configv1.ComponentOverride
+	caps      manifest.Capabilities
+}
+
+// same reports whether nothing has changed that a pass would have to begin
+// anew for.
+func (w *work) same(o *work) bool {
+	return w.loaded == o.loaded && w.owner == o.owner && w.force == o.force &&
+		reflect.DeepEqual(w.overrides, o.overrides) && w.caps.Equal(o.caps)
+}
+
+func (w *work) filter() manifest.Filter {
+	return manifest.Filter{Gates: w.gates.enabled, Capabilities: &w.caps, Overrides: w.overrides}
+}
+
+// step reads the ClusterVersion, decides, takes over what has been loaded, and
+// writes the status. Nothing else changes what passes apply.
 func (l *loop) step() error {
 	l.looked = l.o.Clock.Now()
 	cv, err := clusterapi.Get[configv1.ClusterVersion](l.ctx, l.o.API, clusterVersionKey)
@@ -26,16 +67,15 @@ func (l *loop) step() error {
 	if err != nil {
 		return err
 	}
-	g, err := l.readGates(l.ctx, own.Version)
+	g, err := l.readGates(l.ctx, reconciledVersion(cv, own), own.Version)
 	if err != nil {
 		return err
 	}
-	current := cv
+	f := facts{cv: cv, own: own, gates: g, unfetched: l.s.lists.attempted.IsZero() && l.o.Graph != nil}
 	if l.s.lists.answer(cv.Spec) { // what was retrieved counts, published or not
-		current = cv.DeepCopy()
-		current.Status.AvailableUpdates, current.Status.ConditionalUpdates = l.s.lists.available, l.s.lists.conditional
+		f.cv = cv.DeepCopy()
+		f.cv.Status.AvailableUpdates, f.cv.Status.ConditionalUpdates = l.s.lists.available, l.s.lists.conditional
 	}
-	f := facts{cv: current, own: own, gates: g, unfetched: l.s.lists.attempted.IsZero() && l.o.Graph != nil}
 	if l.s.work != nil {
 		f.applied = l.s.work.release
 	}
@@ -44,12 +84,25 @@ func (l *loop) step() error {
 		l.emit(Event{Type: EventRequestIgnored, Release: d.want, Message: why})
 	}
 	l.d, l.cv = d, cv
+	l.takeLoaded()
 	l.updateWork()
+	return l.writeStatus()
+}
 
+// writeStatus brings the status up to date. Mere progress of a pass is written
+// once in a while.
+func (l *loop) writeStatus() error {
+	now := l.looked
+	edge := l.edge()
+	if due := l.written.Add(l.o.StatusInterval); l.pass != nil && edge == l.lastEdge && now.Before(due) {
+		l.after(due)
+		return nil
+	}
 	in := l.statusInput()
-	written, err := clusterapi.Modify(l.ctx, l.o.API, clusterVersionKey, clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerStatus},
+	uid, before := l.cv.UID, l.cv.ResourceVersion
+	cv, err := clusterapi.Modify(l.ctx, l.o.API, clusterVersionKey, clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerStatus},
 		func(live *configv1.ClusterVersion) error {
-			if live.UID != cv.UID {
+			if live.UID != uid {
 				return errors.New("cluster version was deleted and recreated, cannot update status")
 			}
 			live.Status = nextStatus(live.Status, in)
@@ -58,11 +111,25 @@ func (l *loop) step() error {
 	if err != nil {
 		return fmt.Errorf("status of the cluster version: %w", err)
 	}
-	if written.ResourceVersion != cv.ResourceVersion {
-		l.emit(Event{Type: EventStatus, Release: written.Status.Desired, Message: progressMessage(written)})
+	if cv.ResourceVersion != before {
+		l.emit(Event{Type: EventStatus, Release: cv.Status.Desired, Message: progressMessage(cv)})
 	}
-	l.cv = written
+	l.cv, l.written, l.lastEdge = cv, now, edge
 	return nil
+}
+
+// edge is what about a status is worth writing at once.
+func (l *loop) edge() string {
+	s := &l.s
+	image, report := "", s.report
+	if s.work != nil {
+		image = s.work.release.Image
+	}
+	if l.pass != nil {
+		report = l.pass.current()
+	}
+	return fmt.Sprint(l.cv.UID, l.cv.Generation, image, report.Reconciling, report.Failure != nil, s.load.step, s.load.message,
+		s.lists.attempted, len(l.d.faults))
 }
 
 func progressMessage(cv *configv1.ClusterVersion) string {
@@ -72,28 +139,56 @@ func progressMessage(cv *configv1.ClusterVersion) string {
 	return ""
 }
 
-// updateWork takes over what the object says about how the accepted release is
-// applied. Other work interrupts the pass at hand and starts anew.
-func (l *loop) updateWork() {
-	s := &l.s
-	if s.work == nil {
+// takeLoaded takes note of how the last load ended, and makes its release the
+// one that passes apply. What is not wanted any more is dropped.
+func (l *loop) takeLoaded() {
+	e := l.ended
+	l.ended = nil
+	if e == nil {
 		return
 	}
-	w := &work{
-		loaded:    s.work.loaded,
-		force:     s.work.force,
-		overrides: l.d.cleared.Spec.Overrides,
-		caps:      l.capabilities(s.work.loaded),
-	}
-	key := workKey(w)
-	if key != s.workKey {
-		l.changeWork(w, key)
+	r, state := e.request, &l.s.load
+	switch r.wish {
+	case l.request(l.d.want, l.d.origin).wish:
+	case l.request(l.d.base, l.d.baseOrigin).wish:
+		state = &l.s.fallback
+	default:
 		return
 	}
-	s.work = w
+	if e.err != nil {
+		attempts := state.attemptsOf(r.key) + 1
+		*state = loadState{key: r.key, step: e.err.Step, message: e.err.Message, err: e.err, attempts: attempts,
+			retry: l.o.Clock.Now().Add(loadRetry(attempts, l.o.Interval))}
+		return
+	}
+	*state = loadState{key: r.key, step: PayloadLoaded, message: loadedMessage(e.out.release, l.architecture(e.out.release))}
+	first := l.s.work == nil
+	l.changeWork(l.newWork(e.out, r.force))
+	if first {
+		l.s.state = firstState(l.cv, e.out.release)
+		l.s.report.Initial = l.s.state == runlevel.Initializing
+		l.s.report.Reconciling = l.s.state == runlevel.Reconciling
+	}
 }
 
-func (l *loop) changeWork(w *work, key string) {
+// updateWork takes over what the object says about how the accepted release is
+// applied. Other work interrupts the pass at hand and begins anew.
+func (l *loop) updateWork() {
+	if old := l.s.work; old != nil {
+		if w := l.newWork(old.loaded, old.force); w.same(old) {
+			l.s.work = w
+		} else {
+			l.changeWork(w)
+		}
+	}
+}
+
+func (l *loop) newWork(release *loaded, force bool) *work {
+	return &work{loaded: release, owner: l.cv.UID, force: force,
+		overrides: l.d.cleared.Spec.Overrides, caps: l.capabilities(release.gates, release.implicit)}
+}
+
+func (l *loop) changeWork(w *work) {
 	s := &l.s
 	if l.pass != nil {
 		l.pass.cancel()
@@ -101,25 +196,12 @@ func (l *loop) changeWork(w *work, key string) {
 	if s.report.Image != w.release.Image {
 		s.report = runlevel.Report{Version: w.release.Version, Image: w.release.Image, LastProgress: s.report.LastProgress}
 	}
+	s.report.Completed, s.report.Reconciling = 0, false
 	if s.state != runlevel.Initializing {
 		s.state = runlevel.Updating
 	}
-	s.work, s.workKey, s.attempt, s.failures, s.nextPass = w, key, 0, 0, time.Time{}
+	s.work, s.passErr, s.attempt, s.failures, s.nextPass = w, nil, 0, 0, time.Time{}
 	l.passed = false
-}
-
-// accept makes a loaded release the one that passes apply.
-func (l *loop) accept(out *loaded, force bool) {
-	s := &l.s
-	first := s.work == nil
-	w := &work{loaded: out, force: force, overrides: l.d.cleared.Spec.Overrides}
-	w.caps = l.capabilities(out)
-	l.changeWork(w, workKey(w))
-	if first {
-		s.state = firstState(l.cv, out.release)
-		s.report.Initial = s.state == runlevel.Initializing
-		s.report.Reconciling = s.state == runlevel.Reconciling
-	}
 }
 
 // firstState is the state in which a worker starts.
@@ -133,21 +215,14 @@ func firstState(cv *configv1.ClusterVersion, want configv1.Release) runlevel.Sta
 	return runlevel.Updating
 }
 
-// workKey tells whether work is the same as before.
-func workKey(w *work) string {
-	return fmt.Sprintf("%q %v %v %q %q", w.release.Image, w.force, w.overrides, sets.List(w.caps.Enabled), w.gates.key())
-}
-
 // capabilities resolves those of the cluster for a release: none that is
 // enabled is ever switched off again.
-func (l *loop) capabilities(w *loaded) manifest.Capabilities {
-	stay := sets.New(l.o.EnabledCapabilities...).Insert(w.implicit...)
-	if l.cv != nil {
-		for _, c := range l.cv.Status.Capabilities.EnabledCapabilities {
-			stay.Insert(string(c))
-		}
+func (l *loop) capabilities(g gates, implicit []string) manifest.Capabilities {
+	stay := sets.New(l.o.EnabledCapabilities...).Insert(implicit...)
+	for _, c := range l.cv.Status.Capabilities.EnabledCapabilities {
+		stay.Insert(string(c))
 	}
-	return manifest.ResolveCapabilities(l.d.cleared.Spec.Capabilities, sets.List(stay), w.gates.enabled)
+	return manifest.ResolveCapabilities(l.d.cleared.Spec.Capabilities, sets.List(stay), g.enabled)
 }
 
 // start begins what is due, and reports whether something did.
@@ -159,10 +234,7 @@ func (l *loop) start() (bool, error) {
 	if asked, err := l.requestNewest(); asked || err != nil {
 		return asked, err
 	}
-	if l.startLoad(now) {
-		return true, nil
-	}
-	return l.startDuePass(now), nil
+	return l.startLoad(now) || l.startDuePass(now), nil
 }
 
 func (l *loop) startDuePass(now time.Time) bool {
@@ -181,19 +253,21 @@ func (l *loop) startDuePass(now time.Time) bool {
 }
 
 // startLoad begins to load the wanted release where it is not what passes
-// apply already. Where that is refused, and nothing is applied yet, it begins
-// with what the cluster has been at so far.
+// apply already. Where that is refused, it sees to it that passes apply what
+// the cluster has been at so far.
 func (l *loop) startLoad(now time.Time) bool {
 	s := &l.s
 	want := l.request(l.d.want, l.d.origin)
+	base := l.request(l.d.base, l.d.baseOrigin)
 	if l.loading != nil {
-		if l.loading.key != want.key && l.loading.origin == requested {
+		if l.loading.wish != want.wish && l.loading.wish != base.wish {
 			l.loading.cancel() // somebody wants something else now
 		}
 		return false
 	}
-	if s.work != nil && s.work.release.Image == want.release.Image && s.work.gates.key() == want.gates.key() {
-		if s.load.err != nil { // a refusal of something else is history
+	if l.applies(want) {
+		if s.load.step != "" && (s.load.err != nil || s.load.step != PayloadLoaded) {
+			// A request that was withdrawn is history.
 			s.load = loadState{key: want.key, step: PayloadLoaded, message: "Payload loaded " + quoted(s.work.release)}
 			return true
 		}
@@ -203,21 +277,23 @@ func (l *loop) startLoad(now time.Time) bool {
 		return false // there is nothing to load: the status says so
 	}
 	if !l.refused(&s.load, want, now) {
-		s.load = loadState{key: want.key, attempts: s.load.attemptsOf(want.key), step: RetrievePayload,
-			message: "Retrieving and verifying payload " + quoted(want.release)}
-		l.beginLoad(want, &s.load)
+		if s.load.key != want.key {
+			s.load = loadState{key: want.key, step: RetrievePayload, message: "Retrieving and verifying payload " + quoted(want.release)}
+		}
+		l.beginLoad(want)
 		return true
 	}
-	if s.work != nil || want.release.Image == l.d.base.Image {
+	if want.wish == base.wish || l.applies(base) || l.refused(&s.fallback, base, now) {
 		return false
 	}
-	base := l.request(l.d.base, l.d.baseOrigin)
-	if l.refused(&s.fallback, base, now) {
-		return false
-	}
-	s.fallback.key, s.fallback.attempts = base.key, s.fallback.attemptsOf(base.key)
-	l.beginLoad(base, &s.fallback)
+	l.beginLoad(base)
 	return true
+}
+
+// applies reports whether passes apply a release as it would be loaded now.
+func (l *loop) applies(r *loadRequest) bool {
+	w := l.s.work
+	return w != nil && w.release.Image == r.release.Image && w.gates.key() == r.gates.key()
 }
 
 // request makes the request to load a release as the last decision has it.
@@ -229,11 +305,12 @@ func (l *loop) request(release configv1.Release, from origin) *loadRequest {
 	// What the cluster runs was verified when it came, as was an update that
 	// had been accepted, unless in spite of its signature.
 	r.verify = release.Image != l.d.own.Image && (from == requested || from == resumed && l.d.verified)
-	r.key = fmt.Sprintf("%s %q %q %v %d %s", from, release.Image, release.Version, r.force, l.cv.Generation, r.gates.key())
+	r.wish = fmt.Sprintf("%s %q %q %v %s", from, release.Image, release.Version, r.force, r.gates.key())
+	r.key = fmt.Sprintf("%s %s %d", r.wish, l.cv.UID, l.cv.Generation)
 	if l.s.work != nil {
-		r.previous = l.s.work.loaded
+		r.previous = l.s.work.payload
 	}
-	r.caps = l.capabilities(&loaded{gates: r.gates})
+	r.caps = l.capabilities(r.gates, nil)
 	return r
 }
 
@@ -242,15 +319,15 @@ func (l *loop) refused(last *loadState, r *loadRequest, now time.Time) bool {
 	if last.err == nil || last.key != r.key {
 		return false
 	}
-	if now.Before(last.retry) || l.once && l.tried[r.key] {
+	if now.Before(last.retry) {
 		l.after(last.retry)
 		return true
 	}
-	return false
+	return l.once && l.tried[r.key]
 }
 
-// beginLoad loads a release beside the loop and notes the result in state.
-func (l *loop) beginLoad(r *loadRequest, state *loadState) {
+// beginLoad loads a release beside the loop.
+func (l *loop) beginLoad(r *loadRequest) {
 	if l.tried == nil {
 		l.tried = map[string]bool{}
 	}
@@ -264,15 +341,8 @@ func (l *loop) beginLoad(r *loadRequest, state *loadState) {
 		cancelled := ctx.Err() != nil
 		return func() {
 			l.loading = nil
-			switch {
-			case cancelled:
-			case err != nil:
-				attempts := state.attempts + 1
-				*state = loadState{key: r.key, step: err.Step, message: err.Message, err: err, attempts: attempts,
-					retry: l.o.Clock.Now().Add(loadRetry(attempts, l.o.Interval))}
-			default:
-				*state = loadState{key: r.key, step: PayloadLoaded, message: loadedMessage(out.release, l.architecture(out.release))}
-				l.accept(out, r.force)
+			if !cancelled {
+				l.ended = &loadEnd{request: r, out: out, err: err}
 			}
 		}
 	})

@@ -80,7 +80,8 @@ func (u *Updater) Sync(ctx context.Context) (Result, error) {
 
 // Run does as Sync does until ctx ends, and then returns nil: at intervals,
 // when what it waits for has changed if the cluster can be watched, and sooner
-// while the update is not done. Faults of the API are retried for ever.
+// while the update is not done. Faults of the API are retried for ever; only
+// [ErrNoRelease] ends it.
 //
 // A change of the ClusterVersion's spec interrupts the pass at hand.
 func (u *Updater) Run(ctx context.Context) error {
@@ -102,7 +103,6 @@ func (u *Updater) loop(ctx context.Context, once bool) (Result, error) {
 	l := &loop{Updater: u, ctx: ctx, once: once, wake: make(chan struct{}, 1), results: make(chan func(), 4)}
 	defer l.jobs.Wait()
 	defer cancel()
-	l.started = u.o.Clock.Now()
 	if !once {
 		l.watch()
 	}
@@ -114,8 +114,10 @@ func (u *Updater) loop(ctx context.Context, once bool) (Result, error) {
 		}
 		switch {
 		case parent.Err() != nil:
-			return l.result(), parent.Err()
-		case err != nil && once:
+			cancel()
+			l.jobs.Wait()
+			return l.result(), l.flush(parent)
+		case err != nil && (once && l.running() == 0 || errors.Is(err, ErrNoRelease)):
 			return l.result(), err
 		case err != nil:
 			l.log("the cluster version could not be brought up to date", err)
@@ -125,35 +127,49 @@ func (u *Updater) loop(ctx context.Context, once bool) (Result, error) {
 			if started {
 				continue // what has begun shows in the status
 			}
-			if once && l.running() == 0 {
+			if once && l.running() == 0 && l.ended == nil {
 				return l.result(), nil
 			}
 		}
-		if err := l.wait(); err != nil {
-			return l.result(), err
-		}
+		l.wait()
 	}
+}
+
+// flush writes the progress of a pass that was called off, within a moment.
+// It returns the error that ended the loop.
+func (l *loop) flush(parent context.Context) error {
+	if l.pass != nil && l.cv != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(parent), 2*time.Second)
+		defer cancel()
+		l.ctx, l.lastEdge = ctx, ""
+		l.log("the last status could not be written", l.writeStatus())
+	}
+	return parent.Err()
 }
 
 // loop is one Sync or Run. All its fields but the channels belong to the
 // goroutine that runs it.
 type loop struct {
 	*Updater
-	ctx     context.Context
-	once    bool
-	started time.Time
-	errors  int
+	ctx    context.Context
+	once   bool
+	errors int // in a row
 
-	cv       *configv1.ClusterVersion // as last written
+	cv       *configv1.ClusterVersion // as last read or written
 	d        decision
-	next     time.Time // when to look again at the latest
 	looked   time.Time // when the last step began
+	written  time.Time // when the status was last brought up to date
+	lastEdge string    // what was then worth writing at once
+	next     time.Time // when to look again at the latest
+
 	fetching bool
-	fetched  bool // once: what has been done is not done again
+	fetched  listQuery // once: is not asked again
 	loading  *loadRequest
-	tried    map[string]bool // once: what was loaded, or not
+	ended    *loadEnd        // of a load, until the next step
+	tried    map[string]bool // once: is not loaded again
 	pass     *pass
-	passed   bool
+	passed   bool // once: the work has had its pass
+	active   bool // a ClusterOperator got further while the pass ran
 
 	jobs    sync.WaitGroup
 	wake    chan struct{}
@@ -197,9 +213,11 @@ func (l *loop) after(t time.Time) {
 }
 
 // wait returns when there may be something to do.
-func (l *loop) wait() error {
-	if l.pass != nil {
-		l.after(l.looked.Add(l.o.StatusInterval)) // its progress shows in the status
+func (l *loop) wait() {
+	if l.pass != nil || l.loading != nil {
+		// Progress shows in the status, and a cluster that cannot be watched
+		// may want something else meanwhile.
+		l.after(l.looked.Add(l.o.StatusInterval))
 	}
 	var due <-chan time.Time
 	if !l.next.IsZero() {
@@ -210,7 +228,7 @@ func (l *loop) wait() error {
 	l.next = time.Time{}
 	select {
 	case <-l.ctx.Done():
-		return l.ctx.Err()
+		return
 	case done := <-l.results:
 		done()
 	case <-l.wake:
@@ -221,7 +239,7 @@ func (l *loop) wait() error {
 		case done := <-l.results:
 			done()
 		default:
-			return nil
+			return
 		}
 	}
 }
@@ -305,18 +323,33 @@ func stateOf(co *configv1.ClusterOperator) (s operatorState) {
 }
 
 func (l *loop) result() Result {
+	s := &l.s
 	r := Result{ClusterVersion: l.cv, Resolution: l.d.resolution}
-	r.Done = l.s.work != nil && l.s.report.Reconciling && l.s.report.Failure == nil &&
-		l.s.work.release.Image == l.d.want.Image
+	r.Done = s.work != nil && s.report.Reconciling && s.report.Failure == nil && s.passErr == nil &&
+		s.work.release.Image == l.d.want.Image
+	now := l.o.Clock.Now()
+	next := now.Add(l.o.Interval)
+	sooner := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	if s.work != nil {
+		sooner(s.nextPass)
+	}
+	if l.o.Graph != nil {
+		sooner(s.lists.attempted.Add(l.o.Interval))
+	}
 	switch {
-	case l.s.load.err != nil:
-		r.Failure = l.s.load.err
+	case s.load.err != nil:
+		r.Failure = s.load.err
+		sooner(s.load.retry)
+	case !r.Done && s.passErr != nil:
+		r.Failure = s.passErr
 	case !r.Done:
-		r.Failure = l.s.report.Failure
+		r.Failure = s.report.Failure
 	}
-	if !l.next.IsZero() {
-		r.After = max(l.next.Sub(l.o.Clock.Now()), 0)
-	}
+	r.After = max(next.Sub(now), 0)
 	return r
 }
 

@@ -39,10 +39,9 @@ type Recommendation string
 
 // The recommendations.
 const (
-	IsRecommended     Recommendation = "Recommended"
-	IsNotRecommended  Recommendation = "NotRecommended"
-	IsUnknown         Recommendation = "Unknown"
-	conditionalNoRisk                = "the update is conditional, but names no risk"
+	IsRecommended    Recommendation = "Recommended"
+	IsNotRecommended Recommendation = "NotRecommended"
+	IsUnknown        Recommendation = "Unknown"
 )
 
 // Hop is one update of a path.

@@ -224,7 +224,7 @@ func (s *search) follow(p progress, e *edge) progress {
 		next.switches[i] = noWay
 	}
 	for _, c := range s.n.sets.members[e.set] {
-		next.switches[c] = 0*least
+		next.switches[c] = min(p.switches[c], least+1)
 	}
 	return next
 }

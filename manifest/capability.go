@@ -83,7 +83,8 @@ func (c Capabilities) Status() configv1.ClusterVersionCapabilitiesStatus {
 // excluded, whatever the check, and each included one of current with the same
 // identity, the capabilities that the former needs beyond the latter's are
 // added. The result may name capabilities that this library does not know. A
-// nil payload leaves the implicit capabilities as they are. The cost grows
+// nil payload leaves the implicit capabilities as they are; without Capabilities
+// in f there are none, and the result is nil. The cost grows
 // with the sum of both payloads.
 func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 	if f.Capabilities == nil {

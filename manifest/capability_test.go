@@ -115,7 +115,11 @@ func TestImplicitlyEnabled(t *testing.T) {
 		{"no payload yet", nil, p("4.2.0", m("a", needs("Away"))), enabled, []string{"Old"}},
 	}
 	for _, tt := range tests {
-		got := manifest.ImplicitlyEnabled(tt.current, tt.update, manifest.Filter{Capabilities: tt.caps, Gates: sets.New[string]()})
+		got := manifest.ImplicitlyEnabled(tt.current, tt.update, manifest.Filter{
+			Capabilities: tt.caps, Gates: sets.New[string](),
+			// These do not count.
+			Profile: ptr("p"), FeatureSet: ptr("OKD"), MajorVersion: ptr(uint64(9)), Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Name: "a", Unmanaged: true}},
+		})
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}

@@ -54,6 +54,7 @@ func TestExcluded(t *testing.T) {
 		want   string
 	}{
 		{"absent annotations", "", nil, manifest.Filter{}, "no annotations"},
+		{"absent annotations come first", "", nil, manifest.Filter{Profile: ptr("p"), Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Namespace: "ns", Name: "n", Unmanaged: true}}}, "no annotations"},
 		{"empty annotations", "", a{}, manifest.Filter{}, ""},
 		{"empty annotations and a profile", "", a{}, manifest.Filter{Profile: ptr("p")}, profile + " unset"},
 		{"excluded", "", a{hosted: "true"}, manifest.Filter{ExcludeIdentifier: "internal-openshift-hosted"}, hosted + "=true"},
@@ -91,6 +92,12 @@ func TestExcluded(t *testing.T) {
 		{"major empty", crd, a{major: " ,"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, ""},
 		{"major bad", crd, a{major: "4,x"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid included major version "x" in annotation: strconv.ParseUint: parsing "x": invalid syntax`},
 		{"major bad negative", crd, a{major: "4,-4.1"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid excluded major version "4.1" in annotation: strconv.ParseUint: parsing "4.1": invalid syntax`},
+		{"major with a plus", crd, a{major: "+4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid included major version "+4" in annotation: strconv.ParseUint: parsing "+4": invalid syntax`},
+		{"major with two dashes", crd, a{major: "--4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid excluded major version "-4" in annotation: strconv.ParseUint: parsing "-4": invalid syntax`},
+		{"major too large", crd, a{major: "18446744073709551616"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid included major version "18446744073709551616" in annotation: strconv.ParseUint: parsing "18446744073709551616": value out of range`},
+		{"feature set before major", crd, a{set: "OKD", major: "5"}, manifest.Filter{FeatureSet: ptr(""), MajorVersion: ptr(uint64(4))}, `"Default" is required, and ` + set + "=OKD"},
+		{"gate before major", crd, a{gate: "G", major: "5"}, manifest.Filter{Gates: none, MajorVersion: ptr(uint64(4))}, "feature gate G is required but not enabled"},
+		{"major before profile", crd, a{major: "5"}, manifest.Filter{Profile: ptr("p"), MajorVersion: ptr(uint64(4))}, "major version 4 does not match any required versions"},
 		{"major both ways", crd, a{major: "4,-4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, "inclusion and exclusion requirements overlap: [4]"},
 		{"major both ways, several", crd, a{major: "10,-10,9,-9,4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, "inclusion and exclusion requirements overlap: [9 10]"},
 

@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand"
 	"strings"
 	"testing"
@@ -134,6 +135,9 @@ func TestShiftOrder(t *testing.T) {
 		t.Error(got)
 	}
 	if got := shift(3, -1, 0); got != 0 {
+		t.Error(got)
+	}
+	if got := shift(16, math.MaxInt, 8); got != 14 { // the seventh step of eight
 		t.Error(got)
 	}
 }
@@ -323,11 +327,14 @@ func TestValidate(t *testing.T) {
 
 func TestValidateOrder(t *testing.T) {
 	for input, want := range map[string]string{
-		"10_a 10_b 20_a":      "",
-		"10_a 10_b 10_a":      "10 a",
-		"10_a x 10_a 10_b":    "",
-		"10_a 10_b 10_c 10_b": "10 b",
-		"x x 010_a 10_b 10_a": "",
+		"10_a 10_b 20_a":                     "",
+		"10_a 10_b 10_a":                     "10 a",
+		"10_a x 10_a 10_b":                   "",
+		"10_a 10_b 10_c 10_b":                "10 b",
+		"x x 010_a 10_b 10_a":                "",
+		"10_a 10_job 10_a":                   "", // a Job is a barrier
+		"10_a 10_b 10_beta 10_a 10_job 10_b": "10 a",
+		"10_a 10_job 10_b 10_c 10_b":         "10 b",
 	} {
 		var order *manifest.OrderError
 		err := manifest.ValidateOrder(list(input))

@@ -124,7 +124,9 @@ func ShiftOrder(f Grouping, step, stride int) Grouping {
 			}
 			by := step % m
 			if m >= stride {
-				by = int(int64(step) * int64(m) / int64(stride) % int64(m))
+				// As step·m/stride mod m, but it cannot overflow: stride steps
+				// are once around.
+				by = step % stride * m / stride
 			}
 			buckets[i] = slices.Concat(b[by:], b[:by])
 		}

@@ -8,14 +8,18 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
 // decodeImages reads an image-references file, JSON or YAML: the image stream
 // that names the images of a release. Tags that are not a Docker image are
-// ignored.
-func decodeImages(data []byte, version string) (map[string]string, error) {
+// ignored. The aliases of YAML may expand it to limit bytes.
+func decodeImages(data []byte, version string, limit int64) (map[string]string, error) {
 	if !json.Valid(data) {
+		if err := checkAliases(string(data), limit); err != nil {
+			return nil, fmt.Errorf("unmarshal image-references: %w", err)
+		}
 		converted, err := yaml.YAMLToJSON(data)
 		if err != nil {
 			return nil, fmt.Errorf("unmarshal image-references: %w", err)
@@ -35,7 +39,7 @@ func decodeImages(data []byte, version string) (map[string]string, error) {
 		return nil, fmt.Errorf("image-references is a %s %s, not a v1 ImageStream", gv, kind)
 	}
 	var stream imagev1.ImageStream
-	if err := json.Unmarshal(data, &stream); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &stream); err != nil {
 		return nil, fmt.Errorf("unmarshal image-references: %w", err)
 	}
 	if stream.Name != version {

@@ -106,7 +106,7 @@ func loadRelease(fsys fs.FS, o LoadOptions) (*Payload, error) {
 	if data, err = readFile(fsys, imagesFile, nil, o.Limits.FileSize); err != nil {
 		return nil, err
 	}
-	images, err := decodeImages(data, m.Version)
+	images, err := decodeImages(data, m.Version, o.Limits.ExpandedSize)
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +174,9 @@ type loader struct {
 	data    templateData
 	faults  []*Error
 
-	size      atomic.Int64 // of all files so far
-	documents atomic.Int64 // in all files so far
+	// Of all files so far. What is beyond a limit is dropped; that the limit was
+	// passed shows at the end, so that the workers' order does not.
+	size, documents atomic.Int64
 }
 
 func newLoader(fsys fs.FS, o LoadOptions, p *Payload) *loader {
@@ -197,7 +198,7 @@ func newLoader(fsys fs.FS, o LoadOptions, p *Payload) *loader {
 // The error is the context's; faults of files are collected.
 func (l *loader) load(ctx context.Context, files []*file) error {
 	if len(files) > l.limits.Files {
-		l.faults = []*Error{{Err: &LimitError{Limit: "Files", Max: int64(l.limits.Files), What: "manifest files"}}}
+		l.exceeded("Files", int64(l.limits.Files), "manifest files")
 		return nil
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -220,8 +221,20 @@ func (l *loader) load(ctx context.Context, files []*file) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	l.collect(files)
+	switch {
+	case l.size.Load() > l.limits.TotalSize:
+		l.exceeded("TotalSize", l.limits.TotalSize, "bytes in all manifest files")
+	case l.documents.Load() > int64(l.limits.Documents):
+		l.exceeded("Documents", int64(l.limits.Documents), "documents in all manifest files")
+	default:
+		l.collect(files)
+	}
 	return nil
+}
+
+// exceeded makes passing a limit of the whole payload its only fault.
+func (l *loader) exceeded(limit string, max int64, what string) {
+	l.faults = []*Error{{Err: &LimitError{Limit: limit, Max: max, What: what}}}
 }
 
 func (l *loader) collect(files []*file) {
@@ -244,6 +257,9 @@ func (l *loader) collect(files []*file) {
 
 // read reads one file into f.
 func (l *loader) read(d *decoder, f *file) {
+	if l.size.Load() > l.limits.TotalSize {
+		return
+	}
 	data, err := readFile(l.fsys, f.path(), d.buf, l.limits.FileSize)
 	if err != nil {
 		f.fault = &Error{File: f.path(), Err: err}
@@ -251,7 +267,6 @@ func (l *loader) read(d *decoder, f *file) {
 	}
 	d.buf = data[:0]
 	if l.size.Add(int64(len(data))) > l.limits.TotalSize {
-		f.fault = &Error{File: f.path(), Err: &LimitError{Limit: "TotalSize", Max: l.limits.TotalSize, What: "bytes in all manifest files"}}
 		return
 	}
 	if f.dir == ownDir {
@@ -265,7 +280,6 @@ func (l *loader) read(d *decoder, f *file) {
 		return
 	}
 	if l.documents.Add(int64(len(manifests))) > int64(l.limits.Documents) {
-		f.fault = &Error{File: f.path(), Err: &LimitError{Limit: "Documents", Max: int64(l.limits.Documents), What: "documents in all manifest files"}}
 		return
 	}
 	f.manifests = manifests

@@ -305,6 +305,20 @@ func TestLoadLimits(t *testing.T) {
 	if _, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: manifest.Limits{Files: 2, Documents: 3, DocumentsPerFile: 2, FileSize: 4000, TotalSize: 2000, Depth: 3}}); err != nil {
 		t.Error(err)
 	}
+	// A limit of the whole payload is its only fault, whichever file passes it.
+	fsys = payload(map[string]string{"release-manifests/a.yaml": "- a", "release-manifests/b.yaml": object("b", included), "release-manifests/c.yaml": object("c", included)})
+	for name, limits := range map[string]manifest.Limits{"Documents": {Documents: 1}, "TotalSize": {TotalSize: 150, Documents: 1}} {
+		_, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: limits, Workers: 3})
+		var fault *manifest.Error
+		if !errors.As(err, &fault) || len(fault.Faults) != 1 || fault.Faults[0].File != "" || !strings.HasSuffix(err.Error(), "(limit "+name+")") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	images := "kind: ImageStream\napiVersion: image.openshift.io/v1\nmetadata: {name: 4.20.1}\nx: &x " + strings.Repeat("a", 1000) + "\ny: [*x" + strings.Repeat(", *x", 2000) + "]\n"
+	_, err := manifest.Load(t.Context(), payload(map[string]string{"release-manifests/image-references": images}), manifest.LoadOptions{Limits: manifest.Limits{ExpandedSize: 1 << 20}})
+	if err == nil || !strings.HasPrefix(err.Error(), "unmarshal image-references: ") || !strings.HasSuffix(err.Error(), "(limit ExpandedSize)") {
+		t.Error(err)
+	}
 }
 
 func TestLoadCancelled(t *testing.T) {

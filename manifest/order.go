@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // OrderError says that a component's tasks are in two places of a runlevel
@@ -19,8 +20,23 @@ func (e *OrderError) Error() string {
 }
 
 // ValidateOrder reports each component that comes back within a runlevel, as
-// joined [*OrderError]s in the order of the list.
+// joined [*OrderError]s in the order of the list. One that comes back after a
+// Job is in order, since Jobs are barriers: see [Graph.SplitJobs].
 func ValidateOrder(tasks []*Task) error {
+	var errs []error
+	for len(tasks) > 0 {
+		n := slices.IndexFunc(tasks, isJob)
+		if n < 0 {
+			n = len(tasks)
+		}
+		errs = append(errs, orderErrors(tasks[:n])...)
+		tasks = tasks[min(n+1, len(tasks)):]
+	}
+	return errors.Join(errs...)
+}
+
+// orderErrors reports the components that come back in a list without Jobs.
+func orderErrors(tasks []*Task) []error {
 	var errs []error
 	list := chunks(tasks)
 	for i := 0; i < len(list); {
@@ -34,5 +50,5 @@ func ValidateOrder(tasks []*Task) error {
 		}
 		i = to
 	}
-	return errors.Join(errs...)
+	return errs
 }

@@ -122,6 +122,13 @@ func isWorkload(gk schema.GroupKind) bool {
 	return false
 }
 
+// deleted reports whether a manifest asks for its object to be deleted. The
+// annotation's value does not matter: such an object is never applied.
+func deleted(m *Manifest) bool {
+	_, ok := m.Annotations()["release.openshift.io/delete"]
+	return ok
+}
+
 // operandVersions reads status.versions; what is not of the right form counts
 // as absent.
 func operandVersions(m *Manifest) []configv1.OperandVersion {
@@ -164,10 +171,4 @@ func (h hash) String() string {
 		b[i] = byte(h >> (56 - 8*i))
 	}
 	return base64.URLEncoding.EncodeToString(b)
-}
-
-// deleted reports whether a manifest asks for its object to be deleted.
-func deleted(m *Manifest) bool {
-	_, ok := m.Annotations()["release.openshift.io/delete"]
-	return ok
 }

@@ -44,7 +44,7 @@ func TestLoadRealPayloads(t *testing.T) {
 			if len(p.Manifests) != tt.included || len(p.Excluded) != tt.excluded || p.Hash != tt.hash {
 				t.Errorf("%d included, %d excluded, hash %s", len(p.Manifests), len(p.Excluded), p.Hash)
 			}
-			if n := len(p.Operators()); n < tt.operators {
+			if n := len(p.Operators()); n != tt.operators {
 				t.Errorf("%d operators", n)
 			}
 			for _, c := range []struct {

@@ -176,14 +176,15 @@ func (s *State) arbiterWaits() string {
 	if b, _ := s.block(m); b.Kind != BlockNone {
 		return "pool master cannot be updated: " + b.Text
 	}
+	_, limit, _, err := s.capacity(m)
+	if err != nil {
+		return "pool master cannot be updated: " + err.Error()
+	}
 	waiting := m.n.candidates
 	if s.o.Compat {
-		if limit, err := maxUnavailable(m.pool, m.n.total); err != nil {
-			return err.Error()
-		} else if s.free(m, limit) <= 0 {
+		waiting = m.eligible.Len() + m.held.Len()
+		if s.free(m, limit) == 0 {
 			waiting = 0 // as the controller's list of candidates is then empty
-		} else {
-			waiting = m.eligible.Len() + m.held.Len()
 		}
 	}
 	if waiting > 0 {

@@ -44,8 +44,8 @@ func (s *State) classify(n NodeState, p *poolRecord) class {
 		wrongTaint:    n.UpdateTaint != n.wantsTaint(p.goal),
 		wrongTopology: s.topology != "" && n.Topology != s.topology,
 	}
-	if n.Deleting && !s.o.Compat {
-		c.candidate = false
+	if s.o.Compat {
+		c.candidate = n.lacksTarget(p.goal)
 	}
 	c.ready = c.updated && n.Ready()
 	c.failing = !c.candidate && c.mcdFailing

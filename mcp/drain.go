@@ -140,8 +140,12 @@ func (d *drainer) drain(ctx context.Context, node *corev1.Node, asked string, ou
 		out.over = true
 		// If somebody uncordoned the node, pods may have come back; that change
 		// queues the node again.
-		out.err = d.fulfilled(ctx, asked, func(n *corev1.Node) bool { return n.Spec.Unschedulable })
-		if out.err == nil {
+		drained := false
+		out.err = d.fulfilled(ctx, asked, func(n *corev1.Node) bool {
+			drained = n.Spec.Unschedulable
+			return drained
+		})
+		if out.err == nil && drained {
 			d.emit(Event{Type: EventDrained, Pool: d.pool, Node: d.node, Text: fmt.Sprintf("node %s is drained", d.node)})
 		}
 		return

@@ -3,9 +3,10 @@ package mcp
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // VerdictKind says what a decision made of one node.
@@ -60,40 +61,55 @@ type Verdict struct {
 
 // Explain says what the present decision for a pool makes of a node.
 func (s *State) Explain(pool, node string) Verdict {
-	sel := s.Candidates(pool)
-	return s.explain(&sel, s.nodes[node], node, nil)
+	return s.newExplainer(pool).explain(node)
 }
 
 // Explanations explains every node that the pool counts, by name.
 func (s *State) Explanations(pool string) iter.Seq2[string, Verdict] {
 	return func(yield func(string, Verdict) bool) {
-		p := s.pools[pool]
-		if p == nil {
-			return
-		}
-		sel := s.Candidates(pool)
-		holders := s.capacityHolders(p, &sel)
-		for _, name := range slices.Sorted(maps.Keys(p.nodes)) {
-			if !yield(name, s.explain(&sel, p.nodes[name], name, holders)) {
+		e := s.newExplainer(pool)
+		for _, name := range s.Nodes(pool) {
+			if !yield(name, e.explain(name)) {
 				return
 			}
 		}
 	}
 }
 
-// explain walks down the table of verdicts. holders may be nil: then they are
-// looked up if the verdict names them.
-func (s *State) explain(sel *Selection, n *nodeRecord, node string, holders []string) Verdict {
-	p := s.pools[sel.Pool]
+// explainer explains nodes by one decision.
+type explainer struct {
+	s        *State
+	sel      Selection
+	pool     *poolRecord // nil: there is none
+	selected sets.Set[string]
+	boots    map[string]string // node → pool that it booted into
+	holders  []string          // found when first needed
+}
+
+func (s *State) newExplainer(pool string) *explainer {
+	e := &explainer{s: s, sel: s.Candidates(pool), pool: s.pools[pool], boots: map[string]string{}}
+	e.selected = sets.New(e.sel.Nodes...)
+	for _, b := range e.sel.Boots {
+		e.boots[b.Node] = b.Pool
+	}
+	return e
+}
+
+// explain walks down the table of verdicts.
+func (e *explainer) explain(node string) Verdict {
+	n, p := e.s.nodes[node], e.pool
+	blocked := Verdict{Kind: VerdictPoolBlocked, Block: e.sel.Block, Text: e.sel.Block.Text}
 	if p == nil || n == nil || n.pool != p {
-		return Verdict{Kind: VerdictNotInPool, Block: sel.Block, Text: s.whyNotInPool(sel.Pool, n, node)}
+		if k := e.sel.Block.Kind; n != nil && (k == BlockSelectingAll || k == BlockInvalidSelector) {
+			return blocked // why no node is in it
+		}
+		return Verdict{Kind: VerdictNotInPool, Block: e.sel.Block, Text: e.s.whyNotInPool(e.sel.Pool, n, node)}
 	}
 	c, st := &n.class, &n.state
-	boot := slices.IndexFunc(sel.Boots, func(b Boot) bool { return b.Node == node })
 	switch {
-	case sel.Block.Kind != BlockNone:
-		return Verdict{Kind: VerdictPoolBlocked, Block: sel.Block, Text: sel.Block.Text}
-	case st.Deleting && !s.o.Compat:
+	case e.sel.Block.Kind != BlockNone:
+		return blocked
+	case st.Deleting && !e.s.o.Compat:
 		return Verdict{Kind: VerdictDeleting, Text: fmt.Sprintf("node %s is being deleted", node)}
 	case !c.candidate && st.Done():
 		return Verdict{Kind: VerdictUpToDate, Text: fmt.Sprintf("node %s has %s", node, p.goal.Target())}
@@ -109,21 +125,21 @@ func (s *State) explain(sel *Selection, n *nodeRecord, node string, holders []st
 			v.Text += "; it is " + st.State + " and cordoned, so a corrected config does not reach it: uncordon it"
 		}
 		return v
-	case node == sel.Deferred:
+	case node == e.sel.Deferred:
 		return Verdict{Kind: VerdictDeferredOperatorNode, Text: fmt.Sprintf(textDeferring, node)}
-	case boot >= 0:
-		return Verdict{Kind: VerdictCustomPoolBoot, Text: fmt.Sprintf("node %s booted into pool %s and gets its labels first", node, sel.Boots[boot].Pool)}
-	case !slices.Contains(sel.Nodes, node):
-		if holders == nil {
-			holders = s.capacityHolders(p, sel)
+	case e.boots[node] != "":
+		return Verdict{Kind: VerdictCustomPoolBoot, Text: fmt.Sprintf("node %s booted into pool %s and gets its labels first", node, e.boots[node])}
+	case !e.selected.Has(node):
+		if e.holders == nil {
+			e.holders = e.s.capacityHolders(p, &e.sel)
 		}
-		text := fmt.Sprintf("maxUnavailable is %d", sel.MaxUnavailable)
-		if len(holders) > 0 {
-			text += ", taken by " + strings.Join(holders, ", ")
+		text := fmt.Sprintf("maxUnavailable is %d", e.sel.MaxUnavailable)
+		if len(e.holders) > 0 {
+			text += ", taken by " + namesText(e.holders)
 		}
-		return Verdict{Kind: VerdictNoCapacity, Text: text, Holders: holders}
+		return Verdict{Kind: VerdictNoCapacity, Text: text, Holders: slices.Clone(e.holders)}
 	}
-	return Verdict{Kind: VerdictSelected, Text: fmt.Sprintf("node %s is next for %s", node, sel.Target)}
+	return Verdict{Kind: VerdictSelected, Text: fmt.Sprintf("node %s is next for %s", node, e.sel.Target)}
 }
 
 const textDeferring = "Deferring update of machine config operator node %s"
@@ -134,8 +150,9 @@ func (s *State) capacityHolders(p *poolRecord, sel *Selection) []string {
 	for n := range p.held.All() {
 		holders = append(holders, n.state.Name)
 	}
+	known := sets.New(holders...)
 	for _, name := range sel.Nodes {
-		if !slices.Contains(holders, name) {
+		if !known.Has(name) {
 			holders = append(holders, name)
 		}
 	}

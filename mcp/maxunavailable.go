@@ -2,6 +2,9 @@ package mcp
 
 import (
 	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -48,18 +51,21 @@ func maxUnavailable(pool *mcfgv1.MachineConfigPool, nodes int) (int, error) {
 	if err != nil {
 		return 0, &maxUnavailableError{err}
 	}
-	if n == 0 {
+	switch {
+	case n == 0:
 		return 1, nil
+	case n < 0 && percent(v) > 0, n > math.MaxInt32: // more than any pool has, and the product may overflow
+		return math.MaxInt32, nil
 	}
 	return n, nil
 }
 
-// percent returns a value whose sign is that of v, also where a percentage of
-// few nodes would be rounded to zero.
+// percent returns the number of a percentage, or the value itself: its sign is
+// that of v, also where a percentage of few nodes would be rounded to zero.
 func percent(v *intstr.IntOrString) int {
-	n, err := intstr.GetScaledValueFromIntOrPercent(v, 100, false)
-	if err != nil {
-		return 0
+	if v.Type == intstr.Int {
+		return v.IntValue()
 	}
+	n, _ := strconv.Atoi(strings.TrimSuffix(v.StrVal, "%"))
 	return n
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // NodeState is all that decisions need of a node, taken from its annotations,
-// conditions and spec. Two states are equal (==) exactly if every decision
-// about the node is the same. Its methods are the predicates by which the
+// conditions and spec. It is comparable: states that are equal (==) lead to the
+// same decisions. Its methods are the predicates by which the
 // machine-config controller judges nodes; those about a pool take its [Goal].
 type NodeState struct {
 	Name string
@@ -37,8 +37,8 @@ type NodeState struct {
 	Unschedulable bool
 	Deleting      bool
 	Windows       bool
-	UpdateTaint   bool // has the taint UpdateInProgress
-	Taints        string
+	UpdateTaint   bool   // has the taint UpdateInProgress
+	Taints        string // all of the node's, to see that they changed
 }
 
 // NodeStateOf reads the state of a node.
@@ -171,9 +171,13 @@ func (n NodeState) Updated(g Goal) bool {
 	return !n.HasDesiredImage
 }
 
-// Candidate says that the node has yet to be told what its pool wants. Whether
-// it may be told now is another question: see [State.Explain].
-func (n NodeState) Candidate(g Goal) bool {
+// Candidate says that the node has yet to be told what its pool wants; one that
+// is being deleted never is. Whether it may be told now is another question:
+// see [State.Explain].
+func (n NodeState) Candidate(g Goal) bool { return !n.Deleting && n.lacksTarget(g) }
+
+// lacksTarget is Candidate as the controller has it: deletion does not matter.
+func (n NodeState) lacksTarget(g Goal) bool {
 	if g.Layered {
 		return !n.TargetsBuild(g)
 	}

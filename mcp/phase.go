@@ -40,9 +40,9 @@ func PhaseOf(n NodeState) (phase, stuck Phase) {
 }
 
 func (n NodeState) phase() Phase {
-	verb, config, _ := strings.Cut(n.DesiredDrain, "-")
+	verb, config, ok := strings.Cut(n.DesiredDrain, "-")
 	asked := n.DesiredDrain != n.LastAppliedDrain
-	drain, uncordon := verb == DrainVerbDrain && n.DesiredDrain != "", verb == DrainVerbUncordon
+	drain, uncordon := ok && verb == DrainVerbDrain, ok && verb == DrainVerbUncordon
 	switch {
 	case n.PostConfigAction == PostConfigActionRebooting:
 		return PhaseRebooting

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -62,10 +63,12 @@ type RolloutOptions struct {
 // Rollout follows the pools and nodes of a cluster and, in mode Drive, updates
 // them: it targets nodes, fulfils their requests to be drained, and keeps
 // taints and pool status up to date. It keeps nothing of its own: stopped at
-// any point, another one goes on where it was. It is safe for concurrent use,
-// but runs once at a time.
+// any point, another one goes on where it was. It is safe for concurrent use;
+// Run fails while it is running.
 type Rollout struct {
 	o RolloutOptions
+
+	running atomic.Bool
 
 	mu    sync.RWMutex // guards state's content against View
 	state *State
@@ -108,6 +111,10 @@ func (r *Rollout) Run(ctx context.Context) error {
 	if r.o.API == nil {
 		return errors.New("mcp: RolloutOptions.API is required")
 	}
+	if !r.running.CompareAndSwap(false, true) {
+		return errors.New("mcp: the Rollout is already running")
+	}
+	defer r.running.Store(false)
 	if r.o.Mode == Drive {
 		if err := r.awaitNoController(ctx); err != nil {
 			return err

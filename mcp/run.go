@@ -57,7 +57,6 @@ type pin struct {
 	target  Target
 	version string // resourceVersion
 	seq     int64
-	since   time.Time
 }
 
 func newRun(r *Rollout) *run {
@@ -226,6 +225,7 @@ func (x *run) dropNode(name string) {
 	delete(x.pins, name)
 	delete(x.verify, name)
 	delete(x.phases, name)
+	delete(x.retryAt, name)
 	x.drains.forget(name)
 	x.enqueue(changed)
 }
@@ -243,38 +243,39 @@ func (x *run) enqueue(pools []string) {
 	}
 }
 
-// outdated says that an event of a node is older than what is known from a
-// write or read of our own. It is then dropped; if newer ones do not come, the
-// node is read.
+// outdated says that an event of a node may be older than what is known from a
+// write or read of our own. It is then dropped: if it is older, what shows the
+// write comes after it; if that cannot be told, the node is read.
 func (x *run) outdated(n *corev1.Node, m message) bool {
 	p, ok := x.pins[n.Name]
 	if !ok {
 		return false
 	}
-	s := NodeStateOf(n)
-	listed := !m.live && m.seq >= p.seq // by a list that began after the write
-	shown := s.DesiredConfig == p.target.Config && s.DesiredImage == p.target.Image
-	if listed || (shown && !older(n.ResourceVersion, p.version)) {
-		delete(x.pins, n.Name)
-		return false
+	if listed := !m.live && m.seq >= p.seq; !listed { // not by a list that began after the write
+		s := NodeStateOf(n)
+		shown := s.DesiredConfig == p.target.Config && s.DesiredImage == p.target.Image
+		switch order, known := compareVersions(n.ResourceVersion, p.version); {
+		case known && order < 0:
+			return true
+		case !known && !shown:
+			x.verify[n.Name] = true
+			x.enqueue(x.state.Pools())
+			return true
+		}
 	}
-	if x.o.Clock.Since(p.since) >= 2*x.o.Options.Delays.PoolQueue {
-		x.verify[n.Name] = true
-		x.enqueue(x.state.Pools())
-	}
-	return true
+	delete(x.pins, n.Name)
+	return false
 }
 
-// older says that one resourceVersion comes before another, as far as that can
-// be told: they are numbers in every known backend, but need not be. Nothing
-// hangs on it but that progress is not reported twice.
-func older(a, b string) bool {
+// compareVersions compares two resourceVersions, as far as that can be told:
+// they are numbers in every known backend, but need not be.
+func compareVersions(a, b string) (order int, known bool) {
 	x, err := strconv.ParseUint(a, 10, 64)
 	if err != nil {
-		return false
+		return 0, false
 	}
 	y, err := strconv.ParseUint(b, 10, 64)
-	return err == nil && x < y
+	return cmp.Compare(x, y), err == nil
 }
 
 // learn takes in a node that a write or a read of our own returned, which
@@ -286,7 +287,7 @@ func (x *run) learn(n *corev1.Node) {
 	}
 	x.pins[n.Name] = pin{
 		target:  Target{Config: n.Annotations[AnnotationDesiredConfig], Image: n.Annotations[AnnotationDesiredImage]},
-		version: n.ResourceVersion, seq: x.writes.Add(1), since: x.o.Clock.Now(),
+		version: n.ResourceVersion, seq: x.writes.Add(1),
 	}
 	x.applyNode(n)
 }

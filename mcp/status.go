@@ -31,10 +31,7 @@ func PoolStatus(in Snapshot, pool string) mcfgv1.MachineConfigPoolStatus {
 func (s *State) Status(pool string, prev mcfgv1.MachineConfigPoolStatus, now time.Time) mcfgv1.MachineConfigPoolStatus {
 	st := *prev.DeepCopy()
 	p := s.pools[pool]
-	if p == nil || p.goal.Config == "" || selectsAll(p.pool.Spec.NodeSelector) {
-		return st
-	}
-	if s.selectorError(pool) != nil && !s.o.Compat {
+	if p == nil || p.goal.Config == "" || selectsAll(p.pool.Spec.NodeSelector) || s.selectorError(pool) != nil {
 		return st
 	}
 	w := statusWriter{s: s, p: p, prev: &prev, st: &st, now: metav1.NewTime(now)}

@@ -63,7 +63,7 @@ func (x *run) drivePool(ctx context.Context, pool string, afterMaster bool) erro
 		return err
 	}
 	if pool == PoolArbiter && !afterMaster {
-		if m := x.state.Pool(PoolMaster); m != nil && !m.Spec.Paused {
+		if m := x.state.Pool(PoolMaster); m != nil && (!m.Spec.Paused || x.state.topology != TopologyHighlyAvailableArbiter) {
 			x.enqueue([]string{PoolMaster})
 			return x.statusOnly(ctx, pool)
 		}
@@ -117,11 +117,16 @@ func (x *run) markNodes(ctx context.Context, pool string) error {
 			return ctx.Err()
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			verb := "removing"
-			if adds[name] {
-				verb = "applying"
+			add, taint := adds[name]
+			switch {
+			case add:
+				err = fmt.Errorf("failed applying %s taint for node %s: %w", TaintUpdateInProgress, name, err)
+			case taint:
+				err = fmt.Errorf("failed removing %s taint for node %s: %w", TaintUpdateInProgress, name, err)
+			default:
+				err = fmt.Errorf("failed setting annotation %s of node %s: %w", AnnotationControlPlaneTopology, name, err)
 			}
-			errs = append(errs, fmt.Errorf("failed %s %s taint for node %s: %w", verb, TaintUpdateInProgress, name, err))
+			errs = append(errs, err)
 		default:
 			x.learn(n)
 		}
@@ -183,8 +188,10 @@ func (x *run) statusOnly(ctx context.Context, pool string) error {
 		// The change is on its way to us.
 		if fresh, err := clusterapi.Get[mcfgv1.MachineConfigPool](ctx, x.o.API, clusterapi.Key("", pool)); err == nil &&
 			fresh.Spec.Configuration.Name != p.Spec.Configuration.Name {
+			goal := x.state.Goal(pool)
+			goal.Config = fresh.Spec.Configuration.Name
 			x.emit(Event{Type: EventPool, Pool: pool, Reason: ReasonUpdating,
-				Text: fmt.Sprintf("Pool %s now targeting %s", pool, Target{Config: fresh.Spec.Configuration.Name})})
+				Text: fmt.Sprintf("Pool %s now targeting %s", pool, goal.line())})
 		}
 		x.enqueue([]string{pool})
 		return nil

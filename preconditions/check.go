@@ -97,10 +97,10 @@ const (
 )
 
 func (s Severity) String() string {
-	switch s {
-	case Info:
+	switch {
+	case s <= Info:
 		return "Info"
-	case Warning:
+	case s == Warning:
 		return "Warning"
 	default:
 		return "Blocking"

@@ -19,6 +19,8 @@ type Policy struct {
 	// replaces the severity of all its warnings and blocking findings; a key
 	// NAME/REASON that of its findings with this reason, whatever they are, and
 	// goes before the former. Lowering to Info drops them from the summary.
+	// What an Unknown result counts for is not changed here: see UnknownBlocks,
+	// or bypass the check.
 	Severities map[string]Severity
 
 	// Bypasses sets whole checks aside.
@@ -85,6 +87,9 @@ func (r *Report) Decide(p Policy) Decision {
 		} else {
 			result.Findings = p.adjust(*result)
 		}
+		if result.State == Passed && slices.ContainsFunc(result.Findings, func(f Finding) bool { return f.Severity >= Warning }) {
+			result.State = Failed // raised by the policy
+		}
 		shown := 0
 		for _, f := range result.Findings {
 			if f.Severity < Warning {
@@ -96,7 +101,7 @@ func (r *Report) Decide(p Policy) Decision {
 				bypassed = append(bypassed, fmt.Sprintf("Bypassed precondition %q (%s: %s): %s: %s", result.Check, b.By, b.Why, f.Reason, f.Message))
 				continue
 			}
-			blocking = blocking || f.Severity == Blocking
+			blocking = blocking || f.Severity >= Blocking
 			if isOperatorCheck(result.Check) {
 				operator = append(operator, line(*result, f))
 			} else {
@@ -163,8 +168,12 @@ func unknownSeverity(check string, p Policy) Severity {
 	return Warning
 }
 
-// adjust returns the findings with the severities of the policy.
+// adjust returns the findings with the severities of the policy. That a
+// question does not arise has no severity to change.
 func (p Policy) adjust(r Result) []Finding {
+	if r.State == NotApplicable {
+		return r.Findings
+	}
 	findings := slices.Clone(r.Findings)
 	for i, f := range findings {
 		if s, ok := p.Severities[r.Check+"/"+f.Reason]; ok {

@@ -1,6 +1,7 @@
 package preconditions
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -66,9 +67,12 @@ func newFinding(s Severity, reason, meaning string, objects []Object, remedy, so
 	}
 }
 
-// sortObjects orders objects by name.
+// sortObjects orders objects by name; what is noted tells several places of one
+// object apart.
 func sortObjects(objects []Object) {
-	slices.SortStableFunc(objects, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(objects, func(a, b Object) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Note, b.Note))
+	})
 }
 
 // optionalAPI turns "no such API" into "not applicable".

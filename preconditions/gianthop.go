@@ -32,11 +32,15 @@ func giantHop(cv *configv1.ClusterVersion, targetText string) *Finding {
 		}
 	}
 	if target.Minor() > current.Minor() && target.Minor()-current.Minor() > 1 {
+		remedy := fmt.Sprintf("update to %d.%d first", current.Major(), current.Minor()+1)
+		if target.Major() < current.Major() { // majors are not compared downward
+			remedy = "ask for a version that is not older than " + currentText
+		}
 		return &Finding{
 			Severity: Blocking, Reason: "MultipleMinorVersionsUpdate",
 			Message: fmt.Sprintf("%s is more than one minor version beyond the current target %s (%d.%d > %d.(%d+1)), and only updates within the current minor version or to the next minor version are supported.",
 				targetText, currentText, target.Major(), target.Minor(), current.Major(), current.Minor()),
-			Remedy: fmt.Sprintf("update to %d.%d first", current.Major(), current.Minor()+1),
+			Remedy: remedy,
 		}
 	}
 	return nil

@@ -60,7 +60,10 @@ func legacyReason(risks []Risk) (reason, message string) {
 	case SourceUpdating:
 		return "UpdateInProgress", message
 	case SourceDeletions:
-		return "ResourceDeletesInProgress", message
+		if first.Name == SourceDeletions {
+			return "ResourceDeletesInProgress", message
+		}
+		return first.Name, message
 	default:
 		if len(risks) > 1 {
 			return ReasonMultiple, message

@@ -2,6 +2,7 @@ package preconditions
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -116,6 +117,8 @@ func (m *memoReader) wait(ctx context.Context, key readKey, ask func(*read) erro
 	}
 }
 
+var errReadEnded = errors.New("the reader ended its goroutine")
+
 func (m *memoReader) ask(key readKey, r *read, ask func(*read) error) {
 	defer close(r.done)
 	defer func() {
@@ -123,9 +126,12 @@ func (m *memoReader) ask(key readKey, r *read, ask func(*read) error) {
 			r.err = &readError{verb: key.verb, gvk: key.gvk, err: newPanicError("reading "+key.gvk.Kind, v)}
 		}
 	}()
+	r.err = errReadEnded // stays where the reader ends its goroutine
 	if err := ask(r); err != nil {
 		r.err = &readError{verb: key.verb, gvk: key.gvk, err: err}
+		return
 	}
+	r.err = nil
 }
 
 // seen returns the objects that were read, each once, in order.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -40,23 +39,26 @@ func (c ReleasePrevious) Run(ctx context.Context, in *Input) ([]Finding, error) 
 	if len(previous) == 0 {
 		return note("release %s lists no previous versions", target)
 	}
-	cv, err := getClusterVersion(ctx, in.Reader)
-	if err != nil {
-		return nil, err
-	}
 	current := in.currentText
 	if current == "" && in.Current != nil {
 		current = in.Current.String()
 	}
+	if listed(previous, current) {
+		return nil, nil
+	}
+	cv, err := getClusterVersion(ctx, in.Reader)
+	if err != nil {
+		return nil, err
+	}
 	if current == "" && cv != nil {
 		current = cv.Status.Desired.Version
-	}
-	if listed(previous, current, in.Current) {
-		return nil, nil
+		if listed(previous, current) {
+			return nil, nil
+		}
 	}
 	completed := in.Completed
 	switch {
-	case in.Kind == Patch && completed != nil && in.Current != nil && !completed.Equal(in.Current) && listed(previous, completed.String(), completed):
+	case in.Kind == Patch && completed != nil && in.Current != nil && !completed.Equal(in.Current) && listed(previous, completed.String()):
 		return note("release %s lists %s, the version that the update in progress started from, but not %s", target, completed, current)
 	case offered(cv, target, in.TargetImage):
 		return note("release %s does not list %s among its %d previous versions, but the update service offers it", target, current, len(previous))
@@ -74,9 +76,10 @@ func (c ReleasePrevious) Run(ctx context.Context, in *Input) ([]Finding, error) 
 const previousSource = "release-metadata of the target, field previous"
 
 // listed compares by precedence, and as text where a version is none.
-func listed(previous []string, text string, v *semver.Version) bool {
+func listed(previous []string, version string) bool {
+	v := versionOrNil(version)
 	for _, p := range previous {
-		if p == text {
+		if p == version {
 			return true
 		}
 		if pv := versionOrNil(p); pv != nil && v != nil && pv.Equal(v) {

@@ -58,7 +58,8 @@ func (e *stopError) Unwrap() error { return e.err }
 // wraps the cause of ctx). It does not wait for checks that ignore the end of
 // their context.
 func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, error) {
-	if err := validate(checks); err != nil {
+	names, err := namesOf(checks)
+	if err != nil {
 		return nil, err
 	}
 	if in == nil {
@@ -80,7 +81,7 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 		group.Go(func() error {
 			own := *in
 			own.Reader = memo
-			results[i] = runOne(runCtx, check, &own, o)
+			results[i] = runOne(runCtx, names[i], check, &own, o)
 			return nil
 		})
 	}
@@ -95,24 +96,38 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 	return report, nil
 }
 
-func validate(checks []Check) error {
+// namesOf asks every check for its name, once.
+func namesOf(checks []Check) ([]string, error) {
 	var errs []error
+	names := make([]string, len(checks))
 	seen := make(map[string]bool, len(checks))
 	for i, check := range checks {
 		if check == nil {
 			errs = append(errs, fmt.Errorf("preconditions: check %d is nil", i+1))
 			continue
 		}
-		name := check.Name()
+		name, err := nameOf(check)
 		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("preconditions: check %d: %w", i+1, err))
 		case name == "":
 			errs = append(errs, fmt.Errorf("preconditions: check %d has no name", i+1))
 		case seen[name]:
 			errs = append(errs, fmt.Errorf("preconditions: two checks are called %q", name))
 		}
-		seen[name] = true
+		seen[name], names[i] = true, name
 	}
-	return errors.Join(errs...)
+	return names, errors.Join(errs...)
+}
+
+// nameOf turns a panic into an error: a nil pointer may be a Check too.
+func nameOf(check Check) (name string, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = newPanicError("Name", v)
+		}
+	}()
+	return check.Name(), nil
 }
 
 // stopAfter ends the run when its total time has passed.
@@ -136,8 +151,7 @@ type answer struct {
 }
 
 // runOne runs one check with its time-out.
-func runOne(ctx context.Context, check Check, in *Input, o Options) Result {
-	name := check.Name()
+func runOne(ctx context.Context, name string, check Check, in *Input, o Options) Result {
 	start := o.Clock.Now()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -149,37 +163,35 @@ func runOne(ctx context.Context, check Check, in *Input, o Options) Result {
 		go func() {
 			a := answer{applies: true, err: errors.New("the check ended its goroutine")}
 			defer func() { answers <- a }()
-			a = ask(ctx, check, in)
+			a = ask(ctx, name, check, in)
 		}()
 	}
 	var result Result
 	select {
 	case a := <-answers:
-		result = resultOf(ctx, name, a)
+		answers <- a
 	case <-timer.C():
-		stopped := &stopError{
+		stop(&stopError{
 			reason: ReasonTimedOut, message: fmt.Sprintf("no answer within %s", o.PerCheck),
 			err: context.DeadlineExceeded,
-		}
-		stop(stopped)
-		result = unknown(name, stopped)
+		})
 	case <-ctx.Done():
-		select {
-		case a := <-answers: // answered just in time
-			result = resultOf(ctx, name, a)
-		default:
-			result = unknown(name, stopCause(ctx))
-		}
+	}
+	select {
+	case a := <-answers: // just in time counts
+		result = resultOf(ctx, name, a)
+	default:
+		result = unknown(name, stopCause(ctx))
 	}
 	result.Elapsed = o.Clock.Since(start)
 	return result
 }
 
 // ask calls the check and turns a panic into an error.
-func ask(ctx context.Context, check Check, in *Input) (a answer) {
+func ask(ctx context.Context, name string, check Check, in *Input) (a answer) {
 	defer func() {
 		if v := recover(); v != nil {
-			a = answer{applies: true, err: newPanicError("check "+check.Name(), v)}
+			a = answer{applies: true, err: newPanicError("check "+name, v)}
 		}
 	}()
 	if !check.Applies(in.Transition) {

@@ -3,7 +3,6 @@ package preconditions
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -11,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
 )
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -36,6 +36,7 @@ func versionOverrides(ctx context.Context, in *Input) ([]Finding, error) {
 	if len(objects) == 0 {
 		return nil, nil
 	}
+	sortObjects(objects)
 	return []Finding{newFinding(blockMinor(in.Transition), "ClusterVersionOverridesSet", "Overrides keep resources from being updated", objects,
 		"Remove spec.overrides of the ClusterVersion", "Config APIs, ClusterVersion, spec.overrides")}, nil
 }
@@ -83,8 +84,8 @@ func updateChannel(ctx context.Context, in *Input) ([]Finding, error) {
 	if strings.HasPrefix(name, "candidate-") {
 		add(Warning, "UnsupportedChannel", "Releases of channel "+name+" are not supported unless they are in another channel too", "Choose a fast, stable or eus channel")
 	}
-	if major, minor, ok := channelMinor(name); ok && in.Target != nil &&
-		(major < in.Target.Major() || major == in.Target.Major() && minor < in.Target.Minor()) {
+	if c, ok := graph.ParseChannel(name); ok && in.Target != nil &&
+		(c.Major < in.Target.Major() || c.Major == in.Target.Major() && c.Minor < in.Target.Minor()) {
 		add(Warning, "ChannelBehindTarget", fmt.Sprintf("Channel %s has no releases of %d.%d", name, in.Target.Major(), in.Target.Minor()),
 			fmt.Sprintf("Choose a channel of %d.%d", in.Target.Major(), in.Target.Minor()))
 	}
@@ -92,22 +93,6 @@ func updateChannel(ctx context.Context, in *Input) ([]Finding, error) {
 		add(Warning, "VersionNotFound", fmt.Sprintf("The current version %s is not in channel %s", cv.Status.Desired.Version, name), "Choose a channel that has the current version")
 	}
 	return findings, nil
-}
-
-// channelMinor reads the version at the end of a channel's name, as in
-// stable-4.18.
-func channelMinor(name string) (major, minor uint64, ok bool) {
-	_, version, found := strings.Cut(name, "-")
-	majorText, minorText, dotted := strings.Cut(version, ".")
-	if !found || !dotted {
-		return 0, 0, false
-	}
-	major, err := strconv.ParseUint(majorText, 10, 64)
-	if err != nil {
-		return 0, 0, false
-	}
-	minor, err = strconv.ParseUint(minorText, 10, 64)
-	return major, minor, err == nil
 }
 
 // featureSet: some feature sets end minor updates for good.

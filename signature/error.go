@@ -25,7 +25,8 @@ type Error struct {
 	// Attempts are all failures in the order in which they came, "nothing
 	// found" included.
 	Attempts []Attempt
-	// Err is the reason why no store was asked; nil where stores were.
+	// Err is the reason why no store was asked, and what a verifier without
+	// keyrings says in place of the usual text; else nil.
 	Err error
 }
 
@@ -168,6 +169,8 @@ const (
 	WrongType    Reason = "WrongType"    // authentic, of another type
 	NoIdentity   Reason = "NoIdentity"   // authentic, without a reference
 	WrongDigest  Reason = "WrongDigest"  // authentic, for another digest
+	// WrongIdentity is for verifiers that compare names.
+	WrongIdentity Reason = "WrongIdentity" // authentic, under a name that does not count
 )
 
 // Rejection says why one signature was refused. Its text follows the
@@ -210,6 +213,8 @@ func (r *Rejection) Error() string {
 		return "the signature is not the correct type"
 	case NoIdentity:
 		return "signature must have an identity"
+	case WrongIdentity:
+		return fmt.Sprintf("Signature for identity %v is not accepted", r.Err)
 	case WrongDigest:
 		return "signature digest does not match"
 	}

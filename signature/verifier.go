@@ -30,14 +30,22 @@ type Verification struct {
 	Cached bool
 }
 
+// The systems by which a release can be vouched for.
+const (
+	SystemOpenPGP  = "OpenPGP"
+	SystemSigstore = "sigstore"
+)
+
 // Signer is whose signature satisfied a keyring.
 type Signer struct {
-	Keyring string // name of the keyring
+	// System is SystemOpenPGP or SystemSigstore.
+	System  string
+	Keyring string // name of the keyring, or of the policy
 	// Fingerprint is that of the key that signed, a subkey's own if it was one:
 	// upper-case hexadecimal.
 	Fingerprint string
-	UserID      string    // first valid user id of the key's owner
-	Created     time.Time // when the signature was made, by its own words
+	UserID      string    // first valid user id of the key's owner; empty for sigstore
+	Created     time.Time // when the signature was made, by its own words; may be zero for sigstore
 	// Reference is the name under which the signer published the image.
 	Reference string
 	// Store, Location and Number say where the signature was found.
@@ -54,8 +62,15 @@ func (v *Verification) String() string {
 		if where == "" {
 			where = s.Store
 		}
-		signers = append(signers, fmt.Sprintf("%s: key %s (%s), signed %s as %s, found in %s",
-			s.Keyring, s.Fingerprint, s.UserID, s.Created.Format(time.RFC3339), s.Reference, where))
+		text := fmt.Sprintf("%s: %s key %s", s.Keyring, s.System, s.Fingerprint)
+		if s.UserID != "" {
+			text += " (" + s.UserID + ")"
+		}
+		text += ", signed"
+		if !s.Created.IsZero() {
+			text += " " + s.Created.Format(time.RFC3339)
+		}
+		signers = append(signers, text+fmt.Sprintf(" as %s, found in %s", s.Reference, where))
 	}
 	return fmt.Sprintf("%s verified by %s", v.Digest, strings.Join(signers, "; "))
 }
@@ -277,7 +292,7 @@ func (s *search) try(c Candidate) (done bool) {
 		}
 		used = true
 		s.signers = append(s.signers, Signer{
-			Keyring: ring.name, Fingerprint: signer.print(), UserID: signer.owner().userIDs[0],
+			System: SystemOpenPGP, Keyring: ring.name, Fingerprint: signer.print(), UserID: signer.owner().userIDs[0],
 			Created: m.sig.created, Reference: statement.Critical.Identity.Reference,
 			Store: c.Store, Location: c.Location, Number: c.Number,
 		})

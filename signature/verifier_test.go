@@ -120,7 +120,7 @@ func TestCombination(t *testing.T) {
 	if diff := cmp.Diff(want, signers); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.HasPrefix(got.String(), digestA+" verified by a: key ") {
+	if !strings.HasPrefix(got.String(), digestA+" verified by a: OpenPGP key ") {
 		t.Error(got)
 	}
 

@@ -129,14 +129,14 @@ func testGeneration(t *testing.T, s *suite) {
 			u := s.create(t, s.deployment(t, "generation"))
 			return func() int64 { return s.get(t, u).GetGeneration() },
 				func() { u = s.get(t, u); set(t, u, int64(2), "spec", "replicas"); s.update(t, u) },
-				func() { u = s.get(t, u); set(t, u, "x", "metadata", "annotations", "x"); s.update(t, u) },
+				func() { u = s.get(t, u); set(t, u, "x", "metadata", "labels", "x"); s.update(t, u) },
 				func() { u = s.get(t, u); set(t, u, int64(1), "status", "replicas"); s.updateStatus(t, u) }
 		}},
 		{"Custom", func() (func() int64, func(), func(), func()) {
 			u := s.create(t, s.widget(t, "generation"))
 			return func() int64 { return s.get(t, u).GetGeneration() },
 				func() { u = s.get(t, u); set(t, u, int64(2), "spec", "size"); s.update(t, u) },
-				func() { u = s.get(t, u); set(t, u, "x", "metadata", "annotations", "x"); s.update(t, u) },
+				func() { u = s.get(t, u); set(t, u, "x", "metadata", "labels", "x"); s.update(t, u) },
 				func() { u = s.get(t, u); set(t, u, "Ready", "status", "phase"); s.updateStatus(t, u) }
 		}},
 	} {

@@ -183,13 +183,15 @@ func (p *updaterProcess) read(out io.Reader) {
 }
 
 // reach waits until a part of the tasks of a release is done.
-func (p *updaterProcess) reach(version string, part float64) {
+func (p *updaterProcess) reach(version string, part float64, limit time.Duration) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	deadline := time.Now().Add(limit)
+	defer time.AfterFunc(limit, p.cond.Broadcast).Stop()
 	for p.last.Version != version || float64(p.last.Done) < part*float64(p.last.Total) {
-		if p.ended {
-			p.t.Fatal("the updater process has ended")
+		if p.ended || !time.Now().Before(deadline) {
+			p.t.Fatalf("waited in vain for %.0f%% of %s; the updater has ended: %t; last: %+v", part*100, version, p.ended, p.last)
 		}
 		p.cond.Wait()
 	}

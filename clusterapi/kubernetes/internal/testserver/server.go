@@ -115,9 +115,6 @@ func newServer(t testing.TB, programs programs) (*Server, error) {
 // Config returns a configuration of a client that may do everything.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// CA returns the path of the certificate of the server's authority.
-func (s *Server) CA() string { return s.ca.path("ca.crt") }
-
 // Kubeconfig writes a configuration file that stands for [Server.Config].
 func (s *Server) Kubeconfig(t testing.TB) string {
 	t.Helper()
@@ -133,8 +130,10 @@ func (s *Server) Kubeconfig(t testing.TB) string {
 	return path
 }
 
-// PIDs returns the ids of the processes.
-func (s *Server) PIDs() []int { return []int{s.etcd.cmd.Process.Pid, s.api.cmd.Process.Pid} }
+// Addresses returns where kube-apiserver and etcd listen.
+func (s *Server) Addresses() []string {
+	return []string{fmt.Sprintf("127.0.0.1:%d", s.port), fmt.Sprintf("127.0.0.1:%d", s.etcdPort)}
+}
 
 // StopAPIServer kills kube-apiserver as a power cut does. etcd goes on.
 func (s *Server) StopAPIServer() { s.api.kill() }

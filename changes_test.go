@@ -1,0 +1,547 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/sample"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// spied tells of each call, before it is made. It can be watched.
+type spied struct {
+	*memory.Cluster
+	mu   sync.Mutex
+	call func(verb, kind, name string)
+}
+
+func (s *spied) tell(verb, kind, name string) {
+	s.mu.Lock()
+	call := s.call
+	s.mu.Unlock()
+	if call != nil {
+		call(verb, kind, name)
+	}
+}
+
+func (s *spied) on(call func(verb, kind, name string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.call = call
+}
+
+func (s *spied) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	s.tell("Get", gvk.Kind, key.Name)
+	return s.Cluster.Get(ctx, gvk, key)
+}
+
+func (s *spied) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	s.tell("Apply", obj.GetKind(), obj.GetName())
+	return s.Cluster.Apply(ctx, obj, o)
+}
+
+func (s *spied) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	s.tell("UpdateStatus", obj.GetKind(), obj.GetName())
+	return s.Cluster.UpdateStatus(ctx, obj, o)
+}
+
+// spy puts a spied cluster under a new Updater.
+func (s *sampleTest) spy(change func(*clusterupdate.Options)) *spied {
+	api := &spied{Cluster: s.Cluster}
+	s.restart(func(o *clusterupdate.Options) {
+		o.API = api
+		if change != nil {
+			change(o)
+		}
+	})
+	return api
+}
+
+// running runs the Updater while f does.
+func (s *sampleTest) running(f func()) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(s.Context())
+	ended := make(chan error)
+	go func() { ended <- s.u.Run(ctx) }()
+	f()
+	cancel()
+	if err := <-ended; err != nil {
+		s.Errorf("Run ended with %v", err)
+	}
+}
+
+// whenLoading serves the releases, and calls f when the second is first asked
+// for.
+func whenLoading(f func()) manifest.PayloadSource {
+	var once sync.Once
+	return manifest.PayloadSourceFunc(func(ctx context.Context, r configv1.Release) (fs.FS, error) {
+		if r.Image == sample.ToImage {
+			once.Do(f)
+		}
+		return sampleSource().Payload(ctx, r)
+	})
+}
+
+// TestWithdrawnWhileLoading: what is not wanted any more is not accepted,
+// whether it changes its mind while the payload is fetched or just after.
+func TestWithdrawnWhileLoading(t *testing.T) {
+	withdraw := func(s *sampleTest) { s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.DesiredUpdate = nil }) }
+	retarget := func(s *sampleTest) {
+		s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.DesiredUpdate = &configv1.Update{Version: "4.20.4"} })
+	}
+	for name, change := range map[string]func(*sampleTest){"withdrawn": withdraw, "retargeted": retarget} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s late=%v", name, late), func(t *testing.T) {
+				withSample(t, nil, func(s *sampleTest) {
+					changed := false
+					s.restart(func(o *clusterupdate.Options) {
+						if !late {
+							o.Payloads = whenLoading(func() { change(s) })
+							return
+						}
+						o.Observe = func(e clusterupdate.Event) {
+							if e.Type == clusterupdate.EventPayloadLoaded && e.Release.Version == sample.ToVersion && !changed {
+								changed = true
+								change(s)
+							}
+						}
+					})
+					s.sync()
+					s.request(s, configv1.Update{Version: sample.ToVersion})
+					s.syncs(4)
+					s.wantHistory("4.20.3 Completed")
+				})
+			})
+		}
+	}
+}
+
+// TestWithdrawnUnderRun: the load is called off, and the status says what runs.
+func TestWithdrawnUnderRun(t *testing.T) {
+	slow := manifest.PayloadSourceFunc(func(ctx context.Context, r configv1.Release) (fs.FS, error) {
+		if r.Image == sample.ToImage {
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(time.Minute):
+			}
+		}
+		return sampleSource().Payload(ctx, r)
+	})
+	withSample(t, func(o *clusterupdate.Options) { o.Payloads = slow }, func(s *sampleTest) {
+		s.running(func() {
+			time.Sleep(10 * time.Second)
+			s.request(s, configv1.Update{Version: sample.ToVersion})
+			time.Sleep(10 * time.Second)
+			s.wantCondition(clusterupdate.ConditionReleaseAccepted, "Unknown RetrievePayload: Retrieving and verifying payload "+toQuoted)
+			s.wantCondition(configv1.OperatorProgressing, "False : Cluster version is 4.20.3")
+			s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.DesiredUpdate = nil })
+			time.Sleep(time.Second)
+			s.wantCondition(clusterupdate.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
+		})
+		if failed := s.saw(clusterupdate.EventRetrievePayloadFailed); len(failed) > 0 {
+			s.Errorf("called a withdrawn load failed: %q", failed)
+		}
+	})
+}
+
+// TestOwn: what Options call the running release counts until one has been
+// completed.
+func TestOwn(t *testing.T) {
+	own := func(o *clusterupdate.Options) {
+		o.Own = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}
+	}
+	withSample(t, own, func(s *sampleTest) {
+		s.sync()
+		s.request(s, configv1.Update{Version: sample.ToVersion})
+		for range 8 {
+			s.sync()
+			time.Sleep(5 * time.Minute)
+		}
+		s.wantHistory(completedHistory)
+	})
+}
+
+func TestAfter(t *testing.T) {
+	withSample(t, func(o *clusterupdate.Options) { o.Interval = 2 * time.Minute }, func(s *sampleTest) {
+		t := s.T
+		if r := s.sync(); r.After != 2*time.Minute {
+			t.Errorf("a cluster that is as wanted: look again after %s", r.After)
+		}
+		s.hold["etcd"] = true
+		s.request(s, configv1.Update{Version: sample.ToVersion})
+		if r := s.sync(); r.After < 15*time.Second || r.After > 18*time.Second {
+			t.Errorf("waiting for an operator: look again after %s, want an eighth of the interval and a bit", r.After)
+		}
+		s.restart(func(o *clusterupdate.Options) { o.Graph, o.Interval = nil, 2*time.Minute })
+		s.hold["etcd"] = false
+		if r := s.syncs(5); r.After != 2*time.Minute {
+			t.Errorf("without a graph: look again after %s", r.After)
+		}
+	})
+}
+
+// TestStatusThrottle: mere progress is written every 15 seconds.
+func TestStatusThrottle(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		writes, applies := 0, 0
+		api := s.spy(nil)
+		s.running(func() {
+			time.Sleep(10 * time.Second)
+			api.on(func(verb, kind, _ string) {
+				switch {
+				case verb == "UpdateStatus" && kind == "ClusterVersion":
+					writes++
+				case verb == "Apply":
+					applies++
+					time.Sleep(time.Second)
+				}
+			})
+			s.request(s, configv1.Update{Version: sample.ToVersion})
+			time.Sleep(100 * time.Second)
+		})
+		// Some steps on the way, and six or seven times for the progress.
+		if writes > 13 || applies < 80 {
+			s.Errorf("%d status writes for %d applies in 100 s", writes, applies)
+		}
+	})
+}
+
+// TestRefusedAndSlow: a refused request does not keep a Sync busy that applies
+// something slowly.
+func TestRefusedAndSlow(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		api := s.spy(func(o *clusterupdate.Options) { o.Verifier = refusing{} })
+		s.sync()
+		s.request(s, configv1.Update{Version: sample.ToVersion})
+		reads := 0
+		api.on(func(verb, kind, _ string) {
+			if verb == "Get" && kind == "ClusterVersion" {
+				if reads++; reads > 1000 {
+					panic("Sync spins")
+				}
+			}
+			if verb == "Apply" {
+				time.Sleep(time.Second)
+			}
+		})
+		s.sync()
+	})
+}
+
+// TestPassLimit: a pass that merely runs out of time is no failure of the
+// cluster.
+func TestPassLimit(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		api := s.spy(nil)
+		s.sync()
+		api.on(func(verb, _, _ string) {
+			if verb == "Apply" {
+				time.Sleep(20 * time.Second)
+			}
+		})
+		s.request(s, configv1.Update{Version: sample.ToVersion})
+		r := s.sync()
+		if !errors.Is(r.Failure, context.DeadlineExceeded) || r.Done {
+			s.Errorf("result is %v, done=%v", r.Failure, r.Done)
+		}
+		s.wantCondition(clusterupdate.ConditionFailing, "False :")
+		if got := condition(s.version(s), configv1.OperatorProgressing); !strings.HasPrefix(got, "True : Working towards 4.21.1: ") {
+			s.Errorf("Progressing is %s", got)
+		}
+	})
+}
+
+// TestImplicitCapability: an object that moves into a disabled capability
+// stays managed, also when the update is the first thing a process does.
+func TestImplicitCapability(t *testing.T) {
+	source := manifest.PayloadSourceFunc(func(ctx context.Context, r configv1.Release) (fs.FS, error) {
+		return changed(r.Image, func(f fstest.MapFS) {
+			annotations := "    include.release.openshift.io/self-managed-high-availability: \"true\"\n"
+			if r.Image == sample.ToImage {
+				annotations += "    capability.openshift.io/name: Console\n"
+			}
+			f["release-manifests/0000_70_moving_configmap.yaml"] = &fstest.MapFile{Data: []byte(
+				"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: moving\n  namespace: default\n  annotations:\n" + annotations)}
+		}).Payload(ctx, r)
+	})
+	for _, fresh := range []bool{false, true} {
+		t.Run(fmt.Sprintf("fresh=%v", fresh), func(t *testing.T) {
+			prepare := func(o *clusterupdate.Options) { o.Payloads = source }
+			withSample(t, prepare, func(s *sampleTest) {
+				s.setSpec(func(spec *configv1.ClusterVersionSpec) {
+					spec.Capabilities = &configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySetNone}
+				})
+				s.sync()
+				if fresh {
+					s.restart(prepare)
+				}
+				s.request(s, configv1.Update{Version: sample.ToVersion})
+				s.syncs(5)
+				s.wantHistory(completedHistory)
+				s.wantCondition(clusterupdate.ConditionImplicitlyEnabledCapabilities,
+					"True CapabilitiesImplicitlyEnabled: The following capabilities could not be disabled: Console")
+			})
+		})
+	}
+}
+
+// TestActivityInMidPass: an operator that becomes ready while the pass is
+// still busy elsewhere lets the next one begin at once.
+func TestActivityInMidPass(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		var ended, began time.Time
+		api := s.spy(func(o *clusterupdate.Options) {
+			o.Observe = func(e clusterupdate.Event) {
+				switch p := e.Progress; {
+				case p == nil || e.Release.Version != sample.ToVersion:
+				case p.Type == runlevel.PassDone && ended.IsZero():
+					ended = time.Now()
+				case p.Type == runlevel.PassStarted && !ended.IsZero() && began.IsZero():
+					began = time.Now()
+				case p.Type == runlevel.Waiting && p.Wait != nil && p.Wait.Operator == "etcd":
+					go func() {
+						s.mu.Lock()
+						defer s.mu.Unlock()
+						s.hold["etcd"] = false
+						op := s.next[slices.IndexFunc(s.next, func(op manifest.Operator) bool { return op.Name == "etcd" })]
+						if err := s.report(context.WithValue(context.Background(), reactionKey{}, true), op); err != nil {
+							s.Error(err)
+						}
+					}()
+				}
+			}
+			o.Workers = 0
+		})
+		s.hold["etcd"] = true
+		s.running(func() {
+			time.Sleep(time.Minute)
+			api.on(func(verb, kind, name string) {
+				if verb == "Get" && kind == "ClusterOperator" && name == "kube-apiserver" {
+					time.Sleep(5 * time.Second)
+				}
+			})
+			s.request(s, configv1.Update{Version: sample.ToVersion})
+			time.Sleep(10 * time.Minute)
+		})
+		if ended.IsZero() || began.Sub(ended) > time.Second {
+			s.Errorf("the pass ended at %s, the next began at %s", ended, began)
+		}
+		s.wantHistory(completedHistory)
+	})
+}
+
+// TestGatesOfTheNewRelease: a cluster that is on its way to a release goes by
+// the gates of that release, as its operator does, and does not begin again
+// when it has arrived.
+func TestGatesOfTheNewRelease(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		fg := &configv1.FeatureGate{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+		fg.Status.FeatureGates = []configv1.FeatureGateDetails{
+			{Version: sample.FromVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "A"}}},
+			{Version: sample.ToVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "A"}, {Name: "B"}}},
+		}
+		u, err := clusterapi.ToUnstructured(fg)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if err := s.Load(u); err != nil {
+			s.Fatal(err)
+		}
+		s.running(func() {
+			time.Sleep(time.Minute)
+			s.request(s, configv1.Update{Version: sample.ToVersion})
+			time.Sleep(20 * time.Minute)
+		})
+		s.wantHistory(completedHistory)
+		var completed int
+		for _, e := range s.events {
+			if e.Type == clusterupdate.EventCompleted && e.Release.Version == sample.ToVersion {
+				completed++
+			}
+		}
+		if completed != 1 {
+			s.Errorf("completed %d times", completed)
+		}
+	})
+}
+
+// TestGatesWhileRefused: the running release goes by new gates also while a
+// request that is refused stands.
+func TestGatesWhileRefused(t *testing.T) {
+	withSample(t, func(o *clusterupdate.Options) { o.Verifier = refusing{} }, func(s *sampleTest) {
+		s.sync()
+		s.request(s, configv1.Update{Version: sample.ToVersion})
+		s.sync()
+		before := s.version(s).Status.VersionHash
+		s.featureGate(configv1.TechPreviewNoUpgrade)
+		time.Sleep(time.Second)
+		s.syncs(2)
+		if after := s.version(s).Status.VersionHash; after == before {
+			s.Error("the new gates are not taken over")
+		}
+		s.wantHistory("4.20.3 Completed")
+	})
+}
+
+// TestRecreated: a ClusterVersion that is made anew describes the cluster as
+// it is, not as it was installed.
+func TestRecreated(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		s.sync()
+		s.request(s, configv1.Update{Version: sample.ToVersion})
+		s.syncs(5)
+		s.wantHistory(completedHistory)
+		gvk := configv1.GroupVersion.WithKind("ClusterVersion")
+		if err := s.Delete(context.Background(), gvk, clusterapi.Key("", "version"), clusterapi.DeleteOptions{}); err != nil {
+			s.Fatal(err)
+		}
+		if _, err := s.u.Sync(s.Context()); err == nil {
+			s.Error("no error without a cluster version")
+		}
+		cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
+		cv.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
+		if _, err := clusterapi.Create(context.Background(), s.Cluster, cv, clusterapi.CreateOptions{}); err != nil {
+			s.Fatal(err)
+		}
+		if r := s.syncs(3); !r.Done {
+			s.Errorf("%+v", r)
+		}
+		s.wantHistory("4.21.1 Completed")
+		ns, err := s.Get(context.Background(), namespaces, clusterapi.Key("", "openshift-etcd-operator"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		owners := ns.GetOwnerReferences()
+		if len(owners) == 0 || owners[len(owners)-1].UID != s.version(s).UID {
+			s.Errorf("owners are %+v", owners)
+		}
+	})
+}
+
+// TestAutoYields: automatic mode does not overrule an administrator.
+func TestAutoYields(t *testing.T) {
+	withSample(t, func(o *clusterupdate.Options) { o.Auto = true }, func(s *sampleTest) {
+		s.block()
+		s.syncs(3)
+		if got := s.version(s).Spec.DesiredUpdate; got == nil || got.Version != sample.ToVersion {
+			s.Fatalf("automatic mode asks for %+v", got)
+		}
+		s.request(s, configv1.Update{Version: "4.20.4"})
+		s.syncs(3)
+		if got := s.version(s).Spec.DesiredUpdate; got.Version != "4.20.4" {
+			s.Errorf("the request was replaced by %s", got.Version)
+		}
+	})
+}
+
+// TestListsFollowTheVersion: the updates are those of the version that the
+// cluster is at.
+func TestListsFollowTheVersion(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		s.sync()
+		s.request(s, configv1.Update{Version: sample.ToVersion})
+		if r := s.syncs(5); !r.Done {
+			s.Fatal(r.Failure)
+		}
+		if diff := cmp.Diff([]string(nil), versions(s.version(s).Status.AvailableUpdates)); diff != "" {
+			s.Errorf("available updates (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestRunWithoutHistory: what can never get better ends Run.
+func TestRunWithoutHistory(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+			cv.Status.History = nil
+			return nil
+		})
+		if err != nil {
+			s.Fatal(err)
+		}
+		if err := s.u.Run(s.Context()); !errors.Is(err, clusterupdate.ErrNoRelease) {
+			s.Errorf("Run ended with %v", err)
+		}
+	})
+}
+
+// TestFlakyAPI: a fault of the API in the middle of a pass does not end it.
+func TestFlakyAPI(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		api := s.spy(nil)
+		s.sync()
+		reads := 0
+		flaky := &failingReads{spied: api, fails: func() bool { reads++; return reads%5 == 0 }}
+		s.restart(func(o *clusterupdate.Options) { o.API = flaky })
+		api.on(func(verb, _, _ string) {
+			if verb == "Apply" {
+				time.Sleep(time.Second)
+			}
+		})
+		s.request(s, configv1.Update{Version: sample.ToVersion})
+		for range 10 {
+			if r, err := s.u.Sync(s.Context()); err == nil && r.Done {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		s.wantHistory(completedHistory)
+	})
+}
+
+// failingReads fails to read the ClusterVersion now and then.
+type failingReads struct {
+	*spied
+	fails func() bool
+}
+
+func (f *failingReads) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	if gvk.Kind == "ClusterVersion" && f.fails() {
+		return nil, errors.New("connection refused")
+	}
+	return f.spied.Get(ctx, gvk, key)
+}
+
+// TestLastStatus: a Run that is stopped tells how far its pass had come.
+func TestLastStatus(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		api := s.spy(nil)
+		s.running(func() {
+			time.Sleep(10 * time.Second)
+			applies := 0
+			api.on(func(verb, _, _ string) {
+				if verb == "Apply" {
+					applies++
+					time.Sleep(time.Second)
+				}
+			})
+			s.request(s, configv1.Update{Version: sample.ToVersion})
+			time.Sleep(12*time.Second + time.Millisecond)
+		})
+		got := condition(s.version(s), configv1.OperatorProgressing)
+		if !regexp.MustCompile(`: 1[0-3] of 102 done`).MatchString(got) {
+			s.Errorf("Progressing is %s", got)
+		}
+	})
+}

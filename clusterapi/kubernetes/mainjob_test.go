@@ -1,0 +1,266 @@
+package kubernetes_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// jobLimit is for one release on a busy machine.
+const jobLimit = 6 * time.Minute
+
+// TestMainJob installs one real release on a real API server and updates it to
+// the next. In the middle of the update the updater's process is killed, and
+// after it went on in another process, kube-apiserver.
+func TestMainJob(t *testing.T) {
+	data := testdata.Dir(t)
+	both, refused, err := realReleases(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := both[0], both[1]
+	s := testserver.Start(t)
+	api := newAPI(t, s, kubernetes.Options{})
+	define(t, api, lacking(from.payload.Manifests))
+	define(t, api, lacking(to.payload.Manifests))
+	newClusterVersion(t, api)
+	stop := play(t, actors{api, both})
+	order := orders{Kubeconfig: s.Kubeconfig(t), Data: data}
+
+	first := startUpdater(t, order)
+	awaitCompleted(t, api, from.version())
+	acknowledge(t, api)
+	request(t, api, to)
+	first.reach(to.version(), 0.3, jobLimit)
+	first.kill()
+	if h := history(t, api); h != to.version()+" Partial, "+from.version()+" Completed" {
+		t.Fatalf("history in the middle: %s", h)
+	}
+
+	second := startUpdater(t, order)
+	second.reach(to.version(), 0.6, jobLimit)
+	s.StopAPIServer()
+	time.Sleep(2 * time.Second) // the updater and the actors meet refusals
+	if err := s.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitCompleted(t, api, to.version())
+	if h := history(t, api); h != to.version()+" Completed, "+from.version()+" Completed" {
+		t.Errorf("history at the end: %s", h)
+	}
+	second.kill()
+	stop()
+
+	checkSecondPass(t, s.Config(), api, both)
+	for _, m := range refused {
+		_, err := api.Apply(t.Context(), m.Object, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
+		if !meta.IsNoMatchError(err) {
+			t.Errorf("%s is refused with %v, where the list says: %s", nameOf(m.Manifest), err, m.reason)
+		}
+	}
+	checkStored(t, api, to.payload)
+}
+
+// define installs definitions of kinds, and waits until they are served.
+func define(t testing.TB, api clusterapi.ClusterAPI, kinds []schema.GroupVersionKind) {
+	t.Helper()
+	for _, crd := range definitions(t, kinds) {
+		_, err := api.Create(t.Context(), crd, clusterapi.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+		for _, gvk := range served(crd) {
+			err := poll(t.Context(), time.Minute, func(ctx context.Context) (bool, error) {
+				_, err := api.List(ctx, gvk, clusterapi.ListOptions{})
+				return err == nil, err
+			})
+			if err != nil {
+				t.Fatalf("%s is not served: %v", gvk, err)
+			}
+		}
+	}
+}
+
+// newClusterVersion is what an installer leaves behind.
+func newClusterVersion(t testing.TB, api clusterapi.ClusterAPI) {
+	t.Helper()
+	create(t, api, object(t, `
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+spec: {clusterID: 8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01}
+`))
+}
+
+// acknowledge gives the answers that the gates of the release ask for.
+func acknowledge(t testing.TB, api clusterapi.ClusterAPI) {
+	t.Helper()
+	gates, err := clusterapi.Get[corev1.ConfigMap](t.Context(), api, clusterapi.Key("openshift-config-managed", "admin-gates"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = clusterapi.Modify(t.Context(), api, clusterapi.Key("openshift-config", "admin-acks"), clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
+		for gate := range gates.Data {
+			if cm.Data == nil {
+				cm.Data = map[string]string{}
+			}
+			cm.Data[gate] = "true"
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func request(t testing.TB, api clusterapi.ClusterAPI, r *release) {
+	t.Helper()
+	_, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		cv.Spec.DesiredUpdate = &configv1.Update{Version: r.version(), Image: r.image()}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitCompleted waits until the newest history entry is a completed one of
+// that version. Faults of the API are waited out.
+func awaitCompleted(t testing.TB, api clusterapi.ClusterAPI, version string) {
+	t.Helper()
+	var cv *configv1.ClusterVersion
+	err := poll(t.Context(), jobLimit, func(ctx context.Context) (done bool, err error) {
+		if cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterapi.Key("", "version")); err != nil {
+			return false, err
+		}
+		h := cv.Status.History
+		return len(h) > 0 && h[0].Version == version && h[0].State == configv1.CompletedUpdate, nil
+	})
+	if err != nil {
+		status, _ := json.MarshalIndent(cv, "", " ")
+		t.Fatalf("%s is not completed: %v\n%s", version, err, status)
+	}
+}
+
+func history(t testing.TB, api clusterapi.ClusterAPI) string {
+	t.Helper()
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, h := range cv.Status.History {
+		out = append(out, h.Version+" "+string(h.State))
+	}
+	return strings.Join(out, ", ")
+}
+
+// checkSecondPass lets one more updater, new to the cluster, do two passes over
+// it, which must write nothing at all.
+func checkSecondPass(t testing.TB, config *rest.Config, api clusterapi.ClusterAPI, payloads releases) {
+	t.Helper()
+	u, err := newUpdater(api, payloads, logTo(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := resourceVersions(t, config)
+	for range 2 {
+		r, err := u.Sync(t.Context())
+		if err != nil || !r.Done || r.Failure != nil {
+			t.Fatalf("a pass over the updated cluster: done %t, failure %v, error %v", r.Done, r.Failure, err)
+		}
+		time.Sleep(1100 * time.Millisecond) // times in objects have seconds
+	}
+	after := resourceVersions(t, config)
+	if len(before) < 800 {
+		t.Errorf("only %d objects are looked at", len(before))
+	}
+	for name, version := range after {
+		switch old, ok := before[name]; {
+		case !ok:
+			t.Errorf("a pass over the updated cluster made %s", name)
+		case old != version:
+			t.Errorf("a pass over the updated cluster moved %s", name)
+		}
+	}
+	if len(after) < len(before) {
+		t.Errorf("of %d objects %d are left", len(before), len(after))
+	}
+}
+
+// resourceVersions returns those of every object on the server, but of what
+// the server itself writes all the time: its lease, and events.
+func resourceVersions(t testing.TB, config *rest.Config) map[string]string {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	found, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := dynamic.NewForConfigOrDie(config)
+	out := map[string]string{}
+	resources, err := discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get"}}, found))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for gvr := range resources {
+		list, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", gvr, err)
+		}
+		for _, u := range list.Items {
+			if gvr.Resource == "events" || gvr.Resource == "leases" && strings.HasPrefix(u.GetName(), "apiserver-") {
+				continue
+			}
+			out[fmt.Sprintf("%s %s/%s", gvr.GroupResource(), u.GetNamespace(), u.GetName())] = u.GetResourceVersion()
+		}
+	}
+	return out
+}
+
+// checkStored looks for every object of a payload on the server.
+func checkStored(t testing.TB, api clusterapi.ClusterAPI, p *manifest.Payload) {
+	t.Helper()
+	n := 0
+	for _, m := range p.Manifests {
+		_, deleted := m.Annotations()["release.openshift.io/delete"]
+		u, err := api.Get(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object))
+		if (err == nil) == deleted {
+			t.Errorf("%s: to be deleted: %t, but: %v", m, deleted, err)
+		}
+		if err == nil && managedBy(u, clusterapi.ManagerPayload) {
+			n++
+		}
+	}
+	if n < 700 {
+		t.Errorf("only %d of %d objects have fields of the payload's manager", n, len(p.Manifests))
+	}
+}
+
+func managedBy(u *unstructured.Unstructured, manager string) bool {
+	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return strings.HasPrefix(e.Manager, manager)
+	})
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/sigstore"
+)
+
+const (
+	digest    = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	other     = "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	reference = productRepository + ":4.21.1-x86_64"
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// publish makes a key, a keyring file and a store directory with a signature.
+func publish(t *testing.T) (ring, store string) {
+	t.Helper()
+	made := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	e := must(openpgp.NewEntity("Publisher", "", "p@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, Time: func() time.Time { return made }}))
+	var public bytes.Buffer
+	w := must(armor.Encode(&public, "PGP PUBLIC KEY BLOCK", nil))
+	if err := e.Serialize(w); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	dir := t.TempDir()
+	ring, store = filepath.Join(dir, "verifier-public-key-test"), filepath.Join(dir, "store")
+	sigs := filepath.Join(store, strings.Replace(digest, ":", "=", 1))
+	body := must(signature.Body(digest, reference, "test/1", made))
+	for path, data := range map[string][]byte{ring: public.Bytes(), filepath.Join(sigs, "signature-1"): must(signature.Sign(e, body, made))} {
+		write(t, path, data)
+	}
+	return ring, store
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func verify(t *testing.T, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if got := run(t.Context(), args, &out, &errs); got != code {
+		t.Fatalf("%q: exit code %d, want %d\n%s%s", args, got, code, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+func contains(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in:\n%s", want, text)
+		}
+	}
+}
+
+func TestOpenPGP(t *testing.T) {
+	ring, dir := publish(t)
+	served := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	defer served.Close()
+	empty := t.TempDir()
+	for _, store := range []string{dir, "file://" + dir, served.URL} {
+		out, _ := verify(t, 0, "-digest", digest, "-store", empty, "-store", store, "-keyring", ring)
+		contains(t, out, digest+" is verified", "verifier-public-key-test", "(Publisher <p@example.com>)", "signed as  "+reference, "signed on  2024-01-01T00:00:00Z", "signature-1")
+	}
+	verify(t, 0, "-digest", "mirror.example.com/release@"+digest, "-store", dir, "-keyring", ring)
+
+	_, errs := verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring)
+	contains(t, errs, "unable to verify "+other+" against keyrings: verifier-public-key-test", "no more signatures to check")
+	_, errs = verify(t, 1, "-digest", "quay.io/a/b:tag", "-store", dir, "-keyring", ring)
+	contains(t, errs, "release images that are not accessed via digest cannot be verified")
+
+	second, _ := publish(t)
+	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-keyring", ring, "-keyring", second)
+	contains(t, errs, "invalid signature: no key")
+
+	data := must(os.ReadFile(filepath.Join(dir, strings.Replace(digest, ":", "=", 1), "signature-1")))
+	data[len(data)-1] ^= 1
+	write(t, filepath.Join(empty, strings.Replace(digest, ":", "=", 1), "signature-1"), data)
+	_, errs = verify(t, 1, "-digest", digest, "-store", empty, "-keyring", ring)
+	contains(t, errs, "signature error: verification failure")
+}
+
+func TestConfigMap(t *testing.T) {
+	ring, dir := publish(t)
+	out, errs := verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap")
+	contains(t, errs, "is verified")
+	file := filepath.Join(t.TempDir(), "cm.json")
+	verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap="+file)
+	target := t.TempDir()
+	verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap="+target)
+	for _, data := range [][]byte{[]byte(out), must(os.ReadFile(file)), must(os.ReadFile(filepath.Join(target, "signature-sha256-aaaaaaaaaaaaaaaa.json")))} {
+		// The manifest, applied to a cluster without any store, is enough.
+		cm := &corev1.ConfigMap{}
+		if err := json.Unmarshal(data, cm); err != nil {
+			t.Fatal(err)
+		}
+		api := memory.New(memory.Options{})
+		if _, err := clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		keys := must(signature.ParseKeyring("k", must(os.ReadFile(ring))))
+		v, err := signature.NewVerifier([]*signature.Keyring{keys}, &signature.ConfigMapStore{Reader: api}).Verify(t.Context(), digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contains(t, v.Signers[0].Location, "key sha256-"+digest[7:]+"-1")
+	}
+	// Nothing is written for what does not verify.
+	out, _ = verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring, "-configmap")
+	if out != "" {
+		t.Error(out)
+	}
+}
+
+// layout writes an OCI layout with one cosign signature.
+func layout(t *testing.T, key ed25519.PrivateKey, name string) string {
+	dir := t.TempDir()
+	blob := func(data []byte) map[string]any {
+		sum := fmt.Sprintf("%x", sha256.Sum256(data))
+		write(t, filepath.Join(dir, "blobs", "sha256", sum), data)
+		return map[string]any{"digest": "sha256:" + sum, "size": len(data)}
+	}
+	payload := must(sigstore.MarshalPayload(digest, name))
+	layer := blob(payload)
+	layer["mediaType"] = sigstore.LayerType
+	layer["annotations"] = map[string]string{sigstore.SignatureAnnotation: base64.StdEncoding.EncodeToString(ed25519.Sign(key, payload))}
+	image := blob(must(json.Marshal(map[string]any{"layers": []any{layer}})))
+	image["mediaType"] = "application/vnd.oci.image.manifest.v1+json"
+	image["annotations"] = map[string]string{"org.opencontainers.image.ref.name": must(sigstore.SignatureTag(digest))}
+	write(t, filepath.Join(dir, "index.json"), must(json.Marshal(map[string]any{"manifests": []any{image}})))
+	write(t, filepath.Join(dir, "oci-layout"), []byte(`{"imageLayoutVersion":"1.0.0"}`))
+	return dir
+}
+
+func TestCosign(t *testing.T) {
+	key := ed25519.NewKeyFromSeed(make([]byte, 32))
+	file := filepath.Join(t.TempDir(), "key.pem")
+	write(t, file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(key.Public()))}))
+	dir, foreign := layout(t, key, reference), layout(t, key, "quay.io/other/repository:1")
+
+	for _, image := range []string{digest, productRepository + "@" + digest} {
+		out, _ := verify(t, 0, "-digest", image, "-store", foreign, "-store", dir, "-key", file)
+		contains(t, out, digest+" is verified", "signed as  "+reference, "at an unknown time")
+	}
+	_, errs := verify(t, 1, "-digest", digest, "-store", foreign, "-key", file)
+	contains(t, errs, `Signature for identity "quay.io/other/repository:1" is not accepted`)
+	_, errs = verify(t, 1, "-digest", other, "-store", dir, "-key", file)
+	contains(t, errs, "A signature was required, but no signature exists")
+	_, errs = verify(t, 1, "-digest", digest, "-store", "https://quay.io", "-key", file)
+	contains(t, errs, "OCI image layout")
+	write(t, file, []byte("no key"))
+	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-key", file)
+	contains(t, errs, "no PEM block")
+}
+
+func TestFlags(t *testing.T) {
+	ring, dir := publish(t)
+	for want, args := range map[string][]string{
+		"-digest is required":                 {"-store", dir, "-keyring", ring},
+		"at least one -store is required":     {"-digest", digest, "-keyring", ring},
+		"either -keyring or -key is required": {"-digest", digest, "-store", dir},
+		"it goes with -keyring":               {"-digest", digest, "-store", dir, "-key", ring, "-configmap"},
+		"unexpected argument":                 {"-digest", digest, "-store", dir, "-keyring", ring, "more"},
+		"-timeout must be above 0":            {"-digest", digest, "-store", dir, "-keyring", ring, "-timeout", "0s"},
+		"flag provided but not defined":       {"-nonsense"},
+	} {
+		_, errs := verify(t, 2, args...)
+		contains(t, errs, want)
+	}
+	_, errs := verify(t, 2, "-digest", digest, "-store", dir, "-keyring", ring, "-key", ring)
+	contains(t, errs, "either -keyring or -key")
+	_, errs = verify(t, 0, "-h")
+	contains(t, errs, "-configmap")
+	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-keyring", filepath.Join(dir, "absent"))
+	contains(t, errs, "absent")
+	_, errs = verify(t, 1, "-digest", digest, "-store", ring, "-keyring", ring)
+	contains(t, errs, "is not a directory")
+	_, errs = verify(t, 1, "-digest", digest, "-store", "ftp://x", "-keyring", ring)
+	contains(t, errs, "scheme http, https or file")
+}

@@ -1,0 +1,66 @@
+package graph_test
+
+import (
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+func TestExplain(t *testing.T) {
+	four := sketch(t, "4.1.0>4.1.1 4.1.1>4.2.0:T 4.1.0>4.1.1 4.1.0>4.2.0:CEL 4.1.1>4.2.1:F 4.1.1>4.2.1:U 4.2.0>4.3.0 4.1.1>4.2.2:F 4.2.2>4.3.0 4.3.0>4.3.1-rc.1",
+		map[string]string{"4.3.0": "stable-4.3, fast-4.3"})
+	five := sketch(t, "5.0.0 4.3.0>5.0.0 4.1.1>4.3.0", nil)
+	n := network(t, graph.NetworkOptions{Matcher: facts}, graph.ChannelGraph{Channel: "stable-4.3", Arch: "amd64", Graph: four}, graph.ChannelGraph{Channel: "stable-5.0", Arch: "amd64", Graph: five})
+	arm := network(t, graph.NetworkOptions{}, graph.ChannelGraph{Channel: "stable-4.3", Arch: "arm64", Graph: sketch(t, "4.1.7", nil)})
+	for name, test := range map[string]struct {
+		q         graph.ExplainQuery
+		block     graph.Block
+		text      string
+		downgrade bool
+		skips     bool
+	}{
+		"recommended": {q: graph.ExplainQuery{From: "4.1.0", To: "4.1.1"}, text: "4.1.0 can be updated to 4.1.1: the update is recommended"},
+		"same":        {q: graph.ExplainQuery{From: "4.1.0", To: "4.1.0"}, block: graph.SameVersion, text: "4.1.0 cannot be updated to 4.1.0 (SameVersion): 4.1.0 is the same release"},
+		"not in graph": {q: graph.ExplainQuery{From: "4.1.0", To: "4.1.7"}, block: graph.NotInGraph,
+			text: `4.1.0 cannot be updated to 4.1.7 (NotInGraph): version 4.1.7 is not among the 8 releases of channel "stable-5.0, stable-4.3"; nearest are 4.1.1 and 4.2.0`},
+		"another architecture": {q: graph.ExplainQuery{From: "4.1.0", To: "4.1.7", Others: []*graph.Network{arm}}, block: graph.WrongArchitecture,
+			text: "4.1.0 cannot be updated to 4.1.7 (WrongArchitecture): 4.1.7 does not exist for amd64; there it does for arm64"},
+		"cluster of another architecture": {q: graph.ExplainQuery{From: "4.1.0", To: "4.1.1", Architecture: "Multi"}, block: graph.WrongArchitecture,
+			text: "4.1.0 cannot be updated to 4.1.1 (WrongArchitecture): the cluster is multi-architecture, 4.1.1 is for amd64; the update is in channel stable-4.3"},
+		"not in channel": {q: graph.ExplainQuery{From: "4.3.0", To: "5.0.0", Channel: "stable-4.3"}, block: graph.NotInChannel,
+			text: "4.3.0 cannot be updated to 5.0.0 (NotInChannel): 5.0.0 is not in channel stable-4.3; it is in stable-5.0; the update is in channel stable-5.0"},
+		"edge in another channel": {q: graph.ExplainQuery{From: "4.1.1", To: "4.3.0", Channel: "stable-4.3"}, block: graph.NoEdge, skips: true,
+			text: "4.1.1 cannot be updated to 4.3.0 (NoEdge): channel stable-4.3 has no update from 4.1.1 to 4.3.0; there is one in stable-5.0; the update is in channel stable-5.0"},
+		"no edge": {q: graph.ExplainQuery{From: "4.1.0", To: "4.2.2"}, block: graph.NoEdge,
+			text: "4.1.0 cannot be updated to 4.2.2 (NoEdge): no update leads from 4.1.0 to 4.2.2 in stable-5.0, stable-4.3; only via 4.1.0 -> 4.1.1 -> 4.2.2"},
+		"skips a minor": {q: graph.ExplainQuery{From: "4.1.0", To: "4.3.0"}, block: graph.NoEdge, skips: true,
+			text: "4.1.0 cannot be updated to 4.3.0 (NoEdge): no update leads from 4.1.0 to 4.3.0 in stable-5.0, stable-4.3; it would skip a minor version; only via 4.1.0 -> 4.1.1 -> 4.3.0"},
+		"skips across majors": {q: graph.ExplainQuery{From: "4.2.2", To: "5.0.0"}, block: graph.NoEdge, skips: true,
+			text: "4.2.2 cannot be updated to 5.0.0 (NoEdge): no update leads from 4.2.2 to 5.0.0 in stable-5.0, stable-4.3; it would skip a minor version; only via 4.2.2 -> 4.3.0 -> 5.0.0"},
+		"downgrade": {q: graph.ExplainQuery{From: "4.2.0", To: "4.1.0"}, block: graph.NoEdge, downgrade: true,
+			text: "4.2.0 cannot be updated to 4.1.0 (NoEdge): no update leads from 4.2.0 to 4.1.0 in stable-5.0, stable-4.3; it would be a downgrade; no path from 4.2.0 to 4.1.0: the highest version that can be reached is 5.0.0; nothing leads to 4.1.0"},
+		"pruned": {q: graph.ExplainQuery{From: "4.1.0", To: "4.2.0", Policy: graph.Policy{Edges: graph.AcceptRisks, Risks: []string{"T"}}}, block: graph.BlockedPruned,
+			text: `4.1.0 cannot be updated to 4.2.0 (UnrecognizedRules): clusters are not offered it: channel "stable-4.3": risk "CEL": skipping unrecognized cluster condition type "CEL"; only via 4.1.0 -> 4.1.1 -> 4.2.0`},
+		"duplicate": {q: graph.ExplainQuery{From: "4.1.1", To: "4.2.1"}, block: graph.BlockedDuplicate,
+			text: `4.1.1 cannot be updated to 4.2.1 (DuplicateTarget): clusters are not offered it: channel "stable-4.3": 2 conditional entries lead to it; no path from 4.1.1 to 4.2.1: the highest version that can be reached is 5.0.0; nothing leads to 4.2.1`},
+		"filtered": {q: graph.ExplainQuery{From: "4.3.0", To: "4.3.1-rc.1", Policy: graph.Policy{NoPreReleases: true}}, block: graph.Filtered,
+			text: "4.3.0 cannot be updated to 4.3.1-rc.1 (Filtered): 4.3.1-rc.1 is left out by the policy: it is a pre-release; no path from 4.3.0 to 4.3.1-rc.1: the highest version that can be reached is 5.0.0; nothing leads to 4.3.1-rc.1"},
+		"risk": {q: graph.ExplainQuery{From: "4.1.1", To: "4.2.0"}, block: graph.BlockedByRisk,
+			text: "4.1.1 cannot be updated to 4.2.0 (Risk): risk T applies: " + aRisk("T", "-").Message + " " + aRisk("T", "-").URL + "; no path from 4.1.1 to 4.2.0: the highest version that can be reached is 5.0.0; nothing leads to 4.2.0"},
+		"risk that does not apply": {q: graph.ExplainQuery{From: "4.1.1", To: "4.2.2"},
+			text: "4.1.1 can be updated to 4.2.2: the policy allows the update; it is conditional: risk F does not apply: " + aRisk("F", "-").Message + " " + aRisk("F", "-").URL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, err := n.Explain(test.q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x.Block != test.block || x.String() != test.text || x.Downgrade != test.downgrade || x.SkipsMinor != test.skips {
+				t.Errorf("%s %v %v: %s\nwant %s: %s", x.Block, x.Downgrade, x.SkipsMinor, x, test.block, test.text)
+			}
+		})
+	}
+	if _, err := n.Explain(graph.ExplainQuery{From: "4.1", To: "4.1.1"}); err == nil {
+		t.Error("no error for a version that does not parse")
+	}
+}

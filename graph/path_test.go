@@ -1,0 +1,283 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+// sketch writes graphs in short: "a>b c>d:Risk" are an edge and one under a
+// risk whose query is the risk's first letter; metadata name channels.
+func sketch(t testing.TB, edges string, channels map[string]string) *graph.Graph {
+	t.Helper()
+	var d graph.Data
+	index := map[string]int{}
+	node := func(v string) int {
+		i, ok := index[v]
+		if !ok {
+			i = len(d.Nodes)
+			index[v] = i
+			n := graph.NodeData{Version: v, Image: "example.com/release@sha256:" + v}
+			if c := channels[v]; c != "" {
+				n.Metadata = map[string]string{graph.MetadataChannels: c}
+			}
+			d.Nodes = append(d.Nodes, n)
+		}
+		return i
+	}
+	for _, e := range strings.Fields(edges) {
+		pair, risks, conditional := strings.Cut(e, ":")
+		from, to, isEdge := strings.Cut(pair, ">")
+		a := node(from)
+		if !isEdge {
+			continue
+		}
+		b := node(to)
+		if !conditional {
+			d.Edges = append(d.Edges, [2]int{a, b})
+			continue
+		}
+		c := graph.ConditionalEdges{Edges: []graph.VersionPair{{From: from, To: to}}}
+		for _, name := range strings.Split(risks, ",") {
+			if name == "" {
+				continue
+			}
+			r := aRisk(name, "-")
+			r.MatchingRules = []configv1.ClusterCondition{promQL(name[:1])}
+			if name == "CEL" {
+				r.MatchingRules = []configv1.ClusterCondition{{Type: "CEL"}}
+			}
+			c.Risks = append(c.Risks, r)
+		}
+		d.ConditionalEdges = append(d.ConditionalEdges, c)
+	}
+	g, err := graph.New(d, graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func network(t testing.TB, o graph.NetworkOptions, graphs ...graph.ChannelGraph) *graph.Network {
+	t.Helper()
+	n, err := graph.NewNetwork(context.Background(), o, graphs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func channel(name string, g *graph.Graph) graph.ChannelGraph {
+	return graph.ChannelGraph{Channel: name, Graph: g}
+}
+
+func TestPathOrders(t *testing.T) {
+	spec := "1.0.0>1.1.0 1.0.0>1.1.1 1.1.0>1.2.0 1.1.1>1.2.0:Q"
+	for name, test := range map[string]struct {
+		edges  string
+		o      graph.NetworkOptions
+		p      graph.Policy
+		safest bool
+		want   string
+	}{
+		"recommended without a matcher": {edges: spec, want: "1.0.0 -> 1.1.0 -> 1.2.0"},
+		"fewest unknown decides":        {edges: spec, p: graph.Policy{Edges: graph.AnyEdge}, want: "1.0.0 -> 1.1.0 -> 1.2.0"},
+		"greatest sequence":             {edges: "1.0.0>1.1.0 1.0.0>1.1.1 1.1.0>1.2.0 1.1.1>1.2.0", want: "1.0.0 -> 1.1.1 -> 1.2.0"},
+		"equal precedence: greater text": {edges: "1.0.0>1.1.0+a 1.0.0>1.1.0+b 1.1.0+a>1.2.0 1.1.0+b>1.2.0",
+			want: "1.0.0 -> 1.1.0+b -> 1.2.0"},
+		"shortest takes the risk": {edges: "1.0.0>1.2.0:T 1.0.0>1.1.0 1.1.0>1.2.0", o: graph.NetworkOptions{Matcher: facts},
+			p: graph.Policy{Edges: graph.AnyEdge}, want: "1.0.0 -> 1.2.0"},
+		"safest goes around it": {edges: "1.0.0>1.2.0:T 1.0.0>1.1.0 1.1.0>1.2.0", o: graph.NetworkOptions{Matcher: facts}, safest: true,
+			p: graph.Policy{Edges: graph.AnyEdge}, want: "1.0.0 -> 1.1.0 -> 1.2.0"},
+		"one not recommended is worse than two unknown": {edges: "1.0.0>1.2.0:T 1.0.0>1.1.0:U 1.1.0>1.2.0:U", o: graph.NetworkOptions{Matcher: facts}, safest: true,
+			p: graph.Policy{Edges: graph.AnyEdge}, want: "1.0.0 -> 1.1.0 -> 1.2.0"},
+		"a risk that does not apply": {edges: "1.0.0>1.2.0:F", o: graph.NetworkOptions{Matcher: facts}, want: "1.0.0 -> 1.2.0"},
+		"conditional wins":           {edges: "1.0.0>1.2.0 1.0.0>1.2.0:T 1.0.0>1.1.0 1.1.0>1.2.0", o: graph.NetworkOptions{Matcher: facts}, want: "1.0.0 -> 1.1.0 -> 1.2.0"},
+		"accepted": {edges: "1.0.0>1.2.0:Tx,F,Ux", o: graph.NetworkOptions{Matcher: facts},
+			p: graph.Policy{Edges: graph.AcceptRisks, Risks: []string{"Tx", "Ux"}}, want: "1.0.0 -> 1.2.0"},
+		"not all accepted": {edges: "1.0.0>1.2.0:Tx,Ux", o: graph.NetworkOptions{Matcher: facts},
+			p: graph.Policy{Edges: graph.AcceptRisks, Risks: []string{"Tx"}}, want: ""},
+		"no risk to accept":            {edges: "1.0.0>1.2.0:", p: graph.Policy{Edges: graph.AcceptRisks}, want: ""},
+		"no risk, as the operator":     {edges: "1.0.0>1.2.0:", o: graph.NetworkOptions{Matcher: facts, Compat: true}, want: "1.0.0 -> 1.2.0"},
+		"avoided though it is not met": {edges: "1.0.0>1.2.0:F 1.0.0>1.1.0:U 1.1.0>1.2.0", o: graph.NetworkOptions{Matcher: facts}, p: graph.Policy{Edges: graph.AvoidRisks, Risks: []string{"F"}}, want: "1.0.0 -> 1.1.0 -> 1.2.0"},
+		"withheld":                     {edges: "1.0.0>1.2.0:CEL", p: graph.Policy{Edges: graph.AvoidRisks}, want: ""},
+		"withheld passes any":          {edges: "1.0.0>1.2.0:CEL", p: graph.Policy{Edges: graph.AnyEdge}, want: "1.0.0 -> 1.2.0"},
+		"twice":                        {edges: "1.0.0>1.2.0:F 1.0.0>1.2.0:F", o: graph.NetworkOptions{Matcher: facts}, want: ""},
+		"one of two is pruned":         {edges: "1.0.0>1.2.0:F 1.0.0>1.2.0:CEL", o: graph.NetworkOptions{Matcher: facts}, want: "1.0.0 -> 1.2.0"},
+		"filters do not bind the start": {edges: "1.0.0-rc.1>1.1.0 1.1.0>1.2.0", p: graph.Policy{NoPreReleases: true, Exclude: []string{"1.0.0-rc.1"}, Minors: []string{"1.1", "1.2"}},
+			want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := network(t, test.o, channel("c", sketch(t, test.edges, nil)))
+			find, from := n.ShortestPath, "1.0.0"
+			if test.safest {
+				find = n.SafestPath
+			}
+			if strings.Contains(test.edges, "rc.1") {
+				from, test.want = "1.0.0-rc.1", "1.0.0-rc.1 -> 1.1.0 -> 1.2.0"
+			}
+			p, err := find(from, "1.2.0", test.p)
+			if test.want == "" {
+				if !errors.Is(err, graph.ErrNoPath) {
+					t.Fatalf("%v, %v", p, err)
+				}
+				return
+			}
+			if err != nil || p.String() != test.want {
+				t.Fatalf("%v, %v, want %s", p, err, test.want)
+			}
+		})
+	}
+}
+
+func TestPathEnds(t *testing.T) {
+	n := network(t, graph.NetworkOptions{}, channel("c", sketch(t, "1.0.0>1.1.0 1.2.0>1.3.0 1.1.5>1.3.0", nil)))
+	if p, err := n.ShortestPath("1.1.0", "1.1.0", graph.Policy{Exclude: []string{"1.1.0"}}); err != nil || p.String() != "1.1.0" {
+		t.Error(p, err)
+	}
+	if _, err := n.SafestPath("1.0.0", "9.0.0", graph.Policy{}); !errors.Is(err, graph.ErrVersionNotFound) {
+		t.Error(err)
+	}
+	_, err := n.ShortestPath("1.0.0", "1.3.0", graph.Policy{})
+	want := "no path from 1.0.0 to 1.3.0: the highest version that can be reached is 1.1.0; 1.3.0 can be reached from 1.2.0, 1.1.5"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	var no *graph.NoPathError
+	if _, err := n.Latest("1.0.0", "1.3", graph.Policy{}); !errors.As(err, &no) || no.Highest != "1.1.0" || !slices.Equal(no.Sources, []string{"1.2.0", "1.1.5"}) {
+		t.Errorf("%+v", err)
+	}
+	if r, err := n.Latest("1.0.0", "", graph.Policy{}); err != nil || r.Version != "1.1.0" {
+		t.Error(r, err)
+	}
+	if r, err := n.Latest("1.2.0", "1.2", graph.Policy{}); err != nil || r.Version != "1.2.0" {
+		t.Error(r, err)
+	}
+	var heads []string
+	for _, r := range n.Heads() {
+		heads = append(heads, r.Version)
+	}
+	if !slices.Equal(heads, []string{"1.3.0", "1.1.0"}) {
+		t.Error(heads)
+	}
+	low, high, err := n.Bounds("c")
+	if err != nil || low.Version != "1.0.0" || high.Version != "1.3.0" {
+		t.Error(low, high, err)
+	}
+	for _, p := range []graph.Policy{{Edges: "None"}, {Minors: []string{"4"}}, {Exclude: []string{"x"}}, {MaxVersion: "1.0"}} {
+		if _, err := n.ShortestPath("1.0.0", "1.1.0", p); err == nil || !strings.HasPrefix(err.Error(), "policy: ") {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+func TestUnionOfChannels(t *testing.T) {
+	// The last hop starts from an older z-stream: climbing to the highest
+	// first finds no way.
+	old := sketch(t, "4.1.0>4.1.1 4.1.0>4.1.2 4.1.1>4.1.2", nil)
+	young := sketch(t, "4.1.1>4.2.0 4.1.2", nil)
+	n := network(t, graph.NetworkOptions{Present: "stable-4.1"}, channel("stable-4.1", old), channel("stable-4.2", young))
+	p, err := n.ShortestPath("4.1.0", "4.2.0", graph.Policy{})
+	if err != nil || p.String() != "4.1.0 -> 4.1.1 -> 4.2.0" || p.Switches != 1 || p.Hops[0].Switch || !p.Hops[1].Switch || p.Hops[1].Channel != "stable-4.2" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if !slices.Equal(n.Channels(), []string{"stable-4.2", "stable-4.1"}) || !slices.Equal(n.ChannelsWith("4.1.2"), []string{"stable-4.2", "stable-4.1"}) {
+		t.Error(n.Channels(), n.ChannelsWith("4.1.2"))
+	}
+	// The newest channel's metadata and definition of a risk count.
+	a := sketch(t, "4.1.0>4.2.0:Fa,Fx", map[string]string{"4.2.0": "old"})
+	text, _ := a.MarshalJSON()
+	b, err := graph.DecodeBytes([]byte(strings.ReplaceAll(strings.ReplaceAll(string(text), `"old"`, `"new"`), `{"promql":"F"}`, `{"promql":"T"}`)), graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n = network(t, graph.NetworkOptions{Matcher: facts}, channel("stable-4.9", a), channel("stable-4.10", b))
+	if r, err := n.Release("4.2.0"); err != nil || !slices.Equal(r.Channels, []string{"new"}) {
+		t.Error(r, err)
+	}
+	if _, err := n.ShortestPath("4.1.0", "4.2.0", graph.Policy{}); !errors.Is(err, graph.ErrNoPath) {
+		t.Error(err)
+	}
+}
+
+func TestNetworkErrors(t *testing.T) {
+	empty := sketch(t, "", nil)
+	g := sketch(t, "1.0.0>1.1.0", nil)
+	other, err := graph.New(graph.Data{Nodes: []graph.NodeData{{Version: "1.0.0", Image: "other"}}}, graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		graphs []graph.ChannelGraph
+		is     error
+		text   string
+	}{
+		"none":          {text: "no graph"},
+		"empty":         {graphs: []graph.ChannelGraph{channel("stable-4.1", empty)}, is: graph.ErrChannelEmpty},
+		"digests":       {graphs: []graph.ChannelGraph{channel("a", g), channel("b", other)}, text: `release 1.0.0 is other in channel "b" and example.com/release@sha256:1.0.0 in channel "a"`},
+		"architectures": {graphs: []graph.ChannelGraph{{Channel: "a", Arch: "amd64", Graph: g}, {Channel: "b", Arch: "arm64", Graph: g}}, text: `graphs of the architectures "amd64" and "arm64" do not go together`},
+		"same channel":  {graphs: []graph.ChannelGraph{channel("a", g), channel("a", g)}, text: `two graphs of channel "a"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := graph.NewNetwork(context.Background(), graph.NetworkOptions{}, test.graphs...)
+			if err == nil || test.is != nil && !errors.Is(err, test.is) || test.text != "" && err.Error() != test.text {
+				t.Error(err)
+			}
+		})
+	}
+	n := network(t, graph.NetworkOptions{}, channel("a", empty), channel("b", g))
+	if diff := cmp.Diff([]string{`channel "a" is left out: its graph is empty`}, n.Notes()); diff != "" {
+		t.Error(diff)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := graph.NewNetwork(ctx, graph.NetworkOptions{Matcher: facts}, channel("b", g)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	networks, err := graph.ByArchitecture(context.Background(), graph.NetworkOptions{}, graph.ChannelGraph{Channel: "a", Arch: "arm64", Graph: g}, graph.ChannelGraph{Channel: "a", Arch: "amd64", Graph: g})
+	if err != nil || len(networks) != 2 || networks[0].Arch() != "amd64" {
+		t.Error(networks, err)
+	}
+}
+
+func TestControlPlaneOnly(t *testing.T) {
+	// The newest 4.15 cannot go on to 4.16.2 yet.
+	edges := "4.14.1>4.14.2 4.14.1>4.15.9 4.14.2>4.15.5 4.14.2>4.15.9 4.15.5>4.15.9 4.15.5>4.16.1 4.15.5>4.16.2 4.16.1>4.16.2 4.14.1>4.16.2 4.15.9"
+	g := sketch(t, edges, map[string]string{"4.14.1": "stable-4.14,eus-4.16"})
+	n := network(t, graph.NetworkOptions{}, channel("eus-4.16", g))
+	plan, err := n.ControlPlaneOnly("4.14.1", "4.16.2", graph.ControlPlaneOnlyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := plan.Path.String(); got != "4.14.1 -> 4.14.2 -> 4.15.5 -> 4.16.2" || plan.PauseBefore != 1 || plan.UnpauseAfter != 2 || !slices.Equal(plan.Intermediate, []string{"4.15.5"}) {
+		t.Errorf("%s, %+v", got, plan)
+	}
+	if diff := cmp.Diff([]graph.PlanChannel{{"eus-4.16", true, true}, {"stable-4.16", false, false}, {"fast-4.16", false, false}}, plan.Channels); diff != "" {
+		t.Error(diff)
+	}
+	if plan, err = n.ControlPlaneOnly("4.14.1", "4.16.2", graph.ControlPlaneOnlyOptions{AllowSkip: true}); err != nil || plan.Path.String() != "4.14.1 -> 4.16.2" {
+		t.Error(plan, err)
+	}
+	for _, pair := range [][2]string{{"4.14.1", "4.15.5"}, {"4.15.5", "4.16.2"}, {"4.14.1", "4.14.2"}, {"4.16.1", "4.14.1"}} {
+		if _, err := n.ControlPlaneOnly(pair[0], pair[1], graph.ControlPlaneOnlyOptions{}); !errors.Is(err, graph.ErrNotControlPlaneOnly) {
+			t.Error(pair, err)
+		}
+	}
+	var no *graph.NoPathError
+	if _, err := n.ControlPlaneOnly("4.14.1", "4.16.2", graph.ControlPlaneOnlyOptions{Policy: graph.Policy{Exclude: []string{"4.14.2"}}}); !errors.As(err, &no) ||
+		no.Highest != "4.15.9" || !slices.Equal(no.Sources, []string{"4.16.1", "4.15.5", "4.14.2"}) {
+		t.Errorf("%+v", err)
+	}
+	// Fewer stops in the odd minor win over fewer hops.
+	n = network(t, graph.NetworkOptions{}, channel("c", sketch(t, "4.4.0>4.4.1 4.4.1>4.4.2 4.4.2>4.5.1 4.4.0>4.5.0 4.5.0>4.5.1 4.5.1>4.6.0", nil)))
+	if plan, err = n.ControlPlaneOnly("4.4.0", "4.6.0", graph.ControlPlaneOnlyOptions{}); err != nil || plan.Path.String() != "4.4.0 -> 4.4.1 -> 4.4.2 -> 4.5.1 -> 4.6.0" || len(plan.Channels) != 1 {
+		t.Error(plan, err)
+	}
+}

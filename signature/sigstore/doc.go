@@ -1,0 +1,46 @@
+// Package sigstore verifies images by cosign signatures: signatures that lie
+// beside an image in its registry, checked against a public key and a policy
+// about names. In a cluster the container runtime does that on every pull, as
+// ClusterImagePolicy and ImagePolicy objects say; this package gives the same
+// answer without a cluster, before a pull, for a mirror or a must-gather.
+//
+// # What is signed
+//
+// A signature covers a short JSON payload:
+//
+//	{"critical": {"type": "cosign container image signature",
+//	    "image": {"docker-manifest-digest": "sha256:…"},
+//	    "identity": {"docker-reference": "quay.io/openshift-release-dev/ocp-release:4.21.1-x86_64"}},
+//	 "optional": null}
+//
+// Payloads are the layers of an OCI image with the tag sha256-<hash>.sig
+// ([SignatureTag]); each layer's annotation holds the signature. A [Source]
+// finds them: [Layout] in an OCI image layout, [MemorySource] in memory.
+//
+// # What counts
+//
+// [Policy.Verify] wants one [Attachment] that passes all of: base64, the
+// arithmetic over the payload's bytes, the strict form of the JSON, the digest
+// of the image, the name. Names are compared as an [Identity] says; by default
+// an image used by digest must have been signed under its own repository.
+// [Policies] finds the policies that govern an image, the most specific scope
+// alone.
+//
+// [Policy.Verifier] makes a [signature.Verifier] of a policy and a source, for
+// use wherever an OpenPGP verifier is. The two systems are independent: what
+// forces an update past a missing OpenPGP signature does not reach the
+// container runtime.
+//
+// Neither system proves that an image is recent.
+//
+// Policies whose root of trust is a certificate authority
+// (FulcioCAWithRekor, PKI), or that demand an entry in a transparency log, are
+// decoded and then refuse every image with [ErrUnsupported]: what cannot be
+// checked does not pass.
+//
+// Formats: the container signature format of
+// https://github.com/containers/image/blob/main/docs/containers-signature.5.md,
+// the layout of https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md,
+// policies of https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md
+// and of OpenShift's config.openshift.io/v1.
+package sigstore

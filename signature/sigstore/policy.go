@@ -1,0 +1,275 @@
+package sigstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// ErrUnsupported says that a root of trust is not one that this package can
+// check. A policy with it refuses every image.
+var ErrUnsupported = errors.New("root of trust is not supported")
+
+// Policy says who must have signed an image, and under which name. It is
+// immutable once made, and safe for concurrent use.
+type Policy struct {
+	// Name is what errors and results call the policy.
+	Name string
+	// Namespace is that of an ImagePolicy; empty for a ClusterImagePolicy.
+	Namespace string
+	// Scopes are the images that it governs: see [Policies]. They play no part
+	// in Verify.
+	Scopes []string
+	// Keys may each vouch for an image. None: nothing is accepted.
+	Keys []*Key
+	// Identity compares names.
+	Identity Identity
+	// Unsupported is why the root of trust cannot be checked here; nil for keys.
+	Unsupported error
+}
+
+// DecodePolicy reads a ClusterImagePolicy or ImagePolicy of config.openshift.io,
+// in v1 or v1alpha1. The error has every fault, with its field.
+func DecodePolicy(u *unstructured.Unstructured) (*Policy, error) {
+	gvk := u.GroupVersionKind()
+	if gvk.Group != configv1.GroupName || gvk.Version != "v1" && gvk.Version != "v1alpha1" || gvk.Kind != "ClusterImagePolicy" && gvk.Kind != "ImagePolicy" {
+		return nil, fmt.Errorf("%s %s is neither a ClusterImagePolicy nor an ImagePolicy of %s", u.GetAPIVersion(), u.GetKind(), configv1.GroupName)
+	}
+	// The specs of both kinds and versions are alike.
+	like := u.DeepCopy()
+	like.SetAPIVersion(configv1.GroupVersion.String())
+	like.SetKind("ImagePolicy")
+	typed, err := clusterapi.FromUnstructured[configv1.ImagePolicy](like)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, u.GetName(), err)
+	}
+	p := &Policy{Name: gvk.Kind + " " + u.GetName()}
+	if gvk.Kind == "ImagePolicy" {
+		p.Namespace = u.GetNamespace()
+		p.Name = gvk.Kind + " " + u.GetNamespace() + "/" + u.GetName()
+	}
+	if err := p.fill(&typed.Spec); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return p, nil
+}
+
+const (
+	maxScopes             = 256
+	minKeyData            = 68
+	maxKeyData            = 8192
+	publicKeyBegin        = "-----BEGIN PUBLIC KEY-----"
+	publicKeyEnd          = "-----END PUBLIC KEY-----"
+	maxIssuer, maxAddress = 2048, 320
+)
+
+func (p *Policy) fill(spec *configv1.ImagePolicySpec) error {
+	var errs []error
+	bad := func(path string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("spec.%s: %w", path, err))
+		}
+	}
+	switch n := len(spec.Scopes); {
+	case n == 0:
+		bad("scopes", errors.New("at least one is required"))
+	case n > maxScopes:
+		bad("scopes", fmt.Errorf("%d items, more than the limit of %d", n, maxScopes))
+	}
+	for i, s := range spec.Scopes {
+		bad(fmt.Sprintf("scopes[%d]", i), validScope(string(s)))
+		p.Scopes = append(p.Scopes, string(s))
+	}
+
+	root := &spec.Policy.RootOfTrust
+	const at = "policy.rootOfTrust."
+	for _, m := range []struct {
+		field string
+		typ   configv1.PolicyType
+		set   bool
+	}{
+		{"publicKey", configv1.PublicKeyRootOfTrust, root.PublicKey != nil},
+		{"fulcioCAWithRekor", configv1.FulcioCAWithRekorRootOfTrust, root.FulcioCAWithRekor != nil},
+		{"pki", configv1.PKIRootOfTrust, root.PKI != nil},
+	} {
+		if m.set != (m.typ == root.PolicyType) {
+			bad(at+m.field, fmt.Errorf("must be set if, and only if, policyType is %s; it is %q", m.typ, root.PolicyType))
+		}
+	}
+	switch root.PolicyType {
+	case configv1.PublicKeyRootOfTrust:
+		if root.PublicKey == nil {
+			break
+		}
+		key, err := keyData(root.PublicKey.KeyData)
+		bad(at+"publicKey.keyData", err)
+		p.Keys = append(p.Keys, key)
+		if len(root.PublicKey.RekorKeyData) > 0 {
+			_, err := keyData(root.PublicKey.RekorKeyData)
+			bad(at+"publicKey.rekorKeyData", err)
+			p.Unsupported = fmt.Errorf("%w: publicKey with rekorKeyData demands an entry in a transparency log", ErrUnsupported)
+		}
+	case configv1.FulcioCAWithRekorRootOfTrust:
+		if f := root.FulcioCAWithRekor; f != nil {
+			required(bad, at+"fulcioCAWithRekor.fulcioCAData", len(f.FulcioCAData), maxKeyData)
+			required(bad, at+"fulcioCAWithRekor.rekorKeyData", len(f.RekorKeyData), maxKeyData)
+			required(bad, at+"fulcioCAWithRekor.fulcioSubject.oidcIssuer", len(f.FulcioSubject.OIDCIssuer), maxIssuer)
+			required(bad, at+"fulcioCAWithRekor.fulcioSubject.signedEmail", len(f.FulcioSubject.SignedEmail), maxAddress)
+		}
+		p.Unsupported = fmt.Errorf("%w: %s", ErrUnsupported, root.PolicyType)
+	case configv1.PKIRootOfTrust:
+		if k := root.PKI; k != nil {
+			required(bad, at+"pki.caRootsData", len(k.CertificateAuthorityRootsData), maxKeyData)
+			required(bad, at+"pki.pkiCertificateSubject", len(k.PKICertificateSubject.Email)+len(k.PKICertificateSubject.Hostname), maxIssuer)
+		}
+		p.Unsupported = fmt.Errorf("%w: %s", ErrUnsupported, root.PolicyType)
+	default:
+		bad(at+"policyType", fmt.Errorf("%q is none of PublicKey, FulcioCAWithRekor, PKI", root.PolicyType))
+	}
+
+	if id := spec.Policy.SignedIdentity; id != nil {
+		p.Identity.Match = id.MatchPolicy
+		if e := id.PolicyMatchExactRepository; e != nil {
+			p.Identity.Repository = string(e.Repository)
+		}
+		if r := id.PolicyMatchRemapIdentity; r != nil {
+			p.Identity.Prefix, p.Identity.SignedPrefix = string(r.Prefix), string(r.SignedPrefix)
+		}
+		const at = "policy.signedIdentity."
+		if set := id.PolicyMatchExactRepository != nil; set != (id.MatchPolicy == configv1.IdentityMatchPolicyExactRepository) {
+			bad(at+"exactRepository", errors.New("must be set if, and only if, matchPolicy is ExactRepository"))
+		} else if set := id.PolicyMatchRemapIdentity != nil; set != (id.MatchPolicy == configv1.IdentityMatchPolicyRemapIdentity) {
+			bad(at+"remapIdentity", errors.New("must be set if, and only if, matchPolicy is RemapIdentity"))
+		} else if id.MatchPolicy == "" {
+			bad(at+"matchPolicy", errors.New("is required"))
+		} else {
+			bad("policy.signedIdentity", p.Identity.validate())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func required(bad func(string, error), path string, n, limit int) {
+	switch {
+	case n == 0:
+		bad(path, errors.New("is required"))
+	case n > limit:
+		bad(path, fmt.Errorf("%d bytes, more than the limit of %d", n, limit))
+	}
+}
+
+// keyData reads a key as the API wants it: one PEM block, at most one newline
+// behind it.
+func keyData(data []byte) (*Key, error) {
+	switch n := len(data); {
+	case n < minKeyData || n > maxKeyData:
+		return nil, fmt.Errorf("%d bytes: %d to %d are accepted", n, minKeyData, maxKeyData)
+	case !bytes.HasPrefix(data, []byte(publicKeyBegin)) || !bytes.HasSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte(publicKeyEnd)):
+		return nil, fmt.Errorf("must begin with %s and end with %s", publicKeyBegin, publicKeyEnd)
+	}
+	return ParseKey(data)
+}
+
+// Verify reports who vouches for an image, named by digest; its name is
+// compared as Identity says. The error is a [*signature.Error] with every
+// attempt.
+func (p *Policy) Verify(ctx context.Context, image string, src Source) (*signature.Verification, error) {
+	return p.VerifyAs(ctx, image, signature.Digest(image), src)
+}
+
+// VerifyAs is Verify for an image whose digest is known apart from its name, as
+// of one that is used by tag.
+func (p *Policy) VerifyAs(ctx context.Context, image, digest string, src Source) (*signature.Verification, error) {
+	fail := func(err error) (*signature.Verification, error) {
+		return nil, &signature.Error{Digest: digest, Keyrings: []string{p.Name}, Err: err}
+	}
+	switch {
+	case p.Unsupported != nil:
+		return fail(p.Unsupported)
+	case len(p.Keys) == 0 || src == nil:
+		return fail(signature.ErrMisconfigured)
+	case digest == "":
+		return fail(signature.ErrNoDigest)
+	}
+	if err := signature.ValidateDigestStrict(digest); err != nil {
+		return fail(err)
+	}
+	if r, err := parseReference(image); err != nil {
+		return fail(fmt.Errorf("image %q: %w", image, err))
+	} else if r.digest != "" && r.digest != digest {
+		return fail(fmt.Errorf("image %q does not have the digest %s", image, digest))
+	}
+
+	v := &visit{policy: p, image: image, digest: digest, source: src.String()}
+	for a, err := range src.Attachments(ctx, digest) {
+		if v.tried == MaxAttachments {
+			v.attempt(a, fmt.Errorf("%s yields more signatures than the limit of %d", v.source, MaxAttachments))
+			break
+		}
+		if signer := v.try(a, err); signer != nil {
+			return &signature.Verification{Digest: digest, Signers: []signature.Signer{*signer}}, nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		v.attempt(Attachment{}, err)
+	}
+	return nil, v.err()
+}
+
+// Verifier returns a [signature.Verifier] for the images of one repository
+// (host/path), e.g. quay.io/openshift-release-dev/ocp-release.
+func (p *Policy) Verifier(repository string, src Source) signature.Verifier {
+	return &verifier{p, repository, src}
+}
+
+type verifier struct {
+	policy     *Policy
+	repository string
+	source     Source
+}
+
+func (v *verifier) Verify(ctx context.Context, digest string) (*signature.Verification, error) {
+	return v.policy.VerifyAs(ctx, v.repository+"@"+digest, digest, v.source)
+}
+
+// String tells people what is required.
+func (v *verifier) String() string {
+	keys := make([]string, len(v.policy.Keys))
+	for i, k := range v.policy.Keys {
+		keys[i] = k.String()
+	}
+	return fmt.Sprintf("%s wants sigstore signatures of images in %s by one of %s - will check %s", v.policy.Name, v.repository, strings.Join(keys, ", "), v.source)
+}
+
+// decodeBase64 reads the annotation.
+func decodeBase64(a Attachment) ([]byte, error) {
+	text, ok := a.Annotations[SignatureAnnotation]
+	if !ok {
+		return nil, errMissing
+	}
+	raw, err := base64.StdEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", SignatureAnnotation, err)
+	}
+	return raw, nil
+}
+
+var _ json.Marshaler = (*Key)(nil)
+
+// MarshalJSON shows the key as its fingerprint and algorithm.
+func (k *Key) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]string{"algorithm": k.algorithm, "fingerprint": k.fingerprint})
+}

@@ -1,0 +1,456 @@
+package sigstore_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/sigstore"
+)
+
+const (
+	digestA = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	digestB = "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	repo    = "quay.io/openshift-release-dev/ocp-release"
+	named   = repo + ":4.21.1-x86_64"
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+var (
+	p256    = sync.OnceValue(func() crypto.Signer { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) })
+	rsa2048 = sync.OnceValue(func() crypto.Signer { return must(rsa.GenerateKey(rand.Reader, 2048)) })
+	ed      = sync.OnceValue(func() crypto.Signer { return ed25519.NewKeyFromSeed(make([]byte, 32)) })
+)
+
+func sign(k crypto.Signer, payload []byte) []byte {
+	if _, ok := k.(ed25519.PrivateKey); ok {
+		return must(k.Sign(nil, payload, crypto.Hash(0)))
+	}
+	sum := sha256.Sum256(payload)
+	return must(k.Sign(rand.Reader, sum[:], crypto.SHA256))
+}
+
+func attach(k crypto.Signer, payload []byte) sigstore.Attachment {
+	return sigstore.Attachment{Payload: payload, Annotations: map[string]string{
+		sigstore.SignatureAnnotation: base64.StdEncoding.EncodeToString(sign(k, payload)),
+	}}
+}
+
+func payload(digest, reference string) []byte {
+	return must(sigstore.MarshalPayload(digest, reference))
+}
+
+func pemOf(k crypto.Signer) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: must(x509.MarshalPKIXPublicKey(k.Public()))})
+}
+
+func policy(keys ...crypto.Signer) *sigstore.Policy {
+	p := &sigstore.Policy{Name: "openshift"}
+	for _, k := range keys {
+		p.Keys = append(p.Keys, must(sigstore.ParseKey(pemOf(k))))
+	}
+	return p
+}
+
+func TestKeys(t *testing.T) {
+	for name, k := range map[string]crypto.Signer{
+		"P-256": p256(), "P-384": must(ecdsa.GenerateKey(elliptic.P384(), rand.Reader)), "P-521": must(ecdsa.GenerateKey(elliptic.P521(), rand.Reader)),
+		"RSA 2048": rsa2048(), "RSA 3072": must(rsa.GenerateKey(rand.Reader, 3072)), "Ed25519": ed(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := payload(digestA, named)
+			src := sigstore.MemorySource{digestA: {attach(k, body)}}
+			v, err := policy(k).Verify(t.Context(), repo+"@"+digestA, src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := v.Signers[0]
+			want := fmt.Sprintf("%X", sha256.Sum256(must(x509.MarshalPKIXPublicKey(k.Public()))))
+			if s.System != "sigstore" || s.Keyring != "openshift" || s.Fingerprint != want || s.Reference != named || s.Number != 1 || s.Store != "signatures in memory" || v.Digest != digestA {
+				t.Errorf("%+v", s)
+			}
+			key := must(sigstore.ParseKey(pemOf(k)))
+			if !strings.Contains(key.Algorithm(), name) {
+				t.Error(key)
+			}
+			good := sign(k, body)
+			for name, bad := range map[string][2][]byte{
+				"blob": {append([]byte(" "), body...), good}, "cut": {body, good[:len(good)-1]}, "longer": {body, append(slices.Clone(good), 0)},
+				"flipped": {body, append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1)}, "empty": {body, nil},
+			} {
+				if key.VerifyBlob(bad[0], bad[1]) == nil {
+					t.Errorf("%s: verified", name)
+				}
+			}
+		})
+	}
+	pkcs1 := pem.EncodeToMemory(&pem.Block{Type: "RSA PUBLIC KEY", Bytes: x509.MarshalPKCS1PublicKey(rsa2048().Public().(*rsa.PublicKey))})
+	if k, err := sigstore.ParseKey(pkcs1); err != nil || k.Fingerprint() != must(sigstore.ParseKey(pemOf(rsa2048()))).Fingerprint() {
+		t.Error(k, err)
+	}
+	short := must(rsa.GenerateKey(rand.Reader, 1024))
+	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must(x509.MarshalPKCS8PrivateKey(p256()))})
+	p224 := must(ecdsa.GenerateKey(elliptic.P224(), rand.Reader))
+	for name, c := range map[string]struct{ pem, want string }{
+		"empty":    {"", "no PEM block"},
+		"text":     {"hello", "no PEM block"},
+		"trailing": {string(pemOf(p256())) + "x", "1 bytes after the first PEM block"},
+		"two":      {string(pemOf(p256())) + string(pemOf(ed())), "one key is expected"},
+		"private":  {string(private), "private key"},
+		"other":    {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", `PEM block of type "CERTIFICATE" is no public key`},
+		"broken":   {"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "malformed public key"},
+		"short":    {string(pemOf(short)), "RSA key of 1024 bits"},
+		"curve":    {string(pemOf(p224)), "unsupported curve P-224"},
+		"headers":  {strings.Replace(string(pemOf(ed())), "KEY-----\n", "KEY-----\nA: b\n\n", 1), "no headers"},
+		"large":    {strings.Repeat("x", sigstore.MaxKey+1), "larger than the limit"},
+	} {
+		if _, err := sigstore.ParseKey([]byte(c.pem)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := sigstore.ParseKey(append(pemOf(ed()), " \n\t"...)); err != nil {
+		t.Errorf("white space behind the block: %v", err)
+	}
+	if _, err := sigstore.NewKey("x"); err == nil {
+		t.Error("a text is a key")
+	}
+}
+
+func TestPayloads(t *testing.T) {
+	good := string(payload(digestA, named))
+	const (
+		typ      = `"type":"cosign container image signature"`
+		image    = `"image":{"docker-manifest-digest":"` + digestA + `"}`
+		identity = `"identity":{"docker-reference":"` + named + `"}`
+		critical = `"critical":{` + typ + `,` + image + `,` + identity + `}`
+	)
+	if _, err := sigstore.ParsePayload([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]time.Time{
+		`{` + critical + `,"optional":null}`:                                          {},
+		` {"optional":{},` + critical + "}\n":                                         {},
+		`{` + critical + `,"optional":{"x":[1],"creator":"c","timestamp":1e3}}`:       time.Unix(1000, 0),
+		`{` + critical + `,"optional":{"timestamp":1.5e1}}`:                           time.Unix(15, 0),
+		`{` + critical + `,"optional":{"timestamp":-1}}`:                              time.Unix(-1, 0),
+		`{"critical":{` + identity + `,` + image + `,` + typ + `},"optional":{}}`:     {},
+		strings.Replace(`{`+critical+`,"optional":{}}`, `"type"`, `"\u0074ype"`, 1):   {},
+		`{` + critical + `,"optional":{"timestamp":1700000000.0,"creator":"\ud800"}}`: time.Unix(1700000000, 0),
+	} {
+		p, err := sigstore.ParsePayload([]byte(body))
+		if err != nil || !p.Timestamp.Equal(want) || p.Digest != digestA || p.Reference != named {
+			t.Errorf("%s: %+v %v", body, p, err)
+		}
+	}
+	for _, tt := range []struct{ body, want string }{
+		{``, "EOF"},
+		{`null`, "not a JSON object"},
+		{`[]`, "not a JSON object"},
+		{"\ufeff{" + critical + `,"optional":null}`, "invalid"},
+		{`{` + critical + `}`, `no key "optional"`},
+		{`{"optional":null}`, `no key "critical"`},
+		{`{` + critical + `,"optional":null,"x":1}`, `unknown key "x"`},
+		{`{` + critical + `,"optional":null}{}`, "data after"},
+		{`{` + critical + `,"optional":null,` + critical + `}`, `duplicate key "critical"`},
+		{`{` + critical + `,"optional":null,}`, "invalid"},
+		{`{` + critical + `,"optional":[]}`, "optional: not a JSON object"},
+		{`{` + critical + `,"optional":"x"}`, "optional: not a JSON object"},
+		{`{` + critical + `,"optional":{"creator":1}}`, "optional: creator: not a text"},
+		{`{` + critical + `,"optional":{"creator":null}}`, "optional: creator: not a text"},
+		{`{` + critical + `,"optional":{"timestamp":1.5}}`, "optional: timestamp: not an integral number"},
+		{`{` + critical + `,"optional":{"timestamp":"1"}}`, "optional: timestamp: not a number"},
+		{`{` + critical + `,"optional":{"timestamp":null}}`, "optional: timestamp: not a number"},
+		{`{` + critical + `,"optional":{"timestamp":1e999999999}}`, "exponent is too large"},
+		{`{` + critical + `,"optional":{"timestamp":` + strings.Repeat("9", 41) + `}}`, "too long"},
+		{`{` + critical + `,"optional":{"timestamp":9223372036854775808}}`, "not an integral number"},
+		{`{` + critical + `,"optional":{"x":1,"x":2}}`, `duplicate key "x"`},
+		{`{"critical":null,"optional":null}`, "critical: not a JSON object"},
+		{`{"critical":{` + typ + `,` + image + `},"optional":null}`, `critical: no key "identity"`},
+		{`{"critical":{` + typ + `,` + image + `,` + identity + `,"x":1},"optional":null}`, `critical: unknown key "x"`},
+		{`{"critical":{` + typ + `,` + typ + `,` + image + `,` + identity + `},"optional":null}`, `critical: duplicate key "type"`},
+		{strings.Replace(good, `"critical"`, `"CRITICAL"`, 1), `no key "critical"`},
+		{strings.Replace(good, `docker-manifest-digest`, `Docker-manifest-digest`, 1), `critical.image: no key`},
+		{strings.Replace(good, `docker-manifest-digest`, `docker-manifest-Digest`, 1), `critical.image: no key`},
+		{strings.Replace(good, `"docker-reference":"`, `"x":1,"docker-reference":"`, 1), `critical.identity: unknown key "x"`},
+		{strings.Replace(good, `"`+named+`"`, `1`, 1), "critical.identity.docker-reference: not a text"},
+		{strings.Replace(good, named, ``, 1), "docker-reference is empty"},
+		{strings.Replace(good, `cosign container image`, `atomic container`, 1), `type is "atomic container signature"`},
+		{strings.Replace(good, digestA, `sha256:x`, 1), "unsupported digest"},
+		{strings.Replace(good, digestA, strings.ToUpper(digestA), 1), "invalid format"},
+		{strings.Replace(good, named, "\xff", 1), "invalid UTF-8"},
+		{strings.Repeat(`{"critical":`, 10), ""},
+		{strings.Repeat(`[`, 30000), ""},
+	} {
+		p, err := sigstore.ParsePayload([]byte(tt.body))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%.200s: %+v %v, want %s", tt.body, p, err, tt.want)
+		}
+	}
+	for _, args := range [][2]string{{"", named}, {"sha256:a", named}, {digestA, ""}, {digestA, "A B"}} {
+		if _, err := sigstore.MarshalPayload(args[0], args[1]); err == nil {
+			t.Errorf("%v: no error", args)
+		}
+	}
+}
+
+func TestIdentities(t *testing.T) {
+	exact := sigstore.Identity{}
+	same := sigstore.Identity{Match: configv1.IdentityMatchPolicyMatchRepository}
+	one := sigstore.Identity{Match: configv1.IdentityMatchPolicyExactRepository, Repository: "quay.io/o/rel"}
+	remap := func(prefix, signed string) sigstore.Identity {
+		return sigstore.Identity{Match: configv1.IdentityMatchPolicyRemapIdentity, Prefix: prefix, SignedPrefix: signed}
+	}
+	at := "@" + digestA
+	for _, tt := range []struct {
+		id            sigstore.Identity
+		image, signed string
+		want          bool
+	}{
+		// The default.
+		{exact, "quay.io/o/rel" + at, "quay.io/o/rel:1-x", true},
+		{exact, "quay.io/o/rel" + at, "quay.io/o/rel@" + digestB, true},
+		{exact, "quay.io/o/rel" + at, "quay.io/o/rel", false},
+		{exact, "quay.io/o/rel" + at, "quay.io/o/other:1", false},
+		{exact, "m.example/r/rel" + at, "quay.io/o/rel:1-x", false},
+		{exact, "quay.io/o/rel:1", "quay.io/o/rel:1", true},
+		{exact, "quay.io/o/rel:1", "quay.io/o/rel:2", false},
+		{exact, "quay.io/o/rel:1", "quay.io/o/rel" + at, false},
+		{exact, "quay.io/o/rel:1" + at, "quay.io/o/rel:1", false},
+		{exact, "quay.io/o/rel:1" + at, "quay.io/o/rel:1" + at, true},
+		{exact, "quay.io/o/rel", "quay.io/o/rel:1", false},
+		{exact, "busybox" + at, "docker.io/library/busybox:1", true},
+		{exact, "busybox" + at, "index.docker.io/library/busybox:1", true},
+		{exact, "quay.io/o/Rel" + at, "quay.io/o/Rel:1", false},
+		{exact, "quay.io/o/rel" + at, "quay.io/o/rel:", false},
+		{exact, "quay.io/o/rel" + at, "", false},
+		{exact, "localhost/a" + at, "localhost/a:1", true},
+		{exact, "localhost:5000/a" + at, "localhost:5000/a:1", true},
+		{exact, "localhost:5000/a" + at, "localhost:5001/a:1", false},
+		{exact, "Host/a" + at, "Host/a:1", true},
+		{exact, "[::1]:5000/a" + at, "[::1]:5000/a:1", true},
+		{exact, strings.Repeat("a", 64) + at, strings.Repeat("a", 64) + ":1", true},
+		{exact, "quay.io/" + strings.Repeat("a", 256) + at, "quay.io/" + strings.Repeat("a", 256) + ":1", false},
+		// The others.
+		{same, "quay.io/o/rel" + at, "quay.io/o/rel", true},
+		{same, "quay.io/o/rel:1", "quay.io/o/rel:2", true},
+		{same, "quay.io/o/rel:1", "quay.io/o/re:1", false},
+		{one, "m.example/x" + at, "quay.io/o/rel:7", true},
+		{one, "m.example/x" + at, "quay.io/o/rel", true},
+		{one, "m.example/x" + at, "m.example/x:1", false},
+		{remap("m.example/r", "quay.io/o"), "m.example/r/rel" + at, "quay.io/o/rel:1-x", true},
+		{remap("m.example/r", "quay.io/o"), "m.example/r/r/rel" + at, "quay.io/o/r/rel:1-x", true},
+		{remap("m.example/r/rel", "quay.io/o/rel"), "m.example/r/rel" + at, "quay.io/o/rel:1-x", true},
+		{remap("m.example/r/re", "quay.io/o/re"), "m.example/r/rel" + at, "quay.io/o/rel:1-x", false},
+		{remap("m.example", "quay.io"), "m.example/o/rel:1", "quay.io/o/rel:1", true},
+		{remap("m.example", "quay.io"), "m.example/o/rel:1", "quay.io/o/rel:2", false},
+		{remap("m.example", "quay.io"), "other.io/o/rel" + at, "other.io/o/rel:1", true},
+		{remap("m.example", "quay.io"), "other.io/o/rel" + at, "quay.io/o/rel:1", false},
+		{remap("m.example", "Not A Name"), "m.example/o/rel" + at, "quay.io/o/rel:1", false},
+		{sigstore.Identity{Match: "Other"}, "quay.io/o/rel" + at, "quay.io/o/rel:1", false},
+	} {
+		if got := tt.id.Matches(tt.image, tt.signed); got != tt.want {
+			t.Errorf("%+v: %s signed as %s: %v", tt.id, tt.image, tt.signed, got)
+		}
+	}
+}
+
+func TestVerify(t *testing.T) {
+	k, other := ed(), p256()
+	good := attach(k, payload(digestA, named))
+	image := repo + "@" + digestA
+	ok := func(k crypto.Signer, reference string) sigstore.Attachment {
+		return attach(k, payload(digestA, reference))
+	}
+	bare := sigstore.Attachment{Payload: good.Payload}
+	sig := func(text string) sigstore.Attachment {
+		return sigstore.Attachment{Payload: good.Payload, Annotations: map[string]string{sigstore.SignatureAnnotation: text}}
+	}
+	altered := sigstore.Attachment{Payload: append(slices.Clone(good.Payload), ' '), Annotations: good.Annotations}
+	const failed = "cryptographic signature verification failed"
+	for _, tt := range []struct {
+		name   string
+		all    []sigstore.Attachment
+		want   string // of the error; empty: accepted
+		reason signature.Reason
+	}{
+		{"one", []sigstore.Attachment{good}, "", ""},
+		{"one among bad ones", []sigstore.Attachment{bare, altered, good}, "", ""},
+		{"any key", []sigstore.Attachment{attach(rsa2048(), payload(digestA, named))}, "", ""},
+		{"none", nil, "A signature was required, but no signature exists", ""},
+		{"unknown key", []sigstore.Attachment{ok(other, named)}, failed, signature.BadSignature},
+		{"altered payload", []sigstore.Attachment{altered}, failed, signature.BadSignature},
+		{"no annotation", []sigstore.Attachment{bare}, "could not read the message: missing dev.cosignproject.cosign/signature annotation", signature.Unreadable},
+		{"not base64", []sigstore.Attachment{sig("!")}, "could not read the message: annotation dev.cosignproject.cosign/signature: illegal base64", signature.Unreadable},
+		{"base64 of the URL kind", []sigstore.Attachment{sig("__-_")}, "illegal base64", signature.Unreadable},
+		{"empty signature", []sigstore.Attachment{sig("")}, failed, signature.BadSignature},
+		{"other digest", []sigstore.Attachment{attach(k, payload(digestB, named))}, "signature digest does not match", signature.WrongDigest},
+		{"other name", []sigstore.Attachment{ok(k, "quay.io/other/repo:1")}, `Signature for identity "quay.io/other/repo:1" is not accepted`, signature.WrongIdentity},
+		{"name without tag", []sigstore.Attachment{ok(k, repo)}, `Signature for identity "` + repo + `" is not accepted`, signature.WrongIdentity},
+		{"other type", []sigstore.Attachment{attach(k, []byte(strings.Replace(string(good.Payload), "cosign container image", "atomic container", 1)))}, "is not valid JSON", signature.NotJSON},
+		{"two bad ones", []sigstore.Attachment{ok(k, "quay.io/x/y:1"), bare}, `None of the signatures were accepted, reasons: Signature for identity "quay.io/x/y:1" is not accepted; could not read the message: missing`, signature.WrongIdentity},
+		{"too large", []sigstore.Attachment{attach(k, make([]byte, sigstore.MaxPayload+1))}, "payload is larger than the limit of 65536 bytes", signature.Unreadable},
+		{"too many", slices.Repeat([]sigstore.Attachment{bare}, 40), "None of the signatures were accepted", signature.Unreadable},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := policy(k, rsa2048())
+			v, err := p.Verify(t.Context(), image, sigstore.MemorySource{digestA: tt.all})
+			if tt.want == "" {
+				if err != nil || len(v.Signers) != 1 {
+					t.Fatal(err)
+				}
+				return
+			}
+			var e *signature.Error
+			if !errors.As(err, &e) || !strings.Contains(err.Error(), tt.want) || e.Digest != digestA || e.Keyrings[0] != "openshift" {
+				t.Fatalf("%v, want %s", err, tt.want)
+			}
+			if tt.reason != "" {
+				var r *signature.Rejection
+				if !errors.As(e.Attempts[0].Err, &r) || r.Reason != tt.reason {
+					t.Errorf("%+v, want %s", e.Attempts[0], tt.reason)
+				}
+			}
+			if tt.name == "too many" && (len(e.Attempts) != 33 || !strings.Contains(e.Attempts[32].Err.Error(), "limit of 32")) {
+				t.Errorf("%d attempts", len(e.Attempts))
+			}
+			if tt.name == "other digest" && !strings.Contains(e.Summary(), digestB) {
+				t.Error(e.Summary())
+			}
+		})
+	}
+
+	// What needs no source.
+	for name, c := range map[string]struct {
+		p     *sigstore.Policy
+		image string
+		is    error
+		want  string
+	}{
+		"by tag":      {policy(k), named, signature.ErrNoDigest, ""},
+		"no key":      {policy(), image, signature.ErrMisconfigured, ""},
+		"weak digest": {policy(k), repo + "@md5:x", signature.ErrUnsupportedDigest, ""},
+		"short":       {policy(k), repo + "@sha256:abc", signature.ErrUnsupportedDigest, ""},
+		"bad name":    {policy(k), "A B@" + digestA, nil, "invalid"},
+		"unsupported": {&sigstore.Policy{Unsupported: sigstore.ErrUnsupported}, image, sigstore.ErrUnsupported, ""},
+	} {
+		_, err := c.p.Verify(t.Context(), c.image, sigstore.MemorySource{digestA: {good}})
+		if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := policy(k).Verify(t.Context(), image, nil); !errors.Is(err, signature.ErrMisconfigured) {
+		t.Error(err)
+	}
+	if _, err := policy(k).VerifyAs(t.Context(), image, digestB, sigstore.MemorySource{}); err == nil || !strings.Contains(err.Error(), "does not have the digest") {
+		t.Error(err)
+	}
+	if _, err := policy(k).VerifyAs(t.Context(), named, digestA, sigstore.MemorySource{digestA: {good}}); err != nil {
+		t.Errorf("by tag, with the digest known: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := policy(k).Verify(ctx, image, sigstore.MemorySource{digestA: {good}}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// It takes the place of an OpenPGP verifier.
+func TestVerifier(t *testing.T) {
+	var v signature.Verifier = policy(ed()).Verifier(repo, sigstore.MemorySource{digestA: {attach(ed(), payload(digestA, named))}})
+	got, err := v.Verify(t.Context(), digestA)
+	if err != nil || !strings.Contains(got.String(), "sigstore key ") || !strings.Contains(got.String(), named) {
+		t.Errorf("%v %v", got, err)
+	}
+	if _, err := v.Verify(t.Context(), digestB); !errors.Is(err, signature.ErrNotFound) {
+		t.Error(err)
+	}
+	if _, err := v.Verify(t.Context(), ""); err == nil {
+		t.Error("no digest: verified")
+	}
+	if s := fmt.Sprint(v); !strings.Contains(s, "openshift wants sigstore signatures of images in "+repo) {
+		t.Error(s)
+	}
+}
+
+func FuzzPayload(f *testing.F) {
+	f.Add([]byte(must(sigstore.MarshalPayload(digestA, named))))
+	f.Add([]byte(`{"critical":{},"optional":{"timestamp":1e3}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := sigstore.ParsePayload(data)
+		if err != nil {
+			return
+		}
+		if p.Type != "cosign container image signature" || signature.ValidateDigestStrict(p.Digest) != nil || p.Reference == "" {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// No change of a payload or its signature verifies.
+func FuzzAlteredAttachment(f *testing.F) {
+	body := payload(digestA, named)
+	good := sign(ed(), body)
+	p := policy(ed())
+	f.Add(uint16(0), byte(1), uint16(0), byte(0))
+	f.Add(uint16(30), byte(0x20), uint16(3), byte(1))
+	f.Fuzz(func(t *testing.T, at uint16, x byte, sigAt uint16, y byte) {
+		changed, sig := slices.Clone(body), slices.Clone(good)
+		changed[int(at)%len(body)] ^= x
+		sig[int(sigAt)%len(sig)] ^= y
+		a := sigstore.Attachment{Payload: changed, Annotations: map[string]string{sigstore.SignatureAnnotation: base64.StdEncoding.EncodeToString(sig)}}
+		_, err := p.Verify(t.Context(), repo+"@"+digestA, sigstore.MemorySource{digestA: {a}})
+		if (err == nil) != (x == 0 && y == 0) {
+			t.Errorf("%d^%d %d^%d: %v", at, x, sigAt, y, err)
+		}
+	})
+}
+
+func BenchmarkVerify(b *testing.B) {
+	for name, k := range map[string]crypto.Signer{"P-256": p256(), "RSA-2048": rsa2048(), "Ed25519": ed()} {
+		body := payload(digestA, named)
+		a := attach(k, body)
+		p := policy(k)
+		sig := must(base64.StdEncoding.DecodeString(a.Annotations[sigstore.SignatureAnnotation]))
+		b.Run(name+"/bare", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := p.Keys[0].VerifyBlob(body, sig); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/whole", func(b *testing.B) {
+			src := sigstore.MemorySource{digestA: {a}}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Verify(context.Background(), repo+"@"+digestA, src); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,107 @@
+package sigstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// The names under which cosign keeps signatures.
+const (
+	// LayerType is the media type of a layer that holds a payload.
+	LayerType = "application/vnd.dev.cosign.simplesigning.v1+json"
+	// SignatureAnnotation holds the signature over the payload, in base64.
+	SignatureAnnotation = "dev.cosignproject.cosign/signature"
+	// BundleAnnotation, CertificateAnnotation and ChainAnnotation belong to
+	// roots of trust other than a key.
+	BundleAnnotation      = "dev.sigstore.cosign/bundle"
+	CertificateAnnotation = "dev.sigstore.cosign/certificate"
+	ChainAnnotation       = "dev.sigstore.cosign/chain"
+)
+
+const (
+	// MaxPayload is the largest payload, in bytes, that is read.
+	MaxPayload = 64 << 10
+	// MaxAttachments is how many signatures of one image are tried.
+	MaxAttachments = 32
+	// maxManifest is the largest manifest, or index, that is read.
+	maxManifest = 4 << 20
+)
+
+// Attachment is a signature beside an image. Nothing about it is trusted.
+type Attachment struct {
+	// Payload is what was signed, exactly.
+	Payload []byte
+	// Annotations are those of the layer that held the payload.
+	Annotations map[string]string
+	// Location says where that is; Number counts from 1 within the source.
+	Location string
+	Number   int
+}
+
+// Source is where the signatures of images come from.
+type Source interface {
+	// Attachments yields the signatures of the image with this digest. A pair
+	// with an error is a failure to read one, after which more may follow; an
+	// [*OtherError] tells of something there that is no signature of this kind,
+	// and an error that wraps [signature.ErrNotFound] that there is nothing.
+	// Implementations must be safe for concurrent use, return promptly when ctx
+	// ends, and bound what they read.
+	Attachments(ctx context.Context, digest string) iter.Seq2[Attachment, error]
+	// String describes the source to people, without any credentials.
+	String() string
+}
+
+// OtherError tells of an attachment that is no signature in the layout of this
+// package: of another media type, or one of the bundles that newer versions of
+// cosign attach, which cluster runtimes do not read.
+type OtherError struct {
+	Location  string
+	MediaType string
+}
+
+func (e *OtherError) Error() string {
+	return fmt.Sprintf("%s is of type %s: no signature that is read here", e.Location, e.MediaType)
+}
+
+// SignatureTag returns the tag, in the image's repository, under which its
+// signatures lie: sha256-<hash>.sig. The index of a multi-architecture image
+// and each of its images have their own.
+func SignatureTag(digest string) (string, error) {
+	if err := signature.ValidateDigestStrict(digest); err != nil {
+		return "", err
+	}
+	return strings.Replace(digest, ":", "-", 1) + ".sig", nil
+}
+
+// MemorySource holds attachments by the digest of the image. It is safe for
+// concurrent use as long as it is not changed.
+type MemorySource map[string][]Attachment
+
+// Attachments implements [Source].
+func (m MemorySource) Attachments(ctx context.Context, digest string) iter.Seq2[Attachment, error] {
+	return func(yield func(Attachment, error) bool) {
+		for i, a := range m[digest] {
+			a.Number = i + 1
+			if err := ctx.Err(); err != nil {
+				yield(Attachment{}, err)
+				return
+			}
+			if !yield(a, nil) {
+				return
+			}
+		}
+		if len(m[digest]) == 0 {
+			yield(Attachment{}, fmt.Errorf("%s has none for %s: %w", m, digest, signature.ErrNotFound))
+		}
+	}
+}
+
+func (m MemorySource) String() string { return "signatures in memory" }
+
+// errMissing is the failure of a layer without a signature.
+var errMissing = errors.New("missing " + SignatureAnnotation + " annotation")

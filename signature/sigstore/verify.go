@@ -1,0 +1,139 @@
+package sigstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// visit is the state of one verification.
+type visit struct {
+	policy   *Policy
+	image    string
+	digest   string
+	source   string
+	tried    int
+	attempts []signature.Attempt
+}
+
+func (v *visit) attempt(a Attachment, err error) {
+	v.attempts = append(v.attempts, signature.Attempt{
+		Store: v.source, Location: a.Location, Number: a.Number, Keyring: v.policy.Name, Time: time.Now(), Err: err,
+	})
+}
+
+// try checks one attachment, or records the failure to read one.
+func (v *visit) try(a Attachment, err error) *signature.Signer {
+	if err != nil {
+		v.attempt(a, err)
+		return nil
+	}
+	v.tried++
+	key, payload, err := v.check(a)
+	if err != nil {
+		v.attempt(a, err)
+		return nil
+	}
+	return &signature.Signer{
+		System: signature.SystemSigstore, Keyring: v.policy.Name, Fingerprint: key.fingerprint, Created: payload.Timestamp,
+		Reference: payload.Reference, Store: v.source, Location: a.Location, Number: a.Number,
+	}
+}
+
+// check takes the steps in the order in which the container runtime takes them.
+// Nothing of the payload is looked at before the arithmetic.
+func (v *visit) check(a Attachment) (key *Key, p *Payload, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			key, p, err = nil, nil, &signature.Rejection{Reason: signature.Unreadable, Err: fmt.Errorf("unexpected fault: %v", r)}
+		}
+	}()
+	refuse := func(r signature.Reason, err error) (*Key, *Payload, error) {
+		return nil, nil, &signature.Rejection{Reason: r, Err: err}
+	}
+	sig, err := decodeBase64(a)
+	if err != nil {
+		return refuse(signature.Unreadable, err)
+	}
+	if len(a.Payload) > MaxPayload {
+		return refuse(signature.Unreadable, fmt.Errorf("payload is larger than the limit of %d bytes", MaxPayload))
+	}
+	for _, k := range v.policy.Keys {
+		if k.VerifyBlob(a.Payload, sig) == nil {
+			key = k
+			break
+		}
+	}
+	if key == nil {
+		return refuse(signature.BadSignature, errors.New("cryptographic signature verification failed: made with none of the keys, or altered"))
+	}
+	if p, err = ParsePayload(a.Payload); err != nil {
+		return refuse(signature.NotJSON, err)
+	}
+	if p.Digest != v.digest {
+		return nil, nil, &signature.Rejection{Reason: signature.WrongDigest, SignedDigest: p.Digest}
+	}
+	if !v.policy.Identity.Matches(v.image, p.Reference) {
+		return refuse(signature.WrongIdentity, fmt.Errorf("%q", p.Reference))
+	}
+	return key, p, nil
+}
+
+// err words the failure as the container runtime does.
+func (v *visit) err() error {
+	var refused, others int
+	var reasons, failures []string
+	for _, a := range v.attempts {
+		var r *signature.Rejection
+		var other *OtherError
+		switch {
+		case errors.As(a.Err, &r):
+			refused++
+			reasons = append(reasons, r.Error())
+		case errors.As(a.Err, &other):
+			others++
+		case !errors.Is(a.Err, signature.ErrNotFound):
+			failures = append(failures, a.Err.Error())
+		}
+	}
+	var text string
+	switch refused {
+	case 0:
+		text = "A signature was required, but no signature exists"
+		if others > 0 {
+			text += fmt.Sprintf(" (%d attachments of other types)", others)
+		}
+		if len(failures) > 0 {
+			text += ": " + strings.Join(failures, "; ")
+		}
+	case 1:
+		text = reasons[0]
+	default:
+		text = "None of the signatures were accepted, reasons: " + strings.Join(reasons, "; ")
+	}
+	return &signature.Error{Digest: v.digest, Keyrings: []string{v.policy.Name}, Attempts: v.attempts, Err: &Refusal{Policy: v.policy.Name, Image: v.image, Text: text, attempts: v.attempts}}
+}
+
+// Refusal is the cause of a [signature.Error] of this package when signatures
+// were looked for. It wraps the cause of each attempt.
+type Refusal struct {
+	Policy string
+	Image  string
+	Text   string
+
+	attempts []signature.Attempt
+}
+
+func (r *Refusal) Error() string { return r.Text }
+
+// Unwrap returns the causes of all attempts.
+func (r *Refusal) Unwrap() []error {
+	errs := make([]error, len(r.attempts))
+	for i, a := range r.attempts {
+		errs[i] = a.Err
+	}
+	return errs
+}
