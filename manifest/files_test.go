@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 )
 
 func TestLoadFiles(t *testing.T) {
@@ -67,8 +68,11 @@ func TestRender(t *testing.T) {
 		return strings.Replace(strings.Replace(object(name, included), "kind: K", "kind: "+kind, 1), "example.com", group, 1)
 	}
 	files := map[string]string{
-		"manifests/0000_90_cluster-version-operator_02_servicemonitor.yaml": "[",
-		"manifests/a.yaml":         object("a", included) + "x: {{.ReleaseImage}}\n---\n" + object("b", included+", capability.openshift.io/name: None") + "---\n" + object("c", "a: b"),
+		"manifests/0000_90_cluster-version-operator_00_prometheusrole.yaml":        "[",
+		"manifests/0000_90_cluster-version-operator_01_prometheusrolebinding.yaml": "[",
+		"manifests/0000_90_cluster-version-operator_02_servicemonitor.yaml":        "[",
+		"manifests/0.yaml":         object("o", included) + "---\n" + strings.Replace(object("five", included+", release.openshift.io/major-version: '5'"), "example.com/v1\nkind: K", "apiextensions.k8s.io/v1\nkind: CustomResourceDefinition", 1),
+		"manifests/a.yaml":         object("a", included) + "x: {{.ReleaseImage}}\n---\n" + object("b", included+", capability.openshift.io/name: None, exclude.release.openshift.io/x: 'true'") + "---\n" + object("c", "a: b"),
 		"manifests/b.yaml":         object("c", "a: b"),
 		"release-manifests/p.yaml": policy("ImagePolicy", "config.openshift.io", "p") + "---\n" + object("c", included),
 		"release-manifests/q.yaml": policy("ClusterImagePolicy", "config.openshift.io", "q"),
@@ -77,6 +81,7 @@ func TestRender(t *testing.T) {
 	}
 	f := manifest.DefaultFilter()
 	f.Capabilities, f.ExcludeIdentifier = &manifest.Capabilities{}, "x"
+	f.Overrides = []configv1.ComponentOverride{{Group: "example.com", Kind: "K", Name: "o", Unmanaged: true}}
 	out, err := manifest.Render(t.Context(), payload(files), manifest.RenderOptions{Image: "i", Filter: f})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +94,7 @@ func TestRender(t *testing.T) {
 		return `{"apiVersion":"` + group + `/v1","kind":"` + kind + `","metadata":{"annotations":{` + more + `"include.release.openshift.io/self-managed-high-availability":"true"},"name":"` + name + `"}}`
 	}
 	want := map[string]string{
-		"manifests/a.yaml":   strings.TrimSuffix(json("a", "", "K", "example.com"), "}") + `,"x":"i"}` + "\n---\n" + json("b", `"capability.openshift.io/name":"None",`, "K", "example.com"),
+		"manifests/a.yaml":   strings.TrimSuffix(json("a", "", "K", "example.com"), "}") + `,"x":"i"}` + "\n---\n" + json("b", `"capability.openshift.io/name":"None","exclude.release.openshift.io/x":"true",`, "K", "example.com"),
 		"manifests/p.yaml":   json("p", "", "ImagePolicy", "config.openshift.io"),
 		"manifests/q.yaml":   json("q", "", "ClusterImagePolicy", "config.openshift.io"),
 		"bootstrap/pod.yaml": strings.TrimSuffix(json("pod", "", "K", "example.com"), "}") + `,"x":"self-managed-high-availability"}`,

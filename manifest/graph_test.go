@@ -355,7 +355,9 @@ func TestTaskString(t *testing.T) {
 	for _, task := range manifest.NewTasks([]*manifest.Manifest{m, nameless}) {
 		got = append(got, task.String())
 	}
-	if diff := cmp.Diff([]string{`daemonset "ns/n" (1 of 2)`, `k "f.yaml" (2 of 2)`}, got); diff != "" {
+	got = append(got, m.String(), (&manifest.Manifest{Object: m.Object}).String(), nameless.String())
+	if diff := cmp.Diff([]string{`daemonset "ns/n" (1 of 2)`, `k "f.yaml" (2 of 2)`,
+		`Filename: "f.yaml" Group: "" Kind: "DaemonSet" Namespace: "ns" Name: "n"`, `Group: "" Kind: "DaemonSet" Namespace: "ns" Name: "n"`, `Filename: "f.yaml" Group: "" Kind: "K" Name: ""`}, got); diff != "" {
 		t.Error(diff)
 	}
 }

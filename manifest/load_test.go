@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,6 +80,7 @@ func TestLoadMetadataFaults(t *testing.T) {
 		{images, `{"apiVersion":"image.openshift.io/v1"}`, "unmarshal image-references: "},
 		{images, `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":5}}`, "unmarshal image-references: "},
 		{images, `{"kind":"ConfigMap","apiVersion":"v1"}`, "image-references is a v1 ConfigMap, not a v1 ImageStream"},
+		{images, `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","Metadata":{"name":"4.20.1"}}`, "version from image-references () differs from release-metadata (4.20.1)"}, // keys in other letters do not count
 		{images, `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.20.2"}}`, "version from image-references (4.20.2) differs from release-metadata (4.20.1)"},
 	}
 	for _, tt := range tests {
@@ -116,6 +118,13 @@ func TestLoadRelease(t *testing.T) {
 			t.Errorf("%s: %s %v", tt.metadata, diff, p.Warnings)
 		}
 		if diff := cmp.Diff([][]string{{"x", "4.19.1"}, {"4.20.2"}}, [][]string{p.Previous, p.Next}); diff != "" {
+			t.Error(diff)
+		}
+		var free map[string]any
+		if err := json.Unmarshal([]byte(tt.metadata), &free); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(free, p.Metadata); diff != "" {
 			t.Error(diff)
 		}
 	}

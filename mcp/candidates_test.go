@@ -67,6 +67,7 @@ func TestCapacity(t *testing.T) {
 		{"compat: deletion does not matter", 1, mcp.Options{Compat: true}, []corev1.Node{worker("a", deleting), worker("b")}, 1, []string{"a"}},
 		{"last goes last", 2, mcp.Options{Order: mcp.Order{Last: []string{"a"}}}, []corev1.Node{worker("a"), worker("b"), worker("c")}, 2, []string{"b", "c"}},
 		{"last is not skipped", 3, mcp.Options{Order: mcp.Order{Last: []string{"a"}}}, []corev1.Node{worker("a"), worker("b"), worker("c")}, 3, []string{"b", "c", "a"}},
+		{"more held than capacity", 1, mcp.Options{}, []corev1.Node{worker("a"), worker("y", old), worker("z", old)}, 1, []string{"y"}},
 		{"held goes before last", 1, mcp.Options{Order: mcp.Order{Last: []string{"z"}}}, []corev1.Node{worker("a"), worker("z", old)}, 1, []string{"z"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -275,6 +276,28 @@ func TestArbiter(t *testing.T) {
 		{"no pool master", func(in *mcp.Snapshot) { in.Pools = in.Pools[1:] }, "there is no pool master", nil},
 		{"another topology", func(in *mcp.Snapshot) { in.ControllerConfig = topology(mcp.TopologyHighlyAvailable) },
 			"the control plane topology is not HighlyAvailableArbiter", []string{"m0"}},
+		{"masters done, but no sync of theirs can end", func(in *mcp.Snapshot) {
+			for i := range 3 {
+				done(&in.Nodes[i])
+			}
+			atMost(-1)(&in.Pools[0])
+		}, "pool master cannot be updated: maxUnavailable: -1 is negative: the pool would never update", nil},
+		{"the controller has an empty list then, and the arbiter goes", func(in *mcp.Snapshot) {
+			atMost(-1)(&in.Pools[0])
+			in.Options.Compat = true
+		}, "", nil},
+		{"a master is deleted and has failed", func(in *mcp.Snapshot) {
+			for i := range 3 {
+				done(&in.Nodes[i])
+			}
+			deleting(&in.Nodes[0])
+			desired("M")(&in.Nodes[0])
+			state("Degraded")(&in.Nodes[0])
+		}, "1 nodes of pool master are failing", nil},
+		{"masters cannot be updated", func(in *mcp.Snapshot) {
+			now := metav1.NewTime(epoch)
+			in.Pools[0].DeletionTimestamp = &now
+		}, "pool master cannot be updated: the pool is being deleted", nil},
 		{"the arbiter is down", func(in *mcp.Snapshot) { cordoned(&in.Nodes[3]) }, "3 nodes of pool master are to be updated first", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -317,7 +340,7 @@ func TestExplain(t *testing.T) {
 		if sel := s.Candidates("worker"); sel.Block.Kind != kind || sel.Block.Text == "" || len(sel.Nodes) > 0 {
 			t.Errorf("%s: %+v", kind, sel)
 		}
-		if v := s.Explain("worker", "a"); v.Kind != mcp.VerdictPoolBlocked && v.Kind != mcp.VerdictNotInPool {
+		if v := s.Explain("worker", "a"); v.Kind != mcp.VerdictPoolBlocked || v.Block.Kind != kind || v.Text == "" {
 			t.Errorf("%s: %+v", kind, v)
 		}
 	}

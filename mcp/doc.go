@@ -22,7 +22,7 @@
 // ([AnnotationDesiredConfig]), what its daemon is doing ([AnnotationState]),
 // and whether it asks to be drained ([AnnotationDesiredDrain]). [NodeState] is
 // the part of a node that decisions need, with the predicates that they are
-// made of; [PhaseOf] is how far it has come.
+// made of; [State.Phase] is how far it has come.
 //
 // # Decisions
 //

@@ -453,5 +453,8 @@ func TestUncordonedInBetween(t *testing.T) {
 		if s := nodeState(t, c, "w0"); !s.Unschedulable || s.LastAppliedDrain != "drain-N" {
 			t.Errorf("%+v", s)
 		}
+		if got := r.nodes(mcp.EventDrained, "worker"); len(got) != 1 {
+			t.Errorf("reported as drained %d times", len(got))
+		}
 	})
 }

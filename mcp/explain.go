@@ -3,7 +3,6 @@ package mcp
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -15,7 +14,8 @@ type VerdictKind string
 // The kinds of a [Verdict]; the first that holds, in this order.
 const (
 	// VerdictNotInPool: the node does not exist or another pool, or none,
-	// counts it.
+	// counts it. (Of a pool that is blocked because of its selector, all nodes
+	// are VerdictPoolBlocked.)
 	VerdictNotInPool VerdictKind = "NotInPool"
 	// VerdictPoolBlocked: nothing of the pool is updated now.
 	VerdictPoolBlocked VerdictKind = "PoolBlocked"
@@ -55,7 +55,8 @@ type Verdict struct {
 	// Hint is HintStuckFailing or empty.
 	Hint string
 	// Holders names the nodes that have the capacity, for VerdictNoCapacity:
-	// those that take it, those that are held, those that are selected.
+	// those that take it, those that are held, those that are selected. It may
+	// be shared with other verdicts: do not change it.
 	Holders []string
 }
 
@@ -83,7 +84,7 @@ type explainer struct {
 	pool     *poolRecord // nil: there is none
 	selected sets.Set[string]
 	boots    map[string]string // node → pool that it booted into
-	holders  []string          // found when first needed
+	full     Verdict           // the same for all nodes that have to wait; made when first needed
 }
 
 func (s *State) newExplainer(pool string) *explainer {
@@ -116,7 +117,7 @@ func (e *explainer) explain(node string) Verdict {
 	case !c.candidate && c.mcdFailing:
 		return Verdict{Kind: VerdictFailing, Text: fmt.Sprintf("node %s is %s and takes a unit of capacity: %s", node, st.State, st.Reason)}
 	case !c.candidate:
-		phase, stuck := PhaseOf(*st)
+		phase, stuck := e.s.Phase(node)
 		return Verdict{Kind: VerdictInProgress, Text: fmt.Sprintf("node %s is on its way to %s: %s", node, p.goal.Target(), phase.in(stuck))}
 	case !c.eligible:
 		v := Verdict{Kind: VerdictNotReady, Text: st.NotReadyText()}
@@ -130,16 +131,21 @@ func (e *explainer) explain(node string) Verdict {
 	case e.boots[node] != "":
 		return Verdict{Kind: VerdictCustomPoolBoot, Text: fmt.Sprintf("node %s booted into pool %s and gets its labels first", node, e.boots[node])}
 	case !e.selected.Has(node):
-		if e.holders == nil {
-			e.holders = e.s.capacityHolders(p, &e.sel)
-		}
-		text := fmt.Sprintf("maxUnavailable is %d", e.sel.MaxUnavailable)
-		if len(e.holders) > 0 {
-			text += ", taken by " + namesText(e.holders)
-		}
-		return Verdict{Kind: VerdictNoCapacity, Text: text, Holders: slices.Clone(e.holders)}
+		return e.noCapacity()
 	}
 	return Verdict{Kind: VerdictSelected, Text: fmt.Sprintf("node %s is next for %s", node, e.sel.Target)}
+}
+
+func (e *explainer) noCapacity() Verdict {
+	if e.full.Kind == "" {
+		holders := e.s.capacityHolders(e.pool, &e.sel)
+		text := fmt.Sprintf("maxUnavailable is %d", e.sel.MaxUnavailable)
+		if len(holders) > 0 {
+			text += ", taken by " + strings.Join(holders, ", ")
+		}
+		e.full = Verdict{Kind: VerdictNoCapacity, Text: text, Holders: holders}
+	}
+	return e.full
 }
 
 const textDeferring = "Deferring update of machine config operator node %s"

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -39,6 +40,11 @@ func TestMaxUnavailable(t *testing.T) {
 		{"worker", s("33%"), 5, 1, 0, ""},
 		{"worker", s("33%"), 10, 3, 0, ""},
 		{"worker", s("200%"), 5, 10, 1, ""},
+		{"worker", s("9223372036854775807%"), 1000, math.MaxInt32, 1, ""},
+		{"worker", s("4294967296%"), 100, math.MaxInt32, 1, ""},
+		{"worker", s("-9223372036854775808%"), 1000, 0, 0, "maxUnavailable: -9223372036854775808% is negative: the pool would never update"},
+		{"worker", s("%"), 5, 0, 0, `maxUnavailable: invalid value for IntOrString: invalid value "%": strconv.Atoi: parsing "": invalid syntax`},
+		{"worker", s(""), 5, 0, 0, "maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage"},
 		{"worker", i(-1), 5, 0, 0, "maxUnavailable: -1 is negative: the pool would never update"},
 		{"worker", s("-10%"), 5, 0, 0, "maxUnavailable: -10% is negative: the pool would never update"},
 		{"worker", s("-10%"), 0, 0, 0, "maxUnavailable: -10% is negative: the pool would never update"},

@@ -122,7 +122,17 @@ func TestInvalidSelector(t *testing.T) {
 	if st := mcp.PoolStatus(in, "infra"); len(st.Conditions) > 0 {
 		t.Errorf("a pool with an invalid selector says: %s", brief(st))
 	}
+	// The selector is why the pool has no nodes.
+	if v := mcp.NewState(in.Objects, in.Options).Explain("infra", "w"); v.Kind != mcp.VerdictPoolBlocked || v.Block.Kind != mcp.BlockInvalidSelector {
+		t.Errorf("%+v", v)
+	}
+	if got := mcp.NewState(in.Objects, in.Options).Issues(); len(got) != 1 || got[0].Pool != "infra" {
+		t.Errorf("issues = %v", got)
+	}
 	in.Options.Compat = true
+	if st := mcp.PoolStatus(in, "infra"); len(st.Conditions) > 0 {
+		t.Errorf("compat: a pool with an invalid selector says: %s", brief(st))
+	}
 	st := mcp.PoolStatus(in, "worker")
 	if st.MachineCount != 0 || conditionOf(st, "Updated").Status != "True" {
 		t.Errorf("compat status = %+v", st)

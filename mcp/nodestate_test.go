@@ -3,7 +3,9 @@ package mcp_test
 import (
 	"testing"
 
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
@@ -107,6 +109,8 @@ func TestPoolPredicates(t *testing.T) {
 		{"layered, no build", mcp.Goal{Config: "N", Layered: true, Image: "i"}, with(annotate(desI, "i", curI, "i")), true, false, false, true},
 		{"layered, build of another config", mcp.Goal{Config: "N", Layered: true, Image: "i", HasBuild: true, BuildConfig: "M"}, with(annotate(desI, "i", curI, "i")), true, false, false, true},
 		{"unmanaged", plain, []change{none}, false, false, false, true},
+		{"deleting", plain, []change{deleting}, false, false, false, false},
+		{"deleting, layered", layered, []change{deleting}, false, false, false, false},
 	} {
 		s := stateOf(tt.changes...)
 		if s.TargetsPool(tt.goal) != tt.pool || s.TargetsBuild(tt.goal) != tt.build || s.Updated(tt.goal) != tt.updated || s.Candidate(tt.goal) != tt.cand {
@@ -141,6 +145,8 @@ func TestPhaseOf(t *testing.T) {
 		{"rebooting", way(cordoned, annotate(d, "drain-N", l, "drain-N"), post), mcp.PhaseRebooting, ""},
 		{"uncordon asked", way(cordoned, annotate(d, "uncordon-N", l, "drain-N")), mcp.PhaseUncordoning, ""},
 		{"uncordoned", way(annotate(d, "uncordon-N", l, "uncordon-N")), mcp.PhaseUncordoning, ""},
+		{"no verb", way(annotate(d, "drain", l, "uncordon-O")), mcp.PhasePreparing, ""},
+		{"uncordoned for an older target", way(annotate(d, "uncordon-M", l, "uncordon-M")), mcp.PhasePreparing, ""},
 		{"same config again", []change{state("Working"), annotate(d, "uncordon-O", l, "uncordon-O")}, mcp.PhasePreparing, ""},
 		{"drift", []change{state("Degraded")}, mcp.PhaseFailed, ""},
 		{"failed early", []change{desired("N"), state("Unreconcilable")}, mcp.PhaseFailed, mcp.PhasePreparing},
@@ -151,5 +157,44 @@ func TestPhaseOf(t *testing.T) {
 		if phase != tt.phase || stuck != tt.stuck {
 			t.Errorf("%s: %s, %q; want %s, %q", tt.name, phase, stuck, tt.phase, tt.stuck)
 		}
+	}
+}
+
+// A MachineConfigNode tells more of an update without a drain.
+func TestPhaseRefined(t *testing.T) {
+	d, l := mcp.AnnotationDesiredDrain, mcp.AnnotationLastAppliedDrain
+	preparing := []change{desired("N"), state("Working")}
+	applying := append([]change{cordoned, annotate(d, "drain-N", l, "drain-N")}, preparing...)
+	draining := append([]change{cordoned, annotate(d, "drain-N", l, "uncordon-O")}, preparing...)
+	for _, tt := range []struct {
+		name         string
+		changes      []change
+		desired      string
+		inProgress   string
+		phase, stuck mcp.Phase
+	}{
+		{"nothing more", preparing, "N", "UpdatePrepared", mcp.PhasePreparing, ""},
+		{"files", preparing, "N", "AppliedFilesAndOS", mcp.PhaseApplying, ""},
+		{"files alone", preparing, "N", "AppliedFiles", mcp.PhaseApplying, ""},
+		{"image", preparing, "N", "ImagePulledFromRegistry", mcp.PhaseApplying, ""},
+		{"reboot", preparing, "N", "RebootedNode", mcp.PhaseRebooting, ""},
+		{"reboot after a drain", applying, "N", "RebootedNode", mcp.PhaseRebooting, ""},
+		{"uncordon", preparing, "N", "Uncordoned", mcp.PhaseUncordoning, ""},
+		{"annotations go first", draining, "N", "RebootedNode", mcp.PhaseDraining, ""},
+		{"of another target", preparing, "M", "RebootedNode", mcp.PhasePreparing, ""},
+		{"done is done", nil, "O", "RebootedNode", mcp.PhaseDone, ""},
+		{"failed", append(preparing, state("Degraded")), "N", "AppliedOSImage", mcp.PhaseFailed, mcp.PhaseApplying},
+	} {
+		in := snapshot(pools(pool("worker", "N")), worker("n", tt.changes...))
+		m := mcn("n", metav1.Condition{Type: tt.inProgress, Status: metav1.ConditionUnknown})
+		m.Spec.ConfigVersion.Desired = tt.desired
+		in.MachineConfigNodes = []mcfgv1.MachineConfigNode{m}
+		phase, stuck := mcp.NewState(in.Objects, in.Options).Phase("n")
+		if phase != tt.phase || stuck != tt.stuck {
+			t.Errorf("%s: %s, %q; want %s, %q", tt.name, phase, stuck, tt.phase, tt.stuck)
+		}
+	}
+	if phase, stuck := mcp.NewState(mcp.Objects{}, mcp.Options{}).Phase("nobody"); phase != mcp.PhaseJoining || stuck != "" {
+		t.Errorf("%s, %q", phase, stuck)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // noticeNode reports what a change of a node means.
 func (x *run) noticeNode(had bool, old, n NodeState, pool string) {
-	phase, stuck := PhaseOf(n)
+	phase, stuck := x.state.Phase(n.Name)
 	now := nodePhase{phase, stuck}
 	before, known := x.phases[n.Name]
 	x.phases[n.Name] = now

@@ -1,6 +1,12 @@
 package mcp
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Phase is how far a node has come from its target to its end, as its
 // annotations and conditions tell.
@@ -64,6 +70,47 @@ func (n NodeState) phase() Phase {
 		return PhaseUncordoning
 	}
 	return PhasePreparing
+}
+
+// Phase returns the phase of a node as [PhaseOf] does, refined by what its
+// MachineConfigNode adds where there is one: that a node is applied or rebooted
+// which its annotations do not tell, as in an update without a drain. A node
+// that is not known is PhaseJoining.
+func (s *State) Phase(node string) (phase, stuck Phase) {
+	n := s.nodes[node]
+	if n == nil {
+		return PhaseJoining, ""
+	}
+	phase, stuck = PhaseOf(n.state)
+	if m := s.mcns[node]; m != nil && m.Spec.ConfigVersion.Desired == n.state.DesiredConfig {
+		if phase == PhaseFailed {
+			return phase, refine(stuck, m)
+		}
+		phase = refine(phase, m)
+	}
+	return phase, stuck
+}
+
+// refine moves on from phases that say little to what is in progress, the
+// latest first.
+func refine(p Phase, m *mcfgv1.MachineConfigNode) Phase {
+	is := func(types ...mcfgv1.StateProgress) bool {
+		return slices.ContainsFunc(m.Status.Conditions, func(c metav1.Condition) bool {
+			return c.Status == metav1.ConditionUnknown && slices.Contains(types, mcfgv1.StateProgress(c.Type))
+		})
+	}
+	switch {
+	case p != PhasePreparing && p != PhaseApplying:
+		return p
+	case p == PhasePreparing && is(mcfgv1.MachineConfigNodeUpdateUncordoned):
+		return PhaseUncordoning
+	case is(mcfgv1.MachineConfigNodeUpdateRebooted):
+		return PhaseRebooting
+	case is(mcfgv1.MachineConfigNodeUpdateFilesAndOS, mcfgv1.MachineConfigNodeUpdateFiles,
+		mcfgv1.MachineConfigNodeUpdateOS, mcfgv1.MachineConfigNodeImagePulledFromRegistry):
+		return PhaseApplying
+	}
+	return p
 }
 
 // in names a phase and the one that it is stuck in.

@@ -286,3 +286,26 @@ func TestControllerActive(t *testing.T) {
 		t.Error("no API")
 	}
 }
+
+// A rollout runs once at a time, but again after its end.
+func TestRunTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rollout := mcp.NewRollout(mcp.RolloutOptions{API: smallCluster(t, memory.Options{})})
+		for range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- rollout.Run(ctx) }()
+			time.Sleep(10 * time.Second)
+			if err := rollout.Run(ctx); err == nil || !strings.Contains(err.Error(), "already running") {
+				t.Errorf("%v", err)
+			}
+			if !rollout.View(func(*mcp.State) {}) {
+				t.Error("no view")
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

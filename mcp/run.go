@@ -191,8 +191,13 @@ func (x *run) apply(o any, deleted bool) {
 	changed := x.state.Apply(Change{Object: o, Deleted: deleted})
 	x.mu.Unlock()
 	x.enqueue(changed)
-	if p, ok := o.(*mcfgv1.MachineConfigPool); ok {
-		x.noticePool(p, deleted)
+	switch o := o.(type) {
+	case *mcfgv1.MachineConfigPool:
+		x.noticePool(o, deleted)
+	case *mcfgv1.MachineConfigNode: // may tell more of the node's phase
+		if n, assign, ok := x.state.Node(o.Name); ok && x.ready {
+			x.noticeNode(true, n, n, assign.Primary)
+		}
 	}
 }
 

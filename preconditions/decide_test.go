@@ -215,6 +215,72 @@ Severities: unknown check "Z"`
 	}
 }
 
+// TestDecideRaised: what the policy raises changes the state too, and severities
+// beyond the named ones are the nearest named one.
+func TestDecideRaised(t *testing.T) {
+	checks := []preconditions.Check{
+		stub{name: "Note", findings: []preconditions.Finding{finding(preconditions.Info, "I", "i")}},
+		stub{name: "Absent", err: &preconditions.NotApplicableError{Why: "not here"}},
+		stub{name: "Lost", err: errors.New("boom")},
+		stub{name: "Odd", findings: []preconditions.Finding{finding(-1, "L", "l")}},
+	}
+	report := run(t, checks, nil)
+	for _, tt := range []struct {
+		name       string
+		severities map[string]preconditions.Severity
+		blocked    bool
+		summary    string
+		state      []preconditions.State
+	}{
+		{"nothing", nil, false, `Precondition "Lost" failed because of "UnknownError": boom`, []preconditions.State{"Passed", "NotApplicable", "Unknown", "Passed"}},
+		{"a note", map[string]preconditions.Severity{"Note/I": preconditions.Blocking}, true,
+			"Multiple precondition checks failed:\n* Precondition \"Note\" failed because of \"I\": i\n* Precondition \"Lost\" failed because of \"UnknownError\": boom", []preconditions.State{"Failed", "NotApplicable", "Unknown", "Passed"}},
+		{"more than blocking", map[string]preconditions.Severity{"Note/I": preconditions.Blocking + 1}, true,
+			"Multiple precondition checks failed:\n* Precondition \"Note\" failed because of \"I\": i\n* Precondition \"Lost\" failed because of \"UnknownError\": boom", []preconditions.State{"Failed", "NotApplicable", "Unknown", "Passed"}},
+		{"notes are not raised with the check", map[string]preconditions.Severity{"Note": preconditions.Blocking}, false,
+			`Precondition "Lost" failed because of "UnknownError": boom`, []preconditions.State{"Passed", "NotApplicable", "Unknown", "Passed"}},
+		{"what does not arise, or is unknown, stays", map[string]preconditions.Severity{"Absent/NotApplicable": preconditions.Blocking, "Lost": preconditions.Info, "Lost/UnknownError": preconditions.Info}, false,
+			`Precondition "Lost" failed because of "UnknownError": boom`, []preconditions.State{"Passed", "NotApplicable", "Unknown", "Passed"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := report.Decide(preconditions.Policy{Severities: tt.severities})
+			if d.Blocked != tt.blocked || d.Summary != tt.summary || d.Err != nil {
+				t.Errorf("blocked %v, error %v: %s", d.Blocked, d.Err, d.Summary)
+			}
+			for i, want := range tt.state {
+				if d.Results[i].State != want {
+					t.Errorf("%s is %s, want %s", d.Results[i].Check, d.Results[i].State, want)
+				}
+			}
+		})
+	}
+	if got := preconditions.Severity(-1).String() + " " + preconditions.Severity(3).String(); got != "Info Blocking" {
+		t.Error(got)
+	}
+}
+
+// TestDecideForce: force goes past every check, but bypasses stay recorded.
+func TestDecideForce(t *testing.T) {
+	checks := []preconditions.Check{
+		stub{name: "Bad", findings: []preconditions.Finding{finding(preconditions.Blocking, "B", "b")}},
+		stub{name: "Worse", findings: []preconditions.Finding{finding(preconditions.Blocking, "W", "w")}},
+	}
+	in := input(reader(t), nil, "4.3.1@T")
+	in.Force = true
+	report := run(t, checks, in)
+	const forced = "Forced through blocking failures: "
+	d := report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Bad", By: "ann", Why: "CHG1"}}})
+	want := forced + "Precondition \"Worse\" failed because of \"W\": w\nBypassed precondition \"Bad\" (ann: CHG1): B: b"
+	if d.Blocked || !d.Forced || d.AcceptedRisks != want {
+		t.Errorf("blocked %v, forced %v: %s", d.Blocked, d.Forced, d.AcceptedRisks)
+	}
+	d = report.Decide(preconditions.Policy{})
+	want = forced + "Multiple precondition checks failed:\n* Precondition \"Bad\" failed because of \"B\": b\n* Precondition \"Worse\" failed because of \"W\": w"
+	if d.Blocked || !d.Forced || d.Summary != want {
+		t.Errorf("blocked %v, forced %v: %s", d.Blocked, d.Forced, d.Summary)
+	}
+}
+
 // TestBypassOfAnotherTarget: a bypass is void for another image, and an error
 // of nobody.
 func TestBypassOfAnotherTarget(t *testing.T) {

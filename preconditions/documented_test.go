@@ -2,6 +2,7 @@ package preconditions_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,9 @@ func pool(name string, paused bool, degraded ...mcfgv1.MachineConfigPoolConditio
 	p := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p.Spec.Paused = paused
 	for _, t := range []mcfgv1.MachineConfigPoolConditionType{mcfgv1.MachineConfigPoolUpdated, mcfgv1.MachineConfigPoolDegraded} {
-		p.Status.Conditions = append(p.Status.Conditions, mcfgv1.MachineConfigPoolCondition{Type: t, Status: corev1.ConditionFalse})
+		if !slices.Contains(degraded, t) {
+			p.Status.Conditions = append(p.Status.Conditions, mcfgv1.MachineConfigPoolCondition{Type: t, Status: corev1.ConditionFalse})
+		}
 	}
 	for _, t := range degraded {
 		p.Status.Conditions = append(p.Status.Conditions, mcfgv1.MachineConfigPoolCondition{Type: t, Status: corev1.ConditionTrue, Message: "why"})
@@ -74,6 +77,8 @@ func TestDocumented(t *testing.T) {
 
 		{check: "PoolsDegraded", name: "none", objects: []any{pool("master", false)}, want: "Passed"},
 		{check: "PoolsDegraded", name: "minor", objects: []any{pool("worker", false, mcfgv1.MachineConfigPoolNodeDegraded), pool("infra", false, mcfgv1.MachineConfigPoolRenderDegraded)}, want: "Failed\nBlocking DegradedPool: Machine config pools are degraded: infra (RenderDegraded: why), worker (NodeDegraded: why)"},
+		{check: "PoolsDegraded", name: "major", objects: []any{pool("master", false, mcfgv1.MachineConfigPoolDegraded)}, target: "5.0.1@T", want: "Failed\nBlocking DegradedPool: Machine config pools are degraded: master (Degraded: why)"},
+		{check: "PoolsDegraded", name: "rollback", objects: []any{pool("worker", false, mcfgv1.MachineConfigPoolNodeDegraded)}, target: "4.18.4@T", want: "Failed\nWarning DegradedPool: Machine config pools are degraded: worker (NodeDegraded: why)"},
 		{check: "PoolsDegraded", name: "patch", objects: []any{pool("worker", false, mcfgv1.MachineConfigPoolNodeDegraded)}, target: "4.18.6@T", want: "Failed\nWarning DegradedPool: Machine config pools are degraded: worker (NodeDegraded: why)"},
 
 		{check: "ClusterOperators", name: "good", objects: []any{clusterOperator("a", good...)}, want: "Passed"},
@@ -87,12 +92,18 @@ func TestDocumented(t *testing.T) {
 		{check: "AdminAcks", name: "open", objects: []any{gates(map[string]string{"ack-4.18-x": "read", "ack-4.17-x": "old"}), acks(nil)}, want: "Failed\nBlocking AdminAckRequired: " + gateText},
 		{check: "AdminAcks", name: "acknowledged", objects: []any{gates(map[string]string{"ack-4.18-x": "read"}), acks(map[string]string{"ack-4.18-x": "true"})}, want: "Passed"},
 		{check: "AdminAcks", name: "patch", objects: []any{gates(map[string]string{"ack-4.18-x": "read"}), acks(nil)}, target: "4.18.6@T", want: "NotApplicable"},
+		{check: "AdminAcks", name: "two gates, one without text", objects: []any{gates(map[string]string{"ack-4.18-y": "", "ack-4.18-x": "read"}), acks(map[string]string{"ack-4.18-y": "true"})},
+			want: "Failed\nBlocking AdminAckRequired: " + gateText + "\nBlocking AdminAckRequired: Gate ack-4.18-y is open: admin-gates configmap gate ack-4.18-y must contain a non-empty value"},
+		{check: "AdminAcks", name: "rollback", objects: []any{gates(map[string]string{"ack-4.18-x": "read"}), acks(nil)}, target: "4.17.6@T", want: "NotApplicable"},
 		{check: "AdminAcks", name: "no ConfigMap", want: `Unknown` + "\n" + `Warning UnknownError: Failed to retrieve ConfigMap admin-gates from namespace openshift-config-managed: configmap "admin-gates" not found`},
 		{check: "AdminAcks", name: "current is no version", cv: clusterVersion("4.18@A"), want: `Unknown` + "\n" + `Warning UnknownError: current version "4.18": No Major.Minor.Patch elements found`},
 
 		{check: "VersionOverrides", name: "none", cv: clusterVersion("4.18.5@A", override(false)), want: "Passed"},
 		{check: "VersionOverrides", name: "minor", cv: clusterVersion("4.18.5@A", override(true)), want: "Failed\nBlocking ClusterVersionOverridesSet: Overrides keep resources from being updated: version (Deployment ns/n)"},
 		{check: "VersionOverrides", name: "patch", cv: clusterVersion("4.18.5@A", override(true)), target: "4.18.6@T", want: "Failed\nWarning ClusterVersionOverridesSet: Overrides keep resources from being updated: version (Deployment ns/n)"},
+		{check: "VersionOverrides", name: "sorted", cv: clusterVersion("4.18.5@A", override(true), func(cv *configv1.ClusterVersion) {
+			cv.Spec.Overrides = append(cv.Spec.Overrides, configv1.ComponentOverride{Kind: "ClusterRole", Name: "z", Unmanaged: true})
+		}), want: "Failed\nBlocking ClusterVersionOverridesSet: Overrides keep resources from being updated: version (ClusterRole z), version (Deployment ns/n)"},
 		{check: "VersionOverrides", name: "absent", fail: map[string]error{"ClusterVersion": noKind("ClusterVersion")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
 
 		{check: "Channel", name: "good", cv: clusterVersion("4.18.5@A", channel("eus-4.20")), want: "Passed"},
@@ -101,17 +112,25 @@ func TestDocumented(t *testing.T) {
 			want: "Failed\nWarning UnsupportedChannel: Releases of channel candidate-4.18 are not supported unless they are in another channel too\n" +
 				"Warning ChannelBehindTarget: Channel candidate-4.18 has no releases of 4.19\nWarning VersionNotFound: The current version 4.18.5 is not in channel candidate-4.18"},
 		{check: "Channel", name: "minors are numbers", cv: clusterVersion("4.8.5@A", channel("stable-4.9")), target: "4.10.1@T", want: "Failed\nWarning ChannelBehindTarget: Channel stable-4.9 has no releases of 4.10"},
+		{check: "Channel", name: "the version follows the last hyphen", cv: clusterVersion("4.18.5@A", channel("my-stable-4.18")), want: "Failed\nWarning ChannelBehindTarget: Channel my-stable-4.18 has no releases of 4.19"},
+		{check: "Channel", name: "without a minor", cv: clusterVersion("4.18.5@A", channel("stable-scos-4")), want: "Passed"},
+		{check: "Channel", name: "majors are compared", cv: clusterVersion("4.22.5@A", channel("stable-4.22")), target: "5.0.1@T", want: "Failed\nWarning ChannelBehindTarget: Channel stable-4.22 has no releases of 5.0"},
+		{check: "Channel", name: "other faults of retrieval", cv: clusterVersion("4.18.5@A", channel("stable-4.19"), cond("RetrievedUpdates", "False", "RemoteFailed", "")), want: "Passed"},
 		{check: "Channel", name: "of our own", cv: clusterVersion("4.18.5@A", channel("internal")), want: "Passed"},
 
 		{check: "FeatureSet", name: "default", objects: []any{featureGate("")}, want: "Passed"},
 		{check: "FeatureSet", name: "absent", want: "Passed"},
 		{check: "FeatureSet", name: "minor", objects: []any{featureGate("TechPreviewNoUpgrade")}, want: "Failed\nBlocking FeatureSetNoUpgrade: Feature set TechPreviewNoUpgrade prevents updates to other minor versions"},
 		{check: "FeatureSet", name: "patch", objects: []any{featureGate("CustomNoUpgrade")}, target: "4.18.6@T", want: "Failed\nWarning FeatureSetNoUpgrade: Feature set CustomNoUpgrade prevents updates to other minor versions"},
+		{check: "FeatureSet", name: "no kind", fail: map[string]error{"FeatureGate": noKind("FeatureGate")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no FeatureGates"},
+		{check: "FeatureSet", name: "unreadable", fail: map[string]error{"FeatureGate": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 		{check: "FeatureSet", name: "development", objects: []any{featureGate("DevPreviewNoUpgrade")}, want: "Failed\nBlocking FeatureSetNoUpgrade: Feature set DevPreviewNoUpgrade prevents updates to other minor versions"},
 
 		{check: "UpdateInProgress", name: "settled", cv: clusterVersion("4.18.5@A", history("4.18.5@A C"), cond("Progressing", "False", "", "")), want: "Passed"},
 		{check: "UpdateInProgress", name: "partial", cv: clusterVersion("4.18.5@A", history("4.18.5@A P")), want: "Failed\nBlocking UpdateInProgress: An update to 4.18.5 is in progress"},
 		{check: "UpdateInProgress", name: "progressing", cv: clusterVersion("4.18.5@A", history("4.18.5@A C"), cond("Progressing", "True", "", "")), target: "4.18.6@T", want: "Failed\nWarning UpdateInProgress: An update to 4.18.5 is in progress"},
+		{check: "UpdateInProgress", name: "partial, patch", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.18.4@Z C")), target: "4.18.6@T", want: "Failed\nWarning UpdateInProgress: An update to 4.18.5 is in progress"},
+		{check: "UpdateInProgress", name: "image of an older entry", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.19.1@T P")), want: "Failed\nBlocking UpdateInProgress: An update to 4.18.5 is in progress"},
 		{check: "UpdateInProgress", name: "to the target itself", cv: clusterVersion("4.18.5@A", history("4.19.1@T P")), want: "Passed"},
 	} {
 		t.Run(tt.check+"/"+tt.name, func(t *testing.T) {

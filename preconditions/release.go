@@ -2,6 +2,7 @@ package preconditions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -50,8 +51,13 @@ func (c ReleasePrevious) Run(ctx context.Context, in *Input) ([]Finding, error) 
 	if err != nil {
 		return nil, err
 	}
-	if current == "" && cv != nil {
-		current = cv.Status.Desired.Version
+	if current == "" {
+		if cv == nil {
+			return nil, &NotApplicableError{Why: "the cluster has no ClusterVersion"}
+		}
+		if current = cv.Status.Desired.Version; current == "" {
+			return nil, errors.New("the cluster does not say what version it runs")
+		}
 		if listed(previous, current) {
 			return nil, nil
 		}

@@ -49,7 +49,29 @@ func TestReleasePrevious(t *testing.T) {
 		})
 	}
 	cv := clusterVersion("4.18.5@A")
-	in := input(reader(t).failing("ClusterVersion", errors.New("boom")), cv, "4.18.6@B")
+	broken := reader(t).failing("ClusterVersion", errors.New("boom"))
+	// Where the release lists the version nothing else matters.
+	in := input(broken, cv, "4.18.6@B")
+	in.TargetPayload = payload("4.18.6", "4.18.5")
+	if got := text(run(t, []preconditions.Check{preconditions.ReleasePrevious{}}, in).Results[0]); got != "Passed" {
+		t.Error(got)
+	}
+	// A Transition that knows of no current version: that of the cluster counts.
+	for _, tt := range []struct {
+		objects []any
+		want    string
+	}{
+		{[]any{clusterVersion("4.18.4+x@A")}, "Passed"},
+		{[]any{clusterVersion("4.18.3@A")}, refused + "release 4.18.6 lists 1 previous versions and 4.18.3 is not among them"},
+		{[]any{clusterVersion("@A")}, "Unknown\nWarning UnknownError: the cluster does not say what version it runs"},
+		{nil, "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
+	} {
+		in = &preconditions.Input{Reader: reader(t, tt.objects...), TargetPayload: payload("4.18.6", "4.18.4")}
+		if diff := cmp.Diff(tt.want, text(run(t, []preconditions.Check{preconditions.ReleasePrevious{}}, in).Results[0])); diff != "" {
+			t.Error(diff)
+		}
+	}
+	in = input(broken, cv, "4.18.6@B")
 	in.TargetPayload = payload("4.18.6", "4.18.4")
 	if got := text(run(t, []preconditions.Check{preconditions.ReleasePrevious{}}, in).Results[0]); got != "Unknown\nWarning UnknownError: boom" {
 		t.Error(got)

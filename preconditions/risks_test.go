@@ -279,6 +279,11 @@ func TestUpgradeableStyles(t *testing.T) {
 			"False ResourceDeletionInProgress: Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"a/b\"",
 			"False ResourceDeletionInProgress: Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"a/b\"",
 			"False ResourceDeletesInProgress: Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"a/b\""},
+		{"all five", append([]any{clusterVersion("4.18.5", override(true), cond("Progressing", "True", "", "")), etcd}, open...), []string{`job "b"`},
+			many + "\n* " + updatingText + "\n* " + overridesText + "\n* Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"b\"\n* " + kube + "\n* m",
+			many + "\n* " + updatingText + "\n* " + overridesText + "\n* Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"b\"\n* " + kube + "\n* m",
+			legacyMany + "UpdateInProgress,ClusterVersionOverridesSet,ResourceDeletesInProgress,AdminAckRequired,Skew\n* " + updatingText + "\n* " + overridesText + "\n* Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=job \"b\"\n* " + kube +
+				"\n* Cluster operator etcd should not be upgraded between minor versions: m"},
 		{"overrides, gate and operators", append([]any{clusterVersion("4.18.5", override(true)), etcd, mco}, open...), nil,
 			many + "\n* " + overridesText + "\n* " + kube + "\n* m\n* p",
 			many + "\n* " + overridesText + "\n* " + kube + "\n* m\n* p",
@@ -295,6 +300,25 @@ func TestUpgradeableStyles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUpgradeableReasons: which names can be reasons.
+func TestUpgradeableReasons(t *testing.T) {
+	for name, compatible := range map[string]bool{
+		"R": true, "r9": true, "R_": true, "R,x": true, "R:x_1": true, "R,:,x": true,
+		"": false, "9R": false, "_R": false, "R:": false, "R,": false, "R-x": false, "R.x": false, "R x": false, "É": false,
+		"R\n": false,
+	} {
+		want := "False " + name + ": m"
+		if !compatible {
+			want = "False RiskNameNotCompatibleWithReasonProperty: m"
+		}
+		source := fixed{name: "Src", risks: []configv1.ConditionalUpdateRisk{risk(name, "m", "Always")}}
+		c, _ := preconditions.Upgradeable(context.Background(), []graph.RiskSource{source}, nil, preconditions.RiskName)
+		if diff := cmp.Diff(want, renderCondition(c)); diff != "" {
+			t.Errorf("%q: %s", name, diff)
+		}
 	}
 }
 

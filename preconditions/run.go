@@ -52,8 +52,8 @@ func (e *stopError) Unwrap() error { return e.err }
 // order of checks, whatever the order of completion.
 //
 // A check that fails, panics, or does not answer in time is Unknown in the
-// report and no error of Run. Run fails where two checks have one name or a
-// check is nil (no report then), and where ctx ends before every check has
+// report and no error of Run. Run fails where two checks have one name, or a
+// check is nil or without a name (no report then), and where ctx ends before every check has
 // answered (with a report in which the unanswered ones are Unknown; the error
 // wraps the cause of ctx). It does not wait for checks that ignore the end of
 // their context.
@@ -169,22 +169,29 @@ func runOne(ctx context.Context, name string, check Check, in *Input, o Options)
 	var result Result
 	select {
 	case a := <-answers:
-		answers <- a
+		result = resultOf(ctx, name, a)
 	case <-timer.C():
 		stop(&stopError{
 			reason: ReasonTimedOut, message: fmt.Sprintf("no answer within %s", o.PerCheck),
 			err: context.DeadlineExceeded,
 		})
+		result = stoppedResult(ctx, name, answers)
 	case <-ctx.Done():
-	}
-	select {
-	case a := <-answers: // just in time counts
-		result = resultOf(ctx, name, a)
-	default:
-		result = unknown(name, stopCause(ctx))
+		result = stoppedResult(ctx, name, answers)
 	}
 	result.Elapsed = o.Clock.Since(start)
 	return result
+}
+
+// stoppedResult is the result of a check whose context has ended. An answer just
+// in time counts.
+func stoppedResult(ctx context.Context, name string, answers <-chan answer) Result {
+	select {
+	case a := <-answers:
+		return resultOf(ctx, name, a)
+	default:
+		return unknown(name, stopCause(ctx))
+	}
 }
 
 // ask calls the check and turns a panic into an error.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -91,9 +92,10 @@ func TestRunRefusesBadSets(t *testing.T) {
 	checks := []preconditions.Check{stub{name: "A", run: func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
 		ran = true
 		return nil, nil
-	}}, nil, stub{}, stub{name: "A"}}
+	}}, nil, stub{}, stub{name: "A"}, (*stub)(nil)}
 	report, err := preconditions.Run(context.Background(), checks, nil, preconditions.Options{})
-	want := "preconditions: check 2 is nil\npreconditions: check 3 has no name\npreconditions: two checks are called \"A\""
+	want := "preconditions: check 2 is nil\npreconditions: check 3 has no name\npreconditions: two checks are called \"A\"\n" +
+		"preconditions: check 5: Name panicked: value method github.com/clusterupdate/clusterupdate/preconditions_test.stub.Name called using nil *stub pointer"
 	if report != nil || err == nil || err.Error() != want || ran {
 		t.Errorf("report %v, ran %v, error %v", report, ran, err)
 	}
@@ -151,6 +153,58 @@ func TestRunReadsOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"ClusterOperator/a@1", "ClusterOperator/b@1", "ClusterVersion/version@7"}, seen); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// restless gives another name at each call.
+type restless struct {
+	stub
+	calls *atomic.Int32
+}
+
+func (r restless) Name() string { return fmt.Sprint("N", r.calls.Add(1)) }
+
+func TestRunAsksNamesOnce(t *testing.T) {
+	check := restless{stub{err: errors.New("boom")}, new(atomic.Int32)}
+	if r := run(t, []preconditions.Check{check}, nil).Results[0]; r.Check != "N1" {
+		t.Errorf("called %s", r.Check)
+	}
+}
+
+// brokenReader answers Gets in ways that it must not.
+type brokenReader struct {
+	*fakeReader
+	get func()
+}
+
+func (b brokenReader) Get(context.Context, schema.GroupVersionKind, types.NamespacedName) (*unstructured.Unstructured, error) {
+	b.get()
+	return nil, nil
+}
+
+// TestRunBrokenReader: whatever a reader does, nothing passes for it.
+func TestRunBrokenReader(t *testing.T) {
+	for name, tt := range map[string]struct {
+		get  func()
+		want string
+	}{
+		"panics":             {func() { panic("oops") }, "Unknown\nWarning CheckPanicked: reading ClusterVersion panicked: oops"},
+		"ends its goroutine": {runtime.Goexit, "Unknown\nWarning UnknownError: the reader ended its goroutine"},
+	} {
+		r := brokenReader{reader(t), tt.get}
+		for _, check := range []preconditions.Check{stub{name: "X", run: getCV}, preconditions.Operator()[0]} {
+			result := run(t, []preconditions.Check{check}, &preconditions.Input{Reader: r}).Results[0]
+			if diff := cmp.Diff(tt.want, text(result)); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+	}
+	exit := stub{name: "X", run: func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
+		runtime.Goexit()
+		return nil, nil
+	}}
+	if got := text(run(t, []preconditions.Check{exit}, nil).Results[0]); got != "Unknown\nWarning UnknownError: the check ended its goroutine" {
+		t.Error(got)
 	}
 }
 

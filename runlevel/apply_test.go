@@ -451,3 +451,16 @@ func TestDeleteErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestDeleteUnservedKind: where the kind is gone, so is the object.
+func TestDeleteUnservedKind(t *testing.T) {
+	api := newFake()
+	api.before = func(_ context.Context, verb, _, _ string) error {
+		return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "old.example", Kind: "Relic"}}
+	}
+	tr := runlevel.NewTracker(nil)
+	err := once(t, api, runlevel.Options{Tracker: tr}, `{apiVersion: old.example/v1, kind: Relic, metadata: {name: obj, annotations: {release.openshift.io/delete: "true"}}}`)
+	if err != nil || len(tr.PendingDeletions()) > 0 {
+		t.Errorf("error %v, pending %v", err, tr.PendingDeletions())
+	}
+}

@@ -99,7 +99,7 @@ func (a *applier) checkJob(ctx context.Context, t *manifest.Task, stored *unstru
 			stored, err = a.api.Get(ctx, jobKind, clusterapi.KeyOf(stored))
 		}
 		if ctx.Err() != nil {
-			return jobUnfinished(name, ctx.Err())
+			return jobUnfinished(name, context.Cause(ctx))
 		}
 		if err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -115,6 +117,43 @@ func BenchmarkStores(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+// Digests by the hundred over stores of 20 ms latency, all at once: the time is
+// that of the latency and the arithmetic, not their product.
+func BenchmarkDigests(b *testing.B) {
+	k := newEd25519(keyTime)
+	r := ring(b, k.public(cert{}))
+	for _, digests := range []int{1, 10, 100} {
+		all := signature.MemoryStore{}
+		names := make([]string, digests)
+		for i := range names {
+			names[i] = fmt.Sprintf("sha256:%064x", i)
+			all[names[i]] = [][]byte{k.message(msg{body: statement(names[i])})}
+		}
+		for _, n := range []int{1, 10} {
+			b.Run(fmt.Sprintf("%d×%d", digests, n), func(b *testing.B) {
+				stores := make([]signature.Store, n)
+				for i := range stores {
+					stores[i] = slowStore{all, 20 * time.Millisecond}
+				}
+				v := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.Parallel(stores...)}, CacheSize: -1})
+				b.ReportAllocs()
+				for b.Loop() {
+					var group errgroup.Group
+					for _, digest := range names {
+						group.Go(func() error {
+							_, err := v.Verify(context.Background(), digest)
+							return err
+						})
+					}
+					if err := group.Wait(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
 

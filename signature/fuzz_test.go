@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -40,30 +43,69 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// A valid message that was altered verifies for no other digest, and only if it
-// still holds the very same statement: a few bits of the framing are not signed.
+// A valid message that was altered, in any of its published shapes, verifies for
+// no other digest, and only with the identical statement by the same key at the
+// same time: a few bits of the framing are not signed.
 func FuzzAlteredMessage(f *testing.F) {
 	k := fuzzKey()
 	r := ring(f, k.public(cert{}))
-	body := statement(digestB)
-	forB := k.message(msg{body: body})
-	good := k.message(msg{})
-	f.Add(uint16(3), byte(1), false)
-	f.Add(uint16(40), byte(0x80), true)
-	f.Add(uint16(200), byte(0xff), false)
-	f.Fuzz(func(t *testing.T, at uint16, bits byte, other bool) {
-		src := good
-		if other {
-			src = forB
+	var sources [][]byte
+	var wants []string
+	for _, body := range [][]byte{statement(digestA), statement(digestB)} {
+		for _, m := range [][]byte{
+			k.message(msg{body: body}), compressed(k.message(msg{body: body})), k.message(msg{sig: sig{typ: 1}, format: 't', body: body}),
+			func() []byte {
+				ops, _, s := k.parts(msg{body: body})
+				return cat(ops, partialPkt(11, 1, literalBody('b', "", body)), s)
+			}(),
+		} {
+			sources = append(sources, m)
+			v, _ := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {m}}}, Clock: clocktesting.NewFakePassiveClock(now)}).Verify(context.Background(), digestA)
+			wants = append(wants, fmt.Sprint(v))
 		}
-		altered := bytes.Clone(src)
+	}
+	f.Add(byte(0), uint16(3), byte(1), uint16(0), []byte{})
+	f.Add(byte(1), uint16(40), byte(0x80), uint16(3), []byte{1, 2})
+	f.Add(byte(4), uint16(200), byte(0xff), uint16(100), []byte("x"))
+	f.Fuzz(func(t *testing.T, which byte, at uint16, bits byte, insertAt uint16, insert []byte) {
+		i := int(which) % len(sources)
+		altered := bytes.Clone(sources[i])
 		altered[int(at)%len(altered)] ^= bits
-		err := fuzzVerify(r, altered)
-		if other && err == nil {
+		p := int(insertAt) % (len(altered) + 1)
+		altered = cat(altered[:p], insert, altered[p:])
+		v, err := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {altered}}}, Clock: clocktesting.NewFakePassiveClock(now)}).Verify(context.Background(), digestA)
+		switch {
+		case err != nil:
+		case i >= len(sources)/2:
 			t.Fatal("a signature for another digest verified")
+		case fmt.Sprint(v) != wants[i]:
+			t.Fatalf("verified as something else: %v", v)
 		}
-		if err == nil && !bytes.Contains(altered, statement(digestA)) {
-			t.Fatal("verified with another statement")
+	})
+}
+
+// No ConfigMap makes the store panic, or yield more than its limit.
+func FuzzConfigMap(f *testing.F) {
+	prefix := "sha256-" + digestA[7:]
+	f.Add([]byte(`{"metadata":{"name":"a","namespace":"openshift-config-managed","labels":{"release.openshift.io/verification-signatures":""}},"binaryData":{"` + prefix + `-1":"QQ==","` + prefix + `-x":"QQ=="}}`))
+	f.Add([]byte(`{"metadata":{"namespace":"openshift-config-managed","labels":{"release.openshift.io/verification-signatures":""}},"binaryData":[]}`))
+	f.Add([]byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"annotations":{"release.openshift.io/verification-config-map":""}},"data":{"store-a":"https://a","verifier-public-key-a":"x"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		obj := map[string]any{}
+		if json.Unmarshal(data, &obj) != nil || obj == nil {
+			return
+		}
+		n := 0
+		store := &signature.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/x": obj}}
+		for sig, err := range store.Signatures(context.Background(), digestA) {
+			if n++; err == nil && len(sig) == 0 || n > signature.MaxConfigMapSignatures+2 {
+				t.Fatalf("%d: %q %v", n, sig, err)
+			}
+		}
+		// And as the configuration of a payload: keys and stores, or an error.
+		c, err := signature.ReadConfig([]signature.ConfigSource{{Name: "f", Object: &unstructured.Unstructured{Object: obj}}}, signature.HTTPOptions{})
+		if err == nil && (len(c.Keyrings) == 0 || len(c.Stores) == 0) {
+			t.Fatalf("%+v", c)
 		}
 	})
 }

@@ -22,6 +22,9 @@ func TestDecode(t *testing.T) {
 		`{"kind":"cincinnati-metadata-v0","next":[5]}`:                   "unmarshal Cincinnati metadata: ",
 		`{"kind":"cincinnati-metadata-v0","version":""}`:                 "missing required Cincinnati metadata version",
 		`{"kind":"cincinnati-metadata-v0","version":" 4.20.1"}`:          `invalid Cincinnati metadata version " 4.20.1": `,
+		`{"kind":"cincinnati-metadata-v0","version":"4.20.1-01"}`:        `invalid Cincinnati metadata version "4.20.1-01": `,
+		`{"kind":"cincinnati-metadata-v0","version":"4.20.1-"}`:          `invalid Cincinnati metadata version "4.20.1-": `,
+		`{"kind":"cincinnati-metadata-v0","version":"4.20.1.5"}`:         `invalid Cincinnati metadata version "4.20.1.5": `,
 		`{"kind":"cincinnati-metadata-v0","version":"04.20.1"}`:          `invalid Cincinnati metadata version "04.20.1": `,
 		`{"kind":"cincinnati-metadata-v0","version":"4.20.1","next":{}}`: "unmarshal Cincinnati metadata: ",
 	} {

@@ -1,0 +1,232 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/utils/clock"
+)
+
+// ErrThrottled is what a [*ThrottledError] is, for errors.Is.
+var ErrThrottled = errors.New("evaluation is throttled")
+
+// ThrottledError says that a query has to wait for its turn.
+type ThrottledError struct {
+	// Until is when to ask again.
+	Until time.Time
+	// taken says that the turn went to another query.
+	taken bool
+}
+
+func (e *ThrottledError) Error() string {
+	if e.taken {
+		return ErrThrottled.Error()
+	}
+	return fmt.Sprintf("%s until %s", ErrThrottled, e.Until.Format("15:04:05Z07"))
+}
+
+// Is finds ErrThrottled.
+func (e *ThrottledError) Is(target error) bool { return target == ErrThrottled }
+
+// PromQLCache is a [RiskMatcher] that spares the one behind it: equal rules
+// share an answer, which stays for an hour, and between two evaluations of any
+// rules lies a second. A rule that has no answer yet fails with a
+// [*ThrottledError] until its turn comes; the one that was asked for and is
+// the longest without an evaluation comes first. A failure is an answer, too,
+// and is tried again after 30 s, then after twice as long each time.
+//
+// Set its fields before the first use; after that it is safe for concurrent
+// use. It must not be copied.
+type PromQLCache struct {
+	// Matcher evaluates rules.
+	Matcher RiskMatcher
+	// Clock is the time; nil means the machine's.
+	Clock clock.PassiveClock
+	// MinBetween is the time between evaluations of any rules; zero means 1 s.
+	MinBetween time.Duration
+	// MinFor is how long an answer stays; zero means 1 h.
+	MinFor time.Duration
+	// Expiration is when a rule is forgotten; zero means 24 h.
+	Expiration time.Duration
+	// RetryFirst and RetryMax are the first and the longest wait after a
+	// failure; zero means 30 s and 10 min.
+	RetryFirst, RetryMax time.Duration
+	// Compat behaves as the cluster-version operator's cache: failures stay as
+	// long as other answers, and a rule that is asked for alone is evaluated
+	// each time. For comparisons only.
+	Compat bool
+
+	mu      sync.Mutex
+	entries []*cacheEntry // in the order of their first request
+	last    time.Time     // end of the last evaluation of any
+	busy    bool          // one is going on
+}
+
+type cacheEntry struct {
+	key      string
+	rule     configv1.ClusterCondition
+	when     time.Time // end of its last evaluation, zero for none
+	access   time.Time // last request
+	matched  bool
+	err      error
+	failures int // in a row
+}
+
+func orDefault(d, or time.Duration) time.Duration {
+	if d <= 0 {
+		return or
+	}
+	return d
+}
+
+func (c *PromQLCache) now() time.Time {
+	if c.Clock == nil {
+		return time.Now()
+	}
+	return c.Clock.Now()
+}
+
+// Match answers from the cache or evaluates the rule, or, in its place, one
+// that waits for longer.
+func (c *PromQLCache) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
+	text, err := json.Marshal(rule)
+	if err != nil {
+		return false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	c.expire(now)
+	e := c.find(string(text))
+	if e == nil {
+		// It takes no part in the choice of whose turn it is until the end.
+		e = &cacheEntry{key: string(text), rule: *rule.DeepCopy()}
+		defer func() { c.entries = append(c.entries, e) }()
+	}
+	// A request counts from its end: an evaluation in between answers it.
+	defer func() { e.access = later(now, e.when) }()
+
+	if !c.Compat && !e.when.IsZero() && !c.due(e, now) {
+		return e.matched, e.err
+	}
+	between := orDefault(c.MinBetween, time.Second)
+	if until := c.last.Add(between); c.busy || !c.last.IsZero() && !now.After(until) {
+		if !e.when.IsZero() {
+			return e.matched, e.err
+		}
+		if c.busy {
+			until = now.Add(between)
+		}
+		return false, &ThrottledError{Until: until}
+	}
+	pick := c.stalest(now)
+	switch {
+	case pick == nil:
+		pick = e
+	case c.Compat && !c.due(pick, now):
+		if !e.when.IsZero() {
+			return e.matched, e.err
+		}
+		pick = e
+	}
+	now = c.evaluate(ctx, pick)
+	if e.when.IsZero() {
+		return false, &ThrottledError{Until: c.last.Add(between), taken: true}
+	}
+	return e.matched, e.err
+}
+
+// expire forgets rules of long ago.
+func (c *PromQLCache) expire(now time.Time) {
+	limit := orDefault(c.Expiration, 24*time.Hour)
+	kept := c.entries[:0]
+	for _, e := range c.entries {
+		since := e.when
+		if since.IsZero() {
+			since = e.access
+		}
+		if now.Sub(since) <= limit {
+			kept = append(kept, e)
+		}
+	}
+	clear(c.entries[len(kept):])
+	c.entries = kept
+}
+
+func (c *PromQLCache) find(key string) *cacheEntry {
+	for _, e := range c.entries {
+		if e.key == key {
+			return e
+		}
+	}
+	return nil
+}
+
+// due says whether an answer is missing or has served its time.
+func (c *PromQLCache) due(e *cacheEntry, now time.Time) bool {
+	if e.when.IsZero() {
+		return true
+	}
+	lasts := orDefault(c.MinFor, time.Hour)
+	if e.failures > 0 && !c.Compat {
+		longest := orDefault(c.RetryMax, 10*time.Minute)
+		lasts = orDefault(c.RetryFirst, 30*time.Second)
+		for range e.failures - 1 {
+			if lasts >= longest {
+				break
+			}
+			lasts *= 2
+		}
+		lasts = min(lasts, longest)
+	}
+	return now.Sub(e.when) >= lasts
+}
+
+// stalest finds the rule that was asked for since its evaluation and whose
+// evaluation is the longest ago.
+func (c *PromQLCache) stalest(now time.Time) *cacheEntry {
+	var pick *cacheEntry
+	for _, e := range c.entries {
+		if !e.access.After(e.when) || !c.Compat && !c.due(e, now) {
+			continue
+		}
+		if pick == nil || e.when.Before(pick.when) || e.when.Equal(pick.when) && e.access.Before(pick.access) {
+			pick = e
+		}
+	}
+	return pick
+}
+
+// evaluate asks the matcher, with the lock released, and returns the time.
+func (c *PromQLCache) evaluate(ctx context.Context, e *cacheEntry) time.Time {
+	c.busy = true
+	c.mu.Unlock()
+	matched, err := false, errors.New("the matcher panicked")
+	defer func() {
+		c.mu.Lock()
+		c.busy = false
+		end := c.now()
+		c.last = end
+		if err != nil && ctx.Err() != nil {
+			return // the caller gave up: that says nothing about the rule
+		}
+		e.when, e.matched, e.err = end, matched, err
+		if e.failures++; err == nil {
+			e.failures = 0
+		}
+	}()
+	matched, err = c.Matcher.Match(ctx, e.rule)
+	return c.now()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

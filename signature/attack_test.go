@@ -1,0 +1,351 @@
+package signature_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// Messages by which somebody who controls a store, but no key, or a key for
+// other purposes, may try to pass a release off as signed.
+func TestAttacks(t *testing.T) {
+	k, other := newEd25519(keyTime), newEd25519(keyTime)
+	r := ring(t, k.public(cert{}))
+	ops, lit, s := k.parts(msg{})
+	good := cat(ops, lit, s)
+	_, otherLit, _ := k.parts(msg{body: statement(digestB)})
+	body := string(statement(digestA))
+	with := func(old, new string) []byte {
+		if !strings.Contains(body, old) {
+			t.Fatalf("%q is not in the statement", old)
+		}
+		return k.message(msg{body: []byte(strings.Replace(body, old, new, 1))})
+	}
+	weak := ring(t, rsa1024().public(cert{}))
+	strong := ring(t, rsa2048().public(cert{}))
+	encrypts := newEd25519(keyTime)
+	nested := good
+	for range 40 {
+		nested = compressed(nested)
+	}
+	revocation := pkt(2, k.sign(sig{typ: 0x20, created: keyTime}, k.hashed()))
+	const (
+		unreadable = signature.Unreadable
+		unsigned   = signature.NotSigned
+		bad        = signature.BadSignature
+		badKey     = signature.InvalidKey
+		notJSON    = signature.NotJSON
+	)
+	cases := []struct {
+		attack, name string
+		ring         *signature.Keyring
+		message      []byte
+		reason       signature.Reason
+		text         string
+	}{
+		{"digest substitution", "the signature of another release", r, k.message(msg{body: statement(digestB)}), signature.WrongDigest, "signature digest does not match"},
+		{"digest substitution", "the digest in capitals", r, with(digestA, strings.ToUpper(digestA)), signature.WrongDigest, "signature digest does not match"},
+		{"digest substitution", "the digest with more behind it", r, with(digestA, digestA+"00"), signature.WrongDigest, "signature digest does not match"},
+		{"digest substitution", "the digest in another field", r, with(`"docker-manifest-digest": "`+digestA, `"docker-manifest-digest": "`), signature.WrongDigest, "signature digest does not match"},
+		{"digest substitution", "another statement under a signature", r, cat(ops, pkt(11, literalBody('b', "", statement(digestB))), s), bad, "hash tag does not match"},
+		{"other product", "a package signed with the same key", r, k.message(msg{body: []byte("RPM header")}), notJSON, "the signature is not valid JSON"},
+		{"other product", "a container of another repository", r, k.message(msg{body: must(signature.Body(digestB, "quay.io/other/image:1", "x", sigTime))}), signature.WrongDigest, "signature digest does not match"},
+		{"other product", "a cosign payload", r, with("atomic container signature", "cosign container image signature"), signature.WrongType, "the signature is not the correct type"},
+		{"other shapes", "clear-signed text", r, []byte("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n" + body), unreadable, "tag byte does not have MSB set"},
+		{"other shapes", "an armored message", r, []byte("-----BEGIN PGP MESSAGE-----\n\n" + base64.StdEncoding.EncodeToString(good)), unreadable, "tag byte does not have MSB set"},
+		{"other shapes", "a detached signature", r, s, unsigned, "not signed"},
+		{"other shapes", "a signature in front of the data", r, cat(s, lit), unsigned, "not signed"},
+		{"other shapes", "data alone", r, lit, unsigned, "not signed"},
+		{"other shapes", "the statement itself", r, []byte(body), unreadable, "MSB"},
+		{"other shapes", "an encrypted message", r, cat(pkt(1, make([]byte, 20)), pkt(18, good)), unreadable, "encrypted message"},
+		{"data appended", "an octet after the message", r, cat(good, []byte{'\n'}), unreadable, "after the signature"},
+		{"data appended", "a second message", r, cat(good, good), unreadable, "after the signature"},
+		{"data appended", "an unknown packet at the end", r, cat(good, pkt(60, []byte("x"))), unreadable, "after the signature"},
+		{"data appended", "octets after the compressed stream", r, cat(compressed(good), good), unreadable, "after the end of the compressed stream"},
+		{"data appended", "a second statement in the body", r, k.message(msg{body: cat(statement(digestB), statement(digestA))}), notJSON, ""},
+		{"data appended", "text after the statement", r, k.message(msg{body: []byte(body + " x")}), notJSON, ""},
+		{"several literals", "two literals", r, cat(ops, otherLit, lit, s), unreadable, "LiteralData not followed by signature"},
+		{"nested signatures", "one around the other", r, cat(onePass(0, 8, 22, other.id, 0), ops, lit, s, s), unreadable, "nested signatures"},
+		{"nested signatures", "the second replaces the first", r, cat(onePass(0, 8, 22, other.id, 1), ops, lit, s), unreadable, "nested signatures"},
+		{"nested signatures", "a packet that is skipped elsewhere", r, cat(ops, pkt(13, []byte("x")), lit, s), unreadable, "unexpected packet of type 13"},
+		{"compression", "a bomb", r, compressed(k.message(msg{body: bytes.Repeat([]byte(" "), 64<<20)})), unreadable, "larger than the limit of 1048576"},
+		{"compression", "deep nesting", r, nested, unreadable, "more than one level of compression"},
+		{"critical fields", "an unknown one", r, with(`"type"`, `"x": 1, "type"`), notJSON, ""},
+		{"critical fields", "one twice", r, with(`"type"`, `"type": "x", "type"`), notJSON, ""},
+		{"critical fields", "the digest twice", r, with(`"docker-manifest-digest"`, `"docker-manifest-digest": "`+digestB+`", "docker-manifest-digest"`), notJSON, ""},
+		{"critical fields", "one in capitals", r, with(`"identity"`, `"Identity"`), notJSON, ""},
+		{"type and identity", "a wrong type", r, with("atomic", "Atomic"), signature.WrongType, "the signature is not the correct type"},
+		{"type and identity", "no identity", r, with("quay.io/openshift-release-dev/ocp-release:4.18.15-x86_64", ""), signature.NoIdentity, "signature must have an identity"},
+		{"expiry", "an expired signature", r, k.message(msg{sig: sig{hashed: sub(3, u32(day))}}), signature.Expired, "signature expired on "},
+		{"expiry", "an expired key", ring(t, k.public(cert{lifetime: day})), good, bad, "expired on"},
+		{"expiry", "a signature older than its key", r, k.message(msg{sig: sig{created: keyTime.AddDate(-1, 0, 0)}}), bad, "older than its key"},
+		{"expiry", "a life prolonged outside of what is signed", r, k.message(msg{sig: sig{hashed: sub(3, u32(day)), unhashed: sub(3, u32(0))}}), signature.Expired, "signature expired on "},
+		{"revocation", "a revoked key", ring(t, k.public(cert{more: revocation})), good, badKey, "is revoked"},
+		{"weak algorithms", "MD5", strong, rsa2048().message(msg{sig: sig{hash: 1}}), bad, "MD5 is too weak"},
+		{"weak algorithms", "SHA-1", strong, rsa2048().message(msg{sig: sig{hash: 2}}), bad, "SHA-1 is too weak"},
+		{"weak algorithms", "SHA-1 in version 3", strong, rsa2048().message(msg{sig: sig{version: 3, hash: 2}}), bad, "SHA-1 is too weak"},
+		{"weak algorithms", "RSA 1024", weak, rsa1024().message(msg{}), bad, "1024 bits"},
+		{"weak algorithms", "DSA", ring(t, dsaKey().public(cert{})), dsaKey().message(msg{}), bad, "algorithm 17 is not accepted"},
+		{"foreign keys", "a key outside of the ring", r, other.message(msg{}), badKey, "no key"},
+		{"foreign keys", "a subkey that only encrypts", ring(t, k.public(cert{extra: k.subkey(encrypts, []byte{0x0c}, 0, false)})), encrypts.message(msg{}), badKey, "is not for signing"},
+		{"foreign keys", "another's key claimed as a subkey", ring(t, k.public(cert{extra: k.subkey(other, nil, 0, false)})), other.message(msg{}), badKey, "no key"},
+		{"foreign keys", "the issuer of another", r, k.message(msg{sig: sig{issuer: other.id}}), unreadable, "differs from"},
+		{"crafted packets", "a length beyond the end", r, []byte{0xc4, 0xff, 0xff, 0xff, 0xff, 0xff}, unreadable, "unexpected EOF"},
+		{"crafted packets", "an endless partial length", r, cat(ops, []byte{0xcb}, bytes.Repeat([]byte{0xe0, 0}, 1000)), unreadable, "unexpected EOF"},
+		{"crafted packets", "a signature without integers", r, k.message(msg{sig: sig{values: func([]byte) []byte { return nil }}}), bad, ""},
+		{"crafted packets", "integers of zero", r, k.message(msg{sig: sig{values: func([]byte) []byte { return make([]byte, 4) }}}), bad, "verification failure"},
+		{"crafted packets", "an integer of 8 kB", strong, rsa2048().message(msg{sig: sig{values: func([]byte) []byte { return cat(u16(65535), bytes.Repeat([]byte{255}, 8192)) }}}), bad, "longer than the modulus"},
+		{"crafted packets", "one bit of the tag", r, k.message(msg{sig: sig{badTag: true}}), bad, "hash tag does not match"},
+	}
+	seen := map[string]bool{}
+	for _, tt := range cases {
+		name := tt.attack + "/" + tt.name
+		if seen[name] {
+			t.Fatalf("%s occurs twice", name)
+		}
+		seen[name] = true
+		t.Run(name, func(t *testing.T) {
+			_, err := verify(t, tt.ring, tt.message, signature.Options{})
+			wantRefused(t, err, tt.reason, tt.text)
+		})
+	}
+	if len(cases) < 40 {
+		t.Errorf("%d cases", len(cases))
+	}
+	if _, err := verify(t, r, good, signature.Options{}); err != nil {
+		t.Fatal("the message that all are made of is not valid itself")
+	}
+}
+
+// Attacks that are not in a message, but in where it comes from.
+func TestStoreAttacks(t *testing.T) {
+	k := newEd25519(keyTime)
+	r := ring(t, k.public(cert{}))
+	good := k.message(msg{})
+	rings := []*signature.Keyring{r}
+	prefix := "sha256-" + digestA[7:]
+	mapWith := func(data map[string]any) fakeReader {
+		return fakeReader{"ConfigMap openshift-config-managed/x": {"apiVersion": "v1", "kind": "ConfigMap", "binaryData": data,
+			"metadata": map[string]any{"name": "x", "namespace": "openshift-config-managed", "labels": map[string]any{signature.ConfigMapLabel: ""}}}}
+	}
+
+	t.Run("rollback shows when and what was signed", func(t *testing.T) {
+		old := k.message(msg{sig: sig{created: keyTime.AddDate(0, 0, 1)}, body: must(signature.Body(digestA, "quay.io/openshift-release-dev/ocp-release:4.1.0-x86_64", "x", sigTime))})
+		v, err := verify(t, r, old, signature.Options{})
+		if err != nil || !v.Signers[0].Created.Equal(keyTime.AddDate(0, 0, 1)) || !strings.HasSuffix(v.Signers[0].Reference, ":4.1.0-x86_64") {
+			t.Error(v, err)
+		}
+	})
+	t.Run("path traversal by a digest", func(t *testing.T) {
+		tree := fstest.MapFS{"secret/signature-1": {Data: good}, "signature-1": {Data: good}}
+		for _, digest := range []string{"sha256:../secret", "sha256:..", "..:x", "sha256:x/../../secret", "sha256:%2e%2e", "sha256:x\x00"} {
+			_, err := signature.NewVerifier(rings, &signature.FileStore{FS: tree, Name: "x"}).Verify(t.Context(), digest)
+			if err == nil || !strings.Contains(err.Error(), "invalid format") {
+				t.Errorf("%q: %v", digest, err)
+			}
+		}
+	})
+	t.Run("poisoned config map", func(t *testing.T) {
+		reader := mapWith(map[string]any{prefix + "-1": "!", prefix + "-2": 5, prefix + "-3": base64.StdEncoding.EncodeToString([]byte("rubbish")), prefix + "-4": base64.StdEncoding.EncodeToString(k.message(msg{body: statement(digestB)}))})
+		if _, err := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: reader}).Verify(t.Context(), digestA); err == nil {
+			t.Error("verified")
+		}
+		if _, err := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: reader}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA); err != nil {
+			t.Errorf("it kept the next store from being asked: %v", err)
+		}
+	})
+	t.Run("a store that changes what it gave", func(t *testing.T) {
+		given := bytes.Clone(good)
+		v := signature.NewVerifier(rings, signature.MemoryStore{digestA: {given}})
+		if _, err := v.Verify(t.Context(), digestA); err != nil {
+			t.Fatal(err)
+		}
+		given[0] = 0
+		if kept := v.Signatures()[digestA][0]; !bytes.Equal(kept, good) {
+			t.Error("what is remembered has changed")
+		}
+	})
+	t.Run("the cache holds nothing that was refused", func(t *testing.T) {
+		v := signature.NewVerifier(rings, signature.MemoryStore{digestA: {k.message(msg{body: statement(digestB)})}})
+		for range 2 {
+			if got, err := v.Verify(t.Context(), digestA); err == nil {
+				t.Error(got)
+			}
+		}
+		if len(v.Signatures()) != 0 {
+			t.Error("remembered")
+		}
+	})
+	t.Run("one evil store among several", func(t *testing.T) {
+		evil := &fakeStore{name: "evil", items: []any{[]byte("x"), k.message(msg{body: statement(digestB)}), &signature.StoreError{Err: errors.New("stop")}}}
+		if _, err := signature.NewVerifier(rings, signature.Parallel(evil, signature.MemoryStore{digestA: {good}})).Verify(t.Context(), digestA); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a slow store does not starve others", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			hang := &fakeStore{name: "hang", items: []any{time.Hour}}
+			start := time.Now()
+			_, err := signature.NewVerifier(rings, signature.Parallel(hang, signature.MemoryStore{digestA: {good}})).Verify(t.Context(), digestA)
+			if err != nil || time.Since(start) != 0 {
+				t.Errorf("after %s: %v", time.Since(start), err)
+			}
+		})
+	})
+}
+
+// endless is a body without an end, which counts what is read.
+type endless struct{ read *atomic.Int64 }
+
+func (e endless) Read(p []byte) (int, error) {
+	clear(p)
+	e.read.Add(int64(len(p)))
+	return len(p), nil
+}
+func (e endless) Close() error { return nil }
+
+// endlessFS holds one file without an end.
+type endlessFS struct{ endless }
+
+func (e endlessFS) Open(string) (fs.File, error) { return endlessFile{e.endless}, nil }
+func (e endlessFS) Stat(name string) (fs.FileInfo, error) {
+	return must(fs.Stat(fstest.MapFS{"x": {}}, "x")), nil
+}
+
+type endlessFile struct{ endless }
+
+func (e endlessFile) Stat() (fs.FileInfo, error) {
+	return must(fs.Stat(fstest.MapFS{"x": {}}, "x")), nil
+}
+
+// What is read and kept stays within the limits, however much is offered:
+// bytes are counted, not sampled, and so is all that is allocated.
+func TestLimitsOnWhatIsRead(t *testing.T) {
+	var read atomic.Int64
+	allocated := func(f func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	server := func(body func(hops *atomic.Int64) io.ReadCloser, header http.Header, status int) (signature.Store, *atomic.Int64) {
+		hops := &atomic.Int64{}
+		return must(signature.NewHTTPStore("http://h.example", signature.HTTPOptions{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			hops.Add(1)
+			return &http.Response{StatusCode: status, Header: header.Clone(), Body: body(hops), Request: r, ContentLength: -1}, nil
+		})})), hops
+	}
+	gigabyte := func(*atomic.Int64) io.ReadCloser {
+		return io.NopCloser(io.LimitReader(endless{&read}, 1<<30))
+	}
+	small := func(*atomic.Int64) io.ReadCloser { return io.NopCloser(strings.NewReader("x")) }
+	huge, hugeAsked := server(gigabyte, http.Header{}, 200)
+	missing, missingAsked := server(gigabyte, http.Header{}, 404)
+	failing, failingAsked := server(gigabyte, http.Header{}, 503)
+	packed, packedAsked := server(gigabyte, http.Header{"Content-Encoding": {"gzip"}}, 200)
+	many, manyAsked := server(small, http.Header{}, 200)
+	loop, loopAsked := server(small, http.Header{"Location": {"/"}}, 302)
+	file := &signature.FileStore{FS: endlessFS{endless{&read}}, Name: "endless"}
+
+	const perRequest = 51200 + 64<<10 // the limit, and what a buffer may read ahead
+	for _, tt := range []struct {
+		name  string
+		store signature.Store
+		asked *atomic.Int64
+		most  int64 // requests
+	}{
+		{"a body of 1 GiB", huge, hugeAsked, 9}, {"a body of 1 GiB behind 404", missing, missingAsked, 1},
+		{"a body of 1 GiB behind 503", failing, failingAsked, 9}, {"a body that claims to be compressed", packed, packedAsked, 9},
+		{"endless signatures", many, manyAsked, 9}, {"endless redirects", loop, loopAsked, 8}, {"endless files", file, nil, 9},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			read.Store(0)
+			n := allocated(func() {
+				k := 0
+				for range tt.store.Signatures(t.Context(), digestA) {
+					if k++; k > 20 {
+						t.Fatal("no end")
+					}
+				}
+			})
+			if tt.asked != nil && tt.asked.Load() > tt.most {
+				t.Errorf("%d requests, more than %d", tt.asked.Load(), tt.most)
+			}
+			if got := read.Load(); got > tt.most*perRequest {
+				t.Errorf("%d bytes read", got)
+			}
+			if n > 4<<20 {
+				t.Errorf("%d bytes allocated", n)
+			}
+		})
+	}
+
+	// Memory of a bomb does not grow with the bomb.
+	k := newEd25519(keyTime)
+	r := ring(t, k.public(cert{}))
+	for _, size := range []int{2 << 20, 64 << 20} {
+		bomb := compressed(cat(onePass(0, 8, 22, k.id, 1), pkt(11, literalBody('b', "", bytes.Repeat([]byte{' '}, size)))))
+		v := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {bomb}}}, Clock: clocktesting.NewFakePassiveClock(now)})
+		if n := allocated(func() {
+			if _, err := v.Verify(context.Background(), digestA); err == nil {
+				t.Error("verified")
+			}
+		}); n > 2<<20 {
+			t.Errorf("a bomb of %d bytes: %d allocated", size, n)
+		}
+	}
+}
+
+// Every single bit of a message, flipped: what still verifies says the very
+// same thing about the very same digest.
+func TestEveryBit(t *testing.T) {
+	k := newEd25519(keyTime)
+	r := ring(t, k.public(cert{}))
+	for name, good := range map[string][]byte{"plain": k.message(msg{}), "text": k.message(msg{sig: sig{typ: 1}}), "compressed": compressed(k.message(msg{}))} {
+		want, err := verify(t, r, good, signature.Options{})
+		if err != nil {
+			t.Fatal(cause(err))
+		}
+		step := 1
+		if testing.Short() {
+			step = 7
+		}
+		survived := 0
+		for bit := 0; bit < 8*len(good); bit += step {
+			altered := bytes.Clone(good)
+			altered[bit/8] ^= 1 << (bit % 8)
+			v := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Clock: clocktesting.NewFakePassiveClock(now),
+				Stores: []signature.Store{signature.MemoryStore{digestA: {altered}, digestB: {altered}}}})
+			if got, err := v.Verify(t.Context(), digestA); err == nil {
+				survived++
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("%s, bit %d: %s", name, bit, got)
+				}
+			}
+			if _, err := v.Verify(t.Context(), digestB); err == nil {
+				t.Fatalf("%s, bit %d: another digest verified", name, bit)
+			}
+		}
+		if survived > 8*len(good)/10 {
+			t.Errorf("%s: %d of %d altered messages verified", name, survived, 8*len(good))
+		}
+	}
+}
