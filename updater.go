@@ -218,6 +218,8 @@ func (l *loop) wait() {
 		// Progress shows in the status, and a cluster that cannot be watched
 		// may want something else meanwhile.
 		l.after(l.looked.Add(l.o.StatusInterval))
+	} else if !l.once {
+		l.after(l.looked.Add(l.o.Interval))
 	}
 	var due <-chan time.Time
 	if !l.next.IsZero() {

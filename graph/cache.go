@@ -104,9 +104,9 @@ func (c *PromQLCache) Match(ctx context.Context, rule configv1.ClusterCondition)
 	c.expire(now)
 	e := c.find(string(text))
 	if e == nil {
-		// It takes no part in the choice of whose turn it is until the end.
+		// Without a request before, it takes no part in whose turn it is.
 		e = &cacheEntry{key: string(text), rule: *rule.DeepCopy()}
-		defer func() { c.entries = append(c.entries, e) }()
+		c.entries = append(c.entries, e)
 	}
 	// A request counts from its end: an evaluation in between answers it.
 	defer func() { e.access = later(now, e.when) }()
@@ -136,6 +136,9 @@ func (c *PromQLCache) Match(ctx context.Context, rule configv1.ClusterCondition)
 	}
 	now = c.evaluate(ctx, pick)
 	if e.when.IsZero() {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
 		return false, &ThrottledError{Until: c.last.Add(between), taken: true}
 	}
 	return e.matched, e.err
@@ -150,7 +153,7 @@ func (c *PromQLCache) expire(now time.Time) {
 		if since.IsZero() {
 			since = e.access
 		}
-		if now.Sub(since) <= limit {
+		if since.IsZero() || now.Sub(since) <= limit {
 			kept = append(kept, e)
 		}
 	}

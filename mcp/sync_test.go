@@ -1,0 +1,409 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// Three at a time of five nodes, of which the second is done before the first:
+// the others follow in order, and never more than three are down.
+func TestFiveNodes(t *testing.T) {
+	in := snapshot(pools(pool("worker", "N", atMost(3))))
+	for i, name := range []string{"n1", "n2", "n3", "n4", "n5"} {
+		in.Nodes = append(in.Nodes, worker(name, age(9-i)))
+	}
+	s := mcp.NewState(in.Objects, in.Options)
+	down := map[string]bool{}
+	var order []string
+	target := func() {
+		for _, name := range s.Candidates("worker").Nodes {
+			n := worker(name, desired("N"))
+			s.Apply(mcp.Change{Object: &n})
+			down[name] = true
+			order = append(order, name)
+		}
+		if len(down) > 3 {
+			t.Errorf("down: %v", down)
+		}
+	}
+	target()
+	for _, name := range []string{"n2", "n1", "n4", "n3", "n5"} {
+		n := updated(worker(name))
+		s.Apply(mcp.Change{Object: &n})
+		delete(down, name)
+		target()
+	}
+	if diff := cmp.Diff([]string{"n1", "n2", "n3", "n4", "n5"}, order); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// skipping loses those events of node w1 that a later one has made obsolete.
+type skipping struct{ *memory.Cluster }
+
+func (s skipping) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+	return func(yield func(clusterapi.Event, error) bool) {
+		synced := false
+		for e, err := range s.Cluster.Watch(ctx, gvk, o) {
+			synced = synced || e.Type == clusterapi.Synced
+			if synced && gvk.Kind == "Node" && e.Object != nil && e.Object.GetName() == "w1" &&
+				e.Object.GetAnnotations()[mcp.AnnotationDesiredConfig] == "O" {
+				continue
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// named gives nodes resourceVersions that cannot be compared.
+type named struct{ clusterapi.Watcher }
+
+func (w named) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+	return func(yield func(clusterapi.Event, error) bool) {
+		for e, err := range w.Watcher.Watch(ctx, gvk, o) {
+			if e.Object != nil && gvk.Kind == "Node" {
+				e.Object = e.Object.DeepCopy()
+				e.Object.SetResourceVersion("v" + e.Object.GetResourceVersion())
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Somebody else targets a node that we have just written to, and the watch
+// shows but the last of both writes.
+func TestTargetedByAnother(t *testing.T) {
+	for _, comparable := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := memory.New(memory.Options{})
+			p, w0, w1 := pool("worker", "N"), worker("w0", cordoned), worker("w1")
+			load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w0, &w1)
+			ctx, cancel := context.WithCancel(t.Context())
+			api := clusterapi.ClusterAPI(skipping{c})
+			if !comparable {
+				api = struct {
+					clusterapi.ClusterAPI
+					named
+				}{c, named{skipping{c}}}
+			}
+			rollout := mcp.NewRollout(mcp.RolloutOptions{API: api, Mode: mcp.Drive})
+			ended := make(chan error, 1)
+			go func() { ended <- rollout.Run(ctx) }()
+			time.Sleep(6 * time.Second)
+			if !nodeState(t, c, "w1").UpdateTaint {
+				t.Fatal("nothing has been written to w1")
+			}
+			change1(t, c, "w1", desired("N"))
+			time.Sleep(6 * time.Second)
+			rollout.View(func(s *mcp.State) {
+				if n, _, _ := s.Node("w1"); n.DesiredConfig != "N" {
+					t.Errorf("comparable %v: the other's target is not known: %+v", comparable, n)
+				}
+			})
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func errorTexts(r *recorder) []string {
+	texts := r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventError })
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+func TestMarkFails(t *testing.T) {
+	for _, tt := range []struct {
+		node corev1.Node
+		want string
+	}{
+		{worker("w", cordoned), "failed applying UpdateInProgress taint for node w: boom"},
+		{updated(worker("w", taint)), "failed removing UpdateInProgress taint for node w: boom"},
+		{updated(worker("w")), "failed setting annotation machineconfiguration.openshift.io/controlPlaneTopology of node w: boom"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFaults()
+			c := memory.New(memory.Options{Intercept: f.intercept})
+			p := pool("worker", "N")
+			load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &tt.node)
+			f.set("Update Node/w", errors.New("boom"))
+			var r recorder
+			stop := runRollout(t, c, &r)
+			defer stop()
+			time.Sleep(10 * time.Second)
+			if diff := cmp.Diff([]string{tt.want}, errorTexts(&r)); diff != "" {
+				t.Error(diff)
+			}
+			f.set("Update Node/w", nil)
+			time.Sleep(2 * time.Minute)
+			if s := nodeState(t, c, "w"); s.Topology != mcp.TopologyHighlyAvailable || s.UpdateTaint != s.Unschedulable {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// The pool's config changes between the decision and the write of its status.
+func TestNowTargeting(t *testing.T) {
+	for _, image := range []string{"", "i"} {
+		synctest.Test(t, func(t *testing.T) {
+			var once sync.Once
+			var c *memory.Cluster
+			c = memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+				if call.Verb == "Get" && call.GVK.Kind == "MachineConfigPool" {
+					once.Do(func() {
+						change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name = "N2" })
+					})
+				}
+				return do(ctx)
+			}})
+			in := snapshot(pools(pool("worker", "N", paused)), worker("w"))
+			load(t, c, topology(mcp.TopologyHighlyAvailable), &in.Pools[0], &in.Nodes[0])
+			want := "Pool worker now targeting MachineConfig N2"
+			if image != "" {
+				layered(&in, image)
+				load(t, c, &in.MachineOSConfigs[0])
+				want += " / Image i"
+			}
+			var r recorder
+			stop := runRollout(t, c, &r)
+			defer stop()
+			time.Sleep(time.Minute)
+			if diff := cmp.Diff([]string{want}, r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonUpdating })); diff != "" {
+				t.Error(diff)
+			}
+			p, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "worker"))
+			if err != nil || !strings.Contains(conditionOf(p.Status, "Updating").Message, "; w") {
+				t.Errorf("%v %v", p.Status, err)
+			}
+		})
+	}
+}
+
+// What the controller and the rollout tell of nodes.
+func TestNodeEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memory.New(memory.Options{})
+		p, m := pool("master", "N"), updated(master("m0", annotate(mcp.AnnotationCurrentImage, "i")))
+		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &m)
+		var r recorder
+		rollout := mcp.NewRollout(mcp.RolloutOptions{API: c, Observe: r.observe})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- rollout.Run(ctx) }()
+		for _, f := range []change{
+			without(mcp.AnnotationCurrentImage),
+			annotate(mcp.AnnotationState, mcp.StateDegraded, mcp.AnnotationReason, "mode mismatch"),
+			desired("N2"),
+			annotate(mcp.AnnotationCurrentConfig, "N2", mcp.AnnotationState, mcp.StateDone, mcp.AnnotationReason, ""), // completes the update
+		} {
+			time.Sleep(time.Minute)
+			change1(t, c, "m0", f)
+		}
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		const prefix = "machineconfiguration.openshift.io/"
+		if diff := cmp.Diff([]string{
+			"Node m0 no longer has " + prefix + "currentImage",
+			"Node m0 now has " + prefix + "state=Degraded",
+			"Node m0 now has " + prefix + "reason=mode mismatch",
+			"Node m0 now has " + prefix + "desiredConfig=N2",
+		}, r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonAnnotationChange })); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventNodeFailed && e.Warning })); diff != "" {
+			t.Error(diff)
+		}
+		// It was targeted for an image before, failed by drift, then on its way.
+		if diff := cmp.Diff([]string{"node m0: Targeted", "node m0: Done", "node m0: Failed", "node m0: Failed in Preparing", "node m0: Done"},
+			r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventNodePhase })); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// A MachineConfigNode alone can tell that a node moves on.
+func TestPhaseByMachineConfigNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memory.New(memory.Options{})
+		p, w := pool("worker", "N"), worker("w", desired("N"), state(mcp.StateWorking))
+		m := mcn("w")
+		m.Spec.ConfigVersion.Desired = "N"
+		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w, &m)
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		time.Sleep(time.Minute)
+		if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "w"), clusterapi.ModifyOptions{Status: true}, func(m *mcfgv1.MachineConfigNode) error {
+			m.Status.Conditions = []metav1.Condition{{Type: "RebootedNode", Status: metav1.ConditionUnknown, Reason: "r"}}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		want := []string{"node w: Preparing", "node w: Rebooting"}
+		if diff := cmp.Diff(want, r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventNodePhase })); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// failingUpdater never succeeds.
+type failingUpdater struct{}
+
+func (failingUpdater) Update(context.Context, string, mcp.Target, func(mcp.Phase)) error {
+	return errors.New("no way in")
+}
+
+func TestNodeUpdaterFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var r recorder
+		ended := make(chan error, 1)
+		go func() {
+			ended <- mcp.NewRollout(mcp.RolloutOptions{API: smallCluster(t, memory.Options{}), Mode: mcp.Drive, Observe: r.observe, NodeUpdater: failingUpdater{}}).Run(ctx)
+		}()
+		time.Sleep(5*time.Minute + 30*time.Second)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		// Tried again each minute; the pool's next node is not touched.
+		failed := r.nodes(mcp.EventNodeFailed, "worker")
+		if len(failed) < 4 || len(failed) > 6 || len(slices.Compact(failed)) != 1 {
+			t.Errorf("failed: %v", failed)
+		}
+	})
+}
+
+// An object that cannot be read as what it is does not stop the others.
+func TestUnreadableObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memory.New(memory.Options{})
+		p, w := pool("worker", "N"), worker("w")
+		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w)
+		odd := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
+			"metadata": map[string]any{"name": "odd"}, "spec": map[string]any{"paused": "perhaps"},
+		}}
+		if err := c.Load(odd); err != nil {
+			t.Fatal(err)
+		}
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		time.Sleep(20 * time.Second)
+		if s := nodeState(t, c, "w"); s.DesiredConfig != "N" {
+			t.Errorf("%+v", s)
+		}
+		if texts := errorTexts(&r); len(texts) != 1 || !strings.Contains(texts[0], "paused") {
+			t.Errorf("%q", texts)
+		}
+	})
+}
+
+// Whether a controller runs is asked until the API answers.
+func TestControllerUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaults()
+		c := memory.New(memory.Options{Intercept: f.intercept})
+		p, w := pool("worker", "N"), worker("w")
+		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w)
+		f.set("Get Lease/machine-config-controller", errors.New("boom"))
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		time.Sleep(time.Minute)
+		if s := nodeState(t, c, "w"); s.DesiredConfig != "O" || s.UpdateTaint {
+			t.Errorf("written to: %+v", s)
+		}
+		if diff := cmp.Diff([]string{"looking for a machine-config controller: boom"}, errorTexts(&r)); diff != "" {
+			t.Error(diff)
+		}
+		f.set("Get Lease/machine-config-controller", nil)
+		time.Sleep(2 * time.Minute)
+		if s := nodeState(t, c, "w"); s.DesiredConfig != "N" {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestUncordonFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaults()
+		c := drainCluster(t, memory.Options{Intercept: f.intercept}, cordoned, annotate(mcp.AnnotationDesiredDrain, "uncordon-N"))
+		f.set("Update Node/w0", errors.New("boom"))
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		time.Sleep(160 * time.Second)
+		if texts := drainTexts(&r); !slices.Contains(texts, "node w0: failed to uncordon (5 tries): boom") {
+			t.Errorf("%q", texts)
+		}
+		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "uncordon-O" {
+			t.Errorf("%+v", s)
+		}
+		f.set("Update Node/w0", nil)
+		time.Sleep(2 * time.Minute)
+		if s := nodeState(t, c, "w0"); s.Unschedulable || s.LastAppliedDrain != "uncordon-N" {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// The pod's name belongs to another pod by now: that one was never to go.
+func TestEvictConflict(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaults()
+		c := drainCluster(t, memory.Options{Intercept: f.intercept})
+		load(t, c, app("web-0", "w0"))
+		f.set("Evict Pod/web-0", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "web-0", errors.New("uid")))
+		var r recorder
+		stop := runRollout(t, c, &r)
+		defer stop()
+		time.Sleep(20 * time.Second)
+		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "uncordon-O" {
+			t.Errorf("the pod is still there: %+v", s)
+		}
+		gvk, _ := clusterapi.KindOf[corev1.Pod]()
+		if err := c.Remove(gvk, clusterapi.Key("app", "web-0")); err != nil {
+			t.Fatal(err)
+		}
+		load(t, c, app("web-0", "w1"))
+		time.Sleep(10 * time.Second)
+		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" {
+			t.Errorf("%+v", s)
+		}
+		if texts := drainTexts(&r); len(texts) > 0 {
+			t.Errorf("%q", texts)
+		}
+	})
+}
