@@ -103,6 +103,15 @@ func TestRender(t *testing.T) {
 		t.Error(diff)
 	}
 
+	// bootstrap/ need not be there, manifests/ must be.
+	fsys := payload(map[string]string{"manifests/a.yaml": object("a", included)})
+	if out, err := manifest.Render(t.Context(), fsys, manifest.RenderOptions{}); err != nil || len(out) != 1 || out[0].Path != "manifests/a.yaml" {
+		t.Error(out, err)
+	}
+	if _, err := manifest.Render(t.Context(), unreadable{fsys, "manifests"}, manifest.RenderOptions{}); !errors.Is(err, errNoAccess) {
+		t.Error(err)
+	}
+
 	_, err = manifest.Render(t.Context(), payload(map[string]string{"manifests/a.yaml": "{{.X}}", "release-manifests/b.yaml": "- a"}), manifest.RenderOptions{})
 	for _, want := range []string{
 		"error rendering manifests: [error rendering manifests: render template a.yaml from manifests: ",

@@ -175,6 +175,9 @@ func TestLoadOrder(t *testing.T) {
 	if len(p.Excluded) != 1 || p.Excluded[0].Reason != "include.release.openshift.io/self-managed-high-availability unset" || p.Excluded[0].Manifest.Filename != "0000_30_a_out.yaml" {
 		t.Error(p.Excluded)
 	}
+	if len(p.Warnings) != 0 {
+		t.Error(p.Warnings)
+	}
 	if p.Manifests[4].Document != 2 || p.Manifests[4].Filename != "0000_20_a_x.yaml" {
 		t.Error(p.Manifests[4])
 	}
@@ -211,7 +214,11 @@ func TestLoadTemplates(t *testing.T) {
 	var places []string
 	for _, w := range p.Warnings {
 		places = append(places, fmt.Sprintf("%s %d", w.File, w.Document))
-		if !strings.HasPrefix(w.String(), w.File) || !strings.Contains(w.String(), w.Message) {
+		place := w.File
+		if w.Document > 0 {
+			place += fmt.Sprintf(", document %d", w.Document)
+		}
+		if w.String() != place+": "+w.Message {
 			t.Error(w)
 		}
 	}

@@ -65,6 +65,7 @@ func TestParse(t *testing.T) {
 		{name: "kind in other letters", data: "Kind: K\nmetadata: {name: a}", err: "Object 'Kind' is missing", document: 1},
 		{name: "kind twice in letters", data: "kind: K\nKind: 5\nmetadata: {name: a}", err: "couldn't get version/kind; json parse error", document: 1},
 		{name: "no apiVersion", data: "kind: K\nmetadata: {name: a}", want: []string{kA}},
+		{name: "apiVersion of another type", data: "apiVersion: 5\nkind: K\nmetadata: {name: a}", err: "couldn't get version/kind; json parse error", document: 1},
 		{name: "bad apiVersion", data: "apiVersion: a/b/c\nkind: K\nmetadata: {name: a}", err: "unable to decode manifest: unexpected GroupVersion string: a/b/c", document: 1},
 		{name: "no name", data: "apiVersion: g/v1\nkind: K\nmetadata: {namespace: ns, generateName: a}", err: `error parsing: error unmarshaling JSON: while decoding JSON: Resource with fields Group: "g" Kind: "K" Namespace: "ns" Name: "" must contain kubernetes required fields kind and name`, document: 1},
 		{name: "List", data: "apiVersion: v1\nkind: List\nitems: []", err: `Resource with fields Group: "" Kind: "List" Name: "" must contain kubernetes required fields kind and name`, document: 1},
