@@ -67,10 +67,10 @@ func (l *loop) startFetch(now time.Time) bool {
 		l.after(p.next)
 		return false
 	}
-	cv, prev, acceptRisks := l.cv, l.s.lists, l.d.gates.acceptRisks
+	cv, prev, accepted := l.cv, l.s.lists, acceptedRisks(l.cv, l.d.gates)
 	l.fetching = true
 	l.goDo(func() func() {
-		next := l.fetch(l.ctx, cv, q, acceptRisks, prev, p.keep)
+		next := l.fetch(l.ctx, cv, q, accepted, prev, p.keep)
 		return func() {
 			l.fetching, l.fetched = false, q
 			if l.ctx.Err() != nil {
@@ -101,10 +101,10 @@ func (l *loop) listQuery() listQuery {
 
 // fetch retrieves the graph and judges the updates of the current version. It
 // returns the next lists, whatever happens.
-func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, acceptRisks bool, prev lists, keep bool) lists {
+func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, accepted []string, prev lists, keep bool) lists {
 	now := u.o.Clock.Now()
 	next := lists{attempted: now, changed: now, asked: q, current: prev.current}
-	available, conditional, current, err := u.updates(ctx, cv, q, acceptRisks, prev, now)
+	available, conditional, current, err := u.updates(ctx, cv, q, accepted, prev, now)
 	next.condition = graph.RetrievedUpdates(err)
 	if err == nil {
 		next.available, next.conditional, next.current = available, conditional, current
@@ -121,7 +121,7 @@ func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q list
 	return next
 }
 
-func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, acceptRisks bool, prev lists, now time.Time) (
+func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, accepted []string, prev lists, now time.Time) (
 	available []configv1.Release, conditional []configv1.ConditionalUpdate, current configv1.Release, err error,
 ) {
 	source := u.o.Graph
@@ -138,12 +138,6 @@ func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q li
 	if err != nil {
 		return nil, nil, current, err
 	}
-	var accepted []string
-	if d := cv.Spec.DesiredUpdate; acceptRisks && d != nil {
-		for _, risk := range d.AcceptRisks {
-			accepted = append(accepted, risk.Name)
-		}
-	}
 	known := prev.conditional
 	if prev.attempted.IsZero() {
 		known = cv.Status.ConditionalUpdates
@@ -155,6 +149,16 @@ func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q li
 // answer reports whether the lists are about what a specification asks for.
 func (s *lists) answer(spec configv1.ClusterVersionSpec) bool {
 	return !s.attempted.IsZero() && s.asked.upstream == string(spec.Upstream) && s.asked.channel == spec.Channel
+}
+
+// acceptedRisks are the risks that a request accepts by name.
+func acceptedRisks(cv *configv1.ClusterVersion, g gates) (names []string) {
+	if u := cv.Spec.DesiredUpdate; g.acceptRisks && u != nil {
+		for _, risk := range u.AcceptRisks {
+			names = append(names, risk.Name)
+		}
+	}
+	return names
 }
 
 // publishLists writes what was retrieved, as far as it answers what the object

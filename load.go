@@ -237,7 +237,7 @@ func (u *Updater) precheck(ctx context.Context, r *loadRequest, payload *manifes
 	if err != nil {
 		return preconditions.Decision{}, err
 	}
-	return report.Decide(preconditions.Policy{Bypasses: u.o.Bypasses}), nil
+	return report.Decide(preconditions.Policy{Bypasses: u.o.Bypasses, AcceptedRisks: acceptedRisks(r.cv, r.gates)}), nil
 }
 
 // inapplicable reports whether a release was refused for what it is, rather

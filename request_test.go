@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -531,6 +532,13 @@ func TestRun(t *testing.T) {
 			t.Errorf("Run ended with %v", err)
 		}
 	})
+}
+
+func TestNewRefusesBoundlessBypass(t *testing.T) {
+	o := clusterupdate.Options{API: memory.New(memory.Options{}), Payloads: sampleSource(), Bypasses: []preconditions.Bypass{{Check: "X", By: "me", Why: "so"}}}
+	if _, err := clusterupdate.New(o); err == nil || !strings.Contains(err.Error(), "the bypass of X names no image") {
+		t.Errorf("error is %v", err)
+	}
 }
 
 func TestNewNeeds(t *testing.T) {

@@ -40,6 +40,11 @@ func New(o Options) (*Updater, error) {
 	case o.Payloads == nil:
 		return nil, errors.New("clusterupdate: Options.Payloads is required")
 	}
+	for _, b := range o.Bypasses {
+		if b.Image == "" {
+			return nil, fmt.Errorf("clusterupdate: the bypass of %s names no image: it would hold for every release", b.Check)
+		}
+	}
 	o = o.withDefaults()
 	u := &Updater{o: o}
 	u.s.tracker = runlevel.NewTracker(o.Clock)

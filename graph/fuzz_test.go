@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -96,6 +97,37 @@ func FuzzRequestURL(f *testing.F) {
 		}
 		if len(q["id"]) != 1 || len(q["id"][0]) != 36 || strings.ToLower(q["id"][0]) != q["id"][0] {
 			t.Errorf("id is %q", q["id"])
+		}
+	})
+}
+
+// FuzzNetwork searches whatever graph decodes, also one that only Compat does.
+func FuzzNetwork(f *testing.F) {
+	f.Add([]byte(`{`+twoNodes+`,"edges":[[0,1]],"conditionalEdges":[{"edges":[{"from":"4.1.0","to":"4.1.1"}],"risks":[]}]}`), "4.1.0", "4.1.1")
+	f.Add([]byte(`{"nodes":[{"version":"1.0.0+a"},{"version":"1.0.0+b"},{"version":"1.0.0+a"}],"edges":[[0,1],[1,0],[2,9]]}`), "1.0.0", "1.0.0+b")
+	f.Fuzz(func(t *testing.T, text []byte, from, to string) {
+		for _, compat := range []bool{false, true} {
+			g, err := graph.DecodeBytes(text, graph.DecodeOptions{MaxNodes: 30, MaxEdges: 100, Compat: compat})
+			if err != nil {
+				continue
+			}
+			n, err := graph.NewNetwork(context.Background(), graph.NetworkOptions{}, graph.ChannelGraph{Channel: "c", Graph: g}, graph.ChannelGraph{Channel: "d", Graph: g})
+			if err != nil {
+				continue
+			}
+			policy := graph.Policy{Edges: graph.AnyEdge}
+			shortest, err := n.ShortestPath(from, to, policy)
+			paths, errAll := n.Paths(from, to, 3, graph.Shortest, policy)
+			if (err == nil) != (errAll == nil) || err == nil && paths[0].String() != shortest.String() {
+				t.Fatalf("%v, %v, %v, %v", shortest, err, paths, errAll)
+			}
+			x, err := n.Explain(graph.ExplainQuery{From: from, To: to, Policy: policy})
+			if err == nil && x.String() == "" {
+				t.Fatal("no explanation")
+			}
+			if _, err := n.Picture(graph.PictureOptions{}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

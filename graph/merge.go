@@ -161,6 +161,7 @@ func MergeRisks(available []configv1.Release, conditional []configv1.Conditional
 		merged[i] = *conditional[i].DeepCopy()
 	}
 	var unknown []string
+	moved := map[string]bool{} // only the first entry of a version moves
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		risk, ok := known[name]
 		if !ok {
@@ -171,7 +172,7 @@ func MergeRisks(available []configv1.Release, conditional []configv1.Conditional
 		}
 		for _, version := range r.Versions[name] {
 			var err error
-			if available, merged, err = mergeRisk(available, merged, risk, version); err != nil {
+			if available, merged, err = mergeRisk(available, merged, risk, version, moved); err != nil {
 				errs = append(errs, err)
 			}
 		}
@@ -195,7 +196,7 @@ func MergeRisks(available []configv1.Release, conditional []configv1.Conditional
 }
 
 // mergeRisk puts one risk onto one version.
-func mergeRisk(available []configv1.Release, conditional []configv1.ConditionalUpdate, risk configv1.ConditionalUpdateRisk, version string) ([]configv1.Release, []configv1.ConditionalUpdate, error) {
+func mergeRisk(available []configv1.Release, conditional []configv1.ConditionalUpdate, risk configv1.ConditionalUpdateRisk, version string, moved map[string]bool) ([]configv1.Release, []configv1.ConditionalUpdate, error) {
 	var errs []error
 	found := false
 	for i := range conditional {
@@ -211,8 +212,8 @@ func mergeRisk(available []configv1.Release, conditional []configv1.ConditionalU
 			errs = append(errs, fmt.Errorf("divergent definitions of risk %q:\n%s", risk.Name, riskDiff(c.Risks[at], risk)))
 		}
 	}
-	if i := slices.IndexFunc(available, func(r configv1.Release) bool { return r.Version == version }); i >= 0 {
-		found = true
+	if i := slices.IndexFunc(available, func(r configv1.Release) bool { return r.Version == version }); i >= 0 && !moved[version] {
+		found, moved[version] = true, true
 		conditional = append(conditional, configv1.ConditionalUpdate{Release: *available[i].DeepCopy(), Risks: []configv1.ConditionalUpdateRisk{*risk.DeepCopy()}})
 		available = slices.Delete(available, i, i+1)
 	}
@@ -268,4 +269,3 @@ func AcceptedNote(note, image string, risks []string) string {
 	}
 	return note + fmt.Sprintf("; It is exposed to the risks [%s] which were all explicitly accepted by the cluster administrator.", names)
 }
-

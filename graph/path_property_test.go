@@ -307,6 +307,7 @@ func TestPathsProperty(t *testing.T) {
 					if order == graph.Shortest {
 						best = n.ShortestPath
 					}
+					checkExplanation(t, n, ref, policy, from, to)
 					got, err := best(from, to, policy)
 					if len(want) == 0 {
 						checkNoPath(t, ref, policy, from, to, err)
@@ -413,4 +414,85 @@ func checkHops(t *rapid.T, ref *reference, policy graph.Policy, p *graph.Path) {
 	if switches != p.Switches {
 		t.Fatalf("%d switches, said %d", switches, p.Switches)
 	}
+}
+
+func checkExplanation(t *rapid.T, n *graph.Network, ref *reference, policy graph.Policy, from, to string) {
+	x, err := n.Explain(graph.ExplainQuery{From: from, To: to, Policy: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from == to {
+		if x.Block != graph.SameVersion {
+			t.Fatalf("%s: %+v", from, x)
+		}
+		return
+	}
+	e, exists := ref.edges[[2]string{from, to}]
+	if (x.Block == graph.NotBlocked) != ref.allows(policy, from, to) || (x.Block == graph.NoEdge) == exists || (x.Edge != nil) != exists {
+		t.Fatalf("%s to %s: %+v, want %+v", from, to, x, e)
+	}
+	if x.Block == graph.NotBlocked {
+		return
+	}
+	paths := ref.paths(policy, graph.Shortest, from, to)
+	if (x.Via != nil) != (len(paths) > 0) || (x.NoPath != nil) != (len(paths) == 0) || x.Via != nil && !slices.Equal(x.Via.Versions(), paths[0].versions) {
+		t.Fatalf("%s to %s: %+v, want %v", from, to, x, paths)
+	}
+}
+
+// A plan over an odd minor is the best of all paths that never go down a minor
+// and never skip one.
+func TestControlPlaneOnlyProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		versions := []string{"4.2.0", "4.2.1", "4.3.0", "4.3.1", "4.3.2", "4.4.0", "4.4.1", "4.5.0"}
+		var d graph.Data
+		for _, v := range versions {
+			d.Nodes = append(d.Nodes, graph.NodeData{Version: v, Image: "image-of-" + v})
+		}
+		index := rapid.IntRange(0, len(versions)-1)
+		for range rapid.IntRange(0, 25).Draw(t, "edges") {
+			d.Edges = append(d.Edges, [2]int{index.Draw(t, "from"), index.Draw(t, "to")})
+		}
+		g, err := graph.New(d, graph.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		graphs := []graph.ChannelGraph{{Channel: "eus-4.4", Graph: g}}
+		n, err := graph.NewNetwork(context.Background(), graph.NetworkOptions{}, graphs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		odd := func(p refPath) (stops int, ok bool) {
+			minor := byte('2')
+			for _, v := range p.versions {
+				if v[2] < minor || v[2] > minor+1 || v[2] > '4' {
+					return 0, false
+				}
+				minor = v[2]
+				if minor == '3' {
+					stops++
+				}
+			}
+			return stops, true
+		}
+		best, fewest := refPath{}, 100
+		for _, p := range newReference(graphs, "").paths(graph.Policy{}, graph.Shortest, "4.2.0", "4.4.1") {
+			if stops, ok := odd(p); ok && stops < fewest {
+				best, fewest = p, stops
+			}
+		}
+		plan, err := n.ControlPlaneOnly("4.2.0", "4.4.1", graph.ControlPlaneOnlyOptions{})
+		if fewest == 100 {
+			if !errors.Is(err, graph.ErrNoPath) {
+				t.Fatalf("%v, %v, want no path", plan, err)
+			}
+			return
+		}
+		if err != nil || !slices.Equal(plan.Path.Versions(), best.versions) || len(plan.Intermediate) != fewest {
+			t.Fatalf("%v, %v, want %v", plan, err, best)
+		}
+		if h := plan.Path.Hops[plan.PauseBefore]; h.From[2] != '2' || h.To[2] != '3' || plan.UnpauseAfter != len(plan.Path.Hops)-1 {
+			t.Fatalf("%+v", plan)
+		}
+	})
 }

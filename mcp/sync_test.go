@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,13 +172,11 @@ func TestMarkFails(t *testing.T) {
 func TestNowTargeting(t *testing.T) {
 	for _, image := range []string{"", "i"} {
 		synctest.Test(t, func(t *testing.T) {
-			var once sync.Once
+			var changed atomic.Bool
 			var c *memory.Cluster
 			c = memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
-				if call.Verb == "Get" && call.GVK.Kind == "MachineConfigPool" {
-					once.Do(func() {
-						change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name = "N2" })
-					})
+				if call.Verb == "Get" && call.GVK.Kind == "MachineConfigPool" && changed.CompareAndSwap(false, true) {
+					change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name = "N2" })
 				}
 				return do(ctx)
 			}})
@@ -209,7 +207,7 @@ func TestNowTargeting(t *testing.T) {
 func TestNodeEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.New(memory.Options{})
-		p, m := pool("master", "N"), updated(master("m0", annotate(mcp.AnnotationCurrentImage, "i")))
+		p, m := pool("master", "N"), updated(master("m0", annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")))
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &m)
 		var r recorder
 		rollout := mcp.NewRollout(mcp.RolloutOptions{API: c, Observe: r.observe})
@@ -220,7 +218,10 @@ func TestNodeEvents(t *testing.T) {
 			without(mcp.AnnotationCurrentImage),
 			annotate(mcp.AnnotationState, mcp.StateDegraded, mcp.AnnotationReason, "mode mismatch"),
 			desired("N2"),
-			annotate(mcp.AnnotationCurrentConfig, "N2", mcp.AnnotationState, mcp.StateDone, mcp.AnnotationReason, ""), // completes the update
+			func(n *corev1.Node) { // completes the update
+				annotate(mcp.AnnotationCurrentConfig, "N2", mcp.AnnotationState, mcp.StateDone, mcp.AnnotationReason, "")(n)
+				without(mcp.AnnotationDesiredImage)(n)
+			},
 		} {
 			time.Sleep(time.Minute)
 			change1(t, c, "m0", f)
@@ -242,8 +243,7 @@ func TestNodeEvents(t *testing.T) {
 		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventNodeFailed && e.Warning })); diff != "" {
 			t.Error(diff)
 		}
-		// It was targeted for an image before, failed by drift, then on its way.
-		if diff := cmp.Diff([]string{"node m0: Targeted", "node m0: Done", "node m0: Failed", "node m0: Failed in Preparing", "node m0: Done"},
+		if diff := cmp.Diff([]string{"node m0: Targeted", "node m0: Failed", "node m0: Failed in Preparing", "node m0: Done"},
 			r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventNodePhase })); diff != "" {
 			t.Error(diff)
 		}

@@ -184,6 +184,7 @@ func (x *run) startUpdates(ctx context.Context) {
 				continue
 			}
 			x.updating[name] = true
+			delete(x.retryAt, name)
 			to := Target{Config: n.state.DesiredConfig, Image: n.state.DesiredImage}
 			x.group.Go(func() {
 				err := x.o.NodeUpdater.Update(ctx, name, to, func(phase Phase) {
@@ -210,7 +211,5 @@ func (x *run) updateOver(u updateResult) {
 		wait = x.o.Options.Delays.RetryMax
 		x.emit(Event{Type: EventNodeFailed, Pool: u.pool, Node: u.node, Phase: PhaseFailed, Warning: true, Text: u.err.Error(), Err: u.err})
 	}
-	at := x.o.Clock.Now().Add(wait)
-	x.retryAt[u.node] = at
-	x.queue.add(u.pool, at)
+	x.retryAt[u.node] = x.o.Clock.Now().Add(wait)
 }

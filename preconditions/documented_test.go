@@ -131,6 +131,7 @@ func TestDocumented(t *testing.T) {
 		{check: "UpdateInProgress", name: "progressing", cv: clusterVersion("4.18.5@A", history("4.18.5@A C"), cond("Progressing", "True", "", "")), target: "4.18.6@T", want: "Failed\nWarning UpdateInProgress: An update to 4.18.5 is in progress"},
 		{check: "UpdateInProgress", name: "partial, patch", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.18.4@Z C")), target: "4.18.6@T", want: "Failed\nWarning UpdateInProgress: An update to 4.18.5 is in progress"},
 		{check: "UpdateInProgress", name: "image of an older entry", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.19.1@T P")), want: "Failed\nBlocking UpdateInProgress: An update to 4.18.5 is in progress"},
+		{check: "UpdateInProgress", name: "images are not known", cv: clusterVersion("4.18.5", history("4.18.5 P")), target: "4.19.1", want: "Failed\nBlocking UpdateInProgress: An update to 4.18.5 is in progress"},
 		{check: "UpdateInProgress", name: "to the target itself", cv: clusterVersion("4.18.5@A", history("4.19.1@T P")), want: "Passed"},
 	} {
 		t.Run(tt.check+"/"+tt.name, func(t *testing.T) {

@@ -322,6 +322,23 @@ func TestUpgradeableReasons(t *testing.T) {
 	}
 }
 
+// TestLegacyUnknown: what could not be found out keeps its name.
+func TestLegacyUnknown(t *testing.T) {
+	sources := preconditions.Sources(preconditions.RiskOptions{Reader: reader(t, gates(nil), acks(nil)), OwnVersion: "4.18"})
+	for i, want := range map[int]string{
+		2: "False ResourceDeletionInProgressUnknown: Failed to parse cluster version to check resource deletion: No Major.Minor.Patch elements found",
+		3: "False AdminAckUnknown: Failed to parse cluster version to check admin-acks: No Major.Minor.Patch elements found",
+		4: "False ClusterOperatorUpgradeableUnknown: Failed to parse cluster version to check Upgradeable conditions: No Major.Minor.Patch elements found",
+	} {
+		for _, style := range []preconditions.ReasonStyle{preconditions.SourceName, preconditions.RiskName, preconditions.Legacy} {
+			c, _ := preconditions.Upgradeable(context.Background(), sources[i:i+1], nil, style)
+			if diff := cmp.Diff(want, renderCondition(c)); diff != "" {
+				t.Errorf("style %q: %s", style, diff)
+			}
+		}
+	}
+}
+
 // TestUpgradeableDetails: the operator's own reason is not lost.
 func TestUpgradeableDetails(t *testing.T) {
 	sources := preconditions.Sources(preconditions.RiskOptions{

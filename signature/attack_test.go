@@ -314,6 +314,54 @@ func TestLimitsOnWhatIsRead(t *testing.T) {
 	}
 }
 
+// Each limit can be set, and says so when it is reached.
+func TestLimitsCanBeSet(t *testing.T) {
+	asked := 0
+	server := serve(func(w http.ResponseWriter, _ *http.Request) { asked++; fmt.Fprint(w, "four") })
+	server.MaxSignatures, server.MaxSignature = 2, 3
+	files := fstest.MapFS{}
+	data := map[string]any{}
+	for n := 1; n < 9; n++ {
+		files[fmt.Sprintf("sha256=%s/signature-%d", digestA[7:], n)] = &fstest.MapFile{Data: []byte("four")}
+		data[fmt.Sprintf("sha256-%s-%d", digestA[7:], n)] = "QQ=="
+	}
+	reader := fakeReader{"ConfigMap openshift-config-managed/x": {"binaryData": data,
+		"metadata": map[string]any{"name": "x", "namespace": "openshift-config-managed", "labels": map[string]any{signature.ConfigMapLabel: ""}}}}
+	for _, tt := range []struct {
+		store signature.Store
+		want  []string
+	}{
+		{must(signature.NewHTTPStore("http://h.example", server)), []string{"more than 3 bytes", "more than 3 bytes", "has been asked for 2 signatures"}},
+		{&signature.FileStore{FS: files, MaxSignatures: 2, MaxSignature: 3}, []string{"more than 3 bytes", "more than 3 bytes", "has been asked for 2 signatures"}},
+		{&signature.ConfigMapStore{Reader: reader, MaxSignatures: 2}, []string{"A", "A", "than the limit of 2"}},
+	} {
+		got := collect(t.Context(), tt.store, digestA)
+		if len(got) != len(tt.want) {
+			t.Errorf("%s: %q", tt.store, got)
+			continue
+		}
+		for i := range got {
+			if !strings.Contains(got[i], tt.want[i]) {
+				t.Errorf("%s: %q, want %q", tt.store, got[i], tt.want[i])
+			}
+		}
+	}
+	if asked != 2 {
+		t.Errorf("%d requests", asked)
+	}
+	hops := 0
+	none := signature.HTTPOptions{MaxRedirects: -1, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		hops++
+		return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"/"}}, Body: http.NoBody, Request: r}, nil
+	})}
+	if got := collect(t.Context(), must(signature.NewHTTPStore("http://h.example", none)), digestA); hops != 2 || !strings.Contains(got[0], "redirect") {
+		t.Errorf("%d requests: %v", hops, got)
+	}
+	if _, err := verify(t, ring(t, newEd25519(keyTime).public(cert{})), make([]byte, 11), signature.Options{MaxMessage: 10}); err == nil || !strings.Contains(cause(err).Error(), "limit of 10 bytes") {
+		t.Error(err)
+	}
+}
+
 // Every single bit of a message, flipped: what still verifies says the very
 // same thing about the very same digest.
 func TestEveryBit(t *testing.T) {

@@ -299,6 +299,7 @@ func TestClusterVersionStore(t *testing.T) {
 		{"null", with("signatureStores: null"), nil, signature.HTTPOptions{}, "default", "", "ClusterVersion signatureStores unset, falling back to default stores"},
 		{"empty", with("signatureStores: []"), nil, signature.HTTPOptions{}, "![ClusterVersion spec.signatureStores is an empty array. Unset signatureStores entirely if you want to enable the default signature stores]", "", "0 ClusterVersion signatureStores"},
 		{"missing object", fakeReader{}, nil, signature.HTTPOptions{}, "![unable to read spec.signatureStores of ClusterVersion version: ", "", ""},
+		{"too many", with("signatureStores: [" + strings.Repeat("{url: 'https://x'}, ", 33) + "]"), nil, signature.HTTPOptions{}, "![ClusterVersion spec.signatureStores has 33 items, more than the limit of 32]", "", ""},
 		{"scheme", with("signatureStores: [{url: 'ftp://u:p@x/a'}]"), nil, signature.HTTPOptions{}, "![the store ftp://x/a scheme is unrecognized]", "", "ClusterVersion signatureStores: ftp://x/a"},
 		{"found", with("signatureStores: [{url: '" + found.URL + "'}, {url: '" + found.URL + "/b'}]"), nil, signature.HTTPOptions{Transport: found.Client().Transport}, "custom", exhausted, "ClusterVersion signatureStores: " + found.URL + ", " + found.URL + "/b"},
 		{"not trusted", with("signatureStores: [{url: '" + found.URL + "'}]"), nil, signature.HTTPOptions{}, "[Get ", exhausted, ""},

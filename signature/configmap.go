@@ -39,6 +39,9 @@ const (
 // use if Reader is.
 type ConfigMapStore struct {
 	Reader clusterapi.Reader
+	// MaxSignatures is how many signatures for one digest are taken; zero means
+	// MaxConfigMapSignatures.
+	MaxSignatures int
 	// Compat ends the search when the list fails, as the cluster-version
 	// operator does.
 	Compat bool
@@ -71,14 +74,14 @@ func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq
 			yield(own, err)
 			return
 		}
-		n := 0
+		n, limit := 0, orDefault(s.MaxSignatures, MaxConfigMapSignatures)
 		for i := range maps {
 			cm := &maps[i]
 			for _, key := range numberedKeys(cm, prefix) {
 				c := Candidate{Store: own.Store, Location: fmt.Sprintf("config map %s/%s key %s", ConfigMapNamespace, cm.GetName(), key), Number: n + 1}
-				if n == MaxConfigMapSignatures {
+				if n == limit {
 					c.Number = 0
-					yield(c, fmt.Errorf("%s hold more signatures for %s than the limit of %d", own.Store, digest, MaxConfigMapSignatures))
+					yield(c, fmt.Errorf("%s hold more signatures for %s than the limit of %d", own.Store, digest, limit))
 					return
 				}
 				n++

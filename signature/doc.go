@@ -40,6 +40,19 @@
 // also ignores when keys expire; here a key must have been valid when it signed,
 // unless [Options] say otherwise. Ed25519 keys work in addition.
 //
+// For comparisons, [CompatRules] switch each of these points, and all of them by
+// Options.Compat, to what the operator does.
+//
+// # Clusters
+//
+// A cluster needs its stores only once: [Persister] keeps the signatures that
+// verified in a ConfigMap, where [ConfigMapStore] finds them again; they are
+// verified anew each time. For a cluster that reaches no store, [ConfigMap] makes
+// the object that brings a release's signatures along. [ClusterHTTP] says how
+// the cluster itself reaches the outside. Package sigstore, below this one,
+// verifies images by the other system, cosign signatures; its verifiers are a
+// [Verifier], too.
+//
 // Every failure is an [*Error]: the operator's one-line text, with every
 // attempt as data, and [Error.Summary] for the most telling one. Signatures that
 // were refused carry a [*Rejection] with a [Reason].

@@ -20,6 +20,9 @@ type FileStore struct {
 	FS fs.FS
 	// Name tells people where that is: a directory, or any other text.
 	Name string
+	// MaxSignatures and MaxSignature are limits as in [HTTPOptions].
+	MaxSignatures int
+	MaxSignature  int
 }
 
 // DirStore returns a store of the files in a directory.
@@ -42,14 +45,15 @@ func (s *FileStore) Candidates(ctx context.Context, digest string) iter.Seq2[Can
 			yield(own, &StoreError{Store: own.Store, Err: err})
 			return
 		}
-		for n := 1; n <= MaxSignatures; n++ {
+		last := orDefault(s.MaxSignatures, MaxSignatures)
+		for n := 1; n <= last; n++ {
 			if err := ctx.Err(); err != nil {
 				yield(own, &StoreError{Store: own.Store, Err: err})
 				return
 			}
 			name := path.Join(prefix, fmt.Sprintf("signature-%d", n))
 			c := Candidate{Store: own.Store, Location: own.Store + "/" + name, Number: n}
-			data, err := readSignature(s.FS, name)
+			data, err := readSignature(s.FS, name, orDefault(s.MaxSignature, MaxSignature))
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				yield(c, fmt.Errorf("unable to retrieve signature from %s: %w", c.Location, ErrNotFound))
@@ -65,13 +69,13 @@ func (s *FileStore) Candidates(ctx context.Context, digest string) iter.Seq2[Can
 				}
 			}
 		}
-		yield(own, fmt.Errorf("%s has been asked for %d signatures: %w", own.Store, MaxSignatures, ErrNotFound))
+		yield(own, fmt.Errorf("%s has been asked for %d signatures: %w", own.Store, last, ErrNotFound))
 	}
 }
 
 // readSignature reads one file. It looks before it opens: opening a pipe would
 // wait for its other end.
-func readSignature(fsys fs.FS, name string) ([]byte, error) {
+func readSignature(fsys fs.FS, name string, limit int) ([]byte, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
 		return nil, err
@@ -84,12 +88,12 @@ func readSignature(fsys fs.FS, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSignature+1))
+	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > MaxSignature {
-		return nil, errTooLarge
+	if len(data) > limit {
+		return nil, errTooLarge(limit)
 	}
 	return data, nil
 }

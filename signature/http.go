@@ -43,6 +43,15 @@ type HTTPOptions struct {
 	// Timeout bounds each request from the connection to the end of the body.
 	// Zero means 30 s.
 	Timeout time.Duration
+	// MaxSignatures is the number of the last signature asked for; zero means
+	// the constant MaxSignatures.
+	MaxSignatures int
+	// MaxSignature is the largest signature, in bytes, that is read; zero means
+	// the constant MaxSignature.
+	MaxSignature int
+	// MaxRedirects is how many redirects a request follows; zero means 3,
+	// negative none.
+	MaxRedirects int
 	// Compat follows redirects as the cluster-version operator does: 10, and
 	// from https to http, too.
 	Compat bool
@@ -56,6 +65,8 @@ type HTTPStore struct {
 	base   url.URL // without user info
 	auth   string  // Authorization header; may be empty
 	client *httpclient.Client
+	last   int // number of the last signature
+	limit  int // bytes of one
 }
 
 // NewHTTPStore returns a store under an http or https URL. The query of base is
@@ -67,7 +78,7 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 		// The text of the parser's error holds the URL, and with it a password.
 		return nil, errors.New("the URL of the signature store cannot be parsed")
 	}
-	s := &HTTPStore{base: *u}
+	s := &HTTPStore{base: *u, last: orDefault(o.MaxSignatures, MaxSignatures), limit: orDefault(o.MaxSignature, MaxSignature)}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		s.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
@@ -82,6 +93,9 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
+	if o.MaxRedirects == 0 {
+		o.MaxRedirects = maxRedirects
+	}
 	if o.Compat {
 		if o.Transport == nil {
 			o.Transport = &http.Transport{
@@ -93,7 +107,7 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	}
 	s.client = httpclient.New(httpclient.Options{
 		Transport: o.Transport, RootCAs: o.RootCAs, Proxy: o.Proxy,
-		Timeout: o.Timeout, MaxBody: MaxSignature, MaxRedirects: maxRedirects,
+		Timeout: o.Timeout, MaxBody: int64(s.limit), MaxRedirects: o.MaxRedirects,
 		NoDecompression: true,
 	})
 	return s, nil
@@ -132,7 +146,7 @@ func (s *HTTPStore) Candidates(ctx context.Context, digest string) iter.Seq2[Can
 			return
 		}
 		failures := 0 // transport errors in a row
-		for n := 1; n <= MaxSignatures; n++ {
+		for n := 1; n <= s.last; n++ {
 			if err := ctx.Err(); err != nil {
 				yield(own, &StoreError{Store: own.Store, Err: err})
 				return
@@ -171,7 +185,7 @@ func (s *HTTPStore) Candidates(ctx context.Context, digest string) iter.Seq2[Can
 				return
 			}
 		}
-		yield(own, fmt.Errorf("%s has been asked for %d signatures: %w", own.Store, MaxSignatures, ErrNotFound))
+		yield(own, fmt.Errorf("%s has been asked for %d signatures: %w", own.Store, s.last, ErrNotFound))
 	}
 }
 
@@ -182,8 +196,19 @@ func (s *HTTPStore) location(prefix string, n int) string {
 	return u.String()
 }
 
-// errTooLarge is the failure to read a signature that is no signature.
-var errTooLarge = fmt.Errorf("signature is too large: more than %d bytes", MaxSignature)
+// errTooLarge is the failure to read a signature that is none. It is the limit.
+type errTooLarge int
+
+func (e errTooLarge) Error() string {
+	return fmt.Sprintf("signature is too large: more than %d bytes", int(e))
+}
+
+func orDefault(n, def int) int {
+	if n <= 0 {
+		return def
+	}
+	return n
+}
 
 // statusError is an answer other than 2xx and 404.
 type statusError int
@@ -199,7 +224,7 @@ func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) 
 	resp, err := s.client.Get(ctx, target, header)
 	if body, ok := errors.AsType[*httpclient.BodyError](err); ok {
 		if limit, ok := errors.AsType[*httpclient.LimitError](err); ok && limit.Limit == httpclient.LimitBody {
-			return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, errTooLarge)
+			return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, errTooLarge(s.limit))
 		}
 		return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, body)
 	}
@@ -217,5 +242,6 @@ func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) 
 // transportError reports whether a failed fetch got no complete answer.
 func transportError(err error) bool {
 	_, status := errors.AsType[statusError](err)
-	return !status && !errors.Is(err, errTooLarge)
+	_, large := errors.AsType[errTooLarge](err)
+	return !status && !large
 }

@@ -45,6 +45,10 @@ type PersistOptions struct {
 	// FlushTimeout bounds the last write, after the context of Run has ended.
 	// Zero means 30 s.
 	FlushTimeout time.Duration
+	// MaxDigests and MaxBytes bound what is kept; zero means the constants
+	// MaxPersistedDigests and MaxPersistedBytes. What does not fit is left out.
+	MaxDigests int
+	MaxBytes   int
 	// Retries is how often a write is repeated after a conflict; zero means 4.
 	Retries int
 	// Clock measures the interval; nil means the real one.
@@ -76,6 +80,8 @@ func NewPersister(o PersistOptions) *Persister {
 	if o.Retries <= 0 {
 		o.Retries = 4
 	}
+	o.MaxDigests = orDefault(o.MaxDigests, MaxPersistedDigests)
+	o.MaxBytes = orDefault(o.MaxBytes, MaxPersistedBytes)
 	return &Persister{o: o}
 }
 
@@ -138,7 +144,7 @@ func (p *Persister) save(ctx context.Context) error {
 		return err
 	}
 	if absent {
-		data := mergePersisted(found, nil)
+		data := p.merge(found, nil)
 		if len(data) == 0 {
 			return nil
 		}
@@ -153,7 +159,7 @@ func (p *Persister) save(ctx context.Context) error {
 
 	before, _, _ := unstructured.NestedFieldNoCopy(old.Object, "binaryData")
 	entries, _ := before.(map[string]any)
-	data := mergePersisted(found, entries)
+	data := p.merge(found, entries)
 	if samePersisted(old, entries, data) {
 		return nil
 	}
@@ -194,10 +200,10 @@ var (
 	persistedKey = regexp.MustCompile(`^([-._a-zA-Z0-9]+)-[0-9]+$`)
 )
 
-// mergePersisted returns the new content, in base64: the signatures found, then
+// merge returns the new content, in base64: the signatures found, then
 // those of other digests that the cluster has, within the limits. A digest is
 // taken whole or not at all. Keys that hold no signature are dropped.
-func mergePersisted(found map[string][][]byte, old map[string]any) map[string]string {
+func (p *Persister) merge(found map[string][][]byte, old map[string]any) map[string]string {
 	type group struct {
 		prefix string
 		data   map[string]string
@@ -242,7 +248,7 @@ func mergePersisted(found map[string][][]byte, old map[string]any) map[string]st
 		for k, v := range g.data {
 			size += len(k) + len(v)
 		}
-		if digests == MaxPersistedDigests || bytes+size > MaxPersistedBytes {
+		if digests == p.o.MaxDigests || bytes+size > p.o.MaxBytes {
 			continue
 		}
 		digests, bytes = digests+1, bytes+size

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,18 +32,20 @@ var persistedKey = clusterapi.Key("openshift-config-managed", "signatures-manage
 
 // writes counts the writes to a cluster and fails some of them.
 type writes struct {
-	n    int
-	fail func(n int, call memory.Call) error
+	count atomic.Int64
+	fail  func(n int, call memory.Call) error
 }
+
+func (w *writes) n() int { return int(w.count.Load()) }
 
 func (w *writes) cluster() *memory.Cluster {
 	return memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		if strings.EqualFold(call.Verb, "get") {
 			return do(ctx)
 		}
-		w.n++
+		n := int(w.count.Add(1))
 		if w.fail != nil {
-			if err := w.fail(w.n, call); err != nil {
+			if err := w.fail(n, call); err != nil {
 				return err
 			}
 		}
@@ -76,13 +79,13 @@ func TestPersist(t *testing.T) {
 	a, b := "sha256-"+digestA[7:], "sha256-"+digestB[7:]
 
 	save(t, api, nil)
-	if w.n != 0 {
+	if w.n() != 0 {
 		t.Fatal("wrote nothing into the cluster")
 	}
 	save(t, api, map[string][][]byte{digestA: {[]byte("a0"), []byte("a1")}})
 	cm := persisted(t, api)
-	if diff := cmp.Diff(map[string][]byte{a + "-0": []byte("a0"), a + "-1": []byte("a1")}, cm.BinaryData); diff != "" || w.n != 1 {
-		t.Errorf("%d writes: %s", w.n, diff)
+	if diff := cmp.Diff(map[string][]byte{a + "-0": []byte("a0"), a + "-1": []byte("a1")}, cm.BinaryData); diff != "" || w.n() != 1 {
+		t.Errorf("%d writes: %s", w.n(), diff)
 	}
 	if diff := cmp.Diff(map[string]string{"release.openshift.io/verification-signatures": ""}, cm.Labels); diff != "" {
 		t.Error(diff)
@@ -91,12 +94,12 @@ func TestPersist(t *testing.T) {
 	// A process that starts anew knows nothing: what is there stays.
 	save(t, api, nil)
 	save(t, api, map[string][][]byte{digestA: {[]byte("a0"), []byte("a1")}})
-	if w.n != 1 {
-		t.Errorf("%d writes without a change", w.n)
+	if w.n() != 1 {
+		t.Errorf("%d writes without a change", w.n())
 	}
 	save(t, api, map[string][][]byte{digestB: {[]byte("b")}})
-	if diff := cmp.Diff([]string{a + "-0", a + "-1", b + "-0"}, slices.Sorted(maps.Keys(persisted(t, api).BinaryData))); diff != "" || w.n != 2 {
-		t.Errorf("%d writes: %s", w.n, diff)
+	if diff := cmp.Diff([]string{a + "-0", a + "-1", b + "-0"}, slices.Sorted(maps.Keys(persisted(t, api).BinaryData))); diff != "" || w.n() != 2 {
+		t.Errorf("%d writes: %s", w.n(), diff)
 	}
 	// What verified replaces what was there for the same digest.
 	save(t, api, map[string][][]byte{digestA: {[]byte("new")}})
@@ -136,8 +139,8 @@ binaryData: {sha256-old-7: `+base64.StdEncoding.EncodeToString([]byte("old"))+`,
 	save(t, api, nil)
 	save(t, api, nil)
 	cm := persisted(t, api)
-	if diff := cmp.Diff(map[string][]byte{"sha256-old-7": []byte("old")}, cm.BinaryData); diff != "" || w.n != 1 || len(cm.Data) != 0 || len(cm.Labels) != 1 {
-		t.Errorf("%d writes, %v, %v: %s", w.n, cm.Labels, cm.Data, diff)
+	if diff := cmp.Diff(map[string][]byte{"sha256-old-7": []byte("old")}, cm.BinaryData); diff != "" || w.n() != 1 || len(cm.Data) != 0 || len(cm.Labels) != 1 {
+		t.Errorf("%d writes, %v, %v: %s", w.n(), cm.Labels, cm.Data, diff)
 	}
 }
 
@@ -168,6 +171,20 @@ func TestPersistLimits(t *testing.T) {
 	}
 }
 
+// Smaller limits can be set.
+func TestPersistSmallerLimits(t *testing.T) {
+	of := map[string][][]byte{"sha256:a": {[]byte("a")}, "sha256:b": {[]byte("b")}, "sha256:c": {[]byte("c")}}
+	for want, o := range map[int]signature.PersistOptions{2: {MaxDigests: 2}, 1: {MaxBytes: len("sha256-a-0") + 4}, 3: {}} {
+		o.API, o.Signatures = (&writes{}).cluster(), found(of)
+		if err := signature.NewPersister(o).Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(persisted(t, o.API).BinaryData); got != want {
+			t.Errorf("%d kept, want %d", got, want)
+		}
+	}
+}
+
 func TestPersistRetries(t *testing.T) {
 	resource := schema.GroupResource{Resource: "configmaps"}
 	conflict := apierrors.NewConflict(resource, "signatures-managed", errors.New("changed"))
@@ -193,8 +210,8 @@ func TestPersistRetries(t *testing.T) {
 					return nil
 				}}
 				err := signature.NewPersister(signature.PersistOptions{API: w.cluster(), Signatures: found(map[string][][]byte{digestA: {[]byte("a")}})}).Save(t.Context())
-				if (err == nil) != tt.ok || w.n != tt.writes || !tt.ok && !errors.Is(err, tt.err) {
-					t.Errorf("%d writes: %v", w.n, err)
+				if (err == nil) != tt.ok || w.n() != tt.writes || !tt.ok && !errors.Is(err, tt.err) {
+					t.Errorf("%d writes: %v", w.n(), err)
 				}
 			})
 		})
@@ -222,7 +239,12 @@ func TestPersistRetries(t *testing.T) {
 // At once, at each interval, and a last time after the end.
 func TestPersisterRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &writes{}
+		w := &writes{fail: func(n int, _ memory.Call) error {
+			if n == 4 {
+				return errors.New("down")
+			}
+			return nil
+		}}
 		api := w.cluster()
 		digests := 0
 		var log bytes.Buffer
@@ -239,21 +261,15 @@ func TestPersisterRuns(t *testing.T) {
 		for i, after := range []time.Duration{time.Second, time.Minute, time.Minute} {
 			time.Sleep(after)
 			synctest.Wait()
-			if w.n != i+1 {
-				t.Errorf("%d writes, want %d", w.n, i+1)
+			if w.n() != i+1 {
+				t.Errorf("%d writes, want %d", w.n(), i+1)
 			}
-		}
-		w.fail = func(n int, _ memory.Call) error {
-			if n == 4 {
-				return errors.New("down")
-			}
-			return nil
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) || w.n != 5 {
-			t.Errorf("%d writes: %v", w.n, err)
+		if err := <-done; !errors.Is(err, context.Canceled) || w.n() != 5 {
+			t.Errorf("%d writes: %v", w.n(), err)
 		}
 		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `level=WARN msg="Unable to save signatures: down"`) {
 			t.Error(got)

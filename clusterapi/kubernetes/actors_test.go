@@ -29,6 +29,17 @@ type actors struct {
 	releases releases
 }
 
+// operandNamespaces are those that no manifest makes, though manifests have
+// objects in them: operators make them, here by name of their ClusterOperator.
+var operandNamespaces = map[string][]string{
+	"authentication":               {"openshift-authentication", "openshift-oauth-apiserver"},
+	"kube-apiserver":               {"openshift-kube-apiserver"},
+	"kube-controller-manager":      {"openshift-kube-controller-manager"},
+	"kube-scheduler":               {"openshift-kube-scheduler"},
+	"openshift-apiserver":          {"openshift", "openshift-apiserver"},
+	"openshift-controller-manager": {"openshift-controller-manager", "openshift-route-controller-manager"},
+}
+
 // play starts actors, which stop at the end of the test, or earlier by the
 // returned function.
 func play(t testing.TB, a actors) (stop func()) {
@@ -188,6 +199,12 @@ func (a actors) report(ctx context.Context, op manifest.Operator) error {
 		return err
 	case equality.Semantic.DeepEqual(co.Status.Versions, op.Versions):
 		return nil
+	}
+	for _, name := range operandNamespaces[op.Name] {
+		_, err := clusterapi.Create(ctx, a.api, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, clusterapi.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
 	}
 	_, err = clusterapi.Modify(ctx, a.api, key, clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 		co.Status.Versions = op.Versions

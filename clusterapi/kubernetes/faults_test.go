@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
+	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -261,7 +262,7 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 	}
 }
 
-// A whole update goes through a proxy at which every fifth request meets a
+// A whole update goes through a proxy at which every eighth request meets a
 // fault of some sort.
 func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) {
 	from, err := openRelease(t.Context(), "from", sample.From())
@@ -299,7 +300,7 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 		mu.Lock()
 		defer mu.Unlock()
 		f := faults[random.IntN(len(faults))]
-		if random.IntN(5) > 0 || f == conflict && r.Method == http.MethodGet {
+		if random.IntN(8) > 0 || f == conflict && r.Method == http.MethodGet {
 			return none
 		}
 		return f
@@ -311,8 +312,9 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 	}
 
 	u, err := newUpdater(api, both, nil, func(e clusterupdate.Event) {
-		if e.Type != clusterupdate.EventTask {
-			t.Logf("%s %s %s", e.Type, e.Release.Version, e.Message)
+		l := line(e)
+		if l.Step == "" || l.Step == string(runlevel.TaskRetry) || l.Step == string(runlevel.TaskFailed) {
+			t.Logf("%s %s %s %s %s %s", l.Type, l.Step, l.Version, l.Task, l.Message, l.Error)
 		}
 	})
 	if err != nil {

@@ -17,9 +17,10 @@
 //	go run ./examples/verify -digest quay.io/openshift-release-dev/ocp-release@sha256:… \
 //	    -store ./layout -key openshift.pem
 //
-// -configmap prints the manifest that brings the OpenPGP signatures which
-// verified to a disconnected cluster; -configmap=FILE writes it, and
-// -configmap=DIR names the file as mirror tools do.
+// -store and -keyring take several values, at once or by repetition. -configmap
+// prints the manifest that brings the OpenPGP signatures which verified to a
+// disconnected cluster; -configmap FILE writes it, and -configmap DIR names the
+// file as mirror tools do.
 //
 // The exit code is 0 when the digest verified, 1 when it did not, 2 when the
 // flags are wrong.
@@ -80,12 +81,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.image, "digest", "", "digest, or pull spec with a digest, of the release image")
-	flags.Var(&o.stores, "store", "`URL or directory` of signatures; may be repeated")
-	flags.Var(&o.keyrings, "keyring", "`file` of OpenPGP public keys; may be repeated, and each must be satisfied")
+	flags.Var(&o.stores, "store", "`URL or directory` of signatures; several are asked")
+	flags.Var(&o.keyrings, "keyring", "`file` of OpenPGP public keys; each of several must be satisfied")
 	flags.StringVar(&o.key, "key", "", "`file` of a public key in PEM, for cosign signatures")
-	flags.Var(&o.configMap, "configmap", "write the manifest with the signatures, to =`file` or standard output")
+	flags.Var(&o.configMap, "configmap", "write the manifest with the signatures to a `file`, else to standard output")
 	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to look for signatures")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(expand(args)); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
@@ -109,11 +110,47 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// expand writes out flags with several values, "-store a b" as "-store a
+// -store b", and the value that -configmap may have.
+func expand(args []string) []string {
+	var out []string
+	var list string // the flag that more values belong to
+	value := false  // the next argument is a value, whatever it looks like
+	for i, a := range args {
+		name := strings.TrimLeft(a, "-")
+		switch {
+		case value:
+			out, value = append(out, a), false
+		case !strings.HasPrefix(a, "-") && list == "configmap":
+			out[len(out)-1], list = "-configmap="+a, ""
+		case !strings.HasPrefix(a, "-") && list != "":
+			out = append(out, "-"+list, a)
+		case a == "-" || !strings.HasPrefix(a, "-"):
+			return append(out, args[i:]...)
+		default:
+			out = append(out, a)
+			list, value = name, false
+			switch name {
+			case "store", "keyring":
+				value = true
+			case "configmap":
+			case "digest", "key", "timeout":
+				list, value = "", true
+			default:
+				if list, _, _ = strings.Cut(name, "="); list != "store" && list != "keyring" {
+					list = ""
+				}
+			}
+		}
+	}
+	return out
+}
+
 // check reports flags that do not go together.
 func (o *options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q: repeat -store and -keyring for several", rest[0])
+		return fmt.Errorf("unexpected argument %q", rest[0])
 	case o.image == "":
 		return errors.New("-digest is required")
 	case len(o.stores) == 0:

@@ -99,6 +99,10 @@ func TestOpenPGP(t *testing.T) {
 		out, _ := verify(t, 0, "-digest", digest, "-store", empty, "-store", store, "-keyring", ring)
 		contains(t, out, digest+" is verified", "verifier-public-key-test", "(Publisher <p@example.com>)", "signed as  "+reference, "signed on  2024-01-01T00:00:00Z", "signature-1")
 	}
+	out, _ := verify(t, 0, "-store", empty, dir, served.URL, "-keyring", ring, ring, "-digest", digest)
+	contains(t, out, "is verified")
+	out, _ = verify(t, 0, "--store="+empty, dir, "-keyring="+ring, "-digest="+digest, "-timeout", "1m")
+	contains(t, out, "is verified")
 	verify(t, 0, "-digest", "mirror.example.com/release@"+digest, "-store", dir, "-keyring", ring)
 
 	_, errs := verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring)
@@ -124,7 +128,7 @@ func TestConfigMap(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cm.json")
 	verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap="+file)
 	target := t.TempDir()
-	verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap="+target)
+	verify(t, 0, "-digest", digest, "-store", dir, "-configmap", target, "-keyring", ring)
 	for _, data := range [][]byte{[]byte(out), must(os.ReadFile(file)), must(os.ReadFile(filepath.Join(target, "signature-sha256-aaaaaaaaaaaaaaaa.json")))} {
 		// The manifest, applied to a cluster without any store, is enough.
 		cm := &corev1.ConfigMap{}
@@ -197,7 +201,7 @@ func TestFlags(t *testing.T) {
 		"at least one -store is required":     {"-digest", digest, "-keyring", ring},
 		"either -keyring or -key is required": {"-digest", digest, "-store", dir},
 		"it goes with -keyring":               {"-digest", digest, "-store", dir, "-key", ring, "-configmap"},
-		"unexpected argument":                 {"-digest", digest, "-store", dir, "-keyring", ring, "more"},
+		"unexpected argument":                 {"-digest", digest, "more", "-store", dir, "-keyring", ring},
 		"-timeout must be above 0":            {"-digest", digest, "-store", dir, "-keyring", ring, "-timeout", "0s"},
 		"flag provided but not defined":       {"-nonsense"},
 	} {

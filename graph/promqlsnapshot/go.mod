@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/clusterupdate/clusterupdate v0.0.0
+	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
 	github.com/prometheus/prometheus v0.308.0
 )
 
@@ -23,7 +24,6 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
-	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5 // indirect
 	github.com/prometheus/client_golang v1.23.2 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.4 // indirect

@@ -33,10 +33,10 @@
 //
 // Neither system proves that an image is recent.
 //
-// Policies whose root of trust is a certificate authority
-// (FulcioCAWithRekor, PKI), or that demand an entry in a transparency log, are
-// decoded and then refuse every image with [ErrUnsupported]: what cannot be
-// checked does not pass.
+// Instead of keys a policy may name certificate authorities: [Fulcio], whose
+// certificates live for minutes and whose signatures a transparency log must
+// have taken in, or [PKI]. With keys, too, a log may be demanded. A log's word
+// is its signature in the attachment; nothing is asked on a network.
 //
 // Formats: the container signature format of
 // https://github.com/containers/image/blob/main/docs/containers-signature.5.md,

@@ -100,15 +100,15 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 					return
 				}
 				a := Attachment{Location: fmt.Sprintf("%s %s layer %d", l.Name, name, i+1)}
+				if n == MaxAttachments || i == MaxAttachments {
+					yield(a, fmt.Errorf("%s holds more layers for %s than the limit of %d", l, digest, MaxAttachments))
+					return
+				}
 				if layer.MediaType != LayerType {
 					if !yield(a, &OtherError{Location: a.Location, MediaType: layer.MediaType}) {
 						return
 					}
 					continue
-				}
-				if n == MaxAttachments {
-					yield(a, fmt.Errorf("%s holds more signatures for %s than the limit of %d", l, digest, MaxAttachments))
-					return
 				}
 				n++
 				a.Number, a.Annotations = n, layer.Annotations

@@ -4,21 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
-
-// ErrUnsupported says that a root of trust is not one that this package can
-// check. A policy with it refuses every image.
-var ErrUnsupported = errors.New("root of trust is not supported")
 
 // Policy says who must have signed an image, and under which name. It is
 // immutable once made, and safe for concurrent use.
@@ -30,12 +26,19 @@ type Policy struct {
 	// Scopes are the images that it governs: see [Policies]. They play no part
 	// in Verify.
 	Scopes []string
-	// Keys may each vouch for an image. None: nothing is accepted.
+	// Keys may each vouch for an image.
 	Keys []*Key
+	// Log is the key of a transparency log that must have taken in what Keys
+	// signed; nil: none. It must be ECDSA.
+	Log *Key
+	// Fulcio and PKI are roots of trust in place of Keys. Exactly one of the
+	// three must be set.
+	Fulcio *Fulcio
+	PKI    *PKI
 	// Identity compares names.
 	Identity Identity
-	// Unsupported is why the root of trust cannot be checked here; nil for keys.
-	Unsupported error
+	// Clock tells the time for PKI; nil means the real one.
+	Clock clock.PassiveClock
 }
 
 // DecodePolicy reads a ClusterImagePolicy or ImagePolicy of config.openshift.io,
@@ -115,24 +118,32 @@ func (p *Policy) fill(spec *configv1.ImagePolicySpec) error {
 		bad(at+"publicKey.keyData", err)
 		p.Keys = append(p.Keys, key)
 		if len(root.PublicKey.RekorKeyData) > 0 {
-			_, err := keyData(root.PublicKey.RekorKeyData)
+			p.Log, err = logKey(root.PublicKey.RekorKeyData)
 			bad(at+"publicKey.rekorKeyData", err)
-			p.Unsupported = fmt.Errorf("%w: publicKey with rekorKeyData demands an entry in a transparency log", ErrUnsupported)
 		}
 	case configv1.FulcioCAWithRekorRootOfTrust:
 		if f := root.FulcioCAWithRekor; f != nil {
-			required(bad, at+"fulcioCAWithRekor.fulcioCAData", len(f.FulcioCAData), maxKeyData)
-			required(bad, at+"fulcioCAWithRekor.rekorKeyData", len(f.RekorKeyData), maxKeyData)
+			p.Fulcio = &Fulcio{Issuer: f.FulcioSubject.OIDCIssuer, Email: f.FulcioSubject.SignedEmail}
+			var err error
+			p.Fulcio.Roots, err = pool(f.FulcioCAData)
+			bad(at+"fulcioCAWithRekor.fulcioCAData", err)
+			p.Fulcio.Log, err = logKey(f.RekorKeyData)
+			bad(at+"fulcioCAWithRekor.rekorKeyData", err)
 			required(bad, at+"fulcioCAWithRekor.fulcioSubject.oidcIssuer", len(f.FulcioSubject.OIDCIssuer), maxIssuer)
 			required(bad, at+"fulcioCAWithRekor.fulcioSubject.signedEmail", len(f.FulcioSubject.SignedEmail), maxAddress)
 		}
-		p.Unsupported = fmt.Errorf("%w: %s", ErrUnsupported, root.PolicyType)
 	case configv1.PKIRootOfTrust:
 		if k := root.PKI; k != nil {
-			required(bad, at+"pki.caRootsData", len(k.CertificateAuthorityRootsData), maxKeyData)
+			p.PKI = &PKI{Email: k.PKICertificateSubject.Email, Hostname: k.PKICertificateSubject.Hostname}
+			var err error
+			p.PKI.Roots, err = pool(k.CertificateAuthorityRootsData)
+			bad(at+"pki.caRootsData", err)
+			if len(k.CertificateAuthorityIntermediatesData) > 0 {
+				p.PKI.Intermediates, err = pool(k.CertificateAuthorityIntermediatesData)
+				bad(at+"pki.caIntermediatesData", err)
+			}
 			required(bad, at+"pki.pkiCertificateSubject", len(k.PKICertificateSubject.Email)+len(k.PKICertificateSubject.Hostname), maxIssuer)
 		}
-		p.Unsupported = fmt.Errorf("%w: %s", ErrUnsupported, root.PolicyType)
 	default:
 		bad(at+"policyType", fmt.Errorf("%q is none of PublicKey, FulcioCAWithRekor, PKI", root.PolicyType))
 	}
@@ -180,6 +191,26 @@ func keyData(data []byte) (*Key, error) {
 	return ParseKey(data)
 }
 
+// logKey reads the key of a transparency log.
+func logKey(data []byte) (*Key, error) {
+	k, err := keyData(data)
+	if err == nil && !strings.HasPrefix(k.algorithm, "ECDSA") {
+		err = fmt.Errorf("the key of a transparency log must be ECDSA, not %s", k.algorithm)
+	}
+	return k, err
+}
+
+// roots is how many roots of trust the policy has; one is right.
+func (p *Policy) roots() int {
+	n := 0
+	for _, set := range []bool{len(p.Keys) > 0, p.Fulcio != nil && p.Fulcio.Log != nil && p.Fulcio.Roots != nil, p.PKI != nil && p.PKI.Roots != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
 // Verify reports who vouches for an image, named by digest; its name is
 // compared as Identity says. The error is a [*signature.Error] with every
 // attempt.
@@ -194,9 +225,7 @@ func (p *Policy) VerifyAs(ctx context.Context, image, digest string, src Source)
 		return nil, &signature.Error{Digest: digest, Keyrings: []string{p.Name}, Err: err}
 	}
 	switch {
-	case p.Unsupported != nil:
-		return fail(p.Unsupported)
-	case len(p.Keys) == 0 || src == nil:
+	case p.roots() != 1 || src == nil:
 		return fail(signature.ErrMisconfigured)
 	case digest == "":
 		return fail(signature.ErrNoDigest)
@@ -247,11 +276,17 @@ func (v *verifier) Verify(ctx context.Context, digest string) (*signature.Verifi
 
 // String tells people what is required.
 func (v *verifier) String() string {
-	keys := make([]string, len(v.policy.Keys))
-	for i, k := range v.policy.Keys {
-		keys[i] = k.String()
+	var who []string
+	for _, k := range v.policy.Keys {
+		who = append(who, k.String())
 	}
-	return fmt.Sprintf("%s wants sigstore signatures of images in %s by one of %s - will check %s", v.policy.Name, v.repository, strings.Join(keys, ", "), v.source)
+	if f := v.policy.Fulcio; f != nil {
+		who = append(who, fmt.Sprintf("%s by the word of %s", f.Email, f.Issuer))
+	}
+	if k := v.policy.PKI; k != nil {
+		who = append(who, strings.TrimSpace("a certificate of "+k.Email+" "+k.Hostname))
+	}
+	return fmt.Sprintf("%s wants sigstore signatures of images in %s by one of %s - will check %s", v.policy.Name, v.repository, strings.Join(who, ", "), v.source)
 }
 
 // decodeBase64 reads the annotation.
@@ -265,11 +300,4 @@ func decodeBase64(a Attachment) ([]byte, error) {
 		return nil, fmt.Errorf("annotation %s: %w", SignatureAnnotation, err)
 	}
 	return raw, nil
-}
-
-var _ json.Marshaler = (*Key)(nil)
-
-// MarshalJSON shows the key as its fingerprint and algorithm.
-func (k *Key) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]string{"algorithm": k.algorithm, "fingerprint": k.fingerprint})
 }

@@ -350,12 +350,13 @@ func TestVerify(t *testing.T) {
 		is    error
 		want  string
 	}{
-		"by tag":      {policy(k), named, signature.ErrNoDigest, ""},
-		"no key":      {policy(), image, signature.ErrMisconfigured, ""},
-		"weak digest": {policy(k), repo + "@md5:x", signature.ErrUnsupportedDigest, ""},
-		"short":       {policy(k), repo + "@sha256:abc", signature.ErrUnsupportedDigest, ""},
-		"bad name":    {policy(k), "A B@" + digestA, nil, "invalid"},
-		"unsupported": {&sigstore.Policy{Unsupported: sigstore.ErrUnsupported}, image, sigstore.ErrUnsupported, ""},
+		"by tag":               {policy(k), named, signature.ErrNoDigest, ""},
+		"no key":               {policy(), image, signature.ErrMisconfigured, ""},
+		"weak digest":          {policy(k), repo + "@md5:x", signature.ErrUnsupportedDigest, ""},
+		"short":                {policy(k), repo + "@sha256:abc", signature.ErrUnsupportedDigest, ""},
+		"bad name":             {policy(k), "A B@" + digestA, nil, "invalid"},
+		"two roots of trust":   {&sigstore.Policy{Keys: policy(k).Keys, PKI: &sigstore.PKI{Roots: x509.NewCertPool()}}, image, signature.ErrMisconfigured, ""},
+		"half a root of trust": {&sigstore.Policy{Fulcio: &sigstore.Fulcio{}}, image, signature.ErrMisconfigured, ""},
 	} {
 		_, err := c.p.Verify(t.Context(), c.image, sigstore.MemorySource{digestA: {good}})
 		if err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {

@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,26 +33,30 @@ func (v *visit) try(a Attachment, err error) *signature.Signer {
 		return nil
 	}
 	v.tried++
-	key, payload, err := v.check(a)
+	by, payload, err := v.check(a)
 	if err != nil {
 		v.attempt(a, err)
 		return nil
 	}
+	created := by.logged
+	if created.IsZero() {
+		created = payload.Timestamp
+	}
 	return &signature.Signer{
-		System: signature.SystemSigstore, Keyring: v.policy.Name, Fingerprint: key.fingerprint, Created: payload.Timestamp,
+		System: signature.SystemSigstore, Keyring: v.policy.Name, Fingerprint: by.key.fingerprint, UserID: by.name, Created: created,
 		Reference: payload.Reference, Store: v.source, Location: a.Location, Number: a.Number,
 	}
 }
 
 // check takes the steps in the order in which the container runtime takes them.
 // Nothing of the payload is looked at before the arithmetic.
-func (v *visit) check(a Attachment) (key *Key, p *Payload, err error) {
+func (v *visit) check(a Attachment) (by *maker, p *Payload, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			key, p, err = nil, nil, &signature.Rejection{Reason: signature.Unreadable, Err: fmt.Errorf("unexpected fault: %v", r)}
+			by, p, err = nil, nil, &signature.Rejection{Reason: signature.Unreadable, Err: fmt.Errorf("unexpected fault: %v", r)}
 		}
 	}()
-	refuse := func(r signature.Reason, err error) (*Key, *Payload, error) {
+	refuse := func(r signature.Reason, err error) (*maker, *Payload, error) {
 		return nil, nil, &signature.Rejection{Reason: r, Err: err}
 	}
 	sig, err := decodeBase64(a)
@@ -61,14 +66,8 @@ func (v *visit) check(a Attachment) (key *Key, p *Payload, err error) {
 	if len(a.Payload) > MaxPayload {
 		return refuse(signature.Unreadable, fmt.Errorf("payload is larger than the limit of %d bytes", MaxPayload))
 	}
-	for _, k := range v.policy.Keys {
-		if k.VerifyBlob(a.Payload, sig) == nil {
-			key = k
-			break
-		}
-	}
-	if key == nil {
-		return refuse(signature.BadSignature, errors.New("cryptographic signature verification failed: made with none of the keys, or altered"))
+	if by, err = v.policy.authentic(a, sig); err != nil {
+		return refuse(signature.BadSignature, fmt.Errorf("cryptographic signature verification failed: %w", err))
 	}
 	if p, err = ParsePayload(a.Payload); err != nil {
 		return refuse(signature.NotJSON, err)
@@ -79,7 +78,45 @@ func (v *visit) check(a Attachment) (key *Key, p *Payload, err error) {
 	if !v.policy.Identity.Matches(v.image, p.Reference) {
 		return refuse(signature.WrongIdentity, fmt.Errorf("%q", p.Reference))
 	}
-	return key, p, nil
+	return by, p, nil
+}
+
+// maker is who made a signature.
+type maker struct {
+	key    *Key
+	name   string    // of a certificate
+	logged time.Time // by a transparency log; may be zero
+}
+
+// authentic reports who made sig over the payload, by the root of trust.
+func (p *Policy) authentic(a Attachment, sig []byte) (*maker, error) {
+	switch {
+	case p.Fulcio != nil:
+		key, at, err := p.Fulcio.check(a, sig)
+		return &maker{key, p.Fulcio.Email, at}, err
+	case p.PKI != nil:
+		now := time.Now()
+		if p.Clock != nil {
+			now = p.Clock.Now()
+		}
+		key, err := p.PKI.check(a, sig, now)
+		return &maker{key: key, name: strings.TrimSpace(p.PKI.Email + " " + p.PKI.Hostname)}, err
+	}
+	for _, k := range p.Keys {
+		if k.VerifyBlob(a.Payload, sig) != nil {
+			continue
+		}
+		if p.Log == nil {
+			return &maker{key: k}, nil
+		}
+		der, err := x509.MarshalPKIXPublicKey(k.public)
+		if err != nil {
+			return nil, err
+		}
+		at, err := logged(p.Log, a, sig, der)
+		return &maker{key: k, logged: at}, err
+	}
+	return nil, errors.New("made with none of the keys, or altered")
 }
 
 // err words the failure as the container runtime does.

@@ -1,0 +1,173 @@
+package graph_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+func TestPicture(t *testing.T) {
+	n := network(t, graph.NetworkOptions{Matcher: facts}, channel("c", sketch(t, `1.0.0>1.1.0 1.1.0>1.2.0:T 1.1.0>1.3.0:CEL 1.0.0>1.3.0:U 0.9.0>1.0.0 2.0.0`, nil)))
+	path, err := n.ShortestPath("1.0.0", "1.1.0", graph.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := n.Picture(graph.PictureOptions{From: "1.0.0", AllEdges: true, Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const dot = `digraph updates {
+  rankdir=LR;
+  node [shape=box];
+  "1.0.0" [penwidth=2];
+  "1.1.0" [penwidth=2];
+  "1.2.0";
+  "1.3.0";
+  "1.0.0" -> "1.3.0" [style=dashed, color=orange, label="U (Unknown)"];
+  "1.0.0" -> "1.1.0" [penwidth=2];
+  "1.1.0" -> "1.3.0" [style=dotted, color=orange, label="UnrecognizedRules"];
+  "1.1.0" -> "1.2.0" [style=dashed, color=red, label="T (NotRecommended)"];
+}
+`
+	if diff := cmp.Diff(dot, p.DOT()); diff != "" {
+		t.Error(diff)
+	}
+	const mermaid = `flowchart LR
+  v0["1.0.0"]
+  style v0 stroke-width:3px
+  v1["1.1.0"]
+  style v1 stroke-width:3px
+  v2["1.2.0"]
+  v3["1.3.0"]
+  v0 -.->|"U (Unknown)"| v3
+  v0 ==> v1
+  v1 -.->|"UnrecognizedRules"| v3
+  v1 -.->|"T (NotRecommended)"| v2
+`
+	if diff := cmp.Diff(mermaid, p.Mermaid()); diff != "" {
+		t.Error(diff)
+	}
+	var again graph.Picture
+	text, err := json.Marshal(p)
+	if err != nil || json.Unmarshal(text, &again) != nil || again.DOT() != dot {
+		t.Errorf("%s %v", text, err)
+	}
+	shown := func(o graph.PictureOptions) string {
+		p, err := n.Picture(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var versions []string
+		for _, n := range p.Nodes {
+			versions = append(versions, n.Release.Version)
+		}
+		return strings.Join(versions, " ")
+	}
+	for want, o := range map[string]graph.PictureOptions{
+		"0.9.0 1.0.0 1.1.0 1.2.0 1.3.0 2.0.0": {},
+		"1.3.0 2.0.0":                         {MaxNodes: 2},
+		"1.0.0 1.1.0 2.0.0":                   {MaxNodes: 3, Path: path},
+		"1.0.0 1.1.0":                         {From: "1.0.0"},
+		"0.9.0 1.0.0":                         {To: "1.0.0"},
+		"1.0.0 1.1.0 1.2.0":                   {From: "1.0.0", To: "1.2.0", AllEdges: true},
+		"1.1.0":                               {Policy: graph.Policy{Minors: []string{"1.1"}}},
+	} {
+		if got := shown(o); got != want {
+			t.Errorf("%+v: %s, want %s", o, got, want)
+		}
+	}
+	if p, err := n.Picture(graph.PictureOptions{MaxNodes: 2}); err != nil || p.Omitted != 4 || !strings.Contains(p.DOT(), "4 lower releases are not shown") {
+		t.Error(p, err)
+	}
+}
+
+func TestMirror(t *testing.T) {
+	n := network(t, graph.NetworkOptions{}, channel("stable-4.2", sketch(t, "4.1.0>4.1.1 4.1.1>4.2.0:U 4.1.0>4.1.2 4.1.2>4.1.3 4.1.3>4.2.0 4.2.1 4.3.0-rc.1", nil)), channel("stable-4.1", sketch(t, "4.0.9>4.1.0", nil)))
+	ga := regexp.MustCompile(`^[0-9.]+$`)
+	for name, test := range map[string]struct {
+		q     graph.MirrorQuery
+		want  string
+		bound graph.MirrorBounds
+	}{
+		"both":            {graph.MirrorQuery{Min: "4.1.2", Max: "4.2.0"}, "4.1.2 4.1.3 4.2.0", graph.MirrorBounds{"4.1.2", "4.2.0", true}},
+		"head":            {graph.MirrorQuery{}, "4.3.0-rc.1", graph.MirrorBounds{"4.3.0-rc.1", "4.3.0-rc.1", false}},
+		"head, final":     {graph.MirrorQuery{VersionFilter: ga}, "4.2.1", graph.MirrorBounds{"4.2.1", "4.2.1", false}},
+		"full":            {graph.MirrorQuery{Channel: "stable-4.1", Full: true}, "4.0.9 4.1.0", graph.MirrorBounds{"4.0.9", "4.1.0", true}},
+		"min":             {graph.MirrorQuery{Min: "4.2.0", VersionFilter: ga}, "4.2.0 4.2.1", graph.MirrorBounds{"4.2.0", "4.2.1", true}},
+		"max":             {graph.MirrorQuery{Channel: "stable-4.2", Max: "4.1.1"}, "4.1.0 4.1.1", graph.MirrorBounds{"4.1.0", "4.1.1", true}},
+		"shortest":        {graph.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true}, "4.1.0 4.1.2 4.1.3 4.2.0", graph.MirrorBounds{"4.1.0", "4.2.0", true}},
+		"with the risk":   {graph.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true, Policy: graph.Policy{Edges: graph.AnyEdge}}, "4.1.0 4.1.1 4.2.0", graph.MirrorBounds{"4.1.0", "4.2.0", true}},
+		"compat":          {graph.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true, Compat: true}, "4.1.0 4.1.2 4.1.3 4.2.0", graph.MirrorBounds{"4.1.0", "4.2.0", true}},
+		"compat, no path": {graph.MirrorQuery{Min: "4.1.0", Max: "4.2.1", ShortestPath: true, Compat: true}, "4.1.0 4.2.1", graph.MirrorBounds{"4.1.0", "4.2.1", true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bounds, err := n.MirrorBounds(test.q)
+			if err != nil || bounds != test.bound {
+				t.Errorf("%+v, %v", bounds, err)
+			}
+			releases, err := n.MirrorRange(test.q)
+			var versions []string
+			for _, r := range releases {
+				versions = append(versions, r.Version)
+			}
+			if got := strings.Join(versions, " "); got != test.want || err != nil {
+				t.Errorf("%s, %v, want %s", got, err, test.want)
+			}
+		})
+	}
+	for want, q := range map[string]graph.MirrorQuery{
+		`NoVersionsFound: no cluster versions found for "" in the "fast-4.2" channel`: {Channel: "fast-4.2"},
+		`bound "4.1": invalid semantic version`:                                       {Min: "4.1"},
+		"no path from 4.1.0 to 4.2.1":                                                 {Min: "4.1.0", Max: "4.2.1", ShortestPath: true},
+	} {
+		if _, err := n.MirrorRange(q); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestSamples(t *testing.T) {
+	var none graph.Retrieval
+	if s := none.Samples("version"); s != nil {
+		t.Error(s)
+	}
+	r := known("T", "U", "F")
+	want := []graph.Sample{
+		{graph.MetricAvailableUpdates, map[string]string{"upstream": "<default>", "channel": "stable-4.2"}, 2},
+		{graph.MetricRetrievalTime, map[string]string{"name": "version"}, float64(t0.Unix())},
+	}
+	for _, c := range r.Evaluation.Conditional {
+		want = append(want, graph.Sample{Name: graph.MetricConditionalCondition, Labels: map[string]string{
+			"version": c.Release.Version, "condition": "Recommended", "status": string(c.Conditions[0].Status), "reason": c.Conditions[0].Reason,
+		}, Value: float64(t0.Unix())})
+	}
+	for _, v := range []struct {
+		name, reason string
+		value        float64
+	}{{"F", "NotMatch", 0}, {"T", "Match", 1}, {"U", "EvaluationFailed", -1}} {
+		want = append(want, graph.Sample{Name: graph.MetricRiskCondition, Labels: map[string]string{"condition": "Applies", "risk": v.name, "reason": v.reason}, Value: v.value})
+	}
+	if diff := cmp.Diff(want, r.Samples("version")); diff != "" {
+		t.Error(diff)
+	}
+	hour := t0.Add(time.Hour)
+	if got := r.Alerts(hour); !slices.Equal(got, []string{graph.AlertCannotRetrieve, graph.AlertCannotEvaluate}) {
+		t.Error(got)
+	}
+	if got := r.Alerts(hour.Add(-time.Second)); got != nil {
+		t.Error(got)
+	}
+	r.Condition = graph.RetrievedUpdates(&graph.Error{Reason: "NoChannel"})
+	r.Evaluation = &graph.Evaluation{Conditional: []configv1.ConditionalUpdate{}}
+	if got := r.Alerts(hour); got != nil {
+		t.Error(got)
+	}
+}

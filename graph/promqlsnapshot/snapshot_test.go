@@ -1,0 +1,151 @@
+package promqlsnapshot_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/promqlsnapshot"
+)
+
+var recorded = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const metrics = `# HELP cluster_infrastructure_provider The provider.
+# TYPE cluster_infrastructure_provider gauge
+cluster_infrastructure_provider{type="VSphere"} 1
+cluster_operator_conditions{_id="",name="dns",condition="Degraded"} 0
+cluster_operator_conditions{_id="c-1",name="dns",condition="Degraded"} 1
+nodes{role="worker"} 3
+old_metric 1 1000
+`
+
+func rule(query string) configv1.ClusterCondition {
+	return configv1.ClusterCondition{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: query}}
+}
+
+func snapshot(t testing.TB) *promqlsnapshot.Snapshot {
+	t.Helper()
+	s := &promqlsnapshot.Snapshot{}
+	if err := s.ReadText(strings.NewReader(metrics), recorded); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestMatch(t *testing.T) {
+	for query, want := range map[string]string{
+		`cluster_infrastructure_provider{type=~"VSphere|None"}`:                                        "true",
+		`cluster_infrastructure_provider{type=~"VSphere|None"} or 0 * cluster_infrastructure_provider`: "true",
+		`cluster_infrastructure_provider{type="AWS"} or 0 * cluster_infrastructure_provider`:           "false",
+		`group(nodes) or 0 * group(up)`:                                                                "true",
+		`max(nodes)`:                                                                                   "invalid PromQL result (must be 0 or 1): 3",
+		`up`:                                                                                           "invalid PromQL result length must be one, but is 0",
+		`old_metric`:                                                                                   "invalid PromQL result length must be one, but is 0",
+		`cluster_operator_conditions`:                                                                  "invalid PromQL result length must be one, but is 2",
+		`cluster_operator_conditions{_id=""}`:                                                          "false",
+		`1`:                                                                                            "invalid PromQL result type is scalar, not vector",
+		`nodes[5m]`:                                                                                    "invalid PromQL result type is matrix, not vector",
+		`vector(1)`:                                                                                    "true",
+		`sum(nodes`:                                                                                    "executing PromQL query: ",
+		`nodes > bool 2`:                                                                               "true",
+	} {
+		matched, err := snapshot(t).Match(context.Background(), rule(query))
+		got := fmt.Sprint(matched)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want && (err == nil || !strings.HasSuffix(want, ": ") || !strings.HasPrefix(got, want)) {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	s := snapshot(t)
+	s.ClusterID = "c-1"
+	if matched, err := s.Match(context.Background(), rule(`cluster_operator_conditions{_id=""}`)); !matched || err != nil {
+		t.Error(matched, err)
+	}
+	s.RequireMetrics = true
+	if _, err := s.Match(context.Background(), rule(`group(up) or 0 * group(nodes)`)); !errors.Is(err, promqlsnapshot.ErrNotRecorded) || !strings.HasSuffix(err.Error(), ": up") {
+		t.Error(err)
+	}
+	s.Time = time.UnixMilli(2000)
+	if matched, err := s.Match(context.Background(), rule(`old_metric`)); !matched || err != nil {
+		t.Error(matched, err)
+	}
+	names, err := promqlsnapshot.Metrics(`max(b{x="y"}) or rate(a[5m]) or {__name__=~"c.*"} or b`)
+	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
+		t.Error(names, err)
+	}
+}
+
+func TestReadJSON(t *testing.T) {
+	s := &promqlsnapshot.Snapshot{}
+	for _, text := range []string{
+		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"restarts"},"values":[[1000,"1"],[1060,"2"],[1120,"4"]]}]}}`,
+		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"__name__":"up"},"value":[1120.5,"1"]}]}}`,
+	} {
+		if err := s.ReadJSON(strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if matched, err := s.Match(context.Background(), rule(`(max_over_time(restarts[5m]) == bool 4) * on() up`)); !matched || err != nil {
+		t.Error(matched, err)
+	}
+	for text, want := range map[string]string{
+		`[]`:                             "cannot unmarshal",
+		`{"status":"error","error":"x"}`: `the answer's status is "error": x`,
+		`{"status":"success","data":{"resultType":"string","result":[]}}`:                              `data.resultType is "string", not vector or matrix`,
+		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"x"]}]}}`: `data.result[0], sample 0: `,
+	} {
+		if err := s.ReadJSON(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if err := s.ReadText(strings.NewReader("nodes 1\nnodes{ 2\n"), recorded); err == nil || !strings.HasPrefix(err.Error(), "sample 2: ") {
+		t.Error(err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := snapshot(t).Match(ctx, rule("nodes")); err == nil {
+		t.Error("no error")
+	}
+}
+
+func FuzzReadText(f *testing.F) {
+	f.Add(metrics)
+	f.Add("a{b=\"c\\\"\"} NaN 12\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		var s promqlsnapshot.Snapshot
+		if err := s.ReadText(strings.NewReader(text), recorded); err != nil {
+			return
+		}
+		if _, err := s.Query(context.Background(), `count({__name__=~".+"})`); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Judging the risk of an update from metrics that were recorded.
+func Example() {
+	var s promqlsnapshot.Snapshot
+	if err := s.ReadText(strings.NewReader(`cluster_infrastructure_provider{type="VSphere"} 1`+"\n"), recorded); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var matcher graph.RiskMatcher = &s
+	fmt.Println(matcher.Match(context.Background(), rule(`cluster_infrastructure_provider{type="VSphere"}`)))
+	// Output:
+	// true <nil>
+}

@@ -1,0 +1,189 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+var wanted = graph.Wanted{Channel: "stable-4.2", Architecture: "amd64", Accepted: []string{"B", "A"}}
+
+const interval = 3 * time.Minute
+
+func conditionalTo(version, query string) configv1.ConditionalUpdate {
+	return configv1.ConditionalUpdate{Release: configv1.Release{Version: version, Image: "image-" + version}, Risks: []configv1.ConditionalUpdateRisk{aRisk(query, query)}}
+}
+
+// known is the state after a good fetch at t0.
+func known(queries ...string) *graph.Retrieval {
+	var r graph.Retrieval
+	u := &graph.Updates{Available: []configv1.Release{{Version: "4.2.1", Image: "a", Architecture: "Multi"}}}
+	for i, q := range queries {
+		u.Conditional = append(u.Conditional, conditionalTo("4.2."+string(rune('2'+i)), q))
+	}
+	r.Fetched(wanted, r.Plan(wanted, interval, t0), u, nil, t0)
+	r.Evaluate(context.Background(), graph.Evaluator{Matcher: facts, Accepted: wanted.Accepted}, nil, t0)
+	return &r
+}
+
+func TestRetrievalPlan(t *testing.T) {
+	with := func(f func(w *graph.Wanted)) graph.Wanted {
+		w := wanted
+		f(&w)
+		return w
+	}
+	soon, due, old := t0.Add(interval-1), t0.Add(interval), t0.Add(graph.StaleAfter)
+	fetch, keep := graph.FetchPlan{Fetch: true}, graph.FetchPlan{Fetch: true, KeepOnFailure: true}
+	idle, again := graph.FetchPlan{}, graph.FetchPlan{Reevaluate: true}
+	for name, test := range map[string]struct {
+		r    *graph.Retrieval
+		w    graph.Wanted
+		now  time.Time
+		want graph.FetchPlan
+	}{
+		"never attempted":        {&graph.Retrieval{}, wanted, t0, fetch},
+		"within the interval":    {known("T"), wanted, soon, idle},
+		"interval over":          {known("T"), wanted, due, keep},
+		"last change too old":    {known("T"), wanted, old, fetch},
+		"just young enough":      {known("T"), wanted, old.Add(-1), keep},
+		"channel":                {known("T"), with(func(w *graph.Wanted) { w.Channel = "fast-4.2" }), soon, fetch},
+		"architecture":           {known("T"), with(func(w *graph.Wanted) { w.Architecture = "Multi" }), soon, fetch},
+		"upstream":               {known("T"), with(func(w *graph.Wanted) { w.Upstream = "https://example.com" }), soon, fetch},
+		"upstream, interval too": {known("T"), with(func(w *graph.Wanted) { w.Upstream = "https://example.com" }), due, fetch},
+		"the default by name":    {known("T"), with(func(w *graph.Wanted) { w.Upstream = graph.DefaultUpstream }), soon, idle},
+		"unknown verdict":        {known("T", "U"), wanted, soon, again},
+		"not accepted any more":  {known("T"), with(func(w *graph.Wanted) { w.Accepted = []string{"A"} }), soon, again},
+		"accepted in order":      {known("T"), with(func(w *graph.Wanted) { w.Accepted = []string{"A", "B", "A"} }), soon, idle},
+		"news of a source":       {known("T"), with(func(w *graph.Wanted) { w.RisksChanged = true }), soon, again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := test.r.Plan(test.w, interval, test.now)
+			got.Next = time.Time{}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	// Once the change is a day ago, each failure clears but only at intervals.
+	r := known()
+	r.Fetched(wanted, keep, nil, &graph.Error{Reason: "RemoteFailed"}, old)
+	if p := r.Plan(wanted, interval, old.Add(interval-1)); p.Fetch || !p.Next.Equal(old.Add(interval)) {
+		t.Errorf("%+v", p)
+	}
+	if p := r.Plan(wanted, interval, old.Add(interval)); !p.Fetch || p.KeepOnFailure {
+		t.Errorf("%+v", p)
+	}
+	if a, b := graph.CheckInterval(0), graph.CheckInterval(0.5); a != 2*time.Minute || b != 3*time.Minute {
+		t.Error(a, b)
+	}
+}
+
+func TestRetrievalFailures(t *testing.T) {
+	later := t0.Add(interval)
+	other := wanted
+	other.Upstream = "https://example.com"
+	for name, test := range map[string]struct {
+		w       graph.Wanted
+		err     error
+		kept    bool
+		changed time.Time
+	}{
+		"out of reach":     {wanted, &graph.Error{Reason: "RemoteFailed", Message: "x"}, true, t0},
+		"status":           {wanted, &graph.Error{Reason: "ResponseFailed", Message: "x"}, true, t0},
+		"nonsense":         {wanted, &graph.Error{Reason: "ResponseInvalid", Message: "x"}, true, t0},
+		"not found":        {wanted, &graph.Error{Reason: "VersionNotFound", Message: "x"}, false, t0},
+		"no channel":       {wanted, &graph.Error{Reason: "NoChannel", Message: "x"}, false, t0},
+		"another error":    {wanted, errors.New("x"), false, t0},
+		"another upstream": {other, &graph.Error{Reason: "RemoteFailed", Message: "x"}, false, later},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := known("T")
+			r.Fetched(test.w, r.Plan(test.w, interval, later), nil, test.err, later)
+			available, conditional, ok := r.Published(test.w, false)
+			if !ok || (len(available) == 1 && len(conditional) == 1) != test.kept || (r.Updates != nil) != test.kept {
+				t.Errorf("%v %v %v", available, conditional, ok)
+			}
+			if r.Condition.Status != configv1.ConditionFalse || !r.Changed.Equal(test.changed) || !r.Attempted.Equal(later) {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+func TestRetrievalPublished(t *testing.T) {
+	r := known("T")
+	for _, gate := range []bool{false, true} {
+		available, _, _ := r.Published(wanted, gate)
+		if (available[0].Architecture == "Multi") != gate {
+			t.Errorf("%v: %+v", gate, available)
+		}
+	}
+	w := wanted
+	w.Channel = "fast-4.2"
+	if _, _, ok := r.Published(w, true); ok {
+		t.Error("published for another channel")
+	}
+	w = wanted
+	w.Upstream = graph.DefaultUpstream
+	if _, _, ok := r.Published(w, true); !ok {
+		t.Error("the default upstream by name is another one")
+	}
+	if _, _, ok := new(graph.Retrieval).Published(wanted, true); ok {
+		t.Error("published before the first fetch")
+	}
+}
+
+func TestRetrievalTransitionTimes(t *testing.T) {
+	published := conditionalTo("4.2.2", "T")
+	hourAgo := metav1.NewTime(t0.Add(-time.Hour))
+	published.Conditions = []metav1.Condition{{Type: graph.ConditionRecommended, Status: metav1.ConditionFalse, LastTransitionTime: hourAgo}}
+	r := &graph.Retrieval{Remembered: []configv1.ConditionalUpdate{published}}
+	answer := graph.Facts{"T": 1}
+	at := func() metav1.Time { return r.Evaluation.Conditional[0].Conditions[0].LastTransitionTime }
+	e := graph.Evaluator{Matcher: answer}
+	for i, minutes := range []int{0, 5} { // across fetches
+		now := t0.Add(time.Duration(minutes) * time.Minute)
+		r.Fetched(wanted, r.Plan(wanted, interval, now), &graph.Updates{Conditional: []configv1.ConditionalUpdate{conditionalTo("4.2.2", "T")}}, nil, now)
+		r.Evaluate(context.Background(), e, nil, now)
+		if got := at(); !got.Equal(&hourAgo) {
+			t.Errorf("fetch %d: %v", i, got)
+		}
+	}
+	// A change moves it, another judgement without a fetch does not.
+	delete(answer, "T")
+	changed := metav1.NewTime(t0.Add(6 * time.Minute))
+	for range 2 {
+		r.Evaluate(context.Background(), e, nil, changed.Time)
+		if got := at(); !got.Equal(&changed) || !r.Undecided() {
+			t.Error(got)
+		}
+	}
+	r.Evaluate(context.Background(), e, nil, changed.Add(5*time.Hour))
+	if got := at(); !got.Equal(&changed) {
+		t.Error(got)
+	}
+	// Each judgement starts from the lists as retrieved.
+	alert := graph.ClusterRisks{Risks: []configv1.ConditionalUpdateRisk{aRisk("Alert", "T")}, Versions: map[string][]string{"Alert": {"4.2.1"}}}
+	r = known()
+	r.Evaluate(context.Background(), graph.Evaluator{Matcher: facts}, func(a []configv1.Release, c []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
+		a, c, err := graph.MergeRisks(a, c, alert)
+		if err != nil {
+			t.Error(err)
+		}
+		return a, c
+	}, t0)
+	if len(r.Evaluation.Available) != 0 || len(r.Evaluation.Conditional) != 1 {
+		t.Errorf("%+v", r.Evaluation)
+	}
+	r.Evaluate(context.Background(), graph.Evaluator{Matcher: facts}, nil, t0)
+	if len(r.Evaluation.Available) != 1 || len(r.Evaluation.Conditional) != 0 {
+		t.Errorf("%+v", r.Evaluation)
+	}
+}

@@ -1,0 +1,45 @@
+package signature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+)
+
+// ClusterHTTP returns how a cluster reaches the outside: the proxy of its Proxy
+// object, none where there is no such object, and the authorities of ConfigMap
+// openshift-config-managed/trusted-ca-bundle, which replace those of the system
+// where there are any. The environment's proxy is not consulted. A proxy or a
+// bundle that cannot be used is an error: going around it would be worse.
+func ClusterHTTP(ctx context.Context, r clusterapi.Reader) (HTTPOptions, error) {
+	var o HTTPOptions
+	proxy, err := clusterapi.Get[configv1.Proxy](ctx, r, clusterapi.Key("", "cluster"))
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+	case err != nil:
+		return o, fmt.Errorf("unable to read the cluster's proxy: %w", err)
+	default:
+		if o.Proxy, err = httpclient.Proxy(proxy.Status.HTTPProxy, proxy.Status.HTTPSProxy, proxy.Status.NoProxy); err != nil {
+			return o, fmt.Errorf("the cluster's proxy: %w", err)
+		}
+	}
+	bundle, err := clusterapi.Get[corev1.ConfigMap](ctx, r, clusterapi.Key(ConfigMapNamespace, "trusted-ca-bundle"))
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return o, fmt.Errorf("unable to read the trusted authorities: %w", err)
+	default:
+		if o.RootCAs, err = httpclient.RootCAs([]byte(bundle.Data["ca-bundle.crt"])); err != nil {
+			return o, errors.New("unable to add ca-bundle.crt certificates")
+		}
+	}
+	return o, nil
+}
