@@ -49,6 +49,29 @@
 //
 // [NextUpdate] picks from the result for automatic updates.
 //
+// A loop around them keeps a [Retrieval]: its Plan says when to fetch, when to
+// judge the risks again and whether a failure clears what is known. Risks that
+// come from the cluster itself, such as alerts ([AlertRisks]), are collected by
+// [AggregateRisks] and put onto the lists by [MergeRisks] before evaluation.
+//
+// [Prometheus] judges risks by the metrics of a live cluster; a [PromQLCache]
+// spares it. Of recorded metrics the module graph/promqlsnapshot does the same.
+// Both evaluate an [InstantQuery]. [Facts] knows the answers beforehand.
+//
+// # Paths
+//
+// A [Network] is the union of the graphs of several channels, or one graph, with
+// a judgement on each edge: recommended, not recommended, or unknown. A [Policy]
+// says which edges and versions a path may use. [Network.ShortestPath] takes the
+// fewest hops, [Network.SafestPath] the fewest risks, [Network.Paths] gives
+// alternatives, [Network.Latest] and [Network.Reachable] say how far one gets.
+// Where paths are equally good the greater versions win, compared hop by hop.
+// Each hop names the channel to be in. [Network.ControlPlaneOnly] plans the way
+// from one even minor to the next with paused worker pools.
+//
+// [Network.Explain] answers why a release can or cannot be updated to another;
+// [Network.Picture] draws; [Network.MirrorRange] lists what to mirror.
+//
 // # Channels
 //
 // A channel is named <type>-<major>.<minor>, where the minor is the one to go

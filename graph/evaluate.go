@@ -61,11 +61,11 @@ type Evaluation struct {
 
 // Verdict says whether a risk applies to the cluster.
 type Verdict struct {
-	Risk     configv1.ConditionalUpdateRisk // without conditions
-	Applies  metav1.Condition               // type Applies
-	Accepted bool
-	Err      error    // why Applies is Unknown
-	Versions []string // the targets that carry the risk, in the lists' order
+	Risk     configv1.ConditionalUpdateRisk `json:"risk"`    // without conditions
+	Applies  metav1.Condition               `json:"applies"` // type Applies
+	Accepted bool                           `json:"accepted"`
+	Err      error                          `json:"-"`        // why Applies is Unknown, as its message says
+	Versions []string                       `json:"versions"` // the targets that carry the risk, in the lists' order
 }
 
 // Evaluate judges the risks of u: an [Evaluator] with m and accepted. A nil m

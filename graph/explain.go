@@ -164,7 +164,11 @@ func (n *Network) explainEdge(x *Explanation, q ExplainQuery, r *rules, from, to
 	block := func(b Block, format string, args ...any) { x.Block, x.Detail = b, fmt.Sprintf(format, args...) }
 	if q.Channel != "" {
 		for _, end := range []int32{from, to} {
-			if in := n.channelsOf(end); !slices.Contains(in, q.Channel) {
+			in := n.channelsOf(end)
+			if !slices.Contains(n.Channels(), q.Channel) {
+				in = n.channelsKnown(end) // only the metadata can tell
+			}
+			if !slices.Contains(in, q.Channel) {
 				x.Missing = n.text(end)
 				block(NotInChannel, "%s is not in channel %s; it is in %s", x.Missing, q.Channel, strings.Join(n.channelsKnown(end), ", "))
 				return
@@ -179,7 +183,7 @@ func (n *Network) explainEdge(x *Explanation, q ExplainQuery, r *rules, from, to
 	case at < 0:
 		block(NoEdge, "%s", noEdge(x, n.Channels()))
 		return
-	case q.Channel != "" && !slices.Contains(x.Edge.Channels, q.Channel):
+	case slices.Contains(n.Channels(), q.Channel) && !slices.Contains(x.Edge.Channels, q.Channel):
 		block(NoEdge, "channel %s has no update from %s to %s; there is one in %s", q.Channel, x.From, x.To, strings.Join(x.Edge.Channels, ", "))
 		return
 	}

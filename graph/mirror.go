@@ -103,7 +103,7 @@ func (n *Network) MirrorRange(q MirrorQuery) ([]configv1.Release, error) {
 			}
 		}
 	case q.Compat:
-		if picked, err = n.compatPath(bounds); err != nil {
+		if picked, err = n.compatPath(bounds, q.Channel); err != nil {
 			return nil, err
 		}
 	default:
@@ -125,7 +125,7 @@ func (n *Network) MirrorRange(q MirrorQuery) ([]configv1.Release, error) {
 
 // compatPath is oc-mirror's search: breadth first over unconditional edges,
 // the greatest versions first.
-func (n *Network) compatPath(b MirrorBounds) ([]configv1.Release, error) {
+func (n *Network) compatPath(b MirrorBounds, channel string) ([]configv1.Release, error) {
 	from, err := n.find(b.Min)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (n *Network) compatPath(b MirrorBounds) ([]configv1.Release, error) {
 		v := queue[at]
 		for i := n.first[v]; i < n.first[v+1]; i++ {
 			e := &n.edges[i]
-			if _, seen := before[e.to]; !seen && n.listed(e) {
+			if _, seen := before[e.to]; !seen && n.listed(e, channel) {
 				before[e.to] = v
 				queue = append(queue, e.to)
 			}
@@ -155,11 +155,12 @@ func (n *Network) compatPath(b MirrorBounds) ([]configv1.Release, error) {
 	return path, nil
 }
 
-// listed says whether some channel lists an edge as unconditional, risks or not.
-func (n *Network) listed(e *edge) bool {
+// listed says whether the channel, or some for an empty name, lists an edge as
+// unconditional, risks or not.
+func (n *Network) listed(e *edge, channel string) bool {
 	for _, c := range n.channels {
 		from, to := c.local[e.from], c.local[e.to]
-		if from >= 0 && to >= 0 && slices.Contains(c.Graph.out(int(from)), to) {
+		if (channel == "" || c.Channel == channel) && from >= 0 && to >= 0 && slices.Contains(c.Graph.out(int(from)), to) {
 			return true
 		}
 	}

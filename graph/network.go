@@ -32,7 +32,8 @@ type NetworkOptions struct {
 	// Rules replaces Always and PromQL by a registry; Matcher is not used then.
 	Rules *Rules
 	// Present is the channel that the cluster is in, empty if that does not
-	// matter: a first hop in another one is a switch.
+	// matter: a first hop in another one is a switch. It need not be among the
+	// graphs.
 	Present string
 	// Compat takes an edge without risks as recommended, as the
 	// cluster-version operator does. For comparisons only.
@@ -54,6 +55,7 @@ type NetworkOptions struct {
 type Network struct {
 	channels []channelNodes // the newest first
 	present  int            // index of the cluster's channel, -1: none of them
+	away     bool           // the cluster is in a channel that is none of them
 	arch     string
 	notes    []string
 
@@ -300,6 +302,7 @@ func (b *builder) choose(graphs []ChannelGraph) error {
 			b.present = i
 		}
 	}
+	b.away = b.present < 0 && b.o.Present != ""
 	return nil
 }
 

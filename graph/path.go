@@ -58,7 +58,8 @@ type Hop struct {
 	// Conditional says that the edge has risks, or should have.
 	Conditional    bool           `json:"conditional,omitempty"`
 	Recommendation Recommendation `json:"recommendation"`
-	// Risks are those of a conditional edge, with the verdicts on them.
+	// Risks are those of a conditional edge, with the verdicts on them. What is
+	// accepted is the policy's business: Accepted is not set.
 	Risks []Verdict `json:"risks,omitempty"`
 	// Withheld says why a cluster is not offered the update, empty if it is,
 	// and WithheldBy details it.
@@ -117,7 +118,7 @@ func (n *Network) path(from int32, edges []int32) *Path {
 	for i, at := range edges {
 		h := n.hop(&n.edges[at])
 		h.Channel = n.channels[channels[i]].Channel
-		h.Switch = last >= 0 && channels[i] != int32(last)
+		h.Switch = last >= 0 && channels[i] != int32(last) || i == 0 && n.away
 		h.Later = i > 0
 		last = int(channels[i])
 		if h.Switch {

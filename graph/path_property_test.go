@@ -85,11 +85,8 @@ func verdictOf(rule configv1.ClusterCondition) graph.Recommendation {
 }
 
 func newReference(graphs []graph.ChannelGraph, present string) *reference {
-	ref := &reference{edges: map[[2]string]refEdge{}}
+	ref := &reference{edges: map[[2]string]refEdge{}, present: present}
 	for _, g := range graphs {
-		if g.Channel == present {
-			ref.present = present
-		}
 		for _, n := range g.Graph.Nodes() {
 			if v := n.Version.Original(); !slices.Contains(ref.versions, v) {
 				ref.versions = append(ref.versions, v)

@@ -90,7 +90,7 @@ func (p *Prometheus) Query(ctx context.Context, query string) (InstantResult, er
 		ResultType string          `json:"resultType"`
 		Result     json.RawMessage `json:"result"`
 	}
-	if err := p.get(ctx, "query", url.Values{"query": {query}}, &data); err != nil {
+	if err := p.get(ctx, "executing PromQL query", "query", url.Values{"query": {query}}, &data); err != nil {
 		return InstantResult{}, err
 	}
 	r := InstantResult{Type: data.ResultType}
@@ -128,7 +128,7 @@ func (p *Prometheus) Firing(ctx context.Context) ([]Alert, error) {
 			ActiveAt    time.Time         `json:"activeAt"`
 		} `json:"alerts"`
 	}
-	if err := p.get(ctx, "alerts", nil, &data); err != nil {
+	if err := p.get(ctx, "reading alerts", "alerts", nil, &data); err != nil {
 		return nil, err
 	}
 	var alerts []Alert
@@ -147,8 +147,9 @@ func (p *Prometheus) CloseIdleConnections() {
 	}
 }
 
-// get asks an endpoint of the API and decodes the answer's data.
-func (p *Prometheus) get(ctx context.Context, endpoint string, query url.Values, data any) error {
+// get asks an endpoint of the API and decodes the answer's data. Its errors begin with
+// what it is doing.
+func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.Values, data any) error {
 	client, err := p.client()
 	if err != nil {
 		return fmt.Errorf("creating PromQL round-tripper: %w", err)
@@ -173,7 +174,7 @@ func (p *Prometheus) get(ctx context.Context, endpoint string, query url.Values,
 	case errors.As(err, &address):
 		return address
 	case err != nil:
-		return fmt.Errorf("executing PromQL query: %w", err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	var answer struct {
 		Status    string          `json:"status"`
@@ -184,16 +185,16 @@ func (p *Prometheus) get(ctx context.Context, endpoint string, query url.Values,
 	err = json.Unmarshal(resp.Body, &answer)
 	switch {
 	case err == nil && answer.Status == "error":
-		return fmt.Errorf("executing PromQL query: %s: %s", answer.ErrorType, answer.Error)
+		return fmt.Errorf("%s: %s: %s", doing, answer.ErrorType, answer.Error)
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("executing PromQL query: unexpected HTTP status: %s", resp.Status)
+		return fmt.Errorf("%s: unexpected HTTP status: %s", doing, resp.Status)
 	case err != nil:
-		return fmt.Errorf("executing PromQL query: invalid answer: %w", err)
+		return fmt.Errorf("%s: invalid answer: %w", doing, err)
 	case answer.Status != "success":
-		return fmt.Errorf("executing PromQL query: the answer's status is %q", answer.Status)
+		return fmt.Errorf("%s: the answer's status is %q", doing, answer.Status)
 	}
 	if err := json.Unmarshal(answer.Data, data); err != nil {
-		return fmt.Errorf("executing PromQL query: invalid data: %w", err)
+		return fmt.Errorf("%s: invalid data: %w", doing, err)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -115,7 +117,9 @@ func TestPrometheusSetup(t *testing.T) {
 	if _, err := p.Match(ctx, promQL("slow")); err == nil || !strings.HasPrefix(err.Error(), "executing PromQL query: ") {
 		t.Error(err)
 	}
-	tls := httptest.NewTLSServer(server.Config.Handler)
+	tls := httptest.NewUnstartedServer(server.Config.Handler)
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
+	tls.StartTLS()
 	defer tls.Close()
 	trusted := &graph.Prometheus{URL: tls.URL, NoToken: true, SystemCAs: true}
 	if _, err := trusted.Match(ctx, promQL("up")); err == nil || !strings.Contains(err.Error(), "certificate") {
@@ -134,6 +138,11 @@ func TestPrometheusAlerts(t *testing.T) {
 	p := &graph.Prometheus{URL: server.URL, NoToken: true}
 	defer p.CloseIdleConnections()
 	got, err := p.Firing(context.Background())
+	bad := &graph.Prometheus{URL: server.URL, NoToken: true, MaxBytes: 10}
+	defer bad.CloseIdleConnections()
+	if _, err := bad.Firing(context.Background()); err == nil || !strings.HasPrefix(err.Error(), "reading alerts: ") || !strings.Contains(err.Error(), "10") {
+		t.Error(err)
+	}
 	if diff := cmp.Diff([]graph.Alert{{Labels: map[string]string{"alertname": "A"}, Annotations: map[string]string{"summary": "s"}, State: "firing", ActiveAt: t0}}, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}

@@ -69,7 +69,8 @@ func sameNames(a, b []string) bool {
 // the passes of a loop that calls [Retrieval.Plan], fetches,
 // [Retrieval.Fetched] and [Retrieval.Evaluate] as the plan says, and publishes
 // [Retrieval.Published]. The zero value knows nothing yet. It is a value
-// without a clock or a network, and not safe for concurrent use.
+// without a clock or a network, and not safe for concurrent use; a copy of it is
+// independent, so that a fetch beside the loop can work on one.
 type Retrieval struct {
 	// Attempted is the time of the last fetch, zero for none.
 	Attempted time.Time

@@ -117,3 +117,22 @@ func BenchmarkStatus(b *testing.B) {
 		})
 	}
 }
+
+// Half of the pool may go down at a time, so that many are named as holders.
+func BenchmarkExplanations(b *testing.B) {
+	for _, n := range sizes {
+		objs := bigPool(n)
+		atMost(n / 2)(&objs.Pools[1])
+		s := mcp.NewState(objs, mcp.Options{})
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, v := range s.Explanations("worker") {
+					if v.Text == "" {
+						b.Fatal(v)
+					}
+				}
+			}
+		})
+	}
+}

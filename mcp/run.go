@@ -179,7 +179,7 @@ func (x *run) idle(now time.Time) time.Duration {
 		earlier(x.queue.next())
 		earlier(x.drains.due.next())
 		for _, at := range x.retryAt {
-			earlier(at, at.After(now))
+			earlier(at, true)
 		}
 		for pool, at := range x.moved {
 			earlier(at.Add(x.o.Options.Delays.Stall), !x.stalled[pool] && x.state.Pool(pool) != nil)

@@ -407,3 +407,43 @@ func TestEvictConflict(t *testing.T) {
 		}
 	})
 }
+
+// The arbiter's turn comes after the masters', so its sync asks for theirs,
+// unless they are paused where there is an arbiter indeed.
+func TestArbiterQueuesMaster(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		topology string
+		paused   bool
+		want     int // more syncs of master
+	}{
+		{"its turn is after master", mcp.TopologyHighlyAvailableArbiter, false, 1},
+		{"master is paused", mcp.TopologyHighlyAvailableArbiter, true, 0},
+		{"there is no arbiter", mcp.TopologyHighlyAvailable, false, 1},
+		{"there is none, and master is paused", mcp.TopologyHighlyAvailable, true, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := memory.New(memory.Options{})
+			// Each sync of a pool that selects all leaves an event.
+			m := pool("master", "N", func(p *mcfgv1.MachineConfigPool) {
+				p.Spec.NodeSelector = &metav1.LabelSelector{}
+				p.Spec.Paused = tt.paused
+			})
+			a := pool("arbiter", "N")
+			load(t, c, topology(tt.topology), &m, &a)
+			var r recorder
+			stop := runRollout(t, c, &r)
+			defer stop()
+			syncs := func() int {
+				return len(r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonSelectingAll }))
+			}
+			time.Sleep(time.Minute)
+			before := syncs()
+			change1(t, c, "arbiter", func(p *mcfgv1.MachineConfigPool) { p.Labels = map[string]string{"x": "y"} })
+			time.Sleep(time.Minute)
+			if got := syncs() - before; got != tt.want {
+				t.Errorf("%s: %d syncs of master", tt.name, got)
+			}
+		})
+	}
+}

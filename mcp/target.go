@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -184,7 +185,6 @@ func (x *run) startUpdates(ctx context.Context) {
 				continue
 			}
 			x.updating[name] = true
-			delete(x.retryAt, name)
 			to := Target{Config: n.state.DesiredConfig, Image: n.state.DesiredImage}
 			x.group.Go(func() {
 				err := x.o.NodeUpdater.Update(ctx, name, to, func(phase Phase) {
@@ -197,6 +197,7 @@ func (x *run) startUpdates(ctx context.Context) {
 			})
 		}
 	}
+	maps.DeleteFunc(x.retryAt, func(_ string, at time.Time) bool { return !now.Before(at) })
 }
 
 type updateResult struct {

@@ -47,14 +47,19 @@ func play(t testing.TB, a actors) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		told := false
 		for ctx.Err() == nil {
 			// The API may fail in these tests: what is left undone is done
 			// in the next round.
+			failed := false
 			for _, f := range []func(context.Context) error{a.deployments, a.daemonSets, a.jobs, a.operators} {
 				if err := f(ctx); err != nil && ctx.Err() == nil && !meta.IsNoMatchError(err) {
-					t.Logf("actors: %v", err)
+					if failed = true; !told {
+						t.Logf("actors: %v", err)
+					}
 				}
 			}
+			told = failed
 			select {
 			case <-ctx.Done():
 			case <-time.After(200 * time.Millisecond):

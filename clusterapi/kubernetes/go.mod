@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/clusterupdate/clusterupdate v0.0.0
+	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3

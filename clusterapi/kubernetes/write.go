@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,7 +74,7 @@ func (c *cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructur
 			return nil, err
 		}
 		out, err := client.UpdateStatus(ctx, in, metav1.UpdateOptions{FieldManager: manager(opts.FieldManager)})
-		if isUnserved(err) && !k.status {
+		if apierrors.IsNotFound(err) && !k.status {
 			err = fmt.Errorf("%s %s: the kind has no status subresource: %w", in.GetKind(), in.GetName(), err)
 		}
 		return out, err
