@@ -2,6 +2,8 @@ package graph
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -116,4 +118,46 @@ func CheckChannelChange(c ChannelChange) (changed bool, warning string, err erro
 		return false, "", fmt.Errorf("the requested channel %q is not one of the available channels (%s), you must pass --allow-explicit-channel to continue", c.Requested, strings.Join(offered, ", "))
 	}
 	return true, warning, nil
+}
+
+// maxDiscovered bounds [DiscoverChannels]: more channels than there are.
+const maxDiscovered = 500
+
+// DiscoverChannels lists the channels of a source, in natural order, beginning
+// with that of q: those that the releases of its graph name, those that the
+// releases of their graphs name, and so on. A channel that shares no release
+// with any of them is not found; one whose graph is empty is left out. The
+// error names each channel that could not be fetched, and counts beside what was
+// found.
+func DiscoverChannels(ctx context.Context, s Source, q Query) ([]string, error) {
+	var found []string
+	var errs []error
+	seen := map[string]bool{q.Channel: true}
+	queue := []string{q.Channel}
+	for at := 0; at < len(queue); at++ {
+		if at == maxDiscovered {
+			errs = append(errs, &LimitError{Limit: "channels", Max: maxDiscovered})
+			break
+		}
+		q.Channel = queue[at]
+		g, err := s.Fetch(ctx, q)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("channel %q: %w", q.Channel, err))
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		if g.Len() > 0 {
+			found = append(found, q.Channel)
+		}
+		for _, name := range g.Channels() {
+			if !seen[name] {
+				seen[name] = true
+				queue = append(queue, name)
+			}
+		}
+	}
+	slices.SortFunc(found, CompareChannels)
+	return found, errors.Join(errs...)
 }
