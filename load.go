@@ -109,7 +109,10 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 	out := &loaded{origin: r.origin, gates: r.gates}
 	u.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: "Retrieving and verifying payload " + quoted(r.release)})
 
-	retrieval, cancel := clockTimeout(ctx, u.o.Clock, u.o.RetrieveTimeout)
+	retrieval, cancel := ctx, context.CancelFunc(func() {})
+	if _, ok := ctx.Deadline(); !ok {
+		retrieval, cancel = clockTimeout(ctx, u.o.Clock, u.o.RetrieveTimeout)
+	}
 	defer cancel()
 	var risks []string
 	if r.verify {
@@ -177,7 +180,11 @@ func (u *Updater) verify(ctx context.Context, r *loadRequest, out *loaded) (risk
 	}
 	if err == nil {
 		var v *signature.Verification
-		half, cancel := clockTimeout(ctx, u.o.Clock, u.o.RetrieveTimeout/2)
+		left := u.o.RetrieveTimeout
+		if deadline, ok := ctx.Deadline(); ok {
+			left = time.Until(deadline)
+		}
+		half, cancel := clockTimeout(ctx, u.o.Clock, left/2)
 		defer cancel()
 		if v, err = verifier.Verify(half, signature.Digest(r.release.Image)); err == nil {
 			out.verified = true
@@ -186,7 +193,7 @@ func (u *Updater) verify(ctx context.Context, r *loadRequest, out *loaded) (risk
 		}
 	}
 	if r.force && ctx.Err() == nil {
-		return fmt.Sprintf("Target release %s cannot be verified, but continuing anyway because the update was forced: %v", quoted(r.release), err), nil
+		return signature.Chain(fmt.Errorf("Target release %s cannot be verified, but continuing anyway because the update was forced: %w", quoted(r.release), err)), nil
 	}
 	return "", err
 }
@@ -202,7 +209,15 @@ func (u *Updater) payloadVerifier(ctx context.Context, r *loadRequest) (signatur
 	for _, m := range payload.Manifests {
 		sources = append(sources, signature.ConfigSource{Name: m.Filename, Object: m.Object})
 	}
-	return signature.FromManifests(sources, signature.ConfigOptions{Options: signature.Options{Clock: u.o.Clock}, Reader: u.o.API})
+	o := signature.ConfigOptions{Options: signature.Options{Clock: u.o.Clock}, Reader: u.o.API}
+	if o.HTTP, err = signature.ClusterHTTP(ctx, u.o.API); err != nil {
+		return nil, err
+	}
+	v, err := signature.FromManifests(sources, o)
+	if _, none := v.(signature.NotPossible); none {
+		u.o.Logger.Warn("No release authenticity verification is configured, all releases are considered unverified")
+	}
+	return v, err
 }
 
 // current returns the payload that the cluster reconciles, which a new process
@@ -288,25 +303,11 @@ func (u *Updater) failed(ctx context.Context, step Step, event EventType, r conf
 		return e
 	}
 	message := e.Message
-	if step == RetrievePayload {
-		message += causes(err)
+	if step == RetrievePayload { // the event tells what the condition leaves out
+		message = fmt.Sprintf("Retrieving payload failed %s failure=%s", quoted(r), strings.ReplaceAll(signature.Chain(err), "\n", " // "))
 	}
 	u.emit(Event{Type: event, Release: r, Message: message, Err: err})
 	return e
-}
-
-// causes are the texts behind an error that its own text leaves out, in one
-// line.
-func causes(err error) string {
-	var s *signature.Error
-	if !errors.As(err, &s) {
-		return ""
-	}
-	var b strings.Builder
-	for _, a := range s.Attempts {
-		b.WriteString(" // " + strings.ReplaceAll(a.Err.Error(), "\n", " // "))
-	}
-	return b.String()
 }
 
 func loadedMessage(r configv1.Release, architecture string) string {

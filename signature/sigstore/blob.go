@@ -1,40 +1,28 @@
 package sigstore
 
 import (
+	"bytes"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/rsa"
-	"crypto/sha256"
 	"errors"
-	"fmt"
+
+	"github.com/sigstore/sigstore/pkg/signature"
 )
 
 // newBlobVerifier returns the verifier for a key whose type and size have been
-// checked.
+// checked: SHA-256 for RSA (PKCS #1 v1.5) and ECDSA, pure Ed25519.
 func newBlobVerifier(public crypto.PublicKey) (BlobVerifier, error) {
-	switch public.(type) {
-	case *ecdsa.PublicKey, *rsa.PublicKey, ed25519.PublicKey:
-		return standard{public}, nil
+	v, err := signature.LoadVerifier(public, crypto.SHA256)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("unsupported public key of type %T", public)
+	return library{v}, nil
 }
 
-// standard verifies by the standard library.
-type standard struct{ public crypto.PublicKey }
+// library verifies by github.com/sigstore/sigstore.
+type library struct{ verifier signature.Verifier }
 
-func (s standard) VerifyBlob(blob, signature []byte) error {
-	sum := sha256.Sum256(blob)
-	ok := false
-	switch p := s.public.(type) {
-	case *ecdsa.PublicKey:
-		ok = ecdsa.VerifyASN1(p, sum[:], signature)
-	case *rsa.PublicKey:
-		ok = rsa.VerifyPKCS1v15(p, crypto.SHA256, sum[:], signature) == nil
-	case ed25519.PublicKey:
-		ok = ed25519.Verify(p, blob, signature)
-	}
-	if !ok {
+func (l library) VerifyBlob(blob, sig []byte) error {
+	if l.verifier.VerifySignature(bytes.NewReader(sig), bytes.NewReader(blob)) != nil {
 		return errors.New("invalid signature")
 	}
 	return nil
