@@ -1,9 +1,13 @@
 package manifest_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -22,4 +26,64 @@ func BenchmarkLoad(b *testing.B) {
 			b.Fatalf("%d manifests", len(p.Manifests))
 		}
 	}
+}
+
+// BenchmarkLoadYAML is what BenchmarkLoad compares with: the documents of the
+// same files, decoded one after another by sigs.k8s.io/yaml.
+func BenchmarkLoadYAML(b *testing.B) {
+	docs := realDocuments(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, doc := range docs {
+			raw, err := yaml.YAMLToJSON(doc)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := new(unstructured.Unstructured).UnmarshalJSON(raw); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// BenchmarkLoadJSON is the floor: the same objects, decoded from their JSON
+// form.
+func BenchmarkLoadJSON(b *testing.B) {
+	var docs [][]byte
+	for _, doc := range realDocuments(b) {
+		raw, err := yaml.YAMLToJSON(doc)
+		if err != nil {
+			b.Fatal(err)
+		}
+		docs = append(docs, raw)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, raw := range docs {
+			if err := new(unstructured.Unstructured).UnmarshalJSON(raw); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// realDocuments are the documents of the real payload's release-manifests.
+func realDocuments(b *testing.B) (docs [][]byte) {
+	b.Helper()
+	files, err := filepath.Glob(filepath.Join(testdata.Dir(b), "payload-4.18.15", "release-manifests", "*.y*ml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for doc := range bytes.SplitSeq(append([]byte("\n"), data...), []byte("\n---")) {
+			if raw, err := yaml.YAMLToJSON(doc); err == nil && len(raw) > len("null") {
+				docs = append(docs, doc)
+			}
+		}
+	}
+	return docs
 }
