@@ -231,7 +231,7 @@ func TestClientAnswers(t *testing.T) {
 			var e *graph.LimitError
 			return errors.As(err, &e) && e.Max == 1<<20
 		}},
-		{"redirects without end", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 302) },
+		{"redirects without end", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) },
 			graph.ErrRemoteFailed, "more redirects than the limit of 5", nil},
 		{"aborted", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, graph.ErrRemoteFailed, "EOF", nil},
 	} {

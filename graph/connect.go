@@ -154,9 +154,8 @@ func (b *builder) gather(u int32, union [][]int32, slot []int32, out *[]newEdge)
 
 // prunedEntry is a conditional entry with the rules that a cluster knows.
 type prunedEntry struct {
-	verdicts []int32
-	risks    []configv1.ConditionalUpdateRisk
-	err      error // a risk has no rule left
+	risks []configv1.ConditionalUpdateRisk
+	err   error // a risk has no rule left
 }
 
 func (b *builder) prunedEntries() [][]prunedEntry {

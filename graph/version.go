@@ -19,7 +19,7 @@ func ParseVersion(s string) (*semver.Version, error) {
 	return semver.StrictNewVersion(s)
 }
 
-var errEmptyVersion = errors.New("Version string empty") //nolint:staticcheck // the text that users of the cluster-version operator know
+var errEmptyVersion = errors.New("Version string empty") // the text that users of the cluster-version operator know
 
 // CompareVersions orders version strings by SemVer precedence. Those that do
 // not parse come before all others, bytewise.

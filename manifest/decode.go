@@ -64,7 +64,7 @@ func (d *decoder) file(name string, data []byte) (manifests []*Manifest, doc int
 	if err == nil {
 		return d.manifests, 0, nil
 	}
-	if fault, ok := err.(*documentError); ok { //nolint:errorlint // never wrapped
+	if fault, ok := err.(*documentError); ok { // never wrapped
 		return nil, fault.document, fault.err
 	}
 	return nil, 0, err

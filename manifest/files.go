@@ -78,7 +78,7 @@ func (l *filesLoader) load(path string) {
 	for _, m := range manifests {
 		id := m.Identity()
 		if l.seen[id] {
-			l.fail(path, m.Document, fmt.Errorf("File %s contains: duplicate resource: (%s)", path, id)) //nolint:staticcheck // a text that users search for
+			l.fail(path, m.Document, fmt.Errorf("File %s contains: duplicate resource: (%s)", path, id)) // a text that users search for
 			continue
 		}
 		l.seen[id] = true

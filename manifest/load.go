@@ -86,7 +86,7 @@ func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
 		}
 		return nil, &Error{
 			Reason: ReasonPayloadIntegrity,
-			Err:    fmt.Errorf("Error loading manifests from %s: %w", dir, aggregate(l.faults)), //nolint:staticcheck // a text that users search for
+			Err:    fmt.Errorf("Error loading manifests from %s: %w", dir, aggregate(l.faults)), // a text that users search for
 			Faults: l.faults,
 		}
 	}
@@ -322,7 +322,7 @@ func readFile(fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close() // read only
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -340,7 +340,7 @@ func readFile(fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) 
 		if int64(len(data)) > limit {
 			return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))
 		}
-		if err == io.EOF { //nolint:errorlint // as io.Reader documents it
+		if err == io.EOF { // as io.Reader documents it
 			return data, nil
 		}
 		if err != nil {

@@ -97,7 +97,7 @@ func newMeta(obj *unstructured.Unstructured) *meta {
 
 func (m *meta) validate() error {
 	if m.id.Kind == "" || m.id.Name == "" {
-		return fmt.Errorf("Resource with fields %s must contain kubernetes required fields kind and name", m.id) //nolint:staticcheck // a text that users search for
+		return fmt.Errorf("Resource with fields %s must contain kubernetes required fields kind and name", m.id) // a text that users search for
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (d *decoder) jsonStream(data []byte) error {
 			}
 			continue
 		}
-		if err == io.EOF { //nolint:errorlint // as the decoder documents it
+		if err == io.EOF { // as the decoder documents it
 			return nil
 		}
 		if count <= 1 {
@@ -90,7 +90,7 @@ func checkAliases(document string, limit int64) error {
 	}
 	var value any
 	if err := yamlv2.Unmarshal([]byte(document), &value); err != nil {
-		return nil //nolint:nilerror // the error comes again, and is worded, when the document is decoded
+		return nil // the error comes again, and is worded, when the document is decoded
 	}
 	if expandedSize(value, limit) > limit {
 		return &LimitError{Limit: "ExpandedSize", Max: limit, What: "bytes after the expansion of aliases"}

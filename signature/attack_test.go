@@ -223,7 +223,7 @@ func (e endless) Close() error { return nil }
 // endlessFS holds one file without an end.
 type endlessFS struct{ endless }
 
-func (e endlessFS) Open(string) (fs.File, error) { return endlessFile{e.endless}, nil }
+func (e endlessFS) Open(string) (fs.File, error) { return endlessFile(e), nil }
 func (e endlessFS) Stat(name string) (fs.FileInfo, error) {
 	return must(fs.Stat(fstest.MapFS{"x": {}}, "x")), nil
 }

@@ -6,7 +6,7 @@ import (
 	"compress/zlib"
 	"context"
 	"crypto"
-	"crypto/dsa" //nolint:staticcheck // to be refused
+	"crypto/dsa" //lint:ignore SA1019 made to be refused
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"

@@ -3,7 +3,7 @@ package signature
 import (
 	"bytes"
 	"crypto"
-	"crypto/dsa" //nolint:staticcheck // only to check self-certifications of old keys
+	"crypto/dsa" //lint:ignore SA1019 only to check self-certifications of old keys
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"

@@ -67,7 +67,7 @@ func (e *StoreError) Unwrap() error { return e.Err }
 // another error wraps is an ordinary failure: that is how a store may soften
 // one of its parts.
 func isStoreError(err error) bool {
-	_, ok := err.(*StoreError) //nolint:errorlint // see above
+	_, ok := err.(*StoreError) // see above
 	return ok
 }
 

@@ -29,6 +29,7 @@ var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 // TestFaults has a proxy between client and server that does to the requests
 // what networks and busy servers do.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	s := testserver.Start(t)
 	p := newProxy(t, s)
 	direct := newAPI(t, s, kubernetes.Options{})
@@ -262,7 +263,7 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 	}
 }
 
-// A whole update goes through a proxy at which every eighth request meets a
+// A whole update goes through a proxy at which every sixteenth request meets a
 // fault of some sort.
 func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) {
 	from, err := openRelease(t.Context(), "from", sample.From())
@@ -300,7 +301,7 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 		mu.Lock()
 		defer mu.Unlock()
 		f := faults[random.IntN(len(faults))]
-		if random.IntN(8) > 0 || f == conflict && r.Method == http.MethodGet {
+		if random.IntN(16) > 0 || f == conflict && r.Method == http.MethodGet {
 			return none
 		}
 		return f
@@ -311,7 +312,7 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 		before[f] = p.count(f)
 	}
 
-	u, err := newUpdater(api, both, nil, func(e clusterupdate.Event) {
+	u, err := newUpdater(api, both, 20, 8*time.Minute, nil, func(e clusterupdate.Event) {
 		l := line(e)
 		if l.Step == "" || l.Step == string(runlevel.TaskRetry) || l.Step == string(runlevel.TaskFailed) {
 			t.Logf("%s %s %s %s %s %s", l.Type, l.Step, l.Version, l.Task, l.Message, l.Error)

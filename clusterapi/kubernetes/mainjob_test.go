@@ -28,12 +28,13 @@ import (
 )
 
 // jobLimit is for one release on a busy machine.
-const jobLimit = 4 * time.Minute
+const jobLimit = 6 * time.Minute
 
 // TestMainJob installs one real release on a real API server and updates it to
 // the next. In the middle of the update the updater's process is killed, and
 // after it went on in another process, kube-apiserver.
 func TestMainJob(t *testing.T) {
+	t.Parallel()
 	data := testdata.Dir(t)
 	both, refused, err := realReleases(t.Context(), data)
 	if err != nil {
@@ -218,7 +219,7 @@ func history(t testing.TB, api clusterapi.ClusterAPI) string {
 // else that the release has. From then on nothing at all moves.
 func checkSecondPass(t testing.TB, config *rest.Config, api clusterapi.ClusterAPI, payloads releases) {
 	t.Helper()
-	u, err := newUpdater(api, payloads, logTo(t), nil)
+	u, err := newUpdater(api, payloads, 5, 5*time.Minute, logTo(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

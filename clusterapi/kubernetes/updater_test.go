@@ -40,12 +40,12 @@ func (trusting) Verify(_ context.Context, digest string) (*signature.Verificatio
 	return &signature.Verification{Digest: digest}, nil
 }
 
-// newUpdater makes an Updater whose waits are short: for it, time passes five
-// times as fast. A pass may take two minutes of real time.
-func newUpdater(api clusterapi.ClusterAPI, payloads releases, log *slog.Logger, observe func(clusterupdate.Event)) (*clusterupdate.Updater, error) {
+// newUpdater makes an Updater whose waits are short, since time passes faster
+// for it. A pass may take two intervals.
+func newUpdater(api clusterapi.ClusterAPI, payloads releases, faster float64, interval time.Duration, log *slog.Logger, observe func(clusterupdate.Event)) (*clusterupdate.Updater, error) {
 	return clusterupdate.New(clusterupdate.Options{
-		API: api, Payloads: payloads, Verifier: trusting{}, Clock: simulation.ScaledClock(5),
-		Interval: 5 * time.Minute, RetrieveTimeout: time.Hour, Logger: log, Observe: observe,
+		API: api, Payloads: payloads, Verifier: trusting{}, Clock: simulation.ScaledClock(faster),
+		Interval: interval, RetrieveTimeout: time.Hour, Logger: log, Observe: observe,
 	})
 }
 
@@ -69,7 +69,7 @@ func updaterMain(ctx context.Context, text string, out io.Writer) error {
 		return err
 	}
 	enc := json.NewEncoder(out)
-	u, err := newUpdater(api, payloads, nil, func(e clusterupdate.Event) { _ = enc.Encode(line(e)) })
+	u, err := newUpdater(api, payloads, 5, 5*time.Minute, nil, func(e clusterupdate.Event) { _ = enc.Encode(line(e)) })
 	if err != nil {
 		return err
 	}

@@ -179,7 +179,7 @@ func (d *Decoder) tooDeep(depth int) bool {
 
 func (d *Decoder) add(n node) int32 {
 	d.nodes = append(d.nodes, n)
-	return int32(len(d.nodes) - 1) //nolint:gosec // a document is far smaller
+	return int32(len(d.nodes) - 1) // a document is far smaller
 }
 
 // link makes child the next child of parent, whose last one is last.
