@@ -7,8 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -88,23 +86,5 @@ func poll(ctx context.Context, limit time.Duration, f func(context.Context) (don
 			return errors.Join(ctx.Err(), err)
 		case <-time.After(50 * time.Millisecond):
 		}
-	}
-}
-
-// sameLines compares sets of lines and reports what one has more.
-func sameLines(t testing.TB, what string, got, want []string) {
-	t.Helper()
-	for _, line := range got {
-		if !slices.Contains(want, line) {
-			t.Errorf("%s: unexpected %s", what, line)
-		}
-	}
-	for _, line := range want {
-		if !slices.Contains(got, line) {
-			t.Errorf("%s: missing %s", what, line)
-		}
-	}
-	if t.Failed() {
-		t.Logf("%s:\n%s", what, strings.Join(got, "\n"))
 	}
 }

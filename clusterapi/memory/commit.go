@@ -122,6 +122,8 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 	return e, nil
 }
 
+var deploymentKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+
 // compare tells whether two states are the same, managedFields apart, and
 // whether they are so in what the generation counts.
 func compare(k *kind, old, new map[string]any) (content, counted bool) {
@@ -145,6 +147,9 @@ func compare(k *kind, old, new map[string]any) (content, counted bool) {
 		for name := range fields {
 			if name != "managedFields" && !equal(om[name], nm[name]) {
 				content = false
+				if name == "annotations" && k.gvk.GroupKind() == deploymentKind {
+					counted = false // the API server counts these for Deployments alone
+				}
 			}
 		}
 	}
