@@ -29,7 +29,7 @@ type Updater struct {
 	busy sync.Mutex
 	s    session
 
-	observe sync.Mutex // events come from several goroutines
+	observe chan struct{} // holds one token: events come from several goroutines, one at a time
 }
 
 // New returns an Updater. It reads nothing yet.
@@ -46,7 +46,7 @@ func New(o Options) (*Updater, error) {
 		}
 	}
 	o = o.withDefaults()
-	u := &Updater{o: o}
+	u := &Updater{o: o, observe: make(chan struct{}, 1)}
 	u.s.tracker = runlevel.NewTracker(o.Clock)
 	return u, nil
 }
@@ -365,8 +365,8 @@ func (u *Updater) emit(e Event) {
 	if u.o.Observe == nil {
 		return
 	}
-	u.observe.Lock()
-	defer u.observe.Unlock()
+	u.observe <- struct{}{}
+	defer func() { <-u.observe }()
 	if e.Time.IsZero() {
 		e.Time = u.o.Clock.Now()
 	}
