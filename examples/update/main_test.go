@@ -30,7 +30,7 @@ func TestUpdate(t *testing.T) {
 		t.Fatalf("exit %d: %s\n%s", code, errs, out)
 	}
 	want(t, out,
-		"recommended updates of 4.20.3: 4.21.1", "verified by rehearsal: key ", "preconditions passed for payload loaded",
+		"recommended updates of 4.20.3: 4.21.1", "verified by rehearsal: OpenPGP key ", "preconditions passed for payload loaded",
 		"waiting on etcd: ", "runlevel 80", "nodes master", "nodes worker", "nodes infra", "Done applying 4.21.1",
 		"  4.21.1 Completed, started ", "  4.20.3 Completed, started ")
 }
