@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -491,8 +492,8 @@ func TestFlakyAPI(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		api := s.spy(nil)
 		s.sync()
-		reads := 0
-		flaky := &failingReads{spied: api, fails: func() bool { reads++; return reads%5 == 0 }}
+		var reads atomic.Int64
+		flaky := &failingReads{spied: api, fails: func() bool { return reads.Add(1)%5 == 0 }}
 		s.restart(func(o *clusterupdate.Options) { o.API = flaky })
 		api.on(func(verb, _, _ string) {
 			if verb == "Apply" {

@@ -90,7 +90,8 @@ func (c *Cluster) place(ctx context.Context, p *corev1.Pod, nodes []corev1.Node,
 // and schedulable, carry the labels that the pod's nodeSelector names, and
 // have no taint that the pod does not tolerate. Of several, those without a
 // taint that asks to be avoided come first, then those with the fewest pods of
-// the same controller, then with the fewest pods, then by name.
+// the same controller, then with the fewest pods (those that run on every node
+// do not count), then by name.
 func choose(p *corev1.Pod, nodes []corev1.Node, pods []corev1.Pod) string {
 	type score struct {
 		name                string
@@ -103,8 +104,11 @@ func choose(p *corev1.Pod, nodes []corev1.Node, pods []corev1.Pod) string {
 		if q.Spec.NodeName == "" || q.Status.Phase == corev1.PodSucceeded || q.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		others[q.Spec.NodeName]++ // one that is about to end takes room still
-		if o := metav1.GetControllerOfNoCopy(q); owner != nil && o != nil && o.UID == owner.UID {
+		o := metav1.GetControllerOfNoCopy(q)
+		if o == nil || o.Kind != kindDaemonSet.Kind {
+			others[q.Spec.NodeName]++ // one that is about to end takes room still
+		}
+		if owner != nil && o != nil && o.UID == owner.UID {
 			same[q.Spec.NodeName]++
 		}
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 
@@ -18,6 +20,9 @@ func newCluster(c clock.WithTicker, from, to *release, component string) (*simul
 		Pools:          []simulation.Pool{{Name: "worker", Nodes: 4}, {Name: "infra", Nodes: 2}},
 		ClusterVersion: simulation.ClusterVersion{Channel: channel},
 		Workloads:      []simulation.Workload{{Namespace: "shop", Name: "web", Replicas: 3, MinAvailable: &two}},
+		// The cluster's time is fast, this machine perhaps not: no operator is
+		// to lose its patience over that.
+		Timing: simulation.Timing{PoolLimit: 6 * time.Hour, DrainLimit: 6 * time.Hour, UncordonLimit: 6 * time.Hour},
 	})
 	if err != nil {
 		return nil, err

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// rehearsed runs the program, faster than by default.
+// rehearsed runs the program.
 func rehearsed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(t.Context(), append([]string{"-speed", "1800"}, args...), &out, &errs)
+	code = run(t.Context(), args, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
