@@ -34,6 +34,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 )
 
+// metricName is the label that holds a metric's name.
+const metricName = "__name__"
+
 // Snapshot holds recorded metrics. The zero value has none. Fill it and set its
 // fields before the first query; after that it is safe for concurrent use.
 type Snapshot struct {
@@ -131,7 +134,7 @@ func (s *Snapshot) require(query string) error {
 	}
 	var missing []string
 	for _, name := range needed {
-		if !slices.ContainsFunc(s.series, func(s *series) bool { return s.labels.Get(labels.MetricName) == name }) {
+		if !slices.ContainsFunc(s.series, func(s *series) bool { return s.labels.Get(metricName) == name }) {
 			missing = append(missing, name)
 		}
 	}
@@ -152,7 +155,7 @@ func Metrics(query string) ([]string, error) {
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		if v, ok := node.(*parser.VectorSelector); ok {
 			for _, m := range v.LabelMatchers {
-				if m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value != "" {
+				if m.Name == metricName && m.Type == labels.MatchEqual && m.Value != "" {
 					names = append(names, m.Value)
 				}
 			}
