@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -65,7 +66,7 @@ func decide(f facts) decision {
 	if h := started(f.cv, f.own); h != nil {
 		d.base, d.baseOrigin, d.verified = configv1.Release{Version: h.Version, Image: h.Image}, resumed, h.Verified
 	}
-	d.base = fillSame(fillSame(d.base, f.applied), f.cv.Status.Desired)
+	d.base = graph.FillRelease(graph.FillRelease(d.base, f.applied, nil), f.cv.Status.Desired, nil)
 
 	d.resolution = Resolve(d.cleared, d.base, faulty)
 	if d.resolution.Outcome == Resolved && d.installing {
@@ -90,31 +91,6 @@ func everCompleted(cv *configv1.ClusterVersion) bool {
 	})
 }
 
-// fill completes what r does not say by what other says.
-func fill(r, other configv1.Release) configv1.Release {
-	if r.Version == "" {
-		r.Version = other.Version
-	}
-	if r.URL == "" {
-		r.URL = other.URL
-	}
-	if r.Architecture == "" {
-		r.Architecture = other.Architecture
-	}
-	if len(r.Channels) == 0 {
-		r.Channels = slices.Clone(other.Channels)
-	}
-	return r
-}
-
-// fillSame does so where other is of the same image.
-func fillSame(r, other configv1.Release) configv1.Release {
-	if r.Image != other.Image {
-		return r
-	}
-	return fill(r, other)
-}
-
 // ErrNoRelease says that it is not known what release the cluster runs.
 var ErrNoRelease = errors.New("the cluster version has no history: set Options.Own to the release that the cluster runs")
 
@@ -122,7 +98,7 @@ var ErrNoRelease = errors.New("the cluster version has no history: set Options.O
 func (l *loop) own(ctx context.Context, cv *configv1.ClusterVersion) (configv1.Release, error) {
 	for _, h := range cv.Status.History {
 		if h.State == configv1.CompletedUpdate {
-			return fillSame(configv1.Release{Version: h.Version, Image: h.Image}, l.o.Own), nil
+			return graph.FillRelease(configv1.Release{Version: h.Version, Image: h.Image}, l.o.Own, nil), nil
 		}
 	}
 	switch {

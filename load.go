@@ -11,6 +11,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -138,7 +139,7 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 		u.discard(ctx, r.release)
 		return nil, u.failed(ctx, LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
 	}
-	out.payload, out.release = payload, fill(payload.Release, r.release)
+	out.payload, out.release = payload, graph.FillRelease(payload.Release, r.release, nil)
 	if want, got := r.release.Version, payload.Release.Version; want != "" && want != got {
 		u.discard(ctx, r.release)
 		return nil, u.failed(ctx, VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",

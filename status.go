@@ -109,10 +109,7 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 // mergeRelease writes what the status says of the release being applied.
 func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
 	w := in.work
-	current := w.release
-	if current.Image == in.d.own.Image {
-		current = fill(current, in.d.own)
-	}
+	current := graph.FillRelease(w.release, in.d.own, nil)
 	current = graph.FillRelease(current, in.lists.current, in.lists.available)
 	completed := in.report.Image == w.release.Image && in.report.Completed > 0
 	s.History = MergeHistory(s.History, HistoryChange{
