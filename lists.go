@@ -9,19 +9,18 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 )
 
-// lists is what the last retrievals of the update graph gave.
+// lists is what is known of the updates there are.
 type lists struct {
-	attempted, changed time.Time
-	asked              listQuery // of the last attempt
-	condition          configv1.ClusterOperatorStatusCondition
-	current            configv1.Release
-	available          []configv1.Release
-	conditional        []configv1.ConditionalUpdate
+	graph.Retrieval
+	asked listQuery   // of the last retrieval
+	risks riskSources // that the last evaluation took into account
+	turn  int         // counts evaluations
 }
 
 // listQuery is what the lists depend on.
@@ -32,59 +31,104 @@ type listQuery struct {
 	current, desired  string // as a release names it
 }
 
-// staleLists is how old lists may become while the graph cannot be reached.
-const staleLists = 24 * time.Hour
-
-// fetchPlan says whether to retrieve the graph now.
-type fetchPlan struct {
-	fetch bool
-	keep  bool      // what is known outlives a failure to reach the service
-	next  time.Time // when to ask again at the latest
-}
-
-// plan decides about the retrieval of the graph. A changed question is asked
-// at once, and its failure clears the lists; otherwise the graph is retrieved
-// at intervals, and a service that cannot be reached leaves the lists as they
-// are for a day.
-func (s *lists) plan(q listQuery, interval time.Duration, now time.Time) fetchPlan {
-	switch {
-	case s.attempted.IsZero(), s.asked != q:
-		return fetchPlan{fetch: true, next: now}
-	case now.Sub(s.attempted) < interval:
-		return fetchPlan{next: s.attempted.Add(interval)}
+// wanted is what an evaluation of the updates depends on.
+func (q listQuery) wanted(accepted []string) graph.Wanted {
+	w := graph.Wanted{Upstream: q.upstream, Channel: q.channel, Architecture: q.current, Accepted: accepted}
+	if q.desired != "" {
+		w.Architecture = q.desired
 	}
-	return fetchPlan{fetch: true, keep: now.Sub(s.changed) < staleLists, next: now}
+	return w
 }
 
-// startFetch begins to retrieve the updates there are, where that is due.
+// listJob retrieves the updates, or only judges those that are known.
+type listJob struct {
+	cv     *configv1.ClusterVersion
+	query  listQuery
+	wanted graph.Wanted
+	plan   graph.FetchPlan
+	lists  lists
+	own    string // version of the cluster's own release
+}
+
+// startFetch begins to bring the updates up to date, where that is due.
 func (l *loop) startFetch(now time.Time) bool {
-	q := l.listQuery()
-	if l.o.Graph == nil || l.fetching || l.once && l.fetched == q {
+	if l.o.Graph == nil || l.fetching {
 		return false
 	}
-	p := l.s.lists.plan(q, l.o.Interval, now)
-	if !p.fetch {
-		l.after(p.next)
+	j := l.listJob(now)
+	if due, next := l.due(j, now); !due {
+		if !l.once {
+			l.after(next)
+		}
 		return false
 	}
-	cv, prev, accepted := l.cv, l.s.lists, acceptedRisks(l.cv, l.d.gates)
 	l.fetching = true
 	l.goDo(func() func() {
-		next := l.fetch(l.ctx, cv, q, accepted, prev, p.keep)
+		next := l.bringUp(l.ctx, j)
 		return func() {
-			l.fetching, l.fetched = false, q
+			l.fetching, l.listed = false, &j.query
 			if l.ctx.Err() != nil {
 				return
 			}
 			l.s.lists = next
-			l.emit(Event{Type: EventRetrievedUpdates, Release: next.current, Message: next.condition.Message, Updates: next.available})
+			l.s.recheck = l.o.Clock.Now().Add(recheckAfter(&next))
+			if j.plan.Fetch {
+				l.emit(Event{Type: EventRetrievedUpdates, Release: next.Current(), Message: next.Condition.Message, Updates: next.available()})
+			}
 		}
 	})
 	return true
 }
 
+// listJob decides what to do about the updates.
+func (l *loop) listJob(now time.Time) *listJob {
+	j := &listJob{cv: l.cv, query: l.listQuery(), lists: l.s.lists, own: l.d.own.Version}
+	j.wanted = j.query.wanted(acceptedRisks(l.cv, l.d.gates))
+	if l.s.lists.risks != l.risks {
+		j.lists.risks, j.wanted.RisksChanged = l.risks, true
+	}
+	j.plan = l.s.lists.Plan(j.wanted, l.o.Interval, now)
+	if j.lists.Attempted.IsZero() {
+		j.lists.Remembered = l.cv.Status.ConditionalUpdates
+	} else if j.query != j.lists.asked {
+		// The updates of another version are another answer.
+		j.plan = graph.FetchPlan{Fetch: true, Next: now}
+	}
+	return j
+}
+
+// due reports whether a job has anything to do, and if not, when to look again.
+func (l *loop) due(j *listJob, now time.Time) (bool, time.Time) {
+	news := l.s.lists.unjudged(j.wanted.Accepted)
+	switch {
+	case l.once && l.listed != nil && *l.listed == j.query && !news:
+		return false, j.plan.Next
+	case j.plan.Fetch, news, j.plan.Reevaluate && j.wanted.RisksChanged:
+		return true, now
+	case !j.plan.Reevaluate, l.o.Risks == nil:
+		return false, j.plan.Next
+	}
+	return !now.Before(l.s.recheck), l.s.recheck
+}
+
+// recheckAfter is when another look at a risk that could not be judged may
+// help: soon while its query waits for its turn, else when it is tried again.
+func recheckAfter(s *lists) time.Duration {
+	if s.Evaluation != nil && slices.ContainsFunc(s.Evaluation.Verdicts, func(v graph.Verdict) bool { return errors.Is(v.Err, graph.ErrThrottled) }) {
+		return graph.RecheckAfter
+	}
+	return recheckFailed
+}
+
+// recheckFailed is the time between looks at a risk whose query fails, which
+// is not repeated sooner anyway.
+const recheckFailed = 30 * time.Second
+
 func (l *loop) listQuery() listQuery {
 	q := listQuery{upstream: string(l.cv.Spec.Upstream), channel: l.cv.Spec.Channel, arch: l.o.Architecture}
+	if q.upstream == graph.DefaultUpstream {
+		q.upstream = ""
+	}
 	arch := l.d.base.Architecture
 	q.version, q.current = l.cv.Status.Desired.Version, string(arch)
 	if q.version == "" {
@@ -99,66 +143,62 @@ func (l *loop) listQuery() listQuery {
 	return q
 }
 
-// fetch retrieves the graph and judges the updates of the current version. It
-// returns the next lists, whatever happens.
-func (u *Updater) fetch(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, accepted []string, prev lists, keep bool) lists {
-	now := u.o.Clock.Now()
-	next := lists{attempted: now, changed: now, asked: q, current: prev.current}
-	available, conditional, current, err := u.updates(ctx, cv, q, accepted, prev, now)
-	next.condition = graph.RetrievedUpdates(err)
-	if err == nil {
-		next.available, next.conditional, next.current = available, conditional, current
-		return next
+// bringUp retrieves the graph if that is planned, and judges the updates of
+// the current version. It returns the next lists, whatever happens.
+func (u *Updater) bringUp(ctx context.Context, j *listJob) lists {
+	next := j.lists
+	if j.plan.Fetch {
+		updates, err := u.updates(ctx, j.cv, j.query)
+		u.log("updates could not be retrieved", err)
+		next.Fetched(j.wanted, j.plan, updates, err, u.o.Clock.Now())
+		next.asked = j.query
 	}
-	u.log("updates could not be retrieved", err)
-	var ge *graph.Error
-	if keep && errors.As(err, &ge) && ge.KeepsUpdates() {
-		next.available, next.conditional = prev.available, prev.conditional
-	}
-	if q == prev.asked {
-		next.changed = prev.changed
-	}
+	e := graph.Evaluator{Matcher: u.o.Risks, Accepted: j.wanted.Accepted, RiskConditions: next.risks.merged}
+	next.Evaluate(ctx, e, u.merge(ctx, j), u.o.Clock.Now())
+	next.turn++
 	return next
 }
 
-func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery, accepted []string, prev lists, now time.Time) (
-	available []configv1.Release, conditional []configv1.ConditionalUpdate, current configv1.Release, err error,
-) {
+func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery) (*graph.Updates, error) {
 	source := u.o.Graph
-	if up, ok := source.(graph.Upstreamer); ok && q.upstream != "" {
-		source = up.WithUpstream(q.upstream)
+	if up, ok := source.(graph.Upstreamer); ok && cv.Spec.Upstream != "" {
+		source = up.WithUpstream(string(cv.Spec.Upstream))
 	}
 	g, err := source.Fetch(ctx, graph.Query{Channel: q.channel, Arch: q.arch, Version: q.version, ClusterID: string(cv.Spec.ClusterID)})
 	if err != nil {
-		return nil, nil, current, err
+		return nil, err
 	}
-	updates, err := g.Updates(graph.UpdatesQuery{
+	return g.Updates(graph.UpdatesQuery{
 		Version: q.version, Channel: q.channel, Architecture: q.current, DesiredArchitecture: q.desired,
 	})
-	if err != nil {
-		return nil, nil, current, err
-	}
-	known := prev.conditional
-	if prev.attempted.IsZero() {
-		known = cv.Status.ConditionalUpdates
-	}
-	available, conditional = graph.Evaluate(ctx, updates, u.o.Risks, known, accepted, now)
-	return available, conditional, updates.Current, nil
 }
 
-// answer reports whether the lists are about what a specification asks for.
-func (s *lists) answer(spec configv1.ClusterVersionSpec) bool {
-	return !s.attempted.IsZero() && s.asked.upstream == string(spec.Upstream) && s.asked.channel == spec.Channel
+// answer returns the lists, if they are about what a specification asks for.
+func (s *lists) answer(spec configv1.ClusterVersionSpec, architectures bool) ([]configv1.Release, []configv1.ConditionalUpdate, bool) {
+	return s.Published(graph.Wanted{Upstream: string(spec.Upstream), Channel: spec.Channel}, architectures)
 }
 
-// acceptedRisks are the risks that a request accepts by name.
-func acceptedRisks(cv *configv1.ClusterVersion, g gates) (names []string) {
-	if u := cv.Spec.DesiredUpdate; g.acceptRisks && u != nil {
-		for _, risk := range u.AcceptRisks {
-			names = append(names, risk.Name)
-		}
+// unjudged reports whether the lists are about to be retrieved for the first
+// time, or to be judged with other risks accepted.
+func (s *lists) unjudged(accepted []string) bool {
+	return s.Attempted.IsZero() || s.Updates != nil && !sets.New(accepted...).Equal(sets.New(s.Asked.Accepted...))
+}
+
+// available are the recommended updates.
+func (s *lists) available() []configv1.Release {
+	if s.Evaluation == nil {
+		return nil
 	}
-	return names
+	return s.Evaluation.Available
+}
+
+// retrieved are the updates that the graph has without conditions, whatever
+// the cluster's own risks.
+func (s *lists) retrieved() []configv1.Release {
+	if s.Updates == nil {
+		return nil
+	}
+	return s.Updates.Available
 }
 
 // publishLists writes what was retrieved, as far as it answers what the object
@@ -168,27 +208,22 @@ func publishLists(s *configv1.ClusterVersionStatus, in statusInput, set func(con
 	switch {
 	case in.noGraph && in.spec.Channel == "":
 		c := graph.RetrievedUpdates(&graph.Error{Reason: string(graph.ErrNoChannel), Message: "The update channel has not been configured."})
-		s.AvailableUpdates, s.ConditionalUpdates = nil, nil
+		s.AvailableUpdates, s.ConditionalUpdates, s.ConditionalUpdateRisks = nil, nil, nil
 		set(configv1.RetrievedUpdates, c.Status, c.Reason, c.Message)
 		return
 	case in.noGraph:
 		set(configv1.RetrievedUpdates, configv1.ConditionUnknown, "", "Updates are not retrieved: no update service is configured.")
 		return
 	}
-	if !l.answer(in.spec) {
+	available, conditional, ok := l.answer(in.spec, in.d.gates.architecture)
+	if !ok {
 		return
 	}
-	s.AvailableUpdates = slices.Clone(l.available)
-	s.ConditionalUpdates = slices.Clone(l.conditional)
-	if !in.d.gates.architecture {
-		for i := range s.AvailableUpdates {
-			s.AvailableUpdates[i].Architecture = ""
-		}
-		for i := range s.ConditionalUpdates {
-			s.ConditionalUpdates[i].Release.Architecture = ""
-		}
+	s.AvailableUpdates, s.ConditionalUpdates, s.ConditionalUpdateRisks = available, conditional, nil
+	if l.risks.merged {
+		s.ConditionalUpdateRisks = graph.ConditionalUpdateRisks(conditional)
 	}
-	set(configv1.RetrievedUpdates, l.condition.Status, l.condition.Reason, l.condition.Message)
+	set(configv1.RetrievedUpdates, l.Condition.Status, l.Condition.Reason, l.Condition.Message)
 }
 
 // requestNewest asks for the newest recommended update in automatic mode, once

@@ -62,6 +62,7 @@ type loadRequest struct {
 	cv       *configv1.ClusterVersion
 	own      configv1.Release
 	caps     manifest.Capabilities
+	accepted []string          // risks of the release that were accepted
 	previous *manifest.Payload // what the cluster reconciles now; nil: not read yet
 	wish     string            // what it is about: another wish makes a result void
 	key      string            // the wish and the specification that it came from
@@ -166,7 +167,7 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 		}
 		u.emit(Event{Type: EventPreconditionsPassed, Release: out.release, Message: "preconditions passed for payload loaded " + quoted(out.release)})
 	}
-	out.acceptedRisks = joinLines(risks)
+	out.acceptedRisks = graph.AcceptedNote(joinLines(risks), r.release.Image, r.accepted)
 	out.implicit = u.implicit(r, payload)
 	u.emit(Event{Type: EventPayloadLoaded, Release: out.release, Message: loadedMessage(out.release, u.architecture(out.release))})
 	return out, nil

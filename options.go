@@ -30,8 +30,13 @@ type Options struct {
 	// [graph.Upstreamer] is pointed to spec.upstream where that is set.
 	Graph graph.Source
 	// Risks judges the risks of conditional updates. Nil: only risks that
-	// always apply are judged, others are Unknown.
+	// always apply are judged, others are Unknown. It is asked through a
+	// [graph.PromQLCache], unless it is one.
 	Risks graph.RiskMatcher
+	// Alerts that fire become risks of every update, where the feature gate
+	// ClusterUpdateAcceptRisks is on; they are read whenever updates are
+	// judged. Nil: alerts are no risks.
+	Alerts graph.AlertSource
 	// Verifier decides whether a release image was signed. Nil: it is built
 	// from the signature keys and stores of the running payload; where that
 	// has none, no image can be verified.
@@ -104,8 +109,11 @@ func (o Options) withDefaults() Options {
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
+	if _, cached := o.Risks.(*graph.PromQLCache); o.Risks != nil && !cached {
+		o.Risks = &graph.PromQLCache{Matcher: o.Risks, Clock: o.Clock}
+	}
 	if o.Interval == 0 {
-		o.Interval = time.Duration(float64(2*time.Minute) * (1 + o.Rand()))
+		o.Interval = graph.CheckInterval(o.Rand())
 	}
 	if o.RetrieveTimeout == 0 {
 		o.RetrieveTimeout = 4 * time.Minute

@@ -28,17 +28,16 @@ type statusInput struct {
 
 func (l *loop) statusInput() statusInput {
 	in := statusInput{
-		now:         metav1.NewTime(l.o.Clock.Now()),
-		generation:  l.cv.Generation,
-		spec:        l.cv.Spec,
-		d:           l.d,
-		lists:       l.s.lists,
-		noGraph:     l.o.Graph == nil,
-		upgradeable: l.upgradeable(),
-		load:        l.s.load,
-		work:        l.s.work,
-		report:      l.s.report,
-		tracker:     l.s.tracker,
+		now:        metav1.NewTime(l.o.Clock.Now()),
+		generation: l.cv.Generation,
+		spec:       l.cv.Spec,
+		d:          l.d,
+		lists:      l.s.lists,
+		noGraph:    l.o.Graph == nil,
+		load:       l.s.load,
+		work:       l.s.work,
+		report:     l.s.report,
+		tracker:    l.s.tracker,
 	}
 	if l.pass != nil && l.pass.work.same(l.s.work) {
 		in.report = l.pass.current()
@@ -110,7 +109,7 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
 	w := in.work
 	current := graph.FillRelease(w.release, in.d.own, nil)
-	current = graph.FillRelease(current, in.lists.current, in.lists.available)
+	current = graph.FillRelease(current, in.lists.Current(), in.lists.retrieved())
 	completed := in.report.Image == w.release.Image && in.report.Completed > 0
 	s.History = MergeHistory(s.History, HistoryChange{
 		Release: current, Completed: completed, Verified: w.verified, AcceptedRisks: w.acceptedRisks, Now: in.now,

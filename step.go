@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -22,6 +23,7 @@ import (
 type session struct {
 	tracker  *runlevel.Tracker
 	lists    lists
+	recheck  time.Time        // when to judge again what could not be judged
 	asked    *configv1.Update // what automatic mode asked for
 	load     loadState        // of the wanted release
 	fallback loadState        // of what the cluster has been at, where that is refused
@@ -71,10 +73,10 @@ func (l *loop) step() error {
 	if err != nil {
 		return err
 	}
-	f := facts{cv: cv, own: own, gates: g, unfetched: l.s.lists.attempted.IsZero() && l.o.Graph != nil}
-	if l.s.lists.answer(cv.Spec) { // what was retrieved counts, published or not
+	f := facts{cv: cv, own: own, gates: g, unfetched: l.o.Graph != nil && l.s.lists.unjudged(acceptedRisks(cv, g))}
+	if available, conditional, ok := l.s.lists.answer(cv.Spec, true); ok { // what was retrieved counts, published or not
 		f.cv = cv.DeepCopy()
-		f.cv.Status.AvailableUpdates, f.cv.Status.ConditionalUpdates = l.s.lists.available, l.s.lists.conditional
+		f.cv.Status.AvailableUpdates, f.cv.Status.ConditionalUpdates = available, conditional
 	}
 	if l.s.work != nil {
 		f.applied = l.s.work.release
@@ -98,7 +100,9 @@ func (l *loop) writeStatus() error {
 		l.after(due)
 		return nil
 	}
+	upgradeable := l.upgradeable()
 	in := l.statusInput()
+	in.upgradeable = upgradeable
 	uid, before := l.cv.UID, l.cv.ResourceVersion
 	cv, err := clusterapi.Modify(l.ctx, l.o.API, clusterVersionKey, clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerStatus},
 		func(live *configv1.ClusterVersion) error {
@@ -129,7 +133,7 @@ func (l *loop) edge() string {
 		report = l.pass.current()
 	}
 	return fmt.Sprint(l.cv.UID, l.cv.Generation, image, report.Reconciling, report.Failure != nil, s.load.step, s.load.message,
-		s.lists.attempted, len(l.d.faults))
+		s.lists.turn, len(l.d.faults))
 }
 
 func progressMessage(cv *configv1.ClusterVersion) string {
@@ -311,6 +315,9 @@ func (l *loop) request(release configv1.Release, from origin) *loadRequest {
 		r.previous = l.s.work.payload
 	}
 	r.caps = l.capabilities(r.gates, nil)
+	if from == requested && l.d.gates.acceptRisks {
+		r.accepted = l.s.lists.acceptedOf(release.Image)
+	}
 	return r
 }
 
@@ -355,20 +362,17 @@ func loadRetry(n int, interval time.Duration) time.Duration {
 }
 
 // upgradeable computes the condition Upgradeable; nil means that nothing
-// stands against an update to another minor version.
+// stands against an update to another minor version. It takes note of the
+// risks behind it.
 func (l *loop) upgradeable() *configv1.ClusterOperatorStatusCondition {
-	sources := preconditions.Sources(preconditions.RiskOptions{
-		Reader:     l.o.API,
-		OwnVersion: l.d.own.Version,
-		Deletions:  l.s.tracker.PendingDeletions,
-	})
-	var versions []string
-	for _, r := range l.cv.Status.AvailableUpdates {
-		versions = append(versions, r.Version)
+	versions := graph.TargetVersions(l.cv.Status.AvailableUpdates, l.cv.Status.ConditionalUpdates)
+	cond, risks := preconditions.Upgradeable(l.ctx, l.riskSources(l.d.own.Version), versions, l.o.ReasonStyle)
+	l.risks = riskSources{}
+	if l.d.gates.acceptRisks {
+		l.risks.merged = true
+		for _, r := range risks {
+			l.risks.risks += fmt.Sprintf("%q %q %q\n", r.Name, r.URL, r.Message)
+		}
 	}
-	for _, c := range l.cv.Status.ConditionalUpdates {
-		versions = append(versions, c.Release.Version)
-	}
-	cond, _ := preconditions.Upgradeable(l.ctx, sources, versions, l.o.ReasonStyle)
 	return cond
 }

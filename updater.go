@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -29,7 +30,8 @@ type Updater struct {
 	busy sync.Mutex
 	s    session
 
-	observe chan struct{} // holds one token: events come from several goroutines, one at a time
+	alerts  *graph.AlertRisks // nil: alerts are no risks
+	observe chan struct{}     // holds one token: events come from several goroutines, one at a time
 }
 
 // New returns an Updater. It reads nothing yet.
@@ -47,6 +49,9 @@ func New(o Options) (*Updater, error) {
 	}
 	o = o.withDefaults()
 	u := &Updater{o: o, observe: make(chan struct{}, 1)}
+	if o.Alerts != nil {
+		u.alerts = &graph.AlertRisks{Alerts: o.Alerts}
+	}
 	u.s.tracker = runlevel.NewTracker(o.Clock)
 	return u, nil
 }
@@ -168,7 +173,8 @@ type loop struct {
 	next     time.Time // when to look again at the latest
 
 	fetching bool
-	fetched  listQuery // once: is not asked again
+	listed   *listQuery  // once: is not asked again
+	risks    riskSources // as of the last status
 	loading  *loadRequest
 	ended    *loadEnd        // of a load, until the next step
 	tried    map[string]bool // once: is not loaded again
@@ -345,7 +351,10 @@ func (l *loop) result() Result {
 		sooner(s.nextPass)
 	}
 	if l.o.Graph != nil {
-		sooner(s.lists.attempted.Add(l.o.Interval))
+		sooner(s.lists.Attempted.Add(l.o.Interval))
+		if l.o.Risks != nil && s.lists.Undecided() {
+			sooner(s.recheck)
+		}
 	}
 	switch {
 	case s.load.err != nil:
