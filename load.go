@@ -190,6 +190,7 @@ func (u *Updater) verify(ctx context.Context, r *loadRequest, out *loaded) (risk
 		defer cancel()
 		if v, err = verifier.Verify(half, signature.Digest(r.release.Image)); err == nil {
 			out.verified = true
+			u.noteVerified()
 			u.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: v.String()})
 			return "", nil
 		}
@@ -198,28 +199,6 @@ func (u *Updater) verify(ctx context.Context, r *loadRequest, out *loaded) (risk
 		return signature.Chain(fmt.Errorf("Target release %s cannot be verified, but continuing anyway because the update was forced: %w", quoted(r.release), err)), nil
 	}
 	return "", err
-}
-
-// payloadVerifier builds the verifier that the running payload configures:
-// trust comes from what the cluster runs, never from what it is to run.
-func (u *Updater) payloadVerifier(ctx context.Context, r *loadRequest) (signature.Verifier, error) {
-	payload, err := u.current(ctx, r)
-	if err != nil {
-		return nil, fmt.Errorf("the running release's signature keys: %w", err)
-	}
-	sources := make([]signature.ConfigSource, 0, len(payload.Manifests))
-	for _, m := range payload.Manifests {
-		sources = append(sources, signature.ConfigSource{Name: m.Filename, Object: m.Object})
-	}
-	o := signature.ConfigOptions{Options: signature.Options{Clock: u.o.Clock}, Reader: u.o.API}
-	if o.HTTP, err = signature.ClusterHTTP(ctx, u.o.API); err != nil {
-		return nil, err
-	}
-	v, err := signature.FromManifests(sources, o)
-	if _, none := v.(signature.NotPossible); none {
-		u.o.Logger.Warn("No release authenticity verification is configured, all releases are considered unverified")
-	}
-	return v, err
 }
 
 // current returns the payload that the cluster reconciles, which a new process

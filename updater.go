@@ -30,6 +30,7 @@ type Updater struct {
 	busy sync.Mutex
 	s    session
 
+	trust   trust
 	alerts  *graph.AlertRisks // nil: alerts are no risks
 	observe chan struct{}     // holds one token: events come from several goroutines, one at a time
 }
@@ -113,8 +114,13 @@ func (u *Updater) loop(ctx context.Context, once bool) (Result, error) {
 	l := &loop{Updater: u, ctx: ctx, once: once, wake: make(chan struct{}, 1), results: make(chan func(), 4)}
 	defer l.jobs.Wait()
 	defer cancel()
-	if !once {
+	if once {
+		defer u.saveSignatures(parent)
+	} else {
 		l.watch()
+		if p := u.persister(); p != nil {
+			l.jobs.Go(func() { _ = p.Run(ctx) })
+		}
 	}
 	for {
 		started := false
@@ -149,7 +155,7 @@ func (u *Updater) loop(ctx context.Context, once bool) (Result, error) {
 // It returns the error that ended the loop.
 func (l *loop) flush(parent context.Context) error {
 	if l.pass != nil && l.cv != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(parent), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(parent), lastWrite)
 		defer cancel()
 		l.ctx, l.lastEdge = ctx, ""
 		l.log("the last status could not be written", l.writeStatus())

@@ -1,0 +1,173 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/sample"
+	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
+)
+
+// signedBy serves the sample, whose first release trusts a key.
+func signedBy(t *testing.T, key *signaturetest.Key, store string) func(*clusterupdate.Options) {
+	t.Helper()
+	public, err := key.Armored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: release-verification
+  namespace: openshift-config-managed
+  annotations:
+    include.release.openshift.io/self-managed-high-availability: "true"
+    release.openshift.io/verification-config-map: ""
+data:
+  store-files: file://%s
+  verifier-public-key-test: |
+    %s
+`, store, strings.ReplaceAll(strings.TrimSpace(string(public)), "\n", "\n    "))
+	payloads := changed(sample.FromImage, func(fsys fstest.MapFS) {
+		fsys["release-manifests/0000_90_cluster-update-keys_configmap.yaml"] = &fstest.MapFile{Data: []byte(text)}
+	})
+	return func(o *clusterupdate.Options) { o.Payloads, o.Verifier = payloads, nil }
+}
+
+// TestSignaturesAreKept: a signature that verified a release is kept in the
+// cluster, and counts there when it is found nowhere else.
+func TestSignaturesAreKept(t *testing.T) {
+	key, err := signaturetest.NewKey(signaturetest.KeyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := signature.Digest(sample.ToImage)
+	message, err := key.SignRelease(digest, "quay.example/release:1", signaturetest.Shape{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepare := signedBy(t, key, t.TempDir())
+	withSample(t, prepare, func(s *sampleTest) {
+		t := s.T
+		ctx := context.Background()
+		found, err := signature.ConfigMap(digest, [][]byte{message})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := clusterapi.Create(ctx, s.Cluster, found, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		remove := func(name string) {
+			t.Helper()
+			err := s.Delete(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(signature.ConfigMapNamespace, name), clusterapi.DeleteOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept := func() bool {
+			t.Helper()
+			cm, err := clusterapi.Get[corev1.ConfigMap](ctx, s.Cluster, clusterapi.Key(signature.ConfigMapNamespace, signature.PersistedName))
+			if apierrors.IsNotFound(err) {
+				return false
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(cm.BinaryData[strings.Replace(digest, ":", "-", 1)+"-0"]) == string(message)
+		}
+		// An update that is verified, and refused for another reason.
+		attempt := func(want clusterupdate.Step) {
+			t.Helper()
+			time.Sleep(10 * time.Minute)
+			r := s.sync()
+			var load *clusterupdate.LoadError
+			if !errors.As(r.Failure, &load) || load.Step != want {
+				t.Fatalf("failure is %v, want one of %s", r.Failure, want)
+			}
+		}
+		s.block()
+		s.sync()
+		if kept() {
+			t.Error("a signature is kept before there was any")
+		}
+		s.request(t, configv1.Update{Version: sample.ToVersion})
+		attempt(clusterupdate.PreconditionChecks)
+		if !kept() {
+			t.Error("the signature is not kept")
+		}
+
+		// It goes from where it was found.
+		remove(found.Name)
+		s.restart(prepare)
+		attempt(clusterupdate.PreconditionChecks)
+
+		// What was verified is remembered, and kept anew.
+		remove(signature.PersistedName)
+		attempt(clusterupdate.PreconditionChecks)
+		if !kept() {
+			t.Error("the signature is not kept again")
+		}
+
+		// Other ways out of the cluster are another verifier, which remembers
+		// nothing.
+		remove(signature.PersistedName)
+		bundle := &corev1.ConfigMap{}
+		bundle.Namespace, bundle.Name = signature.ConfigMapNamespace, "trusted-ca-bundle"
+		if _, err := clusterapi.Create(ctx, s.Cluster, bundle, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		attempt(clusterupdate.RetrievePayload)
+	})
+}
+
+// TestRunKeepsSignatures: Run keeps what it verified at its end at the latest.
+func TestRunKeepsSignatures(t *testing.T) {
+	key, err := signaturetest.NewKey(signaturetest.KeyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := signature.Digest(sample.ToImage)
+	message, err := key.SignRelease(digest, "quay.example/release:1", signaturetest.Shape{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withSample(t, signedBy(t, key, t.TempDir()), func(s *sampleTest) {
+		t := s.T
+		found, err := signature.ConfigMap(digest, [][]byte{message})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := clusterapi.Create(context.Background(), s.Cluster, found, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.u.Run(ctx) }()
+		time.Sleep(time.Second)
+		s.request(t, configv1.Update{Version: sample.ToVersion})
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if !s.version(t).Status.History[0].Verified {
+			t.Error("the update was not verified")
+		}
+		_, err = clusterapi.Get[corev1.ConfigMap](context.Background(), s.Cluster, clusterapi.Key(signature.ConfigMapNamespace, signature.PersistedName))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
