@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,8 +18,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -133,7 +138,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// Attacks that are not in a message, but in where it comes from.
+// Attacks that are not in a message, but in where it comes from. Bodies without
+// an end, signatures without an end, bombs and loops: TestLimitsOnWhatIsRead.
 func TestStoreAttacks(t *testing.T) {
 	k := newEd25519(keyTime)
 	r := ring(t, k.public(cert{}))
@@ -198,6 +204,48 @@ func TestStoreAttacks(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("redirect to an internal host without TLS", func(t *testing.T) {
+		asked := 0
+		s := must(signature.NewHTTPStore("https://user:secret@h.example", signature.HTTPOptions{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			asked++
+			if r.URL.Host != "h.example" {
+				t.Errorf("asked for %s", r.URL)
+			}
+			return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://169.254.169.254/latest"}}, Body: http.NoBody, Request: r}, nil
+		})}))
+		got := collect(t.Context(), s, digestA)
+		if asked != 2 || len(got) != 3 || !strings.Contains(got[0], "redirect from https to another scheme refused") {
+			t.Errorf("%d requests: %v", asked, got)
+		}
+	})
+	t.Run("two stores of nine rubbish signatures each do not hide a good one", func(t *testing.T) {
+		rubbish := slices.Repeat([][]byte{[]byte("rubbish")}, 9)
+		evil := signature.MemoryStore{digestA: rubbish}
+		for _, store := range []signature.Store{signature.Serial(evil, evil, signature.MemoryStore{digestA: {good}}), signature.Parallel(evil, evil, signature.MemoryStore{digestA: {good}})} {
+			if _, err := signature.NewVerifier(rings, store).Verify(t.Context(), digestA); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("a hanging list of config maps does not starve others", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			hang := hangingReader{}
+			_, err := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
+			if err != nil || time.Since(start) != 30*time.Second {
+				t.Errorf("after %s: %v", time.Since(start), err)
+			}
+			_, err = signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: hang, Timeout: time.Second}).Verify(t.Context(), digestA)
+			if err == nil || !strings.Contains(signature.Chain(err), "unable to list config maps in") || time.Since(start) != 31*time.Second {
+				t.Errorf("after %s: %v", time.Since(start), err)
+			}
+			// What a ClusterVersion demands cannot be gone around, but it ends.
+			_, err = signature.NewVerifier(rings, &signature.ClusterVersionStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
+			if err == nil || !strings.Contains(signature.Chain(err), "unable to read spec.signatureStores") || time.Since(start) != 61*time.Second {
+				t.Errorf("after %s: %v", time.Since(start), err)
+			}
+		})
+	})
 	t.Run("a slow store does not starve others", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hang := &fakeStore{name: "hang", items: []any{time.Hour}}
@@ -208,6 +256,19 @@ func TestStoreAttacks(t *testing.T) {
 			}
 		})
 	})
+}
+
+// hangingReader answers when it is no longer waited for.
+type hangingReader struct{}
+
+func (hangingReader) Get(ctx context.Context, _ schema.GroupVersionKind, _ types.NamespacedName) (*unstructured.Unstructured, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hangingReader) List(ctx context.Context, _ schema.GroupVersionKind, _ clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 // endless is a body without an end, which counts what is read.

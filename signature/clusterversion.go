@@ -3,6 +3,7 @@ package signature
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"iter"
@@ -35,7 +36,9 @@ const (
 //
 // A store whose "ca" names a ConfigMap of namespace openshift-config trusts the
 // authorities under its key ca.crt, and only these; where they are missing or
-// broken, that store is not asked. It is safe for concurrent use; do not copy.
+// broken, that store is not asked. A store without "ca" trusts those of the
+// cluster's proxy, in the options that [ClusterHTTP] returns, and the system's.
+// It is safe for concurrent use; do not copy.
 type ClusterVersionStore struct {
 	Reader clusterapi.Reader
 	// HTTP configures the stores. "ca" can be honoured only if its Transport is
@@ -76,7 +79,7 @@ func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) ite
 			own := Candidate{Store: s.String()}
 			yield(own, &StoreError{Store: own.Store, Err: err})
 		}
-		cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, s.Reader, clusterapi.Key("", clusterVersionName))
+		cv, err := readObject[configv1.ClusterVersion](ctx, s.Reader, "", clusterVersionName)
 		if err != nil {
 			end(fmt.Errorf("unable to read spec.signatureStores of ClusterVersion %s: %w", clusterVersionName, err))
 			return
@@ -136,14 +139,43 @@ func (e *caError) Error() string {
 
 func (e *caError) Unwrap() error { return e.err }
 
+// readObject reads an object within readTimeout.
+func readObject[T any](ctx context.Context, r clusterapi.Reader, namespace, name string) (*T, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return clusterapi.Get[T](ctx, r, clusterapi.Key(namespace, name))
+}
+
+// withSystemRoots returns the authorities of a bundle and those of the system.
+func withSystemRoots(bundle []byte) *x509.CertPool {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	pool.AppendCertsFromPEM(bundle)
+	return pool
+}
+
 // member returns the store of one item.
 func (s *ClusterVersionStore) member(ctx context.Context, item configv1.SignatureStore) (*HTTPStore, error) {
+	o, err := s.trust(ctx, item)
+	if err != nil {
+		return nil, err
+	}
+	return NewHTTPStore(item.URL, o)
+}
+
+// trust returns the options with whom to trust for one item.
+func (s *ClusterVersionStore) trust(ctx context.Context, item configv1.SignatureStore) (HTTPOptions, error) {
 	o := s.HTTP
+	if o.Transport == nil && len(o.bundle) > 0 {
+		o.RootCAs = withSystemRoots(o.bundle)
+	}
 	if name := item.CA.Name; name != "" {
-		fail := func(err error) (*HTTPStore, error) {
-			return nil, &caError{url: redactURL(item.URL), name: name, err: err}
+		fail := func(err error) (HTTPOptions, error) {
+			return o, &caError{url: redactURL(item.URL), name: name, err: err}
 		}
-		cm, err := clusterapi.Get[corev1.ConfigMap](ctx, s.Reader, clusterapi.Key(caNamespace, name))
+		cm, err := readObject[corev1.ConfigMap](ctx, s.Reader, caNamespace, name)
 		if err != nil {
 			return fail(err)
 		}
@@ -167,5 +199,5 @@ func (s *ClusterVersionStore) member(ctx context.Context, item configv1.Signatur
 			return fail(fmt.Errorf("a transport of type %T cannot be told whom to trust", t))
 		}
 	}
-	return NewHTTPStore(item.URL, o)
+	return o, nil
 }

@@ -99,10 +99,12 @@ func (c *Config) Verifier(o ConfigOptions) *OpenPGP {
 	o.HTTP.Compat = o.HTTP.Compat || o.rules().Redirects
 	v.Keyrings = append(slices.Clone(v.Keyrings), c.Keyrings...)
 	v.Stores = slices.Clone(v.Stores)
+	published := Parallel(c.Stores...)
 	if o.Reader != nil {
-		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader, Compat: o.rules().FatalLists}, &ClusterVersionStore{Reader: o.Reader, HTTP: o.HTTP})
+		published = Serial(&ClusterVersionStore{Reader: o.Reader, HTTP: o.HTTP}, published)
+		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader, Compat: o.rules().FatalLists})
 	}
-	v.Stores = append(v.Stores, Parallel(c.Stores...))
+	v.Stores = append(v.Stores, published)
 	return New(v)
 }
 
@@ -120,11 +122,16 @@ func ReadConfig(manifests []ConfigSource, o HTTPOptions) (*Config, error) {
 func readManifests(manifests []ConfigSource, o HTTPOptions, rules CompatRules) (*Config, error) {
 	for _, m := range manifests {
 		obj := m.Object
-		if obj == nil || obj.GetAPIVersion() != "v1" || obj.GetKind() != "ConfigMap" || !annotated(obj) {
+		// Another group may have a kind of that name.
+		if obj == nil || obj.GetKind() != "ConfigMap" || strings.Contains(obj.GetAPIVersion(), "/") || !annotated(obj) {
 			continue
 		}
 		data, _, err := unstructured.NestedStringMap(obj.Object, "data")
-		if err == nil {
+		switch {
+		case err != nil:
+		case obj.GetAPIVersion() != "v1":
+			err = fmt.Errorf("no ConfigMap has the apiVersion %q", obj.GetAPIVersion())
+		default:
 			err = decodes(obj)
 		}
 		if err != nil {

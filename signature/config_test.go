@@ -103,6 +103,8 @@ func TestReadConfig(t *testing.T) {
 		{"null value", []*unstructured.Unstructured{configMap(t, "data:\n"+key+store+"  x: null\n")}, "", []string{src + " is not valid: "}},
 		{"a number is not skipped", []*unstructured.Unstructured{configMap(t, "data:\n"+key+store+"  x: 1\n"), valid}, "", []string{src + " is not valid: "}},
 		{"a boolean elsewhere is not skipped", []*unstructured.Unstructured{configMap(t, "immutable: x\ndata:\n"+key+store), valid}, "", []string{src + " is not valid: "}},
+		{"a version that there is not", []*unstructured.Unstructured{withVersion(valid, "v2"), valid}, "", []string{src + ` is not valid: no ConfigMap has the apiVersion "v2"`}},
+		{"another group's kind", []*unstructured.Unstructured{withVersion(valid, "example.com/v1"), configMap(t, "")}, "", []string{src + " did not provide any signature stores"}},
 		{"unknown fields do not matter", []*unstructured.Unstructured{configMap(t, "unknown: 1\ndata:\n"+key+store)}, "https://a.example/sigs", nil},
 		{"all faults, sorted", []*unstructured.Unstructured{configMap(t, "data:\n  verifier-public-key-z: x\n  verifier-public-key-b: ''\n  store-b: ftp://x\n  store-a: 'https:'\n  store-c: ':'\n")}, "", []string{
 			src + ` has an invalid key "store-a": must be a valid URL with scheme file://, http://, or https://` + "\n",
@@ -149,6 +151,12 @@ func TestReadConfig(t *testing.T) {
 	}
 }
 
+func withVersion(u *unstructured.Unstructured, version string) *unstructured.Unstructured {
+	u = u.DeepCopy()
+	u.SetAPIVersion(version)
+	return u
+}
+
 func TestConfigWarningsAndSources(t *testing.T) {
 	good, bad := newEd25519(keyTime), newEd25519(keyTime)
 	cm := &corev1.ConfigMap{Data: map[string]string{
@@ -160,7 +168,7 @@ func TestConfigWarningsAndSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `serial signature store wrapping in-memory signature store, config maps in openshift-config-managed with label "release.openshift.io/verification-signatures", ClusterVersion signatureStores unset, falling back to default stores, parallel signature store wrapping containers/image signature store under http://a.example`
+	want := `serial signature store wrapping in-memory signature store, config maps in openshift-config-managed with label "release.openshift.io/verification-signatures", serial signature store wrapping ClusterVersion signatureStores unset, falling back to default stores, parallel signature store wrapping containers/image signature store under http://a.example`
 	if !strings.HasSuffix(v.String(), want) {
 		t.Error(v)
 	}
@@ -249,7 +257,7 @@ func TestConfigMapRoundTrip(t *testing.T) {
 		t.Error(u.GetNamespace(), u.GetName())
 	}
 	got := collect(t.Context(), &signature.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/x": u.Object}}, digestA)
-	if len(got) != 3 || got[0] != "a" || got[1] != "b" || cm.BinaryData[cm.Name+"-1"] == nil {
+	if len(got) != 3 || got[0] != "a" || got[1] != "b" || string(cm.BinaryData[cm.Name+"-1"]) != "a" || string(cm.BinaryData[cm.Name+"-2"]) != "b" {
 		t.Error(got)
 	}
 	for _, digest := range []string{"", "sha256:ABC", "sha256:a=b", "a+b:c"} {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,9 @@ const (
 	// MaxConfigMapSignatures is how many signatures for one digest are taken
 	// from the ConfigMaps of a cluster.
 	MaxConfigMapSignatures = 64
+	// readTimeout bounds what is read of the cluster before any signature, so
+	// that an API server that hangs leaves time for other stores.
+	readTimeout = 30 * time.Second
 )
 
 // ConfigMapStore reads signatures from the ConfigMaps of a cluster that mirror
@@ -42,6 +46,8 @@ type ConfigMapStore struct {
 	// MaxSignatures is how many signatures for one digest are taken; zero means
 	// MaxConfigMapSignatures.
 	MaxSignatures int
+	// Timeout bounds the list; zero means 30 s.
+	Timeout time.Duration
 	// Compat ends the search when the list fails, as the cluster-version
 	// operator does.
 	Compat bool
@@ -107,6 +113,12 @@ func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq
 }
 
 func (s *ConfigMapStore) list(ctx context.Context) ([]unstructured.Unstructured, error) {
+	timeout := s.Timeout
+	if timeout <= 0 {
+		timeout = readTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	exists, err := labels.NewRequirement(ConfigMapLabel, selection.Exists, nil)
 	if err != nil {
 		return nil, err

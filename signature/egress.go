@@ -40,6 +40,7 @@ func ClusterHTTP(ctx context.Context, r clusterapi.Reader) (HTTPOptions, error) 
 		if o.RootCAs, err = httpclient.RootCAs([]byte(bundle.Data["ca-bundle.crt"])); err != nil {
 			return o, errors.New("unable to add ca-bundle.crt certificates")
 		}
+		o.bundle = []byte(bundle.Data["ca-bundle.crt"])
 	}
 	return o, nil
 }

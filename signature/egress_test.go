@@ -80,6 +80,28 @@ func TestClusterHTTP(t *testing.T) {
 	}
 }
 
+// The stores that a ClusterVersion names trust the proxy's authorities and the
+// system's.
+func TestClusterVersionStoreTrustsTheProxysAuthorities(t *testing.T) {
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "custom") }))
+	defer secure.Close()
+	api := memory.New(memory.Options{})
+	u := object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: trusted-ca-bundle, namespace: openshift-config-managed}\n")
+	u.Object["data"] = map[string]any{"ca-bundle.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}))}
+	cv := object(t, "apiVersion: config.openshift.io/v1\nkind: ClusterVersion\nmetadata: {name: version}\nspec: {clusterID: x, signatureStores: [{url: '"+secure.URL+"'}]}\n")
+	if err := api.Load(u, cv); err != nil {
+		t.Fatal(err)
+	}
+	o, err := signature.ClusterHTTP(t.Context(), api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := collect(t.Context(), &signature.ClusterVersionStore{Reader: api, HTTP: o}, digestA)
+	if got[0] != "custom" {
+		t.Error(got)
+	}
+}
+
 // The update service serves signatures below /signatures, with its own words
 // for what it does not have.
 func TestUpdateServiceServesAStore(t *testing.T) {

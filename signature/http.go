@@ -55,6 +55,9 @@ type HTTPOptions struct {
 	// Compat follows redirects as the cluster-version operator does: 10, and
 	// from https to http, too.
 	Compat bool
+
+	// bundle is what RootCAs were read from, for those who add others to it.
+	bundle []byte
 }
 
 // HTTPStore reads signatures from a web server, where they lie as

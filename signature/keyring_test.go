@@ -204,6 +204,7 @@ func TestKeyValidity(t *testing.T) {
 		{"renewed after the signature", k.public(cert{lifetime: 1, extra: selfSig(now, 0x13, canSign)}), k, 0, "", ""},
 		{"shortened by the newest", k.public(cert{extra: selfSig(now, 0x10, canSign, lifetime(life))}), k, 0, bad, "expired on"},
 		{"older one does not matter", k.public(cert{self: sig{created: now}, extra: selfSig(keyTime, 0x13, certifyOnly, lifetime(1))}), k, 0, "", ""},
+		{"flags outside of what is signed say nothing", k.public(cert{self: sig{unhashed: certifyOnly}}), k, 0, "", ""},
 		{"direct-key signature is the newest", k.public(cert{more: selfSig(now, 0x1f, certifyOnly)}), k, 0, inv, "is not for signing"},
 		{"flags taken away", k.public(cert{extra: selfSig(now, 0x13, certifyOnly)}), k, 0, inv, "is not for signing"},
 		{"newest lies on a revoked user id", k.public(cert{extra: cat(pkt(13, []byte("b")), pkt(2, k.sign(sig{typ: 0x13, hashed: certifyOnly}, uidParts(k, "b")...)), pkt(2, k.sign(sig{typ: 0x30, created: now}, uidParts(k, "b")...)))}), k, 0, "", ""},
@@ -246,6 +247,11 @@ func TestEachKeyOfAnIDIsTried(t *testing.T) {
 	r := ring(t, k.public(cert{flags: []byte{1}}), k.public(cert{}))
 	if _, err := verify(t, r, k.message(msg{}), signature.Options{}); err != nil {
 		t.Fatal(cause(err))
+	}
+	// Of several failures, the one that came furthest is told.
+	for _, r := range []*signature.Keyring{r, ring(t, k.public(cert{}), k.public(cert{flags: []byte{1}}))} {
+		_, err := verify(t, r, k.message(msg{sig: sig{badTag: true}}), signature.Options{})
+		wantRefused(t, err, signature.BadSignature, "hash tag does not match")
 	}
 	revoked := k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed()))})
 	for _, r := range []*signature.Keyring{ring(t, revoked, k.public(cert{})), ring(t, k.public(cert{}), revoked)} {

@@ -90,11 +90,8 @@ func readMessage(raw []byte, limit int, pool *inflaters, rules CompatRules) (*me
 
 // check refuses what no key could make good, and hashes the body.
 func check(ops *onePass, sig *sigPacket, body []byte, rules CompatRules) (*message, error) {
-	h, name := hashFunc(sig.hash)
-	switch {
-	case name == "":
-		return nil, rejectf(Unreadable, "openpgp: unsupported feature: hash not available: %d", sig.hash)
-	case !strongHash(h) && (h == 0 || !rules.WeakHashes):
+	h, name := hashFunc(sig.hash) // known, as that of the one-pass signature
+	if !strongHash(h) && (h == 0 || !rules.WeakHashes) {
 		return nil, rejectf(BadSignature, "hash %s is too weak", name)
 	}
 	switch sig.algo {
@@ -144,6 +141,9 @@ func parseOnePass(p packet) (*onePass, error) {
 	}
 	if ops.typ != typeBinary && ops.typ != typeText {
 		return nil, fmt.Errorf("openpgp: unsupported feature: unsupported signature type: %d", ops.typ)
+	}
+	if _, name := hashFunc(ops.hash); name == "" {
+		return nil, fmt.Errorf("openpgp: unsupported feature: hash not available: %d", ops.hash)
 	}
 	return ops, nil
 }

@@ -441,6 +441,11 @@ func TestHTTPStoreHonoursItsContext(t *testing.T) {
 			t.Errorf("asked %d times, %s: %s", asked, time.Since(start), diff)
 		}
 
+		asked = 0
+		if got := collect(ctx, s, digestA); asked != 0 || len(got) != 1 {
+			t.Errorf("asked %d times after the end: %v", asked, got)
+		}
+
 		// Without one, each request has its own time-out: 30 s.
 		start = time.Now()
 		got = collect(t.Context(), s, digestA)

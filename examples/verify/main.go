@@ -9,13 +9,14 @@
 //	    -store https://mirror.openshift.com/pub/openshift-v4/signatures/openshift/release \
 //	    -keyring verifier-public-key-redhat
 //
-// With a public key in PEM it looks for cosign signatures in OCI image layouts,
-// as the container runtime does on a pull. The image must have been signed
-// under its own repository, so -digest takes a whole pull spec here; a bare
-// digest is taken for one of the product's repository:
+// With a public key in PEM it looks for cosign signatures, as the container
+// runtime does on a pull: in repositories of registries that anybody may read,
+// and in OCI image layouts. The image must have been signed under its own
+// repository, so -digest takes a whole pull spec here; a bare digest is taken
+// for one of the product's repository:
 //
 //	go run ./examples/verify -digest quay.io/openshift-release-dev/ocp-release@sha256:… \
-//	    -store ./layout -key openshift.pem
+//	    -store docker://quay.io/openshift-release-dev/ocp-release -store ./layout -key openshift.pem
 //
 // -store and -keyring take several values, at once or by repetition. -configmap
 // prints the manifest that brings the OpenPGP signatures which verified to a
@@ -49,6 +50,7 @@ type options struct {
 	stores    list
 	keyrings  list
 	key       string
+	plainHTTP bool
 	configMap destination
 	timeout   time.Duration
 }
@@ -81,9 +83,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.image, "digest", "", "digest, or pull spec with a digest, of the release image")
-	flags.Var(&o.stores, "store", "`URL or directory` of signatures; several are asked")
+	flags.Var(&o.stores, "store", "`URL or directory` of signatures; several are asked; with -key, docker://repository or an OCI layout")
 	flags.Var(&o.keyrings, "keyring", "`file` of OpenPGP public keys; each of several must be satisfied")
 	flags.StringVar(&o.key, "key", "", "`file` of a public key in PEM, for cosign signatures")
+	flags.BoolVar(&o.plainHTTP, "plain-http", false, "speak http with registries")
 	flags.Var(&o.configMap, "configmap", "write the manifest with the signatures to a `file`, else to standard output")
 	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to look for signatures")
 	if err := flags.Parse(expand(args)); err != nil {
@@ -159,6 +162,8 @@ func (o *options) check(rest []string) error {
 		return errors.New("either -keyring or -key is required")
 	case o.key != "" && o.configMap.wanted:
 		return errors.New("-configmap holds OpenPGP signatures: it goes with -keyring")
+	case o.plainHTTP && o.key == "":
+		return errors.New("-plain-http is for registries: it goes with -key")
 	case o.timeout <= 0:
 		return errors.New("-timeout must be above 0")
 	}

@@ -8,5 +8,9 @@
 //	ring, err := signature.ParseKeyring("test", key.Public())
 //	verifier := signature.NewVerifier([]*signature.Keyring{ring}, signature.MemoryStore{"sha256:…": {message}})
 //
+// [Shape] also makes what must be refused. [Server] serves messages as a store
+// on the web does, with faults; [CosignLayout] makes signatures of the other
+// system.
+//
 // The keys are for tests alone: nothing protects them.
 package signaturetest

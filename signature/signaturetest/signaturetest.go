@@ -35,6 +35,9 @@ type KeyOptions struct {
 	Lifetime time.Duration
 	// Revoked adds a revocation by the key itself.
 	Revoked bool
+	// Subkey signs messages with a subkey of the same kind, which the key has
+	// bound.
+	Subkey bool
 }
 
 // Key is a key pair. It is safe for concurrent use.
@@ -44,6 +47,7 @@ type Key struct {
 	body   []byte
 	print  [sha1.Size]byte
 	signer crypto.Signer
+	sub    *Key // signs messages; may be nil
 }
 
 // NewKey makes a key. RSA keys take a second or so.
@@ -55,6 +59,12 @@ func NewKey(o KeyOptions) (*Key, error) {
 		o.Created = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
 	k := &Key{o: o}
+	if o.Subkey {
+		var err error
+		if k.sub, err = NewKey(KeyOptions{RSABits: o.RSABits, Created: o.Created}); err != nil {
+			return nil, err
+		}
+	}
 	var material []byte
 	if o.RSABits > 0 {
 		private, err := rsa.GenerateKey(rand.Reader, o.RSABits)
@@ -80,6 +90,17 @@ func NewKey(o KeyOptions) (*Key, error) {
 // Fingerprint returns the key's fingerprint in upper-case hexadecimal.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.print) }
 
+// SignerFingerprint returns the fingerprint of the key that signs messages: the
+// subkey's if there is one.
+func (k *Key) SignerFingerprint() string { return k.messageKey().Fingerprint() }
+
+func (k *Key) messageKey() *Key {
+	if k.sub != nil {
+		return k.sub
+	}
+	return k
+}
+
 // Public returns the public key as a binary keyring.
 func (k *Key) Public() []byte {
 	out := packet(6, k.body)
@@ -92,7 +113,13 @@ func (k *Key) Public() []byte {
 	}
 	id := []byte(k.o.UserID)
 	self := k.sign(4, 0x13, crypto.SHA256, k.o.Created, subs, k.hashed(), []byte{0xb4}, u32(uint32(len(id))), id)
-	return join(out, packet(13, id), packet(2, self))
+	out = join(out, packet(13, id), packet(2, self))
+	if k.sub != nil {
+		cross := k.sub.sign(4, 0x19, crypto.SHA256, k.o.Created, nil, k.hashed(), k.sub.hashed())
+		subs := join(subpacket(27, []byte{2}), subpacket(32, cross))
+		out = join(out, packet(14, k.sub.body), packet(2, k.sign(4, 0x18, crypto.SHA256, k.o.Created, subs, k.hashed(), k.sub.hashed())))
+	}
+	return out
 }
 
 // Armored returns the public key as a text, for a ConfigMap or a file.
@@ -118,6 +145,9 @@ type Shape struct {
 	Version int
 	// Compressed wraps the message as Red Hat's releases are.
 	Compressed bool
+	// Levels is how many compressions lie around each other; zero means one if
+	// Compressed, else none.
+	Levels int
 	// Text signs lines of text, and marks the data as such.
 	Text bool
 	// Partial sends the data in parts of two octets, as the CI's first part.
@@ -129,6 +159,14 @@ type Shape struct {
 	// Expires is how long after Created the signature is valid; zero means for
 	// ever. Version 3 knows no expiry.
 	Expires time.Duration
+
+	// What nobody publishes, and no verifier should take:
+
+	// Announcements is how often the signature is announced in front of the
+	// data, and Literals how often the data comes; zero means once.
+	Announcements, Literals int
+	// Trailing is put behind the message, inside of a compression.
+	Trailing []byte
 }
 
 // SignRelease signs the statement that the release with this digest was
@@ -185,13 +223,26 @@ func (k *Key) Sign(body []byte, s Shape) ([]byte, error) {
 		}
 		data = join(data, []byte{byte(len(literal))}, literal)
 	}
+	by := k.messageKey()
+	announcement := packet(4, []byte{3, typ, id, by.algo}, by.id(), []byte{1})
 	message := join(
-		packet(4, []byte{3, typ, id, k.algo}, k.id(), []byte{1}), data,
-		packet(2, k.sign(s.Version, typ, s.Hash, k.created(s), subs, signed)),
+		bytes.Repeat(announcement, max(s.Announcements, 1)), bytes.Repeat(data, max(s.Literals, 1)),
+		packet(2, by.sign(s.Version, typ, s.Hash, k.created(s), subs, signed)), s.Trailing,
 	)
-	if !s.Compressed {
-		return message, nil
+	levels := s.Levels
+	if s.Compressed {
+		levels = max(levels, 1)
 	}
+	for range levels {
+		var err error
+		if message, err = compress(message); err != nil {
+			return nil, err
+		}
+	}
+	return message, nil
+}
+
+func compress(message []byte) ([]byte, error) {
 	var b bytes.Buffer
 	b.Write([]byte{0xa3, 1}) // an old header of indeterminate length, algorithm ZIP
 	w, err := flate.NewWriter(&b, flate.BestCompression)
@@ -254,6 +305,9 @@ func integer(b []byte) []byte {
 }
 
 func subpacket(typ byte, value []byte) []byte {
+	if n := len(value) + 1; n >= 192 {
+		return join([]byte{255}, u32(uint32(n)), []byte{typ}, value)
+	}
 	return join([]byte{byte(len(value) + 1), typ}, value)
 }
 

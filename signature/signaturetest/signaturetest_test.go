@@ -3,15 +3,23 @@ package signaturetest_test
 import (
 	"context"
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
+	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
 
 const digest = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -106,6 +114,136 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	if _, err := k.SignRelease("", "", signaturetest.Shape{}); err == nil {
 		t.Error("nothing to sign: no error")
+	}
+}
+
+// Each of these is refused, and only for what it is.
+func TestShapesThatNobodyPublishes(t *testing.T) {
+	k, err := signaturetest.NewKey(signaturetest.KeyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		shape signaturetest.Shape
+		want  string
+	}{
+		{signaturetest.Shape{Announcements: 2}, "nested signatures"},
+		{signaturetest.Shape{Literals: 2}, "LiteralData not followed by signature"},
+		{signaturetest.Shape{Trailing: []byte("x")}, "1 octets after the signature"},
+		{signaturetest.Shape{Trailing: []byte("x"), Compressed: true}, "1 octets after the signature"},
+		{signaturetest.Shape{Levels: 1}, ""},
+		{signaturetest.Shape{Levels: 1, Compressed: true}, ""},
+		{signaturetest.Shape{Levels: 2}, "more than one level of compression"},
+	} {
+		m, err := k.SignRelease(digest, "quay.io/a/b:1", tt.shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verify(t, k.Public(), m); (err == nil) != (tt.want == "") || !strings.Contains(signature.Chain(err), tt.want) {
+			t.Errorf("%+v: %v, want %s", tt.shape, signature.Chain(err), tt.want)
+		}
+	}
+}
+
+func TestSubkey(t *testing.T) {
+	for _, o := range []signaturetest.KeyOptions{{Subkey: true}, {Subkey: true, RSABits: 2048}} {
+		k, err := signaturetest.NewKey(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ring, err := signature.ParseKeyring("ring", k.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := signature.NewVerifier([]*signature.Keyring{ring}, signature.MemoryStore{digest: {m}}).Verify(t.Context(), digest)
+		if err != nil || v.Signers[0].Fingerprint != k.SignerFingerprint() || k.SignerFingerprint() == k.Fingerprint() {
+			t.Errorf("%v %v", v, err)
+		}
+	}
+}
+
+func TestServer(t *testing.T) {
+	k, err := signaturetest.NewKey(signaturetest.KeyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := signature.ParseKeyring("ring", k.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(base string, o signature.HTTPOptions) error {
+		store, err := signature.NewHTTPStore(base, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.CloseIdleConnections()
+		_, err = signature.NewVerifier([]*signature.Keyring{ring}, store).Verify(t.Context(), digest)
+		return err
+	}
+	all := map[string][][]byte{digest: {[]byte("rubbish"), m}}
+	for _, tt := range []struct {
+		server signaturetest.Server
+		want   string
+	}{
+		{signaturetest.Server{Signatures: all}, ""},
+		{signaturetest.Server{Signatures: all, Status: map[int]int{1: 500}}, ""},
+		{signaturetest.Server{Signatures: all, Status: map[int]int{1: 404}}, "no more signatures to check"},
+		{signaturetest.Server{}, "no more signatures to check"},
+		{signaturetest.Server{Endless: true}, "signature is too large"},
+		{signaturetest.Server{Loop: true}, "more redirects than the limit of 3"},
+	} {
+		server := httptest.NewServer(&tt.server)
+		for base, o := range map[string]signature.HTTPOptions{server.URL + "/sigs": {}, "http://h.example/sigs": {Transport: &tt.server}} {
+			if err := try(base, o); (err == nil) != (tt.want == "") || !strings.Contains(signature.Chain(err), tt.want) {
+				t.Errorf("%s, %+v: %v, want %s", base, tt.server, signature.Chain(err), tt.want)
+			}
+		}
+		server.Close()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		slow := &signaturetest.Server{Signatures: all, Delay: 20 * time.Second}
+		if err := try("http://h.example", signature.HTTPOptions{Transport: slow}); err != nil || time.Since(start) != 40*time.Second {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		slow.Delay = 40 * time.Second
+		if err := try("http://h.example", signature.HTTPOptions{Transport: slow}); err == nil || !strings.Contains(signature.Chain(err), "time-out of 30s") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCosignLayout(t *testing.T) {
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, signer := range []crypto.Signer{rsaKey, ecKey, ed25519.NewKeyFromSeed(make([]byte, 32))} {
+		files, err := signaturetest.CosignLayout(signer, digest, "quay.io/other/name:1", "quay.io/a/b:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := sigstore.NewKey(signer.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := &sigstore.Policy{Name: "p", Keys: []*sigstore.Key{key}}
+		v, err := policy.Verify(t.Context(), "quay.io/a/b@"+digest, &sigstore.Layout{FS: files, Name: "layout"})
+		if err != nil || v.Signers[0].Number != 2 || v.Signers[0].Reference != "quay.io/a/b:1" {
+			t.Errorf("%v %v", v, err)
+		}
 	}
 }
 

@@ -15,7 +15,8 @@
 //
 // Payloads are the layers of an OCI image with the tag sha256-<hash>.sig
 // ([SignatureTag]); each layer's annotation holds the signature. A [Source]
-// finds them: [Layout] in an OCI image layout, [MemorySource] in memory.
+// finds them: [Registry] in the image's registry or a mirror, [Layout] in an OCI
+// image layout, [MemorySource] in memory.
 //
 // # What counts
 //
@@ -41,6 +42,7 @@
 // Formats: the container signature format of
 // https://github.com/containers/image/blob/main/docs/containers-signature.5.md,
 // the layout of https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md,
+// the registry API of https://github.com/opencontainers/distribution-spec/blob/main/spec.md,
 // policies of https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md
 // and of OpenShift's config.openshift.io/v1.
 package sigstore

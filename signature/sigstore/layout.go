@@ -3,13 +3,8 @@ package sigstore
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"iter"
@@ -36,27 +31,8 @@ func DirLayout(dir string) *Layout { return &Layout{FS: os.DirFS(dir), Name: dir
 
 func (l *Layout) String() string { return "OCI layout " + l.Name }
 
-const (
-	refName     = "org.opencontainers.image.ref.name"
-	ociManifest = "application/vnd.oci.image.manifest.v1+json"
-	bundleType  = "application/vnd.dev.sigstore.bundle"
-)
-
-type descriptor struct {
-	MediaType    string            `json:"mediaType"`
-	ArtifactType string            `json:"artifactType"`
-	Digest       string            `json:"digest"`
-	Size         int64             `json:"size"`
-	Annotations  map[string]string `json:"annotations"`
-}
-
-// index is an index or a manifest, as far as it matters here.
-type index struct {
-	MediaType string       `json:"mediaType"`
-	Manifests []descriptor `json:"manifests"`
-	Layers    []descriptor `json:"layers"`
-	Subject   *descriptor  `json:"subject"`
-}
+// refName is the annotation of an index's entry that names it.
+const refName = "org.opencontainers.image.ref.name"
 
 // Attachments implements [Source].
 func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attachment, error] {
@@ -71,7 +47,7 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 			yield(Attachment{}, err)
 			return
 		}
-		n := 0
+		n := counter{source: l.String(), digest: digest}
 		for _, d := range images {
 			if err := ctx.Err(); err != nil {
 				yield(Attachment{}, err)
@@ -94,33 +70,12 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 				}
 				continue
 			}
-			for i, layer := range layers {
-				if ctx.Err() != nil {
-					yield(Attachment{}, ctx.Err())
-					return
-				}
-				a := Attachment{Location: fmt.Sprintf("%s %s layer %d", l.Name, name, i+1)}
-				if n == MaxAttachments || i == MaxAttachments {
-					yield(a, fmt.Errorf("%s holds more layers for %s than the limit of %d", l, digest, MaxAttachments))
-					return
-				}
-				if layer.MediaType != LayerType {
-					if !yield(a, &OtherError{Location: a.Location, MediaType: layer.MediaType}) {
-						return
-					}
-					continue
-				}
-				n++
-				a.Number, a.Annotations = n, layer.Annotations
-				if a.Payload, err = l.blob(layer, MaxPayload); err != nil {
-					err = fmt.Errorf("unable to read %s: %w", a.Location, err)
-				}
-				if !yield(a, err) {
-					return
-				}
+			n.image = l.Name + " " + name
+			if !n.take(ctx, layers, l.blob, yield) {
+				return
 			}
 		}
-		if n == 0 {
+		if n.signatures == 0 {
 			yield(Attachment{}, fmt.Errorf("%s has no signatures under %s: %w", l, tag, signature.ErrNotFound))
 		}
 	}
@@ -184,29 +139,16 @@ func (l *Layout) about(d descriptor, digest string) bool {
 
 // blob reads a blob, whose size and digest must be those of its descriptor.
 func (l *Layout) blob(d descriptor, limit int64) ([]byte, error) {
-	if err := signature.ValidateDigestStrict(d.Digest); err != nil {
+	if err := d.validate(limit); err != nil {
 		return nil, err
-	}
-	if d.Size < 0 || d.Size > limit {
-		return nil, fmt.Errorf("blob of %d bytes, more than the limit of %d", d.Size, limit)
 	}
 	algo, want, _ := strings.Cut(d.Digest, ":")
 	data, err := l.read(path.Join("blobs", algo, want), d.Size)
 	if err != nil {
 		return nil, err
 	}
-	var h hash.Hash
-	switch algo {
-	case "sha256":
-		h = sha256.New()
-	case "sha384":
-		h = sha512.New384()
-	default:
-		h = sha512.New()
-	}
-	h.Write(data)
-	if int64(len(data)) != d.Size || hex.EncodeToString(h.Sum(nil)) != want {
-		return nil, errors.New("blob differs from its descriptor")
+	if err := d.check(data); err != nil {
+		return nil, err
 	}
 	return data, nil
 }

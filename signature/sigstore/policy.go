@@ -3,13 +3,17 @@ package sigstore
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
+	"unicode"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -68,12 +72,11 @@ func DecodePolicy(u *unstructured.Unstructured) (*Policy, error) {
 }
 
 const (
-	maxScopes             = 256
-	minKeyData            = 68
-	maxKeyData            = 8192
-	publicKeyBegin        = "-----BEGIN PUBLIC KEY-----"
-	publicKeyEnd          = "-----END PUBLIC KEY-----"
-	maxIssuer, maxAddress = 2048, 320
+	maxScopes   = 256
+	maxData     = 8192 // characters of base64
+	maxIssuer   = 2048
+	maxAddress  = 320
+	maxHostname = 253
 )
 
 func (p *Policy) fill(spec *configv1.ImagePolicySpec) error {
@@ -125,24 +128,32 @@ func (p *Policy) fill(spec *configv1.ImagePolicySpec) error {
 		if f := root.FulcioCAWithRekor; f != nil {
 			p.Fulcio = &Fulcio{Issuer: f.FulcioSubject.OIDCIssuer, Email: f.FulcioSubject.SignedEmail}
 			var err error
-			p.Fulcio.Roots, err = pool(f.FulcioCAData)
+			p.Fulcio.Roots, err = authorities(f.FulcioCAData)
 			bad(at+"fulcioCAWithRekor.fulcioCAData", err)
 			p.Fulcio.Log, err = logKey(f.RekorKeyData)
 			bad(at+"fulcioCAWithRekor.rekorKeyData", err)
-			required(bad, at+"fulcioCAWithRekor.fulcioSubject.oidcIssuer", len(f.FulcioSubject.OIDCIssuer), maxIssuer)
-			required(bad, at+"fulcioCAWithRekor.fulcioSubject.signedEmail", len(f.FulcioSubject.SignedEmail), maxAddress)
+			bad(at+"fulcioCAWithRekor.fulcioSubject.oidcIssuer", validIssuer(f.FulcioSubject.OIDCIssuer))
+			bad(at+"fulcioCAWithRekor.fulcioSubject.signedEmail", validEmail(f.FulcioSubject.SignedEmail))
 		}
 	case configv1.PKIRootOfTrust:
 		if k := root.PKI; k != nil {
 			p.PKI = &PKI{Email: k.PKICertificateSubject.Email, Hostname: k.PKICertificateSubject.Hostname}
 			var err error
-			p.PKI.Roots, err = pool(k.CertificateAuthorityRootsData)
+			p.PKI.Roots, err = authorities(k.CertificateAuthorityRootsData)
 			bad(at+"pki.caRootsData", err)
 			if len(k.CertificateAuthorityIntermediatesData) > 0 {
-				p.PKI.Intermediates, err = pool(k.CertificateAuthorityIntermediatesData)
+				p.PKI.Intermediates, err = authorities(k.CertificateAuthorityIntermediatesData)
 				bad(at+"pki.caIntermediatesData", err)
 			}
-			required(bad, at+"pki.pkiCertificateSubject", len(k.PKICertificateSubject.Email)+len(k.PKICertificateSubject.Hostname), maxIssuer)
+			if p.PKI.Email == "" && p.PKI.Hostname == "" {
+				bad(at+"pki.pkiCertificateSubject", errors.New("email or hostname is required"))
+			}
+			if p.PKI.Email != "" {
+				bad(at+"pki.pkiCertificateSubject.email", validEmail(p.PKI.Email))
+			}
+			if p.PKI.Hostname != "" {
+				bad(at+"pki.pkiCertificateSubject.hostname", validHostname(p.PKI.Hostname))
+			}
 		}
 	default:
 		bad(at+"policyType", fmt.Errorf("%q is none of PublicKey, FulcioCAWithRekor, PKI", root.PolicyType))
@@ -170,25 +181,72 @@ func (p *Policy) fill(spec *configv1.ImagePolicySpec) error {
 	return errors.Join(errs...)
 }
 
-func required(bad func(string, error), path string, n, limit int) {
+// validIssuer wants the URL of an OIDC issuer.
+func validIssuer(s string) error {
+	u, err := url.Parse(s)
 	switch {
-	case n == 0:
-		bad(path, errors.New("is required"))
-	case n > limit:
-		bad(path, fmt.Errorf("%d bytes, more than the limit of %d", n, limit))
+	case s == "":
+		return errors.New("is required")
+	case len(s) > maxIssuer:
+		return fmt.Errorf("%d characters, more than the limit of %d", len(s), maxIssuer)
+	case err != nil || u.Scheme == "" || u.Host == "":
+		return fmt.Errorf("%q is not a URL", s)
 	}
+	return nil
 }
 
-// keyData reads a key as the API wants it: one PEM block, at most one newline
-// behind it.
+func validEmail(s string) error {
+	at := strings.IndexByte(s, '@')
+	switch {
+	case s == "":
+		return errors.New("is required")
+	case len(s) > maxAddress:
+		return fmt.Errorf("%d characters, more than the limit of %d", len(s), maxAddress)
+	case at < 1 || at == len(s)-1 || strings.ContainsFunc(s, unicode.IsSpace):
+		return fmt.Errorf("%q is not an e-mail address", s)
+	}
+	return nil
+}
+
+// validHostname wants the name of a host, or a wildcard for those below one.
+func validHostname(s string) error {
+	if len(s) > maxHostname {
+		return fmt.Errorf("%d characters, more than the limit of %d", len(s), maxHostname)
+	}
+	if faults := validation.IsDNS1123Subdomain(strings.TrimPrefix(s, "*.")); len(faults) > 0 {
+		return fmt.Errorf("%q: %s", s, strings.Join(faults, "; "))
+	}
+	return nil
+}
+
+// validPEM wants what the API does of a PEM text: at most one newline behind
+// it, and a size that counts in base64.
+func validPEM(data []byte, kind string) error {
+	begin, end := "-----BEGIN "+kind+"-----", "-----END "+kind+"-----"
+	least := base64.StdEncoding.EncodedLen(len(begin) + len(end))
+	switch n := base64.StdEncoding.EncodedLen(len(data)); {
+	case n < least || n > maxData:
+		return fmt.Errorf("%d characters of base64: %d to %d are accepted", n, least, maxData)
+	case !bytes.HasPrefix(data, []byte(begin)) || !bytes.HasSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte(end)):
+		return fmt.Errorf("must begin with %s and end with %s", begin, end)
+	}
+	return nil
+}
+
+// keyData reads a key.
 func keyData(data []byte) (*Key, error) {
-	switch n := len(data); {
-	case n < minKeyData || n > maxKeyData:
-		return nil, fmt.Errorf("%d bytes: %d to %d are accepted", n, minKeyData, maxKeyData)
-	case !bytes.HasPrefix(data, []byte(publicKeyBegin)) || !bytes.HasSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte(publicKeyEnd)):
-		return nil, fmt.Errorf("must begin with %s and end with %s", publicKeyBegin, publicKeyEnd)
+	if err := validPEM(data, "PUBLIC KEY"); err != nil {
+		return nil, err
 	}
 	return ParseKey(data)
+}
+
+// authorities reads certificates.
+func authorities(data []byte) (*x509.CertPool, error) {
+	if err := validPEM(data, "CERTIFICATE"); err != nil {
+		return nil, err
+	}
+	return pool(data)
 }
 
 // logKey reads the key of a transparency log.

@@ -89,7 +89,8 @@ func TestDecodePolicy(t *testing.T) {
 		{"unknown type", cluster("{rootOfTrust: {policyType: X}}"), `policyType: "X" is none of`},
 		{"no key", cluster("{rootOfTrust: {policyType: PublicKey}}"), "rootOfTrust.publicKey: must be set if, and only if, policyType is PublicKey"},
 		{"other sibling", cluster("{rootOfTrust: {policyType: PKI, publicKey: {keyData: ''}}}"), "rootOfTrust.pki: must be set"},
-		{"short key", cluster(data("x")), "publicKey.keyData: 1 bytes"},
+		{"short key", cluster(data("x")), "publicKey.keyData: 4 characters of base64: 68 to 8192 are accepted"},
+		{"long key", cluster(data("-----BEGIN PUBLIC KEY-----\n" + strings.Repeat("A", 6100) + "\n-----END PUBLIC KEY-----")), "publicKey.keyData: 8204 characters"},
 		{"key with text", cluster(data("x" + text)), "must begin with -----BEGIN PUBLIC KEY-----"},
 		{"key with two newlines", cluster(data(text + "\n")), "and end with"},
 		{"two keys", cluster(data(text + text)), "one key is expected"},
@@ -102,7 +103,7 @@ func TestDecodePolicy(t *testing.T) {
 		{"remap of no host", cluster(identity("{matchPolicy: RemapIdentity, remapIdentity: {prefix: a, signedPrefix: a.io}}")), "remapIdentity.prefix"},
 		{"remap beside another policy", cluster(identity("{matchPolicy: MatchRepository, remapIdentity: {prefix: a.io, signedPrefix: b.io}}")), "signedIdentity.remapIdentity: must be set if, and only if"},
 		{"fulcio lacks all", cluster("{rootOfTrust: {policyType: FulcioCAWithRekor, fulcioCAWithRekor: {}}}"), "signedEmail: is required"},
-		{"pki lacks a subject", cluster("{rootOfTrust: {policyType: PKI, pki: {caRootsData: QQ==}}}"), "pkiCertificateSubject: is required"},
+		{"pki lacks a subject", cluster("{rootOfTrust: {policyType: PKI, pki: {caRootsData: QQ==}}}"), "pkiCertificateSubject: email or hostname is required"},
 	} {
 		if _, err := sigstore.DecodePolicy(tt.u); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)

@@ -317,15 +317,34 @@ func TestDecodeRoots(t *testing.T) {
 	}
 	ca, log, notECDSA := b64(pemOfCert(rootCert)), b64(pemOf(logKey)), b64(pemOf(rsa2048()))
 	subject := "fulcioSubject: {oidcIssuer: '" + issuer + "', signedEmail: " + email + "}"
+	fulcio := func(issuer, email string) string {
+		return "{policyType: FulcioCAWithRekor, fulcioCAWithRekor: {fulcioCAData: " + ca + ", rekorKeyData: " + log + ", fulcioSubject: {oidcIssuer: '" + issuer + "', signedEmail: '" + email + "'}}}"
+	}
+	pki := func(subject string) string {
+		return "{policyType: PKI, pki: {caRootsData: " + ca + ", pkiCertificateSubject: {" + subject + "}}}"
+	}
 	for root, want := range map[string]string{
 		"{policyType: FulcioCAWithRekor, fulcioCAWithRekor: {fulcioCAData: " + ca + ", rekorKeyData: " + log + ", " + subject + "}}":      "",
-		"{policyType: FulcioCAWithRekor, fulcioCAWithRekor: {fulcioCAData: QQ==, rekorKeyData: " + log + ", " + subject + "}}":            "fulcioCAData: not a certificate",
+		"{policyType: FulcioCAWithRekor, fulcioCAWithRekor: {fulcioCAData: QQ==, rekorKeyData: " + log + ", " + subject + "}}":            "fulcioCAData: 4 characters of base64: 72 to 8192",
 		"{policyType: FulcioCAWithRekor, fulcioCAWithRekor: {fulcioCAData: " + ca + ", rekorKeyData: " + notECDSA + ", " + subject + "}}": "must be ECDSA",
 		"{policyType: PKI, pki: {caRootsData: " + ca + ", caIntermediatesData: " + ca + ", pkiCertificateSubject: {email: a@b.c}}}":       "",
-		"{policyType: PKI, pki: {caRootsData: " + ca + ", caIntermediatesData: QQ==, pkiCertificateSubject: {hostname: a.b}}}":            "caIntermediatesData: not a certificate",
-		"{policyType: PKI, pki: {caRootsData: QQ==, pkiCertificateSubject: {email: a@b.c}}}":                                              "caRootsData: not a certificate",
-		"{policyType: PublicKey, publicKey: {keyData: " + log + ", rekorKeyData: " + log + "}}":                                           "",
-		"{policyType: PublicKey, publicKey: {keyData: " + log + ", rekorKeyData: " + notECDSA + "}}":                                      "must be ECDSA, not RSA 2048",
+		"{policyType: PKI, pki: {caRootsData: " + ca + ", caIntermediatesData: QQ==, pkiCertificateSubject: {hostname: a.b}}}":            "caIntermediatesData: 4 characters",
+		"{policyType: PKI, pki: {caRootsData: QQ==, pkiCertificateSubject: {email: a@b.c}}}":                                              "caRootsData: 4 characters",
+		"{policyType: FulcioCAWithRekor, fulcioCAWithRekor: {fulcioCAData: " + log + ", rekorKeyData: " + log + ", " + subject + "}}":     "fulcioCAData: must begin with -----BEGIN CERTIFICATE-----",
+		fulcio("accounts.example.com", email):               `oidcIssuer: "accounts.example.com" is not a URL`,
+		fulcio("", email):                                   "oidcIssuer: is required",
+		fulcio("https://"+strings.Repeat("a", 2041), email): "oidcIssuer: 2049 characters, more than the limit of 2048",
+		fulcio(issuer, "nobody"):                            `signedEmail: "nobody" is not an e-mail address`,
+		fulcio(issuer, "a b@c"):                             "is not an e-mail address",
+		fulcio(issuer, strings.Repeat("a", 320)+"@b"):       "signedEmail: 322 characters",
+		pki("hostname: '*.example.com', email: a@b"):        "",
+		pki("hostname: 'a.*.com'"):                          "pkiCertificateSubject.hostname: \"a.*.com\"",
+		pki("hostname: Example.com"):                        "pkiCertificateSubject.hostname: \"Example.com\"",
+		pki("hostname: " + strings.Repeat("a.", 127)):       "hostname: 254 characters",
+		pki("email: '@b'"):                                  "pkiCertificateSubject.email: \"@b\" is not",
+		pki("email: ''"):                                    "email or hostname is required",
+		"{policyType: PublicKey, publicKey: {keyData: " + log + ", rekorKeyData: " + log + "}}":      "",
+		"{policyType: PublicKey, publicKey: {keyData: " + log + ", rekorKeyData: " + notECDSA + "}}": "must be ECDSA, not RSA 2048",
 	} {
 		p, err := object(root)
 		if want == "" && (err != nil || p.Fulcio == nil && p.PKI == nil && p.Log == nil) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

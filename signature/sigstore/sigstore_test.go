@@ -431,7 +431,13 @@ func FuzzAlteredAttachment(f *testing.F) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	for name, k := range map[string]crypto.Signer{"P-256": p256(), "RSA-2048": rsa2048(), "Ed25519": ed()} {
+	for _, kind := range []struct {
+		name string
+		key  crypto.Signer
+	}{
+		{"RSA-4096", must(rsa.GenerateKey(rand.Reader, 4096))}, {"RSA-2048", rsa2048()}, {"P-256", p256()}, {"Ed25519", ed()},
+	} {
+		name, k := kind.name, kind.key
 		body := payload(digestA, named)
 		a := attach(k, body)
 		p := policy(k)

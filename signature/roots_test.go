@@ -1,0 +1,46 @@
+package signature
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Authorities of a bundle come on top of the system's.
+func TestSystemRoots(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "own"}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, own, own, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	want, err := x509.SystemCertPool()
+	if err != nil {
+		t.Skipf("needs a system with certificate authorities: %v", err)
+	}
+	alone := x509.NewCertPool()
+	alone.AppendCertsFromPEM(bundle)
+	store := ClusterVersionStore{HTTP: HTTPOptions{RootCAs: alone, bundle: bundle}}
+	o, err := store.trust(t.Context(), configv1.SignatureStore{URL: "https://h.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.AppendCertsFromPEM(bundle)
+	if !o.RootCAs.Equal(want) {
+		t.Error("not the authorities of the bundle and of the system")
+	}
+	if !store.HTTP.RootCAs.Equal(alone) {
+		t.Error("the store's own options have changed")
+	}
+}
