@@ -18,7 +18,6 @@ import (
 // lists is what is known of the updates there are.
 type lists struct {
 	graph.Retrieval
-	asked listQuery   // of the last retrieval
 	risks riskSources // that the last evaluation took into account
 	turn  int         // counts evaluations
 }
@@ -33,7 +32,7 @@ type listQuery struct {
 
 // wanted is what an evaluation of the updates depends on.
 func (q listQuery) wanted(accepted []string) graph.Wanted {
-	w := graph.Wanted{Upstream: q.upstream, Channel: q.channel, Architecture: q.current, Accepted: accepted}
+	w := graph.Wanted{Upstream: q.upstream, Channel: q.channel, Architecture: q.current, Version: q.version, Accepted: accepted}
 	if q.desired != "" {
 		w.Architecture = q.desired
 	}
@@ -90,9 +89,6 @@ func (l *loop) listJob(now time.Time) *listJob {
 	j.plan = l.s.lists.Plan(j.wanted, l.o.Interval, now)
 	if j.lists.Attempted.IsZero() {
 		j.lists.Remembered = l.cv.Status.ConditionalUpdates
-	} else if j.query != j.lists.asked {
-		// The updates of another version are another answer.
-		j.plan = graph.FetchPlan{Fetch: true, Next: now}
 	}
 	return j
 }
@@ -151,7 +147,6 @@ func (u *Updater) bringUp(ctx context.Context, j *listJob) lists {
 		updates, err := u.updates(ctx, j.cv, j.query)
 		u.log("updates could not be retrieved", err)
 		next.Fetched(j.wanted, j.plan, updates, err, u.o.Clock.Now())
-		next.asked = j.query
 	}
 	e := graph.Evaluator{Matcher: u.o.Risks, Accepted: j.wanted.Accepted, RiskConditions: next.risks.merged}
 	next.Evaluate(ctx, e, u.merge(ctx, j), u.o.Clock.Now())

@@ -3,7 +3,9 @@ package graph_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -103,6 +105,65 @@ func BenchmarkFetch(b *testing.B) {
 				b.Fatal(err)
 			}
 			if _, err := g.Updates(graph.UpdatesQuery{Version: version, Channel: "stable-4.8", Architecture: "amd64"}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkFetchPlainly does the same by the standard library alone, without
+// an index, limits or checks: net/http, io.ReadAll, encoding/json, a search
+// through the nodes.
+func BenchmarkFetchPlainly(b *testing.B) {
+	type node struct {
+		Version  string            `json:"version"`
+		Payload  string            `json:"payload"`
+		Metadata map[string]string `json:"metadata"`
+	}
+	type plain struct {
+		Nodes            []node                   `json:"nodes"`
+		Edges            [][2]int                 `json:"edges"`
+		ConditionalEdges []graph.ConditionalEdges `json:"conditionalEdges"`
+	}
+	fetch := func(address, version string) ([]node, error) {
+		resp, err := http.Get(address)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		var g plain
+		if err := json.Unmarshal(text, &g); err != nil {
+			return nil, err
+		}
+		current := -1
+		for i, n := range g.Nodes {
+			v, err := graph.ParseVersion(n.Version)
+			if err != nil {
+				return nil, err
+			}
+			if v.Original() == version {
+				current = i
+			}
+		}
+		var targets []node
+		for _, e := range g.Edges {
+			if e[0] == current {
+				targets = append(targets, g.Nodes[e[1]])
+			}
+		}
+		return targets, nil
+	}
+	eachSize(b, func(b *testing.B, text []byte, version string) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(text) }))
+		defer server.Close()
+		defer http.DefaultClient.CloseIdleConnections()
+		b.ReportAllocs()
+		for b.Loop() {
+			if targets, err := fetch(server.URL, version); err != nil || len(targets) == 0 {
 				b.Fatal(err)
 			}
 		}

@@ -134,6 +134,56 @@ func TestCacheBackoff(t *testing.T) {
 	}
 }
 
+// A newcomer has the turn where the stalest answer is fresh enough, unless one
+// that waits has it.
+func TestCacheNewcomer(t *testing.T) {
+	for _, compat := range []bool{false, true} {
+		var asked []string
+		now := testingclock.NewFakePassiveClock(t0)
+		c := cacheAt(now, &asked)
+		c.Compat = compat
+		ask(c, "A")
+		now.SetTime(t0.Add(time.Second)) // a second is not more than a second
+		if got := ask(c, "A") + " " + ask(c, "B"); got != "true throttled" {
+			t.Errorf("Compat %v: %s", compat, got)
+		}
+		now.SetTime(t0.Add(time.Second + 1))
+		if got := ask(c, "B"); got != "true" {
+			t.Errorf("Compat %v: %s", compat, got)
+		}
+		now.SetTime(t0.Add(2 * time.Second)) // A's request counts, and its answer is fresh
+		if ask(c, "A"); !slices.Equal(asked, []string{"A", "B"}) {
+			t.Errorf("Compat %v: evaluated %v", compat, asked)
+		}
+		now.SetTime(t0.Add(4 * time.Second))
+		if got := ask(c, "C"); got != "true" || !slices.Equal(asked, []string{"A", "B", "C"}) {
+			t.Errorf("Compat %v: %s, evaluated %v", compat, got, asked)
+		}
+	}
+}
+
+// While one rule is evaluated, others wait and know until when.
+func TestCacheBusy(t *testing.T) {
+	now := testingclock.NewFakePassiveClock(t0)
+	started, finish := make(chan struct{}), make(chan struct{})
+	c := &graph.PromQLCache{Clock: now, Matcher: graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) {
+		close(started)
+		<-finish
+		return true, nil
+	})}
+	done := make(chan string)
+	go func() { done <- ask(c, "A") }()
+	<-started
+	var throttled *graph.ThrottledError
+	if _, err := c.Match(context.Background(), promQL("B")); !errors.As(err, &throttled) || !throttled.Until.Equal(t0.Add(time.Second)) {
+		t.Error(err)
+	}
+	close(finish)
+	if got := <-done; got != "true" {
+		t.Error(got)
+	}
+}
+
 func TestCacheConcurrent(t *testing.T) {
 	var mu sync.Mutex
 	running := 0

@@ -90,6 +90,32 @@ func OfferedChannels(current configv1.Release) []string {
 	return slices.SortedFunc(slices.Values(current.Channels), CompareChannels)
 }
 
+// UnexpectedChannels checks what a release's metadata offer: channels lead to its
+// own minor, to the next one or, from an even minor, to the one after that. It
+// returns the others, in natural order. Channels of another major cannot be
+// judged, nor can names that say nothing about a minor.
+func UnexpectedChannels(current configv1.Release) []string {
+	v, err := ParseVersion(current.Version)
+	if err != nil {
+		return nil
+	}
+	var unexpected []string
+	for _, name := range OfferedChannels(current) {
+		c, ok := ParseChannel(name)
+		if !ok || c.Major != v.Major() {
+			continue
+		}
+		reach := uint64(1)
+		if v.Minor()%2 == 0 {
+			reach = 2
+		}
+		if c.Minor < v.Minor() || c.Minor > v.Minor()+reach || c.Type == "eus" && c.Minor%2 != 0 {
+			unexpected = append(unexpected, name)
+		}
+	}
+	return unexpected
+}
+
 // ChannelChange is a wish for another channel.
 type ChannelChange struct {
 	Present   string

@@ -1,7 +1,9 @@
 package graph_test
 
 import (
+	stdcmp "cmp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +62,21 @@ func TestChannelFor(t *testing.T) {
 	}
 }
 
+func TestCompareVersions(t *testing.T) {
+	// Each is below the next; what does not parse comes first, bytewise.
+	order := []string{"", "4.1", "v4.1.0", "4.1.0-rc.1", "4.1.0", "4.9.0", "4.10.0-a", "4.10.0", "5.0.0"}
+	for i, a := range order {
+		for j, b := range order {
+			if got := graph.CompareVersions(a, b); got != stdcmp.Compare(i, j) {
+				t.Errorf("%q to %q: %d", a, b, got)
+			}
+		}
+	}
+	if graph.CompareVersions("4.1.0+a", "4.1.0+b") != 0 {
+		t.Error("a build takes part")
+	}
+}
+
 func TestOfferedChannels(t *testing.T) {
 	r := configv1.Release{Channels: []string{"stable-4.10", "fast-4.9", "stable-4.9"}}
 	if diff := cmp.Diff([]string{"fast-4.9", "stable-4.9", "stable-4.10"}, graph.OfferedChannels(r)); diff != "" {
@@ -67,6 +84,36 @@ func TestOfferedChannels(t *testing.T) {
 	}
 	if r.Channels[0] != "stable-4.10" {
 		t.Error("the release was changed")
+	}
+}
+
+func TestUnexpectedChannels(t *testing.T) {
+	for name, tt := range map[string]struct{ version, channels, want string }{
+		"odd":            {"4.13.40", "candidate-4.13,fast-4.14,eus-4.14,stable-4.12,stable-4.15,eus-4.13", "stable-4.12,eus-4.13,stable-4.15"},
+		"even":           {"4.14.27", "stable-4.14,stable-4.15,stable-4.16,eus-4.14,eus-4.15,eus-4.16,fast-4.17", "eus-4.15,fast-4.17"},
+		"another major":  {"4.22.1", "candidate-5.0,stable-4.22", ""},
+		"other names":    {"4.14.1", "stable-4,stable-scos-4", ""},
+		"not a version":  {"4.14", "stable-4.1", ""},
+		"nothing at all": {"4.14.1", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := configv1.Release{Version: tt.version}
+			if tt.channels != "" {
+				r.Channels = strings.Split(tt.channels, ",")
+			}
+			if got := strings.Join(graph.UnexpectedChannels(r), ","); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+		})
+	}
+	g, err := graph.DecodeBytes(readGraph(t, realGraph), graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range g.Nodes() {
+		if r, err := n.Release(); err != nil || len(r.Channels) == 0 || len(graph.UnexpectedChannels(r)) > 0 {
+			t.Errorf("%s: %v of %v (%v)", r.Version, graph.UnexpectedChannels(r), r.Channels, err)
+		}
 	}
 }
 

@@ -195,6 +195,17 @@ func TestClientAnswers(t *testing.T) {
 	status := func(code int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); fmt.Fprint(w, body) }
 	}
+	raw := func(answer string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			io.WriteString(conn, answer)
+		}
+	}
 	for _, tt := range []struct {
 		name    string
 		handler http.HandlerFunc
@@ -224,6 +235,20 @@ func TestClientAnswers(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 			fmt.Fprint(w, oneNode)
 		}, graph.ErrResponseFailed, prefix + "unexpected EOF", func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		{"cut gzip", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(bomb.Bytes()[:bomb.Len()/64])
+		}, graph.ErrResponseFailed, prefix + "unexpected EOF", func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		{"no gzip", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			fmt.Fprint(w, oneNode)
+		}, graph.ErrResponseFailed, prefix + "gzip: gzip: invalid header", nil},
+		{"longer than it says", raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\n" + oneNode), graph.ErrResponseInvalid, prefix + "nodes[0] (line 1): unexpected end of JSON input", nil},
+		{"a length that is none", raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n" + oneNode), graph.ErrRemoteFailed, "bad Content-Length", nil},
+		{"cut chunk", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfff\r\n" + oneNode), graph.ErrResponseFailed, prefix + "unexpected EOF", nil},
+		{"cut header", raw("HTTP/1.1 200 OK\r\nContent-"), graph.ErrRemoteFailed, "malformed MIME header", nil},
+		{"cut body of another status", raw("HTTP/1.1 206 Partial Content\r\nContent-Length: 1000\r\n\r\n" + oneNode), graph.ErrResponseFailed, prefix + "unexpected HTTP status: 206 Partial Content", nil},
+		{"no HTTP", raw("220 mail ready\r\n\r\n"), graph.ErrRemoteFailed, "malformed HTTP", nil},
 		{"bomb", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(bomb.Bytes())
@@ -316,6 +341,54 @@ func TestClientRedirectKeepsIDHome(t *testing.T) {
 	for k, v := range other.Header {
 		if strings.Contains(strings.Join(v, " "), clusterID) {
 			t.Errorf("header %s carries the cluster's ID", k)
+		}
+	}
+}
+
+// Another scheme is another place, too: nothing goes over in the clear.
+func TestClientRedirectToHTTPIsRefused(t *testing.T) {
+	asked := false
+	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked = true; fmt.Fprint(w, oneNode) }))
+	defer open.Close()
+	safe := httptest.NewTLSServer(http.RedirectHandler(open.URL, http.StatusFound))
+	defer safe.Close()
+	pool, err := graph.TrustedCABundle(pemOf(safe))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &graph.Client{Upstream: safe.URL, RootCAs: pool}
+	defer c.CloseIdleConnections()
+	_, err = c.Fetch(context.Background(), query)
+	if !errors.Is(err, graph.ErrRemoteFailed) || asked {
+		t.Errorf("error %v; asked in the clear: %v", err, asked)
+	}
+}
+
+// The chain may come back: what is at home still does not get the ID of a
+// request that was away.
+func TestClientRedirectAwayAndBack(t *testing.T) {
+	var uris []string
+	var home string
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		uris = append(uris, r.RequestURI)
+		http.Redirect(w, r, home+"/back", http.StatusFound)
+	}))
+	defer away.Close()
+	c := service(t, func(w http.ResponseWriter, r *http.Request) {
+		uris = append(uris, r.RequestURI)
+		if r.URL.Path == "/back" {
+			fmt.Fprint(w, oneNode)
+			return
+		}
+		http.Redirect(w, r, away.URL+"/graph?"+r.URL.RawQuery, http.StatusFound)
+	})
+	home = c.Upstream
+	if g, err := c.Fetch(context.Background(), query); err != nil || g.Len() != 1 {
+		t.Fatal(err)
+	}
+	for i, uri := range uris {
+		if strings.Contains(uri, clusterID) != (i == 0) {
+			t.Errorf("request %d asked %s", i, uri)
 		}
 	}
 }

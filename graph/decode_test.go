@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -32,6 +33,20 @@ func TestDecodeInvalid(t *testing.T) {
 		{"control character", "{\"a\":\"\x01\"}", `a (line 1): invalid character '\x01' in string literal`, "in string literal"},
 		{"bad escape", `{"a":"\q"}`, `a (line 1): invalid character 'q' in string escape code`, "in string escape code"},
 		{"bad number", `{"a":-}`, `a (line 1): invalid character '}' in numeric literal`, "in numeric literal"},
+		{"key that is no string", `{1:2}`, "line 1: invalid character '1' looking for beginning of object key string", "object key string"},
+		{"no colon", `{"nodes" []}`, "line 1: invalid character '[' after object key", "after object key"},
+		{"no comma in an object", `{"a":1 "b":2}`, "line 1: invalid character '\"' after object key:value pair", "after object key"},
+		{"no comma in an array", `{"a":[1 2]}`, "a (line 1): invalid character '2' after array element", "after array element"},
+		{"no comma between edges", `{` + twoNodes + `,"edges":[[0,1][0,1]]}`, "edges[0] (line 1): invalid character '[' after array element", "after array element"},
+		{"no comma in an edge", `{` + twoNodes + `,"edges":[[0 1]]}`, "edges[0] (line 1): invalid character '1' after array element", "after array element"},
+		{"bad number in a long edge", `{` + twoNodes + `,"edges":[[0,1,-]]}`, "edges[0] (line 1): invalid character ']' in numeric literal", "in numeric literal"},
+		{"bad literal for an edge", `{` + twoNodes + `,"edges":[nul]}`, "edges[0] (line 1): invalid character ']' in literal null (expecting 'l')", "in literal null"},
+		{"no digits after a point", `{"a":1.}`, "a (line 1): invalid character '}' after decimal point in numeric literal", "after decimal point"},
+		{"no digits in an exponent", `{"a":1e+}`, "a (line 1): invalid character '}' in exponent of numeric literal", "in exponent"},
+		{"endless text", `{"a":"b\"`, "a (line 1): unexpected end of JSON input", "unexpected end of JSON input"},
+		{"endless key", `{"a`, "line 1: unexpected end of JSON input", "unexpected end of JSON input"},
+		{"bad value in metadata", `{"nodes":[{"metadata":{"a":"\q"}}]}`, "nodes[0].metadata.a (line 1): invalid character 'q' in string escape code", "in string escape code"},
+		{"bad other value in metadata", `{"nodes":[{"metadata":{"a":[1,]}}]}`, "nodes[0].metadata.a (line 1): invalid character ']' looking for beginning of value", "looking for beginning of value"},
 		{"leading zero index", `{` + twoNodes + `,"edges":[[0,01]]}`, `edges[0] (line 1): invalid character '1' after array element`, "after array element"},
 
 		{"schema 2", `{"version":2}`, "version: schema version 2 is not known, only 1 is", ""},
@@ -183,6 +198,7 @@ func TestDecodeLimits(t *testing.T) {
 		{"pairs count as edges", text, graph.DecodeOptions{MaxEdges: 2}, "conditionalEdges[0].edges[0]: the graph exceeds the limit of 2 edges"},
 		{"edges suffice", text, graph.DecodeOptions{MaxEdges: 3}, ""},
 		{"depth", deep, graph.DecodeOptions{}, "x: the graph exceeds the limit of 500 levels of nested JSON"},
+		{"depth of objects", `{"x":` + strings.Repeat(`{"a":`, 501) + "1" + strings.Repeat("}", 502), graph.DecodeOptions{}, "x: the graph exceeds the limit of 500 levels of nested JSON"},
 		{"compat nodes", text, graph.DecodeOptions{MaxNodes: 1, Compat: true}, "the graph exceeds the limit of 1 nodes"},
 		{"compat edges", text, graph.DecodeOptions{MaxEdges: 2, Compat: true}, "the graph exceeds the limit of 2 edges"},
 		{"schema by option", `{"version":7}`, graph.DecodeOptions{AnySchema: true}, ""},
@@ -201,6 +217,25 @@ func TestDecodeLimits(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Limits hold for a graph that a program puts together, too.
+func TestNewLimits(t *testing.T) {
+	d := graph.Data{
+		Nodes:            []graph.NodeData{{Version: "4.1.0", Image: "a"}, {Version: "4.1.1", Image: "b"}},
+		Edges:            [][2]int{{0, 1}},
+		ConditionalEdges: []graph.ConditionalEdges{{Edges: []graph.VersionPair{{From: "4.1.0", To: "4.1.1"}}}},
+	}
+	for want, o := range map[string]graph.DecodeOptions{
+		"":                                       {MaxNodes: 2, MaxEdges: 2},
+		"the graph exceeds the limit of 1 nodes": {MaxNodes: 1},
+		"the graph exceeds the limit of 1 edges": {MaxEdges: 1},
+	} {
+		_, err := graph.New(d, o)
+		if limit := new(graph.LimitError); (err == nil) != (want == "") || err != nil && (err.Error() != want || !errors.As(err, &limit)) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 
@@ -304,6 +339,62 @@ func TestValidate(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestValidateContents(t *testing.T) {
+	d := graph.Data{
+		Nodes: []graph.NodeData{
+			{Version: "4.20.0", Image: "r@sha256:a", Metadata: map[string]string{graph.MetadataManifestRef: "sha256:a"}},
+			{Version: "4.21.0", Image: "r@sha256:b", Metadata: map[string]string{graph.MetadataManifestRef: "sha256:c"}},
+			{Version: "4.22.0", Image: "r@sha256:d"},
+			{Version: "5.0.0", Image: "r@sha256:e"},
+			{Version: "5.1.0", Image: "r@sha256:f"},
+		},
+		// 4.22 comes before 5.0, and 4.21 to 5.0 skips it.
+		Edges: [][2]int{{0, 1}, {0, 2}, {2, 3}, {1, 3}, {3, 0}},
+		ConditionalEdges: []graph.ConditionalEdges{
+			{Edges: []graph.VersionPair{{From: "4.20.0", To: "4.22.0"}, {From: "4.22.0", To: "5.0.0"}}, Risks: named(strings.Repeat("ä", 256))},
+			{Risks: named(strings.Repeat("ä", 257))},
+			{Risks: slices.Repeat(named("A"), 200)}, {Risks: slices.Repeat(named("A"), 201)},
+			{Edges: slices.Repeat([]graph.VersionPair{{From: "5.0.0", To: "5.1.0"}}, 501), Risks: named("A")},
+			{Edges: slices.Repeat([]graph.VersionPair{{From: "4.22.0", To: "5.0.0"}}, 499), Risks: named("A")},
+		},
+	}
+	g, err := graph.New(d, graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range g.Validate() {
+		if !strings.HasSuffix(p.Message, "is on a cycle") {
+			got = append(got, p.String())
+		}
+	}
+	want := []string{
+		"nodes[1].metadata: 4.21.0: the manifest reference sha256:c is not that of the payload r@sha256:b",
+		"edges: 4.20.0 to 4.22.0 skips a minor version",
+		"edges: 4.21.0 to 5.0.0 skips a minor version",
+		"conditionalEdges[0].edges[0]: 4.20.0 to 4.22.0 skips a minor version",
+		"conditionalEdges[1].risks[0]: the name has 257 characters, of which a ClusterVersion can hold 256",
+		"conditionalEdges[3].risks: 201 risks, of which a ClusterVersion can hold 200",
+		"conditionalEdges: 501 updates of 5.0.0, of which a ClusterVersion can hold 500",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What an update service serves is in order.
+func TestValidateReal(t *testing.T) {
+	for _, name := range []string{realGraph, "candidate-4.12_multi.json"} {
+		g, err := graph.DecodeBytes(readGraph(t, name), graph.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range g.Validate() {
+			t.Errorf("%s: %s", name, p)
+		}
 	}
 }
 

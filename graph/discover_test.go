@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -26,6 +27,16 @@ func TestDiscoverChannels(t *testing.T) {
 	got, err := graph.DiscoverChannels(context.Background(), source, graph.Query{Channel: "stable-4.9", Arch: "amd64", Version: "4.9.0"})
 	if !slices.Equal(got, []string{"stable-4.9", "fast-4.10", "stable-4.10"}) || !errors.Is(err, graph.ErrRemoteFailed) {
 		t.Error(got, err)
+	}
+	// A source that knows ever more channels comes to an end.
+	count := 0
+	endless := graph.SourceFunc(func(context.Context, graph.Query) (*graph.Graph, error) {
+		count++
+		return sketch(t, "4.1.0", map[string]string{"4.1.0": fmt.Sprint("c-1.", count)}), nil
+	})
+	var limit *graph.LimitError
+	if got, err := graph.DiscoverChannels(context.Background(), endless, graph.Query{Channel: "c-1.0"}); len(got) != 500 || !errors.As(err, &limit) {
+		t.Error(len(got), err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -47,7 +47,8 @@
 //     update its condition Recommended, and moves those that turn out to be
 //     recommended to the available ones.
 //
-// [NextUpdate] picks from the result for automatic updates.
+// [NextUpdate] picks from the result for automatic updates, [ChooseTarget] what
+// an administrator asks for.
 //
 // A loop around them keeps a [Retrieval]: its Plan says when to fetch, when to
 // judge the risks again and whether a failure clears what is known. Risks that
@@ -70,7 +71,8 @@
 // from one even minor to the next with paused worker pools.
 //
 // [Network.Explain] answers why a release can or cannot be updated to another;
-// [Network.Picture] draws; [Network.MirrorRange] lists what to mirror.
+// [Network.Picture] draws; [Network.MirrorRange] lists what to mirror, and
+// [MirrorChannels] does so by the rules of oc-mirror, from channel to channel.
 //
 // # Channels
 //

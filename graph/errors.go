@@ -29,6 +29,9 @@ const (
 	ErrUnknown               Reason = "Unknown"
 )
 
+// ErrNoVersionsFound says that a channel has no release to mirror.
+const ErrNoVersionsFound Reason = "NoVersionsFound"
+
 func (r Reason) Error() string { return string(r) }
 
 // Error says why there are no updates. errors.Is finds its [Reason]; errors.As

@@ -238,6 +238,20 @@ func TestEvaluateVerdicts(t *testing.T) {
 	}
 }
 
+// By name the definition of the highest version counts, of equal ones the first.
+func TestEvaluateByName(t *testing.T) {
+	for name, tt := range map[string]struct{ first, second, want string }{
+		"the higher":               {"4.2.1", "4.2.2", "False"},
+		"the higher, though first": {"4.2.2", "4.2.1", "True"},
+		"the first of equals":      {"4.2.1+a", "4.2.1+b", "True"},
+	} {
+		e := graph.Evaluator{Matcher: facts, ByName: true}.Evaluate(context.Background(), nil, []configv1.ConditionalUpdate{update(tt.first, aRisk("R", "T")), update(tt.second, aRisk("R", "F"))}, nil, t0)
+		if len(e.Verdicts) != 1 || string(e.Verdicts[0].Applies.Status) != tt.want || !slices.Equal(e.Diverging, []string{"R"}) {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
 func TestEvaluateOwnCondition(t *testing.T) {
 	own := metav1.Condition{Type: "Applies", Status: "True", Reason: "Alert:firing", Message: "critical", LastTransitionTime: metav1.NewTime(t0.Add(-time.Hour))}
 	for query, keeps := range map[string]bool{"T": true, "F": false, "U": false} {

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -37,6 +38,14 @@ func TestExplain(t *testing.T) {
 			text: "4.1.0 cannot be updated to 4.3.0 (NoEdge): no update leads from 4.1.0 to 4.3.0 in stable-5.0, stable-4.3; it would skip a minor version; only via 4.1.0 -> 4.1.1 -> 4.3.0"},
 		"skips across majors": {q: graph.ExplainQuery{From: "4.2.2", To: "5.0.0"}, block: graph.NoEdge, skips: true,
 			text: "4.2.2 cannot be updated to 5.0.0 (NoEdge): no update leads from 4.2.2 to 5.0.0 in stable-5.0, stable-4.3; it would skip a minor version; only via 4.2.2 -> 4.3.0 -> 5.0.0"},
+		"start not in graph": {q: graph.ExplainQuery{From: "4.1.7", To: "4.1.1"}, block: graph.NotInGraph, downgrade: true,
+			text: `4.1.7 cannot be updated to 4.1.1 (NotInGraph): version 4.1.7 is not among the 8 releases of channel "stable-5.0, stable-4.3"; nearest are 4.1.1 and 4.2.0`},
+		"neither of the architecture": {q: graph.ExplainQuery{From: "4.1.0", To: "4.1.1", Architecture: "s390x"}, block: graph.WrongArchitecture,
+			text: "4.1.0 cannot be updated to 4.1.1 (WrongArchitecture): the cluster is s390x, 4.1.1 is for amd64; the update is in channel stable-4.3"},
+		"of the architecture":      {q: graph.ExplainQuery{From: "4.1.0", To: "4.1.1", Architecture: "amd64"}, text: "4.1.0 can be updated to 4.1.1: the update is recommended"},
+		"in the channel asked for": {q: graph.ExplainQuery{From: "4.1.0", To: "4.1.1", Channel: "stable-4.3"}, text: "4.1.0 can be updated to 4.1.1: the update is recommended"},
+		"in a channel without a graph": {q: graph.ExplainQuery{From: "4.3.0", To: "4.3.1-rc.1", Channel: "fast-4.3"}, block: graph.NotInChannel,
+			text: "4.3.0 cannot be updated to 4.3.1-rc.1 (NotInChannel): 4.3.0 is not in channel fast-4.3; it is in stable-4.3, stable-5.0; the update is in channel stable-4.3"},
 		"downgrade": {q: graph.ExplainQuery{From: "4.2.0", To: "4.1.0"}, block: graph.NoEdge, downgrade: true,
 			text: "4.2.0 cannot be updated to 4.1.0 (NoEdge): no update leads from 4.2.0 to 4.1.0 in stable-5.0, stable-4.3; it would be a downgrade; no path from 4.2.0 to 4.1.0: the highest version that can be reached is 5.0.0; nothing leads to 4.1.0"},
 		"pruned": {q: graph.ExplainQuery{From: "4.1.0", To: "4.2.0", Policy: graph.Policy{Edges: graph.AcceptRisks, Risks: []string{"T"}}}, block: graph.BlockedPruned,
@@ -60,7 +69,34 @@ func TestExplain(t *testing.T) {
 			}
 		})
 	}
-	if _, err := n.Explain(graph.ExplainQuery{From: "4.1", To: "4.1.1"}); err == nil {
-		t.Error("no error for a version that does not parse")
+	for want, q := range map[string]graph.ExplainQuery{
+		`from "4.1": `: {From: "4.1", To: "4.1.1"}, `to "v4.1.1": `: {From: "4.1.0", To: "v4.1.1"}, "policy: ": {From: "4.1.0", To: "4.1.1", Policy: graph.Policy{Edges: "None"}},
+	} {
+		if _, err := n.Explain(q); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Multi-architecture releases are for multi-architecture clusters.
+func TestExplainMulti(t *testing.T) {
+	multi := `={"release.openshift.io/architecture":"multi"}`
+	g := build(t, "4.1.0"+multi+" 4.1.1"+multi+" 4.1.2", "[0,1],[0,2]", "")
+	for name, tt := range map[string]struct{ graphs, cluster, to, want string }{
+		"by the graph":       {"multi", "amd64", "4.1.2", "the cluster is amd64, 4.1.2 is multi-architecture"},
+		"by the release":     {"", "amd64", "4.1.1", "the cluster is amd64, 4.1.1 is multi-architecture"},
+		"multi to multi":     {"", "Multi", "4.1.1", ""},
+		"by name":            {"multi", "multi", "4.1.2", ""},
+		"multi to single":    {"", "Multi", "4.1.2", "the cluster is multi-architecture, 4.1.2 is for a single architecture"},
+		"nothing is known":   {"", "arm64", "4.1.2", ""},
+		"no cluster's given": {"arm64", "", "4.1.2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := network(t, graph.NetworkOptions{}, graph.ChannelGraph{Channel: "c", Arch: tt.graphs, Graph: g})
+			x, err := n.Explain(graph.ExplainQuery{From: "4.1.0", To: tt.to, Architecture: tt.cluster})
+			if err != nil || (x.Block == graph.WrongArchitecture) != (tt.want != "") || tt.want != "" && x.Detail != tt.want {
+				t.Errorf("%s %s, %v, want %s", x.Block, x.Detail, err, tt.want)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,33 @@ func TestMergeRisks(t *testing.T) {
 	}
 }
 
+func TestTargetVersions(t *testing.T) {
+	got := graph.TargetVersions([]configv1.Release{release("4.2.1"), release("4.2.0"), release("4.2.1")}, []configv1.ConditionalUpdate{update("4.3.0"), update("4.2.0"), update("4.2.2")})
+	if diff := cmp.Diff([]string{"4.2.1", "4.2.0", "4.3.0", "4.2.2"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := graph.TargetVersions(nil, nil); got != nil {
+		t.Error(got)
+	}
+}
+
+func TestConditionalUpdateRisks(t *testing.T) {
+	other := aRisk("B", "F")
+	updates := []configv1.ConditionalUpdate{update("4.2.0", aRisk("C", "T"), aRisk("B", "T")), update("4.2.1", other, aRisk("A", "T"))}
+	want := []configv1.ConditionalUpdateRisk{aRisk("A", "T"), aRisk("B", "T"), aRisk("C", "T")}
+	got := graph.ConditionalUpdateRisks(updates)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	got[1].MatchingRules[0].PromQL.PromQL = "x" // the caller's
+	if diff := cmp.Diff("T", updates[0].Risks[1].MatchingRules[0].PromQL.PromQL); diff != "" {
+		t.Error(diff)
+	}
+	if got := graph.ConditionalUpdateRisks(nil); got != nil {
+		t.Error(got)
+	}
+}
+
 func TestAggregateRisks(t *testing.T) {
 	other := aRisk("A", "T")
 	other.Message = "other"
@@ -167,6 +195,10 @@ func TestRisksOfAlerts(t *testing.T) {
 			message: "First.", url: "https://1", minutes: 3,
 			condition: "critical alert Down firing, suggesting significant cluster issues worth investigating. First. The alert has no description. https://1; " +
 				"critical alert Down firing, suggesting significant cluster issues worth investigating. Second. The alert has no description. https://2"},
+		"critical before the budget's own class": {alerts: []graph.Alert{alert("alertname=PodDisruptionBudgetAtLimit;severity=critical;namespace=n;poddisruptionbudget=p", "summary=Limit.", 0)}, message: "Limit.", url: missing,
+			condition: "critical alert PodDisruptionBudgetAtLimit firing, suggesting significant cluster issues worth investigating. Limit. The alert has no description. <alert does not have a runbook_url annotation>"},
+		"not critical, not at the limit": {alerts: []graph.Alert{alert("alertname=PodDisruptionBudgetLimit;severity=warning", "", 0)}},
+		"precheck by another value":      {alerts: []graph.Alert{alert("alertname=Mine;severity=info;openShiftUpdatePrecheck=True", "", 0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			risks := graph.RisksOfAlerts(test.alerts)
@@ -184,6 +216,26 @@ func TestRisksOfAlerts(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+}
+
+// Alerts that slow down the redistribution of workloads; risks come by name.
+func TestRisksOfAlertsByName(t *testing.T) {
+	names := []string{"VirtHandlerDaemonSetRolloutFailing", "VMCannotBeEvicted", "KubeNodeUnreachable", "KubeNodeReadinessFlapping", "KubeNodeNotReady", "KubeletHealthState", "KubeContainerWaiting"}
+	var alerts []graph.Alert
+	for _, name := range append(names, "KubePodNotReady", "kubeNodeNotReady") {
+		alerts = append(alerts, graph.Alert{Labels: map[string]string{"alertname": name, "severity": "warning"}, State: "firing"})
+	}
+	slices.Sort(names)
+	var got []string
+	for _, r := range graph.RisksOfAlerts(alerts) {
+		got = append(got, r.Name)
+		if !strings.Contains(r.Conditions[0].Message, ", which may slow workload redistribution during rolling node updates. ") {
+			t.Error(r.Conditions[0].Message)
+		}
+	}
+	if diff := cmp.Diff(names, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
-	"sort"
+	"slices"
+	"strings"
 )
 
 // The metadata keys that a client reads. Others are kept verbatim.
@@ -50,23 +51,29 @@ func (m Metadata) Len() int { return len(m.entries) }
 // Get returns the value of a key: a string, or for a value of another type
 // what encoding/json makes of it. A JSON null is a nil value that is present.
 func (m Metadata) Get(key string) (value any, ok bool) {
-	// Few keys: a scan beats a search.
-	for i := range m.entries {
-		if m.entries[i].key == key {
-			return m.entries[i].any(), true
-		}
+	if e := m.find(key); e != nil {
+		return e.any(), true
 	}
 	return nil, false
 }
 
 // Text returns the value of a key if it is a string, else "".
 func (m Metadata) Text(key string) string {
-	for i := range m.entries {
-		if e := &m.entries[i]; e.key == key && !e.json {
-			return e.value
-		}
+	if e := m.find(key); e != nil && !e.json {
+		return e.value
 	}
 	return ""
+}
+
+// find returns the entry of a key, nil if there is none.
+func (m Metadata) find(key string) *metadataEntry {
+	// Few keys: a scan beats a search.
+	for i := range m.entries {
+		if m.entries[i].key == key {
+			return &m.entries[i]
+		}
+	}
+	return nil
 }
 
 // All yields the pairs, ordered by key.
@@ -107,8 +114,7 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 }
 
 func (m Metadata) sort() {
-	e := m.entries
-	sort.Slice(e, func(i, j int) bool { return e[i].key < e[j].key })
+	slices.SortFunc(m.entries, func(a, b metadataEntry) int { return strings.Compare(a.key, b.key) })
 }
 
 func (e *metadataEntry) any() any {

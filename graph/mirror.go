@@ -45,7 +45,7 @@ type MirrorBounds struct {
 // MirrorBounds completes the bounds: with both they are as given; with none
 // they are the channel's highest version, or with Full its lowest and highest;
 // a missing one is the channel's. The error names the channel where no version
-// is left.
+// is left, with reason NoVersionsFound.
 func (n *Network) MirrorBounds(q MirrorQuery) (MirrorBounds, error) {
 	for _, text := range []string{q.Min, q.Max} {
 		if _, err := ParseVersion(text); text != "" && err != nil {
@@ -65,7 +65,7 @@ func (n *Network) MirrorBounds(q MirrorQuery) (MirrorBounds, error) {
 		}
 	}
 	if highest == "" {
-		return MirrorBounds{}, fmt.Errorf("NoVersionsFound: no cluster versions found for %q in the %q channel", n.arch, q.Channel)
+		return MirrorBounds{}, noVersions(n.arch, q.Channel)
 	}
 	switch {
 	case q.Min != "":
@@ -114,26 +114,21 @@ func (n *Network) MirrorRange(q MirrorQuery) ([]configv1.Release, error) {
 		picked = p.Releases
 	}
 	slices.SortStableFunc(picked, func(a, b configv1.Release) int { return CompareVersions(a.Version, b.Version) })
-	var releases []configv1.Release
-	for _, r := range picked {
-		if !slices.ContainsFunc(releases, func(o configv1.Release) bool { return o.Image == r.Image }) {
-			releases = append(releases, r)
-		}
-	}
-	return releases, nil
+	return uniqueImages(picked), nil
 }
 
 // compatPath is oc-mirror's search: breadth first over unconditional edges,
 // the greatest versions first.
 func (n *Network) compatPath(b MirrorBounds, channel string) ([]configv1.Release, error) {
-	from, err := n.find(b.Min)
-	if err != nil {
-		return nil, err
+	var ends [2]int32
+	for i, end := range []struct{ which, version string }{{"current", b.Min}, {"requested", b.Max}} {
+		v, err := n.find(end.version)
+		if err != nil || !n.inChannel(v, channel) {
+			return nil, &Error{Reason: string(ErrVersionNotFound), Message: fmt.Sprintf("%s version %s not found in the %q channel", end.which, end.version, channel), Err: err}
+		}
+		ends[i] = v
 	}
-	to, err := n.find(b.Max)
-	if err != nil {
-		return nil, err
-	}
+	from, to := ends[0], ends[1]
 	before := map[int32]int32{from: from}
 	queue := []int32{from}
 	for at := 0; at < len(queue); at++ {

@@ -39,7 +39,7 @@ func drawChannels(t *rapid.T, cyclic bool) []graph.ChannelGraph {
 	var all []graph.ChannelGraph
 	for _, name := range names {
 		d := graph.Data{}
-		picked := rapid.SliceOfNDistinct(rapid.SampledFrom(refVersions), 1, 6, rapid.ID[string]).Draw(t, "versions")
+		picked := rapid.SliceOfNDistinct(rapid.SampledFrom(refVersions), 2, 6, rapid.ID[string]).Draw(t, "versions")
 		for _, v := range picked {
 			d.Nodes = append(d.Nodes, graph.NodeData{Version: v, Image: "image-of-" + v})
 		}
@@ -51,7 +51,7 @@ func drawChannels(t *rapid.T, cyclic bool) []graph.ChannelGraph {
 			}
 			return a, b
 		}
-		for range rapid.IntRange(0, 10).Draw(t, "edges") {
+		for range rapid.IntRange(3, 16).Draw(t, "edges") {
 			a, b := pair()
 			d.Edges = append(d.Edges, [2]int{a, b})
 		}

@@ -150,6 +150,12 @@ func TestPathEnds(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
+	many := network(t, graph.NetworkOptions{}, channel("c", sketch(t, "1.0.0 1.1.0>2.0.0 1.1.1>2.0.0 1.1.2>2.0.0 1.1.3>2.0.0 1.1.4>2.0.0 1.1.5>2.0.0 1.1.6>2.0.0", nil)))
+	_, err = many.ShortestPath("1.0.0", "2.0.0", graph.Policy{})
+	want = "no path from 1.0.0 to 2.0.0: nothing above 1.0.0 can be reached from it; 2.0.0 can be reached from 1.1.6, 1.1.5, 1.1.4, 1.1.3, 1.1.2 and 2 others"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 	var no *graph.NoPathError
 	if _, err := n.Latest("1.0.0", "1.3", graph.Policy{}); !errors.As(err, &no) || no.Highest != "1.1.0" || !slices.Equal(no.Sources, []string{"1.2.0", "1.1.5"}) {
 		t.Errorf("%+v", err)
@@ -175,6 +181,124 @@ func TestPathEnds(t *testing.T) {
 		if _, err := n.ShortestPath("1.0.0", "1.1.0", p); err == nil || !strings.HasPrefix(err.Error(), "policy: ") {
 			t.Errorf("%+v: %v", p, err)
 		}
+	}
+}
+
+func TestNetworkReleases(t *testing.T) {
+	n := network(t, graph.NetworkOptions{}, channel("b", sketch(t, "1.0.0>1.1.0+x 1.0.0>1.1.0+y", nil)), channel("a", sketch(t, "1.1.0+x 2.0.0-rc.1", nil)))
+	var versions []string
+	for _, r := range n.Releases() {
+		versions = append(versions, r.Version)
+	}
+	if diff := cmp.Diff([]string{"2.0.0-rc.1", "1.1.0+y", "1.1.0+x", "1.0.0"}, versions); diff != "" || n.Len() != 4 {
+		t.Error(n.Len(), diff)
+	}
+	for version, want := range map[string]string{"1.1.0+x": "1.1.0+x", "1.1.0": "1.1.0+y", "1.1.0+z": "1.1.0+y", "1.0.0+a": "1.0.0", "1.1.1": "", "1.1": ""} {
+		r, err := n.Release(version)
+		if r.Version != want || (err == nil) == (want == "") || err != nil && !errors.Is(err, graph.ErrVersionNotFound) {
+			t.Errorf("%s: %s, %v", version, r.Version, err)
+		}
+	}
+	if got := n.ChannelsWith("3.0.0"); got != nil {
+		t.Error(got)
+	}
+	for channel, want := range map[string][2]string{"": {"1.0.0", "2.0.0-rc.1"}, "b": {"1.0.0", "1.1.0+y"}, "a": {"1.1.0+x", "2.0.0-rc.1"}} {
+		if low, high, err := n.Bounds(channel); err != nil || low.Version != want[0] || high.Version != want[1] {
+			t.Errorf("%s: %s, %s, %v", channel, low.Version, high.Version, err)
+		}
+	}
+	if _, _, err := n.Bounds("c"); !errors.Is(err, graph.ErrChannelEmpty) {
+		t.Error(err)
+	}
+}
+
+// What is wrong with a query is said wherever it is asked.
+func TestPathQueryErrors(t *testing.T) {
+	n := network(t, graph.NetworkOptions{}, channel("c", sketch(t, "1.0.0>1.1.0", nil)))
+	bad := graph.Policy{Edges: "None"}
+	for name, ask := range map[string]func(from, to string, p graph.Policy) error{
+		"shortest": func(from, to string, p graph.Policy) error { _, err := n.ShortestPath(from, to, p); return err },
+		"safest":   func(from, to string, p graph.Policy) error { _, err := n.SafestPath(from, to, p); return err },
+		"paths": func(from, to string, p graph.Policy) error {
+			_, err := n.Paths(from, to, 3, graph.Safest, p)
+			return err
+		},
+		"reachable": func(from, _ string, p graph.Policy) error { _, err := n.Reachable(from, p); return err },
+		"latest":    func(from, _ string, p graph.Policy) error { _, err := n.Latest(from, "1.1", p); return err },
+		"control plane": func(from, to string, p graph.Policy) error {
+			_, err := n.ControlPlaneOnly(from, to, graph.ControlPlaneOnlyOptions{Policy: p})
+			return err
+		},
+		"picture": func(from, _ string, p graph.Policy) error {
+			_, err := n.Picture(graph.PictureOptions{From: from, Policy: p})
+			return err
+		},
+	} {
+		if err := ask("1.0.1", "1.1.0", graph.Policy{}); !errors.Is(err, graph.ErrVersionNotFound) || !strings.Contains(err.Error(), "1.0.1") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := ask("1.0.0", "1.1.0", bad); err == nil || !strings.HasPrefix(err.Error(), "policy: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := n.ShortestPath("1.0.1", "1.0.2", graph.Policy{}); !errors.Is(err, graph.ErrVersionNotFound) || !strings.Contains(err.Error(), "1.0.1") || !strings.Contains(err.Error(), "1.0.2") {
+		t.Error(err)
+	}
+	if _, err := n.Latest("1.0.0", "1", graph.Policy{}); err == nil {
+		t.Error("a minor that is none")
+	}
+	if p, err := n.Paths("1.0.0", "1.0.0", 3, graph.Safest, graph.Policy{}); err != nil || len(p) != 1 || p[0].String() != "1.0.0" {
+		t.Error(p, err)
+	}
+	if p, err := n.Paths("1.0.0", "1.1.0", 0, graph.Safest, graph.Policy{}); err != nil || p != nil {
+		t.Error(p, err)
+	}
+	var no *graph.NoPathError
+	if _, err := n.Paths("1.1.0", "1.0.0", 2, graph.Safest, graph.Policy{}); !errors.As(err, &no) || no.Highest != "1.1.0" {
+		t.Error(err)
+	}
+}
+
+// An edge to a release whose metadata are invalid is withheld, since a cluster
+// is not offered it. In the union one channel that says so is enough.
+func TestInvalidMetadataAreWithheld(t *testing.T) {
+	bad := build(t, `4.1.0 4.1.1={"url":1} 4.1.2`, "[0,1],[1,2]", "")
+	good := build(t, `4.1.0 4.1.1 4.1.2`, "[0,1]", "")
+	for name, graphs := range map[string][]graph.ChannelGraph{
+		"alone": {channel("stable-4.1", bad)}, "with a good one": {channel("stable-4.1", bad), channel("fast-4.1", good)},
+	} {
+		n := network(t, graph.NetworkOptions{Matcher: facts}, graphs...)
+		x, err := n.Explain(graph.ExplainQuery{From: "4.1.0", To: "4.1.1"})
+		if err != nil || x.Block != graph.BlockedMetadata || x.Edge.Withheld != graph.InvalidMetadata || x.Edge.Recommendation != graph.IsUnknown || x.Edge.Conditional {
+			t.Errorf("%s: %+v, %v", name, x, err)
+		}
+		if x != nil && !strings.Contains(x.Detail, "URL is not a string: 1") {
+			t.Errorf("%s: %s", name, x.Detail)
+		}
+		if _, err := n.ShortestPath("4.1.0", "4.1.2", graph.Policy{}); !errors.Is(err, graph.ErrNoPath) {
+			t.Errorf("%s: %v", name, err)
+		}
+		p, err := n.ShortestPath("4.1.0", "4.1.2", graph.Policy{Edges: graph.AnyEdge})
+		if err != nil || p.String() != "4.1.0 -> 4.1.1 -> 4.1.2" || p.Unknown != 1 {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+}
+
+// A channel that knows of a risk guards the pair for the others, though it does
+// not have the edge's start.
+func TestRiskOfAnotherChannel(t *testing.T) {
+	plain := build(t, "4.1.0 4.1.1", "[0,1]", "")
+	knows := build(t, "4.1.1 4.1.2", "[0,1]", conditional("4.1.0>4.1.1", risk("T", `"matchingRules":[{"type":"PromQL","promql":{"promql":"T"}}]`)))
+	n := network(t, graph.NetworkOptions{Matcher: facts}, channel("stable-4.1", plain), channel("fast-4.1", knows))
+	x, err := n.Explain(graph.ExplainQuery{From: "4.1.0", To: "4.1.1"})
+	if err != nil || x.Block != graph.BlockedByRisk || !slices.Equal(x.Edge.Channels, []string{"stable-4.1"}) {
+		t.Errorf("%+v, %v", x, err)
+	}
+	// Alone it has no edge there at all.
+	n = network(t, graph.NetworkOptions{Matcher: facts}, channel("fast-4.1", knows), channel("stable-4.1", build(t, "4.1.0 4.1.1", "", "")))
+	if x, err = n.Explain(graph.ExplainQuery{From: "4.1.0", To: "4.1.1"}); err != nil || x.Block != graph.NoEdge {
+		t.Errorf("%+v, %v", x, err)
 	}
 }
 
@@ -245,6 +369,10 @@ func TestNetworkErrors(t *testing.T) {
 	if err != nil || len(networks) != 2 || networks[0].Arch() != "amd64" {
 		t.Error(networks, err)
 	}
+	networks, err = graph.ByArchitecture(context.Background(), graph.NetworkOptions{}, graph.ChannelGraph{Channel: "a", Arch: "arm64", Graph: empty}, graph.ChannelGraph{Channel: "a", Arch: "amd64", Graph: g})
+	if !errors.Is(err, graph.ErrChannelEmpty) || !strings.HasPrefix(err.Error(), `architecture "arm64": `) || len(networks) != 1 {
+		t.Error(networks, err)
+	}
 }
 
 func TestControlPlaneOnly(t *testing.T) {
@@ -274,6 +402,16 @@ func TestControlPlaneOnly(t *testing.T) {
 	if _, err := n.ControlPlaneOnly("4.14.1", "4.16.2", graph.ControlPlaneOnlyOptions{Policy: graph.Policy{Exclude: []string{"4.14.2"}}}); !errors.As(err, &no) ||
 		no.Highest != "4.15.9" || !slices.Equal(no.Sources, []string{"4.16.1", "4.15.5", "4.14.2"}) {
 		t.Errorf("%+v", err)
+	}
+	// Odd minors are no ends, and the other channels have three minors from 4.14 on.
+	n = network(t, graph.NetworkOptions{}, channel("c", sketch(t, "4.12.0>4.13.0 4.13.0>4.14.0 4.14.0>4.15.0 4.10.0>4.11.0 4.11.0>4.12.0", nil)))
+	if _, err := n.ControlPlaneOnly("4.13.0", "4.15.0", graph.ControlPlaneOnlyOptions{}); !errors.Is(err, graph.ErrNotControlPlaneOnly) {
+		t.Error(err)
+	}
+	for pair, want := range map[[2]string]int{{"4.12.0", "4.14.0"}: 3, {"4.10.0", "4.12.0"}: 1} {
+		if plan, err := n.ControlPlaneOnly(pair[0], pair[1], graph.ControlPlaneOnlyOptions{}); err != nil || len(plan.Channels) != want {
+			t.Error(pair, plan, err)
+		}
 	}
 	// Fewer stops in the odd minor win over fewer hops.
 	n = network(t, graph.NetworkOptions{}, channel("c", sketch(t, "4.4.0>4.4.1 4.4.1>4.4.2 4.4.2>4.5.1 4.4.0>4.5.0 4.5.0>4.5.1 4.5.1>4.6.0", nil)))

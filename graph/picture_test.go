@@ -2,6 +2,8 @@ package graph_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,6 +56,13 @@ func TestPicture(t *testing.T) {
 `
 	if diff := cmp.Diff(mermaid, p.Mermaid()); diff != "" {
 		t.Error(diff)
+	}
+	few, err := n.Picture(graph.PictureOptions{MaxNodes: 2})
+	if err != nil || few.Omitted != n.Len()-2 || !strings.Contains(few.Mermaid(), fmt.Sprintf("  %%%% %d lower releases are not shown\n", few.Omitted)) {
+		t.Error(few, err)
+	}
+	if _, err := n.Picture(graph.PictureOptions{To: "9.9.9"}); !errors.Is(err, graph.ErrVersionNotFound) {
+		t.Error(err)
 	}
 	var again graph.Picture
 	text, err := json.Marshal(p)
@@ -124,9 +133,11 @@ func TestMirror(t *testing.T) {
 		})
 	}
 	for want, q := range map[string]graph.MirrorQuery{
-		`NoVersionsFound: no cluster versions found for "" in the "fast-4.2" channel`: {Channel: "fast-4.2"},
-		`bound "4.1": invalid semantic version`:                                       {Min: "4.1"},
-		"no path from 4.1.0 to 4.2.1":                                                 {Min: "4.1.0", Max: "4.2.1", ShortestPath: true},
+		`NoVersionsFound: no cluster versions found for "" in the "fast-4.2" channel`:    {Channel: "fast-4.2"},
+		`bound "4.1": invalid semantic version`:                                          {Min: "4.1"},
+		`VersionNotFound: current version 4.0.9 not found in the "stable-4.2" channel`:   {Channel: "stable-4.2", Min: "4.0.9", Max: "4.2.0", ShortestPath: true, Compat: true},
+		`VersionNotFound: requested version 4.9.9 not found in the "stable-4.2" channel`: {Channel: "stable-4.2", Min: "4.1.0", Max: "4.9.9", ShortestPath: true, Compat: true},
+		"no path from 4.1.0 to 4.2.1":                                                    {Min: "4.1.0", Max: "4.2.1", ShortestPath: true},
 	} {
 		if _, err := n.MirrorRange(q); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

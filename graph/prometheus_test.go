@@ -41,6 +41,8 @@ func TestPrometheusResults(t *testing.T) {
 		"no JSON":     {body: `<html>`, err: "executing PromQL query: invalid answer: "},
 		"no status":   {body: `{}`, err: `executing PromQL query: the answer's status is ""`},
 		"bad value":   {body: vector(`{"value":[1,"x"]}`), err: "executing PromQL query: sample 0: "},
+		"no vector":   {body: `{"status":"success","data":{"resultType":"vector","result":{}}}`, err: "executing PromQL query: invalid vector: "},
+		"no data":     {body: `{"status":"success","data":[]}`, err: "executing PromQL query: invalid data: "},
 		"no value":    {body: vector(`{"value":[1,1]}`), err: "executing PromQL query: sample 0: invalid value: "},
 		"redirect":    {status: 302, body: ``, err: "executing PromQL query: "},
 	} {
@@ -145,5 +147,23 @@ func TestPrometheusAlerts(t *testing.T) {
 	}
 	if diff := cmp.Diff([]graph.Alert{{Labels: map[string]string{"alertname": "A"}, Annotations: map[string]string{"summary": "s"}, State: "firing", ActiveAt: t0}}, got); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+}
+
+// No redirect is followed, not even one within the host.
+func TestPrometheusRedirect(t *testing.T) {
+	followed := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/elsewhere" {
+			followed = true
+			return
+		}
+		http.Redirect(w, r, "/elsewhere", http.StatusFound)
+	}))
+	defer server.Close()
+	p := &graph.Prometheus{URL: server.URL, Token: "secret"}
+	defer p.CloseIdleConnections()
+	if _, err := p.Match(context.Background(), promQL("up")); err == nil || followed {
+		t.Errorf("error %v, followed %v", err, followed)
 	}
 }

@@ -2,8 +2,11 @@ package graph_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,6 +77,55 @@ func TestEncodeDecodeProperty(t *testing.T) {
 		second, err := again.MarshalJSON()
 		if err != nil || string(second) != string(text) {
 			t.Fatalf("encoded differently: %s", second)
+		}
+	})
+}
+
+// Texts and edges are what encoding/json reads, however they are written.
+func TestDecodeTextProperty(t *testing.T) {
+	piece := rapid.SampledFrom([]string{"a", "é", "\\\"", "\\\\", "\\u0041", "\\ud83d\\ude00", "\\ud83d", "\\n", "\xff", "\u2028", "/", " ", "{", "]", ",", "\x7f", "<"})
+	space := rapid.SampledFrom([]string{"", " ", "\n", "\t\r\n   "})
+	rapid.Check(t, func(t *rapid.T) {
+		s := func() string { return space.Draw(t, "space") }
+		value := strings.Join(rapid.SliceOfN(piece, 1, 20).Draw(t, "text"), "")
+		var edges []string
+		for range rapid.IntRange(0, 4).Draw(t, "edges") {
+			e := rapid.SampledFrom([]string{"[0,1]", "[1,0]", "[-0,1]", "[0,2]", "[0,0000000001]", "[0,10000000000]", "[1e0,0]", "[0,1,0]", "[0]", "[0,1"}).Draw(t, "edge")
+			edges = append(edges, s()+strings.NewReplacer("[", "["+s(), ",", s()+","+s(), "]", s()+"]").Replace(e)+s())
+		}
+		text := fmt.Sprintf(`{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"x":%s"%s"%s}},{"version":"4.1.1","payload":"b"}],"edges":[%s]}`, s(), value, s(), strings.Join(edges, ","))
+		var want struct {
+			Nodes []struct{ Metadata map[string]string }
+			Edges [][]int
+		}
+		wantErr := json.Unmarshal([]byte(text), &want)
+		kept := map[[2]int]bool{}
+		for _, e := range want.Edges {
+			if len(e) != 2 || min(e[0], e[1]) < 0 || max(e[0], e[1]) > 1 {
+				wantErr = errors.Join(wantErr, errors.New("an edge to nowhere"))
+			} else {
+				kept[[2]int{e[0], e[1]}] = true
+			}
+		}
+		g, err := graph.DecodeBytes([]byte(text), graph.DecodeOptions{})
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%s: %v, encoding/json: %v", text, err, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		if got := g.Node(0).Metadata.Text("x"); got != want.Nodes[0].Metadata["x"] {
+			t.Fatalf("%s: %q, encoding/json: %q", text, got, want.Nodes[0].Metadata["x"])
+		}
+		for i := range g.Len() {
+			for e := range g.Edges(i) {
+				if !kept[[2]int{e.From, e.To}] {
+					t.Fatalf("%s: edge %+v", text, e)
+				}
+			}
+		}
+		if g.EdgeCount() != len(kept) {
+			t.Fatalf("%s: %d edges", text, g.EdgeCount())
 		}
 	})
 }

@@ -20,29 +20,29 @@ func (n Node) Release() (configv1.Release, error) { return n.release(splitChanne
 func (n Node) release(split func(string) ([]string, []error)) (configv1.Release, error) {
 	r := configv1.Release{Version: n.Version.Original(), Image: n.Image}
 	var errs []error
-	if value, ok := n.Metadata.Get(MetadataURL); ok {
-		if text, ok := value.(string); !ok {
-			errs = append(errs, fmt.Errorf("URL is not a string: %v", value))
-		} else if _, err := url.Parse(text); err != nil {
+	if e := n.Metadata.find(MetadataURL); e != nil {
+		if e.json {
+			errs = append(errs, fmt.Errorf("URL is not a string: %v", e.any()))
+		} else if _, err := url.Parse(e.value); err != nil {
 			errs = append(errs, fmt.Errorf("invalid release URL: %w", err))
 		} else {
-			r.URL = configv1.URL(text)
+			r.URL = configv1.URL(e.value)
 		}
 	}
-	if value, ok := n.Metadata.Get(MetadataArchitecture); ok {
-		if text, ok := value.(string); !ok {
-			errs = append(errs, fmt.Errorf("%s is not a string: %v", MetadataArchitecture, value))
-		} else if text != "multi" {
-			errs = append(errs, fmt.Errorf("unrecognized %s value %q", MetadataArchitecture, text))
+	if e := n.Metadata.find(MetadataArchitecture); e != nil {
+		if e.json {
+			errs = append(errs, fmt.Errorf("%s is not a string: %v", MetadataArchitecture, e.any()))
+		} else if e.value != "multi" {
+			errs = append(errs, fmt.Errorf("unrecognized %s value %q", MetadataArchitecture, e.value))
 		} else {
 			r.Architecture = configv1.ClusterVersionArchitectureMulti
 		}
 	}
-	if value, ok := n.Metadata.Get(MetadataChannels); ok {
-		if text, ok := value.(string); !ok {
-			errs = append(errs, fmt.Errorf("%s is not a string: %v", MetadataChannels, value))
+	if e := n.Metadata.find(MetadataChannels); e != nil {
+		if e.json {
+			errs = append(errs, fmt.Errorf("%s is not a string: %v", MetadataChannels, e.any()))
 		} else {
-			channels, channelErrs := split(text)
+			channels, channelErrs := split(e.value)
 			r.Channels, errs = channels, append(errs, channelErrs...)
 		}
 	}

@@ -37,6 +37,9 @@ type Wanted struct {
 	// Architecture is the desired one: that of spec.desiredUpdate, else the
 	// current one.
 	Architecture string
+	// Version is what the cluster reconciles now. Once that changes, the lists
+	// are about another release. Empty where the caller looks after that.
+	Version string
 	// Accepted are the names of the risks that are accepted, in any order.
 	Accepted []string
 	// RisksChanged says that a source of risks in the cluster has news.
@@ -45,7 +48,7 @@ type Wanted struct {
 
 // sameQuestion says whether the same graph answers both.
 func (w Wanted) sameQuestion(o Wanted) bool {
-	return w.sameService(o) && w.Architecture == o.Architecture
+	return w.sameService(o) && w.Architecture == o.Architecture && w.Version == o.Version
 }
 
 // sameService compares what is published: upstream and channel.
@@ -88,6 +91,11 @@ type Retrieval struct {
 	// Remembered are conditional updates as published before the first fetch,
 	// whose conditions keep their transition times: seed them from status.
 	Remembered []configv1.ConditionalUpdate
+	// Compat plans as the cluster-version operator does: a last change of
+	// StaleAfter ago makes each look a fetch, and an upstream that changed keeps
+	// the lists of the one before where its first fetch fails once the interval
+	// is over; Version does not matter. For comparisons only.
+	Compat bool
 }
 
 // FetchPlan says what to do now.
@@ -109,11 +117,22 @@ type FetchPlan struct {
 // are judged again if a verdict is missing or unknown, if other risks are
 // accepted, or if a source has news.
 func (r *Retrieval) Plan(w Wanted, interval time.Duration, now time.Time) FetchPlan {
+	age, idle := now.Sub(r.Changed), now.Sub(r.Attempted)
 	switch {
+	case r.Compat && !r.Attempted.IsZero():
+		if w.Channel != r.Asked.Channel || w.Architecture != r.Asked.Architecture || age >= StaleAfter {
+			return FetchPlan{Fetch: true, Next: now}
+		}
+		if idle >= interval {
+			return FetchPlan{Fetch: true, KeepOnFailure: true, Next: now}
+		}
+		if !r.Asked.sameService(w) {
+			return FetchPlan{Fetch: true, Next: now}
+		}
 	case r.Attempted.IsZero(), !r.Asked.sameQuestion(w):
 		return FetchPlan{Fetch: true, Next: now}
-	case now.Sub(r.Attempted) >= interval:
-		return FetchPlan{Fetch: true, KeepOnFailure: now.Sub(r.Changed) < StaleAfter, Next: now}
+	case idle >= interval:
+		return FetchPlan{Fetch: true, KeepOnFailure: age < StaleAfter, Next: now}
 	}
 	again := r.Updates != nil && (w.RisksChanged || r.Undecided() || !sameNames(w.Accepted, r.Asked.Accepted))
 	return FetchPlan{Reevaluate: again, Next: r.Attempted.Add(interval)}

@@ -55,6 +55,7 @@ func TestRetrievalPlan(t *testing.T) {
 		"just young enough":      {known("T"), wanted, old.Add(-1), keep},
 		"channel":                {known("T"), with(func(w *graph.Wanted) { w.Channel = "fast-4.2" }), soon, fetch},
 		"architecture":           {known("T"), with(func(w *graph.Wanted) { w.Architecture = "Multi" }), soon, fetch},
+		"version":                {known("T"), with(func(w *graph.Wanted) { w.Version = "4.2.9" }), soon, fetch},
 		"upstream":               {known("T"), with(func(w *graph.Wanted) { w.Upstream = "https://example.com" }), soon, fetch},
 		"upstream, interval too": {known("T"), with(func(w *graph.Wanted) { w.Upstream = "https://example.com" }), due, fetch},
 		"the default by name":    {known("T"), with(func(w *graph.Wanted) { w.Upstream = graph.DefaultUpstream }), soon, idle},
@@ -70,6 +71,38 @@ func TestRetrievalPlan(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+	// What the cluster-version operator does differently.
+	for name, test := range map[string]struct {
+		w    graph.Wanted
+		now  time.Time
+		want graph.FetchPlan
+	}{
+		"within the interval":     {wanted, soon, idle},
+		"accepted":                {with(func(w *graph.Wanted) { w.Accepted = nil }), soon, again},
+		"interval over":           {wanted, due, keep},
+		"channel":                 {with(func(w *graph.Wanted) { w.Channel = "fast-4.2" }), due, fetch},
+		"architecture":            {with(func(w *graph.Wanted) { w.Architecture = "Multi" }), due, fetch},
+		"version":                 {with(func(w *graph.Wanted) { w.Version = "4.2.9" }), soon, idle},
+		"upstream":                {with(func(w *graph.Wanted) { w.Upstream = "https://example.com" }), soon, fetch},
+		"upstream, interval too":  {with(func(w *graph.Wanted) { w.Upstream = "https://example.com" }), due, keep},
+		"a day ago, at each look": {wanted, old.Add(1), fetch},
+	} {
+		t.Run("Compat: "+name, func(t *testing.T) {
+			r := known("T")
+			r.Compat = true
+			if test.now.After(old) {
+				r.Attempted = old
+			}
+			got := r.Plan(test.w, interval, test.now)
+			got.Next = time.Time{}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if p := (&graph.Retrieval{Compat: true}).Plan(wanted, interval, t0); !p.Fetch || p.KeepOnFailure {
+		t.Errorf("%+v", p)
 	}
 	// Once the change is a day ago, each failure clears but only at intervals.
 	r := known()
@@ -140,6 +173,26 @@ func TestRetrievalPublished(t *testing.T) {
 	}
 }
 
+func TestRetrievalKnowsNothing(t *testing.T) {
+	var r graph.Retrieval
+	r.Evaluate(context.Background(), graph.Evaluator{}, nil, t0)
+	if r.Undecided() || r.Evaluation != nil || r.Current().Version != "" || r.Alerts(t0) != nil {
+		t.Errorf("%+v", r)
+	}
+	// Retrieved, and not judged yet.
+	u := &graph.Updates{Current: release("4.2.0"), Conditional: []configv1.ConditionalUpdate{update("4.2.1", aRisk("T", "T"))}}
+	r.Fetched(wanted, r.Plan(wanted, interval, t0), u, nil, t0)
+	if available, conditional, ok := r.Published(wanted, true); !ok || available != nil || conditional != nil {
+		t.Error(available, conditional, ok)
+	}
+	if !r.Undecided() || r.Current().Version != "4.2.0" || len(r.Samples("version")) != 2 {
+		t.Errorf("%+v", r)
+	}
+	if p := r.Plan(wanted, interval, t0); !p.Reevaluate || p.Fetch {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestRetrievalTransitionTimes(t *testing.T) {
 	published := conditionalTo("4.2.2", "T")
 	hourAgo := metav1.NewTime(t0.Add(-time.Hour))
@@ -185,5 +238,18 @@ func TestRetrievalTransitionTimes(t *testing.T) {
 	r.Evaluate(context.Background(), graph.Evaluator{Matcher: facts}, nil, t0)
 	if len(r.Evaluation.Available) != 1 || len(r.Evaluation.Conditional) != 0 {
 		t.Errorf("%+v", r.Evaluation)
+	}
+}
+
+// A verdict of the first fetch keeps its time after the second.
+func TestRetrievalRemembersVerdicts(t *testing.T) {
+	var r graph.Retrieval
+	for i := range 2 {
+		now := t0.Add(time.Duration(i) * interval)
+		r.Fetched(wanted, r.Plan(wanted, interval, now), &graph.Updates{Conditional: []configv1.ConditionalUpdate{update("4.2.2", aRisk("T", "T"))}}, nil, now)
+		r.Evaluate(context.Background(), graph.Evaluator{Matcher: facts}, nil, now)
+		if got := r.Evaluation.Conditional[0].Conditions[0].LastTransitionTime; !got.Time.Equal(t0) {
+			t.Errorf("fetch %d: %v", i, got)
+		}
 	}
 }

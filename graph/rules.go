@@ -100,21 +100,34 @@ func (r *Rules) Register(name string, t RuleType) error {
 }
 
 // Prune keeps the rules that are of a known type and valid, in their order. The
-// error aggregates what is wrong with the others; both results count.
+// error aggregates what is wrong with the others; both results count. Where
+// nothing is wrong the result is the list that was given.
 func (r *Rules) Prune(rules []configv1.ClusterCondition) ([]configv1.ClusterCondition, error) {
-	var kept []configv1.ClusterCondition
 	var errs []error
-	for _, rule := range rules {
-		t, ok := r.types[rule.Type]
-		if !ok {
-			errs = append(errs, fmt.Errorf("skipping unrecognized cluster condition type %q", rule.Type))
-		} else if err := t.Valid(rule); err != nil {
+	for i := range rules {
+		if err := r.check(&rules[i]); err != nil {
 			errs = append(errs, err)
-		} else {
-			kept = append(kept, rule)
+		}
+	}
+	if len(errs) == 0 {
+		return rules, nil
+	}
+	var kept []configv1.ClusterCondition
+	for i := range rules {
+		if r.check(&rules[i]) == nil {
+			kept = append(kept, rules[i])
 		}
 	}
 	return kept, aggregate(errs)
+}
+
+// check says why a rule cannot be evaluated, nil if it can.
+func (r *Rules) check(rule *configv1.ClusterCondition) error {
+	t, ok := r.types[rule.Type]
+	if !ok {
+		return fmt.Errorf("skipping unrecognized cluster condition type %q", rule.Type)
+	}
+	return t.Valid(*rule)
 }
 
 // Match walks the rules until one can be evaluated: its answer is the answer.

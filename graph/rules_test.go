@@ -108,6 +108,24 @@ func TestRulesRegister(t *testing.T) {
 	}
 }
 
+// Matchers say what they cannot judge.
+func TestMatchersRefuse(t *testing.T) {
+	for text, match := range map[string]func() (bool, error){
+		`no fact can answer a rule of type "CEL"`: func() (bool, error) {
+			return graph.Facts{}.Match(context.Background(), configv1.ClusterCondition{Type: "CEL"})
+		},
+		`no fact for the query "up"`:                func() (bool, error) { return graph.Facts{}.Match(context.Background(), promQL("up")) },
+		"invalid PromQL result (must be 0 or 1): 2": func() (bool, error) { return graph.Facts{"up": 2}.Match(context.Background(), promQL("up")) },
+		"the 'promql' property is required for 'type: PromQL' conditions": func() (bool, error) {
+			return graph.InstantQuery(nil).Match(context.Background(), configv1.ClusterCondition{Type: "PromQL"})
+		},
+	} {
+		if matched, err := match(); matched || err == nil || err.Error() != text {
+			t.Errorf("%v, %v, want %s", matched, err, text)
+		}
+	}
+}
+
 func TestMatchErrorsAreFound(t *testing.T) {
 	broken := errors.New("broken")
 	rules := graph.NewRules(graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) { return false, broken }))

@@ -176,23 +176,40 @@ func (s *scanner) text() ([]byte, error) {
 	if s.peek() != '"' {
 		return nil, s.typeError("a string")
 	}
-	start, plain, ascii := s.pos, true, true
+	start := s.pos + 1
+	length := bytes.IndexByte(s.data[start:], '"')
+	if length < 0 {
+		s.pos = len(s.data)
+		return nil, errSyntax
+	}
+	token := s.data[start : start+length]
+	plain := true
+	for _, c := range token {
+		plain = plain && c >= ' ' && c < utf8.RuneSelf && c != '\\'
+	}
+	if plain {
+		s.pos = start + length + 1
+		return token, nil
+	}
+	return s.quoted()
+}
+
+// quoted reads a string that has more than plain ASCII.
+func (s *scanner) quoted() ([]byte, error) {
+	start := s.pos
 	for s.pos++; s.pos < len(s.data); s.pos++ {
 		switch c := s.data[s.pos]; {
 		case c == '"':
 			s.pos++
 			token := s.data[start:s.pos]
-			if plain && (ascii || utf8.Valid(token)) {
+			if utf8.Valid(token) && bytes.IndexByte(token, '\\') < 0 {
 				return token[1 : len(token)-1], nil
 			}
 			return unquote(token)
 		case c == '\\':
-			plain = false
 			s.pos++ // whatever is escaped, it does not end the string
 		case c < ' ':
 			return nil, errSyntax
-		case c >= utf8.RuneSelf:
-			ascii = false
 		}
 	}
 	return nil, errSyntax
@@ -254,26 +271,40 @@ func (s *scanner) integer() ([]byte, error) {
 	return text, nil
 }
 
-// smallNumber reads an integer of up to nine digits, the common case of a list
-// of edges. It consumes nothing else.
-func (s *scanner) smallNumber() (int32, bool) {
-	s.peek()
-	n, i := int32(0), s.pos
-	for ; i < len(s.data) && i < s.pos+9; i++ {
-		c := s.data[i] - '0'
-		if c > 9 {
-			break
+// pair reads an array of two integers of up to nine digits, the common case of
+// a list of edges. Anything else it leaves where it is.
+func (s *scanner) pair() (pair [2]int32, ok bool) {
+	data := s.data
+	i := afterSpace(data, s.pos)
+	for n, before := range [...]byte{'[', ','} {
+		if i >= len(data) || data[i] != before {
+			return pair, false
 		}
-		n = 10*n + int32(c)
+		i = afterSpace(data, i+1)
+		start, value := i, int32(0)
+		for i < len(data) && data[i]-'0' <= 9 && i-start < 9 {
+			value = 10*value + int32(data[i]-'0')
+			i++
+		}
+		if i == start || data[start] == '0' && i > start+1 {
+			return pair, false
+		}
+		pair[n] = value
+		i = afterSpace(data, i)
 	}
-	if i == s.pos || i == len(s.data) || s.data[s.pos] == '0' && i > s.pos+1 {
-		return 0, false
+	if i >= len(data) || data[i] != ']' {
+		return pair, false
 	}
-	if c := s.data[i]; c != ',' && c != ']' && c > ' ' {
-		return 0, false
+	s.pos = i + 1
+	return pair, true
+}
+
+// afterSpace returns the place of the next byte that is no white space.
+func afterSpace(data []byte, i int) int {
+	for i < len(data) && (data[i] == ' ' || data[i] == '\n' || data[i] == '\t' || data[i] == '\r') {
+		i++
 	}
-	s.pos = i
-	return n, true
+	return i
 }
 
 // skip reads a value of any type and returns its text.

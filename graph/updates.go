@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -89,7 +90,7 @@ func (g *Graph) Updates(q UpdatesQuery) (*Updates, error) {
 		return nil, g.notFound(version, q.Channel)
 	}
 	l := lister{g: g, q: q, current: current, version: version.Original()}
-	l.room = make([]string, 0, (1+len(g.out(current))+len(g.outConditional(l.version)))*len(g.releases[current].Channels))
+	l.room = make([]string, 0, l.channels())
 	u := &Updates{}
 	if u.Current, err = l.release(current); err != nil {
 		return nil, &Error{Reason: string(ErrResponseInvalid), Message: "invalid current node: " + err.Error(), Err: err}
@@ -124,6 +125,22 @@ type lister struct {
 	current int
 	version string   // as asked for: conditional edges are matched by it
 	room    []string // for channels
+}
+
+// channels is how many channels the releases of an answer have at most.
+func (l *lister) channels() int {
+	n := len(l.g.releases[l.current].Channels)
+	for _, to := range l.g.out(l.current) {
+		if to >= 0 {
+			n += len(l.g.releases[to].Channels)
+		}
+	}
+	for _, ref := range l.g.outConditional(l.version) {
+		if ref.to >= 0 {
+			n += len(l.g.releases[ref.to].Channels)
+		}
+	}
+	return n
 }
 
 // release returns a copy of a node's release. Its channels are cut from one
@@ -187,7 +204,8 @@ func (l *lister) unconditional(u *Updates) error {
 // conditional lists the targets of conditional edges. It returns the images
 // that they guard, those of dropped targets included.
 func (l *lister) conditional(u *Updates) (guarded map[string]bool, err error) {
-	for _, ref := range l.g.outConditional(l.version) {
+	refs := l.g.outConditional(l.version)
+	for _, ref := range refs {
 		entry := &l.g.conditional[ref.entry]
 		if ref.to < 0 {
 			return nil, failure(ErrResponseInvalid, fmt.Errorf("no node for conditional update %s", entry.Edges[ref.pair].To))
@@ -200,7 +218,8 @@ func (l *lister) conditional(u *Updates) (guarded map[string]bool, err error) {
 			return nil, &Error{Reason: string(ErrResponseInvalid), Message: "invalid conditional update node: " + err.Error(), Err: err}
 		}
 		if guarded == nil {
-			guarded = map[string]bool{}
+			guarded = make(map[string]bool, len(refs))
+			u.Conditional = make([]configv1.ConditionalUpdate, 0, len(refs))
 		}
 		guarded[r.Image] = true
 		if err != nil {
@@ -215,15 +234,15 @@ func (l *lister) conditional(u *Updates) (guarded map[string]bool, err error) {
 // supersede takes what conditional edges guard off the available updates. It
 // comes before pruning, so that a risk of an unknown kind fails closed.
 func (l *lister) supersede(u *Updates, guarded map[string]bool) {
-	kept := u.Available[:0]
-	for _, r := range u.Available {
-		if guarded[r.Image] {
-			u.Dropped = append(u.Dropped, Dropped{Release: r, Cause: Superseded})
-		} else {
-			kept = append(kept, r)
-		}
+	if len(guarded) > 0 {
+		u.Available = slices.DeleteFunc(u.Available, func(r configv1.Release) bool {
+			if guarded[r.Image] {
+				u.Dropped = append(u.Dropped, Dropped{Release: r, Cause: Superseded})
+			}
+			return guarded[r.Image]
+		})
 	}
-	if u.Available = kept; len(kept) == 0 {
+	if len(u.Available) == 0 {
 		u.Available = nil
 	}
 }
@@ -231,11 +250,15 @@ func (l *lister) supersede(u *Updates, guarded map[string]bool) {
 // prune keeps the rules that the cluster can evaluate, and the targets each of
 // whose risks has one left.
 func (l *lister) prune(u *Updates) {
+	if len(u.Conditional) == 0 {
+		u.Conditional = nil
+		return
+	}
 	rules := l.q.Rules
 	if rules == nil {
 		rules = NewRules(Facts(nil)) // only the validity of rules is asked
 	}
-	var kept []configv1.ConditionalUpdate
+	kept := u.Conditional[:0]
 	for _, c := range u.Conditional {
 		pruned, err := pruneRisks(rules, c.Risks)
 		if err != nil {
@@ -245,30 +268,40 @@ func (l *lister) prune(u *Updates) {
 		c.Risks = pruned
 		kept = append(kept, c)
 	}
-	u.Conditional = kept
+	if u.Conditional = kept; len(kept) == 0 {
+		u.Conditional = nil
+	}
 }
 
-// pruneRisks keeps the rules that are known and valid. The error says which
-// risks have none left.
+// pruneRisks keeps the rules that are known and valid; risks stays as it is.
+// The error says which risks have none left.
 func pruneRisks(rules *Rules, risks []configv1.ConditionalUpdateRisk) ([]configv1.ConditionalUpdateRisk, error) {
-	pruned := make([]configv1.ConditionalUpdateRisk, len(risks))
+	pruned := risks
 	var errs []error
-	for i, risk := range risks {
-		all := risk.MatchingRules
-		var err error
-		if risk.MatchingRules, err = rules.Prune(all); len(risk.MatchingRules) == 0 {
+	for i := range risks {
+		kept, err := rules.Prune(risks[i].MatchingRules)
+		if len(kept) == 0 {
 			if err == nil {
 				err = errors.New("no matching rules")
 			}
-			errs = append(errs, fmt.Errorf("risk %q: %w", risk.Name, err))
+			errs = append(errs, fmt.Errorf("risk %q: %w", risks[i].Name, err))
 		}
-		pruned[i] = risk
+		if len(kept) == len(risks[i].MatchingRules) {
+			continue
+		}
+		if &pruned[0] == &risks[0] {
+			pruned = slices.Clone(risks)
+		}
+		pruned[i].MatchingRules = kept
 	}
 	return pruned, aggregate(errs)
 }
 
 // duplicates drops targets to which several conditional entries are left.
 func (l *lister) duplicates(u *Updates) {
+	if len(u.Conditional) < 2 {
+		return
+	}
 	count := make(map[string]int, len(u.Conditional))
 	duplicate := false
 	for _, c := range u.Conditional {

@@ -222,6 +222,9 @@ func TestUpdates(t *testing.T) {
 					got = err.Error()
 				} else {
 					got = outline(u)
+					if u.Available != nil && len(u.Available) == 0 || u.Conditional != nil && len(u.Conditional) == 0 || u.Dropped != nil && len(u.Dropped) == 0 {
+						t.Errorf("an empty list is not nil: %#v", u)
+					}
 					if q.Compat {
 						got, _, _ = strings.Cut(got, " -")
 					}
@@ -255,6 +258,23 @@ func TestUpdates(t *testing.T) {
 			tt.q.Compat = true
 			check(lenient, tt.q, tt.compat)
 		})
+	}
+}
+
+// What a conditional edge guards is guarded by its image, also where the target
+// itself has to be dropped.
+func TestUpdatesGuardedByImage(t *testing.T) {
+	g, err := graph.Decode(strings.NewReader(`{"nodes":[{"version":"4.2.0","payload":"a"},{"version":"4.2.1","payload":"b"},
+		{"version":"4.2.1+build","payload":"b","metadata":{"url":1}}],"edges":[[0,1]],"conditionalEdges":[`+conditional("4.2.0>4.2.1+build", risk("R", always))+`]}`), graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("4.2.0: -4.2.1+build(InvalidMetadata) -4.2.1(Superseded)", outline(u)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	configv1 "github.com/openshift/api/config/v1"
 )
@@ -21,8 +23,10 @@ func (p Problem) String() string { return p.Path + ": " + p.Message }
 // Validate reports what decoding accepts and an update service should not
 // serve: self edges, cycles, conditional edges from or to releases that the
 // graph does not have, risks that a ClusterVersion cannot hold, one risk name
-// for different contents, and metadata that make no release. Problems come in
-// the order of nodes, edges, conditional entries.
+// for different contents, metadata that make no release or name another image
+// than the payload, and edges that skip a minor version, of those that the graph
+// has or within a major. Problems come in the order of nodes, edges, conditional
+// entries.
 func (g *Graph) Validate() []Problem {
 	var problems []Problem
 	report := func(path, format string, args ...any) {
@@ -32,7 +36,12 @@ func (g *Graph) Validate() []Problem {
 		if err := g.releases[i].err; err != nil {
 			report(fmt.Sprintf("nodes[%d].metadata", i), "%s: %v", g.nodes[i].Version.Original(), err)
 		}
+		n := g.nodes[i]
+		if ref := n.Metadata.Text(MetadataManifestRef); ref != "" && n.Image != "" && !strings.HasSuffix(n.Image, "@"+ref) {
+			report(fmt.Sprintf("nodes[%d].metadata", i), "%s: the manifest reference %s is not that of the payload %s", n.Version.Original(), ref, n.Image)
+		}
 	}
+	minors := g.minors()
 	for i := range g.nodes {
 		for _, to := range g.out(i) {
 			switch {
@@ -40,17 +49,20 @@ func (g *Graph) Validate() []Problem {
 				report("edges", "from %s to a node that does not exist", g.nodes[i].Version.Original())
 			case int(to) == i:
 				report("edges", "%s leads to itself", g.nodes[i].Version.Original())
+			case skipsMinor(minors, minorOfVersion(g.nodes[i].Version), minorOfVersion(g.nodes[to].Version)):
+				report("edges", "%s to %s skips a minor version", g.nodes[i].Version.Original(), g.nodes[to].Version.Original())
 			}
 		}
 	}
 	for _, version := range g.cycles() {
 		report("edges", "%s is on a cycle", version)
 	}
-	g.validateConditional(report)
+	g.validateConditional(minors, report)
+	g.validateSizes(report)
 	return problems
 }
 
-func (g *Graph) validateConditional(report func(path, format string, args ...any)) {
+func (g *Graph) validateConditional(minors []minorOf, report func(path, format string, args ...any)) {
 	type definition struct {
 		risk configv1.ConditionalUpdateRisk
 		path string
@@ -69,6 +81,9 @@ func (g *Graph) validateConditional(report func(path, format string, args ...any
 			}
 			if okFrom && okTo && from == to {
 				report(path, "%s leads to itself", e.From)
+			}
+			if okFrom && okTo && skipsMinor(minors, minorOfVersion(g.nodes[from].Version), minorOfVersion(g.nodes[to].Version)) {
+				report(path, "%s to %s skips a minor version", e.From, e.To)
 			}
 		}
 		if len(entry.Risks) == 0 {
@@ -94,6 +109,46 @@ func (g *Graph) validateConditional(report func(path, format string, args ...any
 			}
 		}
 	}
+}
+
+// What a ClusterVersion can hold.
+const (
+	maxConditionalUpdates = 500
+	maxRisks              = 200
+	maxRiskName           = 256 // characters
+)
+
+// validateSizes reports what is more than a ClusterVersion can hold.
+func (g *Graph) validateSizes(report func(path, format string, args ...any)) {
+	for i, entry := range g.conditional {
+		if len(entry.Risks) > maxRisks {
+			report(fmt.Sprintf("conditionalEdges[%d].risks", i), "%d risks, of which a ClusterVersion can hold %d", len(entry.Risks), maxRisks)
+		}
+		for j, risk := range entry.Risks {
+			if n := utf8.RuneCountInString(risk.Name); n > maxRiskName {
+				report(fmt.Sprintf("conditionalEdges[%d].risks[%d]", i, j), "the name has %d characters, of which a ClusterVersion can hold %d", n, maxRiskName)
+			}
+		}
+	}
+	for i := range g.nodes {
+		version := g.nodes[i].Version.Original()
+		if n := len(g.outConditional(version)); n > maxConditionalUpdates {
+			report("conditionalEdges", "%d updates of %s, of which a ClusterVersion can hold %d", n, version, maxConditionalUpdates)
+		}
+	}
+}
+
+// minors lists the minor versions of the graph's releases, each once.
+func (g *Graph) minors() []minorOf {
+	seen := map[minorOf]bool{}
+	var minors []minorOf
+	for i := range g.nodes {
+		if m := minorOfVersion(g.nodes[i].Version); !seen[m] {
+			seen[m] = true
+			minors = append(minors, m)
+		}
+	}
+	return minors
 }
 
 // cycles returns the versions that lie on a cycle of unconditional or

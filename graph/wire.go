@@ -215,6 +215,10 @@ func (d *decoder) edge(i int) error {
 	if d.pairs++; d.pairs > d.o.MaxEdges {
 		return &LimitError{Limit: "edges", Max: int64(d.o.MaxEdges)}
 	}
+	if e, ok := d.pair(); ok {
+		d.edges = append(d.edges, e)
+		return nil
+	}
 	var e [2]int32
 	found := 0
 	if null, err := d.null(); err != nil {
@@ -248,9 +252,6 @@ func (d *decoder) edge(i int) error {
 // edgeIndex reads an index. One that cannot be a node's becomes -1; the first
 // such is remembered for the error's text.
 func (d *decoder) edgeIndex() (int32, error) {
-	if n, ok := d.smallNumber(); ok {
-		return n, nil
-	}
 	text, err := d.integer()
 	if err != nil {
 		return 0, err
