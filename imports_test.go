@@ -71,7 +71,7 @@ func TestImportsRunDownward(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"", "runlevel", "preconditions", "graph", "manifest", "signature", "mcp", "clusterapi", "internal"} {
+	for _, want := range []string{"", "runlevel", "preconditions", "graph", "manifest", "signature", "mcp", "olm", "upgradeconfig", "clusterapi", "internal"} {
 		if !seen[want] {
 			t.Errorf("no package %q was looked at", want)
 		}

@@ -48,6 +48,10 @@ type Options struct {
 	// SameHost refuses redirects to another host instead of cleaning them, for
 	// servers whose answers are commands.
 	SameHost bool
+	// SameOrigin refuses redirects to another scheme, host or port, and those
+	// that would turn a request into a GET, whose answer would pass for that of
+	// the request.
+	SameOrigin bool
 	// NoDecompression asks for the body as it is stored and never undoes a
 	// Content-Encoding.
 	NoDecompression bool

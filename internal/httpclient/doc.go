@@ -1,5 +1,6 @@
 // Package httpclient is how this module reads from servers that it does not
-// trust: the update service, signature stores, metrics endpoints.
+// trust: the update service, signature stores, metrics endpoints, the cluster
+// manager.
 //
 // Go's http.Client follows a redirect from https to http, sends the address of
 // the page before (query included) as Referer to the next host, reads bodies
@@ -15,6 +16,9 @@
 //
 // The environment (HTTP_PROXY and friends) is never consulted: whoever wants a
 // proxy passes one, e.g. that of [Proxy].
+//
+// [Client.DoRetry] sends a request again that failed for the moment, after the
+// time that the server asks for, if it does.
 //
 // Passing a limit is a [*LimitError]; a broken body is a [*BodyError]. A
 // status other than 2xx is no error: callers know what 304 or 404 means to them.

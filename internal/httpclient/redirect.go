@@ -12,6 +12,8 @@ import (
 var (
 	ErrInsecureRedirect = errors.New("redirect from https to another scheme refused")
 	ErrOtherHost        = errors.New("redirect to another host refused")
+	ErrOtherOrigin      = errors.New("redirect to another scheme, host or port refused")
+	ErrOtherMethod      = errors.New("redirect that turns the request into another method refused")
 )
 
 // followHeaders are the headers that another host may see: they say which
@@ -27,6 +29,15 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	// The page before, with its query.
 	req.Header.Del("Referer")
 
+	if c.o.SameOrigin {
+		switch {
+		case !sameOrigin(via[0].URL, req.URL):
+			return ErrOtherOrigin
+		case req.Method != via[0].Method:
+			return ErrOtherMethod
+		}
+		return nil
+	}
 	first, elsewhere := via[0].URL, !sameHost(via[0].URL, req.URL)
 	for _, hop := range via {
 		if hop.URL.Scheme == "https" && req.URL.Scheme != "https" {
@@ -57,6 +68,11 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 // scheme's default port to the other's (http to https) stays on it.
 func sameHost(a, b *url.URL) bool {
 	return strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+// sameOrigin says whether two URLs have the same scheme, host and port.
+func sameOrigin(a, b *url.URL) bool {
+	return strings.EqualFold(a.Scheme, b.Scheme) && sameHost(a, b)
 }
 
 // port returns a URL's port, empty for the scheme's default.

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/sample"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// newCluster makes a cluster that runs the first of the two releases that are
+// built in, and knows how the second one behaves.
+func newCluster(ctx context.Context, c clock.WithTicker) (*simulation.Cluster, error) {
+	from, err := release(ctx, sample.FromVersion)
+	if err != nil {
+		return nil, err
+	}
+	to, err := release(ctx, sample.ToVersion)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := simulation.New(simulation.Options{
+		Clock:          c,
+		Release:        from,
+		Pools:          []simulation.Pool{{Name: "worker", Nodes: 2}},
+		ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.20", ClusterID: externalID},
+		// The cluster's time is fast, this machine perhaps not: no operator is
+		// to lose its patience over that.
+		Timing: simulation.Timing{PoolLimit: 6 * time.Hour, DrainLimit: 6 * time.Hour, UncordonLimit: 6 * time.Hour},
+	})
+	if err != nil {
+		return nil, err
+	}
+	cluster.Expect(to)
+	return cluster, nil
+}
+
+// release tells the simulation what a release brings.
+func release(ctx context.Context, version string) (simulation.Release, error) {
+	image, err := sample.Image(version)
+	if err != nil {
+		return simulation.Release{}, err
+	}
+	fsys, err := sample.Payload(image)
+	if err != nil {
+		return simulation.Release{}, err
+	}
+	payload, err := manifest.Load(ctx, fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter(), Dir: version})
+	if err != nil {
+		return simulation.Release{}, err
+	}
+	out := simulation.Release{Version: version, Image: image}
+	for _, m := range payload.Manifests {
+		out.Manifests = append(out.Manifests, m.Object)
+	}
+	for _, op := range payload.Operators() {
+		o := simulation.Operator{Name: op.Name, Versions: op.Versions}
+		for _, w := range op.Workloads {
+			o.Workloads = append(o.Workloads, w.Object)
+		}
+		out.Operators = append(out.Operators, o)
+	}
+	return out, nil
+}
+
+// newUpdater makes the cluster's version operator, and newRollout its
+// machine-config controller.
+func newUpdater(cluster *simulation.Cluster, c clock.WithTicker, updates graph.Source, observe func(clusterupdate.Event)) (*clusterupdate.Updater, error) {
+	return clusterupdate.New(clusterupdate.Options{
+		API: cluster,
+		Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
+			return sample.Payload(r.Image)
+		}),
+		Graph:    updates,
+		Verifier: trusting{},
+		// Only the cluster's time is sped up: our own work takes as long as
+		// ever, so its limit is wide.
+		RetrieveTimeout: time.Hour,
+		Clock:           c,
+		Observe:         observe,
+	})
+}
+
+func newRollout(cluster *simulation.Cluster, c clock.WithTicker, observe func(mcp.Event)) *mcp.Rollout {
+	return mcp.NewRollout(mcp.RolloutOptions{API: cluster, Mode: mcp.Drive, Clock: c, Observe: observe})
+}
+
+// newUpdates makes an update service. The second release is in channel stable-4.21
+// only, so the policy has to bring that channel along.
+func newUpdates() (graph.Source, error) {
+	g, err := graph.Decode(bytes.NewReader(sample.Graph()), graph.DecodeOptions{})
+	if err != nil {
+		return nil, err
+	}
+	none, err := graph.New(graph.Data{}, graph.DecodeOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return graph.SourceFunc(func(ctx context.Context, q graph.Query) (*graph.Graph, error) {
+		if q.Channel == sample.Channel {
+			return graph.Static(g).Fetch(ctx, q)
+		}
+		return graph.Static(none).Fetch(ctx, q)
+	}), nil
+}
+
+// trusting takes every release: signatures are the matter of other examples.
+type trusting struct{}
+
+func (trusting) Verify(_ context.Context, digest string) (*signature.Verification, error) {
+	if digest == "" {
+		return nil, fmt.Errorf("no digest")
+	}
+	return &signature.Verification{Digest: digest}, nil
+}

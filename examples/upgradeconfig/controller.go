@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+)
+
+// newController makes what carries out the UpgradeConfig. The provider is told
+// how the upgrade goes, if it wants to know.
+func newController(api clusterapi.ClusterAPI, c clock.WithTicker, updates graph.Source, manager *upgradeconfig.Manager, p upgradeconfig.Provider, observe func(upgradeconfig.Event)) *upgradeconfig.Controller {
+	notifier, _ := p.(upgradeconfig.Notifier)
+	return upgradeconfig.NewController(upgradeconfig.ControllerOptions{
+		API: api,
+		// Right before an upgrade starts: is it still wanted?
+		Refresh: func(ctx context.Context) (bool, error) {
+			result, err := manager.Sync(ctx)
+			return result.Differs(), err
+		},
+		Notifier: notifier,
+		Validate: upgradeconfig.ValidateOptions{Cincinnati: true, Graph: updates, Architecture: "amd64"},
+		Preconditions: func(ctx context.Context, cv *configv1.ClusterVersion, target configv1.Release) error {
+			return check(ctx, api, cv, target)
+		},
+		Health:      upgradeconfig.OperatorHealth{API: api},
+		Capacity:    &upgradeconfig.SimulatedCapacity{Clock: c, Ready: 4 * time.Minute},
+		Maintenance: &upgradeconfig.SimulatedMaintenance{},
+		Drain:       &upgradeconfig.ForcedDrain{API: api, Clock: c},
+		Clock:       c,
+		Observe:     observe,
+	})
+}
+
+// check runs the checks that the version operator is going to make.
+func check(ctx context.Context, api clusterapi.Reader, cv *configv1.ClusterVersion, target configv1.Release) error {
+	in := &preconditions.Input{Reader: api, Transition: preconditions.NewTransition(cv, target, false, preconditions.Full)}
+	report, err := preconditions.Run(ctx, preconditions.Operator(), in, preconditions.Options{})
+	if err != nil {
+		return err
+	}
+	if decision := report.Decide(preconditions.Policy{}); decision.Blocked {
+		return errors.New(decision.Summary)
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+)
+
+// GitDir is a provider whose policies are files in a working tree of Git: one
+// YAML file for each policy. Whoever merges to the branch plans the upgrades,
+// and the history of the repository tells who planned what.
+//
+// Anything that is not a complete set of valid files is an error, as it might
+// hide the policy that is due: a directory that is not there, a file that
+// cannot be read as a policy, or a checkout that is under way. A directory
+// without such files has no policy. It is safe for concurrent use.
+type GitDir struct {
+	// Tree is the root of the working tree, where .git is.
+	Tree fs.FS
+	// Dir is the directory with the policies, with slashes; empty means the
+	// root.
+	Dir string
+}
+
+// policyFile is a policy as people write it.
+type policyFile struct {
+	// ID of the policy; empty means the file's name.
+	ID string `json:"id"`
+	// Version to upgrade to, and the group of channels to get it from; an empty
+	// group is stable.
+	Version      string `json:"version"`
+	ChannelGroup string `json:"channelGroup"`
+	// UpgradeAt is when, in RFC 3339.
+	UpgradeAt string `json:"upgradeAt"`
+	// State such as completed or cancelled takes the policy out; empty means
+	// scheduled.
+	State               string                    `json:"state"`
+	DrainMinutes        int32                     `json:"drainMinutes"`
+	Type                upgradeconfig.UpgradeType `json:"type"`
+	CapacityReservation bool                      `json:"capacityReservation"`
+}
+
+const (
+	maxFiles    = 1000
+	maxFileSize = 64 << 10
+)
+
+// Policies implements [upgradeconfig.Provider].
+func (g GitDir) Policies(ctx context.Context) ([]upgradeconfig.Policy, error) {
+	before, err := g.index()
+	if err != nil {
+		return nil, err
+	}
+	policies, err := g.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Files that were read while Git exchanged them are a mixture.
+	after, err := g.index()
+	if err != nil {
+		return nil, err
+	}
+	if !before.Equal(after) {
+		return nil, errBusy
+	}
+	return upgradeconfig.Select(policies), nil
+}
+
+// String implements [upgradeconfig.Provider].
+func (g GitDir) String() string { return path.Join("git", g.Dir) }
+
+var errBusy = errors.New("Git is changing the working tree")
+
+// index returns when Git last changed the working tree, or errBusy if it is
+// about to. Without an index, nobody knows.
+func (g GitDir) index() (time.Time, error) {
+	_, err := fs.Stat(g.Tree, ".git/index.lock")
+	if err == nil {
+		return time.Time{}, errBusy
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return time.Time{}, err
+	}
+	info, err := fs.Stat(g.Tree, ".git/index")
+	if errors.Is(err, fs.ErrNotExist) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}
+
+func (g GitDir) read(ctx context.Context) ([]upgradeconfig.Policy, error) {
+	dir := g.Dir
+	if dir == "" {
+		dir = "."
+	}
+	entries, err := fs.ReadDir(g.Tree, dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []upgradeconfig.Policy
+	for _, e := range entries {
+		if ext := path.Ext(e.Name()); e.IsDir() || ext != ".yaml" && ext != ".yml" {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(out) == maxFiles {
+			return nil, fmt.Errorf("%s has more than %d policies", g, maxFiles)
+		}
+		name := path.Join(dir, e.Name())
+		p, err := g.policy(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func (g GitDir) policy(name string) (p upgradeconfig.Policy, err error) {
+	file, err := g.Tree.Open(name)
+	if err != nil {
+		return p, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
+	if err != nil {
+		return p, err
+	}
+	if len(data) > maxFileSize {
+		return p, fmt.Errorf("larger than %d bytes", maxFileSize)
+	}
+	f := policyFile{ID: path.Base(name), State: "scheduled", Type: upgradeconfig.OSD}
+	if err := yaml.UnmarshalStrict(data, &f); err != nil {
+		return p, err
+	}
+	return f.policy()
+}
+
+// noVersion is why an automatic policy does not count that has nothing to
+// upgrade to. Nothing writes such files: here it is a mistake.
+const noVersion = "no version"
+
+func (f policyFile) policy() (p upgradeconfig.Policy, err error) {
+	p = upgradeconfig.Policy{ID: f.ID, State: f.State, Spec: upgradeconfig.Spec{
+		Desired:              upgradeconfig.Update{Version: f.Version},
+		UpgradeAt:            f.UpgradeAt,
+		PDBForceDrainTimeout: f.DrainMinutes,
+		Type:                 f.Type,
+		CapacityReservation:  f.CapacityReservation,
+	}}
+	if _, why := p.Counts(); why != "" && why != noVersion {
+		return p, nil // whatever else it says
+	}
+	if f.DrainMinutes < 0 {
+		return p, fmt.Errorf("drainMinutes: %d is negative", f.DrainMinutes)
+	}
+	if f.Type != upgradeconfig.OSD && f.Type != upgradeconfig.ARO {
+		return p, fmt.Errorf("type: %q is neither OSD nor ARO", f.Type)
+	}
+	if p.NextRun, err = time.Parse(time.RFC3339, f.UpgradeAt); err != nil {
+		return p, fmt.Errorf("upgradeAt: %w", err)
+	}
+	p.Spec.Desired.Channel, err = upgradeconfig.InferChannel(f.ChannelGroup, f.Version)
+	return p, err
+}

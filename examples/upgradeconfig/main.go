@@ -1,0 +1,136 @@
+// Command upgradeconfig shows how a policy becomes a finished upgrade: a
+// provider is asked for policies, the UpgradeConfig of the cluster follows
+// them, and at its time the cluster is upgraded, control plane and nodes.
+//
+// The cluster is simulated, and its time runs faster than on the wall. The
+// version operator and the machine-config controller are the library's.
+//
+//	go run ./examples/upgradeconfig          # policies are files in a Git repository
+//	go run ./examples/upgradeconfig -local   # an administrator writes the UpgradeConfig
+//	go run ./examples/upgradeconfig -ocm     # OpenShift Cluster Manager, a look-alike on loopback
+//
+// With -ocm the policy is moved, OCM is down for a while, an upgrade is
+// cancelled, and another one is carried out. The exit code is 0 when the story
+// came to its end, 1 when it did not, 2 when the flags are wrong.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+type options struct {
+	local, ocm bool
+	speed      float64
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o options
+	flags := flag.NewFlagSet("upgradeconfig", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.BoolVar(&o.local, "local", false, "an administrator writes the UpgradeConfig")
+	flags.BoolVar(&o.ocm, "ocm", false, "policies come from OpenShift Cluster Manager")
+	flags.Float64Var(&o.speed, "speed", 600, "how many times faster than real time")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if flags.NArg() > 0 || o.local && o.ocm || !(o.speed > 0) {
+		fmt.Fprintln(stderr, "upgradeconfig: no arguments; -local or -ocm, not both; -speed is above 0")
+		return 2
+	}
+	if err := play(ctx, o, simulation.ScaledClock(o.speed), stdout); err != nil {
+		fmt.Fprintln(stderr, "upgradeconfig:", err)
+		return 1
+	}
+	return 0
+}
+
+// play plays a story to its end.
+func play(ctx context.Context, o options, c clock.WithTicker, stdout io.Writer) (err error) {
+	cluster, err := newCluster(ctx, c)
+	if err != nil {
+		return err
+	}
+	view := newView(stdout, c)
+	st := &stage{cluster: cluster, clock: c, view: view}
+	var story *story
+	switch {
+	case o.ocm:
+		if story, err = st.manager(ctx); err != nil {
+			return err
+		}
+	case o.local:
+		story = st.local()
+	default:
+		dir, err := os.MkdirTemp("", "policies")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		story = st.git(dir)
+	}
+	if story.end != nil {
+		defer func() { err = errors.Join(err, story.end()) }()
+	}
+
+	manager := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
+		API: cluster, Provider: story.provider, Interval: 10 * time.Minute, Clock: c, Observe: view.config,
+		// An upgrade that runs is not to be cut off by a change of plans.
+		KeepWhileUpgrading: true,
+	})
+	updates, err := newUpdates()
+	if err != nil {
+		return err
+	}
+	controller := newController(cluster, c, updates, manager, story.provider, view.config)
+	updater, err := newUpdater(cluster, c, updates, view.update)
+	if err != nil {
+		return err
+	}
+	rollout := newRollout(cluster, c, view.node)
+
+	// All of them run beside one another, as they do in reality, and meet in
+	// the cluster's API only.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return cluster.Run(ctx) })
+	group.Go(func() error { return rollout.Run(ctx) })
+	group.Go(func() error { return updater.Run(ctx) })
+	group.Go(func() error { return stopped(ctx, manager.Run(ctx)) })
+	group.Go(func() error { return stopped(ctx, controller.Run(ctx)) })
+	group.Go(func() error {
+		defer cancel()
+		return story.play(ctx, manager.SyncNow)
+	})
+	return group.Wait()
+}
+
+// stopped takes being stopped for what it is.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}

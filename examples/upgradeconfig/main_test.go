@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// played runs the program and checks that its output has lines with these
+// texts, in this order.
+func played(t *testing.T, want []string, args ...string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, &out, &errs); code != 0 || errs.Len() > 0 {
+		t.Fatalf("exit %d: %s\n%s", code, errs.String(), out.String())
+	}
+	left := out.String()
+	for _, text := range want {
+		_, after, ok := strings.Cut(left, text)
+		if !ok {
+			t.Fatalf("no %q after what came before:\n%s", text, out.String())
+		}
+		left = after
+	}
+}
+
+func TestGit(t *testing.T) {
+	t.Parallel()
+	played(t, []string{
+		"git        commit: upgrade in two hours",
+		"config     Created: ",
+		"git        commit: upgrade in fifteen minutes already",
+		"config     Replaced: the UpgradeConfig differs from the policy; upgradeAt: ",
+		"4.21.1: Upgrading",
+		"StateStarted: Cluster is currently being upgraded to version 4.21.1",
+		"ComputeCapacityReserved still in progress",
+		"ComputeCapacityReserved is completed",
+		"UpgradeCommenced is completed",
+		"Done applying 4.21.1",
+		"WorkerNodesUpgraded is completed",
+		"StateCompleted: Cluster has been successfully upgraded to version 4.21.1",
+		"4.21.1: Upgraded",
+		"git        commit: done",
+		"config     Deleted: there is no policy",
+	})
+}
+
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	played(t, []string{
+		"admin      creates an UpgradeConfig: 4.21.1 at 00:1",
+		"4.21.1: Upgrading",
+		"4.21.1: Upgraded",
+	}, "-local")
+}
+
+func TestOCM(t *testing.T) {
+	t.Parallel()
+	played(t, []string{
+		"policy p-1 is scheduled",
+		"config     Created: ",
+		"policy p-1 is scheduled",
+		"config     Replaced: ",
+		"is down; the UpgradeConfig stays",
+		"failed, again in ",
+		"unable to retrieve upgrade spec: ",
+		"is up again",
+		"policy p-1 is cancelled",
+		"config     Deleted: ",
+		"policy p-2 is scheduled",
+		"config     Created: ",
+		"4.21.1: Upgrading",
+		"4.21.1: Upgraded",
+		"config     Deleted: ",
+		"in the end policy p-1 is cancelled",
+		"in the end policy p-2 is completed: Cluster has been successfully upgraded to version 4.21.1",
+		"has answered ",
+	}, "-ocm")
+}
+
+func TestBadFlags(t *testing.T) {
+	for _, args := range [][]string{{"extra"}, {"-speed", "0"}, {"-local", "-ocm"}, {"-nope"}} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), args, &out, &errs); code != 2 || errs.Len() == 0 {
+			t.Errorf("%v: exit %d, %q", args, code, errs.String())
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package upgradeconfig
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// ChannelError says that no channel can be told.
+type ChannelError struct {
+	Group, Version string
+	// PolicyID is the policy that names the version; empty if there is none.
+	PolicyID string
+	// Err is what is wrong with the version.
+	Err error
+}
+
+func (e *ChannelError) Error() string {
+	text := fmt.Sprintf("unable to determine channel from channel group '%s' and version '%s'", e.Group, e.Version)
+	if e.PolicyID != "" {
+		text += fmt.Sprintf(" for policy ID '%s'", e.PolicyID)
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *ChannelError) Unwrap() error { return e.Err }
+
+// InferChannel returns the channel from which a cluster of a channel group
+// gets a version: GROUP-MAJOR.MINOR of the version. An empty group is stable.
+// The group eus has channels of even minors only, so an odd one is rounded up.
+// A version that is no full semantic version is a [*ChannelError].
+func InferChannel(group, version string) (string, error) {
+	if group == "" {
+		group = "stable"
+	}
+	v, err := semver.StrictNewVersion(version)
+	if err != nil {
+		return "", &ChannelError{Group: group, Version: version, Err: err}
+	}
+	minor := v.Minor()
+	if group == "eus" && minor%2 == 1 {
+		if minor == math.MaxUint64 {
+			return "", &ChannelError{Group: group, Version: version, Err: errors.New("the minor version is too large")}
+		}
+		minor++
+	}
+	return fmt.Sprintf("%s-%d.%d", group, v.Major(), minor), nil
+}

@@ -1,0 +1,220 @@
+package upgradeconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Config is the configuration of the managed-upgrade operator as far as it
+// concerns the UpgradeConfig: key config.yaml of ConfigMap
+// managed-upgrade-operator-config. All else in that document is ignored. There
+// are no defaults: what is absent is zero.
+type Config struct {
+	// UpgradeType is OSD, ARO or empty; see [Config.Type].
+	UpgradeType   UpgradeType   `json:"upgradeType"`
+	ConfigManager ConfigManager `json:"configManager"`
+	UpgradeWindow UpgradeWindow `json:"upgradeWindow"`
+	Validation    Validation    `json:"validation"`
+	FeatureGate   FeatureGate   `json:"featureGate"`
+}
+
+// ConfigManager says where the policy comes from.
+type ConfigManager struct {
+	// Source is OCM or LOCAL, in any letter case.
+	Source string `json:"source"`
+	// OCMBaseURL is where OCM is, for source OCM.
+	OCMBaseURL string `json:"ocmBaseUrl"`
+	// LocalConfigName names the UpgradeConfig, for source LOCAL. It can only be
+	// [Name].
+	LocalConfigName string `json:"localConfigName"`
+	// WatchInterval between two syncs in minutes, above 0.
+	WatchInterval int64 `json:"watchInterval"`
+}
+
+// UpgradeWindow limits how long an upgrade may take to begin.
+type UpgradeWindow struct {
+	// TimeOut in minutes after which an upgrade fails that has not begun; 0:
+	// it never does.
+	TimeOut int64 `json:"timeOut"`
+	// DelayTrigger in minutes after which the provider is told of a delay; 0:
+	// it never is.
+	DelayTrigger int64 `json:"delayTrigger"`
+}
+
+// Validation of UpgradeConfigs.
+type Validation struct {
+	// Cincinnati asks the update service whether a version of another channel
+	// exists.
+	Cincinnati bool `json:"cincinnati"`
+}
+
+// FeatureGate names the features that are on.
+type FeatureGate struct {
+	Enabled []string `json:"enabled"`
+}
+
+// The features that can be on.
+const (
+	FeaturePreHealthCheck         = "PreHealthCheck"
+	FeatureServiceLogNotification = "ServiceLogNotification"
+)
+
+// The sources of policies, as [Config.Source] gives them.
+const (
+	SourceOCM   = "OCM"
+	SourceLocal = "LOCAL"
+)
+
+// maxConfigSize is more than a ConfigMap can hold.
+const maxConfigSize = 1 << 20
+
+// ConfigError says that a configuration cannot be read as YAML.
+type ConfigError struct{ Err error }
+
+func (e *ConfigError) Error() string {
+	return "check config map " + ConfigMapName + " for incorrect yaml formatting: " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// ReadConfig reads the ConfigMap in a namespace; empty means
+// [DefaultNamespace]. A ConfigMap without the key is as good as an empty
+// document. Errors are those of the [clusterapi.Reader] and of [ParseConfig].
+func ReadConfig(ctx context.Context, r clusterapi.Reader, namespace string) (*Config, error) {
+	if namespace == "" {
+		namespace = DefaultNamespace
+	}
+	m, err := clusterapi.Get[corev1.ConfigMap](ctx, r, clusterapi.Key(namespace, ConfigMapName))
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfig([]byte(m.Data[ConfigMapKey]))
+}
+
+// ParseConfig decodes the YAML document. It does not judge what the document
+// says: that is up to [Config.Check] and its parts, each for its own concern.
+// A document that cannot be decoded is a [*ConfigError].
+func ParseConfig(data []byte) (*Config, error) {
+	if len(data) > maxConfigSize {
+		return nil, &ConfigError{fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
+	}
+	asJSON, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return nil, &ConfigError{err}
+	}
+	c := &Config{}
+	if err := json.UnmarshalCaseSensitivePreserveInts(asJSON, c); err != nil {
+		return nil, &ConfigError{err}
+	}
+	return c, nil
+}
+
+// Check returns all faults of the configuration together.
+func (c *Config) Check() error {
+	return errors.Join(c.CheckInterval(), c.CheckSource(), c.CheckWindow())
+}
+
+// CheckInterval says whether the configuration tells how often to sync. A
+// Manager does not start without.
+func (c *Config) CheckInterval() error {
+	if c.ConfigManager.WatchInterval <= 0 {
+		return ErrNoConfigManager
+	}
+	return nil
+}
+
+// CheckSource says whether the configuration tells where policies come from.
+// Each sync needs it.
+func (c *Config) CheckSource() error {
+	m := c.ConfigManager
+	if m.Source == "" {
+		return ErrNoSource
+	}
+	var errs []error
+	if t := c.UpgradeType; t != "" && t != OSD && t != ARO {
+		errs = append(errs, fmt.Errorf("%w: upgradeType %q", ErrSource, t))
+	}
+	switch c.Source() {
+	case SourceOCM:
+		errs = append(errs, checkBaseURL(m.OCMBaseURL))
+	case SourceLocal:
+		if m.LocalConfigName != Name {
+			errs = append(errs, ErrLocalName)
+		}
+	default:
+		errs = append(errs, fmt.Errorf("%w: source %q", ErrSource, m.Source))
+	}
+	return errors.Join(errs...)
+}
+
+func checkBaseURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		// Not the text itself: it may hold a password.
+		if ue := (*url.Error)(nil); errors.As(err, &ue) {
+			err = ue.Err
+		}
+		return fmt.Errorf("%w: %w", ErrBaseURL, err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return fmt.Errorf("%w: it is not an absolute http or https URL", ErrBaseURL)
+	}
+	return nil
+}
+
+// CheckWindow says whether the times of the upgrade window are not negative.
+// The upgrade itself needs them, syncs do not.
+func (c *Config) CheckWindow() error {
+	var errs []error
+	if c.UpgradeWindow.TimeOut < 0 {
+		errs = append(errs, ErrTimeOut)
+	}
+	if c.UpgradeWindow.DelayTrigger < 0 {
+		errs = append(errs, ErrDelayTrigger)
+	}
+	return errors.Join(errs...)
+}
+
+// Source returns the source in capitals.
+func (c *Config) Source() string { return strings.ToUpper(c.ConfigManager.Source) }
+
+// Type returns the upgrade type: [ARO] if none is named.
+func (c *Config) Type() UpgradeType {
+	if c.UpgradeType == "" {
+		return ARO
+	}
+	return c.UpgradeType
+}
+
+// Interval returns the time between two syncs.
+func (c *Config) Interval() time.Duration { return minutes(c.ConfigManager.WatchInterval) }
+
+// TimeOut returns how long an upgrade may take to begin; 0: as long as it
+// likes.
+func (c *Config) TimeOut() time.Duration { return minutes(c.UpgradeWindow.TimeOut) }
+
+// DelayTrigger returns after which time the provider is told of a delay; 0:
+// never.
+func (c *Config) DelayTrigger() time.Duration { return minutes(c.UpgradeWindow.DelayTrigger) }
+
+// Enabled says whether a feature is on. Names are compared as they are.
+func (c *Config) Enabled(feature string) bool { return slices.Contains(c.FeatureGate.Enabled, feature) }
+
+// minutes does not overflow: what is beyond some 290 years is that.
+func minutes(n int64) time.Duration {
+	const most = int64(math.MaxInt64 / time.Minute)
+	return time.Duration(max(min(n, most), -most)) * time.Minute
+}

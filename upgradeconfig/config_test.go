@@ -1,0 +1,180 @@
+package upgradeconfig_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+)
+
+const fullConfig = `
+upgradeType: OSD
+configManager:
+  source: OCM
+  ocmBaseUrl: https://api.openshift.com
+  localConfigName: managed-upgrade-config
+  watchInterval: 60
+maintenance: {controlPlaneTime: 90, ignoredAlerts: {controlPlaneCriticals: [x]}}
+upgradeWindow: {timeOut: 120, delayTrigger: 30}
+validation: {cincinnati: true}
+featureGate: {enabled: [PreHealthCheck, ServiceLogNotification]}
+`
+
+func TestParseConfig(t *testing.T) {
+	got, err := upgradeconfig.ParseConfig([]byte(fullConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &upgradeconfig.Config{
+		UpgradeType:   upgradeconfig.OSD,
+		ConfigManager: upgradeconfig.ConfigManager{Source: "OCM", OCMBaseURL: "https://api.openshift.com", LocalConfigName: "managed-upgrade-config", WatchInterval: 60},
+		UpgradeWindow: upgradeconfig.UpgradeWindow{TimeOut: 120, DelayTrigger: 30},
+		Validation:    upgradeconfig.Validation{Cincinnati: true},
+		FeatureGate:   upgradeconfig.FeatureGate{Enabled: []string{"PreHealthCheck", "ServiceLogNotification"}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if err := got.Check(); err != nil {
+		t.Error(err)
+	}
+	if got.Interval() != time.Hour || got.TimeOut() != 2*time.Hour || got.DelayTrigger() != 30*time.Minute || got.Type() != upgradeconfig.OSD ||
+		!got.Enabled(upgradeconfig.FeaturePreHealthCheck) || got.Enabled("prehealthcheck") {
+		t.Errorf("%+v", got)
+	}
+	empty, err := upgradeconfig.ParseConfig(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(&upgradeconfig.Config{}, empty); d != "" || empty.Type() != upgradeconfig.ARO || empty.TimeOut() != 0 {
+		t.Errorf("an empty document has no defaults: %s", d)
+	}
+}
+
+func TestConfigFaults(t *testing.T) {
+	for _, tt := range []struct {
+		name, config string
+		want         []error // of Check
+		inSource     bool    // CheckSource finds some of them
+	}{
+		{name: "full", config: fullConfig},
+		{name: "small letters", config: "configManager: {source: ocm, ocmBaseUrl: 'http://localhost:8080/x', watchInterval: 1}"},
+		{name: "local", config: "configManager: {source: Local, localConfigName: managed-upgrade-config, watchInterval: 1}"},
+		{name: "empty", config: "", want: []error{upgradeconfig.ErrNoConfigManager, upgradeconfig.ErrNoSource}, inSource: true},
+		{name: "null", config: "null", want: []error{upgradeconfig.ErrNoConfigManager, upgradeconfig.ErrNoSource}, inSource: true},
+		{name: "no interval", config: "configManager: {source: OCM, ocmBaseUrl: 'https://h'}", want: []error{upgradeconfig.ErrNoConfigManager}},
+		{name: "zero interval", config: "configManager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: 0}", want: []error{upgradeconfig.ErrNoConfigManager}},
+		{name: "negative interval", config: "configManager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: -5}", want: []error{upgradeconfig.ErrNoConfigManager}},
+		{name: "keys have their case", config: "configmanager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: 5}", want: []error{upgradeconfig.ErrNoConfigManager, upgradeconfig.ErrNoSource}, inSource: true},
+		{name: "no source", config: "configManager: {watchInterval: 5}", want: []error{upgradeconfig.ErrNoSource}, inSource: true},
+		{name: "another source", config: "configManager: {source: GIT, watchInterval: 5}", want: []error{upgradeconfig.ErrSource}, inSource: true},
+		{name: "type in small letters", config: "upgradeType: osd\nconfigManager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: 5}", want: []error{upgradeconfig.ErrSource}, inSource: true},
+		{name: "no URL", config: "configManager: {source: OCM, watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
+		{name: "relative URL", config: "configManager: {source: OCM, ocmBaseUrl: api.openshift.com, watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
+		{name: "URL without host", config: "configManager: {source: OCM, ocmBaseUrl: 'https://', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
+		{name: "URL of a port only", config: "configManager: {source: OCM, ocmBaseUrl: 'https://:443', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
+		{name: "another scheme", config: "configManager: {source: OCM, ocmBaseUrl: 'ftp://h', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
+		{name: "no URL at all", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret@%zz', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
+		{name: "local without name", config: "configManager: {source: LOCAL, watchInterval: 5}", want: []error{upgradeconfig.ErrLocalName}, inSource: true},
+		{name: "local by another name", config: "configManager: {source: LOCAL, localConfigName: mine, watchInterval: 5}", want: []error{upgradeconfig.ErrLocalName}, inSource: true},
+		{name: "windows", config: "configManager: {source: LOCAL, localConfigName: managed-upgrade-config, watchInterval: 5}\nupgradeWindow: {timeOut: -1, delayTrigger: -1}",
+			want: []error{upgradeconfig.ErrTimeOut, upgradeconfig.ErrDelayTrigger}},
+		{name: "all at once", config: "upgradeType: X\nconfigManager: {source: OCM}\nupgradeWindow: {delayTrigger: -1}",
+			want: []error{upgradeconfig.ErrNoConfigManager, upgradeconfig.ErrSource, upgradeconfig.ErrBaseURL, upgradeconfig.ErrDelayTrigger}, inSource: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := upgradeconfig.ParseConfig([]byte(tt.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.Check()
+			if len(tt.want) == 0 && err != nil {
+				t.Error(err)
+			}
+			for _, want := range tt.want {
+				if !errors.Is(err, want) {
+					t.Errorf("%v is not %v", err, want)
+				}
+			}
+			if err != nil && (strings.Contains(err.Error(), "secret") || len(strings.Split(err.Error(), "\n")) != len(tt.want)) {
+				t.Errorf("%v", err)
+			}
+			if got := c.CheckSource(); (got != nil) != tt.inSource {
+				t.Errorf("source: %v", got)
+			}
+		})
+	}
+	for _, text := range []string{"a: [", "- a", "text", "configManager: {watchInterval: soon}", "configManager: {watchInterval: 1.5}", "configManager: []", "upgradeType: OSD\nupgradeType: ARO",
+		"\tx: y", "configManager: {watchInterval: 99999999999999999999}", strings.Repeat("#", 1<<20+1)} {
+		_, err := upgradeconfig.ParseConfig([]byte(text))
+		var typed *upgradeconfig.ConfigError
+		if !errors.As(err, &typed) {
+			t.Errorf("%.20q: %v", text, err)
+			continue
+		}
+		contains(t, err.Error(), "check config map managed-upgrade-operator-config for incorrect yaml formatting")
+	}
+}
+
+func TestIntervalDoesNotOverflow(t *testing.T) {
+	c := upgradeconfig.Config{ConfigManager: upgradeconfig.ConfigManager{WatchInterval: math.MaxInt64}}
+	wait := upgradeconfig.Jitter(c.Interval(), 0.1, func(n int64) int64 { return n - 1 })
+	if c.Interval() < 200*365*24*time.Hour || wait < c.Interval() {
+		t.Errorf("%v, jittered %v", c.Interval(), wait)
+	}
+}
+
+func configMap(namespace, text string) *corev1.ConfigMap {
+	m := &corev1.ConfigMap{Data: map[string]string{upgradeconfig.ConfigMapKey: text}}
+	m.Namespace, m.Name = namespace, upgradeconfig.ConfigMapName
+	return m
+}
+
+func TestReadConfig(t *testing.T) {
+	cluster := memory.New(memory.Options{})
+	if _, err := upgradeconfig.ReadConfig(t.Context(), cluster, ""); !apierrors.IsNotFound(err) {
+		t.Errorf("absent: %v", err)
+	}
+	if _, err := clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, fullConfig), clusterapi.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := upgradeconfig.ReadConfig(t.Context(), cluster, ""); err != nil || c.ConfigManager.WatchInterval != 60 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	m := configMap("elsewhere", "")
+	m.Data = nil
+	if _, err := clusterapi.Create(t.Context(), cluster, m, clusterapi.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := upgradeconfig.ReadConfig(t.Context(), cluster, "elsewhere")
+	if err != nil || !errors.Is(c.CheckInterval(), upgradeconfig.ErrNoConfigManager) {
+		t.Errorf("no key: %+v, %v", c, err)
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add([]byte(fullConfig))
+	f.Add([]byte("configManager: {source: LOCAL, watchInterval: -1}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := upgradeconfig.ParseConfig(data)
+		if (c == nil) == (err == nil) {
+			t.Fatalf("%v, %v", c, err)
+		}
+		if c == nil {
+			return
+		}
+		_ = c.Check()
+		if c.CheckInterval() == nil && (c.Interval() <= 0 || upgradeconfig.Jitter(c.Interval(), 0.1, func(int64) int64 { return 0 }) <= 0) {
+			t.Fatalf("interval %v of %d", c.Interval(), c.ConfigManager.WatchInterval)
+		}
+	})
+}

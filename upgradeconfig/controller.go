@@ -1,0 +1,293 @@
+package upgradeconfig
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// ControllerOptions are the options of a [Controller]. API is required; the
+// zero value of every other field works. A hook that is nil does nothing.
+type ControllerOptions struct {
+	// API is the cluster. If it is a [clusterapi.Watcher], changes of the
+	// UpgradeConfig are acted upon at once.
+	API clusterapi.ReadWriter
+	// Namespace and Name of the UpgradeConfig; empty means [DefaultNamespace]
+	// and [Name].
+	Namespace, Name string
+
+	// Refresh brings the UpgradeConfig in step with its provider once more,
+	// right before an upgrade starts, and says whether they differed:
+	// [Manager.Sync] and [Result.Differs]. [ErrNotConfigured] counts as no
+	// difference. Nil: an upgrade starts without.
+	Refresh func(ctx context.Context) (differs bool, err error)
+	// Notifier is told how the upgrade goes. Nil: the log is.
+	Notifier Notifier
+	// Sent remembers what the Notifier was told; nil means a [MemorySent].
+	Sent Sent
+
+	// FromConfig reads TimeOut, DelayTrigger, PreHealthCheck, ServiceLogs and
+	// Validate.Cincinnati from the operator's ConfigMap, anew for each pass,
+	// instead of taking those of these options. There, what is absent is zero.
+	FromConfig bool
+	// TimeOut is how long an upgrade may take to commence, before it fails, if
+	// it is of type OSD; 0 means 120 minutes, a negative one for ever.
+	TimeOut time.Duration
+	// DelayTrigger is after which time the provider hears that an upgrade has
+	// not commenced; 0 means 30 minutes, a negative one never.
+	DelayTrigger time.Duration
+	// SkipBreached does not start an upgrade more than TimeOut after its time.
+	// By default it starts, however late.
+	SkipBreached bool
+	// PreHealthCheck checks the cluster's health when an UpgradeConfig appears
+	// more than two hours ahead of its time.
+	PreHealthCheck bool
+	// ServiceLogs sends the notifications that make service logs.
+	ServiceLogs bool
+	// Validate are the options of validation.
+	Validate ValidateOptions
+
+	// Preconditions refuses an update by an error. It is called right before
+	// spec.desiredUpdate of the ClusterVersion is written, again in each pass
+	// until it agrees.
+	Preconditions func(ctx context.Context, cv *configv1.ClusterVersion, target configv1.Release) error
+	// Capacity reserves extra worker nodes. Nil: there are none that could be
+	// had, so a reservation that is asked for is skipped, and said to be.
+	Capacity Capacity
+	// Health is checked before and after the upgrade.
+	Health Check
+	// Dependencies are what the upgrade needs outside the cluster.
+	Dependencies Check
+	// Maintenance silences alerts.
+	Maintenance Maintenance
+	// Drain helps worker nodes on that cannot be drained.
+	Drain Drain
+	// PostUpgrade does what remains to be done after an upgrade of type OSD,
+	// and says whether it is done.
+	PostUpgrade func(ctx context.Context, c *UpgradeConfig) (done bool, err error)
+
+	// Clock is the time; nil means the real one.
+	Clock clock.WithTicker
+	// Logger gets what is worth a line; nil means no logging.
+	Logger *slog.Logger
+	// Observe gets every [Event], one at a time. Passes wait for it, so it must
+	// not call the Controller.
+	Observe func(Event)
+}
+
+const (
+	defaultTimeOut      = 120 * time.Minute
+	defaultDelayTrigger = 30 * time.Minute
+)
+
+// Controller carries out what an UpgradeConfig asks for, and keeps its status.
+// All that it needs is on the cluster, so another one can go on at any point
+// where one was stopped. It is safe for concurrent use: passes take turns, and
+// a second Run fails. Of two Controllers on one cluster, one gives way: each
+// status is written on condition that it is the one that was read.
+type Controller struct {
+	o       ControllerOptions
+	turn    chan struct{} // holds a value while a pass is under way
+	running atomic.Bool
+
+	observing sync.Mutex
+}
+
+// NewController returns a Controller that is not running yet.
+func NewController(o ControllerOptions) *Controller {
+	o.Namespace = orDefault(o.Namespace, DefaultNamespace)
+	o.Name = orDefault(o.Name, Name)
+	o.TimeOut = durationOr(o.TimeOut, defaultTimeOut)
+	o.DelayTrigger = durationOr(o.DelayTrigger, defaultDelayTrigger)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Notifier == nil {
+		o.Notifier = LogNotifier{Logger: o.Logger}
+	}
+	if o.Sent == nil {
+		o.Sent = &MemorySent{}
+	}
+	return &Controller{o: o, turn: make(chan struct{}, 1)}
+}
+
+// durationOr gives a duration its default; a negative one is 0.
+func durationOr(d, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return max(d, 0)
+}
+
+// Progress is how far a pass came.
+type Progress struct {
+	// Phase of the upgrade; [PhaseUnknown] if there is none.
+	Phase Phase
+	// Reason says in a clause why nothing more was done; may be empty.
+	Reason string
+	// After is when to look again, above 0.
+	After time.Duration
+}
+
+// Run makes passes until ctx ends, and returns its error promptly then, all its
+// goroutines gone. A pass is made at once, then after as long as the one before
+// says, and when the UpgradeConfig is created, deleted, or changed other than
+// in its status. Failures are reported as [EventFailed] and tried again.
+func (c *Controller) Run(ctx context.Context) error {
+	if c.o.API == nil {
+		return errNoAPI
+	}
+	if !c.running.CompareAndSwap(false, true) {
+		return errors.New("upgradeconfig: the Controller is already running")
+	}
+	defer c.running.Store(false)
+
+	wake := make(chan struct{}, 1)
+	if w, ok := c.o.API.(clusterapi.Watcher); ok {
+		ctx, cancel := context.WithCancel(ctx)
+		var watching sync.WaitGroup
+		watching.Go(func() { c.watch(ctx, w, wake) })
+		defer watching.Wait()
+		defer cancel()
+	}
+	for {
+		p, err := c.Sync(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			c.o.Logger.Warn("pass failed", "error", err, "retry", p.After)
+			c.emit(Event{Type: EventFailed, Err: err, Retry: p.After, Phase: p.Phase, Text: err.Error()})
+		}
+		if err := c.wait(ctx, p.After, wake); err != nil {
+			return err
+		}
+	}
+}
+
+var errNoAPI = errors.New("upgradeconfig: ControllerOptions.API is required")
+
+func (c *Controller) wait(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
+	t := c.o.Clock.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C():
+	case <-wake:
+	}
+	return ctx.Err()
+}
+
+// watch wakes Run for each change that counts, until ctx ends. A watch that
+// fails is begun again; meanwhile there is the time of the next pass.
+func (c *Controller) watch(ctx context.Context, w clusterapi.Watcher, wake chan<- struct{}) {
+	var last *unstructured.Unstructured
+	for ctx.Err() == nil {
+		for e, err := range w.Watch(ctx, gvk, clusterapi.ListOptions{Namespace: c.o.Namespace}) {
+			if err != nil {
+				c.o.Logger.Warn("watch failed", "error", err)
+				break
+			}
+			if e.Object == nil || e.Object.GetName() != c.o.Name {
+				continue
+			}
+			seen := essence(e.Object)
+			if e.Type == clusterapi.Deleted {
+				seen = nil
+			}
+			if equality.Semantic.DeepEqual(last, seen) {
+				continue
+			}
+			last = seen
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+		if c.wait(ctx, LookSoon, nil) != nil {
+			return
+		}
+	}
+}
+
+// essence is an object without what each write of its status changes.
+func essence(u *unstructured.Unstructured) *unstructured.Unstructured {
+	u = u.DeepCopy()
+	u.SetResourceVersion("")
+	u.SetManagedFields(nil)
+	delete(u.Object, "status")
+	return u
+}
+
+// Sync makes one pass: it reads the UpgradeConfig and the ClusterVersion and
+// does what [Next] decides, until there is nothing more to do for now. Progress
+// says when to make the next pass, also when there is an error.
+//
+// Where the UpgradeConfig changes meanwhile, the pass starts over.
+func (c *Controller) Sync(ctx context.Context) (Progress, error) {
+	if c.o.API == nil {
+		return Progress{Phase: PhaseUnknown, After: LookAgain}, errNoAPI
+	}
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return Progress{Phase: PhaseUnknown, After: LookSoon}, ctx.Err()
+	}
+	for moves := 0; ; moves++ {
+		p, err := c.pass(ctx)
+		if errors.Is(err, errMoved) && moves < maxMoves {
+			continue
+		}
+		if err != nil && p.After == 0 {
+			p.After = LookSoon
+		}
+		return p, err
+	}
+}
+
+func (c *Controller) pass(ctx context.Context) (Progress, error) {
+	none := Progress{Phase: PhaseUnknown, After: LookAgain, Reason: "there is no UpgradeConfig"}
+	config, err := clusterapi.Get[UpgradeConfig](ctx, c.o.API, c.key())
+	if apierrors.IsNotFound(err) {
+		return none, nil
+	}
+	if err != nil {
+		return Progress{Phase: PhaseUnknown}, err
+	}
+	p := &pass{Controller: c, config: config, stored: config.Status}
+	p.entry, _ = config.Status.Entry(config.Spec.Desired.Version)
+	out, err := p.run(ctx)
+	if apierrors.IsNotFound(err) && p.gone(ctx) {
+		return none, nil
+	}
+	out.Phase = config.Status.Phase(config.Spec.Desired.Version)
+	return out, err
+}
+
+func (c *Controller) key() types.NamespacedName { return clusterapi.Key(c.o.Namespace, c.o.Name) }
+
+func (c *Controller) emit(e Event) {
+	if c.o.Observe == nil {
+		return
+	}
+	e.Time, e.Name = c.o.Clock.Now(), c.o.Name
+	c.observing.Lock()
+	defer c.observing.Unlock()
+	c.o.Observe(e)
+}

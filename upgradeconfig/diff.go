@@ -1,0 +1,150 @@
+package upgradeconfig
+
+import (
+	"strconv"
+	"time"
+)
+
+// ActionKind says what is to be done about the UpgradeConfig.
+type ActionKind string
+
+// The kinds of an [Action].
+const (
+	// ActionNone: the UpgradeConfig is as it should be.
+	ActionNone ActionKind = "None"
+	// ActionCreate: there is none, and should be one.
+	ActionCreate ActionKind = "Create"
+	// ActionReplace: it is deleted and created anew, so that its history ends
+	// and its UID marks a new policy.
+	ActionReplace ActionKind = "Replace"
+	// ActionUpdate: its spec is changed in place and its status kept.
+	ActionUpdate ActionKind = "Update"
+	// ActionDelete: there is one, and should be none.
+	ActionDelete ActionKind = "Delete"
+	// ActionHold: it should be replaced, updated or deleted, but stays while
+	// its upgrade is in progress.
+	ActionHold ActionKind = "Hold"
+)
+
+// Action is what is to be done about the UpgradeConfig.
+type Action struct {
+	Kind ActionKind
+	// Spec is the one that the provider wants; zero if it wants none.
+	Spec Spec
+	// Changes are the fields in which the object differs from Spec, in the
+	// order of the object's fields. An object that does not exist differs in
+	// every field that Spec sets.
+	Changes []Change
+	// Reason is why, as a clause.
+	Reason string
+}
+
+// Change is a field of the spec in which the UpgradeConfig differs from the
+// policy, such as desired.version.
+type Change struct {
+	Field    string
+	Old, New string
+}
+
+// String is "field: old → new".
+func (c Change) String() string {
+	return c.Field + ": " + quoteEmpty(c.Old) + " → " + quoteEmpty(c.New)
+}
+
+func quoteEmpty(s string) string {
+	if s == "" {
+		return `""`
+	}
+	return s
+}
+
+// DiffOptions are the options of [Diff].
+type DiffOptions struct {
+	// KeepWhileUpgrading leaves an object alone whose upgrade is in progress.
+	KeepWhileUpgrading bool
+	// InProgress says whether it is: see [InProgress].
+	InProgress bool
+	// Update changes an object in place if only the time, the drain time-out
+	// or the capacity reservation differ.
+	Update bool
+}
+
+// Diff decides what is to be done about the object, nil if there is none, given
+// the specs that the provider wants. Only the first spec counts. Without any
+// the object is deleted. An object that does not have that spec, or that is
+// being deleted, is replaced.
+//
+// All fields of the spec are compared, two texts of one instant being equal.
+// Metadata and status do not take part.
+func Diff(current *UpgradeConfig, specs []Spec, o DiffOptions) Action {
+	a := diff(current, specs, o.Update)
+	if o.KeepWhileUpgrading && o.InProgress && a.disturbs() {
+		a.Reason += ", but its upgrade is in progress"
+		a.Kind = ActionHold
+	}
+	return a
+}
+
+// disturbs says whether the action would touch an object that exists.
+func (a Action) disturbs() bool {
+	return a.Kind == ActionReplace || a.Kind == ActionUpdate || a.Kind == ActionDelete
+}
+
+func diff(current *UpgradeConfig, specs []Spec, update bool) Action {
+	switch {
+	case len(specs) == 0 && current == nil:
+		return Action{Kind: ActionNone, Reason: "there is no policy and no UpgradeConfig"}
+	case len(specs) == 0:
+		return Action{Kind: ActionDelete, Reason: "there is no policy"}
+	}
+	want := specs[0]
+	if current == nil {
+		return Action{Kind: ActionCreate, Spec: want, Changes: changes(Spec{}, want), Reason: "there is a policy but no UpgradeConfig"}
+	}
+	a := Action{Spec: want, Changes: changes(current.Spec, want)}
+	switch {
+	case current.DeletionTimestamp != nil:
+		a.Kind, a.Reason = ActionReplace, "the UpgradeConfig is being deleted"
+	case len(a.Changes) == 0:
+		a.Kind, a.Reason = ActionNone, "the UpgradeConfig has the policy's spec"
+	case update && current.Spec.Desired == want.Desired && current.Spec.Type == want.Type:
+		a.Kind, a.Reason = ActionUpdate, "the UpgradeConfig differs from the policy, but not in its release"
+	default:
+		a.Kind, a.Reason = ActionReplace, "the UpgradeConfig differs from the policy"
+	}
+	return a
+}
+
+func changes(from, to Spec) []Change {
+	var out []Change
+	add := func(field, old, new string) {
+		if old != new {
+			out = append(out, Change{Field: field, Old: old, New: new})
+		}
+	}
+	add("desired.version", from.Desired.Version, to.Desired.Version)
+	add("desired.channel", from.Desired.Channel, to.Desired.Channel)
+	add("desired.image", from.Desired.Image, to.Desired.Image)
+	if !sameInstant(from.UpgradeAt, to.UpgradeAt) {
+		add("upgradeAt", from.UpgradeAt, to.UpgradeAt)
+	}
+	if from.PDBForceDrainTimeout != to.PDBForceDrainTimeout {
+		add("PDBForceDrainTimeout", strconv.Itoa(int(from.PDBForceDrainTimeout)), strconv.Itoa(int(to.PDBForceDrainTimeout)))
+	}
+	add("type", string(from.Type), string(to.Type))
+	if from.CapacityReservation != to.CapacityReservation {
+		add("capacityReservation", strconv.FormatBool(from.CapacityReservation), strconv.FormatBool(to.CapacityReservation))
+	}
+	return out
+}
+
+// sameInstant compares two times in RFC 3339. Texts that are not times are
+// equal if they are the same text.
+func sameInstant(a, b string) bool {
+	if a == b {
+		return true
+	}
+	ta, errA := time.Parse(time.RFC3339, a)
+	tb, errB := time.Parse(time.RFC3339, b)
+	return errA == nil && errB == nil && ta.Equal(tb)
+}

@@ -1,0 +1,41 @@
+package upgradeconfig
+
+import "errors"
+
+// Failures of a sync, as users of the managed-upgrade operator know them. Each
+// comes wrapped together with its cause.
+var (
+	// ErrNotConfigured: neither the options nor the ConfigMap name a provider.
+	ErrNotConfigured = errors.New("no upgrade config manager configured")
+	// ErrRetrieveConfig: the UpgradeConfig cannot be read.
+	ErrRetrieveConfig = errors.New("unable to retrieve upgradeconfigs")
+	// ErrRetrievePolicies: the provider gave no answer. Nothing was changed.
+	ErrRetrievePolicies = errors.New("unable to retrieve upgrade spec")
+	// ErrRemove: the UpgradeConfig cannot be deleted.
+	ErrRemove = errors.New("unable to remove existing UpgradeConfig")
+	// ErrConfirmDeletion: the UpgradeConfig was told to go, but has not gone,
+	// or somebody else created another one.
+	ErrConfirmDeletion = errors.New("unable to confirm deletion of current UpgradeConfig")
+	// ErrApply: the UpgradeConfig cannot be created or updated.
+	ErrApply = errors.New("unable to apply UpgradeConfig changes")
+	// ErrClusterVersion: whether an upgrade is in progress is not known.
+	ErrClusterVersion = errors.New("can't determine cluster version")
+)
+
+// Faults of the configuration, as users of the managed-upgrade operator know
+// them.
+var (
+	// ErrNoConfigManager: watchInterval is not a positive number.
+	ErrNoConfigManager = errors.New("no configManager defined in configuration")
+	// ErrNoSource: the configuration names no source.
+	ErrNoSource = errors.New("no configManager spec provider configured")
+	// ErrSource: the source or the upgrade type is not one of those that exist.
+	ErrSource = errors.New("invalid configManager spec provider type defined")
+	// ErrBaseURL: ocmBaseUrl is not an absolute http or https URL.
+	ErrBaseURL = errors.New("OCM Base URL is not a parseable URL")
+	// ErrLocalName: localConfigName is not the one name that counts.
+	ErrLocalName = errors.New("please use " + Name + " as the upgrade config name")
+	// ErrTimeOut and ErrDelayTrigger: a time of upgradeWindow is negative.
+	ErrTimeOut      = errors.New("config upgrade window time out is invalid")
+	ErrDelayTrigger = errors.New("config upgrade window delay trigger is invalid")
+)

@@ -1,0 +1,272 @@
+package upgradeconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// execute does what a step asks for, and says whether it is done. Each step can
+// be repeated.
+func (p *pass) execute(ctx context.Context, t ConditionType) (bool, error) {
+	commenced, err := p.commenced()
+	if err != nil {
+		return false, err
+	}
+	if commenced && (t == StartedNotificationSent || gate(t)) {
+		return true, nil // too late for these
+	}
+	switch t {
+	case StartedNotificationSent:
+		return p.told(ctx, StateStarted)
+	case IsClusterUpgradable:
+		err := CheckUpgradeable(p.config.Spec, p.cv)
+		return err == nil, err
+	case ClusterHealthyBeforeUpgrade:
+		failing, err := p.healthy(ctx)
+		if len(failing) > 0 {
+			if err := p.tell(ctx, StateHealthCheckSL, failing); err != nil {
+				p.o.Logger.Warn("notification failed", "error", err)
+			}
+		}
+		return err == nil, err
+	case ExternalDependenciesAvailable:
+		_, err := failing(ctx, p.o.Dependencies, p.config, "external dependencies are not available")
+		return err == nil, err
+	case ComputeCapacityReserved:
+		return p.reserve(ctx)
+	case ControlPlaneMaintenanceWindowCreated:
+		return p.maintain(ctx, ControlPlane, Maintenance.Start)
+	case UpgradeCommenced:
+		return p.commence(ctx)
+	case ControlPlaneUpgraded:
+		if !controlPlaneUpgraded(p.config.Spec.Desired, p.cv) {
+			return false, nil
+		}
+		return p.told(ctx, StateControlPlaneFinishedSL)
+	case ControlPlaneMaintenanceWindowRemoved:
+		return p.maintain(ctx, ControlPlane, Maintenance.End)
+	case WorkersMaintenanceWindowCreated:
+		return p.maintain(ctx, Workers, Maintenance.Start)
+	case WorkerNodesUpgraded:
+		return p.workers(ctx)
+	case ComputeCapacityRemoved:
+		return p.release(ctx)
+	case WorkersMaintenanceWindowRemoved:
+		return p.maintain(ctx, Workers, Maintenance.End)
+	case ClusterHealthyAfterUpgrade:
+		_, err := p.healthy(ctx)
+		return err == nil, err
+	case PostUpgradeTasksCompleted:
+		if p.o.PostUpgrade == nil {
+			return true, nil
+		}
+		return p.o.PostUpgrade(ctx, p.config)
+	case CompletedNotificationSent:
+		return p.told(ctx, StateCompleted)
+	}
+	return false, fmt.Errorf("upgradeconfig: there is no step %q", t)
+}
+
+func (p *pass) told(ctx context.Context, s State) (bool, error) {
+	err := p.tell(ctx, s, nil)
+	return err == nil, err
+}
+
+func (p *pass) healthy(ctx context.Context) ([]string, error) {
+	return failing(ctx, p.o.Health, p.config, "the cluster is not healthy")
+}
+
+// failing runs a check; findings are an error too.
+func failing(ctx context.Context, check Check, c *UpgradeConfig, what string) ([]string, error) {
+	if check == nil {
+		return nil, nil
+	}
+	found, err := check.Failing(ctx, c)
+	if err == nil && len(found) > 0 {
+		err = errors.New(what + ": " + strings.Join(found, ", "))
+	}
+	return found, err
+}
+
+// reserve reserves extra capacity, or says that the upgrade goes on without.
+func (p *pass) reserve(ctx context.Context) (bool, error) {
+	if !p.config.Spec.CapacityReservation {
+		return true, nil
+	}
+	state := CapacityNone
+	if p.o.Capacity != nil {
+		var err error
+		if state, err = p.o.Capacity.Reserve(ctx, p.config); err != nil {
+			return false, err
+		}
+	}
+	switch state {
+	case CapacityReady:
+		return true, nil
+	case CapacityPending:
+		return false, nil
+	case CapacityNone:
+		if err := p.tell(ctx, StateScaleSkipped, nil); err != nil {
+			p.o.Logger.Warn("notification failed", "error", err)
+		}
+		return true, nil
+	case CapacityTimedOut:
+		return p.told(ctx, StateSkipped)
+	}
+	return false, fmt.Errorf("upgradeconfig: the capacity hook answers %q, which does not exist", state)
+}
+
+func (p *pass) maintain(ctx context.Context, plane Plane, f func(Maintenance, context.Context, *UpgradeConfig, Plane) error) (bool, error) {
+	if p.o.Maintenance == nil {
+		return true, nil
+	}
+	err := f(p.o.Maintenance, ctx, p.config, plane)
+	return err == nil, err
+}
+
+// errNotOffered says that a release is not among the updates any more.
+var errNotOffered = errors.New("the release is not among the updates")
+
+// commence tells the cluster to update. Where it cannot yet, as its updates do
+// not list the version, that is not an error.
+func (p *pass) commence(ctx context.Context) (bool, error) {
+	commenced, err := p.commenced()
+	if err != nil {
+		return false, err
+	}
+	if commenced {
+		return p.told(ctx, StateControlPlaneStartedSL)
+	}
+	desired := p.config.Spec.Desired
+	if desired.Image == "" && p.cv.Spec.Channel != desired.Channel {
+		if err := p.modify(ctx, func(cv *configv1.ClusterVersion) error {
+			cv.Spec.Channel = desired.Channel
+			return nil
+		}); err != nil {
+			return false, err
+		}
+	}
+	release, ok := target(desired, p.cv)
+	if !ok {
+		return false, nil
+	}
+	if p.o.Preconditions != nil {
+		if err := p.o.Preconditions(ctx, p.cv, release); err != nil {
+			return false, err
+		}
+	}
+	// All that may have taken its time.
+	if err := p.unchanged(ctx); err != nil {
+		return false, err
+	}
+	err = p.modify(ctx, func(cv *configv1.ClusterVersion) error {
+		if done, err := Commenced(desired, cv); err != nil || done {
+			return err
+		}
+		if r, ok := target(desired, cv); !ok || r.Image != release.Image {
+			return errNotOffered
+		}
+		Request(desired, cv)
+		return nil
+	})
+	if errors.Is(err, errNotOffered) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return p.told(ctx, StateControlPlaneStartedSL)
+}
+
+func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) error) error {
+	cv, err := clusterapi.Modify(ctx, p.o.API, clusterapi.Key("", ClusterVersionName), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, f)
+	if err == nil {
+		p.cv = cv
+	}
+	return err
+}
+
+// target is the release that is desired, if the cluster can be told to update
+// to it: by its image always, by its version if it is among the updates, with
+// its image.
+func target(desired Update, cv *configv1.ClusterVersion) (configv1.Release, bool) {
+	if desired.Image != "" {
+		return configv1.Release{Version: desired.Version, Image: desired.Image}, true
+	}
+	o, ok := offered(cv, desired.Version)
+	return o.release, ok && o.release.Image != ""
+}
+
+// Request writes the desired release into spec.desiredUpdate of a
+// ClusterVersion, and reports whether it could: an image as it is, a version
+// if it is among the updates. An update under a risk is requested together with
+// its image, by which its risks are accepted. Other fields of a request that is
+// there already stay.
+func Request(desired Update, cv *configv1.ClusterVersion) bool {
+	if _, ok := target(desired, cv); !ok {
+		return false
+	}
+	u := cv.Spec.DesiredUpdate
+	if u == nil {
+		u = &configv1.Update{}
+		cv.Spec.DesiredUpdate = u
+	}
+	if desired.Image != "" {
+		u.Version, u.Image = "", desired.Image
+		return true
+	}
+	u.Version, u.Image = desired.Version, ""
+	if o, _ := offered(cv, desired.Version); o.conditional {
+		u.Image = o.release.Image
+	}
+	return true
+}
+
+// controlPlaneUpgraded says whether the newest update of the cluster is the
+// desired one, and has completed.
+func controlPlaneUpgraded(desired Update, cv *configv1.ClusterVersion) bool {
+	if len(cv.Status.History) == 0 {
+		return false
+	}
+	newest := cv.Status.History[0]
+	if newest.State != configv1.CompletedUpdate {
+		return false
+	}
+	if desired.Image != "" {
+		return newest.Image == desired.Image
+	}
+	return newest.Version == desired.Version
+}
+
+// workers says whether all pools but that of the control plane have their new
+// configuration, and helps nodes on that cannot be drained.
+func (p *pass) workers(ctx context.Context) (bool, error) {
+	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, p.o.API, clusterapi.ListOptions{})
+	if err != nil && !meta.IsNoMatchError(err) {
+		return false, err
+	}
+	for i := range pools {
+		if pools[i].Name != mcp.PoolMaster && !poolUpgraded(&pools[i]) {
+			if p.o.Drain == nil {
+				return false, nil
+			}
+			return false, p.o.Drain.ForceDrain(ctx, p.config, time.Duration(p.config.Spec.PDBForceDrainTimeout)*time.Minute)
+		}
+	}
+	return p.told(ctx, StateWorkerPlaneFinishedSL)
+}
+
+func poolUpgraded(m *mcfgv1.MachineConfigPool) bool {
+	return m.Status.ObservedGeneration >= m.Generation && m.Status.Configuration.Name == m.Spec.Configuration.Name &&
+		m.Status.UpdatedMachineCount == m.Status.MachineCount
+}

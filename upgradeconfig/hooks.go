@@ -1,0 +1,284 @@
+package upgradeconfig
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// Capacity adds worker nodes for the time of an upgrade, so that workloads have
+// room while others restart. Both methods are called again and again, after a
+// crash too, and must be idempotent.
+type Capacity interface {
+	// Reserve asks for the extra nodes, and says how far they are.
+	Reserve(ctx context.Context, c *UpgradeConfig) (CapacityState, error)
+	// Release removes them, and says whether they are gone. It is called
+	// whether or not there are any.
+	Release(ctx context.Context, c *UpgradeConfig) (done bool, err error)
+}
+
+// CapacityState is how far a reservation is.
+type CapacityState string
+
+// The states of a reservation.
+const (
+	// CapacityPending: the nodes are not ready yet.
+	CapacityPending CapacityState = "Pending"
+	// CapacityReady: they are.
+	CapacityReady CapacityState = "Ready"
+	// CapacityNone: the cluster has nothing that could be scaled. The upgrade
+	// goes on without.
+	CapacityNone CapacityState = "None"
+	// CapacityTimedOut: the nodes did not become ready in time. The upgrade goes
+	// on without.
+	CapacityTimedOut CapacityState = "TimedOut"
+)
+
+// Check looks for what could harm an upgrade.
+type Check interface {
+	// Failing returns what is wrong, in words; nothing means that all is well.
+	// An error means that this cannot be told.
+	Failing(ctx context.Context, c *UpgradeConfig) ([]string, error)
+}
+
+// CheckFunc makes a function a [Check].
+type CheckFunc func(ctx context.Context, c *UpgradeConfig) ([]string, error)
+
+// Failing calls f.
+func (f CheckFunc) Failing(ctx context.Context, c *UpgradeConfig) ([]string, error) { return f(ctx, c) }
+
+// Plane is a part of the cluster that is upgraded as a whole.
+type Plane string
+
+// The planes.
+const (
+	ControlPlane Plane = "ControlPlane"
+	Workers      Plane = "Workers"
+)
+
+// Maintenance silences the alerts that the upgrade of a plane causes. Both
+// methods must be idempotent.
+type Maintenance interface {
+	Start(ctx context.Context, c *UpgradeConfig, p Plane) error
+	End(ctx context.Context, c *UpgradeConfig, p Plane) error
+}
+
+// Drain helps nodes on that cannot be drained.
+type Drain interface {
+	// ForceDrain is called about every minute while the worker nodes are
+	// upgraded. It removes what keeps a node from being drained that has been
+	// waiting for longer than after.
+	ForceDrain(ctx context.Context, c *UpgradeConfig, after time.Duration) error
+}
+
+// OperatorHealth is a [Check]: no ClusterOperator may be unavailable or
+// degraded.
+type OperatorHealth struct {
+	API clusterapi.Reader // required
+}
+
+// Failing names the ClusterOperators at fault, in the order of their names.
+func (h OperatorHealth) Failing(ctx context.Context, _ *UpgradeConfig) ([]string, error) {
+	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, h.API, clusterapi.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var failing []string
+	for _, o := range operators {
+		for _, c := range o.Status.Conditions {
+			switch {
+			case c.Type == configv1.OperatorAvailable && c.Status == configv1.ConditionFalse:
+				failing = append(failing, "ClusterOperator "+o.Name+" is not available")
+			case c.Type == configv1.OperatorDegraded && c.Status == configv1.ConditionTrue:
+				failing = append(failing, "ClusterOperator "+o.Name+" is degraded")
+			}
+		}
+	}
+	return failing, nil
+}
+
+// ForcedDrain is a [Drain] that deletes the pods of a node that waits to be
+// drained, past their PodDisruptionBudgets. Pods of DaemonSets and static pods
+// stay. How long a node has been waiting is counted from when it was first
+// seen to wait, so after a restart the time begins anew. It is safe for
+// concurrent use.
+type ForcedDrain struct {
+	API   clusterapi.ReadWriter // required
+	Clock clock.PassiveClock    // nil means the real one
+
+	mu      sync.Mutex
+	waiting map[string]waitingNode
+}
+
+type waitingNode struct {
+	request string
+	since   time.Time
+}
+
+// ForceDrain deletes the pods of all nodes that wait too long, and returns the
+// first error.
+func (d *ForcedDrain) ForceDrain(ctx context.Context, _ *UpgradeConfig, after time.Duration) error {
+	nodes, err := clusterapi.List[corev1.Node](ctx, d.API, clusterapi.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, node := range d.late(nodes, after) {
+		if err := d.empty(ctx, node); err != nil {
+			return fmt.Errorf("node %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// late returns the nodes whose request to be drained is older than after.
+func (d *ForcedDrain) late(nodes []corev1.Node, after time.Duration) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if d.Clock != nil {
+		now = d.Clock.Now()
+	}
+	var late []string
+	waiting := make(map[string]waitingNode)
+	for i := range nodes {
+		s := mcp.NodeStateOf(&nodes[i])
+		if s.DesiredDrain == s.LastAppliedDrain || !s.Unschedulable {
+			continue
+		}
+		w, ok := d.waiting[s.Name]
+		if !ok || w.request != s.DesiredDrain {
+			w = waitingNode{request: s.DesiredDrain, since: now}
+		}
+		waiting[s.Name] = w
+		if now.Sub(w.since) >= after {
+			late = append(late, s.Name)
+		}
+	}
+	d.waiting = waiting
+	return late
+}
+
+func (d *ForcedDrain) empty(ctx context.Context, node string) error {
+	pods, err := clusterapi.List[corev1.Pod](ctx, d.API, clusterapi.ListOptions{NodeName: node})
+	if err != nil {
+		return err
+	}
+	for _, p := range pods {
+		if p.DeletionTimestamp != nil || stays(p) {
+			continue
+		}
+		err := d.API.Delete(ctx, corev1.SchemeGroupVersion.WithKind("Pod"), clusterapi.Key(p.Namespace, p.Name), clusterapi.DeleteOptions{UID: p.UID})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// stays says whether a drain leaves a pod where it is.
+func stays(p corev1.Pod) bool {
+	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static {
+		return true
+	}
+	for _, o := range p.OwnerReferences {
+		if o.Controller != nil && *o.Controller && o.Kind == "DaemonSet" {
+			return true
+		}
+	}
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// SimulatedCapacity is a [Capacity] that only takes time. It is safe for
+// concurrent use.
+type SimulatedCapacity struct {
+	Clock clock.PassiveClock // nil means the real one
+	// Ready is how long nodes take to become ready.
+	Ready time.Duration
+	// TimeOut is how long to wait for them; 0 means for ever.
+	TimeOut time.Duration
+	// Fixed says that there is nothing that could be scaled.
+	Fixed bool
+
+	mu    sync.Mutex
+	since time.Time // zero: nothing is reserved
+}
+
+// Reserve never fails.
+func (s *SimulatedCapacity) Reserve(context.Context, *UpgradeConfig) (CapacityState, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Fixed {
+		return CapacityNone, nil
+	}
+	now := time.Now()
+	if s.Clock != nil {
+		now = s.Clock.Now()
+	}
+	if s.since.IsZero() {
+		s.since = now
+	}
+	switch waited := now.Sub(s.since); {
+	case waited >= s.Ready:
+		return CapacityReady, nil
+	case s.TimeOut > 0 && waited >= s.TimeOut:
+		return CapacityTimedOut, nil
+	}
+	return CapacityPending, nil
+}
+
+// Release ends the reservation at once.
+func (s *SimulatedCapacity) Release(context.Context, *UpgradeConfig) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since = time.Time{}
+	return true, nil
+}
+
+// Reserved says whether a reservation is held.
+func (s *SimulatedCapacity) Reserved() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.since.IsZero()
+}
+
+// SimulatedMaintenance is a [Maintenance] that only keeps count. The zero value
+// is ready to use, and safe for concurrent use.
+type SimulatedMaintenance struct {
+	mu   sync.Mutex
+	open map[Plane]bool
+}
+
+// Start opens a window.
+func (s *SimulatedMaintenance) Start(_ context.Context, _ *UpgradeConfig, p Plane) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = make(map[Plane]bool)
+	}
+	s.open[p] = true
+	return nil
+}
+
+// End closes it.
+func (s *SimulatedMaintenance) End(_ context.Context, _ *UpgradeConfig, p Plane) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, p)
+	return nil
+}
+
+// Open says whether a plane has a window.
+func (s *SimulatedMaintenance) Open(p Plane) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[p]
+}

@@ -1,0 +1,73 @@
+package upgradeconfig
+
+import (
+	"context"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Local is a [Provider] whose policy is the UpgradeConfig itself: an
+// administrator writes it, and syncs leave it as it is, whatever has become of
+// its upgrade. It is safe for concurrent use.
+type Local struct {
+	// API is the cluster; required.
+	API clusterapi.Reader
+	// Namespace and Name of the UpgradeConfig; empty means [DefaultNamespace]
+	// and [Name].
+	Namespace, Name string
+	// Compat does as the managed-upgrade operator does: only an upgrade that
+	// has been taken up and has not succeeded is a policy. So a sync deletes
+	// an UpgradeConfig that is finished, and one that no controller has looked
+	// at yet.
+	Compat bool
+}
+
+// Policies implements [Provider]. Without an UpgradeConfig there is no policy,
+// nor with one that is being deleted.
+func (l Local) Policies(ctx context.Context) ([]Policy, error) {
+	list, err := l.API.List(ctx, gvk, clusterapi.ListOptions{Namespace: orDefault(l.Namespace, DefaultNamespace)})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		// Others are not looked at: they may be broken without harm.
+		if list.Items[i].GetName() != orDefault(l.Name, Name) {
+			continue
+		}
+		current, err := clusterapi.FromUnstructured[UpgradeConfig](&list.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		if current.DeletionTimestamp != nil || l.Compat && !active(current) {
+			return nil, nil
+		}
+		return []Policy{localPolicy(current)}, nil
+	}
+	return nil, nil
+}
+
+// String implements [Provider].
+func (l Local) String() string { return SourceLocal }
+
+func localPolicy(current *UpgradeConfig) Policy {
+	p := Policy{ID: current.Name, Spec: current.Spec}
+	if at, err := time.Parse(time.RFC3339, current.Spec.UpgradeAt); err == nil {
+		p.NextRun = at
+	}
+	return p
+}
+
+// active says whether the upgrade has been taken up and has not succeeded. One
+// that failed is active.
+func active(current *UpgradeConfig) bool {
+	e, ok := current.Status.Entry(current.Spec.Desired.Version)
+	return ok && e.Phase != PhaseUpgraded
+}
+
+func orDefault(s, byDefault string) string {
+	if s == "" {
+		return byDefault
+	}
+	return s
+}

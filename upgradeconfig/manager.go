@@ -1,0 +1,242 @@
+package upgradeconfig
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// ManagerOptions are the options of a [Manager]. API is required, and so is
+// one of Provider and FromConfig; the zero value of every other field works.
+type ManagerOptions struct {
+	// API is the cluster.
+	API clusterapi.ReadWriter
+	// Namespace and Name of the UpgradeConfig; empty means [DefaultNamespace]
+	// and [Name].
+	Namespace, Name string
+
+	// Provider has the policies. Nil: FromConfig.
+	Provider Provider
+	// FromConfig makes the provider from the operator's ConfigMap, which is
+	// read anew for each sync. It is called for source OCM; source LOCAL is
+	// [Local]. Nil: the ConfigMap is not looked at.
+	FromConfig func(ctx context.Context, c *Config) (Provider, error)
+
+	// FirstSync is the wait before the first sync; 0 means 1 minute, a
+	// negative one none.
+	FirstSync time.Duration
+	// Interval from one sync to the next after a success; 0 means that of the
+	// ConfigMap, as it is at the start of Run, and 60 minutes where FromConfig
+	// is nil.
+	Interval time.Duration
+	// Backoff is the wait after failures; see there for its defaults.
+	Backoff Backoff
+	// Jitter is the part of a wait by which it is at most shorter or longer; 0
+	// means 0.1, a negative one none, and more than 1 is 1. Back-off is limited
+	// before, so waits can exceed its maximum by that part.
+	Jitter float64
+	// Wake makes Run sync at once, for each value that it receives. It leaves
+	// the back-off as it is. Nil or closed: nothing does, but
+	// [Manager.SyncNow].
+	Wake <-chan struct{}
+
+	// Update changes an UpgradeConfig in place, and so keeps its status, if
+	// only the time, the drain time-out or the capacity reservation differ. By
+	// default every change replaces it.
+	Update bool
+	// KeepWhileUpgrading leaves an UpgradeConfig alone while its upgrade is in
+	// progress, whatever the provider says by then. By default the provider
+	// has its way.
+	KeepWhileUpgrading bool
+	// Compat makes source LOCAL do as the managed-upgrade operator does: see
+	// [Local.Compat].
+	Compat bool
+
+	// Clock is the time; nil means the real one.
+	Clock clock.WithTicker
+	// Rand returns a number in [0, n) for jitter; nil means math/rand/v2.
+	Rand func(n int64) int64
+	// Logger gets what is worth a line; nil means no logging.
+	Logger *slog.Logger
+	// Observe gets every [Event], one at a time. Syncs wait for it, so it must
+	// not call the Manager.
+	Observe func(Event)
+}
+
+const (
+	firstSync      = time.Minute
+	syncInterval   = time.Hour
+	configInterval = time.Minute
+	defaultJitter  = 0.1
+)
+
+// Manager keeps the UpgradeConfig of a cluster in step with the policies of a
+// provider. All that it knows is on the cluster, so another one can go on at
+// any point where one was stopped. It is safe for concurrent use: syncs take
+// turns, and a second Run fails.
+type Manager struct {
+	o       ManagerOptions
+	turn    chan struct{} // holds a value while a sync is under way
+	now     chan struct{}
+	running atomic.Bool
+
+	observing sync.Mutex
+}
+
+// NewManager returns a Manager that is not running yet.
+func NewManager(o ManagerOptions) *Manager {
+	o.Namespace = orDefault(o.Namespace, DefaultNamespace)
+	o.Name = orDefault(o.Name, Name)
+	if o.FirstSync == 0 {
+		o.FirstSync = firstSync
+	}
+	if o.Jitter == 0 {
+		o.Jitter = defaultJitter
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Int64N
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Manager{o: o, turn: make(chan struct{}, 1), now: make(chan struct{}, 1)}
+}
+
+// SyncNow makes Run sync at once, or as soon as a sync that is under way has
+// ended. Several calls before that count as one. It does not wait.
+func (m *Manager) SyncNow() {
+	select {
+	case m.now <- struct{}{}:
+	default:
+	}
+}
+
+// Run syncs until ctx ends, and returns its error promptly then, all its
+// goroutines gone. The first sync is made after FirstSync, the next ones after
+// Interval, or after Backoff while they fail; one success resets the back-off.
+// Each wait is jittered. With FromConfig the ConfigMap is awaited before, and
+// looked at every minute.
+func (m *Manager) Run(ctx context.Context) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if !m.running.CompareAndSwap(false, true) {
+		return errors.New("upgradeconfig: the Manager is already running")
+	}
+	defer m.running.Store(false)
+
+	wake := m.o.Wake
+	interval, err := m.awaitInterval(ctx, &wake)
+	if err != nil {
+		return err
+	}
+	wait := m.jitter(m.o.FirstSync)
+	for failures := 0; ; {
+		if err := m.wait(ctx, wait, &wake); err != nil {
+			return err
+		}
+		result, err := m.Sync(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			failures++
+			wait = m.jitter(m.o.Backoff.Next(failures))
+			m.fail(err, wait)
+			continue
+		}
+		failures = 0
+		wait = m.jitter(interval)
+		m.emit(Event{Type: EventSynced, Action: result.Action.Kind, Changes: result.Action.Changes, Policy: result.policy(), Text: result.Action.Reason})
+	}
+}
+
+func (m *Manager) check() error {
+	if m.o.API == nil {
+		return errors.New("upgradeconfig: ManagerOptions.API is required")
+	}
+	return nil
+}
+
+// awaitInterval finds out how often to sync, once the configuration says so.
+func (m *Manager) awaitInterval(ctx context.Context, wake *<-chan struct{}) (time.Duration, error) {
+	if m.o.FromConfig == nil || m.o.Provider != nil {
+		if m.o.Interval > 0 {
+			return m.o.Interval, nil
+		}
+		return syncInterval, nil
+	}
+	for {
+		c, err := ReadConfig(ctx, m.o.API, m.o.Namespace)
+		if err == nil {
+			err = c.CheckInterval()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return 0, ctx.Err()
+		case err == nil && m.o.Interval > 0:
+			return m.o.Interval, nil
+		case err == nil:
+			return c.Interval(), nil
+		}
+		m.fail(err, configInterval)
+		if err := m.wait(ctx, configInterval, wake); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// wait returns after d, or when it is woken, or with the error of ctx.
+func (m *Manager) wait(ctx context.Context, d time.Duration, wake *<-chan struct{}) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := m.o.Clock.NewTimer(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C():
+			return ctx.Err()
+		case <-m.now:
+			return ctx.Err()
+		case _, ok := <-*wake:
+			if ok {
+				return ctx.Err()
+			}
+			*wake = nil // closed: it would be ready for ever
+		}
+	}
+}
+
+func (m *Manager) jitter(d time.Duration) time.Duration { return Jitter(d, m.o.Jitter, m.o.Rand) }
+
+func (m *Manager) key() types.NamespacedName { return clusterapi.Key(m.o.Namespace, m.o.Name) }
+
+func (m *Manager) fail(err error, retry time.Duration) {
+	m.o.Logger.Warn("sync failed", "error", err, "retry", retry)
+	m.emit(Event{Type: EventFailed, Err: err, Retry: retry, Text: err.Error()})
+}
+
+func (m *Manager) emit(e Event) {
+	if m.o.Observe == nil {
+		return
+	}
+	e.Time, e.Name = m.o.Clock.Now(), m.o.Name
+	m.observing.Lock()
+	defer m.observing.Unlock()
+	m.o.Observe(e)
+}

@@ -1,0 +1,177 @@
+package upgradeconfig
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Metrics makes metrics of events, as the managed-upgrade operator has them.
+// They are plain data: publishing them is up to the caller. The zero value
+// works, and is safe for concurrent use.
+type Metrics struct {
+	// ClusterID is the label _id of times; may be empty.
+	ClusterID string
+
+	mu      sync.Mutex
+	samples map[string]Sample
+}
+
+// Sample is a metric with its labels and its value. Times are in seconds since
+// 1970.
+type Sample struct {
+	Name   string
+	Labels map[string]string
+	Value  float64
+}
+
+// String is the sample in the text format of Prometheus.
+func (s Sample) String() string {
+	var labels []string
+	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
+		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s.Labels[name])
+		labels = append(labels, name+`="`+value+`"`)
+	}
+	return fmt.Sprintf("%s{%s} %.15g", s.Name, strings.Join(labels, ","), s.Value)
+}
+
+// The names of metrics.
+const (
+	MetricSyncTimestamp      = "upgradeoperator_upgradeconfig_sync_timestamp"
+	MetricValidationFailed   = "upgradeoperator_upgradeconfig_validation_failed"
+	MetricWindowBreached     = "upgradeoperator_upgrade_window_breached"
+	MetricNotification       = "upgradeoperator_upgrade_notification"
+	MetricNotificationFailed = "upgrade_notification_failed" // without a prefix
+	MetricUpgradeResult      = "upgradeoperator_upgrade_result"
+
+	MetricUpgradeStarted        = "upgradeoperator_upgrade_started_timestamp"
+	MetricUpgradeCompleted      = "upgradeoperator_upgrade_completed_timestamp"
+	MetricControlPlaneStarted   = "upgradeoperator_controlplane_upgrade_started_timestamp"
+	MetricControlPlaneCompleted = "upgradeoperator_controlplane_upgrade_completed_timestamp"
+	MetricWorkersStarted        = "upgradeoperator_workernode_upgrade_started_timestamp"
+	MetricWorkersCompleted      = "upgradeoperator_workernode_upgrade_completed_timestamp"
+)
+
+// Observe takes an event; it is a function for Observe of options. When the
+// UpgradeConfig disappears, or another one takes its place, all metrics end but
+// the results of upgrades.
+func (m *Metrics) Observe(e Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := map[string]string{"upgradeconfig_name": e.Name}
+	switch e.Type {
+	case EventCreated, EventReplaced, EventDeleted:
+		maps.DeleteFunc(m.samples, func(_ string, s Sample) bool { return s.Name != MetricUpgradeResult })
+	case EventSynced:
+		m.set(MetricSyncTimestamp, name, unix(e.Time))
+	case EventValidated:
+		m.set(MetricValidationFailed, name, number(e.Err != nil))
+	case EventBreached:
+		m.set(MetricWindowBreached, name, 1)
+	case EventNotified:
+		m.notified(e, name)
+	case EventPhase:
+		m.phase(e, name)
+	case EventStep:
+		m.step(e, name)
+	}
+}
+
+// Samples returns the metrics, sorted by their names and labels.
+func (m *Metrics) Samples() []Sample {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Sample
+	for _, key := range slices.Sorted(maps.Keys(m.samples)) {
+		s := m.samples[key]
+		s.Labels = maps.Clone(s.Labels)
+		out = append(out, s)
+	}
+	return out
+}
+
+func (m *Metrics) notified(e Event, labels map[string]string) {
+	if e.Notification == nil {
+		return
+	}
+	labels["event"] = string(e.Notification.State)
+	m.set(MetricNotificationFailed, maps.Clone(labels), number(e.Err != nil))
+	if e.Err == nil {
+		labels["version"] = e.Notification.Version
+		m.set(MetricNotification, labels, 1)
+	}
+}
+
+func (m *Metrics) phase(e Event, labels map[string]string) {
+	switch e.Phase {
+	case PhaseUpgrading:
+		m.time(MetricUpgradeStarted, e, labels)
+	case PhaseUpgraded:
+		m.time(MetricUpgradeCompleted, e, maps.Clone(labels))
+		labels["version"], labels["preceding_version"] = e.Version, e.PrecedingVersion
+		labels["stream"] = stream(e.PrecedingVersion, e.Version)
+		labels["alerts"] = strings.Join(e.Alerts, ",")
+		m.set(MetricUpgradeResult, labels, number(len(e.Alerts) == 0))
+	}
+}
+
+func (m *Metrics) step(e Event, labels map[string]string) {
+	if e.Condition == nil {
+		return
+	}
+	done := e.Condition.Status == "True"
+	switch {
+	case e.Condition.Type == UpgradeCommenced && done:
+		m.time(MetricControlPlaneStarted, e, labels)
+	case e.Condition.Type == ControlPlaneUpgraded && done:
+		m.time(MetricControlPlaneCompleted, e, labels)
+	case e.Condition.Type == WorkerNodesUpgraded && done:
+		m.time(MetricWorkersCompleted, e, labels)
+	case e.Condition.Type == WorkerNodesUpgraded && e.Condition.StartTime != nil:
+		e.Time = e.Condition.StartTime.Time // not that of a later look at it
+		m.time(MetricWorkersStarted, e, labels)
+	}
+}
+
+func (m *Metrics) time(name string, e Event, labels map[string]string) {
+	labels["_id"], labels["version"] = m.ClusterID, e.Version
+	m.set(name, labels, unix(e.Time))
+}
+
+func (m *Metrics) set(name string, labels map[string]string, value float64) {
+	if m.samples == nil {
+		m.samples = map[string]Sample{}
+	}
+	s := Sample{Name: name, Labels: labels}
+	key := s.String()
+	s.Value = value
+	m.samples[key] = s
+}
+
+// stream says whether an upgrade is to another minor version, y, or within one,
+// z.
+func stream(from, to string) string {
+	a, errA := semver.NewVersion(from)
+	b, errB := semver.NewVersion(to)
+	switch {
+	case errA != nil || errB != nil:
+		return "unknown"
+	case a.Major() == b.Major() && a.Minor() == b.Minor():
+		return "z"
+	}
+	return "y"
+}
+
+func unix(t time.Time) float64 { return float64(t.Unix()) }
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,69 @@
+// Package ocm has the upgrade policies that OpenShift Cluster Manager (OCM) has
+// for a cluster, and tells OCM how their upgrades go. [Provider] is an
+// [upgradeconfig.Provider] and an [upgradeconfig.Notifier].
+//
+// # From a policy to an UpgradeConfig
+//
+// OCM is asked for the cluster by the UUID that the cluster gives itself
+// (external_id), then for the cluster's upgrade policies, then for the state of
+// each, in the order of their next_run. One that is pending, completed or
+// cancelled does not count, and neither does one without a version: an automatic
+// policy of a cluster that is up to date. Policies of add-ons and node pools
+// are not about the cluster's version.
+//
+//	desired.version        version
+//	desired.channel        the cluster's channel group (stable if it has none) and
+//	                       the version's minor: fast-4.17; see [upgradeconfig.InferChannel]
+//	upgradeAt              next_run, whole seconds, in the zone as it came
+//	PDBForceDrainTimeout   the cluster's node_drain_grace_period, in minutes
+//	type                   Options.Type
+//	capacityReservation    capacity_reservation, true where it is not said
+//
+// A policy whose next_run is missing or no time is an error when its turn comes:
+// as a time, nothing would be long past, and the upgrade would start at once.
+//
+// Policies of a hosted control plane are elsewhere, and have their state within
+// themselves: see [Kind].
+//
+// # No answer is not "no policy"
+//
+// Where no policy counts, the UpgradeConfig is deleted. So only status 200 with
+// a document that says how many policies there are, and has as many, is a list.
+// Anything else is an error, whatever its status: an empty document, a document
+// with other keys or the same one twice, an empty page, a list that changes from one
+// page to the next and does not settle, a redirect to another server.
+//
+// Reads are tried again when OCM says that it is busy (429, 503) or the
+// connection breaks, at growing intervals or when the answer's Retry-After
+// says. Changes are never sent twice: a [Provider.Notify] that failed is called
+// again, reads the state anew, and finds out whether the change arrived.
+//
+// # Secrets
+//
+// The cluster's pull secret authenticates requests: header "Authorization:
+// AccessToken UUID:TOKEN", with the token of cloud.openshift.com as it stands
+// there. It goes to the configured server alone, and is cut out of all that
+// servers say before that gets into an error, an event or the log. An embedder
+// with another way to authenticate passes a transport that does it:
+// [Options.Transport].
+//
+// # The agent
+//
+// A cluster can have an OCM agent that speaks for it. It answers for one cluster
+// only, so the look-up is a plain GET /; it is in the cluster, so no proxy leads
+// there. Its address selects its dialect.
+//
+// # Notifications
+//
+// [Provider.Notify] finds the policy with the version and the instant of the
+// UpgradeConfig, reads its state, and changes that if
+// [upgradeconfig.Allowed] lets it. Service logs, for the cluster's owner to read, are
+// another service of OCM, and off by default.
+//
+// Package ocm/ocmtest is a fake OCM for tests.
+//
+// Sources: the managed-upgrade operator
+// (https://github.com/openshift/managed-upgrade-operator) for what is asked and
+// what follows from it, and the model of the API
+// (https://github.com/openshift-online/ocm-api-model) for the wire format.
+package ocm

@@ -1,0 +1,84 @@
+package ocmtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// reply is an answer before it is written.
+type reply struct {
+	status    int
+	header    http.Header
+	body      []byte
+	operation string
+
+	delay, stall time.Duration
+	cut, abort   bool
+	handler      http.Handler
+}
+
+func document(d map[string]any) reply {
+	body, err := json.Marshal(d)
+	if err != nil {
+		return problem(http.StatusInternalServerError, err.Error())
+	}
+	return reply{status: http.StatusOK, body: body}
+}
+
+// problem is an error as OCM words it.
+func problem(status int, reason string) reply {
+	body, _ := json.Marshal(map[string]any{ // of strings alone: it cannot fail
+		"kind": "Error", "id": fmt.Sprint(status), "code": fmt.Sprintf("CLUSTERS-MGMT-%d", status), "reason": reason,
+	})
+	return reply{status: status, body: body}
+}
+
+func notAllowed(r Request) reply {
+	return problem(http.StatusMethodNotAllowed, fmt.Sprintf("method %s is not allowed for %s", r.Method, r.Path))
+}
+
+func (r reply) write(w http.ResponseWriter, request *http.Request) {
+	ctx := request.Context()
+	if !pause(ctx, r.delay) || r.abort {
+		panic(http.ErrAbortHandler) // the connection breaks
+	}
+	if r.handler != nil {
+		r.handler.ServeHTTP(w, request)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Operation-Id", r.operation)
+	for k, v := range r.header {
+		w.Header()[http.CanonicalHeaderKey(k)] = v
+	}
+	w.WriteHeader(r.status)
+	if r.stall == 0 && !r.cut {
+		w.Write(r.body)
+		return
+	}
+	half := len(r.body) / 2
+	w.Write(r.body[:half])
+	http.NewResponseController(w).Flush()
+	if !pause(ctx, r.stall) || r.cut {
+		panic(http.ErrAbortHandler)
+	}
+	w.Write(r.body[half:])
+}
+
+// pause waits, and says whether the client is still there.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

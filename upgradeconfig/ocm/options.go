@@ -1,0 +1,196 @@
+package ocm
+
+import (
+	"cmp"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+)
+
+// DefaultURL is where OCM is for everybody.
+const DefaultURL = "https://api.openshift.com"
+
+// The defaults of [Options].
+const (
+	DefaultTimeout     = 30 * time.Second
+	DefaultMaxBody     = 4 << 20 // bytes
+	DefaultMaxPolicies = 1000
+)
+
+// Kind says which of OCM's policies count.
+type Kind string
+
+// The kinds.
+const (
+	// Classic: those of the cluster. The default.
+	Classic Kind = "Classic"
+	// HostedControlPlane: those of the control plane of a hosted cluster.
+	HostedControlPlane Kind = "HostedControlPlane"
+	// Auto: those of the control plane if OCM says that the cluster is a
+	// hosted one, else those of the cluster.
+	Auto Kind = "Auto"
+)
+
+// Options configure a [Provider]. The zero value is usable.
+type Options struct {
+	// URL of OCM, absolute, http or https, without user, query and fragment.
+	// The paths of the API are appended to its own. Empty means [DefaultURL].
+	// The address of the OCM agent in the cluster selects the agent's dialect.
+	URL string
+	// Type is the upgrade type of UpgradeConfigs; empty means ARO.
+	Type upgradeconfig.UpgradeType
+	// Kind of the policies; empty means [Classic].
+	Kind Kind
+	// ServiceLogs posts the notifications that are for the service log; by
+	// default they are dropped.
+	ServiceLogs bool
+
+	// Transport sends requests and authenticates them, in place of the pull
+	// secret, which is not read then; for instance an OCM SDK's connection.
+	// Nil means the pull secret.
+	Transport http.RoundTripper
+	// Base sends requests that the pull secret authenticates; nil means an own
+	// transport with Proxy and RootCAs, which leaves no connection open.
+	// Proxy and RootCAs do not apply to Transport and Base.
+	Base http.RoundTripper
+	// Proxy returns the proxy of a request; nil means none: the environment is
+	// not consulted. The OCM agent is always reached directly.
+	Proxy func(*http.Request) (*url.URL, error)
+	// RootCAs are the authorities to trust; nil means those of the system.
+	RootCAs *x509.CertPool
+	// UserAgent is sent with each request; empty means [UserAgent] of 0.0.0.
+	UserAgent string
+
+	// Timeout bounds each try of a request, redirects and body included. Zero
+	// means 30 seconds, negative none.
+	Timeout time.Duration
+	// MaxBody is the largest answer in bytes, after decompression. Zero means
+	// 4 MiB.
+	MaxBody int64
+	// MaxPolicies is how many policies a cluster may have. Zero means 1000.
+	MaxPolicies int
+	// Retries is how often a read is tried again that failed for the moment:
+	// status 429 or 503, or a broken connection. Zero means 5, and 2 with the
+	// OCM agent; negative never.
+	Retries int
+	// RetryWait is half the wait before the first retry; each further one
+	// takes twice as long, up to an hour, all ±30 %. Zero means 2 seconds, and
+	// 1 with the OCM agent. A Retry-After in the answer goes before, up to a
+	// minute.
+	RetryWait time.Duration
+
+	// Clock measures waits; nil means the real one.
+	Clock clock.Clock
+	// Rand returns a number in [0, n) for jitter; nil means math/rand/v2.
+	Rand func(n int64) int64
+	// Logger gets retries and policies that do not count; nil means no
+	// logging.
+	Logger *slog.Logger
+	// Observe gets an EventPolicyFault for each policy, but the next one, that
+	// cannot be read. It may be called from several goroutines if Policies is.
+	Observe func(upgradeconfig.Event)
+}
+
+// UserAgent is how the managed-upgrade operator of a version, without v, calls
+// itself.
+func UserAgent(version string) string {
+	return fmt.Sprintf("managed-upgrade-operator/v%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
+}
+
+// agentHost is where the OCM agent listens in a cluster.
+const agentHost = "ocm-agent.openshift-ocm-agent-operator.svc.cluster.local:8081"
+
+const (
+	maxRetryAfter = time.Minute
+	maxRetryWait  = time.Hour
+	retryJitter   = 0.3
+)
+
+// check fills in the defaults and returns the base URL without a slash at its
+// end.
+func (o *Options) check() (base string, agent bool, err error) {
+	o.URL = cmp.Or(o.URL, DefaultURL)
+	if base, err = baseURL(o.URL); err != nil {
+		return "", false, err
+	}
+	switch o.Kind {
+	case "":
+		o.Kind = Classic
+	case Classic, HostedControlPlane, Auto:
+	default:
+		return "", false, fmt.Errorf("ocm: Options.Kind: unknown kind %q", o.Kind)
+	}
+	switch o.Type {
+	case "":
+		o.Type = upgradeconfig.ARO
+	case upgradeconfig.ARO, upgradeconfig.OSD:
+	default:
+		return "", false, fmt.Errorf("ocm: Options.Type: unknown upgrade type %q", o.Type)
+	}
+	agent = strings.Contains(o.URL, agentHost)
+	retries, wait := 5, 2*time.Second
+	if agent {
+		retries, wait = 2, time.Second
+	}
+	if o.Retries == 0 {
+		o.Retries = retries
+	}
+	if o.RetryWait <= 0 {
+		o.RetryWait = wait
+	}
+	o.RetryWait = min(o.RetryWait, maxRetryWait)
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.MaxPolicies <= 0 {
+		o.MaxPolicies = DefaultMaxPolicies
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = UserAgent("0.0.0")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Int64N
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return base, agent, nil
+}
+
+func baseURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	fault := ""
+	switch {
+	case err != nil: // which quotes the text, and that may hold a password
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		fault = "it is not an absolute http or https URL"
+	case u.User != nil:
+		fault = "it has a user"
+	case u.RawQuery != "" || u.ForceQuery:
+		fault = "it has a query"
+	case u.Fragment != "" || strings.Contains(text, "#"):
+		fault = "it has a fragment"
+	default:
+		return strings.TrimRight(u.String(), "/"), nil
+	}
+	if fault == "" {
+		return "", upgradeconfig.ErrBaseURL
+	}
+	return "", fmt.Errorf("%w: %s", upgradeconfig.ErrBaseURL, fault)
+}

@@ -1,0 +1,187 @@
+package ocm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+)
+
+// Provider has the upgrade policies that OCM has for a cluster, and tells OCM
+// how their upgrades go. It is safe for concurrent use. Make one with [New] or
+// [Connect].
+type Provider struct {
+	api    clusterapi.Reader
+	o      Options
+	base   string
+	agent  bool
+	client *httpclient.Client
+	ready  *connection // nil: made anew for each use
+}
+
+var (
+	_ upgradeconfig.Provider = (*Provider)(nil)
+	_ upgradeconfig.Notifier = (*Provider)(nil)
+)
+
+// New returns a provider that reads the pull secret and the cluster's ID anew
+// each time it is used, so that it may live for long. The cluster is not asked
+// yet. Errors are those of options that cannot be used; a URL that cannot is
+// [upgradeconfig.ErrBaseURL].
+func New(api clusterapi.Reader, o Options) (*Provider, error) {
+	if api == nil {
+		return nil, errors.New("ocm: a cluster to read from is required")
+	}
+	base, agent, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	return &Provider{api: api, o: o, base: base, agent: agent, client: newClient(o, agent)}, nil
+}
+
+// Connect returns a provider that has read the pull secret and the cluster's ID
+// and keeps them: one for a single sync. Errors are those of [New], and
+// [ErrAccessToken] where these cannot be read. No request has been sent then.
+func Connect(ctx context.Context, api clusterapi.Reader, o Options) (*Provider, error) {
+	p, err := New(api, o)
+	if err != nil {
+		return nil, err
+	}
+	p.ready, err = p.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// FromConfig returns a function for [upgradeconfig.ManagerOptions] that
+// connects to the OCM which the configuration names. It also takes the upgrade
+// type and the gate for service logs from there; all else from o.
+func FromConfig(api clusterapi.Reader, o Options) func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) {
+	return func(ctx context.Context, c *upgradeconfig.Config) (upgradeconfig.Provider, error) {
+		o := o
+		o.URL, o.Type = c.ConfigManager.OCMBaseURL, c.Type()
+		o.ServiceLogs = c.Enabled(upgradeconfig.FeatureServiceLogNotification)
+		if o.URL == "" {
+			return nil, fmt.Errorf("%w: it is empty", upgradeconfig.ErrBaseURL)
+		}
+		p, err := Connect(ctx, api, o)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+}
+
+// String names the provider: "OCM" and the URL.
+func (p *Provider) String() string { return upgradeconfig.SourceOCM + " " + p.base }
+
+func (p *Provider) connection(ctx context.Context) (*connection, error) {
+	if p.ready != nil {
+		return p.ready, nil
+	}
+	return p.connect(ctx)
+}
+
+// Policies returns the policies that count, the next one first. OCM is asked
+// for the cluster, its policies, and then for their states, one by one in the
+// order of their times.
+//
+// Errors are [ErrAccessToken], [ErrNoClusterID], [ErrProviderUnavailable],
+// [ErrRetrievingPolicies] (with a [*LimitError] if there are too many),
+// [ErrProcessingPolicies] and the error of a state that could not be read, all
+// with a [*RequestError] where a request failed. What is wrong with a policy
+// that comes after the first one that counts is no error but an event: it is not its
+// turn yet.
+//
+// Without an error and without policies there is none: OCM has answered every
+// request in full.
+func (p *Provider) Policies(ctx context.Context) ([]upgradeconfig.Policy, error) {
+	c, cl, listed, err := p.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []upgradeconfig.Policy
+	for _, l := range listed {
+		policy, counts, err := p.policy(ctx, c, cl, l)
+		switch {
+		case err != nil && (len(out) == 0 || ctx.Err() != nil):
+			return nil, err
+		case err != nil:
+			p.fault(l.ID, err)
+		case counts:
+			out = append(out, policy)
+		}
+	}
+	return out, nil
+}
+
+// All returns the policies of the cluster in the order of Policies, but those
+// that do not count as well, for [upgradeconfig.Explain]. Of the latter only the
+// ID, the version, the state and the time are set. The error joins what is
+// wrong with single policies, which then have what is known of them; if the
+// list itself cannot be read, there are none.
+func (p *Provider) All(ctx context.Context) ([]upgradeconfig.Policy, error) {
+	c, cl, listed, err := p.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []upgradeconfig.Policy
+	var errs []error
+	for _, l := range listed {
+		policy, _, err := p.policy(ctx, c, cl, l)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		out, errs = append(out, policy), append(errs, err)
+	}
+	return out, errors.Join(errs...)
+}
+
+// list connects and returns the policies in the order of their times.
+func (p *Provider) list(ctx context.Context) (*connection, *cluster, []policy, error) {
+	c, err := p.connection(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	cl, err := c.cluster(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	listed, err := p.policies(ctx, c, cl)
+	return c, cl, inOrder(listed), err
+}
+
+// policy asks for the state of a policy and converts it if it counts.
+func (p *Provider) policy(ctx context.Context, c *connection, cl *cluster, l policy) (upgradeconfig.Policy, bool, error) {
+	policy := upgradeconfig.Policy{ID: l.ID, NextRun: l.nextRun}
+	policy.Spec.Desired.Version = l.Version
+	var err error
+	if policy.State, _, err = p.state(ctx, c, cl, l); err != nil {
+		return policy, false, err
+	}
+	if counts, why := policy.Counts(); !counts {
+		p.o.Logger.Info("policy ignored", "policy", l.ID, "reason", why)
+		return policy, false, nil
+	}
+	spec, err := p.convert(cl, l)
+	if err != nil {
+		return policy, false, fmt.Errorf("%w: policy %q: %w", ErrProcessingPolicies, l.ID, c.secrets.err(err))
+	}
+	policy.Spec = spec
+	return policy, true, nil
+}
+
+// fault reports a policy that has to wait for another one anyway.
+func (p *Provider) fault(id string, err error) {
+	p.o.Logger.Warn("policy cannot be read", "policy", id, "error", err)
+	if p.o.Observe != nil {
+		p.o.Observe(upgradeconfig.Event{
+			Type: upgradeconfig.EventPolicyFault, Time: p.o.Clock.Now(), Policy: id, Err: err,
+			Text: fmt.Sprintf("policy %s cannot be read: %v", id, err),
+		})
+	}
+}

@@ -1,0 +1,660 @@
+package ocm_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
+)
+
+func TestPolicies(t *testing.T) {
+	s := newServer(p7)
+	got, err := newProvider(t, s, ocm.Options{URL: "https://ocm.example/base/"}).Policies(t.Context())
+	if err == nil {
+		t.Fatalf("the base path was dropped: %v", got) // the fake has none
+	}
+	s.Forget()
+
+	got, err = newProvider(t, s, ocm.Options{}).Policies(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []upgradeconfig.Policy{{ID: "p-7", State: "scheduled", NextRun: time.Date(2031, 2, 4, 3, 0, 0, 0, time.UTC), Spec: p7Spec}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	requests := s.Requests()
+	wantRequests := []ocmtest.Request{
+		{Method: "GET", Path: listPath, Query: url.Values{"search": {"external_id = '" + uuid + "'"}, "size": {"1"}}},
+		{Method: "GET", Path: policies, Query: url.Values{"page": {"1"}, "size": {"100"}}},
+		{Method: "GET", Path: policies + "/p-7/state", Query: url.Values{}},
+	}
+	for i := range wantRequests {
+		wantRequests[i].Status = 200
+		wantRequests[i].Header = http.Header{
+			"Accept": {"application/json"}, "Accept-Encoding": {"gzip"},
+			"User-Agent": {"managed-upgrade-operator/v0.0.0 (" + runtime.GOOS + "/" + runtime.GOARCH + ")"},
+		}
+	}
+	if diff := cmp.Diff(wantRequests, requests); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRequestForm(t *testing.T) {
+	var seen *http.Request
+	h := handlerFunc(func(w http.ResponseWriter, r *http.Request) { seen = r; w.WriteHeader(500) })
+	p := newProvider(t, h, ocm.Options{URL: "https://ocm.example/tenant/a%2Fb//", UserAgent: ocm.UserAgent("1.2.3")})
+	p.Policies(t.Context())
+	wantURI := "/tenant/a%2Fb" + listPath + "?search=external_id+%3D+%27" + uuid + "%27&size=1"
+	if seen.RequestURI != wantURI || seen.Host != "ocm.example" {
+		t.Errorf("%s %s, want %s", seen.Host, seen.RequestURI, wantURI)
+	}
+	if got := seen.Header.Get("Authorization"); got != "AccessToken "+uuid+":"+token {
+		t.Errorf("Authorization: %s", got)
+	}
+	if got := seen.Header.Get("User-Agent"); !strings.HasPrefix(got, "managed-upgrade-operator/v1.2.3 (") {
+		t.Errorf("User-Agent: %s", got)
+	}
+	if p.String() != "OCM https://ocm.example/tenant/a%2Fb" {
+		t.Error(p)
+	}
+}
+
+func TestConversion(t *testing.T) {
+	no, yes := false, true
+	with := func(f func(*upgradeconfig.Spec)) *upgradeconfig.Spec { s := p7Spec; f(&s); return &s }
+	period := func(value, unit any) func(*ocmtest.Cluster, *ocmtest.Policy) {
+		return func(c *ocmtest.Cluster, _ *ocmtest.Policy) {
+			p := map[string]any{}
+			if value != nil {
+				p["value"] = value
+			}
+			if unit != nil {
+				p["unit"] = unit
+			}
+			c.Extra = map[string]any{"node_drain_grace_period": p}
+		}
+	}
+	drain := func(n int32) *upgradeconfig.Spec {
+		return with(func(s *upgradeconfig.Spec) { s.PDBForceDrainTimeout = n })
+	}
+	at := func(text string) *upgradeconfig.Spec { return with(func(s *upgradeconfig.Spec) { s.UpgradeAt = text }) }
+	channel := func(version, channel string) *upgradeconfig.Spec {
+		return with(func(s *upgradeconfig.Spec) { s.Desired.Version, s.Desired.Channel = version, channel })
+	}
+	nextRun := func(v any) func(*ocmtest.Cluster, *ocmtest.Policy) {
+		return func(_ *ocmtest.Cluster, p *ocmtest.Policy) { p.Extra = map[string]any{"next_run": v} }
+	}
+	capacity := func(v any) func(*ocmtest.Cluster, *ocmtest.Policy) {
+		return func(_ *ocmtest.Cluster, p *ocmtest.Policy) { p.Extra = map[string]any{"capacity_reservation": v} }
+	}
+	version := func(group, version string) func(*ocmtest.Cluster, *ocmtest.Policy) {
+		return func(c *ocmtest.Cluster, p *ocmtest.Policy) { c.ChannelGroup, p.Version = group, version }
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*ocmtest.Cluster, *ocmtest.Policy)
+		want   *upgradeconfig.Spec
+		err    string
+	}{
+		{"plain", func(*ocmtest.Cluster, *ocmtest.Policy) {}, &p7Spec, ""},
+		{"automatic", func(_ *ocmtest.Cluster, p *ocmtest.Policy) { p.Schedule = "0 3 * * 2" }, &p7Spec, ""},
+
+		{"no drain period", func(c *ocmtest.Cluster, _ *ocmtest.Policy) { c.DrainMinutes = 0 }, drain(0), ""},
+		{"drain period null", func(c *ocmtest.Cluster, _ *ocmtest.Policy) { c.Extra = map[string]any{"node_drain_grace_period": nil} }, drain(0), ""},
+		{"integer", period(30, "minutes"), drain(30), ""},
+		{"float", period(30.9, "minutes"), drain(30), ""},
+		{"no unit", period(30, nil), drain(30), ""},
+		{"empty unit", period(30, ""), drain(30), ""},
+		{"no value", period(nil, "minutes"), drain(0), ""},
+		{"largest", period(math.MaxInt32, "minutes"), drain(math.MaxInt32), ""},
+		{"largest and a bit", period(math.MaxInt32+0.5, "minutes"), drain(math.MaxInt32), ""},
+		{"too large", period(math.MaxInt32+1, "minutes"), nil, "not between 0 and 2147483647"},
+		{"far too large", period(1e300, "minutes"), nil, "not between 0 and 2147483647"},
+		{"negative", period(-1, "minutes"), nil, "not between 0"},
+		{"slightly negative", period(-0.5, "minutes"), nil, "not between 0"},
+		{"hours", period(1, "hours"), nil, `unit "hours", not minutes`},
+		{"hours without a value", period(nil, "hours"), nil, `unit "hours", not minutes`},
+		{"value is a text", period("soon", "minutes"), nil, "malformed node_drain_grace_period"},
+		{"period is a number", func(c *ocmtest.Cluster, _ *ocmtest.Policy) { c.Extra = map[string]any{"node_drain_grace_period": 5} }, nil, "malformed node_drain_grace_period"},
+
+		{"UTC as an offset", nextRun("2031-02-04T03:00:00+00:00"), at("2031-02-04T03:00:00Z"), ""},
+		{"zone kept", nextRun("2031-02-04T03:00:00+05:30"), at("2031-02-04T03:00:00+05:30"), ""},
+		{"fraction cut", nextRun("2031-02-04T03:00:00.999-07:00"), at("2031-02-04T03:00:00-07:00"), ""},
+		{"no next_run", func(_ *ocmtest.Cluster, p *ocmtest.Policy) { p.NextRun = "" }, nil, "it has no next_run"},
+		{"next_run null", nextRun(nil), nil, "it has no next_run"},
+		{"next_run empty", nextRun(""), nil, "not a time in RFC 3339"},
+		{"next_run a date", nextRun("2031-02-04"), nil, "not a time in RFC 3339"},
+		{"next_run a number", nextRun(5), nil, "its next_run is not a text"},
+		{"next_run zero", nextRun("0001-01-01T00:00:00Z"), nil, "is no time"},
+
+		{"capacity on", func(_ *ocmtest.Cluster, p *ocmtest.Policy) { p.CapacityReservation = &yes }, &p7Spec, ""},
+		{"capacity null", capacity(nil), &p7Spec, ""},
+		{"capacity off", func(_ *ocmtest.Cluster, p *ocmtest.Policy) { p.CapacityReservation = &no }, with(func(s *upgradeconfig.Spec) { s.CapacityReservation = false }), ""},
+		{"capacity text", capacity("false"), nil, "neither true nor false"},
+
+		{"no group", version("", "4.18.0-rc.1"), channel("4.18.0-rc.1", "stable-4.18"), ""},
+		{"group null", func(c *ocmtest.Cluster, _ *ocmtest.Policy) {
+			c.Extra = map[string]any{"version": map[string]any{"channel_group": nil}}
+		}, channel("4.17.4", "stable-4.17"), ""},
+		{"no version of the cluster", func(c *ocmtest.Cluster, _ *ocmtest.Policy) { c.Extra = map[string]any{"version": nil} }, channel("4.17.4", "stable-4.17"), ""},
+		{"eus, odd", version("eus", "4.15.9"), channel("4.15.9", "eus-4.16"), ""},
+		{"eus, even", version("eus", "4.16.1"), channel("4.16.1", "eus-4.16"), ""},
+		{"nightly", version("nightly", "4.17.3"), channel("4.17.3", "nightly-4.17"), ""},
+		{"short version", version("candidate", "4.17"), nil, "unable to determine channel from channel group 'candidate' and version '4.17' for policy ID 'p-7'"},
+		{"v", version("candidate", "v4.17.3"), nil, "unable to determine channel from channel group 'candidate' and version 'v4.17.3' for policy ID 'p-7'"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServer(p7)
+			c, _ := s.Cluster(clusterID)
+			tt.change(&c, &c.Policies[0])
+			s.SetCluster(c)
+			got, err := newProvider(t, s, ocm.Options{}).Policies(t.Context())
+			if tt.err != "" {
+				if !errors.Is(err, ocm.ErrProcessingPolicies) || !strings.Contains(err.Error(), tt.err) || !strings.HasPrefix(err.Error(), "could not process provider upgrade policies: ") || got != nil {
+					t.Errorf("%v, want an error with %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil || len(got) != 1 {
+				t.Fatal(got, err)
+			}
+			if diff := cmp.Diff(*tt.want, got[0].Spec); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestType(t *testing.T) {
+	for typ, want := range map[upgradeconfig.UpgradeType]upgradeconfig.UpgradeType{"": upgradeconfig.ARO, "OSD": upgradeconfig.OSD, "ARO": upgradeconfig.ARO} {
+		p, err := ocm.New(newCluster(t), ocm.Options{Type: typ, Base: ocmtest.Transport(newServer(p7))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Policies(t.Context()); err != nil || got[0].Spec.Type != want {
+			t.Errorf("%q: %v, %v", typ, got, err)
+		}
+	}
+}
+
+// TestWhichCount: the states that do not, and the order in which they are asked
+// for.
+func TestWhichCount(t *testing.T) {
+	const early, middle, late = "2031-01-01T00:00:00Z", "2031-01-01T05:00:00+05:00", "2031-01-01T00:00:01Z" // the first two are the same
+	addon, pool := pol("addon", "4.17.4", early, ""), pol("pool", "4.17.4", early, "")
+	addon.UpgradeType, pool.UpgradeType = "ADDON", "NodePool"
+	cve := pol("cve", "4.17.4", late, "")
+	cve.UpgradeType = "ControlPlaneCVE"
+	broken := pol("broken", "4.17.4", "never", "")
+	noRun := pol("no-run", "4.17.4", "", "")
+	for _, tt := range []struct {
+		name   string
+		list   []ocmtest.Policy
+		want   []string
+		states []string // that were asked for; nil: all of want
+		err    error
+		faults []string
+	}{
+		{"none", nil, nil, nil, nil, nil},
+		{"scheduled", []ocmtest.Policy{pol("a", "4.17.4", late, "scheduled")}, []string{"a"}, nil, nil, nil},
+		{"started", []ocmtest.Policy{pol("a", "4.17.4", late, "started")}, []string{"a"}, nil, nil, nil},
+		{"delayed", []ocmtest.Policy{pol("a", "4.17.4", late, "delayed")}, []string{"a"}, nil, nil, nil},
+		{"failed", []ocmtest.Policy{pol("a", "4.17.4", late, "failed")}, []string{"a"}, nil, nil, nil},
+		{"unknown", []ocmtest.Policy{pol("a", "4.17.4", late, "on holiday")}, []string{"a"}, nil, nil, nil},
+		{"pending", []ocmtest.Policy{pol("a", "4.17.4", late, "pending")}, nil, []string{"a"}, nil, nil},
+		{"completed", []ocmtest.Policy{pol("a", "4.17.4", late, "COMPLETED")}, nil, []string{"a"}, nil, nil},
+		{"cancelled", []ocmtest.Policy{pol("a", "4.17.4", late, "Cancelled")}, nil, []string{"a"}, nil, nil},
+		{"up to date", []ocmtest.Policy{pol("a", "", late, "scheduled")}, nil, []string{"a"}, nil, nil},
+		{"others' policies", []ocmtest.Policy{addon, pool, cve}, []string{"cve"}, nil, nil, nil},
+		{"only others' policies", []ocmtest.Policy{addon, pool}, nil, nil, nil, nil},
+		{"in order", []ocmtest.Policy{pol("c", "4.17.4", late, ""), pol("a", "4.17.4", middle, ""), pol("b", "4.17.4", early, "")}, []string{"a", "b", "c"}, nil, nil, nil},
+		{"earliest pending", []ocmtest.Policy{pol("b", "4.17.5", late, ""), pol("a", "4.17.4", early, "pending")}, []string{"b"}, []string{"a", "b"}, nil, nil},
+		{"without a time last", []ocmtest.Policy{noRun, broken, pol("a", "4.17.4", early, "")}, []string{"a"}, []string{"a", "no-run", "broken"}, nil, []string{"no-run", "broken"}},
+		{"first without a time", []ocmtest.Policy{noRun, pol("a", "4.17.4", early, "pending")}, nil, []string{"a", "no-run"}, ocm.ErrProcessingPolicies, nil},
+		{"first cannot be converted", []ocmtest.Policy{pol("a", "4.17", early, ""), pol("b", "4.17.4", late, "")}, nil, []string{"a"}, ocm.ErrProcessingPolicies, nil},
+		{"second cannot be converted", []ocmtest.Policy{pol("b", "4.17", late, ""), pol("a", "4.17.4", early, "")}, []string{"a"}, []string{"a", "b"}, nil, []string{"b"}},
+		{"ignored one cannot be converted", []ocmtest.Policy{pol("a", "4.17", early, "pending"), pol("b", "4.17.4", late, "")}, []string{"b"}, []string{"a", "b"}, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for i, p := range tt.list {
+				if p.State == "" {
+					tt.list[i].State = "scheduled"
+				}
+			}
+			s := newServer(tt.list...)
+			var faults []string
+			p := newProvider(t, s, ocm.Options{Observe: func(e upgradeconfig.Event) {
+				if e.Type != upgradeconfig.EventPolicyFault || e.Err == nil || e.Time.IsZero() || !strings.Contains(e.Text, e.Policy) {
+					t.Errorf("%+v", e)
+				}
+				faults = append(faults, e.Policy)
+			}})
+			got, err := p.Policies(t.Context())
+			if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, ids(got)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(tt.faults, faults); diff != "" {
+				t.Error(diff)
+			}
+			states := tt.states
+			if states == nil {
+				states = tt.want
+			}
+			want := []string{"GET ", "GET /1a2b/upgrade_policies"}
+			for _, id := range states {
+				want = append(want, "GET /1a2b/upgrade_policies/"+id+"/state")
+			}
+			if diff := cmp.Diff(want, asked(s)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestStateErrors: a state that cannot be read matters up to the first policy
+// that counts.
+func TestStateErrors(t *testing.T) {
+	list := []ocmtest.Policy{pol("a", "4.17.4", "2031-01-01T00:00:00Z", "pending"), pol("b", "4.17.4", "2031-01-02T00:00:00Z", "scheduled"), pol("c", "4.17.4", "2031-01-03T00:00:00Z", "scheduled")}
+	for fails, want := range map[string][]string{"a": nil, "b": nil, "c": {"b"}} {
+		s := newServer(list...)
+		s.Fail(ocmtest.Fault{Path: "/" + fails + "/state", Status: 500})
+		var faults []string
+		got, err := newProvider(t, s, ocm.Options{Observe: func(e upgradeconfig.Event) { faults = append(faults, e.Policy) }}).Policies(t.Context())
+		if want == nil {
+			request := new(ocm.RequestError)
+			if !errors.As(err, &request) || request.StatusCode != 500 || !strings.HasPrefix(err.Error(), "can't pull upgrade policy state: GET ") {
+				t.Errorf("%s: %v, %v", fails, got, err)
+			}
+			continue
+		}
+		if err != nil || cmp.Diff(want, ids(got)) != "" || cmp.Diff([]string{fails}, faults) != "" {
+			t.Errorf("%s: %v, %v, %v", fails, got, err, faults)
+		}
+	}
+	// A client that goes meanwhile is not a fault of the policy.
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newServer(list...)
+	s.Fail(ocmtest.Fault{Path: "/c/state", Handler: handlerFunc(func(w http.ResponseWriter, r *http.Request) { cancel(); w.WriteHeader(500) })})
+	if got, err := newProvider(t, s, ocm.Options{}).Policies(ctx); err == nil {
+		t.Errorf("%v after a cancel", got)
+	}
+}
+
+func TestAll(t *testing.T) {
+	at := func(day int) string { return time.Date(2031, 1, day, 0, 0, 0, 0, time.UTC).Format(time.RFC3339) }
+	s := newServer(pol("d", "4.17", at(4), "scheduled"), pol("c", "4.17.4", at(3), "scheduled"), pol("b", "", at(2), "scheduled"), pol("a", "4.17.3", at(1), "completed"), pol("e", "4.17.5", at(5), ""))
+	s.Fail(ocmtest.Fault{Path: "/e/state", Status: 500})
+	p := newProvider(t, s, ocm.Options{})
+	got, err := p.All(t.Context())
+	if !errors.Is(err, ocm.ErrProcessingPolicies) || !strings.Contains(err.Error(), "/e/state: status 500") {
+		t.Error(err)
+	}
+	var lines []string
+	for _, p := range got {
+		lines = append(lines, fmt.Sprint(p.ID, " ", p.State, " ", p.Spec.Desired.Version, " ", p.NextRun.Day(), " ", p.Spec.UpgradeAt != ""))
+	}
+	if diff := cmp.Diff([]string{"a completed 4.17.3 1 false", "b scheduled  2 false", "c scheduled 4.17.4 3 true", "d scheduled 4.17 4 false", "e  4.17.5 5 false"}, lines); diff != "" {
+		t.Error(diff)
+	}
+	said := upgradeconfig.Explain(got, nil, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), upgradeconfig.ExplainOptions{})
+	if !strings.Contains(strings.Join(said, "\n"), "policy a ignored: completed") {
+		t.Errorf("%q", said)
+	}
+	s.Fail(ocmtest.Fault{Path: "/upgrade_policies", Body: "{}"})
+	if got, err := p.All(t.Context()); got != nil || !errors.Is(err, ocm.ErrRetrievingPolicies) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestClusterLookup(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		is         []error
+		text       string
+	}{
+		{"none", `{"kind":"ClusterList","page":1,"size":0,"total":0,"items":[]}`, []error{ocm.ErrNoClusterID, ocm.ErrClusterNotFound}, "OCM did not return a valid cluster ID: pull-secret may be invalid OR cluster's owner is disabled/banned in OCM: cluster id not found"},
+		{"two", `{"total":2,"items":[{"id":"a"}]}`, []error{ocm.ErrNoClusterID, ocm.ErrClusterNotFound}, "cluster id not found"},
+		{"no items", `{"total":1,"items":[]}`, []error{ocm.ErrNoClusterID}, "the answer counts 1 cluster and has 0"},
+		{"no id", `{"total":1,"items":[{"external_id":"x"}]}`, []error{ocm.ErrNoClusterID}, ""},
+		{"empty id", `{"total":1,"items":[{"id":""}]}`, []error{ocm.ErrNoClusterID}, ""},
+		{"null", `{"total":1,"items":[null]}`, []error{ocm.ErrNoClusterID}, ""},
+		{"id leads elsewhere", `{"total":1,"items":[{"id":".."}]}`, []error{ocm.ErrNoClusterID}, ""},
+		{"id is a number", `{"total":1,"items":[{"id":5}]}`, []error{ocm.ErrProviderUnavailable}, "malformed cluster"},
+		{"not a list", `{"id":"a"}`, []error{ocm.ErrProviderUnavailable}, "OCM Provider unavailable: can't query OCM cluster service for external_id '" + uuid + "': GET https://api.openshift.com/api/clusters_mgmt/v1/clusters?search="},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServer(p7)
+			s.Fail(ocmtest.Fault{Body: tt.body})
+			_, err := newProvider(t, s, ocm.Options{}).Policies(t.Context())
+			for _, is := range tt.is {
+				if !errors.Is(err, is) {
+					t.Errorf("%v is not %v", err, is)
+				}
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), tt.is[0].Error()) || !strings.Contains(err.Error(), tt.text) || !strings.HasSuffix(err.Error(), "(operation id operation-1)") || len(s.Requests()) != 1 {
+				t.Errorf("%v after %v", err, asked(s))
+			}
+		})
+	}
+}
+
+func TestPages(t *testing.T) {
+	many := func(n int) []ocmtest.Policy {
+		var out []ocmtest.Policy
+		for i := range n {
+			out = append(out, pol(fmt.Sprintf("p-%04d", i), "4.17.4", time.Date(2031, 1, 1, 0, 0, i, 0, time.UTC).Format(time.RFC3339), "scheduled"))
+		}
+		return out
+	}
+	for _, tt := range []struct{ n, size, pages int }{{0, 0, 1}, {1, 0, 1}, {100, 0, 1}, {101, 0, 2}, {250, 0, 3}, {250, 50, 5}, {1000, 0, 10}} {
+		s := newServer(many(tt.n)...)
+		s.PageSize = tt.size
+		got, err := newProvider(t, s, ocm.Options{}).Policies(t.Context())
+		if err != nil || len(got) != tt.n {
+			t.Fatalf("%+v: %d policies, %v", tt, len(got), err)
+		}
+		pages := 0
+		for _, r := range s.Requests() {
+			if r.Path == policies {
+				pages++
+				if r.Query.Get("page") != fmt.Sprint(pages) || r.Query.Get("size") != "100" {
+					t.Errorf("%+v: %v", tt, r.Query)
+				}
+			}
+		}
+		if pages != tt.pages {
+			t.Errorf("%+v: %d pages", tt, pages)
+		}
+	}
+	for _, tt := range []struct{ n, limit, max int }{{1001, 0, 1000}, {3, 2, 2}} {
+		_, err := newProvider(t, newServer(many(tt.n)...), ocm.Options{MaxPolicies: tt.limit}).Policies(t.Context())
+		limit := new(ocm.LimitError)
+		if !errors.As(err, &limit) || limit.Max != tt.max || !errors.Is(err, ocm.ErrRetrievingPolicies) || !strings.Contains(err.Error(), fmt.Sprintf("limit of %d policies (operation id operation-2)", tt.max)) {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
+
+// TestChangingList: a list whose pages do not fit together is read again.
+func TestChangingList(t *testing.T) {
+	page := func(total int, ids ...string) ocmtest.Fault {
+		var items []string
+		for _, id := range ids {
+			items = append(items, fmt.Sprintf(`{"id":%q,"version":"4.17.4","next_run":"2031-02-04T03:00:00Z","upgrade_type":"OSD"}`, id))
+		}
+		return ocmtest.Fault{Path: "/upgrade_policies", Body: fmt.Sprintf(`{"total":%d,"items":[%s]}`, total, strings.Join(items, ","))}
+	}
+	for _, tt := range []struct {
+		name  string
+		pages []ocmtest.Fault
+		ok    bool
+	}{
+		{"one removed", []ocmtest.Fault{page(2, "p-6"), page(1), page(1, "p-7")}, true},
+		{"one added in front", []ocmtest.Fault{page(2, "p-7"), page(2, "p-7"), page(1, "p-7")}, true},
+		{"always the same page", []ocmtest.Fault{page(2, "p-7"), page(2, "p-7"), page(2, "p-7"), page(2, "p-7"), page(2, "p-7"), page(2, "p-7")}, false},
+		{"to none", []ocmtest.Fault{page(2, "p-6"), page(0), page(2, "p-6"), page(0), page(2, "p-6"), page(0)}, false},
+		{"end too early", []ocmtest.Fault{page(2, "p-6"), page(2)}, false},
+		{"more than it says", []ocmtest.Fault{page(1, "p-7", "p-8")}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServer(p7, pol("p-8", "4.17.5", "2032-01-01T00:00:00Z", "pending"))
+			s.Fail(tt.pages...)
+			got, err := newProvider(t, s, ocm.Options{}).Policies(t.Context())
+			if tt.ok != (err == nil) || tt.ok && cmp.Diff([]string{"p-7"}, ids(got)) != "" || !tt.ok && !errors.Is(err, ocm.ErrRetrievingPolicies) {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestOnePolicyMustNotSpoilTheOthers, and a list must not lose what it cannot
+// read.
+func TestMalformedPolicies(t *testing.T) {
+	const good = `{"id":"p-7","version":"4.17.4","next_run":"2031-02-04T03:00:00Z"}`
+	for _, tt := range []struct {
+		name, item string
+		ok         bool
+		faults     int
+	}{
+		{"unknown keys", `{"id":"p-8","version":"4.17.5","next_run":"2032-01-01T00:00:00Z","colour":[1,{"a":null}]}`, true, 1}, // its state does not exist
+		{"next_run null", `{"id":"p-8","version":"4.17.5","next_run":null}`, true, 1},
+		{"next_run object", `{"id":"p-8","version":"4.17.5","next_run":{}}`, true, 1},
+		{"no id", `{"version":"4.17.5","next_run":"2032-01-01T00:00:00Z"}`, true, 1},
+		{"id leads elsewhere", `{"id":"..","version":"4.17.5","next_run":"2032-01-01T00:00:00Z"}`, true, 1},
+		{"add-on without anything", `{"upgrade_type":"ADDON"}`, true, 0},
+		{"null", `null`, false, 0},
+		{"text", `"p-8"`, false, 0},
+		{"list", `[]`, false, 0},
+		{"id a number", `{"id":8}`, false, 0},
+		{"version a number", `{"id":"p-8","version":4.17}`, false, 0},
+		{"key twice", `{"id":"p-8","id":"p-9"}`, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newServer(p7)
+			s.Fail(ocmtest.Fault{Path: "/upgrade_policies", Body: `{"total":2,"items":[` + tt.item + `,` + good + `]}`})
+			faults := 0
+			got, err := newProvider(t, s, ocm.Options{Observe: func(upgradeconfig.Event) { faults++ }}).Policies(t.Context())
+			if tt.ok {
+				if err != nil || cmp.Diff([]string{"p-7"}, ids(got)) != "" || faults != tt.faults {
+					t.Errorf("%v, %v, %d faults", got, err, faults)
+				}
+				return
+			}
+			if !errors.Is(err, ocm.ErrRetrievingPolicies) || !strings.Contains(err.Error(), "item 0 of page 1: ") {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestOddIDs: whatever OCM calls things, requests stay below its paths.
+func TestOddIDs(t *testing.T) {
+	s := newServer(pol("a/b?c#d e%2F", "4.17.4", "2031-02-04T03:00:00Z", "scheduled"))
+	var uri string
+	h := handlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		uri = r.RequestURI
+		if strings.HasSuffix(uri, "/state") {
+			fmt.Fprint(w, `{"value":"scheduled"}`)
+			return
+		}
+		s.ServeHTTP(w, r)
+	})
+	got, err := newProvider(t, h, ocm.Options{}).Policies(t.Context())
+	if err != nil || len(got) != 1 || uri != policies+"/a%2Fb%3Fc%23d%20e%252F/state" {
+		t.Errorf("%v, %v, %s", got, err, uri)
+	}
+}
+
+func TestHosted(t *testing.T) {
+	cve := pol("cve", "4.17.5", "2031-03-01T00:00:00Z", "scheduled")
+	cve.UpgradeType = "ControlPlaneCVE"
+	for _, tt := range []struct {
+		kind   ocm.Kind
+		hosted bool
+		want   []string
+		err    bool
+	}{
+		{ocm.Auto, true, []string{"GET ", "GET /1a2b/control_plane/upgrade_policies"}, false},
+		{ocm.HostedControlPlane, true, []string{"GET ", "GET /1a2b/control_plane/upgrade_policies"}, false},
+		{ocm.Auto, false, []string{"GET ", "GET /1a2b/upgrade_policies", "GET /1a2b/upgrade_policies/p-7/state", "GET /1a2b/upgrade_policies/cve/state"}, false},
+		{ocm.Classic, false, []string{"GET ", "GET /1a2b/upgrade_policies", "GET /1a2b/upgrade_policies/p-7/state", "GET /1a2b/upgrade_policies/cve/state"}, false},
+		{"", true, []string{"GET ", "GET /1a2b/upgrade_policies"}, true}, // which this cluster does not have
+	} {
+		s := newServer(p7, cve)
+		c, _ := s.Cluster(clusterID)
+		c.Hosted = tt.hosted
+		s.SetCluster(c)
+		got, err := newProvider(t, s, ocm.Options{Kind: tt.kind}).Policies(t.Context())
+		if tt.err != (err != nil) || !tt.err && (cmp.Diff([]string{"p-7", "cve"}, ids(got)) != "" || got[0].State != "scheduled") {
+			t.Errorf("%+v: %v, %v", tt, got, err)
+		}
+		if diff := cmp.Diff(tt.want, asked(s)); diff != "" {
+			t.Errorf("%+v: %s", tt, diff)
+		}
+	}
+	for name, state := range map[string]any{"none": nil, "text": "scheduled", "empty": map[string]any{}, "null": map[string]any{"value": nil}} {
+		p := p7
+		p.Extra = map[string]any{"state": state}
+		s := newServer(p)
+		c, _ := s.Cluster(clusterID)
+		c.Hosted = true
+		s.SetCluster(c)
+		if got, err := newProvider(t, s, ocm.Options{Kind: ocm.Auto}).Policies(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "can't pull upgrade policy state: ") {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestAgent(t *testing.T) {
+	const agent = "http://ocm-agent.openshift-ocm-agent-operator.svc.cluster.local:8081"
+	s := newServer(p7)
+	p := newProvider(t, s, ocm.Options{URL: agent, Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("a proxy was asked for") }})
+	got, err := p.Policies(t.Context())
+	if err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	if diff := cmp.Diff(p7Spec, got[0].Spec); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"GET /", "GET /1a2b/upgrade_policies", "GET /1a2b/upgrade_policies/p-7/state"}, asked(s)); diff != "" {
+		t.Error(diff)
+	}
+	for body, want := range map[string]error{
+		`{}`: ocm.ErrNoClusterID, `{"id":""}`: ocm.ErrNoClusterID, `null`: ocm.ErrNoClusterID,
+		`{"kind":"ClusterList","total":0,"items":[]}`: ocm.ErrNoClusterID,
+		`[]`: ocm.ErrProviderUnavailable, ``: ocm.ErrProviderUnavailable, `{"kind":"Error","reason":"no"}`: ocm.ErrProviderUnavailable,
+	} {
+		s.Forget()
+		s.Fail(ocmtest.Fault{Body: body, Empty: body == ""})
+		if _, err := p.Policies(t.Context()); !errors.Is(err, want) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	s := newServer(p7)
+	s.Fail(
+		ocmtest.Fault{Path: "/upgrade_policies", Status: 404, Body: `{"kind":"Error","id":"404","code":"CLUSTERS-MGMT-404","reason":"Cluster '1a2b' not found","operation_id":"body-op"}`, Header: http.Header{"X-Operation-Id": {"header-op"}}},
+		ocmtest.Fault{Path: "/upgrade_policies", Status: 403, Body: `{"kind":"Error","code":"CLUSTERS-MGMT-11","reason":"line\nbreak","operation_id":"body-op"}`, Header: http.Header{"X-Operation-Id": nil}},
+		ocmtest.Fault{Path: "/upgrade_policies", Status: 502, Body: `<html>`, Header: http.Header{"X-Operation-Id": {"op-3"}}},
+		ocmtest.Fault{Path: "/upgrade_policies", Body: `{}`, Header: http.Header{"X-Operation-Id": {"op-4"}}},
+		ocmtest.Fault{Path: "/upgrade_policies", Body: `{"kind":"Error","reason":"so sorry","total":0}`, Header: http.Header{"X-Operation-Id": {"op-5"}}},
+		ocmtest.Fault{Path: "/upgrade_policies", Status: 599, Body: "x", Header: http.Header{"X-Operation-Id": {"op-6"}}},
+	)
+	const prefix = "could not retrieve provider upgrade policies: can't pull upgrade policies for cluster ID: GET https://api.openshift.com/api/clusters_mgmt/v1/clusters/1a2b/upgrade_policies?page=1&size=100: "
+	p := newProvider(t, s, ocm.Options{})
+	for _, want := range []string{
+		"status 404 Not Found: CLUSTERS-MGMT-404: Cluster '1a2b' not found (operation id header-op)",
+		"status 403 Forbidden: CLUSTERS-MGMT-11: line break (operation id body-op)",
+		"status 502 Bad Gateway (operation id op-3)",
+		"malformed answer: it has no total, so it is no list (operation id op-4)",
+		"so sorry: malformed answer: it is an error (operation id op-5)",
+		"status 599 (operation id op-6)",
+	} {
+		_, err := p.Policies(t.Context())
+		if err == nil || err.Error() != prefix+want {
+			t.Errorf("%v\nwant ...%s", err, want)
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	cluster := newCluster(t)
+	for _, u := range []string{"api.openshift.com", "/api", "ftp://x", "https://", "https://:443", "://x", "https://user:secret@x", "https://user@x", "https://x?a=b", "https://x?", "https://x#a", "https://x#", "https://x y:secret", "https://user:se cret@x", "http://[::1"} {
+		if _, err := ocm.New(cluster, ocm.Options{URL: u}); !errors.Is(err, upgradeconfig.ErrBaseURL) || !strings.HasPrefix(err.Error(), "OCM Base URL is not a parseable URL") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", u, err)
+		}
+	}
+	if _, err := ocm.Connect(t.Context(), cluster, ocm.Options{URL: "x"}); !errors.Is(err, upgradeconfig.ErrBaseURL) {
+		t.Error(err)
+	}
+	for _, u := range []string{"", "https://x", "http://x:8080/a/b/", "https://[::1]:80"} {
+		if _, err := ocm.New(cluster, ocm.Options{URL: u}); err != nil {
+			t.Errorf("%q: %v", u, err)
+		}
+	}
+	for _, o := range []ocm.Options{{Kind: "hosted"}, {Type: "osd"}} {
+		if _, err := ocm.New(cluster, o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	if _, err := ocm.New(nil, ocm.Options{}); err == nil {
+		t.Error("no cluster, no error")
+	}
+}
+
+// TestTransport: a transport that authenticates needs no pull secret.
+func TestTransport(t *testing.T) {
+	s := newServer(p7)
+	s.Token = ""
+	cluster := store(t, ocmtest.Objects(uuid, token)[1]) // the ClusterVersion
+	var seen http.Header
+	inner := ocmtest.Transport(s)
+	p, err := ocm.New(cluster, ocm.Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		seen = r.Header.Clone()
+		return inner.RoundTrip(r)
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Policies(t.Context())
+	if err != nil || len(got) != 1 || seen.Get("Authorization") != "" {
+		t.Errorf("%v, %v, %v", got, err, seen)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestFromConfig(t *testing.T) {
+	s := newServer(p7)
+	cluster := newCluster(t)
+	build := ocm.FromConfig(cluster, ocm.Options{Base: ocmtest.Transport(s), Kind: ocm.Auto})
+	c := &upgradeconfig.Config{UpgradeType: "OSD"}
+	if p, err := build(t.Context(), c); !errors.Is(err, upgradeconfig.ErrBaseURL) || p != nil {
+		t.Errorf("%v, %v", p, err)
+	}
+	c.ConfigManager.OCMBaseURL = "https://ocm.example"
+	p, err := build(t.Context(), c)
+	if err != nil || p.String() != "OCM https://ocm.example" {
+		t.Fatal(p, err)
+	}
+	got, err := p.Policies(t.Context())
+	if err != nil || len(got) != 1 || got[0].Spec.Type != upgradeconfig.OSD {
+		t.Error(got, err)
+	}
+	s.Forget()
+	if p, err := ocm.FromConfig(store(t), ocm.Options{Base: ocmtest.Transport(s)})(t.Context(), c); !errors.Is(err, ocm.ErrAccessToken) || p != nil || len(s.Requests()) != 0 {
+		t.Errorf("%v, %v, %v", p, err, asked(s))
+	}
+}
+
+func TestLogger(t *testing.T) {
+	var log bytes.Buffer
+	s := newServer(pol("p-1", "4.17.4", "2031-02-04T03:00:00Z", "pending"))
+	p := newProvider(t, s, ocm.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if _, err := p.Policies(t.Context()); err != nil || !strings.Contains(log.String(), "policy=p-1 reason=pending") {
+		t.Errorf("%v\n%s", err, log.String())
+	}
+}

@@ -1,0 +1,108 @@
+package ocm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// The documents of OCM, as far as they matter here. OCM adds keys at will, so
+// unknown ones are ignored. What may be wrong with one policy and must not
+// spoil the others stays raw until that policy's turn.
+
+// decode is case-sensitive and refuses what can be read in two ways.
+func decode(body []byte, a answer) error {
+	twice, err := kjson.UnmarshalStrict(body, a, kjson.DisallowDuplicateFields)
+	if err != nil {
+		return err
+	}
+	return errors.Join(errors.Join(twice...), a.check())
+}
+
+type wireError struct {
+	Kind        string `json:"kind"`
+	Code        string `json:"code"`
+	Reason      string `json:"reason"`
+	OperationID string `json:"operation_id"`
+}
+
+func (*wireError) check() error { return nil }
+
+// isError catches an error that comes with status 200.
+func isError(kind string) error {
+	if kind == "Error" {
+		return errors.New("it is an error")
+	}
+	return nil
+}
+
+// wireList is a page of clusters or policies.
+type wireList struct {
+	Kind  string            `json:"kind"`
+	Total *int64            `json:"total"`
+	Items []json.RawMessage `json:"items"`
+}
+
+func (l *wireList) check() error {
+	switch {
+	case isError(l.Kind) != nil:
+		return isError(l.Kind)
+	case l.Total == nil:
+		return errors.New("it has no total, so it is no list")
+	case *l.Total < 0:
+		return fmt.Errorf("its total is %d", *l.Total)
+	case *l.Total == 0 && len(l.Items) > 0:
+		return fmt.Errorf("its total is 0, but it has %d items", len(l.Items))
+	}
+	return nil
+}
+
+type wireCluster struct {
+	Kind    string `json:"kind"`
+	ID      string `json:"id"`
+	Version struct {
+		ChannelGroup string `json:"channel_group"`
+	} `json:"version"`
+	DrainGracePeriod json.RawMessage `json:"node_drain_grace_period"`
+	Hypershift       struct {
+		Enabled bool `json:"enabled"`
+	} `json:"hypershift"`
+}
+
+func (c *wireCluster) check() error { return isError(c.Kind) }
+
+type wirePeriod struct {
+	Value json.Number `json:"value"`
+	Unit  string      `json:"unit"`
+}
+
+func (*wirePeriod) check() error { return nil }
+
+type wirePolicy struct {
+	ID                  string          `json:"id"`
+	UpgradeType         string          `json:"upgrade_type"`
+	Version             string          `json:"version"`
+	NextRun             json.RawMessage `json:"next_run"`
+	CapacityReservation json.RawMessage `json:"capacity_reservation"`
+	State               json.RawMessage `json:"state"` // of hosted control planes
+}
+
+func (*wirePolicy) check() error { return nil }
+
+type wireState struct {
+	Kind        string  `json:"kind"`
+	Value       *string `json:"value"`
+	Description string  `json:"description"`
+}
+
+func (s *wireState) check() error {
+	if s.Value == nil && s.Kind != "Error" {
+		return errors.New("it has no value, so it is no state")
+	}
+	return isError(s.Kind)
+}
+
+// given says whether a raw value is there at all.
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -1,0 +1,351 @@
+package upgradeconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// pass is one pass of a [Controller].
+type pass struct {
+	*Controller
+	phases      PhaseOptions
+	serviceLogs bool
+	validation  ValidateOptions
+
+	config *UpgradeConfig // as the pass sees it
+	stored Status         // as it was last read or written
+	entry  HistoryEntry   // of the desired version
+	cv     *configv1.ClusterVersion
+}
+
+func (p *pass) run(ctx context.Context) (Progress, error) {
+	if err := p.configure(ctx); err != nil {
+		return Progress{}, err
+	}
+	var err error
+	if p.cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, p.o.API, clusterapi.Key("", ClusterVersionName)); err != nil {
+		return Progress{}, fmt.Errorf("%w: %w", ErrClusterVersion, err)
+	}
+	s := Situation{Config: p.config, ClusterVersion: p.cv}
+	for {
+		s.Now = p.o.Clock.Now()
+		d := Next(s, p.phases)
+		if d.Entry != nil {
+			p.entry = *d.Entry
+			if err := p.store(ctx); err != nil {
+				if s.Refreshed != nil && s.Refreshed.Differs && overtaken(err) {
+					return Progress{Reason: d.Reason, After: LookSoon}, nil
+				}
+				return Progress{}, err
+			}
+			p.tellPhase()
+		}
+		out := Progress{Reason: d.Reason, After: d.After}
+		switch d.Do {
+		case ActivityNone:
+			return out, d.Err
+		case ActivityHealthCheck:
+			p.checkAhead(ctx)
+			s.HealthChecked = true
+		case ActivityValidate:
+			if s.Validated, err = p.validate(ctx); err != nil {
+				return Progress{}, err
+			}
+		case ActivityRefresh:
+			s.Refreshed = p.refresh(ctx)
+		case ActivityGiveUp:
+			return p.giveUp(ctx)
+		case ActivitySteps:
+			return p.steps(ctx, d.Delayed)
+		}
+		if ctx.Err() != nil {
+			return Progress{}, ctx.Err()
+		}
+	}
+}
+
+// configure takes the rules from the options or from the ConfigMap.
+func (p *pass) configure(ctx context.Context) error {
+	p.phases = PhaseOptions{PreHealthCheck: p.o.PreHealthCheck, TimeOut: p.o.TimeOut, DelayTrigger: p.o.DelayTrigger, SkipBreached: p.o.SkipBreached}
+	p.serviceLogs, p.validation = p.o.ServiceLogs, p.o.Validate
+	if !p.o.FromConfig {
+		return nil
+	}
+	c, err := ReadConfig(ctx, p.o.API, p.o.Namespace)
+	if err != nil {
+		return err
+	}
+	if err := c.CheckWindow(); err != nil {
+		return err
+	}
+	p.phases.TimeOut, p.phases.DelayTrigger = c.TimeOut(), c.DelayTrigger()
+	p.phases.PreHealthCheck = c.Enabled(FeaturePreHealthCheck)
+	p.serviceLogs = c.Enabled(FeatureServiceLogNotification)
+	p.validation.Cincinnati = c.Validation.Cincinnati
+	return nil
+}
+
+// store writes the entry into the status, on condition that the object is as
+// this pass knows it; else the error is errMoved.
+func (p *pass) store(ctx context.Context) error {
+	o := clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerPolicy}
+	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *UpgradeConfig) error {
+		if !p.same(c) || !equality.Semantic.DeepEqual(c.Status, p.stored) {
+			return errMoved
+		}
+		c.Status.SetEntry(p.entry)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p.stored = stored.Status
+	p.config.Status = Status{}
+	for _, e := range stored.Status.History {
+		p.config.Status.History = append(p.config.Status.History, e.clone())
+	}
+	return nil
+}
+
+// same says whether what is stored still is the policy of this pass.
+func (p *pass) same(c *UpgradeConfig) bool {
+	return c.UID == p.config.UID && c.DeletionTimestamp == nil && c.Spec == p.config.Spec
+}
+
+// unchanged fails with errMoved if the policy is not what this pass knows.
+func (p *pass) unchanged(ctx context.Context) error {
+	c, err := clusterapi.Get[UpgradeConfig](ctx, p.o.API, p.key())
+	if err == nil && !p.same(c) {
+		return errMoved
+	}
+	return err
+}
+
+// gone says whether there is no UpgradeConfig any more.
+func (p *pass) gone(ctx context.Context) bool {
+	_, err := p.o.API.Get(ctx, gvk, p.key())
+	return apierrors.IsNotFound(err)
+}
+
+// overtaken says whether a write came too late.
+func overtaken(err error) bool {
+	return errors.Is(err, errMoved) || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
+}
+
+// checkAhead checks the cluster's health long before the upgrade. Whatever is
+// found does not stop anything.
+func (p *pass) checkAhead(ctx context.Context) {
+	if p.o.Health == nil {
+		return
+	}
+	failing, err := p.o.Health.Failing(ctx, p.config)
+	if err != nil {
+		p.o.Logger.Warn("the health check ahead of the upgrade failed", "error", err)
+		return
+	}
+	if len(failing) == 0 {
+		return
+	}
+	p.o.Logger.Warn("the health check ahead of the upgrade has findings", "failing", failing)
+	if err := p.tell(ctx, StatePreHealthCheckSL, failing); err != nil {
+		p.o.Logger.Warn("notification failed", "error", err)
+	}
+}
+
+// validate validates, and gives the spec the version of its image.
+func (p *pass) validate(ctx context.Context) (*Validated, error) {
+	v, err := Validate(ctx, p.config.Spec, p.cv, p.validation)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	fault := err
+	if fault == nil && len(v.Findings) > 0 {
+		fault = v.Findings[0]
+	}
+	p.emit(Event{Type: EventValidated, Version: v.Version, Err: fault, Text: v.Message})
+	if v.Version != p.config.Spec.Desired.Version {
+		if err := p.setVersion(ctx, v.Version); err != nil {
+			return nil, err
+		}
+		return nil, errMoved // to another version, which has another entry
+	}
+	return &Validated{Validity: v, Err: err}, nil
+}
+
+func (p *pass) setVersion(ctx context.Context, version string) error {
+	o := clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}
+	_, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *UpgradeConfig) error {
+		if !p.same(c) {
+			return errMoved
+		}
+		c.Spec.Desired.Version = version
+		return nil
+	})
+	return err
+}
+
+func (p *pass) refresh(ctx context.Context) *Refreshed {
+	if p.o.Refresh == nil {
+		return &Refreshed{Err: ErrNotConfigured}
+	}
+	differs, err := p.o.Refresh(ctx)
+	return &Refreshed{Differs: differs, Err: err}
+}
+
+// giveUp ends an upgrade that has not commenced in time.
+func (p *pass) giveUp(ctx context.Context) (Progress, error) {
+	removed, err := p.release(ctx)
+	if err == nil && !removed {
+		err = errors.New("extra capacity is still being removed")
+	}
+	if err == nil {
+		err = p.tell(ctx, StateFailed, nil)
+	}
+	if ctx.Err() != nil {
+		return Progress{}, ctx.Err()
+	}
+	GiveUp(&p.entry, err, p.o.Clock.Now())
+	if err := p.store(ctx); err != nil {
+		return Progress{}, err
+	}
+	p.tellStep(FailedUpgrade)
+	if err != nil {
+		return Progress{After: LookSoon}, err
+	}
+	p.emit(Event{Type: EventBreached, Version: p.entry.Version, Text: "the upgrade has not commenced in time"})
+	p.tellPhase()
+	return Progress{After: LookAgain, Reason: "the upgrade has not commenced in time"}, nil
+}
+
+// release removes extra capacity, and says whether it is gone.
+func (p *pass) release(ctx context.Context) (bool, error) {
+	if p.o.Capacity == nil {
+		return true, nil
+	}
+	return p.o.Capacity.Release(ctx, p.config)
+}
+
+// steps runs the steps of the upgrade, up to the first that is not done.
+func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
+	var late error
+	if delayed {
+		late = p.tell(ctx, StateDelayed, nil)
+	}
+	steps, err := Steps(p.config.Spec.Type)
+	if err != nil {
+		return Progress{}, err
+	}
+	var last ConditionType
+	for {
+		commenced, err := p.commenced()
+		if err != nil {
+			return Progress{}, err
+		}
+		step, ok := NextStep(steps, p.entry, last, commenced)
+		if !ok {
+			break
+		}
+		done, err := p.step(ctx, step)
+		if err != nil || !done {
+			return Progress{After: LookSoon, Reason: p.message(step)}, errors.Join(late, err)
+		}
+		last = step
+	}
+	p.entry.Phase, p.entry.CompleteTime = PhaseUpgraded, seconds(p.o.Clock.Now())
+	if err := p.store(ctx); err != nil {
+		return Progress{}, err
+	}
+	p.tellPhase()
+	return Progress{After: LookAgain, Reason: "the upgrade is over"}, late
+}
+
+// step runs a step. Its condition is stored before, so that no step of a policy
+// is run that was withdrawn, and after.
+func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
+	if StartStep(&p.entry, t, p.o.Clock.Now()) {
+		if t == WorkerNodesUpgraded && p.entry.WorkerStartTime == nil {
+			p.entry.WorkerStartTime = seconds(p.o.Clock.Now())
+		}
+		if err := p.store(ctx); err != nil {
+			return false, err
+		}
+		p.tellStep(t)
+	}
+	done, err := p.execute(ctx, t)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if errors.Is(err, errMoved) {
+		return false, err
+	}
+	done = done && err == nil
+	changed := EndStep(&p.entry, t, done, err, p.o.Clock.Now())
+	if t == WorkerNodesUpgraded && done {
+		p.entry.WorkerCompleteTime = seconds(p.o.Clock.Now())
+	}
+	if changed || !done {
+		if err := p.store(ctx); err != nil {
+			return false, err
+		}
+	}
+	if changed {
+		p.tellStep(t)
+	}
+	return done, err
+}
+
+// commenced says whether the cluster has been told to update.
+func (p *pass) commenced() (bool, error) {
+	if p.entry.IsTrue(UpgradeCommenced) {
+		return true, nil
+	}
+	commenced, err := Commenced(p.config.Spec.Desired, p.cv)
+	if err != nil {
+		err = commencedError(err)
+	}
+	return commenced, err
+}
+
+func (p *pass) message(t ConditionType) string {
+	c, _ := p.entry.Condition(t)
+	return c.Message
+}
+
+// tell tells the provider, once. Service logs are told where they are on.
+func (p *pass) tell(ctx context.Context, s State, found []string) error {
+	if s.ServiceLog() && !p.serviceLogs {
+		return nil
+	}
+	config := *p.config
+	config.Status = Status{History: []HistoryEntry{p.entry.clone()}}
+	n := NewNotification(s, &config, found)
+	told, err := notifyOnce(ctx, p.o.Notifier, p.o.Sent, n)
+	if told {
+		p.emit(Event{Type: EventNotified, Version: n.Version, Notification: &n, Err: err, Text: n.Description})
+	}
+	return err
+}
+
+func (p *pass) tellPhase() {
+	e := p.entry
+	p.o.Logger.Info("phase", "version", e.Version, "phase", e.Phase)
+	p.emit(Event{
+		Type: EventPhase, Version: e.Version, PrecedingVersion: e.PrecedingVersion, Phase: e.Phase,
+		Text: fmt.Sprintf("the upgrade to %s is %s", e.Version, e.Phase),
+	})
+}
+
+func (p *pass) tellStep(t ConditionType) {
+	c, _ := p.entry.Condition(t)
+	p.emit(Event{
+		Type: EventStep, Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase,
+		Condition: &c, Text: c.Message,
+	})
+}

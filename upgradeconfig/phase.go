@@ -1,0 +1,229 @@
+package upgradeconfig
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// How soon to look at an UpgradeConfig again.
+const (
+	// LookAgain is how often one is looked at that nothing happens to.
+	LookAgain = 5 * time.Minute
+	// LookSoon is how often one is looked at while its upgrade is under way.
+	LookSoon = time.Minute
+
+	// preHealthMinutes must remain for a health check ahead of the upgrade.
+	preHealthMinutes = 120
+)
+
+// Activity is what has to be done before a decision about a phase can be made.
+type Activity string
+
+// The activities.
+const (
+	// ActivityNone: nothing more for now.
+	ActivityNone Activity = "None"
+	// ActivityDecide: decide again, with the new entry.
+	ActivityDecide Activity = "Decide"
+	// ActivityHealthCheck: check the cluster's health ahead of the upgrade.
+	ActivityHealthCheck Activity = "HealthCheck"
+	// ActivityValidate: validate the UpgradeConfig.
+	ActivityValidate Activity = "Validate"
+	// ActivityRefresh: ask the provider once more, so that a policy that was
+	// withdrawn since the last sync does not start an upgrade.
+	ActivityRefresh Activity = "Refresh"
+	// ActivitySteps: run the steps of the upgrade.
+	ActivitySteps Activity = "Steps"
+	// ActivityGiveUp: give the upgrade up, as it has not commenced in time.
+	ActivityGiveUp Activity = "GiveUp"
+)
+
+// PhaseOptions are the rules about phases that a configuration can set. The
+// zero value is a configuration in which everything is absent.
+type PhaseOptions struct {
+	// PreHealthCheck checks the cluster's health when an UpgradeConfig appears
+	// more than two hours ahead.
+	PreHealthCheck bool
+	// TimeOut is how long an upgrade may take to commence; 0: as long as it
+	// likes.
+	TimeOut time.Duration
+	// DelayTrigger is after which time the provider hears that an upgrade has
+	// not commenced; 0: never.
+	DelayTrigger time.Duration
+	// SkipBreached does not start an upgrade whose window is over. By default
+	// it starts, however late it is. With a TimeOut of 0 no window is ever
+	// over.
+	SkipBreached bool
+}
+
+// Situation is what a decision about a phase is made from. The last three
+// fields are what came of activities; nil: it was not carried out yet.
+type Situation struct {
+	Config         *UpgradeConfig
+	ClusterVersion *configv1.ClusterVersion
+	Now            time.Time
+
+	// HealthChecked is set when the health was checked ahead of the upgrade,
+	// whatever came of it.
+	HealthChecked bool
+	Validated     *Validated
+	Refreshed     *Refreshed
+}
+
+// Validated is what came of [ActivityValidate].
+type Validated struct {
+	Validity
+	Err error
+}
+
+// Refreshed is what came of [ActivityRefresh].
+type Refreshed struct {
+	// Differs says that the UpgradeConfig was not what the provider says: it
+	// was changed or held. See [Result.Differs].
+	Differs bool
+	// Err is the failure. [ErrNotConfigured] is none.
+	Err error
+}
+
+// Decision is what [Next] decides.
+type Decision struct {
+	// Do is what comes next; what it finds goes into the Situation of the next
+	// decision.
+	Do Activity
+	// Entry is the history entry of the desired version as it is to be stored
+	// first; nil: nothing is to be stored.
+	Entry *HistoryEntry
+	// Delayed says that the provider has to hear of a delay, once.
+	Delayed bool
+	// After is when to look again; 0 unless Do is ActivityNone.
+	After time.Duration
+	// Reason says in a clause why nothing is done.
+	Reason string
+	// Err is a fault to report.
+	Err error
+}
+
+// Next decides what happens next to an UpgradeConfig, by the phase of the
+// history entry of its desired version:
+//
+//   - none: it gets an entry, New, or Upgrading if the cluster was told to
+//     update to that release already;
+//   - New: Pending, after a health check ahead if there is time for one;
+//   - Pending: Upgrading, once it is valid, due, and the provider asked once
+//     more still wants it;
+//   - Upgrading: its steps, or the end of it if it does not commence in time;
+//   - Upgraded, Failed: nothing more.
+//
+// It is a pure function: drivers carry out what it says and ask again, until it
+// says [ActivityNone].
+func Next(s Situation, o PhaseOptions) Decision {
+	c := s.Config
+	if c.DeletionTimestamp != nil {
+		return stay(LookAgain, "the UpgradeConfig is being deleted", nil)
+	}
+	e, ok := c.Status.Entry(c.Spec.Desired.Version)
+	if !ok {
+		return first(s)
+	}
+	switch e.Phase {
+	case PhaseNew:
+		return fresh(s, e, o)
+	case PhasePending:
+		return pending(s, e, o)
+	case PhaseUpgrading:
+		return upgrade(s, e, o)
+	case PhaseUpgraded, PhaseFailed:
+		return stay(LookAgain, "the upgrade is over", nil)
+	}
+	return stay(LookAgain, "", fmt.Errorf("upgradeconfig: the history entry of version %q has the phase %q, which does not exist", e.Version, e.Phase))
+}
+
+func stay(after time.Duration, reason string, err error) Decision {
+	return Decision{Do: ActivityNone, After: after, Reason: reason, Err: err}
+}
+
+func commencedError(err error) error {
+	return fmt.Errorf("could not tell if cluster was upgrading: %w", err)
+}
+
+func first(s Situation) Decision {
+	desired := s.Config.Spec.Desired
+	commenced, err := Commenced(desired, s.ClusterVersion)
+	if err != nil {
+		return stay(LookSoon, "", commencedError(err))
+	}
+	e := HistoryEntry{Version: desired.Version, PrecedingVersion: PrecedingVersion(desired.Version, s.ClusterVersion), Phase: PhaseNew}
+	if commenced {
+		e.Phase, e.StartTime = PhaseUpgrading, seconds(s.Now)
+	}
+	return Decision{Do: ActivityDecide, Entry: &e}
+}
+
+func fresh(s Situation, e HistoryEntry, o PhaseOptions) Decision {
+	wait := Due(s.Config.Spec.UpgradeAt, s.Now, o.TimeOut).Wait
+	if o.PreHealthCheck && !s.HealthChecked && wait/time.Minute > preHealthMinutes {
+		return Decision{Do: ActivityHealthCheck}
+	}
+	e.Phase = PhasePending
+	return Decision{Do: ActivityNone, Entry: &e, After: LookSoon, Reason: "the upgrade is pending"}
+}
+
+func pending(s Situation, e HistoryEntry, o PhaseOptions) Decision {
+	if _, err := Steps(s.Config.Spec.Type); err != nil {
+		return stay(LookAgain, "", err)
+	}
+	due := Due(s.Config.Spec.UpgradeAt, s.Now, o.TimeOut)
+	after := LookAgain
+	if due.Wait > 0 && due.Wait < after {
+		after = due.Wait
+	}
+	v := s.Validated
+	switch {
+	case v == nil:
+		return Decision{Do: ActivityValidate}
+	case v.Err != nil:
+		return stay(after, "the UpgradeConfig is not valid", v.Err)
+	case !v.IsValid:
+		return stay(after, v.Message, nil)
+	case !v.IsAvailableUpdate:
+		return stay(after, v.Message, nil)
+	case !due.Ready && due.Wait > 0:
+		return stay(after, fmt.Sprintf("the upgrade starts in %s", due.Wait), nil)
+	case !due.Ready:
+		return stay(after, "upgradeAt is not a time", nil)
+	case due.Breached && o.SkipBreached && o.TimeOut > 0:
+		return stay(after, "the window for the upgrade is over", nil)
+	}
+	r := s.Refreshed
+	switch {
+	case r == nil:
+		return Decision{Do: ActivityRefresh}
+	case r.Err != nil && !errors.Is(r.Err, ErrNotConfigured):
+		return stay(LookSoon, "the provider cannot be asked once more", r.Err)
+	case r.Err == nil && r.Differs:
+		e.Phase = PhaseNew
+		return Decision{Do: ActivityNone, Entry: &e, After: LookSoon, Reason: "the provider has changed the policy"}
+	}
+	e.Phase, e.StartTime = PhaseUpgrading, seconds(s.Now)
+	return Decision{Do: ActivityDecide, Entry: &e}
+}
+
+func upgrade(s Situation, e HistoryEntry, o PhaseOptions) Decision {
+	t := s.Config.Spec.Type
+	if _, err := Steps(t); err != nil {
+		return stay(LookAgain, "", err)
+	}
+	commenced, err := Commenced(s.Config.Spec.Desired, s.ClusterVersion)
+	if err != nil {
+		return stay(LookSoon, "", commencedError(err))
+	}
+	// What was commenced once stays so, whoever takes the request back.
+	commenced = commenced || e.IsTrue(UpgradeCommenced)
+	if Overdue(t, e, commenced, s.Now, o.TimeOut) {
+		return Decision{Do: ActivityGiveUp}
+	}
+	return Decision{Do: ActivitySteps, Delayed: Delayed(e, commenced, s.Now, o.DelayTrigger)}
+}

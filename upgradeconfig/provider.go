@@ -1,0 +1,143 @@
+package upgradeconfig
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Provider knows the upgrade policies of the cluster. It is the source of
+// truth: what it does not have is removed from the cluster.
+//
+// A provider that also is a [Notifier] is told how the upgrade goes.
+type Provider interface {
+	// Policies returns the policies that count, the next one first: see
+	// [Select]. The first one becomes the UpgradeConfig.
+	//
+	// None, without an error, says that there is no policy, and the
+	// UpgradeConfig is deleted. So whatever is not a complete answer must be
+	// an error.
+	Policies(ctx context.Context) ([]Policy, error)
+	// String names the provider in logs and events, without secrets.
+	String() string
+}
+
+// Policy is an upgrade policy of a provider.
+type Policy struct {
+	// ID is the provider's name of the policy.
+	ID string
+	// Spec is what the policy becomes on the cluster.
+	Spec Spec
+	// State of the policy, as the provider words it; see [Policy.Counts].
+	State string
+	// NextRun is when the upgrade is due; zero: not known. Spec.UpgradeAt
+	// says the same in the provider's words.
+	NextRun time.Time
+}
+
+// Counts says whether a policy makes an UpgradeConfig, and if not, why not. It
+// does unless its state, in any letter case, is pending, completed or
+// cancelled, and unless it names neither a version nor an image, as an
+// automatic policy of a cluster that is up to date. States that are not known
+// count, as do empty ones.
+func (p Policy) Counts() (bool, string) {
+	switch state := strings.ToLower(p.State); state {
+	case "pending", "completed", "cancelled":
+		return false, state
+	}
+	if p.Spec.Desired.Version == "" && p.Spec.Desired.Image == "" {
+		return false, "no version"
+	}
+	return true, ""
+}
+
+// Select returns the policies that count, ordered by NextRun: the earliest
+// first, those without one last, otherwise in the order given.
+func Select(policies []Policy) []Policy {
+	var out []Policy
+	for _, p := range policies {
+		if ok, _ := p.Counts(); ok {
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Policy) int { return compareNextRun(a.NextRun, b.NextRun) })
+	return out
+}
+
+// CompareNextRun orders times of policies as [Select] does: a zero one, which
+// is not known, comes last.
+func compareNextRun(a, b time.Time) int {
+	switch {
+	case a.IsZero() && b.IsZero():
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
+	}
+	return a.Compare(b)
+}
+
+// ProviderFunc makes a function a [Provider].
+type ProviderFunc func(ctx context.Context) ([]Policy, error)
+
+// Policies calls f.
+func (f ProviderFunc) Policies(ctx context.Context) ([]Policy, error) { return f(ctx) }
+
+// String returns "function".
+func (f ProviderFunc) String() string { return "function" }
+
+// Notifier is told how an upgrade goes. It is an optional ability of a
+// [Provider], found by type assertion.
+type Notifier interface {
+	// Notify tells n, or does nothing where n is not to be told, for instance
+	// as the policy's state does not allow it. An error means that it has to
+	// be told again.
+	Notify(ctx context.Context, n Notification) error
+}
+
+// State is an event in the life of an upgrade of which a [Notifier] is told.
+type State string
+
+// The states. Those whose name ends in SL make a service log and nothing else.
+const (
+	StatePending      State = "StatePending"
+	StateScheduled    State = "StateScheduled"
+	StateStarted      State = "StateStarted"
+	StateScaleSkipped State = "StateScaleSkipped"
+	StateDelayed      State = "StateDelayed"
+	StateSkipped      State = "StateSkipped"
+	StateCompleted    State = "StateCompleted"
+	StateFailed       State = "StateFailed"
+	StateCancelled    State = "StateCancelled"
+
+	StateControlPlaneStartedSL  State = "StateControlPlaneStartedSL"
+	StateControlPlaneFinishedSL State = "StateControlPlaneFinishedSL"
+	StateWorkerPlaneFinishedSL  State = "StateWorkerPlaneFinishedSL"
+	StateHealthCheckSL          State = "StateHealthCheckSL"
+	StatePreHealthCheckSL       State = "StatePreHealthCheckSL"
+)
+
+// ServiceLog says whether the state makes a service log and nothing else.
+func (s State) ServiceLog() bool { return strings.HasSuffix(string(s), "SL") }
+
+// Notification is what a [Notifier] is told.
+type Notification struct {
+	State State
+	// Config is the UpgradeConfig that this is about. Its spec tells which
+	// policy: the one with this version and time.
+	Config *UpgradeConfig
+	// Version is the desired one.
+	Version string
+	// Description is the text that users see.
+	Description string
+	// Summary is the headline of a service log; empty for other states.
+	Summary string
+	// References are documents that a service log points to; mostly none.
+	References []string
+}
+
+// String names the notification in logs: its state and version.
+func (n Notification) String() string { return fmt.Sprintf("%s %s", n.State, n.Version) }

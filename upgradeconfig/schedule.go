@@ -1,0 +1,165 @@
+package upgradeconfig
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+// Schedule says whether an upgrade may start.
+type Schedule struct {
+	// Ready: its time has come.
+	Ready bool
+	// Breached: its window is over. It is Ready all the same; whether it still
+	// starts is up to [PhaseOptions].SkipBreached.
+	Breached bool
+	// Wait is how long until its time comes; 0 when it is Ready, and when
+	// upgradeAt is not a time.
+	Wait time.Duration
+}
+
+// Due says whether an upgrade that is to start at upgradeAt, in RFC 3339, may
+// do so now. It may from the first moment after upgradeAt on; timeOut later its
+// window is over. It never may if upgradeAt is not a time, which validation
+// reports.
+func Due(upgradeAt string, now time.Time, timeOut time.Duration) Schedule {
+	at, err := time.Parse(time.RFC3339, upgradeAt)
+	switch {
+	case err != nil:
+		return Schedule{}
+	case !now.After(at):
+		return Schedule{Wait: at.Sub(now)}
+	}
+	return Schedule{Ready: true, Breached: !now.Before(at.Add(timeOut))}
+}
+
+// Overdue says whether an upgrade of type [OSD] that was started, but has not
+// commenced on the cluster, is to be given up: timeOut is over since the
+// entry's StartTime. An upgrade that has commenced never is, nor is any with a
+// timeOut of 0.
+func Overdue(t UpgradeType, e HistoryEntry, commenced bool, now time.Time, timeOut time.Duration) bool {
+	return t == OSD && waitsLonger(e, commenced, now, timeOut)
+}
+
+// Delayed says whether the provider is to hear that an upgrade, started but
+// not commenced, takes longer than the trigger. With a trigger of 0 it is not.
+func Delayed(e HistoryEntry, commenced bool, now time.Time, trigger time.Duration) bool {
+	return waitsLonger(e, commenced, now, trigger)
+}
+
+func waitsLonger(e HistoryEntry, commenced bool, now time.Time, limit time.Duration) bool {
+	return !commenced && limit > 0 && e.StartTime != nil && now.After(e.StartTime.Add(limit))
+}
+
+// ErrNoTarget says that an UpgradeConfig names neither an image nor a version
+// together with a channel.
+var ErrNoTarget = errors.New("cannot find the correct upgrade spec source")
+
+// Commenced says whether the cluster has been told to update to the desired
+// release: spec.desiredUpdate of the ClusterVersion names its image, or in the
+// absence of an image its version. A release that is named by neither an image
+// nor by version and channel is [ErrNoTarget].
+func Commenced(desired Update, cv *configv1.ClusterVersion) (bool, error) {
+	if desired.Image == "" && (desired.Version == "" || desired.Channel == "") {
+		return false, ErrNoTarget
+	}
+	if cv == nil || cv.Spec.DesiredUpdate == nil {
+		return false, nil
+	}
+	if desired.Image != "" {
+		return cv.Spec.DesiredUpdate.Image == desired.Image, nil
+	}
+	return cv.Spec.DesiredUpdate.Version == desired.Version, nil
+}
+
+// PrecedingVersion returns the version that a cluster is upgraded from: the one
+// that its ClusterVersion is at or, if that is the desired one already, the
+// newest completed one that is another.
+func PrecedingVersion(desired string, cv *configv1.ClusterVersion) string {
+	at := cv.Status.Desired.Version
+	if at != desired {
+		return at
+	}
+	for _, h := range cv.Status.History {
+		if h.State == configv1.CompletedUpdate && h.Version != "" && h.Version != desired {
+			return h.Version
+		}
+	}
+	return at
+}
+
+// CurrentVersion returns the version that completed last; false if none has.
+func CurrentVersion(cv *configv1.ClusterVersion) (string, bool) {
+	var current *configv1.UpdateHistory
+	for i := range cv.Status.History {
+		h := &cv.Status.History[i]
+		if h.State != configv1.CompletedUpdate || h.CompletionTime == nil {
+			continue
+		}
+		if current == nil || h.CompletionTime.After(current.CompletionTime.Time) {
+			current = h
+		}
+	}
+	if current == nil || current.Version == "" {
+		return "", false
+	}
+	return current.Version, true
+}
+
+// NotUpgradeableError says that the cluster refuses updates to another minor
+// version.
+type NotUpgradeableError struct {
+	Version string
+	// At is when the upgrade was to start.
+	At time.Time
+	// Reason and Message are those of the ClusterVersion's condition.
+	Reason, Message string
+}
+
+func (e *NotUpgradeableError) Error() string {
+	return fmt.Sprintf("cluster upgrade to version %s on %s has been cancelled: %s: %s", e.Version, e.At.UTC().Format(time.UnixDate), e.Reason, e.Message)
+}
+
+// CheckUpgradeable refuses an upgrade to a higher minor or major version while
+// the condition Upgradeable of the ClusterVersion is False. The error is a
+// [*NotUpgradeableError], or says which version does not parse. A release that
+// is known by its image alone passes.
+func CheckUpgradeable(s Spec, cv *configv1.ClusterVersion) error {
+	if s.Desired.Version == "" {
+		return nil
+	}
+	refusal := slices.IndexFunc(cv.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
+		return c.Type == configv1.OperatorUpgradeable && c.Status == configv1.ConditionFalse
+	})
+	if refusal < 0 {
+		return nil
+	}
+	current, ok := CurrentVersion(cv)
+	if !ok {
+		return errNoCurrent
+	}
+	from, err := graph.ParseVersion(current)
+	if err != nil {
+		return fmt.Errorf("failed to parse current cluster version %s as semver: %w", current, err)
+	}
+	to, err := graph.ParseVersion(s.Desired.Version)
+	if err != nil {
+		return fmt.Errorf("failed to parse upgrade config desired version %s as semver: %w", s.Desired.Version, err)
+	}
+	if to.Major() < from.Major() || to.Major() == from.Major() && to.Minor() <= from.Minor() {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, s.UpgradeAt)
+	if err != nil {
+		return fmt.Errorf("upgradeAt: %w", err)
+	}
+	c := cv.Status.Conditions[refusal]
+	return &NotUpgradeableError{Version: s.Desired.Version, At: at, Reason: c.Reason, Message: c.Message}
+}
+
+var errNoCurrent = errors.New("failed to get current version")

@@ -1,0 +1,181 @@
+package upgradeconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Result is what a sync did.
+type Result struct {
+	// Action that was taken.
+	Action Action
+	// Policies are the provider's; the first one counts.
+	Policies []Policy
+	// Changed says that the UpgradeConfig was written.
+	Changed bool
+}
+
+// Differs says that the UpgradeConfig was not what the provider wants: it was
+// changed, or held. An upgrade that was about to start must then not start.
+func (r Result) Differs() bool { return r.Changed || r.Action.Kind == ActionHold }
+
+func (r Result) policy() string {
+	if len(r.Policies) == 0 {
+		return ""
+	}
+	return r.Policies[0].ID
+}
+
+// maxMoves is how often a sync starts over because somebody changed the
+// UpgradeConfig meanwhile.
+const maxMoves = 3
+
+// errMoved says that the object is not as it was when the decision was made.
+var errMoved = errors.New("the UpgradeConfig was changed meanwhile")
+
+// Sync makes the UpgradeConfig what the provider says, once: it reads the
+// object, asks the provider, and does what [Diff] decides. Nothing is written
+// if they agree, nor if the provider gives no answer.
+//
+// A write is on condition that the object is still the one that the decision
+// was about; if it is not, the sync starts over. A sync that was broken off, or
+// whose answer was lost, leaves the next one all that it needs.
+//
+// Errors wrap one of the sentinels of this package and the cause. Sync neither
+// uses nor changes the back-off of [Manager.Run].
+func (m *Manager) Sync(ctx context.Context) (Result, error) {
+	if err := m.check(); err != nil {
+		return Result{}, err
+	}
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	}
+	for moves := 0; ; moves++ {
+		result, err := m.sync(ctx)
+		if errors.Is(err, errMoved) && moves < maxMoves {
+			continue
+		}
+		if err == nil {
+			m.report(ctx, result)
+		}
+		return result, err
+	}
+}
+
+func (m *Manager) sync(ctx context.Context) (Result, error) {
+	current, err := m.read(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	policies, err := m.policies(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	action, err := m.decide(ctx, current, policies)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Action: action, Policies: policies}
+	if err := m.act(ctx, current, action); err != nil {
+		return result, err
+	}
+	result.Changed = action.Kind != ActionNone && action.Kind != ActionHold
+	return result, nil
+}
+
+// read returns the object, nil if there is none.
+func (m *Manager) read(ctx context.Context) (*UpgradeConfig, error) {
+	current, err := clusterapi.Get[UpgradeConfig](ctx, m.o.API, m.key())
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRetrieveConfig, err)
+	}
+	return current, nil
+}
+
+func (m *Manager) policies(ctx context.Context) ([]Policy, error) {
+	p, err := m.provider(ctx)
+	if err != nil {
+		return nil, err
+	}
+	policies, err := p.Policies(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRetrievePolicies, err)
+	}
+	return policies, nil
+}
+
+func (m *Manager) provider(ctx context.Context) (Provider, error) {
+	if m.o.Provider != nil {
+		return m.o.Provider, nil
+	}
+	if m.o.FromConfig == nil {
+		return nil, ErrNotConfigured
+	}
+	c, err := ReadConfig(ctx, m.o.API, m.o.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.CheckSource(); err != nil {
+		if errors.Is(err, ErrNoSource) {
+			err = fmt.Errorf("%w: %w", ErrNotConfigured, err)
+		}
+		return nil, err
+	}
+	if c.Source() == SourceLocal {
+		return Local{API: m.o.API, Namespace: m.o.Namespace, Name: m.o.Name, Compat: m.o.Compat}, nil
+	}
+	p, err := m.o.FromConfig(ctx, c)
+	if err == nil && p == nil {
+		err = ErrNotConfigured
+	}
+	return p, err
+}
+
+// decide asks whether an upgrade is in progress only where that matters.
+func (m *Manager) decide(ctx context.Context, current *UpgradeConfig, policies []Policy) (Action, error) {
+	var specs []Spec
+	if len(policies) > 0 {
+		specs = []Spec{policies[0].Spec}
+	}
+	o := DiffOptions{Update: m.o.Update, KeepWhileUpgrading: m.o.KeepWhileUpgrading}
+	action := Diff(current, specs, o)
+	if !m.o.KeepWhileUpgrading || !action.disturbs() {
+		return action, nil
+	}
+	var err error
+	if o.InProgress, err = ReadInProgress(ctx, m.o.API, current); err != nil {
+		return Action{}, err
+	}
+	return Diff(current, specs, o), nil
+}
+
+// report tells what a sync did.
+func (m *Manager) report(ctx context.Context, r Result) {
+	heard := m.o.Observe != nil || m.o.Logger.Enabled(ctx, slog.LevelInfo)
+	for i := 1; i < len(r.Policies) && heard; i++ {
+		text := fmt.Sprintf("policy %s has to wait for policy %s", r.Policies[i].ID, r.Policies[0].ID)
+		m.o.Logger.Info(text)
+		m.emit(Event{Type: EventIgnored, Policy: r.Policies[i].ID, Text: text})
+	}
+	typ, ok := map[ActionKind]EventType{
+		ActionCreate: EventCreated, ActionReplace: EventReplaced, ActionUpdate: EventUpdated,
+		ActionDelete: EventDeleted, ActionHold: EventHeld,
+	}[r.Action.Kind]
+	if !ok {
+		return
+	}
+	m.o.Logger.Info("UpgradeConfig "+string(typ), "reason", r.Action.Reason, "changes", r.Action.Changes)
+	m.emit(Event{Type: typ, Action: r.Action.Kind, Changes: r.Action.Changes, Policy: r.policy(), Version: r.Action.Spec.Desired.Version, Text: r.Action.Reason})
+}

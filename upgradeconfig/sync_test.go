@@ -1,0 +1,667 @@
+package upgradeconfig_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+)
+
+// calls records the verbs that a cluster is asked for, and lets a test step in.
+type calls struct {
+	mu    sync.Mutex
+	verbs []string
+	off   bool
+	// around, when not nil, stands around call number n, from 1.
+	around func(ctx context.Context, n int, call memory.Call, do func(context.Context) error) error
+}
+
+func (c *calls) intercept(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+	c.mu.Lock()
+	off := c.off
+	if !off {
+		c.verbs = append(c.verbs, call.Verb+" "+call.GVK.Kind)
+	}
+	n := len(c.verbs)
+	c.mu.Unlock()
+	if off || c.around == nil {
+		return do(ctx)
+	}
+	return c.around(ctx, n, call, do)
+}
+
+// aside runs f without recording its calls.
+func (c *calls) aside(f func()) {
+	set := func(off bool) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		was := c.off
+		c.off = off
+		return was
+	}
+	was := set(true)
+	defer set(was)
+	f()
+}
+
+func (c *calls) want(t *testing.T, verbs ...string) {
+	t.Helper()
+	if d := cmp.Diff(verbs, c.verbs); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
+	}
+	c.verbs = nil
+}
+
+// bench is a cluster, what it was asked for, and the events of its manager.
+type bench struct {
+	*memory.Cluster
+	calls  calls
+	events []upgradeconfig.Event
+}
+
+func newBench(t *testing.T, progressing bool) *bench {
+	b := &bench{}
+	b.Cluster = newCluster(t, memory.Options{Intercept: b.calls.intercept}, progressing)
+	return b
+}
+
+func (b *bench) manager(p upgradeconfig.Provider, set func(*upgradeconfig.ManagerOptions)) *upgradeconfig.Manager {
+	o := upgradeconfig.ManagerOptions{API: b, Provider: p, Observe: func(e upgradeconfig.Event) { b.events = append(b.events, e) }}
+	if set != nil {
+		set(&o)
+	}
+	return upgradeconfig.NewManager(o)
+}
+
+func (b *bench) store(t *testing.T, c *upgradeconfig.UpgradeConfig) (out *upgradeconfig.UpgradeConfig) {
+	t.Helper()
+	b.calls.aside(func() { out = store(t, b, c) })
+	return out
+}
+
+func (b *bench) stored(t *testing.T) (out *upgradeconfig.UpgradeConfig) {
+	t.Helper()
+	b.calls.aside(func() { out = stored(t, b) })
+	return out
+}
+
+func (b *bench) wantEvents(t *testing.T, types ...upgradeconfig.EventType) {
+	t.Helper()
+	var got []upgradeconfig.EventType
+	for _, e := range b.events {
+		got = append(got, e.Type)
+		if e.Name != upgradeconfig.Name || e.Time.IsZero() || e.Text == "" {
+			t.Errorf("event %+v lacks its name, time or text", e)
+		}
+	}
+	if d := cmp.Diff(types, got); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+	b.events = nil
+}
+
+func mustSync(t *testing.T, m *upgradeconfig.Manager, want upgradeconfig.ActionKind, changed bool) upgradeconfig.Result {
+	t.Helper()
+	r, err := m.Sync(t.Context())
+	if err != nil || r.Action.Kind != want || r.Changed != changed {
+		t.Fatalf("%s, changed %v, %v; want %s, %v", r.Action.Kind, r.Changed, err, want, changed)
+	}
+	return r
+}
+
+const getIt, deleteIt, createIt, updateIt, getVersion = "Get UpgradeConfig", "Delete UpgradeConfig", "Create UpgradeConfig", "Update UpgradeConfig", "Get ClusterVersion"
+
+func TestSyncCreates(t *testing.T) {
+	b := newBench(t, false)
+	m := b.manager(policies(specA, specB), nil)
+	mustSync(t, m, upgradeconfig.ActionCreate, true)
+	b.calls.want(t, getIt, createIt)
+	b.wantEvents(t, upgradeconfig.EventIgnored, upgradeconfig.EventCreated)
+	got := b.stored(t)
+	if got.Spec != specA || len(got.Status.History) > 0 {
+		t.Errorf("%+v", got)
+	}
+
+	// In step: nothing is written, nor is anything more read.
+	for range 3 {
+		r := mustSync(t, m, upgradeconfig.ActionNone, false)
+		if r.Differs() {
+			t.Error("differs")
+		}
+	}
+	b.calls.want(t, getIt, getIt, getIt)
+	b.wantEvents(t, upgradeconfig.EventIgnored, upgradeconfig.EventIgnored, upgradeconfig.EventIgnored)
+	if again := b.stored(t); again.ResourceVersion != got.ResourceVersion {
+		t.Error("the object was written")
+	}
+}
+
+func TestSyncReplaces(t *testing.T) {
+	b := newBench(t, true)
+	old := object(specA, underWay("4.20.3"))
+	old.Labels, old.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
+	old = b.store(t, old)
+	later := with(specA, func(s *upgradeconfig.Spec) { s.UpgradeAt = "2031-02-04T04:00:00Z" })
+	r := mustSync(t, b.manager(policies(later), nil), upgradeconfig.ActionReplace, true)
+	b.calls.want(t, getIt, deleteIt, getIt, createIt)
+	b.wantEvents(t, upgradeconfig.EventReplaced)
+	got := b.stored(t)
+	if got.Spec != later || got.UID == old.UID || len(got.Status.History)+len(got.Labels)+len(got.Annotations) > 0 {
+		t.Errorf("%+v", got)
+	}
+	if !r.Differs() || len(r.Action.Changes) != 1 || r.Action.Changes[0].String() != "upgradeAt: 2031-02-04T03:00:00Z → 2031-02-04T04:00:00Z" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSyncUpdatesInPlace(t *testing.T) {
+	b := newBench(t, false)
+	old := object(specA, underWay("4.20.3"))
+	old.Labels = map[string]string{"a": "b"}
+	old = b.store(t, old)
+	want := with(specA, func(s *upgradeconfig.Spec) {
+		s.UpgradeAt, s.PDBForceDrainTimeout, s.CapacityReservation = "2031-02-04T04:00:00Z", 0, false
+	})
+	m := b.manager(policies(want), func(o *upgradeconfig.ManagerOptions) { o.Update = true })
+	mustSync(t, m, upgradeconfig.ActionUpdate, true)
+	b.calls.want(t, getIt, getIt, updateIt)
+	b.wantEvents(t, upgradeconfig.EventUpdated)
+	got := b.stored(t)
+	if got.UID != old.UID || got.Spec != want || got.Labels["a"] != "b" {
+		t.Errorf("%+v", got)
+	}
+	if d := cmp.Diff(old.Status, got.Status); d != "" {
+		t.Errorf("status (-want +got):\n%s", d)
+	}
+	mustSync(t, m, upgradeconfig.ActionNone, false)
+
+	mustSync(t, b.manager(policies(specB), func(o *upgradeconfig.ManagerOptions) { o.Update = true }), upgradeconfig.ActionReplace, true)
+	if b.stored(t).UID == old.UID {
+		t.Error("another release is another object")
+	}
+}
+
+func TestSyncDeletes(t *testing.T) {
+	b := newBench(t, true)
+	b.store(t, object(specA, underWay("4.20.3")))
+	other := object(specA, upgradeconfig.Status{})
+	other.Name = "another"
+	b.calls.aside(func() {
+		if _, err := clusterapi.Create(t.Context(), b, other, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	m := b.manager(policies(), nil)
+	mustSync(t, m, upgradeconfig.ActionDelete, true)
+	mustSync(t, m, upgradeconfig.ActionNone, false)
+	b.calls.want(t, getIt, deleteIt, getIt)
+	b.wantEvents(t, upgradeconfig.EventDeleted)
+	if b.stored(t) != nil {
+		t.Error("it is still there")
+	}
+	if _, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), b, clusterapi.Key(other.Namespace, other.Name)); err != nil {
+		t.Errorf("an object of another name: %v", err)
+	}
+}
+
+func TestSyncHolds(t *testing.T) {
+	keep := func(o *upgradeconfig.ManagerOptions) { o.KeepWhileUpgrading = true }
+	for name, tt := range map[string]struct {
+		status      upgradeconfig.Status
+		progressing bool
+		calls       []string
+	}{
+		"step done":   {underWay("4.20.3"), false, []string{getIt}},
+		"progressing": {upgradeconfig.Status{}, true, []string{getIt, getVersion}},
+	} {
+		for _, p := range []upgradeconfig.Provider{policies(), policies(specB)} {
+			b := newBench(t, tt.progressing)
+			old := b.store(t, object(specA, tt.status))
+			r := mustSync(t, b.manager(p, keep), upgradeconfig.ActionHold, false)
+			if !r.Differs() {
+				t.Error("a held change stops an upgrade that is about to start")
+			}
+			contains(t, r.Action.Reason, "its upgrade is in progress")
+			b.calls.want(t, tt.calls...)
+			b.wantEvents(t, upgradeconfig.EventHeld)
+			if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
+				t.Errorf("%s: the object was written", name)
+			}
+		}
+	}
+
+	// Not in progress, or nothing to protect.
+	b := newBench(t, false)
+	b.store(t, object(specA, underWay("4.20.4")))
+	mustSync(t, b.manager(policies(specB), keep), upgradeconfig.ActionReplace, true)
+	b.calls.want(t, getIt, getVersion, deleteIt, getIt, createIt)
+	mustSync(t, b.manager(policies(specB), keep), upgradeconfig.ActionNone, false)
+	b.calls.want(t, getIt)
+	mustSync(t, b.manager(policies(), keep), upgradeconfig.ActionDelete, true)
+	mustSync(t, b.manager(policies(specA), keep), upgradeconfig.ActionCreate, true)
+
+	// Not known whether it is in progress.
+	old := b.stored(t)
+	b.calls.around = failAt(func(call memory.Call) bool { return call.GVK.Kind == "ClusterVersion" }, errors.New("broken"))
+	_, err := b.manager(policies(), keep).Sync(t.Context())
+	if !errors.Is(err, upgradeconfig.ErrClusterVersion) {
+		t.Errorf("%v", err)
+	}
+	contains(t, err.Error(), "broken")
+	if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
+		t.Error("the object was written")
+	}
+}
+
+type around = func(ctx context.Context, n int, call memory.Call, do func(context.Context) error) error
+
+// failAt fails the calls that match, without effect.
+func failAt(match func(memory.Call) bool, err error) around {
+	return func(ctx context.Context, _ int, call memory.Call, do func(context.Context) error) error {
+		if match(call) {
+			return err
+		}
+		return do(ctx)
+	}
+}
+
+func TestSyncFailures(t *testing.T) {
+	broken := errors.New("broken")
+	cause := errors.New("cause")
+	resource := schema.GroupResource{Group: "upgrade.managed.openshift.io", Resource: "upgradeconfigs"}
+	verb := func(v string) func(memory.Call) bool { return func(c memory.Call) bool { return c.Verb == v } }
+	nth := func(want int, err error) around {
+		return func(ctx context.Context, n int, _ memory.Call, do func(context.Context) error) error {
+			if n == want {
+				return err
+			}
+			return do(ctx)
+		}
+	}
+	failing := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return nil, cause })
+	for _, tt := range []struct {
+		name     string
+		current  bool
+		provider upgradeconfig.Provider
+		o        func(*upgradeconfig.ManagerOptions)
+		around   around
+		want     error
+		cause    error
+		text     string
+		calls    []string
+		there    bool // an object is there afterwards
+		after    upgradeconfig.ActionKind
+	}{
+		{name: "read", current: true, provider: policies(specB), around: nth(1, broken), want: upgradeconfig.ErrRetrieveConfig, cause: broken,
+			text: "unable to retrieve upgradeconfigs", calls: []string{getIt}, there: true, after: upgradeconfig.ActionReplace},
+		{name: "no provider", current: true, want: upgradeconfig.ErrNotConfigured, text: "no upgrade config manager configured", calls: []string{getIt}, there: true},
+		{name: "provider", current: true, provider: failing, want: upgradeconfig.ErrRetrievePolicies, cause: cause, text: "unable to retrieve upgrade spec: cause", calls: []string{getIt}, there: true},
+		{name: "delete", current: true, provider: policies(), around: failAt(verb("Delete"), broken), want: upgradeconfig.ErrRemove, cause: broken,
+			text: "unable to remove existing UpgradeConfig", calls: []string{getIt, deleteIt}, there: true, after: upgradeconfig.ActionDelete},
+		{name: "delete to replace", current: true, provider: policies(specB), around: failAt(verb("Delete"), broken), want: upgradeconfig.ErrRemove, cause: broken,
+			text: "unable to remove existing UpgradeConfig", calls: []string{getIt, deleteIt}, there: true, after: upgradeconfig.ActionReplace},
+		{name: "confirm", current: true, provider: policies(specB), around: nth(3, broken), want: upgradeconfig.ErrConfirmDeletion, cause: broken,
+			text: "unable to confirm deletion of current UpgradeConfig: ", calls: []string{getIt, deleteIt, getIt}, after: upgradeconfig.ActionCreate},
+		{name: "create", provider: policies(specB), around: failAt(verb("Create"), broken), want: upgradeconfig.ErrApply, cause: broken,
+			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, createIt}, after: upgradeconfig.ActionCreate},
+		{name: "create to replace", current: true, provider: policies(specB), around: failAt(verb("Create"), broken), want: upgradeconfig.ErrApply, cause: broken,
+			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, deleteIt, getIt, createIt}, after: upgradeconfig.ActionCreate},
+		{name: "update", current: true, provider: policies(with(specA, func(s *upgradeconfig.Spec) { s.PDBForceDrainTimeout = 1 })),
+			o: func(o *upgradeconfig.ManagerOptions) { o.Update = true }, around: failAt(verb("Update"), broken), want: upgradeconfig.ErrApply, cause: broken,
+			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, getIt, updateIt}, there: true, after: upgradeconfig.ActionUpdate},
+		{name: "delete finds nothing", current: true, provider: policies(), around: failAt(verb("Delete"), apierrors.NewNotFound(resource, upgradeconfig.Name)),
+			calls: []string{getIt, deleteIt}, there: true},
+		{name: "moved for ever", current: true, provider: policies(), around: failAt(verb("Delete"), apierrors.NewConflict(resource, upgradeconfig.Name, cause)), want: upgradeconfig.ErrRemove,
+			text: "the UpgradeConfig was changed meanwhile", calls: []string{getIt, deleteIt, getIt, deleteIt, getIt, deleteIt, getIt, deleteIt}, there: true, after: upgradeconfig.ActionDelete},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, false)
+			if tt.current {
+				b.store(t, object(specA, underWay("4.20.3")))
+			}
+			b.calls.around = tt.around
+			m := b.manager(tt.provider, tt.o)
+			r, err := m.Sync(t.Context())
+			if !errors.Is(err, tt.want) || tt.cause != nil && !errors.Is(err, tt.cause) {
+				t.Errorf("%v", err)
+			}
+			if err != nil {
+				contains(t, err.Error(), tt.text)
+				if r.Changed {
+					t.Error("a failed sync says changed")
+				}
+				b.wantEvents(t)
+			}
+			b.calls.want(t, tt.calls...)
+			if got := b.stored(t); (got != nil) != tt.there {
+				t.Errorf("there: %v", got != nil)
+			}
+			if b.calls.around = nil; tt.after != "" {
+				mustSync(t, m, tt.after, true)
+				mustSync(t, m, upgradeconfig.ActionNone, false)
+			}
+		})
+	}
+	if _, err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{}).Sync(t.Context()); err == nil {
+		t.Error("no API, no error")
+	}
+	if err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{}).Run(t.Context()); err == nil {
+		t.Error("no API, no error")
+	}
+}
+
+func TestFinalizerHoldsReplacement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		old := object(specA, upgradeconfig.Status{})
+		old.Finalizers = []string{"example.com/wait"}
+		b.store(t, old)
+		m := b.manager(policies(specB), nil)
+		start := time.Now()
+		_, err := m.Sync(t.Context())
+		if !errors.Is(err, upgradeconfig.ErrConfirmDeletion) || time.Since(start) != time.Minute {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		contains(t, err.Error(), "example.com/wait")
+		want := []string{getIt, deleteIt}
+		for range 13 { // at once, then every 5 s up to 60 s
+			want = append(want, getIt)
+		}
+		b.calls.want(t, want...)
+
+		// It goes during the next sync, which does not delete it once more.
+		go func() {
+			time.Sleep(12 * time.Second)
+			b.calls.aside(func() {
+				_, err := clusterapi.Modify(t.Context(), b.Cluster, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
+					c.Finalizers = nil
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}()
+		start = time.Now()
+		mustSync(t, m, upgradeconfig.ActionReplace, true)
+		if d := time.Since(start); d != 15*time.Second {
+			t.Errorf("it took %v", d)
+		}
+		if got := b.stored(t); got == nil || got.Spec != specB {
+			t.Errorf("%+v", got)
+		}
+
+		// With a finalizer, and no policy any more: told to go once.
+		b.calls.aside(func() {
+			if _, err := clusterapi.Modify(t.Context(), b.Cluster, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
+				c.Finalizers = []string{"example.com/wait"}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		b.calls.verbs = nil
+		m = b.manager(policies(), nil)
+		mustSync(t, m, upgradeconfig.ActionDelete, true)
+		mustSync(t, m, upgradeconfig.ActionDelete, true)
+		b.calls.want(t, getIt, deleteIt, getIt)
+	})
+}
+
+// Somebody else's new object ends the wait for the old one to go.
+func TestAnotherUIDEndsTheWait(t *testing.T) {
+	b := newBench(t, false)
+	b.store(t, object(specA, upgradeconfig.Status{}))
+	b.calls.around = func(ctx context.Context, n int, call memory.Call, do func(context.Context) error) error {
+		err := do(ctx)
+		if call.Verb == "Delete" {
+			b.store(t, object(specB, upgradeconfig.Status{}))
+		}
+		return err
+	}
+	m := b.manager(policies(specB), nil)
+	_, err := m.Sync(t.Context())
+	if !errors.Is(err, upgradeconfig.ErrConfirmDeletion) {
+		t.Errorf("%v", err)
+	}
+	b.calls.want(t, getIt, deleteIt, getIt)
+	b.calls.around = nil
+	mustSync(t, m, upgradeconfig.ActionNone, false)
+}
+
+// What somebody else creates just before is taken as it is, if it is right.
+func TestCreateFindsOne(t *testing.T) {
+	for _, tt := range []struct {
+		theirs upgradeconfig.Spec
+		want   upgradeconfig.ActionKind
+	}{{specB, upgradeconfig.ActionNone}, {specA, upgradeconfig.ActionReplace}} {
+		b := newBench(t, false)
+		b.calls.around = func(ctx context.Context, n int, _ memory.Call, do func(context.Context) error) error {
+			if n == 2 {
+				b.store(t, object(tt.theirs, upgradeconfig.Status{}))
+			}
+			return do(ctx)
+		}
+		mustSync(t, b.manager(policies(specB), nil), tt.want, tt.want != upgradeconfig.ActionNone)
+		if got := b.stored(t); got.Spec != specB {
+			t.Errorf("%+v", got.Spec)
+		}
+	}
+}
+
+func TestCancelDuringDeletionPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		old := object(specA, upgradeconfig.Status{})
+		old.Finalizers = []string{"example.com/wait"}
+		b.store(t, old)
+		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := b.manager(policies(specB), nil).Sync(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, upgradeconfig.ErrConfirmDeletion) || time.Since(start) != 7*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// A sync that waits for its turn gives up when its context ends.
+func TestSyncsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, false)
+		var asked atomic.Int32
+		m := b.manager(upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) {
+			asked.Add(1)
+			time.Sleep(time.Minute)
+			return []upgradeconfig.Policy{{ID: "p", Spec: specA}}, nil
+		}), nil)
+		results := make(chan upgradeconfig.ActionKind, 2)
+		for range 2 {
+			go func() {
+				r, err := m.Sync(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				results <- r.Action.Kind
+			}()
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := m.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) || asked.Load() != 1 {
+			t.Errorf("%v, asked %d times", err, asked.Load())
+		}
+		if first, second := <-results, <-results; first != upgradeconfig.ActionCreate || second != upgradeconfig.ActionNone || asked.Load() != 2 {
+			t.Errorf("%s, %s; asked %d times", first, second, asked.Load())
+		}
+	})
+}
+
+func TestFromConfig(t *testing.T) {
+	b := newBench(t, false)
+	var urls []string
+	var provider upgradeconfig.Provider = policies(specA)
+	m := b.manager(nil, func(o *upgradeconfig.ManagerOptions) {
+		o.FromConfig = func(_ context.Context, c *upgradeconfig.Config) (upgradeconfig.Provider, error) {
+			urls = append(urls, c.ConfigManager.OCMBaseURL)
+			return provider, nil
+		}
+	})
+	write := func(text string) {
+		t.Helper()
+		b.calls.aside(func() {
+			key := clusterapi.Key(upgradeconfig.DefaultNamespace, upgradeconfig.ConfigMapName)
+			gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+			if err := b.Delete(t.Context(), gvk, key, clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				t.Fatal(err)
+			}
+			if _, err := clusterapi.Create(t.Context(), b, configMap(key.Namespace, text), clusterapi.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	fails := func(want ...error) {
+		t.Helper()
+		_, err := m.Sync(t.Context())
+		for _, w := range want {
+			if !errors.Is(err, w) {
+				t.Errorf("%v is not %v", err, w)
+			}
+		}
+	}
+	if _, err := m.Sync(t.Context()); !apierrors.IsNotFound(err) {
+		t.Errorf("no ConfigMap: %v", err)
+	}
+	write("")
+	fails(upgradeconfig.ErrNotConfigured, upgradeconfig.ErrNoSource)
+	write("configManager: {source: elsewhere}")
+	fails(upgradeconfig.ErrSource)
+	write("configManager: [")
+	if _, err := m.Sync(t.Context()); !asError(err, new(*upgradeconfig.ConfigError)) {
+		t.Errorf("%v", err)
+	}
+	// The interval and the windows are not a sync's business.
+	write("configManager: {source: OCM, ocmBaseUrl: 'https://one'}\nupgradeWindow: {timeOut: -1}")
+	mustSync(t, m, upgradeconfig.ActionCreate, true)
+	write("configManager: {source: OCM, ocmBaseUrl: 'https://two'}")
+	mustSync(t, m, upgradeconfig.ActionNone, false)
+	if d := cmp.Diff([]string{"https://one", "https://two"}, urls); d != "" {
+		t.Error(d)
+	}
+	provider = nil
+	fails(upgradeconfig.ErrNotConfigured)
+	write("configManager: {source: local, localConfigName: managed-upgrade-config}")
+	mustSync(t, m, upgradeconfig.ActionNone, false)
+	if b.stored(t) == nil || len(urls) != 3 {
+		t.Errorf("urls %v", urls)
+	}
+	m = b.manager(nil, func(o *upgradeconfig.ManagerOptions) {
+		o.Compat = true
+		o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) {
+			return nil, errors.New("not asked")
+		}
+	})
+	mustSync(t, m, upgradeconfig.ActionDelete, true)
+}
+
+func TestLocal(t *testing.T) {
+	state := func(phase upgradeconfig.Phase, version string) upgradeconfig.Status {
+		if phase == "" {
+			return upgradeconfig.Status{}
+		}
+		return upgradeconfig.Status{History: []upgradeconfig.HistoryEntry{{Version: version, Phase: phase}}}
+	}
+	for _, tt := range []struct {
+		name   string
+		status upgradeconfig.Status
+		compat upgradeconfig.ActionKind
+	}{
+		{"fresh", state("", ""), upgradeconfig.ActionDelete},
+		{"new", state(upgradeconfig.PhaseNew, "4.20.3"), upgradeconfig.ActionNone},
+		{"active", state(upgradeconfig.PhaseUpgrading, "4.20.3"), upgradeconfig.ActionNone},
+		{"failed", state(upgradeconfig.PhaseFailed, "4.20.3"), upgradeconfig.ActionNone},
+		{"finished", state(upgradeconfig.PhaseUpgraded, "4.20.3"), upgradeconfig.ActionDelete},
+		{"history of another version", state(upgradeconfig.PhaseUpgrading, "4.20.4"), upgradeconfig.ActionDelete},
+		{"first entry counts", upgradeconfig.Status{History: append(state(upgradeconfig.PhaseUpgraded, "4.20.3").History, state(upgradeconfig.PhaseNew, "4.20.3").History...)}, upgradeconfig.ActionDelete},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, false)
+			old := b.store(t, object(specA, tt.status))
+			// One that is not ours does no harm, even if it is broken.
+			other, err := clusterapi.ToUnstructured(object(specB, upgradeconfig.Status{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			other.SetName("another")
+			other.Object["spec"] = "broken"
+			if err := b.Load(other); err != nil {
+				t.Fatal(err)
+			}
+			local := upgradeconfig.Local{API: b}
+			m := b.manager(local, nil)
+			for range 3 {
+				mustSync(t, m, upgradeconfig.ActionNone, false)
+			}
+			if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
+				t.Error("the object was written")
+			}
+			got, err := local.Policies(t.Context())
+			want := []upgradeconfig.Policy{{ID: upgradeconfig.Name, Spec: specA, NextRun: at(specA.UpgradeAt)}}
+			if d := cmp.Diff(want, got); err != nil || d != "" {
+				t.Errorf("%v, (-want +got):\n%s", err, d)
+			}
+			local.Compat = true
+			mustSync(t, b.manager(local, nil), tt.compat, tt.compat == upgradeconfig.ActionDelete)
+		})
+	}
+	b := newBench(t, false)
+	local := upgradeconfig.Local{API: b}
+	mustSync(t, b.manager(local, nil), upgradeconfig.ActionNone, false)
+	broken := errors.New("broken")
+	b.calls.around = failAt(func(c memory.Call) bool { return c.Verb == "List" }, broken)
+	if _, err := b.manager(local, nil).Sync(t.Context()); !errors.Is(err, broken) || !errors.Is(err, upgradeconfig.ErrRetrievePolicies) {
+		t.Errorf("%v", err)
+	}
+	b.calls.around = nil
+
+	// One that its administrator has deleted is not brought back.
+	gone := object(specA, upgradeconfig.Status{})
+	gone.Finalizers = []string{"example.com/wait"}
+	b.store(t, gone)
+	if err := b.Delete(t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.calls.verbs = nil
+	mustSync(t, b.manager(local, nil), upgradeconfig.ActionDelete, true)
+	b.calls.want(t, getIt, "List UpgradeConfig")
+}
+
+func TestReadInProgress(t *testing.T) {
+	b := newBench(t, true)
+	b.calls.verbs = nil
+	if got, err := upgradeconfig.ReadInProgress(t.Context(), b, object(specA, underWay("4.20.3"))); err != nil || !got {
+		t.Errorf("%v, %v", got, err)
+	}
+	b.calls.want(t)
+	if got, err := upgradeconfig.ReadInProgress(t.Context(), b, object(specA, upgradeconfig.Status{})); err != nil || !got {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := upgradeconfig.ReadInProgress(t.Context(), newBench(t, false), nil); err != nil || got {
+		t.Errorf("%v, %v", got, err)
+	}
+	_, err := upgradeconfig.ReadInProgress(t.Context(), memory.New(memory.Options{}), nil)
+	if !errors.Is(err, upgradeconfig.ErrClusterVersion) || !apierrors.IsNotFound(err) {
+		t.Errorf("%v", err)
+	}
+}
