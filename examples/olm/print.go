@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+func listCatalog(catalog *olm.Contents, o options) error {
+	if len(o.args) == 1 {
+		return listPackage(catalog, o)
+	}
+	w := tabwriter.NewWriter(o.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PACKAGE\tDEFAULT CHANNEL\tHEAD\tCHANNELS")
+	for _, p := range catalog.Packages() {
+		head := "-"
+		if ch := p.Channel(p.DefaultChannel); ch != nil {
+			head = heads(ch)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", p.Name, p.DefaultChannel, head, len(p.Channels))
+	}
+	return w.Flush()
+}
+
+func heads(ch *olm.Channel) string {
+	var names []string
+	for _, e := range ch.Heads {
+		names = append(names, e.Name)
+	}
+	if len(names) > 3 {
+		return fmt.Sprintf("%d heads", len(names))
+	}
+	if len(names) == 0 {
+		return "-"
+	}
+	return strings.Join(names, ", ")
+}
+
+func listPackage(catalog *olm.Contents, o options) error {
+	p := catalog.Package(o.args[0])
+	if p == nil {
+		return fmt.Errorf("the catalog has no package %q", o.args[0])
+	}
+	fmt.Fprintf(o.stdout, "Package %s\n", p.Name)
+	if p.Description != "" {
+		fmt.Fprintf(o.stdout, "  %s\n", strings.Join(strings.Fields(p.Description), " "))
+	}
+	if p.Deprecation != "" {
+		fmt.Fprintf(o.stdout, "  deprecated: %s\n", p.Deprecation)
+	}
+	for _, ch := range p.Channels {
+		title := "Channel " + ch.Name
+		if ch.Default {
+			title += " (default)"
+		}
+		fmt.Fprintln(o.stdout, title)
+		if ch.Err != nil {
+			fmt.Fprintf(o.stdout, "  cannot be installed from: %v\n", ch.Err)
+			continue
+		}
+		for _, e := range ch.Ordered {
+			fmt.Fprintf(o.stdout, "  %s\n", describe(e))
+		}
+	}
+	return nil
+}
+
+// describe is an operator with what it provides and needs.
+func describe(e *olm.Entry) string {
+	parts := []string{e.Name}
+	if e.Bundle.RawVersion != "" {
+		parts[0] += " " + e.Bundle.RawVersion
+	}
+	for _, gvk := range e.Bundle.Provides {
+		parts = append(parts, fmt.Sprintf("provides %s (%s/%s)", gvk.Kind, gvk.Group, gvk.Version))
+	}
+	for i := range e.Bundle.Requires {
+		parts = append(parts, "requires an operator "+e.Bundle.Requires[i].String())
+	}
+	if e.Bundle.Err != nil {
+		parts = append(parts, e.Bundle.Err.Error())
+	}
+	switch v, _, err := e.Bundle.MaxOpenShiftVersion(); {
+	case err != nil:
+		parts = append(parts, err.Error())
+	case v != nil:
+		parts = append(parts, "up to OpenShift "+v.String())
+	}
+	if e.Bundle.Deprecated {
+		parts = append(parts, "may not be installed")
+	}
+	if e.Bundle.Deprecation != "" {
+		parts = append(parts, "deprecated: "+e.Bundle.Deprecation)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func validate(catalog *olm.Contents, o options) error {
+	packages, channels := 0, 0
+	for _, p := range catalog.Packages() {
+		packages++
+		channels += len(p.Channels)
+	}
+	problems := catalog.Problems()
+	for _, p := range problems {
+		fmt.Fprintf(o.stdout, "%s:%d: %s\n", p.File, p.Line, strings.ReplaceAll(p.Message, "\n", "\n    "))
+	}
+	fmt.Fprintf(o.stdout, "Packages: %d, channels: %d, problems: %d\n", packages, channels, len(problems))
+	if len(problems) > 0 {
+		return errNoAnswer
+	}
+	return nil
+}
+
+func resolve(ctx context.Context, s *olm.Snapshot, o options) error {
+	plan, err := olm.Plan(ctx, []*olm.Snapshot{s}, olm.PlanOptions{Resolve: o.resolve(), Target: o.openshift})
+	if err != nil {
+		return err
+	}
+	n := plan.Namespaces[0]
+	for i, g := range n.Generations {
+		if len(g.Operators) == 0 {
+			break
+		}
+		fmt.Fprintf(o.stdout, "Generation %d:\n", i+1)
+		printSlots(o, g)
+	}
+	if n.Err != nil {
+		return n.Err
+	}
+	last := n.Generations[len(n.Generations)-1]
+	if len(n.Generations) == 1 {
+		fmt.Fprintln(o.stdout, "Nothing changes:")
+		printSlots(o, last)
+	}
+	printRemarks(o, last)
+	if plan.Target != nil {
+		printTarget(o, plan.Target)
+	}
+	if len(last.HeldBack) > 0 || plan.Target != nil && plan.Target.Generations < 0 {
+		return errNoAnswer
+	}
+	return nil
+}
+
+func (o *options) resolve() olm.Options {
+	return olm.Options{AllOrNothing: o.allOrNothing, Greedy: o.greedy}
+}
+
+func printSlots(o options, g *olm.Generation) {
+	for i := range g.Slots {
+		s := &g.Slots[i]
+		subs := strings.Join(s.Subscriptions, ", ")
+		switch s.Outcome {
+		case olm.Kept:
+			fmt.Fprintf(o.stdout, "  %s stays\n", s.Current.Name)
+		case olm.Updated:
+			fmt.Fprintf(o.stdout, "  %s replaces %s\n", s.Current.Name, s.Previous.Name)
+		case olm.AddedForSubscription:
+			fmt.Fprintf(o.stdout, "  %s is installed for %s\n", s.Current.Name, subs)
+		case olm.AddedForRequirement:
+			fmt.Fprintf(o.stdout, "  %s is installed for %s, which requires an operator %s; new Subscription %s\n",
+				s.Current.Name, s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement, olm.NewSubscription(g.Namespace, s.Operator).Name)
+		case olm.NotInstalled:
+			fmt.Fprintf(o.stdout, "  nothing is installed for %s\n", subs)
+		}
+	}
+}
+
+// printRemarks says what is not as it should be.
+func printRemarks(o options, g *olm.Generation) {
+	for _, h := range g.HeldBack {
+		fmt.Fprintf(o.stdout, "Held back: %s\n", heldBack(&h))
+	}
+	for _, b := range g.BrokenBefore {
+		text := b.Subject
+		if b.Requirement != nil {
+			text = b.Requirement.String()
+		}
+		fmt.Fprintf(o.stdout, "Broken before: %s: %s %s\n", strings.Join(b.Operators, ", "), b.Kind, text)
+	}
+	for _, name := range g.Stuck {
+		fmt.Fprintf(o.stdout, "Stuck: nothing in the channel of Subscription %s replaces its operator\n", name)
+	}
+	for _, w := range g.Warnings {
+		fmt.Fprintf(o.stdout, "Warning: %s\n", w)
+	}
+}
+
+// heldBack names a wish and what became of it.
+func heldBack(h *olm.HeldBack) string {
+	text := "Subscription " + h.Subscription
+	if h.Demand != nil {
+		text = h.Demand.Bundle.Name
+	}
+	if h.Err != nil {
+		return text + ": " + h.Err.Error()
+	}
+	var names []string
+	for _, x := range h.NotTaken {
+		names = append(names, x.Entry.Name)
+	}
+	text += " does not get " + strings.Join(names, ", ")
+	if h.Taken != "" {
+		text += " but " + h.Taken
+	}
+	return text
+}
+
+func printTarget(o options, t *olm.TargetPlan) {
+	fmt.Fprintf(o.stdout, "Update of the cluster to OpenShift %s:\n", t.Target)
+	for _, op := range t.Operators {
+		fmt.Fprintf(o.stdout, "  %s\n", op)
+	}
+	for _, b := range t.Introduced {
+		fmt.Fprintf(o.stdout, "  on the way: %s\n", b)
+	}
+	switch {
+	case t.Generations < 0:
+		fmt.Fprintln(o.stdout, "  operators stay in the way")
+	case t.Generations == 0:
+		fmt.Fprintln(o.stdout, "  no operator is in the way")
+	default:
+		fmt.Fprintf(o.stdout, "  possible after generation %d\n", t.Generations)
+	}
+}
+
+func path(catalog *olm.Contents, o options) error {
+	pkg := o.args[0]
+	var steps []olm.PathStep
+	if o.from != "" {
+		var err error
+		from := olm.Origin{Name: o.from}
+		if o.to != "" {
+			steps, err = catalog.PathTo(pkg, o.channel, from, func(e *olm.Entry) bool { return e.Name == o.to })
+			var none *olm.PathError
+			if errors.As(err, &none) {
+				none.To = o.to
+			}
+		} else {
+			steps, err = catalog.Path(pkg, o.channel, from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if o.picture == "" {
+		if o.from == "" {
+			return listPackage(catalog, o)
+		}
+		if len(steps) == 0 {
+			fmt.Fprintf(o.stdout, "Nothing replaces %s.\n", o.from)
+		}
+		for i, s := range steps {
+			fmt.Fprintf(o.stdout, "%d. %s -> %s by %s in channel %s\n", i+1, s.From, s.To, s.Edge, s.Channel)
+		}
+		return nil
+	}
+	p := catalog.Package(pkg)
+	if p == nil {
+		return fmt.Errorf("the catalog has no package %q", pkg)
+	}
+	view := olm.PictureOptions{AllEdges: o.all, Path: steps, MaxNodes: o.nodes}
+	if o.channel != "" {
+		view.Channels = []string{o.channel}
+	}
+	picture, err := p.Picture(view)
+	if err != nil {
+		return err
+	}
+	text := picture.DOT()
+	if o.picture == "mermaid" {
+		text = picture.Mermaid()
+	}
+	fmt.Fprint(o.stdout, text)
+	return nil
+}

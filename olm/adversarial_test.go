@@ -1,0 +1,303 @@
+package olm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+// adversary is a catalog made to be hard, with Subscriptions to it.
+type adversary struct {
+	name  string
+	lines func(entries int) (lines []string, subs []string)
+	// served is how many of the Subscriptions can be satisfied.
+	served func(subs int) int
+}
+
+func everything(n int) int { return n }
+
+func adversaries() []adversary {
+	return []adversary{
+		{
+			// Packages of twenty versions; each version needs the next package at
+			// its own version, five deep.
+			name: "layers",
+			lines: func(entries int) (lines, subs []string) {
+				const versions, depth = 20, 5
+				packages := entries / versions
+				for p := range packages {
+					for v := 1; v <= versions; v++ {
+						line := fmt.Sprintf("p%04d.v%d P%dV%d", p, v, p, v)
+						if v > 1 {
+							line += fmt.Sprintf(" >p%04d.v%d", p, v-1)
+						}
+						if p%depth != depth-1 && p+1 < packages {
+							line += fmt.Sprintf(" -P%dV%d", p+1, v)
+						}
+						lines = append(lines, line)
+					}
+				}
+				for p := 0; p < packages && len(subs) < 20; p += depth {
+					subs = append(subs, fmt.Sprintf("p%04d", p))
+				}
+				return lines, subs
+			},
+			served: everything,
+		},
+		{
+			// As layers, but only the oldest version of the last layer is there:
+			// every version but the first fails, deep down.
+			name: "layers with one way through",
+			lines: func(entries int) (lines, subs []string) {
+				const versions, depth = 20, 5
+				packages := entries / versions / depth * depth
+				for p := range packages {
+					for v := 1; v <= versions; v++ {
+						line := fmt.Sprintf("p%04d.v%d P%dV%d", p, v, p, v)
+						if v > 1 {
+							line += fmt.Sprintf(" >p%04d.v%d", p, v-1)
+						}
+						switch {
+						case p%depth != depth-1:
+							line += fmt.Sprintf(" -P%dV%d", p+1, v)
+						case v > 1:
+							line += " -Missing"
+						}
+						lines = append(lines, line)
+					}
+				}
+				for p := 0; p < packages && len(subs) < 20; p += depth {
+					subs = append(subs, fmt.Sprintf("p%04d", p))
+				}
+				return lines, subs
+			},
+			served: everything,
+		},
+		{
+			name: "one deep chain",
+			lines: func(entries int) (lines, subs []string) {
+				for i := range entries {
+					lines = append(lines, fmt.Sprintf("p%04d.v1 A%d -A%d", i, i, min(i+1, entries-1)))
+				}
+				return lines, []string{"p0000"}
+			},
+			served: everything,
+		},
+		{
+			name: "a deep chain that breaks at its end",
+			lines: func(entries int) (lines, subs []string) {
+				for i := range entries {
+					lines = append(lines, fmt.Sprintf("p%04d.v1 A%d -A%d", i, i, i+1))
+				}
+				return lines, []string{"p0000"}
+			},
+			served: func(int) int { return 0 },
+		},
+		{
+			name: "a ring",
+			lines: func(entries int) (lines, subs []string) {
+				for i := range entries {
+					lines = append(lines, fmt.Sprintf("p%04d.v1 A%d -A%d", i, i, (i+1)%entries))
+				}
+				return lines, []string{"p0000", "p0001"}
+			},
+			served: everything,
+		},
+		{
+			name: "wide alternatives of which the last works",
+			lines: func(entries int) (lines, subs []string) {
+				for i := range entries - 1 {
+					need := "-Missing"
+					if i == entries-2 {
+						need = ""
+					}
+					lines = append(lines, fmt.Sprintf("p%04d.v1 A %s", i, need))
+				}
+				return append(lines, "s.v1 -A"), []string{"s"}
+			},
+			served: everything,
+		},
+		{
+			name: "one long channel of which the oldest works",
+			lines: func(entries int) (lines, subs []string) {
+				lines = append(lines, "p.v1")
+				for i := 2; i <= entries; i++ {
+					lines = append(lines, fmt.Sprintf("p.v%d -Missing >p.v%d", i, i-1))
+				}
+				return lines, []string{"p"}
+			},
+			served: everything,
+		},
+		{
+			// Subscriptions whose heads all exclude each other by one API, while
+			// their older versions do not.
+			name: "rivals",
+			lines: func(entries int) (lines, subs []string) {
+				for i := range entries / 2 {
+					p := fmt.Sprintf("p%04d", i)
+					lines = append(lines, p+".v1", p+".v2 Y >"+p+".v1")
+					subs = append(subs, p)
+				}
+				return lines, subs
+			},
+			served: everything,
+		},
+		{
+			// Grid of choices: each Subscription needs one of ten providers in each
+			// of ten layers, and those of a layer exclude each other, so all must
+			// agree; all but the last of each layer lead to a dead end.
+			name: "agreement",
+			lines: func(entries int) (lines, subs []string) {
+				layers := entries / 20
+				for l := range layers {
+					for i := range 20 {
+						need := fmt.Sprintf("-L%d", l+1)
+						switch {
+						case i < 19:
+							need += fmt.Sprintf(" -D%d", l) // provided by a rival in the same layer only
+						case l == layers-1:
+							need = ""
+						}
+						lines = append(lines, fmt.Sprintf("q%03d-%02d.v1 L%d X%d %s", l, i, l, l, need))
+					}
+					lines = append(lines, fmt.Sprintf("r%03d.v1 D%d X%d", l, l, l))
+				}
+				for i := range 10 {
+					lines = append(lines, fmt.Sprintf("s%d.v1 -L0", i))
+					subs = append(subs, fmt.Sprintf("s%d", i))
+				}
+				return lines, subs
+			},
+			served: everything,
+		},
+	}
+}
+
+func (a *adversary) snapshot(t testing.TB, entries int) olm.Snapshot {
+	lines, names := a.lines(entries)
+	var subs []olm.Subscription
+	for _, n := range names {
+		subs = append(subs, sub(n, ""))
+	}
+	return snapshot(contents(t, lines...), nil, subs...)
+}
+
+// TestAdversaries: hard catalogs take few decisions.
+func TestAdversaries(t *testing.T) {
+	for _, a := range adversaries() {
+		t.Run(a.name, func(t *testing.T) {
+			s := a.snapshot(t, 2000)
+			g := resolveValid(t, s, olm.Options{MaxDecisions: 200_000})
+			served := 0
+			for _, slot := range g.Slots {
+				if slot.Outcome == olm.AddedForSubscription {
+					served++
+				}
+			}
+			if want := a.served(len(s.Subscriptions)); served != want {
+				t.Errorf("%d Subscriptions served, want %d", served, want)
+			}
+			resolveValid(t, s, olm.Options{Greedy: true})
+			strict, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true, MaxDecisions: 200_000})
+			if served < len(s.Subscriptions) {
+				if unsat := (*olm.NotSatisfiable)(nil); !errors.As(err, &unsat) {
+					t.Errorf("error %v, want NotSatisfiable", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(strict.Operators) < served {
+				t.Errorf("all or nothing: %d operators", len(strict.Operators))
+			}
+		})
+	}
+}
+
+// pigeons asks n Subscriptions to share n-1 places. No resolution proof of that
+// is short.
+func pigeons(t testing.TB, n int) olm.Snapshot {
+	var lines []string
+	var subs []olm.Subscription
+	for i := range n {
+		lines = append(lines, fmt.Sprintf("s%02d.v1 -label=l%d", i, i))
+		subs = append(subs, sub(fmt.Sprintf("s%02d", i), ""))
+		for j := range n - 1 {
+			lines = append(lines, fmt.Sprintf("p%02d-%02d.v1 label=l%d Place%d", i, j, i, j))
+		}
+	}
+	return snapshot(contents(t, lines...), nil, subs...)
+}
+
+func TestLimit(t *testing.T) {
+	s := pigeons(t, 14)
+	_, err := olm.Resolve(context.Background(), s, olm.Options{MaxDecisions: 1000})
+	if limit := (*olm.LimitError)(nil); !errors.As(err, &limit) || limit.Limit != 1000 {
+		t.Errorf("error %v, want a LimitError of 1000", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := olm.Resolve(ctx, s, olm.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want Canceled", err)
+	}
+	g := resolveValid(t, pigeons(t, 6), olm.Options{})
+	if len(g.HeldBack) == 0 || len(g.Operators) != 10 {
+		t.Errorf("six Subscriptions for five places: %d operators\n%s", len(g.Operators), g)
+	}
+}
+
+func BenchmarkAdversaries(b *testing.B) {
+	for _, a := range adversaries() {
+		for _, n := range []int{2000, 6000} {
+			for engine, o := range map[string]olm.Options{"search": {}, "greedy": {Greedy: true}} {
+				b.Run(fmt.Sprintf("%s/%s/%d", a.name, engine, n), func(b *testing.B) {
+					s := a.snapshot(b, n)
+					b.ReportAllocs()
+					for b.Loop() {
+						if _, err := olm.Resolve(context.Background(), s, o); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func BenchmarkLimit(b *testing.B) {
+	s := pigeons(b, 30)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := olm.Resolve(context.Background(), s, olm.Options{MaxDecisions: 100_000})
+		if limit := (*olm.LimitError)(nil); !errors.As(err, &limit) {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestExplainLongChannel: thousands of options are explained in one go.
+func TestExplainLongChannel(t *testing.T) {
+	var lines []string
+	for v := 1; v <= 1000; v++ {
+		line := fmt.Sprintf("p.v%d", v)
+		if v > 1 {
+			line += fmt.Sprintf(" -Missing >p.v%d", v-1)
+		}
+		lines = append(lines, line)
+	}
+	g := resolve(t, snapshot(contents(t, lines...), nil, sub("p", "")), olm.Options{})
+	e, err := g.Explain(context.Background(), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(e.Children); got != 1000 { // and that p.v1 is the first that can be
+		t.Errorf("%d reasons", got)
+	}
+	if got, want := e.Children[999].Line(), "p.v2 not taken: p.v2 requires Missing (g/v1), which nothing provides"; got != want {
+		t.Errorf("last reason %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,132 @@
+package olm
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Catalog is a source of operators. Implementations must return contents that
+// do not change any more; they may return the same value again and again.
+type Catalog interface {
+	// Contents returns the whole catalog, indexed. Faults of single channels and
+	// bundles are part of the contents (see [Contents.Problems]); an error means
+	// that the catalog could not be read.
+	Contents(ctx context.Context) (*Contents, error)
+}
+
+// Contents are the packages of one catalog, ordered and indexed. They are
+// immutable and safe for concurrent use.
+type Contents struct {
+	packages []*Package // by name
+	byName   map[string]*Package
+	channels []*Channel // in search order
+	entries  []*Entry   // in search order
+	index    index
+	bad      index // of the entries in channels that cannot be ordered
+	others   []*Meta
+	problems []Problem
+	warnings []Problem
+}
+
+// Packages returns all packages by name. The caller must not change the slice.
+func (c *Contents) Packages() []*Package { return c.packages }
+
+// Package returns the package of a name, nil if there is none.
+func (c *Contents) Package(name string) *Package { return c.byName[name] }
+
+// Entries returns what may be chosen from the catalog, in the order in which a
+// requirement searches it: default channels first (across all packages), then
+// by package name, then by channel name, then from the channel's head down.
+// Skipped and stranded entries and those of channels in disorder are left out,
+// deprecated ones are not. The caller must not change the slice.
+func (c *Contents) Entries() []*Entry { return c.entries }
+
+// Providers returns the entries that own an API, in the order of Entries.
+func (c *Contents) Providers(gvk schema.GroupVersionKind) []*Entry { return c.index.gvk[gvk] }
+
+// InPackage returns the entries that belong to a package or say so by a
+// property olm.package, in the order of Entries.
+func (c *Contents) InPackage(name string) []*Entry { return c.index.pkg[name] }
+
+// Labelled returns the entries with a label, in the order of Entries.
+func (c *Contents) Labelled(label string) []*Entry { return c.index.label[label] }
+
+// Named returns the entries of a name, in the order of Entries.
+func (c *Contents) Named(name string) []*Entry { return c.index.name[name] }
+
+// Others returns the objects of other schemas, in the order of the files. The
+// caller must not change them.
+func (c *Contents) Others() []*Meta { return c.others }
+
+// Problems returns the faults of the catalog: first what could not be read, in
+// the order of the files; then what the catalog tools refuse at once, by
+// packages, channels, bundles, deprecations, each in the order of the files;
+// then what they collect, by the names of package, channel and bundle. The
+// caller must not change the slice.
+func (c *Contents) Problems() []Problem { return c.problems }
+
+// Warnings returns what the catalog tools accept but a resolution may stumble
+// over, by package and bundle. The caller must not change the slice.
+func (c *Contents) Warnings() []Problem { return c.warnings }
+
+// Package is a package of a catalog.
+type Package struct {
+	Name           string
+	DefaultChannel string // name; may be empty or name a channel that does not exist in a catalog with problems
+	Description    string
+	Channels       []*Channel // by name
+	Bundles        []*Bundle  // by name, those in no channel too
+	Deprecation    string     // message of its deprecation, empty if there is none
+	Icon           *Icon      // nil if there is none
+	Properties     []Property // as found
+
+	pos position
+}
+
+// Bundle returns the bundle of a name, nil if there is none.
+func (p *Package) Bundle(name string) *Bundle {
+	i, ok := slices.BinarySearchFunc(p.Bundles, name, func(b *Bundle, name string) int { return strings.Compare(b.Name, name) })
+	if !ok {
+		return nil
+	}
+	return p.Bundles[i]
+}
+
+// Channel returns the channel of a name, nil if there is none.
+func (p *Package) Channel(name string) *Channel {
+	for _, ch := range p.Channels {
+		if ch.Name == name {
+			return ch
+		}
+	}
+	return nil
+}
+
+// Channel is a channel of a package.
+type Channel struct {
+	Name        string
+	Package     *Package
+	Default     bool       // it is its package's default channel
+	Entries     []*Entry   // in the order of the catalog, each name once
+	Heads       []*Entry   // those that nothing in the channel replaces or skips, by name
+	Ordered     []*Entry   // from the head down, skipped ones left out; empty with Err
+	Err         error      // why the channel has no order: a *ChannelError, nil if it has one
+	Deprecation string     // message of its deprecation, empty if there is none
+	Properties  []Property // as found
+
+	pos position
+}
+
+// Entry returns the entry of a name, nil if there is none. Skipped, stranded
+// and disordered ones are found too.
+func (ch *Channel) Entry(name string) *Entry {
+	for _, e := range ch.Entries {
+		if e.Name == name {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,269 @@
+package olm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// ClusterOperatorName is the ClusterOperator on which OLM says whether the
+// cluster may be updated.
+const ClusterOperatorName = "operator-lifecycle-manager"
+
+// Reasons of condition Upgradeable=False of that ClusterOperator.
+const (
+	ReasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
+	ReasonErrorChecking         = "ErrorCheckingOperatorCompatibility"
+	textUpdating                = "Waiting for updates to take effect"
+	textChecking                = "Encountered errors while checking compatibility with the next minor version of OpenShift: "
+)
+
+// OpenShiftVersion is a minor release of OpenShift.
+type OpenShiftVersion struct {
+	Major, Minor uint64
+}
+
+// String is MAJOR.MINOR.
+func (v OpenShiftVersion) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
+
+// Less orders minor releases as numbers.
+func (v OpenShiftVersion) Less(w OpenShiftVersion) bool {
+	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
+}
+
+// OpenShift 4.23 and 5.0 are the same release under two names.
+var (
+	last4  = OpenShiftVersion{4, 23}
+	first5 = OpenShiftVersion{5, 0}
+)
+
+func (v OpenShiftVersion) normal() OpenShiftVersion {
+	if v == last4 {
+		return first5
+	}
+	return v
+}
+
+// Next is the minor release after this one: of both 4.23 and 5.0 it is 5.1.
+func (v OpenShiftVersion) Next() OpenShiftVersion {
+	n := v.normal()
+	n.Minor++
+	return n
+}
+
+// Allows reports whether an operator of which v is the highest supported
+// OpenShift may run on the release w.
+func (v OpenShiftVersion) Allows(w OpenShiftVersion) bool {
+	if w == first5 {
+		w = last4
+	}
+	return !v.normal().Less(w)
+}
+
+// ParseOpenShiftVersion returns the minor release of a version such as
+// "4.18.3" or "4.19".
+func ParseOpenShiftVersion(version string) (OpenShiftVersion, error) {
+	v, err := semver.ParseTolerant(version)
+	if err != nil {
+		return OpenShiftVersion{}, fmt.Errorf("OpenShift version %q: %w", version, err)
+	}
+	return OpenShiftVersion{v.Major, v.Minor}, nil
+}
+
+// MaxOpenShiftVersion returns the highest OpenShift that an operator with these
+// properties supports; nil if they do not say. The error is in OLM's words.
+// warning is not empty if the value is a number: 4.10 written so becomes 4.1
+// as soon as anybody encodes it anew.
+func MaxOpenShiftVersion(properties []Property) (highest *OpenShiftVersion, warning string, err error) {
+	var values []json.RawMessage
+	for _, p := range properties {
+		if p.Type == PropertyMaxOpenShift {
+			values = append(values, p.Value)
+		}
+	}
+	return maxOpenShift(values)
+}
+
+func maxOpenShift(values []json.RawMessage) (*OpenShiftVersion, string, error) {
+	switch len(values) {
+	case 0:
+		return nil, "", nil
+	case 1:
+	default:
+		return nil, "", fmt.Errorf("defining more than one %q property is not allowed", PropertyMaxOpenShift)
+	}
+	raw := string(values[0])
+	value := strings.Trim(raw, `"`)
+	if value == "" {
+		return nil, "", errors.New(`value cannot be "" (an empty string)`)
+	}
+	v, err := semver.ParseTolerant(value)
+	if err != nil {
+		return nil, "", fmt.Errorf("failed to parse \"%s\" as semver: %w", value, err)
+	}
+	if v.Patch != 0 || len(v.Pre) > 0 {
+		return nil, "", fmt.Errorf("property %s must specify only <major>.<minor> version, got invalid value %s", PropertyMaxOpenShift, v)
+	}
+	warning := ""
+	if !strings.HasPrefix(raw, `"`) {
+		warning = fmt.Sprintf("property %s is the number %s, which may lose its last digits when it is encoded anew: write %q", PropertyMaxOpenShift, raw, value)
+	}
+	return &OpenShiftVersion{v.Major, v.Minor}, warning, nil
+}
+
+// MaxOpenShiftVersion returns the highest OpenShift that the installed operator
+// supports, by the properties in its annotation.
+func (csv *ClusterServiceVersion) MaxOpenShiftVersion() (highest *OpenShiftVersion, warning string, err error) {
+	text, ok := csv.Annotations[AnnotationProperties]
+	if !ok {
+		return nil, "", nil
+	}
+	properties, err := ParsePropertiesAnnotation(text)
+	if err != nil {
+		return nil, "", err
+	}
+	return MaxOpenShiftVersion(properties)
+}
+
+// MaxOpenShiftVersion returns the highest OpenShift that the bundle supports.
+func (b *Bundle) MaxOpenShiftVersion() (highest *OpenShiftVersion, warning string, err error) {
+	return maxOpenShift(b.MaxOpenShift)
+}
+
+// BlockingOperator is an installed operator that keeps the cluster from its
+// next minor release.
+type BlockingOperator struct {
+	Namespace, Name string
+	// Max is the highest OpenShift that it supports, as it says; nil with Err.
+	Max *OpenShiftVersion
+	// Err is why its limit cannot be read, which blocks too.
+	Err error
+}
+
+// String is the line of the ClusterOperator's message.
+func (b BlockingOperator) String() string {
+	if b.Err != nil {
+		return fmt.Sprintf("%s/%s has invalid %s properties: %v", b.Namespace, b.Name, PropertyMaxOpenShift, b.Err)
+	}
+	return fmt.Sprintf("maximum supported OCP version for %s/%s is %s", b.Namespace, b.Name, b.Max)
+}
+
+// Compatibility says which installed operators keep a cluster from an update.
+type Compatibility struct {
+	// Release is the cluster's, Target the one looked at.
+	Release, Target OpenShiftVersion
+	// Blocking are the operators in the way, in the order of the list.
+	Blocking []BlockingOperator
+	// Warnings are about values that others may read differently.
+	Warnings []string
+}
+
+// CheckNext says which operators keep a cluster of this release from the next
+// minor one. csvs are those of all namespaces; copies are passed over. Patch
+// updates are never blocked, and a forced update ignores the result.
+func CheckNext(release OpenShiftVersion, csvs []ClusterServiceVersion) *Compatibility {
+	return checkTarget(release, release.Next(), csvs)
+}
+
+func checkTarget(release, target OpenShiftVersion, csvs []ClusterServiceVersion) *Compatibility {
+	c := &Compatibility{Release: release, Target: target}
+	for i := range csvs {
+		csv := &csvs[i]
+		if csv.IsCopied() {
+			continue
+		}
+		highest, warning, err := csv.MaxOpenShiftVersion()
+		if warning != "" {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s/%s: %s", csv.Namespace, csv.Name, warning))
+		}
+		if err != nil || highest != nil && !highest.Allows(target) {
+			c.Blocking = append(c.Blocking, BlockingOperator{Namespace: csv.Namespace, Name: csv.Name, Max: highest, Err: err})
+		}
+	}
+	return c
+}
+
+// Message lists the blocking operators as the ClusterOperator does: those that
+// cannot be read first, the others after them in reverse order. It is empty if
+// nothing blocks.
+func (c *Compatibility) Message() string {
+	if len(c.Blocking) == 0 {
+		return ""
+	}
+	lines := make([]string, len(c.Blocking))
+	front, back := 0, len(c.Blocking)-1
+	for _, b := range c.Blocking {
+		if b.Err != nil {
+			lines[front] = "- " + b.String()
+			front++
+		} else {
+			lines[back] = "- " + b.String()
+			back--
+		}
+	}
+	return c.headline() + "\n" + strings.Join(lines, "\n")
+}
+
+func (c *Compatibility) headline() string {
+	const start = "ClusterServiceVersions blocking "
+	kind := "minor"
+	if c.Target.Major != c.Release.Major {
+		kind = "major"
+	}
+	text := fmt.Sprintf("%s%s version upgrades to %s", start, kind, c.Target)
+	if c.Target == last4 {
+		text += fmt.Sprintf(" or major version upgrades to %s", first5)
+	}
+	return text + ":"
+}
+
+// UpgradeableInput is what condition Upgradeable follows from.
+type UpgradeableInput struct {
+	// Updating says that OLM itself is being updated.
+	Updating bool
+	// Err is why the compatibility could not be determined.
+	Err error
+	// Compatibility is the result of [CheckNext]; nil with Err.
+	Compatibility *Compatibility
+}
+
+// UpgradeableCondition returns condition Upgradeable of the ClusterOperator
+// operator-lifecycle-manager, without a time of transition.
+func UpgradeableCondition(in UpgradeableInput) configv1.ClusterOperatorStatusCondition {
+	c := configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse}
+	switch {
+	case in.Updating:
+		c.Message = textUpdating
+	case in.Err != nil:
+		c.Reason = ReasonErrorChecking
+		c.Message = textChecking + in.Err.Error()
+	case in.Compatibility != nil && len(in.Compatibility.Blocking) > 0:
+		c.Reason = ReasonIncompatibleOperators
+		c.Message = in.Compatibility.Message()
+	default:
+		c.Status = configv1.ConditionTrue
+	}
+	return c
+}
+
+// ReadCompatibility reads the installed operators of all namespaces and says
+// which of them keep a cluster of this release from its next minor one. The
+// release is that of the running OLM, not the target of an update.
+func ReadCompatibility(ctx context.Context, r clusterapi.Reader, release string) (*Compatibility, error) {
+	v, err := ParseOpenShiftVersion(release)
+	if err != nil {
+		return nil, err
+	}
+	csvs, err := clusterapi.List[ClusterServiceVersion](ctx, r, clusterapi.ListOptions{Labels: originals()})
+	if err != nil {
+		return nil, fmt.Errorf("clusterserviceversions: %w", err)
+	}
+	return CheckNext(v, csvs), nil
+}

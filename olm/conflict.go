@@ -1,0 +1,245 @@
+package olm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
+)
+
+// Kinds of facts that a search adds: what it decided before. Only explanations
+// of what was held back speak of them.
+const (
+	factSubscriptionTook FactKind = "SubscriptionTook"
+	factRequirementTook  FactKind = "RequirementTook"
+	factPromise          FactKind = "Promise"
+)
+
+// factSet gives each constraint of a formula a literal that puts it into force,
+// so that those which contradict each other can be found.
+type factSet struct {
+	rules  []rule
+	groups map[sat.Group]int // rule
+}
+
+type rule struct {
+	lit     sat.Lit
+	fact    Fact
+	members []int // nodes of a group
+	need    *need // of a requirement or a Subscription
+	node    int   // that the fact is about; none if it is about several
+}
+
+// rule adds a fact and returns its literal.
+func (s *factSet) rule(f *formula, fact Fact) sat.Lit {
+	l := f.newVar(subject{node: none})
+	s.rules = append(s.rules, rule{lit: l, fact: fact, node: none})
+	return l
+}
+
+// of returns the rule of a literal.
+func (s *factSet) of(l sat.Lit) *rule {
+	i, _ := slices.BinarySearchFunc(s.rules, l, func(r rule, l sat.Lit) int { return cmp.Compare(r.lit, l) })
+	return &s.rules[i]
+}
+
+func (s *factSet) newGroup(f *formula, kind FactKind, api schema.GroupVersionKind, key string) sat.Group {
+	fact := Fact{Kind: kind, API: api}
+	if kind == FactSamePackage {
+		fact.Package = key
+	} else {
+		fact.Member = key
+	}
+	l := s.rule(f, fact)
+	g := f.s.NewGuardedGroup(l)
+	if s.groups == nil {
+		s.groups = map[sat.Group]int{}
+	}
+	s.groups[g] = len(s.rules) - 1
+	return g
+}
+
+func (s *factSet) joined(g sat.Group, n int) {
+	r := &s.rules[s.groups[g]]
+	r.members = append(r.members, n)
+}
+
+// expandAll makes a formula complete.
+func (f *formula) expandAll() {
+	for i := 0; i < len(f.nodes); i++ {
+		f.expand(i)
+	}
+}
+
+// finish writes what can be told about groups only once all members are known.
+func (s *factSet) finish(f *formula) {
+	for i := range s.rules {
+		r := &s.rules[i]
+		if len(r.members) < 2 {
+			continue
+		}
+		ids := make([]string, len(r.members))
+		for j, n := range r.members {
+			ids[j] = f.id(n)
+		}
+		slices.Sort(ids)
+		r.fact.IDs = ids
+		list := joinLast(ids, " and ")
+		switch r.fact.Kind {
+		case FactSameAPI:
+			r.fact.Message = list + " provide " + apiText(r.fact.API)
+		case FactSamePackage:
+			r.fact.Message = list + " originate from package " + r.fact.Package
+		case FactSameName:
+			r.fact.Message = list + " have the name " + r.fact.Member
+		}
+	}
+}
+
+// wishFact says what a Subscription needs.
+func (f *formula) wishFact(n *need) Fact {
+	name := f.p.wishes[n.wish].sub.Name
+	fact := Fact{Kind: FactSubscriptionNeeds, Subscription: name}
+	lits := n.lits
+	if n.last != noLit {
+		lits = append(slices.Clone(lits), n.last)
+	}
+	for _, l := range lits {
+		if node := f.subjects[l/2].node; node != none {
+			fact.IDs = append(fact.IDs, f.id(node))
+		}
+	}
+	switch len(fact.IDs) {
+	case 0:
+		fact.Message = "subscription " + name + " requires nothing that there is"
+	case 1:
+		fact.Message = "subscription " + name + " requires " + fact.IDs[0]
+	default:
+		fact.Message = "subscription " + name + " requires at least one of " + joinLast(fact.IDs, " or ")
+	}
+	return fact
+}
+
+// joinLast lists texts with commas, and a word before the last.
+func joinLast(texts []string, last string) string {
+	n := len(texts) - 1
+	if n <= 0 {
+		return strings.Join(texts, "")
+	}
+	return strings.Join(texts[:n], ", ") + last + texts[n]
+}
+
+// conflict returns a *NotSatisfiable with facts of which none can be left out.
+func (p *problem) conflict(ctx context.Context) error {
+	facts := &factSet{}
+	f := newFormula(p, facts)
+	f.expandAll()
+	facts.finish(f)
+	rules, err := f.contradiction(ctx, nil)
+	if err != nil {
+		return err
+	}
+	found := make([]Fact, len(rules))
+	for i, r := range rules {
+		found[i] = r.fact
+	}
+	slices.SortStableFunc(found, func(a, b Fact) int { return strings.Compare(a.Message, b.Message) })
+	return &NotSatisfiable{found}
+}
+
+// contradiction returns a minimal set of rules that cannot be together, beside
+// what is given. Of several such sets it returns one that does without the
+// facts that say least: first promises and clashes of names, last that a
+// Subscription exists.
+func (f *formula) contradiction(ctx context.Context, further []rule, given ...sat.Lit) ([]*rule, error) {
+	var all []*rule
+	for i := range further {
+		all = append(all, &further[i])
+	}
+	for i := range f.facts.rules {
+		if r := &f.facts.rules[i]; r.members == nil || len(r.members) > 1 {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *rule) int { return cmp.Compare(a.fact.weight(), b.fact.weight()) })
+	rules := make(map[sat.Lit]*rule, len(all))
+	core := make([]sat.Lit, len(all))
+	for i, r := range all {
+		core[i] = r.lit
+		rules[r.lit] = r
+	}
+	// First without what was merely decided: what cannot be anyway says more.
+	firm := slices.IndexFunc(all, func(r *rule) bool { return r.fact.weight() > weightDecided })
+	if ok, err := f.s.Solve(ctx, append(slices.Clone(given), core[max(firm, 0):]...)...); err == nil && !ok {
+		core = slices.DeleteFunc(slices.Clone(f.s.Failed()), func(l sat.Lit) bool { return slices.Contains(given, l) })
+	}
+	for i := -1; i < len(core); {
+		trial := slices.Clone(given)
+		if i < 0 {
+			trial = append(trial, core...)
+		} else {
+			trial = append(append(trial, core[:i]...), core[i+1:]...)
+		}
+		ok, err := f.s.Solve(ctx, trial...)
+		if errors.Is(err, sat.ErrLimit) {
+			err = &LimitError{f.s.MaxDecisions}
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case ok && i < 0:
+			return nil, errInconsistent
+		case ok:
+			i++ // the contradiction needs it
+			continue
+		}
+		// Those found needed before are in every contradiction, and come first.
+		core = slices.DeleteFunc(slices.Clone(f.s.Failed()), func(l sat.Lit) bool { return slices.Contains(given, l) })
+		i = max(i, 0)
+	}
+	out := make([]*rule, len(core))
+	for i, l := range core {
+		out[i] = rules[l]
+	}
+	return out, nil
+}
+
+// weightDecided is the greatest weight of facts that are choices made before.
+const weightDecided = 3
+
+// weight says how much a kind of fact tells: an explanation does without the
+// lighter ones where it can.
+func (f *Fact) weight() int {
+	switch f.Kind {
+	case factPromise:
+		return 1
+	case factRequirementTook:
+		return 2
+	case factSubscriptionTook:
+		return 3
+	case FactSameName:
+		return 4
+	case FactReplaces:
+		return 5
+	case FactSameAPI:
+		return 6
+	case FactSamePackage:
+		return 7
+	case FactDeprecated:
+		return 8
+	case FactRequirement:
+		return 9
+	case FactSubscriptionNeeds:
+		return 10
+	case FactFreestanding:
+		return 11
+	case FactSubscription:
+		return 13
+	}
+	return 12
+}

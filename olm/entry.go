@@ -1,0 +1,130 @@
+package olm
+
+import (
+	"encoding/json"
+
+	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Property is a typed value that a bundle carries. The types that the resolver
+// knows are the Property… constants; others are kept and shown to cel
+// constraints.
+type Property struct {
+	Type  string          `json:"type"`
+	Value json.RawMessage `json:"value"`
+}
+
+// RelatedImage is an image that a bundle's operator may run.
+type RelatedImage struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+}
+
+// Identity is a package name and a version that a bundle claims by a property
+// of type olm.package.
+type Identity struct {
+	Package    string
+	Version    *semver.Version // strict semantic version, nil where the text is none
+	RawVersion string
+	Release    string
+}
+
+// Bundle is one version of an operator: a bundle of a catalog, or an installed
+// ClusterServiceVersion seen as one. It is immutable after [NewBundle] or
+// loading and may be shared between goroutines.
+type Bundle struct {
+	Package string // package of the catalog's blob; empty for an installed operator without one
+	Name    string // name of its ClusterServiceVersion
+	Image   string // bundle image, empty for inline bundles and installed operators
+	Release string // release part of the version, mostly empty
+
+	// Version is parsed tolerantly ("v1.2" is 1.2.0) by github.com/blang/semver,
+	// whose order of pre-releases the update ranges of OLM follow. Nil if there
+	// is none or it cannot be parsed. RawVersion is the text.
+	Version    *semver.Version
+	RawVersion string
+
+	Properties    []Property // as found, in order
+	RelatedImages []RelatedImage
+
+	Provides   []schema.GroupVersionKind // APIs that it owns, each once, in property order
+	Labels     []string                  // labels that it provides, each once, in property order
+	Identities []Identity                // of its readable olm.package properties, in order
+	Requires   []Requirement             // in property order
+
+	// Deprecated is set by a property olm.deprecated: the bundle may not be
+	// chosen. Deprecation is the message of an olm.deprecations blob, which
+	// never affects a resolution; empty if there is none.
+	Deprecated  bool
+	Deprecation string
+
+	// MaxOpenShift holds the values of the properties olm.maxOpenShiftVersion as
+	// written; a well-formed bundle has one at most.
+	MaxOpenShift []json.RawMessage
+
+	// Err is set if a requirement cannot be read. Who reaches the bundle cannot
+	// tell what it needs, so a resolution that meets it is prevented.
+	Err error
+
+	malformed error // the first property of a form that the catalog tools refuse
+	pos       position
+}
+
+// NewBundle returns the bundle of a package with a version and properties, as
+// a catalog or the annotation of a ClusterServiceVersion holds them. Package
+// and version may be empty. If a requirement cannot be read, the bundle is
+// returned together with the error, which its field Err holds too.
+//
+// The properties are kept, not copied.
+func NewBundle(pkg, name, version string, properties []Property) (*Bundle, error) {
+	b := &Bundle{Package: pkg, Name: name, RawVersion: version, Properties: properties}
+	newPropertyReader().read(b)
+	return b, b.Err
+}
+
+// Entry is a bundle as it appears in one channel. The same bundle in two
+// channels is two entries.
+type Entry struct {
+	Name     string
+	Bundle   *Bundle // nil only if the catalog lacks the bundle; such an entry is never ordered
+	Package  *Package
+	Channel  *Channel
+	Replaces string   // name of the operator that it replaces, present in the channel or not
+	Skips    []string // names that it replaces too, and hides from the channel
+
+	// SkipRange is the range of versions that it replaces too, as written. A
+	// text that is no range counts as absent.
+	SkipRange string
+
+	skipRange    *Range // nil: none
+	skipRangeErr error  // why SkipRange is no range
+
+	rank  int // position in the catalog's order, -1 if the entry is not ordered
+	place int // position among all entries of the catalog, by channels in search order
+	walk  int // position on its channel's walk from the head, -1 if the walk does not meet it
+}
+
+// Rank is the position of the entry in the order in which a catalog is
+// searched (see [Contents.Entries]), -1 if it has none: it is skipped,
+// stranded, or in a channel that cannot be ordered.
+func (e *Entry) Rank() int { return e.rank }
+
+// Updates reports whether the entry may replace an installed operator of this
+// name and version: it names it in replaces or skips, or its skipRange
+// contains the version, which may be nil. See [Channel.Updates] for which
+// entries of a channel are candidates.
+func (e *Entry) Updates(installed string, version *semver.Version) bool {
+	if installed == "" {
+		return false
+	}
+	if e.Replaces == installed {
+		return true
+	}
+	for _, s := range e.Skips {
+		if s == installed {
+			return true
+		}
+	}
+	return version != nil && e.skipRange != nil && e.skipRange.Contains(*version)
+}

@@ -1,0 +1,484 @@
+package olm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ErrNothingToExplain is returned by [Generation.Explain] for a name that
+// nothing in the generation has.
+var ErrNothingToExplain = errors.New("no such subscription, package or operator in the generation")
+
+// Explanation says why something is as it is, as a tree: each child is a reason
+// of what stands above it.
+type Explanation struct {
+	Text     string
+	Children []*Explanation
+
+	// Exits are changes that would help, each tried out. At the root only.
+	Exits []Exit
+}
+
+// Exit is a change that helps.
+type Exit struct {
+	Text string
+	// Generation is what a resolution comes to after the change.
+	Generation *Generation
+}
+
+// String draws the tree, a line for each node, two blanks for each level.
+func (e *Explanation) String() string {
+	var b strings.Builder
+	e.draw(&b, "")
+	for _, x := range e.Exits {
+		fmt.Fprintf(&b, "way out: %s\n", x.Text)
+	}
+	return b.String()
+}
+
+func (e *Explanation) draw(b *strings.Builder, indent string) {
+	b.WriteString(indent + e.Text + "\n")
+	for _, c := range e.Children {
+		c.draw(b, indent+"  ")
+	}
+}
+
+// Line is the explanation on one line: the text and its reasons, depth first,
+// joined with semicolons.
+func (e *Explanation) Line() string {
+	var reasons []string
+	for _, c := range e.Children {
+		reasons = append(reasons, c.flat()...)
+	}
+	if len(reasons) == 0 {
+		return e.Text
+	}
+	return e.Text + ": " + strings.Join(reasons, "; ")
+}
+
+func (e *Explanation) flat() []string {
+	out := []string{e.Text}
+	for _, c := range e.Children {
+		out = append(out, c.flat()...)
+	}
+	return out
+}
+
+// Explain says why the operator of a Subscription, of a package or of a CSV's
+// name is as it is in the generation: which edge or wish or requirement brought
+// it, and for each option before it what stands against that. What stands
+// against an option is minimal: nothing of it can be left out. For a
+// Subscription that is held back, Exits are changes that would give it a better
+// option.
+//
+// The work is done on demand: it repeats the resolution and takes some times as
+// long. The error is a [*LimitError], the context's, or wraps
+// [ErrNothingToExplain].
+func (g *Generation) Explain(ctx context.Context, name string) (*Explanation, error) {
+	i := g.slotOf(name)
+	if i == none {
+		return nil, fmt.Errorf("%w: %s", ErrNothingToExplain, name)
+	}
+	slot := &g.Slots[i]
+	root := slot.reason(g)
+	x := &explainer{p: g.problem}
+	for j := range g.HeldBack {
+		h := &g.HeldBack[j]
+		if !h.concerns(slot) {
+			continue
+		}
+		reasons, err := x.reasons(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		root.Children = append(root.Children, reasons...)
+		if h.Subscription != "" {
+			exits, err := g.exits(ctx, h, x)
+			if err != nil {
+				return nil, err
+			}
+			root.Exits = append(root.Exits, exits...)
+		}
+	}
+	return root, nil
+}
+
+// Why says what stands against each option of an element of HeldBack that was
+// not taken. It costs what Explain costs but for the ways out, which are left
+// out.
+func (g *Generation) Why(ctx context.Context, h *HeldBack) (*Explanation, error) {
+	reasons, err := (&explainer{p: g.problem}).reasons(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	return &Explanation{Text: h.String(), Children: reasons}, nil
+}
+
+// concerns reports whether the wish decided about the slot.
+func (h *HeldBack) concerns(s *Slot) bool {
+	if h.Subscription != "" {
+		return slices.Contains(s.Subscriptions, h.Subscription)
+	}
+	return s.RequiredBy != nil && s.RequiredBy.Requirement == h.Demand.Requirement
+}
+
+// slotOf finds a slot by Subscription, then CSV, then package.
+func (g *Generation) slotOf(name string) int {
+	for _, is := range []func(*Slot) bool{
+		func(s *Slot) bool { return slices.Contains(s.Subscriptions, name) },
+		func(s *Slot) bool {
+			return s.Current != nil && s.Current.Name == name || s.Previous != nil && s.Previous.Name == name
+		},
+		func(s *Slot) bool {
+			for _, w := range g.problem.wishes {
+				if w.sub.Spec.Package == name && slices.Contains(s.Subscriptions, w.sub.Name) {
+					return true
+				}
+			}
+			return s.Current != nil && slices.Contains(s.Current.packages(), name)
+		},
+	} {
+		for i := range g.Slots {
+			if is(&g.Slots[i]) {
+				return i
+			}
+		}
+	}
+	return none
+}
+
+// reason says what brought the slot to what it is.
+func (s *Slot) reason(g *Generation) *Explanation {
+	e := &Explanation{Text: s.String()}
+	because := func(format string, args ...any) {
+		e.Children = append(e.Children, &Explanation{Text: fmt.Sprintf(format, args...)})
+	}
+	switch s.Outcome {
+	case Kept:
+		for _, u := range g.InProgress {
+			if s.Current.Name == u.Old || s.Current.Name == u.New {
+				because("%s is being replaced by %s; its subscription waits until %[1]s is gone", u.Old, u.New)
+			}
+		}
+		switch held := slices.ContainsFunc(g.HeldBack, func(h HeldBack) bool { return h.concerns(s) }); {
+		case held || len(e.Children) > 0:
+		case len(s.Subscriptions) == 0:
+			because("no subscription has it, so it is neither updated nor removed")
+		case slices.ContainsFunc(s.Subscriptions, func(n string) bool { return slices.Contains(g.Stuck, n) }):
+			because("it is not the head of its channel, but nothing there replaces it")
+		default:
+			because("nothing in its channel replaces it")
+		}
+	case Updated:
+		en, old := s.Operator.Entry, s.Previous
+		switch {
+		case en.Replaces == old.Name:
+			because("%s names %s in replaces", en.Name, old.Name)
+		case slices.Contains(en.Skips, old.Name):
+			because("%s names %s in skips", en.Name, old.Name)
+		default:
+			because("the skipRange %s of %s contains the version %s", en.SkipRange, en.Name, old.Version)
+		}
+	case AddedForSubscription:
+		en := s.Operator.Entry
+		switch {
+		case s.Operator.StartingCSV != "":
+			because("startingCSV names it")
+		case len(en.Channel.Ordered) > 0 && en.Channel.Ordered[0] == en:
+			because("it is first in channel %s", en.Channel.Name)
+		default:
+			because("it is the first in channel %s that can be", en.Channel.Name)
+		}
+	}
+	return e
+}
+
+// explainer finds out what stands against options. It repeats the search once,
+// to know what had been decided before each choice.
+type explainer struct {
+	p      *problem
+	search *search
+
+	of     *HeldBack // what is prepared
+	f      *formula
+	before []rule
+}
+
+// reasons says why a wish did not get its first option.
+func (x *explainer) reasons(ctx context.Context, h *HeldBack) ([]*Explanation, error) {
+	var out []*Explanation
+	if h.Err != nil {
+		out = append(out, &Explanation{Text: h.Err.Error()})
+	}
+	for k := range h.NotTaken {
+		against, err := x.against(ctx, h, k)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, against)
+	}
+	return out, nil
+}
+
+// against says what stands against an option that was not taken.
+func (x *explainer) against(ctx context.Context, h *HeldBack, k int) (*Explanation, error) {
+	o := h.NotTaken[k]
+	root := &Explanation{Text: o.Entry.Name + " not taken"}
+	if x.p.options.Greedy {
+		reason := h.reason
+		switch {
+		case o.Entry.Bundle.Deprecated:
+			reason = o.Entry.Name + " is deprecated"
+		case k > 0 || reason == "":
+			reason = "only the first option in order is looked at"
+		}
+		root.Children = append(root.Children, &Explanation{Text: reason})
+		return root, nil
+	}
+	story, err := x.contradiction(ctx, h, o)
+	if err != nil || story == nil {
+		return root, err
+	}
+	root.Children = story.whyNot(story.option)
+	root.Children = append(root.Children, story.rest()...)
+	return root, nil
+}
+
+// contradiction finds the facts that stand against an option.
+func (x *explainer) contradiction(ctx context.Context, h *HeldBack, o Option) (*story, error) {
+	if x.of != h {
+		if err := x.prepare(ctx, h); err != nil {
+			return nil, err
+		}
+		x.of = h
+	}
+	option := x.f.find(x.p.catalogOf(o), o.Entry)
+	rules, err := x.f.contradiction(ctx, x.before, x.f.nodes[option].lit)
+	if err != nil {
+		return nil, err
+	}
+	return newStory(x.f, option, rules), nil
+}
+
+func (p *problem) catalogOf(o Option) int {
+	return slices.IndexFunc(p.catalogs, func(c catalogView) bool { return c.key == o.Catalog })
+}
+
+// prepare states the problem with facts, as it was before the choice that a wish
+// was held back in.
+func (x *explainer) prepare(ctx context.Context, h *HeldBack) error {
+	p := x.p
+	if x.search == nil {
+		s, ok, err := runSearch(ctx, p)
+		if err := inconsistent(ok, err); err != nil {
+			return err
+		}
+		x.search = s
+	}
+	f := newFormula(p, &factSet{})
+	for _, o := range h.NotTaken {
+		f.entryNode(p.catalogOf(o), o.Entry)
+	}
+	f.expandAll()
+
+	// What was decided before: the promises, the later ones to be left out
+	// first, then the choices.
+	var before []rule
+	for _, i := range slices.Backward(x.search.promises) {
+		n := f.wishes[i]
+		name := p.wishes[i].sub.Name
+		before = append(before, rule{lit: f.promiseLit(n), need: n, node: none, fact: Fact{
+			Kind: factPromise, Subscription: name, Message: fmt.Sprintf("subscription %s is served before", name)}})
+	}
+	for _, st := range x.search.steps {
+		n := st.need
+		if h.Demand == nil && n.wish != none && p.wishes[n.wish].sub.Name == h.Subscription ||
+			h.Demand != nil && n.wish == none && n.req == h.Demand.Requirement && x.search.f.nodes[n.owner].bundle == h.Demand.Bundle {
+			break
+		}
+		if st.node == none {
+			continue
+		}
+		from := &x.search.f.nodes[st.node]
+		node := none
+		if from.entry != nil {
+			node = f.find(from.catalog, from.entry)
+		} else {
+			node = f.installed[from.installed]
+		}
+		r := rule{lit: f.nodes[node].lit, node: node, need: n}
+		if n.wish != none {
+			name := p.wishes[n.wish].sub.Name
+			r.fact = Fact{Kind: factSubscriptionTook, Subscription: name, Member: f.id(node), Message: fmt.Sprintf("subscription %s takes %s", name, from.bundle.Name)}
+		} else {
+			r.fact = Fact{Kind: factRequirementTook, Requirement: n.req, Member: f.id(node), Message: fmt.Sprintf("%s is taken for another requirement", from.bundle.Name)}
+		}
+		if !slices.ContainsFunc(before, func(b rule) bool { return b.lit == r.lit }) {
+			before = append(before, r)
+		}
+	}
+	f.facts.finish(f)
+	x.f, x.before = f, before
+	return nil
+}
+
+// exits tries changes that could give a held-back Subscription a better option.
+func (g *Generation) exits(ctx context.Context, h *HeldBack, x *explainer) ([]Exit, error) {
+	p := g.problem
+	var rules []*rule
+	if len(h.NotTaken) > 0 && !p.options.Greedy {
+		story, err := x.contradiction(ctx, h, h.NotTaken[0])
+		if err != nil {
+			return nil, err
+		}
+		rules = story.rules
+	}
+	var facts []Fact
+	for _, r := range rules {
+		facts = append(facts, r.fact)
+	}
+	better := func(n *Generation) bool {
+		i := n.slotOf(h.Subscription)
+		if i == none || n.Slots[i].Operator == nil || n.Slots[i].Operator.Name == h.Taken {
+			return false
+		}
+		op := n.Slots[i].Operator
+		for _, o := range h.NotTaken {
+			if o.Entry.Name == op.Name {
+				return true
+			}
+		}
+		return len(h.NotTaken) == 0 || op.Channel != h.NotTaken[0].Entry.Channel.Name
+	}
+	return tryExits(ctx, p, facts, h.Subscription, better)
+}
+
+// Explain says in an administrator's words why a resolution of the snapshot
+// with these options failed, and which changes would help, each tried out. The
+// error is the one to be explained if it is no [*NotSatisfiable], or that of
+// looking for ways out.
+func (e *NotSatisfiable) Explain(ctx context.Context, s Snapshot, o Options) (*Explanation, error) {
+	p, err := newProblem(s, o)
+	if err != nil {
+		return nil, err
+	}
+	root := &Explanation{Text: "no generation satisfies all of these together"}
+	for i := range e.Facts {
+		root.Children = append(root.Children, &Explanation{Text: e.Facts[i].Message})
+	}
+	root.Exits, err = tryExits(ctx, p, e.Facts, "", func(*Generation) bool { return true })
+	return root, err
+}
+
+// tryExits resolves after each change that the facts suggest and returns those
+// that help. self is the Subscription that is to be helped, empty for all.
+func tryExits(ctx context.Context, p *problem, facts []Fact, self string, helps func(*Generation) bool) ([]Exit, error) {
+	var out []Exit
+	try := func(text string, change func(*Snapshot)) error {
+		s := p.snapshot
+		s.Subscriptions = slices.Clone(s.Subscriptions)
+		s.Installed = slices.Clone(s.Installed)
+		s.Catalogs = slices.Clone(s.Catalogs)
+		change(&s)
+		g, err := Resolve(ctx, s, p.options)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil && helps(g) {
+			out = append(out, Exit{text, g})
+		}
+		return nil
+	}
+	concerned := map[string]bool{self: self != ""}
+	for i := range facts {
+		if name := facts[i].Subscription; name != "" {
+			concerned[name] = true
+		}
+	}
+	for i := range p.wishes {
+		w := &p.wishes[i]
+		name := w.sub.Name
+		if !concerned[name] {
+			continue
+		}
+		if name != self {
+			text := "remove subscription " + name
+			csv := ""
+			if w.installed != none {
+				csv = p.installed[w.installed].Bundle.Name
+				text += " and its operator " + csv
+			}
+			if err := try(text, func(s *Snapshot) {
+				s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(x Subscription) bool { return x.Name == name })
+				if csv != "" {
+					s.Installed = slices.DeleteFunc(s.Installed, func(x ClusterServiceVersion) bool { return x.Name == csv && !x.IsCopied() })
+				}
+			}); err != nil {
+				return nil, err
+			}
+		}
+		for _, ch := range p.channelsOf(w) {
+			if err := try(fmt.Sprintf("switch subscription %s to channel %s", name, ch), func(s *Snapshot) {
+				for i := range s.Subscriptions {
+					if s.Subscriptions[i].Name == name {
+						s.Subscriptions[i].Spec.Channel = ch
+					}
+				}
+			}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range facts {
+		if facts[i].Kind != FactFreestanding {
+			continue
+		}
+		csv := facts[i].Member
+		if err := try("remove the operator "+csv+", which no subscription has", func(s *Snapshot) {
+			s.Installed = slices.DeleteFunc(s.Installed, func(x ClusterServiceVersion) bool { return x.Name == csv && !x.IsCopied() })
+		}); err != nil {
+			return nil, err
+		}
+	}
+	for i, c := range p.snapshot.Catalogs {
+		moved := types.NamespacedName{Namespace: p.snapshot.Namespace, Name: c.Key.Name}
+		if c.Contents == nil || slices.ContainsFunc(p.snapshot.Catalogs, func(o SnapshotCatalog) bool { return o.Key == moved }) ||
+			slices.ContainsFunc(p.catalogs, func(v catalogView) bool { return v.key == c.Key }) {
+			continue // unreadable, or seen already
+		}
+		if err := try(fmt.Sprintf("offer catalog %s to the namespace", c.Key), func(s *Snapshot) {
+			s.Catalogs[i].Key = moved
+			for j := range s.Subscriptions { // who asks for it by name finds it
+				if spec := &s.Subscriptions[j].Spec; spec.Source == c.Key.Name && spec.SourceNamespace == c.Key.Namespace {
+					spec.SourceNamespace = moved.Namespace
+				}
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// channelsOf returns the other channels of a Subscription's package.
+func (p *problem) channelsOf(w *wish) []string {
+	var out []string
+	for _, c := range p.catalogs {
+		if c.key.Name != w.sub.Spec.Source || c.key.Namespace != w.sub.Spec.SourceNamespace {
+			continue
+		}
+		if pkg := c.contents.Package(w.sub.Spec.Package); pkg != nil {
+			for _, ch := range pkg.inOrder() {
+				if ch.Name != w.sub.Spec.Channel && ch.Err == nil && len(ch.Ordered) > 0 {
+					out = append(out, ch.Name)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package olm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// FactKind is the kind of a [Fact].
+type FactKind string
+
+// The kinds of facts.
+const (
+	FactSubscription      FactKind = "Subscription"      // the Subscription exists
+	FactSubscriptionNeeds FactKind = "SubscriptionNeeds" // the operators that it can have
+	FactNoCatalogEntries  FactKind = "NoCatalogEntries"  // its catalog has nothing
+	FactNoPackage         FactKind = "NoPackage"         // its package is not there
+	FactNoChannel         FactKind = "NoChannel"         // its channel is not there
+	FactNoStartingCSV     FactKind = "NoStartingCSV"     // its startingCSV is not there
+	FactNoMatch           FactKind = "NoMatch"           // nothing can be chosen for it
+	FactFreestanding      FactKind = "Freestanding"      // an installed operator without Subscription
+	FactRequirement       FactKind = "Requirement"       // an operator requires another
+	FactDeprecated        FactKind = "Deprecated"        // an operator may not be chosen
+	FactSameAPI           FactKind = "SameAPI"           // operators that own one API
+	FactSamePackage       FactKind = "SamePackage"       // operators of one package
+	FactSameName          FactKind = "SameName"          // operators of one name
+	FactReplaces          FactKind = "Replaces"          // an update and the operator that it replaces
+)
+
+// Fact is a part of the explanation why something cannot be.
+type Fact struct {
+	Kind         FactKind
+	Subscription string                  // kinds that speak of a Subscription
+	Member       string                  // the operator that the fact is about, as in messages: its identifier or name
+	Requirement  *Requirement            // FactRequirement
+	API          schema.GroupVersionKind // FactSameAPI
+	Package      string                  // FactSamePackage, FactNoPackage
+	IDs          []string                // identifiers of further operators: options in order, or rivals sorted
+	Message      string                  // in the words of OLM
+}
+
+// Error returns the message, so that a fact serves as reason of what was held
+// back.
+func (f *Fact) Error() string { return f.Message }
+
+// NotSatisfiable says that no generation fulfils what is asked. It stays so
+// until the input changes.
+type NotSatisfiable struct {
+	// Facts cannot all be: without any one of them there would be a generation.
+	// By message.
+	Facts []Fact
+}
+
+// Error lists the facts as OLM does.
+func (e *NotSatisfiable) Error() string {
+	const text = "constraints not satisfiable"
+	if len(e.Facts) == 0 {
+		return text
+	}
+	messages := make([]string, len(e.Facts))
+	for i, f := range e.Facts {
+		messages[i] = f.Message
+	}
+	slices.Sort(messages)
+	return text + ": " + strings.Join(messages, ", ")
+}
+
+// Prevented says that the question could not be answered: a catalog cannot be
+// read, a channel is in disorder, a requirement is malformed, the OperatorGroup
+// is missing. Trying again may help.
+type Prevented struct {
+	Errs []error // at least one
+}
+
+// Error is the text of the one error, or those of all in brackets.
+func (e *Prevented) Error() string {
+	if len(e.Errs) == 1 {
+		return e.Errs[0].Error()
+	}
+	texts := make([]string, len(e.Errs))
+	for i, err := range e.Errs {
+		texts[i] = err.Error()
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// Unwrap returns the single errors.
+func (e *Prevented) Unwrap() []error { return e.Errs }
+
+// CatalogError says which catalog of a resolution is faulty.
+type CatalogError struct {
+	Catalog string // NAMESPACE/NAME; NAMESPACE/@existing for the installed operators
+	Err     error
+}
+
+// Error is OLM's text.
+func (e *CatalogError) Error() string {
+	return fmt.Sprintf("error using catalogsource %s: %v", e.Catalog, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *CatalogError) Unwrap() error { return e.Err }
+
+// LimitError says that a search passed its limit. It says nothing about
+// whether there is a generation.
+type LimitError struct {
+	Limit int // decisions
+}
+
+// Error names the limit.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("no answer within %d decisions (MaxDecisions)", e.Limit)
+}
+
+// ErrSnapshot is wrapped by errors about a Snapshot that contradicts itself.
+var ErrSnapshot = errors.New("invalid snapshot")

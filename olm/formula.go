@@ -1,0 +1,521 @@
+package olm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
+)
+
+// formula is a problem as the solver sees it. It grows where models reach it:
+// of an operator that no model chooses, the needs are never looked at.
+//
+// With facts, each constraint has a literal of its own that puts it into force,
+// and the formula is complete from the start, to find out which constraints
+// contradict each other.
+type formula struct {
+	p     *problem
+	s     sat.Solver
+	model []bool   // by variable: the last generation found
+	facts *factSet // nil: constraints hold without condition
+
+	nodes     []node
+	subjects  []subject // by variable
+	installed []int     // nodes of the installed operators
+	ranked    [][]int32 // by catalog and rank: node + 1
+	unranked  map[entryKey]int
+	wishes    []*need
+	exclusive map[exclusion]bool
+
+	apis     map[schema.GroupVersionKind]sat.Group
+	packages map[string]sat.Group
+	names    map[string]sat.Group
+}
+
+// node is an operator that may be a member of the generation.
+type node struct {
+	lit       sat.Lit
+	catalog   int // none for an installed one
+	entry     *Entry
+	bundle    *Bundle
+	installed int // index, none for an entry
+	needs     []*need
+
+	expanded   bool
+	unreadable bool // it cannot be told what it needs
+}
+
+// need is a choice: its owner needs one of the options.
+type need struct {
+	wish  int // index; none for a requirement
+	owner int // node that has the requirement; none for a wish
+	req   *Requirement
+
+	lit      sat.Lit // the owner's; for a wish one of its own
+	before   []int   // installed operators that do, the first options
+	options  options // entries that do, the next options
+	last     sat.Lit // the last option, noLit if there is none
+	optional bool    // the owner gets along without
+
+	lits    []sat.Lit // of the options so far
+	clauses int       // how many of lits are in clauses
+	rest    sat.Lit   // stands for the options that are in no clause yet
+	rule    sat.Lit   // the literal that puts it into force, with facts
+	segment int       // of the next option
+	entry   int       // in segment
+}
+
+const noLit sat.Lit = -1
+
+// subject says what a variable stands for.
+type subject struct {
+	node int   // none if it is no operator
+	rest *need // further options of a need
+}
+
+type entryKey struct {
+	catalog int
+	entry   *Entry
+}
+
+// exclusion is a pair of an update and the operator that it replaces.
+type exclusion struct{ update, installed int }
+
+// newFormula states what is there before anything is chosen: the installed
+// operators and the Subscriptions.
+func newFormula(p *problem, facts *factSet) *formula {
+	f := &formula{
+		p: p, facts: facts,
+		ranked:    make([][]int32, len(p.catalogs)),
+		unranked:  map[entryKey]int{},
+		exclusive: map[exclusion]bool{},
+		apis:      map[schema.GroupVersionKind]sat.Group{},
+		packages:  map[string]sat.Group{},
+		names:     map[string]sat.Group{},
+	}
+	f.s.MaxDecisions = p.options.MaxDecisions
+	if f.s.MaxDecisions <= 0 {
+		f.s.MaxDecisions = DefaultMaxDecisions
+	}
+	for c := range p.catalogs {
+		f.ranked[c] = make([]int32, len(p.catalogs[c].contents.entries))
+	}
+	for i := range p.installed {
+		f.addInstalled(i)
+	}
+	for i := range p.wishes {
+		f.addWish(i)
+	}
+	for i := range p.installed {
+		if p.mandatory(i) {
+			f.require(f.nodes[f.installed[i]].lit, f.installed[i], func() Fact {
+				name := p.installed[i].Bundle.Name
+				return Fact{Kind: FactFreestanding, Member: name,
+					Message: fmt.Sprintf("clusterserviceversion %s exists and is not referenced by a subscription", name)}
+			})
+		}
+	}
+	return f
+}
+
+// mandatory reports whether an installed operator stays whatever comes: no
+// Subscription has it, or it is not clear which one is meant.
+func (p *problem) mandatory(installed int) bool {
+	for i := range p.wishes {
+		if p.wishes[i].installed == installed {
+			return false
+		}
+	}
+	return true
+}
+
+// lenient reports whether what was wrong before is tolerated.
+func (p *problem) lenient() bool { return !p.options.AllOrNothing }
+
+func (f *formula) addInstalled(i int) {
+	b := f.p.installed[i].Bundle
+	n := f.add(node{catalog: none, bundle: b, installed: i})
+	f.installed = append(f.installed, n)
+	class := 0
+	if f.p.lenient() {
+		class = 1
+	}
+	if f.p.going[b.Name] {
+		// Its successor stands for it; only its name is still taken.
+		f.join(n, f.group(f.names, b.Name, FactSameName), class)
+		f.nodes[n].expanded = true
+		return
+	}
+	f.joinAll(n, class)
+	if b.Deprecated && !f.p.lenient() {
+		f.forbid(n)
+	}
+}
+
+// entryNode returns the node of an entry.
+func (f *formula) entryNode(catalog int, e *Entry) int {
+	if n := f.find(catalog, e); n != none {
+		return n
+	}
+	n := f.add(node{catalog: catalog, entry: e, bundle: e.Bundle, installed: none})
+	if e.rank >= 0 {
+		f.ranked[catalog][e.rank] = int32(n + 1)
+	} else {
+		f.unranked[entryKey{catalog, e}] = n
+	}
+	f.joinAll(n, 0)
+	if e.Bundle.Deprecated {
+		f.forbid(n)
+	}
+	if f.p.readable(e.Bundle) != nil {
+		// With AllOrNothing there is none. Without, it is no option.
+		f.nodes[n].unreadable = true
+		f.s.Add(f.nodes[n].lit.Not())
+	}
+	return n
+}
+
+// find returns the node of an entry, none if no model has come near it.
+func (f *formula) find(catalog int, e *Entry) int {
+	if e.rank >= 0 {
+		return int(f.ranked[catalog][e.rank]) - 1
+	}
+	if n, ok := f.unranked[entryKey{catalog, e}]; ok {
+		return n
+	}
+	return none
+}
+
+func (f *formula) add(n node) int {
+	id := len(f.nodes)
+	n.lit = f.newVar(subject{node: id})
+	f.nodes = append(f.nodes, n)
+	return id
+}
+
+func (f *formula) newVar(s subject) sat.Lit {
+	f.subjects = append(f.subjects, s)
+	return f.s.NewVar()
+}
+
+func (f *formula) joinAll(n, class int) {
+	b := f.nodes[n].bundle
+	for _, pkg := range b.packages() {
+		f.join(n, f.group(f.packages, pkg, FactSamePackage), class)
+	}
+	for _, gvk := range b.Provides {
+		g, ok := f.apis[gvk]
+		if !ok {
+			g = f.newGroup(FactSameAPI, gvk, "")
+			f.apis[gvk] = g
+		}
+		f.join(n, g, class)
+	}
+	f.join(n, f.group(f.names, b.Name, FactSameName), class)
+}
+
+func (f *formula) join(n int, g sat.Group, class int) {
+	f.s.Join(g, f.nodes[n].lit, class)
+	if f.facts != nil {
+		f.facts.joined(g, n)
+	}
+}
+
+func (f *formula) group(of map[string]sat.Group, key string, kind FactKind) sat.Group {
+	g, ok := of[key]
+	if !ok {
+		g = f.newGroup(kind, schema.GroupVersionKind{}, key)
+		of[key] = g
+	}
+	return g
+}
+
+func (f *formula) newGroup(kind FactKind, api schema.GroupVersionKind, key string) sat.Group {
+	if f.facts == nil {
+		return f.s.NewGroup()
+	}
+	return f.facts.newGroup(f, kind, api, key)
+}
+
+// packages returns the packages that a bundle belongs to.
+func (b *Bundle) packages() []string {
+	switch {
+	case len(b.Identities) == 0 && b.Package == "":
+		return nil
+	case len(b.Identities) == 0 || len(b.Identities) == 1 && b.Identities[0].Package == b.Package:
+		return []string{b.Package}
+	}
+	var out []string
+	if b.Package != "" {
+		out = append(out, b.Package)
+	}
+	for _, id := range b.Identities {
+		if id.Package != "" && !slices.Contains(out, id.Package) {
+			out = append(out, id.Package)
+		}
+	}
+	return out
+}
+
+// require makes a literal true, which is about a node or none.
+func (f *formula) require(l sat.Lit, node int, fact func() Fact) {
+	if f.facts == nil {
+		f.s.Add(l)
+		return
+	}
+	rule := f.facts.rule(f, fact())
+	f.facts.of(rule).node = node
+	f.s.Add(rule.Not(), l)
+}
+
+// forbid rules out a deprecated operator.
+func (f *formula) forbid(n int) {
+	f.require(f.nodes[n].lit.Not(), n, func() Fact {
+		return Fact{Kind: FactDeprecated, Member: f.id(n), Message: fmt.Sprintf("bundle %s is deprecated", f.id(n))}
+	})
+}
+
+// addWish states what a Subscription needs.
+func (f *formula) addWish(i int) {
+	p, w := f.p, &f.p.wishes[i]
+	n := &need{wish: i, owner: none, last: noLit, rest: noLit, rule: noLit}
+	f.wishes = append(f.wishes, n)
+	n.lit = f.newVar(subject{node: none})
+	f.require(n.lit, none, func() Fact {
+		return Fact{Kind: FactSubscription, Subscription: w.sub.Name, Message: fmt.Sprintf("subscription %s exists", w.sub.Name)}
+	})
+	switch {
+	case w.installed != none:
+		n.last = f.nodes[f.installed[w.installed]].lit
+	case p.lenient():
+		n.last = f.newVar(subject{node: none})
+	}
+	if w.fact != nil && !p.lenient() {
+		f.require(n.lit.Not(), none, func() Fact { return *w.fact })
+		return
+	}
+	if w.fact == nil && !w.waits {
+		n.options = w.candidates
+	}
+	if w.installed != none {
+		n.options.all(func(catalog int, e *Entry) bool {
+			// A shared package excludes it just as well, without a clause each.
+			if f.facts == nil && slices.ContainsFunc(f.p.installed[w.installed].Bundle.packages(), func(s string) bool { return slices.Contains(e.Bundle.packages(), s) }) {
+				return true
+			}
+			f.exclude(f.entryNode(catalog, e), f.installed[w.installed])
+			return true
+		})
+	}
+	if f.facts == nil {
+		f.extend(n)
+		return
+	}
+	n.rule = f.facts.rule(f, Fact{})
+	f.extend(n)
+	r := f.facts.of(n.rule)
+	r.fact, r.need = f.wishFact(n), n
+}
+
+// exclude states that an update and what it replaces are not there together.
+func (f *formula) exclude(update, installed int) {
+	if f.exclusive[exclusion{update, installed}] {
+		return
+	}
+	f.exclusive[exclusion{update, installed}] = true
+	lits := []sat.Lit{f.nodes[update].lit.Not(), f.nodes[installed].lit.Not()}
+	if f.facts != nil {
+		u, i := f.id(update), f.id(installed)
+		lits = append(lits, f.facts.rule(f, Fact{Kind: FactReplaces, Member: u, IDs: []string{i}, Message: u + " conflicts with " + i}).Not())
+	}
+	f.s.Add(lits...)
+}
+
+// firstClause is how many options the first clause of a need has. Each further
+// clause has twice as many as the one before.
+const firstClause = 2
+
+// extend puts the next options of a need into a clause.
+func (f *formula) extend(n *need) {
+	owner, count := n.lit, firstClause
+	if n.clauses > 0 {
+		owner, count = n.rest, 2*n.clauses
+	}
+	if f.facts != nil {
+		count = n.count()
+	}
+	from := n.clauses
+	to := min(from+count, n.count())
+	for k := from; k < to; k++ {
+		f.option(n, k)
+	}
+	lits := make([]sat.Lit, 0, to-from+4)
+	lits = append(lits, owner.Not())
+	if n.rule != noLit {
+		lits = append(lits, n.rule.Not())
+	}
+	lits = append(lits, n.lits[from:to]...)
+	n.rest = noLit
+	if to < n.count() {
+		n.rest = f.newVar(subject{node: none, rest: n})
+		lits = append(lits, n.rest)
+	}
+	if from == 0 && n.last != noLit {
+		lits = append(lits, n.last)
+	}
+	n.clauses = to
+	f.s.Add(lits...)
+}
+
+// count is the number of options but the last.
+func (n *need) count() int { return len(n.before) + n.options.length }
+
+// option returns the literal of the option k.
+func (f *formula) option(n *need, k int) sat.Lit {
+	for len(n.lits) <= k {
+		if i := len(n.lits); i < len(n.before) {
+			n.lits = append(n.lits, f.nodes[n.before[i]].lit)
+			continue
+		}
+		for n.entry == len(n.options.segments[n.segment].entries) {
+			n.segment, n.entry = n.segment+1, 0
+		}
+		s := n.options.segments[n.segment]
+		node := f.entryNode(s.catalog, s.entries[n.entry])
+		n.entry++
+		n.lits = append(n.lits, f.nodes[node].lit)
+	}
+	return n.lits[k]
+}
+
+// expand states what an operator needs, and what the first of those that it
+// needs need, which most likely come next.
+func (f *formula) expand(id int) {
+	for stack := []int{id}; len(stack) > 0; {
+		id := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if f.nodes[id].expanded {
+			continue
+		}
+		f.nodes[id].expanded = true
+		b := f.nodes[id].bundle
+		for i := range b.Requires {
+			n := f.newNeed(id, &b.Requires[i])
+			f.nodes[id].needs = append(f.nodes[id].needs, n)
+			if n.optional {
+				continue
+			}
+			if f.facts != nil {
+				n.rule = f.facts.rule(f, Fact{Kind: FactRequirement, Member: b.Name, Requirement: n.req,
+					Message: fmt.Sprintf("bundle %s requires an operator %s", b.Name, n.req)})
+				r := f.facts.of(n.rule)
+				r.need, r.node = n, id
+			}
+			f.extend(n)
+			if len(n.before) == 0 && len(n.lits) > 0 {
+				stack = append(stack, f.subjects[n.lits[0]/2].node)
+			}
+		}
+	}
+}
+
+// newNeed looks up who can satisfy a requirement.
+func (f *formula) newNeed(owner int, r *Requirement) *need {
+	p, o := f.p, &f.nodes[owner]
+	n := &need{wish: none, owner: owner, req: r, lit: o.lit, last: noLit, rest: noLit, rule: noLit}
+	for i := range p.installed {
+		b := p.installed[i].Bundle
+		if !p.going[b.Name] && matches(r, b, p.options.CEL) {
+			n.before = append(n.before, f.installed[i])
+		}
+	}
+	n.options = p.eligible(o.catalog, r)
+	n.optional = p.lenient() && o.installed != none && len(n.before) == 0
+	return n
+}
+
+// eligible returns the entries that satisfy a requirement, in order, last those
+// that only a startingCSV makes available.
+func (p *problem) eligible(own int, r *Requirement) options {
+	o, err := p.providers(own, r)
+	if err != nil {
+		return options{} // only with an unreadable requirement, which nobody asks for
+	}
+	for i := range p.wishes {
+		w := &p.wishes[i]
+		if w.sub.Spec.StartingCSV == "" || w.installed != none {
+			continue
+		}
+		w.candidates.all(func(catalog int, e *Entry) bool {
+			if e.rank < 0 && matches(r, e.Bundle, p.options.CEL) {
+				o.add(catalog, []*Entry{e})
+			}
+			return true
+		})
+	}
+	return o
+}
+
+// matches reports whether a bundle satisfies a requirement that can be read.
+func matches(r *Requirement, b *Bundle, eval CELEvaluator) bool {
+	ok, err := r.Matches(b, eval)
+	return ok && err == nil
+}
+
+// solve looks for a model with the assumptions that is a generation: all that
+// it chooses is expanded.
+func (f *formula) solve(ctx context.Context, assumptions ...sat.Lit) (bool, error) {
+	for {
+		ok, err := f.s.Solve(ctx, assumptions...)
+		if errors.Is(err, sat.ErrLimit) {
+			return false, &LimitError{f.s.MaxDecisions}
+		}
+		if !ok || err != nil {
+			return false, err
+		}
+		grown := false
+		f.s.True(func(l sat.Lit) {
+			switch s := f.subjects[l/2]; {
+			case s.node != none && !f.nodes[s.node].expanded:
+				f.expand(s.node)
+				grown = true
+			case s.rest != nil && s.rest.rest == l:
+				// One option failed; look at what the next ones need at once.
+				from := s.rest.clauses
+				f.extend(s.rest)
+				for _, option := range s.rest.lits[from:s.rest.clauses] {
+					f.expand(f.subjects[option/2].node)
+				}
+				grown = true
+			}
+		})
+		if !grown {
+			f.model = f.s.Model(f.model[:0])
+			return true, nil
+		}
+	}
+}
+
+// inModel reports whether the last generation that was found has a positive
+// literal. It has not if the variable is younger.
+func (f *formula) inModel(l sat.Lit) bool {
+	v := int(l / 2)
+	return v < len(f.model) && f.model[v]
+}
+
+// id is the identifier of an operator in OLM's messages.
+func (f *formula) id(n int) string {
+	x := &f.nodes[n]
+	if x.installed != none {
+		return fmt.Sprintf("@existing/%s//%s", f.p.snapshot.Namespace, x.bundle.Name)
+	}
+	return entryID(f.p.catalogs[x.catalog], x.entry)
+}
+
+func entryID(c catalogView, e *Entry) string {
+	return fmt.Sprintf("%s/%s/%s/%s", c.key.Name, c.key.Namespace, e.Channel.Name, e.Name)
+}

@@ -1,0 +1,126 @@
+package olm
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// index finds entries by what a requirement asks for, each list in the order
+// in which the entries were added.
+type index struct {
+	gvk   map[schema.GroupVersionKind][]*Entry
+	pkg   map[string][]*Entry
+	label map[string][]*Entry
+	name  map[string][]*Entry
+	all   []*Entry
+}
+
+func newIndex(entries []*Entry) index {
+	x := index{
+		gvk:   make(map[schema.GroupVersionKind][]*Entry),
+		pkg:   make(map[string][]*Entry),
+		label: make(map[string][]*Entry),
+		name:  make(map[string][]*Entry, len(entries)),
+		all:   entries,
+	}
+	for _, e := range entries {
+		b := e.Bundle
+		for _, gvk := range b.Provides {
+			x.gvk[gvk] = append(x.gvk[gvk], e)
+		}
+		for _, l := range b.Labels {
+			x.label[l] = append(x.label[l], e)
+		}
+		x.pkg[b.Package] = append(x.pkg[b.Package], e)
+		for i, id := range b.Identities {
+			if id.Package != b.Package && !namedBefore(b.Identities[:i], id.Package) {
+				x.pkg[id.Package] = append(x.pkg[id.Package], e)
+			}
+		}
+		x.name[e.Name] = append(x.name[e.Name], e)
+	}
+	return x
+}
+
+func namedBefore(ids []Identity, pkg string) bool {
+	return slices.ContainsFunc(ids, func(id Identity) bool { return id.Package == pkg })
+}
+
+// candidates returns the entries among which are all that satisfy the
+// constraint: a superset, in order, each once. exact means no others.
+func (x *index) candidates(c *Constraint) (entries []*Entry, exact bool) {
+	switch c.Kind {
+	case ConstraintGVK:
+		return x.gvk[c.GVK], true
+	case ConstraintLabel:
+		return x.label[c.Label], true
+	case ConstraintPackage:
+		return x.pkg[c.Package], false
+	case ConstraintAll:
+		entries = x.all
+		for i := range c.Parts {
+			if part, _ := x.candidates(&c.Parts[i]); len(part) < len(entries) {
+				entries = part
+			}
+		}
+		return entries, len(c.Parts) == 0
+	case ConstraintAny:
+		n := 0
+		parts := make([][]*Entry, len(c.Parts))
+		for i := range c.Parts {
+			parts[i], _ = x.candidates(&c.Parts[i])
+			if n += len(parts[i]); n >= len(x.all) {
+				return x.all, false
+			}
+		}
+		entries = slices.Concat(parts...)
+		slices.SortFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.place, b.place) })
+		return slices.Compact(entries), false
+	}
+	return x.all, false
+}
+
+func (x *index) matching(r *Requirement, eval CELEvaluator) ([]*Entry, error) {
+	candidates, exact := x.candidates(&r.Constraint)
+	if exact {
+		return candidates, nil
+	}
+	var entries []*Entry
+	for _, e := range candidates {
+		ok, err := r.Matches(e.Bundle, eval)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// Matching returns the entries that satisfy a requirement alone, in the order
+// of Entries. eval may be nil if no constraint is a cel rule; the error is a
+// [*CELError]. The caller must not change the slice.
+func (c *Contents) Matching(r *Requirement, eval CELEvaluator) ([]*Entry, error) {
+	return c.index.matching(r, eval)
+}
+
+// Disordered returns the channels without an order that hold an entry which
+// satisfies the requirement, in the order in which they would be searched:
+// OLM's resolver stops with the error of such a channel. eval and the error
+// are those of Matching.
+func (c *Contents) Disordered(r *Requirement, eval CELEvaluator) ([]*Channel, error) {
+	entries, err := c.bad.matching(r, eval)
+	if err != nil {
+		return nil, err
+	}
+	var channels []*Channel
+	for _, e := range entries {
+		if n := len(channels); n == 0 || channels[n-1] != e.Channel {
+			channels = append(channels, e.Channel)
+		}
+	}
+	return channels, nil
+}

@@ -1,0 +1,176 @@
+package olm_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// searchCatalog has packages q and p, each with a default channel "z" and one
+// more, "a"; and package bad, whose channels are in disorder.
+const searchCatalog = `
+{"schema":"olm.package","name":"q","defaultChannel":"z"}
+{"schema":"olm.package","name":"p","defaultChannel":"z"}
+{"schema":"olm.package","name":"bad","defaultChannel":"a"}
+{"schema":"olm.channel","package":"q","name":"a","entries":[{"name":"q.v1"}]}
+{"schema":"olm.channel","package":"q","name":"z","entries":[{"name":"q.v1"},{"name":"q.v2","replaces":"q.v1"}]}
+{"schema":"olm.channel","package":"p","name":"a","entries":[{"name":"p.v1"},{"name":"p.v2","replaces":"p.v1"}]}
+{"schema":"olm.channel","package":"p","name":"z","entries":[{"name":"p.v3","replaces":"p.v2","skips":["p.v2"]},{"name":"p.v2","replaces":"p.v1"},{"name":"p.v1"}]}
+{"schema":"olm.channel","package":"bad","name":"a","entries":[{"name":"bad.v1"},{"name":"bad.v2"}]}
+{"schema":"olm.channel","package":"bad","name":"z","entries":[{"name":"bad.v1","replaces":"bad.v1"}]}
+{"schema":"olm.bundle","package":"q","name":"q.v1","image":"r/q","properties":[{"type":"olm.package","value":{"packageName":"q","version":"1.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}}]}
+{"schema":"olm.bundle","package":"q","name":"q.v2","image":"r/q","properties":[{"type":"olm.package","value":{"packageName":"q","version":"2.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}},{"type":"olm.label","value":{"label":"l"}}]}
+{"schema":"olm.bundle","package":"p","name":"p.v1","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}}]}
+{"schema":"olm.bundle","package":"p","name":"p.v2","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"2.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}}]}
+{"schema":"olm.bundle","package":"p","name":"p.v3","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"3.0.0"}},{"type":"olm.label","value":{"label":"l"}}]}
+{"schema":"olm.bundle","package":"bad","name":"bad.v1","image":"r/b","properties":[{"type":"olm.package","value":{"packageName":"bad","version":"1.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}}]}
+{"schema":"olm.bundle","package":"bad","name":"bad.v2","image":"r/b","properties":[{"type":"olm.package","value":{"packageName":"bad","version":"2.0.0"}},{"type":"olm.label","value":{"label":"l"}}]}
+`
+
+func places(entries []*olm.Entry) []string {
+	var s []string
+	for _, e := range entries {
+		s = append(s, e.Channel.Name+"/"+e.Name)
+	}
+	return s
+}
+
+func TestSearchOrder(t *testing.T) {
+	c := readCatalog(t, searchCatalog)
+	want := []string{"z/p.v3", "z/p.v1", "z/q.v2", "z/q.v1", "a/p.v2", "a/p.v1", "a/q.v1"}
+	if diff := cmp.Diff(want, places(c.Entries())); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	for i, e := range c.Entries() {
+		if e.Rank() != i {
+			t.Errorf("%s has rank %d, not %d", e.Name, e.Rank(), i)
+		}
+	}
+	if e := c.Package("p").Channel("z").Entry("p.v2"); e.Rank() != -1 {
+		t.Errorf("the skipped entry has rank %d", e.Rank())
+	}
+	if diff := cmp.Diff([]string{"z/q.v1", "a/q.v1"}, places(c.Named("q.v1"))); diff != "" {
+		t.Errorf("by name (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"z/q.v2", "z/q.v1", "a/q.v1"}, places(c.InPackage("q"))); diff != "" {
+		t.Errorf("by package (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"z/p.v3", "z/q.v2"}, places(c.Labelled("l"))); diff != "" {
+		t.Errorf("by label (-want +got):\n%s", diff)
+	}
+	providers := c.Providers(schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"})
+	if diff := cmp.Diff([]string{"z/p.v1", "z/q.v2", "z/q.v1", "a/p.v2", "a/p.v1", "a/q.v1"}, places(providers)); diff != "" {
+		t.Errorf("by API (-want +got):\n%s", diff)
+	}
+	if c.Package("none") != nil || c.Package("p").Channel("none") != nil || c.Package("p").Bundle("none") != nil || c.Package("p").Channel("a").Entry("none") != nil {
+		t.Error("something that does not exist is found")
+	}
+	if b := c.Package("p").Bundle("p.v2"); b == nil || b.Version.String() != "2.0.0" {
+		t.Errorf("bundle %v", b)
+	}
+}
+
+const (
+	needsK  = `{"gvk":{"group":"g","version":"v1","kind":"K"}}`
+	needsP1 = `{"package":{"packageName":"p","versionRange":"<2.0.0"}}`
+	needsQ  = `{"package":{"packageName":"q","versionRange":">=0.0.0"}}`
+)
+
+func TestMatching(t *testing.T) {
+	c := readCatalog(t, searchCatalog)
+	tests := []struct {
+		kind, value string
+		want        []string
+		disordered  []string
+	}{
+		{olm.PropertyGVKRequired, `{"group":"g","version":"v1","kind":"K"}`, []string{"z/p.v1", "z/q.v2", "z/q.v1", "a/p.v2", "a/p.v1", "a/q.v1"}, []string{"a", "z"}},
+		{olm.PropertyLabelRequired, `{"label":"l"}`, []string{"z/p.v3", "z/q.v2"}, []string{"a"}},
+		{olm.PropertyPackageRequired, `{"packageName":"p","versionRange":"<3.0.0"}`, []string{"z/p.v1", "a/p.v2", "a/p.v1"}, nil},
+		{olm.PropertyPackageRequired, `{"packageName":"bad","versionRange":">=1.0.0"}`, nil, []string{"a", "z"}},
+		{olm.PropertyConstraint, `{"all":{"constraints":[` + needsK + `,` + needsP1 + `]}}`, []string{"z/p.v1", "a/p.v1"}, nil},
+		{olm.PropertyConstraint, `{"any":{"constraints":[` + needsQ + `,` + needsP1 + `]}}`, []string{"z/p.v1", "z/q.v2", "z/q.v1", "a/p.v1", "a/q.v1"}, nil},
+		{olm.PropertyConstraint, `{"any":{"constraints":[` + needsP1 + `,` + needsP1 + `]}}`, []string{"z/p.v1", "a/p.v1"}, nil},
+		{olm.PropertyConstraint, `{"not":{"constraints":[` + needsK + `]}}`, []string{"z/p.v3"}, []string{"a"}},
+		{olm.PropertyConstraint, `{"all":{"constraints":[` + needsQ + `,{"not":{"constraints":[{"package":{"packageName":"q","versionRange":"2.0.0"}}]}}]}}`, []string{"z/q.v1", "a/q.v1"}, nil},
+		{olm.PropertyConstraint, `{"all":{"constraints":[]}}`, places(c.Entries()), []string{"a", "z"}},
+		{olm.PropertyConstraint, `{"any":{"constraints":[]}}`, nil, nil},
+		{olm.PropertyConstraint, `{"cel":{"rule":"olm.label"}}`, []string{"z/p.v3", "z/q.v2"}, []string{"a"}},
+	}
+	for _, test := range tests {
+		r := requirement(t, test.kind, test.value)
+		got, err := c.Matching(r, typeRule{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, places(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.value, diff)
+		}
+		bad, err := c.Disordered(r, typeRule{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var channels []string
+		for _, ch := range bad {
+			channels = append(channels, ch.Name)
+		}
+		if diff := cmp.Diff(test.disordered, channels); diff != "" {
+			t.Errorf("%s: disordered (-want +got):\n%s", test.value, diff)
+		}
+	}
+	bad := requirement(t, olm.PropertyConstraint, `{"cel":{"rule":"bad"}}`)
+	if _, err := c.Matching(bad, typeRule{}); err == nil {
+		t.Error("a bad rule matches")
+	}
+	if _, err := c.Disordered(bad, typeRule{}); err == nil {
+		t.Error("a bad rule matches in disordered channels")
+	}
+}
+
+// TestMatchingAgreesWithMatches compares the index with a plain look at each
+// entry, for all pairs of parts.
+func TestMatchingAgreesWithMatches(t *testing.T) {
+	c := readCatalog(t, searchCatalog)
+	parts := []string{needsK, needsP1, needsQ, `{"cel":{"rule":"olm.label"}}`, `{"gvk":{"group":"none"}}`}
+	for _, kind := range []string{"all", "any", "not"} {
+		for _, a := range parts {
+			for _, b := range parts {
+				for _, inner := range []string{"all", "any", "not"} {
+					value := fmt.Sprintf(`{%q:{"constraints":[%s,{%q:{"constraints":[%s,%s]}}]}}`, kind, a, inner, b, a)
+					r := requirement(t, olm.PropertyConstraint, value)
+					var want []string
+					for _, e := range c.Entries() {
+						ok, err := r.Matches(e.Bundle, typeRule{})
+						if err != nil {
+							t.Fatal(err)
+						}
+						if ok {
+							want = append(want, e.Channel.Name+"/"+e.Name)
+						}
+					}
+					got, err := c.Matching(r, typeRule{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if diff := cmp.Diff(want, places(got)); diff != "" {
+						t.Errorf("%s (-want +got):\n%s", value, diff)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestFileOrderMeansNothing(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(searchCatalog), "\n")
+	want := places(readCatalog(t, searchCatalog).Entries())
+	for range lines {
+		lines = append(lines[1:], lines[0])
+		if diff := cmp.Diff(want, places(readCatalog(t, strings.Join(lines, "\n")).Entries())); diff != "" {
+			t.Fatalf("rotated (-want +got):\n%s", diff)
+		}
+	}
+}

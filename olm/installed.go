@@ -1,0 +1,354 @@
+package olm
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+)
+
+// AnnotationProperties on a ClusterServiceVersion holds the properties of the
+// bundle that it came from, as {"properties":[{"type":T,"value":V},...]}.
+const AnnotationProperties = "operatorframework.io/properties"
+
+// Installed is what runs in a namespace, as the resolver sees it.
+type Installed struct {
+	// Operators are the installed CSVs by name, copies and those that fail
+	// forward left out.
+	Operators []InstalledOperator
+	// FailedForward names the CSVs that count as gone, because their failed
+	// successor may be replaced, by name.
+	FailedForward []string
+	// InProgress are the updates that are still being carried out: the old CSV
+	// is in phase Replacing or Deleting, and a present one replaces it. By the
+	// name of the old one. All Subscriptions of the chain wait.
+	InProgress []InProgressUpdate
+}
+
+// InstalledOperator is an installed CSV.
+type InstalledOperator struct {
+	CSV *ClusterServiceVersion
+	// Bundle holds its properties. Bundle.Err is set where a requirement
+	// cannot be read.
+	Bundle *Bundle
+	// Subscriptions names those that have it as installedCSV, by name. None
+	// means that the operator is freestanding: it stays as it is.
+	Subscriptions []string
+}
+
+// Freestanding reports whether no Subscription has the operator installed.
+func (o *InstalledOperator) Freestanding() bool { return len(o.Subscriptions) == 0 }
+
+// InProgressUpdate is an operator that is on its way out while its successor
+// is already there.
+type InProgressUpdate struct {
+	// Old is the CSV in phase Replacing or Deleting, New the present one that
+	// replaces it, Last the end of the chain of replacements.
+	Old, New, Last string
+	// Subscriptions are those of the chain, by name.
+	Subscriptions []string
+}
+
+// Operator returns the installed operator of a name, nil if there is none.
+func (i *Installed) Operator(name string) *InstalledOperator {
+	for j := range i.Operators {
+		if i.Operators[j].CSV.Name == name {
+			return &i.Operators[j]
+		}
+	}
+	return nil
+}
+
+// Of returns the installed operator of a Subscription, nil where nothing is
+// installed: the one that status.installedCSV names. Two of that name are an
+// error.
+func (i *Installed) Of(sub *Subscription) (*InstalledOperator, error) {
+	if sub.Status.InstalledCSV == "" {
+		return nil, nil
+	}
+	var found *InstalledOperator
+	var names []string
+	for j := range i.Operators {
+		if o := &i.Operators[j]; o.CSV.Name == sub.Status.InstalledCSV {
+			found = o
+			names = append(names, o.CSV.Name)
+		}
+	}
+	if len(names) > 1 {
+		return nil, fmt.Errorf("multiple name matches for status.installedCSV of subscription %s/%s: %s",
+			sub.Namespace, sub.Name, strings.Join(names, ", "))
+	}
+	return found, nil
+}
+
+// ReadInstalled reads the ClusterServiceVersions of one namespace: which count
+// as installed, what they provide and require, and which Subscription each
+// belongs to. Objects of other namespaces and copies are passed over; an empty
+// namespace in an object means this one. OperatorGroups say whether failed
+// updates may be replaced.
+//
+// The error is the first fault, by CSV name, that keeps the set from being
+// known, in OLM's words. A requirement that cannot be read is none: see
+// Bundle.Err. The arguments are not changed; the result points to elements of
+// csvs.
+func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscription, groups []OperatorGroup) (*Installed, error) {
+	present := presentCSVs(namespace, csvs)
+	successors := successorsOf(present)
+	out := &Installed{}
+	failForward, err := failsForward(namespace, groups)
+	if err != nil {
+		return nil, err
+	}
+	for _, csv := range present {
+		if failForward {
+			failed, err := endsInFailure(namespace, csv, successors)
+			if err != nil {
+				return nil, err
+			}
+			if failed && csv.Status.Phase == CSVPhaseReplacing {
+				out.FailedForward = append(out.FailedForward, csv.Name)
+				continue
+			}
+		}
+		owners := owningSubscriptions(namespace, csv.Name, subs)
+		b, err := installedBundle(csv, owners)
+		if err != nil {
+			return nil, err
+		}
+		o := InstalledOperator{CSV: csv, Bundle: b}
+		for _, s := range owners {
+			o.Subscriptions = append(o.Subscriptions, s.Name)
+		}
+		out.Operators = append(out.Operators, o)
+		if u, ok := inProgress(namespace, csv, successors, subs); ok {
+			out.InProgress = append(out.InProgress, u)
+		}
+	}
+	return out, nil
+}
+
+const labelCopiedFrom = "olm.copiedFrom"
+
+// IsCopied reports whether the ClusterServiceVersion is a copy that OLM made
+// of one in another namespace.
+func (csv *ClusterServiceVersion) IsCopied() bool {
+	if _, ok := csv.Labels[labelCopiedFrom]; ok {
+		return true
+	}
+	if csv.Status.Reason == CSVReasonCopied {
+		return true
+	}
+	ns, ok := csv.Annotations["olm.operatorNamespace"]
+	return ok && csv.Namespace != "" && ns != csv.Namespace
+}
+
+// presentCSVs returns the CSVs of the namespace that are no copies, by name.
+func presentCSVs(namespace string, csvs []ClusterServiceVersion) []*ClusterServiceVersion {
+	var out []*ClusterServiceVersion
+	for i := range csvs {
+		if inNamespace(csvs[i].Namespace, namespace) && !csvs[i].IsCopied() {
+			out = append(out, &csvs[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *ClusterServiceVersion) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func inNamespace(ns, namespace string) bool { return ns == "" || ns == namespace }
+
+// owningSubscriptions returns the Subscriptions whose installed operator it
+// is, by name.
+func owningSubscriptions(namespace, csv string, subs []Subscription) []*Subscription {
+	var out []*Subscription
+	for i := range subs {
+		if inNamespace(subs[i].Namespace, namespace) && subs[i].Status.InstalledCSV == csv {
+			out = append(out, &subs[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Subscription) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// installedBundle turns a CSV into a bundle: the properties of its annotation
+// and nothing else, or without one what it owns and requires, and the package
+// that its Subscriptions agree on.
+func installedBundle(csv *ClusterServiceVersion, owners []*Subscription) (*Bundle, error) {
+	inferred, err := inferProperties(csv)
+	if err != nil {
+		return nil, err
+	}
+	var props []Property
+	if text, ok := csv.Annotations[AnnotationProperties]; ok {
+		props, err = ParsePropertiesAnnotation(text)
+		if err != nil {
+			return nil, fmt.Errorf("failed to retrieve properties of csv %q: %w", csv.Name, err)
+		}
+	} else {
+		props = inferred
+		if p, ok := inferPackage(csv, owners); ok {
+			props = append(props, p)
+		}
+	}
+	version := csv.Spec.Version
+	if version == "" {
+		version = "0.0.0"
+	}
+	// The package is left empty: it is only what the properties say. The error
+	// is in the bundle too, and matters only to those who reach it.
+	b, _ := NewBundle("", csv.Name, version, props)
+	return b, nil
+}
+
+// ParsePropertiesAnnotation reads the value of [AnnotationProperties].
+func ParsePropertiesAnnotation(text string) ([]Property, error) {
+	var list struct {
+		Properties []Property `json:"properties"`
+	}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("failed to unmarshal properties annotation: %w", err)
+	}
+	return list.Properties, nil
+}
+
+// inferProperties returns what a CSV owns and requires, as properties. A name
+// of a definition without a dot is an error, whether the result is needed or
+// not, as in OLM.
+func inferProperties(csv *ClusterServiceVersion) ([]Property, error) {
+	var props []Property
+	add := func(typ string, crds []CRDDescription, services []APIServiceDescription) error {
+		for _, crd := range crds {
+			_, group, ok := strings.Cut(crd.Name, ".")
+			if !ok {
+				return fmt.Errorf("error parsing crd name: %s", crd.Name)
+			}
+			props = append(props, gvkProperty(typ, group, crd.Version, crd.Kind))
+		}
+		for _, s := range services {
+			props = append(props, gvkProperty(typ, s.Group, s.Version, s.Kind))
+		}
+		return nil
+	}
+	crds, services := csv.Spec.CustomResourceDefinitions, csv.Spec.APIServiceDefinitions
+	if err := add(PropertyGVK, crds.Owned, services.Owned); err != nil {
+		return nil, err
+	}
+	if err := add(PropertyGVKRequired, crds.Required, services.Required); err != nil {
+		return nil, err
+	}
+	return props, nil
+}
+
+func gvkProperty(typ, group, version, kind string) Property {
+	return jsonProperty(typ, struct {
+		Group   string `json:"group"`
+		Kind    string `json:"kind"`
+		Version string `json:"version"`
+	}{group, kind, version})
+}
+
+// inferPackage returns the package of a CSV without properties, if all its
+// Subscriptions name the same.
+func inferPackage(csv *ClusterServiceVersion, owners []*Subscription) (Property, bool) {
+	if len(owners) == 0 {
+		return Property{}, false
+	}
+	name := owners[0].Spec.Package
+	for _, s := range owners {
+		if s.Spec.Package != name {
+			return Property{}, false
+		}
+	}
+	version := csv.Spec.Version
+	if v, err := semver.ParseTolerant(version); err == nil {
+		version = v.String()
+		if v.Equals(semver.Version{}) && len(v.Build) == 0 {
+			version = ""
+		}
+	}
+	return jsonProperty(PropertyPackage, struct {
+		Package string `json:"packageName"`
+		Version string `json:"version"`
+	}{name, version}), true
+}
+
+func jsonProperty(typ string, value any) Property {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // structs of strings only
+	}
+	return Property{Type: typ, Value: data}
+}
+
+// failsForward reports whether the namespace's OperatorGroup lets a failed
+// update be replaced. Without any group there is no such permission.
+func failsForward(namespace string, groups []OperatorGroup) (bool, error) {
+	var of []*OperatorGroup
+	for i := range groups {
+		if inNamespace(groups[i].Namespace, namespace) {
+			of = append(of, &groups[i])
+		}
+	}
+	switch len(of) {
+	case 0:
+		return false, nil
+	case 1:
+		return of[0].Spec.UpgradeStrategy == UpgradeStrategyFailForward, nil
+	}
+	return false, fmt.Errorf("found %d operatorGroups, expected 1", len(of))
+}
+
+// successorsOf maps the name of a CSV to the present one whose spec.replaces
+// names it.
+func successorsOf(present []*ClusterServiceVersion) map[string]*ClusterServiceVersion {
+	m := make(map[string]*ClusterServiceVersion)
+	for _, csv := range present {
+		if csv.Spec.Replaces != "" {
+			m[csv.Spec.Replaces] = csv
+		}
+	}
+	return m
+}
+
+// endsInFailure walks from a CSV along its successors and reports whether the
+// last one failed. All before the last must be in phase Replacing.
+func endsInFailure(namespace string, csv *ClusterServiceVersion, successors map[string]*ClusterServiceVersion) (bool, error) {
+	seen := map[string]bool{}
+	for {
+		next, ok := successors[csv.Name]
+		if !ok {
+			return csv.Status.Phase == CSVPhaseFailed, nil
+		}
+		if csv.Status.Phase != CSVPhaseReplacing {
+			return false, fmt.Errorf("csv %s/%s in phase %s instead of %s", namespace, csv.Name, csv.Status.Phase, CSVPhaseReplacing)
+		}
+		if seen[csv.Name] {
+			return false, fmt.Errorf("csv %s/%s has already been seen", namespace, csv.Name)
+		}
+		seen[csv.Name] = true
+		csv = next
+	}
+}
+
+// inProgress describes the update that a CSV is the old end of, if it is on
+// its way out and its successor is there.
+func inProgress(namespace string, csv *ClusterServiceVersion, successors map[string]*ClusterServiceVersion, subs []Subscription) (InProgressUpdate, bool) {
+	next, ok := successors[csv.Name]
+	if !ok || next.Name == csv.Name || csv.Status.Phase != CSVPhaseReplacing && csv.Status.Phase != CSVPhaseDeleting {
+		return InProgressUpdate{}, false
+	}
+	u := InProgressUpdate{Old: csv.Name, New: next.Name}
+	chain := map[string]bool{csv.Name: true}
+	for c, ok := next, true; ok && !chain[c.Name]; c, ok = successors[c.Name] {
+		chain[c.Name] = true
+		u.Last = c.Name
+	}
+	for i := range subs {
+		if inNamespace(subs[i].Namespace, namespace) && chain[subs[i].Status.InstalledCSV] {
+			u.Subscriptions = append(u.Subscriptions, subs[i].Name)
+		}
+	}
+	slices.Sort(u.Subscriptions)
+	return u, true
+}

@@ -1,0 +1,258 @@
+package olm_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+// newCSV makes a ClusterServiceVersion without an annotation.
+func newCSV(name string, changes ...func(*olm.ClusterServiceVersion)) olm.ClusterServiceVersion {
+	c := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+	c.Status.Phase = olm.CSVPhaseSucceeded
+	for _, f := range changes {
+		f(&c)
+	}
+	return c
+}
+
+func atVersion(v string) func(*olm.ClusterServiceVersion) {
+	return func(c *olm.ClusterServiceVersion) { c.Spec.Version = v }
+}
+
+func inPhase(p string) func(*olm.ClusterServiceVersion) {
+	return func(c *olm.ClusterServiceVersion) { c.Status.Phase = p }
+}
+
+func withReplaces(name string) func(*olm.ClusterServiceVersion) {
+	return func(c *olm.ClusterServiceVersion) { c.Spec.Replaces = name }
+}
+
+func withAnnotation(key, value string) func(*olm.ClusterServiceVersion) {
+	return func(c *olm.ClusterServiceVersion) {
+		if c.Annotations == nil {
+			c.Annotations = map[string]string{}
+		}
+		c.Annotations[key] = value
+	}
+}
+
+func ownsAndNeeds(c *olm.ClusterServiceVersion) {
+	c.Spec.CustomResourceDefinitions = olm.CustomResourceDefinitions{
+		Owned:    []olm.CRDDescription{{Name: "foos.g.example.com", Version: "v1", Kind: "Foo"}},
+		Required: []olm.CRDDescription{{Name: "bars.g", Version: "v2", Kind: "Bar"}},
+	}
+	c.Spec.APIServiceDefinitions = olm.APIServiceDefinitions{
+		Owned:    []olm.APIServiceDescription{{Name: "things", Group: "ag", Version: "v1", Kind: "Thing"}},
+		Required: []olm.APIServiceDescription{{Name: "others", Group: "ag", Version: "v1", Kind: "Other"}},
+	}
+}
+
+// Properties of an installed operator: those of the annotation and no others,
+// else what it owns and requires, and the package its Subscriptions agree on.
+func TestInstalledProperties(t *testing.T) {
+	const inferred = `olm.gvk={"group":"g.example.com","kind":"Foo","version":"v1"} ` +
+		`olm.gvk={"group":"ag","kind":"Thing","version":"v1"} ` +
+		`olm.gvk.required={"group":"g","kind":"Bar","version":"v2"} ` +
+		`olm.gvk.required={"group":"ag","kind":"Other","version":"v1"}`
+	other := sub("other", "a.v1", named("z"))
+	for _, tc := range []struct {
+		name string
+		csv  olm.ClusterServiceVersion
+		subs []olm.Subscription
+		want string // properties, or "error: "...
+	}{
+		{"inferred, freestanding", newCSV("a.v1", atVersion("1.0.0"), ownsAndNeeds), nil, inferred},
+		{"inferred, of a package", newCSV("a.v1", atVersion("1.0.0"), ownsAndNeeds), []olm.Subscription{sub("a", "a.v1")},
+			inferred + ` olm.package={"packageName":"a","version":"1.0.0"}`},
+		{"two Subscriptions to one package", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v1"), sub("a", "a.v1", named("b"))},
+			`olm.package={"packageName":"a","version":"1.0.0"}`},
+		{"two packages", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v1"), other}, ""},
+		{"a Subscription with another operator", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v2")}, ""},
+		{"no version", newCSV("a.v1"), []olm.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":""}`},
+		{"version zero", newCSV("a.v1", atVersion("0.0.0")), []olm.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":""}`},
+		{"annotation", newCSV("a.v1", ownsAndNeeds, withAnnotation(olm.AnnotationProperties, `{"properties":[{"type":"olm.label","value":{"label":"l"}}]}`)),
+			[]olm.Subscription{sub("a", "a.v1")}, `olm.label={"label":"l"}`},
+		{"annotation without properties", newCSV("a.v1", ownsAndNeeds, withAnnotation(olm.AnnotationProperties, `{}`)), []olm.Subscription{sub("a", "a.v1")}, ""},
+		{"malformed annotation", newCSV("a.v1", withAnnotation(olm.AnnotationProperties, `{`)), nil,
+			`error: failed to retrieve properties of csv "a.v1": failed to unmarshal properties annotation: unexpected end of JSON input`},
+		{"empty annotation", newCSV("a.v1", withAnnotation(olm.AnnotationProperties, ``)), nil,
+			`error: failed to retrieve properties of csv "a.v1": failed to unmarshal properties annotation: unexpected end of JSON input`},
+		{"definition without a dot", newCSV("a.v1", func(c *olm.ClusterServiceVersion) {
+			c.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: "foos"}}
+		}), nil, "error: error parsing crd name: foos"},
+		{"required definition without a dot, with an annotation", newCSV("a.v1", withAnnotation(olm.AnnotationProperties, `{}`), func(c *olm.ClusterServiceVersion) {
+			c.Spec.CustomResourceDefinitions.Required = []olm.CRDDescription{{Name: "foos"}}
+		}), nil, "error: error parsing crd name: foos"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := ""
+			in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{tc.csv}, tc.subs, nil)
+			if err != nil {
+				got = "error: " + err.Error()
+			} else {
+				var texts []string
+				for _, p := range in.Operators[0].Bundle.Properties {
+					texts = append(texts, p.Type+"="+string(p.Value))
+				}
+				got = strings.Join(texts, " ")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestInstalledVersion(t *testing.T) {
+	for _, tc := range []struct{ version, want string }{
+		{"", "0.0.0"}, {"1.2.3-rc.1", "1.2.3-rc.1"}, {"v1.2", "1.2.0"}, {"none", "<nil>"},
+	} {
+		in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{newCSV("a.v1", atVersion(tc.version))}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "<nil>"
+		if v := in.Operators[0].Bundle.Version; v != nil {
+			got = v.String()
+		}
+		if got != tc.want {
+			t.Errorf("version %q: got %s, want %s", tc.version, got, tc.want)
+		}
+	}
+}
+
+// Copies and operators of other namespaces are not installed.
+func TestInstalledSet(t *testing.T) {
+	labelled := func(c *olm.ClusterServiceVersion) { c.Labels = map[string]string{"olm.copiedFrom": ""} }
+	copied := func(c *olm.ClusterServiceVersion) { c.Status.Reason = olm.CSVReasonCopied }
+	elsewhere := func(c *olm.ClusterServiceVersion) { c.Namespace = "other" }
+	in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{
+		newCSV("own.v1", withAnnotation("olm.operatorNamespace", ns)),
+		newCSV("a.v1"),
+		newCSV("label.v1", labelled),
+		newCSV("reason.v1", copied),
+		newCSV("annotation.v1", withAnnotation("olm.operatorNamespace", "other")),
+		newCSV("elsewhere.v1", elsewhere),
+	}, []olm.Subscription{sub("b", "a.v1"), sub("a", "a.v1"), sub("label", "label.v1")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, o := range in.Operators {
+		got[o.CSV.Name] = o.Subscriptions
+		if o.Freestanding() != (len(o.Subscriptions) == 0) {
+			t.Errorf("%s: Freestanding is %v", o.CSV.Name, o.Freestanding())
+		}
+	}
+	if diff := cmp.Diff(map[string][]string{"a.v1": {"a", "b"}, "own.v1": nil}, got); diff != "" {
+		t.Error(diff)
+	}
+	if in.Operator("a.v1") == nil || in.Operator("label.v1") != nil {
+		t.Error("Operator does not find by name")
+	}
+}
+
+func TestInstalledOf(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		csvs []olm.ClusterServiceVersion
+		sub  olm.Subscription
+		want string
+	}{
+		{"found", []olm.ClusterServiceVersion{newCSV("a.v1"), newCSV("b.v1")}, sub("a", "a.v1"), "a.v1"},
+		{"empty", []olm.ClusterServiceVersion{newCSV("a.v1")}, sub("a", ""), ""},
+		{"gone", []olm.ClusterServiceVersion{newCSV("b.v1")}, sub("a", "a.v1"), ""},
+		{"twice", []olm.ClusterServiceVersion{newCSV("a.v1"), newCSV("a.v1")}, sub("a", "a.v1"),
+			"multiple name matches for status.installedCSV of subscription ops/a: a.v1, a.v1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in, err := olm.ReadInstalled(ns, tc.csvs, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := in.Of(&tc.sub)
+			got := ""
+			switch {
+			case err != nil:
+				got = err.Error()
+			case o != nil:
+				got = o.CSV.Name
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestFailForward(t *testing.T) {
+	group := func(strategy olm.UpgradeStrategy) []olm.OperatorGroup {
+		return []olm.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}, Spec: olm.OperatorGroupSpec{UpgradeStrategy: strategy}}}
+	}
+	v1, v2, v3 := "a.v1", "a.v2", "a.v3"
+	for _, tc := range []struct {
+		name   string
+		groups []olm.OperatorGroup
+		csvs   []olm.ClusterServiceVersion
+		want   string // installed names, or the error
+	}{
+		{"not asked for", group(""), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"default", group(olm.UpgradeStrategyDefault), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"unknown strategy", group("Brave"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"no group", nil, []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"failed", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v2"},
+		{"not failed", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Installing"))}, "a.v1 a.v2"},
+		{"long chain", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v3, withReplaces(v2), inPhase("Failed")), newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "a.v3"},
+		{"failed alone", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Failed"))}, "a.v1"},
+		{"wrong phase", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "csv ops/a.v1 in phase Succeeded instead of Replacing"},
+		{"wrong phase, not asked for", group(""), []olm.ClusterServiceVersion{newCSV(v1), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"loop", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1, withReplaces(v2), inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "csv ops/a.v1 has already been seen"},
+		{"two groups", append(group(""), group("")...), nil, "found 2 operatorGroups, expected 1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in, err := olm.ReadInstalled(ns, tc.csvs, nil, tc.groups)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			} else {
+				var names []string
+				for _, o := range in.Operators {
+					names = append(names, o.CSV.Name)
+				}
+				got = strings.Join(names, " ")
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// An operator on its way out whose successor is there makes the Subscriptions
+// of the whole chain wait.
+func TestUpdateInProgress(t *testing.T) {
+	csvs := []olm.ClusterServiceVersion{
+		newCSV("a.v1", inPhase("Deleting")),
+		newCSV("a.v2", withReplaces("a.v1"), inPhase("Replacing")),
+		newCSV("a.v3", withReplaces("a.v2"), inPhase("Installing")),
+		newCSV("b.v1"), // not going
+		newCSV("b.v2", withReplaces("b.v1")),
+		newCSV("c.v1", inPhase("Replacing")), // no successor
+	}
+	in, err := olm.ReadInstalled(ns, csvs, []olm.Subscription{sub("a", "a.v3"), sub("b", "b.v2"), sub("c", "c.v1")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []olm.InProgressUpdate{
+		{Old: "a.v1", New: "a.v2", Last: "a.v3", Subscriptions: []string{"a"}},
+		{Old: "a.v2", New: "a.v3", Last: "a.v3", Subscriptions: []string{"a"}},
+	}
+	if diff := cmp.Diff(want, in.InProgress); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,396 @@
+package sat
+
+import (
+	"context"
+	"errors"
+)
+
+// Lit is a variable or its negation.
+type Lit int32
+
+// Not returns the opposite literal.
+func (l Lit) Not() Lit { return l ^ 1 }
+
+// Negative reports whether the literal is a negation.
+func (l Lit) Negative() bool { return l&1 == 1 }
+
+func (l Lit) variable() int32 { return int32(l >> 1) }
+
+// Group is a set of literals of which at most one may be true.
+type Group int32
+
+// ErrLimit is returned when a search has made as many decisions as it may.
+var ErrLimit = errors.New("too many decisions")
+
+// Solver holds a formula. The zero value is an empty one, ready to use. It is
+// not safe for concurrent use.
+type Solver struct {
+	// MaxDecisions bounds the decisions over all calls of Solve; 0: no bound.
+	MaxDecisions int
+
+	// Decisions and Conflicts count over all calls.
+	Decisions, Conflicts int
+
+	vars    []variable
+	values  []value // by literal
+	clauses []clause
+	watches [][]watch // by literal: the clauses to look at when it becomes false
+	groups  []group
+	prefer  []Lit
+
+	trail  []Lit
+	levels []level // one for each decision
+	head   int     // first literal of the trail that is not propagated
+
+	scanned   int  // all requirements of the trail before this are satisfied
+	preferred int  // all of prefer before this have a value
+	broken    bool // no model whatever the assumptions
+	failed    []Lit
+	model     []bool // by variable
+
+	seen     []bool
+	learnt   []Lit
+	marked   []Lit
+	order    heap
+	bump     float64
+	calls    int // conflicts within this call
+	restart  int // conflicts until the next restart
+	restarts int
+}
+
+type value int8
+
+const (
+	unknown value = 0
+	yes     value = 1
+	no      value = -1
+)
+
+type variable struct {
+	level    int32
+	reason   reason
+	groups   []membership
+	requires []int32 // clauses that it owns: those to satisfy once it is true
+	guards   []Group
+	phase    bool
+	active   bool // has taken part in a contradiction
+	activity float64
+}
+
+// clause keeps its literals in the order in which they were given, since that
+// is the order of decisions; the watched two are beside them.
+type clause struct {
+	lits    []Lit
+	watched [2]Lit
+	hint    int32 // index of the option that satisfied it last
+}
+
+// watch stands for a clause that watches a literal; if blocker is true the
+// clause need not be looked at.
+type watch struct {
+	clause  int32
+	blocker Lit
+}
+
+type membership struct {
+	group Group
+	class int32
+}
+
+// member of a group. Two members of the same class other than 0 may both be
+// true.
+type member struct {
+	lit   Lit
+	class int32
+}
+
+type group struct {
+	members []member
+	facts   []member // those that are true for good; not kept if guarded
+	guard   Lit      // the group counts only while this is true; always if unguarded
+}
+
+const unguarded Lit = -1
+
+// level is what to go back to when a decision is undone.
+type level struct{ trail, scanned, preferred int }
+
+// reason says why a literal is true: none for decisions and facts, else a
+// clause, or another literal that excludes its negation.
+type reason struct {
+	clause  int32 // index, or one of the two below
+	because Lit   // with excluded: the true member of the group
+	guard   Lit   // with excluded: that of the group
+}
+
+const (
+	decided  int32 = -1
+	excluded int32 = -2
+)
+
+// NewVar adds a variable and returns its positive literal.
+func (s *Solver) NewVar() Lit {
+	v := len(s.vars)
+	s.vars = append(s.vars, variable{reason: reason{clause: decided}})
+	s.values = append(s.values, unknown, unknown)
+	s.watches = append(s.watches, nil, nil)
+	s.seen = append(s.seen, false)
+	return Lit(2 * v)
+}
+
+// Prefer makes the solver try to make these literals true before anything
+// else, in order. It does not change which formulas have a model.
+func (s *Solver) Prefer(lits ...Lit) {
+	s.backtrack(0)
+	s.prefer = append(s.prefer, lits...)
+}
+
+// NewGroup adds an empty group.
+func (s *Solver) NewGroup() Group {
+	s.groups = append(s.groups, group{guard: unguarded})
+	return Group(len(s.groups) - 1)
+}
+
+// NewGuardedGroup adds an empty group that counts only while the guard, a
+// positive literal, is true. All its members must have joined before the first
+// Solve.
+func (s *Solver) NewGuardedGroup(guard Lit) Group {
+	g := Group(len(s.groups))
+	s.groups = append(s.groups, group{guard: guard})
+	v := &s.vars[guard.variable()]
+	v.guards = append(v.guards, g)
+	return g
+}
+
+// Join adds a positive literal to a group: at most one member may be true.
+// Members of the same class other than 0 do not exclude each other.
+func (s *Solver) Join(g Group, l Lit, class int) {
+	s.backtrack(0)
+	c := int32(class)
+	gr := &s.groups[g]
+	for _, m := range gr.facts {
+		if c == 0 || m.class != c {
+			s.fact(l.Not())
+		}
+	}
+	if s.values[l] == yes && gr.guard == unguarded { // rare: mostly variables join groups when they are new
+		for _, m := range gr.members {
+			if c == 0 || m.class != c {
+				s.fact(m.lit.Not())
+			}
+		}
+		gr.facts = append(gr.facts, member{l, c})
+	}
+	gr.members = append(gr.members, member{l, c})
+	v := &s.vars[l.variable()]
+	v.groups = append(v.groups, membership{g, c})
+}
+
+// Add adds a clause: one of the literals must be true. If the solver shall
+// decide to satisfy it, the first literal must be the negation of its owner,
+// and its positive literals are the options in order. A clause without a
+// negative literal is a fact, or must have been satisfied by others.
+func (s *Solver) Add(lits ...Lit) {
+	s.backtrack(0)
+	kept := make([]Lit, 0, len(lits))
+	for _, l := range lits {
+		switch {
+		case s.values[l] == yes:
+			return
+		case s.values[l] == no && l != lits[0]:
+			continue
+		}
+		for _, k := range kept {
+			if k == l.Not() {
+				return
+			}
+		}
+		kept = append(kept, l)
+	}
+	options := false
+	for _, l := range kept[min(1, len(kept)):] {
+		options = options || !l.Negative()
+	}
+	if len(kept) > 0 && s.values[kept[0]] == no {
+		// The owner is a fact: what is left must hold, but stays in order.
+		if !options || len(kept) <= 2 {
+			kept = kept[1:]
+		}
+	}
+	switch len(kept) {
+	case 0:
+		s.broken = true
+		return
+	case 1:
+		s.fact(kept[0])
+		return
+	}
+	c := int32(len(s.clauses))
+	if options && kept[0].Negative() {
+		owner := &s.vars[kept[0].variable()]
+		owner.requires = append(owner.requires, c)
+		s.scanned = 0
+	}
+	// Watch two literals that are not false. Only the owner can be.
+	w := kept
+	if s.values[w[0]] == no {
+		w = w[1:]
+	}
+	s.clauses = append(s.clauses, clause{lits: kept})
+	s.attach(c, w[0], w[1])
+}
+
+// Value of a literal in the last model.
+func (s *Solver) Value(l Lit) bool {
+	v := l.variable()
+	if int(v) >= len(s.model) {
+		return l.Negative()
+	}
+	return s.model[v] != l.Negative()
+}
+
+// Fixed reports whether the literal is known to be true whatever is assumed.
+func (s *Solver) Fixed(l Lit) bool {
+	return s.values[l] == yes && s.vars[l.variable()].level == 0
+}
+
+// Failed returns the assumptions that cannot hold together, after a Solve that
+// found no model, in the order in which they were assumed. Empty: there is no
+// model without assumptions either.
+func (s *Solver) Failed() []Lit { return s.failed }
+
+// Solve looks for a model in which the assumptions are true. It returns
+// ErrLimit or the context's error if it had to give up.
+func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) (bool, error) {
+	s.backtrack(0)
+	s.failed = nil
+	s.calls, s.restarts, s.restart = 0, 0, firstRestart
+	if s.bump == 0 {
+		s.bump = 1
+	}
+	if s.broken || !s.settle() {
+		return false, nil
+	}
+	for steps := 0; ; steps++ {
+		if steps%256 == 0 {
+			if err := ctx.Err(); err != nil {
+				s.backtrack(0)
+				return false, err
+			}
+		}
+		conflict, ok := s.propagate()
+		if !ok {
+			s.Conflicts++
+			s.calls++
+			if len(s.levels) == 0 {
+				s.broken = true
+				return false, nil
+			}
+			s.learn(conflict)
+			continue
+		}
+		if s.calls >= s.restart {
+			s.restarts++
+			s.restart = s.calls + firstRestart*luby(s.restarts)
+			s.backtrack(0)
+			continue
+		}
+		if n := len(s.levels); n < len(assumptions) {
+			a := assumptions[n]
+			if s.values[a] == no {
+				s.failed = s.blame(a, assumptions)
+				s.backtrack(0)
+				return false, nil
+			}
+			s.push()
+			if s.values[a] == unknown {
+				s.assign(a, reason{clause: decided})
+			}
+			continue
+		}
+		next, ok := s.choose()
+		if !ok {
+			s.keepModel()
+			return true, nil
+		}
+		s.Decisions++
+		if s.MaxDecisions > 0 && s.Decisions > s.MaxDecisions {
+			s.backtrack(0)
+			return false, ErrLimit
+		}
+		s.push()
+		s.assign(next, reason{clause: decided})
+	}
+}
+
+// settle propagates the facts.
+func (s *Solver) settle() bool {
+	if _, ok := s.propagate(); !ok {
+		s.broken = true
+	}
+	return !s.broken
+}
+
+func (s *Solver) keepModel() {
+	if len(s.model) < len(s.vars) {
+		s.model = make([]bool, len(s.vars))
+	}
+	clear(s.model)
+	for _, l := range s.trail {
+		if !l.Negative() {
+			s.model[l.variable()] = true
+		}
+	}
+}
+
+// Model appends the last model to dst: whether each variable is true.
+func (s *Solver) Model(dst []bool) []bool { return append(dst, s.model...) }
+
+// True calls f with each literal that is true in the last model and positive,
+// in the order of their variables.
+func (s *Solver) True(f func(Lit)) {
+	for v, t := range s.model {
+		if t {
+			f(Lit(2 * v))
+		}
+	}
+}
+
+// fact makes a literal true for good.
+func (s *Solver) fact(l Lit) {
+	switch s.values[l] {
+	case no:
+		s.broken = true
+	case unknown:
+		s.assign(l, reason{clause: decided})
+	}
+}
+
+func (s *Solver) push() { s.levels = append(s.levels, level{len(s.trail), s.scanned, s.preferred}) }
+
+func (s *Solver) assign(l Lit, r reason) {
+	s.values[l], s.values[l.Not()] = yes, no
+	v := &s.vars[l.variable()]
+	v.level, v.reason = int32(len(s.levels)), r
+	s.trail = append(s.trail, l)
+}
+
+func (s *Solver) backtrack(n int) {
+	if len(s.levels) <= n {
+		return
+	}
+	to := s.levels[n]
+	for i := len(s.trail) - 1; i >= to.trail; i-- {
+		l := s.trail[i]
+		s.values[l], s.values[l.Not()] = unknown, unknown
+		v := &s.vars[l.variable()]
+		v.phase = !l.Negative()
+		if v.active {
+			s.order.push(s, l.variable())
+		}
+	}
+	s.trail = s.trail[:to.trail]
+	s.scanned, s.preferred = to.scanned, to.preferred
+	s.levels = s.levels[:n]
+	s.head = len(s.trail)
+}

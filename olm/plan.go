@@ -1,0 +1,342 @@
+package olm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// PlanOptions say what a [Plan] is to answer.
+type PlanOptions struct {
+	// Resolve are the options of each resolution.
+	Resolve Options
+	// Target is the version of OpenShift that the cluster is to be updated to,
+	// such as "4.19". Empty: no question about that.
+	Target string
+}
+
+// ClusterPlan is what would become of the operators of a cluster.
+type ClusterPlan struct {
+	// Namespaces in the order of the snapshots.
+	Namespaces []NamespacePlan
+	// Target says what is in the way of the cluster's update; nil without
+	// [PlanOptions].Target.
+	Target *TargetPlan
+}
+
+// NamespacePlan is what would become of the operators of a namespace, if every
+// InstallPlan were approved and went well.
+type NamespacePlan struct {
+	Namespace string
+	// Generations are those that follow each other. The last one changes
+	// nothing, unless there is an error.
+	Generations []*Generation
+	// Changes are those of the generations, in order.
+	Changes []PlannedChange
+	// Err is why there is no further generation: see [Sequence].
+	Err error
+}
+
+// PlannedChange is an operator that a generation installs.
+type PlannedChange struct {
+	// Generation counts from 1.
+	Generation int
+	Outcome    Outcome
+	// From is empty for a new operator.
+	From, To string
+	// Package, Channel and Catalog are those of To.
+	Package, Channel string
+	Catalog          types.NamespacedName
+	// Subscriptions are those that it serves; the name of the new one for what
+	// a requirement added.
+	Subscriptions []string
+	// RequiredBy names the operator that needs it, if nothing else wants it.
+	RequiredBy string
+}
+
+// String is one line for people: "2: a.v1 -> a.v2 (channel stable)".
+func (c PlannedChange) String() string {
+	text := fmt.Sprintf("%d: ", c.Generation)
+	if c.From != "" {
+		text += c.From + " -> "
+	} else {
+		text += "new "
+	}
+	text += fmt.Sprintf("%s (channel %s of %s)", c.To, c.Channel, c.Catalog)
+	if c.RequiredBy != "" {
+		text += ", required by " + c.RequiredBy
+	}
+	return text
+}
+
+// TargetPlan says which operators must move before the cluster is updated.
+type TargetPlan struct {
+	Target OpenShiftVersion
+	// Operators are those installed that are in the way, by the order of
+	// namespaces, then name.
+	Operators []TargetOperator
+	// Introduced are operators that updates bring and that are then in the way.
+	Introduced []BlockingOperator
+	// Generations is how many generations it takes until nothing is in the way
+	// any more: 0 if nothing is, -1 if that does not come.
+	Generations int
+	// Warnings are about limits that others may read differently.
+	Warnings []string
+}
+
+// TargetAnswer says whether an operator gets out of the way.
+type TargetAnswer string
+
+// The answers for an operator.
+const (
+	// TargetMoves: the resolutions that follow bring a version that supports
+	// the target.
+	TargetMoves TargetAnswer = "Moves"
+	// TargetWithheld: its channel leads to such a version, but other operators
+	// keep it from being taken, or it is passed over.
+	TargetWithheld TargetAnswer = "Withheld"
+	// TargetOtherChannel: only another channel of its package leads there.
+	TargetOtherChannel TargetAnswer = "OtherChannel"
+	// TargetNoPath: the catalogs know no way.
+	TargetNoPath TargetAnswer = "NoPath"
+	// TargetFreestanding: no Subscription updates it.
+	TargetFreestanding TargetAnswer = "Freestanding"
+)
+
+// TargetOperator is an installed operator that does not support the target.
+type TargetOperator struct {
+	BlockingOperator
+	Subscriptions []string // that have it installed, by name
+	Answer        TargetAnswer
+	// Generations is the number of generations after which it is out of the
+	// way, and By the operator that has then taken its place, empty if it just
+	// went. Both are set if Answer is TargetMoves.
+	Generations int
+	By          string
+	// Path is the shortest way through its channel, the need of other operators
+	// aside; nil if there is none.
+	Path []PathStep
+	// Channels are others of the package that lead to such a version, by name.
+	Channels []string
+}
+
+// Plan says, for snapshots of the namespaces of a cluster, what updates follow
+// each other, and which operators must move before the cluster can be updated.
+// It changes nothing. An error is the context's, or about the target; faults of
+// one namespace are part of its plan.
+//
+// For the question about a target, the snapshots should be those of all
+// namespaces with installed operators: see [ReadSnapshots].
+func Plan(ctx context.Context, snapshots []*Snapshot, o PlanOptions) (*ClusterPlan, error) {
+	out := &ClusterPlan{}
+	if o.Target != "" {
+		target, err := ParseOpenShiftVersion(o.Target)
+		if err != nil {
+			return nil, err
+		}
+		out.Target = &TargetPlan{Target: target}
+	}
+	for _, s := range snapshots {
+		n := NamespacePlan{Namespace: s.Namespace}
+		n.Generations, n.Err = Sequence(ctx, *s, o.Resolve)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for i, g := range n.Generations {
+			n.Changes = append(n.Changes, plannedChanges(i+1, g)...)
+		}
+		if out.Target != nil {
+			if err := out.Target.add(s, &n); err != nil {
+				return nil, err
+			}
+		}
+		out.Namespaces = append(out.Namespaces, n)
+	}
+	return out, nil
+}
+
+func plannedChanges(generation int, g *Generation) []PlannedChange {
+	var out []PlannedChange
+	for i := range g.Slots {
+		slot := &g.Slots[i]
+		op := slot.Operator
+		if op == nil {
+			continue
+		}
+		c := PlannedChange{
+			Generation: generation, Outcome: slot.Outcome, To: op.Name,
+			Package: op.Package, Channel: op.Channel, Catalog: op.Catalog,
+			Subscriptions: slices.Clone(slot.Subscriptions),
+		}
+		if slot.Previous != nil {
+			c.From = slot.Previous.Name
+		}
+		if slot.RequiredBy != nil {
+			c.RequiredBy = slot.RequiredBy.Bundle.Name
+			c.Subscriptions = []string{NewSubscription(g.Namespace, op).Name}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// add looks for what is in the way in one namespace, now and after each
+// generation.
+func (t *TargetPlan) add(s *Snapshot, n *NamespacePlan) error {
+	states := []Snapshot{*s}
+	for _, g := range n.Generations {
+		if len(g.Operators) == 0 {
+			break
+		}
+		next, err := Apply(states[len(states)-1], g)
+		if err != nil {
+			return err
+		}
+		states = append(states, next)
+	}
+	checks := make([]*Compatibility, len(states))
+	for i := range states {
+		checks[i] = checkTarget(OpenShiftVersion{}, t.Target, ownCSVs(&states[i]))
+	}
+	t.Warnings = append(t.Warnings, checks[0].Warnings...)
+
+	free := slices.IndexFunc(checks, func(c *Compatibility) bool { return len(c.Blocking) == 0 })
+	if free < 0 || t.Generations < 0 {
+		t.Generations = -1
+	} else {
+		t.Generations = max(t.Generations, free)
+	}
+	before := map[string]bool{}
+	for _, b := range checks[0].Blocking {
+		before[b.Name] = true
+		t.Operators = append(t.Operators, targetOperator(s, b, t.Target, states, checks, n.Generations))
+	}
+	for _, c := range checks[1:] {
+		for _, b := range c.Blocking {
+			if !before[b.Name] {
+				before[b.Name] = true
+				t.Introduced = append(t.Introduced, b)
+			}
+		}
+	}
+	return nil
+}
+
+// ownCSVs returns the CSVs of the snapshot's namespace by name.
+func ownCSVs(s *Snapshot) []ClusterServiceVersion {
+	var out []ClusterServiceVersion
+	for _, csv := range presentCSVs(s.Namespace, s.Installed) {
+		own := *csv
+		own.Namespace = s.Namespace
+		out = append(out, own)
+	}
+	return out
+}
+
+func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, states []Snapshot, checks []*Compatibility, generations []*Generation) TargetOperator {
+	o := TargetOperator{BlockingOperator: b}
+	for _, sub := range owningSubscriptions(s.Namespace, b.Name, s.Subscriptions) {
+		o.Subscriptions = append(o.Subscriptions, sub.Name)
+	}
+	if len(o.Subscriptions) == 0 {
+		o.Answer = TargetFreestanding
+		return o
+	}
+	channels := map[string]bool{}
+	for _, sub := range owningSubscriptions(s.Namespace, b.Name, s.Subscriptions) {
+		o.findPaths(s, sub, target, channels)
+	}
+	o.Channels = sortedKeys(channels)
+
+	name := b.Name
+	for i := 1; i < len(states); i++ {
+		name = successor(generations[i-1], name)
+		stillThere := slices.ContainsFunc(checks[i].Blocking, func(x BlockingOperator) bool { return x.Name == name })
+		if !stillThere {
+			o.Answer, o.Generations, o.By = TargetMoves, i, name
+			return o
+		}
+	}
+	switch {
+	case o.Path != nil:
+		o.Answer = TargetWithheld
+	case len(o.Channels) > 0:
+		o.Answer = TargetOtherChannel
+	default:
+		o.Answer = TargetNoPath
+	}
+	return o
+}
+
+// successor is what a generation puts in the place of an operator.
+func successor(g *Generation, name string) string {
+	for i := range g.Slots {
+		slot := &g.Slots[i]
+		if slot.Previous != nil && slot.Previous.Name == name && slot.Current != nil {
+			return slot.Current.Name
+		}
+	}
+	return name
+}
+
+// findPaths looks in the Subscription's catalogs for versions that support the
+// target: in its channel, and in others.
+func (o *TargetOperator) findPaths(s *Snapshot, sub *Subscription, target OpenShiftVersion, channels map[string]bool) {
+	supports := func(e *Entry) bool {
+		highest, _, err := e.Bundle.MaxOpenShiftVersion()
+		return err == nil && (highest == nil || highest.Allows(target))
+	}
+	in, err := ReadInstalled(s.Namespace, s.Installed, nil, nil)
+	if err != nil {
+		return
+	}
+	from := Origin{Name: o.Name}
+	if op := in.Operator(o.Name); op != nil {
+		from.Version = op.Bundle.Version
+	}
+	anyCatalog := sub.Spec.Source == "" && sub.Spec.SourceNamespace == ""
+	for i := range s.Catalogs {
+		c := &s.Catalogs[i]
+		if c.Contents == nil || !anyCatalog && (c.Key.Name != sub.Spec.Source || c.Key.Namespace != sub.Spec.SourceNamespace) {
+			continue
+		}
+		p := c.Contents.Package(sub.Spec.Package)
+		if p == nil {
+			continue
+		}
+		if path, err := c.Contents.PathTo(p.Name, sub.Spec.Channel, from, supports); err == nil && (o.Path == nil || len(path) < len(o.Path)) {
+			o.Path = path
+		}
+		for _, ch := range p.Channels {
+			if sub.Spec.Channel == "" || ch.Name == sub.Spec.Channel {
+				continue
+			}
+			if _, err := c.Contents.PathTo(p.Name, ch.Name, from, supports); err == nil {
+				channels[ch.Name] = true
+			}
+		}
+	}
+}
+
+// String says in one line what an administrator has to know of the operator.
+func (o TargetOperator) String() string {
+	what := o.BlockingOperator.String() + ": "
+	switch o.Answer {
+	case TargetMoves:
+		plural := "s"
+		if o.Generations == 1 {
+			plural = ""
+		}
+		return fmt.Sprintf("%sgoes on to %s after %d generation%s", what, o.By, o.Generations, plural)
+	case TargetWithheld:
+		return fmt.Sprintf("%scould go on to %s, but that is withheld", what, o.Path[len(o.Path)-1].To)
+	case TargetOtherChannel:
+		return what + "needs another channel: " + strings.Join(o.Channels, ", ")
+	case TargetFreestanding:
+		return what + "no Subscription updates it"
+	}
+	return what + "its catalog has no update that supports the target"
+}

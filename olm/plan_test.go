@@ -1,0 +1,142 @@
+package olm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+// limit is a property that limits OpenShift, as the catalogs of tests write it.
+func limit(v string) string { return ` prop=olm.maxOpenShiftVersion:"` + v + `"` }
+
+func planFor(t *testing.T, target string, snapshots ...olm.Snapshot) *olm.ClusterPlan {
+	t.Helper()
+	var list []*olm.Snapshot
+	for i := range snapshots {
+		list = append(list, &snapshots[i])
+	}
+	p, err := olm.Plan(context.Background(), list, olm.PlanOptions{Target: target})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestPlanChanges(t *testing.T) {
+	c := contents(t, "a.v1 X", "a.v2 X -Y >a.v1", "a.v3 X -Y >a.v2", "b.v1 Y", "d.v1 Z -Q >d.v0")
+	s := snapshot(c, installed("a.v1 X", "d.v0 Z"), sub("a", "a.v1"), sub("d", "d.v0"))
+	p := planFor(t, "", s)
+	if len(p.Namespaces) != 1 || p.Target != nil || p.Namespaces[0].Err != nil || len(p.Namespaces[0].Generations) != 3 {
+		t.Fatalf("plan: %+v", p)
+	}
+	var got []string
+	for _, c := range p.Namespaces[0].Changes {
+		got = append(got, fmt.Sprintf("%s %v %s", c, c.Subscriptions, c.Outcome))
+	}
+	want := []string{
+		"1: a.v1 -> a.v2 (channel stable of olm/c) [a] Updated",
+		"1: new b.v1 (channel stable of olm/c), required by a.v2 [b-stable-c-olm] AddedForRequirement",
+		"2: a.v2 -> a.v3 (channel stable of olm/c) [a] Updated",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A fault of one namespace does not hide the plan of another.
+func TestPlanNamespaces(t *testing.T) {
+	c := contents(t, "a.v1 X", "a.v2 X >a.v1")
+	bad := snapshot(c, nil, sub("a", ""))
+	bad.OperatorGroups = nil
+	p := planFor(t, "", bad, snapshot(c, installed("a.v1 X"), sub("a", "a.v1")))
+	if err := p.Namespaces[0].Err; err == nil || !strings.Contains(err.Error(), "expected 1 OperatorGroup in the namespace, found 0") {
+		t.Errorf("first: %v", err)
+	}
+	if len(p.Namespaces[1].Changes) != 1 {
+		t.Errorf("second: %+v", p.Namespaces[1].Changes)
+	}
+}
+
+// Which operators must move before OpenShift 4.19, whether they can, and after
+// how many generations.
+func TestPlanTarget(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		catalog   []string
+		installed []string
+		subs      []olm.Subscription
+		target    string
+		want      []string
+	}{
+		{"nothing in the way", []string{"a.v1 X" + limit("4.19")}, []string{"a.v1 X" + limit("4.19")}, []olm.Subscription{sub("a", "a.v1")}, "4.19.3", []string{"0"}},
+		{"no limit", []string{"a.v1 X"}, []string{"a.v1 X"}, []olm.Subscription{sub("a", "a.v1")}, "4.19", []string{"0"}},
+		{"next version", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("4.19")}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+			[]string{"1", "Moves a.v1 [a]: 1 a.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.18: goes on to a.v2 after 1 generation"}},
+		{"the one after", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("4.18"), "a.v3 X >a.v2"}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+			[]string{"2", "Moves a.v1 [a]: 2 a.v3, path 2, []: maximum supported OCP version for ops/a.v1 is 4.18: goes on to a.v3 after 2 generations", "introduces a.v2"}},
+		{"held back", []string{"a.v1 X" + limit("4.18"), "a.v2 X -Q >a.v1"}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+			[]string{"-1", "Withheld a.v1 [a]: 0 , path 1, []: maximum supported OCP version for ops/a.v1 is 4.18: could go on to a.v2, but that is withheld"}},
+		{"another channel", []string{"a.v1 X" + limit("4.18"), "a.v1 X @beta", "a.v2 X @beta >a.v1" + limit("4.20")}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.20",
+			[]string{"-1", "OtherChannel a.v1 [a]: 0 , path 0, [beta]: maximum supported OCP version for ops/a.v1 is 4.18: needs another channel: beta"}},
+		{"no way", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("4.18")}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+			[]string{"-1", "NoPath a.v1 [a]: 0 , path 0, []: maximum supported OCP version for ops/a.v1 is 4.18: its catalog has no update that supports the target", "introduces a.v2"}},
+		{"a limit that cannot be read is none", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("x")}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+			[]string{"-1", "NoPath a.v1 [a]: 0 , path 0, []: maximum supported OCP version for ops/a.v1 is 4.18: its catalog has no update that supports the target", "introduces a.v2"}},
+		{"freestanding", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1"}, []string{"a.v1 X" + limit("4.18")}, nil, "4.19",
+			[]string{"-1", "Freestanding a.v1 []: 0 , path 0, []: maximum supported OCP version for ops/a.v1 is 4.18: no Subscription updates it"}},
+		{"unreadable limit", []string{"a.v1 X", "a.v2 X >a.v1"}, []string{"a.v1 X" + limit("")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+			[]string{"1", `Moves a.v1 [a]: 1 a.v2, path 1, []: ops/a.v1 has invalid olm.maxOpenShiftVersion properties: value cannot be "" (an empty string): goes on to a.v2 after 1 generation`}},
+		{"two at different speeds", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1", "b.v1 Y" + limit("4.18"), "b.v2 Y >b.v1" + limit("4.18"), "b.v3 Y >b.v2"}, []string{"a.v1 X" + limit("4.18"), "b.v1 Y" + limit("4.18")},
+			[]olm.Subscription{sub("a", "a.v1"), sub("b", "b.v1")}, "4.19",
+			[]string{"2", "Moves a.v1 [a]: 1 a.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.18: goes on to a.v2 after 1 generation",
+				"Moves b.v1 [b]: 2 b.v3, path 2, []: maximum supported OCP version for ops/b.v1 is 4.18: goes on to b.v3 after 2 generations", "introduces b.v2"}},
+		{"two names of one release", []string{"a.v1 X" + limit("4.22"), "a.v2 X >a.v1" + limit("4.23")}, []string{"a.v1 X" + limit("4.22")}, []olm.Subscription{sub("a", "a.v1")}, "5.0",
+			[]string{"1", "Moves a.v1 [a]: 1 a.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.22: goes on to a.v2 after 1 generation"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := snapshot(contents(t, tc.catalog...), installed(tc.installed...), tc.subs...)
+			p := planFor(t, tc.target, s).Target
+			got := []string{fmt.Sprint(p.Generations)}
+			for _, o := range p.Operators {
+				got = append(got, fmt.Sprintf("%s %s %v: %d %s, path %d, %v: %s", o.Answer, o.Name, o.Subscriptions, o.Generations, o.By, len(o.Path), o.Channels, o))
+			}
+			for _, b := range p.Introduced {
+				got = append(got, "introduces "+b.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPlanErrors(t *testing.T) {
+	if _, err := olm.Plan(context.Background(), nil, olm.PlanOptions{Target: "latest"}); err == nil || !strings.Contains(err.Error(), "latest") {
+		t.Errorf("a target that is none: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s := snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))
+	if _, err := olm.Plan(ctx, []*olm.Snapshot{&s}, olm.PlanOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A plan changes neither snapshots nor itself.
+func TestPlanIsPure(t *testing.T) {
+	s := snapshot(contents(t, "a.v1 X", "a.v2 X -Y >a.v1", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"))
+	before := fmt.Sprintf("%+v %+v", s.Installed, s.Subscriptions)
+	one, two := planFor(t, "4.19", s), planFor(t, "4.19", s)
+	if after := fmt.Sprintf("%+v %+v", s.Installed, s.Subscriptions); after != before {
+		t.Error("the snapshot was changed")
+	}
+	if diff := cmp.Diff(one.Namespaces[0].Changes, two.Namespaces[0].Changes); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,384 @@
+package olm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// problem is a snapshot made ready for resolution: what is visible, in order.
+// It is immutable once made.
+type problem struct {
+	snapshot Snapshot
+	options  Options
+
+	catalogs  []catalogView // readable ones, in the order in which they are searched
+	installed []InstalledOperator
+	updates   []InProgressUpdate
+	going     map[string]bool // names of installed operators that are being replaced
+	wishes    []wish          // by name
+	warnings  []string
+}
+
+// catalogView is a catalog that the namespace sees.
+type catalogView struct {
+	key      types.NamespacedName
+	contents *Contents
+}
+
+// wish is a Subscription with the operators that it can have.
+type wish struct {
+	sub        *Subscription
+	installed  int     // index of the installed operator, none if there is none
+	candidates options // updates, or what can be installed
+	fact       *Fact   // why it leads nowhere
+	err        error   // why channels or candidates could not be taken
+	waits      bool    // an update of its operator is in progress
+	stuck      bool
+}
+
+const none = -1
+
+// options are entries in order of preference.
+type options struct {
+	segments []segment
+	length   int
+}
+
+// segment is a run of entries of one catalog.
+type segment struct {
+	catalog int
+	entries []*Entry
+}
+
+func (o *options) add(catalog int, entries []*Entry) {
+	if len(entries) > 0 {
+		o.segments = append(o.segments, segment{catalog, entries})
+		o.length += len(entries)
+	}
+}
+
+// all calls f with each option until f returns false.
+func (o *options) all(f func(catalog int, e *Entry) bool) {
+	for _, s := range o.segments {
+		for _, e := range s.entries {
+			if !f(s.catalog, e) {
+				return
+			}
+		}
+	}
+}
+
+// newProblem checks a snapshot and reads what does not depend on the search.
+// The error is one about the snapshot or a *Prevented.
+func newProblem(s Snapshot, o Options) (*problem, error) {
+	if o.AllOrNothing && o.Greedy {
+		return nil, fmt.Errorf("%w: AllOrNothing and Greedy exclude each other", ErrSnapshot)
+	}
+	if err := checkSnapshot(&s); err != nil {
+		return nil, err
+	}
+	p := &problem{snapshot: s, options: o}
+	if len(s.Subscriptions) == 0 {
+		// Nothing is wished, so nothing that could fail is looked at.
+		installed, err := ReadInstalled(s.Namespace, s.Installed, nil, nil)
+		if err == nil {
+			p.installed = installed.Operators
+		}
+		return p, nil
+	}
+	if n := len(s.OperatorGroups); n != 1 {
+		return nil, &Prevented{[]error{fmt.Errorf("expected 1 OperatorGroup in the namespace, found %d", n)}}
+	}
+	faults := p.readCatalogs()
+	installed, err := ReadInstalled(s.Namespace, s.Installed, s.Subscriptions, s.OperatorGroups)
+	if err != nil {
+		faults = append(faults, &CatalogError{s.Namespace + "/@existing", err})
+	} else {
+		p.installed, p.updates = installed.Operators, installed.InProgress
+		if err := p.checkInstalled(); err != nil {
+			return nil, &Prevented{[]error{err}}
+		}
+	}
+	if len(faults) > 0 {
+		slices.SortStableFunc(faults, func(a, b *CatalogError) int { return strings.Compare(a.Catalog, b.Catalog) })
+		errs := make([]error, len(faults))
+		for i, f := range faults {
+			errs[i] = f
+		}
+		return nil, &Prevented{errs}
+	}
+	p.going = map[string]bool{}
+	if !o.AllOrNothing {
+		for _, u := range p.updates {
+			p.going[u.Old] = true
+		}
+	}
+	if err := p.readSubscriptions(installed); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// checkSnapshot finds what contradicts itself.
+func checkSnapshot(s *Snapshot) error {
+	var errs []error
+	if s.Namespace == "" {
+		errs = append(errs, errors.New("no namespace"))
+	}
+	names := map[string]bool{}
+	for i := range s.Subscriptions {
+		sub := &s.Subscriptions[i]
+		switch {
+		case sub.Name == "":
+			errs = append(errs, fmt.Errorf("subscription %d has no name", i))
+		case sub.Namespace != "" && sub.Namespace != s.Namespace:
+			errs = append(errs, fmt.Errorf("subscription %s/%s is of another namespace than %s", sub.Namespace, sub.Name, s.Namespace))
+		case names[sub.Name]:
+			errs = append(errs, fmt.Errorf("subscription %s occurs twice", sub.Name))
+		}
+		names[sub.Name] = true
+	}
+	for i := range s.Installed {
+		csv := &s.Installed[i]
+		switch {
+		case csv.Name == "":
+			errs = append(errs, fmt.Errorf("clusterserviceversion %d has no name", i))
+		case csv.Namespace != "" && csv.Namespace != s.Namespace:
+			errs = append(errs, fmt.Errorf("clusterserviceversion %s/%s is of another namespace than %s", csv.Namespace, csv.Name, s.Namespace))
+		}
+	}
+	for i := range s.OperatorGroups {
+		if g := &s.OperatorGroups[i]; g.Namespace != "" && g.Namespace != s.Namespace {
+			errs = append(errs, fmt.Errorf("operatorgroup %s/%s is of another namespace than %s", g.Namespace, g.Name, s.Namespace))
+		}
+	}
+	keys := map[types.NamespacedName]bool{}
+	for _, c := range s.Catalogs {
+		if c.Key.Name == "" || c.Key.Namespace == "" {
+			errs = append(errs, fmt.Errorf("catalog %q lacks its name or namespace", c.Key))
+		}
+		if keys[c.Key] {
+			errs = append(errs, fmt.Errorf("catalog %s occurs twice", c.Key))
+		}
+		keys[c.Key] = true
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%w: %w", ErrSnapshot, errors.Join(errs...))
+	}
+	return nil
+}
+
+// readCatalogs sorts the visible catalogs and returns the faults of those that
+// cannot be read.
+func (p *problem) readCatalogs() []*CatalogError {
+	s := &p.snapshot
+	global := s.GlobalNamespace
+	if s.OperatorGroups[0].Annotations[AnnotationExcludeGlobal] == "true" {
+		global = ""
+	}
+	visible := make([]*SnapshotCatalog, 0, len(s.Catalogs))
+	for i := range s.Catalogs {
+		if c := &s.Catalogs[i]; c.Key.Namespace == s.Namespace || c.Key.Namespace == global {
+			visible = append(visible, c)
+		}
+	}
+	elsewhere := func(c *SnapshotCatalog) int {
+		if c.Key.Namespace == s.Namespace {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(visible, func(a, b *SnapshotCatalog) int {
+		return cmp.Or(
+			cmp.Compare(b.Priority, a.Priority),
+			cmp.Compare(elsewhere(a), elsewhere(b)),
+			strings.Compare(a.Key.Name, b.Key.Name),
+			strings.Compare(a.Key.Namespace, b.Key.Namespace),
+		)
+	})
+	var faults []*CatalogError
+	for _, c := range visible {
+		err := c.Err
+		if err == nil && c.Contents == nil {
+			err = fmt.Errorf("no registry client established for catalogsource %s", c.Key)
+		}
+		if err == nil {
+			p.catalogs = append(p.catalogs, catalogView{c.Key, c.Contents})
+			continue
+		}
+		fault := &CatalogError{c.Key.String(), err}
+		if p.options.TolerateUnusedCatalogs && !p.subscribed(c.Key) {
+			p.warnings = append(p.warnings, fault.Error())
+			continue
+		}
+		faults = append(faults, fault)
+	}
+	return faults
+}
+
+// subscribed reports whether a Subscription may take operators from the
+// catalog.
+func (p *problem) subscribed(key types.NamespacedName) bool {
+	for i := range p.snapshot.Subscriptions {
+		spec := &p.snapshot.Subscriptions[i].Spec
+		if spec.Source == "" && spec.SourceNamespace == "" || spec.Source == key.Name && spec.SourceNamespace == key.Namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// checkInstalled returns the first reason why it cannot be told what the
+// installed operators need.
+func (p *problem) checkInstalled() error {
+	for i := range p.installed {
+		if err := p.readable(p.installed[i].Bundle); err != nil {
+			return err
+		}
+	}
+	if p.options.AllOrNothing {
+		return p.faults(func(visit func(*Bundle, int) bool) {
+			for i := range p.installed {
+				if !visit(p.installed[i].Bundle, none) {
+					return
+				}
+			}
+		})
+	}
+	return nil
+}
+
+// readable returns why it cannot be told what a bundle needs, nil if it can.
+func (p *problem) readable(b *Bundle) error {
+	if b.Err != nil {
+		return b.Err
+	}
+	for i := range b.Requires {
+		if err := b.Requires[i].Check(p.options.CEL); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// faults walks over the bundles that visit starts with and everything that
+// they could ever need, and returns the first fault. The walk stops when visit
+// is told so.
+func (p *problem) faults(start func(visit func(b *Bundle, catalog int) bool)) error {
+	type reached struct {
+		catalog int
+		bundle  *Bundle
+	}
+	type asked struct {
+		catalog     int
+		requirement string
+	}
+	var queue []reached
+	seen := map[reached]bool{}
+	checked := map[asked]bool{}
+	push := func(b *Bundle, catalog int) {
+		if r := (reached{catalog, b}); !seen[r] {
+			seen[r] = true
+			queue = append(queue, r)
+		}
+	}
+	expand := func(r reached) error {
+		if err := p.readable(r.bundle); err != nil {
+			return err
+		}
+		for i := range r.bundle.Requires {
+			req := &r.bundle.Requires[i]
+			key := asked{r.catalog, req.key()}
+			if checked[key] {
+				continue
+			}
+			checked[key] = true
+			for _, c := range p.catalogs {
+				bad, err := c.contents.Disordered(req, p.options.CEL)
+				if err != nil {
+					return err
+				}
+				if len(bad) > 0 {
+					return bad[0].Err
+				}
+			}
+			o, err := p.providers(r.catalog, req)
+			if err != nil {
+				return err
+			}
+			o.all(func(catalog int, e *Entry) bool {
+				push(e.Bundle, catalog)
+				return true
+			})
+		}
+		return nil
+	}
+	var fault error
+	start(func(b *Bundle, catalog int) bool {
+		push(b, catalog)
+		for len(queue) > 0 && fault == nil {
+			r := queue[0]
+			queue = queue[1:]
+			fault = expand(r)
+		}
+		return fault == nil
+	})
+	return fault
+}
+
+// providers returns the entries that satisfy a requirement of a bundle of a
+// catalog (none: an installed operator), in order: its own catalog, then the
+// others by preference.
+func (p *problem) providers(own int, r *Requirement) (options, error) {
+	var o options
+	add := func(c int) error {
+		entries, err := p.catalogs[c].contents.Matching(r, p.options.CEL)
+		o.add(c, entries)
+		return err
+	}
+	if own != none {
+		if err := add(own); err != nil {
+			return options{}, err
+		}
+	}
+	for c := range p.catalogs {
+		if c != own {
+			if err := add(c); err != nil {
+				return options{}, err
+			}
+		}
+	}
+	return o, nil
+}
+
+// key tells requirements apart. The text of a requirement does not: "not" is not
+// shown where it comes first.
+func (r *Requirement) key() string {
+	switch c := &r.Constraint; c.Kind {
+	case ConstraintGVK:
+		return "api " + c.GVK.String()
+	case ConstraintPackage, ConstraintLabel:
+		return r.String()
+	}
+	return string(r.Property.Value)
+}
+
+// same reports whether two requirements ask for the same.
+func (r *Requirement) same(o *Requirement) bool {
+	a, b := &r.Constraint, &o.Constraint
+	if a.Kind == ConstraintGVK && b.Kind == ConstraintGVK {
+		return a.GVK == b.GVK
+	}
+	return r.key() == o.key()
+}
+
+// apiText is an API as OLM's messages show it.
+func apiText(gvk schema.GroupVersionKind) string {
+	return fmt.Sprintf("%s (%s/%s)", gvk.Kind, gvk.Group, gvk.Version)
+}

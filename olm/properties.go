@@ -1,0 +1,285 @@
+package olm
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/blang/semver/v4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Types of properties that the resolver knows, and of bundle contents.
+const (
+	PropertyPackage         = "olm.package"
+	PropertyGVK             = "olm.gvk"
+	PropertyLabel           = "olm.label"
+	PropertyGVKRequired     = "olm.gvk.required"
+	PropertyPackageRequired = "olm.package.required"
+	PropertyLabelRequired   = "olm.label.required"
+	PropertyConstraint      = "olm.constraint"
+	PropertyDeprecated      = "olm.deprecated"
+	PropertyMaxOpenShift    = "olm.maxOpenShiftVersion"
+	PropertyBundleObject    = "olm.bundle.object"
+	PropertyCSVMetadata     = "olm.csv.metadata"
+	propertyChannel         = "olm.channel" // internal to catalog tools, but validated
+)
+
+type wireGVK struct {
+	Group   string `json:"group"`
+	Kind    string `json:"kind"`
+	Version string `json:"version"`
+}
+
+func (w *wireGVK) gvk() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: w.Group, Version: w.Version, Kind: w.Kind}
+}
+
+type wirePackage struct {
+	PackageName string `json:"packageName"`
+	Version     string `json:"version"`
+	Release     string `json:"release"`
+}
+
+type wirePackageRequired struct {
+	PackageName  string `json:"packageName"`
+	VersionRange string `json:"versionRange"`
+}
+
+type wireLabel struct {
+	Label string `json:"label"`
+}
+
+type wireChannel struct {
+	ChannelName string `json:"channelName"`
+	Priority    int    `json:"priority"`
+}
+
+type wireBundleObject struct {
+	Data []byte `json:"data"`
+}
+
+// wireCSVMetadata is what the catalog tools check of olm.csv.metadata.
+type wireCSVMetadata struct {
+	Annotations               map[string]string         `json:"annotations"`
+	APIServiceDefinitions     wireAPIs                  `json:"apiServiceDefinitions"`
+	CustomResourceDefinitions wireAPIs                  `json:"crdDescriptions"`
+	Description               string                    `json:"description"`
+	DisplayName               string                    `json:"displayName"`
+	InstallModes              []wireInstallMode         `json:"installModes"`
+	Keywords                  []string                  `json:"keywords"`
+	Labels                    map[string]string         `json:"labels"`
+	Links                     []wireLink                `json:"links"`
+	Maintainers               []wireMaintainer          `json:"maintainers"`
+	Maturity                  string                    `json:"maturity"`
+	MinKubeVersion            string                    `json:"minKubeVersion"`
+	NativeAPIs                []metav1.GroupVersionKind `json:"nativeAPIs"`
+	Provider                  wireLink                  `json:"provider"`
+}
+
+type wireAPIs struct {
+	Owned    []wireAPI `json:"owned"`
+	Required []wireAPI `json:"required"`
+}
+
+type wireAPI struct {
+	Name              string           `json:"name"`
+	Group             string           `json:"group"`
+	Version           string           `json:"version"`
+	Kind              string           `json:"kind"`
+	DisplayName       string           `json:"displayName"`
+	Description       string           `json:"description"`
+	Resources         []wireResource   `json:"resources"`
+	StatusDescriptors []wireDescriptor `json:"statusDescriptors"`
+	SpecDescriptors   []wireDescriptor `json:"specDescriptors"`
+	ActionDescriptors []wireDescriptor `json:"actionDescriptors"`
+}
+
+type wireResource struct {
+	Name    string `json:"name"`
+	Kind    string `json:"kind"`
+	Version string `json:"version"`
+}
+
+type wireDescriptor struct {
+	Path         string   `json:"path"`
+	DisplayName  string   `json:"displayName"`
+	Description  string   `json:"description"`
+	XDescriptors []string `json:"x-descriptors"`
+}
+
+type wireInstallMode struct {
+	Type      string `json:"type"`
+	Supported bool   `json:"supported"`
+}
+
+type wireLink struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+type wireMaintainer struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+// propertyReader reads the properties of bundles. It keeps the texts that
+// bundles share, and is not safe for concurrent use.
+type propertyReader struct {
+	texts  map[string]string
+	ranges ranges
+
+	// of the bundle that is being read
+	gvks []schema.GroupVersionKind
+	ids  []Identity
+}
+
+func newPropertyReader() *propertyReader {
+	return &propertyReader{texts: make(map[string]string), ranges: make(ranges)}
+}
+
+// read fills a bundle from its properties: what it provides and requires, and
+// the first fault of their form. What cannot be read of that which it provides
+// counts as absent.
+func (r *propertyReader) read(b *Bundle) {
+	r.gvks, r.ids = r.gvks[:0], r.ids[:0]
+	for i, p := range b.Properties {
+		if err := r.property(b, p); err != nil && b.malformed == nil {
+			b.malformed = fmt.Errorf("parse property[%d] of type %q: %w", i, p.Type, err)
+		}
+	}
+	b.Provides, b.Identities = slices.Clone(r.gvks), slices.Clone(r.ids)
+	if b.RawVersion != "" {
+		if v, err := semver.ParseTolerant(b.RawVersion); err == nil {
+			b.Version = &v
+		}
+	}
+}
+
+// property takes one property up. The error is about its form, as the catalog
+// tools check it.
+func (r *propertyReader) property(b *Bundle, p Property) error {
+	switch p.Type {
+	case PropertyGVK:
+		w, err := r.gvk(p.Value)
+		if err == nil && !slices.Contains(r.gvks, w.gvk()) {
+			r.gvks = append(r.gvks, w.gvk())
+		}
+		return err
+	case PropertyPackage:
+		w, err := r.pkg(p.Value)
+		if err == nil {
+			id := Identity{Package: w.PackageName, RawVersion: w.Version, Release: w.Release}
+			if v, err := parseVersion(w.Version); err == nil {
+				id.Version = &v
+			}
+			r.ids = append(r.ids, id)
+		}
+		return err
+	case PropertyGVKRequired:
+		w, err := r.gvk(p.Value)
+		b.require(p, Constraint{Kind: ConstraintGVK, GVK: w.gvk()}, err)
+		return err
+	case PropertyPackageRequired:
+		var w wirePackageRequired
+		if err := json.Unmarshal(p.Value, &w); err != nil {
+			b.require(p, Constraint{}, err)
+			return err
+		}
+		c := Constraint{Kind: ConstraintPackage, Package: w.PackageName}
+		versions, err := r.ranges.parse(w.VersionRange)
+		if err == nil {
+			c.Range = *versions
+		}
+		b.require(p, c, err)
+		return nil // the range is not a matter of form
+	case PropertyBundleObject:
+		return json.Unmarshal(p.Value, new(wireBundleObject))
+	case PropertyCSVMetadata:
+		return json.Unmarshal(p.Value, new(wireCSVMetadata))
+	case propertyChannel:
+		return json.Unmarshal(p.Value, new(wireChannel))
+	case PropertyLabel:
+		var w wireLabel
+		if json.Unmarshal(p.Value, &w) == nil && !slices.Contains(b.Labels, w.Label) {
+			b.Labels = append(b.Labels, w.Label)
+		}
+	case PropertyLabelRequired:
+		var w wireLabel
+		err := json.Unmarshal(p.Value, &w)
+		b.require(p, Constraint{Kind: ConstraintLabel, Label: w.Label}, err)
+	case PropertyConstraint:
+		c, err := ParseConstraint(p.Value)
+		b.require(p, c, err)
+	case PropertyDeprecated:
+		b.Deprecated = true
+	case PropertyMaxOpenShift:
+		b.MaxOpenShift = append(b.MaxOpenShift, p.Value)
+	}
+	return json.Unmarshal(p.Value, new(json.RawMessage))
+}
+
+func (b *Bundle) require(p Property, c Constraint, err error) {
+	if err != nil {
+		if b.Err == nil {
+			b.Err = fmt.Errorf("bundle %s: property of type %s: %w", b.Name, p.Type, err)
+		}
+		return
+	}
+	b.Requires = append(b.Requires, Requirement{Owner: b.Name, Property: p, Constraint: c})
+}
+
+// gvk reads the value of olm.gvk and olm.gvk.required.
+func (r *propertyReader) gvk(value json.RawMessage) (wireGVK, error) {
+	s := scanner{data: value}
+	if texts, ok := s.flatObject(&[3]string{"group", "kind", "version"}); ok {
+		return wireGVK{Group: r.intern(texts[0]), Kind: r.intern(texts[1]), Version: r.intern(texts[2])}, nil
+	}
+	w := new(wireGVK)
+	err := json.Unmarshal(value, w)
+	return *w, err
+}
+
+// pkg reads the value of olm.package.
+func (r *propertyReader) pkg(value json.RawMessage) (wirePackage, error) {
+	s := scanner{data: value}
+	if texts, ok := s.flatObject(&[3]string{"packageName", "version", "release"}); ok {
+		return wirePackage{PackageName: r.intern(texts[0]), Version: string(texts[1]), Release: string(texts[2])}, nil
+	}
+	w := new(wirePackage)
+	err := json.Unmarshal(value, w)
+	return *w, err
+}
+
+// parseVersion is semver.Parse, faster for versions without pre-release and
+// build metadata.
+func parseVersion(text string) (semver.Version, error) {
+	var numbers [3]uint64
+	part, digits := 0, 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case isDigit(c) && (digits == 0 || numbers[part] > 0) && digits < 18:
+			numbers[part] = 10*numbers[part] + uint64(c-'0')
+			digits++
+		case c == '.' && digits > 0 && part < 2:
+			part++
+			digits = 0
+		default:
+			return semver.Parse(text)
+		}
+	}
+	if part < 2 || digits == 0 {
+		return semver.Parse(text)
+	}
+	return semver.Version{Major: numbers[0], Minor: numbers[1], Patch: numbers[2]}, nil
+}
+
+func (r *propertyReader) intern(text []byte) string {
+	if s, ok := r.texts[string(text)]; ok {
+		return s
+	}
+	s := string(text)
+	r.texts[s] = s
+	return s
+}

@@ -1,0 +1,170 @@
+package olm_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestNewBundle(t *testing.T) {
+	b, err := olm.NewBundle("p", "p.v1", "v1.2", []olm.Property{
+		property(olm.PropertyGVK, `{"group":"g","version":"v1","kind":"A"}`),
+		property(olm.PropertyGVK, `{"kind":"A","version":"v1","group":"g"}`),
+		property(olm.PropertyGVK, `{"GROUP":"g","version":"v1","kind":"B","more":true}`),
+		property(olm.PropertyGVK, `{"group":7}`),
+		property(olm.PropertyGVK, `{"group":"g","version":"v1","kind":"caf\u00e9"}`),
+		property(olm.PropertyLabel, `{"label":"x"}`),
+		property(olm.PropertyLabel, `{"label":"x"}`),
+		property(olm.PropertyLabel, `"y"`),
+		property(olm.PropertyPackage, `{"packageName":"p","version":"1.2.0","release":"3"}`),
+		property(olm.PropertyPackage, `[]`),
+		property(olm.PropertyDeprecated, `{}`),
+		property(olm.PropertyMaxOpenShift, `"4.15"`),
+		property(olm.PropertyMaxOpenShift, `4.10`),
+		property(olm.PropertyLabelRequired, `{"label":"l"}`),
+		property(olm.PropertyGVKRequired, `{"group":"g","version":"v1","kind":"C"}`),
+		property(olm.PropertyPackageRequired, `{"packageName":"q","versionRange":"1.x"}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvk := func(kind string) schema.GroupVersionKind {
+		return schema.GroupVersionKind{Group: "g", Version: "v1", Kind: kind}
+	}
+	if diff := cmp.Diff([]schema.GroupVersionKind{gvk("A"), gvk("B"), gvk("café")}, b.Provides); diff != "" {
+		t.Errorf("provides (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"x"}, b.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if len(b.Identities) != 1 || b.Identities[0].Package != "p" || b.Identities[0].Version.String() != "1.2.0" || b.Identities[0].Release != "3" {
+		t.Errorf("identities %v", b.Identities)
+	}
+	if diff := cmp.Diff([]json.RawMessage{json.RawMessage(`"4.15"`), json.RawMessage(`4.10`)}, b.MaxOpenShift); diff != "" {
+		t.Errorf("max OpenShift (-want +got):\n%s", diff)
+	}
+	var requires []string
+	for _, r := range b.Requires {
+		requires = append(requires, r.String())
+	}
+	want := []string{"with label: l", "providing an API with group: g, version: v1, kind: C", "with package: q and with version in range: 1.x"}
+	if diff := cmp.Diff(want, requires); diff != "" {
+		t.Errorf("requires (-want +got):\n%s", diff)
+	}
+	if !b.Deprecated || b.Version.String() != "1.2.0" || b.RawVersion != "v1.2" {
+		t.Errorf("deprecated %v, version %v of %q", b.Deprecated, b.Version, b.RawVersion)
+	}
+}
+
+func TestNewBundleVersion(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"1.2.3", "1.2.3"}, {"v1.2", "1.2.0"}, {" 4", "4.0.0"}, {"01.02.03", "1.2.3"}, {"1.2.3-rc.1+b", "1.2.3-rc.1+b"},
+		{"", ""}, {"latest", ""}, {"1.2-rc", ""},
+	}
+	for _, test := range tests {
+		b, err := olm.NewBundle("", "b", test.text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		if b.Version != nil {
+			got = b.Version.String()
+		}
+		if got != test.want {
+			t.Errorf("%q: %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+func TestMalformedRequirement(t *testing.T) {
+	tests := []struct{ kind, value, want string }{
+		{olm.PropertyGVKRequired, `{"group":1}`, "json: cannot unmarshal number"},
+		{olm.PropertyPackageRequired, `{"packageName":"p"}`, "version range is empty"},
+		{olm.PropertyPackageRequired, `{"packageName":"p","versionRange":"1.0"}`, "Could not"},
+		{olm.PropertyPackageRequired, `x`, "invalid character"},
+		{olm.PropertyLabelRequired, `[]`, "json: cannot unmarshal array"},
+		{olm.PropertyConstraint, `{}`, "convert olm.constraint to resolver predicate: constraint is empty"},
+	}
+	for _, test := range tests {
+		b, err := olm.NewBundle("p", "p.v1", "1.0.0", []olm.Property{
+			property(olm.PropertyGVK, `{"group":"g","version":"v","kind":"K"}`),
+			property(test.kind, test.value),
+			property(olm.PropertyLabelRequired, `{"label":"fine"}`),
+		})
+		if err == nil || b.Err == nil || err.Error() != b.Err.Error() {
+			t.Fatalf("%s: %v, %v", test.value, err, b.Err)
+		}
+		if want := "bundle p.v1: property of type " + test.kind + ": " + test.want; !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", test.value, err, want)
+		}
+		if len(b.Provides) != 1 || len(b.Requires) != 1 {
+			t.Errorf("%s: the other properties are lost: %v", test.value, b)
+		}
+	}
+}
+
+func TestLegacyBundle(t *testing.T) {
+	a := schema.GroupVersionKind{Group: "g", Version: "v", Kind: "A"}
+	b := schema.GroupVersionKind{Group: "g", Version: "v", Kind: "B"}
+	tests := []struct {
+		name   string
+		bundle olm.LegacyBundle
+		want   []string
+		err    string
+	}{
+		{
+			name:   "APIs alone",
+			bundle: olm.LegacyBundle{ProvidedAPIs: []schema.GroupVersionKind{a}, RequiredAPIs: []schema.GroupVersionKind{b}},
+			want:   []string{`olm.gvk {"group":"g","kind":"A","version":"v"}`, `olm.gvk.required {"group":"g","kind":"B","version":"v"}`},
+		},
+		{
+			name: "dependencies",
+			bundle: olm.LegacyBundle{RequiredAPIs: []schema.GroupVersionKind{b}, Dependencies: []olm.Property{
+				property("olm.gvk", `{"group":"g","kind":"A","version":"v"}`),
+				property("olm.package", `{"packageName":"p","version":">=1.0.0"}`),
+				property("olm.label", `{"label":"l"}`),
+				property("olm.constraint", `{"all":{}}`),
+			}},
+			want: []string{
+				`olm.gvk.required {"group":"g","kind":"A","version":"v"}`, `olm.package.required {"packageName":"p","versionRange":"\u003e=1.0.0"}`,
+				`olm.label.required {"label":"l"}`, `olm.constraint {"all":{}}`,
+			},
+		},
+		{
+			name: "properties count, and nothing comes twice",
+			bundle: olm.LegacyBundle{
+				ProvidedAPIs: []schema.GroupVersionKind{a},
+				Properties:   []olm.Property{property("x", `1`), property("olm.gvk.required", `{ "version":"v","kind":"B","group":"g"}`)},
+				RequiredAPIs: []schema.GroupVersionKind{b},
+			},
+			want: []string{`x 1`, `olm.gvk.required { "version":"v","kind":"B","group":"g"}`},
+		},
+		{name: "unknown", bundle: olm.LegacyBundle{Dependencies: []olm.Property{property("olm.crd", `{}`)}}, err: `dependency 0 of type "olm.crd": unknown type of dependency`},
+		{name: "malformed", bundle: olm.LegacyBundle{Dependencies: []olm.Property{property("olm.label", `1`)}}, err: `dependency 0 of type "olm.label": json: cannot unmarshal number`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			properties, err := test.bundle.AllProperties()
+			if test.err != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
+					t.Errorf("error %v, want %s", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, p := range properties {
+				got = append(got, p.Type+" "+string(p.Value))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("properties (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,232 @@
+package olm_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+// community loads the community catalog.
+func community(tb testing.TB) *olm.Contents {
+	tb.Helper()
+	f, err := os.Open(filepath.Join(testdata.Dir(tb), "catalogs", "community.jsonl"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	c, err := olm.Read(context.Background(), f, "community.jsonl", olm.LoadOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// subscribeTo makes new Subscriptions to the first n packages, in their default
+// channels.
+func subscribeTo(c *olm.Contents, n int) []olm.Subscription {
+	var subs []olm.Subscription
+	for _, p := range c.Packages()[:n] {
+		subs = append(subs, sub(p.Name, "", channel(p.DefaultChannel)))
+	}
+	return subs
+}
+
+func BenchmarkResolveCommunity(b *testing.B) {
+	c := community(b)
+	for _, n := range []int{1, 20, 200, 332} {
+		for _, o := range []olm.Options{{}, {Greedy: true}} {
+			name := fmt.Sprintf("search/%d", n)
+			if o.Greedy {
+				name = fmt.Sprintf("greedy/%d", n)
+			}
+			b.Run(name, func(b *testing.B) {
+				s := snapshot(c, nil, subscribeTo(c, n)...)
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := olm.Resolve(context.Background(), s, o); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+	b.Run("search, any channel/332", func(b *testing.B) {
+		s := snapshot(c, nil, subscribeTo(c, 332)...)
+		for i := range s.Subscriptions {
+			s.Subscriptions[i].Spec.Channel = ""
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := olm.Resolve(context.Background(), s, olm.Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// resolveValid resolves and validates.
+func resolveValid(t *testing.T, s olm.Snapshot, o olm.Options) *olm.Generation {
+	t.Helper()
+	g := resolve(t, s, o)
+	for _, err := range validate(s, g) {
+		t.Error(err)
+	}
+	return g
+}
+
+// TestCommunityAlone resolves each package of a real catalog alone, with the
+// default channel and with any.
+func TestCommunityAlone(t *testing.T) {
+	c := community(t)
+	for _, anyChannel := range []bool{false, true} {
+		served := 0
+		for _, p := range c.Packages() {
+			ch := p.DefaultChannel
+			if anyChannel {
+				ch = ""
+			}
+			s := snapshot(c, nil, sub(p.Name, "", channel(ch)))
+			g := resolveValid(t, s, olm.Options{})
+			greedy := resolveValid(t, s, olm.Options{Greedy: true})
+			if len(greedy.HeldBack) == 0 && slots(g) != slots(greedy) {
+				t.Errorf("search:\n%s\ngreedy:\n%s", g, greedy)
+			}
+			strict, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true})
+			if err == nil && slots(strict) != slots(g) {
+				t.Errorf("all or nothing:\n%s\nsearch:\n%s", strict, g)
+			}
+			if g.Slots[0].Outcome == olm.AddedForSubscription {
+				served++
+			} else if err == nil {
+				t.Errorf("%s is not installed, though it could be", p.Name)
+			}
+		}
+		t.Logf("any channel %v: %d of %d packages can be installed", anyChannel, served, len(c.Packages()))
+		if served < 100 {
+			t.Errorf("%d packages can be installed", served)
+		}
+	}
+}
+
+// TestCommunityTogether subscribes to everything at once.
+func TestCommunityTogether(t *testing.T) {
+	c := community(t)
+	for _, o := range []olm.Options{{}, {Greedy: true}} {
+		s := snapshot(c, nil, subscribeTo(c, len(c.Packages()))...)
+		g := resolveValid(t, s, o)
+		t.Logf("greedy %v: %d operators, %d of them for requirements, %d wishes held back", o.Greedy, len(g.Operators), len(g.NewSubscriptions), len(g.HeldBack))
+		if len(g.Operators) < 100 {
+			t.Errorf("%d operators", len(g.Operators))
+		}
+		if again := resolveValid(t, s, o); again.String() != g.String() {
+			t.Error("a second resolution comes to another generation")
+		}
+	}
+}
+
+// TestCommunityMovedToNewest installs random versions together and updates them
+// until nothing moves.
+func TestCommunityMovedToNewest(t *testing.T) {
+	c := community(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	moves := 0
+	for range 20 {
+		s := snapshot(c, nil)
+		for _, p := range c.Packages() {
+			if random.IntN(8) > 0 {
+				continue
+			}
+			ch := p.Channel(p.DefaultChannel)
+			if ch == nil || len(ch.Ordered) == 0 {
+				continue
+			}
+			e := ch.Ordered[random.IntN(len(ch.Ordered))]
+			s.Subscriptions = append(s.Subscriptions, sub(p.Name, "", channel(ch.Name), startingCSV(e.Name)))
+		}
+		g := resolveValid(t, s, olm.Options{})
+		s, err := olm.Apply(s, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		generations, err := olm.Sequence(context.Background(), s, olm.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range generations {
+			for _, err := range validate(s, g) {
+				t.Error(err)
+			}
+			moves += len(g.Operators)
+			if s, err = olm.Apply(s, g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last := generations[len(generations)-1]
+		if len(last.Operators) > 0 {
+			t.Errorf("the last generation still changes %d operators", len(last.Operators))
+		}
+	}
+	t.Logf("%d moves", moves)
+}
+
+// BenchmarkUpdateCommunity has all that can be installed at an old version, and
+// updates everywhere.
+func BenchmarkUpdateCommunity(b *testing.B) {
+	c := community(b)
+	s := snapshot(c, nil)
+	for _, p := range c.Packages() {
+		if ch := p.Channel(p.DefaultChannel); ch != nil && len(ch.Ordered) > 0 {
+			e := ch.Ordered[len(ch.Ordered)/2]
+			s.Subscriptions = append(s.Subscriptions, sub(p.Name, "", channel(ch.Name), startingCSV(e.Name)))
+		}
+	}
+	s, err := olm.Apply(s, resolve(b, s, olm.Options{}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := olm.Resolve(context.Background(), s, olm.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(s.Installed)), "installed")
+}
+
+// TestCommunityExplained: each package that is held back when all are wished
+// has a reason.
+func TestCommunityExplained(t *testing.T) {
+	c := community(t)
+	g := resolve(t, snapshot(c, nil, subscribeTo(c, len(c.Packages()))...), olm.Options{})
+	explained := 0
+	for _, h := range g.HeldBack {
+		if h.Err != nil {
+			continue
+		}
+		if explained++; explained > 10 {
+			break
+		}
+		e, err := g.Explain(context.Background(), h.Subscription)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if explained <= 3 {
+			t.Logf("%.600s", e)
+		}
+		for _, c := range e.Children {
+			if strings.HasSuffix(c.Text, " not taken") && len(c.Children) == 0 {
+				t.Errorf("%s: no reason: %s", h.Subscription, c.Text)
+			}
+		}
+	}
+	if explained == 0 {
+		t.Error("nothing to explain")
+	}
+}

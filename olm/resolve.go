@@ -1,0 +1,101 @@
+package olm
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Snapshot is everything that a resolution of one namespace looks at. It is
+// not changed, and may be used for any number of resolutions at once.
+type Snapshot struct {
+	// Namespace is the namespace to be resolved.
+	Namespace string
+
+	// GlobalNamespace is the namespace whose catalogs are visible everywhere,
+	// unless the OperatorGroup excludes them. Empty: there is none.
+	GlobalNamespace string
+
+	Subscriptions  []Subscription          // of the namespace, in any order
+	Installed      []ClusterServiceVersion // of the namespace, in any order; copies are ignored
+	OperatorGroups []OperatorGroup         // of the namespace
+
+	// Catalogs are the catalogs of the cluster, in any order; those that the
+	// namespace does not see are ignored.
+	Catalogs []SnapshotCatalog
+}
+
+// SnapshotCatalog is one catalog of a [Snapshot].
+type SnapshotCatalog struct {
+	Key      types.NamespacedName // of its CatalogSource
+	Priority int                  // higher is preferred; may be negative
+	Contents *Contents            // nil with Err, else whole
+	Err      error                // why the catalog cannot be read, nil if it can
+}
+
+// Options change how [Resolve] decides. The zero value holds back what cannot
+// be satisfied and updates the rest, with the complete search.
+type Options struct {
+	// AllOrNothing makes any Subscription or installed operator that cannot be
+	// satisfied the failure of the whole namespace, as OLM does today.
+	// Excludes Greedy.
+	AllOrNothing bool
+
+	// Greedy takes the first in order everywhere and never reconsiders, as the
+	// original algorithm of OLM did. It keeps every promise but the last one:
+	// it may update fewer operators than could be.
+	Greedy bool
+
+	// TolerateUnusedCatalogs makes an unreadable catalog a warning where no
+	// Subscription refers to it. Otherwise it fails the resolution.
+	TolerateUnusedCatalogs bool
+
+	// MaxDecisions bounds the work of the search: the number of decisions over
+	// all its steps. Passing it is a *LimitError. 0 means DefaultMaxDecisions.
+	MaxDecisions int
+
+	// CEL evaluates cel constraints. Nil: a bundle that has one cannot be read.
+	CEL CELEvaluator
+}
+
+// DefaultMaxDecisions is the number of decisions after which a search gives up
+// unless [Options.MaxDecisions] says otherwise. A resolution of every package
+// of a large public catalog takes some thousands; this many take some seconds.
+const DefaultMaxDecisions = 500_000
+
+// Resolve decides the next generation of a namespace: what stays, what is
+// updated, what is added, and what is held back. It depends on its arguments
+// alone; the same arguments give the same generation.
+//
+// Errors: one that wraps [ErrSnapshot]; a [*Prevented] if the question could
+// not be answered; a [*NotSatisfiable] with AllOrNothing; a [*LimitError]; the
+// context's error. With any of them nothing is to be changed.
+func Resolve(ctx context.Context, s Snapshot, o Options) (*Generation, error) {
+	p, err := newProblem(s, o)
+	if err != nil {
+		return nil, err
+	}
+	var r *result
+	switch {
+	case len(p.wishes) == 0:
+		r = &result{} // nobody asks for anything
+	case o.Greedy:
+		if r, err = p.greedy(ctx); err != nil {
+			return nil, err
+		}
+	default:
+		found, ok, err := runSearch(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, p.conflict(ctx)
+		}
+		r = found.result()
+	}
+	g := p.generation(r)
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}

@@ -1,0 +1,402 @@
+package olm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var errInconsistent = errors.New("olm: the search contradicts itself; this is a fault of the resolver, please report it with its input")
+
+// pick is a member of a generation: an installed operator or an entry.
+type pick struct {
+	installed int // index; none for an entry
+	catalog   int
+	entry     *Entry
+}
+
+var nothing = pick{installed: none, catalog: none}
+
+func installedPick(i int) pick { return pick{installed: i, catalog: none} }
+
+func entryPick(catalog int, e *Entry) pick { return pick{none, catalog, e} }
+
+// result is what an engine decided, before it is put into words.
+type result struct {
+	wishes    []pick // what each Subscription gets
+	additions []addition
+	demands   []HeldBack // of requirements
+	reasons   []string   // greedily: why each Subscription's first option was taken back
+}
+
+// addition is an entry that a requirement added.
+type addition struct {
+	pick
+	by Demand
+}
+
+// bundle returns the bundle of a pick, nil for nothing.
+func (p *problem) bundle(x pick) *Bundle {
+	switch {
+	case x.entry != nil:
+		return x.entry.Bundle
+	case x.installed != none:
+		return p.installed[x.installed].Bundle
+	}
+	return nil
+}
+
+// result reads off what a search decided.
+func (s *search) result() *result {
+	f := s.f
+	toPick := func(n int) pick {
+		if n == none {
+			return nothing
+		}
+		x := &f.nodes[n]
+		return pick{x.installed, x.catalog, x.entry}
+	}
+	r := &result{wishes: make([]pick, len(f.wishes))}
+	added := map[int]bool{}
+	for _, st := range s.steps {
+		if st.need.wish != none {
+			r.wishes[st.need.wish] = toPick(st.node)
+			added[st.node] = true
+		}
+	}
+	for _, st := range s.steps {
+		n := st.need
+		if n.wish != none || st.taken == none {
+			continue
+		}
+		by := Demand{f.nodes[n.owner].bundle, n.req}
+		if st.node != none && f.nodes[st.node].entry != nil && !added[st.node] {
+			added[st.node] = true
+			r.additions = append(r.additions, addition{toPick(st.node), by})
+		}
+		if h := (HeldBack{Demand: &by, NotTaken: s.passedOver(n, st.taken)}); len(h.NotTaken) > 0 {
+			if st.node != none {
+				h.Taken = f.nodes[st.node].bundle.Name
+			}
+			r.demands = append(r.demands, h)
+		}
+	}
+	return r
+}
+
+// passedOver returns the entries before the option taken.
+func (s *search) passedOver(n *need, taken int) []Option {
+	var out []Option
+	for k := len(n.before); k < taken; k++ {
+		x := &s.f.nodes[s.f.subjects[n.lits[k]/2].node]
+		if !x.unreadable {
+			out = append(out, s.f.p.option(x.catalog, x.entry))
+		}
+	}
+	return out
+}
+
+func (p *problem) option(catalog int, e *Entry) Option { return Option{p.catalogs[catalog].key, e} }
+
+// generation puts a result into words.
+func (p *problem) generation(r *result) *Generation {
+	g := &Generation{Namespace: p.snapshot.Namespace, Warnings: slices.Clone(p.warnings), problem: p}
+	if p.lenient() {
+		g.InProgress = slices.Clone(p.updates)
+	}
+	p.addSlots(g, r)
+	slices.SortStableFunc(g.Operators, func(a, b Operator) int {
+		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Name, b.Name))
+	})
+	p.addHeldBack(g, r)
+	p.addBroken(g)
+	for i := range p.wishes {
+		if p.wishes[i].stuck && p.bundle(r.wishes[i]) == p.installed[p.wishes[i].installed].Bundle {
+			g.Stuck = append(g.Stuck, p.wishes[i].sub.Name)
+		}
+	}
+	return g
+}
+
+func (p *problem) addSlots(g *Generation, r *result) {
+	byPick := map[pick]int{}
+	placed := map[int]bool{} // installed operators
+	for i, x := range r.wishes {
+		w := &p.wishes[i]
+		if at, ok := byPick[x]; ok && x != nothing {
+			s := &g.Slots[at]
+			s.Subscriptions = append(s.Subscriptions, w.sub.Name)
+			if w.installed == none || placed[w.installed] {
+				continue
+			}
+			placed[w.installed] = true
+			if b := p.installed[w.installed].Bundle; s.Previous == nil {
+				s.Previous, s.Outcome, s.Operator.Replaces = b, Updated, b.Name
+			} else {
+				s.AlsoReplaced = append(s.AlsoReplaced, b)
+			}
+			continue
+		}
+		s := Slot{Subscriptions: []string{w.sub.Name}, Current: p.bundle(x)}
+		if w.installed != none {
+			s.Previous = p.installed[w.installed].Bundle
+			placed[w.installed] = true
+		}
+		switch {
+		case x == nothing:
+			s.Outcome = NotInstalled
+		case x.entry == nil:
+			s.Outcome = Kept
+		default:
+			s.Outcome = AddedForSubscription
+			s.Operator = p.operator(x)
+			if s.Previous != nil {
+				s.Outcome, s.Operator.Replaces = Updated, s.Previous.Name
+			}
+		}
+		byPick[x] = len(g.Slots)
+		g.Slots = append(g.Slots, s)
+	}
+	for i := range p.installed {
+		if !placed[i] {
+			b := p.installed[i].Bundle
+			g.Slots = append(g.Slots, Slot{Outcome: Kept, Previous: b, Current: b})
+		}
+	}
+	for i := range r.additions {
+		a := &r.additions[i]
+		op := p.operator(a.pick)
+		g.Slots = append(g.Slots, Slot{Outcome: AddedForRequirement, Current: a.entry.Bundle, Operator: op, RequiredBy: &a.by})
+		g.NewSubscriptions = append(g.NewSubscriptions, *NewSubscription(p.snapshot.Namespace, op))
+	}
+	for i := range g.Slots {
+		if op := g.Slots[i].Operator; op != nil {
+			g.Operators = append(g.Operators, *op)
+		}
+	}
+}
+
+// operator describes a chosen entry.
+func (p *problem) operator(x pick) *Operator {
+	e := x.entry
+	op := &Operator{
+		Name: e.Name, Version: e.Bundle.RawVersion, Package: e.Package.Name, Channel: e.Channel.Name,
+		DefaultChannel: e.Channel.Name == e.Package.DefaultChannel,
+		Catalog:        p.catalogs[x.catalog].key, Bundle: e.Bundle, Entry: e, Replaces: e.Replaces,
+	}
+	for i := range p.wishes {
+		if w := &p.wishes[i]; w.installed == none && w.sub.Spec.StartingCSV == e.Name {
+			op.StartingCSV = e.Name
+		}
+	}
+	return op
+}
+
+func (p *problem) addHeldBack(g *Generation, r *result) {
+	for i := range p.wishes {
+		w := &p.wishes[i]
+		if w.waits {
+			continue
+		}
+		h := HeldBack{Subscription: w.sub.Name, Err: w.err}
+		if w.fact != nil {
+			h.Err = w.fact
+		}
+		w.candidates.all(func(catalog int, e *Entry) bool {
+			if entryPick(catalog, e) == r.wishes[i] {
+				return false
+			}
+			h.NotTaken = append(h.NotTaken, p.option(catalog, e))
+			return true
+		})
+		if h.Err == nil && len(h.NotTaken) == 0 {
+			continue
+		}
+		if b := p.bundle(r.wishes[i]); b != nil {
+			h.Taken = b.Name
+		}
+		if r.reasons != nil {
+			h.reason = r.reasons[i]
+		}
+		g.HeldBack = append(g.HeldBack, h)
+	}
+	g.HeldBack = append(g.HeldBack, r.demands...)
+}
+
+// addBroken reports what was wrong before and still is.
+func (p *problem) addBroken(g *Generation) {
+	stays := map[*Bundle]bool{}
+	for i := range g.Slots {
+		if g.Slots[i].Outcome == Kept {
+			stays[g.Slots[i].Current] = true
+		}
+	}
+	var members memberIndex
+	for i := range g.Slots {
+		if b := g.Slots[i].Current; b != nil && !(g.Slots[i].Outcome == Kept && p.going[b.Name]) {
+			members.add(b)
+		}
+	}
+	for i := range p.installed {
+		b := p.installed[i].Bundle
+		if !stays[b] || p.going[b.Name] {
+			continue
+		}
+		if b.Deprecated {
+			g.BrokenBefore = append(g.BrokenBefore, Broken{Kind: BrokenDeprecated, Operators: []string{b.Name}})
+		}
+		for j := range b.Requires {
+			if r := &b.Requires[j]; !members.satisfies(r, p.options.CEL) {
+				g.BrokenBefore = append(g.BrokenBefore, Broken{Kind: BrokenRequirement, Operators: []string{b.Name}, Requirement: r})
+			}
+		}
+	}
+	apis := map[schema.GroupVersionKind][]string{}
+	packages := map[string][]string{}
+	for i := range p.installed {
+		b := p.installed[i].Bundle
+		if !stays[b] || p.going[b.Name] {
+			continue
+		}
+		for _, gvk := range b.Provides {
+			apis[gvk] = append(apis[gvk], b.Name)
+		}
+		for _, pkg := range b.packages() {
+			packages[pkg] = append(packages[pkg], b.Name)
+		}
+	}
+	var clashes []Broken
+	for gvk, names := range apis {
+		if len(names) > 1 {
+			clashes = append(clashes, Broken{Kind: BrokenAPI, Operators: names, Subject: apiText(gvk)})
+		}
+	}
+	for pkg, names := range packages {
+		if len(names) > 1 {
+			clashes = append(clashes, Broken{Kind: BrokenPackage, Operators: names, Subject: pkg})
+		}
+	}
+	slices.SortFunc(clashes, func(a, b Broken) int {
+		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Subject, b.Subject))
+	})
+	g.BrokenBefore = append(g.BrokenBefore, clashes...)
+}
+
+// memberIndex answers which requirements the members of a generation satisfy.
+type memberIndex struct {
+	bundles []*Bundle
+	apis    map[schema.GroupVersionKind]bool
+}
+
+func (m *memberIndex) add(b *Bundle) {
+	if m.apis == nil {
+		m.apis = map[schema.GroupVersionKind]bool{}
+	}
+	m.bundles = append(m.bundles, b)
+	for _, gvk := range b.Provides {
+		m.apis[gvk] = true
+	}
+}
+
+func (m *memberIndex) satisfies(r *Requirement, eval CELEvaluator) bool {
+	if r.Constraint.Kind == ConstraintGVK {
+		return m.apis[r.Constraint.GVK]
+	}
+	return slices.ContainsFunc(m.bundles, func(b *Bundle) bool { return matches(r, b, eval) })
+}
+
+// String lists the generation, one line for each slot, and what there is to
+// know about it. The same generation gives the same text.
+func (g *Generation) String() string {
+	var b strings.Builder
+	for i := range g.Slots {
+		b.WriteString(g.Slots[i].String())
+		b.WriteByte('\n')
+	}
+	for i := range g.HeldBack {
+		b.WriteString(g.HeldBack[i].String())
+		b.WriteByte('\n')
+	}
+	for i := range g.BrokenBefore {
+		b.WriteString(g.BrokenBefore[i].String())
+		b.WriteByte('\n')
+	}
+	for _, name := range g.Stuck {
+		fmt.Fprintf(&b, "subscription %s is stuck: nothing in its channel replaces what is installed\n", name)
+	}
+	for _, u := range g.InProgress {
+		fmt.Fprintf(&b, "update in progress: %s replaces %s\n", u.New, u.Old)
+	}
+	for _, w := range g.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	return b.String()
+}
+
+// String says what becomes of the slot.
+func (s *Slot) String() string {
+	who := ""
+	if len(s.Subscriptions) > 0 {
+		who = " for subscription " + strings.Join(s.Subscriptions, ", ")
+	}
+	switch s.Outcome {
+	case Kept:
+		return "kept " + s.Current.Name + who
+	case Updated:
+		return "updated " + s.Previous.Name + " to " + s.Operator.where() + who
+	case AddedForSubscription:
+		return "added " + s.Operator.where() + who
+	case AddedForRequirement:
+		return fmt.Sprintf("added %s: %s requires an operator %s", s.Operator.where(), s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement)
+	}
+	return "nothing" + who
+}
+
+func (o *Operator) where() string {
+	return fmt.Sprintf("%s (channel %s, catalog %s)", o.Name, o.Channel, o.Catalog)
+}
+
+// String says what was not taken.
+func (h *HeldBack) String() string {
+	var b strings.Builder
+	b.WriteString("held back: ")
+	if h.Demand != nil {
+		fmt.Fprintf(&b, "%s requires an operator %s", h.Demand.Bundle.Name, h.Demand.Requirement)
+	} else {
+		b.WriteString("subscription " + h.Subscription)
+	}
+	if h.Err != nil {
+		fmt.Fprintf(&b, ": %v", h.Err)
+	}
+	if len(h.NotTaken) > 0 {
+		names := make([]string, len(h.NotTaken))
+		for i, o := range h.NotTaken {
+			names[i] = o.Entry.Name
+		}
+		b.WriteString(": not taken " + strings.Join(names, ", "))
+	}
+	if h.Taken == "" {
+		b.WriteString("; nothing instead")
+	} else {
+		b.WriteString("; instead " + h.Taken)
+	}
+	return b.String()
+}
+
+// String says what was broken.
+func (b *Broken) String() string {
+	who := strings.Join(b.Operators, ", ")
+	switch b.Kind {
+	case BrokenRequirement:
+		return fmt.Sprintf("broken before: %s requires an operator %s", who, b.Requirement)
+	case BrokenAPI:
+		return fmt.Sprintf("broken before: %s provide %s", who, b.Subject)
+	case BrokenPackage:
+		return fmt.Sprintf("broken before: %s originate from package %s", who, b.Subject)
+	}
+	return fmt.Sprintf("broken before: %s is deprecated", who)
+}

@@ -1,0 +1,218 @@
+package olm
+
+import (
+	"context"
+
+	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
+)
+
+// search takes one choice after the other: first those of the Subscriptions,
+// then those of freestanding operators' requirements, then those of what was
+// chosen, breadth first. At each choice it takes the first option with which
+// there still is a generation, so that nothing is ever undone.
+type search struct {
+	f      *formula
+	chosen map[int]bool // nodes
+	order  []int        // of them
+	queue  []*need
+	steps  []step // the choices made
+
+	promised []bool // by wish: it gets one of its candidates
+	promises []int  // wishes in the order in which they were promised
+}
+
+// step is a choice that was made.
+type step struct {
+	need  *need
+	taken int // index of the option; count() for the last one, none if the first met had been chosen before
+	node  int // that was chosen, now or before; none for nothing
+}
+
+// runSearch returns the search after its last choice, or false if there is no
+// generation, which takes AllOrNothing.
+func runSearch(ctx context.Context, p *problem) (*search, bool, error) {
+	s := &search{f: newFormula(p, nil), chosen: map[int]bool{}, promised: make([]bool, len(p.wishes))}
+	if p.lenient() {
+		if err := s.promise(ctx); err != nil {
+			return nil, false, err
+		}
+	} else if ok, err := s.f.solve(ctx); !ok || err != nil {
+		return nil, false, err
+	}
+	s.queue = append(s.queue, s.f.wishes...)
+	s.expandFreestanding()
+	for len(s.queue) > 0 {
+		n := s.queue[0]
+		s.queue = s.queue[1:]
+		if err := s.decide(ctx, n); err != nil {
+			return nil, false, err
+		}
+	}
+	return s, true, nil
+}
+
+// promise binds Subscriptions to one of their candidates each, new ones before
+// installed ones, as far as they can hold together.
+func (s *search) promise(ctx context.Context) error {
+	f := s.f
+	var turn []int
+	for _, installed := range []bool{false, true} {
+		for i, n := range f.wishes {
+			if (f.p.wishes[i].installed != none) == installed && n.count() > 0 {
+				turn = append(turn, i)
+			}
+		}
+	}
+	// The promise of a wish is that its last option is not counted on.
+	lits := make([]sat.Lit, len(turn))
+	for j, i := range turn {
+		lits[j] = f.promiseLit(f.wishes[i])
+	}
+	f.s.Prefer(lits...)
+	if ok, err := f.solve(ctx); err != nil || !ok {
+		return inconsistent(ok, err)
+	}
+	for j, i := range turn {
+		ok := f.inModel(lits[j])
+		if !ok {
+			var err error
+			if ok, err = f.solve(ctx, lits[j]); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			f.s.Add(lits[j].Not())
+			continue
+		}
+		f.s.Add(lits[j])
+		s.promised[i] = true
+		s.promises = append(s.promises, i)
+	}
+	return nil
+}
+
+// promiseLit returns a literal that, where true, leaves a wish its candidates
+// only.
+func (f *formula) promiseLit(n *need) sat.Lit {
+	l := f.newVar(subject{node: none})
+	lits := []sat.Lit{l.Not()}
+	lits = append(lits, n.lits[:n.clauses]...)
+	if n.rest != noLit {
+		lits = append(lits, n.rest)
+	}
+	f.s.Add(lits...)
+	return l
+}
+
+// expandFreestanding queues the requirements of operators that nobody chooses.
+func (s *search) expandFreestanding() {
+	for i, n := range s.f.installed {
+		if s.f.p.mandatory(i) && !s.chosen[n] {
+			s.f.expand(n)
+			s.queue = append(s.queue, &need{wish: none, owner: n, req: nil})
+		}
+	}
+}
+
+// decide takes the first option of a choice that works out.
+func (s *search) decide(ctx context.Context, n *need) error {
+	f := s.f
+	if n.wish == none && n.req == nil { // a freestanding operator
+		s.choose(n.owner)
+		return nil
+	}
+	if node, ok := s.met(n); ok {
+		s.steps = append(s.steps, step{n, none, node})
+		return nil
+	}
+	for k := range n.count() {
+		l := f.option(n, k)
+		ok, err := s.possible(ctx, l)
+		if err != nil {
+			return err
+		}
+		if ok {
+			node := f.subjects[l/2].node
+			s.steps = append(s.steps, step{n, k, node})
+			s.choose(node)
+			return nil
+		}
+	}
+	node := none
+	if n.last != noLit {
+		ok, err := s.possible(ctx, n.last)
+		if !ok || err != nil {
+			return inconsistent(ok, err)
+		}
+		if node = f.subjects[n.last/2].node; node != none {
+			s.choose(node)
+		} else {
+			f.s.Add(n.last)
+		}
+	} else if !n.optional {
+		return inconsistent(false, nil)
+	}
+	s.steps = append(s.steps, step{n, n.count(), node})
+	return nil
+}
+
+// met reports whether an option has been chosen already, and which.
+func (s *search) met(n *need) (int, bool) {
+	for _, node := range n.before {
+		if s.chosen[node] {
+			return node, true
+		}
+	}
+	met := none
+	n.options.all(func(catalog int, e *Entry) bool {
+		if node := s.f.find(catalog, e); node != none && s.chosen[node] {
+			met = node
+		}
+		return met == none
+	})
+	if met == none && n.last != noLit {
+		if node := s.f.subjects[n.last/2].node; node != none && s.chosen[node] {
+			met = node
+		}
+	}
+	return met, met != none
+}
+
+// possible reports whether there is a generation with a literal beside what was
+// decided. What is not possible stays so.
+func (s *search) possible(ctx context.Context, l sat.Lit) (bool, error) {
+	f := s.f
+	if f.inModel(l) {
+		return true, nil
+	}
+	if f.s.Fixed(l.Not()) {
+		return false, nil
+	}
+	ok, err := f.solve(ctx, l)
+	if err == nil && !ok {
+		f.s.Add(l.Not())
+	}
+	return ok, err
+}
+
+// choose makes an operator a member and queues what it needs.
+func (s *search) choose(node int) {
+	if s.chosen[node] {
+		return
+	}
+	f := s.f
+	s.chosen[node] = true
+	s.order = append(s.order, node)
+	f.s.Add(f.nodes[node].lit)
+	f.expand(node)
+	s.queue = append(s.queue, f.nodes[node].needs...)
+}
+
+// inconsistent is returned where a formula that has a model by construction has
+// none: a fault of the search, not of its input.
+func inconsistent(ok bool, err error) error {
+	if err == nil && !ok {
+		return errInconsistent
+	}
+	return err
+}

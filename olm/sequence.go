@@ -1,0 +1,157 @@
+package olm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// CycleError says that updates lead in a circle: through skips or skipRanges an
+// operator would be replaced by one that was there before.
+type CycleError struct {
+	// Operators are the sets of installed operators, each sorted by name, that
+	// repeat; the first follows the last.
+	Operators [][]string
+}
+
+// Error names the operators that change in the circle.
+func (e *CycleError) Error() string {
+	texts := make([]string, 0, len(e.Operators)+1)
+	for i := range e.Operators {
+		last := e.Operators[(i+len(e.Operators)-1)%len(e.Operators)]
+		var changed []string
+		for _, name := range e.Operators[i] {
+			if !slices.Contains(last, name) {
+				changed = append(changed, name)
+			}
+		}
+		texts = append(texts, strings.Join(changed, ", "))
+	}
+	texts = append(texts, texts[0])
+	return "updates lead in a circle: " + strings.Join(texts, " -> ")
+}
+
+// Sequence resolves, applies the generation to the snapshot, and resolves again
+// until nothing changes. The last generation is the one that changes nothing;
+// it says what is still held back. The error is that of [Resolve], or a
+// [*CycleError]; the generations before it are returned, too.
+//
+// With the catalogs unchanged, each generation is what the namespace comes to
+// once the one before has been installed.
+func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error) {
+	var out []*Generation
+	var states [][]string
+	seen := map[string]int{}
+	for {
+		state := installedState(&s)
+		key := strings.Join(state, "\n")
+		if at, ok := seen[key]; ok {
+			return out, &CycleError{states[at:]}
+		}
+		seen[key] = len(states)
+		states = append(states, installedNames(&s))
+		g, err := Resolve(ctx, s, o)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, g)
+		if len(g.Operators) == 0 {
+			return out, nil
+		}
+		if s, err = Apply(s, g); err != nil {
+			return out, err
+		}
+	}
+}
+
+// Apply returns the snapshot as it is once a generation has been installed:
+// operators replaced and added, Subscriptions at what they got, and new
+// Subscriptions created. The snapshot is not changed; its catalogs are shared.
+// The error is about properties of a bundle that cannot be written as JSON.
+func Apply(s Snapshot, g *Generation) (Snapshot, error) {
+	gone := map[string]bool{}
+	gets := map[string]string{} // by Subscription
+	var added []ClusterServiceVersion
+	for i := range g.Slots {
+		slot := &g.Slots[i]
+		if slot.Operator == nil {
+			continue
+		}
+		if slot.Previous != nil {
+			gone[slot.Previous.Name] = true
+		}
+		for _, b := range slot.AlsoReplaced {
+			gone[b.Name] = true
+		}
+		csv, err := installedCSV(s.Namespace, slot.Operator)
+		if err != nil {
+			return Snapshot{}, err
+		}
+		added = append(added, csv)
+		for _, name := range slot.Subscriptions {
+			gets[name] = slot.Operator.Name
+		}
+	}
+	out := s
+	out.Installed = nil
+	for _, csv := range s.Installed {
+		if !gone[csv.Name] || csv.IsCopied() {
+			out.Installed = append(out.Installed, csv)
+		}
+	}
+	out.Installed = append(out.Installed, added...)
+	out.Subscriptions = slices.Concat(s.Subscriptions, g.NewSubscriptions)
+	for i := range out.Subscriptions {
+		sub := &out.Subscriptions[i]
+		name, ok := gets[sub.Name]
+		if i >= len(s.Subscriptions) {
+			name, ok = sub.Spec.StartingCSV, true
+		}
+		if ok {
+			sub.Status.CurrentCSV, sub.Status.InstalledCSV, sub.Status.State = name, name, StateAtLatestKnown
+		}
+	}
+	return out, nil
+}
+
+// installedCSV is the ClusterServiceVersion that an operator becomes, with the
+// properties of its bundle.
+func installedCSV(namespace string, op *Operator) (ClusterServiceVersion, error) {
+	data, err := json.Marshal(struct {
+		Properties []Property `json:"properties"`
+	}{op.Bundle.Properties})
+	if err != nil {
+		return ClusterServiceVersion{}, fmt.Errorf("properties of bundle %s: %w", op.Name, err)
+	}
+	csv := ClusterServiceVersion{}
+	csv.APIVersion, csv.Kind = Group+"/v1alpha1", "ClusterServiceVersion"
+	csv.Namespace, csv.Name = namespace, op.Name
+	csv.Annotations = map[string]string{AnnotationProperties: string(data)}
+	csv.Spec.Version, csv.Spec.Replaces = op.Version, op.Replaces
+	csv.Status.Phase = CSVPhaseSucceeded
+	return csv, nil
+}
+
+func installedNames(s *Snapshot) []string {
+	var names []string
+	for i := range s.Installed {
+		if !s.Installed[i].IsCopied() {
+			names = append(names, s.Installed[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// installedState is what tells two snapshots of one sequence apart.
+func installedState(s *Snapshot) []string {
+	state := installedNames(s)
+	for i := range s.Subscriptions {
+		sub := &s.Subscriptions[i]
+		state = append(state, sub.Name+" "+sub.Status.InstalledCSV)
+	}
+	slices.Sort(state)
+	return state
+}

@@ -1,0 +1,91 @@
+package olm_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSequence(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		installed []string
+		subs      []olm.Subscription
+		catalog   []string
+		want      []string
+	}{
+		{
+			name:      "one edge after the other",
+			installed: []string{"a.v1"},
+			subs:      []olm.Subscription{sub("a", "a.v1")},
+			catalog:   []string{"a.v1", "a.v2 >a.v1", "a.v3 >a.v2"},
+			want:      []string{"a.v2", "a.v3", "a.v3"},
+		},
+		{
+			name:    "what was added for a requirement is updated, too",
+			subs:    []olm.Subscription{sub("a", "", startingCSV("a.v1"))},
+			catalog: []string{"a.v1 -K1", "a.v2 -K2 >a.v1", "k.v1 K1", "k.v2 K2 >k.v1"},
+			want:    []string{"a.v1 k.v1", "a.v2 k.v2", "a.v2 k.v2"},
+		},
+		{
+			name:      "an API that is taken over frees the next step",
+			installed: []string{"a.v1 -B", "b.v1 B"},
+			subs:      []olm.Subscription{sub("a", "a.v1"), sub("b", "b.v1")},
+			catalog:   []string{"a.v1 -B", "a.v2 -B -C >a.v1", "a.v3 -C >a.v2", "b.v1 B", "b.v2 B C >b.v1", "b.v3 C >b.v2"},
+			want:      []string{"a.v2 b.v2", "a.v3 b.v3", "a.v3 b.v3"},
+		},
+		{
+			name:      "nothing to do",
+			installed: []string{"a.v1"},
+			subs:      []olm.Subscription{sub("a", "a.v1")},
+			catalog:   []string{"a.v1"},
+			want:      []string{"a.v1"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := snapshot(contents(t, tc.catalog...), installed(tc.installed...), tc.subs...)
+			generations, err := olm.Sequence(context.Background(), s, olm.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, g := range generations {
+				got = append(got, members(g))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("generations (-want +got):\n%s", diff)
+			}
+			if len(s.Subscriptions) != len(tc.subs) || len(s.Installed) != len(tc.installed) {
+				t.Error("the snapshot was changed")
+			}
+		})
+	}
+}
+
+func TestSequenceCycle(t *testing.T) {
+	// Each of two channels skips to its own version.
+	c := contents(t, "a.v1 @alpha range=>=2.0.0", "a.v2 @beta range=<2.0.0")
+	s := snapshot(c, installed("a.v1"), sub("a", "a.v1", channel("")))
+	generations, err := olm.Sequence(context.Background(), s, olm.Options{})
+	var cycle *olm.CycleError
+	if !errors.As(err, &cycle) {
+		t.Fatalf("error %v, want a CycleError", err)
+	}
+	if got, want := err.Error(), "updates lead in a circle: a.v1 -> a.v2 -> a.v1"; got != want {
+		t.Errorf("error %q, want %q", got, want)
+	}
+	if len(generations) != 2 {
+		t.Errorf("%d generations, want the 2 that were found", len(generations))
+	}
+}
+
+func TestSequenceError(t *testing.T) {
+	s := with(snapshot(contents(t, "a.v1"), nil, sub("a", "")), broken("olm", "d", errors.New("down")))
+	if _, err := olm.Sequence(context.Background(), s, olm.Options{}); err == nil || !strings.Contains(err.Error(), "down") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,199 @@
+package olm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// DefaultGlobalNamespace is the namespace whose catalogs every other one sees
+// in OpenShift.
+const DefaultGlobalNamespace = "openshift-marketplace"
+
+// SnapshotOptions say where the content of catalogs comes from.
+type SnapshotOptions struct {
+	// Catalogs are the contents of CatalogSources, by namespace and name. A
+	// visible CatalogSource without one counts as unreadable, as in OLM. One
+	// without a CatalogSource counts as there, with priority 0: that is how a
+	// recording of a cluster is planned against a catalog on disk. The map must
+	// not change while it is in use; a Catalog may come to have other contents.
+	Catalogs map[types.NamespacedName]Catalog
+
+	// GlobalNamespace is the namespace whose catalogs are visible everywhere.
+	// Empty means [DefaultGlobalNamespace].
+	GlobalNamespace string
+}
+
+// ReadSnapshot reads what a resolution of a namespace looks at. A catalog that
+// cannot be read is part of the snapshot, with its error; an error of
+// ReadSnapshot means that the cluster could not be read.
+func ReadSnapshot(ctx context.Context, r clusterapi.Reader, namespace string, o SnapshotOptions) (*Snapshot, error) {
+	if namespace == "" {
+		return nil, errors.New("olm: no namespace is given")
+	}
+	c, err := readCluster(ctx, r, namespace, o)
+	if err != nil {
+		return nil, err
+	}
+	return c.snapshot(ctx, namespace)
+}
+
+// ReadSnapshots reads a snapshot of every namespace that has a Subscription or
+// an installed operator, by name. Each catalog is asked for its contents once.
+func ReadSnapshots(ctx context.Context, r clusterapi.Reader, o SnapshotOptions) ([]*Snapshot, error) {
+	c, err := readCluster(ctx, r, "", o)
+	if err != nil {
+		return nil, err
+	}
+	namespaces := map[string]bool{}
+	for i := range c.subs {
+		namespaces[c.subs[i].Namespace] = true
+	}
+	for i := range c.csvs {
+		if !c.csvs[i].IsCopied() {
+			namespaces[c.csvs[i].Namespace] = true
+		}
+	}
+	var out []*Snapshot
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		s, err := c.snapshot(ctx, namespace)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// cluster is what was read of one namespace, or of all.
+type cluster struct {
+	o        SnapshotOptions
+	global   string
+	subs     []Subscription
+	csvs     []ClusterServiceVersion
+	groups   []OperatorGroup
+	sources  []CatalogSource
+	contents map[types.NamespacedName]SnapshotCatalog
+}
+
+// originals leaves out the copies that OLM makes of CSVs, of which a large
+// cluster has thousands.
+func originals() labels.Selector {
+	requirement, err := labels.NewRequirement(labelCopiedFrom, selection.DoesNotExist, nil)
+	if err != nil {
+		panic(err) // the label is a constant
+	}
+	return labels.NewSelector().Add(*requirement)
+}
+
+func readCluster(ctx context.Context, r clusterapi.Reader, namespace string, o SnapshotOptions) (*cluster, error) {
+	c := &cluster{o: o, global: o.GlobalNamespace, contents: map[types.NamespacedName]SnapshotCatalog{}}
+	if c.global == "" {
+		c.global = DefaultGlobalNamespace
+	}
+	in := clusterapi.ListOptions{Namespace: namespace}
+	var err error
+	if c.subs, err = clusterapi.List[Subscription](ctx, r, in); err != nil {
+		return nil, fmt.Errorf("subscriptions: %w", err)
+	}
+	if c.csvs, err = clusterapi.List[ClusterServiceVersion](ctx, r, clusterapi.ListOptions{Namespace: namespace, Labels: originals()}); err != nil {
+		return nil, fmt.Errorf("clusterserviceversions: %w", err)
+	}
+	if c.groups, err = clusterapi.List[OperatorGroup](ctx, r, in); err != nil {
+		return nil, fmt.Errorf("operatorgroups: %w", err)
+	}
+	c.sources, err = clusterapi.List[CatalogSource](ctx, r, in)
+	if err == nil && namespace != "" && namespace != c.global {
+		var global []CatalogSource
+		global, err = clusterapi.List[CatalogSource](ctx, r, clusterapi.ListOptions{Namespace: c.global})
+		c.sources = append(c.sources, global...)
+	}
+	if err != nil && !(errors.Is(err, clusterapi.ErrNotCollected) && len(o.Catalogs) > 0) {
+		return nil, fmt.Errorf("catalogsources: %w", err)
+	}
+	return c, nil
+}
+
+func (c *cluster) snapshot(ctx context.Context, namespace string) (*Snapshot, error) {
+	s := &Snapshot{Namespace: namespace, GlobalNamespace: c.global}
+	for i := range c.subs {
+		if c.subs[i].Namespace == namespace {
+			s.Subscriptions = append(s.Subscriptions, c.subs[i])
+		}
+	}
+	for i := range c.csvs {
+		if c.csvs[i].Namespace == namespace {
+			s.Installed = append(s.Installed, c.csvs[i])
+		}
+	}
+	for i := range c.groups {
+		if c.groups[i].Namespace == namespace {
+			s.OperatorGroups = append(s.OperatorGroups, c.groups[i])
+		}
+	}
+	priorities := map[types.NamespacedName]int{}
+	for key := range c.o.Catalogs {
+		priorities[key] = 0
+	}
+	for i := range c.sources {
+		priorities[types.NamespacedName{Namespace: c.sources[i].Namespace, Name: c.sources[i].Name}] = c.sources[i].Spec.Priority
+	}
+	keys := slices.SortedFunc(maps.Keys(priorities), compareKeys)
+	excluded := excludesGlobal(s.OperatorGroups)
+	for _, key := range keys {
+		if key.Namespace != namespace && (key.Namespace != c.global || excluded) {
+			continue
+		}
+		catalog, err := c.read(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		catalog.Priority = priorities[key]
+		s.Catalogs = append(s.Catalogs, catalog)
+	}
+	return s, nil
+}
+
+// read asks a catalog for its contents, once. The error is the context's.
+func (c *cluster) read(ctx context.Context, key types.NamespacedName) (SnapshotCatalog, error) {
+	if known, ok := c.contents[key]; ok {
+		return known, nil
+	}
+	out := SnapshotCatalog{Key: key}
+	if catalog := c.o.Catalogs[key]; catalog == nil {
+		out.Err = fmt.Errorf("no registry client established for catalogsource %s", key)
+	} else {
+		out.Contents, out.Err = catalog.Contents(ctx)
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		if out.Err == nil && out.Contents == nil {
+			out.Err = errors.New("the catalog has no contents")
+		}
+	}
+	c.contents[key] = out
+	return out, nil
+}
+
+func compareKeys(a, b types.NamespacedName) int {
+	return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+}
+
+// excludesGlobal reports whether the namespace's OperatorGroup hides global
+// catalogs.
+func excludesGlobal(groups []OperatorGroup) bool {
+	for i := range groups {
+		if groups[i].Annotations[AnnotationExcludeGlobal] == "true" {
+			return true
+		}
+	}
+	return false
+}

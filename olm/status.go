@@ -1,0 +1,480 @@
+package olm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Condition types of a Subscription. True is bad.
+const (
+	SubscriptionResolutionFailed    = "ResolutionFailed"
+	SubscriptionBundleUnpacking     = "BundleUnpacking"
+	SubscriptionBundleUnpackFailed  = "BundleUnpackFailed"
+	SubscriptionCatalogsUnhealthy   = "CatalogSourcesUnhealthy"
+	SubscriptionInstallPlanPending  = "InstallPlanPending"
+	SubscriptionInstallPlanFailed   = "InstallPlanFailed"
+	SubscriptionInstallPlanMissing  = "InstallPlanMissing"
+	SubscriptionPackageDeprecated   = "PackageDeprecated"
+	SubscriptionChannelDeprecated   = "ChannelDeprecated"
+	SubscriptionBundleDeprecated    = "BundleDeprecated"
+	SubscriptionDeprecated          = "Deprecated"
+	ReasonConstraintsNotSatisfiable = "ConstraintsNotSatisfiable"
+	ReasonErrorPreventedResolution  = "ErrorPreventedResolution"
+	ReasonUnpackingInProgress       = "UnpackingInProgress"
+	ReasonBundleUnpackFailed        = "BundleUnpackFailed"
+	ReasonErrorPreventedUnpacking   = "ErrorPreventedUnpacking"
+	ReasonEnsureInstallPlanFailed   = "EnsureInstallPlanFailed"
+	ReasonUnhealthyCatalog          = "UnhealthyCatalogSourceFound"
+	ReasonAllCatalogsHealthy        = "AllCatalogSourcesHealthy"
+	ReasonCatalogsAdded             = "CatalogSourcesAdded"
+	ReasonCatalogsDeleted           = "CatalogSourcesDeleted"
+	ReasonCatalogsUpdated           = "CatalogSourcesUpdated"
+	ReasonNoCatalogs                = "NoCatalogSourcesFound"
+	ReasonInstallPlanNotReconciled  = "InstallPlanNotYetReconciled"
+	ReasonInstallPlanFailed         = "InstallPlanFailed"
+	ReasonReferencedPlanNotFound    = "ReferencedInstallPlanNotFound"
+	textAllCatalogsHealthy          = "all available catalogsources are healthy"
+	textNoCatalogs                  = "dependency resolution requires at least one catalogsource"
+	textUnpackFailed                = "Bundle unpacking failed"
+)
+
+// Observation is what is known about the surroundings of a Subscription when
+// its status is made.
+type Observation struct {
+	Now metav1.Time
+	// CSVs are all of the namespace, Plans all InstallPlans of it.
+	CSVs  []ClusterServiceVersion
+	Plans []InstallPlan
+	// FailForward says that failed updates may be replaced.
+	FailForward bool
+	// Catalogs are those that the namespace sees.
+	Catalogs []SnapshotCatalog
+}
+
+// ObservedStatus returns the status of a Subscription as far as it follows from
+// what is there: its state, the operator that it has, its InstallPlan, the
+// health of catalogs, and what is deprecated. The conditions of a resolution
+// and of unpacking are left as they are: see [ResolvedStatus]. Applied to its
+// own result it changes nothing.
+func ObservedStatus(sub *Subscription, o *Observation) SubscriptionStatus {
+	w := statusWriter{status: copyStatus(&sub.Status), now: o.Now}
+	w.adoptPlan(sub, o)
+	w.planConditions(o)
+	w.csvState(sub, o)
+	w.catalogHealth(sub, o)
+	w.deprecations(sub, o)
+	return w.finish(&sub.Status)
+}
+
+// Resolution is the outcome of a resolution for the Subscriptions of its
+// namespace. The zero value means that it went well and changes nothing.
+type Resolution struct {
+	// Err is why there is no generation.
+	Err error
+	// Generation is the result, nil with Err.
+	Generation *Generation
+	// Current are the Subscriptions that progress, Plan the InstallPlan that
+	// they progress with; nil without.
+	Current []CurrentCSV
+	Plan    *InstallPlan
+	// Unpack is why the bundles could not be unpacked, and UnpackReason one of
+	// the reasons of condition BundleUnpackFailed. Unpacking says that it is
+	// not done yet.
+	Unpack       error
+	UnpackReason string
+	Unpacking    bool
+}
+
+// ResolvedStatus returns the status of a Subscription after a resolution:
+// condition ResolutionFailed on all Subscriptions if there is no generation,
+// and where one was made on those alone that lead nowhere; the operator and
+// the InstallPlan that it progresses to.
+func ResolvedStatus(sub *Subscription, r *Resolution, now metav1.Time) SubscriptionStatus {
+	w := statusWriter{status: copyStatus(&sub.Status), now: now}
+	w.resolution(sub, r)
+	switch {
+	case r.Unpack != nil:
+		w.remove(SubscriptionBundleUnpacking)
+		message := r.Unpack.Error()
+		if r.UnpackReason == ReasonBundleUnpackFailed {
+			message = textUnpackFailed + " - " + message
+		}
+		w.set(SubscriptionBundleUnpackFailed, corev1.ConditionTrue, r.UnpackReason, message)
+	case r.Unpacking:
+		w.remove(SubscriptionBundleUnpackFailed)
+		w.set(SubscriptionBundleUnpacking, corev1.ConditionTrue, ReasonUnpackingInProgress, "")
+	case r.Err == nil:
+		w.remove(SubscriptionBundleUnpacking, SubscriptionBundleUnpackFailed)
+	}
+	if r.Plan != nil {
+		for _, c := range r.Current {
+			if c.Subscription == sub.Name && !w.progressing(c.CSV, r.Plan) {
+				w.status.CurrentCSV = c.CSV
+				w.status.State = StateUpgradePending
+				w.refer(r.Plan)
+			}
+		}
+	}
+	if r.Err == nil && w.status.CurrentCSV == "" && w.status.InstalledCSV != "" {
+		// An update that was given up leads back to what is installed.
+		w.status.CurrentCSV = w.status.InstalledCSV
+		w.status.State = StateAtLatestKnown
+	}
+	return w.finish(&sub.Status)
+}
+
+// CatalogsChange is the reason that names how the catalogs which a
+// Subscription sees changed since its status was written; empty if they did
+// not.
+func CatalogsChange(before, after []CatalogHealth) string {
+	switch {
+	case len(after) > len(before):
+		return ReasonCatalogsAdded
+	case len(after) < len(before):
+		return ReasonCatalogsDeleted
+	}
+	for i := range after {
+		if after[i].Healthy != before[i].Healthy || healthKey(&after[i]) != healthKey(&before[i]) {
+			return ReasonCatalogsUpdated
+		}
+	}
+	return ""
+}
+
+// statusWriter changes a copy of a status.
+type statusWriter struct {
+	status SubscriptionStatus
+	now    metav1.Time
+}
+
+func copyStatus(s *SubscriptionStatus) SubscriptionStatus {
+	out := *s
+	out.Conditions = slices.Clone(s.Conditions)
+	out.CatalogHealth = slices.Clone(s.CatalogHealth)
+	return out
+}
+
+// finish says when the status changed last, if it did.
+func (w *statusWriter) finish(before *SubscriptionStatus) SubscriptionStatus {
+	if !equalStatus(before, &w.status) {
+		w.status.LastUpdated = w.now
+	}
+	return w.status
+}
+
+// adoptPlan gives a Subscription that an InstallPlan created its first status.
+func (w *statusWriter) adoptPlan(sub *Subscription, o *Observation) {
+	name := sub.Annotations[annotationGeneratedBy]
+	if name == "" || w.status.InstallPlanRef != nil || w.status.InstallPlan != nil {
+		return
+	}
+	plan := findPlan(o.Plans, name)
+	if plan == nil || w.status.InstalledCSV != "" {
+		return
+	}
+	w.refer(plan)
+	w.status.State = StateUpgradePending
+	w.status.CurrentCSV = sub.Spec.StartingCSV
+}
+
+// progressing reports whether the status has this operator and plan already. Its
+// state is then a matter of how the plan goes.
+func (w *statusWriter) progressing(csv string, plan *InstallPlan) bool {
+	ref := w.status.InstallPlanRef
+	return w.status.CurrentCSV == csv && ref != nil && ref.Name == plan.Name && ref.UID == plan.UID
+}
+
+// refer makes the status name a plan. A reference that names it already stays
+// as it is.
+func (w *statusWriter) refer(plan *InstallPlan) {
+	ref := w.status.InstallPlanRef
+	if ref != nil && ref.Name == plan.Name && ref.UID == plan.UID && w.status.InstallPlanGeneration == plan.Spec.Generation {
+		return
+	}
+	apiVersion, kind := plan.APIKind().ToAPIVersionAndKind()
+	w.status.InstallPlanRef = &corev1.ObjectReference{
+		APIVersion: apiVersion, Kind: kind, Namespace: plan.Namespace, Name: plan.Name, UID: plan.UID,
+	}
+	w.status.InstallPlan = &InstallPlanReference{APIVersion: apiVersion, Kind: kind, Name: plan.Name, UUID: string(plan.UID)}
+	w.status.InstallPlanGeneration = plan.Spec.Generation
+}
+
+// planConditions sets the conditions that speak of the InstallPlan. One that
+// is gone before it was carried out is forgotten, so that a resolution makes
+// another.
+func (w *statusWriter) planConditions(o *Observation) {
+	ref := w.status.InstallPlanRef
+	if ref == nil {
+		w.remove(SubscriptionInstallPlanMissing, SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
+		return
+	}
+	plan := findPlan(o.Plans, ref.Name)
+	if plan == nil {
+		w.remove(SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
+		if w.status.State != StateUpgradePending {
+			w.set(SubscriptionInstallPlanMissing, corev1.ConditionTrue, ReasonReferencedPlanNotFound, "")
+			return
+		}
+		w.remove(SubscriptionInstallPlanMissing)
+		w.status.InstallPlanRef, w.status.InstallPlan = nil, nil
+		w.status.CurrentCSV = ""
+		w.status.State = StateNone
+		return
+	}
+	w.remove(SubscriptionInstallPlanMissing)
+	switch phase := plan.Status.Phase; phase {
+	case PlanPhaseComplete:
+		w.remove(SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
+	case PlanPhaseFailed:
+		w.remove(SubscriptionInstallPlanPending)
+		reason, message := ReasonInstallPlanFailed, ""
+		for _, c := range plan.Status.Conditions {
+			if c.Type == PlanInstalled && c.Reason != "" {
+				reason, message = c.Reason, c.Message
+			}
+		}
+		w.set(SubscriptionInstallPlanFailed, corev1.ConditionTrue, reason, message)
+	default:
+		w.remove(SubscriptionInstallPlanFailed)
+		reason := string(phase)
+		if phase == PlanPhaseNone {
+			reason = ReasonInstallPlanNotReconciled
+		}
+		w.set(SubscriptionInstallPlanPending, corev1.ConditionTrue, reason, "")
+	}
+}
+
+// csvState says whether the operator that the Subscription progresses to is
+// there.
+func (w *statusWriter) csvState(sub *Subscription, o *Observation) {
+	current := w.status.CurrentCSV
+	if current == "" {
+		return
+	}
+	for i := range o.CSVs {
+		if o.CSVs[i].Name == current && inNamespace(o.CSVs[i].Namespace, sub.Namespace) {
+			w.status.State = StateAtLatestKnown
+			w.status.InstalledCSV = current
+			return
+		}
+	}
+	w.status.State = StateUpgradePending
+	if o.FailForward && w.status.InstallPlanRef != nil {
+		if plan := findPlan(o.Plans, w.status.InstallPlanRef.Name); plan != nil && plan.Status.Phase == PlanPhaseFailed {
+			w.status.State = StateUpgradeFailed
+		}
+	}
+}
+
+func findPlan(plans []InstallPlan, name string) *InstallPlan {
+	for i := range plans {
+		if plans[i].Name == name {
+			return &plans[i]
+		}
+	}
+	return nil
+}
+
+// catalogHealth lists the catalogs in sight, and says whether all answer.
+func (w *statusWriter) catalogHealth(sub *Subscription, o *Observation) {
+	health := make([]CatalogHealth, 0, len(o.Catalogs))
+	for i := range o.Catalogs {
+		c := &o.Catalogs[i]
+		apiVersion, kind := (&CatalogSource{}).APIKind().ToAPIVersionAndKind()
+		health = append(health, CatalogHealth{
+			CatalogSourceRef: &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: c.Key.Namespace, Name: c.Key.Name},
+			Healthy:          c.Err == nil,
+		})
+	}
+	slices.SortFunc(health, func(a, b CatalogHealth) int {
+		return strings.Compare(healthKey(&a).String(), healthKey(&b).String())
+	})
+	before := map[types.NamespacedName]CatalogHealth{}
+	for i := range w.status.CatalogHealth {
+		before[healthKey(&w.status.CatalogHealth[i])] = w.status.CatalogHealth[i]
+	}
+	for i := range health {
+		old, ok := before[healthKey(&health[i])]
+		if ok && old.Healthy == health[i].Healthy && old.LastUpdated != nil {
+			health[i] = old
+		} else {
+			now := w.now
+			health[i].LastUpdated = &now
+		}
+	}
+	if len(health) == 0 {
+		w.status.CatalogHealth = nil
+		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonNoCatalogs, textNoCatalogs)
+		return
+	}
+	w.status.CatalogHealth = health
+
+	target := types.NamespacedName{Namespace: sub.Spec.SourceNamespace, Name: sub.Spec.Source}
+	found, fault := target == types.NamespacedName{}, ""
+	for i := range health {
+		key := healthKey(&health[i])
+		if key == target {
+			found = true
+			if !health[i].Healthy {
+				fault = fmt.Sprintf("targeted catalogsource %s unhealthy", key)
+				break
+			}
+		}
+		if !health[i].Healthy && fault == "" {
+			fault = fmt.Sprintf("catalogsource %s unhealthy", key)
+		}
+	}
+	if !found {
+		fault = fmt.Sprintf("targeted catalogsource %s missing", target)
+	}
+	if fault != "" {
+		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonUnhealthyCatalog, fault)
+		return
+	}
+	w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionFalse, ReasonAllCatalogsHealthy, textAllCatalogsHealthy)
+}
+
+func healthKey(h *CatalogHealth) types.NamespacedName {
+	if h.CatalogSourceRef == nil {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: h.CatalogSourceRef.Namespace, Name: h.CatalogSourceRef.Name}
+}
+
+// deprecations says what of the installed bundle its catalog calls deprecated.
+// A catalog that cannot be read leaves the conditions as they are.
+func (w *statusWriter) deprecations(sub *Subscription, o *Observation) {
+	entry, known := installedEntry(sub, w.status.InstalledCSV, o.Catalogs)
+	if !known {
+		return
+	}
+	var rollUp []string
+	note := func(condition, schema, name, message string) {
+		if message == "" {
+			w.remove(condition)
+			return
+		}
+		text := fmt.Sprintf("%s/%s: %s", schema, name, message)
+		w.set(condition, corev1.ConditionTrue, "", text)
+		rollUp = append(rollUp, text)
+	}
+	var pkg, channel, bundle, pkgName, channelName, bundleName string
+	if entry != nil {
+		pkg, pkgName = entry.Package.Deprecation, entry.Package.Name
+		bundle, bundleName = entry.Bundle.Deprecation, entry.Name
+		if sub.Spec.Channel != "" {
+			channel, channelName = entry.Channel.Deprecation, entry.Channel.Name
+		}
+	}
+	note(SubscriptionPackageDeprecated, "olm.package", pkgName, pkg)
+	note(SubscriptionChannelDeprecated, "olm.channel", channelName, channel)
+	note(SubscriptionBundleDeprecated, "olm.bundle", bundleName, bundle)
+	if len(rollUp) == 0 {
+		w.remove(SubscriptionDeprecated)
+		return
+	}
+	w.set(SubscriptionDeprecated, corev1.ConditionTrue, "", strings.Join(rollUp, "; "))
+}
+
+// installedEntry finds the installed operator in what the Subscription names.
+// known is false if a catalog that matters cannot be read.
+func installedEntry(sub *Subscription, installed string, catalogs []SnapshotCatalog) (entry *Entry, known bool) {
+	if installed == "" {
+		return nil, true
+	}
+	anyCatalog := sub.Spec.Source == "" && sub.Spec.SourceNamespace == ""
+	known = true
+	for i := range catalogs {
+		c := &catalogs[i]
+		if !anyCatalog && (c.Key.Name != sub.Spec.Source || c.Key.Namespace != sub.Spec.SourceNamespace) {
+			continue
+		}
+		if c.Err != nil || c.Contents == nil {
+			known = false
+			continue
+		}
+		p := c.Contents.Package(sub.Spec.Package)
+		if p == nil {
+			continue
+		}
+		for _, ch := range p.Channels {
+			if sub.Spec.Channel != "" && ch.Name != sub.Spec.Channel {
+				continue
+			}
+			if e := ch.Entry(installed); e != nil && e.Bundle != nil {
+				return e, true
+			}
+		}
+	}
+	return nil, known
+}
+
+// resolution sets condition ResolutionFailed.
+func (w *statusWriter) resolution(sub *Subscription, r *Resolution) {
+	err := r.Err
+	if err == nil && r.Generation != nil {
+		for i := range r.Generation.HeldBack {
+			h := &r.Generation.HeldBack[i]
+			if h.Subscription == sub.Name && h.Err != nil {
+				err = h.Err
+				break
+			}
+		}
+	}
+	if err == nil {
+		w.remove(SubscriptionResolutionFailed)
+		return
+	}
+	w.set(SubscriptionResolutionFailed, corev1.ConditionTrue, resolutionReason(err), err.Error())
+}
+
+// resolutionReason tells what is terminal until the input changes from what
+// kept the question from being answered.
+func resolutionReason(err error) string {
+	var unsatisfiable *NotSatisfiable
+	var fact *Fact
+	if errors.As(err, &unsatisfiable) || errors.As(err, &fact) {
+		return ReasonConstraintsNotSatisfiable
+	}
+	return ReasonErrorPreventedResolution
+}
+
+// set sets a condition. Its time of transition moves with its status alone.
+func (w *statusWriter) set(typ string, status corev1.ConditionStatus, reason, message string) {
+	now := w.now
+	c := SubscriptionCondition{Type: typ, Status: status, Reason: reason, Message: message, LastTransitionTime: &now}
+	for i := range w.status.Conditions {
+		old := &w.status.Conditions[i]
+		if old.Type != typ {
+			continue
+		}
+		if old.Status == status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		c.LastHeartbeatTime = old.LastHeartbeatTime
+		*old = c
+		return
+	}
+	w.status.Conditions = append(w.status.Conditions, c)
+}
+
+func (w *statusWriter) remove(condition ...string) {
+	w.status.Conditions = slices.DeleteFunc(w.status.Conditions, func(c SubscriptionCondition) bool {
+		return slices.Contains(condition, c.Type)
+	})
+}
+
+// equalStatus reports whether two statuses say the same, the time of the last
+// change aside.
+func equalStatus(a, b *SubscriptionStatus) bool {
+	x, y := *a, *b
+	y.LastUpdated = x.LastUpdated
+	return equality.Semantic.DeepEqual(&x, &y)
+}

@@ -1,0 +1,500 @@
+package olm
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Changes are what a generation asks of its namespace: the content of an
+// InstallPlan, and the Subscriptions that progress with it.
+type Changes struct {
+	Namespace string
+
+	// CSVs are the names of the operators to be installed, in the order of the
+	// generation.
+	CSVs []string
+	// Steps are the objects to be written: all ClusterServiceVersions, then all
+	// CustomResourceDefinitions, then the rest.
+	Steps []*Step
+	// Lookups are the bundle images that must be unpacked to know their steps.
+	Lookups []BundleLookup
+	// Current is what the status.currentCSV of Subscriptions becomes, by name
+	// of the Subscription: each that one of CSVs serves.
+	Current []CurrentCSV
+
+	operators map[string]*Operator // of Lookups, by identifier
+}
+
+// CurrentCSV is the operator that a Subscription progresses to.
+type CurrentCSV struct {
+	Subscription, CSV string
+}
+
+// Empty reports whether there is nothing to install.
+func (c *Changes) Empty() bool { return len(c.Steps) == 0 && len(c.Lookups) == 0 }
+
+// Kinds that are written before others, and the one that OLM gives Secrets of
+// a bundle.
+const (
+	kindCSV                = "ClusterServiceVersion"
+	kindCRD                = "CustomResourceDefinition"
+	kindBundleSecret       = "BundleSecret"
+	conditionNotPersisted  = "BundleLookupNotPersisted"
+	conditionLookupPending = "BundleLookupPending"
+	conditionLookupFailed  = "BundleLookupFailed"
+)
+
+// NewChanges turns a generation of the snapshot into changes. An error is about
+// a bundle whose content cannot be read, in OLM's words.
+func NewChanges(s *Snapshot, g *Generation) (*Changes, error) {
+	c := &Changes{Namespace: s.Namespace, operators: map[string]*Operator{}}
+	present := map[string]bool{}
+	for i := range s.Installed {
+		if inNamespace(s.Installed[i].Namespace, s.Namespace) {
+			present[s.Installed[i].Name] = true
+		}
+	}
+	subs := sortedSubscriptions(s)
+	for i := range g.Operators {
+		op := &g.Operators[i]
+		matches := matchingSubscriptions(op, subs)
+		if len(matches) > 0 && allCurrent(matches, op.Name, present) {
+			continue
+		}
+		c.CSVs = append(c.CSVs, op.Name)
+		if op.Bundle.Image != "" {
+			lookup, err := newLookup(op)
+			if err != nil {
+				return nil, err
+			}
+			c.Lookups = append(c.Lookups, lookup)
+			c.operators[op.Name] = op
+		} else {
+			objects, err := op.Bundle.Objects()
+			if err != nil {
+				return nil, err
+			}
+			steps, err := BundleSteps(s.Namespace, op, objects)
+			if err != nil {
+				return nil, err
+			}
+			c.Steps = append(c.Steps, steps...)
+		}
+		if len(matches) == 0 {
+			step, err := newStep(op, NewSubscription(s.Namespace, op))
+			if err != nil {
+				return nil, err
+			}
+			c.Steps = append(c.Steps, step)
+		}
+		for _, sub := range matches {
+			c.Current = append(c.Current, CurrentCSV{Subscription: sub.Name, CSV: op.Name})
+		}
+	}
+	orderSteps(c.Steps)
+	slices.SortFunc(c.Current, func(a, b CurrentCSV) int { return strings.Compare(a.Subscription, b.Subscription) })
+	return c, nil
+}
+
+// Unpacked puts the steps of an unpacked bundle in the place of its lookup.
+func (c *Changes) Unpacked(identifier string, objects []*unstructured.Unstructured) error {
+	op := c.operators[identifier]
+	if op == nil {
+		return fmt.Errorf("no bundle %s is to be unpacked", identifier)
+	}
+	steps, err := BundleSteps(c.Namespace, op, objects)
+	if err != nil {
+		return err
+	}
+	c.Lookups = slices.DeleteFunc(c.Lookups, func(l BundleLookup) bool { return l.Identifier == identifier })
+	delete(c.operators, identifier)
+	c.Steps = append(c.Steps, steps...)
+	orderSteps(c.Steps)
+	return nil
+}
+
+// NewSubscription returns the Subscription that keeps an operator which was
+// added for a requirement up to date.
+func NewSubscription(namespace string, op *Operator) *Subscription {
+	sub := &Subscription{}
+	sub.APIVersion, sub.Kind = sub.APIKind().ToAPIVersionAndKind()
+	sub.Namespace = namespace
+	sub.Name = strings.Join([]string{op.Package, op.Channel, op.Catalog.Name, op.Catalog.Namespace}, "-")
+	sub.Spec = SubscriptionSpec{
+		Source:              op.Catalog.Name,
+		SourceNamespace:     op.Catalog.Namespace,
+		Package:             op.Package,
+		Channel:             op.Channel,
+		StartingCSV:         op.Name,
+		InstallPlanApproval: ApprovalAutomatic,
+	}
+	return sub
+}
+
+// sortedSubscriptions returns the snapshot's Subscriptions by name.
+func sortedSubscriptions(s *Snapshot) []*Subscription {
+	var out []*Subscription
+	for i := range s.Subscriptions {
+		if inNamespace(s.Subscriptions[i].Namespace, s.Namespace) {
+			out = append(out, &s.Subscriptions[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Subscription) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+func matchingSubscriptions(op *Operator, subs []*Subscription) []*Subscription {
+	var out []*Subscription
+	for _, sub := range subs {
+		spec := &sub.Spec
+		anyCatalog := spec.Source == "" && spec.SourceNamespace == ""
+		if spec.Package == op.Package &&
+			(spec.Channel == "" || spec.Channel == op.Channel) &&
+			(anyCatalog || spec.Source == op.Catalog.Name && spec.SourceNamespace == op.Catalog.Namespace) {
+			out = append(out, sub)
+		}
+	}
+	return out
+}
+
+func allCurrent(subs []*Subscription, csv string, present map[string]bool) bool {
+	for _, sub := range subs {
+		if sub.Status.CurrentCSV != csv || !present[csv] {
+			return false
+		}
+	}
+	return true
+}
+
+// newLookup is what stands for the steps of a bundle image until it has been
+// unpacked.
+func newLookup(op *Operator) (BundleLookup, error) {
+	annotation, err := propertiesAnnotation(op)
+	if err != nil {
+		return BundleLookup{}, err
+	}
+	return BundleLookup{
+		Path:       op.Bundle.Image,
+		Identifier: op.Name,
+		Replaces:   op.Replaces,
+		CatalogSourceRef: &corev1.ObjectReference{
+			Namespace: op.Catalog.Namespace,
+			Name:      op.Catalog.Name,
+		},
+		Conditions: []BundleLookupCondition{
+			{
+				Type:    conditionNotPersisted,
+				Status:  corev1.ConditionTrue,
+				Reason:  "BundleNotUnpacked",
+				Message: "bundle contents have not yet been persisted to installplan status",
+			},
+			{
+				Type:    conditionLookupPending,
+				Status:  corev1.ConditionTrue,
+				Reason:  "JobNotStarted",
+				Message: "unpack job not yet started",
+			},
+		},
+		Properties: annotation,
+	}, nil
+}
+
+// propertiesAnnotation returns the properties of a bundle as its CSV carries
+// them: without the bundle's content, which would double its size.
+func propertiesAnnotation(op *Operator) (string, error) {
+	list := struct {
+		Properties []Property `json:"properties"`
+	}{Properties: []Property{}}
+	for _, p := range op.Bundle.Properties {
+		if p.Type == PropertyBundleObject || p.Type == PropertyCSVMetadata {
+			continue
+		}
+		list.Properties = append(list.Properties, p)
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return "", fmt.Errorf("failed to construct properties annotation for %q: %w", op.Name, err)
+	}
+	return string(data), nil
+}
+
+// Objects returns the objects of an inline bundle: those of its properties
+// olm.bundle.object, in order.
+func (b *Bundle) Objects() ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for i, p := range b.Properties {
+		if p.Type != PropertyBundleObject {
+			continue
+		}
+		var value struct {
+			Data []byte `json:"data"`
+		}
+		if err := json.Unmarshal(p.Value, &value); err != nil {
+			return nil, fmt.Errorf("bundle %s: property %d (%s): %w", b.Name, i, p.Type, err)
+		}
+		u, err := decodeObject(value.Data)
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s: property %d (%s): %w", b.Name, i, p.Type, err)
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// BundleSteps returns the steps that install a bundle: its CSV, its other
+// objects, and what its service accounts need, by name of the account. They
+// are the same for an inline bundle and for an image once unpacked.
+//
+// The CSV gets the namespace, what it replaces in this generation (nothing, if
+// it replaces nothing), and the properties that the catalog says it has.
+// Objects are not changed.
+func BundleSteps(namespace string, op *Operator, objects []*unstructured.Unstructured) ([]*Step, error) {
+	csv, others, err := findCSV(op.Name, objects)
+	if err != nil {
+		return nil, err
+	}
+	annotation, err := propertiesAnnotation(op)
+	if err != nil {
+		return nil, err
+	}
+	csv = csv.DeepCopy()
+	csv.SetNamespace(namespace)
+	annotations := csv.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[AnnotationProperties] = annotation
+	csv.SetAnnotations(annotations)
+	unstructured.RemoveNestedField(csv.Object, "spec", "replaces")
+	if op.Replaces != "" {
+		if err := unstructured.SetNestedField(csv.Object, op.Replaces, "spec", "replaces"); err != nil {
+			return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
+		}
+	}
+	typed := &ClusterServiceVersion{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(csv.Object, typed); err != nil {
+		return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
+	}
+	accounts, err := accountObjects(typed)
+	if err != nil {
+		return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
+	}
+
+	step, err := newStep(op, csv)
+	if err != nil {
+		return nil, err
+	}
+	steps := []*Step{step}
+	for _, u := range others {
+		step, err := newStep(op, u)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	for _, obj := range accounts {
+		step, err := newStep(op, obj)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+// findCSV splits the objects of a bundle into its CSV and the others. Further
+// CSVs are no part of the others.
+func findCSV(name string, objects []*unstructured.Unstructured) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
+	var csv *unstructured.Unstructured
+	var others []*unstructured.Unstructured
+	for _, u := range objects {
+		switch {
+		case u.GetKind() == kindCSV:
+			if csv == nil || csv.GetName() != name && u.GetName() == name {
+				csv = u
+			}
+		case u.GetKind() == "" && u.GetName() == name:
+			return nil, nil, fmt.Errorf("bundle CSV %s missing Kind", name)
+		default:
+			others = append(others, u)
+		}
+	}
+	if csv == nil {
+		return nil, nil, fmt.Errorf("bundle %s has no ClusterServiceVersion among its objects", name)
+	}
+	if csv.GetAPIVersion() == "" {
+		return nil, nil, fmt.Errorf("bundle CSV %s missing APIVersion", csv.GetName())
+	}
+	return csv, others, nil
+}
+
+// newStep makes the step that writes an object, typed or not.
+func newStep(op *Operator, obj any) (*Step, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+		if err != nil {
+			return nil, err
+		}
+		u = &unstructured.Unstructured{Object: content}
+		unstructured.RemoveNestedField(u.Object, "status")
+		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	}
+	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", op.Name, err)
+	}
+	manifest, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", op.Name, err)
+	}
+	resource := StepResource{
+		CatalogSource:          op.Catalog.Name,
+		CatalogSourceNamespace: op.Catalog.Namespace,
+		Group:                  gv.Group,
+		Version:                gv.Version,
+		Kind:                   u.GetKind(),
+		Name:                   u.GetName(),
+		Manifest:               string(manifest),
+	}
+	if resource.Name == "" {
+		resource.Name = u.GetGenerateName()
+	}
+	if resource.Kind == "Secret" {
+		resource.Kind = kindBundleSecret
+	}
+	return &Step{Resolving: op.Name, Resource: resource, Status: StepUnknown}, nil
+}
+
+// orderSteps puts all CSVs first, then all definitions, and leaves the order
+// within each.
+func orderSteps(steps []*Step) {
+	class := func(s *Step) int {
+		switch s.Resource.Kind {
+		case kindCSV:
+			return 0
+		case kindCRD:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(steps, func(a, b *Step) int { return class(a) - class(b) })
+}
+
+// accountObjects returns the service accounts of a CSV by name, each followed
+// by its roles, role bindings, cluster roles and cluster role bindings. The
+// account "default" exists already.
+func accountObjects(csv *ClusterServiceVersion) ([]any, error) {
+	type account struct{ roles, bindings, clusterRoles, clusterBindings []any }
+	accounts := map[string]*account{}
+	of := func(name string) *account {
+		if accounts[name] == nil {
+			accounts[name] = &account{}
+		}
+		return accounts[name]
+	}
+	for _, p := range csv.Spec.Install.Spec.Permissions {
+		name, err := RoleName(csv.Name, p)
+		if err != nil {
+			return nil, err
+		}
+		role := &rbacv1.Role{ObjectMeta: ownedMeta(csv, name, csv.Namespace), Rules: p.Rules}
+		role.APIVersion, role.Kind = rbacv1.SchemeGroupVersion.String(), "Role"
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: ownedMeta(csv, name, csv.Namespace),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+			Subjects:   []rbacv1.Subject{accountSubject(csv, p)},
+		}
+		binding.APIVersion, binding.Kind = rbacv1.SchemeGroupVersion.String(), "RoleBinding"
+		if err := labelHashes(role.Labels, p.Rules, binding.Labels, binding.RoleRef, binding.Subjects); err != nil {
+			return nil, err
+		}
+		a := of(p.ServiceAccountName)
+		a.roles, a.bindings = append(a.roles, role), append(a.bindings, binding)
+	}
+	for _, p := range csv.Spec.Install.Spec.ClusterPermissions {
+		name, err := ClusterRoleName(csv.Name, p)
+		if err != nil {
+			return nil, err
+		}
+		role := &rbacv1.ClusterRole{ObjectMeta: ownedMeta(csv, name, ""), Rules: p.Rules}
+		role.APIVersion, role.Kind = rbacv1.SchemeGroupVersion.String(), "ClusterRole"
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: ownedMeta(csv, name, ""),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{accountSubject(csv, p)},
+		}
+		binding.APIVersion, binding.Kind = rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"
+		if err := labelHashes(role.Labels, p.Rules, binding.Labels, binding.RoleRef, binding.Subjects); err != nil {
+			return nil, err
+		}
+		a := of(p.ServiceAccountName)
+		a.clusterRoles, a.clusterBindings = append(a.clusterRoles, role), append(a.clusterBindings, binding)
+	}
+
+	var out []any
+	for _, name := range sortedKeys(accounts) {
+		if name != "default" {
+			sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: csv.Namespace, OwnerReferences: []metav1.OwnerReference{ownerReference(csv)},
+			}}
+			sa.APIVersion, sa.Kind = "v1", "ServiceAccount"
+			out = append(out, sa)
+		}
+		a := accounts[name]
+		out = slices.Concat(out, a.roles, a.bindings, a.clusterRoles, a.clusterBindings)
+	}
+	return out, nil
+}
+
+func accountSubject(csv *ClusterServiceVersion, p Permission) rbacv1.Subject {
+	return rbacv1.Subject{Kind: "ServiceAccount", Name: p.ServiceAccountName, Namespace: csv.Namespace}
+}
+
+// ownedMeta marks an object as one of the CSV's. An object without a namespace
+// cannot have an owner in one: labels alone say whose it is.
+func ownedMeta(csv *ClusterServiceVersion, name, namespace string) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{
+		Name:      name,
+		Namespace: namespace,
+		Labels: map[string]string{
+			"olm.owner":           csv.Name,
+			"olm.owner.namespace": csv.Namespace,
+			"olm.owner.kind":      kindCSV,
+			"olm.managed":         "true",
+		},
+	}
+	if namespace != "" {
+		m.OwnerReferences = []metav1.OwnerReference{ownerReference(csv)}
+	}
+	return m
+}
+
+// ownerReference does not block the deletion of the CSV. Its UID is known only
+// when the CSV has been created.
+func ownerReference(csv *ClusterServiceVersion) metav1.OwnerReference {
+	no := false
+	apiVersion, kind := csv.APIKind().ToAPIVersionAndKind()
+	return metav1.OwnerReference{
+		APIVersion: apiVersion, Kind: kind, Name: csv.Name, UID: csv.UID,
+		BlockOwnerDeletion: &no, Controller: &no,
+	}
+}
+
+func labelHashes(role map[string]string, rules []rbacv1.PolicyRule, binding map[string]string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) error {
+	var err error
+	if role[LabelPermissionsHash], err = RulesHash(rules); err != nil {
+		return err
+	}
+	binding[LabelPermissionsHash], err = BindingHash(ref, subjects)
+	return err
+}

@@ -1,0 +1,240 @@
+package olm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// story tells a minimal contradiction as a tree, beginning with the option that
+// it stands against.
+type story struct {
+	f         *formula
+	option    int // node
+	rules     []*rule
+	told      map[*rule]bool
+	mentioned map[int]bool // nodes that the facts are about
+}
+
+func newStory(f *formula, option int, rules []*rule) *story {
+	s := &story{f: f, option: option, rules: rules, told: map[*rule]bool{}, mentioned: map[int]bool{option: true}}
+	for _, r := range rules {
+		if r.node != none {
+			s.mentioned[r.node] = true
+		}
+		if r.need != nil && r.fact.Kind != factSubscriptionTook && r.fact.Kind != factRequirementTook {
+			for _, n := range s.options(r.need) {
+				s.mentioned[n] = true
+			}
+		}
+		if r.fact.Kind == FactSubscription {
+			s.told[r] = true // goes without saying
+		}
+	}
+	return s
+}
+
+// options are the nodes of a need.
+func (s *story) options(n *need) []int {
+	var out []int
+	for _, l := range n.lits {
+		out = append(out, s.f.subjects[l/2].node)
+	}
+	if n.last != noLit {
+		if node := s.f.subjects[n.last/2].node; node != none {
+			out = append(out, node)
+		}
+	}
+	return out
+}
+
+// whyNot says what rules out a node.
+func (s *story) whyNot(node int) []*Explanation {
+	var out []*Explanation
+	for _, r := range s.rules {
+		if s.told[r] {
+			continue
+		}
+		switch r.fact.Kind {
+		case FactDeprecated:
+			if r.node == node {
+				s.told[r] = true
+				out = append(out, &Explanation{Text: s.name(node) + " is deprecated"})
+			}
+		case FactRequirement:
+			if r.node == node {
+				out = append(out, s.tellNeed(r))
+			}
+		case FactSameAPI, FactSamePackage, FactSameName:
+			if !slices.Contains(r.members, node) {
+				continue
+			}
+			s.told[r] = true
+			var rivals []*Explanation
+			for _, m := range r.members {
+				if m != node && s.mentioned[m] {
+					rivals = append(rivals, s.whyThere(m)...)
+				}
+			}
+			if r.fact.Kind != FactSameAPI && len(rivals) > 0 {
+				out = append(out, rivals...) // that versions exclude each other goes without saying
+				continue
+			}
+			out = append(out, &Explanation{Text: s.clash(r), Children: rivals})
+		}
+	}
+	return out
+}
+
+// tellNeed says what a member needs, and why that cannot be had.
+func (s *story) tellNeed(r *rule) *Explanation {
+	s.told[r] = true
+	options := s.options(r.need)
+	names := s.names(options)
+	text := fmt.Sprintf("%s requires %s, which ", s.name(r.node), apiOf(r.need.req))
+	switch len(names) {
+	case 0:
+		text += "nothing provides"
+	case 1:
+		text += "only " + names[0] + " provides"
+	default:
+		text += "only " + joinLast(names, " and ") + " provide"
+	}
+	e := &Explanation{Text: text}
+	for _, n := range options {
+		e.Children = append(e.Children, s.whyNot(n)...)
+	}
+	return e
+}
+
+// whyThere says what demands a node.
+func (s *story) whyThere(node int) []*Explanation {
+	var out []*Explanation
+	for _, r := range s.rules {
+		if s.told[r] {
+			continue
+		}
+		switch r.fact.Kind {
+		case FactFreestanding:
+			if r.node == node {
+				s.told[r] = true
+				out = append(out, &Explanation{Text: s.name(node) + " is installed and no subscription has it, so it stays"})
+			}
+		case factSubscriptionTook, factRequirementTook:
+			if r.node == node {
+				s.told[r] = true
+				out = append(out, &Explanation{Text: r.fact.Message})
+			}
+		case FactSubscriptionNeeds, factPromise:
+			if options := s.options(r.need); slices.Contains(options, node) {
+				out = append(out, s.tellWish(r))
+			}
+		case FactRequirement:
+			if slices.Contains(s.options(r.need), node) {
+				e := s.tellNeed(r)
+				e.Children = append(s.whyThere(r.node), e.Children...)
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// tellWish says what a Subscription needs.
+func (s *story) tellWish(r *rule) *Explanation {
+	s.told[r] = true
+	name := r.fact.Subscription
+	options := s.options(r.need)
+	if r.fact.Kind == factPromise && r.need.last != noLit {
+		if n := len(options); s.f.subjects[r.need.last/2].node != none {
+			options = options[:n-1]
+		}
+	}
+	e := &Explanation{}
+	switch names := s.names(options); {
+	case r.fact.Kind == factPromise:
+		verb := "is updated"
+		if s.f.p.wishes[r.need.wish].installed == none {
+			verb = "is served"
+		}
+		e.Text = fmt.Sprintf("subscription %s %s first, with %s", name, verb, joinLast(names, " or "))
+	case len(names) == 1:
+		e.Text = fmt.Sprintf("subscription %s can have nothing but %s", name, names[0])
+	default:
+		e.Text = fmt.Sprintf("subscription %s can have nothing but %s", name, joinLast(names, " or "))
+	}
+	for _, n := range options {
+		e.Children = append(e.Children, s.whyNot(n)...)
+	}
+	return e
+}
+
+// rest tells what hangs together with the option only through others.
+func (s *story) rest() []*Explanation {
+	var out []*Explanation
+	for _, r := range s.rules {
+		if s.told[r] {
+			continue
+		}
+		switch r.fact.Kind {
+		case FactRequirement:
+			e := s.tellNeed(r)
+			e.Children = append(s.whyThere(r.node), e.Children...)
+			out = append(out, e)
+		case FactSubscriptionNeeds, factPromise:
+			out = append(out, s.tellWish(r))
+		case FactSameAPI, FactSamePackage, FactSameName:
+			s.told[r] = true
+			out = append(out, &Explanation{Text: s.clash(r)})
+		default:
+			s.told[r] = true
+			out = append(out, &Explanation{Text: r.fact.Message})
+		}
+	}
+	return out
+}
+
+// clash names the members of a group that the story is about.
+func (s *story) clash(r *rule) string {
+	var nodes []int
+	for _, m := range r.members {
+		if s.mentioned[m] {
+			nodes = append(nodes, m)
+		}
+	}
+	names := joinLast(s.names(nodes), " and ")
+	switch r.fact.Kind {
+	case FactSameAPI:
+		return fmt.Sprintf("there can be only one provider of %s: %s exclude each other", apiText(r.fact.API), names)
+	case FactSamePackage:
+		return fmt.Sprintf("there can be only one operator from package %s: %s exclude each other", r.fact.Package, names)
+	}
+	return fmt.Sprintf("there can be only one operator named %s", r.fact.Member)
+}
+
+func (s *story) name(node int) string { return s.f.nodes[node].bundle.Name }
+
+// shownNames is how many names a text shows.
+const shownNames = 5
+
+// names of nodes, each once, in order.
+func (s *story) names(nodes []int) []string {
+	var out []string
+	for _, n := range nodes {
+		if name := s.name(n); !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	if more := len(out) - shownNames; more > 0 {
+		out = append(out[:shownNames], fmt.Sprintf("%d others", more))
+	}
+	return out
+}
+
+// apiOf is what a requirement asks for, as briefly as it can be said.
+func apiOf(r *Requirement) string {
+	if r.Constraint.Kind == ConstraintGVK {
+		return apiText(r.Constraint.GVK)
+	}
+	return "an operator " + strings.TrimSpace(r.String())
+}

@@ -1,0 +1,197 @@
+package olm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// readSubscriptions finds what each Subscription can have. The error is a
+// *Prevented with AllOrNothing; without it, faults are reasons of single
+// Subscriptions.
+func (p *problem) readSubscriptions(installed *Installed) error {
+	s := &p.snapshot
+	subs := make([]*Subscription, len(s.Subscriptions))
+	for i := range s.Subscriptions {
+		subs[i] = &s.Subscriptions[i]
+	}
+	slices.SortFunc(subs, func(a, b *Subscription) int { return strings.Compare(a.Name, b.Name) })
+
+	p.wishes = make([]wish, len(subs))
+	var errs []error
+	for i, sub := range subs {
+		w := &p.wishes[i]
+		w.sub, w.installed = sub, none
+		o, err := installed.Of(sub)
+		if err != nil {
+			w.err = err
+			errs = append(errs, err)
+			continue
+		}
+		if o != nil {
+			w.installed = slices.IndexFunc(p.installed, func(x InstalledOperator) bool { return x.CSV == o.CSV })
+		}
+		p.findCandidates(w)
+		if p.options.AllOrNothing {
+			if err := p.wishFault(w); err != nil {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		w.waits = slices.ContainsFunc(p.updates, func(u InProgressUpdate) bool { return slices.Contains(u.Subscriptions, sub.Name) })
+		p.dropUnreadable(w)
+		if w.err != nil && w.candidates.length > 0 {
+			p.warnings = append(p.warnings, fmt.Sprintf("subscription %s: %v", sub.Name, w.err))
+			w.err = nil
+		}
+	}
+	if p.options.AllOrNothing && len(errs) > 0 {
+		return &Prevented{errs}
+	}
+	return nil
+}
+
+// findCandidates looks for the entries that a Subscription can have. A reason
+// why there can be none at all is a fact; a channel without an order is an
+// error, beside the candidates of other channels.
+func (p *problem) findCandidates(w *wish) {
+	spec := &w.sub.Spec
+	starting := spec.StartingCSV
+	if w.installed != none {
+		starting = ""
+	}
+	var catalogs, packages, channels, named bool
+	head, listed := false, false
+	for c := range p.catalogs {
+		view := &p.catalogs[c]
+		if (spec.Source != "" || spec.SourceNamespace != "") && (spec.Source != view.key.Name || spec.SourceNamespace != view.key.Namespace) {
+			continue
+		}
+		catalogs = catalogs || view.contents.holdsEntries()
+		pkg := view.contents.Package(spec.Package)
+		if pkg == nil {
+			continue
+		}
+		for _, ch := range pkg.inOrder() {
+			if !ch.holdsEntries() {
+				continue
+			}
+			packages = true
+			if spec.Channel != "" && spec.Channel != ch.Name {
+				continue
+			}
+			channels = true
+			if starting != "" {
+				if e := ch.Entry(starting); e != nil && e.Bundle != nil {
+					named = true
+					w.candidates.add(c, []*Entry{e})
+				}
+				continue
+			}
+			if ch.Err != nil {
+				if w.err == nil {
+					w.err = ch.Err
+				}
+				continue
+			}
+			if w.installed == none {
+				w.candidates.add(c, ch.Ordered)
+				continue
+			}
+			b := p.installed[w.installed].Bundle
+			w.candidates.add(c, ch.Updates(b.Name, b.Version))
+			if e := ch.Entry(b.Name); e != nil {
+				listed = true
+				head = head || len(ch.Heads) == 1 && ch.Heads[0] == e
+			}
+		}
+	}
+	w.stuck = listed && !head && w.candidates.length == 0 && w.err == nil
+
+	fact := func(kind FactKind, format string, args ...any) {
+		w.fact = &Fact{Kind: kind, Subscription: w.sub.Name, Package: spec.Package, Message: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case !catalogs:
+		fact(FactNoCatalogEntries, "no operators found from catalog %s in namespace %s referenced by subscription %s", spec.Source, spec.SourceNamespace, w.sub.Name)
+	case !packages:
+		fact(FactNoPackage, "no operators found in package %s in the catalog referenced by subscription %s", spec.Package, w.sub.Name)
+	case !channels:
+		fact(FactNoChannel, "no operators found in channel %s of package %s in the catalog referenced by subscription %s", spec.Channel, spec.Package, w.sub.Name)
+	case starting != "" && !named:
+		fact(FactNoStartingCSV, "no operators found with name %s in channel %s of package %s in the catalog referenced by subscription %s", starting, spec.Channel, spec.Package, w.sub.Name)
+	case w.installed == none && w.candidates.length == 0 && w.err == nil:
+		fact(FactNoMatch, "no operators found matching the criteria of subscription %s", w.sub.Name)
+	}
+	if w.fact != nil {
+		w.candidates, w.err, w.stuck = options{}, nil, false
+	}
+}
+
+// wishFault returns the first fault of what a Subscription reaches.
+func (p *problem) wishFault(w *wish) error {
+	if w.err != nil || w.fact != nil {
+		return w.err
+	}
+	return p.faults(func(visit func(*Bundle, int) bool) {
+		w.candidates.all(func(catalog int, e *Entry) bool { return visit(e.Bundle, catalog) })
+	})
+}
+
+// dropUnreadable removes the candidates of which it cannot be told what they
+// need.
+func (p *problem) dropUnreadable(w *wish) {
+	for i := range w.candidates.segments {
+		s := &w.candidates.segments[i]
+		kept, err := p.readableEntries(s.entries)
+		if err == nil {
+			continue
+		}
+		if w.err == nil {
+			w.err = err
+		}
+		w.candidates.length -= len(s.entries) - len(kept)
+		s.entries = kept
+	}
+}
+
+// readableEntries returns those entries of which it can be told what they
+// need, and why the first of the others is none of them.
+func (p *problem) readableEntries(entries []*Entry) ([]*Entry, error) {
+	for i, e := range entries {
+		err := p.readable(e.Bundle)
+		if err == nil {
+			continue
+		}
+		kept := slices.Clone(entries[:i])
+		for _, e := range entries[i+1:] {
+			if p.readable(e.Bundle) == nil {
+				kept = append(kept, e)
+			}
+		}
+		return kept, err
+	}
+	return entries, nil
+}
+
+// inOrder returns the channels of a package: the default channel, then by name.
+func (p *Package) inOrder() []*Channel {
+	i := slices.IndexFunc(p.Channels, func(ch *Channel) bool { return ch.Name == p.DefaultChannel })
+	if i <= 0 {
+		return p.Channels
+	}
+	out := make([]*Channel, 0, len(p.Channels))
+	out = append(out, p.Channels[i])
+	out = append(out, p.Channels[:i]...)
+	return append(out, p.Channels[i+1:]...)
+}
+
+func (ch *Channel) holdsEntries() bool {
+	return slices.ContainsFunc(ch.Entries, func(e *Entry) bool { return e.Bundle != nil })
+}
+
+func (c *Contents) holdsEntries() bool {
+	return slices.ContainsFunc(c.packages, func(p *Package) bool {
+		return slices.ContainsFunc(p.Channels, (*Channel).holdsEntries)
+	})
+}
