@@ -253,7 +253,8 @@ func TestLimit(t *testing.T) {
 func BenchmarkAdversaries(b *testing.B) {
 	for _, a := range adversaries() {
 		for _, n := range []int{2000, 6000} {
-			for engine, o := range map[string]olm.Options{"search": {}, "greedy": {Greedy: true}} {
+			for _, engine := range []string{"search", "greedy"} {
+				o := olm.Options{Greedy: engine == "greedy"}
 				b.Run(fmt.Sprintf("%s/%s/%d", a.name, engine, n), func(b *testing.B) {
 					s := a.snapshot(b, n)
 					b.ReportAllocs()
@@ -299,5 +300,26 @@ func TestExplainLongChannel(t *testing.T) {
 	}
 	if got, want := e.Children[999].Line(), "p.v2 not taken: p.v2 requires Missing (g/v1), which nothing provides"; got != want {
 		t.Errorf("last reason %q, want %q", got, want)
+	}
+}
+
+// BenchmarkConflict has the failure whose explanation is as long as can be.
+func BenchmarkConflict(b *testing.B) {
+	for _, n := range []int{200, 2000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for _, a := range adversaries() {
+				if a.name != "a deep chain that breaks at its end" {
+					continue
+				}
+				s := a.snapshot(b, n)
+				b.ReportAllocs()
+				for b.Loop() {
+					_, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true})
+					if unsat := (*olm.NotSatisfiable)(nil); !errors.As(err, &unsat) || len(unsat.Facts) < n {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
 	}
 }

@@ -2,7 +2,6 @@ package olm
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -201,23 +200,11 @@ func (b *builder) checkBundle(bundle *Bundle) {
 		if err := checkRelease(ids[0].Release); err != nil {
 			report(RuleVersion, "error parsing bundle %q release version %q: %v", bundle.Name, ids[0].Release, err)
 		}
-	} else {
-		bundle.addIdentity()
 	}
+	bundle.addIdentity()
 	if !p.used[bundle.Name] {
 		report(RuleUnusedBundle, "package %q, bundle %q not found in any channel entries", p.Name, bundle.Name)
 	}
-}
-
-// addIdentity gives a bundle of a catalog without a readable property
-// olm.package one of its package.
-func (b *Bundle) addIdentity() {
-	value, err := json.Marshal(wirePackage{PackageName: b.Package})
-	if err != nil {
-		return // cannot be: two texts
-	}
-	b.Properties = append(slices.Clip(b.Properties), Property{Type: PropertyPackage, Value: value})
-	b.Identities = []Identity{{Package: b.Package}}
 }
 
 const maxRelease = 20

@@ -147,6 +147,12 @@ func (p *problem) conflict(ctx context.Context) error {
 	found := make([]Fact, len(rules))
 	for i, r := range rules {
 		found[i] = r.fact
+		if r.fact.Kind != FactRequirement {
+			continue
+		}
+		for _, l := range r.need.lits {
+			found[i].IDs = append(found[i].IDs, f.id(f.subjects[l/2].node))
+		}
 	}
 	slices.SortStableFunc(found, func(a, b Fact) int { return strings.Compare(a.Message, b.Message) })
 	return &NotSatisfiable{found}

@@ -2,6 +2,7 @@ package olm
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,14 +74,27 @@ type Bundle struct {
 
 // NewBundle returns the bundle of a package with a version and properties, as
 // a catalog or the annotation of a ClusterServiceVersion holds them. Package
-// and version may be empty. If a requirement cannot be read, the bundle is
+// and version may be empty. A bundle of a package that says so by no readable
+// property olm.package gets one. If a requirement cannot be read, the bundle is
 // returned together with the error, which its field Err holds too.
 //
 // The properties are kept, not copied.
 func NewBundle(pkg, name, version string, properties []Property) (*Bundle, error) {
 	b := &Bundle{Package: pkg, Name: name, RawVersion: version, Properties: properties}
 	newPropertyReader().read(b)
+	b.addIdentity()
 	return b, b.Err
+}
+
+// addIdentity gives a bundle of a package the property olm.package that it
+// lacks, as OLM does: cel rules look at it.
+func (b *Bundle) addIdentity() {
+	if b.Package == "" || len(b.Identities) > 0 {
+		return
+	}
+	w := wirePackage{PackageName: b.Package, Version: b.RawVersion}
+	b.Properties = append(slices.Clip(b.Properties), newProperty(PropertyPackage, w))
+	b.Identities = []Identity{newIdentity(w)}
 }
 
 // Entry is a bundle as it appears in one channel. The same bundle in two

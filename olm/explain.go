@@ -215,7 +215,10 @@ func (x *explainer) reasons(ctx context.Context, h *HeldBack) ([]*Explanation, e
 	if h.Err != nil {
 		out = append(out, &Explanation{Text: h.Err.Error()})
 	}
-	for k := range h.NotTaken {
+	for k, o := range h.NotTaken {
+		if x.p == nil || x.p.catalogOf(o) == none {
+			return nil, fmt.Errorf("%w: catalog %s", ErrNothingToExplain, o.Catalog)
+		}
 		against, err := x.against(ctx, h, k)
 		if err != nil {
 			return nil, err

@@ -138,6 +138,17 @@ func TestExplainGreedy(t *testing.T) {
 	}
 }
 
+// TestWhyForeign: what another resolution held back is not this one's business.
+func TestWhyForeign(t *testing.T) {
+	g := resolve(t, snapshot(contents(t, "a.v1"), nil, sub("a", "")), olm.Options{})
+	h := olm.HeldBack{Subscription: "x", NotTaken: []olm.Option{{Catalog: types.NamespacedName{Name: "x"}}}}
+	for _, g := range []*olm.Generation{g, {}} {
+		if _, err := g.Why(context.Background(), &h); !errors.Is(err, olm.ErrNothingToExplain) {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
 // TestWhyRequirement: what an installed operator lacked before cannot be had.
 func TestWhyRequirement(t *testing.T) {
 	s := snapshot(contents(t, "a.v1 Y", "k.v1 K Y"), installed("z.v1 -K"), sub("a", ""))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // AnnotationProperties on a ClusterServiceVersion holds the properties of the
@@ -133,7 +134,9 @@ const labelCopiedFrom = "olm.copiedFrom"
 
 // IsCopied reports whether the ClusterServiceVersion is a copy that OLM made
 // of one in another namespace.
-func (csv *ClusterServiceVersion) IsCopied() bool {
+func (csv *ClusterServiceVersion) IsCopied() bool { return csv.copiedTo(csv.Namespace) }
+
+func (csv *ClusterServiceVersion) copiedTo(namespace string) bool {
 	if _, ok := csv.Labels[labelCopiedFrom]; ok {
 		return true
 	}
@@ -141,14 +144,14 @@ func (csv *ClusterServiceVersion) IsCopied() bool {
 		return true
 	}
 	ns, ok := csv.Annotations["olm.operatorNamespace"]
-	return ok && csv.Namespace != "" && ns != csv.Namespace
+	return ok && namespace != "" && ns != namespace
 }
 
 // presentCSVs returns the CSVs of the namespace that are no copies, by name.
 func presentCSVs(namespace string, csvs []ClusterServiceVersion) []*ClusterServiceVersion {
 	var out []*ClusterServiceVersion
 	for i := range csvs {
-		if inNamespace(csvs[i].Namespace, namespace) && !csvs[i].IsCopied() {
+		if inNamespace(csvs[i].Namespace, namespace) && !csvs[i].copiedTo(namespace) {
 			out = append(out, &csvs[i])
 		}
 	}
@@ -223,10 +226,10 @@ func inferProperties(csv *ClusterServiceVersion) ([]Property, error) {
 			if !ok {
 				return fmt.Errorf("error parsing crd name: %s", crd.Name)
 			}
-			props = append(props, gvkProperty(typ, group, crd.Version, crd.Kind))
+			props = append(props, gvkProperty(typ, schema.GroupVersionKind{Group: group, Version: crd.Version, Kind: crd.Kind}))
 		}
 		for _, s := range services {
-			props = append(props, gvkProperty(typ, s.Group, s.Version, s.Kind))
+			props = append(props, gvkProperty(typ, schema.GroupVersionKind{Group: s.Group, Version: s.Version, Kind: s.Kind}))
 		}
 		return nil
 	}
@@ -240,45 +243,28 @@ func inferProperties(csv *ClusterServiceVersion) ([]Property, error) {
 	return props, nil
 }
 
-func gvkProperty(typ, group, version, kind string) Property {
-	return jsonProperty(typ, struct {
-		Group   string `json:"group"`
-		Kind    string `json:"kind"`
-		Version string `json:"version"`
-	}{group, kind, version})
-}
-
 // inferPackage returns the package of a CSV without properties, if all its
-// Subscriptions name the same.
+// Subscriptions that name one name the same.
 func inferPackage(csv *ClusterServiceVersion, owners []*Subscription) (Property, bool) {
-	if len(owners) == 0 {
-		return Property{}, false
-	}
-	name := owners[0].Spec.Package
+	name := ""
 	for _, s := range owners {
-		if s.Spec.Package != name {
-			return Property{}, false
+		if pkg := s.Spec.Package; pkg != "" {
+			if name != "" && name != pkg {
+				return Property{}, false
+			}
+			name = pkg
 		}
+	}
+	if name == "" {
+		return Property{}, false
 	}
 	version := csv.Spec.Version
 	if v, err := semver.ParseTolerant(version); err == nil {
-		version = v.String()
-		if v.Equals(semver.Version{}) && len(v.Build) == 0 {
+		if version = v.String(); v.Equals(semver.Version{}) {
 			version = ""
 		}
 	}
-	return jsonProperty(PropertyPackage, struct {
-		Package string `json:"packageName"`
-		Version string `json:"version"`
-	}{name, version}), true
-}
-
-func jsonProperty(typ string, value any) Property {
-	data, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // structs of strings only
-	}
-	return Property{Type: typ, Value: data}
+	return newProperty(PropertyPackage, wirePackage{PackageName: name, Version: version}), true
 }
 
 // failsForward reports whether the namespace's OperatorGroup lets a failed

@@ -71,10 +71,14 @@ func TestInstalledProperties(t *testing.T) {
 			inferred + ` olm.package={"packageName":"a","version":"1.0.0"}`},
 		{"two Subscriptions to one package", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v1"), sub("a", "a.v1", named("b"))},
 			`olm.package={"packageName":"a","version":"1.0.0"}`},
+		{"one of two Subscriptions names none", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v1"), sub("", "a.v1", named("b"))},
+			`olm.package={"packageName":"a","version":"1.0.0"}`},
+		{"none names any", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("", "a.v1", named("b"))}, ""},
 		{"two packages", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v1"), other}, ""},
 		{"a Subscription with another operator", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v2")}, ""},
 		{"no version", newCSV("a.v1"), []olm.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":""}`},
 		{"version zero", newCSV("a.v1", atVersion("0.0.0")), []olm.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":""}`},
+		{"pre-release of version zero", newCSV("a.v1", atVersion("0.0.0-rc.1")), []olm.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":"0.0.0-rc.1"}`},
 		{"annotation", newCSV("a.v1", ownsAndNeeds, withAnnotation(olm.AnnotationProperties, `{"properties":[{"type":"olm.label","value":{"label":"l"}}]}`)),
 			[]olm.Subscription{sub("a", "a.v1")}, `olm.label={"label":"l"}`},
 		{"annotation without properties", newCSV("a.v1", ownsAndNeeds, withAnnotation(olm.AnnotationProperties, `{}`)), []olm.Subscription{sub("a", "a.v1")}, ""},
@@ -131,12 +135,14 @@ func TestInstalledSet(t *testing.T) {
 	labelled := func(c *olm.ClusterServiceVersion) { c.Labels = map[string]string{"olm.copiedFrom": ""} }
 	copied := func(c *olm.ClusterServiceVersion) { c.Status.Reason = olm.CSVReasonCopied }
 	elsewhere := func(c *olm.ClusterServiceVersion) { c.Namespace = "other" }
+	nowhere := func(c *olm.ClusterServiceVersion) { c.Namespace = "" } // means the one that is read
 	in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{
 		newCSV("own.v1", withAnnotation("olm.operatorNamespace", ns)),
 		newCSV("a.v1"),
 		newCSV("label.v1", labelled),
 		newCSV("reason.v1", copied),
 		newCSV("annotation.v1", withAnnotation("olm.operatorNamespace", "other")),
+		newCSV("nowhere.v1", withAnnotation("olm.operatorNamespace", "other"), nowhere),
 		newCSV("elsewhere.v1", elsewhere),
 	}, []olm.Subscription{sub("b", "a.v1"), sub("a", "a.v1"), sub("label", "label.v1")}, nil)
 	if err != nil {

@@ -3,7 +3,6 @@ package olm
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -17,40 +16,35 @@ type LegacyBundle struct {
 	RequiredAPIs []schema.GroupVersionKind
 	Properties   []Property
 	// Dependencies are of type olm.gvk, olm.package (with a range as its
-	// version), olm.label or olm.constraint.
+	// version), olm.label or olm.constraint; others do not count.
 	Dependencies []Property
 }
 
 // AllProperties returns the properties that a file-based catalog would give
 // the bundle: without properties its provided APIs count, without dependencies
 // its required ones. A dependency that is there as a property already is not
-// repeated. OLM leaves a bundle out whose dependencies are an error here.
+// repeated, one of another type does not count. OLM leaves a bundle out whose
+// dependencies are an error here.
 func (b *LegacyBundle) AllProperties() ([]Property, error) {
 	properties := slices.Clone(b.Properties)
 	if len(properties) == 0 {
 		for _, gvk := range b.ProvidedAPIs {
-			p, err := newProperty(PropertyGVK, wireGVK{Group: gvk.Group, Kind: gvk.Kind, Version: gvk.Version})
-			if err != nil {
-				return nil, err
-			}
-			properties = append(properties, p)
+			properties = append(properties, gvkProperty(PropertyGVK, gvk))
 		}
 	}
 	var required []Property
 	for i, d := range b.Dependencies {
-		p, err := requiredProperty(d)
+		p, ok, err := requiredProperty(d)
 		if err != nil {
 			return nil, fmt.Errorf("dependency %d of type %q: %w", i, d.Type, err)
 		}
-		required = append(required, p)
+		if ok {
+			required = append(required, p)
+		}
 	}
 	if len(b.Dependencies) == 0 {
 		for _, gvk := range b.RequiredAPIs {
-			p, err := newProperty(PropertyGVKRequired, wireGVK{Group: gvk.Group, Kind: gvk.Kind, Version: gvk.Version})
-			if err != nil {
-				return nil, err
-			}
-			required = append(required, p)
+			required = append(required, gvkProperty(PropertyGVKRequired, gvk))
 		}
 	}
 	for _, p := range required {
@@ -61,36 +55,24 @@ func (b *LegacyBundle) AllProperties() ([]Property, error) {
 	return properties, nil
 }
 
-// requiredProperty is the property that a dependency stands for.
-func requiredProperty(d Property) (Property, error) {
+// requiredProperty is the property that a dependency stands for, if it is of a
+// known type.
+func requiredProperty(d Property) (p Property, ok bool, err error) {
 	switch d.Type {
 	case PropertyGVK:
 		var w wireGVK
-		if err := json.Unmarshal(d.Value, &w); err != nil {
-			return Property{}, err
-		}
-		return newProperty(PropertyGVKRequired, w)
+		err := json.Unmarshal(d.Value, &w)
+		return newProperty(PropertyGVKRequired, w), true, err
 	case PropertyPackage:
 		var w wirePackage
-		if err := json.Unmarshal(d.Value, &w); err != nil {
-			return Property{}, err
-		}
-		return newProperty(PropertyPackageRequired, wirePackageRequired{PackageName: w.PackageName, VersionRange: w.Version})
+		err := json.Unmarshal(d.Value, &w)
+		return newProperty(PropertyPackageRequired, wirePackageRequired{PackageName: w.PackageName, VersionRange: w.Version}), true, err
 	case PropertyLabel:
-		var w wireLabel
-		if err := json.Unmarshal(d.Value, &w); err != nil {
-			return Property{}, err
-		}
-		return newProperty(PropertyLabelRequired, w)
+		return Property{Type: PropertyLabelRequired, Value: d.Value}, true, nil
 	case PropertyConstraint:
-		return d, nil
+		return d, true, nil
 	}
-	return Property{}, errors.New("unknown type of dependency")
-}
-
-func newProperty(kind string, value any) (Property, error) {
-	text, err := json.Marshal(value)
-	return Property{Type: kind, Value: text}, err
+	return Property{}, false, nil
 }
 
 // sameProperty compares values as JSON, whatever the order of their keys.

@@ -275,7 +275,8 @@ func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, st
 func successor(g *Generation, name string) string {
 	for i := range g.Slots {
 		slot := &g.Slots[i]
-		if slot.Previous != nil && slot.Previous.Name == name && slot.Current != nil {
+		named := func(b *Bundle) bool { return b != nil && b.Name == name }
+		if slot.Current != nil && (named(slot.Previous) || slices.ContainsFunc(slot.AlsoReplaced, named)) {
 			return slot.Current.Name
 		}
 	}

@@ -96,6 +96,10 @@ func TestPlanTarget(t *testing.T) {
 			[]olm.Subscription{sub("a", "a.v1"), sub("b", "b.v1")}, "4.19",
 			[]string{"2", "Moves a.v1 [a]: 1 a.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.18: goes on to a.v2 after 1 generation",
 				"Moves b.v1 [b]: 2 b.v3, path 2, []: maximum supported OCP version for ops/b.v1 is 4.18: goes on to b.v3 after 2 generations", "introduces b.v2"}},
+		{"two become one", []string{"x.v2 X >a.v1 ~b.v1"}, []string{"a.v1 A" + limit("4.18"), "b.v1 B" + limit("4.18")},
+			[]olm.Subscription{sub("x", "a.v1", named("a")), sub("x", "b.v1", named("b"))}, "4.19",
+			[]string{"1", "Moves a.v1 [a]: 1 x.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.18: goes on to x.v2 after 1 generation",
+				"Moves b.v1 [b]: 1 x.v2, path 1, []: maximum supported OCP version for ops/b.v1 is 4.18: goes on to x.v2 after 1 generation"}},
 		{"two names of one release", []string{"a.v1 X" + limit("4.22"), "a.v2 X >a.v1" + limit("4.23")}, []string{"a.v1 X" + limit("4.22")}, []olm.Subscription{sub("a", "a.v1")}, "5.0",
 			[]string{"1", "Moves a.v1 [a]: 1 a.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.22: goes on to a.v2 after 1 generation"}},
 	} {

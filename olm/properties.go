@@ -39,7 +39,7 @@ func (w *wireGVK) gvk() schema.GroupVersionKind {
 type wirePackage struct {
 	PackageName string `json:"packageName"`
 	Version     string `json:"version"`
-	Release     string `json:"release"`
+	Release     string `json:"release,omitempty"`
 }
 
 type wirePackageRequired struct {
@@ -124,6 +124,20 @@ type wireMaintainer struct {
 	Email string `json:"email"`
 }
 
+// newProperty writes a property. The value is one of the wire structs of texts,
+// which always have a JSON form.
+func newProperty(kind string, value any) Property {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return Property{Type: kind, Value: text}
+}
+
+func gvkProperty(kind string, gvk schema.GroupVersionKind) Property {
+	return newProperty(kind, wireGVK{Group: gvk.Group, Kind: gvk.Kind, Version: gvk.Version})
+}
+
 // propertyReader reads the properties of bundles. It keeps the texts that
 // bundles share, and is not safe for concurrent use.
 type propertyReader struct {
@@ -170,11 +184,7 @@ func (r *propertyReader) property(b *Bundle, p Property) error {
 	case PropertyPackage:
 		w, err := r.pkg(p.Value)
 		if err == nil {
-			id := Identity{Package: w.PackageName, RawVersion: w.Version, Release: w.Release}
-			if v, err := parseVersion(w.Version); err == nil {
-				id.Version = &v
-			}
-			r.ids = append(r.ids, id)
+			r.ids = append(r.ids, newIdentity(w))
 		}
 		return err
 	case PropertyGVKRequired:
@@ -218,6 +228,14 @@ func (r *propertyReader) property(b *Bundle, p Property) error {
 		b.MaxOpenShift = append(b.MaxOpenShift, p.Value)
 	}
 	return json.Unmarshal(p.Value, new(json.RawMessage))
+}
+
+func newIdentity(w wirePackage) Identity {
+	id := Identity{Package: w.PackageName, RawVersion: w.Version, Release: w.Release}
+	if v, err := parseVersion(w.Version); err == nil {
+		id.Version = &v
+	}
+	return id
 }
 
 func (b *Bundle) require(p Property, c Constraint, err error) {

@@ -60,6 +60,42 @@ func TestNewBundle(t *testing.T) {
 	}
 }
 
+// A bundle of a package says so by a property, whose version is strict.
+func TestNewBundleIdentity(t *testing.T) {
+	own := property(olm.PropertyPackage, `{"packageName":"q","version":"2.0.0"}`)
+	tests := []struct {
+		name, pkg, version string
+		properties         []olm.Property
+		want               []string
+		strict             string
+	}{
+		{"none", "p", "1.0.0", nil, []string{`{"packageName":"p","version":"1.0.0"}`}, "1.0.0"},
+		{"none, and a tolerant version", "p", "v1", nil, []string{`{"packageName":"p","version":"v1"}`}, ""},
+		{"its own", "p", "1.0.0", []olm.Property{own}, []string{string(own.Value)}, "2.0.0"},
+		{"no package", "", "1.0.0", nil, nil, ""},
+	}
+	for _, test := range tests {
+		b, err := olm.NewBundle(test.pkg, "b", test.version, test.properties)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range b.Properties {
+			got = append(got, string(p.Value))
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: properties (-want +got):\n%s", test.name, diff)
+		}
+		var strict string
+		if len(b.Identities) > 0 && b.Identities[0].Version != nil {
+			strict = b.Identities[0].Version.String()
+		}
+		if strict != test.strict {
+			t.Errorf("%s: version %q", test.name, strict)
+		}
+	}
+}
+
 func TestNewBundleVersion(t *testing.T) {
 	tests := []struct{ text, want string }{
 		{"1.2.3", "1.2.3"}, {"v1.2", "1.2.0"}, {" 4", "4.0.0"}, {"01.02.03", "1.2.3"}, {"1.2.3-rc.1+b", "1.2.3-rc.1+b"},
@@ -143,8 +179,14 @@ func TestLegacyBundle(t *testing.T) {
 			},
 			want: []string{`x 1`, `olm.gvk.required { "version":"v","kind":"B","group":"g"}`},
 		},
-		{name: "unknown", bundle: olm.LegacyBundle{Dependencies: []olm.Property{property("olm.crd", `{}`)}}, err: `dependency 0 of type "olm.crd": unknown type of dependency`},
-		{name: "malformed", bundle: olm.LegacyBundle{Dependencies: []olm.Property{property("olm.label", `1`)}}, err: `dependency 0 of type "olm.label": json: cannot unmarshal number`},
+		{
+			name: "dependencies of unknown types do not count, and hide the required APIs all the same",
+			bundle: olm.LegacyBundle{
+				ProvidedAPIs: []schema.GroupVersionKind{a}, RequiredAPIs: []schema.GroupVersionKind{b}, Dependencies: []olm.Property{property("olm.crd", `{}`)},
+			},
+			want: []string{`olm.gvk {"group":"g","kind":"A","version":"v"}`},
+		},
+		{name: "malformed", bundle: olm.LegacyBundle{Dependencies: []olm.Property{property("olm.label", `{}`), property("olm.gvk", `1`)}}, err: `dependency 1 of type "olm.gvk": json: cannot unmarshal number`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

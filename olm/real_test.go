@@ -2,6 +2,7 @@ package olm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/google/go-cmp/cmp"
 )
 
 // community loads the community catalog.
@@ -228,5 +230,41 @@ func TestCommunityExplained(t *testing.T) {
 	}
 	if explained == 0 {
 		t.Error("nothing to explain")
+	}
+}
+
+// TestCommunityAllOrNothing: what can be installed alone can be together, and
+// what cannot be says why.
+func TestCommunityAllOrNothing(t *testing.T) {
+	c := community(t)
+	var subs []olm.Subscription
+	failed := 0
+	for _, p := range c.Packages() {
+		ch := p.Channel(p.DefaultChannel)
+		if ch == nil || ch.Err != nil {
+			continue
+		}
+		s := snapshot(c, nil, sub(p.Name, "", channel(ch.Name)))
+		_, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true})
+		var unsat *olm.NotSatisfiable
+		switch {
+		case err == nil:
+			subs = append(subs, s.Subscriptions[0])
+		case errors.As(err, &unsat):
+			if failed++; failed == 1 {
+				t.Logf("%.500s", err)
+			}
+			if len(unsat.Facts) == 0 {
+				t.Errorf("%s: no facts", p.Name)
+			}
+		}
+	}
+	s := snapshot(c, nil, subs...)
+	strict := resolveValid(t, s, olm.Options{AllOrNothing: true})
+	if diff := cmp.Diff(slots(resolveValid(t, s, olm.Options{})), slots(strict)); diff != "" {
+		t.Errorf("all or nothing differs (-default +got):\n%s", diff)
+	}
+	if len(strict.Operators) < len(subs) || failed == 0 {
+		t.Errorf("%d of %d, %d packages cannot be installed alone", len(strict.Operators), len(subs), failed)
 	}
 }

@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,7 +63,8 @@ type Observation struct {
 // what is there: its state, the operator that it has, its InstallPlan, the
 // health of catalogs, and what is deprecated. The conditions of a resolution
 // and of unpacking are left as they are: see [ResolvedStatus]. Applied to its
-// own result it changes nothing.
+// own result it changes nothing, except that a change of healthy catalogs is
+// the reason of their condition once.
 func ObservedStatus(sub *Subscription, o *Observation) SubscriptionStatus {
 	w := statusWriter{status: copyStatus(&sub.Status), now: o.Now}
 	w.adoptPlan(sub, o)
@@ -309,13 +311,25 @@ func (w *statusWriter) catalogHealth(sub *Subscription, o *Observation) {
 			health[i].LastUpdated = &now
 		}
 	}
-	if len(health) == 0 {
-		w.status.CatalogHealth = nil
-		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonNoCatalogs, textNoCatalogs)
-		return
+	reason := ReasonAllCatalogsHealthy
+	if len(before) > 0 {
+		reason = cmp.Or(CatalogsChange(w.status.CatalogHealth, health), reason)
 	}
 	w.status.CatalogHealth = health
+	switch fault := catalogFault(sub, health); {
+	case len(health) == 0:
+		w.status.CatalogHealth = nil
+		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonNoCatalogs, textNoCatalogs)
+	case fault != "":
+		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonUnhealthyCatalog, fault)
+	default:
+		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionFalse, reason, textAllCatalogsHealthy)
+	}
+}
 
+// catalogFault names the catalog that the Subscription lacks most: its own
+// before others.
+func catalogFault(sub *Subscription, health []CatalogHealth) string {
 	target := types.NamespacedName{Namespace: sub.Spec.SourceNamespace, Name: sub.Spec.Source}
 	found, fault := target == types.NamespacedName{}, ""
 	for i := range health {
@@ -323,8 +337,7 @@ func (w *statusWriter) catalogHealth(sub *Subscription, o *Observation) {
 		if key == target {
 			found = true
 			if !health[i].Healthy {
-				fault = fmt.Sprintf("targeted catalogsource %s unhealthy", key)
-				break
+				return fmt.Sprintf("targeted catalogsource %s unhealthy", key)
 			}
 		}
 		if !health[i].Healthy && fault == "" {
@@ -332,13 +345,9 @@ func (w *statusWriter) catalogHealth(sub *Subscription, o *Observation) {
 		}
 	}
 	if !found {
-		fault = fmt.Sprintf("targeted catalogsource %s missing", target)
+		return fmt.Sprintf("targeted catalogsource %s missing", target)
 	}
-	if fault != "" {
-		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonUnhealthyCatalog, fault)
-		return
-	}
-	w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionFalse, ReasonAllCatalogsHealthy, textAllCatalogsHealthy)
+	return fault
 }
 
 func healthKey(h *CatalogHealth) types.NamespacedName {

@@ -198,6 +198,30 @@ func TestCatalogHealth(t *testing.T) {
 		})
 	}
 
+	// A change is the reason once, where nothing is wrong.
+	for _, tc := range []struct {
+		before, after []olm.SnapshotCatalog
+		want          string
+	}{
+		{catalogs("c"), catalogs("c", "d"), "False CatalogSourcesAdded, then AllCatalogSourcesHealthy"},
+		{catalogs("c", "d"), catalogs("c"), "False CatalogSourcesDeleted, then AllCatalogSourcesHealthy"},
+		{catalogs("c!down"), catalogs("c"), "False CatalogSourcesUpdated, then AllCatalogSourcesHealthy"},
+		{catalogs("c"), catalogs("c!down"), "True UnhealthyCatalogSourceFound, then UnhealthyCatalogSourceFound"},
+		{catalogs("c", "d"), catalogs("d"), "True UnhealthyCatalogSourceFound, then UnhealthyCatalogSourceFound"},
+		{catalogs("c"), nil, "True NoCatalogSourcesFound, then NoCatalogSourcesFound"},
+		{nil, catalogs("c"), "False AllCatalogSourcesHealthy, then AllCatalogSourcesHealthy"},
+	} {
+		s := sub("a", "")
+		s.Status = olm.ObservedStatus(&s, &olm.Observation{Now: statusNow, Catalogs: tc.before})
+		o := &olm.Observation{Now: statusNow, Catalogs: tc.after}
+		s.Status = olm.ObservedStatus(&s, o)
+		first := s.Status.Conditions[0]
+		s.Status = olm.ObservedStatus(&s, o)
+		if got := fmt.Sprintf("%s %s, then %s", first.Status, first.Reason, s.Status.Conditions[0].Reason); got != tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+
 	health := func(texts ...string) []olm.CatalogHealth {
 		s := sub("a", "")
 		return olm.ObservedStatus(&s, &olm.Observation{Now: statusNow, Catalogs: catalogs(texts...)}).CatalogHealth

@@ -311,28 +311,26 @@ func BundleSteps(namespace string, op *Operator, objects []*unstructured.Unstruc
 	return steps, nil
 }
 
-// findCSV splits the objects of a bundle into its CSV and the others. Further
-// CSVs are no part of the others.
+// findCSV splits the objects of a bundle into its CSV, which may lack its kind,
+// and the others. Further CSVs are no part of the others.
 func findCSV(name string, objects []*unstructured.Unstructured) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
 	var csv *unstructured.Unstructured
 	var others []*unstructured.Unstructured
 	for _, u := range objects {
 		switch {
-		case u.GetKind() == kindCSV:
-			if csv == nil || csv.GetName() != name && u.GetName() == name {
-				csv = u
-			}
-		case u.GetKind() == "" && u.GetName() == name:
-			return nil, nil, fmt.Errorf("bundle CSV %s missing Kind", name)
-		default:
+		case u.GetKind() != kindCSV && (u.GetKind() != "" || u.GetName() != name):
 			others = append(others, u)
+		case csv == nil || csv.GetName() != name && u.GetName() == name:
+			csv = u
 		}
 	}
-	if csv == nil {
+	switch {
+	case csv == nil:
 		return nil, nil, fmt.Errorf("bundle %s has no ClusterServiceVersion among its objects", name)
-	}
-	if csv.GetAPIVersion() == "" {
+	case csv.GetAPIVersion() == "":
 		return nil, nil, fmt.Errorf("bundle CSV %s missing APIVersion", csv.GetName())
+	case csv.GetKind() == "":
+		return nil, nil, fmt.Errorf("bundle CSV %s missing Kind", csv.GetName())
 	}
 	return csv, others, nil
 }

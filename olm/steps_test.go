@@ -211,6 +211,7 @@ func TestBundleStepsErrors(t *testing.T) {
 	for _, tc := range []struct{ name, object, want string }{
 		{"no apiVersion", `{"kind":"ClusterServiceVersion","metadata":{"name":"a.v1"}}`, "bundle CSV a.v1 missing APIVersion"},
 		{"no kind", `{"apiVersion":"operators.coreos.com/v1alpha1","metadata":{"name":"a.v1"}}`, "bundle CSV a.v1 missing Kind"},
+		{"neither", `{"metadata":{"name":"a.v1"}}`, "bundle CSV a.v1 missing APIVersion"},
 		{"no CSV", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`, "bundle a.v1 has no ClusterServiceVersion among its objects"},
 		{"no object", `[]`, "bundle a.v1: property 1 (olm.bundle.object): "},
 		{"no YAML", "\t- {", "bundle a.v1: property 1 (olm.bundle.object): "},

@@ -48,6 +48,9 @@ type Solver struct {
 	failed    []Lit
 	model     []bool // by variable
 
+	stamps   []int // by literal: the last clause that was added with it
+	clauseNo int
+
 	seen     []bool
 	learnt   []Lit
 	marked   []Lit
@@ -134,6 +137,7 @@ func (s *Solver) NewVar() Lit {
 	s.vars = append(s.vars, variable{reason: reason{clause: decided}})
 	s.values = append(s.values, unknown, unknown)
 	s.watches = append(s.watches, nil, nil)
+	s.stamps = append(s.stamps, 0, 0)
 	s.seen = append(s.seen, false)
 	return Lit(2 * v)
 }
@@ -186,25 +190,22 @@ func (s *Solver) Join(g Group, l Lit, class int) {
 	v.groups = append(v.groups, membership{g, c})
 }
 
-// Add adds a clause: one of the literals must be true. If the solver shall
-// decide to satisfy it, the first literal must be the negation of its owner,
-// and its positive literals are the options in order. A clause without a
-// negative literal is a fact, or must have been satisfied by others.
+// Add adds a clause: one of the literals must be true. The first literal must be
+// the negation of the clause's owner, unless there is only one literal: the
+// positive literals are the options of which the owner, together with those of
+// further negated literals, needs one, in order.
 func (s *Solver) Add(lits ...Lit) {
 	s.backtrack(0)
 	kept := make([]Lit, 0, len(lits))
+	s.clauseNo++
 	for _, l := range lits {
 		switch {
-		case s.values[l] == yes:
+		case s.values[l] == yes || s.stamps[l.Not()] == s.clauseNo:
 			return
-		case s.values[l] == no && l != lits[0]:
+		case s.values[l] == no && l != lits[0], s.stamps[l] == s.clauseNo:
 			continue
 		}
-		for _, k := range kept {
-			if k == l.Not() {
-				return
-			}
-		}
+		s.stamps[l] = s.clauseNo
 		kept = append(kept, l)
 	}
 	options := false
@@ -226,9 +227,14 @@ func (s *Solver) Add(lits ...Lit) {
 		return
 	}
 	c := int32(len(s.clauses))
-	if options && kept[0].Negative() {
-		owner := &s.vars[kept[0].variable()]
-		owner.requires = append(owner.requires, c)
+	if options {
+		// It waits for an option once all its negated literals are true.
+		for _, l := range kept {
+			if l.Negative() {
+				owner := &s.vars[l.variable()]
+				owner.requires = append(owner.requires, c)
+			}
+		}
 		s.scanned = 0
 	}
 	// Watch two literals that are not false. Only the owner can be.

@@ -136,6 +136,58 @@ func TestSolveAgainstBruteForce(t *testing.T) {
 	})
 }
 
+// TestGuardedGroups compares formulas whose groups can be put into force one by
+// one with all assignments.
+func TestGuardedGroups(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s sat.Solver
+		f := formula{vars: rapid.IntRange(4, 9).Draw(t, "variables")}
+		for range f.vars {
+			s.NewVar()
+		}
+		positive := func() sat.Lit { return sat.Lit(2 * rapid.IntRange(0, f.vars-1).Draw(t, "variable")) }
+		for range rapid.IntRange(1, 3).Draw(t, "groups") {
+			guard := positive()
+			g := s.NewGuardedGroup(guard)
+			joined := map[sat.Lit]bool{guard: true}
+			var members []sat.Lit
+			for range rapid.IntRange(2, 4).Draw(t, "members") {
+				l := positive()
+				if joined[l] {
+					continue
+				}
+				joined[l] = true
+				s.Join(g, l, 0)
+				for _, m := range members {
+					f.clauses = append(f.clauses, []sat.Lit{guard.Not(), m.Not(), l.Not()})
+				}
+				members = append(members, l)
+			}
+		}
+		for range rapid.IntRange(0, 6).Draw(t, "clauses") {
+			c := []sat.Lit{positive().Not(), positive(), positive()}
+			s.Add(c...)
+			f.clauses = append(f.clauses, c)
+		}
+		for range 6 {
+			var assumptions []sat.Lit
+			for range rapid.IntRange(0, 4).Draw(t, "assumptions") {
+				assumptions = append(assumptions, positive()|sat.Lit(rapid.IntRange(0, 1).Draw(t, "sign")))
+			}
+			got, err := s.Solve(context.Background(), assumptions...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := f.satisfiable(assumptions); got != want {
+				t.Fatalf("satisfiable: %v, want %v; %v under %v", got, want, f, assumptions)
+			}
+			if !got && f.satisfiable(s.Failed()) {
+				t.Fatalf("the assumptions %v are blamed wrongly; %v under %v", s.Failed(), f, assumptions)
+			}
+		}
+	})
+}
+
 // pigeons asks for n pigeons in m holes.
 func pigeons(s *sat.Solver, n, m int) {
 	holes := make([]sat.Group, m)
