@@ -149,7 +149,8 @@ func (c *Config) CheckSource() error {
 	}
 	switch c.Source() {
 	case SourceOCM:
-		errs = append(errs, checkBaseURL(m.OCMBaseURL))
+		_, err := BaseURL(m.OCMBaseURL)
+		errs = append(errs, err)
 	case SourceLocal:
 		if m.LocalConfigName != Name {
 			errs = append(errs, ErrLocalName)
@@ -160,19 +161,28 @@ func (c *Config) CheckSource() error {
 	return errors.Join(errs...)
 }
 
-func checkBaseURL(text string) error {
+// BaseURL checks the address of OCM and returns it without a slash at its end.
+// It has to be absolute, http or https, without user, query and fragment; else
+// the error is [ErrBaseURL]. That says nothing of the text, which may hold a
+// password.
+func BaseURL(text string) (string, error) {
 	u, err := url.Parse(text)
+	var fault string
 	switch {
 	case err != nil:
-		// Not the text itself: it may hold a password.
-		if ue := (*url.Error)(nil); errors.As(err, &ue) {
-			err = ue.Err
-		}
-		return fmt.Errorf("%w: %w", ErrBaseURL, err)
+		return "", ErrBaseURL // without the cause, which quotes the text
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return fmt.Errorf("%w: it is not an absolute http or https URL", ErrBaseURL)
+		fault = "it is not an absolute http or https URL"
+	case u.User != nil:
+		fault = "it has a user"
+	case u.RawQuery != "" || u.ForceQuery:
+		fault = "it has a query"
+	case strings.Contains(text, "#"):
+		fault = "it has a fragment"
+	default:
+		return strings.TrimRight(u.String(), "/"), nil
 	}
-	return nil
+	return "", fmt.Errorf("%w: %s", ErrBaseURL, fault)
 }
 
 // CheckWindow says whether the times of the upgrade window are not negative.

@@ -83,6 +83,8 @@ func TestConfigFaults(t *testing.T) {
 		{name: "URL without host", config: "configManager: {source: OCM, ocmBaseUrl: 'https://', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
 		{name: "URL of a port only", config: "configManager: {source: OCM, ocmBaseUrl: 'https://:443', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
 		{name: "another scheme", config: "configManager: {source: OCM, ocmBaseUrl: 'ftp://h', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
+		{name: "URL with a user", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret@h', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
+		{name: "URL whose password has a slash", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret/x@h', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
 		{name: "no URL at all", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret@%zz', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
 		{name: "local without name", config: "configManager: {source: LOCAL, watchInterval: 5}", want: []error{upgradeconfig.ErrLocalName}, inSource: true},
 		{name: "local by another name", config: "configManager: {source: LOCAL, localConfigName: mine, watchInterval: 5}", want: []error{upgradeconfig.ErrLocalName}, inSource: true},
@@ -122,6 +124,25 @@ func TestConfigFaults(t *testing.T) {
 			continue
 		}
 		contains(t, err.Error(), "check config map managed-upgrade-operator-config for incorrect yaml formatting")
+	}
+}
+
+func TestBaseURL(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://api.openshift.com": "https://api.openshift.com", "HTTP://h:8080/a%2Fb//": "http://h:8080/a%2Fb", "https://[::1]:1/": "https://[::1]:1",
+	} {
+		if got, err := upgradeconfig.BaseURL(text); err != nil || got != want {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{
+		"", "h", "/a", "https:", "https:h", "https://", "https://:1", "ftp://h", "https://h?", "https://h?a=secret", "https://h#", "https://h#secret",
+		"https://secret@h", "https://u:secret@h", "https://u:secret/x@h", "https://u:se secret@h", "https://u:%secret@h", "https://[secret", "https://h:secret", "\x7fsecret",
+	} {
+		got, err := upgradeconfig.BaseURL(text)
+		if !errors.Is(err, upgradeconfig.ErrBaseURL) || got != "" || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "OCM Base URL is not a parseable URL") {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
 	}
 }
 

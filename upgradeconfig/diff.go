@@ -75,7 +75,8 @@ type DiffOptions struct {
 // being deleted, is replaced.
 //
 // All fields of the spec are compared, two texts of one instant being equal.
-// Metadata and status do not take part.
+// A policy that names an image and no version wants the version of that image,
+// which the object has learned. Metadata and status do not take part.
 func Diff(current *UpgradeConfig, specs []Spec, o DiffOptions) Action {
 	a := diff(current, specs, o.Update)
 	if o.KeepWhileUpgrading && o.InProgress && a.disturbs() {
@@ -101,18 +102,28 @@ func diff(current *UpgradeConfig, specs []Spec, update bool) Action {
 	if current == nil {
 		return Action{Kind: ActionCreate, Spec: want, Changes: changes(Spec{}, want), Reason: "there is a policy but no UpgradeConfig"}
 	}
-	a := Action{Spec: want, Changes: changes(current.Spec, want)}
+	known := withVersion(want, current.Spec)
+	a := Action{Spec: want, Changes: changes(current.Spec, known)}
 	switch {
 	case current.DeletionTimestamp != nil:
 		a.Kind, a.Reason = ActionReplace, "the UpgradeConfig is being deleted"
 	case len(a.Changes) == 0:
 		a.Kind, a.Reason = ActionNone, "the UpgradeConfig has the policy's spec"
-	case update && current.Spec.Desired == want.Desired && current.Spec.Type == want.Type:
-		a.Kind, a.Reason = ActionUpdate, "the UpgradeConfig differs from the policy, but not in its release"
+	case update && current.Spec.Desired == known.Desired && current.Spec.Type == want.Type:
+		a.Kind, a.Spec, a.Reason = ActionUpdate, known, "the UpgradeConfig differs from the policy, but not in its release"
 	default:
 		a.Kind, a.Reason = ActionReplace, "the UpgradeConfig differs from the policy"
 	}
 	return a
+}
+
+// withVersion completes a spec that names an image alone by the version that
+// was found in that image.
+func withVersion(want, current Spec) Spec {
+	if want.Desired.Version == "" && want.Desired.Image != "" && want.Desired.Image == current.Desired.Image {
+		want.Desired.Version = current.Desired.Version
+	}
+	return want
 }
 
 func changes(from, to Spec) []Change {

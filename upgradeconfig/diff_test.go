@@ -233,3 +233,30 @@ func TestInferChannel(t *testing.T) {
 		contains(t, typed.Error(), "unable to determine channel from channel group '"+group+"' and version '"+tt.version+"' for policy ID 'p-7'")
 	}
 }
+
+// TestDiffImageVersion: the version that was found in an image is no difference
+// from a policy that names the image alone.
+func TestDiffImageVersion(t *testing.T) {
+	const image = "quay.example/release@sha256:aa"
+	want := upgradeconfig.Spec{Desired: upgradeconfig.Update{Image: image}, UpgradeAt: "2031-02-04T03:00:00Z"}
+	current := &upgradeconfig.UpgradeConfig{Spec: want}
+	current.Spec.Desired.Version = "4.20.3"
+
+	if a := upgradeconfig.Diff(current, []upgradeconfig.Spec{want}, upgradeconfig.DiffOptions{}); a.Kind != upgradeconfig.ActionNone {
+		t.Errorf("%s because %s: %v", a.Kind, a.Reason, a.Changes)
+	}
+	later := want
+	later.UpgradeAt = "2031-02-05T03:00:00Z"
+	a := upgradeconfig.Diff(current, []upgradeconfig.Spec{later}, upgradeconfig.DiffOptions{Update: true})
+	if a.Kind != upgradeconfig.ActionUpdate || a.Spec.Desired.Version != "4.20.3" || len(a.Changes) != 1 {
+		t.Errorf("%s to %+v: %v", a.Kind, a.Spec, a.Changes)
+	}
+	if a := upgradeconfig.Diff(current, []upgradeconfig.Spec{later}, upgradeconfig.DiffOptions{}); a.Kind != upgradeconfig.ActionReplace || a.Spec != later {
+		t.Errorf("%s to %+v", a.Kind, a.Spec)
+	}
+	other := want
+	other.Desired.Image = "quay.example/release@sha256:bb"
+	if a := upgradeconfig.Diff(current, []upgradeconfig.Spec{other}, upgradeconfig.DiffOptions{}); a.Kind != upgradeconfig.ActionReplace || len(a.Changes) != 2 {
+		t.Errorf("%s: %v", a.Kind, a.Changes)
+	}
+}

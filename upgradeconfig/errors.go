@@ -31,7 +31,7 @@ var (
 	ErrNoSource = errors.New("no configManager spec provider configured")
 	// ErrSource: the source or the upgrade type is not one of those that exist.
 	ErrSource = errors.New("invalid configManager spec provider type defined")
-	// ErrBaseURL: ocmBaseUrl is not an absolute http or https URL.
+	// ErrBaseURL: ocmBaseUrl is none that [BaseURL] accepts.
 	ErrBaseURL = errors.New("OCM Base URL is not a parseable URL")
 	// ErrLocalName: localConfigName is not the one name that counts.
 	ErrLocalName = errors.New("please use " + Name + " as the upgrade config name")

@@ -17,6 +17,9 @@ const (
 
 	// preHealthMinutes must remain for a health check ahead of the upgrade.
 	preHealthMinutes = 120
+	// moment is how long to wait at the very time of an upgrade, which starts
+	// after it.
+	moment = time.Second
 )
 
 // Activity is what has to be done before a decision about a phase can be made.
@@ -192,6 +195,8 @@ func pending(s Situation, e HistoryEntry, o PhaseOptions) Decision {
 		return stay(after, v.Message, nil)
 	case !due.Ready && due.Wait > 0:
 		return stay(after, fmt.Sprintf("the upgrade starts in %s", due.Wait), nil)
+	case !due.Ready && sameInstant(s.Config.Spec.UpgradeAt, s.Now.Format(time.RFC3339Nano)):
+		return stay(moment, "the upgrade starts now", nil)
 	case !due.Ready:
 		return stay(after, "upgradeAt is not a time", nil)
 	case due.Breached && o.SkipBreached && o.TimeOut > 0:

@@ -66,6 +66,8 @@ func TestNext(t *testing.T) {
 		{name: "pending, hours to go", entry: phase(upgradeconfig.PhasePending), upgradeAt: "2031-02-04T06:00:00Z", situation: upgradeconfig.Situation{Validated: valid}, do: upgradeconfig.ActivityNone, after: 5 * time.Minute},
 		{name: "pending, five minutes to go", entry: phase(upgradeconfig.PhasePending), upgradeAt: "2031-02-04T03:05:00Z", situation: upgradeconfig.Situation{Validated: valid}, do: upgradeconfig.ActivityNone, after: 5 * time.Minute},
 		{name: "pending, minutes to go", entry: phase(upgradeconfig.PhasePending), upgradeAt: "2031-02-04T03:04:59Z", situation: upgradeconfig.Situation{Validated: valid}, do: upgradeconfig.ActivityNone, after: 4*time.Minute + 59*time.Second},
+		{name: "pending, this very moment", entry: phase(upgradeconfig.PhasePending), upgradeAt: now, situation: upgradeconfig.Situation{Validated: valid}, do: upgradeconfig.ActivityNone, after: time.Second},
+		{name: "pending, not a time", entry: phase(upgradeconfig.PhasePending), upgradeAt: "now", situation: upgradeconfig.Situation{Validated: valid}, do: upgradeconfig.ActivityNone, after: 5 * time.Minute},
 		{name: "pending, due", entry: phase(upgradeconfig.PhasePending), situation: upgradeconfig.Situation{Validated: valid}, do: upgradeconfig.ActivityRefresh},
 		{name: "pending, days late", entry: phase(upgradeconfig.PhasePending), upgradeAt: "2031-02-01T00:00:00Z", o: hour, situation: upgradeconfig.Situation{Validated: valid}, do: upgradeconfig.ActivityRefresh},
 		{name: "pending, days late, skipped", entry: phase(upgradeconfig.PhasePending), upgradeAt: "2031-02-01T00:00:00Z", o: upgradeconfig.PhaseOptions{TimeOut: time.Hour, SkipBreached: true},

@@ -62,13 +62,13 @@ func Select(policies []Policy) []Policy {
 			out = append(out, p)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Policy) int { return compareNextRun(a.NextRun, b.NextRun) })
+	slices.SortStableFunc(out, func(a, b Policy) int { return CompareNextRun(a.NextRun, b.NextRun) })
 	return out
 }
 
 // CompareNextRun orders times of policies as [Select] does: a zero one, which
 // is not known, comes last.
-func compareNextRun(a, b time.Time) int {
+func CompareNextRun(a, b time.Time) int {
 	switch {
 	case a.IsZero() && b.IsZero():
 		return 0

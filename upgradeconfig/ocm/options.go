@@ -120,7 +120,7 @@ const (
 // end.
 func (o *Options) check() (base string, agent bool, err error) {
 	o.URL = cmp.Or(o.URL, DefaultURL)
-	if base, err = baseURL(o.URL); err != nil {
+	if base, err = upgradeconfig.BaseURL(o.URL); err != nil {
 		return "", false, err
 	}
 	switch o.Kind {
@@ -171,26 +171,4 @@ func (o *Options) check() (base string, agent bool, err error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return base, agent, nil
-}
-
-func baseURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	fault := ""
-	switch {
-	case err != nil: // which quotes the text, and that may hold a password
-	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		fault = "it is not an absolute http or https URL"
-	case u.User != nil:
-		fault = "it has a user"
-	case u.RawQuery != "" || u.ForceQuery:
-		fault = "it has a query"
-	case u.Fragment != "" || strings.Contains(text, "#"):
-		fault = "it has a fragment"
-	default:
-		return strings.TrimRight(u.String(), "/"), nil
-	}
-	if fault == "" {
-		return "", upgradeconfig.ErrBaseURL
-	}
-	return "", fmt.Errorf("%w: %s", upgradeconfig.ErrBaseURL, fault)
 }

@@ -155,15 +155,7 @@ func parseNextRun(raw json.RawMessage) (time.Time, error) {
 // last.
 func inOrder(list []policy) []policy {
 	slices.SortStableFunc(list, func(a, b policy) int {
-		switch {
-		case a.nextRun.IsZero() && b.nextRun.IsZero():
-			return 0
-		case a.nextRun.IsZero():
-			return 1
-		case b.nextRun.IsZero():
-			return -1
-		}
-		return a.nextRun.Compare(b.nextRun)
+		return upgradeconfig.CompareNextRun(a.nextRun, b.nextRun)
 	})
 	return list
 }

@@ -14,6 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // Where the pull secret is, and what OCM calls itself in it.
@@ -74,7 +75,7 @@ func jsonFault(err error) error {
 
 // readClusterID returns how the cluster calls itself: OCM's external_id.
 func readClusterID(ctx context.Context, api clusterapi.Reader) (string, error) {
-	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterapi.Key("", "version"))
+	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterapi.Key("", upgradeconfig.ClusterVersionName))
 	if err != nil {
 		return "", fmt.Errorf("can't get clusterversion: %w", err)
 	}

@@ -406,13 +406,16 @@ func (s *Server) page(kind string, items []any, r Request) reply {
 		most = s.PageSize
 	}
 	number := 1
-	for name, value := range map[string]*int{"size": &size, "page": &number} {
-		if text := r.Query.Get(name); text != "" {
+	for _, p := range []struct {
+		name  string
+		value *int
+	}{{"page", &number}, {"size", &size}} {
+		if text := r.Query.Get(p.name); text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 1 || n > 1<<20 {
-				return problem(http.StatusBadRequest, fmt.Sprintf("%s '%s' is not a positive number", name, text))
+				return problem(http.StatusBadRequest, fmt.Sprintf("%s '%s' is not a positive number", p.name, text))
 			}
-			*value = n
+			*p.value = n
 		}
 	}
 	size = min(size, most)

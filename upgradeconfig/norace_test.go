@@ -1,0 +1,5 @@
+//go:build !race
+
+package upgradeconfig_test
+
+const raceEnabled = false
