@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -230,6 +231,50 @@ status:
 			return nil
 		})
 	})
+	t.Run("elements of a key that occurs twice, by position", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{Status: true}, `
+apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata: {name: etcd}
+status:
+  extension: null
+  conditions: [{type: A, status: "True", lastTransitionTime: null, new: 1}, {type: A, status: "True", lastTransitionTime: null, new: 2}]
+`, `
+apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata: {name: etcd}
+status:
+  extension: null
+  conditions: [{type: A, status: "False", lastTransitionTime: null, new: 1}, {type: A, status: Unknown, lastTransitionTime: null, new: 2}]
+`, func(co *configv1.ClusterOperator) error {
+			co.Status.Conditions[0].Status = "False"
+			co.Status.Conditions[1].Status = "Unknown"
+			return nil
+		})
+	})
+	t.Run("elements within a map", func(t *testing.T) {
+		modified(t, clusterapi.ModifyOptions{}, `
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: x}
+groups:
+  one: {new: 1, members: [{name: a, size: 1, new: a}, {name: b, size: 2, new: b}]}
+  two: {new: 2}
+  three: {new: 3}
+`, `
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: x}
+groups:
+  one: {new: 1, members: [{name: b, size: 3, new: b}, {name: a, size: 4, new: a}]}
+  two: {new: 2, members: [{name: c}]}
+`, func(x *thing) error {
+			delete(x.Groups, "three")
+			x.Groups["one"] = thingGroup{Members: []thingMember{{"b", 3}, {"a", 4}}}
+			x.Groups["two"] = thingGroup{Members: []thingMember{{Name: "c"}}}
+			return nil
+		})
+	})
 	t.Run("a struct that becomes zero", func(t *testing.T) {
 		modified(t, clusterapi.ModifyOptions{}, `
 apiVersion: machineconfiguration.openshift.io/v1
@@ -297,6 +342,65 @@ status: {versionHash: b, availableUpdates: null, observedGeneration: 0, capabili
 	})
 }
 
+// thing is a kind of ours, with a status that may be absent.
+type thing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   thingSpec             `json:"spec,omitzero"`
+	Groups map[string]thingGroup `json:"groups,omitempty"`
+	Status *thingStatus          `json:"status,omitempty"`
+}
+
+type thingGroup struct {
+	Members []thingMember `json:"members,omitempty" patchMergeKey:"name"`
+}
+
+type thingMember struct {
+	Name string `json:"name"`
+	Size int8   `json:"size,omitempty"`
+}
+
+type thingSpec struct {
+	Size int8 `json:"size,omitempty"`
+}
+
+type thingStatus struct {
+	Phase string `json:"phase,omitempty"`
+}
+
+func (*thing) APIKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+}
+
+func TestModifyRemovesStatus(t *testing.T) {
+	const without = `{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}}`
+	const with = `{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, status: {phase: A, new: 1}}`
+	status := clusterapi.ModifyOptions{Status: true}
+	modified(t, status, with, without, func(x *thing) error { x.Status = nil; return nil })
+	modified(t, status, with, strings.Replace(with, "phase: A, ", "", 1), func(x *thing) error { x.Status.Phase = ""; return nil })
+	modified(t, status, without, strings.Replace(with, ", new: 1", "", 1), func(x *thing) error { x.Status = &thingStatus{Phase: "A"}; return nil })
+}
+
+func TestModifyOfStatusWritesNothingElse(t *testing.T) {
+	modified(t, clusterapi.ModifyOptions{Status: true},
+		`{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, spec: {size: 1}}`,
+		`{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, spec: {size: 1}, status: {phase: A}}`,
+		func(x *thing) error {
+			x.Labels = map[string]string{"a": "b"}
+			x.Spec.Size = 2
+			x.Status = &thingStatus{Phase: "A"}
+			return nil
+		})
+}
+
+func TestModifyKeepsUnknownFieldsOfAZeroStruct(t *testing.T) {
+	const before = `{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, spec: {size: 1, new: 1}}`
+	clear := func(x *thing) error { x.Spec = thingSpec{}; return nil }
+	modified(t, clusterapi.ModifyOptions{}, before, strings.Replace(before, "size: 1, ", "", 1), clear)
+	modified(t, clusterapi.ModifyOptions{}, strings.Replace(before, ", new: 1", "", 1), `{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}}`, clear)
+}
+
 const configMap = `
 apiVersion: v1
 kind: ConfigMap
@@ -323,6 +427,10 @@ func TestModifyWrites(t *testing.T) {
 		{name: "six conflicts", conflicts: 6, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 6, want: apierrors.IsConflict},
 		{name: "one retry", conflicts: 2, opts: clusterapi.ModifyOptions{Retries: 1}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 2, want: apierrors.IsConflict},
 		{name: "no retry", conflicts: 1, opts: clusterapi.ModifyOptions{Retries: -1}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 1, want: apierrors.IsConflict},
+		{name: "another kind", f: func(cm *corev1.ConfigMap) error {
+			cm.TypeMeta = metav1.TypeMeta{APIVersion: "v2", Kind: "Other"}
+			return nil
+		}, calls: 1},
 		{name: "outside of status", opts: clusterapi.ModifyOptions{Status: true}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] = "1"; return nil }, calls: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -378,6 +486,12 @@ func TestFromUnstructured(t *testing.T) {
 			"Deployment d: spec.template.spec.containers[1].name: got a JSON number, want string"},
 		{"list for map", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, labels: [a]}}`,
 			"Deployment d: metadata.labels: got a JSON array, want map[string]string"},
+		{"number out of range", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: 3000000000}}`,
+			"Deployment d: spec.replicas: got a JSON number 3000000000, want int32"},
+		{"negative number out of range", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: [{}, {ports: [{containerPort: -2147483649}]}]}}}}`,
+			"Deployment d: spec.template.spec.containers[1].ports[0].containerPort: got a JSON number -2147483649, want int32"},
+		{"float out of range", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, generation: 1.0e+30}}`,
+			"Deployment d: metadata.generation: got a JSON number 1e+30, want int64"},
 		{"time", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, creationTimestamp: yesterday}}`,
 			`Deployment d: metadata.creationTimestamp: parsing time`},
 	} {
@@ -392,6 +506,18 @@ func TestFromUnstructured(t *testing.T) {
 	if err != nil || d.Name != "d" {
 		t.Errorf("an unknown field: got %v, %v", d, err)
 	}
+	ends := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, generation: 9223372036854775807}, spec: {replicas: 2147483647, minReadySeconds: -2147483648, unknown: 3000000000, revisionHistoryLimit: null}}`)
+	if d, err = clusterapi.FromUnstructured[appsv1.Deployment](ends); err != nil || *d.Spec.Replicas != math.MaxInt32 || d.Generation != math.MaxInt64 {
+		t.Errorf("the ends of the ranges: %v", err)
+	}
+	network := object(t, `{apiVersion: config.openshift.io/v1, kind: Network, metadata: {name: cluster}, spec: {clusterNetwork: [{cidr: 10.0.0.0/8, hostPrefix: -1}]}}`)
+	if _, err := clusterapi.FromUnstructured[configv1.Network](network); err == nil || !strings.Contains(err.Error(), "spec.clusterNetwork[0].hostPrefix") {
+		t.Errorf("a negative number for an unsigned field: %v", err)
+	}
+	small := object(t, `{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, spec: {size: 128}}`)
+	if _, err := clusterapi.FromUnstructured[thing](small); err == nil || err.Error() != "Thing x: spec.size: got a JSON number 128, want int8" {
+		t.Errorf("the smallest type: %v", err)
+	}
 	if _, err := clusterapi.FromUnstructured[appsv1.Deployment](nil); err == nil {
 		t.Error("nil converted")
 	}
@@ -404,6 +530,18 @@ func TestToUnstructured(t *testing.T) {
 	}
 	if got := u.GroupVersionKind(); got != (schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}) {
 		t.Errorf("kind %s", got)
+	}
+	named := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Own"}}
+	if o, err := clusterapi.ToUnstructured(named); err != nil || o.GetAPIVersion() != "example.com/v1" || o.GetKind() != "Own" {
+		t.Errorf("a kind that the object names: got %v, %v", o, err)
+	}
+	same, err := clusterapi.ToUnstructured(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same.SetName("changed")
+	if u.GetName() != "d" {
+		t.Error("the result shares the object")
 	}
 	for _, bad := range []any{nil, appsv1.Deployment{}, (*appsv1.Deployment)(nil), &struct{}{}, new(int)} {
 		if _, err := clusterapi.ToUnstructured(bad); err == nil {

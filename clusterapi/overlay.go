@@ -40,9 +40,16 @@ func Overlay(u *unstructured.Unstructured, before, after any, statusOnly bool) (
 	if equalJSON(b.Object["status"], a.Object["status"]) {
 		return false, nil
 	}
-	child, _ := typeField(t, "status")
-	u.Object["status"] = l.value(u.Object["status"], b.Object["status"], a.Object["status"], child)
+	u.Object = l.object(u.Object, only(b.Object, "status"), only(a.Object, "status"), t)
 	return true, nil
+}
+
+// only returns one field of an object, if it is there.
+func only(object map[string]any, name string) map[string]any {
+	if v, ok := object[name]; ok {
+		return map[string]any{name: v}
+	}
+	return nil
 }
 
 // layer lays differences onto JSON trees. The trees before and after are

@@ -63,8 +63,9 @@ func Create[T any](ctx context.Context, w Writer, obj *T, opts CreateOptions) (*
 }
 
 // FromUnstructured converts to a typed object. It is strict about types and
-// ignores fields that T does not have. An error says which object and which
-// field: "ClusterVersion version: spec.channel: ...".
+// the ranges of numbers, and ignores fields that T does not have. An error
+// says which object and which field: "ClusterVersion version: spec.channel:
+// ...".
 func FromUnstructured[T any](u *unstructured.Unstructured) (*T, error) {
 	if u == nil {
 		return nil, errors.New("clusterapi: no object to convert")
@@ -77,11 +78,15 @@ func FromUnstructured[T any](u *unstructured.Unstructured) (*T, error) {
 }
 
 func convert[T any](u *unstructured.Unstructured, out *T) error {
+	t := reflect.TypeFor[T]()
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out)
 	if err == nil {
-		return nil
+		if (&ranges{root: t}).fit(u.Object) {
+			return nil
+		}
+		err = errors.New("a number is out of the range of its type")
 	}
-	path, cause := locate(reflect.TypeFor[T](), u.Object)
+	path, cause := locate(t, u.Object)
 	if cause == nil {
 		cause = err
 	}

@@ -170,6 +170,15 @@ func testCustom(t *testing.T, s *suite) {
 		wantAt(t, u, nil, "spec", "bogusField")
 		wantAt(t, u, "x", "spec", "free", "anything")
 	})
+	t.Run("Nulls", func(t *testing.T) {
+		u := s.create(t, s.widget(t, "custom-nulls"))
+		u.Object["status"] = map[string]any{"phase": nil, "updates": []any{"a"}}
+		u = s.updateStatus(t, u)
+		wantAt(t, u, map[string]any{"updates": []any{"a"}}, "status") // a null that the definition does not allow
+		set(t, u, nil, "status", "updates")
+		u = s.updateStatus(t, u)
+		wantAt(t, u, map[string]any{"updates": nil}, "status")
+	})
 	t.Run("ListsOfTheDefinition", func(t *testing.T) {
 		spec := func(text string) *unstructured.Unstructured {
 			return object(t, `{apiVersion: %s, kind: Widget, metadata: {name: custom-lists, namespace: %s}, spec: %s}`, s.widgets.GroupVersion(), s.ns, text)

@@ -65,6 +65,14 @@ func testOwnership(t *testing.T, s *suite) {
 		})
 		spoil(u)
 		wantAt(t, s.get(t, in), "2", "data", "a")
+		d := s.create(t, s.deployment(t, "own-passed"))
+		set(t, d, int64(1), "status", "replicas")
+		unchanged("UpdateStatus", d, func(u *unstructured.Unstructured) error {
+			_, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{})
+			return err
+		})
+		set(t, d, int64(9), "status", "replicas")
+		wantAt(t, s.get(t, d), int64(1), "status", "replicas")
 		u = s.configMap(t, "own-passed")
 		unchanged("Apply", u, func(u *unstructured.Unstructured) error {
 			_, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: "first"})

@@ -3,6 +3,7 @@ package clusterapitest_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"slices"
@@ -58,7 +59,7 @@ func (b *broken) List(ctx context.Context, gvk schema.GroupVersionKind, opts clu
 }
 
 func (b *broken) Update(ctx context.Context, u *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	if b.fault == "takes stale updates" {
+	if b.fault == "takes stale updates" || b.fault == "updates blindly" && u.GetResourceVersion() == "" {
 		u = u.DeepCopy()
 		if now, err := b.Cluster.Get(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u)); err == nil {
 			u.SetResourceVersion(now.GetResourceVersion())
@@ -88,6 +89,44 @@ func (b *broken) Evict(ctx context.Context, pod types.NamespacedName, opts clust
 	return b.Cluster.Evict(ctx, pod, opts)
 }
 
+func (b *broken) UpdateStatus(ctx context.Context, u *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	stored, err := b.Cluster.UpdateStatus(ctx, u, opts)
+	if b.fault == "replaces all with the status" && err == nil {
+		u = u.DeepCopy()
+		u.SetResourceVersion(stored.GetResourceVersion())
+		return b.Cluster.Update(ctx, u, opts)
+	}
+	return stored, err
+}
+
+func (b *broken) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
+	switch b.fault {
+	case "deletes without conditions":
+		opts.UID, opts.ResourceVersion = "", ""
+	case "always deletes in the background":
+		opts.Propagation = ""
+	}
+	return b.Cluster.Delete(ctx, gvk, key, opts)
+}
+
+func (b *broken) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+	return func(yield func(clusterapi.Event, error) bool) {
+		for e, err := range b.Cluster.Watch(ctx, gvk, opts) {
+			if b.fault == "has Synced first" && e.Type == clusterapi.Added {
+				if !yield(clusterapi.Event{Type: clusterapi.Synced}, nil) {
+					return
+				}
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+		if b.fault == "calls the end of a watch an error" {
+			yield(clusterapi.Event{}, ctx.Err())
+		}
+	}
+}
+
 const faultVariable = "CLUSTERAPITEST_FAULT"
 
 // TestBroken runs in a process of its own, where it must fail.
@@ -108,16 +147,22 @@ func TestBroken(t *testing.T) {
 // The suite finds the faults that it is there to find.
 func TestFindsFaults(t *testing.T) {
 	for fault, test := range map[string]string{
-		"ignores its context":        "Context/Get",
-		"shares what it returns":     "Ownership/Returned",
-		"truncates lists":            "List/LimitExceeded",
-		"does not sort":              "List/SortedByNamespaceThenName",
-		"takes stale updates":        "Update/Stale",
-		"writes what did not change": "Apply/NoChangeASecondLater",
-		"applies in one name":        "Apply/KeyedList",
-		"evicts by deleting":         "Evict/NotAllowed",
-		"serves every kind":          "Get/NoMatch",
-		"":                           "",
+		"ignores its context":               "Context/Get",
+		"shares what it returns":            "Ownership/Returned",
+		"truncates lists":                   "List/LimitExceeded",
+		"does not sort":                     "List/SortedByNamespaceThenName",
+		"takes stale updates":               "Update/Stale",
+		"updates blindly":                   "Update/WithoutResourceVersion",
+		"replaces all with the status":      "UpdateStatus/WritesStatusOnly",
+		"deletes without conditions":        "Delete/Preconditions",
+		"always deletes in the background":  "Delete/Foreground",
+		"has Synced first":                  "Watch/Sequence",
+		"calls the end of a watch an error": "Watch/EndedContext",
+		"writes what did not change":        "Apply/NoChangeASecondLater",
+		"applies in one name":               "Apply/KeyedList",
+		"evicts by deleting":                "Evict/NotAllowed",
+		"serves every kind":                 "Get/NoMatch",
+		"":                                  "",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			run := "^TestBroken$"

@@ -142,7 +142,7 @@ spec:
               free: {type: object, x-kubernetes-preserve-unknown-fields: true}
           status:
             type: object
-            properties: {phase: {type: string}}
+            properties: {phase: {type: string}, updates: {type: array, nullable: true, items: {type: string}}}
 `, name, s.widgets.Group))
 	t.Cleanup(func() { s.discard(t, definitions, "", name) })
 	s.eventually(t, "the custom kind to be Established and served", func() (bool, error) {

@@ -29,6 +29,9 @@ func testWatch(t *testing.T, s *suite) {
 		s.create(t, s.configMap(t, "watch-unselected"))
 		w := start(t, s, watcher, clusterapi.ListOptions{Namespace: s.ns, Labels: labels.SelectorFromSet(label)})
 		w.want(t, "Added watch-one", "Synced ")
+		elsewhere := named("watch-elsewhere")
+		elsewhere.SetNamespace(s.other)
+		s.create(t, elsewhere)
 		s.create(t, named("watch-two"))
 		w.want(t, "Added watch-two")
 		set(t, one, "2", "data", "a")
@@ -46,6 +49,35 @@ func testWatch(t *testing.T, s *suite) {
 		s.discard(t, configMaps, s.ns, "watch-one")
 		w.want(t, "Deleted watch-one")
 		w.stop(t)
+	})
+	t.Run("Ownership", func(t *testing.T) {
+		label := map[string]string{"watch-own": s.id}
+		in := s.configMap(t, "watch-own")
+		in.SetLabels(label)
+		s.create(t, in)
+		w := start(t, s, watcher, clusterapi.ListOptions{Namespace: s.ns, Labels: labels.SelectorFromSet(label)})
+		spoil := func() {
+			data, _ := w.last.Object.Object["data"].(map[string]any)
+			data["a"] = "spoilt"
+		}
+		w.want(t, "Added watch-own")
+		spoil()
+		w.want(t, "Synced ")
+		u := s.get(t, in)
+		wantAt(t, u, "1", "data", "a")
+		set(t, u, "2", "data", "a")
+		s.update(t, u)
+		w.want(t, "Modified watch-own")
+		spoil()
+		wantAt(t, s.get(t, in), "2", "data", "a")
+		w.stop(t)
+	})
+	t.Run("EndedContext", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(s.ctx)
+		cancel()
+		for e, err := range watcher.Watch(ctx, configMaps, clusterapi.ListOptions{Namespace: s.ns}) {
+			t.Errorf("got %s, %v after the context had ended, want nothing", e.Type, err)
+		}
 	})
 	t.Run("ConsumerStops", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(s.ctx, 30*time.Second)

@@ -57,20 +57,27 @@ func (c *Cluster) write(k *kind, in *unstructured.Unstructured, compute func(liv
 // systemFields are the metadata that only the cluster itself changes.
 var systemFields = []string{"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"}
 
+// keepSystemFields makes them those of the stored object, none without one.
+func keepSystemFields(m map[string]any, live *entry) {
+	for _, name := range systemFields {
+		delete(m, name)
+		if live != nil {
+			if v, ok := metadata(live.obj)[name]; ok {
+				m[name] = v
+			}
+		}
+	}
+}
+
 // finish completes a new state. It returns live itself when the two differ in
 // nothing but the times in managedFields. All but resourceVersion and uid is
 // then final.
 func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 	obj := withMetadata(next.Unstructured, func(m map[string]any) {
-		for _, name := range slices.Concat(systemFields, []string{"selfLink", "managedFields"}) {
-			delete(m, name)
-		}
+		keepSystemFields(m, live)
+		delete(m, "selfLink")
+		delete(m, "managedFields")
 		if live != nil {
-			for _, name := range systemFields {
-				if v, ok := metadata(live.obj)[name]; ok {
-					m[name] = v
-				}
-			}
 			return
 		}
 		m["creationTimestamp"] = c.clock.Now().UTC().Format(time.RFC3339)
@@ -234,8 +241,13 @@ func (c *Cluster) namespaceTakes(r ref) error {
 // newUID returns the next UID; they are numbered, so that runs are alike. The
 // lock is held.
 func (c *Cluster) newUID() string {
-	c.uids++
-	return fmt.Sprintf("00000000-0000-4000-8000-%012x", c.uids)
+	for {
+		c.uids++
+		uid := fmt.Sprintf("00000000-0000-4000-8000-%012x", c.uids)
+		if _, taken := c.uidIndex[types.UID(uid)]; !taken { // by an object that was loaded
+			return uid
+		}
+	}
 }
 
 // suffix completes a generateName.
@@ -292,6 +304,7 @@ func (c *Cluster) replace(k *kind, subresource string, live *entry, next *unstru
 			to.managed = []metav1.ManagedFieldsEntry{} // asks to forget who owns what
 		}
 	}
+	keepSystemFields(metadata(next), live) // or the writer would own what it has no say in
 	fm := k.main
 	if subresource != "" {
 		fm = k.sub

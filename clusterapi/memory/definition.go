@@ -75,7 +75,8 @@ func (c *Cluster) indexDefinition(old, e *entry) {
 		if after != nil && after.gk == before.gk && equal(before.obj.Object["spec"], after.obj.Object["spec"]) {
 			// Only its state changed: what was made of its schema stays.
 			before.mu.Lock()
-			after.kinds, after.due = before.kinds, before.due
+			// (Cloned, since others may still be using the old definition.)
+			after.kinds, after.due = maps.Clone(before.kinds), before.due
 			before.mu.Unlock()
 		}
 		delete(c.crds, before.gk)
@@ -207,7 +208,7 @@ func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 			if err != nil {
 				return nil, apierrors.NewInternalError(fmt.Errorf("schema of %s in %s: %w", gvk.Version, d.obj.GetName(), err))
 			}
-			k.types = types
+			k.types, k.openAPI = types, tree
 		}
 		k.prepare()
 		d.kinds[gvk.Version] = k

@@ -95,21 +95,64 @@ func (c *Cluster) delete(r ref, propagation metav1.DeletionPropagation, grace in
 	case metav1.DeletePropagationForeground:
 		hold = metav1.FinalizerDeleteDependents
 	}
-	if r.kind == namespaceKind || r.kind == definitionKind {
+	ends := (r.kind == namespaceKind || r.kind == definitionKind) && !c.ending[r]
+	if ends {
 		c.ending[r] = true
 	}
+	waited := c.waits(r)
 	e = c.mark(r, e, hold, grace)
-	if hold != "" {
+	if hold != "" && !waited { // else this has been done, or a circle is closed
 		for _, d := range c.dependentsOf(e.obj.GetUID()) {
-			c.delete(d, propagation, c.graceOf(d))
+			c.deleteDependent(d, e.obj.GetUID())
 		}
 	}
-	if c.ending[r] {
+	if ends {
 		for _, content := range c.contents(r, e) {
 			c.delete(content, metav1.DeletePropagationBackground, c.graceOf(content))
 		}
 	}
 	c.settle(r)
+}
+
+// deleteDependent is what becomes of a dependent when its owner is deleted in
+// the foreground: it goes in the foreground, too, unless it has another owner
+// that stays.
+func (c *Cluster) deleteDependent(d ref, owner types.UID) {
+	e := c.find(d)
+	if e == nil {
+		return
+	}
+	for _, uid := range ownerUIDs(e.obj) {
+		if o, exists := c.uidIndex[uid]; exists && uid != owner && !c.waits(o) {
+			c.release(d, owner, false)
+			return
+		}
+	}
+	if slices.ContainsFunc(c.dependentsOf(e.obj.GetUID()), c.waits) {
+		c.unblock(d) // owners in a circle would wait for one another
+	}
+	c.delete(d, metav1.DeletePropagationForeground, c.graceOf(d))
+}
+
+// waits tells whether an object that is being deleted waits for its dependents.
+func (c *Cluster) waits(r ref) bool {
+	e := c.find(r)
+	return e != nil && metadata(e.obj)["deletionTimestamp"] != nil &&
+		slices.Contains(e.obj.GetFinalizers(), metav1.FinalizerDeleteDependents)
+}
+
+// unblock lets the owners of a dependent go before it.
+func (c *Cluster) unblock(d ref) {
+	c.changeOwners(d, func(owners []any) []any {
+		for i, o := range owners {
+			if m, ok := o.(map[string]any); ok && m["blockOwnerDeletion"] == true {
+				m = maps.Clone(m)
+				m["blockOwnerDeletion"] = false
+				owners[i] = m
+			}
+		}
+		return owners
+	})
 }
 
 func (c *Cluster) graceOf(r ref) int64 {
@@ -209,7 +252,9 @@ func (c *Cluster) contents(r ref, e *entry) []ref {
 	var out []ref
 	collect := func(gk schema.GroupKind, namespace string) {
 		c.tables[gk].each(namespace, func(key types.NamespacedName, _ *entry) bool {
-			out = append(out, ref{gk, key})
+			if content := (ref{gk, key}); content != r {
+				out = append(out, content)
+			}
 			return true
 		})
 	}
@@ -267,19 +312,28 @@ func (c *Cluster) release(d ref, owner types.UID, collect bool) {
 		c.delete(d, metav1.DeletePropagationBackground, c.graceOf(d))
 		return
 	}
-	obj := withMetadata(e.obj, func(m map[string]any) {
-		owners, _ := m["ownerReferences"].([]any)
-		owners = slices.DeleteFunc(slices.Clone(owners), func(o any) bool {
+	c.changeOwners(d, func(owners []any) []any {
+		return slices.DeleteFunc(owners, func(o any) bool {
 			ref, _ := o.(map[string]any)
 			return ref["uid"] == string(owner)
 		})
-		m["ownerReferences"] = owners
-		if len(owners) == 0 {
+	})
+}
+
+// changeOwners stores an object with other owner references. change gets a
+// list of its own.
+func (c *Cluster) changeOwners(r ref, change func([]any) []any) {
+	e := c.find(r)
+	obj := withMetadata(e.obj, func(m map[string]any) {
+		owners, _ := m["ownerReferences"].([]any)
+		if owners = change(slices.Clone(owners)); len(owners) > 0 {
+			m["ownerReferences"] = owners
+		} else {
 			delete(m, "ownerReferences")
 		}
 		m["resourceVersion"] = c.nextRevision()
 	})
-	c.put(d, e, &entry{obj: obj, managed: e.managed, kind: e.kind})
+	c.put(r, e, &entry{obj: obj, managed: e.managed, kind: e.kind})
 }
 
 // dependentsOf lists them in a fixed order.

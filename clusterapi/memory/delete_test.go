@@ -87,9 +87,10 @@ func TestPropagation(t *testing.T) {
 		{"default", "", nil, []string{"c owners:1", "x"}, []string{"c owners:1", "x"}},
 		{"background", metav1.DeletePropagationBackground, []string{"b"},
 			[]string{"b deleting hold owners:1", "c owners:1", "d owners:1", "x"}, []string{"c owners:1", "x"}},
-		{"foreground", metav1.DeletePropagationForeground, nil, []string{"x"}, []string{"x"}},
+		{"foreground", metav1.DeletePropagationForeground, nil, []string{"c owners:1", "x"}, []string{"c owners:1", "x"}},
 		{"foreground held", metav1.DeletePropagationForeground, []string{"d"},
-			[]string{"a deleting " + foreground, "b deleting " + foreground + " owners:1", "d deleting hold owners:1", "x"}, []string{"x"}},
+			[]string{"a deleting " + foreground, "b deleting " + foreground + " owners:1", "c owners:1", "d deleting hold owners:1", "x"},
+			[]string{"c owners:1", "x"}},
 		{"orphan", metav1.DeletePropagationOrphan, nil, []string{"b", "c owners:1", "d owners:1", "x"}, []string{"b", "c owners:1", "d owners:1", "x"}},
 		{"owner held", metav1.DeletePropagationBackground, []string{"a"},
 			[]string{"a deleting hold", "b owners:1", "c owners:2", "d owners:1", "x"}, []string{"c owners:1", "x"}},
@@ -120,6 +121,41 @@ func TestPropagation(t *testing.T) {
 				t.Errorf("after the release (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Owners in a circle, which a cluster takes, do not wait for one another.
+func TestOwnersInACircle(t *testing.T) {
+	const owner = `ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: %[2]s, uid: %[2]s, blockOwnerDeletion: true}]`
+	const text = `{apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s, namespace: ns, uid: %[1]s, ` + owner + `}}`
+	for _, propagation := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
+		for _, circle := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c"}} {
+			t.Run(fmt.Sprint(propagation, len(circle)), func(t *testing.T) {
+				c := memory.New(memory.Options{})
+				for i, name := range circle {
+					mustLoad(t, c, fmt.Sprintf(text, name, circle[(i+1)%len(circle)]))
+				}
+				if err := c.Delete(t.Context(), cms, clusterapi.Key("ns", "a"), clusterapi.DeleteOptions{Propagation: propagation}); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff([]string{}, state(t, c)); diff != "" {
+					t.Errorf("left (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// A definition that defines its own kind is no reason to go round for ever.
+func TestDefinitionOfDefinitions(t *testing.T) {
+	c := memory.New(memory.Options{})
+	crd := mustApply(t, c, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, spec: {group: apiextensions.k8s.io,
+		names: {kind: CustomResourceDefinition}, scope: Cluster, versions: [{name: v1, served: true, storage: true}]}}`)
+	if err := c.Delete(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd), clusterapi.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Get(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd)); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want NotFound", err)
 	}
 }
 

@@ -16,6 +16,7 @@
 //
 // Create and Update drop what the schema does not know, as a server's decoder
 // and its pruning of custom resources do. Both record who changed which field.
+// Nulls are not stored, but for fields that a definition calls nullable.
 //
 // A write that changes nothing leaves the resourceVersion as it is. Generation
 // counts changes outside of metadata and status. UIDs and resourceVersions

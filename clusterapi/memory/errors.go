@@ -13,6 +13,8 @@ var errIntercepted = errors.New("memory: the interceptor neither called the verb
 
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
+var errNoSuchUID = errors.New("uid mismatch: the object has a uid, and none of that name is stored")
+
 func conflict(k *kind, name string, err error) error {
 	return apierrors.NewConflict(k.resource(), name, err)
 }

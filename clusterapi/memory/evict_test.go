@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -24,9 +25,9 @@ func TestEvict(t *testing.T) {
 	status := func(allowed, healthy, desired, observed int) string {
 		return fmt.Sprintf("disruptionsAllowed: %d, currentHealthy: %d, desiredHealthy: %d, observedGeneration: %d, expectedPods: 2", allowed, healthy, desired, observed)
 	}
-	crowd := func() string {
+	crowd := func(n int) string {
 		var sb strings.Builder
-		for i := range 2001 {
+		for i := range n {
 			fmt.Fprintf(&sb, "p%d: 2026-01-01T00:00:00Z, ", i)
 		}
 		return status(1, 2, 1, 1) + ", disruptedPods: {" + sb.String() + "}"
@@ -63,7 +64,8 @@ func TestEvict(t *testing.T) {
 		{name: "6 behind", status: running, budgets: []budget{{matching, status(1, 2, 1, 0)}}, code: 429, retry: 10,
 			cause: "The disruption budget b0 is still being processed by the server."},
 		{name: "7 negative", status: running, budgets: []budget{{matching, status(-1, 2, 1, 1)}}, code: 403},
-		{name: "7 too many unconfirmed", status: running, budgets: []budget{{matching, crowd()}}, code: 403},
+		{name: "7 too many unconfirmed", status: running, budgets: []budget{{matching, crowd(2001)}}, code: 403},
+		{name: "9 as many unconfirmed as may be", status: running, budgets: []budget{{matching, crowd(2000)}}},
 		{name: "8 none allowed, selector of all", status: running, budgets: []budget{{"selector: {}", status(0, 1, 3, 1)}}, code: 429,
 			message: "Cannot evict pod as it would violate the pod's disruption budget.",
 			cause:   "The disruption budget b0 needs 3 healthy pods and has 1 currently"},
@@ -148,5 +150,48 @@ func TestEvictAtOnce(t *testing.T) {
 	}
 	if evicted != allowed {
 		t.Errorf("%d pods were evicted, want %d", evicted, allowed)
+	}
+}
+
+// What happens between the look at a budget and the write of it counts.
+func TestEvictMeetsAnotherWriter(t *testing.T) {
+	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ns}, status: {phase: Running, conditions: [{type: Ready, status: "True"}]}}`
+	for _, tc := range []struct {
+		name  string
+		other func(*testing.T, *memory.Cluster) // while the budget is being written
+		want  func(error) bool
+	}{
+		{"who spends the budget", func(t *testing.T, c *memory.Cluster) {
+			_, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("ns", "b"), clusterapi.ModifyOptions{Status: true}, func(b *policyv1.PodDisruptionBudget) error {
+				b.Status.DisruptionsAllowed = 0
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}, apierrors.IsTooManyRequests},
+		{"who replaces the pod", func(t *testing.T, c *memory.Cluster) {
+			if err := c.Delete(t.Context(), podGVK, clusterapi.Key("ns", "p"), clusterapi.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+			mustLoad(t, c, pod)
+		}, apierrors.IsNotFound},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var c *memory.Cluster
+			met := false
+			c = memory.New(memory.Options{Validate: func(_, u *unstructured.Unstructured) error {
+				if u.GetKind() == "PodDisruptionBudget" && !met {
+					met = true
+					tc.other(t, c)
+				}
+				return nil
+			}})
+			mustLoad(t, c, pod, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b, namespace: ns, generation: 1}, spec: {selector: {}}, status: {disruptionsAllowed: 1, observedGeneration: 1, currentHealthy: 2, desiredHealthy: 1, expectedPods: 2}}`)
+			if err := c.Evict(t.Context(), clusterapi.Key("ns", "p"), clusterapi.EvictOptions{}); !tc.want(err) || !met {
+				t.Errorf("got %v", err)
+			}
+			mustGet(t, c, podGVK, "ns", "p")
+		})
 	}
 }

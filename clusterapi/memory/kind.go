@@ -26,7 +26,10 @@ type kind struct {
 	counts  bool // has a generation
 	builtin bool // unknown fields and nulls go, as a typed decoder drops them
 	// types is the schema; nil where there is none.
-	types     *typed.ParseableType
+	types *typed.ParseableType
+	// openAPI is the same schema as a definition has it, which says where null
+	// may stand; nil for kinds without a definition.
+	openAPI   map[string]any
 	converter objectConverter
 
 	// main and sub manage the fields of the object and of its status.

@@ -240,15 +240,19 @@ func TestValues(t *testing.T) {
 	c := memory.New(memory.Options{})
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "x"},
-		"spec": map[string]any{"int": 1, "int32": int32(2), "strings": []string{"a"}, "map": map[string]string{"b": "c"}},
+		"spec": map[string]any{"int": 1, "int32": int32(2), "whole": -3.0, "many": 1e15, "part": 0.5, "large": 1e300, "strings": []string{"a"}, "map": map[string]string{"b": "c"}},
 	}}
 	got, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"int": int64(1), "int32": int64(2), "strings": []any{"a"}, "map": map[string]any{"b": "c"}}
+	want := map[string]any{"int": int64(1), "int32": int64(2), "whole": int64(-3), "many": int64(1e15), "part": 0.5, "large": 1e300, "strings": []any{"a"}, "map": map[string]any{"b": "c"}}
 	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
 		t.Error(diff)
+	}
+	got.Object["spec"].(map[string]any)["whole"] = -3.0
+	if again, err := c.Update(t.Context(), got, clusterapi.UpdateOptions{}); err != nil || again.GetResourceVersion() != got.GetResourceVersion() {
+		t.Errorf("the same number in another form counts as a change (%v)", err)
 	}
 	u.SetName("y")
 	u.Object["spec"] = map[string]any{"list": []any{errors.New("x")}}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -54,6 +55,21 @@ func TestMerge(t *testing.T) {
 			t.Fatalf("leads to %v, want %v", known, stored)
 		}
 	})
+}
+
+// A watch that has ended costs writers nothing any more.
+func TestEndedWatchIsForgotten(t *testing.T) {
+	c := New(Options{})
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	for range c.Watch(t.Context(), gvk, clusterapi.ListOptions{}) {
+		if n := len(c.table(gvk.GroupKind()).watchers); n != 1 {
+			t.Errorf("%d watchers while one watches", n)
+		}
+		break
+	}
+	if n := len(c.table(gvk.GroupKind()).watchers); n != 0 {
+		t.Errorf("%d watchers are left", n)
+	}
 }
 
 func named(name string) *unstructured.Unstructured {

@@ -3,6 +3,7 @@ package memory
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -53,6 +54,9 @@ func copyTree(v any, path string) (any, error) {
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("%s: %v is not a JSON number", path, v)
+		}
+		if i := int64(v); float64(i) == v && math.Abs(v) < 1<<53 {
+			return i, nil // as JSON writes and reads it
 		}
 		return v, nil
 	case json.Number:
@@ -117,6 +121,57 @@ func dropNulls(v any) any {
 		var out []any
 		for i, e := range v {
 			kept := dropNulls(e)
+			if same(kept, e) {
+				continue
+			}
+			if out == nil {
+				out = slices.Clone(v)
+			}
+			out[i] = kept
+		}
+		if out != nil {
+			return out
+		}
+	}
+	return v
+}
+
+// dropForbiddenNulls returns the tree without the nulls in fields that the
+// OpenAPI schema of a definition does not call nullable; it shares what had
+// none. An API server does so before it gives defaults and validates.
+func dropForbiddenNulls(schema map[string]any, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		properties, _ := schema["properties"].(map[string]any)
+		others, _ := schema["additionalProperties"].(map[string]any)
+		var out map[string]any
+		for k, e := range v {
+			field, ok := properties[k].(map[string]any)
+			if !ok {
+				field = others
+			}
+			forbidden := field != nil && e == nil && field["nullable"] != true
+			kept := dropForbiddenNulls(field, e)
+			if !forbidden && same(kept, e) {
+				continue
+			}
+			if out == nil {
+				out = maps.Clone(v)
+			}
+			if forbidden {
+				delete(out, k)
+			} else {
+				out[k] = kept
+			}
+		}
+		if out != nil {
+			return out
+		}
+	case []any:
+		items, _ := schema["items"].(map[string]any)
+		var out []any
+		for i, e := range v {
+			kept := dropForbiddenNulls(items, e)
 			if same(kept, e) {
 				continue
 			}

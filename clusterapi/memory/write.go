@@ -140,8 +140,8 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 					return nil, nil
 				}
 				from = k.record(live)
-			} else if in.GetResourceVersion() != "" {
-				return nil, apierrors.NewNotFound(k.resource(), in.GetName())
+			} else if in.GetUID() != "" {
+				return nil, conflict(k, in.GetName(), errNoSuchUID)
 			}
 			merged, err := k.main.Apply(from, &record{Unstructured: in}, opts.FieldManager, true)
 			if err != nil {
@@ -151,9 +151,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			if !ok {
 				return nil, fmt.Errorf("unexpected %T", merged)
 			}
-			if k.builtin {
-				r.Object, _ = dropNulls(r.Object).(map[string]any)
-			}
+			r.Object = k.withoutNulls(r.Object)
 			if live == nil {
 				r.Unstructured = withMetadata(r.Unstructured, func(map[string]any) {})
 				initialStatus(k, r.Unstructured)
@@ -180,11 +178,21 @@ func badRequest(err error) error {
 // decode leaves out what a typed decoder, or the pruning of custom resources,
 // would not take. The object is the cluster's own copy.
 func (k *kind) decode(in *unstructured.Unstructured) *unstructured.Unstructured {
-	content := prune(k.types, in.Object)
-	if k.builtin {
-		content, _ = dropNulls(content).(map[string]any)
-	}
+	content := k.withoutNulls(prune(k.types, in.Object))
 	return withMetadata(&unstructured.Unstructured{Object: content}, func(map[string]any) {})
+}
+
+// withoutNulls leaves out the nulls that the kind does not store.
+func (k *kind) withoutNulls(content map[string]any) map[string]any {
+	var kept any = content
+	switch {
+	case k.builtin:
+		kept = dropNulls(content)
+	case k.openAPI != nil:
+		kept = dropForbiddenNulls(k.openAPI, content)
+	}
+	out, _ := kept.(map[string]any)
+	return out
 }
 
 // record presents an entry to the field managers in the version of k, without

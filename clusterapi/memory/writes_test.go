@@ -279,6 +279,19 @@ items:
 	}
 }
 
+// UIDs stay unique when the loaded objects are those of another cluster in
+// memory, whose counter began alike.
+func TestLoadedUIDsAreNotGivenAgain(t *testing.T) {
+	first := mustApply(t, memory.New(memory.Options{}), benchConfigMap)
+	c := memory.New(memory.Options{})
+	if err := c.Load(first); err != nil {
+		t.Fatal(err)
+	}
+	if second := mustApply(t, c, benchDeployment); second.GetUID() == first.GetUID() {
+		t.Errorf("a new object has UID %s, that of one which was loaded", second.GetUID())
+	}
+}
+
 func TestFinalizersOfAnObjectThatGoes(t *testing.T) {
 	c := memory.New(memory.Options{})
 	u := mustApply(t, c, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, finalizers: [a/b]}}`)

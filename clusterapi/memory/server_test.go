@@ -1,0 +1,437 @@
+package memory_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+)
+
+// What these tests expect is what a kube-apiserver 1.36 answered to the same
+// requests.
+
+func at(u *unstructured.Unstructured, path ...string) any {
+	v, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
+	return v
+}
+
+func TestRefusedWrites(t *testing.T) {
+	update := func(change func(*unstructured.Unstructured)) func(context.Context, *memory.Cluster, *unstructured.Unstructured) error {
+		return func(ctx context.Context, c *memory.Cluster, u *unstructured.Unstructured) error {
+			change(u)
+			u.Object["data"] = map[string]any{"a": "changed"}
+			_, err := c.Update(ctx, u, clusterapi.UpdateOptions{})
+			return err
+		}
+	}
+	apply := func(metadata string) func(context.Context, *memory.Cluster, *unstructured.Unstructured) error {
+		return func(ctx context.Context, c *memory.Cluster, _ *unstructured.Unstructured) error {
+			_, err := c.Apply(ctx, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: example, `+metadata+`}, data: {a: changed}}`), manager)
+			return err
+		}
+	}
+	create := func(metadata string) func(context.Context, *memory.Cluster, *unstructured.Unstructured) error {
+		return func(ctx context.Context, c *memory.Cluster, _ *unstructured.Unstructured) error {
+			_, err := c.Create(ctx, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: example, `+metadata+`}}`), clusterapi.CreateOptions{})
+			return err
+		}
+	}
+	for _, tc := range []struct {
+		name  string
+		write func(context.Context, *memory.Cluster, *unstructured.Unstructured) error
+		want  func(error) bool
+	}{
+		{"Create without a name", create(""), apierrors.IsInvalid},
+		{"Create with a resourceVersion", create(`name: new, resourceVersion: "1"`), apierrors.IsBadRequest},
+		{"Apply of an old resourceVersion", apply(`name: config, resourceVersion: "0"`), apierrors.IsConflict},
+		{"Apply of another UID", apply(`name: config, uid: other`), apierrors.IsConflict},
+		{"Apply of a UID that is not there", apply(`name: new, uid: other`), apierrors.IsConflict},
+		{"Apply of managedFields", apply(`name: config, managedFields: []`), apierrors.IsBadRequest},
+		{"Apply without a name", apply(""), apierrors.IsInvalid},
+		{"Update of another UID", update(func(u *unstructured.Unstructured) { u.SetUID("other") }), apierrors.IsConflict},
+		{"Update of an old resourceVersion", update(func(u *unstructured.Unstructured) { u.SetResourceVersion("0") }), apierrors.IsConflict},
+		{"Update of a missing object", update(func(u *unstructured.Unstructured) { u.SetName("new") }), apierrors.IsNotFound},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := memory.New(memory.Options{})
+			mustApply(t, c, benchDeployment)
+			u := mustApply(t, c, benchConfigMap)
+			if err := tc.write(t.Context(), c, u.DeepCopy()); !tc.want(err) {
+				t.Errorf("got %v", err)
+			}
+			list, err := c.List(t.Context(), cms, clusterapi.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]unstructured.Unstructured{*u}, list.Items); diff != "" {
+				t.Errorf("stored (-before +after):\n%s", diff)
+			}
+		})
+	}
+	c := memory.New(memory.Options{})
+	if err := apply(`name: new, resourceVersion: "1"`)(t.Context(), c, nil); err != nil {
+		t.Errorf("an Apply that creates minds no resourceVersion, got %v", err)
+	}
+}
+
+func TestMetadataOfTheServer(t *testing.T) {
+	c := memory.New(memory.Options{})
+	u := mustApply(t, c, benchDeployment)
+	in := u.DeepCopy()
+	in.SetGeneration(9)
+	in.SetCreationTimestamp(metav1.NewTime(time.Unix(0, 0)))
+	in.SetSelfLink("/x")
+	now := metav1.Now()
+	in.SetDeletionTimestamp(&now)
+	got, err := c.Update(t.Context(), in, clusterapi.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(u.Object, got.Object); diff != "" {
+		t.Errorf("an update changed what only the server changes (-before +after):\n%s", diff)
+	}
+	in = got.DeepCopy()
+	unstructured.RemoveNestedField(in.Object, "metadata", "managedFields")
+	if got, err = c.Update(t.Context(), in, clusterapi.UpdateOptions{}); err != nil || len(got.GetManagedFields()) != 1 {
+		t.Errorf("an update without managedFields: %v of %v, want those that were stored", err, owners(got))
+	}
+	in = got.DeepCopy()
+	in.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+	if got, err = c.Update(t.Context(), in, clusterapi.UpdateOptions{}); err != nil || len(got.GetManagedFields()) != 0 {
+		t.Errorf("an update with an empty entry in managedFields: %v, %v are left, want none", err, owners(got))
+	}
+}
+
+func TestInitialStatus(t *testing.T) {
+	c := memory.New(memory.Options{})
+	for _, tc := range []struct {
+		text string
+		path []string
+		want any
+	}{
+		{`{apiVersion: v1, kind: Namespace, metadata: {name: x}, status: {phase: Terminating}}`, []string{"status", "phase"}, "Active"},
+		{`{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: ns}, status: {phase: Running}}`, []string{"status", "phase"}, "Pending"},
+		{`{apiVersion: v1, kind: Node, metadata: {name: x}, status: {nodeInfo: {kubeletVersion: v1}}}`, []string{"status", "nodeInfo", "kubeletVersion"}, "v1"},
+		{`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns}, status: {replicas: 1}}`, []string{"status", "replicas"}, nil},
+	} {
+		u, err := c.Create(t.Context(), object(t, tc.text), clusterapi.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := at(u, tc.path...); got != tc.want {
+			t.Errorf("%s: %v is %v, want %v", u.GetKind(), tc.path, got, tc.want)
+		}
+	}
+}
+
+func TestApplyTakesNoStatus(t *testing.T) {
+	c := memory.New(memory.Options{})
+	mustApply(t, c, benchDefinition)
+	for _, text := range []string{benchDeployment, benchWidget} {
+		u := mustApply(t, c, text)
+		u.Object["status"] = map[string]any{"observedGeneration": int64(1)}
+		u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := object(t, text)
+		in.Object["status"] = map[string]any{"observedGeneration": int64(7)}
+		got, err := c.Apply(t.Context(), in, manager)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(u.Object, got.Object); diff != "" {
+			t.Errorf("(-before +after):\n%s", diff)
+		}
+	}
+}
+
+func TestApplyOfNulls(t *testing.T) {
+	c := memory.New(memory.Options{})
+	const text = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns, labels: null, annotations: {a: b}}, spec: {replicas: null, paused: true}}`
+	u := mustApply(t, c, text)
+	if diff := cmp.Diff(map[string]any{"paused": true}, at(u, "spec")); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+	u.Object["status"] = map[string]any{"replicas": int64(1)}
+	u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := mustApply(t, c, text); again.GetResourceVersion() != u.GetResourceVersion() {
+		t.Error("the same Apply again is a change")
+	}
+}
+
+// Of a custom resource only the nulls stay that its definition allows.
+func TestNullsOfCustomResources(t *testing.T) {
+	c := memory.New(memory.Options{})
+	mustApply(t, c, `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties: &fields
+              plain: {type: string}
+              nullable: {type: string, nullable: true}
+              map: {type: object, additionalProperties: {type: string}}
+              nullableMap: {type: object, additionalProperties: {type: string, nullable: true}}
+              list: {type: array, items: {type: object, properties: {plain: {type: string}, nullable: {type: string, nullable: true}}}}
+              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status: {type: object, properties: *fields}
+`)
+	const before = `{plain: null, nullable: null, map: {a: null}, nullableMap: {a: null}, list: [{plain: null, nullable: null}, {plain: x}], free: {a: null}}`
+	want := object(t, `{kind: x, f: {nullable: null, map: {}, nullableMap: {a: null}, list: [{nullable: null}, {plain: x}], free: {a: null}}}`).Object["f"]
+	u := object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: ns}, spec: `+before+`}`)
+	created, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, created.Object["spec"]); diff != "" {
+		t.Errorf("Create: spec (-want +got):\n%s", diff)
+	}
+	u.SetResourceVersion(created.GetResourceVersion())
+	if updated, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil || updated.GetResourceVersion() != created.GetResourceVersion() {
+		t.Errorf("Update with the same nulls: %v, moved the resourceVersion to %s", err, updated.GetResourceVersion())
+	}
+	u.Object["status"] = u.Object["spec"]
+	updated, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, updated.Object["status"]); diff != "" {
+		t.Errorf("UpdateStatus: status (-want +got):\n%s", diff)
+	}
+	u = object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: applied, namespace: ns}, spec: `+before+`}`)
+	applied, err := c.Apply(t.Context(), u, manager)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, applied.Object["spec"]); diff != "" {
+		t.Errorf("Apply: spec (-want +got):\n%s", diff)
+	}
+}
+
+// An Apply that is equal to the last one is judged again when the schema has
+// changed.
+func TestEqualApplyUnderAnotherSchema(t *testing.T) {
+	c := memory.New(memory.Options{})
+	mustApply(t, c, benchDefinition)
+	mustApply(t, c, benchWidget)
+	mustApply(t, c, strings.Replace(benchDefinition, "mode: {type: string}", "fashion: {type: string}", 1))
+	if _, err := c.Apply(t.Context(), object(t, benchWidget), manager); err == nil || !strings.Contains(err.Error(), ".spec.mode") {
+		t.Errorf("got %v, want an error that names .spec.mode", err)
+	}
+}
+
+func TestServedVersions(t *testing.T) {
+	c := memory.New(memory.Options{Strict: true})
+	mustApply(t, c, benchDefinition)
+	mustApply(t, c, benchWidget)
+	mustApply(t, c, strings.Replace(benchDefinition, "served: true", "served: false", 1))
+	if _, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); err == nil {
+		t.Error("a version that is not served any more was listed")
+	}
+}
+
+func TestMarkedForDeletion(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	c := memory.New(memory.Options{Clock: clock, GracefulPods: true})
+	d := object(t, benchDeployment)
+	d.SetFinalizers([]string{"a/b"})
+	if _, err := c.Apply(t.Context(), d, manager); err != nil {
+		t.Fatal(err)
+	}
+	mustLoad(t, c, `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: example}, spec: {nodeName: a, terminationGracePeriodSeconds: 60}}`)
+	for _, tc := range []struct {
+		gvk        schema.GroupVersionKind
+		name       string
+		generation int64
+		at         string
+		grace      int64
+	}{
+		{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "operator", 2, "2030-01-01T00:00:00Z", 0},
+		{podGVK, "p", 2, "2030-01-01T00:01:00Z", 60},
+	} {
+		if err := c.Delete(t.Context(), tc.gvk, clusterapi.Key("example", tc.name), clusterapi.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		u := mustGet(t, c, tc.gvk, "example", tc.name)
+		want := []any{tc.generation, tc.at, tc.grace}
+		got := []any{u.GetGeneration(), at(u, "metadata", "deletionTimestamp"), at(u, "metadata", "deletionGracePeriodSeconds")}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: generation, deletionTimestamp, grace (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// A namespace with a finalizer of its own goes when both that and its contents
+// are gone, in either order.
+func TestHeldNamespace(t *testing.T) {
+	namespaces := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	for _, contentFirst := range []bool{false, true} {
+		c := memory.New(memory.Options{})
+		mustApply(t, c, `{apiVersion: v1, kind: Namespace, metadata: {name: ns, finalizers: [a/b]}}`)
+		mustApply(t, c, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, finalizers: [a/b]}}`)
+		if err := c.Delete(t.Context(), namespaces, clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		release := func(gvk schema.GroupVersionKind, ns, name string) {
+			u := mustGet(t, c, gvk, ns, name)
+			u.SetFinalizers(nil)
+			if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		steps := []func(){func() { release(namespaces, "", "ns") }, func() { release(cms, "ns", "c") }}
+		if contentFirst {
+			steps[0], steps[1] = steps[1], steps[0]
+		}
+		steps[0]()
+		mustGet(t, c, namespaces, "", "ns")
+		steps[1]()
+		if _, err := c.Get(t.Context(), namespaces, clusterapi.Key("", "ns")); !apierrors.IsNotFound(err) {
+			t.Errorf("content first: %t: the namespace is still there: %v", contentFirst, err)
+		}
+	}
+}
+
+func TestDeletedEventIsNewer(t *testing.T) {
+	c := memory.New(memory.Options{})
+	u := mustApply(t, c, benchConfigMap)
+	for e, err := range c.Watch(t.Context(), cms, clusterapi.ListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e.Type {
+		case clusterapi.Synced:
+			if err := c.Delete(t.Context(), cms, clusterapi.KeyOf(u), clusterapi.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		case clusterapi.Added:
+			continue
+		}
+		want := u.DeepCopy()
+		want.SetResourceVersion("2")
+		if diff := cmp.Diff(want.Object, e.Object.Object); diff != "" || e.Type != clusterapi.Deleted {
+			t.Errorf("%s (-want +got):\n%s", e.Type, diff)
+		}
+		break
+	}
+}
+
+// No verb reaches the interceptor, or through it the store, once its context
+// has ended.
+func TestEndedContext(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var ctx context.Context
+	calls := 0
+	c := memory.New(memory.Options{Intercept: func(_ context.Context, _ memory.Call, do func(context.Context) error) error {
+		calls++
+		return do(ctx)
+	}})
+	verbs := func(ctx context.Context) []error {
+		u := object(t, benchConfigMap)
+		_, get := c.Get(ctx, cms, clusterapi.KeyOf(u))
+		_, list := c.List(ctx, cms, clusterapi.ListOptions{})
+		_, create := c.Create(ctx, u, clusterapi.CreateOptions{})
+		_, apply := c.Apply(ctx, u, manager)
+		_, update := c.Update(ctx, u, clusterapi.UpdateOptions{})
+		_, status := c.UpdateStatus(ctx, u, clusterapi.UpdateOptions{})
+		return []error{get, list, create, apply, update, status,
+			c.Delete(ctx, cms, clusterapi.KeyOf(u), clusterapi.DeleteOptions{}), c.Evict(ctx, clusterapi.KeyOf(u), clusterapi.EvictOptions{})}
+	}
+	for _, err := range verbs(ended) {
+		if err != context.Canceled {
+			t.Errorf("got %v, want the context's error", err)
+		}
+	}
+	if calls != 0 {
+		t.Errorf("the interceptor was called %d times", calls)
+	}
+	ctx = ended // it ends while the interceptor has the call
+	for _, err := range verbs(t.Context()) {
+		if err != context.Canceled {
+			t.Errorf("got %v, want the context's error", err)
+		}
+	}
+	for e, err := range c.Watch(ended, cms, clusterapi.ListOptions{}) {
+		t.Errorf("got %v, %v from a watch whose context had ended", e, err)
+	}
+}
+
+// A watch yields nothing more once its context has ended, whatever waits.
+func TestWatchEndsAtOnce(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		at   int // the event at which the context ends
+	}{
+		{"with the first that existed", 1},
+		{"with the last that existed", 2},
+		{"at Synced", 3},
+		{"with the first change", 4},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := memory.New(memory.Options{})
+			apply := func(names ...string) {
+				for _, name := range names {
+					mustApply(t, c, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: `+name+`}}`)
+				}
+			}
+			apply("a", "b")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			events := 0
+			for e, err := range c.Watch(ctx, cms, clusterapi.ListOptions{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if events++; events == tc.at {
+					cancel()
+				}
+				if e.Type == clusterapi.Synced {
+					apply("c", "d")
+				}
+			}
+			if events != tc.at {
+				t.Errorf("%d events, want none after the %d. one", events, tc.at)
+			}
+		})
+	}
+	t.Run("in the interceptor", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := memory.New(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error {
+			cancel()
+			return context.Canceled
+		}})
+		for e, err := range c.Watch(ctx, cms, clusterapi.ListOptions{}) {
+			t.Errorf("got %v, %v, want nothing", e, err)
+		}
+	})
+}
