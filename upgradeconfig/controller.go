@@ -30,10 +30,11 @@ type ControllerOptions struct {
 
 	// Refresh brings the UpgradeConfig in step with its provider once more,
 	// right before an upgrade starts, and says whether they differed:
-	// [Manager.Sync] and [Result.Differs]. [ErrNotConfigured] counts as no
-	// difference. Nil: an upgrade starts without.
+	// [Manager.Refresh]. [ErrNotConfigured] counts as no difference. Nil: an
+	// upgrade starts without.
 	Refresh func(ctx context.Context) (differs bool, err error)
-	// Notifier is told how the upgrade goes. Nil: the log is.
+	// Notifier is told how the upgrade goes; a [Manager] tells its provider.
+	// Nil: the log is told.
 	Notifier Notifier
 	// Sent remembers what the Notifier was told; nil means a [MemorySent].
 	Sent Sent
@@ -77,6 +78,10 @@ type ControllerOptions struct {
 	// PostUpgrade does what remains to be done after an upgrade of type OSD,
 	// and says whether it is done.
 	PostUpgrade func(ctx context.Context, c *UpgradeConfig) (done bool, err error)
+	// Alerts names the alerts that somebody was paged for since the upgrade
+	// started, for the event that it is done. A failure is logged, and counts
+	// as none. Nil: there are none.
+	Alerts func(ctx context.Context, since time.Time) ([]string, error)
 
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker
@@ -262,7 +267,7 @@ func (c *Controller) Sync(ctx context.Context) (Progress, error) {
 }
 
 func (c *Controller) pass(ctx context.Context) (Progress, error) {
-	none := Progress{Phase: PhaseUnknown, After: LookAgain, Reason: "there is no UpgradeConfig"}
+	none := Progress{Phase: PhaseUnknown, After: LookAgain, Reason: noConfig}
 	config, err := clusterapi.Get[UpgradeConfig](ctx, c.o.API, c.key())
 	if apierrors.IsNotFound(err) {
 		return none, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -93,6 +95,19 @@ func (w *site) load(obj any) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// reload puts an object in the place of what is stored.
+func (w *site) reload(obj any) {
+	w.t.Helper()
+	u, err := clusterapi.ToUnstructured(obj)
+	if err == nil {
+		err = w.Delete(w.t.Context(), u.GroupVersionKind(), clusterapi.Key(u.GetNamespace(), u.GetName()), clusterapi.DeleteOptions{})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.load(obj)
 }
 
 func (w *site) intercept(ctx context.Context, call memory.Call, do func(context.Context) error) error {
@@ -173,11 +188,7 @@ func (w *site) play() {
 // operator is a process: a Manager and a Controller, made anew after a crash.
 func (w *site) operator(o upgradeconfig.ControllerOptions) (*upgradeconfig.Manager, *upgradeconfig.Controller) {
 	m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider})
-	o.API, o.Notifier = w, w.provider
-	o.Refresh = func(ctx context.Context) (bool, error) {
-		r, err := m.Sync(ctx)
-		return r.Differs(), err
-	}
+	o.API, o.Notifier, o.Refresh = w, m, m.Refresh
 	o.Observe = func(e upgradeconfig.Event) {
 		w.events = append(w.events, e)
 		if e.Type == upgradeconfig.EventPhase {
@@ -553,29 +564,163 @@ func TestFailureIsRepeated(t *testing.T) {
 	})
 }
 
-// TestCapacity: what is told about extra capacity.
-func TestCapacity(t *testing.T) {
-	for _, tt := range []struct {
-		name     string
-		reserve  bool
-		capacity upgradeconfig.Capacity
-		want     []upgradeconfig.State
-	}{
-		{"not asked for", false, &upgradeconfig.SimulatedCapacity{Fixed: true}, startedAndCompleted},
-		{"ready", true, &upgradeconfig.SimulatedCapacity{Ready: 5 * time.Minute}, startedAndCompleted},
-		{"nothing to scale", true, &upgradeconfig.SimulatedCapacity{Fixed: true}, []upgradeconfig.State{"StateStarted", "StateScaleSkipped", "StateCompleted"}},
-		{"no hook", true, nil, []upgradeconfig.State{"StateStarted", "StateScaleSkipped", "StateCompleted"}},
-		{"too late, before the delay", true, &upgradeconfig.SimulatedCapacity{Ready: 2 * time.Hour, TimeOut: 5 * time.Minute}, startedAndCompleted}, // Started to Skipped is not allowed
-		{"too late, after the delay", true, &upgradeconfig.SimulatedCapacity{Ready: 2 * time.Hour, TimeOut: 40 * time.Minute}, []upgradeconfig.State{"StateStarted", "StateDelayed", "StateSkipped", "StateCompleted"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t, func(s *upgradeconfig.Spec) { s.CapacityReservation = tt.reserve })
-				w.run(upgradeconfig.ControllerOptions{Capacity: tt.capacity}, 6*time.Hour, never)
-				if diff := cmp.Diff(tt.want, w.provider.told); diff != "" || w.entry().Phase != upgradeconfig.PhaseUpgraded {
-					t.Errorf("%s %s", w.entry().Phase, diff)
+// TestWaiting: a step that is not done says when it was looked at last, and a
+// delay that cannot be told is an error, and told later.
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSite(t, nil)
+		down := time.Now().Add(100 * time.Minute)
+		w.fault = func(request string, do func() error) error {
+			if request == "Notify StateDelayed" && time.Now().Before(down) {
+				return errors.New("down")
+			}
+			return do()
+		}
+		o := upgradeconfig.ControllerOptions{Health: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			return []string{"A"}, nil
+		})}
+		errs := w.run(o, 95*time.Minute, never)
+		if last := errs[len(errs)-1]; last != "can't send notification 'StateDelayed': down\nthe cluster is not healthy: A" {
+			t.Errorf("%q", last)
+		}
+		e := w.entry()
+		c, _ := e.Condition(upgradeconfig.ClusterHealthyBeforeUpgrade)
+		if ago := time.Since(c.LastProbeTime.Time); ago > 2*time.Minute || c.LastTransitionTime.After(c.StartTime.Time) || time.Since(c.StartTime.Time) < 30*time.Minute {
+			t.Errorf("%s ago: %+v", ago, c)
+		}
+		w.run(o, 30*time.Minute, never)
+		if diff := cmp.Diff([]upgradeconfig.State{"StateStarted", "StateDelayed"}, w.provider.told); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestRequestTakenBack: an upgrade that has commenced goes on, and is not
+// requested again, if somebody clears desiredUpdate.
+func TestRequestTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSite(t, nil)
+		asked, cleared := 0, false
+		o := upgradeconfig.ControllerOptions{
+			Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
+				asked++
+				return nil
+			},
+			Dependencies: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+				if cleared {
+					t.Error("dependencies of an update under way")
 				}
+				return nil, nil
+			}),
+		}
+		w.run(o, 65*time.Minute, never)
+		if w.requested != 1 {
+			t.Fatalf("%d requests", w.requested)
+		}
+		w.playing = true
+		if _, err := clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+			cv.Spec.DesiredUpdate = nil
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.playing, cleared = false, true
+		w.run(o, 4*time.Hour, never)
+		if asked != 1 || w.entry().Phase != upgradeconfig.PhaseUpgraded || version(t, w).Spec.DesiredUpdate != nil {
+			t.Errorf("asked %d times, %+v", asked, w.entry())
+		}
+	})
+}
+
+// TestAnotherImageMeanwhile: a version whose image changes while its
+// preconditions are checked has them checked once more.
+func TestAnotherImageMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSite(t, nil)
+		var asked []string
+		o := upgradeconfig.ControllerOptions{Preconditions: func(ctx context.Context, _ *configv1.ClusterVersion, r configv1.Release) error {
+			if w.requested > 0 {
+				t.Error("requested already")
+			}
+			asked = append(asked, r.Image)
+			_, err := clusterapi.Modify(ctx, w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+				cv.Status.AvailableUpdates[0].Image = "another"
+				return nil
 			})
+			return err
+		}}
+		w.run(o, 2*time.Hour, never)
+		if diff := cmp.Diff([]string{targetImage, "another"}, asked); diff != "" || w.requested != 1 {
+			t.Errorf("%d requests, %s", w.requested, diff)
+		}
+	})
+}
+
+// TestNotListed: a version that is not among the updates is no error, but not
+// valid either.
+func TestNotListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSite(t, func(s *upgradeconfig.Spec) {
+			s.Desired = upgradeconfig.Update{Version: "4.19.9", Channel: "stable-4.19"}
+		})
+		if _, err := clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+			cv.Status.History[0].Version = "4.19.1"
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if errs := w.run(upgradeconfig.ControllerOptions{}, 2*time.Hour, never); errs != nil || w.requested != 0 || w.entry().Phase != upgradeconfig.PhasePending {
+			t.Errorf("%v, %d requests, %+v", errs, w.requested, w.entry())
+		}
+		validated := 0
+		for _, e := range w.events {
+			if e.Type == upgradeconfig.EventValidated {
+				validated++
+				if e.Err == nil || e.Text != "version 4.19.9 not found in clusterversion available or conditional updates" {
+					t.Errorf("%+v", e)
+				}
+			}
+		}
+		if validated == 0 {
+			t.Error("not validated")
+		}
+	})
+}
+
+// TestAlerts: what somebody was paged for meanwhile comes with the end of the
+// upgrade.
+func TestAlerts(t *testing.T) {
+	for _, tt := range []struct {
+		alerts []string
+		err    error
+		want   []string
+	}{
+		{[]string{"A", "B"}, nil, []string{"A", "B"}},
+		{nil, nil, nil},
+		{[]string{"A"}, errors.New("down"), nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newSite(t, nil)
+			var since []time.Time
+			w.run(upgradeconfig.ControllerOptions{Alerts: func(_ context.Context, at time.Time) ([]string, error) {
+				since = append(since, at)
+				return tt.alerts, tt.err
+			}}, 6*time.Hour, never)
+			if len(since) != 1 || !since[0].Equal(w.entry().StartTime.Time) {
+				t.Errorf("asked for alerts since %v", since)
+			}
+			for _, e := range w.events {
+				want := tt.want
+				if e.Phase != upgradeconfig.PhaseUpgraded {
+					want = nil
+				}
+				if diff := cmp.Diff(want, e.Alerts); diff != "" {
+					t.Errorf("%s %s: %s", e.Type, e.Phase, diff)
+				}
+			}
+			if w.entry().Phase != upgradeconfig.PhaseUpgraded {
+				t.Error(w.entry().Phase)
+			}
 		})
 	}
 }
@@ -637,6 +782,35 @@ func TestControllerFromConfig(t *testing.T) {
 	}
 }
 
+// TestFeaturesFromConfig: what the ConfigMap switches on, and what it does not.
+func TestFeaturesFromConfig(t *testing.T) {
+	for config, on := range map[string]bool{
+		"featureGate: {enabled: [PreHealthCheck, ServiceLogNotification]}\nvalidation: {cincinnati: true}": true,
+		"upgradeType: OSD": false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newSite(t, func(s *upgradeconfig.Spec) { s.UpgradeAt = time.Now().Add(3 * time.Hour).Format(time.RFC3339) })
+			w.load(configMap(upgradeconfig.DefaultNamespace, config))
+			checked, asked := false, false
+			o := upgradeconfig.ControllerOptions{
+				FromConfig: true, PreHealthCheck: !on, ServiceLogs: !on,
+				Health: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+					checked = true
+					return []string{"A"}, nil
+				}),
+				Validate: upgradeconfig.ValidateOptions{Cincinnati: !on, Graph: graph.SourceFunc(func(context.Context, graph.Query) (*graph.Graph, error) {
+					asked = true
+					return nil, errors.New("down")
+				})},
+			}
+			w.run(o, 10*time.Minute, never)
+			if told := slices.Equal(w.provider.told, []upgradeconfig.State{"StatePreHealthCheckSL"}); checked != on || asked != on || told != on {
+				t.Errorf("%s: checked %v, asked %v, told %v", config, checked, asked, w.provider.told)
+			}
+		})
+	}
+}
+
 // TestImageMode: the image's version gets into the spec, and the image is what
 // is requested.
 func TestImageMode(t *testing.T) {
@@ -662,6 +836,9 @@ func TestImageMode(t *testing.T) {
 		if got := stored(t, w); got.Spec.Desired.Version != target || w.entry().Phase != upgradeconfig.PhaseUpgraded || w.requested != 1 {
 			t.Errorf("%d requests, %+v", w.requested, got)
 		}
+		if e := w.entry(); e.WorkerStartTime.Sub(e.StartTime.Time) < 10*time.Minute {
+			t.Errorf("the control plane took %s", e.WorkerStartTime.Sub(e.StartTime.Time))
+		}
 		if u := version(t, w).Spec.DesiredUpdate; u.Image != targetImage || u.Version != "" {
 			t.Errorf("%+v", u)
 		}
@@ -678,10 +855,16 @@ func TestAlreadyCommenced(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		o := upgradeconfig.ControllerOptions{Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
-			t.Error("preconditions of an update under way")
-			return nil
-		}}
+		o := upgradeconfig.ControllerOptions{
+			Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
+				t.Error("preconditions of an update under way")
+				return nil
+			},
+			Dependencies: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+				t.Error("dependencies of an update under way")
+				return []string{"registry"}, nil
+			}),
+		}
 		if errs := w.run(o, 2*time.Hour, never); errs != nil {
 			t.Error(errs)
 		}
@@ -701,6 +884,16 @@ func TestAlreadyCommenced(t *testing.T) {
 func TestControllerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
+		var reads, passes atomic.Int32 // of the UpgradeConfig, and on it
+		w.fault = func(request string, do func() error) error {
+			switch request {
+			case "Get UpgradeConfig":
+				reads.Add(1)
+			case "Get ClusterVersion":
+				passes.Add(1)
+			}
+			return do()
+		}
 		_, c := w.operator(upgradeconfig.ControllerOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -718,11 +911,46 @@ func TestControllerRun(t *testing.T) {
 		if !time.Now().Equal(before) || w.entry().Phase != upgradeconfig.PhasePending {
 			t.Errorf("%s, %+v", time.Since(before), w.entry())
 		}
+		// A change of its status is no reason to look at it, a change of anything
+		// else is.
+		time.Sleep(10 * time.Second)
+		for _, status := range []bool{true, false} {
+			passes.Store(0)
+			if _, err := clusterapi.Modify(ctx, w, objectKey, clusterapi.ModifyOptions{Status: status}, func(c *upgradeconfig.UpgradeConfig) error {
+				c.Status.History[0].PrecedingVersion = "4.20.1"
+				c.Labels = map[string]string{"a": "b"}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if n := passes.Load(); (n == 0) != status {
+				t.Errorf("status %v: %d passes", status, n)
+			}
+		}
+		// Nor are those of another name.
+		passes.Store(0)
+		other := object(w.provider.policies[0].Spec, upgradeconfig.Status{})
+		other.Name = "another"
+		if _, err := clusterapi.Create(ctx, w, other, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if synctest.Wait(); passes.Load() != 0 {
+			t.Errorf("%d passes", passes.Load())
+		}
 		// Due an hour after the start, and the moment after that counts.
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if e := w.entry(); e.Phase != upgradeconfig.PhaseUpgrading {
 			t.Errorf("%+v", e)
+		}
+		// It is noticed when the object goes.
+		reads.Store(0)
+		if err := w.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if synctest.Wait(); reads.Load() == 0 {
+			t.Error("nobody looked")
 		}
 		at := time.Now()
 		cancel()

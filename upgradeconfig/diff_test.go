@@ -2,6 +2,7 @@ package upgradeconfig_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -228,6 +229,9 @@ func TestInferChannel(t *testing.T) {
 		group := tt.group
 		if group == "" {
 			group = "stable"
+		}
+		if strings.Contains(typed.Error(), "policy") {
+			t.Error(typed)
 		}
 		typed.PolicyID = "p-7"
 		contains(t, typed.Error(), "unable to determine channel from channel group '"+group+"' and version '"+tt.version+"' for policy ID 'p-7'")

@@ -52,7 +52,8 @@
 // for the control plane and the worker nodes, and clean up. What a step needs of
 // the world outside is a hook ([Capacity], [Check], [Maintenance], [Drain]). The
 // update itself is the work of the cluster's version operator and
-// machine-config controller. A [Notifier] is told how it goes.
+// machine-config controller. A Manager beside it asks the provider
+// ([Manager.Refresh]) and tells it how the upgrade goes ([Manager.Notify]).
 //
 // # Sources
 //

@@ -213,6 +213,9 @@ func target(desired Update, cv *configv1.ClusterVersion) (configv1.Release, bool
 // its image, by which its risks are accepted. Other fields of a request that is
 // there already stay.
 func Request(desired Update, cv *configv1.ClusterVersion) bool {
+	if cv == nil {
+		return false
+	}
 	if _, ok := target(desired, cv); !ok {
 		return false
 	}

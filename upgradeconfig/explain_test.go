@@ -146,7 +146,12 @@ func TestMetrics(t *testing.T) {
 		"upgradeoperator_workernode_upgrade_completed_timestamp"+labels+"1927941300",
 		"upgradeoperator_workernode_upgrade_started_timestamp"+labels+"1927941120",
 	)
-	send(upgradeconfig.EventDeleted, nil)
+	for _, typ := range []upgradeconfig.EventType{upgradeconfig.EventDeleted, upgradeconfig.EventCreated, upgradeconfig.EventReplaced} {
+		send(upgradeconfig.EventBreached, nil)
+		send(typ, nil)
+		check(result)
+	}
+	m.Samples()[0].Labels["stream"] = "changed by a reader"
 	check(result)
 	for _, tt := range []struct{ from, to, stream string }{{"4.20.1", "4.20.3", "z"}, {"4.22.1", "5.0.0", "y"}, {"", "4.20.3", "unknown"}} {
 		m := &upgradeconfig.Metrics{}

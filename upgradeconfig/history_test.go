@@ -97,6 +97,11 @@ func TestConditions(t *testing.T) {
 	if d := cmp.Diff(want, e.Conditions); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+	begun := stamp(first)
+	set(second, false, upgradeconfig.Condition{Type: "A", Status: metav1.ConditionFalse, Reason: "r", Message: "m", StartTime: begun})
+	if begun.Time = third; e.Conditions[1].StartTime.Time != first {
+		t.Error("the entry shares memory with what was set")
+	}
 	if !e.IsFalse("A") || e.IsTrue("A") || e.IsUnknown("A") || !e.IsUnknown("B") {
 		t.Error("the answers are wrong")
 	}

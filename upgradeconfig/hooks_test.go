@@ -109,6 +109,7 @@ func TestOperatorHealth(t *testing.T) {
 	for name, conditions := range map[string][]configv1.ClusterOperatorStatusCondition{
 		"dns":     {{Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue}, {Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue}},
 		"console": {{Type: configv1.OperatorAvailable, Status: configv1.ConditionFalse}},
+		"ingress": {{Type: configv1.OperatorAvailable, Status: configv1.ConditionUnknown}, {Type: configv1.OperatorDegraded, Status: configv1.ConditionUnknown}},
 		"etcd":    {{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue}, {Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse}},
 	} {
 		o := &configv1.ClusterOperator{}

@@ -131,8 +131,12 @@ func Summary(s State) string {
 }
 
 // NewNotification returns the notification of a state of the upgrade that c
-// asks for. found is what a health check found.
+// asks for. found is what a health check found. Without an UpgradeConfig there
+// is nothing to tell, and a [Notifier] does not.
 func NewNotification(s State, c *UpgradeConfig, found []string) Notification {
+	if c == nil {
+		return Notification{State: s}
+	}
 	version := c.Spec.Desired.Version
 	e, _ := c.Status.Entry(version)
 	n := Notification{State: s, Config: c, Version: version, Description: Describe(s, version, e, found), Summary: Summary(s)}

@@ -262,8 +262,21 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
-	p.tellPhase()
+	p.tellPhase(p.alerts(ctx)...)
 	return Progress{After: LookAgain, Reason: "the upgrade is over"}, late
+}
+
+// alerts are those that the upgrade caused.
+func (p *pass) alerts(ctx context.Context) []string {
+	if p.o.Alerts == nil || p.entry.StartTime == nil {
+		return nil
+	}
+	alerts, err := p.o.Alerts(ctx, p.entry.StartTime.Time)
+	if err != nil {
+		p.o.Logger.Warn("the alerts during the upgrade are not known", "error", err)
+		return nil
+	}
+	return alerts
 }
 
 // step runs a step. Its condition is stored before, so that no step of a policy
@@ -333,11 +346,11 @@ func (p *pass) tell(ctx context.Context, s State, found []string) error {
 	return err
 }
 
-func (p *pass) tellPhase() {
+func (p *pass) tellPhase(alerts ...string) {
 	e := p.entry
 	p.o.Logger.Info("phase", "version", e.Version, "phase", e.Phase)
 	p.emit(Event{
-		Type: EventPhase, Version: e.Version, PrecedingVersion: e.PrecedingVersion, Phase: e.Phase,
+		Type: EventPhase, Version: e.Version, PrecedingVersion: e.PrecedingVersion, Phase: e.Phase, Alerts: alerts,
 		Text: fmt.Sprintf("the upgrade to %s is %s", e.Version, e.Phase),
 	})
 }

@@ -64,6 +64,9 @@ type PhaseOptions struct {
 
 // Situation is what a decision about a phase is made from. The last three
 // fields are what came of activities; nil: it was not carried out yet.
+//
+// A nil Config says that there is none, a nil ClusterVersion that nothing is
+// known of the cluster.
 type Situation struct {
 	Config         *UpgradeConfig
 	ClusterVersion *configv1.ClusterVersion
@@ -124,7 +127,10 @@ type Decision struct {
 // says [ActivityNone].
 func Next(s Situation, o PhaseOptions) Decision {
 	c := s.Config
-	if c.DeletionTimestamp != nil {
+	switch {
+	case c == nil:
+		return stay(LookAgain, noConfig, nil)
+	case c.DeletionTimestamp != nil:
 		return stay(LookAgain, "the UpgradeConfig is being deleted", nil)
 	}
 	e, ok := c.Status.Entry(c.Spec.Desired.Version)
@@ -143,6 +149,8 @@ func Next(s Situation, o PhaseOptions) Decision {
 	}
 	return stay(LookAgain, "", fmt.Errorf("upgradeconfig: the history entry of version %q has the phase %q, which does not exist", e.Version, e.Phase))
 }
+
+const noConfig = "there is no UpgradeConfig"
 
 func stay(after time.Duration, reason string, err error) Decision {
 	return Decision{Do: ActivityNone, After: after, Reason: reason, Err: err}

@@ -145,6 +145,30 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestNothingKnown: without a UpgradeConfig or a ClusterVersion nothing happens.
+func TestNothingKnown(t *testing.T) {
+	if d := upgradeconfig.Next(upgradeconfig.Situation{}, upgradeconfig.PhaseOptions{}); d.Do != upgradeconfig.ActivityNone || d.Reason != "there is no UpgradeConfig" || d.After <= 0 {
+		t.Errorf("%+v", d)
+	}
+	c := object(specA, upgradeconfig.Status{})
+	d := upgradeconfig.Next(upgradeconfig.Situation{Config: c}, upgradeconfig.PhaseOptions{})
+	if d.Entry == nil || d.Entry.Phase != upgradeconfig.PhaseNew || d.Entry.PrecedingVersion != "" {
+		t.Errorf("%+v", d)
+	}
+	if err := upgradeconfig.CheckUpgradeable(specA, nil); err == nil {
+		t.Error("nobody knows whether it is upgradeable")
+	}
+	if upgradeconfig.Request(specA.Desired, nil) || upgradeconfig.Request(upgradeconfig.Update{Image: "x"}, nil) {
+		t.Error("a request to nobody")
+	}
+	if v, err := upgradeconfig.Validate(t.Context(), specA, nil, upgradeconfig.ValidateOptions{}); err == nil || v.IsValid {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if n := upgradeconfig.NewNotification(upgradeconfig.StateStarted, nil, nil); n.Config != nil || n.State != upgradeconfig.StateStarted {
+		t.Errorf("%+v", n)
+	}
+}
+
 func TestSteps(t *testing.T) {
 	osd := []upgradeconfig.ConditionType{
 		"StartedNotificationSent", "IsClusterUpgradable", "ClusterHealthyBeforeUpgrade", "ExternalDependenciesAvailable",

@@ -11,7 +11,8 @@ import (
 // Provider knows the upgrade policies of the cluster. It is the source of
 // truth: what it does not have is removed from the cluster.
 //
-// A provider that also is a [Notifier] is told how the upgrade goes.
+// A provider that also is a [Notifier] is told how the upgrade goes, by
+// [Manager.Notify].
 type Provider interface {
 	// Policies returns the policies that count, the next one first: see
 	// [Select]. The first one becomes the UpgradeConfig.
@@ -89,8 +90,8 @@ func (f ProviderFunc) Policies(ctx context.Context) ([]Policy, error) { return f
 // String returns "function".
 func (f ProviderFunc) String() string { return "function" }
 
-// Notifier is told how an upgrade goes. It is an optional ability of a
-// [Provider], found by type assertion.
+// Notifier is told how an upgrade goes: see [ControllerOptions]. It is an
+// optional ability of a [Provider].
 type Notifier interface {
 	// Notify tells n, or does nothing where n is not to be told, for instance
 	// as the policy's state does not allow it. An error means that it has to

@@ -365,6 +365,17 @@ func TestConfigurationIsAwaited(t *testing.T) {
 			t.Errorf("%+v", second)
 		}
 	})
+	// With a provider of the options the ConfigMap is not waited for.
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource(specA)
+		run(t, newBench(t, false).manager(s, func(o *upgradeconfig.ManagerOptions) {
+			o.Rand = unchanged
+			o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return nil, errOutage }
+		}), 90*time.Minute)
+		if d := cmp.Diff([]time.Duration{time.Minute, time.Hour}, s.waits()); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	})
 	// An interval of the options wins.
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)
@@ -388,6 +399,9 @@ func TestCancel(t *testing.T) {
 	none := func(*upgradeconfig.ManagerOptions) {}
 	ok := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return nil, nil })
 	failing := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return nil, errOutage })
+	fromConfig := func(o *upgradeconfig.ManagerOptions) {
+		o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return ok, nil }
+	}
 	slow := upgradeconfig.ProviderFunc(func(ctx context.Context) ([]upgradeconfig.Policy, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -405,9 +419,8 @@ func TestCancel(t *testing.T) {
 		{name: "interval", provider: ok, set: none, after: 30 * time.Minute},
 		{name: "back-off", provider: failing, set: none, after: 20 * time.Minute},
 		{name: "provider", provider: slow, set: none, after: 20 * time.Minute},
-		{name: "configuration", set: func(o *upgradeconfig.ManagerOptions) {
-			o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return ok, nil }
-		}, after: 90 * time.Second},
+		{name: "before the configuration is read", set: fromConfig},
+		{name: "configuration", set: fromConfig, after: 90 * time.Second},
 		{name: "deletion", provider: policies(specB), set: none, after: 100 * time.Second, current: object(specA, upgradeconfig.Status{})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -438,6 +451,9 @@ func TestCancel(t *testing.T) {
 				}
 				if d := time.Since(now); d != 0 {
 					t.Errorf("it took %v", d)
+				}
+				if err := m.Run(ctx); err != context.Canceled {
+					t.Errorf("run once more: %v", err)
 				}
 				for _, e := range b.events {
 					if errors.Is(e.Err, context.Canceled) {

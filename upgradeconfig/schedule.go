@@ -79,8 +79,11 @@ func Commenced(desired Update, cv *configv1.ClusterVersion) (bool, error) {
 
 // PrecedingVersion returns the version that a cluster is upgraded from: the one
 // that its ClusterVersion is at or, if that is the desired one already, the
-// newest completed one that is another.
+// newest completed one that is another. It is empty if that is not known.
 func PrecedingVersion(desired string, cv *configv1.ClusterVersion) string {
+	if cv == nil {
+		return ""
+	}
 	at := cv.Status.Desired.Version
 	if at != desired {
 		return at
@@ -95,6 +98,9 @@ func PrecedingVersion(desired string, cv *configv1.ClusterVersion) string {
 
 // CurrentVersion returns the version that completed last; false if none has.
 func CurrentVersion(cv *configv1.ClusterVersion) (string, bool) {
+	if cv == nil {
+		return "", false
+	}
 	var current *configv1.UpdateHistory
 	for i := range cv.Status.History {
 		h := &cv.Status.History[i]
@@ -130,8 +136,11 @@ func (e *NotUpgradeableError) Error() string {
 // [*NotUpgradeableError], or says which version does not parse. A release that
 // is known by its image alone passes.
 func CheckUpgradeable(s Spec, cv *configv1.ClusterVersion) error {
-	if s.Desired.Version == "" {
+	switch {
+	case s.Desired.Version == "":
 		return nil
+	case cv == nil:
+		return errNoCurrent
 	}
 	refusal := slices.IndexFunc(cv.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
 		return c.Type == configv1.OperatorUpgradeable && c.Status == configv1.ConditionFalse

@@ -71,6 +71,29 @@ func (m *Manager) Sync(ctx context.Context) (Result, error) {
 	}
 }
 
+// Refresh is [Manager.Sync] in the form of [ControllerOptions].Refresh.
+func (m *Manager) Refresh(ctx context.Context) (differs bool, err error) {
+	r, err := m.Sync(ctx)
+	return r.Differs(), err
+}
+
+// Notify implements [Notifier]: it passes n on to the provider, as the
+// configuration names it by now. The log gets it if the provider does not want
+// to know, or if there is none.
+func (m *Manager) Notify(ctx context.Context, n Notification) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	p, err := m.provider(ctx)
+	if err != nil && !errors.Is(err, ErrNotConfigured) {
+		return err
+	}
+	if to, ok := p.(Notifier); ok {
+		return to.Notify(ctx, n)
+	}
+	return LogNotifier{Logger: m.o.Logger}.Notify(ctx, n)
+}
+
 func (m *Manager) sync(ctx context.Context) (Result, error) {
 	current, err := m.read(ctx)
 	if err != nil {

@@ -1,8 +1,11 @@
 package upgradeconfig_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -155,6 +158,9 @@ func TestSyncReplaces(t *testing.T) {
 	later := with(specA, func(s *upgradeconfig.Spec) { s.UpgradeAt = "2031-02-04T04:00:00Z" })
 	r := mustSync(t, b.manager(policies(later), nil), upgradeconfig.ActionReplace, true)
 	b.calls.want(t, getIt, deleteIt, getIt, createIt)
+	if e := b.events[0]; e.Action != upgradeconfig.ActionReplace || e.Policy != "p-4.20.3" || e.Version != "4.20.3" || len(e.Changes) != 1 {
+		t.Errorf("%+v", e)
+	}
 	b.wantEvents(t, upgradeconfig.EventReplaced)
 	got := b.stored(t)
 	if got.Spec != later || got.UID == old.UID || len(got.Status.History)+len(got.Labels)+len(got.Annotations) > 0 {
@@ -440,6 +446,25 @@ func TestAnotherUIDEndsTheWait(t *testing.T) {
 	mustSync(t, m, upgradeconfig.ActionNone, false)
 }
 
+// An object that somebody else deletes just before it is updated is created.
+func TestUpdateFindsNone(t *testing.T) {
+	b := newBench(t, false)
+	b.store(t, object(specA, upgradeconfig.Status{}))
+	b.calls.around = func(ctx context.Context, n int, _ memory.Call, do func(context.Context) error) error {
+		if n == 2 {
+			b.calls.aside(func() {
+				if err := b.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+		return do(ctx)
+	}
+	later := with(specA, func(s *upgradeconfig.Spec) { s.UpgradeAt = "2031-02-04T04:00:00Z" })
+	mustSync(t, b.manager(policies(later), func(o *upgradeconfig.ManagerOptions) { o.Update = true }), upgradeconfig.ActionCreate, true)
+	b.calls.want(t, getIt, getIt, getIt, createIt)
+}
+
 // What somebody else creates just before is taken as it is, if it is right.
 func TestCreateFindsOne(t *testing.T) {
 	for _, tt := range []struct {
@@ -573,6 +598,77 @@ func TestFromConfig(t *testing.T) {
 		}
 	})
 	mustSync(t, m, upgradeconfig.ActionDelete, true)
+}
+
+// TestNotify: the provider is told, if it wants to know, and else the log.
+func TestNotify(t *testing.T) {
+	told := &scheduledPolicy{state: upgradeconfig.StateScheduled}
+	deaf := policies()
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name     string
+		provider upgradeconfig.Provider
+		config   func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error)
+		source   string
+		err      error
+		told     bool
+	}{
+		{name: "provider", provider: told, told: true},
+		{name: "one that is not told", provider: deaf},
+		{name: "none"},
+		{name: "of the configuration", config: func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return told, nil }, told: true},
+		{name: "local", config: func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return told, nil }, source: "source: LOCAL, localConfigName: managed-upgrade-config"},
+		{name: "no source", config: func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return told, nil }, source: "watchInterval: 1"},
+		{name: "not connected", config: func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return nil, broken }, err: broken},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			told.state, told.told = upgradeconfig.StateScheduled, nil
+			cluster := memory.New(memory.Options{})
+			if tt.source == "" {
+				tt.source = "source: OCM, ocmBaseUrl: 'https://h'"
+			}
+			if _, err := clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, "configManager: {"+tt.source+"}"), clusterapi.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: tt.provider, FromConfig: tt.config, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			err := m.Notify(t.Context(), upgradeconfig.NewNotification(upgradeconfig.StateStarted, object(specA, upgradeconfig.Status{}), nil))
+			logged := strings.Contains(log.String(), "Upgrade-State: StateStarted Description: Cluster is currently being upgraded to version 4.20.3")
+			if !errors.Is(err, tt.err) || (len(told.told) == 1) != tt.told || logged != (!tt.told && tt.err == nil) {
+				t.Errorf("%v, told %v, log %q", err, told.told, log.String())
+			}
+		})
+	}
+	if err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{}).Notify(t.Context(), upgradeconfig.Notification{}); err == nil {
+		t.Error("no API, no error")
+	}
+}
+
+// An UpgradeConfig of another name, in another namespace, and its configuration
+// there.
+func TestOtherNames(t *testing.T) {
+	cluster := memory.New(memory.Options{})
+	key := clusterapi.Key("ours", "mine")
+	o := upgradeconfig.ManagerOptions{API: cluster, Namespace: key.Namespace, Name: key.Name, Provider: policies(specA)}
+	mustSync(t, upgradeconfig.NewManager(o), upgradeconfig.ActionCreate, true)
+	if _, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, key); err != nil {
+		t.Fatal(err)
+	}
+	other := object(specB, upgradeconfig.Status{})
+	other.Namespace, other.Name = "elsewhere", key.Name
+	if _, err := clusterapi.Create(t.Context(), cluster, other, clusterapi.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	o.Provider = nil
+	o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return policies(), nil }
+	config := configMap(key.Namespace, "configManager: {source: LOCAL, localConfigName: managed-upgrade-config}")
+	if _, err := clusterapi.Create(t.Context(), cluster, config, clusterapi.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	mustSync(t, upgradeconfig.NewManager(o), upgradeconfig.ActionNone, false)
+	mustSync(t, upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies()}), upgradeconfig.ActionNone, false)
+	o.Provider = policies()
+	mustSync(t, upgradeconfig.NewManager(o), upgradeconfig.ActionDelete, true)
 }
 
 func TestLocal(t *testing.T) {

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -164,6 +167,60 @@ func TestValidate(t *testing.T) {
 		t.Error("the update service was not asked")
 	} else if got := asked[0]; got.Channel != want.Channel || got.Version != want.Version || got.ClusterID != want.ClusterID || got.Arch == "" {
 		t.Errorf("asked for %+v", got)
+	}
+}
+
+// upstream is an update service that notes where and what it is asked for.
+type upstream struct {
+	at    string
+	asked *[]string
+}
+
+func (u upstream) WithUpstream(at string) graph.Source { return upstream{at, u.asked} }
+
+func (u upstream) Fetch(_ context.Context, q graph.Query) (*graph.Graph, error) {
+	*u.asked = append(*u.asked, u.at+" "+q.Arch)
+	return nil, errors.New("down")
+}
+
+// TestValidateAsksUpstream: the update service of the ClusterVersion, for the
+// cluster's architecture.
+func TestValidateAsksUpstream(t *testing.T) {
+	var asked []string
+	o := upgradeconfig.ValidateOptions{Cincinnati: true, Graph: upstream{asked: &asked}}
+	s := upgradeconfig.Spec{UpgradeAt: "2031-02-04T03:00:00Z", Desired: upgradeconfig.Update{Version: "4.20.4", Channel: "stable-4.20"}}
+	cv := &configv1.ClusterVersion{}
+	cv.Status.History = history([2]string{"4.20.3", "2030-02-01T00:00:00Z"})
+	validate := func() {
+		if v, err := upgradeconfig.Validate(t.Context(), s, cv, o); err == nil || v.IsValid {
+			t.Errorf("%+v, %v", v, err)
+		}
+	}
+	validate()
+	cv.Spec.Upstream = "https://updates.example"
+	o.Architecture = "s390x"
+	validate()
+	cv.Status.Desired.Architecture = configv1.ClusterVersionArchitectureMulti
+	validate()
+	if diff := cmp.Diff([]string{" " + runtime.GOARCH, "https://updates.example s390x", "https://updates.example multi"}, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestImageTimeout: a registry that does not answer is given up.
+func TestImageTimeout(t *testing.T) {
+	for limit, want := range map[time.Duration]time.Duration{0: 20 * time.Second, time.Second: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			s := upgradeconfig.Spec{UpgradeAt: "2031-02-04T03:00:00Z", Desired: upgradeconfig.Update{Image: "quay.io/ocp/release" + digest}}
+			v, err := upgradeconfig.Validate(t.Context(), s, nil, upgradeconfig.ValidateOptions{ImageTimeout: limit, ReleaseVersion: func(ctx context.Context, _ string) (string, error) {
+				<-ctx.Done()
+				return "", ctx.Err()
+			}})
+			if v.IsValid || !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != want {
+				t.Errorf("after %s: %+v, %v", time.Since(start), v, err)
+			}
+		})
 	}
 }
 

@@ -14,18 +14,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-// newController makes what carries out the UpgradeConfig. The provider is told
-// how the upgrade goes, if it wants to know.
-func newController(api clusterapi.ClusterAPI, c clock.WithTicker, updates graph.Source, manager *upgradeconfig.Manager, p upgradeconfig.Provider, observe func(upgradeconfig.Event)) *upgradeconfig.Controller {
-	notifier, _ := p.(upgradeconfig.Notifier)
+// newController makes what carries out the UpgradeConfig. Through the manager it
+// asks the provider right before an upgrade starts whether that is still
+// wanted, and tells it how the upgrade goes.
+func newController(api clusterapi.ClusterAPI, c clock.WithTicker, updates graph.Source, manager *upgradeconfig.Manager, observe func(upgradeconfig.Event)) *upgradeconfig.Controller {
 	return upgradeconfig.NewController(upgradeconfig.ControllerOptions{
-		API: api,
-		// Right before an upgrade starts: is it still wanted?
-		Refresh: func(ctx context.Context) (bool, error) {
-			result, err := manager.Sync(ctx)
-			return result.Differs(), err
-		},
-		Notifier: notifier,
+		API:      api,
+		Refresh:  manager.Refresh,
+		Notifier: manager,
 		Validate: upgradeconfig.ValidateOptions{Cincinnati: true, Graph: updates, Architecture: "amd64"},
 		Preconditions: func(ctx context.Context, cv *configv1.ClusterVersion, target configv1.Release) error {
 			return check(ctx, api, cv, target)

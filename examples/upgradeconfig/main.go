@@ -103,7 +103,7 @@ func play(ctx context.Context, o options, c clock.WithTicker, stdout io.Writer) 
 	if err != nil {
 		return err
 	}
-	controller := newController(cluster, c, updates, manager, story.provider, view.config)
+	controller := newController(cluster, c, updates, manager, view.config)
 	updater, err := newUpdater(cluster, c, updates, view.update)
 	if err != nil {
 		return err

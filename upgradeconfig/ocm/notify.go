@@ -58,12 +58,11 @@ func (p *Provider) notify(ctx context.Context, n upgradeconfig.Notification) err
 	if err != nil {
 		return fmt.Errorf("can't determine policy state: %w", err)
 	}
-	to := valueOf(n.State)
-	if to == "" || !upgradeconfig.Allowed(from, n.State) {
+	if !upgradeconfig.Allowed(from, n.State) {
 		p.o.Logger.Info("notification not sent: the policy's state does not allow it", "policy", pol.ID, "from", from, "to", n.State)
 		return nil
 	}
-	if err := p.setState(ctx, c, cl, pol, to, n.Description); err != nil {
+	if err := p.setState(ctx, c, cl, pol, valueOf(n.State), n.Description); err != nil {
 		return fmt.Errorf("can't send notification: %w", err)
 	}
 	return nil

@@ -106,6 +106,9 @@ func TestNotifyRequests(t *testing.T) {
 	if after, _ := s.Policy(clusterID, "p-7"); after.State != "started" || after.Description != "told you so" {
 		t.Errorf("%+v", after)
 	}
+	if body := s.Requests()[2].Body; body != `{"kind":"ControlPlaneUpgradePolicy","state":{"kind":"UpgradePolicyState","value":"started","description":"told you so"}}` {
+		t.Error(body)
+	}
 
 	// Nothing to tell, nothing asked.
 	s.Forget()

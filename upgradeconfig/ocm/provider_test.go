@@ -129,6 +129,7 @@ func TestConversion(t *testing.T) {
 		{"negative", period(-1, "minutes"), nil, "not between 0"},
 		{"slightly negative", period(-0.5, "minutes"), nil, "not between 0"},
 		{"hours", period(1, "hours"), nil, `unit "hours", not minutes`},
+		{"unit in capitals", period(1, "Minutes"), nil, `unit "Minutes", not minutes`},
 		{"hours without a value", period(nil, "hours"), nil, `unit "hours", not minutes`},
 		{"value is a text", period("soon", "minutes"), nil, "malformed node_drain_grace_period"},
 		{"period is a number", func(c *ocmtest.Cluster, _ *ocmtest.Policy) { c.Extra = map[string]any{"node_drain_grace_period": 5} }, nil, "malformed node_drain_grace_period"},
@@ -394,6 +395,17 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestLimitOfItems: a page that has more than it counts is not read for ever.
+func TestLimitOfItems(t *testing.T) {
+	s := newServer(p7)
+	s.Fail(ocmtest.Fault{Path: "/upgrade_policies", Body: `{"total":1,"items":[{"id":"a"},{"id":"b"},{"id":"c"}]}`})
+	_, err := newProvider(t, s, ocm.Options{MaxPolicies: 2}).Policies(t.Context())
+	limit := new(ocm.LimitError)
+	if !errors.As(err, &limit) || limit.Max != 2 || limit.Total != 3 {
+		t.Error(err)
+	}
+}
+
 // TestChangingList: a list whose pages do not fit together is read again.
 func TestChangingList(t *testing.T) {
 	page := func(total int, ids ...string) ocmtest.Fault {
@@ -439,6 +451,7 @@ func TestMalformedPolicies(t *testing.T) {
 		{"next_run null", `{"id":"p-8","version":"4.17.5","next_run":null}`, true, 1},
 		{"next_run object", `{"id":"p-8","version":"4.17.5","next_run":{}}`, true, 1},
 		{"no id", `{"version":"4.17.5","next_run":"2032-01-01T00:00:00Z"}`, true, 1},
+		{"two without an id", `{"version":"4.17.5","next_run":"2032-01-01T00:00:00Z"},{"version":"4.17.6","next_run":"2032-01-01T00:00:00Z"}`, true, 2},
 		{"id leads elsewhere", `{"id":"..","version":"4.17.5","next_run":"2032-01-01T00:00:00Z"}`, true, 1},
 		{"add-on without anything", `{"upgrade_type":"ADDON"}`, true, 0},
 		{"null", `null`, false, 0},
@@ -450,7 +463,7 @@ func TestMalformedPolicies(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(p7)
-			s.Fail(ocmtest.Fault{Path: "/upgrade_policies", Body: `{"total":2,"items":[` + tt.item + `,` + good + `]}`})
+			s.Fail(ocmtest.Fault{Path: "/upgrade_policies", Body: fmt.Sprintf(`{"total":%d,"items":[%s,%s]}`, 2+strings.Count(tt.item, "},{"), tt.item, good)})
 			faults := 0
 			got, err := newProvider(t, s, ocm.Options{Observe: func(upgradeconfig.Event) { faults++ }}).Policies(t.Context())
 			if tt.ok {
@@ -643,6 +656,19 @@ func TestFromConfig(t *testing.T) {
 	got, err := p.Policies(t.Context())
 	if err != nil || len(got) != 1 || got[0].Spec.Type != upgradeconfig.OSD {
 		t.Error(got, err)
+	}
+	for _, on := range []bool{false, true} {
+		if on {
+			c.FeatureGate.Enabled = []string{upgradeconfig.FeatureServiceLogNotification}
+		}
+		p, err := build(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := upgradeconfig.NewNotification(upgradeconfig.StateHealthCheckSL, &upgradeconfig.UpgradeConfig{Spec: p7Spec}, nil)
+		if err := p.(upgradeconfig.Notifier).Notify(t.Context(), n); err != nil || (len(s.ServiceLogs()) == 1) != on {
+			t.Errorf("service logs on %v: %v, %v", on, err, s.ServiceLogs())
+		}
 	}
 	s.Forget()
 	if p, err := ocm.FromConfig(store(t), ocm.Options{Base: ocmtest.Transport(s)})(t.Context(), c); !errors.Is(err, ocm.ErrAccessToken) || p != nil || len(s.Requests()) != 0 {

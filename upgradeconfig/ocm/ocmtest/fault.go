@@ -12,7 +12,7 @@ type Fault struct {
 	// Method and Path choose the requests; Path is the end of theirs, without
 	// the query. Empty ones choose all.
 	Method, Path string
-	// Skip is how many such requests pass by this failure before; another one
+	// Skip is how many such requests this failure lets pass first; another one
 	// may take them.
 	Skip int
 	// Times is how many are failed; zero means one, negative all that come.
