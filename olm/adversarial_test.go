@@ -241,8 +241,10 @@ func TestLimit(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := olm.Resolve(ctx, s, olm.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want Canceled", err)
+	for _, o := range []olm.Options{{}, {AllOrNothing: true}, {Greedy: true}} {
+		if _, err := olm.Resolve(ctx, s, o); !errors.Is(err, context.Canceled) {
+			t.Errorf("%+v: error %v, want Canceled", o, err)
+		}
 	}
 	g := resolveValid(t, pigeons(t, 6), olm.Options{})
 	if len(g.HeldBack) == 0 || len(g.Operators) != 10 {

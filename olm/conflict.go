@@ -28,11 +28,12 @@ type factSet struct {
 }
 
 type rule struct {
-	lit     sat.Lit
-	fact    Fact
-	members []int // nodes of a group
-	need    *need // of a requirement or a Subscription
-	node    int   // that the fact is about; none if it is about several
+	lit      sat.Lit
+	fact     Fact
+	members  []int // nodes of a group
+	need     *need // of a requirement or a Subscription
+	node     int   // that the fact is about; none if it is about several
+	replaced int   // node that the node replaces, with FactReplaces
 }
 
 // rule adds a fact and returns its literal.

@@ -160,6 +160,9 @@ type SyncResult struct {
 	// Changed says that something was written, so that another pass may find
 	// more to do.
 	Changed bool
+	// Soon says that the next look is due in seconds: a bundle is being
+	// unpacked, or a step is to be tried again.
+	Soon bool
 }
 
 // Sync makes one pass over a namespace: it advances its InstallPlans, resolves
@@ -203,14 +206,16 @@ func (c *Controller) SyncAll(ctx context.Context) ([]*SyncResult, error) {
 }
 
 // Run makes passes over all namespaces until the context ends, and returns its
-// error: at once while something changes, else at intervals and when a watch
-// reports a change. Errors are reported to Observe and tried again.
+// error: at once while something changes, after five seconds while bundles are
+// unpacked or steps fail, else at intervals and when a watch reports a change.
+// Errors are reported to Observe and tried again.
 func (c *Controller) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var watches sync.WaitGroup
 	defer watches.Wait()
 	defer cancel()
 	wake := c.watch(ctx, &watches)
+	const soon = 5 * time.Second
 	const rounds = 10 // without a pause, in case something changes back and forth
 	for round := 0; ; {
 		results, err := c.SyncAll(ctx)
@@ -225,7 +230,11 @@ func (c *Controller) Run(ctx context.Context) error {
 			continue
 		}
 		round = 0
-		timer := c.clock.NewTimer(c.o.Interval)
+		interval := c.o.Interval
+		if slices.ContainsFunc(results, func(r *SyncResult) bool { return r.Soon }) {
+			interval = min(interval, soon)
+		}
+		timer := c.clock.NewTimer(interval)
 		select {
 		case <-ctx.Done():
 		case <-wake:
@@ -325,7 +334,7 @@ func (p *pass) run(ctx context.Context, namespace string) error {
 		}
 		slices.Sort(p.res.Waiting)
 		p.res.Waiting = slices.Compact(p.res.Waiting)
-		return errors.Join(advanceErr, p.writeStatuses(ctx, nil))
+		return errors.Join(advanceErr, p.writeStatuses(ctx, nil), p.deleteOldPlans(ctx))
 	}
 	r, err := p.resolve(ctx, &observed)
 	if ctx.Err() != nil {
@@ -380,7 +389,7 @@ func (p *pass) unpack(ctx context.Context, changes *Changes, r *Resolution) erro
 		var failed *UnpackError
 		switch {
 		case errors.Is(err, ErrUnpacking):
-			r.Unpacking = true
+			r.Unpacking, p.res.Soon = true, true
 		case errors.As(err, &failed):
 			r.Unpack, r.UnpackReason = err, ReasonBundleUnpackFailed
 			return fmt.Errorf("bundle %s: %w", lookup.Identifier, err)
@@ -436,7 +445,7 @@ func (p *pass) ensurePlan(ctx context.Context, changes *Changes, subs []Subscrip
 func (p *pass) writeStatuses(ctx context.Context, r *Resolution) error {
 	var errs []error
 	failed := false
-	for _, sub := range sortedSubscriptions(p.snapshot) {
+	for _, sub := range subscriptionsIn(p.snapshot.Namespace, p.snapshot.Subscriptions) {
 		next := p.statusOf(sub, r)
 		if equalStatus(&sub.Status, &next) {
 			continue

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -21,10 +20,7 @@ import (
 
 func faultless(t testing.TB, text string) *olm.Contents {
 	t.Helper()
-	c, err := olm.Read(context.Background(), strings.NewReader(text), "catalog.json", olm.LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := readCatalog(t, text)
 	for _, p := range c.Problems() {
 		t.Fatalf("the catalog has a problem: %v", p)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -271,17 +272,27 @@ func TestControllerKeepsUnknownFields(t *testing.T) {
 }
 
 func TestControllerDeletesOldPlans(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]))
-	for n := range 12 {
-		w.put(ptr(plan(fmt.Sprintf("p%02d", n+1), int64(n+1), olm.PlanPhaseComplete)))
-	}
-	w.sync()
-	if n := len(w.plans()); n != 7 {
-		t.Errorf("%d plans after one pass", n)
-	}
-	w.settle()
-	if got := w.plans(); len(got) != 5 || !strings.HasPrefix(got[0], "8 ") {
-		t.Errorf("plans: %v", got)
+	for _, newest := range []olm.InstallPlanPhase{olm.PlanPhaseComplete, olm.PlanPhaseRequiresApproval} {
+		s := sub("a", "a.v1")
+		if newest == olm.PlanPhaseRequiresApproval {
+			// Nothing is resolved while this plan waits.
+			s = sub("a", "a.v1", progressing("a.v2"), refersTo("p12"))
+		}
+		w := manage(t, contents(t, "a.v1 X"), &s, ptr(installed("a.v1 X")[0]))
+		for n := range 11 {
+			w.put(ptr(plan(fmt.Sprintf("p%02d", n+1), int64(n+1), olm.PlanPhaseComplete)))
+		}
+		last := plan("p12", 12, newest)
+		last.Spec.Approved = newest == olm.PlanPhaseComplete
+		w.put(&last)
+		w.sync()
+		if n := len(w.plans()); n != 7 {
+			t.Errorf("%s: %d plans after one pass", newest, n)
+		}
+		w.settle()
+		if got := w.plans(); len(got) != 5 || !strings.HasPrefix(got[0], "8 ") {
+			t.Errorf("%s: plans: %v", newest, got)
+		}
 	}
 }
 
@@ -360,6 +371,107 @@ func TestControllerExecutes(t *testing.T) {
 	}
 }
 
+// lacksKind is a cluster that does not serve a kind yet.
+type lacksKind struct {
+	clusterapi.ReadWriter
+	kind string
+}
+
+func (l *lacksKind) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	if gvk.Kind == l.kind {
+		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+	}
+	return l.ReadWriter.Get(ctx, gvk, key)
+}
+
+// What becomes of each kind of step: CSVs and Subscriptions that exist stay,
+// other objects are brought to the state of the bundle, a new Subscription
+// refers to the plan, and an object whose API is not there waits.
+func TestControllerCarriesOutSteps(t *testing.T) {
+	object := func(apiVersion, kind, name, rest string) string {
+		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}%s}`, apiVersion, kind, name, rest)
+	}
+	const olmVersion = "operators.coreos.com/v1alpha1"
+	p := plan("p", 1, olm.PlanPhaseInstalling)
+	for _, x := range []struct{ kind, name, manifest string }{
+		{"ClusterServiceVersion", "a.v1", object(olmVersion, "ClusterServiceVersion", "a.v1", `,"spec":{"version":"9.0.0"}`)},
+		{"ClusterServiceVersion", "d.v1", object(olmVersion, "ClusterServiceVersion", "d.v1", ``)},
+		{"Subscription", "a", object(olmVersion, "Subscription", "a", `,"spec":{"name":"z"}`)},
+		{"Subscription", "d", object(olmVersion, "Subscription", "d", `,"spec":{"name":"d","channel":"stable","source":"c","sourceNamespace":"olm","startingCSV":"d.v1"}`)},
+		{"ConfigMap", "there", object("v1", "ConfigMap", "there", `,"data":{"k":"new"}`)},
+		{"BundleSecret", "s", object("v1", "Secret", "s", ``)},
+		{"ServiceMonitor", "m", object("monitoring.coreos.com/v1", "ServiceMonitor", "m", ``)},
+		{"ConfigMap", "done", "broken"},
+	} {
+		s := step(x.name, olm.StepUnknown)
+		s.Resource.Kind, s.Resource.Manifest = x.kind, x.manifest
+		if x.name == "done" {
+			s.Status = olm.StepCreated
+		}
+		p.Status.Plan = append(p.Status.Plan, s)
+	}
+	w := manage(t, contents(t, "a.v1 X", "d.v1 Y"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]), &p,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "there"}, Data: map[string]string{"k": "old"}})
+	api := &lacksKind{w.Cluster, "ServiceMonitor"}
+	c, err := olm.NewController(olm.ControllerOptions{
+		API: api, SnapshotOptions: olm.SnapshotOptions{Catalogs: w.catalogs, GlobalNamespace: "olm"}, Execute: true, Clock: w.clock,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := func() *olm.SyncResult {
+		t.Helper()
+		r, err := c.Sync(context.Background(), ns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	statuses := func() []string {
+		var out []string
+		for _, s := range get[olm.InstallPlan](w, "p").Status.Plan {
+			out = append(out, fmt.Sprintf("%s %s %s", s.Resource.Kind, s.Resource.Name, s.Status))
+		}
+		return out
+	}
+	want := []string{
+		"ClusterServiceVersion a.v1 Present", "ClusterServiceVersion d.v1 Created", "Subscription a Present", "Subscription d Created",
+		"ConfigMap there Present", "BundleSecret s Created", "ServiceMonitor m WaitingForApi", "ConfigMap done Created",
+	}
+	if r := pass(); !r.Soon {
+		t.Error("a step that waits is not looked at soon")
+	}
+	expect(t, "steps", statuses(), want)
+	expect(t, "plans", w.plans(), []string{"1 Automatic Installing []"})
+	if v := get[olm.ClusterServiceVersion](w, "a.v1").Spec.Version; v != "1.0.0" {
+		t.Errorf("the CSV that was there has now version %s", v)
+	}
+	if s := w.subscription("a"); s.Spec.Package != "a" || len(s.Annotations) > 0 {
+		t.Errorf("the Subscription that was there is now %+v", s)
+	}
+	if k := get[corev1.ConfigMap](w, "there").Data["k"]; k != "new" {
+		t.Errorf("the ConfigMap that was there holds %q", k)
+	}
+	if by := w.subscription("d").Annotations["olm.generated-by"]; by != "p" {
+		t.Errorf("the new Subscription is generated by %q", by)
+	}
+
+	pass()
+	s := w.subscription("d").Status
+	if got := fmt.Sprintf("%s %s %s", s.State, s.CurrentCSV, s.InstallPlanRef.Name); got != "AtLatestKnown d.v1 p" {
+		t.Errorf("the new Subscription: %s", got)
+	}
+	api.kind = ""
+	for n := 0; pass().Changed; n++ {
+		if n == 5 {
+			t.Fatal("does not settle")
+		}
+	}
+	want[6] = "ServiceMonitor m Created"
+	expect(t, "steps", statuses(), want)
+	expect(t, "plans", w.plans(), []string{"1 Automatic Complete []"})
+}
+
 // A step that fails is tried again for a minute.
 func TestControllerRetriesSteps(t *testing.T) {
 	b := inline(t, "a.v1", fullCSV)
@@ -435,6 +547,104 @@ func TestControllerRun(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("Run ended with %v", err)
 		}
+	})
+}
+
+// Who watches hears of each step once.
+func TestControllerEvents(t *testing.T) {
+	objects, err := inline(t, "a.v1", fullCSV).Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "", manual)), ptr(plan("old", 1, olm.PlanPhaseComplete)))
+	for n := range 4 {
+		w.put(ptr(plan(fmt.Sprintf("p%d", n), int64(n+2), olm.PlanPhaseComplete)))
+	}
+	w.options.Execute, w.options.Unpacker = true, &unpacker{objects: objects}
+	w.settle()
+	name := w.sync().Waiting[0]
+	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
+		p.Spec.Approved = true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	var got []string
+	for _, e := range w.events {
+		if !e.Time.Equal(statusNow.Time) || e.Namespace != ns {
+			t.Errorf("event %+v", e)
+		}
+		got = append(got, strings.TrimSpace(strings.ReplaceAll(fmt.Sprintf("%s %s %s %s", e.Type, e.Subscription, e.Plan, e.Text), name, "PLAN")))
+	}
+	expect(t, "events", got, []string{
+		"PlanCreated  PLAN a.v1",
+		"CatalogsChanged a  CatalogSourcesAdded",
+		"Progressing a  a.v1",
+		"PlanDeleted  old",
+		"PlanApproved  PLAN",
+		"PlanCompleted  PLAN",
+	})
+}
+
+// slowUnpacker answers after a while.
+type slowUnpacker struct {
+	ready   time.Time
+	objects []*unstructured.Unstructured
+}
+
+func (u *slowUnpacker) Unpack(context.Context, olm.UnpackRequest) ([]*unstructured.Unstructured, error) {
+	if time.Now().Before(u.ready) {
+		return nil, olm.ErrUnpacking
+	}
+	return u.objects, nil
+}
+
+// What is under way is looked at every five seconds: a bundle that is being
+// unpacked, then a step that failed.
+func TestControllerRunLooksAgainSoon(t *testing.T) {
+	objects, err := inline(t, "a.v1", fullCSV).Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+		begin := time.Now()
+		firstSteps := 0
+		w.fail = func(int) bool {
+			// Plan, its status and that of the Subscription come before the first step.
+			if time.Since(begin) == 20*time.Second {
+				firstSteps++
+			}
+			return firstSteps == 4
+		}
+		c, err := olm.NewController(olm.ControllerOptions{
+			API:             struct{ clusterapi.ReadWriter }{w.Cluster}, // without watches
+			SnapshotOptions: olm.SnapshotOptions{Catalogs: w.catalogs, GlobalNamespace: "olm"},
+			Execute:         true,
+			Unpacker:        &slowUnpacker{begin.Add(18 * time.Second), objects},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
+		at := func(since time.Duration, plans ...string) {
+			t.Helper()
+			time.Sleep(time.Until(begin.Add(since)))
+			synctest.Wait()
+			expect(t, "plans", w.plans(), plans)
+		}
+		at(19 * time.Second)
+		at(21*time.Second, "1 Automatic Installing [a.v1]")
+		if message := list[olm.InstallPlan](w)[0].Status.Message; !strings.HasPrefix(message, "retrying execution due to error: ") {
+			t.Errorf("message %q", message)
+		}
+		at(26*time.Second, "1 Automatic Complete [a.v1]")
+		cancel()
+		<-done
 	})
 }
 

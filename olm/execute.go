@@ -56,6 +56,7 @@ func (p *pass) advancePlans(ctx context.Context) error {
 		case PlanPhaseFailed:
 			p.c.observe(Event{Type: EventPlanFailed, Namespace: plan.Namespace, Plan: plan.Name, Text: plan.Status.Message, Err: execErr})
 		default:
+			p.res.Soon = true
 			if execErr != nil {
 				errs = append(errs, fmt.Errorf("installplan %s/%s: %w", plan.Namespace, plan.Name, execErr))
 			}

@@ -283,9 +283,16 @@ func (x *explainer) prepare(ctx context.Context, h *HeldBack) error {
 		}
 		x.search = s
 	}
+	// An operator that only meets what was lacking before is in no constraint, so
+	// the formula would not come upon it.
 	f := newFormula(p, &factSet{})
 	for _, o := range h.NotTaken {
 		f.entryNode(p.catalogOf(o), o.Entry)
+	}
+	for _, n := range x.search.order {
+		if e := &x.search.f.nodes[n]; e.entry != nil {
+			f.entryNode(e.catalog, e.entry)
+		}
 	}
 	f.expandAll()
 

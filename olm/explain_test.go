@@ -91,6 +91,44 @@ way out: switch subscription b to channel beta
     p.v1 requires Q (g/v1), which nothing provides
 `,
 		},
+		{
+			name:    "providers that cannot be read or ordered",
+			subs:    []olm.Subscription{sub("a", "")},
+			catalog: []string{"a.v1 -K", "k.v1 K prop=olm.label.required:7", "x.v1 K", "x.v2"},
+			what:    "a",
+			want: `nothing for subscription a
+  a.v1 not taken
+    a.v1 requires K (g/v1), which only k.v1 provides
+      bundle k.v1: property of type olm.label.required: json: cannot unmarshal number into Go value of type olm.wireLabel
+      a unique replacement chain within a channel is required to determine the relative order between channel entries, but 2 replacement chains were found in channel "stable" of package "x": x.v1, x.v2
+`,
+		},
+		{
+			name:      "an update that needs what it replaces",
+			installed: []string{"a.v1 K"},
+			subs:      []olm.Subscription{sub("a", "a.v1")},
+			catalog:   []string{"a.v2 -K >a.v1"},
+			what:      "a",
+			want: `kept a.v1 for subscription a
+  a.v2 not taken
+    a.v2 replaces a.v1
+      a.v2 requires K (g/v1), which only a.v1 provides
+`,
+		},
+		{
+			name:      "an update of what another needs",
+			installed: []string{"old.v1"},
+			subs:      []olm.Subscription{sub("a", "old.v1"), sub("b", "")},
+			catalog:   []string{"a.v2 >old.v1", "b.v1 -pkg=old:>=1.0.0"},
+			what:      "a",
+			want: `kept old.v1 for subscription a
+  a.v2 not taken
+    a.v2 replaces old.v1
+      b.v1 requires an operator with package: old and with version in range: >=1.0.0, which only old.v1 provides
+        subscription b is served first, with b.v1
+way out: remove subscription b
+`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := resolve(t, snapshot(contents(t, tc.catalog...), installed(tc.installed...), tc.subs...), olm.Options{})
@@ -138,6 +176,38 @@ func TestExplainGreedy(t *testing.T) {
 	}
 }
 
+// TestRequiredBy: who asked first may have been taken back.
+func TestRequiredBy(t *testing.T) {
+	s := snapshot(contents(t, "a.v1 -K -Q", "b.v1 -K", "k.v1 K"), nil, sub("a", ""), sub("b", ""))
+	for _, o := range []olm.Options{{}, {Greedy: true}} {
+		g := resolve(t, s, o)
+		if by := g.Slots[len(g.Slots)-1].RequiredBy; members(g) != "b.v1 k.v1" || by == nil || by.Bundle.Name != "b.v1" {
+			t.Errorf("%+v:\n%s", o, g)
+		}
+	}
+}
+
+// TestExplainLater: what becomes of a snapshot after its resolution plays no
+// part.
+func TestExplainLater(t *testing.T) {
+	s := snapshot(contents(t, "a.v1 -B", "b.v1 B", "b.v2 >b.v1"), installed("a.v1 -B", "b.v1 B"), sub("a", "a.v1"), sub("b", "b.v1"))
+	g := resolve(t, s, olm.Options{})
+	want, err := g.Explain(context.Background(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Subscriptions[1].Name, s.Subscriptions[1].Status.InstalledCSV = "x", "b.v2"
+	s.Installed[0].Name, s.Installed[1].Name = "a.v2", "b.v2"
+	s.Catalogs[0].Contents, s.OperatorGroups[0].Name = nil, "x"
+	got, err := g.Explain(context.Background(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+		t.Errorf("explanation (-before +after):\n%s", diff)
+	}
+}
+
 // TestWhyForeign: what another resolution held back is not this one's business.
 func TestWhyForeign(t *testing.T) {
 	g := resolve(t, snapshot(contents(t, "a.v1"), nil, sub("a", "")), olm.Options{})
@@ -164,6 +234,28 @@ func TestWhyRequirement(t *testing.T) {
   k.v1 not taken
     there can be only one provider of Y (g/v1): a.v1 and k.v1 exclude each other
       subscription a is served first, with a.v1
+`
+	if diff := cmp.Diff(want, e.String()); diff != "" {
+		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhyAfterHealing: what was taken for one thing that was lacking before
+// stands against another.
+func TestWhyAfterHealing(t *testing.T) {
+	s := snapshot(contents(t, "a.v1", "k.v1 K Y", "m.v1 M Y"), installed("a.v1", "z.v1 -K -M"), sub("a", "a.v1"))
+	g := resolve(t, s, olm.Options{})
+	if members(g) != "a.v1 k.v1 z.v1" || len(g.HeldBack) != 1 {
+		t.Fatalf("generation:\n%s", g)
+	}
+	e, err := g.Why(context.Background(), &g.HeldBack[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `held back: z.v1 requires an operator providing an API with group: g, version: v1, kind: M: not taken m.v1; nothing instead
+  m.v1 not taken
+    there can be only one provider of Y (g/v1): m.v1 and k.v1 exclude each other
+      k.v1 is taken for another requirement
 `
 	if diff := cmp.Diff(want, e.String()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)

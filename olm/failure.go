@@ -71,18 +71,26 @@ func (e *NotSatisfiable) Error() string {
 // Prevented says that the question could not be answered: a catalog cannot be
 // read, a channel is in disorder, a requirement is malformed, the OperatorGroup
 // is missing. Trying again may help.
+//
+// Channels and bundles of catalogs prevent with AllOrNothing only; without it
+// they hold back the Subscriptions that have no other option. A malformed
+// requirement of an installed operator always prevents: nobody could promise
+// that the operator keeps what it needs.
 type Prevented struct {
 	Errs []error // at least one
 }
 
-// Error is the text of the one error, or those of all in brackets.
+// Error is the text of the one error, or those of all in brackets, equal ones
+// once.
 func (e *Prevented) Error() string {
-	if len(e.Errs) == 1 {
-		return e.Errs[0].Error()
+	var texts []string
+	for _, err := range e.Errs {
+		if text := err.Error(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
 	}
-	texts := make([]string, len(e.Errs))
-	for i, err := range e.Errs {
-		texts[i] = err.Error()
+	if len(texts) == 1 {
+		return texts[0]
 	}
 	return "[" + strings.Join(texts, ", ") + "]"
 }

@@ -223,12 +223,6 @@ func (f *formula) newGroup(kind FactKind, api schema.GroupVersionKind, key strin
 
 // packages returns the packages that a bundle belongs to.
 func (b *Bundle) packages() []string {
-	switch {
-	case len(b.Identities) == 0 && b.Package == "":
-		return nil
-	case len(b.Identities) == 0 || len(b.Identities) == 1 && b.Identities[0].Package == b.Package:
-		return []string{b.Package}
-	}
 	var out []string
 	if b.Package != "" {
 		out = append(out, b.Package)
@@ -310,7 +304,10 @@ func (f *formula) exclude(update, installed int) {
 	lits := []sat.Lit{f.nodes[update].lit.Not(), f.nodes[installed].lit.Not()}
 	if f.facts != nil {
 		u, i := f.id(update), f.id(installed)
-		lits = append(lits, f.facts.rule(f, Fact{Kind: FactReplaces, Member: u, IDs: []string{i}, Message: u + " conflicts with " + i}).Not())
+		rule := f.facts.rule(f, Fact{Kind: FactReplaces, Member: u, IDs: []string{i}, Message: u + " conflicts with " + i})
+		r := f.facts.of(rule)
+		r.node, r.replaced = update, installed
+		lits = append(lits, rule.Not())
 	}
 	f.s.Add(lits...)
 }

@@ -94,6 +94,7 @@ func TestMatching(t *testing.T) {
 		{olm.PropertyConstraint, `{"all":{"constraints":[` + needsK + `,` + needsP1 + `]}}`, []string{"z/p.v1", "a/p.v1"}, nil},
 		{olm.PropertyConstraint, `{"any":{"constraints":[` + needsQ + `,` + needsP1 + `]}}`, []string{"z/p.v1", "z/q.v2", "z/q.v1", "a/p.v1", "a/q.v1"}, nil},
 		{olm.PropertyConstraint, `{"any":{"constraints":[` + needsP1 + `,` + needsP1 + `]}}`, []string{"z/p.v1", "a/p.v1"}, nil},
+		{olm.PropertyConstraint, `{"any":{"constraints":[` + needsQ + `,{"package":{"packageName":"p","versionRange":"3.0.0"}}]}}`, []string{"z/p.v3", "z/q.v2", "z/q.v1", "a/q.v1"}, nil},
 		{olm.PropertyConstraint, `{"not":{"constraints":[` + needsK + `]}}`, []string{"z/p.v3"}, []string{"a"}},
 		{olm.PropertyConstraint, `{"all":{"constraints":[` + needsQ + `,{"not":{"constraints":[{"package":{"packageName":"q","versionRange":"2.0.0"}}]}}]}}`, []string{"z/q.v1", "a/q.v1"}, nil},
 		{olm.PropertyConstraint, `{"all":{"constraints":[]}}`, places(c.Entries()), []string{"a", "z"}},
@@ -127,6 +128,22 @@ func TestMatching(t *testing.T) {
 	}
 	if _, err := c.Disordered(bad, typeRule{}); err == nil {
 		t.Error("a bad rule matches in disordered channels")
+	}
+}
+
+// A bundle may say by properties that it belongs to other packages too.
+func TestInPackageByProperties(t *testing.T) {
+	text := strings.Replace(channelCatalog("b>a", "a"), `"properties":[`, `"properties":[{"type":"olm.package","value":{"packageName":"q","version":"1.0.0"}},{"type":"olm.package","value":{"packageName":"q","version":"2.0.0"}},`, 1)
+	c := readCatalog(t, text)
+	if diff := cmp.Diff([]string{"c/b"}, places(c.InPackage("q"))); diff != "" {
+		t.Errorf("in q (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"c/b", "c/a"}, places(c.InPackage("p"))); diff != "" {
+		t.Errorf("in p (-want +got):\n%s", diff)
+	}
+	r := requirement(t, olm.PropertyPackageRequired, `{"packageName":"q","versionRange":"2.0.0"}`)
+	if got, err := c.Matching(r, nil); err != nil || len(got) != 1 || got[0].Name != "b" {
+		t.Errorf("%v, %v", places(got), err)
 	}
 }
 

@@ -95,7 +95,7 @@ func (i *Installed) Of(sub *Subscription) (*InstalledOperator, error) {
 // Bundle.Err. The arguments are not changed; the result points to elements of
 // csvs.
 func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscription, groups []OperatorGroup) (*Installed, error) {
-	present := presentCSVs(namespace, csvs)
+	present, wishes := presentCSVs(namespace, csvs), subscriptionsIn(namespace, subs)
 	successors := successorsOf(present)
 	out := &Installed{}
 	failForward, err := failsForward(namespace, groups)
@@ -113,7 +113,7 @@ func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscr
 				continue
 			}
 		}
-		owners := owningSubscriptions(namespace, csv.Name, subs)
+		owners := owningSubscriptions(csv.Name, wishes)
 		b, err := installedBundle(csv, owners)
 		if err != nil {
 			return nil, err
@@ -123,7 +123,7 @@ func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscr
 			o.Subscriptions = append(o.Subscriptions, s.Name)
 		}
 		out.Operators = append(out.Operators, o)
-		if u, ok := inProgress(namespace, csv, successors, subs); ok {
+		if u, ok := inProgress(csv, successors, wishes); ok {
 			out.InProgress = append(out.InProgress, u)
 		}
 	}
@@ -161,16 +161,27 @@ func presentCSVs(namespace string, csvs []ClusterServiceVersion) []*ClusterServi
 
 func inNamespace(ns, namespace string) bool { return ns == "" || ns == namespace }
 
-// owningSubscriptions returns the Subscriptions whose installed operator it
-// is, by name.
-func owningSubscriptions(namespace, csv string, subs []Subscription) []*Subscription {
+// subscriptionsIn returns the Subscriptions of the namespace by name.
+func subscriptionsIn(namespace string, subs []Subscription) []*Subscription {
 	var out []*Subscription
 	for i := range subs {
-		if inNamespace(subs[i].Namespace, namespace) && subs[i].Status.InstalledCSV == csv {
+		if inNamespace(subs[i].Namespace, namespace) {
 			out = append(out, &subs[i])
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *Subscription) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// owningSubscriptions returns the Subscriptions whose installed operator it
+// is, in order.
+func owningSubscriptions(csv string, subs []*Subscription) []*Subscription {
+	var out []*Subscription
+	for _, s := range subs {
+		if s.Status.InstalledCSV == csv {
+			out = append(out, s)
+		}
+	}
 	return out
 }
 
@@ -319,7 +330,7 @@ func endsInFailure(namespace string, csv *ClusterServiceVersion, successors map[
 
 // inProgress describes the update that a CSV is the old end of, if it is on
 // its way out and its successor is there.
-func inProgress(namespace string, csv *ClusterServiceVersion, successors map[string]*ClusterServiceVersion, subs []Subscription) (InProgressUpdate, bool) {
+func inProgress(csv *ClusterServiceVersion, successors map[string]*ClusterServiceVersion, subs []*Subscription) (InProgressUpdate, bool) {
 	next, ok := successors[csv.Name]
 	if !ok || next.Name == csv.Name || csv.Status.Phase != CSVPhaseReplacing && csv.Status.Phase != CSVPhaseDeleting {
 		return InProgressUpdate{}, false
@@ -330,11 +341,10 @@ func inProgress(namespace string, csv *ClusterServiceVersion, successors map[str
 		chain[c.Name] = true
 		u.Last = c.Name
 	}
-	for i := range subs {
-		if inNamespace(subs[i].Namespace, namespace) && chain[subs[i].Status.InstalledCSV] {
-			u.Subscriptions = append(u.Subscriptions, subs[i].Name)
+	for _, s := range subs {
+		if chain[s.Status.InstalledCSV] {
+			u.Subscriptions = append(u.Subscriptions, s.Name)
 		}
 	}
-	slices.Sort(u.Subscriptions)
 	return u, true
 }

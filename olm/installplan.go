@@ -13,20 +13,24 @@ import (
 
 // Condition of an InstallPlan, and its reasons.
 const (
-	PlanInstalled             = "Installed"
-	ReasonPlanUnknown         = "PlanUnknown"
-	ReasonInstallCheckFailed  = "InstallCheckFailed"
-	ReasonDependencyConflict  = "DependenciesConflict"
-	ReasonComponentFailed     = "InstallComponentFailed"
-	retryingText              = "retrying execution due to error: "
-	planNamePrefix            = "install-"
+	PlanInstalled            = "Installed"
+	ReasonPlanUnknown        = "PlanUnknown"
+	ReasonInstallCheckFailed = "InstallCheckFailed"
+	ReasonDependencyConflict = "DependenciesConflict"
+	ReasonComponentFailed    = "InstallComponentFailed"
+)
+
+const (
+	retryingText            = "retrying execution due to error: "
+	planNamePrefix          = "install-"
+	annotationGeneratedBy   = "olm.generated-by"
+	annotationUnpackTimeout = "operatorframework.io/bundle-unpack-timeout"
+	annotationUnpackRetry   = "operatorframework.io/bundle-unpack-min-retry-interval"
+
 	plansKept, plansPerSweep  = 5, 5
+	defaultExecutionRetryTime = time.Minute
 	defaultUnpackTimeout      = 10 * time.Minute
 	defaultUnpackRetry        = 5 * time.Minute
-	annotationUnpackTimeout   = "operatorframework.io/bundle-unpack-timeout"
-	annotationUnpackRetry     = "operatorframework.io/bundle-unpack-min-retry-interval"
-	annotationGeneratedBy     = "olm.generated-by"
-	defaultExecutionRetryTime = time.Minute
 )
 
 // WaitingForPlans reports whether no resolution may take place: every
@@ -84,7 +88,7 @@ func NewInstallPlan(c *Changes, subs []Subscription, generation int64) *InstallP
 	p.APIVersion, p.Kind = p.APIKind().ToAPIVersionAndKind()
 	p.GenerateName = planNamePrefix
 	p.Namespace = c.Namespace
-	for _, sub := range sortedByName(subs) {
+	for _, sub := range subscriptionsIn(c.Namespace, subs) {
 		if sub.Spec.InstallPlanApproval == ApprovalManual {
 			approval = ApprovalManual
 		}
@@ -193,15 +197,6 @@ func nextGeneration(subs []Subscription, plans []InstallPlan) int64 {
 		highest = max(highest, plans[i].Spec.Generation)
 	}
 	return highest + 1
-}
-
-func sortedByName(subs []Subscription) []*Subscription {
-	out := make([]*Subscription, len(subs))
-	for i := range subs {
-		out[i] = &subs[i]
-	}
-	slices.SortStableFunc(out, func(a, b *Subscription) int { return strings.Compare(a.Name, b.Name) })
-	return out
 }
 
 // OldPlans returns the names of the InstallPlans of a namespace that are to be

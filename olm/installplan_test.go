@@ -209,6 +209,31 @@ func TestPlanPhases(t *testing.T) {
 	}
 }
 
+// Conditions of other types stay, and the time of a transition moves with the
+// status alone.
+func TestPlanCondition(t *testing.T) {
+	early, late := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	old := metav1.NewTime(early)
+	for _, tc := range []struct {
+		status corev1.ConditionStatus
+		want   time.Time
+	}{{corev1.ConditionTrue, early}, {corev1.ConditionFalse, late}} {
+		p := plan("p", 1, olm.PlanPhaseInstalling)
+		p.Status.Conditions = []olm.InstallPlanCondition{
+			{Type: "Other", Status: corev1.ConditionTrue},
+			{Type: olm.PlanInstalled, Status: tc.status, Reason: "Old", LastTransitionTime: &old, LastUpdateTime: &old},
+		}
+		s := olm.AttemptedStatus(&p, nil, nil, late, 0)
+		if len(s.Conditions) != 2 || s.Conditions[0].Type != "Other" || p.Status.Conditions[1].Reason != "Old" {
+			t.Fatalf("conditions %+v, before %+v", s.Conditions, p.Status.Conditions)
+		}
+		c := s.Conditions[1]
+		if c.Status != corev1.ConditionTrue || c.Reason != "" || !c.LastTransitionTime.Time.Equal(tc.want) || !c.LastUpdateTime.Time.Equal(late) {
+			t.Errorf("was %s: %+v", tc.status, c)
+		}
+	}
+}
+
 func TestApprovedStatus(t *testing.T) {
 	for _, tc := range []struct {
 		phase    olm.InstallPlanPhase

@@ -212,6 +212,16 @@ func TestPackageDetails(t *testing.T) {
 	}
 }
 
+// billions is a YAML document whose aliases expand to 9 to the power of levels.
+func billions(levels int) string {
+	var s strings.Builder
+	s.WriteString("schema: x\na0: &a0 x\n")
+	for n := range levels {
+		fmt.Fprintf(&s, "a%d: &a%d [%s]\n", n+1, n+1, strings.Repeat(fmt.Sprintf("*a%d,", n), 9))
+	}
+	return s.String()
+}
+
 func TestLimits(t *testing.T) {
 	tests := []struct {
 		name, limit string
@@ -226,6 +236,7 @@ func TestLimits(t *testing.T) {
 		{"YAML nesting", "MaxDepth", olm.LoadOptions{MaxDepth: 5}, "schema: x\na: [[[[[1]]]]]\n"},
 		{"aliases", "MaxAliases", olm.LoadOptions{MaxAliases: 2}, "schema: x\na: &a 1\nb: [*a, *a, *a]\n"},
 		{"expansion", "MaxDocumentBytes", olm.LoadOptions{MaxDocumentBytes: 10_000}, "schema: x\na: &a [" + strings.Repeat("x,", 100) + "]\nb: &b [" + strings.Repeat("*a,", 9) + "]\nc: [" + strings.Repeat("*b,", 9) + "]\n"},
+		{"expansion beyond all numbers", "MaxDocumentBytes", olm.LoadOptions{}, billions(30)},
 		{"one large object, read at once", "MaxDocumentBytes", olm.LoadOptions{MaxDocumentBytes: 100}, `{"schema":"` + strings.Repeat("x", 100) + `"}`},
 		{"one large object", "MaxDocumentBytes", olm.LoadOptions{MaxDocumentBytes: 1 << 18}, `{"schema":"` + strings.Repeat("x", 1<<19) + `"}`},
 		{"one large YAML document", "MaxDocumentBytes", olm.LoadOptions{MaxDocumentBytes: 1 << 18}, "schema: " + strings.Repeat("x", 1<<19)},

@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -47,7 +48,8 @@ type PathError struct {
 	Package, From string
 	To            string // empty if any end would do
 	Channels      []string
-	// Reached are the operators that can be reached, nearest first.
+	// Reached are the operators that can be reached, in the order of the catalog:
+	// from the head down.
 	Reached []string
 }
 
@@ -61,7 +63,7 @@ func (e *PathError) Error() string {
 	if len(e.Reached) == 0 {
 		return text + ": nothing there replaces it"
 	}
-	return text + fmt.Sprintf(": it leads to %s at most", e.Reached[len(e.Reached)-1])
+	return text + fmt.Sprintf(": it leads to %s at most", e.Reached[0])
 }
 
 // Origin is where an update path begins.
@@ -140,6 +142,7 @@ func (c *Contents) PathTo(pkg, channel string, from Origin, goal func(*Entry) bo
 		for _, ch := range channels {
 			fault.Channels = append(fault.Channels, ch.Name)
 		}
+		slices.SortFunc(stops, func(a, b stop) int { return cmp.Compare(a.step.Entry.rank, b.step.Entry.rank) })
 		for _, s := range stops {
 			fault.Reached = append(fault.Reached, s.step.To)
 		}

@@ -70,8 +70,8 @@ func TestPathTo(t *testing.T) {
 	for _, tc := range []struct{ name, to, want string }{
 		{"the shortest", "a.v4", "a.v1>a.v4 skipRange@stable"},
 		{"not the one that an update takes", "a.v3", "a.v1>a.v2 replaces@stable, a.v2>a.v3 replaces@stable"},
-		{"deprecated", "a.v5", "error: package a: no update path from a.v1 in channels [stable]: it leads to a.v3 at most"},
-		{"back", "a.v1", "error: package a: no update path from a.v1 in channels [stable]: it leads to a.v3 at most"},
+		{"deprecated", "a.v5", "error: package a: no update path from a.v1 in channels [stable]: it leads to a.v4 at most"},
+		{"back", "a.v1", "error: package a: no update path from a.v1 in channels [stable]: it leads to a.v4 at most"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := pathText(c.PathTo("a", "stable", olm.Origin{Name: "a.v1"}, func(e *olm.Entry) bool { return e.Name == tc.to }))
@@ -84,6 +84,13 @@ func TestPathTo(t *testing.T) {
 	var none *olm.PathError
 	if !errors.As(err, &none) || len(none.Reached) != 0 || !strings.Contains(err.Error(), "nothing there replaces it") {
 		t.Errorf("from the head: %v", err)
+	}
+	none.To = "a.v9"
+	if !strings.Contains(err.Error(), "no update path from a.v4 to a.v9 in channels [stable]") {
+		t.Errorf("with an end: %v", err)
+	}
+	if edge := c.Package("a").Channel("stable").Entry("a.v2").Edge("b.v1", nil); edge != "" {
+		t.Errorf("a.v2 updates b.v1 by %q", edge)
 	}
 }
 

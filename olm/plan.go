@@ -238,7 +238,8 @@ func ownCSVs(s *Snapshot) []ClusterServiceVersion {
 
 func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, states []Snapshot, checks []*Compatibility, generations []*Generation) TargetOperator {
 	o := TargetOperator{BlockingOperator: b}
-	for _, sub := range owningSubscriptions(s.Namespace, b.Name, s.Subscriptions) {
+	owners := owningSubscriptions(b.Name, subscriptionsIn(s.Namespace, s.Subscriptions))
+	for _, sub := range owners {
 		o.Subscriptions = append(o.Subscriptions, sub.Name)
 	}
 	if len(o.Subscriptions) == 0 {
@@ -246,7 +247,7 @@ func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, st
 		return o
 	}
 	channels := map[string]bool{}
-	for _, sub := range owningSubscriptions(s.Namespace, b.Name, s.Subscriptions) {
+	for _, sub := range owners {
 		o.findPaths(s, sub, target, channels)
 	}
 	o.Channels = sortedKeys(channels)

@@ -132,6 +132,27 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
+// Only the catalogs of a Subscription are asked for a way.
+func TestPlanTargetCatalogs(t *testing.T) {
+	old, fresh := contents(t, "a.v1 X"+limit("4.18")), contents(t, "a.v1 X"+limit("4.18"), "a.v2 X >a.v1")
+	for _, tc := range []struct {
+		sub  olm.Subscription
+		want olm.TargetAnswer
+	}{
+		{sub("a", "a.v1"), olm.TargetNoPath},
+		{sub("a", "a.v1", source("d", "olm")), olm.TargetMoves},
+		{sub("a", "a.v1", source("e", "olm")), olm.TargetNoPath},
+		{sub("a", "a.v1", source("", "")), olm.TargetMoves},
+	} {
+		s := snapshot(old, installed("a.v1 X"+limit("4.18")), tc.sub)
+		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: key("olm/d"), Contents: fresh}, olm.SnapshotCatalog{Key: key("olm/e"), Contents: contents(t, "b.v1 Y")})
+		p := planFor(t, "4.19", s).Target
+		if len(p.Operators) != 1 || p.Operators[0].Answer != tc.want {
+			t.Errorf("%s/%s: %v, want %s", tc.sub.Spec.SourceNamespace, tc.sub.Spec.Source, p.Operators, tc.want)
+		}
+	}
+}
+
 // A plan changes neither snapshots nor itself.
 func TestPlanIsPure(t *testing.T) {
 	s := snapshot(contents(t, "a.v1 X", "a.v2 X -Y >a.v1", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"))

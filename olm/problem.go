@@ -83,6 +83,9 @@ func newProblem(s Snapshot, o Options) (*problem, error) {
 	if err := checkSnapshot(&s); err != nil {
 		return nil, err
 	}
+	// Explanations look at it later, when the caller may have gone on.
+	s.Subscriptions, s.Installed = slices.Clone(s.Subscriptions), slices.Clone(s.Installed)
+	s.OperatorGroups, s.Catalogs = slices.Clone(s.OperatorGroups), slices.Clone(s.Catalogs)
 	p := &problem{snapshot: s, options: o}
 	if len(s.Subscriptions) == 0 {
 		// Nothing is wished, so nothing that could fail is looked at.

@@ -1,28 +1,15 @@
 package olm_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/google/go-cmp/cmp"
 )
 
-// communityCatalog loads the real catalog.
-func communityCatalog(t testing.TB) *olm.Contents {
-	t.Helper()
-	c, err := olm.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "catalogs")), olm.LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestCommunityCatalog(t *testing.T) {
-	c := communityCatalog(t)
+	c := community(t)
 	got := make(map[string]int)
 	for _, p := range c.Packages() {
 		got["packages"]++
@@ -109,7 +96,7 @@ func countChannel(count map[string]int, ch *olm.Channel) {
 
 func TestCommunityUpdatesEnd(t *testing.T) {
 	// Whatever candidate is taken, updates never come to an operator twice.
-	for _, p := range communityCatalog(t).Packages() {
+	for _, p := range community(t).Packages() {
 		for _, ch := range p.Channels {
 			above := make(map[string]int, len(ch.Ordered))
 			for i, e := range ch.Ordered {
@@ -127,7 +114,7 @@ func TestCommunityUpdatesEnd(t *testing.T) {
 }
 
 func TestCommunityProperties(t *testing.T) {
-	c := communityCatalog(t)
+	c := community(t)
 	got := make(map[string]int)
 	for _, p := range c.Packages() {
 		for _, b := range p.Bundles {

@@ -51,6 +51,7 @@ func TestSubscriptions(t *testing.T) {
 		change    []func(*olm.Snapshot)
 		want      string
 		strict    string // with AllOrNothing, if it differs
+		greedy    string // with Greedy, if it differs; "nothing" if empty
 		report    string // part of the generation's text
 	}{
 		{
@@ -103,6 +104,7 @@ func TestSubscriptions(t *testing.T) {
 			subs:    []olm.Subscription{sub("a", "", channel(""))},
 			catalog: []string{"a.v2 @zeta -Q", "a.v1 @beta"},
 			want:    "a.v1",
+			greedy:  "nothing",
 		},
 		{
 			name:    "no channel: the default one first",
@@ -123,6 +125,7 @@ func TestSubscriptions(t *testing.T) {
 			subs:      []olm.Subscription{sub("a", "a.v1", channel(""))},
 			catalog:   []string{"a.v1 @alpha @beta", "a.v2 @beta >a.v1", "a.v3 @alpha -Q ~a.v2 >a.v1", "a.v4 @gamma >a.v9"},
 			want:      "a.v2",
+			greedy:    "a.v1",
 		},
 		{
 			name:    "no source: all catalogs, by preference",
@@ -247,6 +250,7 @@ func TestSubscriptions(t *testing.T) {
 			subs:      []olm.Subscription{sub("a", "old.v1"), sub("b", "")},
 			catalog:   []string{"a.v2 >old.v1", "b.v1 -pkg=old:>=1.0.0"},
 			want:      "b.v1 old.v1",
+			greedy:    "a.v2",
 			strict:    "b.v1 old.v1",
 		},
 		{
@@ -352,6 +356,49 @@ func TestSubscriptions(t *testing.T) {
 			strict:    "error: constraints not satisfiable: @existing/ops//k.v1 and c/olm/stable/k.v1 have the name k.v1, bundle a.v1 requires an operator providing an API with group: g, version: v1, kind: K, clusterserviceversion k.v1 exists and is not referenced by a subscription, subscription a exists, subscription a requires c/olm/stable/a.v1",
 		},
 		{
+			name:      "a property that names no package",
+			installed: installed(`x.v1 prop=olm.package:{"packageName":"","version":"1.0.0"}`, `y.v1 prop=olm.package:{"packageName":"","version":"1.0.0"}`),
+			subs:      []olm.Subscription{sub("a", "")},
+			catalog:   []string{"a.v1"},
+			want:      "a.v1 x.v1 y.v1",
+		},
+		{
+			name:      "a Subscription to what is there already, without its status",
+			installed: installed("a.v1"),
+			subs:      []olm.Subscription{sub("a", "a.v1"), sub("a", "", named("a2"))},
+			catalog:   []string{"a.v1"},
+			want:      "a.v1",
+			strict:    "error: constraints not satisfiable: @existing/ops//a.v1 and c/olm/stable/a.v1 originate from package a, subscription a exists, subscription a requires @existing/ops//a.v1, subscription a2 exists, subscription a2 requires c/olm/stable/a.v1",
+		},
+		{
+			name:      "and it joins the update",
+			installed: installed("a.v1"),
+			subs:      []olm.Subscription{sub("a", "a.v1"), sub("a", "", named("a2"))},
+			catalog:   []string{"a.v1", "a.v2 >a.v1"},
+			want:      "a.v2",
+			report:    "updated a.v1 to a.v2 (channel stable, catalog olm/c) for subscription a, a2\n",
+		},
+		{
+			name:    "startingCSV of one Subscription serves another of the package",
+			subs:    []olm.Subscription{sub("a", "", startingCSV("a.v1")), sub("a", "", named("a2"))},
+			catalog: []string{"a.v1", "a.v2 >a.v1"},
+			want:    "a.v1",
+			report:  "added a.v1 (channel stable, catalog olm/c) for subscription a, a2\n",
+		},
+		{
+			name:    "a deprecated startingCSV",
+			subs:    []olm.Subscription{sub("a", "", startingCSV("a.v1"))},
+			catalog: []string{"a.v1 deprecated", "a.v2 >a.v1"},
+			want:    "",
+			strict:  "error: constraints not satisfiable: bundle c/olm/stable/a.v1 is deprecated, subscription a exists, subscription a requires c/olm/stable/a.v1",
+		},
+		{
+			name:    "startingCSV without channel, source and order",
+			subs:    []olm.Subscription{sub("a", "", any, channel(""), startingCSV("a.v1"))},
+			catalog: []string{"a.v2 @stable", "a.v3 @stable", "a.v1 @beta", "a.v2 @beta ~a.v1"},
+			want:    "a.v1",
+		},
+		{
 			name:      "stuck",
 			installed: installed("a.v2"),
 			subs:      []olm.Subscription{sub("a", "a.v2")},
@@ -403,6 +450,16 @@ func TestSubscriptions(t *testing.T) {
 			if !strings.Contains(g.String(), tc.report) {
 				t.Errorf("%q is not in:\n%s", tc.report, g)
 			}
+			greedy := tc.greedy
+			switch greedy {
+			case "":
+				greedy = tc.want
+			case "nothing":
+				greedy = ""
+			}
+			if got := outcome(s, olm.Options{Greedy: true}); got != greedy {
+				t.Errorf("greedy: %q, want %q", got, greedy)
+			}
 			want := tc.strict
 			if want == "" {
 				want = tc.want
@@ -440,6 +497,11 @@ func TestPrevented(t *testing.T) {
 	unconnected := func(s *olm.Snapshot) {
 		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: ns, Name: "d"}})
 	}
+	disordered := func(s *olm.Snapshot) {
+		s.Catalogs[0].Contents = contents(t, "a.v1", "k.v1 K", "k.v2 K")
+		s.Subscriptions = append(s.Subscriptions, sub("k", ""), sub("k", "", named("k2")))
+	}
+	const chains = `a unique replacement chain within a channel is required to determine the relative order between channel entries, but 2 replacement chains were found in channel "stable" of package "k": k.v1, k.v2`
 	for _, tc := range []struct {
 		name      string
 		installed []olm.ClusterServiceVersion
@@ -447,10 +509,19 @@ func TestPrevented(t *testing.T) {
 		o         olm.Options
 		want      string // prefix
 	}{
+		{"the same fault of two Subscriptions", nil, disordered, olm.Options{AllOrNothing: true}, chains},
+		{"catalogs before Subscriptions", nil, func(s *olm.Snapshot) { disordered(s); broken("olm", "d", down)(s) }, olm.Options{AllOrNothing: true}, "error using catalogsource olm/d: connection refused"},
+		{"what installed operators reach before catalogs", installed("z.v1 -K"), func(s *olm.Snapshot) { disordered(s); broken("olm", "d", down)(s) }, olm.Options{AllOrNothing: true}, chains},
+		{"installed operators among catalogs", malformed, func(s *olm.Snapshot) { broken("a", "d", down)(s); broken("olm", "d", down)(s) }, olm.Options{}, "[error using catalogsource olm/d: connection refused, error using catalogsource ops/@existing: failed"},
+		{"operator groups before all", bad, func(s *olm.Snapshot) { two(s); broken("olm", "d", down)(s) }, olm.Options{}, "expected 1 OperatorGroup in the namespace, found 2"},
 		{"catalog", nil, broken("olm", "d", down), olm.Options{}, "error using catalogsource olm/d: connection refused"},
 		{"catalog, all or nothing", nil, broken("olm", "d", down), olm.Options{AllOrNothing: true}, "error using catalogsource olm/d: connection refused"},
 		{"no connection", nil, unconnected, olm.Options{}, "error using catalogsource ops/d: no registry client established for catalogsource ops/d"},
-		{"several", nil, func(s *olm.Snapshot) { broken("olm", "e", down)(s); broken("olm", "d", down)(s) }, olm.Options{}, "[error using catalogsource olm/d: connection refused, error using catalogsource olm/e: connection refused]"},
+		{"several, by name", nil, func(s *olm.Snapshot) {
+			broken("olm", "e", down)(s)
+			broken("olm", "d", down)(s)
+			s.Catalogs[1].Priority = 1
+		}, olm.Options{}, "[error using catalogsource olm/d: connection refused, error using catalogsource olm/e: connection refused]"},
 		{"installed", malformed, func(*olm.Snapshot) {}, olm.Options{}, `error using catalogsource ops/@existing: failed to retrieve properties of csv "z.v1": failed to unmarshal properties annotation: `},
 		{"an installed requirement before catalogs", bad, broken("olm", "d", down), olm.Options{}, ""},
 		{"operator groups", nil, two, olm.Options{}, "expected 1 OperatorGroup in the namespace, found 2"},
@@ -469,6 +540,9 @@ func TestPrevented(t *testing.T) {
 			}
 			if !strings.HasPrefix(err.Error(), tc.want) {
 				t.Errorf("error %q, want %q", err, tc.want)
+			}
+			if tc.want == chains && err.Error() != chains {
+				t.Errorf("error %q, want no more than %q", err, chains)
 			}
 			if tc.want == "" && strings.Contains(err.Error(), "catalogsource") {
 				t.Errorf("error %q, want that of the requirement", err)
@@ -503,6 +577,126 @@ func TestPrevented(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFacts has the reasons why a Subscription leads nowhere: the first in order.
+func TestFacts(t *testing.T) {
+	headless := func(s *olm.Snapshot) {
+		text := `{"schema":"olm.package","name":"a","defaultChannel":"stable"}
+{"schema":"olm.channel","package":"a","name":"stable","entries":[{"name":"a.v2","skips":["a.v1"]},{"name":"a.v1"}]}
+{"schema":"olm.bundle","package":"a","name":"a.v1","image":"registry.example/a:1","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}}]}`
+		c, err := olm.Read(context.Background(), strings.NewReader(text), "catalog.json", olm.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Catalogs[0].Contents = c
+	}
+	empty := func(s *olm.Snapshot) { s.Catalogs[0].Contents = contents(t) }
+	for _, tc := range []struct {
+		name   string
+		sub    olm.Subscription
+		change func(*olm.Snapshot)
+		kind   olm.FactKind
+		want   string
+	}{
+		{"catalog", sub("x", "", named("s"), source("d", "olm"), channel("x"), startingCSV("x")), nil, olm.FactNoCatalogEntries, "no operators found from catalog d in namespace olm referenced by subscription s"},
+		{"a catalog's name without its namespace", sub("a", "", named("s"), source("c", "")), nil, olm.FactNoCatalogEntries, "no operators found from catalog c in namespace  referenced by subscription s"},
+		{"a catalog without anything", sub("a", "", named("s")), empty, olm.FactNoCatalogEntries, "no operators found from catalog c in namespace olm referenced by subscription s"},
+		{"package", sub("x", "", named("s"), channel("x"), startingCSV("x")), nil, olm.FactNoPackage, "no operators found in package x in the catalog referenced by subscription s"},
+		{"channel", sub("a", "", named("s"), channel("x"), startingCSV("x")), nil, olm.FactNoChannel, "no operators found in channel x of package a in the catalog referenced by subscription s"},
+		{"startingCSV", sub("a", "", named("s"), startingCSV("x")), nil, olm.FactNoStartingCSV, "no operators found with name x in channel stable of package a in the catalog referenced by subscription s"},
+		{"nothing to choose", sub("a", "", named("s")), headless, olm.FactNoMatch, "no operators found matching the criteria of subscription s"},
+		{"channel, with an installed operator", sub("a", "z.v1", named("s"), channel("x")), nil, olm.FactNoChannel, "no operators found in channel x of package a in the catalog referenced by subscription s"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := snapshot(contents(t, "a.v1"), installed("z.v1"), tc.sub)
+			if tc.change != nil {
+				tc.change(&s)
+			}
+			_, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true})
+			var unsat *olm.NotSatisfiable
+			if !errors.As(err, &unsat) {
+				t.Fatalf("error %v, want NotSatisfiable", err)
+			}
+			want := "constraints not satisfiable: " + tc.want + ", subscription s exists"
+			if diff := cmp.Diff(want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if unsat.Facts[0].Kind != tc.kind || unsat.Facts[0].Subscription != "s" {
+				t.Errorf("fact %+v", unsat.Facts[0])
+			}
+			for _, o := range []olm.Options{{}, {Greedy: true}} {
+				g := resolve(t, s, o)
+				var fact *olm.Fact
+				if len(g.HeldBack) != 1 || !errors.As(g.HeldBack[0].Err, &fact) || fact.Message != tc.want || len(g.Operators) != 0 {
+					t.Errorf("generation:\n%s", g)
+				}
+			}
+		})
+	}
+}
+
+// TestConflictTexts has the messages of facts that other tests do not meet.
+func TestConflictTexts(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		installed []string
+		subs      []olm.Subscription
+		catalog   []string
+		want      []string
+	}{
+		{
+			name:      "options in order, the installed one last",
+			installed: []string{"a.v1 -Q"},
+			subs:      []olm.Subscription{sub("a", "a.v1")},
+			catalog:   []string{"a.v1 -Q", "a.v2 -Q >a.v1", "a.v3 -Q >a.v2 range=<3.0.0"},
+			want: []string{
+				"bundle a.v1 requires an operator providing an API with group: g, version: v1, kind: Q",
+				"bundle a.v2 requires an operator providing an API with group: g, version: v1, kind: Q",
+				"bundle a.v3 requires an operator providing an API with group: g, version: v1, kind: Q",
+				"subscription a exists",
+				"subscription a requires at least one of c/olm/stable/a.v3, c/olm/stable/a.v2 or @existing/ops//a.v1",
+			},
+		},
+		{
+			name:    "three providers of one API",
+			subs:    []olm.Subscription{sub("a", ""), sub("b", "")},
+			catalog: []string{"a.v1 Y", "b.v1 Y -K", "k.v1 Y K"},
+			want: []string{
+				"c/olm/stable/a.v1, c/olm/stable/b.v1 and c/olm/stable/k.v1 provide Y (g/v1)",
+				"subscription a exists",
+				"subscription a requires c/olm/stable/a.v1",
+				"subscription b exists",
+				"subscription b requires c/olm/stable/b.v1",
+			},
+		},
+		{
+			name: "requirements of all kinds",
+			subs: []olm.Subscription{sub("a", "")},
+			catalog: []string{
+				"a.v1 -label=l",
+				"a.v2 -pkg=p:>=1.0.0_<2.0.0 >a.v1",
+				`a.v3 prop=olm.constraint:{"any":{"constraints":[{"package":{"packageName":"p","versionRange":"1.x"}},{"gvk":{"group":"g","version":"v1","kind":"K"}}]}} >a.v2`,
+				`a.v4 prop=olm.constraint:{"failureMessage":"both","all":{"constraints":[{"gvk":{"group":"g","version":"v1","kind":"K"}},{"not":{"constraints":[{"gvk":{"group":"g","version":"v1","kind":"L"}},{"gvk":{"group":"g","version":"v1","kind":"M"}}]}}]}} >a.v3`,
+			},
+			want: []string{
+				"bundle a.v1 requires an operator with label: l",
+				"bundle a.v2 requires an operator with package: p and with version in range: >=1.0.0 <2.0.0",
+				"bundle a.v3 requires an operator with package: p and with version in range: 1.x or providing an API with group: g, version: v1, kind: K",
+				"bundle a.v4 requires an operator providing an API with group: g, version: v1, kind: K and providing an API with group: g, version: v1, kind: L and not providing an API with group: g, version: v1, kind: M and message: \"both\"",
+				"subscription a exists",
+				"subscription a requires at least one of c/olm/stable/a.v4, c/olm/stable/a.v3, c/olm/stable/a.v2 or c/olm/stable/a.v1",
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := snapshot(contents(t, tc.catalog...), installed(tc.installed...), tc.subs...)
+			want := "error: constraints not satisfiable: " + strings.Join(tc.want, ", ")
+			if diff := cmp.Diff(want, outcome(s, olm.Options{AllOrNothing: true})); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestInvalidSnapshot has what contradicts itself.
@@ -563,6 +757,9 @@ func TestResolveWhileUpdating(t *testing.T) {
 			if got := members(g); got != tc.want {
 				t.Errorf("generation %q, want %q\n%s", got, tc.want, g)
 			}
+			if got := outcome(s, olm.Options{Greedy: true}); got != tc.want {
+				t.Errorf("greedy: %q, want %q", got, tc.want)
+			}
 			waiting := ""
 			for _, u := range g.InProgress {
 				waiting += strings.Join(u.Subscriptions, " ")
@@ -581,6 +778,39 @@ func TestResolveWhileUpdating(t *testing.T) {
 	}
 }
 
+// TestNotStuck: where a channel has no order, it is not known that nothing in it
+// replaces an operator.
+func TestNotStuck(t *testing.T) {
+	s := snapshot(contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2 ~a.v2"), installed("a.v1"), sub("a", "a.v1", channel("")))
+	if g := resolve(t, s, olm.Options{}); !slices.Equal(g.Stuck, []string{"a"}) || len(g.HeldBack) != 0 {
+		t.Errorf("generation:\n%s", g)
+	}
+	s.Catalogs[0].Contents = contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2 ~a.v2", "a.v4 @beta", "a.v5 @beta")
+	if g := resolve(t, s, olm.Options{}); len(g.Stuck) != 0 || len(g.HeldBack) != 1 {
+		t.Errorf("generation:\n%s", g)
+	}
+}
+
+// TestBesideUpdating: of an operator that is on its way out only the name counts.
+func TestBesideUpdating(t *testing.T) {
+	csvs := phase(installed("a.v1 K -Q", "a.v2 >a.v1"), olm.CSVPhaseReplacing, "Installing")
+	c := contents(t, "a.v1 K -Q", "a.v2 >a.v1", "a.v3 >a.v2", "n.v1 -K", "k.v1 K")
+	for _, o := range []olm.Options{{}, {Greedy: true}} {
+		g := resolve(t, snapshot(c, csvs, sub("a", "a.v2"), sub("n", "")), o)
+		held := slices.ContainsFunc(g.HeldBack, func(h olm.HeldBack) bool { return h.Subscription != "" })
+		if members(g) != "a.v1 a.v2 k.v1 n.v1" || held || len(g.BrokenBefore) != 0 {
+			t.Errorf("%+v:\n%s", o, g)
+		}
+	}
+	nameless := withoutAnnotation(phase(installed("a.v1", "a.v2 >a.v1"), olm.CSVPhaseReplacing, "Installing"))
+	for _, o := range []olm.Options{{}, {Greedy: true}} {
+		s := snapshot(c, nameless, sub("a", "a.v2"), sub("a", "", named("b"), startingCSV("a.v1")))
+		if got, want := outcome(s, o), "a.v1 a.v2"; got != want {
+			t.Errorf("%+v: %q, want %q", o, got, want)
+		}
+	}
+}
+
 // TestAmbiguousInstalledCSV: a Subscription whose operator is not clear waits.
 func TestAmbiguousInstalledCSV(t *testing.T) {
 	s := snapshot(contents(t, "a.v2 >a.v1", "b.v1"), installed("a.v1", "a.v1"), sub("a", "a.v1"), sub("b", ""))
@@ -596,8 +826,8 @@ func TestAmbiguousInstalledCSV(t *testing.T) {
 
 // TestOperators has the fields of what is to be installed.
 func TestOperators(t *testing.T) {
-	c := contents(t, "a.v2 -K >a.v1", "k.v1 K @beta", "n.v1", "n.v2 >n.v1")
-	s := snapshot(c, installed("a.v1"), sub("a", "a.v1"), sub("n", "", startingCSV("n.v1")))
+	c := contents(t, "a.v2 -K >a.v0 range=<2.0.0", "k.v1 K @beta >k.v0", "n.v1", "n.v2 >n.v1")
+	s := snapshot(c, installed("a.v1"), sub("a", "a.v1", startingCSV("a.v2")), sub("n", "", startingCSV("n.v1")))
 	g := resolve(t, s, olm.Options{})
 	type row struct {
 		Name, Version, Package, Channel, Catalog, Replaces, StartingCSV string
@@ -609,7 +839,7 @@ func TestOperators(t *testing.T) {
 	}
 	want := []row{
 		{"a.v2", "2.0.0", "a", "stable", "olm/c", "a.v1", "", true},
-		{"k.v1", "1.0.0", "k", "beta", "olm/c", "", "", true},
+		{"k.v1", "1.0.0", "k", "beta", "olm/c", "k.v0", "", true},
 		{"n.v1", "1.0.0", "n", "stable", "olm/c", "", "n.v1", true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

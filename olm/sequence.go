@@ -94,15 +94,22 @@ func Apply(s Snapshot, g *Generation) (Snapshot, error) {
 			gets[name] = slot.Operator.Name
 		}
 	}
+	dropFailedForward(&s, gone)
 	out := s
 	out.Installed = nil
 	for _, csv := range s.Installed {
-		if !gone[csv.Name] || csv.IsCopied() {
+		if !gone[csv.Name] {
 			out.Installed = append(out.Installed, csv)
 		}
 	}
 	out.Installed = append(out.Installed, added...)
-	out.Subscriptions = slices.Concat(s.Subscriptions, g.NewSubscriptions)
+	out.Subscriptions = slices.Clone(s.Subscriptions)
+	for _, n := range g.NewSubscriptions {
+		// One of that name that asks for something else stays as it is.
+		if !slices.ContainsFunc(out.Subscriptions, func(sub Subscription) bool { return sub.Name == n.Name }) {
+			out.Subscriptions = append(out.Subscriptions, n)
+		}
+	}
 	for i := range out.Subscriptions {
 		sub := &out.Subscriptions[i]
 		name, ok := gets[sub.Name]
@@ -114,6 +121,26 @@ func Apply(s Snapshot, g *Generation) (Snapshot, error) {
 		}
 	}
 	return out, nil
+}
+
+// dropFailedForward adds to what is gone what a failed operator was to replace,
+// and what that was to replace: they leave together.
+func dropFailedForward(s *Snapshot, gone map[string]bool) {
+	for _, failed := range s.Installed {
+		if !gone[failed.Name] || failed.Status.Phase != CSVPhaseFailed {
+			continue
+		}
+		for replaced := failed.Spec.Replaces; replaced != "" && !gone[replaced]; {
+			i := slices.IndexFunc(s.Installed, func(csv ClusterServiceVersion) bool {
+				return csv.Name == replaced && csv.Status.Phase == CSVPhaseReplacing
+			})
+			if i < 0 {
+				break
+			}
+			gone[replaced] = true
+			replaced = s.Installed[i].Spec.Replaces
+		}
+	}
 }
 
 // installedCSV is the ClusterServiceVersion that an operator becomes, with the

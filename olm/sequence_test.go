@@ -39,6 +39,13 @@ func TestSequence(t *testing.T) {
 			want:      []string{"a.v2 b.v2", "a.v3 b.v3", "a.v3 b.v3"},
 		},
 		{
+			name:      "one entry replaces two operators",
+			installed: []string{"old.v1 K", "older.v1 L"},
+			subs:      []olm.Subscription{sub("a", "old.v1"), sub("a", "older.v1", named("a2"))},
+			catalog:   []string{"a.v2 K L >old.v1 ~older.v1", "a.v3 >a.v2"},
+			want:      []string{"a.v2", "a.v3", "a.v3"},
+		},
+		{
 			name:      "nothing to do",
 			installed: []string{"a.v1"},
 			subs:      []olm.Subscription{sub("a", "a.v1")},
@@ -63,6 +70,46 @@ func TestSequence(t *testing.T) {
 				t.Error("the snapshot was changed")
 			}
 		})
+	}
+}
+
+// TestSequenceFailingForward: what a failed operator was to replace leaves with
+// it.
+func TestSequenceFailingForward(t *testing.T) {
+	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2", "a.v4 >a.v3", "a.v5 >a.v4")
+	csvs := phase(installed("a.v1", "a.v2 >a.v1", "a.v3 >a.v2"), olm.CSVPhaseReplacing, olm.CSVPhaseReplacing, olm.CSVPhaseFailed)
+	s := snapshot(c, csvs, sub("a", "a.v3"))
+	s.OperatorGroups[0].Spec.UpgradeStrategy = olm.UpgradeStrategyFailForward
+	for _, o := range []olm.Options{{}, {AllOrNothing: true}, {Greedy: true}} {
+		generations, err := olm.Sequence(context.Background(), s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, g := range generations {
+			got = append(got, members(g))
+		}
+		if diff := cmp.Diff([]string{"a.v4", "a.v5", "a.v5"}, got); diff != "" {
+			t.Errorf("%+v: generations (-want +got):\n%s", o, diff)
+		}
+	}
+}
+
+// TestApplyTakenName: a Subscription that has the name of a new one stays, as it
+// does on a cluster.
+func TestApplyTakenName(t *testing.T) {
+	c := contents(t, "a.v1 -K", "k.v1 K", "z.v1")
+	s := snapshot(c, nil, sub("a", ""), sub("z", "", named("k-stable-c-olm")))
+	generations, err := olm.Sequence(context.Background(), s, olm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `kept a.v1 for subscription a
+kept z.v1 for subscription k-stable-c-olm
+kept k.v1
+`
+	if diff := cmp.Diff(want, generations[len(generations)-1].String()); diff != "" {
+		t.Errorf("last generation (-want +got):\n%s", diff)
 	}
 }
 

@@ -122,6 +122,18 @@ func TestReadSnapshot(t *testing.T) {
 	}
 }
 
+// A catalog must have contents or an error.
+func TestReadSnapshotOfNothing(t *testing.T) {
+	api := memory.New(memory.Options{})
+	s, err := olm.ReadSnapshot(context.Background(), api, ns, olm.SnapshotOptions{
+		GlobalNamespace: "olm", Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: fixed{}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "catalogs", catalogsText(s), []string{"olm/c 0: the catalog has no contents"})
+}
+
 type counted struct {
 	fixed
 	n *int

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,7 +48,6 @@ const (
 	kindBundleSecret       = "BundleSecret"
 	conditionNotPersisted  = "BundleLookupNotPersisted"
 	conditionLookupPending = "BundleLookupPending"
-	conditionLookupFailed  = "BundleLookupFailed"
 )
 
 // NewChanges turns a generation of the snapshot into changes. An error is about
@@ -63,7 +60,7 @@ func NewChanges(s *Snapshot, g *Generation) (*Changes, error) {
 			present[s.Installed[i].Name] = true
 		}
 	}
-	subs := sortedSubscriptions(s)
+	subs := subscriptionsIn(s.Namespace, s.Subscriptions)
 	for i := range g.Operators {
 		op := &g.Operators[i]
 		matches := matchingSubscriptions(op, subs)
@@ -138,18 +135,6 @@ func NewSubscription(namespace string, op *Operator) *Subscription {
 		InstallPlanApproval: ApprovalAutomatic,
 	}
 	return sub
-}
-
-// sortedSubscriptions returns the snapshot's Subscriptions by name.
-func sortedSubscriptions(s *Snapshot) []*Subscription {
-	var out []*Subscription
-	for i := range s.Subscriptions {
-		if inNamespace(s.Subscriptions[i].Namespace, s.Namespace) {
-			out = append(out, &s.Subscriptions[i])
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *Subscription) int { return strings.Compare(a.Name, b.Name) })
-	return out
 }
 
 func matchingSubscriptions(op *Operator, subs []*Subscription) []*Subscription {
@@ -386,113 +371,4 @@ func orderSteps(steps []*Step) {
 		return 2
 	}
 	slices.SortStableFunc(steps, func(a, b *Step) int { return class(a) - class(b) })
-}
-
-// accountObjects returns the service accounts of a CSV by name, each followed
-// by its roles, role bindings, cluster roles and cluster role bindings. The
-// account "default" exists already.
-func accountObjects(csv *ClusterServiceVersion) ([]any, error) {
-	type account struct{ roles, bindings, clusterRoles, clusterBindings []any }
-	accounts := map[string]*account{}
-	of := func(name string) *account {
-		if accounts[name] == nil {
-			accounts[name] = &account{}
-		}
-		return accounts[name]
-	}
-	for _, p := range csv.Spec.Install.Spec.Permissions {
-		name, err := RoleName(csv.Name, p)
-		if err != nil {
-			return nil, err
-		}
-		role := &rbacv1.Role{ObjectMeta: ownedMeta(csv, name, csv.Namespace), Rules: p.Rules}
-		role.APIVersion, role.Kind = rbacv1.SchemeGroupVersion.String(), "Role"
-		binding := &rbacv1.RoleBinding{
-			ObjectMeta: ownedMeta(csv, name, csv.Namespace),
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-			Subjects:   []rbacv1.Subject{accountSubject(csv, p)},
-		}
-		binding.APIVersion, binding.Kind = rbacv1.SchemeGroupVersion.String(), "RoleBinding"
-		if err := labelHashes(role.Labels, p.Rules, binding.Labels, binding.RoleRef, binding.Subjects); err != nil {
-			return nil, err
-		}
-		a := of(p.ServiceAccountName)
-		a.roles, a.bindings = append(a.roles, role), append(a.bindings, binding)
-	}
-	for _, p := range csv.Spec.Install.Spec.ClusterPermissions {
-		name, err := ClusterRoleName(csv.Name, p)
-		if err != nil {
-			return nil, err
-		}
-		role := &rbacv1.ClusterRole{ObjectMeta: ownedMeta(csv, name, ""), Rules: p.Rules}
-		role.APIVersion, role.Kind = rbacv1.SchemeGroupVersion.String(), "ClusterRole"
-		binding := &rbacv1.ClusterRoleBinding{
-			ObjectMeta: ownedMeta(csv, name, ""),
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-			Subjects:   []rbacv1.Subject{accountSubject(csv, p)},
-		}
-		binding.APIVersion, binding.Kind = rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"
-		if err := labelHashes(role.Labels, p.Rules, binding.Labels, binding.RoleRef, binding.Subjects); err != nil {
-			return nil, err
-		}
-		a := of(p.ServiceAccountName)
-		a.clusterRoles, a.clusterBindings = append(a.clusterRoles, role), append(a.clusterBindings, binding)
-	}
-
-	var out []any
-	for _, name := range sortedKeys(accounts) {
-		if name != "default" {
-			sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-				Name: name, Namespace: csv.Namespace, OwnerReferences: []metav1.OwnerReference{ownerReference(csv)},
-			}}
-			sa.APIVersion, sa.Kind = "v1", "ServiceAccount"
-			out = append(out, sa)
-		}
-		a := accounts[name]
-		out = slices.Concat(out, a.roles, a.bindings, a.clusterRoles, a.clusterBindings)
-	}
-	return out, nil
-}
-
-func accountSubject(csv *ClusterServiceVersion, p Permission) rbacv1.Subject {
-	return rbacv1.Subject{Kind: "ServiceAccount", Name: p.ServiceAccountName, Namespace: csv.Namespace}
-}
-
-// ownedMeta marks an object as one of the CSV's. An object without a namespace
-// cannot have an owner in one: labels alone say whose it is.
-func ownedMeta(csv *ClusterServiceVersion, name, namespace string) metav1.ObjectMeta {
-	m := metav1.ObjectMeta{
-		Name:      name,
-		Namespace: namespace,
-		Labels: map[string]string{
-			"olm.owner":           csv.Name,
-			"olm.owner.namespace": csv.Namespace,
-			"olm.owner.kind":      kindCSV,
-			"olm.managed":         "true",
-		},
-	}
-	if namespace != "" {
-		m.OwnerReferences = []metav1.OwnerReference{ownerReference(csv)}
-	}
-	return m
-}
-
-// ownerReference does not block the deletion of the CSV. Its UID is known only
-// when the CSV has been created.
-func ownerReference(csv *ClusterServiceVersion) metav1.OwnerReference {
-	no := false
-	apiVersion, kind := csv.APIKind().ToAPIVersionAndKind()
-	return metav1.OwnerReference{
-		APIVersion: apiVersion, Kind: kind, Name: csv.Name, UID: csv.UID,
-		BlockOwnerDeletion: &no, Controller: &no,
-	}
-}
-
-func labelHashes(role map[string]string, rules []rbacv1.PolicyRule, binding map[string]string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) error {
-	var err error
-	if role[LabelPermissionsHash], err = RulesHash(rules); err != nil {
-		return err
-	}
-	binding[LabelPermissionsHash], err = BindingHash(ref, subjects)
-	return err
 }

@@ -207,6 +207,36 @@ func TestBundleStepsReplaceNothing(t *testing.T) {
 	}
 }
 
+// Of several CSVs that of the operator's name counts, else the first; the
+// others are no steps.
+func TestBundleStepsOfSeveralCSVs(t *testing.T) {
+	csv := func(name string) string {
+		return fmt.Sprintf(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":%q}}`, name)
+	}
+	for _, tc := range []struct {
+		objects []string
+		want    string
+	}{
+		{[]string{csv("x"), csv("a.v1"), csv("y")}, "a.v1"},
+		{[]string{csv("a.v1"), csv("x")}, "a.v1"},
+		{[]string{csv("x"), csv("y")}, "x"},
+	} {
+		b := inline(t, "a.v1", tc.objects...)
+		objects, err := b.Objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := operator(b, "")
+		steps, err := olm.BundleSteps(ns, &op, objects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(steps) != 1 || steps[0].Resource.Name != tc.want {
+			t.Errorf("%v: %v, want %s", tc.objects, stepTexts(steps), tc.want)
+		}
+	}
+}
+
 func TestBundleStepsErrors(t *testing.T) {
 	for _, tc := range []struct{ name, object, want string }{
 		{"no apiVersion", `{"kind":"ClusterServiceVersion","metadata":{"name":"a.v1"}}`, "bundle CSV a.v1 missing APIVersion"},

@@ -51,6 +51,9 @@ func (s *story) options(n *need) []int {
 // whyNot says what rules out a node.
 func (s *story) whyNot(node int) []*Explanation {
 	var out []*Explanation
+	if n := &s.f.nodes[node]; n.unreadable {
+		out = append(out, &Explanation{Text: s.f.p.readable(n.bundle).Error()})
+	}
 	for _, r := range s.rules {
 		if s.told[r] {
 			continue
@@ -64,6 +67,15 @@ func (s *story) whyNot(node int) []*Explanation {
 		case FactRequirement:
 			if r.node == node {
 				out = append(out, s.tellNeed(r))
+			}
+		case FactReplaces:
+			if r.node == node || r.replaced == node {
+				s.told[r] = true
+				rival := r.node
+				if rival == node {
+					rival = r.replaced
+				}
+				out = append(out, &Explanation{Text: s.name(r.node) + " replaces " + s.name(r.replaced), Children: s.whyThere(rival)})
 			}
 		case FactSameAPI, FactSamePackage, FactSameName:
 			if !slices.Contains(r.members, node) {
@@ -103,6 +115,12 @@ func (s *story) tellNeed(r *rule) *Explanation {
 	e := &Explanation{Text: text}
 	for _, n := range options {
 		e.Children = append(e.Children, s.whyNot(n)...)
+	}
+	for _, c := range s.f.p.catalogs {
+		channels, _ := c.contents.Disordered(r.need.req, s.f.p.options.CEL)
+		for _, ch := range channels {
+			e.Children = append(e.Children, &Explanation{Text: ch.Err.Error()})
+		}
 	}
 	return e
 }
@@ -225,8 +243,17 @@ func (s *story) names(nodes []int) []string {
 			out = append(out, name)
 		}
 	}
-	if more := len(out) - shownNames; more > 0 {
-		out = append(out[:shownNames], fmt.Sprintf("%d others", more))
+	return firstNames(len(out), func(i int) string { return out[i] })
+}
+
+// firstNames of n, and how many others there are.
+func firstNames(n int, name func(i int) string) []string {
+	var out []string
+	for i := range min(n, shownNames) {
+		out = append(out, name(i))
+	}
+	if n > shownNames {
+		out = append(out, fmt.Sprintf("%d others", n-shownNames))
 	}
 	return out
 }

@@ -38,6 +38,7 @@ func TestValidation(t *testing.T) {
 		name     string
 		old, new string // replaced in the good catalog
 		add      string
+		release  string // of p.v2, in its name too
 		want     []string
 	}{
 		{
@@ -200,8 +201,10 @@ func TestValidation(t *testing.T) {
 			name: "objects instead of an image", old: `"image":"r.example/p:2","properties":[`, new: `"properties":[{"type":"olm.bundle.object","value":{"data":"e30="}},`,
 		},
 		{
-			name: "good release", old: `"p.v2"`, new: `"p-v2.0.0-1.rc"`, add: ``,
-			want: nil,
+			name: "good release", release: "1.rc",
+		},
+		{
+			name: "longest release", release: "12345678901234567890",
 		},
 		{
 			name: "release and build metadata", old: `"version":"2.0.0"`, new: `"version":"2.0.0+b","release":"1"`,
@@ -213,6 +216,21 @@ func TestValidation(t *testing.T) {
 		{
 			name: "equal versions", old: `"2.0.0"`, new: `"1.0.0"`,
 			want: []string{`SameVersion: duplicate versions found in bundles: [{1.0.0: [p.v1, p.v2]}]`},
+		},
+		{
+			name: "equal versions, in order", old: `{"name":"p.v2","replaces":"p.v1"},{"name":"p.v1"}`,
+			new: `{"name":"p.v2","replaces":"p.v1"},{"name":"p.v1","replaces":"p.v3"},{"name":"p.v3","replaces":"p-v9.0.0-1"},{"name":"p-v9.0.0-1","replaces":"q"},{"name":"q"}`,
+			add: bundle("p.v3", withVersion(`{"packageName":"p","version":"2.0.0"}`)) +
+				bundle("q", withVersion(`{"packageName":"p","version":"9.0.0","release":"1"}`)) +
+				bundle("p-v9.0.0-1", withVersion(`{"packageName":"p","version":"9.0.0","release":"1"}`)),
+			want: []string{
+				`Release: name "q" does not match normalized name "p-v9.0.0-1"`,
+				`SameVersion: duplicate versions found in bundles: [{2.0.0: [p.v2, p.v3]} {9.0.0-1: [p-v9.0.0-1, q]}]`,
+			},
+		},
+		{
+			name: "a release tells versions apart", old: `{"name":"p.v1"}`, new: `{"name":"p.v1","replaces":"p-v2.0.0-1"},{"name":"p-v2.0.0-1"}`,
+			add: bundle("p-v2.0.0-1", withVersion(`{"packageName":"p","version":"2.0.0","release":"1"}`)),
 		},
 		{
 			name: "build metadata tells versions apart", old: `"2.0.0"`, new: `"1.0.0+b"`,
@@ -266,8 +284,8 @@ func TestValidation(t *testing.T) {
 					t.Fatal("nothing is replaced")
 				}
 			}
-			if test.name == "good release" {
-				text = strings.ReplaceAll(text, `"version":"2.0.0"`, `"version":"2.0.0","release":"1.rc"`)
+			if test.release != "" {
+				text = strings.NewReplacer(`"p.v2"`, `"p-v2.0.0-`+test.release+`"`, `"version":"2.0.0"`, `"version":"2.0.0","release":"`+test.release+`"`).Replace(text)
 			}
 			text += test.add
 			c := readCatalog(t, text)
@@ -304,6 +322,10 @@ func TestDeprecations(t *testing.T) {
 	}
 	if p.Bundle("p.v1").Deprecated {
 		t.Error("the blob makes the bundle unavailable")
+	}
+	bad := readCatalog(t, goodCatalog+`{"schema":"olm.deprecations","package":"p","entries":[{"reference":{"schema":"olm.package","name":"p"},"message":"a"}]}`)
+	if text := bad.Package("p").Deprecation; text != "" {
+		t.Errorf("a faulty reference deprecates the package: %q", text)
 	}
 	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(c.Entries())); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)

@@ -123,9 +123,6 @@ func (p *problem) findCandidates(w *wish) {
 	case w.installed == none && w.candidates.length == 0 && w.err == nil:
 		fact(FactNoMatch, "no operators found matching the criteria of subscription %s", w.sub.Name)
 	}
-	if w.fact != nil {
-		w.candidates, w.err, w.stuck = options{}, nil, false
-	}
 }
 
 // wishFault returns the first fault of what a Subscription reaches.

@@ -48,13 +48,13 @@ func TestBuiltIn(t *testing.T) {
 		"package with limit": {"list tracing", 0, []string{"tracing.v1 1.0.0; provides Tracer (trace.example.com/v1alpha1); up to OpenShift 4.18\n"}, ""},
 		"disorder":           {"list gateway", 0, []string{"cannot be installed from: a unique replacement chain"}, ""},
 		"no package":         {"list x", 1, nil, `olm: the catalog has no package "x"`},
-		"validate":           {"validate", 1, []string{": multiple channel heads found in graph: gateway.v1, gateway.v2\n", "Packages: 5, channels: 6, problems: 1\n"}, ""},
+		"validate":           {"validate", 1, []string{`catalog.yaml:141: document 19: invalid package "gateway": invalid channel "stable": multiple channel heads found in graph: gateway.v1, gateway.v2` + "\n", "Packages: 5, channels: 6, problems: 1, warnings: 0\n"}, ""},
 		"dependency":         {"resolve -subscribe backup", 0, []string{"  backup.v1 is installed for backup\n  storage.v1.2 is installed for backup.v1, which requires an operator with package: storage and with version in range: >=1.1.0; new Subscription storage-stable-catalog-catalogs\n"}, ""},
 		"both at once":       {"resolve -subscribe mesh=mesh.v1 -subscribe tracing=tracing.v1", 0, []string{"Generation 1:\n  mesh.v2 replaces mesh.v1\n  tracing.v2 replaces tracing.v1\n"}, ""},
-		"held back":          {"resolve -subscribe mesh=mesh.v1@stable,tracing=tracing.v1", 1, []string{"Nothing changes:\n", "Held back: Subscription tracing does not get tracing.v2 but tracing.v1\n"}, ""},
-		"held back, greedy":  {"resolve -greedy -subscribe mesh=mesh.v1@stable,tracing=tracing.v1", 1, []string{"Held back: Subscription tracing does not get tracing.v2"}, ""},
-		"freestanding":       {"resolve -subscribe tracing=tracing.v1 -installed mesh.v1", 1, []string{"Held back: Subscription tracing"}, ""},
-		"leads nowhere":      {"resolve -subscribe x", 1, []string{"nothing is installed for x\n", "Held back: Subscription x: no operators found in package x"}, ""},
+		"held back":          {"resolve -subscribe mesh=mesh.v1@stable,tracing=tracing.v1", 1, []string{"Nothing changes:\n", "held back: subscription tracing: not taken tracing.v2; instead tracing.v1\n"}, ""},
+		"held back, greedy":  {"resolve -greedy -subscribe mesh=mesh.v1@stable,tracing=tracing.v1", 1, []string{"held back: subscription tracing: not taken tracing.v2"}, ""},
+		"freestanding":       {"resolve -subscribe tracing=tracing.v1 -installed mesh.v1", 1, []string{"held back: subscription tracing"}, ""},
+		"leads nowhere":      {"resolve -subscribe x", 1, []string{"nothing is installed for x\n", "held back: subscription x: no operators found in package x"}, ""},
 		"all or nothing":     {"resolve -all-or-nothing -subscribe x", 1, nil, "olm: constraints not satisfiable: no operators found in package x"},
 		"cluster update":     {"resolve -openshift 4.19 -subscribe mesh=mesh.v1,tracing=tracing.v1", 0, []string{"is 4.18: goes on to tracing.v2 after 1 generation\n  possible after generation 1\n"}, ""},
 		"in the way":         {"resolve -openshift 4.21 -subscribe tracing=tracing.v1", 1, []string{"its catalog has no update that supports the target\n  on the way: maximum supported OCP version for operators/tracing.v2 is 4.20\n  operators stay in the way\n"}, ""},
@@ -128,7 +128,7 @@ func TestPlan(t *testing.T) {
 	check(t, []string{"plan", "-cluster", dir, "-source", "openshift-marketplace/c=catalog.yaml", "-openshift", "4.19"}, 0,
 		[]string{"Namespace ops:\n  1: tracing.v1 -> tracing.v2 (channel stable of openshift-marketplace/c)\n", "possible after generation 1\n"}, "")
 	check(t, []string{"plan", "-cluster", dir, "-source", "openshift-marketplace/other=catalog.yaml"}, 1,
-		[]string{"  nothing changes\n", "Held back: Subscription tracing: no operators found from catalog c in namespace openshift-marketplace referenced by subscription tracing\n"}, "")
+		[]string{"  nothing changes\n", "held back: subscription tracing: no operators found from catalog c in namespace openshift-marketplace referenced by subscription tracing; instead tracing.v1\n"}, "")
 	check(t, []string{"plan", "-cluster", dir, "-source", "catalog.yaml"}, 2, nil, "is not NAMESPACE/NAME=FILE")
 	if err := os.WriteFile(filepath.Join(dir, "bad.yaml"), []byte("a: [\n"), 0o600); err != nil {
 		t.Fatal(err)

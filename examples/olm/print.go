@@ -106,10 +106,14 @@ func validate(catalog *olm.Contents, o options) error {
 		channels += len(p.Channels)
 	}
 	problems := catalog.Problems()
-	for _, p := range problems {
-		fmt.Fprintf(o.stdout, "%s:%d: %s\n", p.File, p.Line, strings.ReplaceAll(p.Message, "\n", "\n    "))
+	for i := range problems {
+		fmt.Fprintln(o.stdout, problems[i].Error())
 	}
-	fmt.Fprintf(o.stdout, "Packages: %d, channels: %d, problems: %d\n", packages, channels, len(problems))
+	warnings := catalog.Warnings()
+	for i := range warnings {
+		fmt.Fprintf(o.stdout, "warning: %s\n", warnings[i].Error())
+	}
+	fmt.Fprintf(o.stdout, "Packages: %d, channels: %d, problems: %d, warnings: %d\n", packages, channels, len(problems), len(warnings))
 	if len(problems) > 0 {
 		return errNoAnswer
 	}
@@ -173,42 +177,21 @@ func printSlots(o options, g *olm.Generation) {
 
 // printRemarks says what is not as it should be.
 func printRemarks(o options, g *olm.Generation) {
-	for _, h := range g.HeldBack {
-		fmt.Fprintf(o.stdout, "Held back: %s\n", heldBack(&h))
+	for i := range g.HeldBack {
+		fmt.Fprintln(o.stdout, g.HeldBack[i].String())
 	}
-	for _, b := range g.BrokenBefore {
-		text := b.Subject
-		if b.Requirement != nil {
-			text = b.Requirement.String()
-		}
-		fmt.Fprintf(o.stdout, "Broken before: %s: %s %s\n", strings.Join(b.Operators, ", "), b.Kind, text)
+	for i := range g.BrokenBefore {
+		fmt.Fprintln(o.stdout, g.BrokenBefore[i].String())
 	}
 	for _, name := range g.Stuck {
-		fmt.Fprintf(o.stdout, "Stuck: nothing in the channel of Subscription %s replaces its operator\n", name)
+		fmt.Fprintf(o.stdout, "stuck: nothing in the channel of subscription %s replaces its operator\n", name)
+	}
+	for _, u := range g.InProgress {
+		fmt.Fprintf(o.stdout, "update in progress: %s replaces %s\n", u.New, u.Old)
 	}
 	for _, w := range g.Warnings {
-		fmt.Fprintf(o.stdout, "Warning: %s\n", w)
+		fmt.Fprintf(o.stdout, "warning: %s\n", w)
 	}
-}
-
-// heldBack names a wish and what became of it.
-func heldBack(h *olm.HeldBack) string {
-	text := "Subscription " + h.Subscription
-	if h.Demand != nil {
-		text = h.Demand.Bundle.Name
-	}
-	if h.Err != nil {
-		return text + ": " + h.Err.Error()
-	}
-	var names []string
-	for _, x := range h.NotTaken {
-		names = append(names, x.Entry.Name)
-	}
-	text += " does not get " + strings.Join(names, ", ")
-	if h.Taken != "" {
-		text += " but " + h.Taken
-	}
-	return text
 }
 
 func printTarget(o options, t *olm.TargetPlan) {

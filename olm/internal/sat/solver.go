@@ -28,9 +28,6 @@ type Solver struct {
 	// MaxDecisions bounds the decisions over all calls of Solve; 0: no bound.
 	MaxDecisions int
 
-	// Decisions and Conflicts count over all calls.
-	Decisions, Conflicts int
-
 	vars    []variable
 	values  []value // by literal
 	clauses []clause
@@ -51,14 +48,15 @@ type Solver struct {
 	stamps   []int // by literal: the last clause that was added with it
 	clauseNo int
 
-	seen     []bool
-	learnt   []Lit
-	marked   []Lit
-	order    heap
-	bump     float64
-	calls    int // conflicts within this call
-	restart  int // conflicts until the next restart
-	restarts int
+	seen      []bool
+	learnt    []Lit
+	marked    []Lit
+	order     heap
+	bump      float64
+	calls     int // conflicts within this call
+	decisions int // over all calls
+	restart   int // conflicts until the next restart
+	restarts  int
 }
 
 type value int8
@@ -286,7 +284,6 @@ func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) (bool, error) {
 		}
 		conflict, ok := s.propagate()
 		if !ok {
-			s.Conflicts++
 			s.calls++
 			if len(s.levels) == 0 {
 				s.broken = true
@@ -319,8 +316,8 @@ func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) (bool, error) {
 			s.keepModel()
 			return true, nil
 		}
-		s.Decisions++
-		if s.MaxDecisions > 0 && s.Decisions > s.MaxDecisions {
+		s.decisions++
+		if s.MaxDecisions > 0 && s.decisions > s.MaxDecisions {
 			s.backtrack(0)
 			return false, ErrLimit
 		}
