@@ -8,13 +8,16 @@
 //  1. Read the ClusterVersion and check it ([Validate]); a faulty field is
 //     reported and counts as unset.
 //  2. Ask the update service which updates there are, where that is due, and
-//     judge their risks (package graph).
+//     judge their risks (package graph); with the feature gate
+//     ClusterUpdateAcceptRisks also those that the cluster itself is to
+//     updates, such as an alert that fires ([Options.Alerts]).
 //  3. Resolve spec.desiredUpdate to a release ([Resolve]).
 //  4. If that release is new: verify the signature of its image (package
 //     signature), fetch its contents and read them (package manifest), and ask
-//     whether this cluster may start this update (package preconditions). A
-//     release that is refused leaves the cluster as it is, with the reason in
-//     the condition ReleaseAccepted.
+//     whether this cluster may start this update (package preconditions).
+//     Signatures that verified a release are kept in the cluster. A release
+//     that is refused leaves the cluster as it is, with the reason in the
+//     condition ReleaseAccepted.
 //  5. Accept it: it becomes status.desired and a Partial entry of the history
 //     ([MergeHistory]), before anything of it is applied.
 //  6. Apply its manifests, runlevel by runlevel, and wait at each for the
