@@ -122,9 +122,6 @@ const recheckFailed = 30 * time.Second
 
 func (l *loop) listQuery() listQuery {
 	q := listQuery{upstream: string(l.cv.Spec.Upstream), channel: l.cv.Spec.Channel, arch: l.o.Architecture}
-	if q.upstream == graph.DefaultUpstream {
-		q.upstream = ""
-	}
 	arch := l.d.base.Architecture
 	q.version, q.current = l.cv.Status.Desired.Version, string(arch)
 	if q.version == "" {

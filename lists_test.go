@@ -139,6 +139,27 @@ func TestRetrieval(t *testing.T) {
 	})
 }
 
+// TestDefaultUpstream: to name the default service is to name none.
+func TestDefaultUpstream(t *testing.T) {
+	var source *countingSource
+	prepare := func(o *clusterupdate.Options) {
+		source = &countingSource{Source: o.Graph}
+		o.Graph, o.Interval = source, time.Hour
+	}
+	withSample(t, prepare, func(s *sampleTest) {
+		for _, upstream := range []configv1.URL{"", graph.DefaultUpstream, ""} {
+			s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Upstream = upstream })
+			s.sync()
+			if len(source.queries) != 1 {
+				s.Errorf("upstream %q: retrieved %d times", upstream, len(source.queries))
+			}
+			if got := s.version(s).Status.AvailableUpdates; len(got) != 2 {
+				s.Errorf("upstream %q: available are %v", upstream, versions(got))
+			}
+		}
+	})
+}
+
 func TestRetrievalUnknownError(t *testing.T) {
 	failing := func(o *clusterupdate.Options) {
 		o.Graph = &countingSource{err: errors.New("odd")}

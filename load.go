@@ -49,7 +49,10 @@ type LoadError struct {
 	Err     error
 }
 
+// Error is Message.
 func (e *LoadError) Error() string { return e.Message }
+
+// Unwrap returns Err.
 func (e *LoadError) Unwrap() error { return e.Err }
 
 // loadRequest is a release to load.

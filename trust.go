@@ -131,8 +131,11 @@ func (u *Updater) saveSignatures(ctx context.Context) {
 	unsaved := u.trust.unsaved
 	u.trust.unsaved = false
 	u.trust.mu.Unlock()
+	if !unsaved {
+		return
+	}
 	p := u.persister()
-	if !unsaved || p == nil {
+	if p == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)

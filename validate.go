@@ -1,7 +1,6 @@
 package clusterupdate
 
 import (
-	"encoding/hex"
 	"net/url"
 	"strings"
 
@@ -10,6 +9,8 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/internal/uuid"
 )
 
 // Validate returns what is wrong with a ClusterVersion, in the order and words
@@ -120,35 +121,14 @@ func Clear(cv *configv1.ClusterVersion, errs field.ErrorList) *configv1.ClusterV
 // UUID of the RFC 4122 variant, as 36 characters, with braces or urn:uuid:
 // around or before them, or as 32 hexadecimal digits.
 func clusterIDFault(s string) string {
-	b, ok := parseUUID(s)
+	id, err := uuid.Parse(s)
 	switch {
-	case !ok || b[8]&0xc0 != 0x80:
+	case err != nil || !id.RFC4122():
 		return "must be an RFC4122-variant UUID"
-	case b[6]>>4 != 4:
+	case id.Version() != 4:
 		return "must be a version-4 UUID"
 	}
 	return ""
-}
-
-func parseUUID(s string) (b [16]byte, ok bool) {
-	const urn = "urn:uuid:"
-	switch {
-	case len(s) == 36+len(urn) && strings.EqualFold(s[:len(urn)], urn):
-		s = s[len(urn):]
-	case len(s) == 38 && s[0] == '{' && s[37] == '}':
-		s = s[1:37]
-	}
-	if len(s) == 36 {
-		if s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
-			return b, false
-		}
-		s = s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
-	}
-	if len(s) != 32 {
-		return b, false
-	}
-	_, err := hex.Decode(b[:], []byte(s))
-	return b, err == nil
 }
 
 // invalidMessage is the message of the condition Invalid.

@@ -17,6 +17,7 @@ type LimitError struct {
 	Limit int
 }
 
+// Error names the limit.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("list of %s exceeds the limit of %d objects", e.GVK.Kind, e.Limit)
 }

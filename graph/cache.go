@@ -23,6 +23,7 @@ type ThrottledError struct {
 	taken bool
 }
 
+// Error is the text of ErrThrottled, with the time to ask again where it is known.
 func (e *ThrottledError) Error() string {
 	if e.taken {
 		return ErrThrottled.Error()

@@ -52,6 +52,7 @@ func parseNumber(s string) (uint64, bool) {
 	return n, err == nil
 }
 
+// String is the name: stable-4.18.
 func (c Channel) String() string { return fmt.Sprintf("%s-%d.%d", c.Type, c.Major, c.Minor) }
 
 // CompareChannels puts channel names into the order that people expect: by

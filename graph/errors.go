@@ -32,6 +32,7 @@ const (
 // ErrNoVersionsFound says that a channel has no release to mirror.
 const ErrNoVersionsFound Reason = "NoVersionsFound"
 
+// Error is the reason itself.
 func (r Reason) Error() string { return string(r) }
 
 // Error says why there are no updates. errors.Is finds its [Reason]; errors.As
@@ -47,7 +48,10 @@ type Error struct {
 	Err error
 }
 
+// Error is the reason and the message.
 func (e *Error) Error() string { return e.Reason + ": " + e.Message }
+
+// Unwrap returns the cause, nil if there is none.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is finds the reason.
@@ -105,6 +109,7 @@ type StatusError struct {
 	Value      string // for people
 }
 
+// Error tells the status and, where there is one, what the service said.
 func (e *StatusError) Error() string {
 	text := "unexpected HTTP status: " + e.Status
 	if e.Kind != "" {
@@ -153,6 +158,7 @@ type LimitError struct {
 	Max   int64
 }
 
+// Error names the limit that was passed.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("the graph exceeds the limit of %d %s", e.Max, e.Limit)
 }
@@ -166,6 +172,7 @@ type DecodeError struct {
 	Err  error
 }
 
+// Error says where in the input the fault is, and which.
 func (e *DecodeError) Error() string {
 	switch {
 	case e.Path == "" && e.Line == 0:
@@ -178,4 +185,5 @@ func (e *DecodeError) Error() string {
 	return fmt.Sprintf("%s (line %d): %v", e.Path, e.Line, e.Err)
 }
 
+// Unwrap returns the fault.
 func (e *DecodeError) Unwrap() error { return e.Err }

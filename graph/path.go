@@ -32,6 +32,7 @@ func (p *Path) Versions() []string {
 	return versions
 }
 
+// String is the versions with arrows between them.
 func (p *Path) String() string { return strings.Join(p.Versions(), " -> ") }
 
 // Recommendation says whether an update is recommended.

@@ -1,11 +1,11 @@
 package graph
 
 import (
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/uuid"
 )
 
 // DefaultUpstream is the public update service.
@@ -64,7 +64,7 @@ func requestURL(upstream string, q Query, set func(url.Values, string, string)) 
 	if err != nil {
 		return nil, &Error{Reason: string(ErrInvalidURI), Message: fmt.Sprintf("failed to parse update service URL: %s", err), Err: err}
 	}
-	id, err := canonicalUUID(q.ClusterID)
+	id, err := uuid.Parse(q.ClusterID)
 	if err != nil {
 		return nil, &Error{Reason: string(ErrInvalidID), Message: fmt.Sprintf("invalid cluster ID: %s", err), Err: err}
 	}
@@ -74,42 +74,8 @@ func requestURL(upstream string, q Query, set func(url.Values, string, string)) 
 	query := u.Query()
 	set(query, "arch", q.arch())
 	set(query, "channel", q.Channel)
-	set(query, "id", id)
+	set(query, "id", id.String())
 	set(query, "version", q.Version)
 	u.RawQuery = query.Encode()
 	return u, nil
 }
-
-// canonicalUUID accepts a UUID of any version: with hyphens, in braces, as
-// urn:uuid:, or as 32 hexadecimal digits.
-func canonicalUUID(s string) (string, error) {
-	text := s
-	switch len(s) {
-	case 36, 32:
-	case 36 + 9:
-		if !strings.EqualFold(s[:9], "urn:uuid:") {
-			return "", fmt.Errorf("invalid urn prefix: %q", s[:9])
-		}
-		text = s[9:]
-	case 36 + 2:
-		if s[0] != '{' || s[37] != '}' {
-			return "", errUUIDFormat
-		}
-		text = s[1:37]
-	default:
-		return "", fmt.Errorf("invalid UUID length: %d", len(s))
-	}
-	if len(text) == 36 {
-		if text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-			return "", errUUIDFormat
-		}
-		text = text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
-	}
-	if _, err := hex.DecodeString(text); err != nil {
-		return "", errUUIDFormat
-	}
-	text = strings.ToLower(text)
-	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:], nil
-}
-
-var errUUIDFormat = errors.New("invalid UUID format")

@@ -38,6 +38,7 @@ type NotRecommendedError struct {
 	Recommended metav1.Condition
 }
 
+// Error names the version, its verdict, the reason and the message.
 func (e *NotRecommendedError) Error() string {
 	return fmt.Sprintf("the update %s is not one of the recommended updates, but is available as a conditional update: Recommended=%s: %s: %s",
 		e.Release.Version, e.Recommended.Status, e.Recommended.Reason, e.Recommended.Message)

@@ -18,6 +18,7 @@ type Problem struct {
 	Message string
 }
 
+// String is the place and the message.
 func (p Problem) String() string { return p.Path + ": " + p.Message }
 
 // Validate reports what decoding accepts and an update service should not

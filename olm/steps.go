@@ -8,8 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // Changes are what a generation asks of its namespace: the content of an
@@ -265,8 +266,8 @@ func BundleSteps(namespace string, op *Operator, objects []*unstructured.Unstruc
 			return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
 		}
 	}
-	typed := &ClusterServiceVersion{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(csv.Object, typed); err != nil {
+	typed, err := clusterapi.FromUnstructured[ClusterServiceVersion](csv)
+	if err != nil {
 		return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
 	}
 	accounts, err := accountObjects(typed)
@@ -324,11 +325,10 @@ func findCSV(name string, objects []*unstructured.Unstructured) (*unstructured.U
 func newStep(op *Operator, obj any) (*Step, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		if err != nil {
+		var err error
+		if u, err = clusterapi.ToUnstructured(obj); err != nil {
 			return nil, err
 		}
-		u = &unstructured.Unstructured{Object: content}
 		unstructured.RemoveNestedField(u.Object, "status")
 		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	}

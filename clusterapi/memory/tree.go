@@ -94,97 +94,23 @@ func copyTree(v any, path string) (any, error) {
 
 // dropNulls returns the tree without nulls in maps; it shares what had none.
 func dropNulls(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		var out map[string]any
-		for k, e := range v {
-			kept := dropNulls(e)
-			if e != nil && same(kept, e) {
-				continue
-			}
-			if out == nil {
-				out = make(map[string]any, len(v))
-				for k, e := range v {
-					out[k] = e
-				}
-			}
-			if e == nil {
-				delete(out, k)
-			} else {
-				out[k] = kept
-			}
-		}
-		if out != nil {
-			return out
-		}
-	case []any:
-		var out []any
-		for i, e := range v {
-			kept := dropNulls(e)
-			if same(kept, e) {
-				continue
-			}
-			if out == nil {
-				out = slices.Clone(v)
-			}
-			out[i] = kept
-		}
-		if out != nil {
-			return out
-		}
-	}
-	return v
+	return rewrite(v, func(_ string, e any) (any, bool) { return dropNulls(e), e != nil }, dropNulls)
 }
 
 // dropForbiddenNulls returns the tree without the nulls in fields that the
 // OpenAPI schema of a definition does not call nullable; it shares what had
 // none. An API server does so before it gives defaults and validates.
 func dropForbiddenNulls(schema map[string]any, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		properties, _ := schema["properties"].(map[string]any)
-		others, _ := schema["additionalProperties"].(map[string]any)
-		var out map[string]any
-		for k, e := range v {
-			field, ok := properties[k].(map[string]any)
-			if !ok {
-				field = others
-			}
-			forbidden := field != nil && e == nil && field["nullable"] != true
-			kept := dropForbiddenNulls(field, e)
-			if !forbidden && same(kept, e) {
-				continue
-			}
-			if out == nil {
-				out = maps.Clone(v)
-			}
-			if forbidden {
-				delete(out, k)
-			} else {
-				out[k] = kept
-			}
+	properties, _ := schema["properties"].(map[string]any)
+	others, _ := schema["additionalProperties"].(map[string]any)
+	items, _ := schema["items"].(map[string]any)
+	return rewrite(v, func(k string, e any) (any, bool) {
+		field, ok := properties[k].(map[string]any)
+		if !ok {
+			field = others
 		}
-		if out != nil {
-			return out
-		}
-	case []any:
-		items, _ := schema["items"].(map[string]any)
-		var out []any
-		for i, e := range v {
-			kept := dropForbiddenNulls(items, e)
-			if same(kept, e) {
-				continue
-			}
-			if out == nil {
-				out = slices.Clone(v)
-			}
-			out[i] = kept
-		}
-		if out != nil {
-			return out
-		}
-	}
-	return v
+		return dropForbiddenNulls(field, e), e != nil || field == nil || field["nullable"] == true
+	}, func(e any) any { return dropForbiddenNulls(items, e) })
 }
 
 // prune returns the tree without fields that the schema lacks; it shares what
@@ -198,33 +124,38 @@ func prune(t *typed.ParseableType, v map[string]any) map[string]any {
 }
 
 func pruneValue(s *smd.Schema, tr smd.TypeRef, v any) any {
+	atom, ok := s.Resolve(tr)
+	if _, isMap := v.(map[string]any); !ok || isMap && atom.Map == nil || !isMap && atom.List == nil {
+		return v
+	}
+	return rewrite(v, func(k string, e any) (any, bool) {
+		if f, ok := atom.Map.FindField(k); ok {
+			return pruneValue(s, f.Type, e), true
+		}
+		if atom.Map.ElementType == (smd.TypeRef{}) {
+			return nil, false
+		}
+		return pruneValue(s, atom.Map.ElementType, e), true
+	}, func(e any) any { return pruneValue(s, atom.List.ElementType, e) })
+}
+
+// rewrite returns v with other fields, if it is a map, or other elements, if it
+// is a list. field returns a field's new value and whether it stays. What does
+// not change is shared: nothing is copied where nothing changes.
+func rewrite(v any, field func(key string, value any) (any, bool), element func(any) any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		atom, ok := s.Resolve(tr)
-		if !ok || atom.Map == nil {
-			return v
-		}
 		var out map[string]any
 		for k, e := range v {
-			kept, keep := e, true
-			if f, ok := atom.Map.FindField(k); ok {
-				kept = pruneValue(s, f.Type, e)
-			} else if atom.Map.ElementType == (smd.TypeRef{}) {
-				keep = false
-			} else {
-				kept = pruneValue(s, atom.Map.ElementType, e)
-			}
-			if keep && same(kept, e) {
+			changed, stays := field(k, e)
+			if stays && same(changed, e) {
 				continue
 			}
 			if out == nil {
-				out = make(map[string]any, len(v))
-				for k, e := range v {
-					out[k] = e
-				}
+				out = maps.Clone(v)
 			}
-			if keep {
-				out[k] = kept
+			if stays {
+				out[k] = changed
 			} else {
 				delete(out, k)
 			}
@@ -233,20 +164,16 @@ func pruneValue(s *smd.Schema, tr smd.TypeRef, v any) any {
 			return out
 		}
 	case []any:
-		atom, ok := s.Resolve(tr)
-		if !ok || atom.List == nil {
-			return v
-		}
 		var out []any
 		for i, e := range v {
-			kept := pruneValue(s, atom.List.ElementType, e)
-			if same(kept, e) {
+			changed := element(e)
+			if same(changed, e) {
 				continue
 			}
 			if out == nil {
 				out = slices.Clone(v)
 			}
-			out[i] = kept
+			out[i] = changed
 		}
 		if out != nil {
 			return out

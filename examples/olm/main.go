@@ -39,8 +39,8 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/flags"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -50,31 +50,15 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// list is a flag that may be repeated, or hold several values separated by
-// commas.
-type list []string
-
-func (l *list) String() string { return strings.Join(*l, ",") }
-
-func (l *list) Set(value string) error {
-	for _, v := range strings.Split(value, ",") {
-		if v == "" {
-			return errors.New("empty")
-		}
-		*l = append(*l, v)
-	}
-	return nil
-}
-
 type options struct {
 	catalog           string
-	subscribe         list
-	installed         list
+	subscribe         flags.List
+	installed         flags.List
 	allOrNothing      bool
 	greedy            bool
 	openshift         string
 	cluster           string
-	sources           list
+	sources           flags.List
 	from, to, channel string
 	picture           string
 	all               bool

@@ -30,9 +30,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/flags"
 )
 
 func main() {
@@ -41,23 +41,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// list is a flag of several values: repeated, or separated by commas.
-type list []string
-
-func (l *list) String() string { return strings.Join(*l, ",") }
-
-func (l *list) Set(value string) error {
-	for _, v := range strings.Split(value, ",") {
-		if v == "" {
-			return errors.New("empty")
-		}
-		*l = append(*l, v)
-	}
-	return nil
-}
-
 type options struct {
-	graphs, channels, risks  list
+	graphs, channels, risks  flags.List
 	arch, from, to           string
 	present, policy, facts   string
 	picture                  string
