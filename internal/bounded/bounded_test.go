@@ -1,0 +1,84 @@
+package bounded_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"pgregory.net/rapid"
+)
+
+func TestText(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		text  string
+		limit int
+		want  string
+	}{
+		{"fits", "etcd is slow", 12, "etcd is slow"},
+		{"cut", strings.Repeat("x", 100), 30, strings.Repeat("x", 10) + "... (90 more bytes)"},
+		{"between characters", "ééééééééééééééééééééé", 24, "éé... (38 more bytes)"},
+		{"no room for the note", "some long text", 4, "some"},
+		{"nothing", "text", 0, ""},
+		{"less than nothing", "text", -1, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := bounded.Text(tc.text, tc.limit); got != tc.want {
+				t.Errorf("Text(%q, %d) = %q, want %q", tc.text, tc.limit, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTextStaysWithinItsLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		limit := rapid.IntRange(0, 60).Draw(t, "limit")
+		got := bounded.Text(text, limit)
+		if len(got) > limit {
+			t.Fatalf("%d bytes, limit %d: %q", len(got), limit, got)
+		}
+		if !utf8.ValidString(got) {
+			t.Fatalf("a character is cut in two: %q", got)
+		}
+		if len(text) <= limit && got != text {
+			t.Fatalf("%q fits, got %q", text, got)
+		}
+	})
+}
+
+func TestJoin(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		items []string
+		limit int
+		want  string
+	}{
+		{"none", nil, 10, ""},
+		{"fits", []string{"a", "b", "c"}, 7, "a, b, c"},
+		{"last left out", []string{"alpha", "beta", "gamma, which is long"}, 30, "alpha, beta and 1 more"},
+		{"a short one behind a long one is not taken", []string{"a", strings.Repeat("x", 40), "b"}, 20, "a and 2 more"},
+		{"not even one", []string{strings.Repeat("x", 40), "b"}, 20, "2 in all"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := bounded.Join(tc.items, ", ", tc.limit); got != tc.want {
+				t.Errorf("Join(%q, %d) = %q, want %q", tc.items, tc.limit, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestJoinStaysWithinItsLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		items := rapid.SliceOf(rapid.String()).Draw(t, "items")
+		limit := rapid.IntRange(0, 60).Draw(t, "limit")
+		got := bounded.Join(items, ", ", limit)
+		if len(got) > limit {
+			t.Fatalf("%d bytes, limit %d: %q", len(got), limit, got)
+		}
+		if whole := strings.Join(items, ", "); len(whole) <= limit && got != whole {
+			t.Fatalf("%q fits, got %q", whole, got)
+		}
+	})
+}
