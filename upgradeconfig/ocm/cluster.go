@@ -25,6 +25,9 @@ func (c *connection) cluster(ctx context.Context) (*cluster, error) {
 	if err != nil {
 		return nil, blame(operation, err)
 	}
+	if err := checkKind(w.Kind, kindCluster); err != nil {
+		return nil, blame(operation, fmt.Errorf("%w: %w", ErrNoClusterID, err))
+	}
 	if w.ID == "" {
 		return nil, blame(operation, ErrNoClusterID)
 	}
@@ -51,7 +54,7 @@ func (c *connection) lookUp(ctx context.Context) (w wireCluster, operation strin
 		}
 		return w, operation, nil
 	}
-	var list wireList
+	list := wireList{want: kindClusters}
 	query := url.Values{"search": {"external_id = '" + c.externalID + "'"}, "size": {"1"}}
 	operation, err = c.get(ctx, api, query, &list)
 	switch {

@@ -29,8 +29,8 @@
 //
 // Where no policy counts, the UpgradeConfig is deleted. So only status 200 with
 // a document that says how many policies there are, and has as many, is a list.
-// Anything else is an error, whatever its status: an empty document, a document
-// with other keys or the same one twice, an empty page, a list that changes from one
+// Anything else is an error, whatever its status: an empty document, one that
+// is not UTF-8 or of another kind, a document with other keys or the same one twice, an empty page, a list that changes from one
 // page to the next and does not settle, a redirect to another server.
 //
 // Reads are tried again when OCM says that it is busy (429, 503) or the

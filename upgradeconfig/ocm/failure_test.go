@@ -75,6 +75,10 @@ func badAnswers() map[string]struct {
 		`{"total":0`, `{"total":0}}`, `{"total":0} {"total":1}`, `{"total":0}x`, `{'total':0}`, "\xef\xbb\xbf{\"total\":0}", "<html>Please log in</html>",
 		`{"kind":"Error","id":"401","reason":"no","total":0,"items":[],"value":"pending","id":"x"}`, `{"kind":"Error","total":0,"value":"pending"}`,
 		`{"value":null}`, `{"value":1}`, `{"value":["pending"]}`, `{"Value":"pending"}`, `{"value":"pending","value":"scheduled"}`, `{"state":"pending"}`,
+		`{"total":0}`, `{"total":0,"items":[]}`, "{\"total\":0,\"x\":\"\xff\"}", "{\"kind\":\"UpgradePolicyList\",\"total\":0,\"items\":[],\"x\":\"\xff\"}",
+		"{\"kind\":\"UpgradePolicyList\",\"total\":0,\"items\":[],\"\xc3\":1}", `{"kind":"","total":0,"items":[]}`, `{"kind":"upgradePolicyList","total":0,"items":[]}`,
+		`{"kind":"AddOnList","total":0,"items":[]}`, `{"kind":"ControlPlaneUpgradePolicyList","total":0,"items":[]}`, `{"kind":null,"total":0}`, `{"kind":["UpgradePolicyList"],"total":0}`,
+		`{"kind":"UpgradePolicyList","total":1,"items":[{"kind":"NodePool","id":"n-1","upgrade_type":"ADDON"}]}`, `{"kind":"UpgradePolicy","value":"pending"}`, "{\"value\":\"pending\",\"x\":\"\xff\"}",
 		strings.Repeat("[", 20000), `{"x":` + strings.Repeat("{\"x\":", 20000),
 	} {
 		out[fmt.Sprintf("body %d %.30q", i, body)] = bad{ocmtest.Fault{Body: body, Empty: body == ""}, 0}

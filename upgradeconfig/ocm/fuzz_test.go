@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -24,7 +25,9 @@ var integer = regexp.MustCompile(`^(0|[1-9][0-9]*)$`)
 // what comes out of it; and what comes out of it makes an UpgradeConfig.
 func FuzzPolicies(f *testing.F) {
 	f.Add([]byte(`{"kind":"UpgradePolicyList","page":1,"size":1,"total":1,"items":[{"kind":"UpgradePolicy","id":"p-7","schedule_type":"automatic","upgrade_type":"OSD","version":"4.17.4","next_run":"2031-02-04T03:00:00Z","capacity_reservation":true}]}`))
+	f.Add([]byte(`{"kind":"UpgradePolicyList","total":0,"items":[]}`))
 	f.Add([]byte(`{"total":0,"items":[]}`))
+	f.Add([]byte("{\"total\":0,\"x\":\"\xff\"}"))
 	f.Add([]byte(`{"total":2,"items":[{"id":"a","version":"4.17.4","next_run":null},{"id":"b","upgrade_type":"ADDON"}]}`))
 	f.Add([]byte(`{"total":1,"items":[{"id":"a","state":{"value":"scheduled"},"version":"4.17.4-rc.1","next_run":"2031-02-04T03:00:00+05:30"}]}`))
 	var body []byte
@@ -58,6 +61,12 @@ func FuzzPolicies(f *testing.F) {
 			if err := json.Unmarshal(raw, &items); err != nil {
 				t.Fatalf("%v from what are no items: %v", got, err)
 			}
+		}
+		if !utf8.Valid(data) {
+			t.Fatalf("%v from what is not UTF-8", got)
+		}
+		if kind := text(list["kind"]); kind != "UpgradePolicyList" && (kind != "" || len(items) == 0) {
+			t.Fatalf("%v from a list of kind %q", got, kind)
 		}
 		total := string(list["total"])
 		if !integer.MatchString(total) || (total == "0") != (len(items) == 0) {

@@ -34,7 +34,7 @@ var errChanged = errors.New("the list changed while it was read")
 // Those of add-ons and node pools are not about the cluster, and left out.
 func (p *Provider) policies(ctx context.Context, c *connection, cl *cluster) ([]policy, error) {
 	for n := 1; ; n++ {
-		items, err := p.pages(ctx, c, p.policiesPath(cl))
+		items, err := p.pages(ctx, c, cl)
 		if errors.Is(err, errChanged) && n < maxReads {
 			continue
 		}
@@ -58,12 +58,16 @@ func (p *Provider) policiesPath(cl *cluster) string {
 }
 
 // pages reads a list to its end.
-func (p *Provider) pages(ctx context.Context, c *connection, path string) ([]policy, error) {
+func (p *Provider) pages(ctx context.Context, c *connection, cl *cluster) ([]policy, error) {
+	kind := kindPolicies
+	if p.hosted(cl) {
+		kind = kindHostedPolicies
+	}
 	r := pageReader{max: p.o.MaxPolicies, total: -1, ids: map[string]bool{}}
 	for page := 1; r.total < 0 || r.read < r.total; page++ {
-		var list wireList
+		list := wireList{want: kind}
 		query := url.Values{"page": {strconv.Itoa(page)}, "size": {strconv.Itoa(pageSize)}}
-		operation, err := c.get(ctx, path, query, &list)
+		operation, err := c.get(ctx, p.policiesPath(cl), query, &list)
 		if err == nil {
 			err = blame(operation, r.add(c, page, list))
 		}

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	kjson "sigs.k8s.io/json"
 )
@@ -12,8 +15,12 @@ import (
 // unknown ones are ignored. What may be wrong with one policy and must not
 // spoil the others stays raw until that policy's turn.
 
-// decode is case-sensitive and refuses what can be read in two ways.
+// decode is case-sensitive and refuses what can be read in two ways, octets
+// that are not UTF-8 among it: JSON readers disagree on what these stand for.
 func decode(body []byte, a answer) error {
+	if !utf8.Valid(body) {
+		return errors.New("it is not valid UTF-8")
+	}
 	twice, err := kjson.UnmarshalStrict(body, a, kjson.DisallowDuplicateFields)
 	if err != nil {
 		return err
@@ -30,6 +37,17 @@ type wireError struct {
 
 func (*wireError) check() error { return nil }
 
+// The kinds of the documents that are read.
+const (
+	kindCluster        = "Cluster"
+	kindClusters       = "ClusterList"
+	kindPolicy         = "UpgradePolicy"
+	kindPolicies       = "UpgradePolicyList"
+	kindHostedPolicy   = "ControlPlaneUpgradePolicy"
+	kindHostedPolicies = "ControlPlaneUpgradePolicyList"
+	kindState          = "UpgradePolicyState"
+)
+
 // isError catches an error that comes with status 200.
 func isError(kind string) error {
 	if kind == "Error" {
@@ -38,8 +56,18 @@ func isError(kind string) error {
 	return nil
 }
 
+// checkKind is isError, and catches a document that is about something else.
+// Not every document says its kind.
+func checkKind(kind string, want ...string) error {
+	if kind != "" && kind != "Error" && !slices.Contains(want, kind) {
+		return fmt.Errorf("its kind is %q, not %s", kind, strings.Join(want, " or "))
+	}
+	return isError(kind)
+}
+
 // wireList is a page of clusters or policies.
 type wireList struct {
+	want  string            // the kind that was asked for
 	Kind  string            `json:"kind"`
 	Total *int64            `json:"total"`
 	Items []json.RawMessage `json:"items"`
@@ -47,14 +75,18 @@ type wireList struct {
 
 func (l *wireList) check() error {
 	switch {
-	case isError(l.Kind) != nil:
-		return isError(l.Kind)
+	case checkKind(l.Kind, l.want) != nil:
+		return checkKind(l.Kind, l.want)
 	case l.Total == nil:
 		return errors.New("it has no total, so it is no list")
 	case *l.Total < 0:
 		return fmt.Errorf("its total is %d", *l.Total)
 	case *l.Total == 0 && len(l.Items) > 0:
 		return fmt.Errorf("its total is 0, but it has %d items", len(l.Items))
+	case *l.Total == 0 && l.Kind == "":
+		// An empty list deletes the UpgradeConfig, so it has to say what it lists,
+		// as those of OCM do.
+		return fmt.Errorf("it is empty and has no kind, so it is not known to be a %s", l.want)
 	}
 	return nil
 }
@@ -71,6 +103,7 @@ type wireCluster struct {
 	} `json:"hypershift"`
 }
 
+// check leaves the kind to cluster, for which another one is no cluster ID.
 func (c *wireCluster) check() error { return isError(c.Kind) }
 
 type wirePeriod struct {
@@ -81,6 +114,7 @@ type wirePeriod struct {
 func (*wirePeriod) check() error { return nil }
 
 type wirePolicy struct {
+	Kind                string          `json:"kind"`
 	ID                  string          `json:"id"`
 	UpgradeType         string          `json:"upgrade_type"`
 	Version             string          `json:"version"`
@@ -89,7 +123,7 @@ type wirePolicy struct {
 	State               json.RawMessage `json:"state"` // of hosted control planes
 }
 
-func (*wirePolicy) check() error { return nil }
+func (p *wirePolicy) check() error { return checkKind(p.Kind, kindPolicy, kindHostedPolicy) }
 
 type wireState struct {
 	Kind        string  `json:"kind"`
@@ -101,7 +135,7 @@ func (s *wireState) check() error {
 	if s.Value == nil && s.Kind != "Error" {
 		return errors.New("it has no value, so it is no state")
 	}
-	return isError(s.Kind)
+	return checkKind(s.Kind, kindState)
 }
 
 // given says whether a raw value is there at all.
