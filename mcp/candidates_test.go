@@ -61,6 +61,8 @@ func TestCapacity(t *testing.T) {
 			[]corev1.Node{worker("a"), worker("z", desired("M"), state("Unreconcilable"), reason("can't reconcile config O with M: no"))}, 1, []string{"a"}},
 		{"unreconcilable for another target is held", 1, mcp.Options{},
 			[]corev1.Node{worker("a"), worker("z", desired("M"), state("Unreconcilable"), reason("can't reconcile config O with M2: no"))}, 1, []string{"z"}},
+		{"unreconcilable without a target is not held", 1, mcp.Options{},
+			[]corev1.Node{worker("a"), worker("z", desired(""), state("Unreconcilable"))}, 1, []string{"a"}},
 		{"unmanaged nodes take units and are targeted", 2, mcp.Options{}, []corev1.Node{worker("a", none), worker("b")}, 1, []string{"a"}},
 		{"a deleted node is none", 1, mcp.Options{}, []corev1.Node{worker("a", deleting), worker("b")}, 1, []string{"b"}},
 		{"a deleted failing node counts as failing", 1, mcp.Options{}, []corev1.Node{worker("a", deleting, old), worker("b")}, 0, nil},

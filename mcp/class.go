@@ -72,8 +72,9 @@ func (s *State) bootPool(n NodeState) *poolRecord {
 	return s.pools[owner]
 }
 
-// mcnMarks reads Updated and NodeDegraded of a MachineConfigNode. If both are
-// True it counts for the one that stands first.
+// mcnMarks reads Updated and NodeDegraded of a MachineConfigNode. If both
+// count, it is the one that stands first: an Updated that is about another
+// config does not.
 func mcnMarks(m *mcfgv1.MachineConfigNode, g Goal) (updated, degraded bool) {
 	for _, c := range m.Status.Conditions {
 		if c.Status != metav1.ConditionTrue {
@@ -81,7 +82,9 @@ func mcnMarks(m *mcfgv1.MachineConfigNode, g Goal) (updated, degraded bool) {
 		}
 		switch mcfgv1.StateProgress(c.Type) {
 		case mcfgv1.MachineConfigNodeUpdated:
-			return mcnReached(m, g), false
+			if mcnReached(m, g) {
+				return true, false
+			}
 		case mcfgv1.MachineConfigNodeNodeDegraded:
 			return false, true
 		}
@@ -95,7 +98,7 @@ func mcnReached(m *mcfgv1.MachineConfigNode, g Goal) bool {
 		return false
 	}
 	if g.Layered {
-		return g.HasBuild && v.Desired == g.BuildConfig && image == g.Image
+		return g.HasBuild && v.Desired == g.BuildConfig && image != "" && image == g.Image
 	}
 	return image == ""
 }
@@ -115,7 +118,8 @@ func mcnDegradedMessage(m *mcfgv1.MachineConfigNode) string {
 }
 
 // mcnPinned says whether all pinned image sets are there (also if none are
-// wanted), and whether some are on their way.
+// wanted), and whether some are on their way. A MachineConfigNode without
+// conditions says nothing yet.
 func mcnPinned(m *mcfgv1.MachineConfigNode) (done, pending bool) {
 	done = true
 	for _, p := range m.Status.PinnedImageSets {
@@ -123,7 +127,7 @@ func mcnPinned(m *mcfgv1.MachineConfigNode) (done, pending bool) {
 			done = false
 		}
 	}
-	return done, !done
+	return done && len(m.Status.Conditions) > 0, !done
 }
 
 // count adds a node to (sign 1) or takes it from (sign -1) the counters and

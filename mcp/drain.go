@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // drainResult is what one attempt tells the loop.
@@ -40,7 +41,13 @@ func (x *run) startDrains(ctx context.Context) {
 			placeErr: assign.Err, began: x.drains.began[node],
 		}
 		x.group.Go(func() {
-			r := d.attempt(ctx)
+			r := drainResult{node: node}
+			if err := panics.Isolate(func() error {
+				r = d.attempt(ctx)
+				return nil
+			}); err != nil {
+				r.err = &DrainError{Node: node, Kind: DrainPods, Err: fmt.Errorf("draining node %s: %w", node, err)}
+			}
 			select {
 			case x.drained <- r:
 			case <-ctx.Done():
@@ -219,7 +226,9 @@ func (d *drainer) empty(ctx context.Context) error {
 	errs := make([]error, len(pods))
 	var group sync.WaitGroup
 	for i := range pods {
-		group.Go(func() { errs[i] = d.evict(ctx, &pods[i]) })
+		group.Go(func() {
+			errs[i] = panics.Isolate(func() error { return d.evict(ctx, &pods[i]) })
+		})
 	}
 	group.Wait()
 	return errors.Join(errs...)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // source is one kind of object that a rollout follows.
@@ -85,12 +86,12 @@ func (x *run) inform(ctx context.Context, index int, out chan<- message) {
 	watcher, canWatch := x.o.API.(clusterapi.Watcher)
 	for failures := 0; ctx.Err() == nil; {
 		began := x.o.Clock.Now()
-		var err error
-		if canWatch {
-			err = x.watch(ctx, watcher, src, send)
-		} else {
-			err = x.list(ctx, src, send)
-		}
+		err := panics.Isolate(func() error {
+			if canWatch {
+				return x.watch(ctx, watcher, src, send)
+			}
+			return x.list(ctx, src, send)
+		})
 		if x.o.Clock.Since(began) > delays.RetryMax {
 			failures = 0 // a watch that lasted
 		}

@@ -202,8 +202,9 @@ func (n NodeState) holds() bool {
 		return true
 	}
 	// The state outlives the failure. If the reason does not speak of the
-	// config now desired, the daemon is at work on that one.
-	return n.Unreconcilable() && !names(n.Reason, n.DesiredConfig)
+	// config now desired, the daemon is at work on that one. It is at work on
+	// nothing if none is desired.
+	return n.Unreconcilable() && n.DesiredConfig != "" && !names(n.Reason, n.DesiredConfig)
 }
 
 // names says that text contains name as a whole word.

@@ -329,7 +329,7 @@ func checkPrefix(t *rapid.T, s *mcp.State, o mcp.Options, pool string, sel mcp.S
 			n, _, _ := s.Node(name)
 			c := candidate{NodeState: n, held: 1}
 			named := n.Unreconcilable() && n.Reason == "bad N" && n.DesiredConfig == "N"
-			if !o.Compat && n.MCDFailing() && !named {
+			if !o.Compat && n.MCDFailing() && !named && (n.Degraded() || n.DesiredConfig != "") {
 				c.held = 0
 			}
 			if slices.Contains(o.Order.Last, name) {

@@ -17,6 +17,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // Mode says what a [Rollout] may do.
@@ -34,7 +36,8 @@ const (
 // NodeUpdater brings a node to a target: it does what a machine-config daemon
 // on the node would do, and reports the phases that it enters. It returns when
 // the node is done, failed, or ctx has ended, and is called again for a node
-// that is not done. The node's annotations stay the truth: it writes them.
+// that is not done. The node's annotations stay the truth: it writes them. A
+// panic in it is a failure like any other, a [clusterapi.PanicError].
 type NodeUpdater interface {
 	Update(ctx context.Context, node string, t Target, report func(Phase)) error
 }
@@ -48,7 +51,8 @@ type RolloutOptions struct {
 	// Clock times all delays; nil means the real one.
 	Clock clock.WithTicker
 	// Observe is told what happens, one event at a time; nil: nobody is. The
-	// rollout waits for it to return.
+	// rollout waits for it to return. A panic in it is logged, and the rollout
+	// goes on.
 	Observe func(Event)
 	// Logger gets failures that are tried again; nil: nobody does.
 	Logger *slog.Logger
@@ -134,14 +138,30 @@ func (r *Rollout) emit(e Event) {
 		return
 	}
 	e.Time = r.o.Clock.Now()
+	e.Text = bounded.Text(e.Text, maxMessage)
 	r.observeMu.Lock()
 	defer r.observeMu.Unlock()
-	r.o.Observe(e)
+	err := panics.Catch(func() error {
+		r.o.Observe(e)
+		return nil
+	})
+	if err != nil {
+		r.logPanic("rollout: the observer failed", err)
+	}
+}
+
+// logPanic logs an error with the stack of the panic that it came from, if it
+// came from one.
+func (r *Rollout) logPanic(text string, err error) {
+	if p, ok := errors.AsType[*clusterapi.PanicError](err); ok {
+		r.o.Logger.Error(text, "error", err, "stack", string(p.Stack))
+	}
 }
 
 // fail reports something that is tried again.
 func (r *Rollout) fail(pool, node string, err error) {
 	r.o.Logger.Warn("rollout: tried again", "pool", pool, "node", node, "error", err)
+	r.logPanic("rollout: a panic", err)
 	r.emit(Event{Type: EventError, Pool: pool, Node: node, Warning: true, Text: err.Error(), Err: err})
 }
 

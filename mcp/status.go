@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // PoolStatus returns the status that a pool should have, starting from the one
@@ -174,21 +176,39 @@ func (w *statusWriter) nodeDegraded() mcfgv1.MachineConfigPoolCondition {
 	}
 	count, texts := w.degradedTexts()
 	return w.set(mcfgv1.MachineConfigPoolNodeDegraded, true,
-		fmt.Sprintf("%d nodes are reporting degraded status on sync", count), strings.Join(texts, ", "))
+		fmt.Sprintf("%d nodes are reporting degraded status on sync", count), bounded.Join(texts, ", ", maxMessage))
 }
 
+// maxMessage is the most bytes that the message of a condition has. Pools are
+// written at every change of theirs and read by everybody: what hundreds of
+// nodes have to say does not fit.
+const maxMessage = 32 << 10
+
+// maxNodeMessage is the most bytes of it that what one node says gets: room
+// enough for the reason that a daemon writes, which has up to 2,000 characters.
+const maxNodeMessage = 8 << 10
+
+// degradedTexts returns how many nodes are degraded, and what each has to say.
+// Texts that the condition has no room for anyway are empty.
 func (w *statusWriter) degradedTexts() (count int, texts []string) {
+	size := 0
 	add := func(node, text string) {
-		if text != "" {
-			texts = append(texts, fmt.Sprintf("Node %s is reporting: %q", node, text))
+		line := ""
+		if size <= maxMessage {
+			// Quoting can make a text four times as long.
+			line = bounded.Text(fmt.Sprintf("Node %s is reporting: %q", node, bounded.Text(text, maxNodeMessage)), maxMessage/2)
 		}
+		size += len(line)
+		texts = append(texts, line)
 	}
 	if w.s.o.Compat {
 		for n := range w.p.mcnBad.All() {
 			add(n.state.Name, mcnDegradedMessage(w.s.mcns[n.state.Name]))
 		}
 		for n := range w.p.mcnBad.All() {
-			add(n.state.Name, n.state.Reason)
+			if n.state.Reason != "" {
+				add(n.state.Name, n.state.Reason)
+			}
 		}
 		return w.p.mcnBad.Len(), texts
 	}
@@ -197,7 +217,9 @@ func (w *statusWriter) degradedTexts() (count int, texts []string) {
 		nodes = w.p.mcnBad
 	}
 	for n := range nodes.All() {
-		add(n.state.Name, joinReasons(mcnDegradedMessage(w.s.mcns[n.state.Name]), n.state.Reason))
+		if text := joinReasons(mcnDegradedMessage(w.s.mcns[n.state.Name]), n.state.Reason); text != "" {
+			add(n.state.Name, text)
+		}
 	}
 	return int(w.st.DegradedMachineCount), texts
 }

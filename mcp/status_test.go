@@ -198,6 +198,51 @@ func TestDegradedTexts(t *testing.T) {
 	}
 }
 
+// A condition stays small whatever how many nodes have to say, and says what
+// is missing.
+func TestDegradedTextsAreBounded(t *testing.T) {
+	const limit = 32 << 10
+	for _, tt := range []struct {
+		name, reason string
+		nodes        int
+		compat       bool
+		want, end    string
+	}{
+		{"many nodes", strings.Repeat("x", 2000), 400, false, `Node n000 is reporting: "xxx`, ` and 384 more`},
+		{"one text", strings.Repeat("x", 256<<10), 1, false, `Node n000 is reporting: "xxx`, `more bytes)"`},
+		{"one text that quoting makes long", strings.Repeat("\x00", 256<<10), 2, false, `Node n000 is reporting: "\x00\x00`, ` and 1 more`},
+		{"as the controller does it", strings.Repeat("x", 2000), 400, true, `Node n000 is reporting: "failure. xxx`, ` and 784 more`},
+		{"all that a daemon may write", strings.Repeat("日", 2000), 5, false, `Node n000 is reporting: "日日`, `日"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			in := snapshot(pools(pool("worker", "N")))
+			in.Options.Compat = tt.compat
+			for i := range tt.nodes {
+				name := fmt.Sprintf("n%03d", i)
+				in.Nodes = append(in.Nodes, worker(name, state("Degraded"), reason(tt.reason)))
+				if tt.compat {
+					in.MachineConfigNodes = append(in.MachineConfigNodes, mcn(name, says("NodeDegraded", "failure. "+tt.reason)))
+				}
+			}
+			st := mcp.PoolStatus(in, "worker")
+			for _, c := range st.Conditions {
+				if len(c.Message) > limit || len(c.Reason) > 1024 {
+					t.Errorf("%s: a message of %d bytes", c.Type, len(c.Message))
+				}
+			}
+			for _, of := range []mcfgv1.MachineConfigPoolConditionType{"NodeDegraded", "Degraded"} {
+				text := conditionOf(st, of).Message
+				if !strings.HasPrefix(text, tt.want) || !strings.HasSuffix(text, tt.end) {
+					t.Errorf("%s: %.60q ... %q", of, text, text[max(0, len(text)-40):])
+				}
+			}
+			if c := conditionOf(st, "NodeDegraded"); c.Reason != fmt.Sprintf("%d nodes are reporting degraded status on sync", tt.nodes) {
+				t.Error(c.Reason)
+			}
+		})
+	}
+}
+
 func TestImageModeCounts(t *testing.T) {
 	in := snapshot(pools(pool("worker", "N")),
 		updated(worker("a")), updated(worker("b")), updated(worker("c")), worker("d"), worker("e"))
@@ -217,11 +262,11 @@ func TestImageModeCounts(t *testing.T) {
 func TestPoolSynchronizers(t *testing.T) {
 	in := snapshot(pools(pool("worker", "N")), updated(worker("a")), updated(worker("b")), worker("c", cordoned))
 	pinned := func(current, desired int32) mcfgv1.MachineConfigNode {
-		m := mcn("b")
+		m := mcn("b", says("Resumed", ""))
 		m.Status.PinnedImageSets = []mcfgv1.MachineConfigNodeStatusPinnedImageSet{{Name: "s", CurrentGeneration: current, DesiredGeneration: desired}}
 		return m
 	}
-	in.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcn("a"), pinned(1, 2)}
+	in.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcn("a", says("Updated", "")), pinned(1, 2), mcn("c")} // c has not said anything yet
 	if st := mcp.PoolStatus(in, "worker"); st.PoolSynchronizersStatus != nil {
 		t.Errorf("%+v", st.PoolSynchronizersStatus)
 	}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // syncPool does one sync of a pool and queues it again if that failed.
@@ -20,7 +21,7 @@ func (x *run) syncPool(ctx context.Context, pool string) {
 		x.observePool(pool)
 		return
 	}
-	err := x.drivePool(ctx, pool, false)
+	err := panics.Catch(func() error { return x.drivePool(ctx, pool, false) })
 	if ctx.Err() != nil {
 		return
 	}

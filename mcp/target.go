@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // targetNodes targets the nodes that the pool's decision selects. Where a node
@@ -187,8 +188,10 @@ func (x *run) startUpdates(ctx context.Context) {
 			x.updating[name] = true
 			to := Target{Config: n.state.DesiredConfig, Image: n.state.DesiredImage}
 			x.group.Go(func() {
-				err := x.o.NodeUpdater.Update(ctx, name, to, func(phase Phase) {
-					x.emit(Event{Type: EventNodePhase, Pool: pool, Node: name, Phase: phase, Text: fmt.Sprintf("node %s: %s", name, phase)})
+				err := panics.Isolate(func() error {
+					return x.o.NodeUpdater.Update(ctx, name, to, func(phase Phase) {
+						x.emit(Event{Type: EventNodePhase, Pool: pool, Node: name, Phase: phase, Text: fmt.Sprintf("node %s: %s", name, phase)})
+					})
 				})
 				select {
 				case x.updated <- updateResult{pool: pool, node: name, err: err}:
@@ -209,6 +212,7 @@ func (x *run) updateOver(u updateResult) {
 	delete(x.updating, u.node)
 	wait := x.o.Options.Delays.PoolQueue
 	if u.err != nil {
+		x.logPanic("rollout: the node updater failed", u.err)
 		wait = x.o.Options.Delays.RetryMax
 		x.emit(Event{Type: EventNodeFailed, Pool: u.pool, Node: u.node, Phase: PhaseFailed, Warning: true, Text: u.err.Error(), Err: u.err})
 	}

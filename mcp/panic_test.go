@@ -1,0 +1,157 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// fragile is a cluster whose verbs each go wrong once before they work.
+type fragile struct {
+	*memory.Cluster
+	goWrong                                   func()
+	watched, listed, gotten, evicted, updated atomic.Bool
+}
+
+func (f *fragile) once(done *atomic.Bool) {
+	if done.CompareAndSwap(false, true) {
+		f.goWrong()
+	}
+}
+
+func (f *fragile) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+	return func(yield func(clusterapi.Event, error) bool) {
+		f.once(&f.watched)
+		for e, err := range f.Cluster.Watch(ctx, gvk, o) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fragile) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	if o.NodeName != "" {
+		f.once(&f.listed)
+	}
+	return f.Cluster.List(ctx, gvk, o)
+}
+
+func (f *fragile) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	if gvk.Kind == "Pod" { // to see that it has gone
+		f.once(&f.gotten)
+	}
+	return f.Cluster.Get(ctx, gvk, key)
+}
+
+func (f *fragile) Evict(ctx context.Context, pod types.NamespacedName, o clusterapi.EvictOptions) error {
+	f.once(&f.evicted)
+	return f.Cluster.Evict(ctx, pod, o)
+}
+
+func (f *fragile) UpdateStatus(ctx context.Context, o *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	f.once(&f.updated)
+	return f.Cluster.UpdateStatus(ctx, o, opts)
+}
+
+// A backend or an observer that panics is a failure that is reported and tried
+// again; it ends neither the program nor the rollout. Neither does one that
+// ends the goroutine it is called in.
+func TestPanicsAreFailures(t *testing.T) {
+	for name, goWrong := range map[string]func(){
+		"panic":  func() { panic("no such node") },
+		"Goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pod := &corev1.Pod{}
+				pod.Namespace, pod.Name, pod.Spec.NodeName = "app", "web-0", "w0"
+				pod.Spec.Containers = []corev1.Container{{Name: "web", Image: "quay.io/app/web:1"}}
+				c := drainCluster(t, memory.Options{})
+				load(t, c, pod)
+				f := &fragile{Cluster: c, goWrong: goWrong}
+				if name == "Goexit" {
+					f.updated.Store(true) // called in the goroutine of Run's caller, who may end it
+				}
+				var r recorder
+				var told atomic.Int64
+				rollout := mcp.NewRollout(mcp.RolloutOptions{API: f, Mode: mcp.Drive, Observe: func(e mcp.Event) {
+					r.observe(e)
+					if told.Add(1)%2 == 0 {
+						panic("out of paper")
+					}
+				}})
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- rollout.Run(ctx) }()
+				time.Sleep(30 * time.Minute)
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if n := nodeState(t, c, "w0"); n.LastAppliedDrain != "drain-N" {
+					t.Errorf("not drained: %+v", n)
+				}
+				for verb, called := range map[string]*atomic.Bool{"Watch": &f.watched, "List": &f.listed, "Get": &f.gotten, "Evict": &f.evicted, "UpdateStatus": &f.updated} {
+					if !called.Load() {
+						t.Errorf("%s was not called", verb)
+					}
+				}
+				reported := 0
+				for _, e := range r.all() {
+					if errors.As(e.Err, new(*clusterapi.PanicError)) {
+						reported++
+					}
+				}
+				if reported < 4 {
+					t.Errorf("%d panics were reported", reported)
+				}
+			})
+		})
+	}
+}
+
+// fragileUpdater goes wrong each time.
+type fragileUpdater struct{ goWrong func() }
+
+func (u fragileUpdater) Update(context.Context, string, mcp.Target, func(mcp.Phase)) error {
+	u.goWrong()
+	return nil
+}
+
+func TestNodeUpdaterPanics(t *testing.T) {
+	for name, goWrong := range map[string]func(){"panic": func() { panic("no way in") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				var r recorder
+				ended := make(chan error, 1)
+				go func() {
+					ended <- mcp.NewRollout(mcp.RolloutOptions{API: smallCluster(t, memory.Options{}), Mode: mcp.Drive, Observe: r.observe, NodeUpdater: fragileUpdater{goWrong}}).Run(ctx)
+				}()
+				time.Sleep(5*time.Minute + 30*time.Second)
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if failed := r.nodes(mcp.EventNodeFailed, "worker"); len(failed) < 4 {
+					t.Errorf("failed: %v", failed)
+				}
+			})
+		})
+	}
+}
