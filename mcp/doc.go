@@ -50,6 +50,16 @@
 // never forces. Everything it knows is in the cluster, so a rollout can be
 // stopped anywhere and begun again.
 //
+// # Limits
+//
+// What nodes say ends up in the status of their pool and in events, and is cut
+// to a size that these can hold:
+//
+//	limit                         default  field  past it
+//	message of a pool condition   32 KiB   -      says how many nodes are left out
+//	what a node says in it        8 KiB    -      says how many bytes are left out
+//	text of an event              32 KiB   -      says how many bytes are left out
+//
 // Sources: the OpenShift documentation on machine configuration and on
 // performing canary rollouts, https://docs.openshift.com/; and the
 // machine-config operator, https://github.com/openshift/machine-config-operator.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/aliases"
 )
 
 // Config is the configuration of the managed-upgrade operator as far as it
@@ -77,7 +78,8 @@ const (
 	SourceLocal = "LOCAL"
 )
 
-// maxConfigSize is more than a ConfigMap can hold.
+// maxConfigSize is the most bytes that a document may have, also after its
+// aliases are expanded: more than a ConfigMap can hold.
 const maxConfigSize = 1 << 20
 
 // ConfigError says that a configuration cannot be read as YAML.
@@ -110,6 +112,12 @@ func ReadConfig(ctx context.Context, r clusterapi.Reader, namespace string) (*Co
 func ParseConfig(data []byte) (*Config, error) {
 	if len(data) > maxConfigSize {
 		return nil, &ConfigError{fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
+	}
+	switch _, size, err := aliases.Measure(data, maxConfigSize); {
+	case err != nil:
+		return nil, &ConfigError{err}
+	case size > maxConfigSize:
+		return nil, &ConfigError{fmt.Errorf("its aliases expand the document to more than the limit of %d bytes", maxConfigSize)}
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {

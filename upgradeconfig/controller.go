@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // ControllerOptions are the options of a [Controller]. API is required; the
@@ -88,7 +89,7 @@ type ControllerOptions struct {
 	// Logger gets what is worth a line; nil means no logging.
 	Logger *slog.Logger
 	// Observe gets every [Event], one at a time. Passes wait for it, so it must
-	// not call the Controller.
+	// not call the Controller. A panic in it is logged.
 	Observe func(Event)
 }
 
@@ -203,26 +204,31 @@ func (c *Controller) wait(ctx context.Context, d time.Duration, wake <-chan stru
 func (c *Controller) watch(ctx context.Context, w clusterapi.Watcher, wake chan<- struct{}) {
 	var last *unstructured.Unstructured
 	for ctx.Err() == nil {
-		for e, err := range w.Watch(ctx, gvk, clusterapi.ListOptions{Namespace: c.o.Namespace}) {
-			if err != nil {
-				c.o.Logger.Warn("watch failed", "error", err)
-				break
+		err := panics.Isolate(func() error {
+			for e, err := range w.Watch(ctx, gvk, clusterapi.ListOptions{Namespace: c.o.Namespace}) {
+				if err != nil {
+					return err
+				}
+				if e.Object == nil || e.Object.GetName() != c.o.Name {
+					continue
+				}
+				seen := essence(e.Object)
+				if e.Type == clusterapi.Deleted {
+					seen = nil
+				}
+				if equality.Semantic.DeepEqual(last, seen) {
+					continue
+				}
+				last = seen
+				select {
+				case wake <- struct{}{}:
+				default:
+				}
 			}
-			if e.Object == nil || e.Object.GetName() != c.o.Name {
-				continue
-			}
-			seen := essence(e.Object)
-			if e.Type == clusterapi.Deleted {
-				seen = nil
-			}
-			if equality.Semantic.DeepEqual(last, seen) {
-				continue
-			}
-			last = seen
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
+			return nil
+		})
+		if err != nil {
+			c.o.Logger.Warn("watch failed", "error", err)
 		}
 		if c.wait(ctx, LookSoon, nil) != nil {
 			return
@@ -243,7 +249,8 @@ func essence(u *unstructured.Unstructured) *unstructured.Unstructured {
 // does what [Next] decides, until there is nothing more to do for now. Progress
 // says when to make the next pass, also when there is an error.
 //
-// Where the UpgradeConfig changes meanwhile, the pass starts over.
+// Where the UpgradeConfig changes meanwhile, the pass starts over. A panic in
+// the cluster's backend or in a hook is an error, a [clusterapi.PanicError].
 func (c *Controller) Sync(ctx context.Context) (Progress, error) {
 	if c.o.API == nil {
 		return Progress{Phase: PhaseUnknown, After: LookAgain}, errNoAPI
@@ -255,7 +262,11 @@ func (c *Controller) Sync(ctx context.Context) (Progress, error) {
 		return Progress{Phase: PhaseUnknown, After: LookSoon}, ctx.Err()
 	}
 	for moves := 0; ; moves++ {
-		p, err := c.pass(ctx)
+		p := Progress{Phase: PhaseUnknown}
+		err := panics.Catch(func() (err error) {
+			p, err = c.pass(ctx)
+			return err
+		})
 		if errors.Is(err, errMoved) && moves < maxMoves {
 			continue
 		}
@@ -294,5 +305,17 @@ func (c *Controller) emit(e Event) {
 	e.Time, e.Name = c.o.Clock.Now(), c.o.Name
 	c.observing.Lock()
 	defer c.observing.Unlock()
-	c.o.Observe(e)
+	observe(c.o.Observe, e, c.o.Logger)
+}
+
+// observe tells an observer of an event. A panic in it is logged: what goes on
+// in the cluster does not depend on who looks on.
+func observe(observer func(Event), e Event, log *slog.Logger) {
+	err := panics.Catch(func() error {
+		observer(e)
+		return nil
+	})
+	if p, ok := errors.AsType[*clusterapi.PanicError](err); ok {
+		log.Error("the observer failed", "error", p, "stack", string(p.Stack))
+	}
 }

@@ -55,6 +55,14 @@
 // machine-config controller. A Manager beside it asks the provider
 // ([Manager.Refresh]) and tells it how the upgrade goes ([Manager.Notify]).
 //
+// # Limits
+//
+//	limit                            default  field  past it
+//	configuration                    1 MiB    -      error
+//	configuration, aliases expanded  1 MiB    -      error
+//	entries of a history             100      -      the oldest go
+//	message of a condition           32 KiB   -      says how many bytes are left out
+//
 // # Sources
 //
 // The managed-upgrade operator, its design and its custom resource:

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Entry returns a copy of the history entry of a version, the first one if
@@ -17,8 +19,16 @@ func (s *Status) Entry(version string) (HistoryEntry, bool) {
 	return s.History[i].clone(), true
 }
 
+// maxHistory is how many entries a history keeps, as that of the
+// ClusterVersion does. maxMessage is the most bytes of a condition's message.
+const (
+	maxHistory = 100
+	maxMessage = 32 << 10
+)
+
 // SetEntry replaces the entry of that version where it is, or puts a new one
-// first. It keeps a copy of e.
+// first. It keeps a copy of e. Of more than 100 entries the last ones, which
+// are the oldest, are dropped.
 func (s *Status) SetEntry(e HistoryEntry) {
 	e = e.clone()
 	if i := s.index(e.Version); i >= 0 {
@@ -26,6 +36,9 @@ func (s *Status) SetEntry(e HistoryEntry) {
 		return
 	}
 	s.History = slices.Insert(s.History, 0, e)
+	if len(s.History) > maxHistory {
+		s.History = slices.Delete(s.History, maxHistory, len(s.History))
+	}
 }
 
 // Phase returns the phase of the entry of a version, [PhaseUnknown] if there is
@@ -56,9 +69,11 @@ func (e *HistoryEntry) Condition(t ConditionType) (Condition, bool) {
 // SetCondition replaces the condition of that type where it is, or puts a new
 // one first. It sets LastProbeTime to now, and LastTransitionTime to now or, if
 // the status stays as it was, to what it was. It reports whether the condition
-// is new or its status, reason or message changed.
+// is new or its status, reason or message changed. A message of more than 32
+// KiB is cut and says so.
 func (e *HistoryEntry) SetCondition(c Condition, now time.Time) (changed bool) {
 	c = c.clone()
+	c.Message = bounded.Text(c.Message, maxMessage)
 	c.LastProbeTime = seconds(now)
 	c.LastTransitionTime = seconds(now)
 	i := e.index(c.Type)

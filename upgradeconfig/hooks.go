@@ -173,6 +173,9 @@ func (d *ForcedDrain) empty(ctx context.Context, node string) error {
 		return err
 	}
 	for _, p := range pods {
+		if p.Spec.NodeName != node { // a backend that cannot select by node
+			continue
+		}
 		if p.DeletionTimestamp != nil || stays(p) {
 			continue
 		}

@@ -238,5 +238,5 @@ func (m *Manager) emit(e Event) {
 	e.Time, e.Name = m.o.Clock.Now(), m.o.Name
 	m.observing.Lock()
 	defer m.observing.Unlock()
-	m.o.Observe(e)
+	observe(m.o.Observe, e, m.o.Logger)
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // pass is one pass of a [Controller].
@@ -291,7 +292,11 @@ func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
 		}
 		p.tellStep(t)
 	}
-	done, err := p.execute(ctx, t)
+	var done bool
+	err := panics.Catch(func() (err error) { // of a hook: then the step failed
+		done, err = p.execute(ctx, t)
+		return err
+	})
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // Result is what a sync did.
@@ -60,7 +61,11 @@ func (m *Manager) Sync(ctx context.Context) (Result, error) {
 		return Result{}, ctx.Err()
 	}
 	for moves := 0; ; moves++ {
-		result, err := m.sync(ctx)
+		var result Result
+		err := panics.Catch(func() (err error) {
+			result, err = m.sync(ctx)
+			return err
+		})
 		if errors.Is(err, errMoved) && moves < maxMoves {
 			continue
 		}

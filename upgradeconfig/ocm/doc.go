@@ -60,6 +60,13 @@
 // [upgradeconfig.Allowed] lets it. Service logs, for the cluster's owner to read, are
 // another service of OCM, and off by default.
 //
+// # Limits
+//
+//	limit                  default  field                past it
+//	body of an answer      4 MiB    Options.MaxBody      error
+//	policies of a cluster  1,000    Options.MaxPolicies  error
+//	pull secret            1 MiB    -                    error
+//
 // Package ocm/ocmtest is a fake OCM for tests.
 //
 // Sources: the managed-upgrade operator

@@ -1,0 +1,159 @@
+package upgradeconfig_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+)
+
+// brokenWatch goes wrong the first time.
+type brokenWatch struct {
+	clusterapi.ClusterAPI
+	goWrong func()
+	watches atomic.Int64
+}
+
+func (b *brokenWatch) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+	return func(yield func(clusterapi.Event, error) bool) {
+		if b.watches.Add(1) == 1 {
+			b.goWrong()
+		}
+		for e, err := range b.ClusterAPI.(clusterapi.Watcher).Watch(ctx, gvk, o) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestPanicsAreFailures: a hook, an observer, or a watch that panics does not
+// end the program. The step of the hook has failed, and is tried again.
+func TestPanicsAreFailures(t *testing.T) {
+	for name, goWrong := range map[string]func(){"panic": func() { panic("no way") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newSite(t, nil)
+				watched := &brokenWatch{ClusterAPI: w, goWrong: goWrong}
+				o := upgradeconfig.ControllerOptions{}
+				calls := 0
+				o.Health = upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+					if calls++; calls == 1 {
+						panic("no health")
+					}
+					return nil, nil
+				})
+				var failed []error
+				m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider, Observe: func(upgradeconfig.Event) { panic("no paper") }})
+				if _, err := m.Sync(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				o.API, o.Notifier, o.Refresh = watched, m, m.Refresh
+				o.Observe = func(e upgradeconfig.Event) {
+					if e.Type == upgradeconfig.EventFailed {
+						failed = append(failed, e.Err)
+					}
+					panic("no paper")
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- upgradeconfig.NewController(o).Run(ctx) }()
+				for range 120 {
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					w.play()
+				}
+				cancel()
+				if err := <-ended; !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				caught := new(clusterapi.PanicError)
+				if len(failed) == 0 || !errors.As(failed[0], &caught) || caught.Value != "no health" || len(caught.Stack) == 0 {
+					t.Errorf("failures: %v", failed)
+				}
+				if phase := stored(t, w).Status.Phase(target); phase != upgradeconfig.PhaseUpgraded {
+					t.Errorf("%s after the failures", phase)
+				}
+				if watched.watches.Load() < 2 {
+					t.Error("the watch was not begun again")
+				}
+			})
+		})
+	}
+}
+
+// TestProviderPanics: a sync whose provider panics fails, and writes nothing.
+func TestProviderPanics(t *testing.T) {
+	b := newBench(t, false)
+	b.store(t, object(specA, upgradeconfig.Status{}))
+	m := b.manager(panickingProvider{}, nil)
+	before := b.stored(t)
+	if _, err := m.Sync(t.Context()); !errors.As(err, new(*clusterapi.PanicError)) {
+		t.Fatalf("%v", err)
+	}
+	if after := b.stored(t); after == nil || after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the UpgradeConfig changed: %+v", after)
+	}
+}
+
+type panickingProvider struct{}
+
+func (panickingProvider) Policies(context.Context) ([]upgradeconfig.Policy, error) {
+	panic("no answer")
+}
+
+func (panickingProvider) String() string { return "panicking" }
+
+// allPods lists pods whatever node is asked for.
+type allPods struct{ *memory.Cluster }
+
+func (c allPods) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	o.NodeName = ""
+	return c.Cluster.List(ctx, gvk, o)
+}
+
+// TestForcedDrainOfOneNode: a backend that does not select by node does not
+// make a forced drain empty the others.
+func TestForcedDrainOfOneNode(t *testing.T) {
+	cluster := memory.New(memory.Options{})
+	for _, name := range []string{"stuck", "other"} {
+		n := &corev1.Node{}
+		n.Name = name
+		if name == "stuck" {
+			n.Annotations = map[string]string{mcp.AnnotationDesiredDrain: "drain-1"}
+			n.Spec.Unschedulable = true
+		}
+		p := &corev1.Pod{}
+		p.Namespace, p.Name, p.Spec.NodeName = "shop", "web-"+name, name
+		for _, o := range []any{n, p} {
+			u, err := clusterapi.ToUnstructured(o)
+			if err == nil {
+				err = cluster.Load(u)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	drain := &upgradeconfig.ForcedDrain{API: allPods{cluster}}
+	if err := drain.ForceDrain(t.Context(), nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	pods, err := clusterapi.List[corev1.Pod](t.Context(), cluster, clusterapi.ListOptions{})
+	if err != nil || len(pods) != 1 || pods[0].Name != "web-other" {
+		t.Errorf("%v, %v", pods, err)
+	}
+}
