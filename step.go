@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -344,7 +345,16 @@ func (l *loop) beginLoad(r *loadRequest) {
 	l.loading = r
 	l.goDo(func() func() {
 		defer cancel()
-		out, err := l.load(ctx, r)
+		var out *loaded
+		var err *LoadError
+		// A panic in the verifier or the source of payloads is a failed retrieval.
+		if fault := panics.Isolate(func() error {
+			out, err = l.load(ctx, r)
+			return nil
+		}); fault != nil {
+			l.log("the release could not be loaded", fault)
+			out, err = nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed, fault)
+		}
 		cancelled := ctx.Err() != nil
 		return func() {
 			l.loading = nil

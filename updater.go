@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -299,18 +300,20 @@ func (l *loop) watch() {
 func watchKind[T any](l *loop, w clusterapi.Watcher, kind string, changed func(*T)) {
 	gvk := configv1.GroupVersion.WithKind(kind)
 	for l.ctx.Err() == nil {
-		for ev, err := range w.Watch(l.ctx, gvk, clusterapi.ListOptions{}) {
-			if err != nil {
-				l.log("watch of "+kind+" ended", err)
-				break
+		l.log("watch of "+kind+" ended", panics.Isolate(func() error {
+			for ev, err := range w.Watch(l.ctx, gvk, clusterapi.ListOptions{}) {
+				if err != nil {
+					return err
+				}
+				if ev.Object == nil {
+					continue
+				}
+				if obj, err := clusterapi.FromUnstructured[T](ev.Object); err == nil {
+					changed(obj)
+				}
 			}
-			if ev.Object == nil {
-				continue
-			}
-			if obj, err := clusterapi.FromUnstructured[T](ev.Object); err == nil {
-				changed(obj)
-			}
-		}
+			return nil
+		}))
 		select {
 		case <-l.ctx.Done():
 		case <-l.o.Clock.After(l.o.StatusInterval):
@@ -375,7 +378,8 @@ func (l *loop) result() Result {
 	return r
 }
 
-// emit hands an event to the observer.
+// emit hands an event to the observer. A panic in it is logged: what goes on in
+// the cluster does not depend on who looks on.
 func (u *Updater) emit(e Event) {
 	if u.o.Observe == nil {
 		return
@@ -385,10 +389,17 @@ func (u *Updater) emit(e Event) {
 	if e.Time.IsZero() {
 		e.Time = u.o.Clock.Now()
 	}
-	u.o.Observe(e)
+	u.log("the observer failed", panics.Catch(func() error {
+		u.o.Observe(e)
+		return nil
+	}))
 }
 
 func (u *Updater) log(msg string, err error) {
+	if p, ok := errors.AsType[*clusterapi.PanicError](err); ok {
+		u.o.Logger.Error(msg, "error", err, "stack", string(p.Stack))
+		return
+	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		u.o.Logger.Warn(msg, "error", err)
 	}

@@ -3,6 +3,8 @@ package olm
 import (
 	"fmt"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Problem is a fault of a catalog and its place.
@@ -86,7 +88,7 @@ func (p *Problem) Error() string {
 	if p.Rule.collected() {
 		for _, part := range []struct{ kind, name string }{{"package", p.Package}, {"channel", p.Channel}, {"bundle", p.Bundle}} {
 			if part.name != "" {
-				fmt.Fprintf(&s, "invalid %s %q: ", part.kind, part.name)
+				fmt.Fprintf(&s, "invalid %s %q: ", part.kind, bounded.Text(part.name, maxProblemName))
 			}
 		}
 	}
@@ -103,8 +105,15 @@ type position struct {
 }
 
 func (p position) problem(rule Rule, format string, args ...any) Problem {
-	return Problem{File: p.file, Document: p.document, Offset: p.offset, Line: p.line, Rule: rule, Message: fmt.Sprintf(format, args...)}
+	return Problem{File: p.file, Document: p.document, Offset: p.offset, Line: p.line, Rule: rule, Message: bounded.Text(fmt.Sprintf(format, args...), maxProblemText)}
 }
+
+// maxProblemText is the most bytes of a message, which quotes the catalog, and
+// maxProblemName those of a name where many messages repeat it.
+const (
+	maxProblemText = 32 << 10
+	maxProblemName = 1 << 10
+)
 
 // Validate returns what the catalog tools say about the catalog, nil if they
 // accept it: the first problem that they refuse at once, a [*Problem], else
@@ -133,12 +142,12 @@ func (e *IndexError) Error() string {
 	root := &tree{text: "invalid index"}
 	for i := range e.Problems {
 		p := &e.Problems[i]
-		at := root.child(fmt.Sprintf("invalid package %q", p.Package))
+		at := root.child(fmt.Sprintf("invalid package %q", bounded.Text(p.Package, maxProblemName)))
 		if p.Channel != "" {
-			at = at.child(fmt.Sprintf("invalid channel %q", p.Channel))
+			at = at.child(fmt.Sprintf("invalid channel %q", bounded.Text(p.Channel, maxProblemName)))
 		}
 		if p.Bundle != "" {
-			at = at.child(fmt.Sprintf("invalid bundle %q", p.Bundle))
+			at = at.child(fmt.Sprintf("invalid bundle %q", bounded.Text(p.Bundle, maxProblemName)))
 		}
 		at.children = append(at.children, &tree{text: p.Message})
 	}

@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // ClusterOperatorName is the ClusterOperator on which OLM says whether the
@@ -250,6 +251,7 @@ func UpgradeableCondition(in UpgradeableInput) configv1.ClusterOperatorStatusCon
 	default:
 		c.Status = configv1.ConditionTrue
 	}
+	c.Message = bounded.Text(c.Message, maxMessage)
 	return c
 }
 

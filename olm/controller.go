@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // ControllerOptions configure a [Controller].
@@ -171,10 +173,11 @@ type SyncResult struct {
 // Subscriptions it does nothing.
 //
 // An error of the resolution is returned after it has been written to the
-// Subscriptions; the result is valid then, too.
+// Subscriptions; the result is valid then, too. A panic in the cluster's
+// backend, a catalog or a hook is an error, a [clusterapi.PanicError].
 func (c *Controller) Sync(ctx context.Context, namespace string) (*SyncResult, error) {
 	p := &pass{c: c, res: &SyncResult{Namespace: namespace}}
-	err := p.run(ctx, namespace)
+	err := panics.Catch(func() error { return p.run(ctx, namespace) })
 	return p.res, err
 }
 
@@ -259,22 +262,26 @@ func (c *Controller) watch(ctx context.Context, running *sync.WaitGroup) <-chan 
 		(&CatalogSource{}).APIKind(), (&OperatorGroup{}).APIKind(),
 	} {
 		running.Go(func() {
-			synced := false
-			for event, err := range w.Watch(ctx, gvk, clusterapi.ListOptions{}) {
-				if err != nil {
-					return // the interval takes its place
-				}
-				if event.Type == clusterapi.Synced {
-					synced = true
-					continue
-				}
-				if synced {
-					select {
-					case wake <- struct{}{}:
-					default:
+			// Where the watch ends, the interval takes its place.
+			_ = panics.Isolate(func() error {
+				synced := false
+				for event, err := range w.Watch(ctx, gvk, clusterapi.ListOptions{}) {
+					if err != nil {
+						return err
+					}
+					if event.Type == clusterapi.Synced {
+						synced = true
+						continue
+					}
+					if synced {
+						select {
+						case wake <- struct{}{}:
+						default:
+						}
 					}
 				}
-			}
+				return nil
+			})
 		})
 	}
 	return wake
@@ -287,7 +294,12 @@ func (c *Controller) observe(e Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.Time = c.clock.Now()
-	c.o.Observe(e)
+	e.Text = bounded.Text(e.Text, maxMessage)
+	// What goes on in the cluster does not depend on who looks on.
+	_ = panics.Catch(func() error {
+		c.o.Observe(e)
+		return nil
+	})
 }
 
 var modifyStatus = clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerOLM}

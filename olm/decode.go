@@ -445,11 +445,13 @@ func (d *decoder) yamlToJSON(text []byte) ([]byte, error) {
 	return converted, nil
 }
 
+var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: line (\d+): (.*)`)
+
 // yamlFault takes the line out of a text such as "yaml: line 3: did not find
 // expected key".
 func yamlFault(err error) *fault {
 	f := &fault{rule: RuleSyntax, err: err}
-	if m := regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: line (\d+): (.*)`).FindStringSubmatch(err.Error()); m != nil {
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		f.line, _ = strconv.Atoi(m[1])
 		f.err = errors.New("yaml: " + m[2])
 	}

@@ -44,7 +44,7 @@ func FuzzFastDecode(f *testing.F) {
 		if len(text) == 0 || text[0] != '{' {
 			return // never comes out of the splitter
 		}
-		o := LoadOptions{}.withDefaults()
+		o, _ := LoadOptions{}.withDefaults()
 		d := &decoder{options: o, properties: newPropertyReader()}
 		fast, ok := d.fast(text)
 		if !ok {

@@ -88,6 +88,20 @@
 // that. The package tells which operators do, and by which generations they
 // get out of the way.
 //
+// # Limits
+//
+//	limit                              default  field                         past it
+//	bytes of a file or stream          1 GiB    LoadOptions.MaxFileBytes      error
+//	bytes of an object                 64 MiB   LoadOptions.MaxDocumentBytes  error
+//	files                              100,000  LoadOptions.MaxFiles          error
+//	objects                            1000000  LoadOptions.MaxDocuments      error
+//	levels of nesting                  200      LoadOptions.MaxDepth          error
+//	YAML aliases in an object          1,000    LoadOptions.MaxAliases        error
+//	problems of a catalog              10,000   LoadOptions.MaxProblems       error
+//	message of a problem               32 KiB   -                             says how many bytes are left out
+//	message of a condition or plan     32 KiB   -                             says how many bytes are left out
+//	decisions of a resolution          500,000  Options.MaxDecisions          error
+//
 // Sources: the OLM repository (operator-framework/operator-lifecycle-manager,
 // above all doc/design/dependency-resolution.md and pkg/controller/registry/resolver)
 // and operator-framework/operator-registry, alpha/declcfg.

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Condition of an InstallPlan, and its reasons.
@@ -261,12 +263,12 @@ func AttemptedStatus(p *InstallPlan, steps []*Step, err error, now time.Time, re
 	status.Plan = steps
 	switch {
 	case err != nil && (apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry):
-		status.Message = retryingText + err.Error()
+		status.Message = bounded.Text(retryingText+err.Error(), maxMessage)
 	case err != nil:
 		status.Phase = PlanPhaseFailed
-		status.Message = err.Error()
+		status.Message = bounded.Text(err.Error(), maxMessage)
 		status.Conditions = setPlanCondition(status.Conditions, InstallPlanCondition{
-			Type: PlanInstalled, Status: corev1.ConditionFalse, Reason: ReasonComponentFailed, Message: err.Error(),
+			Type: PlanInstalled, Status: corev1.ConditionFalse, Reason: ReasonComponentFailed, Message: status.Message,
 		}, at)
 	case stepsDone(steps) && !lookupsPending(status.BundleLookups):
 		status.Phase = PlanPhaseComplete

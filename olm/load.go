@@ -8,8 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"runtime"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // LoadOptions say how to read a catalog. The zero value reads leniently, with
@@ -38,9 +41,24 @@ type LoadOptions struct {
 	MaxDepth int
 	// MaxAliases is the largest number of YAML aliases in an object; 0: 1,000.
 	MaxAliases int
+	// MaxProblems is the largest number of problems: what has more is not a
+	// catalog. 0: 10,000.
+	MaxProblems int
 }
 
-func (o LoadOptions) withDefaults() LoadOptions {
+// withDefaults refuses negative limits.
+func (o LoadOptions) withDefaults() (LoadOptions, error) {
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxFileBytes", o.MaxFileBytes}, {"MaxDocumentBytes", o.MaxDocumentBytes}, {"MaxFiles", int64(o.MaxFiles)}, {"MaxDocuments", int64(o.MaxDocuments)},
+		{"MaxDepth", int64(o.MaxDepth)}, {"MaxAliases", int64(o.MaxAliases)}, {"MaxProblems", int64(o.MaxProblems)},
+	} {
+		if limit.value < 0 {
+			return o, fmt.Errorf("catalog: LoadOptions.%s is negative: %d", limit.name, limit.value)
+		}
+	}
 	def := func(n *int, value int) {
 		if *n == 0 {
 			*n = value
@@ -57,7 +75,8 @@ func (o LoadOptions) withDefaults() LoadOptions {
 	def(&o.MaxDocuments, 1_000_000)
 	def(&o.MaxDepth, 200)
 	def(&o.MaxAliases, 1000)
-	return o
+	def(&o.MaxProblems, 10_000)
+	return o, nil
 }
 
 // CatalogLimitError says which limit of [LoadOptions] a catalog passes.
@@ -88,7 +107,10 @@ func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Contents, error) {
 	if fsys == nil {
 		return nil, errors.New("catalog: no file system")
 	}
-	o = o.withDefaults()
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
 	files, err := catalogFiles(ctx, fsys, o.MaxFiles)
 	if err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
@@ -109,7 +131,11 @@ func Read(ctx context.Context, r io.Reader, name string, o LoadOptions) (*Conten
 	if r == nil {
 		return nil, errors.New("catalog: no reader")
 	}
-	return load(ctx, o.withDefaults(), func(ctx context.Context, l *loader) error { return l.read(ctx, r, name) })
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return load(ctx, o, func(ctx context.Context, l *loader) error { return l.read(ctx, r, name) })
 }
 
 func load(ctx context.Context, o LoadOptions, produce func(context.Context, *loader) error) (*Contents, error) {
@@ -118,10 +144,17 @@ func load(ctx context.Context, o LoadOptions, produce func(context.Context, *loa
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	c := build(objects, problems)
+	if max(len(c.problems), len(c.warnings)) > o.MaxProblems {
+		return nil, fmt.Errorf("catalog: %w", o.tooManyProblems())
+	}
 	if o.Strict && len(c.problems) > 0 {
 		return nil, &c.problems[0]
 	}
 	return c, nil
+}
+
+func (o LoadOptions) tooManyProblems() error {
+	return &CatalogLimitError{Limit: "MaxProblems", Max: int64(o.MaxProblems), What: "problems"}
 }
 
 // loader cuts files into documents and hands these on in batches.
@@ -149,8 +182,9 @@ func decodeAll(ctx context.Context, o LoadOptions, produce func(context.Context,
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(l.work)
-		return produce(ctx, l)
+		return panics.Isolate(func() error { return produce(ctx, l) }) // the files are the caller's
 	})
+	var found atomic.Int64 // problems
 	for range workers {
 		group.Go(func() error {
 			d := &decoder{options: o, properties: newPropertyReader()}
@@ -158,7 +192,7 @@ func decodeAll(ctx context.Context, o LoadOptions, produce func(context.Context,
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := b.decode(d); err != nil {
+				if err := b.decode(d, &found); err != nil {
 					return err
 				}
 			}
@@ -224,11 +258,16 @@ func (l *loader) send(ctx context.Context, b *batch) error {
 	}
 }
 
-func (b *batch) decode(d *decoder) error {
+// decode decodes the documents of a batch. found counts the problems of all
+// batches.
+func (b *batch) decode(d *decoder, found *atomic.Int64) error {
 	b.objects = make([]object, 0, len(b.documents))
 	for _, doc := range b.documents {
 		o, err := d.decode(doc)
 		if bad := (*fault)(nil); errors.As(err, &bad) {
+			if found.Add(1) > int64(d.options.MaxProblems) {
+				return d.options.tooManyProblems()
+			}
 			pos := doc.pos
 			if bad.line > 0 {
 				// The YAML library may name the line behind the last one.

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Condition types of a Subscription. True is bad.
@@ -455,10 +457,14 @@ func resolutionReason(err error) string {
 	return ReasonErrorPreventedResolution
 }
 
+// maxMessage is the most bytes of a text in a status: what catalogs and
+// explanations have to say can be longer than an object may be.
+const maxMessage = 32 << 10
+
 // set sets a condition. Its time of transition moves with its status alone.
 func (w *statusWriter) set(typ string, status corev1.ConditionStatus, reason, message string) {
 	now := w.now
-	c := SubscriptionCondition{Type: typ, Status: status, Reason: reason, Message: message, LastTransitionTime: &now}
+	c := SubscriptionCondition{Type: typ, Status: status, Reason: reason, Message: bounded.Text(message, maxMessage), LastTransitionTime: &now}
 	for i := range w.status.Conditions {
 		old := &w.status.Conditions[i]
 		if old.Type != typ {

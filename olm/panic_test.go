@@ -1,0 +1,94 @@
+package olm_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+// fragileFiles goes wrong when the second file is opened.
+type fragileFiles struct {
+	fstest.MapFS
+	goWrong func()
+}
+
+func (f fragileFiles) Open(name string) (fs.File, error) {
+	if name == "b.json" {
+		f.goWrong()
+	}
+	return f.MapFS.Open(name)
+}
+
+// TestFilesThatPanic: what goes wrong in the caller's files is an error, not
+// the end of the program, and not a catalog that lacks the rest.
+func TestFilesThatPanic(t *testing.T) {
+	files := fstest.MapFS{"a.json": {Data: []byte(goodCatalog)}, "b.json": {Data: []byte("{}")}}
+	for name, goWrong := range map[string]func(){"panic": func() { panic("no disk") }, "Goexit": runtime.Goexit} {
+		c, err := olm.Load(t.Context(), fragileFiles{files, goWrong}, olm.LoadOptions{})
+		if !errors.As(err, new(*clusterapi.PanicError)) || c != nil {
+			t.Errorf("%s: %v, %v", name, c, err)
+		}
+	}
+}
+
+// panickingCatalog has no contents.
+type panickingCatalog struct{}
+
+func (panickingCatalog) Contents(context.Context) (*olm.Contents, error) { panic("no catalog") }
+
+// fragileWatch goes wrong when it is watched.
+type fragileWatch struct {
+	clusterapi.ClusterAPI
+	goWrong func()
+}
+
+func (f fragileWatch) Watch(context.Context, schema.GroupVersionKind, clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+	return func(func(clusterapi.Event, error) bool) { f.goWrong() }
+}
+
+// TestPanicsAreFailures: a catalog, a watch and an observer that panic do not
+// end the program; the pass of the catalog has failed.
+func TestPanicsAreFailures(t *testing.T) {
+	for name, goWrong := range map[string]func(){"panic": func() { panic("no way") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+			var told []error
+			var mu sync.Mutex
+			ctx, cancel := context.WithCancel(t.Context())
+			c, err := olm.NewController(olm.ControllerOptions{
+				API:             fragileWatch{w.Cluster, goWrong},
+				SnapshotOptions: olm.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: panickingCatalog{}}, GlobalNamespace: "olm"},
+				Observe: func(e olm.Event) {
+					mu.Lock()
+					defer mu.Unlock()
+					if e.Type == olm.EventError {
+						told = append(told, e.Err)
+						cancel()
+					}
+					panic("out of paper")
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Run(ctx); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			caught := new(clusterapi.PanicError)
+			if len(told) == 0 || !errors.As(told[0], &caught) || caught.Value != "no catalog" || len(caught.Stack) == 0 {
+				t.Errorf("told of %v", told)
+			}
+		})
+	}
+}
