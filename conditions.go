@@ -6,6 +6,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -39,9 +40,14 @@ func conditionTrue(conds []configv1.ClusterOperatorStatusCondition, t configv1.C
 	return c != nil && c.Status == configv1.ConditionTrue
 }
 
+// maxMessage is the most bytes of a message in the status, which tells what
+// servers, objects and releases say.
+const maxMessage = 32 << 10
+
 // setCondition sets a condition in place, or appends it. The transition time
-// moves with the status only.
+// moves with the status only. A message that is too long is cut and says so.
 func setCondition(conds *[]configv1.ClusterOperatorStatusCondition, c configv1.ClusterOperatorStatusCondition, now metav1.Time) {
+	c.Message = bounded.Text(c.Message, maxMessage)
 	old := findCondition(*conds, c.Type)
 	if old == nil {
 		c.LastTransitionTime = now

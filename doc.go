@@ -46,6 +46,16 @@
 // history entry. An entry keeps its text about accepted risks. A release that
 // was refused is tried again with growing waits, not every few seconds.
 //
+// # Limits
+//
+// What is read from outside is bounded by the packages that read it. What of
+// it is written to the ClusterVersion is bounded here:
+//
+//	limit                           default  field  past it
+//	entries of the history          100      -      the least telling one goes
+//	message of a condition          32 KiB   -      says how many bytes are left out
+//	accepted risks in the history   32 KiB   -      says how many bytes are left out
+//
 // # Sources
 //
 // The object is described in the OpenShift API, config.openshift.io/v1; the

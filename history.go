@@ -5,6 +5,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // MaxHistory is how many entries the history of a ClusterVersion keeps.
@@ -28,7 +30,8 @@ type HistoryChange struct {
 // the newest entry is closed (an abandoned update stays Partial, with a
 // completion time) and a new one is put in front. A release without an image
 // changes nothing. The result has at most one entry more than history, and is
-// pruned by one entry where it exceeds [MaxHistory].
+// pruned by one entry where it exceeds [MaxHistory]. AcceptedRisks of more than
+// 32 KiB are cut and say so.
 func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.UpdateHistory {
 	out := make([]configv1.UpdateHistory, 0, len(history)+1)
 	for i := range history {
@@ -65,7 +68,7 @@ func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.
 		}
 	}
 	if c.AcceptedRisks != "" {
-		newest.AcceptedRisks = c.AcceptedRisks
+		newest.AcceptedRisks = bounded.Text(c.AcceptedRisks, maxMessage)
 	}
 	newest.Verified = newest.Verified || c.Verified
 	return PruneHistory(out, MaxHistory)
