@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -111,7 +112,11 @@ func (l *loop) own(ctx context.Context, cv *configv1.ClusterVersion) (configv1.R
 		return l.s.work.release, nil
 	}
 	if i, ok := l.o.Payloads.(manifest.InitialReleaser); ok {
-		r, err := i.InitialRelease(ctx)
+		var r configv1.Release
+		err := panics.Isolate(func() (err error) {
+			r, err = i.InitialRelease(ctx)
+			return err
+		})
 		if err != nil {
 			return configv1.Release{}, fmt.Errorf("initial release: %w", err)
 		}

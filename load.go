@@ -12,6 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -131,7 +132,7 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 			u.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: risk})
 		}
 	}
-	fsys, err := u.o.Payloads.Payload(retrieval, r.release)
+	fsys, err := u.payload(retrieval, r.release)
 	if err != nil {
 		return nil, u.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
 			fmt.Errorf("Unable to download and prepare the update: %w", err))
@@ -210,7 +211,7 @@ func (u *Updater) current(ctx context.Context, r *loadRequest) (*manifest.Payloa
 	if r.previous != nil {
 		return r.previous, nil
 	}
-	fsys, err := u.o.Payloads.Payload(ctx, r.own)
+	fsys, err := u.payload(ctx, r.own)
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +219,20 @@ func (u *Updater) current(ctx context.Context, r *loadRequest) (*manifest.Payloa
 	return r.previous, err
 }
 
+// payload asks the source for a release. A panic there is an error.
+func (u *Updater) payload(ctx context.Context, r configv1.Release) (fsys fs.FS, err error) {
+	err = panics.Isolate(func() error {
+		var err error
+		if fsys, err = u.o.Payloads.Payload(ctx, r); err == nil && fsys == nil {
+			return errors.New("the source returned no file system")
+		}
+		return err
+	})
+	return fsys, err
+}
+
 func (u *Updater) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g gates) (*manifest.Payload, error) {
-	filter := manifest.Filter{
+	filter := manifest.LoadFilter{
 		ExcludeIdentifier: u.o.ExcludeIdentifier,
 		Profile:           &u.o.Profile,
 		FeatureSet:        &g.featureSet,
@@ -266,7 +279,7 @@ func (u *Updater) discard(ctx context.Context, r configv1.Release) {
 		return // what was called off says nothing about the payload
 	}
 	if d, ok := u.o.Payloads.(manifest.Discarder); ok {
-		u.log("the payload could not be discarded", d.Discard(ctx, r))
+		u.log("the payload could not be discarded", panics.Isolate(func() error { return d.Discard(ctx, r) }))
 	}
 }
 

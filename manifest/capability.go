@@ -95,13 +95,13 @@ func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 	if current == nil || update == nil {
 		return sets.List(implicit)
 	}
-	filter := func(p *Payload) Filter {
-		return Filter{Gates: f.Gates, Capabilities: caps, AllowUnknownCapabilities: true, MajorVersion: p.majorVersion()}
+	filter := func(p *Payload) checks {
+		return checks{gates: f.Gates, capabilities: caps, allowUnknownCapabilities: true, majorVersion: p.majorVersion()}
 	}
 	included := make(map[Identity][]*Manifest, len(current.Manifests))
 	cf := filter(current)
 	for _, m := range current.Manifests {
-		if cf.Excluded(m) == "" {
+		if cf.judge(m).Included {
 			id := m.Identity()
 			included[id] = append(included[id], m)
 		}
@@ -109,7 +109,7 @@ func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 	uf := filter(update)
 	for _, u := range update.Manifests {
 		managed := included[u.Identity()]
-		if len(managed) == 0 || uf.Excluded(u) == "" {
+		if len(managed) == 0 || uf.judge(u).Included {
 			continue
 		}
 		for _, c := range managed {

@@ -117,8 +117,8 @@ func TestImplicitlyEnabled(t *testing.T) {
 	for _, tt := range tests {
 		got := manifest.ImplicitlyEnabled(tt.current, tt.update, manifest.Filter{
 			Capabilities: tt.caps, Gates: sets.New[string](),
-			// These do not count.
-			Profile: ptr("p"), FeatureSet: ptr("OKD"), MajorVersion: ptr(uint64(9)), Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Name: "a", Unmanaged: true}},
+			// Overrides do not count.
+			Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Name: "a", Unmanaged: true}},
 		})
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
@@ -140,22 +140,24 @@ func TestCapabilitiesOfRealPayloads(t *testing.T) {
 	for baseline, want := range map[string]int{"None": 359, "v4.11": 467, "v4.14": 639, "v4.17": 798, "vCurrent": 806} {
 		t.Run(baseline, func(t *testing.T) {
 			caps := manifest.ResolveCapabilities(&configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySet(baseline)}, nil, nil)
-			f := manifest.DefaultFilter()
-			f.Capabilities = &caps
+			f := manifest.Filter{Capabilities: &caps}
 			if got := manifest.ImplicitlyEnabled(payloads["4.17.30"], payloads["4.18.15"], f); len(got) != 0 {
 				t.Errorf("implicit: %v", got)
 			}
-			f = f.ForTask()
-			included := 0
-			for _, m := range payloads["4.18.15"].Manifests {
-				if f.Excluded(m) == "" {
-					included++
+			included, excluded := payloads["4.18.15"].Included(f)
+			if len(included) != want || len(included)+len(excluded) != 806 {
+				t.Errorf("%d included, %d excluded, want %d and the rest of 806", len(included), len(excluded), want)
+			}
+			for _, e := range excluded {
+				if e.Rule != manifest.RuleCapability || !strings.Contains(e.Reason, "capabilit") {
+					t.Errorf("%s: %s", e.Manifest, e.Verdict)
 				}
 			}
-			if included != want {
-				t.Errorf("%d included, want %d", included, want)
-			}
 		})
+	}
+	// Without the capabilities' check all are included.
+	if included, excluded := payloads["4.18.15"].Included(manifest.Filter{}); len(included) != 806 || excluded != nil {
+		t.Errorf("%d included, %d excluded", len(included), len(excluded))
 	}
 }
 
@@ -170,7 +172,7 @@ func TestHostedExclusion(t *testing.T) {
 		t.Errorf("%d operators", n)
 	}
 	for _, e := range p.Excluded {
-		if e.Reason == "" {
+		if e.Reason == "" || e.Rule == "" || e.Included {
 			t.Error(fmt.Sprint(e.Manifest, " has no reason"))
 		}
 	}

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -18,19 +19,24 @@ import (
 // Parse reads the objects of one file, JSON or YAML, in their order. name is
 // what the manifests remember as their file name. An object without a kind or
 // a name, or two of one identity, make the whole file an error, a [*Error]
-// whose Document says which object it is.
+// whose Document says which object it is. So does a limit that is passed, where
+// the limits of a payload hold for the file.
 //
 // The rules are those of apimachinery's decoder: YAML 1.1, documents separated
 // by lines "---", JSON objects one after another. Empty documents are skipped,
 // lists are not expanded.
 func Parse(name string, data []byte, limits Limits) ([]*Manifest, error) {
-	d := newDecoder(limits.withDefaults())
-	if int64(len(data)) > d.limits.FileSize {
-		return nil, &Error{File: name, Err: fileSizeError(d.limits.FileSize)}
-	}
-	manifests, doc, err := d.file(name, data)
+	limits, err := limits.complete()
 	if err != nil {
-		return nil, &Error{File: name, Document: doc, Err: err}
+		return nil, err
+	}
+	if int64(len(data)) > limits.FileSize {
+		return nil, &Error{File: name, Err: fileSizeError(limits.FileSize)}
+	}
+	d := newDecoder(limits)
+	manifests, doc, err := d.file(context.Background(), name, data)
+	if err != nil {
+		return nil, &Error{File: name, Document: doc, Err: short(err)}
 	}
 	return manifests, nil
 }
@@ -42,9 +48,11 @@ type decoder struct {
 	buf    []byte // for the contents of files
 
 	// of the file that is being read
+	ctx       context.Context
 	name      string
 	manifests []*Manifest
 	seen      map[Identity]bool
+	used      usage
 }
 
 func newDecoder(limits Limits) *decoder {
@@ -52,10 +60,15 @@ func newDecoder(limits Limits) *decoder {
 }
 
 // file reads the objects of a file, whose contents it does not keep. On an
-// error, doc is the place of the object that caused it, 0 if none did.
-func (d *decoder) file(name string, data []byte) (manifests []*Manifest, doc int, err error) {
-	d.name, d.manifests = name, nil
+// error, doc is the place of the object that caused it, 0 if none did. used is
+// what the file takes of the limits, up to the fault if it has one.
+func (d *decoder) file(ctx context.Context, name string, data []byte) (manifests []*Manifest, doc int, err error) {
+	d.ctx, d.name, d.manifests = ctx, name, nil
 	d.seen = make(map[Identity]bool)
+	d.used = usage{size: int64(len(data))}
+	if err = d.used.check(&d.limits); err != nil {
+		return nil, 0, err
+	}
 	if isJSON(data) {
 		err = d.jsonStream(data)
 	} else {
@@ -96,6 +109,9 @@ func (d *decoder) yamlStream(data []byte, jsonErr error) error {
 		rest += "\n"
 	}
 	for ; rest != ""; jsonErr = nil {
+		if d.ctx.Err() != nil {
+			return contextError(d.ctx)
+		}
 		document, err := nextDocument(&rest)
 		if err != nil {
 			return d.parseFault(cmp.Or(jsonErr, err))
@@ -107,18 +123,49 @@ func (d *decoder) yamlStream(data []byte, jsonErr error) error {
 				continue
 			}
 		}
-		if err := checkAliases(document, d.limits.ExpandedSize); err != nil {
-			return d.fault(err)
-		}
-		var o object
-		if err := yaml.Unmarshal([]byte(document), &o); err != nil { // as apimachinery does
-			return d.parseFault(cmp.Or(jsonErr, err))
-		}
-		if err := d.addObject(&o); err != nil {
+		if err := d.decodeSlowly(document, jsonErr); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// decodeSlowly decodes a YAML document as apimachinery does, after a look at
+// what that may cost.
+func (d *decoder) decodeSlowly(document string, jsonErr error) error {
+	if left := d.valuesLeft(); len(document) > left && mayBegin(document) > left {
+		return d.tooManyValues()
+	}
+	d.used.expanded += expansion(document, d.limits.ExpandedSize-d.used.expanded)
+	if err := d.used.check(&d.limits); err != nil {
+		return d.fault(err)
+	}
+	var o object
+	if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+		return d.parseFault(cmp.Or(jsonErr, err))
+	}
+	return d.addObject(&o)
+}
+
+func (d *decoder) valuesLeft() int { return d.limits.Values - int(d.used.values) }
+
+// tooManyValues notes that a document has more values than are left.
+func (d *decoder) tooManyValues() error {
+	d.used.values = int64(d.limits.Values) + 1
+	return d.fault(d.used.check(&d.limits))
+}
+
+// mayBegin counts the characters of a YAML document behind which a value can
+// begin, and so bounds how many it has without aliases.
+func mayBegin(document string) int {
+	n := 1
+	for i := range len(document) {
+		switch document[i] {
+		case ',', ':', '-', '?', '[', '{':
+			n++
+		}
+	}
+	return n
 }
 
 const separator = "---"
@@ -162,8 +209,12 @@ func checkSeparator(line string) error {
 // decodeFast decodes a YAML document in the common form. done is false for one
 // that needs the slow way, also to word an error.
 func (d *decoder) decodeFast(document string) (done bool, err error) {
+	d.fast.MaxValues = max(d.valuesLeft(), 1)
 	object, raw, ok := d.fast.Decode(document)
 	if !ok {
+		if d.fast.Full() {
+			return false, d.tooManyValues()
+		}
 		return false, nil
 	}
 	if object == nil {
@@ -177,7 +228,7 @@ func (d *decoder) decodeFast(document string) (done bool, err error) {
 	if meta.validate() != nil {
 		return false, nil
 	}
-	return true, d.add(&Manifest{Raw: bytes.Clone(raw), Object: obj, meta: meta})
+	return true, d.add(&Manifest{Raw: bytes.Clone(raw), Object: obj, meta: meta}, d.fast.Values())
 }
 
 // plainTypeMeta reports whether apiVersion and kind need no closer look:
@@ -208,15 +259,21 @@ func (d *decoder) addObject(o *object) error {
 		return nil
 	}
 	if tooDeep(o.unstructured.Object, d.limits.Depth-1) {
-		return d.fault(&LimitError{Limit: "Depth", Max: int64(d.limits.Depth), What: "levels of maps and lists"})
+		return d.fault(depthError(d.limits.Depth))
 	}
-	return d.add(&Manifest{Raw: o.raw, Object: o.unstructured, meta: o.meta})
+	return d.add(&Manifest{Raw: o.raw, Object: o.unstructured, meta: o.meta}, countValues(o.raw))
 }
 
 // add takes up an object.
-func (d *decoder) add(m *Manifest) error {
+func (d *decoder) add(m *Manifest, values int) error {
 	if len(d.manifests) == d.limits.DocumentsPerFile {
 		return &LimitError{Limit: "DocumentsPerFile", Max: int64(d.limits.DocumentsPerFile), What: "documents in the file"}
+	}
+	d.used.documents++
+	d.used.size += int64(len(m.Raw))
+	d.used.values += int64(values)
+	if err := d.used.check(&d.limits); err != nil {
+		return d.fault(err)
 	}
 	if d.seen[m.meta.id] {
 		return d.fault(fmt.Errorf("duplicate resource: (%s)", m.meta.id))

@@ -3,7 +3,7 @@ package manifest
 import (
 	"strconv"
 
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // ReasonPayloadIntegrity is the reason of an [Error] for a payload with faults
@@ -13,7 +13,7 @@ const ReasonPayloadIntegrity = "UpdatePayloadIntegrity"
 // Error is a fault of a payload. [Load] returns one for the whole payload,
 // with the reason UpdatePayloadIntegrity, whose Faults are one per faulty
 // file. Its text is the one that OpenShift users search for, and so has no
-// place for the document's number: see [Error.Position].
+// place for the document's number: see [Error.Position]. Long texts are cut.
 type Error struct {
 	// Reason is a word for conditions; empty for the fault of one file.
 	Reason string
@@ -52,12 +52,52 @@ func (e *Error) Position() string {
 	return e.File + ", document " + strconv.Itoa(e.Document)
 }
 
+const (
+	// maxFaultText is how long the text of one fault may be: those of the JSON
+	// decoder quote the whole object.
+	maxFaultText = 4 << 10
+	// maxErrorText is how long the text about all faults of a payload may be.
+	maxErrorText = 32 << 10
+	// maxWarningText is how long the message of a warning may be.
+	maxWarningText = 1 << 10
+)
+
 // aggregate joins faults into one error: equal texts once, a single one as it
-// is, several as "[a, b]".
-func aggregate(faults []*Error) error {
+// is, several as "[a, b]". It is nil for none.
+func aggregate[E error](faults []E) error {
+	var texts []string
+	seen := make(map[string]bool)
 	errs := make([]error, len(faults))
 	for i, f := range faults {
 		errs[i] = f
+		if text := f.Error(); !seen[text] {
+			seen[text] = true
+			texts = append(texts, text)
+		}
 	}
-	return utilerrors.NewAggregate(errs)
+	switch len(texts) {
+	case 0:
+		return nil
+	case 1:
+		return &textError{text: texts[0], errs: errs}
+	}
+	return &textError{text: "[" + bounded.Join(texts, ", ", maxErrorText-2) + "]", errs: errs}
 }
+
+// short cuts the text of an error.
+func short(err error) error {
+	text := err.Error()
+	if len(text) <= maxFaultText {
+		return err
+	}
+	return &textError{text: bounded.Text(text, maxFaultText), errs: []error{err}}
+}
+
+// textError is errors with a text of their own.
+type textError struct {
+	text string
+	errs []error
+}
+
+func (e *textError) Error() string   { return e.text }
+func (e *textError) Unwrap() []error { return e.errs }

@@ -80,18 +80,16 @@ func ExampleGraph() {
 }
 
 // Capabilities filter what has been loaded, in each pass over it.
-func ExampleFilter_Excluded() {
+func ExamplePayload_Included() {
 	p, err := manifest.Load(context.Background(), exampleRelease(), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
 	if err != nil {
 		log.Fatal(err)
 	}
 	caps := manifest.Capabilities{}
-	f := manifest.Filter{Capabilities: &caps, AllowUnknownCapabilities: true}
-	for _, m := range p.Manifests {
-		if reason := f.Excluded(m); reason != "" {
-			fmt.Println(m.Identity().Name+":", reason)
-		}
+	_, excluded := p.Included(manifest.Filter{Capabilities: &caps, AllowUnknownCapabilities: true})
+	for _, e := range excluded {
+		fmt.Println(e.Manifest.Identity().Name, e.Verdict)
 	}
 	// Output:
-	// console: disabled capabilities: Console
+	// console Capability: disabled capabilities: Console
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // FilesOptions are the options of [LoadFiles].
@@ -22,25 +22,26 @@ type FilesOptions struct {
 // them may hold the same resource. All faults are collected: each says which
 // file it is in, by the path as given.
 func LoadFiles(ctx context.Context, paths []string, o FilesOptions) ([]*Manifest, error) {
-	l := filesLoader{open: o.Open, decoder: newDecoder(o.Limits.withDefaults()), seen: make(map[Identity]bool)}
+	limits, err := o.Limits.complete()
+	if err != nil {
+		return nil, fmt.Errorf("FilesOptions: %w", err)
+	}
+	l := filesLoader{open: o.Open, decoder: newDecoder(limits), seen: make(map[Identity]bool)}
 	if l.open == nil {
 		l.open = func(path string) (io.ReadCloser, error) { return os.Open(path) }
 	}
-	limits := l.decoder.limits
 	if len(paths) > limits.Files {
-		return nil, fmt.Errorf("error loading manifests: %w", &LimitError{Limit: "Files", Max: int64(limits.Files), What: "manifest files"})
+		return nil, fmt.Errorf("error loading manifests: %w", filesError(limits.Files))
 	}
 	for _, path := range paths {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		l.load(ctx, path)
+		if ctx.Err() != nil {
+			return nil, contextError(ctx)
 		}
-		l.load(path)
-		if l.size > limits.TotalSize {
-			l.fail(path, 0, &LimitError{Limit: "TotalSize", Max: limits.TotalSize, What: "bytes in all manifest files"})
-			break
-		}
-		if len(l.manifests) > limits.Documents {
-			l.fail(path, 0, &LimitError{Limit: "Documents", Max: int64(limits.Documents), What: "documents in all manifest files"})
+		if err := l.used.check(&limits); err != nil {
+			if n := len(l.faults); n == 0 || l.faults[n-1].File != path { // else it says so itself
+				l.fail(path, 0, fmt.Errorf("%s: %w", path, err))
+			}
 			break
 		}
 	}
@@ -54,23 +55,28 @@ type filesLoader struct {
 	open      func(path string) (io.ReadCloser, error)
 	decoder   *decoder
 	seen      map[Identity]bool
-	size      int64
+	used      usage
 	manifests []*Manifest
 	faults    []*Error
 }
 
 func (l *filesLoader) fail(path string, document int, err error) {
-	l.faults = append(l.faults, &Error{File: path, Document: document, Err: err})
+	l.faults = append(l.faults, &Error{File: path, Document: document, Err: short(err)})
 }
 
-func (l *filesLoader) load(path string) {
-	data, err := l.read(path)
+func (l *filesLoader) load(ctx context.Context, path string) {
+	var data []byte
+	err := panics.Catch(func() error {
+		var err error
+		data, err = l.read(ctx, path)
+		return err
+	})
 	if err != nil {
 		l.fail(path, 0, fmt.Errorf("error opening %s: %w", path, err))
 		return
 	}
-	l.size += int64(len(data))
-	manifests, document, err := l.decoder.file(baseName(path), data)
+	manifests, document, err := l.decoder.file(ctx, baseName(path), data)
+	l.used.add(l.decoder.used)
 	if err != nil {
 		l.fail(path, document, fmt.Errorf("error parsing %s: %w", path, err))
 		return
@@ -86,20 +92,46 @@ func (l *filesLoader) load(path string) {
 	}
 }
 
-func (l *filesLoader) read(path string) (data []byte, err error) {
+func (l *filesLoader) read(ctx context.Context, path string) (data []byte, err error) {
 	f, err := l.open(path)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+	}()
 	limit := l.decoder.limits.FileSize
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if err := utilerrors.NewAggregate([]error{err, f.Close()}); err != nil {
+	data, err = io.ReadAll(io.LimitReader(&contextReader{ctx: ctx, r: f}, limit+1))
+	if err != nil {
 		return nil, err
 	}
 	if int64(len(data)) > limit {
 		return nil, fileSizeError(limit)
 	}
 	return data, nil
+}
+
+// contextReader reads until ctx ends, or until nothing comes any more.
+type contextReader struct {
+	ctx   context.Context
+	r     io.Reader
+	empty int
+}
+
+func (r *contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, contextError(r.ctx)
+	}
+	n, err := r.r.Read(p)
+	if r.empty++; n > 0 {
+		r.empty = 0
+	}
+	if err == nil && r.empty > 100 {
+		err = io.ErrNoProgress
+	}
+	return n, err
 }
 
 // baseName returns the last part of a path, with slashes of either kind.

@@ -80,9 +80,8 @@ func TestRender(t *testing.T) {
 		"bootstrap/pod.yaml":       object("pod", included) + "x: {{.ClusterProfile}}\n",
 	}
 	f := manifest.DefaultFilter()
-	f.Capabilities, f.ExcludeIdentifier = &manifest.Capabilities{}, "x"
-	f.Overrides = []configv1.ComponentOverride{{Group: "example.com", Kind: "K", Name: "o", Unmanaged: true}}
-	out, err := manifest.Render(t.Context(), payload(files), manifest.RenderOptions{Image: "i", Filter: f})
+	overrides := []configv1.ComponentOverride{{Group: "example.com", Kind: "K", Name: "o", Unmanaged: true}}
+	out, err := manifest.Render(t.Context(), payload(files), manifest.RenderOptions{Image: "i", Filter: f, Overrides: overrides})
 	if err != nil {
 		t.Fatal(err)
 	}

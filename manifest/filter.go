@@ -26,10 +26,11 @@ const (
 	AnnotationCapability    = "capability.openshift.io/name"
 )
 
-// Filter holds what inclusion depends on. Each input may be unset; then its
-// check is skipped, so the zero Filter excludes only what has no annotations.
-// A Filter that is no longer changed is safe for concurrent use.
-type Filter struct {
+// LoadFilter holds what inclusion depends on when a payload is loaded: what
+// only another load changes. Each input may be unset; then its check is
+// skipped, so the zero LoadFilter excludes only what has no annotations. One
+// that is no longer changed is safe for concurrent use.
+type LoadFilter struct {
 	// ExcludeIdentifier excludes manifests with the annotation
 	// exclude.release.openshift.io/<identifier> = true. Empty means unset.
 	// Hosted control planes use internal-openshift-hosted.
@@ -44,6 +45,39 @@ type Filter struct {
 	MajorVersion *uint64
 	// Profile is the cluster profile. nil means unset.
 	Profile *string
+}
+
+// DefaultFilter returns the filter of a cluster as installed without further
+// choices: the default profile, the feature set Default, no feature gates. The
+// other inputs are unset.
+func DefaultFilter() LoadFilter {
+	profile, featureSet := DefaultProfile, ""
+	return LoadFilter{Profile: &profile, FeatureSet: &featureSet, Gates: sets.New[string]()}
+}
+
+// Judge says whether a manifest applies to the cluster as far as a load
+// decides. The checks and their texts are those of the cluster-version
+// operator; the first that fails decides.
+func (f LoadFilter) Judge(m *Manifest) Verdict {
+	c := f.checks()
+	return c.judge(m)
+}
+
+func (f LoadFilter) checks() checks {
+	return checks{
+		excludeIdentifier: f.ExcludeIdentifier, featureSet: f.FeatureSet, gates: f.Gates,
+		majorVersion: f.MajorVersion, profile: f.Profile,
+	}
+}
+
+// Filter holds what inclusion depends on in each pass over a loaded payload:
+// what may change without another load. Each input may be unset; then its
+// check is skipped. A Filter that is no longer changed is safe for concurrent
+// use.
+type Filter struct {
+	// Gates are the enabled feature gates. nil means unset, which differs from
+	// an empty set.
+	Gates sets.Set[string]
 	// Capabilities are the cluster's capabilities. nil means unset.
 	Capabilities *Capabilities
 	// AllowUnknownCapabilities treats capabilities that are not known as known
@@ -53,94 +87,126 @@ type Filter struct {
 	Overrides []configv1.ComponentOverride
 }
 
-// DefaultFilter returns the filter of a cluster as installed without further
-// choices: the default profile, the feature set Default, no feature gates. The
-// other inputs are unset.
-func DefaultFilter() Filter {
-	profile, featureSet := DefaultProfile, ""
-	return Filter{Profile: &profile, FeatureSet: &featureSet, Gates: sets.New[string]()}
+// Judge says whether a manifest that a load has included applies to the
+// cluster now. The checks and their texts are those of the cluster-version
+// operator; the first that fails decides.
+func (f Filter) Judge(m *Manifest) Verdict {
+	c := f.checks()
+	return c.judge(m)
 }
 
-// ForLoad returns the part of the filter that decides while a payload is
-// loaded: exclude identifier, feature set, gates, major version and profile.
-func (f Filter) ForLoad() Filter {
-	return Filter{
-		ExcludeIdentifier: f.ExcludeIdentifier,
-		FeatureSet:        f.FeatureSet,
-		Gates:             f.Gates,
-		MajorVersion:      f.MajorVersion,
-		Profile:           f.Profile,
+func (f Filter) checks() checks {
+	return checks{
+		gates: f.Gates, capabilities: f.Capabilities, allowUnknownCapabilities: f.AllowUnknownCapabilities,
+		overrides: f.Overrides,
 	}
 }
 
-// ForTask returns the part of the filter that decides in each pass over a
-// loaded payload: gates, capabilities and overrides.
-func (f Filter) ForTask() Filter {
-	return Filter{
-		Gates:                    f.Gates,
-		Capabilities:             f.Capabilities,
-		AllowUnknownCapabilities: f.AllowUnknownCapabilities,
-		Overrides:                f.Overrides,
-	}
+// Rule is a check that excludes a manifest.
+type Rule string
+
+// The rules, in the order in which they are checked.
+const (
+	RuleAnnotations       Rule = "Annotations"       // it has none
+	RuleExcludeIdentifier Rule = "ExcludeIdentifier" // it excludes itself for the identifier
+	RuleFeatures          Rule = "Features"          // it names a feature set and feature gates, of which one is allowed
+	RuleFeatureSet        Rule = "FeatureSet"
+	RuleFeatureGate       Rule = "FeatureGate"
+	RuleMajorVersion      Rule = "MajorVersion"
+	RuleProfile           Rule = "Profile"
+	RuleCapability        Rule = "Capability"
+	RuleOverride          Rule = "Override" // the cluster's owner has taken it over
+)
+
+// Verdict says whether a manifest applies to a cluster. The zero value is one
+// that does not, for no reason.
+type Verdict struct {
+	Included bool
+	// Rule is the check that excludes the manifest; empty if it is included.
+	Rule Rule
+	// Reason is why, in the words of the cluster-version operator; empty if it
+	// is included.
+	Reason string
 }
 
-// Excluded returns why m does not apply to the cluster, or "" if it does. The
-// checks and their texts are those of the cluster-version operator; the first
-// that fails decides.
-func (f *Filter) Excluded(m *Manifest) string {
+// String returns "included", or rule and reason.
+func (v Verdict) String() string {
+	if v.Included {
+		return "included"
+	}
+	return string(v.Rule) + ": " + v.Reason
+}
+
+func excluded(rule Rule, reason string) Verdict { return Verdict{Rule: rule, Reason: reason} }
+
+// checks are the inputs of all checks.
+type checks struct {
+	excludeIdentifier        string
+	featureSet               *string
+	gates                    sets.Set[string]
+	majorVersion             *uint64
+	profile                  *string
+	capabilities             *Capabilities
+	allowUnknownCapabilities bool
+	overrides                []configv1.ComponentOverride
+}
+
+func (f *checks) judge(m *Manifest) Verdict {
 	annotations := m.Annotations()
 	if annotations == nil {
-		return "no annotations"
+		return excluded(RuleAnnotations, "no annotations")
 	}
-	if f.ExcludeIdentifier != "" {
-		if key := AnnotationExcludePrefix + f.ExcludeIdentifier; annotations[key] == "true" {
-			return key + "=true"
+	if f.excludeIdentifier != "" {
+		if key := AnnotationExcludePrefix + f.excludeIdentifier; annotations[key] == "true" {
+			return excluded(RuleExcludeIdentifier, key+"=true")
 		}
 	}
-	if reason := f.excludedByFeatures(annotations); reason != "" {
-		return reason
+	if v := f.judgeFeatures(annotations); !v.Included {
+		return v
 	}
-	if f.MajorVersion != nil {
+	if f.majorVersion != nil {
 		if value, ok := annotations[AnnotationMajorVersion]; ok {
-			if reason := excludedByMajorVersion(m.GVK().GroupKind(), value, *f.MajorVersion); reason != "" {
-				return reason
+			if reason := excludedByMajorVersion(m.GVK().GroupKind(), value, *f.majorVersion); reason != "" {
+				return excluded(RuleMajorVersion, reason)
 			}
 		}
 	}
-	if f.Profile != nil {
-		key := AnnotationIncludePrefix + *f.Profile
+	if f.profile != nil {
+		key := AnnotationIncludePrefix + *f.profile
 		if value, ok := annotations[key]; !ok {
-			return key + " unset"
+			return excluded(RuleProfile, key+" unset")
 		} else if value != "true" {
-			return "unrecognized value " + key + "=" + value
+			return excluded(RuleProfile, "unrecognized value "+key+"="+value)
 		}
 	}
-	if f.Capabilities != nil {
+	if f.capabilities != nil {
 		if reason := f.excludedByCapabilities(annotations); reason != "" {
-			return reason
+			return excluded(RuleCapability, reason)
 		}
 	}
 	if f.overridden(m.Identity()) {
-		return "overridden"
+		return excluded(RuleOverride, "overridden")
 	}
-	return ""
+	return Verdict{Included: true}
 }
 
-func (f *Filter) excludedByFeatures(annotations map[string]string) string {
+func (f *checks) judgeFeatures(annotations map[string]string) Verdict {
 	set, hasSet := annotations[AnnotationFeatureSet]
 	gates, hasGates := annotations[AnnotationFeatureGate]
-	if hasSet && hasGates && f.FeatureSet != nil && f.Gates != nil {
-		return "both feature set and feature gate annotations are present: manifests may specify either a feature set or a feature gate, but not both"
+	if hasSet && hasGates && f.featureSet != nil && f.gates != nil {
+		return excluded(RuleFeatures, "both feature set and feature gate annotations are present: manifests may specify either a feature set or a feature gate, but not both")
 	}
-	if hasSet && f.FeatureSet != nil {
-		if reason := excludedByFeatureSet(set, *f.FeatureSet); reason != "" {
-			return reason
+	if hasSet && f.featureSet != nil {
+		if reason := excludedByFeatureSet(set, *f.featureSet); reason != "" {
+			return excluded(RuleFeatureSet, reason)
 		}
 	}
-	if hasGates && f.Gates != nil {
-		return excludedByGates(gates, f.Gates)
+	if hasGates && f.gates != nil {
+		if reason := excludedByGates(gates, f.gates); reason != "" {
+			return excluded(RuleFeatureGate, reason)
+		}
 	}
-	return ""
+	return Verdict{Included: true}
 }
 
 // knownFeatureSets are sorted, as the text about an unknown one lists them.
@@ -211,13 +277,13 @@ func excludedByMajorVersion(kind schema.GroupKind, value string, major uint64) s
 	return ""
 }
 
-func (f *Filter) excludedByCapabilities(annotations map[string]string) string {
+func (f *checks) excludedByCapabilities(annotations map[string]string) string {
 	var unknown, disabled []string
 	for _, name := range requiredCapabilities(annotations) {
-		if !f.AllowUnknownCapabilities && !f.Capabilities.Known.Has(name) {
+		if !f.allowUnknownCapabilities && !f.capabilities.Known.Has(name) {
 			unknown = append(unknown, name)
 		}
-		if !f.Capabilities.Enabled.Has(name) {
+		if !f.capabilities.Enabled.Has(name) {
 			disabled = append(disabled, name)
 		}
 	}
@@ -232,9 +298,9 @@ func (f *Filter) excludedByCapabilities(annotations map[string]string) string {
 
 // overridden reports whether the first override that matches says that the
 // resource is not managed.
-func (f *Filter) overridden(id Identity) bool {
-	for i := range f.Overrides {
-		o := &f.Overrides[i]
+func (f *checks) overridden(id Identity) bool {
+	for i := range f.overrides {
+		o := &f.overrides[i]
 		if o.Group == id.Group && o.Kind == id.Kind && o.Name == id.Name &&
 			(id.Namespace == "" || o.Namespace == id.Namespace) {
 			return o.Unmanaged

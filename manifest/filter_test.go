@@ -33,6 +33,27 @@ func annotated(t testing.TB, kind string, annotations map[string]string) *manife
 
 func ptr[T any](v T) *T { return &v }
 
+// inputs are those of all checks; judge asks first what a load decides, then
+// what a pass does.
+type inputs struct {
+	ExcludeIdentifier        string
+	FeatureSet               *string
+	Gates                    sets.Set[string]
+	MajorVersion             *uint64
+	Profile                  *string
+	Capabilities             *manifest.Capabilities
+	AllowUnknownCapabilities bool
+	Overrides                []configv1.ComponentOverride
+}
+
+func (in inputs) judge(m *manifest.Manifest) manifest.Verdict {
+	load := manifest.LoadFilter{ExcludeIdentifier: in.ExcludeIdentifier, FeatureSet: in.FeatureSet, Gates: in.Gates, MajorVersion: in.MajorVersion, Profile: in.Profile}
+	if v := load.Judge(m); !v.Included {
+		return v
+	}
+	return manifest.Filter{Gates: in.Gates, Capabilities: in.Capabilities, AllowUnknownCapabilities: in.AllowUnknownCapabilities, Overrides: in.Overrides}.Judge(m)
+}
+
 func TestExcluded(t *testing.T) {
 	type a = map[string]string
 	const (
@@ -50,81 +71,82 @@ func TestExcluded(t *testing.T) {
 		name   string
 		kind   string // default g/K
 		a      a
-		filter manifest.Filter
+		filter inputs
 		want   string
 	}{
-		{"absent annotations", "", nil, manifest.Filter{}, "no annotations"},
-		{"absent annotations come first", "", nil, manifest.Filter{Profile: ptr("p"), Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Namespace: "ns", Name: "n", Unmanaged: true}}}, "no annotations"},
-		{"empty annotations", "", a{}, manifest.Filter{}, ""},
-		{"empty annotations and a profile", "", a{}, manifest.Filter{Profile: ptr("p")}, profile + " unset"},
-		{"excluded", "", a{hosted: "true"}, manifest.Filter{ExcludeIdentifier: "internal-openshift-hosted"}, hosted + "=true"},
-		{"exclude annotation of another value", "", a{hosted: "True"}, manifest.Filter{ExcludeIdentifier: "internal-openshift-hosted"}, ""},
-		{"exclude identifier unset", "", a{hosted: "true"}, manifest.Filter{}, ""},
-		{"set and gate, both inputs", "", a{set: "Default", gate: ""}, manifest.Filter{FeatureSet: ptr(""), Gates: none}, both},
-		{"set and gate, set only", "", a{set: "Default", gate: "G"}, manifest.Filter{FeatureSet: ptr("")}, ""},
-		{"set and gate, gates only", "", a{set: "X", gate: "G"}, manifest.Filter{Gates: none}, "feature gate G is required but not enabled"},
-		{"exclusion before set and gate", "", a{hosted: "true", set: "", gate: ""}, manifest.Filter{ExcludeIdentifier: "internal-openshift-hosted", FeatureSet: ptr(""), Gates: none}, hosted + "=true"},
+		{"absent annotations", "", nil, inputs{}, "no annotations"},
+		{"absent annotations come first", "", nil, inputs{Profile: ptr("p"), Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Namespace: "ns", Name: "n", Unmanaged: true}}}, "no annotations"},
+		{"empty annotations", "", a{}, inputs{}, ""},
+		{"empty annotations and a profile", "", a{}, inputs{Profile: ptr("p")}, profile + " unset"},
+		{"excluded", "", a{hosted: "true"}, inputs{ExcludeIdentifier: "internal-openshift-hosted"}, hosted + "=true"},
+		{"exclude annotation of another value", "", a{hosted: "True"}, inputs{ExcludeIdentifier: "internal-openshift-hosted"}, ""},
+		{"exclude identifier unset", "", a{hosted: "true"}, inputs{}, ""},
+		{"set and gate, both inputs", "", a{set: "Default", gate: ""}, inputs{FeatureSet: ptr(""), Gates: none}, both},
+		{"set and gate, set only", "", a{set: "Default", gate: "G"}, inputs{FeatureSet: ptr("")}, ""},
+		{"set and gate, gates only", "", a{set: "X", gate: "G"}, inputs{Gates: none}, "feature gate G is required but not enabled"},
+		{"exclusion before set and gate", "", a{hosted: "true", set: "", gate: ""}, inputs{ExcludeIdentifier: "internal-openshift-hosted", FeatureSet: ptr(""), Gates: none}, hosted + "=true"},
 
-		{"feature set", "", a{set: "Default,OKD"}, manifest.Filter{FeatureSet: ptr("")}, ""},
-		{"feature set by its name", "", a{set: "TechPreviewNoUpgrade"}, manifest.Filter{FeatureSet: ptr("TechPreviewNoUpgrade")}, ""},
-		{"other feature set", "", a{set: "TechPreviewNoUpgrade,CustomNoUpgrade"}, manifest.Filter{FeatureSet: ptr("")}, `"Default" is required, and ` + set + "=CustomNoUpgrade,TechPreviewNoUpgrade"},
-		{"other feature set of a cluster", "", a{set: "Default"}, manifest.Filter{FeatureSet: ptr("OKD")}, `"OKD" is required, and ` + set + "=Default"},
-		{"unknown feature set", "", a{set: "Default,Other"}, manifest.Filter{FeatureSet: ptr("")}, `unrecognized value "Other" in ` + set + "=Default,Other" + known},
-		{"feature set with a blank", "", a{set: "OKD, Default"}, manifest.Filter{FeatureSet: ptr("")}, `unrecognized value " Default" in ` + set + "=OKD, Default" + known},
-		{"feature set empty", "", a{set: ""}, manifest.Filter{FeatureSet: ptr("")}, `unrecognized value "" in ` + set + "=" + known},
-		{"feature set, input unset", "", a{set: "Other"}, manifest.Filter{}, ""},
-		{"no feature set", "", a{}, manifest.Filter{FeatureSet: ptr("OKD")}, ""},
+		{"feature set", "", a{set: "Default,OKD"}, inputs{FeatureSet: ptr("")}, ""},
+		{"feature set by its name", "", a{set: "TechPreviewNoUpgrade"}, inputs{FeatureSet: ptr("TechPreviewNoUpgrade")}, ""},
+		{"other feature set", "", a{set: "TechPreviewNoUpgrade,CustomNoUpgrade"}, inputs{FeatureSet: ptr("")}, `"Default" is required, and ` + set + "=CustomNoUpgrade,TechPreviewNoUpgrade"},
+		{"other feature set of a cluster", "", a{set: "Default"}, inputs{FeatureSet: ptr("OKD")}, `"OKD" is required, and ` + set + "=Default"},
+		{"unknown feature set", "", a{set: "Default,Other"}, inputs{FeatureSet: ptr("")}, `unrecognized value "Other" in ` + set + "=Default,Other" + known},
+		{"feature set with a blank", "", a{set: "OKD, Default"}, inputs{FeatureSet: ptr("")}, `unrecognized value " Default" in ` + set + "=OKD, Default" + known},
+		{"feature set empty", "", a{set: ""}, inputs{FeatureSet: ptr("")}, `unrecognized value "" in ` + set + "=" + known},
+		{"feature set, input unset", "", a{set: "Other"}, inputs{}, ""},
+		{"no feature set", "", a{}, inputs{FeatureSet: ptr("OKD")}, ""},
 
-		{"gates", "", a{gate: " A ,,-B,"}, manifest.Filter{Gates: sets.New("A")}, ""},
-		{"gate missing", "", a{gate: "A,B"}, manifest.Filter{Gates: sets.New("A")}, "feature gate B is required but not enabled"},
-		{"gate forbidden", "", a{gate: "- B, -A"}, manifest.Filter{Gates: sets.New("A")}, "feature gate A is enabled but manifest requires it to be disabled"},
-		{"gate, input empty", "", a{gate: "A"}, manifest.Filter{Gates: none}, "feature gate A is required but not enabled"},
-		{"gate, input unset", "", a{gate: "A"}, manifest.Filter{}, ""},
+		{"gates", "", a{gate: " A ,,-B,"}, inputs{Gates: sets.New("A")}, ""},
+		{"gate missing", "", a{gate: "A,B"}, inputs{Gates: sets.New("A")}, "feature gate B is required but not enabled"},
+		{"gate forbidden", "", a{gate: "- B, -A"}, inputs{Gates: sets.New("A")}, "feature gate A is enabled but manifest requires it to be disabled"},
+		{"gate, input empty", "", a{gate: "A"}, inputs{Gates: none}, "feature gate A is required but not enabled"},
+		{"gate, input unset", "", a{gate: "A"}, inputs{}, ""},
 
-		{"major included", crd, a{major: "4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, ""},
-		{"major included for a feature gate", fg, a{major: " 5 ,, 4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, ""},
-		{"major on another kind", "", a{major: "4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, onlyFor},
-		{"major on another FeatureGate", "g/FeatureGate", a{major: "4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, onlyFor},
-		{"major, input unset", "", a{major: "4"}, manifest.Filter{}, ""},
-		{"major excluded", crd, a{major: "-4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, "major version 4 matches excluded version 4"},
-		{"major without a match", crd, a{major: "5,-6"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, "major version 4 does not match any required versions"},
-		{"major with only negatives", crd, a{major: "-5,-6"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, ""},
-		{"major empty", crd, a{major: " ,"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, ""},
-		{"major bad", crd, a{major: "4,x"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid included major version "x" in annotation: strconv.ParseUint: parsing "x": invalid syntax`},
-		{"major bad negative", crd, a{major: "4,-4.1"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid excluded major version "4.1" in annotation: strconv.ParseUint: parsing "4.1": invalid syntax`},
-		{"major with a plus", crd, a{major: "+4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid included major version "+4" in annotation: strconv.ParseUint: parsing "+4": invalid syntax`},
-		{"major with two dashes", crd, a{major: "--4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid excluded major version "-4" in annotation: strconv.ParseUint: parsing "-4": invalid syntax`},
-		{"major too large", crd, a{major: "18446744073709551616"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, `invalid included major version "18446744073709551616" in annotation: strconv.ParseUint: parsing "18446744073709551616": value out of range`},
-		{"feature set before major", crd, a{set: "OKD", major: "5"}, manifest.Filter{FeatureSet: ptr(""), MajorVersion: ptr(uint64(4))}, `"Default" is required, and ` + set + "=OKD"},
-		{"gate before major", crd, a{gate: "G", major: "5"}, manifest.Filter{Gates: none, MajorVersion: ptr(uint64(4))}, "feature gate G is required but not enabled"},
-		{"major before profile", crd, a{major: "5"}, manifest.Filter{Profile: ptr("p"), MajorVersion: ptr(uint64(4))}, "major version 4 does not match any required versions"},
-		{"major both ways", crd, a{major: "4,-4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, "inclusion and exclusion requirements overlap: [4]"},
-		{"major both ways, several", crd, a{major: "10,-10,9,-9,4"}, manifest.Filter{MajorVersion: ptr(uint64(4))}, "inclusion and exclusion requirements overlap: [9 10]"},
+		{"major included", crd, a{major: "4"}, inputs{MajorVersion: ptr(uint64(4))}, ""},
+		{"major included for a feature gate", fg, a{major: " 5 ,, 4"}, inputs{MajorVersion: ptr(uint64(4))}, ""},
+		{"major on another kind", "", a{major: "4"}, inputs{MajorVersion: ptr(uint64(4))}, onlyFor},
+		{"major on another FeatureGate", "g/FeatureGate", a{major: "4"}, inputs{MajorVersion: ptr(uint64(4))}, onlyFor},
+		{"major, input unset", "", a{major: "4"}, inputs{}, ""},
+		{"major excluded", crd, a{major: "-4"}, inputs{MajorVersion: ptr(uint64(4))}, "major version 4 matches excluded version 4"},
+		{"major without a match", crd, a{major: "5,-6"}, inputs{MajorVersion: ptr(uint64(4))}, "major version 4 does not match any required versions"},
+		{"major with only negatives", crd, a{major: "-5,-6"}, inputs{MajorVersion: ptr(uint64(4))}, ""},
+		{"major empty", crd, a{major: " ,"}, inputs{MajorVersion: ptr(uint64(4))}, ""},
+		{"major bad", crd, a{major: "4,x"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid included major version "x" in annotation: strconv.ParseUint: parsing "x": invalid syntax`},
+		{"major bad negative", crd, a{major: "4,-4.1"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid excluded major version "4.1" in annotation: strconv.ParseUint: parsing "4.1": invalid syntax`},
+		{"major with a plus", crd, a{major: "+4"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid included major version "+4" in annotation: strconv.ParseUint: parsing "+4": invalid syntax`},
+		{"major with two dashes", crd, a{major: "--4"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid excluded major version "-4" in annotation: strconv.ParseUint: parsing "-4": invalid syntax`},
+		{"major too large", crd, a{major: "18446744073709551616"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid included major version "18446744073709551616" in annotation: strconv.ParseUint: parsing "18446744073709551616": value out of range`},
+		{"feature set before major", crd, a{set: "OKD", major: "5"}, inputs{FeatureSet: ptr(""), MajorVersion: ptr(uint64(4))}, `"Default" is required, and ` + set + "=OKD"},
+		{"gate before major", crd, a{gate: "G", major: "5"}, inputs{Gates: none, MajorVersion: ptr(uint64(4))}, "feature gate G is required but not enabled"},
+		{"major before profile", crd, a{major: "5"}, inputs{Profile: ptr("p"), MajorVersion: ptr(uint64(4))}, "major version 4 does not match any required versions"},
+		{"major both ways", crd, a{major: "4,-4"}, inputs{MajorVersion: ptr(uint64(4))}, "inclusion and exclusion requirements overlap: [4]"},
+		{"major both ways, several", crd, a{major: "10,-10,9,-9,4"}, inputs{MajorVersion: ptr(uint64(4))}, "inclusion and exclusion requirements overlap: [9 10]"},
 
-		{"profile", "", a{profile: "true"}, manifest.Filter{Profile: ptr("p")}, ""},
-		{"profile absent", "", a{"include.release.openshift.io/q": "true"}, manifest.Filter{Profile: ptr("p")}, profile + " unset"},
-		{"profile of another value", "", a{profile: "True"}, manifest.Filter{Profile: ptr("p")}, "unrecognized value " + profile + "=True"},
-		{"profile empty", "", a{profile: ""}, manifest.Filter{Profile: ptr("p")}, "unrecognized value " + profile + "="},
-		{"profile before capability", "", a{capability: "B"}, manifest.Filter{Profile: ptr("p"), Capabilities: caps}, profile + " unset"},
+		{"profile", "", a{profile: "true"}, inputs{Profile: ptr("p")}, ""},
+		{"profile absent", "", a{"include.release.openshift.io/q": "true"}, inputs{Profile: ptr("p")}, profile + " unset"},
+		{"profile of another value", "", a{profile: "True"}, inputs{Profile: ptr("p")}, "unrecognized value " + profile + "=True"},
+		{"profile empty", "", a{profile: ""}, inputs{Profile: ptr("p")}, "unrecognized value " + profile + "="},
+		{"profile before capability", "", a{capability: "B"}, inputs{Profile: ptr("p"), Capabilities: caps}, profile + " unset"},
 
-		{"capability", "", a{capability: "A"}, manifest.Filter{Capabilities: caps}, ""},
-		{"capability empty", "", a{capability: ""}, manifest.Filter{Capabilities: caps}, ""},
-		{"capabilities disabled", "", a{capability: "C+A+B"}, manifest.Filter{Capabilities: caps}, "disabled capabilities: C, B"},
-		{"capabilities unknown", "", a{capability: "Z+B+Y"}, manifest.Filter{Capabilities: caps}, "unrecognized capability names: Z, Y"},
-		{"capability with a blank", "", a{capability: "A + B"}, manifest.Filter{Capabilities: caps}, "unrecognized capability names: A ,  B"},
-		{"unknown capability enabled", "", a{capability: "X"}, manifest.Filter{Capabilities: caps}, "unrecognized capability names: X"},
-		{"unknown allowed and enabled", "", a{capability: "X+A"}, manifest.Filter{Capabilities: caps, AllowUnknownCapabilities: true}, ""},
-		{"unknown allowed and disabled", "", a{capability: "Z+B"}, manifest.Filter{Capabilities: caps, AllowUnknownCapabilities: true}, "disabled capabilities: Z, B"},
-		{"capability, input unset", "", a{capability: "Z"}, manifest.Filter{}, ""},
-		{"capability before override", "", a{capability: "B"}, manifest.Filter{Capabilities: caps, Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Namespace: "ns", Name: "n", Unmanaged: true}}}, "disabled capabilities: B"},
+		{"capability", "", a{capability: "A"}, inputs{Capabilities: caps}, ""},
+		{"capability empty", "", a{capability: ""}, inputs{Capabilities: caps}, ""},
+		{"capabilities disabled", "", a{capability: "C+A+B"}, inputs{Capabilities: caps}, "disabled capabilities: C, B"},
+		{"capabilities unknown", "", a{capability: "Z+B+Y"}, inputs{Capabilities: caps}, "unrecognized capability names: Z, Y"},
+		{"capability with a blank", "", a{capability: "A + B"}, inputs{Capabilities: caps}, "unrecognized capability names: A ,  B"},
+		{"unknown capability enabled", "", a{capability: "X"}, inputs{Capabilities: caps}, "unrecognized capability names: X"},
+		{"unknown allowed and enabled", "", a{capability: "X+A"}, inputs{Capabilities: caps, AllowUnknownCapabilities: true}, ""},
+		{"unknown allowed and disabled", "", a{capability: "Z+B"}, inputs{Capabilities: caps, AllowUnknownCapabilities: true}, "disabled capabilities: Z, B"},
+		{"capability, input unset", "", a{capability: "Z"}, inputs{}, ""},
+		{"capability before override", "", a{capability: "B"}, inputs{Capabilities: caps, Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Namespace: "ns", Name: "n", Unmanaged: true}}}, "disabled capabilities: B"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.kind == "" {
 				tt.kind = "g/K"
 			}
-			if got := tt.filter.Excluded(annotated(t, tt.kind, tt.a)); got != tt.want {
-				t.Errorf("%q\nwant %q", got, tt.want)
+			got := tt.filter.judge(annotated(t, tt.kind, tt.a))
+			if got.Reason != tt.want || got.Included != (tt.want == "") || got.Included != (got.Rule == "") {
+				t.Errorf("%+v\nwant %q", got, tt.want)
 			}
 		})
 	}
@@ -154,26 +176,51 @@ func TestOverrides(t *testing.T) {
 	}
 	for i, tt := range tests {
 		f := manifest.Filter{Overrides: tt.overrides}
-		if got := f.Excluded(tt.m) == "overridden"; got != tt.want {
+		if got := f.Judge(tt.m).Reason == "overridden"; got != tt.want {
 			t.Errorf("case %d: %v", i, got)
 		}
 	}
 }
 
-func TestFilterParts(t *testing.T) {
-	full := manifest.Filter{
-		ExcludeIdentifier: "x", FeatureSet: ptr("OKD"), Gates: sets.New("G"), MajorVersion: ptr(uint64(4)), Profile: ptr("p"),
-		Capabilities: &manifest.Capabilities{}, AllowUnknownCapabilities: true, Overrides: []configv1.ComponentOverride{{Name: "a"}},
+// TestVerdictNamesTheRule has a manifest for each rule, which the checks
+// before it let pass.
+func TestVerdictNamesTheRule(t *testing.T) {
+	in := inputs{
+		ExcludeIdentifier: "x", FeatureSet: ptr(""), Gates: sets.New("On"), MajorVersion: ptr(uint64(4)), Profile: ptr("p"),
+		Capabilities: &manifest.Capabilities{Known: sets.New("A", "B"), Enabled: sets.New("A")},
+		Overrides:    []configv1.ComponentOverride{{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Namespace: "ns", Name: "n", Unmanaged: true}},
 	}
-	load, task := full.ForLoad(), full.ForTask()
-	if load.ExcludeIdentifier == "" || load.FeatureSet == nil || load.Gates == nil || load.MajorVersion == nil || load.Profile == nil || load.Capabilities != nil || load.Overrides != nil {
-		t.Errorf("%+v", load)
+	annotations := func(changes ...string) map[string]string {
+		m := map[string]string{
+			manifest.AnnotationExcludePrefix + "x": "false", manifest.AnnotationFeatureSet: "Default",
+			manifest.AnnotationMajorVersion: "4", manifest.AnnotationIncludePrefix + "p": "true", manifest.AnnotationCapability: "A",
+		}
+		for i := 0; i < len(changes); i += 2 {
+			if m[changes[i]] = changes[i+1]; changes[i+1] == "" {
+				delete(m, changes[i])
+			}
+		}
+		return m
 	}
-	if task.ExcludeIdentifier != "" || task.FeatureSet != nil || task.Gates == nil || task.MajorVersion != nil || task.Profile != nil || task.Capabilities == nil || task.Overrides == nil {
-		t.Errorf("%+v", task)
+	for rule, a := range map[manifest.Rule]map[string]string{
+		manifest.RuleAnnotations:       nil,
+		manifest.RuleExcludeIdentifier: annotations(manifest.AnnotationExcludePrefix+"x", "true", manifest.AnnotationFeatureSet, "OKD"),
+		manifest.RuleFeatures:          annotations(manifest.AnnotationFeatureGate, "Off"),
+		manifest.RuleFeatureSet:        annotations(manifest.AnnotationFeatureSet, "OKD", manifest.AnnotationMajorVersion, "5"),
+		manifest.RuleFeatureGate:       annotations(manifest.AnnotationFeatureSet, "", manifest.AnnotationFeatureGate, "Off", manifest.AnnotationMajorVersion, "5"),
+		manifest.RuleMajorVersion:      annotations(manifest.AnnotationMajorVersion, "5", manifest.AnnotationIncludePrefix+"p", ""),
+		manifest.RuleProfile:           annotations(manifest.AnnotationIncludePrefix+"p", "", manifest.AnnotationCapability, "B"),
+		manifest.RuleCapability:        annotations(manifest.AnnotationCapability, "B"),
+		manifest.RuleOverride:          annotations(),
+	} {
+		v := in.judge(annotated(t, "apiextensions.k8s.io/CustomResourceDefinition", a))
+		if v.Included || v.Rule != rule || v.Reason == "" || v.String() != string(rule)+": "+v.Reason {
+			t.Errorf("%s: %+v", rule, v)
+		}
 	}
-	if (manifest.Filter{}).ForTask().Gates != nil {
-		t.Error("unset gates must stay unset")
+	in.Overrides = nil
+	if v := in.judge(annotated(t, "apiextensions.k8s.io/CustomResourceDefinition", annotations())); v != (manifest.Verdict{Included: true}) || v.String() != "included" {
+		t.Errorf("%+v", v)
 	}
 }
 

@@ -12,19 +12,31 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// maxImagesDepth is how deep image-references may be nested. A real one is 5
+// levels deep.
+const maxImagesDepth = 100
+
 // decodeImages reads an image-references file, JSON or YAML: the image stream
 // that names the images of a release. Tags that are not a Docker image are
-// ignored. The aliases of YAML may expand it to limit bytes.
-func decodeImages(data []byte, version string, limit int64) (map[string]string, error) {
+// ignored.
+func decodeImages(data []byte, version string, limits Limits) (map[string]string, error) {
 	if !json.Valid(data) {
-		if err := checkAliases(string(data), limit); err != nil {
-			return nil, fmt.Errorf("unmarshal image-references: %w", err)
+		if mayBegin(string(data)) > limits.Values {
+			return nil, fmt.Errorf("unmarshal image-references: %w", valuesError(limits.Values))
+		}
+		if expansion(string(data), limits.ExpandedSize) > limits.ExpandedSize {
+			return nil, fmt.Errorf("unmarshal image-references: %w", expandedError(limits.ExpandedSize))
 		}
 		converted, err := yaml.YAMLToJSON(data)
 		if err != nil {
 			return nil, fmt.Errorf("unmarshal image-references: %w", err)
 		}
 		data = converted
+	}
+	if values, depth := jsonShape(data); values > limits.Values {
+		return nil, fmt.Errorf("unmarshal image-references: %w", valuesError(limits.Values))
+	} else if depth > maxImagesDepth {
+		return nil, fmt.Errorf("unmarshal image-references: nested more than %d levels deep", maxImagesDepth)
 	}
 	gvk, err := serializer.DefaultMetaFactory.Interpret(data)
 	if err != nil {
@@ -35,8 +47,7 @@ func decodeImages(data []byte, version string, limit int64) (map[string]string, 
 		return nil, errors.New("unmarshal image-references: Object 'Kind' is missing")
 	}
 	if *gvk != want {
-		gv, kind := gvk.ToAPIVersionAndKind()
-		return nil, fmt.Errorf("image-references is a %s %s, not a v1 ImageStream", gv, kind)
+		return nil, fmt.Errorf("image-references is a %s, not a v1 ImageStream", typeName(*gvk, want))
 	}
 	var stream imagev1.ImageStream
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &stream); err != nil {
@@ -52,4 +63,19 @@ func decodeImages(data []byte, version string, limit int64) (map[string]string, 
 		}
 	}
 	return images, nil
+}
+
+// typeName words a type that is not the wanted one, so that the two differ:
+// with its group where that alone is another.
+func typeName(gvk, want schema.GroupVersionKind) string {
+	name := gvk.Version + " " + gvk.Kind
+	switch {
+	case gvk.Version == want.Version && gvk.Kind == want.Kind && gvk.Group == "":
+		return name + " of the core group"
+	case gvk.Group != "":
+		return gvk.Group + "/" + name
+	case gvk.Version == "":
+		return gvk.Kind + " without an apiVersion"
+	}
+	return name
 }

@@ -10,8 +10,11 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/internal/release"
 	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/sync/errgroup"
@@ -33,16 +36,16 @@ type LoadOptions struct {
 	// Architecture is the release's architecture if its metadata does not say
 	// that it is Multi. Empty: none.
 	Architecture configv1.ClusterVersionArchitecture
-	// Filter decides which manifests are included; only the inputs of
-	// [Filter.ForLoad] count. The zero value includes whatever has
-	// annotations: see [DefaultFilter]. An unset MajorVersion means that of
-	// the payload's own version; an unset Profile is [DefaultProfile] where
-	// templates refer to it.
-	Filter Filter
+	// Filter decides which manifests are included. The zero value includes
+	// whatever has annotations: see [DefaultFilter]. An unset MajorVersion
+	// means that of the payload's own version; an unset Profile is
+	// [DefaultProfile] where templates refer to it. Capabilities and overrides
+	// come later: see [Payload.Included].
+	Filter LoadFilter
 	// Limits bound what is read. The zero value has defaults.
 	Limits Limits
 	// Workers is how many files are decoded at once. 0: one per processor that
-	// Go uses (GOMAXPROCS).
+	// Go uses (GOMAXPROCS); a negative number is an error.
 	Workers int
 	// Dir is what errors call the payload. Empty: Image, or else "payload".
 	Dir string
@@ -56,15 +59,41 @@ type LoadOptions struct {
 // errors.Is recognises as [fs.ErrNotExist]. Faults in manifests are all
 // collected, and returned as one [*Error]: any fault fails the load. A template
 // that does not parse or execute is skipped with a warning, since an older
-// program must be able to load a newer payload.
+// program must be able to load a newer payload; one that might not end, or
+// that passes a limit, is a fault: see [TemplateError] and [Limits].
+//
+// Load returns soon after ctx has ended, with its error and cause. A panic in
+// fsys becomes an error, as clusterapi.PanicError has it.
 func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
+	var err error
+	if o.Limits, err = o.Limits.complete(); err != nil {
+		return nil, fmt.Errorf("LoadOptions: %w", err)
+	}
+	if o.Workers < 0 {
+		return nil, fmt.Errorf("LoadOptions: %w", negative("Workers", int64(o.Workers)))
+	}
+	var p *Payload
+	err = panics.Isolate(func() error {
+		var err error
+		p, err = load(ctx, fsys, o)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
 	for _, name := range []string{ownDir, releaseDir, metadataFile, imagesFile} {
+		if ctx.Err() != nil {
+			return nil, contextError(ctx)
+		}
 		if _, err := fs.Stat(fsys, name); err != nil {
 			return nil, err
 		}
 	}
-	o.Limits = o.Limits.withDefaults()
-	p, err := loadRelease(fsys, o)
+	p, err := loadRelease(ctx, fsys, o)
 	if err != nil {
 		return nil, err
 	}
@@ -94,21 +123,21 @@ func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
 }
 
 // loadRelease reads what the payload says about itself and its images.
-func loadRelease(fsys fs.FS, o LoadOptions) (*Payload, error) {
-	data, err := readFile(fsys, metadataFile, nil, o.Limits.FileSize)
+func loadRelease(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
+	data, err := readFile(ctx, fsys, metadataFile, nil, o.Limits.FileSize)
 	if err != nil {
 		return nil, err
 	}
 	m, err := release.Decode(data)
 	if err != nil {
+		return nil, short(err)
+	}
+	if data, err = readFile(ctx, fsys, imagesFile, nil, o.Limits.FileSize); err != nil {
 		return nil, err
 	}
-	if data, err = readFile(fsys, imagesFile, nil, o.Limits.FileSize); err != nil {
-		return nil, err
-	}
-	images, err := decodeImages(data, m.Version, o.Limits.ExpandedSize)
+	images, err := decodeImages(data, m.Version, o.Limits)
 	if err != nil {
-		return nil, err
+		return nil, short(err)
 	}
 	known := m.Known()
 	p := &Payload{
@@ -125,7 +154,7 @@ func loadRelease(fsys fs.FS, o LoadOptions) (*Payload, error) {
 		p.Release.Architecture = configv1.ClusterVersionArchitectureMulti
 	}
 	for _, w := range known.Warnings {
-		p.Warnings = append(p.Warnings, Warning{File: metadataFile, Message: w})
+		p.Warnings = append(p.Warnings, newWarning(metadataFile, 0, w))
 	}
 	return p, nil
 }
@@ -135,9 +164,10 @@ type file struct {
 	dir, name string
 
 	manifests []*Manifest
-	reasons   []string // per manifest: why it is excluded
+	verdicts  []Verdict // one for each manifest
 	warnings  []Warning
 	fault     *Error
+	used      usage
 }
 
 func (f *file) path() string { return f.dir + "/" + f.name }
@@ -166,78 +196,109 @@ func isManifestFile(name string) bool {
 
 // loader reads the files of a payload with several workers.
 type loader struct {
-	fsys    fs.FS
-	payload *Payload
-	limits  Limits
-	workers int
-	filter  Filter
-	data    templateData
-	faults  []*Error
+	fsys     fs.FS
+	payload  *Payload
+	limits   Limits
+	workers  int
+	filter   checks
+	renderer *renderer
+	faults   []*Error
 
-	// Of all files so far. What is beyond a limit is dropped; that the limit was
-	// passed shows at the end, so that the workers' order does not.
-	size, documents atomic.Int64
+	mu   sync.Mutex
+	used usage // by the files that were read
+	full bool  // passes a limit: no further file is begun
 }
 
+// newLoader returns a loader, o.Limits being complete.
 func newLoader(fsys fs.FS, o LoadOptions, p *Payload) *loader {
-	l := &loader{fsys: fsys, payload: p, limits: o.Limits, workers: o.Workers, filter: o.Filter.ForLoad()}
-	if l.workers < 1 {
+	l := &loader{fsys: fsys, payload: p, limits: o.Limits, workers: o.Workers, filter: o.Filter.checks()}
+	if l.workers == 0 {
 		l.workers = goruntime.GOMAXPROCS(0)
 	}
-	if l.filter.MajorVersion == nil {
-		l.filter.MajorVersion = p.majorVersion()
+	if l.filter.majorVersion == nil {
+		l.filter.majorVersion = p.majorVersion()
 	}
-	l.data = templateData{ReleaseImage: o.Image, ClusterProfile: DefaultProfile, Images: p.Images}
-	if l.filter.Profile != nil {
-		l.data.ClusterProfile = *l.filter.Profile
+	data := templateData{ReleaseImage: o.Image, ClusterProfile: DefaultProfile, Images: p.Images}
+	if l.filter.profile != nil {
+		data.ClusterProfile = *l.filter.profile
 	}
+	l.renderer = newRenderer(data, l.limits)
 	return l
 }
 
 // load reads all files and puts together what came of them, in their order.
-// The error is the context's; faults of files are collected.
+// The error is the context's, or that a file system ended its goroutine;
+// faults of files are collected.
 func (l *loader) load(ctx context.Context, files []*file) error {
 	if len(files) > l.limits.Files {
-		l.exceeded("Files", int64(l.limits.Files), "manifest files")
+		l.faults = []*Error{{Err: filesError(l.limits.Files)}}
 		return nil
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	var next atomic.Int64
 	for range min(l.workers, len(files)) {
 		group.Go(func() error {
+			var current *file
 			d := newDecoder(l.limits)
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(files) {
-					return nil
+			err := panics.Isolate(func() error {
+				for {
+					if l.isFull() {
+						return nil
+					}
+					i := int(next.Add(1)) - 1 // whoever takes a file reads it: see use
+					if i >= len(files) {
+						return nil
+					}
+					current = files[i]
+					if err := l.read(ctx, d, current); err != nil {
+						return err
+					}
 				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				l.read(d, files[i])
+			})
+			if ended := (*panics.Error)(nil); errors.As(err, &ended) {
+				return fmt.Errorf("%s: %w", current.path(), err)
 			}
+			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	switch {
-	case l.size.Load() > l.limits.TotalSize:
-		l.exceeded("TotalSize", l.limits.TotalSize, "bytes in all manifest files")
-	case l.documents.Load() > int64(l.limits.Documents):
-		l.exceeded("Documents", int64(l.limits.Documents), "documents in all manifest files")
-	default:
-		l.collect(files)
-	}
+	l.collect(files)
 	return nil
 }
 
-// exceeded makes passing a limit of the whole payload its only fault.
-func (l *loader) exceeded(limit string, max int64, what string) {
-	l.faults = []*Error{{Err: &LimitError{Limit: limit, Max: max, What: what}}}
+func (l *loader) isFull() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.full
 }
 
+// use counts what a file takes of the payload's limits. A file counts as a
+// whole, whatever the others take, so that which one passes a limit does not
+// depend on their timing.
+func (l *loader) use(u usage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used.add(u)
+	l.full = l.used.check(&l.limits) != nil
+}
+
+// collect puts together what came of the files. A limit of the payload that
+// they pass is its only fault, and says which file was one too much.
 func (l *loader) collect(files []*file) {
+	var used usage
+	for _, f := range files {
+		used.add(f.used)
+		if err := used.check(&l.limits); err != nil {
+			place := &Error{File: f.path()}
+			if limit := (*LimitError)(nil); f.fault != nil && errors.As(f.fault, &limit) {
+				place.Document = f.fault.Document
+			}
+			l.faults = []*Error{{Err: fmt.Errorf("%s: %w", place.Position(), err)}}
+			return
+		}
+	}
 	p := l.payload
 	for _, f := range files {
 		if f.fault != nil {
@@ -245,79 +306,115 @@ func (l *loader) collect(files []*file) {
 		}
 		p.Warnings = append(p.Warnings, f.warnings...)
 		for i, m := range f.manifests {
-			if f.reasons[i] == "" {
+			if f.verdicts[i].Included {
 				p.Manifests = append(p.Manifests, m)
 			} else {
-				p.Excluded = append(p.Excluded, Exclusion{Manifest: m, Reason: f.reasons[i]})
+				p.Excluded = append(p.Excluded, Exclusion{Manifest: m, Verdict: f.verdicts[i]})
 			}
 		}
 	}
 	p.Hash = Hash(p.Manifests)
 }
 
-// read reads one file into f.
-func (l *loader) read(d *decoder, f *file) {
-	if l.size.Load() > l.limits.TotalSize {
-		return
+// read reads one file into f. The error is the context's; a panic in the file
+// system is a fault of the file.
+func (l *loader) read(ctx context.Context, d *decoder, f *file) error {
+	document := 0
+	err := panics.Catch(func() error {
+		var err error
+		document, err = l.readInto(ctx, d, f)
+		return err
+	})
+	if ctx.Err() != nil {
+		return contextError(ctx)
 	}
-	data, err := readFile(l.fsys, f.path(), d.buf, l.limits.FileSize)
 	if err != nil {
-		f.fault = &Error{File: f.path(), Err: err}
-		return
+		f.fault = &Error{File: f.path(), Document: document, Err: short(err)}
+	}
+	l.use(f.used)
+	return nil
+}
+
+// readInto reads one file into f. On an error, document is the place of the
+// object that caused it, 0 if none did.
+func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document int, err error) {
+	data, err := readFile(ctx, l.fsys, f.path(), d.buf, l.limits.FileSize)
+	if err != nil {
+		return 0, err
 	}
 	d.buf = data[:0]
-	if l.size.Add(int64(len(data))) > l.limits.TotalSize {
-		return
-	}
+	f.used.size = int64(len(data))
 	if f.dir == ownDir {
-		if data = l.render(f, data); data == nil {
-			return
+		if data, err = l.render(ctx, f, data); data == nil {
+			return 0, err
 		}
 	}
-	manifests, doc, err := d.file(f.name, data)
+	read := f.used.size
+	manifests, document, err := d.file(ctx, f.name, data)
+	f.used = d.used
+	f.used.size += max(read-int64(len(data)), 0) // the larger of source and result counts
 	if err != nil {
-		f.fault = &Error{File: f.path(), Document: doc, Err: fmt.Errorf("parse %s: %w", f.name, err)}
-		return
-	}
-	if l.documents.Add(int64(len(manifests))) > int64(l.limits.Documents) {
-		return
+		return document, fmt.Errorf("parse %s: %w", f.name, err)
 	}
 	f.manifests = manifests
-	f.reasons = make([]string, len(manifests))
+	f.verdicts = make([]Verdict, len(manifests))
 	for i, m := range manifests {
-		f.reasons[i] = l.filter.Excluded(m)
-		if f.reasons[i] != "" && m.hasUnreadableAnnotations() {
-			f.warnings = append(f.warnings, Warning{
-				File: f.path(), Document: m.Document,
-				Message: fmt.Sprintf("%s: an annotation is not a string, so all its annotations count as absent", m.Identity()),
-			})
+		f.verdicts[i] = l.filter.judge(m)
+		if !f.verdicts[i].Included && m.hasUnreadableAnnotations() {
+			f.warnings = append(f.warnings, newWarning(f.path(), m.Document,
+				fmt.Sprintf("%s: an annotation is not a string, so all its annotations count as absent", m.Identity())))
 		}
 	}
+	return 0, nil
+}
+
+// namePanic says which file a panic is about; other errors say so themselves.
+func namePanic(path string, err error) error {
+	if panicked := (*panics.Error)(nil); errors.As(err, &panicked) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return err
 }
 
 // noValue is what a template makes of a reference to nothing.
 const noValue = "<no value>"
 
-// render executes a template. It returns nil for one that is skipped.
-func (l *loader) render(f *file, source []byte) []byte {
-	data, err := render(f.name, source, l.data, l.limits.FileSize)
-	if limit := (*LimitError)(nil); errors.As(err, &limit) {
-		f.fault = &Error{File: f.path(), Err: fmt.Errorf("%s: %w", f.path(), limit)}
-		return nil
-	}
-	if err != nil {
-		f.warnings = append(f.warnings, Warning{File: f.path(), Message: "skipped, not a template that this version understands: " + err.Error()})
-		return nil
+// render executes a template. It returns nil for one that is skipped, and for
+// one that is an error.
+func (l *loader) render(ctx context.Context, f *file, source []byte) ([]byte, error) {
+	data, err := l.renderer.render(ctx, f.dir, f.name, source)
+	limit, refused := (*LimitError)(nil), (*TemplateError)(nil)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil, errors.As(err, &refused):
+		return nil, err
+	case errors.As(err, &limit):
+		return nil, fmt.Errorf("%s: %w", f.path(), err)
+	default:
+		f.warnings = append(f.warnings, newWarning(f.path(), 0, "skipped, not a template that this version understands: "+err.Error()))
+		return nil, nil
 	}
 	if bytes.Contains(data, []byte(noValue)) && !bytes.Contains(source, []byte(noValue)) {
-		f.warnings = append(f.warnings, Warning{File: f.path(), Message: "the template refers to an image that the payload does not have: it stands as " + noValue})
+		f.warnings = append(f.warnings, newWarning(f.path(), 0, "the template refers to an image that the payload does not have: it stands as "+noValue))
 	}
-	return data
+	return data, nil
+}
+
+func newWarning(file string, document int, message string) Warning {
+	return Warning{File: file, Document: document, Message: bounded.Text(message, maxWarningText)}
 }
 
 // readFile reads a file of at most limit bytes, into buf if that is large
 // enough.
-func readFile(fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) {
+func readFile(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int64) (data []byte, err error) {
+	err = panics.Catch(func() error {
+		data, err = readAll(ctx, fsys, name, buf, limit)
+		return err
+	})
+	return data, namePanic(name, err)
+}
+
+func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -334,8 +431,9 @@ func readFile(fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) 
 		return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))
 	}
 	data := slices.Grow(buf[:0], int(info.Size())+1) // so that the end shows without growing
+	r := contextReader{ctx: ctx, r: f}
 	for {
-		n, err := f.Read(data[len(data):cap(data)])
+		n, err := r.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		if int64(len(data)) > limit {
 			return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))

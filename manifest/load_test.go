@@ -318,7 +318,7 @@ func TestLoadLimits(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: manifest.Limits{Files: 2, Documents: 3, DocumentsPerFile: 2, FileSize: 4000, TotalSize: 2000, Depth: 3}}); err != nil {
+	if _, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: manifest.Limits{Files: 2, Documents: 3, DocumentsPerFile: 2, FileSize: 4000, TotalSize: 4000, Depth: 3}}); err != nil {
 		t.Error(err)
 	}
 	// A limit of the whole payload is its only fault, whichever file passes it.
@@ -346,8 +346,8 @@ func TestLoadCancelled(t *testing.T) {
 	}
 }
 
-// TestLoadFilters: a payload's own major version counts, and what filters later
-// does not change the hash.
+// TestLoadFilters: a payload's own major version counts; what filters later
+// leaves the payload as it is.
 func TestLoadFilters(t *testing.T) {
 	crd := func(name, version string) string {
 		return fmt.Sprintf("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: %s, annotations: {%s, release.openshift.io/major-version: '%s'}}\n", name, included, version)
@@ -361,11 +361,14 @@ func TestLoadFilters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Capabilities = &manifest.Capabilities{}
-	f.Overrides = []configv1.ComponentOverride{{Group: "example.com", Kind: "K", Name: "capable", Unmanaged: true}}
 	later, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: f, Workers: 7})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, filter := range []manifest.Filter{{Capabilities: &manifest.Capabilities{}}, {Overrides: []configv1.ComponentOverride{{Group: "example.com", Kind: "K", Name: "capable", Unmanaged: true}}}} {
+		if included, excluded := later.Included(filter); len(included) != 1 || len(excluded) != 1 || excluded[0].Manifest.Identity().Name != "capable" {
+			t.Errorf("%d included, excluded: %v", len(included), excluded)
+		}
 	}
 	if len(plain.Manifests) != 2 || plain.Hash != later.Hash || plain.Excluded[0].Reason != "major version 4 does not match any required versions" {
 		t.Error(len(plain.Manifests), plain.Hash, later.Hash, plain.Excluded)

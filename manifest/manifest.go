@@ -62,7 +62,7 @@ func (m *Manifest) GVK() schema.GroupVersionKind { return m.metadata().gvk }
 // Annotations returns the object's annotations, not to be changed. They are
 // nil when there are none or when the value of any of them is neither a string
 // nor null; an empty map is not nil, and a value null reads as the empty
-// string. Inclusion depends on each of these (see [Filter.Excluded]).
+// string. Inclusion depends on each of these (see [LoadFilter.Judge]).
 func (m *Manifest) Annotations() map[string]string { return m.metadata().annotations }
 
 // String returns the form that errors use, with the namespace if there is one

@@ -21,14 +21,16 @@ type Payload struct {
 	Previous, Next []string
 	// Metadata is the free-form metadata of the release.
 	Metadata map[string]any
-	// Manifests are those that the filter includes, in their order: first
-	// those of manifests/, then those of release-manifests/.
+	// Manifests are those that [LoadOptions.Filter] includes, in their order:
+	// first those of manifests/, then those of release-manifests/. Which of
+	// them apply with a cluster's capabilities and overrides is asked of
+	// [Payload.Included].
 	Manifests []*Manifest
-	// Excluded are the others, in the same order, each with the reason.
+	// Excluded are the others, in the same order, each with its verdict.
 	Excluded []Exclusion
 	// Images maps the short names of component images to pull specs.
 	Images map[string]string
-	// Hash stands for the included manifests. It becomes the ClusterVersion's
+	// Hash stands for Manifests. It becomes the ClusterVersion's
 	// status.versionHash.
 	Hash string
 	// Warnings say what was skipped or not understood, in order.
@@ -38,8 +40,7 @@ type Payload struct {
 // Exclusion is a manifest that does not apply to a cluster, and why.
 type Exclusion struct {
 	Manifest *Manifest
-	// Reason is the text of [Filter.Excluded].
-	Reason string
+	Verdict
 }
 
 // Warning is something in a payload that does not keep it from being used.
@@ -70,7 +71,7 @@ type Operator struct {
 	Component string
 	// Manifest is the ClusterOperator itself.
 	Manifest *Manifest
-	// Workloads are the included Deployments, DaemonSets, StatefulSets, Jobs
+	// Workloads are the Deployments, DaemonSets, StatefulSets, Jobs
 	// and CronJobs of the same component that come before the ClusterOperator,
 	// in the payload's order: an update does not get to later ones before the
 	// operator is done. Manifests that ask for their object to be deleted are
@@ -87,10 +88,27 @@ func (p *Payload) Image(name string) (string, error) {
 	return image, nil
 }
 
-// Tasks returns one task for each included manifest, in order.
+// Included returns which of p.Manifests a pass with the filter f applies, and
+// the others, each with its verdict; both in order. What p.Excluded holds is in
+// neither.
+func (p *Payload) Included(f Filter) (included []*Manifest, excluded []Exclusion) {
+	c := f.checks()
+	for _, m := range p.Manifests {
+		if v := c.judge(m); v.Included {
+			included = append(included, m)
+		} else {
+			excluded = append(excluded, Exclusion{Manifest: m, Verdict: v})
+		}
+	}
+	return included, excluded
+}
+
+// Tasks returns one task for each of p.Manifests, in order; a pass skips those
+// that its filter excludes.
 func (p *Payload) Tasks() []*Task { return NewTasks(p.Manifests) }
 
-// Operators returns the included ClusterOperators, in the payload's order.
+// Operators returns the ClusterOperators among p.Manifests, in their order,
+// whatever capabilities they need.
 func (p *Payload) Operators() []Operator {
 	var operators []Operator
 	workloads := make(map[string][]*Manifest)

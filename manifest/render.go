@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	configv1 "github.com/openshift/api/config/v1"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -28,9 +28,13 @@ var notRendered = []string{
 type RenderOptions struct {
 	// Image is the release image's pull spec.
 	Image string
-	// Filter decides which manifests are written. Capabilities and the exclude
-	// identifier do not count. An unset MajorVersion means that of the payload.
-	Filter Filter
+	// Filter decides which manifests are written. An unset MajorVersion means
+	// that of the payload. Bootstrapping has no exclude identifier: one is an
+	// error.
+	Filter LoadFilter
+	// Overrides are those of the cluster that is to be. What they take over is
+	// not written.
+	Overrides []configv1.ComponentOverride
 	// Limits bound what is read. The zero value has defaults.
 	Limits Limits
 }
@@ -47,17 +51,35 @@ type File struct {
 // of bootstrap/, if there is one, as templates, and of release-manifests/ the
 // image policies. It is stricter than [Load]: a template that fails is an
 // error. Files without an included document are left out. All faults come back
-// together.
+// together. Render returns soon after ctx has ended, with its error and cause;
+// a panic in fsys becomes an error.
 func Render(ctx context.Context, fsys fs.FS, o RenderOptions) ([]File, error) {
-	o.Limits = o.Limits.withDefaults()
-	p, err := loadRelease(fsys, LoadOptions{Image: o.Image, Limits: o.Limits})
+	var err error
+	if o.Limits, err = o.Limits.complete(); err != nil {
+		return nil, fmt.Errorf("RenderOptions: %w", err)
+	}
+	if o.Filter.ExcludeIdentifier != "" {
+		return nil, errors.New("RenderOptions: Filter.ExcludeIdentifier is set, which rendering does not know")
+	}
+	var files []File
+	err = panics.Catch(func() error {
+		var err error
+		files, err = renderAll(ctx, fsys, o)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	f := o.Filter
-	f.Capabilities, f.ExcludeIdentifier = nil, ""
-	l := newLoader(fsys, LoadOptions{Image: o.Image, Filter: f, Limits: o.Limits}, p)
-	l.filter.Overrides = f.Overrides
+	return files, nil
+}
+
+func renderAll(ctx context.Context, fsys fs.FS, o RenderOptions) ([]File, error) {
+	p, err := loadRelease(ctx, fsys, LoadOptions{Image: o.Image, Limits: o.Limits})
+	if err != nil {
+		return nil, err
+	}
+	l := newLoader(fsys, LoadOptions{Image: o.Image, Filter: o.Filter, Limits: o.Limits}, p)
+	l.filter.overrides = o.Overrides
 	tasks := []struct {
 		from, to string
 		skip     func(name string) bool
@@ -70,6 +92,7 @@ func Render(ctx context.Context, fsys fs.FS, o RenderOptions) ([]File, error) {
 	}
 	var files []File
 	var errs []error
+	read := 0
 	for _, t := range tasks {
 		entries, err := fs.ReadDir(fsys, t.from)
 		if err != nil {
@@ -80,47 +103,58 @@ func Render(ctx context.Context, fsys fs.FS, o RenderOptions) ([]File, error) {
 		}
 		var faults []error
 		for _, e := range entries {
-			if err := ctx.Err(); err != nil {
-				return nil, err
+			if ctx.Err() != nil {
+				return nil, contextError(ctx)
 			}
 			if e.IsDir() || !isManifestFile(e.Name()) || t.skip(e.Name()) {
 				continue
 			}
-			data, err := l.renderFile(t.from, e.Name(), t.template, t.only)
+			if read++; read > o.Limits.Files {
+				return nil, filesError(o.Limits.Files)
+			}
+			data, err := l.renderFile(ctx, t.from, e.Name(), t.template, t.only)
+			if ctx.Err() != nil {
+				return nil, contextError(ctx)
+			}
+			if limit := l.used.check(&l.limits); limit != nil {
+				return nil, fmt.Errorf("error rendering manifests: %s/%s: %w", t.from, e.Name(), limit)
+			}
 			if err != nil {
-				faults = append(faults, err)
+				faults = append(faults, short(err))
 			} else if data != nil {
 				files = append(files, File{Path: t.to + "/" + e.Name(), Data: data})
 			}
 		}
-		if err := utilerrors.NewAggregate(faults); err != nil {
+		if err := aggregate(faults); err != nil {
 			errs = append(errs, fmt.Errorf("error rendering manifests: %w", err))
 		}
 	}
-	if err := utilerrors.NewAggregate(errs); err != nil {
+	if err := aggregate(errs); err != nil {
 		return nil, fmt.Errorf("error rendering manifests: %w", err)
 	}
 	return files, nil
 }
 
 // renderFile returns the included documents of a file, nil if there are none.
-func (l *loader) renderFile(dir, name string, template bool, only func(*Manifest) bool) ([]byte, error) {
-	data, err := readFile(l.fsys, dir+"/"+name, nil, l.limits.FileSize)
+func (l *loader) renderFile(ctx context.Context, dir, name string, template bool, only func(*Manifest) bool) ([]byte, error) {
+	data, err := readFile(ctx, l.fsys, dir+"/"+name, nil, l.limits.FileSize)
 	if err != nil {
 		return nil, err
 	}
 	if template {
-		if data, err = render(name, data, l.data, l.limits.FileSize); err != nil {
+		if data, err = l.renderer.render(ctx, dir, name, data); err != nil {
 			return nil, fmt.Errorf("render template %s from %s: %w", name, dir, err)
 		}
 	}
-	manifests, _, err := newDecoder(l.limits).file(name, data)
+	d := newDecoder(l.limits)
+	manifests, _, err := d.file(ctx, name, data)
+	l.used.add(d.used)
 	if err != nil {
 		return nil, fmt.Errorf("parse manifest %s from %s: %w", name, dir, err)
 	}
 	var documents [][]byte
 	for _, m := range manifests {
-		if only(m) && l.filter.Excluded(m) == "" {
+		if only(m) && l.filter.judge(m).Included {
 			documents = append(documents, m.Raw)
 		}
 	}

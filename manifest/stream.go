@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,8 +25,14 @@ func isJSON(data []byte) bool {
 // the first two, the rest is read as YAML; where that fails as well, the error
 // is the one of JSON.
 func (d *decoder) jsonStream(data []byte) error {
+	if left := d.valuesLeft(); len(data) > left && countValues(data) > left {
+		return d.tooManyValues()
+	}
 	stream := json.NewDecoder(bytes.NewReader(data))
 	for count := 0; ; count++ {
+		if d.ctx.Err() != nil {
+			return contextError(d.ctx)
+		}
 		at := stream.InputOffset()
 		var o object
 		err := stream.Decode(&o)
@@ -72,30 +79,91 @@ func afterBlanks(data []byte) (rest []byte, ok bool) {
 	}
 }
 
-// checkAliases refuses a document whose aliases expand it to more than limit
-// bytes. The YAML decoder bounds how many parts aliases may make, but not their
-// size.
-func checkAliases(document string, limit int64) error {
-	var anchor, alias bool
-	for i := range len(document) {
-		switch document[i] {
-		case '&':
-			anchor = true
-		case '*':
-			alias = true
+func countValues(data []byte) int {
+	values, _ := jsonShape(data)
+	return values
+}
+
+// jsonShape returns how many values a JSON text has, and how deep its maps and
+// lists are nested. It makes sense of any text; of one that is not JSON it says
+// nothing of use.
+func jsonShape(data []byte) (values, depth int) {
+	level := 0
+	value := true // the next token begins a value
+	for i := 0; i < len(data); i++ {
+		c := data[i]
+		switch c {
+		case ' ', '\t', '\n', '\r':
+			continue
+		case ']', '}':
+			level--
+			value = false
+			continue
+		}
+		if value {
+			values++
+			value = false
+		}
+		switch c {
+		case '[', '{':
+			level++
+			depth = max(depth, level)
+			value = true
+		case ',':
+			value = true
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
 		}
 	}
-	if !anchor || !alias {
-		return nil
+	return values, depth
+}
+
+// worstExpansion is more than what the YAML decoder makes of aliases before it
+// gives up: it allows 400,000 parts where most come from aliases.
+const worstExpansion = 4 << 20
+
+// expansion returns about how many bytes of JSON a document becomes that has
+// aliases, and anything more than limit for one that becomes longer. It is 0
+// for a document without aliases. The YAML decoder bounds how many parts
+// aliases may make, but neither their size nor their sum.
+func expansion(document string, limit int64) int64 {
+	if !hasName(document, '&') || !hasName(document, '*') {
+		return 0
 	}
 	var value any
 	if err := yamlv2.Unmarshal([]byte(document), &value); err != nil {
-		return nil // the error comes again, and is worded, when the document is decoded
+		return worstExpansion // the error comes again, and is worded, when the document is decoded
 	}
-	if expandedSize(value, limit) > limit {
-		return &LimitError{Limit: "ExpandedSize", Max: limit, What: "bytes after the expansion of aliases"}
+	return expandedSize(value, limit)
+}
+
+// hasName reports whether a document may have an anchor ('&') or an alias
+// ('*'): the sign at the beginning of a token, followed by a name.
+func hasName(document string, sign byte) bool {
+	for i := 0; ; i++ {
+		next := strings.IndexByte(document[i:], sign)
+		if next < 0 {
+			return false
+		}
+		i += next
+		if i+1 < len(document) && inName(document[i+1]) && (i == 0 || mayPrecede(document[i-1])) {
+			return true
+		}
 	}
-	return nil
+}
+
+func inName(c byte) bool {
+	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// mayPrecede reports whether a token can begin behind c. It may say yes where
+// it is no.
+func mayPrecede(c byte) bool {
+	return !inName(c) && c != '*' && c != '&' && c != '/' && c != '(' && c != '.'
 }
 
 // expandedSize returns about how long a value is as JSON, and anything more

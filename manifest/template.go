@@ -2,9 +2,16 @@ package manifest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"strconv"
 	"text/template"
+	"text/template/parse"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // templateData is what the files of manifests/ can refer to, and all of it.
@@ -14,35 +21,352 @@ type templateData struct {
 	Images         map[string]string
 }
 
-// errTooLarge stops a template whose result passes the limit of a file.
-var errTooLarge = errors.New("larger than the limit of a file")
+// TemplateError is a construct that a template must not use, since what it
+// costs has no bound that can be told before: ranges over anything but the
+// images, and calls of other templates.
+type TemplateError struct {
+	// File and Line say where it is; File is the path within the payload.
+	File string
+	Line int
+	// What is the construct, such as "range 5".
+	What string
+	// Why it is refused.
+	Why string
+}
 
-// render executes a file of manifests/ as a template. Its result may have at
-// most limit bytes.
-func render(name string, source []byte, data templateData, limit int64) ([]byte, error) {
-	t, err := template.New(name).Parse(string(source))
+func (e *TemplateError) Error() string {
+	return fmt.Sprintf("%s:%d: {{%s}}: %s", e.File, e.Line, e.What, e.Why)
+}
+
+// renderer executes the templates of a payload.
+type renderer struct {
+	data   templateData
+	limits Limits
+
+	imageBytes int64 // of all keys and values of Images
+	longest    int   // text that a template can refer to
+}
+
+func newRenderer(data templateData, limits Limits) *renderer {
+	r := &renderer{data: data, limits: limits, longest: max(len(data.ReleaseImage), len(data.ClusterProfile))}
+	for name, image := range data.Images {
+		r.imageBytes += int64(len(name) + len(image) + 2)
+		r.longest = max(r.longest, len(name), len(image))
+	}
+	return r
+}
+
+// render executes a file of manifests/ as a template. An error is the
+// context's, a [*LimitError], a [*TemplateError], or says that the template
+// is not understood.
+func (r *renderer) render(ctx context.Context, dir, name string, source []byte) ([]byte, error) {
+	if !bytes.Contains(source, []byte("{{")) {
+		return source, nil
+	}
+	e := &execution{renderer: r, ctx: ctx, file: dir + "/" + name}
+	if err := e.step(actionBytes(source)); err != nil {
+		return nil, err
+	}
+	t, err := template.New(name).Funcs(e.functions()).Parse(string(source))
 	if err != nil {
 		return nil, err
 	}
-	out := &limitedBuffer{limit: limit}
-	out.Grow(len(source) + 1024)
-	if err := t.Execute(out, data); err != nil {
-		if errors.Is(err, errTooLarge) {
-			return nil, fmt.Errorf("rendered: %w", fileSizeError(limit))
+	if t.Tree != nil {
+		if err := e.admit(t.Tree); err != nil {
+			return nil, err
 		}
+	}
+	out := &limitedBuffer{limit: r.limits.FileSize}
+	out.Grow(len(source) + 1024)
+	err = t.Funcs(template.FuncMap{stepName: e.stepFunction}).Execute(out, r.data)
+	switch cause := (*LimitError)(nil); {
+	case ctx.Err() != nil:
+		return nil, contextError(ctx)
+	case errors.As(err, &cause):
+		return nil, fmt.Errorf("rendered: %w", cause)
+	case err != nil:
 		return nil, err
 	}
 	return out.Bytes(), nil
 }
 
+// actionBytes returns how many bytes of a template are within actions, which
+// bounds what parsing them costs. Where a quoted text may go on behind the end
+// of an action, everything behind counts.
+func actionBytes(source []byte) int {
+	n := 0
+	for {
+		start := bytes.Index(source, []byte("{{"))
+		if start < 0 {
+			return n
+		}
+		source = source[start+2:]
+		end := bytes.Index(source, []byte("}}"))
+		if end < 0 {
+			return n + len(source) + 2
+		}
+		action := source[:end]
+		for _, quote := range []string{`"`, "'", "`"} {
+			if bytes.Count(action, []byte(quote))%2 == 1 {
+				return n + len(source) + 2
+			}
+		}
+		if bytes.IndexByte(action, '\\') >= 0 {
+			return n + len(source) + 2
+		}
+		n += end + 2
+		source = source[end+2:]
+	}
+}
+
+// execution is one run of one template.
+type execution struct {
+	*renderer
+	ctx   context.Context
+	file  string
+	steps int
+	text  int64 // made by functions
+}
+
+// step counts steps.
+func (e *execution) step(n int) error {
+	if e.ctx.Err() != nil {
+		return contextError(e.ctx)
+	}
+	if e.steps += n; e.steps > e.limits.TemplateSteps || e.steps < 0 {
+		return &LimitError{Limit: "TemplateSteps", Max: int64(e.limits.TemplateSteps), What: "steps of a template"}
+	}
+	return nil
+}
+
+// admit walks a parsed template, refuses what it must not use, counts the
+// steps that it takes outside of ranges, and makes each round of a range count
+// its own.
+func (e *execution) admit(tree *parse.Tree) error {
+	n, err := e.list(tree, tree.Root)
+	if err != nil {
+		return err
+	}
+	return e.step(n)
+}
+
+// list returns how many steps the nodes of a list take, each executed once.
+func (e *execution) list(tree *parse.Tree, list *parse.ListNode) (steps int, err error) {
+	if list == nil {
+		return 0, nil
+	}
+	for _, node := range list.Nodes {
+		n, err := e.node(tree, node)
+		if err != nil {
+			return 0, err
+		}
+		steps += n
+	}
+	return steps, nil
+}
+
+func (e *execution) node(tree *parse.Tree, node parse.Node) (steps int, err error) {
+	switch node := node.(type) {
+	case *parse.ActionNode:
+		return 1 + e.pipe(node.Pipe), nil
+	case *parse.IfNode:
+		return e.branch(tree, &node.BranchNode)
+	case *parse.WithNode:
+		return e.branch(tree, &node.BranchNode)
+	case *parse.RangeNode:
+		return e.ranges(tree, node)
+	case *parse.TemplateNode:
+		return 0, e.refuse(tree, node, "template "+strconv.Quote(node.Name), "a payload's template must not call others")
+	default: // text, comments, break, continue
+		return 1, nil
+	}
+}
+
+// branch counts both ways, of which one is taken.
+func (e *execution) branch(tree *parse.Tree, b *parse.BranchNode) (steps int, err error) {
+	list, err := e.list(tree, b.List)
+	if err != nil {
+		return 0, err
+	}
+	otherwise, err := e.list(tree, b.ElseList)
+	return 1 + e.pipe(b.Pipe) + list + otherwise, err
+}
+
+// ranges admits a range over the images. Sorting them is a step for each.
+func (e *execution) ranges(tree *parse.Tree, node *parse.RangeNode) (steps int, err error) {
+	if !overImages(node.Pipe) {
+		return 0, e.refuse(tree, node, "range "+node.Pipe.String(), "a payload's template may range over .Images only")
+	}
+	body, err := e.list(tree, node.List)
+	if err != nil {
+		return 0, err
+	}
+	otherwise, err := e.list(tree, node.ElseList)
+	if err != nil {
+		return 0, err
+	}
+	count, err := countStep(1 + body)
+	if err != nil {
+		return 0, err
+	}
+	node.List.Nodes = append([]parse.Node{count}, node.List.Nodes...)
+	return 1 + len(e.data.Images) + otherwise, nil
+}
+
+func overImages(pipe *parse.PipeNode) bool {
+	if len(pipe.Cmds) != 1 || len(pipe.Cmds[0].Args) != 1 {
+		return false
+	}
+	switch arg := pipe.Cmds[0].Args[0].(type) {
+	case *parse.FieldNode: // .Images
+		return len(arg.Ident) == 1 && arg.Ident[0] == "Images"
+	case *parse.VariableNode: // $.Images
+		return len(arg.Ident) == 2 && arg.Ident[0] == "$" && arg.Ident[1] == "Images"
+	}
+	return false
+}
+
+// pipe returns how many steps a pipeline takes. A function may have to look at
+// all of its longest argument.
+func (e *execution) pipe(pipe *parse.PipeNode) int {
+	steps := 0
+	if pipe == nil {
+		return 0
+	}
+	for _, command := range pipe.Cmds {
+		for _, arg := range command.Args {
+			steps++
+			switch arg := arg.(type) {
+			case *parse.IdentifierNode:
+				steps += e.longest / 1024
+			case *parse.PipeNode:
+				steps += e.pipe(arg)
+			case *parse.ChainNode:
+				if inner, ok := arg.Node.(*parse.PipeNode); ok {
+					steps += e.pipe(inner)
+				}
+			}
+		}
+	}
+	return steps
+}
+
+func (e *execution) refuse(tree *parse.Tree, node parse.Node, what, why string) error {
+	return &TemplateError{File: e.file, Line: lineOf(tree, node), What: bounded.Text(what, 200), Why: why}
+}
+
+// lineOf reads the line out of a location "name:line:column".
+func lineOf(tree *parse.Tree, node parse.Node) int {
+	location, _ := tree.ErrorContext(node)
+	rest := location[len(tree.ParseName)+1:]
+	line, _, _ := bytes.Cut([]byte(rest), []byte(":"))
+	n, _ := strconv.Atoi(string(line)) // 0 would say that the line is not known
+	return n
+}
+
+// stepName is the function that counts the rounds of a range. Templates cannot
+// call it themselves: it is not known when they are parsed.
+const stepName = "countSteps"
+
+func (e *execution) stepFunction(n int) (string, error) { return "", e.step(n) }
+
+// countStep returns a node that counts n steps when it is executed.
+func countStep(n int) (parse.Node, error) {
+	trees, err := parse.Parse("steps", "{{"+stepName+" "+strconv.Itoa(n)+"}}", "", "", map[string]any{stepName: true})
+	if err != nil {
+		return nil, err
+	}
+	return trees["steps"].Root.Nodes[0], nil
+}
+
+// functions are those of text/template that make texts, each within the bound
+// of what a template may make. The others make none.
+func (e *execution) functions() template.FuncMap {
+	joined := func(f func(...any) string, growth int64) func(...any) (string, error) {
+		return func(args ...any) (string, error) {
+			return e.make(growth*e.sizeOf(args), func() string { return f(args...) })
+		}
+	}
+	return template.FuncMap{
+		"print":    joined(fmt.Sprint, 1),
+		"println":  joined(fmt.Sprintln, 1),
+		"html":     joined(template.HTMLEscaper, 6),
+		"js":       joined(template.JSEscaper, 6),
+		"urlquery": joined(template.URLQueryEscaper, 3),
+		"printf": func(format string, args ...any) (string, error) {
+			return e.make(formattedSize(format, e.sizeOf(args)), func() string { return fmt.Sprintf(format, args...) })
+		},
+	}
+}
+
+// make calls f, which makes about size bytes, unless that is too much.
+func (e *execution) make(size int64, f func() string) (string, error) {
+	if err := e.step(1); err != nil {
+		return "", err
+	}
+	if size > e.limits.TemplateText-e.text {
+		return "", &LimitError{Limit: "TemplateText", Max: e.limits.TemplateText, What: "bytes of text made by the functions of a template"}
+	}
+	s := f()
+	e.text += int64(len(s))
+	return s, nil
+}
+
+// sizeOf returns how long the texts of values may be at most.
+func (e *execution) sizeOf(values []any) int64 {
+	var n int64
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			n += int64(len(v))
+		case map[string]string:
+			n += e.imageBytes
+		case templateData:
+			n += e.imageBytes + int64(len(v.ReleaseImage)+len(v.ClusterProfile))
+		}
+		n += 64
+	}
+	return n
+}
+
+// formattedSize returns how long the result of a format may be at most: a
+// quoted or hexadecimal text may be six times as long as its argument, and
+// each verb may have a width. A width that is an argument, and an argument
+// that is named, have no bound that the format tells.
+func formattedSize(format string, args int64) int64 {
+	size := int64(len(format)) + 6*args
+	verb, number := false, int64(0)
+	for i := range len(format) {
+		switch c := format[i]; {
+		case !verb:
+			verb = c == '%'
+		case c == '*' || c == '[':
+			return math.MaxInt64
+		case c >= '0' && c <= '9':
+			number = min(number*10+int64(c-'0'), math.MaxInt32)
+		default:
+			size += number
+			number = 0
+			if c != '.' && c != '+' && c != '-' && c != '#' && c != ' ' {
+				size += 64
+				verb = false
+			}
+		}
+	}
+	return size
+}
+
+// limitedBuffer stops a template whose result passes the limit of a file.
 type limitedBuffer struct {
 	bytes.Buffer
 	limit int64
 }
 
+var _ io.Writer = (*limitedBuffer)(nil)
+
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if int64(b.Len())+int64(len(p)) > b.limit {
-		return 0, errTooLarge
+		return 0, fileSizeError(b.limit)
 	}
 	return b.Buffer.Write(p)
 }

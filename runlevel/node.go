@@ -23,8 +23,8 @@ func (p *pass) node(ctx context.Context, node int, tasks []*manifest.Task) (err 
 		if err := p.contextError(ctx); err != nil {
 			return err
 		}
-		if why := p.filter.Excluded(t.Manifest); why != "" {
-			p.emitTask(t, Event{Type: TaskSkipped, Node: node, Message: why})
+		if v := p.filter.Judge(t.Manifest); !v.Included {
+			p.emitTask(t, Event{Type: TaskSkipped, Node: node, Message: v.Reason})
 			continue
 		}
 		p.emitTask(t, Event{Type: TaskStarted, Node: node})
@@ -57,7 +57,7 @@ func (p *pass) node(ctx context.Context, node int, tasks []*manifest.Task) (err 
 // trouble: the task itself will find out.
 func (p *pass) precreate(ctx context.Context, tasks []*manifest.Task) error {
 	for _, t := range tasks {
-		if !isClusterOperator(t.Manifest) || p.filter.Excluded(t.Manifest) != "" {
+		if !isClusterOperator(t.Manifest) || !p.filter.Judge(t.Manifest).Included {
 			continue
 		}
 		if err := p.contextError(ctx); err != nil {

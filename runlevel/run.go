@@ -167,7 +167,7 @@ type levelCount struct{ settled, total int }
 
 func newPass(tasks []*manifest.Task, o Options) (*pass, error) {
 	p := &pass{
-		state: o.State, attempt: max(o.Attempt, 0), filter: o.Filter.ForTask(),
+		state: o.State, attempt: max(o.Attempt, 0), filter: o.Filter,
 		clock: o.Clock, tracker: o.Tracker, applier: o.Applier,
 		observe: o.Observe, log: o.Logger, total: len(tasks),
 	}
@@ -212,7 +212,7 @@ func newPass(tasks []*manifest.Task, o Options) (*pass, error) {
 		p.applier = &applier{
 			api: o.API, owner: o.Owner, tracker: p.tracker, clock: p.clock, log: p.log,
 			awaitJobs: o.AwaitJobs, tell: p.tell,
-			managers: extraManagers(tasks, func(m *manifest.Manifest) bool { return p.filter.Excluded(m) == "" }),
+			managers: extraManagers(tasks, func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }),
 		}
 	}
 	return p, nil

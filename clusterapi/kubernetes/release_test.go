@@ -197,7 +197,7 @@ func definitions(t testing.TB, kinds []schema.GroupVersionKind) []*unstructured.
 			t.Fatal(err)
 		}
 		for _, m := range all {
-			if filter.Excluded(m) != "" || !slices.ContainsFunc(served(m.Object), func(gvk schema.GroupVersionKind) bool { return needed[gvk] }) {
+			if !filter.Judge(m).Included || !slices.ContainsFunc(served(m.Object), func(gvk schema.GroupVersionKind) bool { return needed[gvk] }) {
 				continue
 			}
 			for _, gvk := range served(m.Object) {

@@ -1,9 +1,3 @@
-// Package release decodes what a release image says about itself: the file
-// release-manifests/release-metadata.
-//
-// The file is a JSON object of kind cincinnati-metadata-v0 with the release's
-// version, the versions that may update to it (previous), those that it may
-// update to (next), and a free-form map of metadata.
 package release
 
 import (
@@ -15,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Kind is the only kind of release metadata that is understood.
@@ -25,6 +20,16 @@ const (
 	KeyURL          = "url"
 	KeyArchitecture = "release.openshift.io/architecture"
 	KeyChannels     = "io.openshift.upgrades.graph.release.channels"
+)
+
+const (
+	// MaxSize is the largest size in bytes of a file that Decode reads.
+	MaxSize = 256 << 10
+	// MaxDepth is how deep lists and maps may be nested in the free-form
+	// metadata.
+	MaxDepth = 100
+
+	maxWarning = 1 << 10 // bytes
 )
 
 // Metadata is the content of a release-metadata file. It is read-only once
@@ -43,9 +48,15 @@ type Metadata struct {
 // Decode reads a release-metadata file. Keys match without regard to case,
 // unknown ones are ignored; previous and next are not validated.
 func Decode(data []byte) (*Metadata, error) {
+	if len(data) > MaxSize {
+		return nil, fmt.Errorf("unmarshal Cincinnati metadata: more than %d bytes", MaxSize)
+	}
 	var m Metadata
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("unmarshal Cincinnati metadata: %w", err)
+	}
+	if deeper(m.Metadata, MaxDepth) {
+		return nil, fmt.Errorf("unmarshal Cincinnati metadata: metadata is nested more than %d levels deep", MaxDepth)
 	}
 	if m.Kind != Kind {
 		return nil, fmt.Errorf("unrecognized Cincinnati metadata kind %q", m.Kind)
@@ -59,6 +70,31 @@ func Decode(data []byte) (*Metadata, error) {
 	}
 	m.Semver = v
 	return &m, nil
+}
+
+// deeper reports whether maps and lists are nested more than depth levels.
+func deeper(value any, depth int) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		if depth == 0 {
+			return true
+		}
+		for _, v := range value {
+			if deeper(v, depth-1) {
+				return true
+			}
+		}
+	case []any:
+		if depth == 0 {
+			return true
+		}
+		for _, v := range value {
+			if deeper(v, depth-1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Known is what [Metadata.Known] understands of the free-form metadata.
@@ -78,7 +114,9 @@ type Known struct {
 // not understood is a warning; the other keys still count.
 func (m *Metadata) Known() Known {
 	var k Known
-	warn := func(format string, args ...any) { k.Warnings = append(k.Warnings, fmt.Sprintf(format, args...)) }
+	warn := func(format string, args ...any) {
+		k.Warnings = append(k.Warnings, bounded.Text(fmt.Sprintf(format, args...), maxWarning))
+	}
 	text := func(key string) (string, bool) {
 		v, ok := m.Metadata[key]
 		if !ok {

@@ -19,6 +19,9 @@ type Decoder struct {
 	// MaxDepth is how deep maps and lists may be nested; deeper documents are
 	// refused. 0 means DefaultDepth.
 	MaxDepth int
+	// MaxValues is how many values (maps, lists and what they hold) a document
+	// may have; longer ones are refused. 0 means any number.
+	MaxValues int
 
 	s         string
 	pos       int // of the next character
@@ -89,11 +92,11 @@ func Clean(data []byte) bool {
 // empty document, else a map. The text is valid until the next call. ok is
 // false for whatever needs the slow way.
 func (d *Decoder) Decode(doc string) (object map[string]any, text []byte, ok bool) {
+	d.nodes = append(d.nodes[:0], node{})
 	if doc == "" || doc[len(doc)-1] != '\n' {
 		return nil, nil, false
 	}
 	d.s, d.pos, d.lineStart, d.bol, d.eof = doc, 0, 0, true, false
-	d.nodes = append(d.nodes[:0], node{})
 	if strings.HasPrefix(doc, "---") {
 		d.pos = len("---")
 		if !d.lineEnds() {
@@ -117,10 +120,20 @@ func (d *Decoder) Decode(doc string) (object map[string]any, text []byte, ok boo
 	return object, d.out, true
 }
 
+// Values returns how many values the last document has, or had until it was
+// refused.
+func (d *Decoder) Values() int { return len(d.nodes) - 1 }
+
+// Full reports whether the last document was refused for its number of values.
+func (d *Decoder) Full() bool { return d.MaxValues > 0 && d.Values() > d.MaxValues }
+
 // skip goes to the next token and notes its column, whether it is the first of
 // its line, and the end of the document. It returns false for what must be
 // refused.
 func (d *Decoder) skip() bool {
+	if d.Full() {
+		return false
+	}
 	s, pos := d.s, d.pos
 	d.bol = false
 	if pos == d.lineStart {
