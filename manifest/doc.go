@@ -18,18 +18,18 @@
 // the payload's hash is made from. One object that cannot be read fails the
 // whole payload; all such faults are reported together, as an [Error] that
 // says which file and document each is in. Only a template that the program
-// does not understand is skipped, with a [Warning].
+// does not understand is skipped, with a [Warning]; one that might not end is a
+// fault.
 //
 // # Inclusion
 //
 // Annotations say where a manifest applies: in which cluster profile, feature
-// set, with which feature gates, major version and capabilities. A [Filter]
-// holds the cluster's side, and [Filter.Excluded] returns the reason for which
-// a manifest does not apply, or nothing if it does. Some checks decide when a
-// payload is loaded ([Filter.ForLoad]), others anew in each pass over it
-// ([Filter.ForTask]), since capabilities and overrides change without another
-// load. Nothing is left out silently: [Payload.Excluded] has every manifest
-// that does not apply, with its reason.
+// set, with which feature gates, major version and capabilities. A [LoadFilter]
+// holds what decides when a payload is loaded, a [Filter] what decides in each
+// pass over it, since capabilities and overrides change without another load.
+// Each gives a [Verdict]: included, or excluded by which [Rule] and why. Nothing
+// is left out silently: [Payload.Excluded] has every manifest that the load
+// excluded, and [Payload.Included] those that a pass includes and excludes.
 //
 // [ResolveCapabilities] and [ImplicitlyEnabled] compute a cluster's
 // capabilities: once enabled, one is never switched off again, and an update
@@ -49,6 +49,32 @@
 // reconciliation, which have no order between components. Grouping looks at
 // neighbours in the list and compares levels as text: the order of the list is
 // the truth, not the number. Package runlevel executes such graphs.
+//
+// # Limits
+//
+// What is read is bounded, and so is what is kept of it: about the size of the
+// files, twice that of the JSON, and some 400 bytes a value. A limit that is
+// passed is an error that names its field and the file. A negative field is an
+// error too.
+//
+//	limit                          default    field                    past it
+//	manifest files                 20,000     Limits.Files             error
+//	documents in all files         50,000     Limits.Documents         error
+//	documents in a file            5,000      Limits.DocumentsPerFile  error
+//	size of a file                 16 MiB     Limits.FileSize          error
+//	size of all files with JSON    512 MiB    Limits.TotalSize         error
+//	nesting of maps and lists      500        Limits.Depth             error
+//	values in all manifests        2,000,000  Limits.Values            error
+//	aliases expanded in all files  16 MiB     Limits.ExpandedSize      error
+//	steps of a template            100,000    Limits.TemplateSteps     error
+//	text made by a template        64 KiB     Limits.TemplateText      error
+//	nesting of image-references    100        -                        error
+//	text of a fault                4 KiB      -                        cut, saying how much is missing
+//	text of all faults             32 KiB     -                        cut, saying how many are missing
+//	text of a warning              1 KiB      -                        cut, saying how much is missing
+//
+// The file release-metadata has limits of its own: 256 KiB, and metadata nested
+// at most 100 levels deep.
 //
 // # Sources
 //

@@ -169,3 +169,12 @@ func TestOperators(t *testing.T) {
 		t.Errorf("%+v %v", o, workloads)
 	}
 }
+
+// openFiles returns a function for [manifest.FilesOptions].
+func openFiles(files map[string]string) func(string) (io.ReadCloser, error) {
+	fsys := fstest.MapFS{}
+	for name, data := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(data)}
+	}
+	return func(path string) (io.ReadCloser, error) { return fsys.Open(path) }
+}

@@ -1,0 +1,300 @@
+package manifest_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/clusterupdate/clusterupdate/internal/limittest"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// TestLimits feeds an input just above each limit of the table in doc.go.
+func TestLimits(t *testing.T) {
+	// many returns a payload of n files with equal contents.
+	many := func(n int, data string) fstest.MapFS {
+		fsys := payload(nil)
+		file := &fstest.MapFile{Data: []byte(data)}
+		for i := range n {
+			fsys[fmt.Sprintf("release-manifests/%05d.yaml", i)] = file
+		}
+		return fsys
+	}
+	one := func(data string) fstest.MapFS { return payload(map[string]string{"release-manifests/a.yaml": data}) }
+	documents := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "kind: K\nmetadata: {name: a%d}\n---\n", i)
+		}
+		return b.String()
+	}
+	// limit returns a run that loads fsys and wants the limit's error.
+	limit := func(name string, fsys fs.FS) func(t *testing.T) int64 {
+		return func(t *testing.T) int64 {
+			p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Workers: 2})
+			var limit *manifest.LimitError
+			if p != nil || !errors.As(err, &limit) || limit.Limit != name {
+				t.Errorf("%.300v", err)
+			}
+			return 0
+		}
+	}
+	text := func(fsys fs.FS, max int, missing string) func(t *testing.T) int64 {
+		return func(t *testing.T) int64 {
+			_, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{})
+			if err == nil || len(err.Error()) > max || !strings.Contains(err.Error(), missing) {
+				t.Errorf("%.300v", err)
+			}
+			return 0
+		}
+	}
+	const mib = 1 << 20
+	comment := strings.Repeat("# "+strings.Repeat("x", 1021)+"\n", 16<<10) // 16 MiB
+	deepImages := `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.20.1"},"x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + "}"
+	faults := payload(nil)
+	for i := range 20 {
+		faults[fmt.Sprintf("release-manifests/%d.yaml", i)] = &fstest.MapFile{Data: fmt.Appendf(nil, `{"a":"%d%s"}`, i, strings.Repeat("x", 3000))}
+	}
+	limittest.Walk(t, []limittest.Case{
+		{Limit: "manifest files", Default: 20_000, Bytes: 40 * mib, Run: limit("Files", many(20_001, "# empty\n"))},
+		{Limit: "documents in all files", Default: 50_000, Bytes: 200 * mib, Run: limit("Documents", many(11, documents(4_600)))},
+		{Limit: "documents in a file", Default: 5_000, Bytes: 20 * mib, Run: limit("DocumentsPerFile", one(documents(5_001)))},
+		{Limit: "size of a file", Default: 16 * mib, Bytes: 2 * mib, Run: limit("FileSize", one(comment+"#"))},
+		{Limit: "size of all files with JSON", Default: 512 * mib, Bytes: 800 * mib, Run: limit("TotalSize", many(33, comment))},
+		{Limit: "nesting of maps and lists", Default: 500, Bytes: 4 * mib, Run: limit("Depth", one("kind: K\nmetadata: {name: a}\nx: "+strings.Repeat("[", 500)+strings.Repeat("]", 500)))},
+		{Limit: "values in all manifests", Default: 2_000_000, Bytes: 900 * mib, Run: limit("Values", one("kind: K\nmetadata: {name: a}\nx: ["+strings.Repeat("{},", 2_000_000)+"]"))},
+		{Limit: "aliases expanded in all files", Default: 16 * mib, Bytes: 300 * mib, Run: limit("ExpandedSize", many(2_000, expanding("a", 8*mib)))},
+		{Limit: "steps of a template", Default: 100_000, Bytes: 4 * mib, Run: limit("TemplateSteps", payload(own("x: "+strings.Repeat("{{1}}", 35_000))))},
+		{Limit: "text made by a template", Default: 64 << 10, Bytes: 4 * mib, Run: limit("TemplateText", payload(own(`x: {{printf "%65536s" "a"}}`)))},
+		{Limit: "nesting of image-references", Default: 100, Bytes: 4 * mib, Run: text(payload(map[string]string{"release-manifests/image-references": deepImages}), 200, "unmarshal image-references: nested more than 100 levels deep")},
+		{Limit: "text of a fault", Default: 4 << 10, Bytes: 4 * mib, Run: text(one(`{"a":"`+strings.Repeat("x", 4<<10)+`"}`), 4<<10+100, "more bytes)")},
+		{Limit: "text of all faults", Default: 32 << 10, Bytes: 8 * mib, Run: text(faults, 32<<10+100, " and 10 more]")},
+		{Limit: "text of a warning", Default: 1 << 10, Bytes: 4 * mib, Run: func(t *testing.T) int64 {
+			p, err := manifest.Load(t.Context(), one(object(strings.Repeat("x", 1<<10), "a: 1")), manifest.LoadOptions{})
+			if err != nil || len(p.Warnings) != 1 || len(p.Warnings[0].Message) > 1<<10 || !strings.Contains(p.Warnings[0].Message, "more bytes)") {
+				t.Error(err, p)
+			}
+			return 0
+		}},
+	})
+}
+
+// expanding is a file of about 19 KB that aliases expand to about size bytes.
+func expanding(name string, size int) string {
+	const text = 9_000
+	n := size/text - 1
+	return "kind: K\nmetadata: {name: " + name + "}\nx: &x " + strings.Repeat("a", text) + "\ny: [" + strings.Repeat("*x,", n) + "]\n"
+}
+
+// TestAliasesOfAPayload: what aliases make is bounded for all files together,
+// whatever the order in which workers read them, and whichever the form.
+func TestAliasesOfAPayload(t *testing.T) {
+	limits := manifest.Limits{ExpandedSize: 1 << 20}
+	files := map[string]string{}
+	for i := range 40 {
+		data := expanding("a", 450<<10)
+		if i%2 == 1 {
+			data = jsonB + "\n---\n" + data
+		}
+		files[fmt.Sprintf("release-manifests/%02d.yaml", i)] = data
+	}
+	want := "release-manifests/02.yaml, document 1: more than 1048576 bytes after the expansion of aliases (limit ExpandedSize)"
+	for range 5 {
+		_, err := manifest.Load(t.Context(), payload(files), manifest.LoadOptions{Workers: 5, Limits: limits})
+		if err == nil || !strings.HasSuffix(err.Error(), ": "+strings.Replace(want, ", document 1", "", 1)) {
+			t.Fatalf("%v", err)
+		}
+	}
+	var paths []string
+	for i := range 40 {
+		paths = append(paths, fmt.Sprintf("release-manifests/%02d.yaml", i))
+		files[paths[i]] = expanding(fmt.Sprint("a", i), 450<<10)
+	}
+	var limit *manifest.LimitError
+	if _, err := manifest.LoadFiles(t.Context(), paths, manifest.FilesOptions{Open: openFiles(files), Limits: limits}); !errors.As(err, &limit) || limit.Limit != "ExpandedSize" {
+		t.Errorf("LoadFiles: %v", err)
+	}
+	if _, err := manifest.Parse("a", []byte(expanding("a", 600<<10)+"---\n"+expanding("b", 600<<10)), limits); !errors.As(err, &limit) || limit.Limit != "ExpandedSize" {
+		t.Errorf("Parse: %v", err)
+	}
+	if _, err := manifest.Parse("a", []byte(expanding("a", 450<<10)+"---\n"+expanding("b", 450<<10)), limits); err != nil {
+		t.Errorf("below the limit: %v", err)
+	}
+	// The JSON counts in TotalSize.
+	if _, err := manifest.Load(t.Context(), payload(files), manifest.LoadOptions{Limits: manifest.Limits{ExpandedSize: 1 << 40, TotalSize: 4 << 20}}); !errors.As(err, &limit) || limit.Limit != "TotalSize" || !strings.Contains(err.Error(), "release-manifests/08.yaml: ") {
+		t.Errorf("TotalSize: %v", err)
+	}
+}
+
+// TestManyParts: aliases that multiply parts instead of bytes do not make a
+// load decode each file to its end.
+func TestManyParts(t *testing.T) {
+	var parts strings.Builder
+	parts.WriteString("kind: K\nmetadata: {name: a}\na0: &a0 [1,1,1,1,1,1,1,1,1]\n")
+	for i := range 8 {
+		fmt.Fprintf(&parts, "a%d: &a%d [%s]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 9))
+	}
+	files := map[string]string{}
+	for i := range 500 {
+		files[fmt.Sprintf("release-manifests/%03d.yaml", i)] = parts.String()
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := manifest.Load(t.Context(), payload(files), manifest.LoadOptions{Workers: 2})
+	runtime.ReadMemStats(&after)
+	var limit *manifest.LimitError
+	if !errors.As(err, &limit) || limit.Limit != "ExpandedSize" {
+		t.Errorf("%.300v", err)
+	}
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > 2<<30 {
+		t.Errorf("%d MiB allocated", spent>>20)
+	}
+}
+
+// TestKeptMemory: what is kept of inputs made for it is what the limits count,
+// as doc.go says.
+func TestKeptMemory(t *testing.T) {
+	limits := manifest.Limits{TotalSize: 20 << 20, Values: 100_000}
+	header := "kind: K\nmetadata: {name: a}\nx: "
+	for name, data := range map[string]string{
+		"empty maps":   header + "[" + strings.Repeat("{},", 99_000) + "]",
+		"maps of one":  header + "[" + strings.Repeat("{a: 1},", 49_000) + "]",
+		"empty lists":  header + "[" + strings.Repeat("[],", 99_000) + "]",
+		"lists in 1st": header + strings.Repeat("[", 400) + strings.Repeat("]", 400),
+		"JSON":         `{"kind":"K","metadata":{"name":"a"},"x":[` + strings.Repeat(`{"a":{}},`, 49_000) + `1]}`,
+		"aliases":      "kind: K\nmetadata: {name: a}\nx: &x {a: 1}\ny: [" + strings.Repeat("*x,", 40_000) + "]",
+		"text":         header + strings.Repeat("a", 9<<20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			fsys := payload(map[string]string{"release-manifests/a.yaml": data})
+			before := heap()
+			p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: limits})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := heap() - before
+			m := p.Excluded[0].Manifest
+			if counted := int64(len(data)) + 2*int64(len(m.Raw)) + 400*int64(values(m.Object.Object)) + 1<<20; kept > counted {
+				t.Errorf("%d bytes kept, %d expected", kept, counted)
+			}
+			runtime.KeepAlive(p)
+		})
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func values(value any) int {
+	n := 1
+	switch value := value.(type) {
+	case map[string]any:
+		for _, v := range value {
+			n += values(v)
+		}
+	case []any:
+		for _, v := range value {
+			n += values(v)
+		}
+	}
+	return n
+}
+
+// TestValues counts the same in each form of a document, but for unusual YAML,
+// where characters count before it is decoded.
+func TestValues(t *testing.T) {
+	for name, data := range map[string]string{
+		"block":   "kind: K\nmetadata:\n  name: a\nx:\n- a: [1, 2]\n- b: {}\n- \"c, d\"\n- []\n",
+		"tab":     "kind: K\nmetadata:\n  name: a\t\nx:\n- a: [1, 2]\n- b: {}\n- \"c, d\"\n- []\n",
+		"JSON":    `{"kind":"K","metadata":{"name":"a"},"x":[{"a":[1,2]},{"b":{}},"c, \"d",[ ]]}`,
+		"aliases": "kind: K\nmetadata:\n  name: a\nx:\n- a: [1, 2]\n- b: &x {}\n- \"c, d\"\n- *x\n",
+	} {
+		enough := 13
+		if name == "tab" || name == "aliases" {
+			enough = 21
+		}
+		if _, err := manifest.Parse("a", []byte(data), manifest.Limits{Values: enough}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var limit *manifest.LimitError
+		if _, err := manifest.Parse("a", []byte(data), manifest.Limits{Values: 12}); !errors.As(err, &limit) || limit.Limit != "Values" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestRenderedSizeCounts: what templates make counts, and so does what they
+// leave out.
+func TestRenderedSizeCounts(t *testing.T) {
+	for name, source := range map[string]string{
+		"result": "x: {{printf \"%30000d\" 1}}",
+		"source": "{{/*" + strings.Repeat("x", 60_000) + "*/}}",
+	} {
+		files := map[string]string{}
+		for i := range 20 {
+			files[fmt.Sprintf("manifests/%02d.yaml", i)] = object("a", included) + source
+		}
+		_, err := manifest.Load(t.Context(), payload(files), manifest.LoadOptions{Limits: manifest.Limits{TotalSize: 500_000}})
+		var limit *manifest.LimitError
+		if !errors.As(err, &limit) || limit.Limit != "TotalSize" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := manifest.Render(t.Context(), payload(files), manifest.RenderOptions{Limits: manifest.Limits{TotalSize: 500_000}}); name == "result" && (!errors.As(err, &limit) || limit.Limit != "TotalSize") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNegativeLimits: each negative number is an error that names its field.
+func TestNegativeLimits(t *testing.T) {
+	fsys := payload(map[string]string{"release-manifests/a.yaml": object("a", included)})
+	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader([]byte(configMap))), nil }
+	for i := range reflect.TypeFor[manifest.Limits]().NumField() {
+		var limits manifest.Limits
+		field := reflect.ValueOf(&limits).Elem().Field(i)
+		field.SetInt(-1)
+		name := reflect.TypeFor[manifest.Limits]().Field(i).Name
+		want := "Limits." + name + " is negative: -1"
+		_, loaded := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: limits})
+		_, rendered := manifest.Render(t.Context(), fsys, manifest.RenderOptions{Limits: limits})
+		_, files := manifest.LoadFiles(t.Context(), []string{"a"}, manifest.FilesOptions{Open: open, Limits: limits})
+		_, parsed := manifest.Parse("a", []byte(configMap), limits)
+		for _, err := range []error{loaded, rendered, files, parsed} {
+			if err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if _, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Workers: -1}); err == nil || err.Error() != "LoadOptions: Workers is negative: -1" {
+		t.Error(err)
+	}
+}
+
+// TestOtherImageStream: the error about another type does not say that it is
+// the wanted one.
+func TestOtherImageStream(t *testing.T) {
+	for object, want := range map[string]string{
+		`"apiVersion":"v1","kind":"ImageStream"`:                     "image-references is a v1 ImageStream of the core group, not a v1 ImageStream",
+		`"kind":"ImageStream"`:                                       "image-references is a ImageStream without an apiVersion, not a v1 ImageStream",
+		`"apiVersion":"image.openshift.io/v2","kind":"ImageStream"`:  "image-references is a image.openshift.io/v2 ImageStream, not a v1 ImageStream",
+		`"apiVersion":"example.com/v1","kind":"ImageStream"`:         "image-references is a example.com/v1 ImageStream, not a v1 ImageStream",
+		`"apiVersion":"v1","kind":"ConfigMap"`:                       "image-references is a v1 ConfigMap, not a v1 ImageStream",
+		`"apiVersion":"image.openshift.io/v1","kind":"ImageStreams"`: "image-references is a image.openshift.io/v1 ImageStreams, not a v1 ImageStream",
+	} {
+		if _, err := load(t, payload(map[string]string{"release-manifests/image-references": "{" + object + "}"})); err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
