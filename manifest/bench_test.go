@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -44,6 +45,47 @@ func BenchmarkLoadYAML(b *testing.B) {
 			}
 		}
 	}
+}
+
+// BenchmarkLoadRatio alternates the two, so that both see the machine in the
+// same state, and reports how many times as long as a load the documents take
+// through sigs.k8s.io/yaml: the fastest of each. Run it with -cpu 1, since a
+// load uses all processors.
+func BenchmarkLoadRatio(b *testing.B) {
+	fsys := os.DirFS(filepath.Join(testdata.Dir(b), "payload-4.18.15"))
+	docs := realDocuments(b)
+	fastest := func(best *time.Duration, f func() error) {
+		start := time.Now()
+		if err := f(); err != nil {
+			b.Fatal(err)
+		}
+		if d := time.Since(start); *best == 0 || d < *best {
+			*best = d
+		}
+	}
+	var load, plain time.Duration
+	for b.Loop() {
+		for range 3 {
+			fastest(&load, func() error {
+				_, err := manifest.Load(b.Context(), fsys, manifest.LoadOptions{Filter: manifest.DefaultFilter()})
+				return err
+			})
+		}
+		fastest(&plain, func() error {
+			for _, doc := range docs {
+				raw, err := yaml.YAMLToJSON(doc)
+				if err != nil {
+					return err
+				}
+				if err := new(unstructured.Unstructured).UnmarshalJSON(raw); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	b.ReportMetric(float64(plain)/float64(load), "yaml/load")
+	b.ReportMetric(float64(load)/1e6, "ms/load")
 }
 
 // BenchmarkLoadJSON is the floor: the same objects, decoded from their JSON

@@ -137,3 +137,35 @@ func FuzzDecode(f *testing.F) {
 		check(t, &d, doc+"\n")
 	})
 }
+
+// TestMaxValues: a document with more values than allowed is refused while it
+// is read, in each kind of collection.
+func TestMaxValues(t *testing.T) {
+	for name, doc := range map[string]string{
+		"sequence":      "a:\n" + strings.Repeat("- 1\n", 1000),
+		"nulls":         "a:\n" + strings.Repeat("-\n", 1000),
+		"mapping":       strings.Repeat("a: 1\n", 1000),
+		"empty values":  strings.Repeat("a:\n", 1000),
+		"flow sequence": "a: [" + strings.Repeat("1,", 1000) + "]\n",
+		"flow mapping":  "a: {" + strings.Repeat("a: 1,", 1000) + "}\n",
+		"block scalars": "a:\n" + strings.Repeat("- |\n  a\n", 1000),
+		"nested":        "a: " + strings.Repeat("[", 400) + strings.Repeat("]", 400) + "\n",
+	} {
+		d := yamljson.Decoder{}
+		if _, _, ok := d.Decode(doc); !ok || d.Full() {
+			t.Fatal(name)
+		}
+		all := d.Values()
+		d.MaxValues = all
+		if _, _, ok := d.Decode(doc); !ok || d.Full() || d.Values() != all {
+			t.Errorf("%s: refused at its own number of values, %d", name, all)
+		}
+		d.MaxValues = 100
+		if _, _, ok := d.Decode(doc); ok || !d.Full() || d.Values() > 103 {
+			t.Errorf("%s: %v, %d values", name, ok, d.Values())
+		}
+		if _, _, ok := d.Decode("a: 1\n"); !ok || d.Full() {
+			t.Errorf("%s: what comes later is refused", name)
+		}
+	}
+}
