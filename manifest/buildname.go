@@ -10,7 +10,7 @@ import (
 // build gives them. Its zero value is ready to use, for one release. It is not
 // safe for concurrent use.
 type BuildNames struct {
-	taken map[string]bool
+	taken map[string]int // the number that comes next to each name
 }
 
 // Name returns the name for a component's file, whose own name has no
@@ -28,13 +28,20 @@ func (b *BuildNames) Name(component, file string) (name string, ok bool) {
 		name = "0000_50_" + component + "_" + file
 	}
 	if b.taken == nil {
-		b.taken = make(map[string]bool)
+		b.taken = make(map[string]int)
+	}
+	n, taken := b.taken[name]
+	if !taken {
+		b.taken[name] = 2
+		return name, true
 	}
 	ext := path.Ext(name)
 	stem := strings.TrimSuffix(name, ext)
-	for n := 2; b.taken[name]; n++ {
-		name = stem + "_" + strconv.Itoa(n) + ext
+	for ; ; n++ {
+		next := stem + "_" + strconv.Itoa(n) + ext
+		if _, taken := b.taken[next]; !taken {
+			b.taken[name], b.taken[next] = n+1, 2
+			return next, true
+		}
 	}
-	b.taken[name] = true
-	return name, true
 }

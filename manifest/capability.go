@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"slices"
-
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -83,9 +81,9 @@ func (c Capabilities) Status() configv1.ClusterVersionCapabilitiesStatus {
 // excluded, whatever the check, and each included one of current with the same
 // identity, the capabilities that the former needs beyond the latter's are
 // added. The result may name capabilities that this library does not know. A
-// nil payload leaves the implicit capabilities as they are; without Capabilities
-// in f there are none, and the result is nil. The cost grows
-// with the sum of both payloads.
+// nil payload leaves the implicit capabilities as they are; without
+// Capabilities in f there are none, and the result is nil. The cost grows with
+// the sum of both payloads.
 func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 	if f.Capabilities == nil {
 		return nil
@@ -98,26 +96,29 @@ func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 	filter := func(p *Payload) checks {
 		return checks{gates: f.Gates, capabilities: caps, allowUnknownCapabilities: true, majorVersion: p.majorVersion()}
 	}
-	included := make(map[Identity][]*Manifest, len(current.Manifests))
+	// Of each resource that is managed now, the capabilities that all its
+	// manifests need: what the update needs beyond those, it needs beyond one.
+	managed := make(map[Identity]sets.Set[string], len(current.Manifests))
 	cf := filter(current)
 	for _, m := range current.Manifests {
-		if cf.judge(m).Included {
-			id := m.Identity()
-			included[id] = append(included[id], m)
+		if !cf.judge(m).Included {
+			continue
 		}
+		id, needs := m.Identity(), sets.New(requiredCapabilities(m.Annotations())...)
+		if others, ok := managed[id]; ok {
+			needs = others.Intersection(needs)
+		}
+		managed[id] = needs
 	}
 	uf := filter(update)
 	for _, u := range update.Manifests {
-		managed := included[u.Identity()]
-		if len(managed) == 0 || uf.judge(u).Included {
+		has, ok := managed[u.Identity()]
+		if !ok || uf.judge(u).Included {
 			continue
 		}
-		for _, c := range managed {
-			has := requiredCapabilities(c.Annotations())
-			for _, name := range requiredCapabilities(u.Annotations()) {
-				if !slices.Contains(has, name) && !caps.Enabled.Has(name) {
-					implicit.Insert(name)
-				}
+		for _, name := range requiredCapabilities(u.Annotations()) {
+			if !has.Has(name) && !caps.Enabled.Has(name) {
+				implicit.Insert(name)
 			}
 		}
 	}

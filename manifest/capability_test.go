@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -175,5 +177,66 @@ func TestHostedExclusion(t *testing.T) {
 		if e.Reason == "" || e.Rule == "" || e.Included {
 			t.Error(fmt.Sprint(e.Manifest, " has no reason"))
 		}
+	}
+}
+
+// TestImplicitlyEnabledOfDoubles: of several manifests of one resource, what
+// the update needs beyond any of them is enabled.
+func TestImplicitlyEnabledOfDoubles(t *testing.T) {
+	needs := func(names string) *manifest.Manifest {
+		return annotated(t, "g/K", map[string]string{manifest.AnnotationCapability: names})
+	}
+	caps := &manifest.Capabilities{Enabled: sets.New("On", "A", "B")}
+	current := &manifest.Payload{Manifests: []*manifest.Manifest{needs("A+On"), needs("B+On"), needs("Off")}}
+	update := &manifest.Payload{Manifests: []*manifest.Manifest{needs("X+A+On"), needs("Y+Off")}}
+	if diff := cmp.Diff([]string{"Off", "X", "Y"}, manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCostOfManyNames: what grows with the square of a payload's size would
+// not end here.
+func TestCostOfManyNames(t *testing.T) {
+	var b strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&b, "C%d+", i)
+	}
+	many := b.String() + "On"
+	caps := &manifest.Capabilities{Enabled: sets.New(strings.Split(many, "+")...)}
+	current := &manifest.Payload{Manifests: []*manifest.Manifest{annotated(t, "g/K", map[string]string{manifest.AnnotationCapability: many})}}
+	update := &manifest.Payload{Manifests: []*manifest.Manifest{annotated(t, "g/K", map[string]string{manifest.AnnotationCapability: many + "+New"})}}
+	if diff := cmp.Diff([]string{"New"}, manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps})); diff != "" {
+		t.Error(diff)
+	}
+
+	var names manifest.BuildNames
+	for i := range 200_000 {
+		if name, _ := names.Name("a", "0000_50_x.yaml"); i == 199_999 && name != "0000_50_x_200000.yaml" {
+			t.Error(name)
+		}
+	}
+
+	p := &manifest.Payload{}
+	add := func(apiVersion, kind string) {
+		m, err := manifest.New("0000_50_a_b.yaml", &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "a"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Manifests = append(p.Manifests, m)
+	}
+	for range 10_000 {
+		add("apps/v1", "Deployment")
+	}
+	for range 10_000 {
+		add("config.openshift.io/v1", "ClusterOperator")
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if operators := p.Operators(); len(operators) != 10_000 || len(operators[9_999].Workloads) != 10_000 {
+		t.Error(len(operators))
+	}
+	runtime.ReadMemStats(&after)
+	if spent := after.TotalAlloc - before.TotalAlloc; spent > 64<<20 {
+		t.Errorf("%d bytes allocated", spent)
 	}
 }

@@ -75,7 +75,7 @@ type Operator struct {
 	// and CronJobs of the same component that come before the ClusterOperator,
 	// in the payload's order: an update does not get to later ones before the
 	// operator is done. Manifests that ask for their object to be deleted are
-	// none.
+	// none. The list is read-only: operators of one component share it.
 	Workloads []*Manifest
 }
 
@@ -119,7 +119,7 @@ func (p *Payload) Operators() []Operator {
 		case gk == clusterOperatorKind:
 			operators = append(operators, Operator{
 				Name: m.Identity().Name, Versions: operandVersions(m), Component: component, Manifest: m,
-				Workloads: slices.Clone(workloads[component]),
+				Workloads: slices.Clip(workloads[component]),
 			})
 		case component != "" && isWorkload(gk) && !deleted(m):
 			workloads[component] = append(workloads[component], m)

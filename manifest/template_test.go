@@ -178,6 +178,13 @@ func TestTemplateFits(t *testing.T) {
 	}
 }
 
+// templateData has the fields of the type that templates see, whose name some
+// formats show.
+type templateData struct {
+	ReleaseImage, ClusterProfile string
+	Images                       map[string]string
+}
+
 // TestTemplateAsTextTemplate compares templates made of all that is admitted
 // with text/template alone.
 func TestTemplateAsTextTemplate(t *testing.T) {
@@ -216,14 +223,11 @@ func TestTemplateAsTextTemplate(t *testing.T) {
 		})
 	}
 	rapid.Check(t, func(rt *rapid.T) {
-		source := list(2).Draw(rt, "source")
-		data := struct {
-			ReleaseImage, ClusterProfile string
-			Images                       map[string]string
-		}{"i", manifest.DefaultProfile, map[string]string{"a-b": "example.com/ab@sha256:2", "cli": "example.com/cli@sha256:1"}}
+		source := "^" + list(2).Draw(rt, "source") + "$"
+		data := templateData{"i", manifest.DefaultProfile, map[string]string{"a-b": "example.com/ab@sha256:2", "cli": "example.com/cli@sha256:1"}}
 		var out bytes.Buffer
 		wantErr := template.Must(template.New("own.yaml").Parse(source)).Execute(&out, data)
-		p, err := manifest.Load(t.Context(), payload(map[string]string{"manifests/own.yaml": object("own", included) + "x: |\n  ^" + source + "$"}), manifest.LoadOptions{Image: "i", Filter: manifest.DefaultFilter()})
+		p, err := manifest.Load(t.Context(), payload(map[string]string{"manifests/own.yaml": object("own", included) + "x: |\n  " + source}), manifest.LoadOptions{Image: "i", Filter: manifest.DefaultFilter()})
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -232,11 +236,8 @@ func TestTemplateAsTextTemplate(t *testing.T) {
 		} else if skipped {
 			return
 		}
-		if got := p.Manifests[0].Object.Object["x"]; got != "^"+out.String()+"$\n" {
-			// Trimming takes the blanks before the first action as well.
-			if strings.TrimLeft(out.String(), " ") != strings.TrimLeft(strings.TrimSuffix(strings.TrimPrefix(got.(string), "^"), "$\n"), " ") {
-				rt.Errorf("%q\nwant %q", got, out.String())
-			}
+		if got := p.Manifests[0].Object.Object["x"]; got != out.String()+"\n" {
+			rt.Errorf("%q\nwant %q", got, out.String())
 		}
 	})
 }
@@ -306,4 +307,43 @@ func firstKey(files map[string]string) string {
 		return path.Clean(name)
 	}
 	return ""
+}
+
+// FuzzTemplate: whatever a template is, a load ends within its limits, and
+// what it renders is what text/template alone does.
+func FuzzTemplate(f *testing.F) {
+	for _, source := range []string{
+		"{{.ReleaseImage}}", "{{range $k, $v := .Images}}{{$k}}{{break}}{{end}}", `{{printf "%5s" .ClusterProfile | html}}`,
+		"{{range 9000000000000}}{{end}}", `{{define "a"}}{{template "a"}}{{end}}{{template "a"}}`, `{{"}}"}}`, "{{/* }} */}}", `{{if and true (lt 1 2)}}{{else}}{{end}}`,
+	} {
+		f.Add(source)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		source = "^" + source + "$"
+		if !printable(source) || !strings.Contains(source, "{{") {
+			return
+		}
+		limits := manifest.Limits{TemplateSteps: 2_000, FileSize: 1 << 16}
+		p, err := manifest.Load(t.Context(), payload(own("x: |\n  "+source)), manifest.LoadOptions{Image: "i", Limits: limits})
+		if err != nil || len(p.Manifests) == 0 {
+			return
+		}
+		parsed, err := template.New("own.yaml").Parse(source)
+		if err != nil {
+			t.Fatalf("%q: rendered, but text/template says %v", source, err)
+		}
+		var out bytes.Buffer
+		data := templateData{"i", manifest.DefaultProfile, map[string]string{"a-b": "example.com/ab@sha256:2", "cli": "example.com/cli@sha256:1"}}
+		if err := parsed.Execute(&out, data); err != nil {
+			t.Fatalf("%q: rendered, but text/template says %v", source, err)
+		}
+		want := strings.ReplaceAll(out.String(), "manifest_test.templateData", "manifest.templateData")
+		if got := p.Manifests[0].Object.Object["x"]; printable(want) && got != want+"\n" {
+			t.Errorf("%q: %q\nwant %q", source, got, want)
+		}
+	})
+}
+
+func printable(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
