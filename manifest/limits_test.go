@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"pgregory.net/rapid"
 )
 
 // TestLimits feeds an input just above each limit of the table in doc.go.
@@ -297,4 +299,42 @@ func TestOtherImageStream(t *testing.T) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}
+}
+
+// TestValuesOfJSON: what is counted before JSON is decoded is what it has.
+func TestValuesOfJSON(t *testing.T) {
+	var value func(depth int) *rapid.Generator[any]
+	value = func(depth int) *rapid.Generator[any] {
+		scalars := rapid.OneOf(rapid.Just(any(nil)), rapid.Bool().AsAny(), rapid.Int32().AsAny(), rapid.String().AsAny())
+		if depth == 0 {
+			return scalars
+		}
+		inner := rapid.Deferred(func() *rapid.Generator[any] { return value(depth - 1) })
+		return rapid.OneOf(scalars, rapid.SliceOfN(inner, 0, 4).AsAny(), rapid.MapOfN(rapid.StringMatching(`[a-z"\\,:{\[]{0,3}`), inner, 0, 4).AsAny())
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		object := map[string]any{"kind": "K", "metadata": map[string]any{"name": "a"}, "x": value(3).Draw(t, "x")}
+		var data []byte
+		var err error
+		if rapid.Bool().Draw(t, "indented") {
+			data, err = json.MarshalIndent(object, " ", "\t")
+		} else {
+			data, err = json.Marshal(object)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifests, err := manifest.Parse("a", data, manifest.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := values(manifests[0].Object.Object)
+		if _, err := manifest.Parse("a", data, manifest.Limits{Values: n}); err != nil {
+			t.Errorf("%d values: %v\n%s", n, err, data)
+		}
+		var limit *manifest.LimitError
+		if _, err := manifest.Parse("a", data, manifest.Limits{Values: n - 1}); !errors.As(err, &limit) || limit.Limit != "Values" {
+			t.Errorf("%d values: %v\n%s", n, err, data)
+		}
+	})
 }

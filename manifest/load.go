@@ -328,6 +328,9 @@ func (l *loader) read(ctx context.Context, d *decoder, f *file) error {
 	if ctx.Err() != nil {
 		return contextError(ctx)
 	}
+	if panicked, ok := err.(*panics.Error); ok { // not one of the file system, which is wrapped
+		err = namePanic(f.path(), panicked)
+	}
 	if err != nil {
 		f.fault = &Error{File: f.path(), Document: document, Err: short(err)}
 	}

@@ -91,8 +91,7 @@ func (r *renderer) render(ctx context.Context, dir, name string, source []byte) 
 }
 
 // actionBytes returns how many bytes of a template are within actions, which
-// bounds what parsing them costs. Where a quoted text may go on behind the end
-// of an action, everything behind counts.
+// bounds what parsing them costs.
 func actionBytes(source []byte) int {
 	n := 0
 	for {
@@ -100,24 +99,45 @@ func actionBytes(source []byte) int {
 		if start < 0 {
 			return n
 		}
-		source = source[start+2:]
-		end := bytes.Index(source, []byte("}}"))
-		if end < 0 {
-			return n + len(source) + 2
-		}
-		action := source[:end]
-		for _, quote := range []string{`"`, "'", "`"} {
-			if bytes.Count(action, []byte(quote))%2 == 1 {
-				return n + len(source) + 2
-			}
-		}
-		if bytes.IndexByte(action, '\\') >= 0 {
-			return n + len(source) + 2
-		}
-		n += end + 2
-		source = source[end+2:]
+		source = source[start:]
+		end := actionEnd(source)
+		n += end
+		source = source[end:]
 	}
 }
+
+// actionEnd returns where the action ends that s begins with, as text/template
+// sees it: not at braces within a quoted text or a comment.
+func actionEnd(s []byte) int {
+	i := len("{{")
+	if trim := s[i:]; len(trim) > 1 && trim[0] == '-' && isBlank(trim[1]) {
+		i += 2
+	}
+	if bytes.HasPrefix(s[i:], []byte("/*")) {
+		end := bytes.Index(s[i:], []byte("*/"))
+		if end < 0 {
+			return len(s)
+		}
+		i += end + 2
+	}
+	for ; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '}':
+			if i+1 < len(s) && s[i+1] == '}' {
+				return i + 2
+			}
+		case '"', '\'', '`':
+			for i++; i < len(s) && s[i] != c; i++ {
+				if s[i] == '\\' && c != '`' {
+					i++
+				}
+			}
+		}
+	}
+	return len(s)
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // execution is one run of one template.
 type execution struct {

@@ -125,6 +125,9 @@ func TestTemplateLimits(t *testing.T) {
 		{"a long action", "{{eq 1" + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
 		{"a long action behind a quoted end", `{{"}}" 1` + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
 		{"a long action behind an escaped quote", `{{"\"}}" 1` + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
+		{"a long action behind a quote in quotes", `{{'"' " }} " 1` + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
+		{"a long action behind a quote in raw quotes", "{{`\"` \" }} \" 1" + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
+		{"a long action behind braces in a comment's action", "{{- /* }} */ -}}{{eq 1" + strings.Repeat(" 1", 60000) + "}}", "TemplateSteps"},
 		{"a long comment", "{{/*" + strings.Repeat(" ", 120000) + "*/}}", "TemplateSteps"},
 		{"doubling", double, "TemplateText"},
 		{"doubling by html", "{{$x := \"&\"}}" + strings.Repeat("{{$x = html $x}}", 20000/16) + strings.Repeat("{{$x = js $x $x}}", 60), "TemplateText"},
@@ -164,6 +167,7 @@ func TestTemplateFits(t *testing.T) {
 		`{{.ReleaseImage | html | printf "%s"}}{{/* "}}" */}}`:                                   "i",
 		`{{define "unused"}}{{.Nothing}}{{end}}{{slice .ReleaseImage 0 1}}`:                      "i",
 		strings.Repeat("{{if 1}}", 5000) + "a" + strings.Repeat("{{end}}", 5000):                 "a",
+		"{{/* }} \" */ -}} {{- `}}\"` -}} " + strings.Repeat("text ", 40_000):                    "}}\"" + strings.TrimSpace(strings.Repeat("text ", 40_000)),
 		`{{print .Images}}`: "map[a-b:example.com/ab@sha256:2 cli:example.com/cli@sha256:1]",
 		`{{.Images}}`:       "map[a-b:example.com/ab@sha256:2 cli:example.com/cli@sha256:1]",
 	} {
