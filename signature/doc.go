@@ -57,6 +57,13 @@
 // attempt as data, and [Error.Summary] for the most telling one. Signatures that
 // were refused carry a [*Rejection] with a [Reason].
 //
+// # Limits
+//
+//	limit                                    default    field               past it
+//	keyring                                  1 MiB      -                   error
+//	message                                  1 MiB      Options.MaxMessage  refused
+//	decompressed message                     1 MiB      Options.MaxMessage  refused
+//
 // Formats: RFC 9580 and RFC 4880 (OpenPGP), the signature format of
 // https://github.com/containers/image/blob/main/docs/containers-signature.5.md,
 // and the verification of https://github.com/openshift/library-go/tree/master/pkg/verify.
