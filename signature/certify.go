@@ -1,192 +1,232 @@
 package signature
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// subkeyPackets is a subkey with the signatures that follow it.
-type subkeyPackets struct {
-	pub  *publicKey
-	err  error // of the key packet
-	sigs [][]byte
-}
-
-// userID is a user id with the owner's statements about it.
-type userID struct {
-	bytes   []byte
-	claims  []claim
-	revoked time.Time // newest revocation by the owner
-}
-
-// certify checks what the owner of a primary key says about it. packets are
-// those that follow the key's. The self-signatures may use any hash: the
-// keyring is trusted as it is, only messages must be signed with a strong one.
-func certify(pub *publicKey, packets []packet) (*key, []*subkeyPackets, error) {
-	if pub.material == nil {
-		return nil, nil, errors.New("the primary key cannot sign")
-	}
-	k := &key{publicKey: pub}
-	var users []*userID
-	var subkeys []*subkeyPackets
-	// What the next signature is about: a subkey, a user id, an attribute, or
-	// the key itself.
-	var sub *subkeyPackets
-	var user *userID
-	attribute := false
-	for _, p := range packets {
-		switch p.tag {
-		case tagUserID:
-			user = &userID{bytes: p.body}
-			users = append(users, user)
-			sub, attribute = nil, false
-		case tagUserAttribute:
-			sub, user, attribute = nil, nil, true
-		case tagPublicSubkey:
-			sub = &subkeyPackets{}
-			sub.pub, sub.err = parsePublicKey(p.body)
-			subkeys = append(subkeys, sub)
-		case tagSignature:
-			switch {
-			case sub != nil:
-				sub.sigs = append(sub.sigs, p.body)
-			case attribute:
-				// Nothing that a picture's certification says is used.
-			default:
-				if err := k.selfSignature(user, p.body); err != nil {
-					return nil, nil, err
-				}
+// weigh finds out what each signature of the collection is about, by its type
+// and by what it verifies over. Self-signatures may use any hash: the keyring is
+// trusted as it is, only messages must be signed with a strong one. Signatures
+// of others, and broken ones, say nothing. Revocations are different: one that
+// matches nothing might be about a key that is used, so the value is refused.
+func (c *collection) weigh() error {
+	var revocations []foundRevocation
+	var strange []string
+	for _, found := range c.sigs {
+		s, err := parseSignature(found.body, certificateSubs)
+		if err != nil {
+			if typ, ok := typeOf(found.body); ok && revokes(typ) {
+				strange = append(strange, fmt.Sprintf("%s cannot be read (%v)", revocationText(typ, claimedIssuer(found.body), found.near), err))
 			}
+			continue
+		}
+		if revokes(s.typ) {
+			revocations = append(revocations, foundRevocation{found, s})
+			continue
+		}
+		if !c.claim(s, found) && found.early {
+			c.strays = append(c.strays, stray{tagSignature, found.order})
+		}
+		if c.work.err != nil {
+			return c.work.err
 		}
 	}
-
-	for _, u := range users {
-		valid := false
-		for _, c := range u.claims {
-			if c.sig.created.After(u.revoked) {
-				k.claims = append(k.claims, c)
-				valid = true
+	// Only now is it known whom the keys allow to revoke them.
+	for _, r := range revocations {
+		if !c.revoke(r) && !c.concernsUnusable(r.sig) {
+			text := revocationText(r.sig.typ, r.sig.issuers, r.near) + " matches nothing in the keyring"
+			if _, err := certificateHash(r.sig.hash); err != nil {
+				text += fmt.Sprintf(" (%v)", err)
 			}
+			strange = append(strange, text)
 		}
-		if valid {
-			k.userIDs = append(k.userIDs, strings.ToValidUTF8(string(u.bytes), "\uFFFD"))
+		if c.work.err != nil {
+			return c.work.err
 		}
 	}
-	if len(k.userIDs) == 0 {
-		return nil, nil, errors.New("no user id with a valid self-signature")
-	}
-	return k, subkeys, nil
-}
-
-// selfSignature takes one signature over the primary key, or over user, into
-// account. Those of others, and broken ones, say nothing; but a revocation that
-// is not the owner's makes the key unusable, as it may be a designated
-// revoker's.
-func (k *key) selfSignature(user *userID, body []byte) error {
-	s, err := parseSignature(body, certificateSubs)
-	if err != nil {
-		if revokes(body, typeKeyRevocation) {
-			return fmt.Errorf("unreadable revocation: %w", err)
-		}
+	if len(strange) == 0 {
 		return nil
 	}
-	switch {
-	case s.typ == typeKeyRevocation:
-		if err := k.signed(s, k.hashed()); err != nil {
-			return errors.New("revocation by another key")
+	slices.Sort(strange)
+	return errors.New(bounded.Join(slices.Compact(strange), "; ", maxErrorText))
+}
+
+// claim takes a signature into account that says something about a key: a
+// direct-key signature, a certification of a user id, or the binding of a
+// subkey. It reports whether the signature is the owner's.
+func (c *collection) claim(s *sigPacket, found foundSignature) bool {
+	for _, by := range c.issuers(s) {
+		switch {
+		case s.typ == typeDirectKey:
+			if !c.work.made(by.pub, s, by.hashed()) {
+				continue
+			}
+			by.claims = append(by.claims, claim{sig: s})
+		case s.typ >= typeCertFirst && s.typ <= typeCertLast:
+			u := c.certified(by, s, found.user)
+			if u == nil {
+				continue
+			}
+			if u.attribute {
+				return true // nothing that is said about a picture is used
+			}
+			n := by.name(u)
+			n.claims = append(n.claims, claim{sig: s})
+		case s.typ == typeSubkeyBinding:
+			sub := c.bound(by, s, found.subkey)
+			if sub == nil {
+				continue
+			}
+			b := by.binding(sub)
+			b.claims = append(b.claims, claim{sig: s, cross: c.crossSigned(by, sub, s)})
+			if s.twice != nil {
+				b.err = fmt.Errorf("binding signature with %w", s.twice)
+			}
+			return true
+		default:
+			return false
 		}
-		k.revoked = true
-	case s.typ == typeDirectKey:
-		if k.signed(s, k.hashed()) == nil {
-			k.claims = append(k.claims, claim{sig: s})
+		if s.twice != nil && by.err == nil {
+			by.err = fmt.Errorf("self-signature with %w", s.twice)
 		}
-	case user != nil && s.typ >= typeCertFirst && s.typ <= typeCertLast:
-		if k.signed(s, user.hashed(k, s)...) == nil {
-			user.claims = append(user.claims, claim{sig: s})
-		}
-	case user != nil && s.typ == typeCertRevocation:
-		if k.signed(s, user.hashed(k, s)...) == nil && s.created.After(user.revoked) {
-			user.revoked = s.created
+		by.revokers = append(by.revokers, s.revokers...)
+		return true
+	}
+	return false
+}
+
+// certified returns the user id or attribute that by certifies in s.
+func (c *collection) certified(by *certificate, s *sigPacket, near int) *userID {
+	for u := range nearest(c.users, near) {
+		if c.work.made(by.pub, s, u.hashed(by.pub, s)...) {
+			return u
 		}
 	}
 	return nil
 }
 
-// revokes reports whether a signature packet that could not be read is of a
-// type that revokes.
-func revokes(body []byte, typ byte) bool {
-	return len(body) > 2 && (body[0] == 3 && body[2] == typ || body[0] != 3 && body[1] == typ)
-}
-
-// bind checks what the owner of primary says about a subkey.
-func bind(primary *key, s *subkeyPackets) (*key, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	k := &key{publicKey: s.pub, primary: primary}
-	for _, body := range s.sigs {
-		sig, err := parseSignature(body, certificateSubs)
-		if err != nil {
-			if revokes(body, typeSubkeyRevocation) {
-				return nil, fmt.Errorf("unreadable revocation: %w", err)
-			}
-			continue
-		}
-		switch sig.typ {
-		case typeSubkeyRevocation:
-			if err := primary.signed(sig, primary.hashed(), k.hashed()); err != nil {
-				return nil, errors.New("revocation by another key")
-			}
-			k.revoked = true
-		case typeSubkeyBinding:
-			if primary.signed(sig, primary.hashed(), k.hashed()) == nil {
-				k.claims = append(k.claims, claim{sig: sig, cross: k.crossSigned(sig)})
-			}
+// bound returns the subkey of by that s is about.
+func (c *collection) bound(by *certificate, s *sigPacket, near int) *subkey {
+	for sub := range nearest(c.subkeys, near) {
+		if c.work.made(by.pub, s, by.hashed(), sub.hashed) {
+			return sub
 		}
 	}
-	if len(k.claims) == 0 {
-		return nil, errors.New("no valid binding signature")
-	}
-	if c := k.newest(k.created); c != nil && !c.cross && c.sig.flags != nil && c.mayUse(flagSign) {
-		return nil, errors.New("signing subkey without a valid cross-signature")
-	}
-	return k, nil
+	return nil
 }
 
 // crossSigned reports whether a binding holds the subkey's own signature over
 // the pair. Without it, anybody could claim another's key as a subkey.
-func (k *key) crossSigned(binding *sigPacket) bool {
+func (c *collection) crossSigned(by *certificate, sub *subkey, binding *sigPacket) bool {
+	if sub.err != nil {
+		return false
+	}
 	for _, body := range binding.embedded {
 		s, err := parseSignature(body, certificateSubs)
-		if err == nil && s.typ == typePrimaryBinding && k.signed(s, k.primary.hashed(), k.hashed()) == nil {
+		if err != nil || s.twice != nil || s.typ != typePrimaryBinding || slices.ContainsFunc(s.issuers, func(id uint64) bool { return id != sub.pub.id }) {
+			continue
+		}
+		if c.work.made(sub.pub, s, by.hashed(), sub.hashed) {
 			return true
 		}
 	}
 	return false
 }
 
-// signed reports whether the key made s over parts.
-func (k *key) signed(s *sigPacket, parts ...[]byte) error {
-	for _, id := range s.issuers {
-		if id != k.id {
-			return errors.New("made by another key")
-		}
+// hashed is the form in which signatures over the key cover it; nil where it
+// has none.
+func (c *certificate) hashed() []byte {
+	if c.pub == nil {
+		return nil
 	}
-	h, _ := hashFunc(s.hash)
-	if h == 0 {
-		return fmt.Errorf("hash not available: %d", s.hash)
-	}
-	return k.verify(s, h, s.sum(h, parts...))
+	return c.pub.hashed
 }
 
-// hashed is the form in which certifications cover a key and the user id.
-func (u *userID) hashed(k *key, s *sigPacket) [][]byte {
-	if s.version == 3 {
-		return [][]byte{k.publicKey.hashed(), u.bytes}
+func (c *certificate) name(u *userID) *name {
+	n := c.names[u]
+	if n == nil {
+		n = &name{}
+		c.names[u] = n
 	}
-	prefix := binary.BigEndian.AppendUint32([]byte{0xb4}, uint32(len(u.bytes)))
-	return [][]byte{k.publicKey.hashed(), prefix, u.bytes}
+	return n
+}
+
+func (c *certificate) binding(s *subkey) *binding {
+	b := c.bindings[s]
+	if b == nil {
+		b = &binding{}
+		c.bindings[s] = b
+	}
+	return b
+}
+
+// primary returns the key of a certificate for use, or an error that says why
+// it is not used.
+func (c *collection) primary(cert *certificate) (*key, error) {
+	if cert.err != nil {
+		return nil, cert.err
+	}
+	k := &key{publicKey: cert.pub, revoked: cert.revoked}
+	k.claims = since(cert.claims, cert.claimsRevoked)
+	for _, u := range c.users {
+		n := cert.names[u]
+		if n == nil || !c.owns(cert, u) {
+			continue
+		}
+		if valid := since(n.claims, n.revoked); len(valid) > 0 {
+			k.claims = append(k.claims, valid...)
+			k.userIDs = append(k.userIDs, bounded.Text(strings.ToValidUTF8(string(u.body), "\uFFFD"), maxUserIDText))
+		}
+	}
+	if len(k.userIDs) == 0 {
+		return nil, errors.New("no user id with a valid self-signature")
+	}
+	return k, nil
+}
+
+// owns reports whether a user id that cert certifies is its own: a user id
+// packet is one key's. Where more keys certify it than there are packets, it is
+// of those that it follows.
+func (c *collection) owns(cert *certificate, u *userID) bool {
+	certify := 0
+	for _, other := range c.primaries {
+		if n := other.names[u]; n != nil && len(n.claims) > 0 {
+			certify++
+		}
+	}
+	return certify <= u.packets || slices.Contains(u.near, cert)
+}
+
+// since returns the claims that were made after they were last revoked.
+func since(claims []claim, revoked time.Time) []claim {
+	var out []claim
+	for _, c := range claims {
+		if c.sig.created.After(revoked) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// bind returns a subkey for use, or an error that says why it is not used.
+func bind(primary *key, s *subkey, b *binding) (*key, error) {
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case b.err != nil:
+		return nil, b.err
+	case len(b.claims) == 0:
+		return nil, errors.New("no valid binding signature")
+	}
+	k := &key{publicKey: s.pub, primary: primary, revoked: b.revoked, claims: b.claims}
+	if c := k.newest(k.created); c != nil && !c.cross && c.sig.flags != nil && c.mayUse(flagSign) {
+		return nil, errors.New("signing subkey without a valid cross-signature")
+	}
+	return k, nil
 }

@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +11,19 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // MaxKeyring is the largest value, in bytes, that [ParseKeyring] reads.
 const MaxKeyring = 1 << 20
+
+// Limits, in bytes, on what texts show of a keyring.
+const (
+	maxErrorText  = 1 << 10
+	maxUserIDText = 256
+	maxRingText   = 4 << 10
+)
 
 // Keyring is a set of public keys any of which may vouch for a release. It is
 // immutable and safe for concurrent use.
@@ -84,51 +94,163 @@ func (r CompatRules) ParseKeyring(name string, data []byte) (k *Keyring, err err
 	if len(data) > MaxKeyring {
 		return nil, fmt.Errorf("keyring is larger than the limit of %d bytes", MaxKeyring)
 	}
-	k = &Keyring{name: name, byID: map[uint64][]*key{}, rules: r}
 	if len(data) == 0 && r.EmptyKeyrings {
-		return k, nil
+		return &Keyring{name: name, rules: r}, nil
 	}
-	blocks, armorErr := armorBlocks(data, r.FirstBlock)
-	if armorErr == nil {
-		for _, b := range blocks {
-			if armorErr = k.add(b); armorErr != nil {
-				break
-			}
-		}
+	found, err := r.collect(data)
+	if err != nil {
+		return nil, err
 	}
-	if armorErr != nil {
-		if errors.Is(armorErr, errPrivateKey) {
-			return nil, armorErr
-		}
-		k = &Keyring{name: name, byID: map[uint64][]*key{}, rules: r}
-		if err := k.add(data); err != nil {
-			if errors.Is(err, errPrivateKey) {
-				return nil, err
-			}
-			return nil, fmt.Errorf("unable to read keyring with armor (%w) or without armor (%w)", armorErr, err)
-		}
+	if err := found.weigh(); err != nil {
+		return nil, err
 	}
-	k.shareRevocations()
+	k = found.keyring(name)
 	if len(k.keys) == 0 {
 		var why []string
 		for _, s := range k.skipped {
 			why = append(why, strings.TrimSpace(s.ID+" "+s.Reason))
 		}
-		return nil, fmt.Errorf("keyring holds no usable key: %s", strings.Join(why, "; "))
+		return nil, fmt.Errorf("keyring holds no usable key: %s", bounded.Join(why, "; ", maxErrorText))
 	}
 	return k, nil
 }
 
-// shareRevocations makes a revoked key unusable in all its copies: a ring may
-// hold an older one, too.
-func (k *Keyring) shareRevocations() {
-	for _, same := range k.byID {
-		for _, a := range same {
-			for _, b := range same {
-				a.revoked = a.revoked || b.revoked && a.sameAs(b.publicKey)
-			}
+// collect reads the packets of data, armored or not.
+func (r CompatRules) collect(data []byte) (*collection, error) {
+	c := newCollection(r)
+	blocks, armorErr := armorBlocks(data, r.FirstBlock)
+	for _, b := range blocks {
+		if armorErr = c.read(b); armorErr != nil {
+			break
 		}
 	}
+	if armorErr == nil {
+		return c, nil
+	}
+	if final(armorErr) {
+		return nil, armorErr
+	}
+	c = newCollection(r)
+	if err := c.read(data); err != nil {
+		if final(err) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("unable to read keyring with armor (%w) or without armor (%w)", armorErr, err)
+	}
+	return c, nil
+}
+
+// final reports whether an error says all there is to say, whichever way the
+// value is read.
+func final(err error) bool {
+	_, limit := errors.AsType[*limitError](err)
+	return limit || errors.Is(err, errPrivateKey)
+}
+
+// keyring makes the keyring of a collection whose signatures have been weighed.
+func (c *collection) keyring(name string) *Keyring {
+	k := &Keyring{name: name, byID: map[uint64][]*key{}, rules: c.rules}
+	var skipped []skippedAt
+	used := map[*certificate]*key{}
+	bound := map[*subkey]bool{}
+	for _, cert := range c.primaries {
+		primary, err := c.primary(cert)
+		if err != nil {
+			skipped = append(skipped, skip(cert.order, cert.pub, err))
+		} else {
+			used[cert] = primary
+			k.hold(primary)
+		}
+		for _, s := range c.subkeys {
+			b := cert.bindings[s]
+			if b == nil {
+				continue
+			}
+			bound[s] = true
+			if primary == nil {
+				continue // it is left out with its primary
+			}
+			sub, err := bind(primary, s, b)
+			if err != nil {
+				skipped = append(skipped, skip(s.order, s.pub, fmt.Errorf("subkey of %s: %w", primary.print(), err)))
+				continue
+			}
+			k.hold(sub)
+		}
+	}
+	for _, s := range c.subkeys {
+		switch {
+		case bound[s]:
+		case s.near == nil:
+			c.strays = append(c.strays, stray{tagPublicSubkey, s.order})
+		case used[s.near] != nil:
+			err := s.err
+			if err == nil {
+				err = errors.New("no valid binding signature")
+			}
+			skipped = append(skipped, skip(s.order, s.pub, fmt.Errorf("subkey of %s: %w", used[s.near].print(), err)))
+		}
+	}
+	for _, u := range c.users {
+		if u.early && !slices.ContainsFunc(c.primaries, func(cert *certificate) bool { return cert.names[u] != nil }) {
+			tag := byte(tagUserID)
+			if u.attribute {
+				tag = tagUserAttribute
+			}
+			c.strays = append(c.strays, stray{tag, u.order})
+		}
+	}
+	for _, s := range c.strays {
+		skipped = append(skipped, skip(s.order, nil, fmt.Errorf("packet of type %d before the first public key", s.tag)))
+	}
+	slices.SortStableFunc(skipped, func(a, b skippedAt) int { return cmp.Compare(a.order, b.order) })
+	for _, s := range skipped {
+		k.skipped = append(k.skipped, s.SkippedKey)
+	}
+	c.shareRevocations(k)
+	return k
+}
+
+// hold adds a key that is used.
+func (k *Keyring) hold(p *key) {
+	k.keys = append(k.keys, p)
+	k.byID[p.id] = append(k.byID[p.id], p)
+}
+
+// shareRevocations makes a key that is revoked unusable wherever it occurs: as
+// a primary key, and as a subkey of others.
+func (c *collection) shareRevocations(k *Keyring) {
+	revoked := map[string]bool{}
+	for _, cert := range c.primaries {
+		if cert.revoked {
+			revoked[string(cert.hashed())] = true
+		}
+	}
+	for _, p := range k.keys {
+		if p.revoked {
+			revoked[string(p.hashed)] = true
+		}
+	}
+	for _, p := range k.keys {
+		p.revoked = p.revoked || revoked[string(p.hashed)]
+	}
+}
+
+// skippedAt is a key that is left out, with its place in the value.
+type skippedAt struct {
+	order int
+	SkippedKey
+}
+
+func skip(order int, p *publicKey, err error) skippedAt {
+	s := skippedAt{order, SkippedKey{Reason: err.Error()}}
+	if p != nil {
+		s.ID = fmt.Sprintf("%016X", p.id)
+		if p.hashed != nil {
+			s.ID = p.print()
+		}
+	}
+	return s
 }
 
 // Name returns the name that was given to ParseKeyring.
@@ -165,9 +287,9 @@ func (k *Keyring) Keys() []KeyInfo {
 func (k *Keyring) String() string {
 	var keys []string
 	for _, info := range k.Keys() {
-		keys = append(keys, info.Fingerprint+": "+strings.Join(info.UserIDs, ", "))
+		keys = append(keys, info.Fingerprint+": "+bounded.Join(info.UserIDs, ", ", maxErrorText))
 	}
-	return fmt.Sprintf("%s (%s)", k.name, strings.Join(keys, ", "))
+	return fmt.Sprintf("%s (%s)", k.name, bounded.Join(keys, ", ", maxRingText))
 }
 
 var errPrivateKey = errors.New("the keyring holds a private key: export the public key and remove the private one from here")
@@ -199,6 +321,9 @@ func armorBlocks(data []byte, first bool) ([][]byte, error) {
 			raw, err := dearmor(data[start:end])
 			if err != nil {
 				return nil, fmt.Errorf("armor block %d: %w", len(blocks)+1, err)
+			}
+			if len(blocks) == maxBlocks {
+				return nil, &limitError{"armored blocks", maxBlocks}
 			}
 			blocks = append(blocks, raw)
 			if first {
@@ -235,96 +360,9 @@ func dearmor(text []byte) ([]byte, error) {
 	return raw, err
 }
 
-// add reads a binary keyring. Faults within one key skip that key; what cannot
-// be split into packets is an error.
-func (k *Keyring) add(data []byte) error {
-	if len(data) == 0 {
-		return io.EOF
-	}
-	var group []packet // a primary key and what follows it
-	flush := func() {
-		if len(group) > 0 {
-			k.addKey(group)
-		}
-		group = nil
-	}
-	for len(data) > 0 {
-		p, rest, err := nextPacket(data)
-		if err != nil {
-			return err
-		}
-		if p.framing == indeterminate {
-			return errors.New("packet of indeterminate length in a keyring")
-		}
-		data = rest
-		switch p.tag {
-		case tagSecretKey, tagSecretSubkey:
-			return errPrivateKey
-		case tagPublicKey:
-			flush()
-			group = append(group, p)
-		default:
-			if group == nil {
-				k.skip(nil, fmt.Errorf("packet of type %d before the first public key", p.tag))
-				continue
-			}
-			group = append(group, p)
-		}
-	}
-	flush()
-	return nil
-}
-
-func (k *Keyring) skip(p *publicKey, err error) {
-	s := SkippedKey{Reason: err.Error()}
-	if p != nil {
-		s.ID = fmt.Sprintf("%016X", p.id)
-		if p.body != nil {
-			s.ID = p.print()
-		}
-	}
-	k.skipped = append(k.skipped, s)
-}
-
-// addKey adds one primary key with its subkeys, or reports it as skipped.
-func (k *Keyring) addKey(group []packet) {
-	pub, err := k.parse(group[0].body)
-	if err != nil {
-		k.skip(pub, err)
-		return
-	}
-	primary, subkeys, err := certify(pub, group[1:])
-	if err != nil {
-		k.skip(pub, err)
-		return
-	}
-	k.keys = append(k.keys, primary)
-	k.byID[primary.id] = append(k.byID[primary.id], primary)
-	for _, s := range subkeys {
-		if err := k.supported(s.pub); err != nil && s.err == nil {
-			s.err = err
-		}
-		sub, err := bind(primary, s)
-		if err != nil {
-			k.skip(s.pub, fmt.Errorf("subkey of %s: %w", primary.print(), err))
-			continue
-		}
-		k.keys = append(k.keys, sub)
-		k.byID[sub.id] = append(k.byID[sub.id], sub)
-	}
-}
-
-// parse reads a public key that the ring's rules support.
-func (k *Keyring) parse(body []byte) (*publicKey, error) {
-	pub, err := parsePublicKey(body)
-	if err == nil {
-		err = k.supported(pub)
-	}
-	return pub, err
-}
-
-func (k *Keyring) supported(pub *publicKey) error {
-	if pub != nil && k.rules.NoEd25519 && (pub.algo == algoEdDSA || pub.algo == algoEd25519) {
+// supported refuses keys that the rules leave out.
+func (r CompatRules) supported(pub *publicKey) error {
+	if r.NoEd25519 && (pub.algo == algoEdDSA || pub.algo == algoEd25519) {
 		return fmt.Errorf("unsupported public key algorithm %d", pub.algo)
 	}
 	return nil

@@ -92,7 +92,6 @@ func TestParseKeyring(t *testing.T) {
 // A faulty key is left out and reported; its neighbours load.
 func TestSkippedKeys(t *testing.T) {
 	good, k, other := newEd25519(keyTime), newEd25519(keyTime), newEd25519(keyTime)
-	revokedByOther := pkt(2, other.sign(sig{typ: 0x20}, k.hashed()))
 	uid := "Test Key <test@example.com>"
 	v6 := bytes.Clone(k.body)
 	v6[0] = 6
@@ -110,8 +109,6 @@ func TestSkippedKeys(t *testing.T) {
 		{"user id revoked", k.public(cert{extra: pkt(2, k.sign(sig{typ: 0x30}, uidParts(k, uid)...))}), "", "no user id"},
 		{"self-signature over a picture", cat(pkt(6, k.body), pkt(17, []byte("x")), pkt(2, k.sign(sig{typ: 0x13}, uidParts(k, uid)...))), "", "no user id"},
 		{"unknown critical subpacket", k.public(cert{self: sig{hashed: sub(0x80|100, []byte("x"))}}), "", "no user id"},
-		{"revoked by another", k.public(cert{more: revokedByOther}), "", "revocation by another key"},
-		{"unreadable revocation", k.public(cert{more: pkt(2, []byte{4, 0x20, 22})}), "", "unreadable revocation"},
 		{"encryption primary", pkt(6, []byte{4}, stamp(keyTime), []byte{2}, k.body[6:]), "", "the primary key cannot sign"},
 		{"unsupported algorithm", pkt(6, []byte{4}, stamp(keyTime), []byte{28}, make([]byte, 57)), "", "unsupported public key algorithm 28"},
 		{"unsupported curve", pkt(6, []byte{4}, stamp(keyTime), []byte{19, 5, 0x2b, 0x81, 4, 0, 0x0a}, mpi([]byte{4, 1})), "", "unsupported curve 2b8104000a"},

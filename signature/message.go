@@ -205,7 +205,11 @@ func finalSignature(data []byte, trailing bool) (*sigPacket, error) {
 	case len(rest) != 0 && !trailing:
 		return nil, fmt.Errorf("%d octets after the signature", len(rest))
 	}
-	return parseSignature(p.body, messageSubs)
+	s, err := parseSignature(p.body, messageSubs)
+	if err == nil && s.twice != nil {
+		err = fmt.Errorf("signature with %w", s.twice)
+	}
+	return s, err
 }
 
 // canonicalText ends every line with CR LF, as signatures over text are made.

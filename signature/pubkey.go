@@ -7,6 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
+	"crypto/fips140"
 	"crypto/rsa"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -42,7 +43,7 @@ const maxRSABits = 16384
 
 // publicKey is the material of a public key packet of version 4.
 type publicKey struct {
-	body        []byte // of the packet, as hashed into signatures over the key
+	hashed      []byte // the packet as signatures over the key cover it
 	fingerprint [fingerprintSize]byte
 	printed     string // the fingerprint for people
 	id          uint64
@@ -65,8 +66,10 @@ func parsePublicKey(body []byte) (*publicKey, error) {
 	if len(body) > 0xffff {
 		return nil, errors.New("public key packet is too long")
 	}
-	k := &publicKey{body: body, created: unix(body[1:5]), algo: body[5]}
-	k.fingerprint = sha1.Sum(k.hashed())
+	k := &publicKey{hashed: hashedKey(body), created: unix(body[1:5]), algo: body[5]}
+	// A name for the key, which secures nothing: what a message is checked
+	// against are the keys of the keyring themselves.
+	fips140.WithoutEnforcement(func() { k.fingerprint = sha1.Sum(k.hashed) })
 	k.printed = fmt.Sprintf("%X", k.fingerprint)
 	k.id = binary.BigEndian.Uint64(k.fingerprint[12:])
 	var err error
@@ -108,17 +111,17 @@ func foreignKey(body []byte) *publicKey {
 	return nil
 }
 
-// hashed is the form in which signatures over the key cover it.
-func (k *publicKey) hashed() []byte {
-	out := make([]byte, 0, 3+len(k.body))
+// hashedKey is the form in which signatures over a key cover its packet.
+func hashedKey(body []byte) []byte {
+	out := make([]byte, 0, 3+len(body))
 	out = append(out, 0x99)
-	out = binary.BigEndian.AppendUint16(out, uint16(len(k.body)))
-	return append(out, k.body...)
+	out = binary.BigEndian.AppendUint16(out, uint16(len(body)))
+	return append(out, body...)
 }
 
 func (k *publicKey) print() string { return k.printed }
 
-func (k *publicKey) sameAs(o *publicKey) bool { return bytes.Equal(k.body, o.body) }
+func (k *publicKey) sameAs(o *publicKey) bool { return bytes.Equal(k.hashed, o.hashed) }
 
 // bits returns the size of the key, 0 for one that only encrypts.
 func (k *publicKey) bits() int {
@@ -237,7 +240,7 @@ func parseEdDSA(data []byte) (ed25519.PublicKey, error) {
 
 // verify checks the arithmetic of s over sum, and nothing else.
 func (k *publicKey) verify(s *sigPacket, h crypto.Hash, sum []byte) error {
-	if s.algo != k.algo && !(isRSA(s.algo) && isRSA(k.algo)) {
+	if !k.suits(s) {
 		return fmt.Errorf("public key algorithm %d of the signature differs from %d of the key", s.algo, k.algo)
 	}
 	if s.tag != [2]byte(sum) {
@@ -294,6 +297,11 @@ func (k *publicKey) verify(s *sigPacket, h crypto.Hash, sum []byte) error {
 		return nil
 	}
 	return errors.New("the key cannot sign")
+}
+
+// suits reports whether s is of the key's algorithm.
+func (k *publicKey) suits(s *sigPacket) bool {
+	return s.algo == k.algo || isRSA(s.algo) && isRSA(k.algo)
 }
 
 func isRSA(algo byte) bool { return algo == algoRSA || algo == algoRSASign }

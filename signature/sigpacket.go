@@ -3,7 +3,7 @@ package signature
 import (
 	"crypto"
 	_ "crypto/md5"  // self-certifications of old keys
-	_ "crypto/sha1" // the same, and fingerprints
+	_ "crypto/sha1" // the same
 	_ "crypto/sha256"
 	_ "crypto/sha512"
 	"encoding/binary"
@@ -31,6 +31,7 @@ const (
 	subCreation     = 2
 	subExpiry       = 3
 	subKeyLifetime  = 9
+	subRevoker      = 12
 	subIssuer       = 16
 	subNotation     = 20
 	subKeyFlags     = 27
@@ -60,7 +61,13 @@ type sigPacket struct {
 
 	issuers      []uint64 // key ids, also those of fingerprints
 	fingerprints [][]byte
-	embedded     [][]byte // embedded signature packets
+	embedded     [][]byte                // embedded signature packets
+	revokers     [][fingerprintSize]byte // keys that may revoke the signer's
+
+	// twice is an error where the signature states a time or the key's use more
+	// than once: nobody can know which one is meant.
+	twice error
+	seen  uint64 // the subpackets of the hashed area
 }
 
 // parseSignature reads the body of a signature packet. critical is the set of
@@ -163,13 +170,16 @@ func (s *sigPacket) subpackets(area []byte, hashed bool, critical uint64) error 
 var errSubpacketLength = errors.New("unexpected length")
 
 func (s *sigPacket) subpacket(typ byte, value []byte, hashed bool) error {
+	if name := statedOnce(typ); name != "" && hashed {
+		if s.seen&(1<<typ) != 0 && s.twice == nil {
+			s.twice = fmt.Errorf("more than one %s", name)
+		}
+		s.seen |= 1 << typ
+	}
 	switch typ {
 	case subCreation:
 		if !hashed {
 			return errors.New("creation time outside of the hashed area")
-		}
-		if !s.created.IsZero() {
-			return errors.New("more than one creation time")
 		}
 		if len(value) != 4 {
 			return errSubpacketLength
@@ -182,7 +192,6 @@ func (s *sigPacket) subpacket(typ byte, value []byte, hashed bool) error {
 		if len(value) != 4 {
 			return errSubpacketLength
 		}
-		// Of several the last counts; all are vouched for by the key.
 		if typ == subExpiry {
 			s.expiry = binary.BigEndian.Uint32(value)
 		} else {
@@ -209,8 +218,28 @@ func (s *sigPacket) subpacket(typ byte, value []byte, hashed bool) error {
 		s.fingerprints = append(s.fingerprints, value[1:])
 	case subEmbedded:
 		s.embedded = append(s.embedded, value)
+	case subRevoker:
+		// A class without the high bit is void; the algorithm is not needed.
+		if hashed && len(value) == 2+fingerprintSize && value[0]&0x80 != 0 {
+			s.revokers = append(s.revokers, [fingerprintSize]byte(value[2:]))
+		}
 	}
 	return nil
+}
+
+// statedOnce names a subpacket that a signature may have once only.
+func statedOnce(typ byte) string {
+	switch typ {
+	case subCreation:
+		return "creation time"
+	case subExpiry:
+		return "expiry of the signature"
+	case subKeyLifetime:
+		return "expiry of the key"
+	case subKeyFlags:
+		return "statement of the key's use"
+	}
+	return ""
 }
 
 // idOfFingerprint derives the key id; where it sits depends on the version.

@@ -1,6 +1,8 @@
 package signature
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/rsa"
 	"errors"
 	"fmt"
@@ -23,17 +25,33 @@ const (
 )
 
 // newest returns the claim that decides about the key: the newest that has not
-// expired itself; nil where there is none. Of several of one second, the first
-// decides.
+// expired itself; nil where there is none.
 func (k *key) newest(now time.Time) *claim {
 	var best *claim
 	for i := range k.claims {
 		c := &k.claims[i]
-		if !c.sig.expiredAt(now) && (best == nil || c.sig.created.After(best.sig.created)) {
+		if !c.sig.expiredAt(now) && (best == nil || c.overrides(best)) {
 			best = c
 		}
 	}
 	return best
+}
+
+// overrides reports whether c decides in place of o: the newer one does. Of one
+// second, that with the shorter lifetime, then the one whose signed octets sort
+// last, so that the order in the keyring plays no part.
+func (c *claim) overrides(o *claim) bool {
+	if n := c.sig.created.Compare(o.sig.created); n != 0 {
+		return n > 0
+	}
+	// 0 is for ever, the longest.
+	if n := cmp.Compare(c.sig.lifetime-1, o.sig.lifetime-1); n != 0 {
+		return n < 0
+	}
+	if n := bytes.Compare(c.sig.suffix, o.sig.suffix); n != 0 {
+		return n > 0
+	}
+	return c.cross && !o.cross
 }
 
 // mayUse reports whether a claim that has key flags includes flag.

@@ -1,0 +1,294 @@
+package signature
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+)
+
+// Limits on what a keyring's value may hold. Real ones hold a few keys.
+const (
+	maxBlocks     = 100      // armored blocks
+	maxKeys       = 1000     // primary keys and subkeys
+	maxUserIDs    = 1000     // user ids and attributes
+	maxSignatures = 10_000   // signature packets
+	maxChecks     = 1000     // signatures whose arithmetic is checked
+	maxHashed     = 64 << 20 // bytes hashed to find out what signatures are about
+)
+
+// limitError says that a value holds more than ParseKeyring reads.
+type limitError struct {
+	what  string
+	limit int
+}
+
+func (e *limitError) Error() string {
+	return fmt.Sprintf("the keyring holds more than the limit of %d %s", e.limit, e.what)
+}
+
+// collection is what a keyring's value holds, by kind of packet. Where a packet
+// stands, and in which armored block, says nothing about what it belongs to: a
+// signature belongs to what it verifies over. Equal packets are one.
+type collection struct {
+	rules     CompatRules
+	primaries []*certificate
+	subkeys   []*subkey
+	users     []*userID
+	sigs      []foundSignature
+	strays    []stray // packets of other kinds before the first public key
+
+	byBody map[string]any // the packets above, by tag and body
+	byID   map[uint64][]*certificate
+	order  int // of the next packet
+	work   work
+}
+
+// certificate is a primary key and what verified signatures say about it.
+type certificate struct {
+	pub   *publicKey // nil where not even an id is known
+	err   error      // why the key is not used
+	order int
+
+	claims        []claim   // direct-key signatures
+	claimsRevoked time.Time // newest revocation of those
+	names         map[*userID]*name
+	bindings      map[*subkey]*binding
+	revokers      [][fingerprintSize]byte
+	revoked       bool
+}
+
+// name is what the owner of a certificate says about one user id.
+type name struct {
+	claims  []claim
+	revoked time.Time // newest revocation
+}
+
+// binding is what the owner of a certificate says about one subkey.
+type binding struct {
+	claims  []claim
+	err     error // a statement that contradicts itself
+	revoked bool
+}
+
+// subkey is a subkey packet.
+type subkey struct {
+	pub    *publicKey
+	err    error
+	hashed []byte // as signatures cover it
+	order  int
+	near   *certificate // the one that it follows, for texts alone
+}
+
+// userID is a user id or a user attribute.
+type userID struct {
+	body      []byte
+	attribute bool
+	order     int
+	early     bool           // stands before the first public key
+	packets   int            // how many equal ones there are
+	near      []*certificate // those that these follow
+}
+
+// foundSignature is a signature packet. user and subkey are the packets that it
+// follows, where most signatures belong: they are tried first.
+type foundSignature struct {
+	body         []byte
+	user, subkey int // -1: none
+	near         *certificate
+	order        int
+	early        bool
+}
+
+type stray struct {
+	tag   byte
+	order int
+}
+
+func newCollection(rules CompatRules) *collection {
+	return &collection{rules: rules, byBody: map[string]any{}, byID: map[uint64][]*certificate{}}
+}
+
+// read adds the packets of data. What cannot be split into packets is an
+// error, and so is a private key.
+func (c *collection) read(data []byte) error {
+	if len(data) == 0 {
+		return io.EOF
+	}
+	for len(data) > 0 {
+		p, rest, err := nextPacket(data)
+		if err != nil {
+			return err
+		}
+		if p.framing == indeterminate {
+			return errors.New("packet of indeterminate length in a keyring")
+		}
+		data = rest
+		if err := c.add(p); err != nil {
+			return err
+		}
+		c.order++
+	}
+	return nil
+}
+
+func (c *collection) add(p packet) error {
+	early := len(c.primaries) == 0
+	if p.tag == tagSignature {
+		if len(c.sigs) == maxSignatures {
+			return &limitError{"signatures", maxSignatures}
+		}
+		found := foundSignature{body: p.body, user: len(c.users) - 1, subkey: len(c.subkeys) - 1, order: c.order, early: early}
+		if !early {
+			found.near = c.primaries[len(c.primaries)-1]
+		}
+		c.sigs = append(c.sigs, found)
+		return nil
+	}
+	id := string(append([]byte{p.tag}, p.body...))
+	_, known := c.byBody[id]
+	switch p.tag {
+	case tagSecretKey, tagSecretSubkey:
+		return errPrivateKey
+	case tagPublicKey:
+		if known {
+			return nil
+		}
+		cert := &certificate{order: c.order, names: map[*userID]*name{}, bindings: map[*subkey]*binding{}}
+		cert.pub, cert.err = parsePublicKey(p.body)
+		if cert.err == nil {
+			cert.err = c.rules.supported(cert.pub)
+		}
+		if cert.err == nil && cert.pub.material == nil {
+			cert.err = errors.New("the primary key cannot sign")
+		}
+		c.primaries = append(c.primaries, cert)
+		if cert.pub != nil {
+			c.byID[cert.pub.id] = append(c.byID[cert.pub.id], cert)
+		}
+		c.byBody[id] = cert
+	case tagPublicSubkey:
+		if known {
+			return nil
+		}
+		sub := &subkey{order: c.order, hashed: hashedKey(p.body)}
+		sub.pub, sub.err = parsePublicKey(p.body)
+		if sub.err == nil {
+			sub.err = c.rules.supported(sub.pub)
+		}
+		if !early {
+			sub.near = c.primaries[len(c.primaries)-1]
+		}
+		c.subkeys = append(c.subkeys, sub)
+		c.byBody[id] = sub
+	case tagUserID, tagUserAttribute:
+		u, _ := c.byBody[id].(*userID)
+		if u == nil {
+			u = &userID{body: p.body, attribute: p.tag == tagUserAttribute, order: c.order, early: early}
+			c.users = append(c.users, u)
+			c.byBody[id] = u
+		}
+		u.packets++
+		if !early {
+			u.near = append(u.near, c.primaries[len(c.primaries)-1])
+		}
+	default:
+		if early && len(c.strays) < maxKeys {
+			c.strays = append(c.strays, stray{p.tag, c.order})
+		}
+		return nil
+	}
+	switch {
+	case len(c.primaries)+len(c.subkeys) > maxKeys:
+		return &limitError{"keys", maxKeys}
+	case len(c.users) > maxUserIDs:
+		return &limitError{"user ids", maxUserIDs}
+	}
+	return nil
+}
+
+// issuers returns the primary keys that may have made s, by what it says. The
+// issuers of a signature are hints: only revocations are tried with every key.
+func (c *collection) issuers(s *sigPacket) []*certificate {
+	if len(s.issuers) == 0 {
+		return c.primaries
+	}
+	for _, id := range s.issuers[1:] {
+		if id != s.issuers[0] {
+			return nil
+		}
+	}
+	return c.byID[s.issuers[0]]
+}
+
+// nearest yields all items, that of index first (where it is not negative)
+// before the others.
+func nearest[T any](all []T, first int) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		if first >= 0 && !yield(all[first]) {
+			return
+		}
+		for i, item := range all {
+			if i != first && !yield(item) {
+				return
+			}
+		}
+	}
+}
+
+// hashed is the form in which certifications cover a key and the user id.
+func (u *userID) hashed(k *publicKey, s *sigPacket) [][]byte {
+	if s.version == 3 {
+		return [][]byte{k.hashed, u.body}
+	}
+	prefix := []byte{0xb4}
+	if u.attribute {
+		prefix[0] = 0xd1
+	}
+	return [][]byte{k.hashed, binary.BigEndian.AppendUint32(prefix, uint32(len(u.body))), u.body}
+}
+
+// work bounds what classifying the signatures of a value may take.
+type work struct {
+	checks, hashed int
+	err            error // once a limit has been reached
+}
+
+// made reports whether k made s over parts.
+func (w *work) made(k *publicKey, s *sigPacket, parts ...[]byte) bool {
+	if w.err != nil || k == nil || k.material == nil || !k.suits(s) {
+		return false
+	}
+	h, err := certificateHash(s.hash)
+	if err != nil {
+		return false
+	}
+	for _, p := range parts {
+		w.hashed += len(p)
+	}
+	if w.hashed += len(s.suffix); w.hashed > maxHashed {
+		w.err = fmt.Errorf("classifying the signatures of the keyring takes more than the limit of %d hashed bytes", maxHashed)
+		return false
+	}
+	sum := s.sum(h, parts...)
+	if !bytes.Equal(s.tag[:], sum[:2]) {
+		return false
+	}
+	if w.checks == maxChecks {
+		w.err = &limitError{"signatures to check", maxChecks}
+		return false
+	}
+	w.checks++
+	return k.verify(s, h, sum) == nil
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
