@@ -14,12 +14,13 @@ import (
 
 func armored(t testing.TB, kind string, raw []byte) []byte {
 	t.Helper()
+	return armoredBlock(kind, raw)
+}
+
+func armoredBlock(kind string, packets ...[]byte) []byte {
 	var b bytes.Buffer
-	w, err := armor.Encode(&b, kind, map[string]string{"Version": "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(w.Write(raw))
+	w := must(armor.Encode(&b, kind, map[string]string{"Version": "test"}))
+	must(w.Write(cat(packets...)))
 	w.Close()
 	b.WriteByte('\n')
 	return b.Bytes()
