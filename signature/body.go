@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // bodyType is the only type of statement that vouches for a release image.
@@ -80,6 +82,10 @@ func (o *OpenPGP) parseBody(body []byte, digest string) (*Statement, error) {
 	s, err := decode(body, o.o.IgnoreUnknownOptional)
 	switch {
 	case err != nil:
+		// It may quote keys, which may be as long as the message.
+		if text := err.Error(); len(text) > maxErrorText {
+			err = errors.New(bounded.Text(text, maxErrorText))
+		}
 		return nil, reject(NotJSON, err)
 	case s.Critical.Type != bodyType:
 		return nil, reject(WrongType, nil)

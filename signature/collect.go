@@ -16,7 +16,7 @@ const (
 	maxKeys       = 1000     // primary keys and subkeys
 	maxUserIDs    = 1000     // user ids and attributes
 	maxSignatures = 10_000   // signature packets
-	maxChecks     = 1000     // signatures whose arithmetic is checked
+	maxChecks     = 10_000   // signatures whose arithmetic is checked, see publicKey.cost
 	maxHashed     = 64 << 20 // bytes hashed to find out what signatures are about
 )
 
@@ -137,7 +137,13 @@ func (c *collection) read(data []byte) error {
 
 func (c *collection) add(p packet) error {
 	early := len(c.primaries) == 0
+	id := string(append([]byte{p.tag}, p.body...))
+	_, known := c.byBody[id]
 	if p.tag == tagSignature {
+		if known {
+			return nil
+		}
+		c.byBody[id] = nil
 		if len(c.sigs) == maxSignatures {
 			return &limitError{"signatures", maxSignatures}
 		}
@@ -148,8 +154,6 @@ func (c *collection) add(p packet) error {
 		c.sigs = append(c.sigs, found)
 		return nil
 	}
-	id := string(append([]byte{p.tag}, p.body...))
-	_, known := c.byBody[id]
 	switch p.tag {
 	case tagSecretKey, tagSecretSubkey:
 		return errPrivateKey
@@ -277,11 +281,10 @@ func (w *work) made(k *publicKey, s *sigPacket, parts ...[]byte) bool {
 	if !bytes.Equal(s.tag[:], sum[:2]) {
 		return false
 	}
-	if w.checks == maxChecks {
-		w.err = &limitError{"signatures to check", maxChecks}
+	if w.checks += k.cost(); w.checks > maxChecks {
+		w.err = fmt.Errorf("checking the signatures of the keyring takes more than the limit of %d (one of RSA 2048 counts 1)", maxChecks)
 		return false
 	}
-	w.checks++
 	return k.verify(s, h, sum) == nil
 }
 

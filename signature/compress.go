@@ -41,10 +41,12 @@ func (i *inflaters) decompress(packet []byte, limit int, trailing bool) ([]byte,
 		}
 		r = z
 	case 3:
-		if joinedBzip2(packet[1:]) {
-			return nil, errors.New("data after the end of the compressed stream")
+		end := bzip2End(packet[1:])
+		if end < len(packet)-1 && !trailing {
+			return nil, fmt.Errorf("%d octets after the end of the compressed stream", len(packet)-1-end)
 		}
-		r = bzip2.NewReader(in)
+		in.Reset(nil)
+		r = smallBzip2(packet[1 : 1+end])
 	default:
 		return nil, fmt.Errorf("openpgp: unsupported feature: compression algorithm %d", algo)
 	}
@@ -59,7 +61,7 @@ func (i *inflaters) decompress(packet []byte, limit int, trailing bool) ([]byte,
 }
 
 // readUpTo reads r to its end. The buffer grows in steps that keep the sum of
-// all that is held below one and a half times the limit.
+// all that is held below one and a quarter of the limit.
 func readUpTo(r io.Reader, limit int) ([]byte, error) {
 	buf := make([]byte, 0, min(limit+1, 2048))
 	for {
@@ -67,7 +69,11 @@ func readUpTo(r io.Reader, limit int) ([]byte, error) {
 			if len(buf) > limit {
 				return nil, fmt.Errorf("decompressed message is larger than the limit of %d bytes", limit)
 			}
-			grown := make([]byte, len(buf), min(limit+1, 4*cap(buf)))
+			size := 8 * cap(buf)
+			if size > limit/2 {
+				size = limit + 1
+			}
+			grown := make([]byte, len(buf), size)
 			copy(grown, buf)
 			buf = grown
 		}
@@ -84,17 +90,44 @@ func readUpTo(r io.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// joinedBzip2 reports whether a second bzip2 stream starts within data: Go's
-// reader would join them.
-func joinedBzip2(data []byte) bool {
-	for i := 1; i+10 <= len(data); i++ {
-		if !bytes.HasPrefix(data[i:], []byte("BZh")) {
-			continue
-		}
-		switch string(data[i+4 : i+10]) {
-		case "\x31\x41\x59\x26\x53\x59", "\x17\x72\x45\x38\x50\x90":
-			return true
+// maxBzip2Block is the limit on the blocks of a bzip2 stream, the smallest that
+// the format has: what is compressed here has less than 1 kB.
+const maxBzip2Block = 100_000
+
+// smallBzip2 reads one bzip2 stream with blocks of at most maxBzip2Block bytes,
+// whatever its header says: Go's reader reserves four times what that says at
+// once, 3.6 MB for a message of 20 bytes.
+func smallBzip2(stream []byte) io.Reader {
+	if len(stream) < 4 || stream[3] <= '1' || stream[3] > '9' {
+		return bzip2.NewReader(bytes.NewReader(stream))
+	}
+	head := []byte{stream[0], stream[1], stream[2], '1'}
+	return blockLimit{bzip2.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(stream[4:])))}
+}
+
+// blockLimit says what may be the reason of an error.
+type blockLimit struct{ io.Reader }
+
+func (b blockLimit) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if _, ok := errors.AsType[bzip2.StructuralError](err); ok {
+		err = fmt.Errorf("%w (blocks have a limit of %d bytes)", err, maxBzip2Block)
+	}
+	return n, err
+}
+
+// bzip2End returns where the first bzip2 stream of data ends, or the length of
+// data where it does not. Go's reader would join a second stream.
+func bzip2End(data []byte) int {
+	const magic, checksum = 0x177245385090, 32
+	last := uint64(0) // 48 bits
+	for i, octet := range data {
+		for bit := range 8 {
+			last = (last<<1 | uint64(octet>>(7-bit)&1)) & (1<<48 - 1)
+			if last == magic {
+				return min((8*i+bit+1+checksum+7)/8, len(data))
+			}
 		}
 	}
-	return false
+	return len(data)
 }

@@ -327,8 +327,34 @@ func TestBzip2(t *testing.T) {
 	wantRefused(t, err, signature.NotSigned, "not signed") // it was read
 	_, err = verify(t, r, pkt(8, []byte{3}, data, data), signature.Options{})
 	wantRefused(t, err, signature.Unreadable, "after the end of the compressed stream")
-	_, err = verify(t, r, pkt(8, []byte{3}, data, []byte{0}), signature.Options{})
-	wantRefused(t, err, signature.Unreadable, "")
+	for _, more := range [][]byte{{0}, []byte("BZh9"), data[:10], data} {
+		_, err = verify(t, r, pkt(8, []byte{3}, data, more), signature.Options{})
+		wantRefused(t, err, signature.Unreadable, fmt.Sprintf("%d octets after the end of the compressed stream", len(more)))
+		_, err = verify(t, r, pkt(8, []byte{3}, data, more), signature.Options{Rules: signature.CompatRules{TrailingData: true}})
+		wantRefused(t, err, signature.NotSigned, "not signed")
+	}
+	for _, cut := range [][]byte{nil, data[:3], data[:4], data[:len(data)-1]} {
+		_, err = verify(t, r, pkt(8, []byte{3}, cut), signature.Options{})
+		wantRefused(t, err, signature.Unreadable, "")
+	}
+}
+
+// A header that announces large blocks reserves no memory for them.
+func TestBzip2Memory(t *testing.T) {
+	r := ring(t, newEd25519(keyTime).public(cert{}))
+	// Its level is 9, its end follows at once.
+	empty := must(hex.DecodeString("425a6839" + "177245385090" + "00000000"))
+	for _, stream := range [][]byte{empty, empty[:4], empty[:9], append(empty[:4:4], 0x31, 0x41, 0x59, 0x26, 0x53, 0x59)} {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		_, err := verify(t, r, pkt(8, []byte{3}, stream), signature.Options{})
+		runtime.ReadMemStats(&after)
+		wantRefused(t, err, signature.Unreadable, "")
+		if n := after.TotalAlloc - before.TotalAlloc; n > 600<<10 {
+			t.Errorf("%x: %d bytes allocated", stream, n)
+		}
+	}
 }
 
 // A bomb of 8 MiB costs less than 2 MiB to refuse, all allocations counted.

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"math/bits"
 	"time"
 )
 
@@ -297,6 +298,28 @@ func (k *publicKey) verify(s *sigPacket, h crypto.Hash, sum []byte) error {
 		return nil
 	}
 	return errors.New("the key cannot sign")
+}
+
+// cost is about how long the check of a signature takes, in those of an RSA key
+// of 2048 bits with the usual exponent.
+func (k *publicKey) cost() int {
+	// products counts multiplications of numbers of so many bits; the usual
+	// exponent takes 18.
+	products := func(n, bits int) int { return 1 + n*bits*bits/(18*2048*2048) }
+	switch m := k.material.(type) {
+	case *rsa.PublicKey:
+		return products(bits.Len(uint(m.E))+bits.OnesCount(uint(m.E)), m.N.BitLen())
+	case *dsa.PublicKey:
+		return products(3*m.Q.BitLen(), m.P.BitLen())
+	case *ecdsa.PublicKey:
+		switch m.Curve {
+		case elliptic.P384():
+			return 12
+		case elliptic.P521():
+			return 30
+		}
+	}
+	return 2
 }
 
 // suits reports whether s is of the key's algorithm.
