@@ -41,7 +41,7 @@ func (c *collection) weigh() error {
 	for _, r := range revocations {
 		if !c.revoke(r) && !c.concernsUnusable(r.sig) {
 			text := revocationText(r.sig.typ, r.sig.issuers, r.near) + " matches nothing in the keyring"
-			if _, err := certificateHash(r.sig.hash); err != nil {
+			if _, err := availableHash(r.sig.hash); err != nil {
 				text += fmt.Sprintf(" (%v)", err)
 			}
 			strange = append(strange, text)
@@ -61,7 +61,14 @@ func (c *collection) weigh() error {
 // direct-key signature, a certification of a user id, or the binding of a
 // subkey. It reports whether the signature is the owner's.
 func (c *collection) claim(s *sigPacket, found foundSignature) bool {
-	for _, by := range c.issuers(s) {
+	issuers := c.issuers(s)
+	if _, err := availableHash(s.hash); err != nil {
+		for _, by := range issuers {
+			by.unheard = err
+		}
+		return false
+	}
+	for _, by := range issuers {
 		switch {
 		case s.typ == typeDirectKey:
 			if !c.work.made(by.pub, s, by.hashed()) {
@@ -185,9 +192,17 @@ func (c *collection) primary(cert *certificate) (*key, error) {
 		}
 	}
 	if len(k.userIDs) == 0 {
-		return nil, errors.New("no user id with a valid self-signature")
+		return nil, cert.lacks("no user id with a valid self-signature")
 	}
 	return k, nil
+}
+
+// lacks says that nothing valid was found, and what could not be looked at.
+func (c *certificate) lacks(text string) error {
+	if c.unheard != nil {
+		return fmt.Errorf("%s: %w", text, c.unheard)
+	}
+	return errors.New(text)
 }
 
 // owns reports whether a user id that cert certifies is its own: a user id
@@ -215,14 +230,14 @@ func since(claims []claim, revoked time.Time) []claim {
 }
 
 // bind returns a subkey for use, or an error that says why it is not used.
-func bind(primary *key, s *subkey, b *binding) (*key, error) {
+func (c *certificate) bind(primary *key, s *subkey, b *binding) (*key, error) {
 	switch {
 	case s.err != nil:
 		return nil, s.err
 	case b.err != nil:
 		return nil, b.err
 	case len(b.claims) == 0:
-		return nil, errors.New("no valid binding signature")
+		return nil, c.lacks("no valid binding signature")
 	}
 	k := &key{publicKey: s.pub, primary: primary, revoked: b.revoked, claims: b.claims}
 	if c := k.newest(k.created); c != nil && !c.cross && c.sig.flags != nil && c.mayUse(flagSign) {

@@ -52,6 +52,9 @@ type certificate struct {
 	pub   *publicKey // nil where not even an id is known
 	err   error      // why the key is not used
 	order int
+	// unheard is why a signature that names the key as its issuer could not be
+	// looked at, if there is such a one.
+	unheard error
 
 	claims        []claim   // direct-key signatures
 	claimsRevoked time.Time // newest revocation of those
@@ -266,7 +269,7 @@ func (w *work) made(k *publicKey, s *sigPacket, parts ...[]byte) bool {
 	if w.err != nil || k == nil || k.material == nil || !k.suits(s) {
 		return false
 	}
-	h, err := certificateHash(s.hash)
+	h, err := availableHash(s.hash)
 	if err != nil {
 		return false
 	}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// certificateHash returns the hash of a signature over a key, which may be any
-// that the program has. Where the system allows FIPS 140-3 alone
+// availableHash returns the hash of an OpenPGP id if the program has it; weak
+// ones serve signatures over keys. Where the system allows FIPS 140-3 alone
 // (GODEBUG=fips140=only), MD5 and SHA-1 are not to be had.
-func certificateHash(id byte) (crypto.Hash, error) {
+func availableHash(id byte) (crypto.Hash, error) {
 	h, name := hashFunc(id)
 	switch {
 	case name == "":

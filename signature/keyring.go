@@ -170,7 +170,7 @@ func (c *collection) keyring(name string) *Keyring {
 			if primary == nil {
 				continue // it is left out with its primary
 			}
-			sub, err := bind(primary, s, b)
+			sub, err := cert.bind(primary, s, b)
 			if err != nil {
 				skipped = append(skipped, skip(s.order, s.pub, fmt.Errorf("subkey of %s: %w", primary.print(), err)))
 				continue
@@ -186,7 +186,7 @@ func (c *collection) keyring(name string) *Keyring {
 		case used[s.near] != nil:
 			err := s.err
 			if err == nil {
-				err = errors.New("no valid binding signature")
+				err = s.near.lacks("no valid binding signature")
 			}
 			skipped = append(skipped, skip(s.order, s.pub, fmt.Errorf("subkey of %s: %w", used[s.near].print(), err)))
 		}

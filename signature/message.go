@@ -94,6 +94,9 @@ func check(ops *onePass, sig *sigPacket, body []byte, rules CompatRules) (*messa
 	if !strongHash(h) && (h == 0 || !rules.WeakHashes) {
 		return nil, rejectf(BadSignature, "hash %s is too weak", name)
 	}
+	if _, err := availableHash(sig.hash); err != nil {
+		return nil, reject(BadSignature, err)
+	}
 	switch sig.algo {
 	case algoRSA, algoRSASign:
 	case algoECDSA, algoEdDSA, algoEd25519:

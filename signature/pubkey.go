@@ -78,6 +78,9 @@ func parsePublicKey(body []byte) (*publicKey, error) {
 	case algoRSA, algoRSASign:
 		k.material, err = parseRSA(body[6:])
 	case algoDSA:
+		if fips140.Enforced() {
+			return k, errors.New("DSA is forbidden in FIPS 140-only mode")
+		}
 		k.material, err = parseDSA(body[6:])
 	case algoECDSA:
 		k.material, err = parseECDSA(body[6:])
