@@ -8,12 +8,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 const testUID = "Test Key <test@example.com>"
+
+func armoredBlock(kind string, packets ...[]byte) []byte {
+	var b bytes.Buffer
+	w := must(armor.Encode(&b, kind, nil))
+	must(w.Write(cat(packets...)))
+	w.Close()
+	b.WriteByte('\n')
+	return b.Bytes()
+}
 
 // blocks armors each value as a block of its own.
 func blocks(t testing.TB, values ...[]byte) []byte {

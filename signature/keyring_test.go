@@ -14,13 +14,12 @@ import (
 
 func armored(t testing.TB, kind string, raw []byte) []byte {
 	t.Helper()
-	return armoredBlock(kind, raw)
-}
-
-func armoredBlock(kind string, packets ...[]byte) []byte {
 	var b bytes.Buffer
-	w := must(armor.Encode(&b, kind, map[string]string{"Version": "test"}))
-	must(w.Write(cat(packets...)))
+	w, err := armor.Encode(&b, kind, map[string]string{"Version": "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(w.Write(raw))
 	w.Close()
 	b.WriteByte('\n')
 	return b.Bytes()
@@ -140,78 +139,7 @@ func TestSkippedKeys(t *testing.T) {
 
 // Which keys of a ring may sign, and when.
 func TestKeyValidity(t *testing.T) {
-	k, s, enc := newEd25519(keyTime), newEd25519(keyTime), newEd25519(keyTime)
-	later := newEd25519(sigTime) // made as late as the signature
-	uid := "Test Key <test@example.com>"
-	year := uint32(365 * day)
-	life := uint32(sigTime.Sub(keyTime).Seconds())
-	selfSig := func(created time.Time, typ byte, subs ...[]byte) []byte {
-		if typ == 0x1f {
-			return pkt(2, k.sign(sig{typ: typ, created: created, hashed: cat(subs...)}, k.hashed()))
-		}
-		return pkt(2, k.sign(sig{typ: typ, created: created, hashed: cat(subs...)}, uidParts(k, uid)...))
-	}
-	lifetime := func(n uint32) []byte { return sub(9, u32(n)) }
-	canSign, certifyOnly := sub(27, []byte{3}), sub(27, []byte{1})
-	revokeSub := func(subs []byte) []byte {
-		return pkt(2, k.sign(sig{typ: 0x28, hashed: subs}, k.hashed(), s.hashed()))
-	}
-	reasonSub := sub(29, []byte{1}, []byte("superseded"))
-
-	const (
-		inv = signature.InvalidKey
-		bad = signature.BadSignature
-	)
-	for _, tt := range []struct {
-		name   string
-		public []byte
-		by     *pgpKey
-		policy signature.Validity
-		reason signature.Reason // empty: accepted
-		text   string
-	}{
-		{"plain", k.public(cert{}), k, 0, "", ""},
-		{"e no sign flag", k.public(cert{flags: []byte{1}}), k, 0, inv, "invalid signature: key"},
-		{"e revoked", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed()))}), k, 0, inv, "is revoked"},
-		{"e revoked as superseded, after the signature", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20, created: now, hashed: reasonSub}, k.hashed()))}), k, 0, inv, "is revoked"},
-		{"revoked under the lax policy", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed()))}), k, signature.IgnoreValidity, inv, "is revoked"},
-		{"s signing subkey", k.public(cert{extra: k.subkey(s, nil, 0, true)}), s, 0, "", ""},
-		{"s subkey of a revoked primary", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed())), extra: k.subkey(s, nil, 0, true)}), s, 0, inv, "primary key"},
-		{"subkey without cross-signature", k.public(cert{extra: k.subkey(s, nil, 0, false)}), s, 0, inv, "no key"},
-		{"primary beside a subkey without cross-signature", k.public(cert{extra: k.subkey(s, nil, 0, false)}), k, 0, "", ""},
-		{"encryption subkey", k.public(cert{extra: k.subkey(enc, []byte{0x0c}, 0, false)}), enc, 0, inv, "is not for signing"},
-		{"encryption subkey with cross-signature", k.public(cert{extra: k.subkey(enc, []byte{0x0c}, 0, true)}), enc, 0, inv, "is not for signing"},
-		{"z1 primary without flags", k.public(cert{flags: []byte{}}), k, 0, "", ""},
-		{"z1 subkey without flags", k.public(cert{extra: k.subkey(s, []byte{}, 0, false)}), s, 0, inv, "no cross-signature"},
-		{"z1 subkey without flags, cross-signed", k.public(cert{extra: k.subkey(s, []byte{}, 0, true)}), s, 0, "", ""},
-		{"z3 subkey revoked without a reason", k.public(cert{extra: cat(k.subkey(s, nil, 0, true), revokeSub(nil))}), s, 0, inv, "is revoked"},
-		{"z3 subkey revoked with a reason", k.public(cert{extra: cat(k.subkey(s, nil, 0, true), revokeSub(reasonSub))}), s, 0, inv, "is revoked"},
-		{"subkey bound by another", k.public(cert{extra: newEd25519(keyTime).subkey(s, nil, 0, true)}), s, 0, inv, "no key"},
-
-		{"q expired before the signature", k.public(cert{lifetime: life - 1}), k, 0, bad, "signature error: key"},
-		{"q expires with the signature: the end does not count", k.public(cert{lifetime: life}), k, 0, bad, "expired on 2022-06-01T12:00:00Z"},
-		{"q expires a second later", k.public(cert{lifetime: life + 1}), k, 0, "", ""},
-		{"q expired now, strict", k.public(cert{lifetime: life + 1}), k, signature.AtNow, bad, "expired on"},
-		{"q valid now, strict", k.public(cert{lifetime: 10 * year}), k, signature.AtNow, "", ""},
-		{"q expired, lax", k.public(cert{lifetime: 1}), k, signature.IgnoreValidity, "", ""},
-		{"the key's first second counts", later.public(cert{}), later, 0, "", ""},
-		{"subkey expired", k.public(cert{extra: k.subkey(s, nil, life, true)}), s, 0, bad, "expired on"},
-		{"subkey's primary expired", k.public(cert{lifetime: life, extra: k.subkey(s, nil, 0, true)}), s, 0, bad, "expired on"},
-		{"subkey younger than the signature", k.public(cert{extra: k.subkey(newEd25519(now), nil, 0, true)}), k, 0, "", ""},
-
-		{"renewed after the signature", k.public(cert{lifetime: 1, extra: selfSig(now, 0x13, canSign)}), k, 0, "", ""},
-		{"shortened by the newest", k.public(cert{extra: selfSig(now, 0x10, canSign, lifetime(life))}), k, 0, bad, "expired on"},
-		{"older one does not matter", k.public(cert{self: sig{created: now}, extra: selfSig(keyTime, 0x13, certifyOnly, lifetime(1))}), k, 0, "", ""},
-		{"flags outside of what is signed say nothing", k.public(cert{self: sig{unhashed: certifyOnly}}), k, 0, "", ""},
-		{"direct-key signature is the newest", k.public(cert{more: selfSig(now, 0x1f, certifyOnly)}), k, 0, inv, "is not for signing"},
-		{"flags taken away", k.public(cert{extra: selfSig(now, 0x13, certifyOnly)}), k, 0, inv, "is not for signing"},
-		{"newest lies on a revoked user id", k.public(cert{extra: cat(pkt(13, []byte("b")), pkt(2, k.sign(sig{typ: 0x13, hashed: certifyOnly}, uidParts(k, "b")...)), pkt(2, k.sign(sig{typ: 0x30, created: now}, uidParts(k, "b")...)))}), k, 0, "", ""},
-		{"user id certified again after its revocation", k.public(cert{extra: cat(pkt(2, k.sign(sig{typ: 0x30}, uidParts(k, uid)...)), selfSig(now, 0x13, canSign))}), k, 0, "", ""},
-		{"newest has expired itself", k.public(cert{extra: selfSig(sigTime, 0x13, certifyOnly, sub(3, u32(1)))}), k, 0, "", ""},
-		{"SHA-1 self-signature", rsa2048().public(cert{self: sig{hash: 2}}), rsa2048(), 0, "", ""},
-		{"v3 self-signature", rsa2048().public3(uid), rsa2048(), 0, "", ""},
-		{"others' certifications say nothing", k.public(cert{extra: pkt(2, s.sign(sig{typ: 0x10, created: now, hashed: certifyOnly}, uidParts(k, uid)...))}), k, 0, "", ""},
-	} {
+	for _, tt := range keyCases() {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := signature.ParseKeyring("ring", tt.public)
 			if err != nil {
