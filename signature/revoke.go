@@ -136,7 +136,8 @@ func revocationText(typ byte, issuers []uint64, near *certificate) string {
 		}
 		return what
 	}
-	for i, id := range issuers {
+	issuers = slices.Compact(slices.Sorted(slices.Values(issuers)))
+	for i, id := range issuers[:min(len(issuers), 4)] {
 		sep := ", "
 		if i == 0 {
 			sep = " by key "
@@ -196,7 +197,7 @@ func claimedIssuer(body []byte) []uint64 {
 			}
 		}
 	}
-	return ids[:min(len(ids), 4)]
+	return ids
 }
 
 func issuerOf(typ byte, value []byte) (uint64, bool) {
