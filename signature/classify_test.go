@@ -39,8 +39,8 @@ func (k *pgpKey) over(typ byte, created time.Time, subs []byte, parts ...[]byte)
 	return pkt(2, k.sign(sig{typ: typ, created: created, hashed: subs}, parts...))
 }
 
-// What a signature is about does not depend on where it stands.
-func TestWherePacketsStand(t *testing.T) {
+// placedCases are keyrings with packets in unusual places.
+func placedCases(t testing.TB) []keyCase {
 	k, s1, s2, other := newEd25519(keyTime), newEd25519(keyTime), newEd25519(keyTime), newEd25519(keyTime)
 	later := keyTime.AddDate(0, 1, 0)
 	sub1, sub2 := k.subkey(s1, nil, 0, true), k.subkey(s2, nil, 0, true)
@@ -70,50 +70,49 @@ func TestWherePacketsStand(t *testing.T) {
 		inv = signature.InvalidKey
 		bad = signature.BadSignature
 	)
-	for _, tt := range []struct {
-		name   string
-		ring   []byte
-		by     *pgpKey
-		reason signature.Reason // empty: accepted
-		text   string
-	}{
-		{"revocation behind the user id", cat(public, revoked), k, inv, "is revoked"},
-		{"revocation behind a subkey", cat(public, sub1, revoked), k, inv, "is revoked"},
-		{"revocation behind a subkey, its signature", cat(public, sub1, revoked), s1, inv, "primary key"},
-		{"revocation behind a picture", cat(public, picture, revoked), k, inv, "is revoked"},
-		{"revocation behind another key", cat(public, more, revoked), k, inv, "is revoked"},
-		{"the other key beside it", cat(public, more, revoked), other, "", ""},
-		{"revocation in front of the key", cat(revoked, public), k, inv, "is revoked"},
-		{"revocation in an armored block of its own", blocks(t, public, revoked), k, inv, "is revoked"},
-		{"revocation in a block before the key's", blocks(t, revoked, public), k, inv, "is revoked"},
-		{"revocation in a block behind another key's", blocks(t, public, more, revoked), k, inv, "is revoked"},
-		{"revocation that names another issuer where that is not signed", cat(public, more, revokedAsIf), k, inv, "is revoked"},
-		{"the issuer that it names", cat(public, more, revokedAsIf), other, "", ""},
-		{"subkey revocation behind another subkey", cat(public, sub1, sub2, revoked1), s1, inv, "is revoked"},
-		{"the other subkey", cat(public, sub1, sub2, revoked1), s2, "", ""},
-		{"the primary key", cat(public, sub1, sub2, revoked1), k, "", ""},
-		{"subkey revocation behind a user id", cat(public, sub1, second, revoked1), s1, inv, "is revoked"},
-		{"subkey revocation behind a picture", cat(public, sub1, picture, revoked1), s1, inv, "is revoked"},
-		{"subkey revocation behind the key", cat(pkt(6, k.body), revoked1, public[2+len(k.body):], sub1), s1, inv, "is revoked"},
-		{"subkey revocation in a block of its own", blocks(t, cat(public, sub1), revoked1), s1, inv, "is revoked"},
-		{"direct-key expiry behind a subkey", cat(public, sub1, shortened), k, bad, "expired on"},
-		{"direct-key expiry behind a picture", cat(public, picture, shortened), k, bad, "expired on"},
-		{"direct-key expiry in a block of its own", blocks(t, public, more, shortened), k, bad, "expired on"},
-		{"direct-key expiry counts for the subkey", cat(public, sub1, shortened), s1, bad, "expired on"},
-		{"newest binding behind another subkey", cat(public, sub1, sub2, shortened1), s1, bad, "expired on"},
-		{"and not for that one", cat(public, sub1, sub2, shortened1), s2, "", ""},
-		{"binding behind a user id", cat(public, bound[0], second, bound[1]), s1, "", ""},
-		{"binding in front of its subkey", cat(public, bound[1], bound[0]), s1, "", ""},
-		{"subkey behind another key", cat(public, more, sub1), s1, "", ""},
-		{"subkey in a block of its own", blocks(t, public, sub1), s1, "", ""},
-		{"self-signature behind a subkey", cat(public, sub1, k.over(0x13, later, sub(27, []byte{1}), uidParts(k, testUID)...)), k, inv, "is not for signing"},
-		{"revocation of a user id behind a subkey", cat(public, second, sub1, uidRevoked), k, inv, "is not for signing"},
-		{"revocation of a user id behind another one", cat(public, second, uidRevoked), k, inv, "is not for signing"},
-		{"revocation of a direct-key signature", cat(public, shortened, k.over(0x30, later, nil, k.hashed())), k, "", ""},
-		{"revocation of a picture's certification", cat(public, picture, sub1, k.over(0x30, later, nil, k.hashed(), []byte{0xd1}, u32(7), []byte("picture"))), k, "", ""},
-	} {
+	return []keyCase{
+		{"revocation behind the user id", cat(public, revoked), k, 0, inv, "is revoked"},
+		{"revocation behind a subkey", cat(public, sub1, revoked), k, 0, inv, "is revoked"},
+		{"revocation behind a subkey, its signature", cat(public, sub1, revoked), s1, 0, inv, "primary key"},
+		{"revocation behind a picture", cat(public, picture, revoked), k, 0, inv, "is revoked"},
+		{"revocation behind another key", cat(public, more, revoked), k, 0, inv, "is revoked"},
+		{"the other key beside it", cat(public, more, revoked), other, 0, "", ""},
+		{"revocation in front of the key", cat(revoked, public), k, 0, inv, "is revoked"},
+		{"revocation in an armored block of its own", blocks(t, public, revoked), k, 0, inv, "is revoked"},
+		{"revocation in a block before the key's", blocks(t, revoked, public), k, 0, inv, "is revoked"},
+		{"revocation in a block behind another key's", blocks(t, public, more, revoked), k, 0, inv, "is revoked"},
+		{"revocation that names another issuer where that is not signed", cat(public, more, revokedAsIf), k, 0, inv, "is revoked"},
+		{"the issuer that it names", cat(public, more, revokedAsIf), other, 0, "", ""},
+		{"subkey revocation behind another subkey", cat(public, sub1, sub2, revoked1), s1, 0, inv, "is revoked"},
+		{"the other subkey", cat(public, sub1, sub2, revoked1), s2, 0, "", ""},
+		{"the primary key", cat(public, sub1, sub2, revoked1), k, 0, "", ""},
+		{"subkey revocation behind a user id", cat(public, sub1, second, revoked1), s1, 0, inv, "is revoked"},
+		{"subkey revocation behind a picture", cat(public, sub1, picture, revoked1), s1, 0, inv, "is revoked"},
+		{"subkey revocation behind the key", cat(pkt(6, k.body), revoked1, public[2+len(k.body):], sub1), s1, 0, inv, "is revoked"},
+		{"subkey revocation in a block of its own", blocks(t, cat(public, sub1), revoked1), s1, 0, inv, "is revoked"},
+		{"direct-key expiry behind a subkey", cat(public, sub1, shortened), k, 0, bad, "expired on"},
+		{"direct-key expiry behind a picture", cat(public, picture, shortened), k, 0, bad, "expired on"},
+		{"direct-key expiry in a block of its own", blocks(t, public, more, shortened), k, 0, bad, "expired on"},
+		{"direct-key expiry counts for the subkey", cat(public, sub1, shortened), s1, 0, bad, "expired on"},
+		{"newest binding behind another subkey", cat(public, sub1, sub2, shortened1), s1, 0, bad, "expired on"},
+		{"and not for that one", cat(public, sub1, sub2, shortened1), s2, 0, "", ""},
+		{"binding behind a user id", cat(public, bound[0], second, bound[1]), s1, 0, "", ""},
+		{"binding in front of its subkey", cat(public, bound[1], bound[0]), s1, 0, "", ""},
+		{"subkey behind another key", cat(public, more, sub1), s1, 0, "", ""},
+		{"subkey in a block of its own", blocks(t, public, sub1), s1, 0, "", ""},
+		{"self-signature behind a subkey", cat(public, sub1, k.over(0x13, later, sub(27, []byte{1}), uidParts(k, testUID)...)), k, 0, inv, "is not for signing"},
+		{"revocation of a user id behind a subkey", cat(public, second, sub1, uidRevoked), k, 0, inv, "is not for signing"},
+		{"revocation of a user id behind another one", cat(public, second, uidRevoked), k, 0, inv, "is not for signing"},
+		{"revocation of a direct-key signature", cat(public, shortened, k.over(0x30, later, nil, k.hashed())), k, 0, "", ""},
+		{"revocation of a picture's certification", cat(public, picture, sub1, k.over(0x30, later, nil, k.hashed(), []byte{0xd1}, u32(7), []byte("picture"))), k, 0, "", ""},
+	}
+}
+
+// What a signature is about does not depend on where it stands.
+func TestWherePacketsStand(t *testing.T) {
+	for _, tt := range placedCases(t) {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := signature.ParseKeyring("ring", tt.ring)
+			r, err := signature.ParseKeyring("ring", tt.public)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,156 @@
+package signature_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// acceptedHereAlone are the cases that count here and that gpg refuses, each
+// with its reason.
+var acceptedHereAlone = map[string]string{
+	"accepted/v3 over text": "gpg hashes text as sent, this package with the line ends that RFC 9580 wants, whether the writer has put them in or not",
+	"accepted/text, partial lengths, first chunk of 2, as the CI signs": "the same",
+	"accepted/no issuer at all":                                         "the one-pass signature names the key here; gpg looks only at the signature",
+	"accepted/known critical subpackets":                                "gpg does not know the signer's user id (28) as a critical subpacket; it alters nothing",
+	"keys/q expires a second later":                                     "gpg wants the key valid now; by default it counts here when the signature was made, so that old releases stay signed",
+	"keys/q expired, lax":                                               "Options.Validity asks for it",
+	"keys/the key's first second counts":                                "gpg refuses self-signatures that are older than their key; when they were made does not matter here",
+	"places/subkey behind another key":                                  "gpg looks for a binding by the key in front; here the binding is by the key whose signature it is",
+	"places/revocation of a direct-key signature":                       "gpg does not know revocations of direct-key signatures, and takes the revoked one for valid, by which the key has expired",
+}
+
+// Nothing counts here that gpg refuses, but for what is listed, and whoever is
+// said to have signed is the same.
+func TestAgainstGnuPG(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs gpg some hundred times")
+	}
+	type attempt struct {
+		name          string
+		ring, message []byte
+		policy        signature.Validity
+	}
+	var attempts []attempt
+	for _, tt := range acceptedMessages() {
+		attempts = append(attempts, attempt{"accepted/" + tt.name, tt.ring, tt.message, 0})
+	}
+	for _, tt := range refusedMessages() {
+		attempts = append(attempts, attempt{"refused/" + tt.name, tt.ring, tt.message, 0})
+	}
+	for _, tt := range attackMessages() {
+		attempts = append(attempts, attempt{"attacks/" + tt.attack + "/" + tt.name, tt.ring, tt.message, 0})
+	}
+	for _, tt := range keyCases() {
+		attempts = append(attempts, attempt{"keys/" + tt.name, tt.public, tt.by.message(msg{}), tt.policy})
+	}
+	for _, tt := range placedCases(t) {
+		attempts = append(attempts, attempt{"places/" + tt.name, tt.public, tt.by.message(msg{}), tt.policy})
+	}
+
+	rings := map[string]*gnupg{}
+	seen := map[string]bool{}
+	both, neither, gpgAlone := 0, 0, 0
+	for _, tt := range attempts {
+		if seen[tt.name] {
+			t.Fatalf("%s occurs twice", tt.name)
+		}
+		seen[tt.name] = true
+		g := rings[string(tt.ring)]
+		if g == nil {
+			g = newGnuPG(t, "gpg")
+			g.time = now
+			file := filepath.Join(g.home, "ring")
+			if err := os.WriteFile(file, tt.ring, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			g.command("--batch", "--import", file).Run() // it may refuse parts of it
+			rings[string(tt.ring)] = g
+		}
+		ours := authentic(t, tt.ring, tt.message, tt.policy)
+		theirs := g.verified(tt.message)
+		reason := acceptedHereAlone[tt.name]
+		switch {
+		case ours == "" && theirs == "":
+			neither++
+		case ours == "":
+			gpgAlone++
+		case theirs == "" && reason == "":
+			t.Errorf("%s: accepted here, refused by gpg", tt.name)
+		case theirs == "":
+		case theirs != ours:
+			t.Errorf("%s: signed by %s, gpg says %s", tt.name, ours, theirs)
+		default:
+			both++
+		}
+		if reason != "" && (ours == "" || theirs != "") {
+			t.Errorf("%s: listed as accepted here alone (%s); here %q, gpg %q", tt.name, reason, ours, theirs)
+		}
+	}
+	for name := range acceptedHereAlone {
+		if !seen[name] {
+			t.Errorf("%s: listed as accepted here alone, but there is no such case", name)
+		}
+	}
+	t.Logf("%d accepted by both, %d by neither, %d by gpg alone, %d here alone", both, neither, gpgAlone, len(acceptedHereAlone))
+	if both < 20 || neither < 50 {
+		t.Error("gpg refuses or accepts everything: it does not work")
+	}
+}
+
+// authentic returns the fingerprint of the key that made a message, whatever
+// its text says; "" where none did.
+func authentic(t *testing.T, keys, message []byte, policy signature.Validity) string {
+	t.Helper()
+	r, err := signature.ParseKeyring("ring", keys)
+	if err != nil {
+		return ""
+	}
+	v, err := verify(t, r, message, signature.Options{Validity: policy})
+	if err == nil {
+		return v.Signers[0].Fingerprint
+	}
+	var rejected *signature.Rejection
+	if !errors.As(cause(err), &rejected) {
+		t.Fatal(err)
+	}
+	switch rejected.Reason {
+	case signature.NotJSON, signature.WrongType, signature.NoIdentity, signature.WrongDigest:
+		return r.Keys()[0].Fingerprint // these cases have one key
+	}
+	return ""
+}
+
+// verified returns the fingerprint of the key whose signature over message gpg
+// calls good; "" where it has any objection.
+func (g *gnupg) verified(message []byte) string {
+	g.t.Helper()
+	file := filepath.Join(g.home, "message")
+	if err := os.WriteFile(file, message, 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	out, err := g.command("--batch", "--status-fd", "1", "--verify", file).Output()
+	good, signer := false, ""
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "[GNUPG:]" {
+			continue
+		}
+		switch fields[1] {
+		case "GOODSIG":
+			good = true
+		case "VALIDSIG":
+			signer = fields[2]
+		case "BADSIG", "ERRSIG", "EXPSIG", "EXPKEYSIG", "REVKEYSIG", "NODATA":
+			return ""
+		}
+	}
+	if err != nil || !good {
+		return ""
+	}
+	return signer
+}
