@@ -9,15 +9,31 @@ import (
 )
 
 // CompatRules name the rules in which this package differs from the
-// cluster-version operator; each switches one of them to what the operator
-// does. They serve comparisons: nobody publishes what they let pass. Limits on
-// sizes and numbers stay.
+// cluster-version operator and that can be switched, each to what the operator
+// does. They serve comparisons: nobody publishes what they let pass.
+//
+// They are not all differences. Under every rule, this package alone
+//   - limits sizes and numbers, see the package's table of limits;
+//   - wants the whole message to have one shape: one one-pass signature that
+//     agrees with the signature in type, hash, algorithm and issuer, no packets
+//     in between, no critical notation, a hash tag that is right;
+//   - refuses RIPEMD-160, and signature packets of version 2 or that state a
+//     time twice;
+//   - takes an expiry of 0 for "never";
+//   - refuses signatures that are older than their key, and all of a revoked
+//     subkey, whether or not the revocation gives a reason;
+//   - refuses a keyring with a private key, or with a revocation that matches
+//     nothing in it; and leaves out a bad subkey alone, not its primary key;
+//   - finds what a signature of a keyring is about by what it verifies over,
+//     wherever it stands.
 type CompatRules struct {
-	// WeakHashes accepts signatures over MD5, SHA-1 and SHA-224.
+	// WeakHashes accepts signatures over MD5, SHA-1 and SHA-224, unless the
+	// system allows FIPS 140-3 alone.
 	WeakHashes bool
 	// WeakKeys accepts signatures of RSA keys of 1024 bits or more, and of DSA.
 	WeakKeys bool
-	// TrailingData accepts anything after the message and after the statement.
+	// TrailingData accepts anything after the message, in and after its
+	// compressed packet, too, and after the statement.
 	TrailingData bool
 	// LooseJSON accepts keys in other case and twice (the last counts), and
 	// text that is not UTF-8.
@@ -37,11 +53,14 @@ type CompatRules struct {
 	FirstBlock bool
 	// NoEd25519 skips Ed25519 keys.
 	NoEd25519 bool
-	// FatalLists ends a search when the ConfigMaps cannot be listed.
+	// FatalLists ends a search when the ConfigMaps cannot be listed. It serves
+	// verifiers that are made from a payload's configuration; a store has a
+	// field of its own, [ConfigMapStore].Compat.
 	FatalLists bool
 }
 
-// OperatorRules returns all rules switched to what the operator does.
+// OperatorRules returns all rules switched to what the operator does: the points
+// that Options.Compat covers.
 func OperatorRules() CompatRules {
 	return CompatRules{
 		WeakHashes: true, WeakKeys: true, TrailingData: true, LooseJSON: true, NestedCompression: true, ExpiredKeys: true,

@@ -129,6 +129,7 @@ func FuzzKeyring(f *testing.F) {
 	f.Add(k.public(cert{}))
 	f.Add(armored(f, publicBlock, k.public(cert{extra: k.subkey(s, nil, 0, true)})))
 	f.Add(cat(k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed()))}), pkt(6, []byte{4})))
+	f.Add(cat(k.public(cert{}), k.subkey(s, nil, 0, true), pkt(17, []byte("x")), pkt(2, k.sign(sig{typ: 0x28}, k.hashed(), s.hashed())), pkt(2, k.sign(sig{typ: 0x30}, k.hashed()))))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := signature.ParseKeyring("ring", data)
 		if (err == nil) == (r == nil) {

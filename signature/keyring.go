@@ -46,7 +46,7 @@ type SkippedKey struct {
 // KeyInfo describes a primary key of a [Keyring].
 type KeyInfo struct {
 	Fingerprint string   // upper-case hexadecimal
-	UserIDs     []string // those with a valid self-signature
+	UserIDs     []string // those with a valid self-signature, cut at 256 bytes
 	Algorithm   string   // RSA, ECDSA P-256, Ed25519, DSA
 	Bits        int
 	Created     time.Time
@@ -76,10 +76,15 @@ type claim struct {
 // around them, or one binary keyring. name is what errors and results call the
 // keyring, e.g. "verifier-public-key-redhat".
 //
-// Keys that are malformed, unsupported or revoked by a third party are left
-// out and listed by [Keyring.Skipped]; a value without a usable key, with a
-// broken block or with a private key is an error. Revoked and expired keys
-// load: they are refused when they sign.
+// The order of packets behind a primary key, and which of them share an armored
+// block, do not matter: a signature belongs to what it verifies over. Keys that
+// are malformed or unsupported, and those with a self-signature that states a
+// time twice, are left out and listed by [Keyring.Skipped]. A value without a
+// usable key, with a broken block, with a private key, or with a revocation that
+// cannot be read or matches nothing in it, is an error; that of a revocation
+// names the key that has made it. So is a value beyond one of the limits in the
+// package's table. Revoked and expired keys load: they are refused when they
+// sign.
 func ParseKeyring(name string, data []byte) (*Keyring, error) {
 	return CompatRules{}.ParseKeyring(name, data)
 }

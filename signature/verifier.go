@@ -105,8 +105,8 @@ type Options struct {
 	// it is displaced.
 	CacheMaxAge time.Duration
 
-	// Compat does as the cluster-version operator does, wherever this package
-	// is stricter or looser than it, sizes apart; for comparisons. It stands for
+	// Compat does as the cluster-version operator does, in the points that
+	// [CompatRules] names and in no others; for comparisons. It stands for
 	// Rules: OperatorRules().
 	Compat bool
 	// Rules switches single rules to what the operator does.
