@@ -23,6 +23,7 @@ type cached struct {
 	result     *Verification
 	signatures [][]byte
 	added      time.Time
+	until      time.Time // zero: for ever
 }
 
 func newCache(size int, maxAge time.Duration) *cache {
@@ -32,13 +33,15 @@ func newCache(size int, maxAge time.Duration) *cache {
 	return &cache{size: size, maxAge: maxAge}
 }
 
-// get returns a copy of what is known about digest, or nil.
+// get returns a copy of what is known about digest, or nil. An entry that was
+// made later than now does not count: the clock was set back, and what depends
+// on it may have been otherwise then.
 func (c *cache) get(digest string, now time.Time) *Verification {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expire(now)
 	i := c.index(digest)
-	if i < 0 {
+	if i < 0 || now.Before(c.entries[i].added) {
 		return nil
 	}
 	e := c.entries[i]
@@ -46,7 +49,8 @@ func (c *cache) get(digest string, now time.Time) *Verification {
 	return &Verification{Digest: digest, Signers: slices.Clone(e.result.Signers), Cached: true}
 }
 
-func (c *cache) put(v *Verification, signatures [][]byte, now time.Time) {
+// put remembers v until then; zero is for ever.
+func (c *cache) put(v *Verification, signatures [][]byte, now, until time.Time) {
 	if c.size < 0 {
 		return
 	}
@@ -54,6 +58,7 @@ func (c *cache) put(v *Verification, signatures [][]byte, now time.Time) {
 		result:     &Verification{Digest: v.Digest, Signers: slices.Clone(v.Signers)},
 		signatures: cloneAll(signatures),
 		added:      now,
+		until:      until,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,10 +82,23 @@ func (c *cache) signatures(now time.Time) map[string][][]byte {
 	return out
 }
 
-func (c *cache) expire(now time.Time) {
-	if c.maxAge > 0 {
-		c.entries = slices.DeleteFunc(c.entries, func(e *cached) bool { return now.Sub(e.added) >= c.maxAge })
+// recent returns the digests, the last used first.
+func (c *cache) recent(now time.Time) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expire(now)
+	out := make([]string, 0, len(c.entries))
+	for _, e := range slices.Backward(c.entries) {
+		out = append(out, e.result.Digest)
 	}
+	return out
+}
+
+// expire forgets what is too old, or no longer true.
+func (c *cache) expire(now time.Time) {
+	c.entries = slices.DeleteFunc(c.entries, func(e *cached) bool {
+		return !e.until.IsZero() && !now.Before(e.until) || c.maxAge > 0 && now.Sub(e.added) >= c.maxAge
+	})
 }
 
 func (c *cache) index(digest string) int {

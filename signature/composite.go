@@ -3,10 +3,10 @@ package signature
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
-	"strings"
 	"sync"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Serial asks stores one after the other until the consumer has enough or one
@@ -17,7 +17,8 @@ func Serial(stores ...Store) Store { return serial(stores) }
 // Parallel asks stores at the same time. Each result reaches the consumer, one
 // at a time, in the order of arrival; a consumer that leaves cancels the rest,
 // and the sequence returns when all members have. An error that ends the search
-// in one member is held back until the others have finished.
+// in one member is held back until the others have finished. A member that
+// panics is a failure like any other.
 func Parallel(stores ...Store) Store { return parallel(stores) }
 
 type serial []Store
@@ -42,7 +43,7 @@ func (s serial) Candidates(ctx context.Context, digest string) iter.Seq2[Candida
 				return
 			}
 		}
-		yield(own, fmt.Errorf("%s: %w", own.Store, ErrNotFound))
+		yield(own, &exhaustedError{own.Store})
 	}
 }
 
@@ -100,7 +101,7 @@ func (p parallel) Candidates(ctx context.Context, digest string) iter.Seq2[Candi
 			yield(own, &StoreError{Store: own.Store, Err: err})
 			return
 		}
-		yield(own, fmt.Errorf("%s: %w", own.Store, ErrNotFound))
+		yield(own, &exhaustedError{own.Store})
 	}
 }
 
@@ -126,7 +127,7 @@ func list(stores []Store) string {
 	}
 	names := make([]string, len(stores))
 	for i, s := range stores {
-		names[i] = s.String()
+		names[i] = describe(s)
 	}
-	return strings.Join(names, ", ")
+	return bounded.Join(names, ", ", maxChain/2)
 }

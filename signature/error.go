@@ -1,10 +1,25 @@
 package signature
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+)
+
+// The limits on texts, in bytes: they end up in conditions and events, and much
+// of them comes from stores and servers.
+const (
+	// maxText bounds the text of an [*Error].
+	maxText = 2 << 10
+	// maxCause bounds each cause in the text of several.
+	maxCause = 1 << 10
+	// maxChain bounds what [Chain] returns, and the text of several causes.
+	maxChain = 32 << 10
 )
 
 // What [*Error] wraps where no store has been asked.
@@ -22,9 +37,11 @@ type Error struct {
 	Digest string
 	// Keyrings names the keyrings that no signature satisfied, sorted.
 	Keyrings []string
-	// Attempts are all failures in the order in which they came, "nothing
-	// found" included.
+	// Attempts are the failures in the order in which they came, "nothing
+	// found" included. Of a search with more than MaxAttempts the last of them
+	// is the most telling of the rest, and Omitted is how many are missing.
 	Attempts []Attempt
+	Omitted  int
 	// Err is the reason why no store was asked, and what a verifier without
 	// keyrings says in place of the usual text; else nil.
 	Err error
@@ -47,13 +64,22 @@ type Attempt struct {
 	Err error
 }
 
-// Error returns the one-line text that the cluster-version operator reports.
-// The causes are in Attempts and in what Unwrap returns.
+// Error returns one line: the text that the cluster-version operator reports,
+// and behind it what failed, as in Summary; where Err is set, its text alone.
+// It has at most 2 KiB. All causes are in Attempts and in what Unwrap returns.
 func (e *Error) Error() string {
 	if e.Err != nil {
-		return e.Err.Error()
+		return e.words()
 	}
-	return fmt.Sprintf("unable to verify %s against keyrings: %s", e.Digest, strings.Join(e.Keyrings, ", "))
+	return e.Summary()
+}
+
+// words are what comes before the cause.
+func (e *Error) words() string {
+	if e.Err != nil {
+		return bounded.Text(e.Err.Error(), maxText)
+	}
+	return fmt.Sprintf("unable to verify %s against keyrings: %s", bounded.Text(e.Digest, 256), bounded.Join(e.Keyrings, ", ", maxCause/2))
 }
 
 // Unwrap returns Err, else the causes of all attempts as one error, whose text
@@ -69,52 +95,106 @@ func (e *Error) Unwrap() error {
 	for i, a := range e.Attempts {
 		errs[i] = a.Err
 	}
-	return aggregate(errs)
+	return &aggregate{errs, e.Omitted}
 }
 
 // Summary names the most telling cause in one line: a refused signature of a
-// known key before one of an unknown key, that before an unreachable store,
-// and that before "nothing found".
+// known key before one of an unknown key, that before an unreachable store, and
+// that before "no signature found". A refusal counts only where its keyring was
+// not satisfied by another signature.
 func (e *Error) Summary() string {
+	text := e.words()
+	if cause := e.cause(); cause != "" {
+		text += ": " + cause
+	}
+	return bounded.Text(text, maxText)
+}
+
+// cause is the most telling attempt, or "".
+func (e *Error) cause() string {
 	best, rank := Attempt{}, 0
 	for _, a := range e.Attempts {
-		r := 2
-		if rej, ok := errors.AsType[*Rejection](a.Err); ok {
-			r = 4
-			if rej.Reason == InvalidKey {
-				r = 3
-			}
-		} else if errors.Is(a.Err, ErrNotFound) {
-			r = 1
+		if a.Keyring != "" && len(e.Keyrings) > 0 && !slices.Contains(e.Keyrings, a.Keyring) {
+			continue // satisfied by another signature
 		}
-		if r > rank {
+		if r := a.rank(); r > rank {
 			best, rank = a, r
 		}
 	}
-	switch rank {
-	case 0:
-		return e.Error()
-	case 1:
-		return fmt.Sprintf("%v: no signature found", e)
-	case 2:
-		return fmt.Sprintf("%v: %v", e, best.Err)
+	var text string
+	switch {
+	case rank == 0:
+		return ""
+	case rank == rankNothing:
+		text = "no signature found"
+	case rank == rankFailure:
+		text = best.failure()
+	default:
+		text = best.refusal()
 	}
-	where := best.Location
-	if where == "" {
-		where = fmt.Sprintf("%s, signature %d", best.Store, best.Number)
+	return bounded.Text(text, maxCause)
+}
+
+// How telling an attempt is.
+const (
+	rankNothing = 1 + iota
+	rankFailure
+	rankUnknownKey
+	rankRefused
+)
+
+func (a Attempt) rank() int {
+	if rej, ok := errors.AsType[*Rejection](a.Err); ok {
+		if rej.Reason == InvalidKey {
+			return rankUnknownKey
+		}
+		return rankRefused
 	}
-	text := best.Err.Error()
-	if rej, ok := errors.AsType[*Rejection](best.Err); ok && rej.SignedDigest != "" {
-		text += fmt.Sprintf(" (signature is for %s)", rej.SignedDigest)
+	if errors.Is(a.Err, ErrNotFound) {
+		return rankNothing
 	}
-	return fmt.Sprintf("%v: %s refused by %s: %s", e, where, best.Keyring, text)
+	return rankFailure
+}
+
+// failure words a failure to retrieve a signature. It names the store, unless
+// the cause does so, or is the end of the search's context.
+func (a Attempt) failure() string {
+	text := a.Err.Error()
+	where := a.where()
+	if where == "" || strings.Contains(text, where) || errors.Is(a.Err, context.Canceled) || errors.Is(a.Err, context.DeadlineExceeded) {
+		return text
+	}
+	return bounded.Text(where, maxCause/2) + ": " + text
+}
+
+// refusal words a signature that was refused.
+func (a Attempt) refusal() string {
+	text := a.Err.Error()
+	if rej, ok := errors.AsType[*Rejection](a.Err); ok && rej.SignedDigest != "" {
+		text += fmt.Sprintf(" (signature is for %s)", bounded.Text(rej.SignedDigest, 256))
+	}
+	if where := a.where(); where != "" {
+		return fmt.Sprintf("%s refused by %s: %s", bounded.Text(where, maxCause/2), a.Keyring, text)
+	}
+	return text
+}
+
+func (a Attempt) where() string {
+	switch {
+	case a.Location != "":
+		return a.Location
+	case a.Store != "" && a.Number > 0:
+		return fmt.Sprintf("%s, signature %d", a.Store, a.Number)
+	}
+	return a.Store
 }
 
 // Chain returns the text of an error and, each on a line of its own, the texts
 // of those that it wraps, unless they show already. That is how the
 // cluster-version operator records why an update was forced, and what exposes
 // the failures of single stores, which the text of an [*Error] leaves out.
-// Several errors that are wrapped together are one text. Nil gives "".
+// Several errors that are wrapped together are one text. Nil gives ""; there are
+// at most 32 KiB.
 func Chain(err error) string {
 	if err == nil {
 		return ""
@@ -123,10 +203,10 @@ func Chain(err error) string {
 	for {
 		single, ok := err.(interface{ Unwrap() error })
 		if !ok {
-			return text
+			return bounded.Text(text, maxChain)
 		}
-		if err = single.Unwrap(); err == nil {
-			return text
+		if err = single.Unwrap(); err == nil || len(text) > maxChain {
+			return bounded.Text(text, maxChain)
 		}
 		if next := err.Error(); !strings.Contains(text, next) {
 			text += "\n" + next
@@ -135,25 +215,47 @@ func Chain(err error) string {
 }
 
 // aggregate prints like the aggregate of k8s.io/apimachinery, whose text users
-// know, and unlike that one serves errors.As.
-type aggregate []error
+// know, and unlike that one serves errors.As and has a bound. That a composite
+// has come to its end is left out where its stores have said so themselves.
+type aggregate struct {
+	errs    []error
+	omitted int // how many are missing
+}
 
-func (a aggregate) Error() string {
+func (a *aggregate) Error() string {
 	var texts []string
 	seen := map[string]bool{}
-	for _, err := range a {
-		if t := err.Error(); !seen[t] {
+	for _, err := range a.errs {
+		if _, ok := err.(*exhaustedError); ok && slices.ContainsFunc(a.errs, notExhausted) {
+			continue
+		}
+		if t := bounded.Text(err.Error(), maxCause); !seen[t] {
 			seen[t] = true
 			texts = append(texts, t)
 		}
 	}
+	if a.omitted > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", a.omitted))
+	}
 	if len(texts) == 1 {
 		return texts[0]
 	}
-	return "[" + strings.Join(texts, ", ") + "]"
+	return "[" + bounded.Join(texts, ", ", maxChain-2) + "]"
 }
 
-func (a aggregate) Unwrap() []error { return a }
+func (a *aggregate) Unwrap() []error { return a.errs }
+
+func notExhausted(err error) bool {
+	_, ok := err.(*exhaustedError)
+	return !ok
+}
+
+// exhaustedError says that a composite has come to its end.
+type exhaustedError struct{ store string }
+
+func (e *exhaustedError) Error() string { return e.store + ": " + ErrNotFound.Error() }
+
+func (e *exhaustedError) Unwrap() error { return ErrNotFound }
 
 // Reason says at which step a signature was refused.
 type Reason string

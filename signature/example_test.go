@@ -66,7 +66,7 @@ func Example() {
 	fmt.Println(err)
 	// Output:
 	// Example <release@example.com> signed registry.example/release:4.18.15 on 2024-05-01
-	// unable to verify sha256:ffff against keyrings: verifier-public-key-example
+	// unable to verify sha256:ffff against keyrings: verifier-public-key-example: no signature found
 }
 
 func ExampleError_Summary() {

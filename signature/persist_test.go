@@ -345,9 +345,9 @@ func TestChain(t *testing.T) {
 		{nil, ""},
 		{errors.New("a"), "a"},
 		{fmt.Errorf("a: %w", errors.New("b")), "a: b"},
-		{inner, "unable to verify sha256:a against keyrings: k\n[x, y]"},
-		{fmt.Errorf("The update cannot be verified: %w", inner), "The update cannot be verified: unable to verify sha256:a against keyrings: k\n[x, y]"},
-		{errors.Join(errors.New("a"), inner), "a\nunable to verify sha256:a against keyrings: k"},
+		{inner, "unable to verify sha256:a against keyrings: k: x\n[x, y]"},
+		{fmt.Errorf("The update cannot be verified: %w", inner), "The update cannot be verified: unable to verify sha256:a against keyrings: k: x\n[x, y]"},
+		{errors.Join(errors.New("a"), inner), "a\nunable to verify sha256:a against keyrings: k: x"},
 		{&signature.Error{Digest: "sha256:a", Err: signature.ErrNoDigest}, signature.ErrNoDigest.Error()},
 	} {
 		if got := signature.Chain(tt.err); got != tt.want {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // Store is where signatures come from. What it yields is not trusted: a store
@@ -71,8 +73,42 @@ func isStoreError(err error) bool {
 	return ok
 }
 
-// candidates asks s, whether it is a Locator or not.
+// candidates asks s, whether it is a Locator or not. A panic in it is a failure
+// to retrieve a signature, and its last pair: other stores may have more.
 func candidates(ctx context.Context, s Store, digest string) iter.Seq2[Candidate, error] {
+	return func(yield func(Candidate, error) bool) {
+		inside, left := false, false // of the consumer's loop
+		err := panics.Catch(func() error {
+			for c, err := range origins(ctx, s, digest) {
+				inside = true
+				if !yield(c, err) {
+					left = true
+					return nil
+				}
+				inside = false
+			}
+			return nil
+		})
+		caught, ok := err.(*panics.Error)
+		switch {
+		case !ok || left: // what it does behind its end plays no part
+		case inside:
+			panic(caught.Value) // the consumer's own
+		default:
+			yield(Candidate{Store: describe(s)}, fmt.Errorf("%s failed: %w", describe(s), caught))
+		}
+	}
+}
+
+// describe is s.String, which may panic too.
+func describe(s Store) (text string) {
+	if panics.Catch(func() error { text = s.String(); return nil }) != nil {
+		text = fmt.Sprintf("a store of type %T", s)
+	}
+	return text
+}
+
+func origins(ctx context.Context, s Store, digest string) iter.Seq2[Candidate, error] {
 	if l, ok := s.(Locator); ok {
 		return l.Candidates(ctx, digest)
 	}

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Verifier decides whether a release may be trusted. Implementations must be
@@ -20,9 +23,21 @@ type Verifier interface {
 	Verify(ctx context.Context, digest string) (*Verification, error)
 }
 
+// ReleaseVerifier is optional: a [Verifier] that has it takes the version of the
+// release into account. Find it by type assertion.
+type ReleaseVerifier interface {
+	// VerifyRelease is Verify for a release of which more than the digest is
+	// known: the digest is that of its Image, and the name under which it was
+	// signed is compared with its Version, for [Signer.Fit] and, where the
+	// verifier wants that, to refuse. An empty Version is not known.
+	VerifyRelease(ctx context.Context, r configv1.Release) (*Verification, error)
+}
+
 // Verification is a success: every keyring has vouched for the digest.
 type Verification struct {
 	Digest string
+	// Version is that of the release, where it was known.
+	Version string
 	// Signers has one entry for each keyring, sorted by its name.
 	Signers []Signer
 	// Cached is true when no store was asked, since the digest had been
@@ -46,15 +61,36 @@ type Signer struct {
 	Fingerprint string
 	UserID      string    // first valid user id of the key's owner; empty for sigstore
 	Created     time.Time // when the signature was made, by its own words; may be zero for sigstore
-	// Reference is the name under which the signer published the image.
+	// Reference is the name under which the signer published the image. Unless
+	// the verifier was told to ([Options.Identity]), nobody compared it with
+	// anything: it may name another image, or another version.
 	Reference string
+	// Fit says whether Reference fits the version of the release, where that is
+	// known.
+	Fit Fit
 	// Store, Location and Number say where the signature was found.
 	Store    string
 	Location string
 	Number   int
 }
 
-// String says who signed, and where that was found.
+// For returns v for a release of this version, in which Version and each
+// signer's Fit are set. v is not changed.
+func (v *Verification) For(version string) *Verification {
+	if version == v.Version {
+		return v
+	}
+	out := *v
+	out.Version = version
+	out.Signers = slices.Clone(v.Signers)
+	for i := range out.Signers {
+		out.Signers[i].Fit = FitOf(out.Signers[i].Reference, version)
+	}
+	return &out
+}
+
+// String says who signed, under which name, and where that was found. It has at
+// most 4 KiB.
 func (v *Verification) String() string {
 	var signers []string
 	for _, s := range v.Signers {
@@ -64,16 +100,23 @@ func (v *Verification) String() string {
 		}
 		text := fmt.Sprintf("%s: %s key %s", s.Keyring, s.System, s.Fingerprint)
 		if s.UserID != "" {
-			text += " (" + s.UserID + ")"
+			text += " (" + bounded.Text(s.UserID, maxReference) + ")"
 		}
 		text += ", signed"
 		if !s.Created.IsZero() {
 			text += " " + s.Created.Format(time.RFC3339)
 		}
-		signers = append(signers, text+fmt.Sprintf(" as %s, found in %s", s.Reference, where))
+		text += " as " + bounded.Text(s.Reference, maxReference)
+		if s.Fit == FitOther {
+			text += " (which does not fit version " + bounded.Text(v.Version, maxReference) + ")"
+		}
+		signers = append(signers, text+", found in "+bounded.Text(where, maxCause/2))
 	}
-	return fmt.Sprintf("%s verified by %s", v.Digest, strings.Join(signers, "; "))
+	return fmt.Sprintf("%s verified by %s", v.Digest, bounded.Join(signers, "; ", 2*maxText-512))
 }
+
+// MaxAttempts is how many failures an [*Error] lists by default.
+const MaxAttempts = 1024
 
 // Options configure an [OpenPGP] verifier. Only Keyrings and Stores are
 // required.
@@ -83,6 +126,9 @@ type Options struct {
 	// Stores are asked one after the other, as in [Serial].
 	Stores []Store
 
+	// Identity says under which names a release must have been signed. Zero
+	// means that any will do.
+	Identity Identity
 	// Validity says when a key must have been valid; zero means
 	// AtSignatureTime.
 	Validity Validity
@@ -97,12 +143,16 @@ type Options struct {
 	// MaxMessage is the limit, in bytes, on a message as received and on what
 	// it decompresses to. Zero means the constant MaxMessage.
 	MaxMessage int
+	// MaxAttempts is how many failures an [*Error] lists; zero means the
+	// constant MaxAttempts.
+	MaxAttempts int
 
 	// CacheSize is how many verified digests are remembered; zero means 64,
 	// negative none. The least recently used goes first.
 	CacheSize int
 	// CacheMaxAge is how long a verified digest is remembered; zero means until
-	// it is displaced.
+	// it is displaced. It is never remembered for longer than signature,
+	// self-signatures and key are valid.
 	CacheMaxAge time.Duration
 
 	// Compat does as the cluster-version operator does, in the points that
@@ -177,6 +227,10 @@ func (v *OpenPGP) WithStores(stores ...Store) *OpenPGP {
 // Keyrings returns the keyrings, sorted by name.
 func (v *OpenPGP) Keyrings() []*Keyring { return slices.Clone(v.o.Keyrings) }
 
+// Recent returns the remembered digests, the one that succeeded last first, in
+// the order in which a [Persister] keeps them.
+func (v *OpenPGP) Recent() []string { return v.cache.recent(v.o.Clock.Now()) }
+
 // Signatures returns the signatures that verified the remembered digests. They
 // are the caller's.
 func (v *OpenPGP) Signatures() map[string][][]byte { return v.cache.signatures(v.o.Clock.Now()) }
@@ -192,7 +246,7 @@ func (v *OpenPGP) String() string {
 		rings = strings.Join(texts, ", ")
 	}
 	if v.store != nil {
-		store = v.store.String()
+		store = describe(v.store)
 	}
 	return fmt.Sprintf("All release image digests must have GPG signatures from %s - will check for signatures in containers/image format at %s", rings, store)
 }
@@ -211,7 +265,11 @@ func (v *OpenPGP) precheck(digest string) error {
 		return ErrMisconfigured
 	case digest == "":
 		return ErrNoDigest
-	case v.o.StrictDigest:
+	}
+	if err := v.o.Identity.validate(); err != nil {
+		return err
+	}
+	if v.o.StrictDigest {
 		return ValidateDigestStrict(digest)
 	}
 	return ValidateDigest(digest)
@@ -220,14 +278,25 @@ func (v *OpenPGP) precheck(digest string) error {
 // Verify implements [Verifier]. Signatures are taken one by one until every
 // keyring is satisfied; one may satisfy several.
 func (v *OpenPGP) Verify(ctx context.Context, digest string) (*Verification, error) {
+	return v.verify(ctx, digest, "")
+}
+
+// VerifyRelease implements [ReleaseVerifier].
+func (v *OpenPGP) VerifyRelease(ctx context.Context, r configv1.Release) (*Verification, error) {
+	return v.verify(ctx, Digest(r.Image), r.Version)
+}
+
+func (v *OpenPGP) verify(ctx context.Context, digest, version string) (*Verification, error) {
 	if err := v.precheck(digest); err != nil {
 		return nil, &Error{Digest: digest, Err: err}
 	}
-	if found := v.cache.get(digest, v.o.Clock.Now()); found != nil {
-		return found, nil
+	// What was remembered may have been signed under a name that does not count
+	// for this version: then another signature is looked for.
+	if found := v.cache.get(digest, v.o.Clock.Now()); found != nil && v.o.Identity.CheckAll(found, version) == nil {
+		return found.For(version), nil
 	}
 
-	s := &search{v: v, digest: digest, open: slices.Clone(v.o.Keyrings)}
+	s := &search{v: v, digest: digest, version: version, open: slices.Clone(v.o.Keyrings)}
 	for c, err := range candidates(ctx, v.store, digest) {
 		if err != nil {
 			s.failed(c, "", err)
@@ -243,32 +312,36 @@ func (v *OpenPGP) Verify(ctx context.Context, digest string) (*Verification, err
 	}
 	if len(s.open) > 0 {
 		if err := ctx.Err(); err != nil && !s.reported(err) {
-			s.failed(Candidate{Store: v.store.String()}, "", err)
+			s.failed(Candidate{Store: describe(v.store)}, "", err)
 		}
 		return nil, s.err()
 	}
 
 	slices.SortStableFunc(s.signers, func(a, b Signer) int { return strings.Compare(a.Keyring, b.Keyring) })
 	result := &Verification{Digest: digest, Signers: s.signers}
-	v.cache.put(result, s.accepted, v.o.Clock.Now())
-	return result, nil
+	v.cache.put(result, s.accepted, v.o.Clock.Now(), s.until)
+	return result.For(version), nil
 }
 
 // search is the state of one Verify.
 type search struct {
 	v        *OpenPGP
 	digest   string
+	version  string     // of the release; empty where not known
 	open     []*Keyring // not satisfied yet
 	signers  []Signer
 	accepted [][]byte
+	until    time.Time // when the result may come out otherwise; zero: never
 	attempts []Attempt
+	omitted  int
 }
 
 // try offers a signature to every open keyring, and reports whether none is
 // left open.
 func (s *search) try(c Candidate) (done bool) {
 	m, err := s.v.openMessage(c.Signature)
-	p := policy{validity: s.v.o.Validity, skew: s.v.o.FutureSkew, now: s.v.o.Clock.Now(), weakKeys: s.v.rules.WeakKeys}
+	now := s.v.o.Clock.Now()
+	p := policy{validity: s.v.o.Validity, skew: s.v.o.FutureSkew, now: now, weakKeys: s.v.rules.WeakKeys}
 	var statement *Statement
 	var bodyErr error
 	used := false
@@ -281,7 +354,9 @@ func (s *search) try(c Candidate) (done bool) {
 		// The body is looked at only once it is known to be authentic.
 		if err == nil {
 			if statement == nil && bodyErr == nil {
-				statement, bodyErr = s.v.parseBody(m.body, s.digest)
+				if statement, bodyErr = s.v.parseBody(m.body, s.digest); bodyErr == nil {
+					bodyErr = s.v.o.Identity.Check(statement.Critical.Identity.Reference, s.version)
+				}
 			}
 			err = bodyErr
 		}
@@ -291,6 +366,7 @@ func (s *search) try(c Candidate) (done bool) {
 			continue
 		}
 		used = true
+		s.until = earlier(s.until, signer.trustedUntil(m, now))
 		s.signers = append(s.signers, Signer{
 			System: SystemOpenPGP, Keyring: ring.name, Fingerprint: signer.print(), UserID: signer.owner().userIDs[0],
 			Created: m.sig.created, Reference: statement.Critical.Identity.Reference,
@@ -304,11 +380,21 @@ func (s *search) try(c Candidate) (done bool) {
 	return len(open) == 0
 }
 
+// failed takes note of a failure. Of those past the limit the most telling one
+// is kept.
 func (s *search) failed(c Candidate, ring string, err error) {
-	s.attempts = append(s.attempts, Attempt{
+	a := Attempt{
 		Store: c.Store, Location: c.Location, Number: c.Number,
 		Keyring: ring, Time: s.v.o.Clock.Now(), Err: err,
-	})
+	}
+	if limit := orDefault(s.v.o.MaxAttempts, MaxAttempts); len(s.attempts) == limit {
+		s.omitted++
+		if last := &s.attempts[limit-1]; a.rank() > last.rank() {
+			*last = a
+		}
+		return
+	}
+	s.attempts = append(s.attempts, a)
 }
 
 func (s *search) reported(err error) bool {
@@ -320,7 +406,7 @@ func (s *search) err() error {
 	for i, k := range s.open {
 		names[i] = k.name
 	}
-	return &Error{Digest: s.digest, Keyrings: names, Attempts: s.attempts}
+	return &Error{Digest: s.digest, Keyrings: names, Attempts: s.attempts, Omitted: s.omitted}
 }
 
 // NotPossible refuses every digest. It is what a cluster without any

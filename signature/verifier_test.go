@@ -142,7 +142,7 @@ func TestFailureReport(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatal(err)
 	}
-	if want := "unable to verify " + digestA + " against keyrings: a, z"; e.Error() != want {
+	if want := "unable to verify " + digestA + " against keyrings: a, z: s, signature 2 refused by z: signature digest does not match (signature is for " + digestB + ")"; e.Error() != want {
 		t.Errorf("%q, want %q", e, want)
 	}
 	var got []string
@@ -211,7 +211,7 @@ func TestStoreErrorEndsSearch(t *testing.T) {
 
 	s := &fakeStore{name: "s", items: []any{k1.message(msg{}), ends}}
 	_, err := signature.NewVerifier([]*signature.Keyring{a, b}, s, next).Verify(t.Context(), digestA)
-	if err == nil || err.Error() != "unable to verify "+digestA+" against keyrings: b" || !strings.HasSuffix(errors.Unwrap(err).Error(), "in the keyring, broken]") {
+	if err == nil || !strings.HasPrefix(err.Error(), "unable to verify "+digestA+" against keyrings: b: ") || !strings.HasSuffix(errors.Unwrap(err).Error(), "in the keyring, broken]") {
 		t.Errorf("%v: %v", err, errors.Unwrap(err))
 	}
 
