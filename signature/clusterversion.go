@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"strings"
 	"sync"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 )
 
@@ -64,7 +64,7 @@ func (s *ClusterVersionStore) String() string {
 	for i, item := range s.last {
 		urls[i] = redactURL(item.URL)
 	}
-	return "ClusterVersion signatureStores: " + strings.Join(urls, ", ")
+	return "ClusterVersion signatureStores: " + bounded.Join(urls, ", ", maxChain/2)
 }
 
 // Signatures implements [Store].
@@ -100,8 +100,10 @@ func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) ite
 		}
 
 		var members []Store
+		reads, cancel := context.WithTimeout(ctx, readTimeout) // of all members together
+		defer cancel()
 		for _, item := range items {
-			store, err := s.member(ctx, item)
+			store, err := s.member(reads, item)
 			var ca *caError
 			switch {
 			case errors.As(err, &ca):
@@ -118,6 +120,7 @@ func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) ite
 				members = append(members, store)
 			}
 		}
+		cancel()
 		for c, err := range candidates(ctx, Parallel(members...), digest) {
 			if !yield(c, err) || isStoreError(err) {
 				return

@@ -12,8 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // ConfigAnnotation marks the ConfigMap of a release payload that says which
@@ -25,6 +27,15 @@ const ConfigAnnotation = "release.openshift.io/verification-config-map"
 const (
 	keyringPrefix = "verifier-public-key-"
 	storePrefix   = "store-"
+)
+
+// The limits of a configuration.
+const (
+	// MaxConfigEntries is how many keyrings and stores a configuration may have
+	// together.
+	MaxConfigEntries = 64
+	// maxConfigFaults is how many faults and warnings are listed.
+	maxConfigFaults = 32
 )
 
 // ErrNoConfig says that no object carries [ConfigAnnotation]. It is no fault of
@@ -166,7 +177,7 @@ func decodes(obj *unstructured.Unstructured) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, &corev1.ConfigMap{})
+	return kjson.UnmarshalCaseSensitivePreserveInts(raw, &corev1.ConfigMap{})
 }
 
 func sourceName(namespace, name string) string {
@@ -177,11 +188,15 @@ func readConfig(namespace, name string, data map[string]string, o HTTPOptions, r
 	c := &Config{Source: sourceName(namespace, name)}
 	var errs []error
 	rings, stores := 0, 0
-	for _, key := range slices.Sorted(maps.Keys(data)) {
+	if entries := slices.DeleteFunc(slices.Collect(maps.Keys(data)), unknownKey); len(entries) > MaxConfigEntries {
+		return nil, fmt.Errorf("%s has %d keyrings and stores, more than the limit of %d", c.Source, len(entries), MaxConfigEntries)
+	}
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		key, value := bounded.Text(name, maxReference), data[name]
 		switch {
 		case strings.HasPrefix(key, keyringPrefix):
 			rings++
-			ring, err := rules.ParseKeyring(key, []byte(data[key]))
+			ring, err := rules.ParseKeyring(key, []byte(value))
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s has an invalid key %q that must be a GPG public key: %w", c.Source, key, err))
 				continue
@@ -192,7 +207,7 @@ func readConfig(namespace, name string, data map[string]string, o HTTPOptions, r
 			}
 		case strings.HasPrefix(key, storePrefix):
 			stores++
-			store, ok := storeFor(strings.TrimSpace(data[key]), o)
+			store, ok := storeFor(strings.TrimSpace(value), o)
 			if !ok {
 				errs = append(errs, fmt.Errorf("%s has an invalid key %q: must be a valid URL with scheme file://, http://, or https://", c.Source, key))
 				continue
@@ -209,10 +224,20 @@ func readConfig(namespace, name string, data map[string]string, o HTTPOptions, r
 	if rings == 0 && stores > 0 {
 		errs = append(errs, fmt.Errorf("%s did not provide any GPG public keys to verify signatures from and cannot be used", c.Source))
 	}
+	if more := len(c.Warnings) - maxConfigFaults; more > 0 {
+		c.Warnings = append(c.Warnings[:maxConfigFaults], fmt.Sprintf("%s: %d more warnings", c.Source, more))
+	}
+	if more := len(errs) - maxConfigFaults; more > 0 {
+		errs = append(errs[:maxConfigFaults], fmt.Errorf("%s has %d more faults", c.Source, more))
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+func unknownKey(key string) bool {
+	return !strings.HasPrefix(key, keyringPrefix) && !strings.HasPrefix(key, storePrefix)
 }
 
 // storeFor returns the store of a URL; ok is false for one that cannot be used.

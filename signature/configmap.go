@@ -30,6 +30,8 @@ const (
 	// MaxConfigMapSignatures is how many signatures for one digest are taken
 	// from the ConfigMaps of a cluster.
 	MaxConfigMapSignatures = 64
+	// MaxConfigMaps is how many ConfigMaps with signatures are read.
+	MaxConfigMaps = 4096
 	// readTimeout bounds what is read of the cluster before any signature, so
 	// that an API server that hangs leaves time for other stores.
 	readTimeout = 30 * time.Second
@@ -46,6 +48,9 @@ type ConfigMapStore struct {
 	// MaxSignatures is how many signatures for one digest are taken; zero means
 	// MaxConfigMapSignatures.
 	MaxSignatures int
+	// MaxConfigMaps is how many ConfigMaps are read: a list of more fails. Zero
+	// means the constant MaxConfigMaps.
+	MaxConfigMaps int
 	// Timeout bounds the list; zero means 30 s.
 	Timeout time.Duration
 	// Compat ends the search when the list fails, as the cluster-version
@@ -124,7 +129,7 @@ func (s *ConfigMapStore) list(ctx context.Context) ([]unstructured.Unstructured,
 		return nil, err
 	}
 	found, err := s.Reader.List(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.ListOptions{
-		Namespace: ConfigMapNamespace, Labels: labels.NewSelector().Add(*exists),
+		Namespace: ConfigMapNamespace, Labels: labels.NewSelector().Add(*exists), Limit: orDefault(s.MaxConfigMaps, MaxConfigMaps),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("unable to list %s: %w", s, err)

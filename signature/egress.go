@@ -18,10 +18,11 @@ import (
 // object, none where there is no such object, and the authorities of ConfigMap
 // openshift-config-managed/trusted-ca-bundle, which replace those of the system
 // where there are any. The environment's proxy is not consulted. A proxy or a
-// bundle that cannot be used is an error: going around it would be worse.
+// bundle that cannot be used is an error: going around it would be worse. Each
+// of the two is read within 30 s.
 func ClusterHTTP(ctx context.Context, r clusterapi.Reader) (HTTPOptions, error) {
 	var o HTTPOptions
-	proxy, err := clusterapi.Get[configv1.Proxy](ctx, r, clusterapi.Key("", "cluster"))
+	proxy, err := readObject[configv1.Proxy](ctx, r, "", "cluster")
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 	case err != nil:
@@ -31,7 +32,7 @@ func ClusterHTTP(ctx context.Context, r clusterapi.Reader) (HTTPOptions, error) 
 			return o, fmt.Errorf("the cluster's proxy: %w", err)
 		}
 	}
-	bundle, err := clusterapi.Get[corev1.ConfigMap](ctx, r, clusterapi.Key(ConfigMapNamespace, "trusted-ca-bundle"))
+	bundle, err := readObject[corev1.ConfigMap](ctx, r, ConfigMapNamespace, "trusted-ca-bundle")
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:

@@ -38,8 +38,8 @@ type Error struct {
 	// Keyrings names the keyrings that no signature satisfied, sorted.
 	Keyrings []string
 	// Attempts are the failures in the order in which they came, "nothing
-	// found" included. Of a search with more than MaxAttempts the last of them
-	// is the most telling of the rest, and Omitted is how many are missing.
+	// found" included. Of more than [Options.MaxAttempts] those that tell most
+	// are kept, and Omitted is how many are missing.
 	Attempts []Attempt
 	Omitted  int
 	// Err is the reason why no store was asked, and what a verifier without

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 )
 
@@ -116,14 +117,14 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	return s, nil
 }
 
-// redactURL removes the user info of a URL.
+// redactURL removes the user info of a URL, and cuts what is too long to show.
 func redactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return "(a URL that cannot be parsed)"
 	}
 	u.User = nil
-	return u.String()
+	return bounded.Text(u.String(), maxCause)
 }
 
 // String implements [Store].
@@ -233,13 +234,28 @@ func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) 
 	}
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, redirected(location, target, err)
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, ErrNotFound)
 	case resp.StatusCode/100 != 2:
 		return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, statusError(resp.StatusCode))
 	}
 	return resp.Body, nil
+}
+
+// redirected names the signature in the error of a transport, which names the
+// URL that failed: after a redirect that is another one. Of that only the host
+// is told, since its path and query may be a secret.
+func redirected(location, target string, err error) error {
+	failed, ok := err.(*url.Error)
+	if !ok || failed.URL == target {
+		return err
+	}
+	to, bad := url.Parse(failed.URL)
+	if bad != nil {
+		return fmt.Errorf("unable to retrieve signature from %s: after a redirect: %w", location, failed.Err)
+	}
+	return fmt.Errorf("unable to retrieve signature from %s: redirected to %s://%s: %w", location, to.Scheme, to.Host, failed.Err)
 }
 
 // transportError reports whether a failed fetch got no complete answer.

@@ -12,12 +12,15 @@ import (
 	"strconv"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 const (
@@ -38,6 +41,9 @@ type PersistOptions struct {
 	// Signatures returns what has been found, by digest: the method value
 	// [OpenPGP.Signatures].
 	Signatures func() map[string][][]byte
+	// Recent returns the digests of Signatures, the one that succeeded last
+	// first: the method value [OpenPGP.Recent]. Nil: their order is not known.
+	Recent func() []string
 
 	// Interval is the time between two writes of [Persister.Run]. Zero means a
 	// random one between 4 and 8 minutes, drawn once.
@@ -46,7 +52,8 @@ type PersistOptions struct {
 	// Zero means 30 s.
 	FlushTimeout time.Duration
 	// MaxDigests and MaxBytes bound what is kept; zero means the constants
-	// MaxPersistedDigests and MaxPersistedBytes. What does not fit is left out.
+	// MaxPersistedDigests and MaxPersistedBytes. What does not fit is left out,
+	// but MaxDigests drops none that the history of the ClusterVersion names.
 	MaxDigests int
 	MaxBytes   int
 	// Retries is how often a write is repeated after a conflict; zero means 4.
@@ -61,8 +68,10 @@ type PersistOptions struct {
 // they are there when the stores are not. A [ConfigMapStore] reads them again;
 // they are not trusted, and verified anew each time.
 //
-// What is in the cluster already stays there, within the limits: signatures
-// just found come first, then those of before in the order of their keys.
+// What is in the cluster already stays there, within the limits. Where not all
+// fit, the releases of the ClusterVersion's history come first, the newest before
+// the others, then what verified in this process, the last success before the
+// others, and what is known from the ConfigMap alone goes first.
 // It is safe for concurrent use. Make one with [NewPersister].
 type Persister struct{ o PersistOptions }
 
@@ -111,17 +120,20 @@ func (p *Persister) Run(ctx context.Context) error {
 
 func (p *Persister) warn(text string) {
 	if p.o.Logger != nil {
-		p.o.Logger.Warn(text)
+		_ = panics.Catch(func() error { p.o.Logger.Warn(text); return nil }) // a log must not end the loop
 	}
 }
 
 // retryDelay is the first delay before a write is repeated; it doubles.
 const retryDelay = 10 * time.Millisecond
 
-// Save writes what is new. It writes nothing when the cluster has it all.
+// Save writes what is new. It writes nothing when the cluster has it all. Where
+// not all fits and the ClusterVersion cannot be read, nothing is written: what
+// must be kept is not known. A panic in Signatures or Recent is an error, and so
+// is an attempt that takes more than 30 s.
 func (p *Persister) Save(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
-		err := p.save(ctx)
+		err := panics.Catch(func() error { return p.save(ctx) })
 		if err == nil || attempt >= p.o.Retries || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -136,6 +148,8 @@ func (p *Persister) Save(ctx context.Context) error {
 }
 
 func (p *Persister) save(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	found := p.o.Signatures()
 	old, err := p.o.API.Get(ctx, gvk, clusterapi.Key(ConfigMapNamespace, PersistedName))
@@ -144,9 +158,9 @@ func (p *Persister) save(ctx context.Context) error {
 		return err
 	}
 	if absent {
-		data := p.merge(found, nil)
-		if len(data) == 0 {
-			return nil
+		data, err := p.merge(ctx, found, nil)
+		if err != nil || len(data) == 0 {
+			return err
 		}
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)
@@ -159,9 +173,9 @@ func (p *Persister) save(ctx context.Context) error {
 
 	before, _, _ := unstructured.NestedFieldNoCopy(old.Object, "binaryData")
 	entries, _ := before.(map[string]any)
-	data := p.merge(found, entries)
-	if samePersisted(old, entries, data) {
-		return nil
+	data, err := p.merge(ctx, found, entries)
+	if err != nil || samePersisted(old, entries, data) {
+		return err
 	}
 	setPersisted(old, data)
 	_, err = p.o.API.Update(ctx, old, clusterapi.UpdateOptions{})
@@ -200,30 +214,63 @@ var (
 	persistedKey = regexp.MustCompile(`^([-._a-zA-Z0-9]+)-[0-9]+$`)
 )
 
+// kept is what is known of one digest.
+type kept struct {
+	prefix  string // the digest, as keys have it
+	fresh   bool   // it verified in this process
+	data    map[string]string
+	history int // its place in the ClusterVersion's history; -1: none
+	recent  int // its place among the last successes
+}
+
+func (k *kept) size() int {
+	size := 0
+	for key, value := range k.data {
+		size += len(key) + len(value)
+	}
+	return size
+}
+
 // merge returns the new content, in base64: the signatures found, then
 // those of other digests that the cluster has, within the limits. A digest is
 // taken whole or not at all. Keys that hold no signature are dropped.
-func (p *Persister) merge(found map[string][][]byte, old map[string]any) map[string]string {
-	type group struct {
-		prefix string
-		data   map[string]string
+func (p *Persister) merge(ctx context.Context, found map[string][][]byte, old map[string]any) (map[string]string, error) {
+	all := p.known(found, old)
+	total := 0
+	for _, k := range all {
+		total += k.size()
 	}
-	var groups []*group
+	if len(all) > p.o.MaxDigests || total > p.o.MaxBytes {
+		if err := p.rank(ctx, all); err != nil {
+			return nil, err
+		}
+	}
+	out, size, digests := map[string]string{}, 0, 0
+	for _, k := range all {
+		if size+k.size() > p.o.MaxBytes || digests >= p.o.MaxDigests && k.history < 0 {
+			continue
+		}
+		digests, size = digests+1, size+k.size()
+		maps.Copy(out, k.data)
+	}
+	return out, nil
+}
+
+// known lists what was found, and then what the cluster has besides, each in
+// the order of the digests.
+func (p *Persister) known(found map[string][][]byte, old map[string]any) []*kept {
+	var all []*kept
+	byPrefix := map[string]*kept{}
 	for _, digest := range slices.Sorted(maps.Keys(found)) {
 		prefix, err := digestPrefix(digest, "-")
 		if err != nil || !mapKey.MatchString(prefix+"-0") || len(found[digest]) == 0 {
 			continue // cannot be the key of a ConfigMap
 		}
-		g := &group{prefix, map[string]string{}}
+		k := &kept{prefix: prefix, fresh: true, data: map[string]string{}, history: -1}
 		for i, sig := range found[digest] {
-			g.data[prefix+"-"+strconv.Itoa(i)] = base64.StdEncoding.EncodeToString(sig)
+			k.data[prefix+"-"+strconv.Itoa(i)] = base64.StdEncoding.EncodeToString(sig)
 		}
-		groups = append(groups, g)
-	}
-	fresh := len(groups)
-	byPrefix := map[string]*group{}
-	for _, g := range groups {
-		byPrefix[g.prefix] = g
+		all, byPrefix[prefix] = append(all, k), k
 	}
 	for _, key := range slices.Sorted(maps.Keys(old)) {
 		m := persistedKey.FindStringSubmatch(key)
@@ -231,28 +278,65 @@ func (p *Persister) merge(found map[string][][]byte, old map[string]any) map[str
 		if raw, err := base64.StdEncoding.DecodeString(text); m == nil || err != nil || len(raw) == 0 {
 			continue
 		}
-		g := byPrefix[m[1]]
-		if g == nil {
-			g = &group{m[1], map[string]string{}}
-			byPrefix[m[1]] = g
-			groups = append(groups, g)
-		} else if slices.Contains(groups[:fresh], g) {
+		k := byPrefix[m[1]]
+		if k == nil {
+			k = &kept{prefix: m[1], data: map[string]string{}, history: -1}
+			all, byPrefix[m[1]] = append(all, k), k
+		} else if k.fresh {
 			continue // replaced by what verified
 		}
-		g.data[key] = text
+		k.data[key] = text
 	}
+	return all
+}
 
-	out, bytes, digests := map[string]string{}, 0, 0
-	for _, g := range groups {
-		size := 0
-		for k, v := range g.data {
-			size += len(k) + len(v)
-		}
-		if digests == p.o.MaxDigests || bytes+size > p.o.MaxBytes {
-			continue
-		}
-		digests, bytes = digests+1, bytes+size
-		maps.Copy(out, g.data)
+// rank sorts digests by how much they matter, the most important first.
+func (p *Persister) rank(ctx context.Context, all []*kept) error {
+	cv, err := readObject[configv1.ClusterVersion](ctx, p.o.API, "", clusterVersionName)
+	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		return fmt.Errorf("not all signatures fit, and the history that says which must stay cannot be read: %w", err)
 	}
-	return out
+	history, recent := map[string]int{}, map[string]int{}
+	note := func(in map[string]int, digest string) {
+		if prefix, err := digestPrefix(digest, "-"); err == nil {
+			if _, known := in[prefix]; !known {
+				in[prefix] = len(in)
+			}
+		}
+	}
+	if err == nil {
+		note(history, Digest(cv.Status.Desired.Image))
+		for _, entry := range cv.Status.History {
+			note(history, Digest(entry.Image))
+		}
+	}
+	if p.o.Recent != nil {
+		for _, digest := range p.o.Recent() {
+			note(recent, digest)
+		}
+	}
+	for _, k := range all {
+		if place, ok := history[k.prefix]; ok {
+			k.history = place
+		}
+		k.recent = len(recent)
+		if place, ok := recent[k.prefix]; ok {
+			k.recent = place
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *kept) int {
+		switch {
+		case (a.history < 0) != (b.history < 0):
+			return b.history - a.history // one of them is -1
+		case a.history != b.history:
+			return a.history - b.history
+		case a.fresh != b.fresh:
+			if a.fresh {
+				return -1
+			}
+			return 1
+		}
+		return a.recent - b.recent
+	})
+	return nil
 }

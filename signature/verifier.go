@@ -144,7 +144,7 @@ type Options struct {
 	// it decompresses to. Zero means the constant MaxMessage.
 	MaxMessage int
 	// MaxAttempts is how many failures an [*Error] lists; zero means the
-	// constant MaxAttempts.
+	// constant MaxAttempts. Those that tell least are left out.
 	MaxAttempts int
 
 	// CacheSize is how many verified digests are remembered; zero means 64,
@@ -380,21 +380,24 @@ func (s *search) try(c Candidate) (done bool) {
 	return len(open) == 0
 }
 
-// failed takes note of a failure. Of those past the limit the most telling one
-// is kept.
+// failed takes note of a failure. One past the limit takes the place of the last
+// that tells less.
 func (s *search) failed(c Candidate, ring string, err error) {
 	a := Attempt{
 		Store: c.Store, Location: c.Location, Number: c.Number,
 		Keyring: ring, Time: s.v.o.Clock.Now(), Err: err,
 	}
-	if limit := orDefault(s.v.o.MaxAttempts, MaxAttempts); len(s.attempts) == limit {
-		s.omitted++
-		if last := &s.attempts[limit-1]; a.rank() > last.rank() {
-			*last = a
-		}
+	if len(s.attempts) < orDefault(s.v.o.MaxAttempts, MaxAttempts) {
+		s.attempts = append(s.attempts, a)
 		return
 	}
-	s.attempts = append(s.attempts, a)
+	s.omitted++
+	for i := len(s.attempts) - 1; i >= 0; i-- {
+		if s.attempts[i].rank() < a.rank() {
+			s.attempts = append(slices.Delete(s.attempts, i, i+1), a)
+			return
+		}
+	}
 }
 
 func (s *search) reported(err error) bool {
