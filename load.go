@@ -86,6 +86,7 @@ type loaded struct {
 	payload       *manifest.Payload
 	origin        origin
 	verified      bool
+	verification  *signature.Verification // nil where nothing was verified
 	acceptedRisks string
 	implicit      []string // capabilities that it must not lose
 	gates         gates
@@ -151,6 +152,16 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 			fmt.Errorf("release image version %s does not match the expected upstream version %s", got, want))
 	}
 
+	risk, err := u.checkVersion(r, out)
+	if err != nil {
+		u.discard(ctx, r.release)
+		return nil, u.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+			fmt.Errorf("The update cannot be verified: %w", err))
+	}
+	if risk != "" {
+		risks = append(risks, risk)
+	}
+
 	if r.origin == requested {
 		if _, err := u.current(ctx, r); err != nil {
 			u.log("the running release's payload cannot be read: it is not compared with the requested one", err)
@@ -185,22 +196,72 @@ func (u *Updater) verify(ctx context.Context, r *loadRequest, out *loaded) (risk
 		verifier, err = u.payloadVerifier(ctx, r)
 	}
 	if err == nil {
-		var v *signature.Verification
 		left := u.o.RetrieveTimeout
 		if deadline, ok := ctx.Deadline(); ok {
 			left = time.Until(deadline)
 		}
 		half, cancel := clockTimeout(ctx, u.o.Clock, left/2)
 		defer cancel()
-		if v, err = verifier.Verify(half, signature.Digest(r.release.Image)); err == nil {
+		if out.verification, err = u.verifySigner(half, verifier, r.release); err == nil {
 			out.verified = true
 			u.noteVerified()
-			u.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: v.String()})
+			u.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: out.verification.String()})
 			return "", nil
 		}
 	}
 	if r.force && ctx.Err() == nil {
-		return signature.Chain(fmt.Errorf("Target release %s cannot be verified, but continuing anyway because the update was forced: %w", quoted(r.release), err)), nil
+		return forcedRisk(r.release, err), nil
+	}
+	return "", err
+}
+
+// forcedRisk is why it is a risk to go on with a release that is not verified.
+func forcedRisk(r configv1.Release, err error) string {
+	return signature.Chain(fmt.Errorf("Target release %s cannot be verified, but continuing anyway because the update was forced: %w", quoted(r), err))
+}
+
+// verifySigner verifies a release, and that it was signed under a name that
+// counts. Without a version, the version in that name plays no part.
+func (u *Updater) verifySigner(ctx context.Context, verifier signature.Verifier, r configv1.Release) (*signature.Verification, error) {
+	identity := u.o.Identity
+	if r.Version == "" && identity.Version {
+		identity.Version = false
+		if v, ok := verifier.(*signature.OpenPGP); ok && u.o.Verifier == nil {
+			verifier = v.WithIdentity(identity)
+		}
+	}
+	var v *signature.Verification
+	var err error
+	if of, ok := verifier.(signature.ReleaseVerifier); ok {
+		v, err = of.VerifyRelease(ctx, r)
+	} else {
+		v, err = verifier.Verify(ctx, signature.Digest(r.Image))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := identity.CheckAll(v, r.Version); err != nil {
+		return nil, err
+	}
+	return v.For(r.Version), nil
+}
+
+// checkVersion compares the names under which a release was signed with its
+// version, where that was not known before its contents were read.
+func (u *Updater) checkVersion(r *loadRequest, out *loaded) (risk string, err error) {
+	if out.verification == nil || r.release.Version != "" {
+		return "", nil
+	}
+	v := out.verification.For(out.release.Version)
+	err = u.o.Identity.CheckAll(v, v.Version)
+	switch {
+	case err == nil && slices.ContainsFunc(v.Signers, func(s signature.Signer) bool { return s.Fit == signature.FitOther }):
+		u.emit(Event{Type: EventSignatureVerified, Release: out.release, Message: v.String()})
+	case err != nil && r.force:
+		out.verified = false
+		risk = forcedRisk(out.release, err)
+		u.emit(Event{Type: EventRetrievePayload, Release: out.release, Message: risk})
+		return risk, nil
 	}
 	return "", err
 }

@@ -86,6 +86,12 @@ type Options struct {
 	Clock clock.WithTicker
 	// Rand returns a number in [0,1) for jitter; nil means math/rand/v2.
 	Rand func() float64
+	// Identity says under which names releases must have been signed: in which
+	// repositories, and whether the tag must fit the version. Zero refuses
+	// nothing. It also counts for what Verifier returns. A release that is
+	// asked for by its image alone is compared once its contents say which
+	// version it is.
+	Identity signature.Identity
 	// Logger gets what is worth a line; nil means no logging.
 	Logger *slog.Logger
 	// Observe gets every [Event], one at a time and in order. It must not

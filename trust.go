@@ -28,27 +28,27 @@ type trust struct {
 
 // payloadVerifier returns the verifier that the running payload configures:
 // trust comes from what the cluster runs, never from what it is to run. It is
-// made anew when that payload changes, or the way out of the cluster.
+// made again when that payload changes, or the way out of the cluster.
 func (u *Updater) payloadVerifier(ctx context.Context, r *loadRequest) (signature.Verifier, error) {
 	payload, err := u.current(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("the running release's signature keys: %w", err)
 	}
-	key, err := u.trustKey(ctx, payload.Release.Image)
+	// Which of the payload's manifests count depends on the feature gates.
+	key, err := u.trustKey(ctx, payload.Release.Image+" "+r.gates.key())
 	if err != nil {
 		return nil, err
 	}
-	u.trust.mu.Lock()
-	defer u.trust.mu.Unlock()
-	if u.trust.verifier != nil && u.trust.key == key {
-		return u.trust.verifier, nil
+	if v := u.trust.made(key); v != nil {
+		return v, nil
 	}
-
+	// Nobody waits for these reads: of two verifiers that are made at the same
+	// time the later one is kept.
 	sources := make([]signature.ConfigSource, 0, len(payload.Manifests))
 	for _, m := range payload.Manifests {
 		sources = append(sources, signature.ConfigSource{Name: m.Filename, Object: m.Object})
 	}
-	o := signature.ConfigOptions{Options: signature.Options{Clock: u.o.Clock}, Reader: u.o.API}
+	o := signature.ConfigOptions{Options: signature.Options{Clock: u.o.Clock, Identity: u.o.Identity}, Reader: u.o.API}
 	if o.HTTP, err = signature.ClusterHTTP(ctx, u.o.API); err != nil {
 		return nil, err
 	}
@@ -59,14 +59,26 @@ func (u *Updater) payloadVerifier(ctx context.Context, r *loadRequest) (signatur
 	if _, none := v.(signature.NotPossible); none {
 		u.o.Logger.Warn("No release authenticity verification is configured, all releases are considered unverified")
 	}
+	u.trust.mu.Lock()
+	defer u.trust.mu.Unlock()
 	u.trust.key, u.trust.verifier = key, v
 	return v, nil
 }
 
+// made returns the verifier that was made of key, or nil.
+func (t *trust) made(key string) signature.Verifier {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.key != key {
+		return nil
+	}
+	return t.verifier
+}
+
 // trustKey tells verifiers apart: by the payload that has the keys, and by the
 // objects that say how to get out of the cluster.
-func (u *Updater) trustKey(ctx context.Context, image string) (string, error) {
-	key := image
+func (u *Updater) trustKey(ctx context.Context, payload string) (string, error) {
+	key := payload
 	for _, o := range []struct {
 		gvk schema.GroupVersionKind
 		key types.NamespacedName
@@ -105,11 +117,11 @@ func (u *Updater) persister() *signature.Persister {
 }
 
 func (u *Updater) signatures() map[string][][]byte {
-	u.trust.mu.Lock()
-	defer u.trust.mu.Unlock()
 	v := u.o.Verifier
 	if v == nil {
+		u.trust.mu.Lock()
 		v = u.trust.verifier
+		u.trust.mu.Unlock()
 	}
 	if r, ok := v.(remembers); ok {
 		return r.Signatures()

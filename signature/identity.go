@@ -49,8 +49,12 @@ func (i Identity) Check(reference, version string) error {
 	}
 }
 
-// CheckAll is Check for the name of every signer of a verification.
+// CheckAll is Check for the name of every signer of a verification. Where i
+// refuses anything, a verification that names no signer is refused.
 func (i Identity) CheckAll(v *Verification, version string) error {
+	if len(v.Signers) == 0 && (i.Version || len(i.Repositories) > 0) {
+		return rejectf(WrongIdentity, "the verification does not say who signed")
+	}
 	var errs []error
 	for _, s := range v.Signers {
 		if err := i.Check(s.Reference, version); err != nil {

@@ -224,6 +224,16 @@ func (v *OpenPGP) WithStores(stores ...Store) *OpenPGP {
 	return w
 }
 
+// WithIdentity returns a verifier that wants other signed names, and is v in all
+// else. It shares what v remembers.
+func (v *OpenPGP) WithIdentity(i Identity) *OpenPGP {
+	o := v.o
+	o.Identity = i
+	w := New(o)
+	w.store, w.cache = v.store, v.cache
+	return w
+}
+
 // Keyrings returns the keyrings, sorted by name.
 func (v *OpenPGP) Keyrings() []*Keyring { return slices.Clone(v.o.Keyrings) }
 
