@@ -112,21 +112,34 @@ func (u *Updater) persister() *signature.Persister {
 		return nil
 	}
 	return signature.NewPersister(signature.PersistOptions{
-		API: u.o.API, Signatures: u.signatures, Interval: 2 * u.o.Interval, FlushTimeout: lastWrite, Clock: u.o.Clock, Logger: u.o.Logger,
+		API: u.o.API, Signatures: u.signatures, Recent: u.recent, Interval: 2 * u.o.Interval, FlushTimeout: lastWrite, Clock: u.o.Clock, Logger: u.o.Logger,
 	})
 }
 
 func (u *Updater) signatures() map[string][][]byte {
-	v := u.o.Verifier
-	if v == nil {
-		u.trust.mu.Lock()
-		v = u.trust.verifier
-		u.trust.mu.Unlock()
-	}
-	if r, ok := v.(remembers); ok {
+	if r, ok := u.verifier().(remembers); ok {
 		return r.Signatures()
 	}
 	return nil
+}
+
+// recent are the digests of signatures, the last success first, where the
+// verifier tells their order.
+func (u *Updater) recent() []string {
+	if r, ok := u.verifier().(interface{ Recent() []string }); ok {
+		return r.Recent()
+	}
+	return nil
+}
+
+// verifier is the one in use, nil before there is any.
+func (u *Updater) verifier() signature.Verifier {
+	if u.o.Verifier != nil {
+		return u.o.Verifier
+	}
+	u.trust.mu.Lock()
+	defer u.trust.mu.Unlock()
+	return u.trust.verifier
 }
 
 // noteVerified takes note of a signature that was found.
