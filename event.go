@@ -7,6 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/runlevel"
+	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // EventType says what an [Event] is about.
@@ -44,6 +45,9 @@ type Event struct {
 	Err error
 	// Progress is set on Task events. What it points to is not to be changed.
 	Progress *runlevel.Event
+	// Verification is set on SignatureVerified: who signed, and under which
+	// name. It is not to be changed.
+	Verification *signature.Verification
 	// Updates that the graph recommends, on RetrievedUpdates.
 	Updates []configv1.Release
 }
@@ -69,6 +73,10 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Skipped   *int               `json:"skipped,omitempty"`
 		Total     *int               `json:"total,omitempty"`
 		Wait      *runlevel.Wait     `json:"wait,omitempty"`
+		// The names under which Release was signed, and of each whether it
+		// fits its version ("Same", "Other", or "" where that is not known).
+		SignedAs    []string        `json:"signedAs,omitempty"`
+		VersionFits []signature.Fit `json:"versionFits,omitempty"`
 	}{
 		Type: e.Type, Time: e.Time, Version: e.Release.Version, Image: e.Release.Image, Message: e.Message, Updates: e.Updates,
 	}
@@ -80,6 +88,11 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		out.Done, out.Skipped, out.Total = &p.Done, &p.Skipped, &p.Total
 		if p.Task != nil {
 			out.Task, out.File = p.Task.String(), p.Task.Manifest.Filename
+		}
+	}
+	if v := e.Verification; v != nil {
+		for _, s := range v.Signers {
+			out.SignedAs, out.VersionFits = append(out.SignedAs, s.Reference), append(out.VersionFits, s.Fit)
 		}
 	}
 	return json.Marshal(out)

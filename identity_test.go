@@ -2,7 +2,9 @@ package clusterupdate_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -78,8 +80,13 @@ func TestIdentity(t *testing.T) {
 				}
 				var events []string
 				for _, e := range s.events {
-					if e.Type == clusterupdate.EventSignatureVerified {
-						events = append(events, e.Message)
+					if e.Type != clusterupdate.EventSignatureVerified {
+						continue
+					}
+					events = append(events, e.Message)
+					want := fmt.Sprintf(`"signedAs":[%q],"versionFits":[%q]`, tt.reference, signature.FitOf(tt.reference, e.Release.Version))
+					if text, err := json.Marshal(e); err != nil || !strings.Contains(string(text), want) {
+						s.Errorf("%s lacks %s, %v", text, want, err)
 					}
 				}
 				if tt.event == "" && len(events) > 0 || tt.event != "" && !slices.ContainsFunc(events, func(text string) bool { return strings.Contains(text, strings.TrimPrefix(tt.event, "signed ")) }) {

@@ -205,7 +205,7 @@ func (u *Updater) verify(ctx context.Context, r *loadRequest, out *loaded) (risk
 		if out.verification, err = u.verifySigner(half, verifier, r.release); err == nil {
 			out.verified = true
 			u.noteVerified()
-			u.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: out.verification.String()})
+			u.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: out.verification.String(), Verification: out.verification})
 			return "", nil
 		}
 	}
@@ -230,18 +230,26 @@ func (u *Updater) verifySigner(ctx context.Context, verifier signature.Verifier,
 			verifier = v.WithIdentity(identity)
 		}
 	}
+	digest := signature.Digest(r.Image)
 	var v *signature.Verification
-	var err error
-	if of, ok := verifier.(signature.ReleaseVerifier); ok {
-		v, err = of.VerifyRelease(ctx, r)
-	} else {
-		v, err = verifier.Verify(ctx, signature.Digest(r.Image))
-	}
-	if err != nil {
+	err := panics.Isolate(func() (err error) {
+		if of, ok := verifier.(signature.ReleaseVerifier); ok {
+			v, err = of.VerifyRelease(ctx, r)
+		} else {
+			v, err = verifier.Verify(ctx, digest)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
 		return nil, err
+	case v == nil:
+		return nil, &signature.Error{Digest: digest, Err: fmt.Errorf("verifier %T returned neither a proof nor an error", verifier)}
+	case v.Digest != "" && v.Digest != digest:
+		return nil, &signature.Error{Digest: digest, Err: fmt.Errorf("verifier %T vouches for %s instead", verifier, v.Digest)}
 	}
 	if err := identity.CheckAll(v, r.Version); err != nil {
-		return nil, err
+		return nil, &signature.Error{Digest: digest, Err: err}
 	}
 	return v.For(r.Version), nil
 }
@@ -256,7 +264,7 @@ func (u *Updater) checkVersion(r *loadRequest, out *loaded) (risk string, err er
 	err = u.o.Identity.CheckAll(v, v.Version)
 	switch {
 	case err == nil && slices.ContainsFunc(v.Signers, func(s signature.Signer) bool { return s.Fit == signature.FitOther }):
-		u.emit(Event{Type: EventSignatureVerified, Release: out.release, Message: v.String()})
+		u.emit(Event{Type: EventSignatureVerified, Release: out.release, Message: v.String(), Verification: v})
 	case err != nil && r.force:
 		out.verified = false
 		risk = forcedRisk(out.release, err)

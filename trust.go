@@ -75,6 +75,9 @@ func (t *trust) made(key string) signature.Verifier {
 	return t.verifier
 }
 
+// trustRead bounds each read of what a verifier is made of.
+const trustRead = 30 * time.Second
+
 // trustKey tells verifiers apart: by the payload that has the keys, and by the
 // objects that say how to get out of the cluster.
 func (u *Updater) trustKey(ctx context.Context, payload string) (string, error) {
@@ -86,7 +89,9 @@ func (u *Updater) trustKey(ctx context.Context, payload string) (string, error) 
 		{configv1.GroupVersion.WithKind("Proxy"), clusterapi.Key("", "cluster")},
 		{corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(signature.ConfigMapNamespace, "trusted-ca-bundle")},
 	} {
-		obj, err := u.o.API.Get(ctx, o.gvk, o.key)
+		read, cancel := context.WithTimeout(ctx, trustRead)
+		obj, err := u.o.API.Get(read, o.gvk, o.key)
+		cancel()
 		switch {
 		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 			key += " none"

@@ -171,3 +171,35 @@ func TestRunKeepsSignatures(t *testing.T) {
 		}
 	})
 }
+
+// verifierFunc is a verifier of the embedder's.
+type verifierFunc func(ctx context.Context, digest string) (*signature.Verification, error)
+
+func (f verifierFunc) Verify(ctx context.Context, digest string) (*signature.Verification, error) {
+	return f(ctx, digest)
+}
+
+// TestFaultyVerifiers: one that panics, proves nothing or vouches for something
+// else refuses the release, and says so in the condition.
+func TestFaultyVerifiers(t *testing.T) {
+	for want, f := range map[string]verifierFunc{
+		"panic: no keys":                        func(context.Context, string) (*signature.Verification, error) { panic("no keys") },
+		"returned neither a proof nor an error": func(context.Context, string) (*signature.Verification, error) { return nil, nil },
+		"vouches for sha256:other instead": func(context.Context, string) (*signature.Verification, error) {
+			return &signature.Verification{Digest: "sha256:other"}, nil
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			withSample(t, func(o *clusterupdate.Options) { o.Verifier = f }, func(s *sampleTest) {
+				s.sync()
+				s.request(s.T, configv1.Update{Version: sample.ToVersion})
+				time.Sleep(10 * time.Minute)
+				r := s.sync()
+				var load *clusterupdate.LoadError
+				if !errors.As(r.Failure, &load) || load.Reason != clusterupdate.ReasonVerificationFailed || !strings.Contains(load.Message, want) {
+					s.T.Errorf("failure is %v", r.Failure)
+				}
+			})
+		})
+	}
+}
