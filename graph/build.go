@@ -18,24 +18,15 @@ type NodeData struct {
 }
 
 // New builds a graph from data, under the rules and limits of [Decode]. The
-// graph keeps the conditional entries: do not change them any more.
+// graph keeps the conditional entries: do not change them any more. Memory is
+// not counted, since the data take it already.
 func New(d Data, o DecodeOptions) (*Graph, error) {
 	o = o.withDefaults()
-	if len(d.Nodes) > o.MaxNodes {
-		return nil, &LimitError{Limit: "nodes", Max: int64(o.MaxNodes)}
-	}
-	pairs := len(d.Edges)
-	for _, c := range d.ConditionalEdges {
-		pairs += len(c.Edges)
-	}
-	if pairs > o.MaxEdges {
-		return nil, &LimitError{Limit: "edges", Max: int64(o.MaxEdges)}
-	}
 	p := &parts{conditional: d.ConditionalEdges}
 	for i, n := range d.Nodes {
 		v, err := ParseVersion(n.Version)
 		if err != nil {
-			return nil, withinIndex("nodes", i, within("version", fmt.Errorf("%q: %w", n.Version, err)))
+			return nil, withinIndex("nodes", i, within("version", fmt.Errorf("%s: %w", shown(n.Version), err)))
 		}
 		if n.Image == "" && !o.AllowNoPayload && !o.Compat {
 			return nil, withinIndex("nodes", i, within("payload", errMissing))
@@ -50,6 +41,9 @@ func New(d Data, o DecodeOptions) (*Graph, error) {
 			}
 		}
 		p.edges = append(p.edges, pair)
+	}
+	if err := p.check(o); err != nil {
+		return nil, err
 	}
 	return p.index(o)
 }

@@ -14,18 +14,11 @@ func decodeCompat(data []byte, o DecodeOptions) (*parts, error) {
 		Edges            []compatEdge
 		ConditionalEdges []ConditionalEdges `json:"conditionalEdges"`
 	}
+	if err := checkMemory(data, o.MaxMemory); err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(data, &wire); err != nil {
 		return nil, &DecodeError{Err: err}
-	}
-	if len(wire.Nodes) > o.MaxNodes {
-		return nil, &LimitError{Limit: "nodes", Max: int64(o.MaxNodes)}
-	}
-	total := len(wire.Edges)
-	for _, c := range wire.ConditionalEdges {
-		total += len(c.Edges)
-	}
-	if total > o.MaxEdges {
-		return nil, &LimitError{Limit: "edges", Max: int64(o.MaxEdges)}
 	}
 	p := &parts{conditional: wire.ConditionalEdges}
 	for i := range wire.ConditionalEdges {
@@ -49,6 +42,9 @@ func decodeCompat(data []byte, o DecodeOptions) (*parts, error) {
 	}
 	for _, e := range wire.Edges {
 		p.edges = append(p.edges, [2]int32{compatIndex(e[0]), compatIndex(e[1])})
+	}
+	if err := p.check(o); err != nil {
+		return nil, err
 	}
 	return p, nil
 }

@@ -16,14 +16,39 @@ const (
 )
 
 // DecodeOptions say what a graph may be. The zero value is strict and bounded.
+// A limit of zero or less means its default.
 type DecodeOptions struct {
-	// MaxBytes is the largest JSON text; zero means DefaultMaxBytes.
+	// MaxBytes is the largest JSON text; its default is DefaultMaxBytes.
 	MaxBytes int64
-	// MaxNodes is the largest number of nodes; zero means DefaultMaxNodes.
+	// MaxMemory is how many bytes of memory decoding may take beside the text,
+	// as counted in advance for each element; 128 MiB by default. It bounds what
+	// a short text of many small elements costs.
+	MaxMemory int64
+	// MaxNodes is the largest number of nodes; its default is DefaultMaxNodes.
 	MaxNodes int
 	// MaxEdges is the largest number of edges and conditional pairs together;
-	// zero means DefaultMaxEdges.
+	// its default is DefaultMaxEdges.
 	MaxEdges int
+	// MaxConditional is the largest number of conditional entries; 100,000 by
+	// default.
+	MaxConditional int
+	// MaxPairs is the largest number of edges of one conditional entry; 100,000
+	// by default.
+	MaxPairs int
+	// MaxRisks is the largest number of risks of one conditional entry; 1,000 by
+	// default, of which a ClusterVersion holds 200.
+	MaxRisks int
+	// MaxRules is the largest number of matching rules of one risk; 100 by
+	// default.
+	MaxRules int
+	// MaxKeys is the largest number of keys of one JSON object, such as a node's
+	// metadata; 1,000 by default.
+	MaxKeys int
+	// MaxChannels is the largest number of channels that one node's metadata
+	// name; 1,000 by default.
+	MaxChannels int
+	// MaxText is the longest text that is kept, in bytes; 256 KiB by default.
+	MaxText int
 	// AnySchema accepts other schema versions than 1.
 	AnySchema bool
 	// AllowNoPayload accepts nodes without a release image.
@@ -35,16 +60,25 @@ type DecodeOptions struct {
 }
 
 func (o DecodeOptions) withDefaults() DecodeOptions {
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = DefaultMaxBytes
-	}
-	if o.MaxNodes <= 0 {
-		o.MaxNodes = DefaultMaxNodes
-	}
-	if o.MaxEdges <= 0 {
-		o.MaxEdges = DefaultMaxEdges
-	}
+	orElse(&o.MaxBytes, DefaultMaxBytes)
+	orElse(&o.MaxMemory, 128<<20)
+	orElse(&o.MaxNodes, DefaultMaxNodes)
+	orElse(&o.MaxEdges, DefaultMaxEdges)
+	orElse(&o.MaxConditional, 100_000)
+	orElse(&o.MaxPairs, 100_000)
+	orElse(&o.MaxRisks, 1_000)
+	orElse(&o.MaxRules, 100)
+	orElse(&o.MaxKeys, 1_000)
+	orElse(&o.MaxChannels, 1_000)
+	orElse(&o.MaxText, 256<<10)
 	return o
+}
+
+// orElse gives a limit that is not set its default.
+func orElse[T int | int64](limit *T, or T) {
+	if *limit <= 0 {
+		*limit = or
+	}
 }
 
 // Decode reads a graph of schema version 1. The whole graph must be valid,
@@ -79,7 +113,7 @@ func decodeParts(data []byte, o DecodeOptions) (*parts, error) {
 	if o.Compat {
 		return decodeCompat(data, o)
 	}
-	d := decoder{scanner: scanner{data: data}, o: o}
+	d := decoder{scanner: scanner{data: data, maxKeys: o.MaxKeys, budget: budget{left: o.MaxMemory, max: o.MaxMemory}}, o: o}
 	err := d.graph()
 	if err == nil {
 		return &d.parts, nil

@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 )
@@ -55,7 +56,7 @@ func TestDecodeInvalid(t *testing.T) {
 
 		{"nodes object", `{"nodes":{}}`, "nodes: expected an array, found an object", "cannot unmarshal object"},
 		{"no version", `{"nodes":[{"payload":"a"}]}`, "nodes[0].version: missing", ""},
-		{"version in another case", `{"nodes":[{"Version":"4.1.0","payload":"a"}]}`, "nodes[0].version: missing", ""},
+		{"version in another case", `{"nodes":[{"Version":"4.1.0","payload":"a"}]}`, `nodes[0]: key "Version" differs from "version" only by case`, ""},
 		{"null version", `{"nodes":[{"version":null,"payload":"a"}]}`, "nodes[0].version: Version string empty", "Version string empty"},
 		{"empty version", `{"nodes":[{"version":"","payload":"a"}]}`, "nodes[0].version: Version string empty", "Version string empty"},
 		{"two parts", `{"nodes":[{"version":"4.1.0","payload":"a"},{"version":"4.1","payload":"a"}]}`, `nodes[1].version: "4.1": invalid semantic version`, "invalid semantic version"},
@@ -93,6 +94,29 @@ func TestDecodeInvalid(t *testing.T) {
 		{"risk name array", `{` + twoNodes + `,"conditionalEdges":[{},{"risks":[{},{"name":[]}]}]}`, "conditionalEdges[1].risks[1].name: expected a string, found an array", "cannot unmarshal array"},
 		{"rule type bool", `{"conditionalEdges":[{"risks":[{"matchingRules":[{"type":true}]}]}]}`, "conditionalEdges[0].risks[0].matchingRules[0].type: expected a string, found a boolean", "cannot unmarshal bool"},
 		{"promql text", `{"conditionalEdges":[{"risks":[{"matchingRules":[{"promql":"up"}]}]}]}`, "conditionalEdges[0].risks[0].matchingRules[0].promql: expected an object, found a string", "cannot unmarshal string"},
+		{"Version of the schema", `{"VERSION":1}`, `key "VERSION" differs from "version" only by case`, ""},
+		{"Nodes", `{"Nodes":[{"version":"4.1.0","payload":"a"}],"NODES":1}`, `key "Nodes" differs from "nodes" only by case`, "cannot unmarshal number"},
+		{"Edges", `{"Edges":[]}`, `key "Edges" differs from "edges" only by case`, ""},
+		{"conditionaledges", `{` + twoNodes + `,"conditionaledges":[]}`, `key "conditionaledges" differs from "conditionalEdges" only by case`, ""},
+		{"a letter that folds", `{"edge\u017f":[]}`, "key \"edge\u017f\" differs from \"edges\" only by case", ""},
+		{"Payload beside payload", `{"nodes":[{"version":"4.1.0","payload":"a","Payload":"b"}]}`, `nodes[0]: key "Payload" differs from "payload" only by case`, ""},
+		{"Metadata", `{"nodes":[{"version":"4.1.0","payload":"a","Metadata":{}}]}`, `nodes[0]: key "Metadata" differs from "metadata" only by case`, ""},
+		{"Edges of an entry", `{"conditionalEdges":[{"Edges":[]}]}`, `conditionalEdges[0]: key "Edges" differs from "edges" only by case`, ""},
+		{"Risks of an entry", `{"conditionalEdges":[{},{"RISKS":[]}]}`, `conditionalEdges[1]: key "RISKS" differs from "risks" only by case`, ""},
+		{"From", `{"conditionalEdges":[{"edges":[{"From":"4.1.0","to":"4.1.1"}]}]}`, `conditionalEdges[0].edges[0]: key "From" differs from "from" only by case`, ""},
+		{"TO", `{"conditionalEdges":[{"edges":[{"from":"4.1.0","to":"4.1.1","TO":"4.1.1"}]}]}`, `conditionalEdges[0].edges[0]: key "TO" differs from "to" only by case`, ""},
+		{"Url", `{"conditionalEdges":[{"risks":[{"Url":"u"}]}]}`, `conditionalEdges[0].risks[0]: key "Url" differs from "url" only by case`, ""},
+		{"Name", `{"conditionalEdges":[{"risks":[{"Name":"u"}]}]}`, `conditionalEdges[0].risks[0]: key "Name" differs from "name" only by case`, ""},
+		{"Message", `{"conditionalEdges":[{"risks":[{"Message":"u"}]}]}`, `conditionalEdges[0].risks[0]: key "Message" differs from "message" only by case`, ""},
+		{"matchingrules", `{"conditionalEdges":[{"risks":[{"matchingrules":[]}]}]}`, `conditionalEdges[0].risks[0]: key "matchingrules" differs from "matchingRules" only by case`, ""},
+		{"Type", `{"conditionalEdges":[{"risks":[{"matchingRules":[{"Type":"Always"}]}]}]}`, `conditionalEdges[0].risks[0].matchingRules[0]: key "Type" differs from "type" only by case`, ""},
+		{"PromQL", `{"conditionalEdges":[{"risks":[{"matchingRules":[{"type":"PromQL","PromQL":{"promql":"up"}}]}]}]}`, `conditionalEdges[0].risks[0].matchingRules[0]: key "PromQL" differs from "promql" only by case`, ""},
+		{"promQL within", `{"conditionalEdges":[{"risks":[{"matchingRules":[{"type":"PromQL","promql":{"promQL":"up"}}]}]}]}`, `conditionalEdges[0].risks[0].matchingRules[0].promql: key "promQL" differs from "promql" only by case`, ""},
+
+		{"no from", `{"conditionalEdges":[{"edges":[{"to":"4.1.1"}]}]}`, "conditionalEdges[0].edges[0].from: missing", ""},
+		{"empty from", `{"conditionalEdges":[{"edges":[{"from":"4.1.0","to":"4.1.1"},{"from":"","to":"4.1.1"}]}]}`, "conditionalEdges[0].edges[1].from: missing", ""},
+		{"null to", `{"conditionalEdges":[{"edges":[{"from":"4.1.0","to":null}]}]}`, "conditionalEdges[0].edges[0].to: missing", ""},
+		{"null pair", `{"conditionalEdges":[{"edges":[null]}]}`, "conditionalEdges[0].edges[0].from: missing", ""},
 		{"entries object", `{"conditionalEdges":{}}`, "conditionalEdges: expected an array, found an object", "cannot unmarshal object"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -125,7 +149,8 @@ func TestDecodeAccepts(t *testing.T) {
 		{"nothing", `{}`, `{"version":1,"nodes":[],"edges":[],"conditionalEdges":[]}`},
 		{"null", " null\n", `{"version":1,"nodes":[],"edges":[],"conditionalEdges":[]}`},
 		{"nulls", `{"version":null,"nodes":null,"edges":null,"conditionalEdges":null}`, `{"version":1,"nodes":[],"edges":[],"conditionalEdges":[]}`},
-		{"other case", `{"Nodes":[{"version":"4.1.0","payload":"a"}],"NODES":1}`, `{"version":1,"nodes":[],"edges":[],"conditionalEdges":[]}`},
+		{"metadata of any case", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"URL":"x","url":"y"}}]}`,
+			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{"URL":"x","url":"y"}}],"edges":[],"conditionalEdges":[]}`},
 		{"unknown fields", `{"x":{"y":[1,-2.5e+3,true,false,null,"\u00e9\n"]},"nodes":[{"version":"4.1.0","payload":"a","z":[[]]}]}`,
 			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
 		{"metadata are kept", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"z":"\u003c\"","n": 1.50,"o":{ "b":[ null ],"a":"<"},"":""}}]}`,
@@ -134,9 +159,9 @@ func TestDecodeAccepts(t *testing.T) {
 			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{}},{"version":"4.1.1","payload":"b","metadata":{}}],"edges":[[0,1],[1,0],[1,1]],"conditionalEdges":[]}`},
 		{"builds apart", `{"nodes":[{"version":"4.1.0+a","payload":"a"},{"version":"4.1.0+b","payload":"b"}]}`,
 			`{"version":1,"nodes":[{"version":"4.1.0+a","payload":"a","metadata":{}},{"version":"4.1.0+b","payload":"b","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
-		{"empty conditional things", `{"conditionalEdges":[null,{},{"edges":[null],"risks":[null]},{"edges":[{"from":"x","to":"y"}],"risks":[{"matchingRules":[null,{"type":"PromQL","promql":null},{"promql":{"promql":"up"}}]}]}]}`,
+		{"empty conditional things", `{"conditionalEdges":[null,{},{"edges":null,"risks":[null]},{"edges":[{"from":"x","to":"y"}],"risks":[{"matchingRules":[null,{"type":"PromQL","promql":null},{"promql":{"promql":"up"}}]}]}]}`,
 			`{"version":1,"nodes":[],"edges":[],"conditionalEdges":[{"edges":[],"risks":[]},{"edges":[],"risks":[]},` +
-				`{"edges":[{"from":"","to":""}],"risks":[{"url":"","name":"","message":"","matchingRules":[]}]},` +
+				`{"edges":[],"risks":[{"url":"","name":"","message":"","matchingRules":[]}]},` +
 				`{"edges":[{"from":"x","to":"y"}],"risks":[{"url":"","name":"","message":"","matchingRules":[{"type":""},{"type":"PromQL"},{"type":"","promql":{"promql":"up"}}]}]}]}`},
 		{"invalid UTF-8", "{\"nodes\":[{\"version\":\"4.1.0\",\"payload\":\"a\xff\"}]}",
 			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a` + "\ufffd" + `","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
@@ -197,6 +222,25 @@ func TestDecodeLimits(t *testing.T) {
 		{"edges", text, graph.DecodeOptions{MaxEdges: 1}, "edges[1]: the graph exceeds the limit of 1 edges"},
 		{"pairs count as edges", text, graph.DecodeOptions{MaxEdges: 2}, "conditionalEdges[0].edges[0]: the graph exceeds the limit of 2 edges"},
 		{"edges suffice", text, graph.DecodeOptions{MaxEdges: 3}, ""},
+		{"conditional entries", `{"conditionalEdges":[{},{}]}`, graph.DecodeOptions{MaxConditional: 1}, "conditionalEdges[1]: the graph exceeds the limit of 1 conditional entries"},
+		{"edges of an entry", `{"conditionalEdges":[{"edges":[{"from":"a","to":"b"},{"from":"a","to":"b"}]}]}`, graph.DecodeOptions{MaxPairs: 1}, "conditionalEdges[0].edges[1]: the graph exceeds the limit of 1 edges of a conditional entry"},
+		{"risks", `{"conditionalEdges":[{"risks":[{},null,{}]}]}`, graph.DecodeOptions{MaxRisks: 2}, "conditionalEdges[0].risks[2]: the graph exceeds the limit of 2 risks of a conditional entry"},
+		{"rules", `{"conditionalEdges":[{"risks":[{"matchingRules":[{},{}]}]}]}`, graph.DecodeOptions{MaxRules: 1}, "conditionalEdges[0].risks[0].matchingRules[1]: the graph exceeds the limit of 1 matching rules of a risk"},
+		{"metadata keys", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"a":"","b":"","c":"","d":""}}]}`, graph.DecodeOptions{MaxKeys: 3}, "nodes[0].metadata: the graph exceeds the limit of 3 keys of an object"},
+		{"keys of the unknown", `{"x":[{"a":"","b":""}]}`, graph.DecodeOptions{MaxKeys: 1}, "x: the graph exceeds the limit of 1 keys of an object"},
+		{"channels", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"` + graph.MetadataChannels + `":"a,,b"}}]}`, graph.DecodeOptions{MaxChannels: 2}, "nodes[0].metadata." + graph.MetadataChannels + ": the graph exceeds the limit of 2 channels of a release"},
+		{"payload's text", `{"nodes":[{"version":"4.1.0","payload":"123456789"}]}`, graph.DecodeOptions{MaxText: 8}, "nodes[0].payload: the graph exceeds the limit of 8 bytes of a text"},
+		{"metadata's text", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"k":"123456789"}}]}`, graph.DecodeOptions{MaxText: 8}, "nodes[0].metadata.k: the graph exceeds the limit of 8 bytes of a text"},
+		{"metadata's JSON", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"k":[1,2,3,4]}}]}`, graph.DecodeOptions{MaxText: 8}, "nodes[0].metadata.k: the graph exceeds the limit of 8 bytes of a text"},
+		{"message's text", `{"conditionalEdges":[{"risks":[{"message":"123456789"}]}]}`, graph.DecodeOptions{MaxText: 8}, "conditionalEdges[0].risks[0].message: the graph exceeds the limit of 8 bytes of a text"},
+		{"memory", text, graph.DecodeOptions{MaxMemory: 1000}, "nodes[1].version: the graph exceeds the limit of 1000 bytes of memory"},
+		{"memory suffices", text, graph.DecodeOptions{MaxMemory: 2000}, ""},
+		{"compat entries", `{"conditionalEdges":[{},{}]}`, graph.DecodeOptions{MaxConditional: 1, Compat: true}, "the graph exceeds the limit of 1 conditional entries"},
+		{"compat risks", `{"conditionalEdges":[{"risks":[{},null,{}]}]}`, graph.DecodeOptions{MaxRisks: 2, Compat: true}, "conditionalEdges[0]: the graph exceeds the limit of 2 risks of a conditional entry"},
+		{"compat rules", `{"conditionalEdges":[{"risks":[{"matchingRules":[{},{}]}]}]}`, graph.DecodeOptions{MaxRules: 1, Compat: true}, "conditionalEdges[0].risks[0]: the graph exceeds the limit of 1 matching rules of a risk"},
+		{"compat text", `{"conditionalEdges":[{"risks":[{"message":"123456789"}]}]}`, graph.DecodeOptions{MaxText: 8, Compat: true}, "conditionalEdges[0].risks[0].message: the graph exceeds the limit of 8 bytes of a text"},
+		{"compat memory", text, graph.DecodeOptions{MaxMemory: 2000, Compat: true}, "the graph exceeds the limit of 2000 bytes of memory"},
+		{"compat memory suffices", text, graph.DecodeOptions{MaxMemory: 4000, Compat: true}, ""},
 		{"depth", deep, graph.DecodeOptions{}, "x: the graph exceeds the limit of 500 levels of nested JSON"},
 		{"depth of objects", `{"x":` + strings.Repeat(`{"a":`, 501) + "1" + strings.Repeat("}", 502), graph.DecodeOptions{}, "x: the graph exceeds the limit of 500 levels of nested JSON"},
 		{"compat nodes", text, graph.DecodeOptions{MaxNodes: 1, Compat: true}, "the graph exceeds the limit of 1 nodes"},
@@ -223,14 +267,22 @@ func TestDecodeLimits(t *testing.T) {
 // Limits hold for a graph that a program puts together, too.
 func TestNewLimits(t *testing.T) {
 	d := graph.Data{
-		Nodes:            []graph.NodeData{{Version: "4.1.0", Image: "a"}, {Version: "4.1.1", Image: "b"}},
-		Edges:            [][2]int{{0, 1}},
-		ConditionalEdges: []graph.ConditionalEdges{{Edges: []graph.VersionPair{{From: "4.1.0", To: "4.1.1"}}}},
+		Nodes: []graph.NodeData{{Version: "4.1.0", Image: "aa", Metadata: map[string]string{"x": "", graph.MetadataChannels: "a,b"}}, {Version: "4.1.1", Image: "b"}},
+		Edges: [][2]int{{0, 1}},
+		ConditionalEdges: []graph.ConditionalEdges{{
+			Edges: []graph.VersionPair{{From: "4.1.0", To: "4.1.1"}},
+			Risks: []configv1.ConditionalUpdateRisk{{MatchingRules: make([]configv1.ClusterCondition, 2)}, {}},
+		}},
 	}
 	for want, o := range map[string]graph.DecodeOptions{
 		"":                                       {MaxNodes: 2, MaxEdges: 2},
 		"the graph exceeds the limit of 1 nodes": {MaxNodes: 1},
 		"the graph exceeds the limit of 1 edges": {MaxEdges: 1},
+		"nodes[0].payload: the graph exceeds the limit of 1 bytes of a text":                      {MaxText: 1},
+		"conditionalEdges[0]: the graph exceeds the limit of 1 risks of a conditional entry":      {MaxRisks: 1},
+		"conditionalEdges[0].risks[0]: the graph exceeds the limit of 1 matching rules of a risk": {MaxRules: 1},
+		"nodes[0].metadata: the graph exceeds the limit of 1 keys of an object":                   {MaxKeys: 1},
+		"nodes[0].metadata: the graph exceeds the limit of 1 channels of a release":               {MaxChannels: 1},
 	} {
 		_, err := graph.New(d, o)
 		if limit := new(graph.LimitError); (err == nil) != (want == "") || err != nil && (err.Error() != want || !errors.As(err, &limit)) {

@@ -33,7 +33,7 @@ func (n Node) release(split func(string) ([]string, []error)) (configv1.Release,
 		if e.json {
 			errs = append(errs, fmt.Errorf("%s is not a string: %v", MetadataArchitecture, e.any()))
 		} else if e.value != "multi" {
-			errs = append(errs, fmt.Errorf("unrecognized %s value %q", MetadataArchitecture, e.value))
+			errs = append(errs, fmt.Errorf("unrecognized %s value %s", MetadataArchitecture, shown(e.value)))
 		} else {
 			r.Architecture = configv1.ClusterVersionArchitectureMulti
 		}
@@ -58,20 +58,26 @@ func splitChannels(value string) ([]string, []error) { return splitList(value, f
 func splitChannelsCompat(value string) ([]string, []error) { return splitList(value, true) }
 
 // splitList reports empty items from the last to the first, as the operator
-// removes them.
+// removes them; of many, the first few.
 func splitList(value string, compat bool) (channels []string, errs []error) {
 	if value == "" {
 		return nil, []error{fmt.Errorf("%s is an empty string", MetadataChannels)}
 	}
 	channels = strings.Split(value, ",")
+	empty := 0
 	for i := len(channels) - 1; i >= 0; i-- {
 		if !compat {
 			channels[i] = strings.TrimSpace(channels[i])
 		}
 		if channels[i] == "" {
-			errs = append(errs, fmt.Errorf("%s entry %d is an empty string: %q", MetadataChannels, i, value))
+			if empty++; empty <= maxEmptyChannels {
+				errs = append(errs, fmt.Errorf("%s entry %d is an empty string: %s", MetadataChannels, i, shown(value)))
+			}
 			channels = slices.Delete(channels, i, i+1)
 		}
+	}
+	if empty > maxEmptyChannels {
+		errs = append(errs, fmt.Errorf("%s has %d more empty strings", MetadataChannels, empty-maxEmptyChannels))
 	}
 	if len(channels) == 0 {
 		return nil, append(errs, fmt.Errorf("no non-empty channels in %s []", MetadataChannels))
@@ -82,6 +88,9 @@ func splitList(value string, compat bool) (channels []string, errs []error) {
 	}
 	return channels, errs
 }
+
+// maxEmptyChannels is how many empty channel names an error lists.
+const maxEmptyChannels = 10
 
 // SameDigest says whether two pull specs name the same image: they are equal,
 // or each has exactly one @ and the text after it is equal. A tag alone never

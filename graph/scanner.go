@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // scanner reads JSON in one pass, without building values that nobody wants.
@@ -15,9 +17,11 @@ import (
 //
 // Slices that it returns mostly point into data.
 type scanner struct {
-	data  []byte
-	pos   int
-	depth int
+	data    []byte
+	pos     int
+	depth   int
+	maxKeys int
+	budget
 }
 
 const maxDepth = 500
@@ -108,7 +112,10 @@ func (s *scanner) object(field func(key []byte) error) error {
 		return nil
 	}
 	var seen keySet
-	for {
+	for n := 1; ; n++ {
+		if err := atMost(n, s.maxKeys, limitKeys); err != nil {
+			return err
+		}
 		if s.peek() != '"' {
 			return errSyntax
 		}
@@ -117,7 +124,12 @@ func (s *scanner) object(field func(key []byte) error) error {
 			return err
 		}
 		if seen.add(key) {
-			return fmt.Errorf("key %q comes twice", key)
+			return fmt.Errorf("key %s comes twice", shown(key))
+		}
+		if seen.many != nil {
+			if err := s.spend(costKey + len(key)); err != nil {
+				return err
+			}
 		}
 		if !s.accept(':') {
 			return errSyntax
@@ -266,7 +278,7 @@ func (s *scanner) integer() ([]byte, error) {
 		return nil, err
 	}
 	if bytes.ContainsAny(text, ".eE") {
-		return nil, fmt.Errorf("expected an integer, found %s", text)
+		return nil, fmt.Errorf("expected an integer, found %s", bounded.Text(string(text), maxShown))
 	}
 	return text, nil
 }
@@ -409,11 +421,8 @@ func (a *arena) string(b []byte) string {
 	return a.piece.String()[start:]
 }
 
-// intern returns a copy, the same one for equal text.
+// intern returns a copy of a text that has none yet, for all that are equal.
 func (a *arena) intern(b []byte) string {
-	if s, ok := a.interned[string(b)]; ok {
-		return s
-	}
 	s := a.string(b)
 	if a.interned == nil {
 		a.interned = map[string]string{}

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // decoder reads the wire's fields into parts. A null is taken for an absent
@@ -40,7 +43,7 @@ func (d *decoder) graph() error {
 		case "conditionalEdges":
 			return d.optionalArray("conditionalEdges", d.conditionalEntry)
 		}
-		return d.ignore(key)
+		return d.ignore(key, "version", "nodes", "edges", "conditionalEdges")
 	})
 	if err != nil {
 		return err
@@ -72,16 +75,23 @@ func (d *decoder) optionalObject(field func(key []byte) error) error {
 	return d.object(field)
 }
 
-// ignore reads an unknown field, which must be valid all the same.
-func (d *decoder) ignore(key []byte) error {
+// ignore reads an unknown field, which must be valid all the same. One that
+// differs from a known field only by case is a mistake: to ignore it would
+// lose what it says, such as the risks of an update.
+func (d *decoder) ignore(key []byte, known ...string) error {
+	for _, name := range known {
+		if strings.EqualFold(name, string(key)) {
+			return fmt.Errorf("key %s differs from %q only by case", shown(key), name)
+		}
+	}
 	if _, err := d.skip(); err != nil {
-		return within(string(key), err)
+		return within(bounded.Text(string(key), maxShown), err)
 	}
 	return nil
 }
 
 // field reads a string or null into a field.
-func (d *decoder) field(name string, into *string, copied func([]byte) string) error {
+func (d *decoder) field(name string, into *string, copied func([]byte) (string, error)) error {
 	if null, err := d.null(); null || err != nil {
 		return within(name, err)
 	}
@@ -89,8 +99,33 @@ func (d *decoder) field(name string, into *string, copied func([]byte) string) e
 	if err != nil {
 		return within(name, err)
 	}
-	*into = copied(text)
-	return nil
+	*into, err = copied(text)
+	return within(name, err)
+}
+
+// unique copies a text that hardly comes twice.
+func (d *decoder) unique(text []byte) (string, error) {
+	if err := atMost(len(text), d.o.MaxText, limitText); err != nil {
+		return "", err
+	}
+	if err := d.spend(len(text)); err != nil {
+		return "", err
+	}
+	return d.arena.string(text), nil
+}
+
+// shared copies a text once for all that are equal.
+func (d *decoder) shared(text []byte) (string, error) {
+	if s, ok := d.interned[string(text)]; ok {
+		return s, nil
+	}
+	if err := atMost(len(text), d.o.MaxText, limitText); err != nil {
+		return "", err
+	}
+	if err := d.spend(costInterned + len(text)); err != nil {
+		return "", err
+	}
+	return d.intern(text), nil
 }
 
 func (d *decoder) schema() error {
@@ -102,7 +137,7 @@ func (d *decoder) schema() error {
 		return err
 	}
 	if string(text) != "1" && !d.o.AnySchema {
-		return fmt.Errorf("schema version %s is not known, only 1 is", text)
+		return fmt.Errorf("schema version %s is not known, only 1 is", bounded.Text(string(text), maxShown))
 	}
 	return nil
 }
@@ -114,8 +149,11 @@ func (d *decoder) node(i int) error {
 		}
 		return err
 	}
-	if i >= d.o.MaxNodes {
-		return &LimitError{Limit: "nodes", Max: int64(d.o.MaxNodes)}
+	if err := atMost(i+1, d.o.MaxNodes, limitNodes); err != nil {
+		return err
+	}
+	if err := d.spend(costNode); err != nil {
+		return err
 	}
 	n := Node{}
 	err := d.object(func(key []byte) error {
@@ -123,11 +161,11 @@ func (d *decoder) node(i int) error {
 		case "version":
 			return within("version", d.nodeVersion(&n))
 		case "payload":
-			return d.field("payload", &n.Image, d.arena.string)
+			return d.field("payload", &n.Image, d.unique)
 		case "metadata":
 			return within("metadata", d.metadata(&n.Metadata))
 		}
-		return d.ignore(key)
+		return d.ignore(key, "version", "payload", "metadata")
 	})
 	switch {
 	case err != nil:
@@ -143,13 +181,13 @@ func (d *decoder) node(i int) error {
 
 func (d *decoder) nodeVersion(n *Node) error {
 	var text string
-	if err := d.field("", &text, d.intern); err != nil {
+	if err := d.field("", &text, d.shared); err != nil {
 		return err
 	}
 	v, err := ParseVersion(text)
 	if err != nil {
 		if text != "" {
-			err = fmt.Errorf("%q: %w", text, err)
+			err = fmt.Errorf("%s: %w", shown(text), err)
 		}
 		return err
 	}
@@ -161,30 +199,22 @@ func (d *decoder) metadata(m *Metadata) error {
 	var room [16]metadataEntry // most nodes have fewer
 	entries := room[:0]
 	err := d.optionalObject(func(key []byte) error {
-		e := metadataEntry{key: d.intern(key)}
+		name, err := d.shared(key)
+		if err != nil {
+			return within("key", err)
+		}
+		e := metadataEntry{key: name}
 		if d.peek() == '"' {
-			text, err := d.text()
-			if err != nil {
-				return within(e.key, err)
-			}
-			// Channel lists repeat on most nodes, other values do not.
-			if e.key == MetadataChannels {
-				e.value = d.intern(text)
-			} else {
-				e.value = d.arena.string(text)
-			}
+			e.value, err = d.metadataText(name)
 		} else {
-			raw, err := d.skip()
-			if err != nil {
-				return within(e.key, err)
-			}
-			if e.value, err = canonicalJSON(raw); err != nil {
-				return within(e.key, err)
-			}
+			e.value, err = d.metadataJSON()
 			e.json = true
 		}
+		if err == nil {
+			err = d.spend(costMetadata)
+		}
 		entries = append(entries, e)
-		return nil
+		return within(bounded.Text(name, maxShown), err)
 	})
 	if err != nil || len(entries) == 0 {
 		return err
@@ -192,6 +222,42 @@ func (d *decoder) metadata(m *Metadata) error {
 	m.entries = append([]metadataEntry(nil), entries...)
 	m.sort()
 	return nil
+}
+
+func (d *decoder) metadataText(key string) (string, error) {
+	text, err := d.text()
+	if err != nil {
+		return "", err
+	}
+	// Channel lists repeat on most nodes, other values do not.
+	if key != MetadataChannels {
+		return d.unique(text)
+	}
+	if s, ok := d.interned[string(text)]; ok {
+		return s, nil
+	}
+	n := bytes.Count(text, []byte{','}) + 1
+	if err := atMost(n, d.o.MaxChannels, limitChannels); err != nil {
+		return "", err
+	}
+	if err := d.spend(n * costChannel); err != nil {
+		return "", err
+	}
+	return d.shared(text)
+}
+
+func (d *decoder) metadataJSON() (string, error) {
+	raw, err := d.skip()
+	if err != nil {
+		return "", err
+	}
+	if err := atMost(len(raw), d.o.MaxText, limitText); err != nil {
+		return "", err
+	}
+	if err := d.spend(len(raw) * costJSON); err != nil {
+		return "", err
+	}
+	return canonicalJSON(raw)
 }
 
 // canonicalJSON brings a valid value into the one form that encoding gives it.
@@ -209,11 +275,14 @@ func canonicalJSON(raw []byte) (string, error) {
 func (d *decoder) edge(i int) error {
 	if i == 0 {
 		// A sized list: no more edges than brackets follow.
-		room := min(bytes.Count(d.data[d.pos:], []byte{'['}), d.o.MaxEdges)
+		room := min(bytes.Count(d.data[d.pos:], []byte{'['}), d.o.MaxEdges, int(d.left/costEdge))
 		d.edges = make([][2]int32, 0, room)
 	}
 	if d.pairs++; d.pairs > d.o.MaxEdges {
-		return &LimitError{Limit: "edges", Max: int64(d.o.MaxEdges)}
+		return &LimitError{Limit: limitEdges, Max: int64(d.o.MaxEdges)}
+	}
+	if err := d.spend(costEdge); err != nil {
+		return err
 	}
 	if e, ok := d.pair(); ok {
 		d.edges = append(d.edges, e)
@@ -259,76 +328,109 @@ func (d *decoder) edgeIndex() (int32, error) {
 	n, err := strconv.ParseInt(string(text), 10, 32)
 	if err != nil || n < 0 {
 		if d.badIndex == "" {
-			d.badIndex = string(text)
+			d.badIndex = bounded.Text(string(text), maxShown)
 		}
 		return -1, nil
 	}
 	return int32(n), nil
 }
 
-func (d *decoder) conditionalEntry(int) error {
+func (d *decoder) conditionalEntry(i int) error {
+	if err := atMost(i+1, d.o.MaxConditional, limitConditional); err != nil {
+		return err
+	}
+	if err := d.spend(costEntry); err != nil {
+		return err
+	}
 	var entry ConditionalEdges
 	err := d.optionalObject(func(key []byte) error {
 		switch string(key) {
 		case "edges":
-			return d.optionalArray("edges", func(int) error {
-				var pair VersionPair
-				if d.pairs++; d.pairs > d.o.MaxEdges {
-					return &LimitError{Limit: "edges", Max: int64(d.o.MaxEdges)}
-				}
-				err := d.optionalObject(func(key []byte) error {
-					switch string(key) {
-					case "from":
-						return d.field("from", &pair.From, d.intern)
-					case "to":
-						return d.field("to", &pair.To, d.intern)
-					}
-					return d.ignore(key)
-				})
+			return d.optionalArray("edges", func(i int) error {
+				pair, err := d.versionPair(i)
 				entry.Edges = append(entry.Edges, pair)
 				return err
 			})
 		case "risks":
-			return d.optionalArray("risks", func(int) error {
-				risk, err := d.risk()
+			return d.optionalArray("risks", func(i int) error {
+				risk, err := d.risk(i)
 				entry.Risks = append(entry.Risks, risk)
 				return err
 			})
 		}
-		return d.ignore(key)
+		return d.ignore(key, "edges", "risks")
 	})
 	d.conditional = append(d.conditional, entry)
 	return err
 }
 
-func (d *decoder) risk() (configv1.ConditionalUpdateRisk, error) {
-	var risk configv1.ConditionalUpdateRisk
-	err := d.optionalObject(func(key []byte) error {
+func (d *decoder) versionPair(i int) (pair VersionPair, err error) {
+	if d.pairs++; d.pairs > d.o.MaxEdges {
+		return pair, &LimitError{Limit: limitEdges, Max: int64(d.o.MaxEdges)}
+	}
+	if err := atMost(i+1, d.o.MaxPairs, limitPairs); err != nil {
+		return pair, err
+	}
+	if err := d.spend(costPair); err != nil {
+		return pair, err
+	}
+	err = d.optionalObject(func(key []byte) error {
+		switch string(key) {
+		case "from":
+			return d.field("from", &pair.From, d.shared)
+		case "to":
+			return d.field("to", &pair.To, d.shared)
+		}
+		return d.ignore(key, "from", "to")
+	})
+	switch {
+	case err != nil:
+	case pair.From == "":
+		err = within("from", errMissing)
+	case pair.To == "":
+		err = within("to", errMissing)
+	}
+	return pair, err
+}
+
+func (d *decoder) risk(i int) (risk configv1.ConditionalUpdateRisk, err error) {
+	if err := atMost(i+1, d.o.MaxRisks, limitRisks); err != nil {
+		return risk, err
+	}
+	if err := d.spend(costRisk); err != nil {
+		return risk, err
+	}
+	err = d.optionalObject(func(key []byte) error {
 		switch string(key) {
 		case "url":
-			return d.field("url", &risk.URL, d.intern)
+			return d.field("url", &risk.URL, d.shared)
 		case "name":
-			return d.field("name", &risk.Name, d.intern)
+			return d.field("name", &risk.Name, d.shared)
 		case "message":
-			return d.field("message", &risk.Message, d.intern)
+			return d.field("message", &risk.Message, d.shared)
 		case "matchingRules":
-			return d.optionalArray("matchingRules", func(int) error {
-				rule, err := d.rule()
+			return d.optionalArray("matchingRules", func(i int) error {
+				rule, err := d.rule(i)
 				risk.MatchingRules = append(risk.MatchingRules, rule)
 				return err
 			})
 		}
-		return d.ignore(key)
+		return d.ignore(key, "url", "name", "message", "matchingRules")
 	})
 	return risk, err
 }
 
-func (d *decoder) rule() (configv1.ClusterCondition, error) {
-	var rule configv1.ClusterCondition
-	err := d.optionalObject(func(key []byte) error {
+func (d *decoder) rule(i int) (rule configv1.ClusterCondition, err error) {
+	if err := atMost(i+1, d.o.MaxRules, limitRules); err != nil {
+		return rule, err
+	}
+	if err := d.spend(costRule); err != nil {
+		return rule, err
+	}
+	err = d.optionalObject(func(key []byte) error {
 		switch string(key) {
 		case "type":
-			return d.field("type", &rule.Type, d.intern)
+			return d.field("type", &rule.Type, d.shared)
 		case "promql":
 			if null, err := d.null(); null || err != nil {
 				return within("promql", err)
@@ -336,12 +438,12 @@ func (d *decoder) rule() (configv1.ClusterCondition, error) {
 			rule.PromQL = &configv1.PromQLClusterCondition{}
 			return within("promql", d.object(func(key []byte) error {
 				if string(key) == "promql" {
-					return d.field("promql", &rule.PromQL.PromQL, d.intern)
+					return d.field("promql", &rule.PromQL.PromQL, d.shared)
 				}
-				return d.ignore(key)
+				return d.ignore(key, "promql")
 			}))
 		}
-		return d.ignore(key)
+		return d.ignore(key, "type", "promql")
 	})
 	return rule, err
 }
