@@ -95,6 +95,8 @@ func impactOf(name string, labels map[string]string) string {
 // risk cannot have are left to [MergeRisks] to refuse.
 func RisksOfAlerts(alerts []Alert) []configv1.ConditionalUpdateRisk {
 	var risks []configv1.ConditionalUpdateRisk
+	var messages [][]string
+	known := map[string]int{}
 	for _, a := range alerts {
 		name := a.Labels["alertname"]
 		if name == "" || a.State == "pending" {
@@ -105,16 +107,20 @@ func RisksOfAlerts(alerts []Alert) []configv1.ConditionalUpdateRisk {
 			continue
 		}
 		risk := riskOfAlert(name, impact, a)
-		at := slices.IndexFunc(risks, func(r configv1.ConditionalUpdateRisk) bool { return r.Name == name })
-		if at < 0 {
-			risks = append(risks, risk)
-			continue
+		at, ok := known[name]
+		if !ok {
+			at = len(risks)
+			known[name] = at
+			risks, messages = append(risks, risk), append(messages, nil)
 		}
 		have, add := &risks[at].Conditions[0], risk.Conditions[0]
-		have.Message += "; " + add.Message
+		messages[at] = append(messages[at], add.Message)
 		if add.LastTransitionTime.Before(&have.LastTransitionTime) {
 			have.LastTransitionTime = add.LastTransitionTime
 		}
+	}
+	for i := range risks {
+		risks[i].Conditions[0].Message = joinMessages(messages[i], "; ")
 	}
 	slices.SortFunc(risks, func(a, b configv1.ConditionalUpdateRisk) int { return cmp.Compare(a.Name, b.Name) })
 	return risks
@@ -141,8 +147,15 @@ func riskOfAlert(name, impact string, a Alert) configv1.ConditionalUpdateRisk {
 	if runbook == "" {
 		runbook, url = noRunbookText, noRunbookURL
 	}
+	if !isURI(url) {
+		url = noRunbookURL // the API server would refuse it; the message has it all the same
+	}
 	details := summary + description + " " + runbook
 	severity := a.Labels["severity"]
+	reason := "Alert:" + a.State
+	if a.State == "" {
+		reason = "Alert"
+	}
 	if name == "PodDisruptionBudgetLimit" && severity == "critical" || name == "PodDisruptionBudgetAtLimit" && severity != "critical" {
 		details = fmt.Sprintf("Namespace=%s, PodDisruptionBudget=%s. %s", a.Labels["namespace"], a.Labels["poddisruptionbudget"], details)
 	}
@@ -150,7 +163,7 @@ func riskOfAlert(name, impact string, a Alert) configv1.ConditionalUpdateRisk {
 		Name: name, Message: summary, URL: url,
 		MatchingRules: []configv1.ClusterCondition{{Type: RuleAlways}},
 		Conditions: []metav1.Condition{{
-			Type: ConditionApplies, Status: metav1.ConditionTrue, Reason: "Alert:" + a.State,
+			Type: ConditionApplies, Status: metav1.ConditionTrue, Reason: reason,
 			Message:            fmt.Sprintf("%s alert %s %s, %s. %s", severity, name, a.State, impact, details),
 			LastTransitionTime: metav1.NewTime(a.ActiveAt),
 		}},

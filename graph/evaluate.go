@@ -12,6 +12,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // The condition types of conditional updates and of their risks.
@@ -39,9 +41,15 @@ type Evaluator struct {
 	// the highest version, though their contents differ. By default each
 	// content has its own.
 	ByName bool
+	// MaxBytes bounds the lists together, as JSON and with what
+	// [ConditionalUpdateRisks] makes of them; zero or less means 1 MiB. Longer
+	// ones get shorter messages, and where that does not suffice, the lowest
+	// versions go.
+	MaxBytes int
 	// Compat judges as the cluster-version operator does: by name, an update
 	// without risks is recommended, and so is one whose rules are all of
-	// unknown types. For comparisons only.
+	// unknown types. What a ClusterVersion cannot hold stays, but MaxBytes
+	// holds. For comparisons only.
 	Compat bool
 }
 
@@ -57,6 +65,10 @@ type Evaluation struct {
 	// Diverging are the names that stand for risks of different content,
 	// sorted.
 	Diverging []string
+	// Dropped are the conditional updates that a ClusterVersion cannot hold, of
+	// cause InvalidRisks or ExceedsLimit, and the available ones that exceed
+	// the limit. They are in neither list.
+	Dropped []Dropped
 }
 
 // Verdict says whether a risk applies to the cluster.
@@ -104,17 +116,111 @@ func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, c
 		if e.RiskConditions {
 			c.RiskNames = riskNames(c.Risks)
 		}
-		c.Conditions = inherit(c, prev)
+		c.Conditions = inherit(c, prev, now)
 		setCondition(&c.Conditions, e.recommended(c.Risks, of), now)
+		if err := e.publishable(&c); err != nil {
+			result.drop(c, InvalidRisks, err)
+			continue
+		}
 		result.Conditional = append(result.Conditional, c)
 		result.Available = place(result.Available, c)
 	}
 	slices.SortStableFunc(result.Available, descending)
 	slices.SortStableFunc(result.Conditional, func(a, b configv1.ConditionalUpdate) int { return descending(a.Release, b.Release) })
+	e.limit(result)
 	if len(result.Available) == 0 {
 		result.Available = nil
 	}
+	if len(result.Conditional) == 0 {
+		result.Conditional = nil
+	}
 	return result
+}
+
+// publishable brings an update whose risks [Graph.Updates] let pass into a form
+// that a ClusterVersion can hold: with the rules that the API has. The error says
+// why there is none.
+func (e Evaluator) publishable(c *configv1.ConditionalUpdate) error {
+	if e.Compat {
+		return nil
+	}
+	if len(c.Risks) > maxRisks {
+		return fmt.Errorf("%d risks, of which a ClusterVersion can hold %d", len(c.Risks), maxRisks)
+	}
+	for i := range c.Risks {
+		risk := &c.Risks[i]
+		public := publicRules(risk.MatchingRules)
+		if len(public) == 0 && len(risk.MatchingRules) > 0 {
+			return fmt.Errorf("risks[%d]: no matching rule of a type that a ClusterVersion can hold", i)
+		}
+		risk.MatchingRules = public
+	}
+	return nil
+}
+
+// drop takes an update off both lists: a release whose risks cannot be told is
+// not available either.
+func (r *Evaluation) drop(c configv1.ConditionalUpdate, cause DropCause, err error) {
+	r.Dropped = append(r.Dropped, Dropped{Release: c.Release, Risks: c.Risks, Cause: cause, Err: err})
+	r.Available = slices.DeleteFunc(r.Available, func(a configv1.Release) bool { return a.Image == c.Release.Image })
+}
+
+// limit brings the sorted lists to what a ClusterVersion can hold.
+func (e Evaluator) limit(r *Evaluation) {
+	maxBytes := e.MaxBytes
+	orElse(&maxBytes, DefaultMaxList)
+	if !e.Compat && len(r.Conditional) > maxConditionalUpdates {
+		over := slices.Clone(r.Conditional[maxConditionalUpdates:])
+		r.Conditional = r.Conditional[:maxConditionalUpdates]
+		for _, c := range over {
+			r.drop(c, ExceedsLimit, &LimitError{Limit: limitConditionalUpdates, Max: maxConditionalUpdates})
+		}
+	}
+	for _, longest := range [...]int{maxMessage, 4096, 1024, 256} {
+		if longest < maxMessage {
+			cutMessages(r.Conditional, longest)
+		}
+		s := sizer{left: maxBytes, listed: e.RiskConditions}
+		if s.available(r.Available) && !slices.ContainsFunc(r.Conditional, func(c configv1.ConditionalUpdate) bool { return !s.conditional(&c) }) {
+			return
+		}
+	}
+	s := sizer{left: maxBytes, listed: e.RiskConditions}
+	tooLong := &LimitError{Limit: limitList, Max: int64(maxBytes)}
+	available := r.Available
+	r.Available = nil
+	for i := range available {
+		if s.available(available[i : i+1]) {
+			r.Available = append(r.Available, available[i])
+		} else {
+			r.Dropped = append(r.Dropped, Dropped{Release: available[i], Cause: ExceedsLimit, Err: tooLong})
+		}
+	}
+	conditional := r.Conditional
+	r.Conditional = nil
+	for _, c := range conditional {
+		if s.conditional(&c) {
+			r.Conditional = append(r.Conditional, c)
+		} else {
+			r.drop(c, ExceedsLimit, tooLong)
+		}
+	}
+}
+
+// cutMessages shortens the messages of conditions.
+func cutMessages(updates []configv1.ConditionalUpdate, longest int) {
+	for i := range updates {
+		for j := range updates[i].Conditions {
+			c := &updates[i].Conditions[j]
+			c.Message = bounded.Text(c.Message, longest)
+		}
+		for j := range updates[i].Risks {
+			for k := range updates[i].Risks[j].Conditions {
+				c := &updates[i].Risks[j].Conditions[k]
+				c.Message = bounded.Text(c.Message, longest)
+			}
+		}
+	}
 }
 
 // collected is one risk that is to be evaluated.
@@ -153,7 +259,7 @@ func (e Evaluator) collect(conditional []configv1.ConditionalUpdate) (risks []*c
 			if r.own == nil {
 				r.own = findCondition(risk.Conditions, ConditionApplies)
 			}
-			if !slices.Contains(r.versions, version) {
+			if n := len(r.versions); n == 0 || r.versions[n-1] != version && !slices.Contains(r.versions, version) {
 				r.versions = append(r.versions, version)
 			}
 		}
@@ -215,8 +321,8 @@ func (e Evaluator) judge(ctx context.Context, r *collected, before map[string]*m
 	case err != nil:
 		v.Err = err
 		applies.Status, applies.Reason = metav1.ConditionUnknown, reasonEvaluationFailed
-		applies.Message = fmt.Sprintf("Could not evaluate exposure to update risk %s (%s)\n  %s description: %s\n  %s URL: %s",
-			r.risk.Name, err, r.risk.Name, r.risk.Message, r.risk.Name, r.risk.URL)
+		applies.Message = cutMessage(fmt.Sprintf("Could not evaluate exposure to update risk %s (%s)\n  %s description: %s\n  %s URL: %s",
+			r.risk.Name, bounded.Text(err.Error(), maxMessage/2), r.risk.Name, r.risk.Message, r.risk.Name, r.risk.URL))
 	case matched:
 		applies.Status, applies.Reason = metav1.ConditionTrue, "Match"
 	default:
@@ -226,7 +332,7 @@ func (e Evaluator) judge(ctx context.Context, r *collected, before map[string]*m
 		applies.LastTransitionTime = old.LastTransitionTime
 	}
 	if err == nil && r.own != nil && r.own.Status == applies.Status {
-		applies = *r.own
+		applies, _ = accepted(*r.own, applies.LastTransitionTime.Time)
 	}
 	v.Applies = applies
 	return v
@@ -249,14 +355,23 @@ func descending(a, b configv1.Release) int {
 	return cmp.Or(CompareVersions(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
 }
 
-// inherit returns the conditions that were published for the same image.
-func inherit(c configv1.ConditionalUpdate, prev []configv1.ConditionalUpdate) []metav1.Condition {
+// inherit returns the conditions that were published for the same image, as far
+// as the API accepts them.
+func inherit(c configv1.ConditionalUpdate, prev []configv1.ConditionalUpdate, now time.Time) []metav1.Condition {
+	conditions := c.Conditions
 	for i := range prev {
 		if prev[i].Release.Image == c.Release.Image {
-			return slices.Clone(prev[i].Conditions)
+			conditions = prev[i].Conditions
+			break
 		}
 	}
-	return slices.Clone(c.Conditions)
+	var kept []metav1.Condition
+	for _, condition := range conditions {
+		if condition, ok := accepted(condition, now); ok && findCondition(kept, condition.Type) == nil {
+			kept = append(kept, condition)
+		}
+	}
+	return kept
 }
 
 // setCondition replaces a condition of the same type. The transition time moves

@@ -66,7 +66,8 @@ type VersionPair struct {
 
 type release struct {
 	configv1.Release
-	err error
+	err   error
+	bound int // of its size as JSON
 }
 
 // conditionalRef leads to conditional[entry].Edges[pair] and its target's

@@ -171,6 +171,8 @@ func (g *Graph) cacheReleases() {
 	}
 	g.releases = make([]release, len(g.nodes))
 	for i := range g.nodes {
-		g.releases[i].Release, g.releases[i].err = g.nodes[i].release(splitOnce)
+		r := &g.releases[i]
+		r.Release, r.err = g.nodes[i].release(splitOnce)
+		r.bound = boundOfRelease(&r.Release)
 	}
 }

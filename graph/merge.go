@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	configv1 "github.com/openshift/api/config/v1"
 )
@@ -68,6 +69,8 @@ func MinorTargets(current string, versions []string) []string {
 // joined; the result counts regardless.
 func AggregateRisks(ctx context.Context, sources []RiskSource, current string, versions []string) (ClusterRisks, error) {
 	all := ClusterRisks{Versions: map[string][]string{}}
+	first := map[string]int{}            // name → risk
+	seen := map[string]map[string]bool{} // name → versions
 	var errs []error
 	for _, s := range sources {
 		r, err := TargetRisks(ctx, s, current, versions)
@@ -75,20 +78,21 @@ func AggregateRisks(ctx context.Context, sources []RiskSource, current string, v
 			errs = append(errs, fmt.Errorf("%s: %w", s.Name(), err))
 		}
 		for _, risk := range r.Risks {
-			i := slices.IndexFunc(all.Risks, func(o configv1.ConditionalUpdateRisk) bool { return o.Name == risk.Name })
-			if i < 0 {
+			if i, ok := first[risk.Name]; !ok {
+				first[risk.Name] = len(all.Risks)
 				all.Risks = append(all.Risks, risk)
 			} else if !equalRisks(all.Risks[i], risk) {
 				errs = append(errs, fmt.Errorf("divergent definitions of risk %q from %q:\n%s", risk.Name, s.Name(), riskDiff(all.Risks[i], risk)))
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
-			targets := r.Versions[name]
-			if _, ok := all.Versions[name]; !ok {
+			if seen[name] == nil {
+				seen[name] = map[string]bool{}
 				all.Versions[name] = nil
 			}
-			for _, v := range targets {
-				if !slices.Contains(all.Versions[name], v) {
+			for _, v := range r.Versions[name] {
+				if !seen[name][v] {
+					seen[name][v] = true
 					all.Versions[name] = append(all.Versions[name], v)
 				}
 			}
@@ -145,23 +149,23 @@ func MergeRisks(available []configv1.Release, conditional []configv1.Conditional
 		switch {
 		case !riskNamePattern.MatchString(risk.Name):
 			if !invalid[risk.Name] {
-				errs = append(errs, fmt.Errorf("invalid risk name %q does not match %q", risk.Name, riskNamePattern))
+				errs = append(errs, fmt.Errorf("invalid risk name %s does not match %q", shown(risk.Name), riskNamePattern))
+			}
+			invalid[risk.Name] = true
+		case utf8.RuneCountInString(risk.Name) > maxRiskName:
+			if !invalid[risk.Name] {
+				errs = append(errs, fmt.Errorf("the risk name %s has more than %d characters", shown(risk.Name), maxRiskName))
 			}
 			invalid[risk.Name] = true
 		case !twice:
-			known[risk.Name] = risk
-		case !equalRisks(first, risk):
+			known[risk.Name] = complete(risk)
+		case !equalRisks(first, complete(risk)):
 			errs = append(errs, fmt.Errorf("divergent definitions of risk %q from the merging source:\n%s", risk.Name, riskDiff(first, risk)))
 		}
 	}
 
-	available = slices.Clone(available)
-	merged := make([]configv1.ConditionalUpdate, len(conditional))
-	for i := range conditional {
-		merged[i] = *conditional[i].DeepCopy()
-	}
+	m := newMerger(available, conditional)
 	var unknown []string
-	moved := map[string]bool{} // only the first entry of a version moves
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		risk, ok := known[name]
 		if !ok {
@@ -171,8 +175,7 @@ func MergeRisks(available []configv1.Release, conditional []configv1.Conditional
 			continue
 		}
 		for _, version := range r.Versions[name] {
-			var err error
-			if available, merged, err = mergeRisk(available, merged, risk, version, moved); err != nil {
+			if err := m.add(risk, version); err != nil {
 				errs = append(errs, err)
 			}
 		}
@@ -180,54 +183,111 @@ func MergeRisks(available []configv1.Release, conditional []configv1.Conditional
 	if len(unknown) > 0 {
 		errs = append(errs, fmt.Errorf("merge versions referenced unknown risks: %s", strings.Join(unknown, ", ")))
 	}
-	slices.SortStableFunc(merged, func(a, b configv1.ConditionalUpdate) int {
-		return CompareVersions(a.Release.Version, b.Release.Version)
-	})
-	for i := range merged {
-		slices.SortStableFunc(merged[i].Risks, func(a, b configv1.ConditionalUpdateRisk) int { return cmp.Compare(a.Name, b.Name) })
-	}
-	if len(available) == 0 {
-		available = nil
-	}
-	if len(merged) == 0 {
-		merged = nil
-	}
+	available, merged := m.lists()
 	return available, merged, errors.Join(errs...)
 }
 
-// mergeRisk puts one risk onto one version.
-func mergeRisk(available []configv1.Release, conditional []configv1.ConditionalUpdate, risk configv1.ConditionalUpdateRisk, version string, moved map[string]bool) ([]configv1.Release, []configv1.ConditionalUpdate, error) {
-	var errs []error
-	found := false
-	for i := range conditional {
-		c := &conditional[i]
-		if c.Release.Version != version {
-			continue
+// complete fills in what the API wants of a risk and a source may lack: to leave
+// the risk out would make its targets look safe, and to leave it as it is would
+// make the API server refuse all of them.
+func complete(risk configv1.ConditionalUpdateRisk) configv1.ConditionalUpdateRisk {
+	if risk.Message == "" {
+		risk.Message = risk.Name + " says no more."
+	}
+	if !isURI(risk.URL) {
+		risk.URL = noRunbookURL
+	}
+	if len(risk.MatchingRules) == 0 {
+		risk.MatchingRules = []configv1.ClusterCondition{{Type: RuleAlways}}
+	}
+	return risk
+}
+
+// merger puts risks onto updates.
+type merger struct {
+	available   []configv1.Release
+	moved       []bool // of available: is conditional now
+	conditional []configv1.ConditionalUpdate
+	first       map[string]int   // version → first available
+	targets     map[string][]int // version → conditional
+	has         []map[string]int // of conditional: name → risk
+}
+
+func newMerger(available []configv1.Release, conditional []configv1.ConditionalUpdate) *merger {
+	m := &merger{
+		available: available, moved: make([]bool, len(available)),
+		first: make(map[string]int, len(available)), targets: make(map[string][]int, len(conditional)),
+	}
+	for i := range available {
+		if _, ok := m.first[available[i].Version]; !ok {
+			m.first[available[i].Version] = i
 		}
-		found = true
-		at := slices.IndexFunc(c.Risks, func(o configv1.ConditionalUpdateRisk) bool { return o.Name == risk.Name })
-		if at < 0 {
+	}
+	for i := range conditional {
+		m.target(*conditional[i].DeepCopy())
+	}
+	return m
+}
+
+func (m *merger) target(c configv1.ConditionalUpdate) {
+	names := make(map[string]int, len(c.Risks))
+	for i := range c.Risks {
+		if _, ok := names[c.Risks[i].Name]; !ok {
+			names[c.Risks[i].Name] = i
+		}
+	}
+	m.targets[c.Release.Version] = append(m.targets[c.Release.Version], len(m.conditional))
+	m.conditional, m.has = append(m.conditional, c), append(m.has, names)
+}
+
+// add puts one risk onto one version: onto each conditional update, and onto
+// the first available one, which becomes conditional.
+func (m *merger) add(risk configv1.ConditionalUpdateRisk, version string) error {
+	var errs []error
+	targets := m.targets[version]
+	for _, i := range targets {
+		c := &m.conditional[i]
+		if at, ok := m.has[i][risk.Name]; !ok {
+			m.has[i][risk.Name] = len(c.Risks)
 			c.Risks = append(c.Risks, *risk.DeepCopy())
 		} else if !equalRisks(c.Risks[at], risk) {
 			errs = append(errs, fmt.Errorf("divergent definitions of risk %q:\n%s", risk.Name, riskDiff(c.Risks[at], risk)))
 		}
 	}
-	if i := slices.IndexFunc(available, func(r configv1.Release) bool { return r.Version == version }); i >= 0 && !moved[version] {
-		found, moved[version] = true, true
-		conditional = append(conditional, configv1.ConditionalUpdate{Release: *available[i].DeepCopy(), Risks: []configv1.ConditionalUpdateRisk{*risk.DeepCopy()}})
-		available = slices.Delete(available, i, i+1)
+	at, ok := m.first[version]
+	if ok = ok && !m.moved[at]; ok {
+		m.moved[at] = true
+		m.target(configv1.ConditionalUpdate{Release: *m.available[at].DeepCopy(), Risks: []configv1.ConditionalUpdateRisk{*risk.DeepCopy()}})
 	}
-	if !found {
+	if !ok && len(targets) == 0 {
 		errs = append(errs, fmt.Errorf("cannot merge risk %q into unknown release version %q", risk.Name, version))
 	}
-	return available, conditional, errors.Join(errs...)
+	return errors.Join(errs...)
+}
+
+// lists returns the result, sorted and nil when empty.
+func (m *merger) lists() (available []configv1.Release, conditional []configv1.ConditionalUpdate) {
+	for i := range m.available {
+		if !m.moved[i] {
+			available = append(available, m.available[i])
+		}
+	}
+	slices.SortStableFunc(m.conditional, func(a, b configv1.ConditionalUpdate) int {
+		return CompareVersions(a.Release.Version, b.Release.Version)
+	})
+	for i := range m.conditional {
+		slices.SortStableFunc(m.conditional[i].Risks, func(a, b configv1.ConditionalUpdateRisk) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	return available, m.conditional
 }
 
 // TargetVersions lists the versions of both lists, each once, in their order.
 func TargetVersions(available []configv1.Release, conditional []configv1.ConditionalUpdate) []string {
 	var versions []string
+	seen := map[string]bool{}
 	add := func(v string) {
-		if !slices.Contains(versions, v) {
+		if !seen[v] {
+			seen[v] = true
 			versions = append(versions, v)
 		}
 	}
@@ -241,13 +301,14 @@ func TargetVersions(available []configv1.Release, conditional []configv1.Conditi
 }
 
 // ConditionalUpdateRisks lists the risks of all updates for
-// status.conditionalUpdateRisks: one per name, the first, sorted by name.
+// status.conditionalUpdateRisks: one per name, the first, sorted by name. Where
+// there are more than the 500 that it can hold, those of the first updates stay.
 func ConditionalUpdateRisks(conditional []configv1.ConditionalUpdate) []configv1.ConditionalUpdateRisk {
 	var all []configv1.ConditionalUpdateRisk
 	seen := map[string]bool{}
 	for i := range conditional {
 		for j := range conditional[i].Risks {
-			if risk := &conditional[i].Risks[j]; !seen[risk.Name] {
+			if risk := &conditional[i].Risks[j]; !seen[risk.Name] && len(all) < maxListedRisks {
 				seen[risk.Name] = true
 				all = append(all, *risk.DeepCopy())
 			}

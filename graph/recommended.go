@@ -1,9 +1,7 @@
 package graph
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,9 +15,6 @@ const (
 	reasonExposed          = "ExposedToRisks"
 	reasonMultiple         = "MultipleReasons"
 )
-
-// reasonPattern is what the API accepts as the reason of a condition.
-var reasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 // recommended folds the verdicts on an update's risks, in their order, into the
 // condition Recommended. The order matters for the reason: an accepted risk
@@ -52,7 +47,7 @@ func (e Evaluator) recommended(risks []configv1.ConditionalUpdateRisk, verdicts 
 		default:
 			c.Status = metav1.ConditionFalse
 			reason := risk.Name
-			if !reasonPattern.MatchString(reason) {
+			if len(reason) > maxReason || !reasonPattern.MatchString(reason) {
 				reason = reasonExposed
 			}
 			c.Reason = foldReason(c.Reason, reason)
@@ -60,7 +55,7 @@ func (e Evaluator) recommended(risks []configv1.ConditionalUpdateRisk, verdicts 
 		}
 	}
 	if len(parts) > 0 {
-		c.Message = strings.Join(parts, "\n\n")
+		c.Message = joinMessages(parts, "\n\n")
 	}
 	return c
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // UpdatesQuery asks for the updates of one cluster.
@@ -29,9 +32,14 @@ type UpdatesQuery struct {
 	// one with the risks of all, instead of dropping the target. Entries that
 	// give one name to different risks are dropped all the same.
 	UnionDuplicates bool
+	// MaxBytes bounds both lists together, as JSON; zero or less means 1 MiB,
+	// since an API server takes no object of more than 1.5 MiB. The highest
+	// versions that fit stay.
+	MaxBytes int
 	// Compat answers as the cluster-version operator does, faults included:
 	// one bad target fails the query, a release can be its own update, equal
-	// edges repeat it. For comparisons only.
+	// edges repeat it, an update may have risks that a ClusterVersion cannot
+	// hold, or none. MaxBytes holds all the same. For comparisons only.
 	Compat bool
 }
 
@@ -46,8 +54,11 @@ type Updates struct {
 	// the graph's order, without conditions.
 	Conditional []configv1.ConditionalUpdate
 	// Dropped are the targets that the graph has an edge to and that are not
-	// offered, each with its cause.
+	// offered, each with its cause: the first 1,000 of them. Those of one
+	// conditional entry share their risks.
 	Dropped []Dropped
+	// DroppedMore is how many more there are.
+	DroppedMore int
 }
 
 // Dropped is a target that is not offered.
@@ -56,7 +67,8 @@ type Dropped struct {
 	// Risks are those of a conditional edge, before pruning.
 	Risks []configv1.ConditionalUpdateRisk
 	Cause DropCause
-	// Err details UnrecognizedRules and InvalidMetadata, else nil.
+	// Err details UnrecognizedRules, InvalidMetadata, InvalidRisks and
+	// ExceedsLimit (a [*LimitError]), else nil.
 	Err error
 }
 
@@ -74,6 +86,12 @@ const (
 	// Superseded: a conditional edge leads to it as well, and wins. It may
 	// still be listed as conditional.
 	Superseded DropCause = "Superseded"
+	// InvalidRisks: it has no risks, or such as the API server would refuse in a
+	// ClusterVersion, with all its other fields.
+	InvalidRisks DropCause = "InvalidRisks"
+	// ExceedsLimit: there are more updates, or longer ones, than a ClusterVersion
+	// can hold.
+	ExceedsLimit DropCause = "ExceedsLimit"
 )
 
 // Updates lists the updates of a cluster. The error is an [*Error] of reason
@@ -90,21 +108,16 @@ func (g *Graph) Updates(q UpdatesQuery) (*Updates, error) {
 		return nil, g.notFound(version, q.Channel)
 	}
 	l := lister{g: g, q: q, current: current, version: version.Original()}
-	l.room = make([]string, 0, l.channels())
-	u := &Updates{}
-	if u.Current, err = l.release(current); err != nil {
+	if err := l.broken(int32(current)); err != nil {
 		return nil, &Error{Reason: string(ErrResponseInvalid), Message: "invalid current node: " + err.Error(), Err: err}
 	}
 	if strings.EqualFold(q.DesiredArchitecture, "Multi") && !strings.EqualFold(q.Architecture, "Multi") {
 		// The same release for several architectures is the only step.
-		self, _ := l.release(current)
-		u.Available = []configv1.Release{self}
-		return u, nil
-	}
-	if err := l.list(u); err != nil {
+		l.available = []int32{int32(current)}
+	} else if err := l.list(); err != nil {
 		return nil, err
 	}
-	return u, nil
+	return l.answer(), nil
 }
 
 func parseCurrent(version string) (*semver.Version, error) {
@@ -118,68 +131,78 @@ func parseCurrent(version string) (*semver.Version, error) {
 	return v, nil
 }
 
-// lister lists the updates of one release.
+// lister lists the updates of one release. Until the end it deals in nodes and
+// in risks that belong to the graph, and copies what it answers with alone.
 type lister struct {
-	g       *Graph
-	q       UpdatesQuery
-	current int
-	version string   // as asked for: conditional edges are matched by it
-	room    []string // for channels
+	g           *Graph
+	q           UpdatesQuery
+	current     int
+	version     string // as asked for: conditional edges are matched by it
+	available   []int32
+	conditional []guardedTarget
+	dropped     []drop
+	more        int      // dropped beside those
+	room        []string // for channels
 }
 
-// channels is how many channels the releases of an answer have at most.
-func (l *lister) channels() int {
-	n := len(l.g.releases[l.current].Channels)
-	for _, to := range l.g.out(l.current) {
-		if to >= 0 {
-			n += len(l.g.releases[to].Channels)
-		}
-	}
-	for _, ref := range l.g.outConditional(l.version) {
-		if ref.to >= 0 {
-			n += len(l.g.releases[ref.to].Channels)
-		}
-	}
-	return n
+// guardedTarget is one end of a conditional edge.
+type guardedTarget struct {
+	node    int32
+	entry   int32
+	risks   []configv1.ConditionalUpdateRisk
+	refused error // what a ClusterVersion cannot hold about the risks
 }
 
-// release returns a copy of a node's release. Its channels are cut from one
-// piece of memory that all releases of an answer share.
-func (l *lister) release(node int) (configv1.Release, error) {
-	if l.q.Compat {
-		return l.g.nodes[node].release(splitChannelsCompat)
-	}
-	r := l.g.releases[node]
-	if n := len(r.Channels); n > 0 {
-		if cap(l.room)-len(l.room) < n {
-			l.room = make([]string, 0, max(n, 2*cap(l.room)))
-		}
-		start := len(l.room)
-		l.room = append(l.room, r.Channels...)
-		r.Channels = l.room[start:len(l.room):len(l.room)]
-	}
-	return r.Release, r.err
+type drop struct {
+	node  int32
+	entry int32 // -1 for an unconditional edge
+	cause DropCause
+	err   error
 }
 
-func (l *lister) list(u *Updates) error {
-	if err := l.unconditional(u); err != nil {
+// maxDropped is how many dropped targets are listed.
+const maxDropped = 1000
+
+func (l *lister) drop(node, entry int32, cause DropCause, err error) {
+	if len(l.dropped) == maxDropped {
+		l.more++
+		return
+	}
+	l.dropped = append(l.dropped, drop{node, entry, cause, err})
+}
+
+func (l *lister) list() error {
+	if err := l.unconditional(); err != nil {
 		return err
 	}
-	guarded, err := l.conditional(u)
+	guarded, err := l.guarded()
 	if err != nil {
 		return err
 	}
-	l.supersede(u, guarded)
-	l.prune(u)
-	l.duplicates(u)
+	l.supersede(guarded)
+	l.prune()
+	l.duplicates()
+	l.refuse()
+	l.limit()
 	return nil
 }
 
+func (l *lister) image(node int32) string { return l.g.releases[node].Image }
+
+// broken says what is wrong with a node's metadata.
+func (l *lister) broken(node int32) error {
+	if l.q.Compat {
+		_, err := l.g.nodes[node].release(splitChannelsCompat)
+		return err
+	}
+	return l.g.releases[node].err
+}
+
 // unconditional lists the targets of edges.
-func (l *lister) unconditional(u *Updates) error {
+func (l *lister) unconditional() error {
 	targets := l.g.out(l.current)
 	if len(targets) > 0 {
-		u.Available = make([]configv1.Release, 0, len(targets))
+		l.available = make([]int32, 0, len(targets))
 	}
 	for _, to := range targets {
 		switch {
@@ -188,89 +211,244 @@ func (l *lister) unconditional(u *Updates) error {
 		case int(to) == l.current && !l.q.Compat:
 			continue
 		}
-		r, err := l.release(int(to))
-		if err != nil {
+		if err := l.broken(to); err != nil {
 			if l.q.Compat {
 				return &Error{Reason: string(ErrResponseInvalid), Message: "invalid recommended update node: " + err.Error(), Err: err}
 			}
-			u.Dropped = append(u.Dropped, Dropped{Release: r, Cause: InvalidMetadata, Err: err})
+			l.drop(to, -1, InvalidMetadata, err)
 			continue
 		}
-		u.Available = append(u.Available, r)
+		l.available = append(l.available, to)
 	}
 	return nil
 }
 
-// conditional lists the targets of conditional edges. It returns the images
-// that they guard, those of dropped targets included.
-func (l *lister) conditional(u *Updates) (guarded map[string]bool, err error) {
+// guarded lists the targets of conditional edges. It returns the images that
+// they guard, those of dropped targets included.
+func (l *lister) guarded() (images map[string]bool, err error) {
 	refs := l.g.outConditional(l.version)
 	for _, ref := range refs {
 		entry := &l.g.conditional[ref.entry]
 		if ref.to < 0 {
-			return nil, failure(ErrResponseInvalid, fmt.Errorf("no node for conditional update %s", entry.Edges[ref.pair].To))
+			return nil, failure(ErrResponseInvalid, fmt.Errorf("no node for conditional update %s", bounded.Text(entry.Edges[ref.pair].To, maxShown)))
 		}
 		if int(ref.to) == l.current && !l.q.Compat {
 			continue
 		}
-		r, err := l.release(int(ref.to))
+		err := l.broken(ref.to)
 		if err != nil && l.q.Compat {
 			return nil, &Error{Reason: string(ErrResponseInvalid), Message: "invalid conditional update node: " + err.Error(), Err: err}
 		}
-		if guarded == nil {
-			guarded = make(map[string]bool, len(refs))
-			u.Conditional = make([]configv1.ConditionalUpdate, 0, len(refs))
+		if images == nil {
+			images = make(map[string]bool, len(refs))
+			l.conditional = make([]guardedTarget, 0, len(refs))
 		}
-		guarded[r.Image] = true
+		images[l.image(ref.to)] = true
 		if err != nil {
-			u.Dropped = append(u.Dropped, Dropped{Release: r, Risks: copyRisks(entry.Risks), Cause: InvalidMetadata, Err: err})
+			l.drop(ref.to, ref.entry, InvalidMetadata, err)
 			continue
 		}
-		u.Conditional = append(u.Conditional, configv1.ConditionalUpdate{Release: r, Risks: copyRisks(entry.Risks)})
+		l.conditional = append(l.conditional, guardedTarget{node: ref.to, entry: ref.entry, risks: entry.Risks})
 	}
-	return guarded, nil
+	return images, nil
 }
 
 // supersede takes what conditional edges guard off the available updates. It
 // comes before pruning, so that a risk of an unknown kind fails closed.
-func (l *lister) supersede(u *Updates, guarded map[string]bool) {
-	if len(guarded) > 0 {
-		u.Available = slices.DeleteFunc(u.Available, func(r configv1.Release) bool {
-			if guarded[r.Image] {
-				u.Dropped = append(u.Dropped, Dropped{Release: r, Cause: Superseded})
-			}
-			return guarded[r.Image]
-		})
+func (l *lister) supersede(guarded map[string]bool) {
+	if len(guarded) == 0 {
+		return
 	}
-	if len(u.Available) == 0 {
-		u.Available = nil
-	}
+	l.available = slices.DeleteFunc(l.available, func(node int32) bool {
+		if guarded[l.image(node)] {
+			l.drop(node, -1, Superseded, nil)
+			return true
+		}
+		return false
+	})
 }
 
 // prune keeps the rules that the cluster can evaluate, and the targets each of
 // whose risks has one left.
-func (l *lister) prune(u *Updates) {
-	if len(u.Conditional) == 0 {
-		u.Conditional = nil
+func (l *lister) prune() {
+	if len(l.conditional) == 0 {
 		return
 	}
 	rules := l.q.Rules
 	if rules == nil {
 		rules = NewRules(Facts(nil)) // only the validity of rules is asked
 	}
-	kept := u.Conditional[:0]
-	for _, c := range u.Conditional {
-		pruned, err := pruneRisks(rules, c.Risks)
+	kept := l.conditional[:0]
+	last := int32(-1) // the entry that was pruned last: its pairs follow each other
+	var risks []configv1.ConditionalUpdateRisk
+	var refused, err error
+	for _, t := range l.conditional {
+		if t.entry != last {
+			last = t.entry
+			if risks, err = pruneRisks(rules, t.risks); err == nil && !l.q.Compat {
+				refused = refusedRisks(risks)
+			}
+		}
 		if err != nil {
-			u.Dropped = append(u.Dropped, Dropped{Release: c.Release, Risks: c.Risks, Cause: UnrecognizedRules, Err: err})
+			l.drop(t.node, t.entry, UnrecognizedRules, err)
 			continue
 		}
-		c.Risks = pruned
-		kept = append(kept, c)
+		t.risks, t.refused = risks, refused
+		kept = append(kept, t)
 	}
-	if u.Conditional = kept; len(kept) == 0 {
-		u.Conditional = nil
+	l.conditional = kept
+}
+
+// refuse drops the targets whose risks a ClusterVersion cannot hold. It comes
+// after duplicates, since what is refused is a second entry all the same.
+func (l *lister) refuse() {
+	l.conditional = slices.DeleteFunc(l.conditional, func(t guardedTarget) bool {
+		if t.refused != nil {
+			l.drop(t.node, t.entry, InvalidRisks, t.refused)
+		}
+		return t.refused != nil
+	})
+}
+
+// limit keeps as many targets as a ClusterVersion can hold, the highest
+// versions first.
+func (l *lister) limit() {
+	maxBytes := l.q.MaxBytes
+	orElse(&maxBytes, DefaultMaxList)
+	maxConditional := maxConditionalUpdates
+	if l.q.Compat {
+		maxConditional = len(l.conditional)
 	}
+	if len(l.conditional) <= maxConditional && l.atMost(maxBytes) {
+		return
+	}
+	type candidate struct {
+		node int32
+		at   int // in conditional, -1 for available ones
+		size int
+	}
+	candidates := make([]candidate, 0, len(l.available)+len(l.conditional))
+	for _, node := range l.available {
+		candidates = append(candidates, candidate{node, -1, sizeOfRelease(&l.g.releases[node].Release)})
+	}
+	last, risks := int32(-1), 0
+	for i, t := range l.conditional {
+		if t.entry != last {
+			last, risks = t.entry, sizeOfRisks(t.risks)
+		}
+		candidates = append(candidates, candidate{t.node, i, sizeOfRelease(&l.g.releases[t.node].Release) + risks})
+	}
+	slices.SortStableFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(l.g.nodes[b.node].Version.Compare(l.g.nodes[a.node].Version), cmp.Compare(l.image(a.node), l.image(b.node)))
+	})
+	left, conditional := maxBytes, 0
+	out := make([]bool, len(l.conditional))
+	outAvailable := map[int32]bool{}
+	for _, c := range candidates {
+		entry := int32(-1)
+		if c.at >= 0 {
+			entry = l.conditional[c.at].entry
+		}
+		var over error
+		switch {
+		case c.size > left:
+			over = &LimitError{Limit: limitList, Max: int64(maxBytes)}
+		case c.at >= 0 && conditional == maxConditional:
+			over = &LimitError{Limit: limitConditionalUpdates, Max: int64(maxConditional)}
+		}
+		switch {
+		case over == nil && c.at >= 0:
+			left, conditional = left-c.size, conditional+1
+		case over == nil:
+			left -= c.size
+		case c.at >= 0:
+			out[c.at] = true
+		default:
+			outAvailable[c.node] = true
+		}
+		if over != nil {
+			l.drop(c.node, entry, ExceedsLimit, over)
+		}
+	}
+	l.available = slices.DeleteFunc(l.available, func(node int32) bool { return outAvailable[node] })
+	at := -1
+	l.conditional = slices.DeleteFunc(l.conditional, func(guardedTarget) bool { at++; return out[at] })
+}
+
+// atMost says quickly whether the lists surely are within a size.
+func (l *lister) atMost(size int) bool {
+	for _, node := range l.available {
+		size -= l.g.releases[node].bound
+	}
+	last, risks := int32(-1), 0
+	for _, t := range l.conditional {
+		if t.entry != last {
+			last, risks = t.entry, boundOfRisks(t.risks)
+		}
+		if size -= l.g.releases[t.node].bound + risks; size < 0 {
+			return false
+		}
+	}
+	return size >= 0
+}
+
+// answer copies the lists out of the graph.
+func (l *lister) answer() *Updates {
+	channels := len(l.g.releases[l.current].Channels)
+	for _, node := range l.available {
+		channels += len(l.g.releases[node].Channels)
+	}
+	for _, t := range l.conditional {
+		channels += len(l.g.releases[t.node].Channels)
+	}
+	for _, d := range l.dropped {
+		channels += len(l.g.releases[d.node].Channels)
+	}
+	l.room = make([]string, 0, channels)
+	u := &Updates{Current: l.release(int32(l.current)), DroppedMore: l.more}
+	if len(l.available) > 0 {
+		u.Available = make([]configv1.Release, len(l.available))
+		for i, node := range l.available {
+			u.Available[i] = l.release(node)
+		}
+	}
+	if len(l.conditional) > 0 {
+		u.Conditional = make([]configv1.ConditionalUpdate, len(l.conditional))
+		for i, t := range l.conditional {
+			u.Conditional[i] = configv1.ConditionalUpdate{Release: l.release(t.node), Risks: copyRisks(t.risks)}
+		}
+	}
+	if len(l.dropped) > 0 {
+		u.Dropped = make([]Dropped, len(l.dropped))
+		risks := map[int32][]configv1.ConditionalUpdateRisk{}
+		for i, d := range l.dropped {
+			u.Dropped[i] = Dropped{Release: l.release(d.node), Cause: d.cause, Err: d.err}
+			if d.entry < 0 {
+				continue
+			}
+			if _, ok := risks[d.entry]; !ok {
+				risks[d.entry] = copyRisks(l.g.conditional[d.entry].Risks)
+			}
+			u.Dropped[i].Risks = risks[d.entry]
+		}
+	}
+	return u
+}
+
+// release returns a copy of a node's release. Its channels are cut from one
+// piece of memory that all releases of an answer share.
+func (l *lister) release(node int32) configv1.Release {
+	if l.q.Compat {
+		r, _ := l.g.nodes[node].release(splitChannelsCompat)
+		return r
+	}
+	r := l.g.releases[node].Release
+	if n := len(r.Channels); n > 0 {
+		start := len(l.room)
+		l.room = append(l.room, r.Channels...)
+		r.Channels = l.room[start:len(l.room):len(l.room)]
+	}
+	return r
 }
 
 // pruneRisks keeps the rules that are known and valid; risks stays as it is.
@@ -298,49 +476,61 @@ func pruneRisks(rules *Rules, risks []configv1.ConditionalUpdateRisk) ([]configv
 }
 
 // duplicates drops targets to which several conditional entries are left.
-func (l *lister) duplicates(u *Updates) {
-	if len(u.Conditional) < 2 {
+func (l *lister) duplicates() {
+	if len(l.conditional) < 2 {
 		return
 	}
-	count := make(map[string]int, len(u.Conditional))
+	count := make(map[string]int, len(l.conditional))
 	duplicate := false
-	for _, c := range u.Conditional {
-		count[c.Release.Image]++
-		duplicate = duplicate || count[c.Release.Image] > 1
+	for _, t := range l.conditional {
+		image := l.image(t.node)
+		count[image]++
+		duplicate = duplicate || count[image] > 1
 	}
 	if !duplicate {
 		return
 	}
-	var kept []configv1.ConditionalUpdate
+	var same map[string][]guardedTarget
+	if l.q.UnionDuplicates {
+		same = make(map[string][]guardedTarget, len(count))
+		for _, t := range l.conditional {
+			same[l.image(t.node)] = append(same[l.image(t.node)], t)
+		}
+	}
+	var kept []guardedTarget
 	seen, merged := map[string]bool{}, map[string]bool{}
-	for _, c := range u.Conditional {
-		image := c.Release.Image
+	for _, t := range l.conditional {
+		image := l.image(t.node)
 		if count[image] > 1 && l.q.UnionDuplicates && !seen[image] {
-			if union, ok := unionRisks(u.Conditional, image); ok {
-				c.Risks, merged[image] = union, true
-				kept = append(kept, c)
+			if union, ok := unionRisks(same[image]); ok {
+				united := t
+				if united.risks = union; !l.q.Compat {
+					united.refused = refusedRisks(union)
+				}
+				merged[image] = true
+				kept = append(kept, united)
 			}
 		}
 		switch {
 		case count[image] == 1:
-			kept = append(kept, c)
+			kept = append(kept, t)
 		case !merged[image]:
-			u.Dropped = append(u.Dropped, Dropped{Release: c.Release, Risks: c.Risks, Cause: DuplicateTarget})
+			l.drop(t.node, t.entry, DuplicateTarget, nil)
 		}
 		seen[image] = true
 	}
-	u.Conditional = kept
+	l.conditional = kept
 }
 
-// unionRisks merges the risks of all updates to an image; ok is false if one
-// name stands for different risks.
-func unionRisks(updates []configv1.ConditionalUpdate, image string) (union []configv1.ConditionalUpdateRisk, ok bool) {
+// unionRisks merges the risks of all entries for one target; ok is false if one
+// name stands for different risks, or a ClusterVersion cannot hold one's.
+func unionRisks(targets []guardedTarget) (union []configv1.ConditionalUpdateRisk, ok bool) {
 	byName := map[string]configv1.ConditionalUpdateRisk{}
-	for _, c := range updates {
-		if c.Release.Image != image {
-			continue
+	for _, t := range targets {
+		if t.refused != nil {
+			return nil, false
 		}
-		for _, risk := range c.Risks {
+		for _, risk := range t.risks {
 			old, known := byName[risk.Name]
 			switch {
 			case !known:

@@ -139,7 +139,8 @@ func TestUpdates(t *testing.T) {
 		},
 		{
 			name: "no risks", versions: "4.2.0 4.2.4", conditional: conditional("4.2.0>4.2.4"),
-			q: graph.UpdatesQuery{Version: "4.2.0"}, want: "4.2.0: 4.2.4[]",
+			q:    graph.UpdatesQuery{Version: "4.2.0"},
+			want: "4.2.0: -4.2.4(InvalidRisks)", compat: "4.2.0: 4.2.4[]",
 		},
 		{
 			name: "self edges", versions: "4.2.0 4.2.1", edges: "[0,0],[0,1]", conditional: conditional("4.2.0>4.2.0", risk("A", always)),

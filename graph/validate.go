@@ -112,13 +112,6 @@ func (g *Graph) validateConditional(minors []minorOf, report func(path, format s
 	}
 }
 
-// What a ClusterVersion can hold.
-const (
-	maxConditionalUpdates = 500
-	maxRisks              = 200
-	maxRiskName           = 256 // characters
-)
-
 // validateSizes reports what is more than a ClusterVersion can hold.
 func (g *Graph) validateSizes(report func(path, format string, args ...any)) {
 	for i, entry := range g.conditional {
