@@ -147,11 +147,18 @@ func accepted(c metav1.Condition, now time.Time) (_ metav1.Condition, ok bool) {
 		c.Reason = reasonOther
 	}
 	c.Message = cutMessage(c.Message)
-	if year := c.LastTransitionTime.UTC().Year(); c.LastTransitionTime.IsZero() || year < 0 || year > 9999 {
+	if !isDate(c.LastTransitionTime) {
 		c.LastTransitionTime = metav1.NewTime(now)
 	}
 	c.ObservedGeneration = max(c.ObservedGeneration, 0)
 	return c, true
+}
+
+// isDate says whether a time can be written down: not if it is zero, which
+// becomes null, or in a year of five digits.
+func isDate(t metav1.Time) bool {
+	year := t.UTC().Year()
+	return !t.IsZero() && year >= 0 && year <= 9999
 }
 
 // reasonOther stands for a reason that the API refuses.

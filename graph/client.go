@@ -8,11 +8,13 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 )
 
@@ -20,8 +22,15 @@ import (
 // Set its fields before the first Fetch; after that it is safe for concurrent
 // use. It must not be copied.
 //
-// An answer that has an ETag is kept, and asked for again on condition that it
-// has changed. A redirect to another host does not carry the cluster's ID along.
+// An answer is the whole channel, whatever cluster or version asks. So calls for
+// one upstream, architecture and channel share one exchange while it is under
+// way. Each waits for as long as its own context lets it; the exchange is
+// cancelled when nobody waits any more. An answer that has an ETag is kept, and
+// asked for again on condition that it has changed.
+//
+// A request that is answered by 429 or 503, or whose connection breaks, is sent
+// again after a second, then two, or after the time in Retry-After. A redirect
+// to another host does not carry the cluster's ID along.
 type Client struct {
 	// Upstream is the service's address. It goes before the one of
 	// WithUpstream; empty there too means [DefaultUpstream].
@@ -38,14 +47,23 @@ type Client struct {
 	// RootCAs are the trusted authorities; nil means the system's. See
 	// [TrustedCABundle].
 	RootCAs *x509.CertPool
-	// Timeout bounds a whole exchange; zero means 60 seconds.
+	// Timeout bounds a whole exchange; zero means 60 seconds. Each that is sent
+	// again has as much.
 	Timeout time.Duration
+	// Retries is how often a request is sent again; zero means 2, negative
+	// never. An answer that asks for more than two minutes of patience is final.
+	Retries int
 	// MaxRedirects is how many redirects are followed; zero means 5, negative
 	// none. Going from https to http is always refused.
 	MaxRedirects int
 	// Kept is the number of answers that are kept for conditional requests;
 	// zero means 16, negative none.
 	Kept int
+	// KeptBytes bounds the JSON of all that are kept; zero or less means 64 MiB.
+	KeptBytes int64
+	// MaxAge is for how long an answer serves further calls without asking, as a
+	// fleet of clusters wants it; zero means that each asks.
+	MaxAge time.Duration
 	// Decode says what a graph may be. Its MaxBytes bounds the body after
 	// decompression. With its Compat, parameters are added to the upstream's
 	// instead of replacing them.
@@ -55,13 +73,20 @@ type Client struct {
 	http    *httpclient.Client
 	buffers sync.Pool // of *[]byte
 
-	mu   sync.Mutex
-	kept []keptAnswer // the most recently used last
+	mu      sync.Mutex
+	kept    []keptAnswer // the most recently used last
+	flights map[answerKey]*flight
 }
 
+// answerKey is what an answer depends on: not on who asks.
+type answerKey struct{ upstream, arch, channel string }
+
 type keptAnswer struct {
-	key, etag string
-	graph     *Graph
+	key   answerKey
+	etag  string
+	at    time.Time // when it was last known to be the service's
+	bytes int64
+	graph *Graph
 }
 
 var (
@@ -106,10 +131,18 @@ func (c *Client) fetch(ctx context.Context, upstream string, q Query) (*Graph, e
 	if err != nil {
 		return nil, err
 	}
-	header := http.Header{"Accept": {"application/json"}}
-	key := answerKey(u)
+	key := answerKey{upstream, q.arch(), q.Channel}
+	return c.share(ctx, key, func(ctx context.Context) (*Graph, error) { return c.exchange(ctx, key, u.String()) })
+}
+
+// exchange asks once, or again where that may help.
+func (c *Client) exchange(ctx context.Context, key answerKey, address string) (*Graph, error) {
 	kept, ok := c.lookup(key)
-	if ok {
+	if ok && c.MaxAge > 0 && time.Since(kept.at) < c.MaxAge {
+		return kept.graph, nil
+	}
+	header := http.Header{"Accept": {"application/json"}}
+	if ok = ok && kept.etag != ""; ok {
 		header.Set("If-None-Match", kept.etag)
 	}
 
@@ -117,14 +150,24 @@ func (c *Client) fetch(ctx context.Context, upstream string, q Query) (*Graph, e
 	if buffer == nil {
 		buffer = new([]byte)
 	}
-	resp, err := c.client().Do(ctx, httpclient.Request{URL: u.String(), Header: header, Buffer: *buffer})
+	retries := c.Retries
+	if retries == 0 {
+		retries = 2
+	}
+	resp, err := c.client().DoRetry(ctx, httpclient.Request{URL: address, Header: header, Buffer: *buffer}, httpclient.Retry{
+		Max: retries, Wait: func(n int) time.Duration { return time.Second << (n - 1) }, Patience: retryPatience,
+	})
 	if err != nil {
 		return nil, transportError(err)
 	}
-	*buffer = resp.Body[:0]     // grown, perhaps
-	defer c.buffers.Put(buffer) // decoding keeps nothing of it
+	if cap(resp.Body) <= maxBuffer {
+		*buffer = resp.Body[:0]     // grown, perhaps
+		defer c.buffers.Put(buffer) // decoding keeps nothing of it
+	}
 
 	if ok && resp.StatusCode == http.StatusNotModified {
+		kept.at = time.Now()
+		c.keep(kept)
 		return kept.graph, nil
 	}
 	if resp.StatusCode != http.StatusOK {
@@ -134,9 +177,19 @@ func (c *Client) fetch(ctx context.Context, upstream string, q Query) (*Graph, e
 	if err != nil {
 		return nil, failure(ErrResponseInvalid, err)
 	}
-	c.keep(key, resp.Header.Get("ETag"), g)
+	c.keep(keptAnswer{key: key, etag: resp.Header.Get("ETag"), at: time.Now(), bytes: int64(len(resp.Body)), graph: g})
 	return g, nil
 }
+
+const (
+	// retryPatience is the longest time that a service may ask to be left alone
+	// for before it is asked again.
+	retryPatience = 2 * time.Minute
+	// maxBuffer is the largest buffer that waits for the next answer.
+	maxBuffer = 4 << 20
+	// maxETag is the longest ETag that is sent back.
+	maxETag = 1 << 10
+)
 
 // transportError gives an exchange without an answer its reason.
 func transportError(err error) error {
@@ -160,6 +213,7 @@ func transportError(err error) error {
 
 // statusError words an unexpected status and carries what the body says.
 func statusError(code int, status string, body []byte) error {
+	status = bounded.Text(status, maxShown)
 	e := &StatusError{StatusCode: code, Status: status}
 	var said struct {
 		Kind  string `json:"kind"`
@@ -171,17 +225,8 @@ func statusError(code int, status string, body []byte) error {
 	return &Error{Reason: string(ErrResponseFailed), Message: "unexpected HTTP status: " + status, Err: e}
 }
 
-// answerKey is the request without who asks.
-func answerKey(u *url.URL) string {
-	anonymous := *u
-	query := u.Query()
-	query.Del("id")
-	anonymous.RawQuery = query.Encode()
-	return anonymous.String()
-}
-
 // lookup finds a kept answer and marks it as used.
-func (c *Client) lookup(key string) (keptAnswer, bool) {
+func (c *Client) lookup(key answerKey) (keptAnswer, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, k := range c.kept {
@@ -193,28 +238,35 @@ func (c *Client) lookup(key string) (keptAnswer, bool) {
 	return keptAnswer{}, false
 }
 
-// keep stores an answer that can be asked for on condition, in the place of the
-// one before.
-func (c *Client) keep(key, etag string, g *Graph) {
-	limit := c.Kept
+// keep stores an answer that can be used again, in the place of the one before.
+func (c *Client) keep(answer keptAnswer) {
+	limit, maxBytes := c.Kept, c.KeptBytes
 	if limit == 0 {
 		limit = 16
 	}
+	orElse(&maxBytes, DefaultMaxBytes)
+	if len(answer.etag) > maxETag {
+		answer.etag = ""
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, k := range c.kept {
-		if k.key == key {
-			c.kept = append(c.kept[:i:i], c.kept[i+1:]...)
-			break
+	var kept []keptAnswer
+	var size int64
+	for _, k := range c.kept {
+		if k.key != answer.key {
+			kept = append(kept, k)
+			size += k.bytes
 		}
 	}
-	if etag == "" || limit < 0 {
-		return
+	if limit > 0 && answer.bytes <= maxBytes && (answer.etag != "" || c.MaxAge > 0) {
+		kept = append(kept, answer)
+		size += answer.bytes
 	}
-	c.kept = append(c.kept, keptAnswer{key: key, etag: etag, graph: g})
-	if len(c.kept) > limit {
-		c.kept = append([]keptAnswer(nil), c.kept[len(c.kept)-limit:]...)
+	for len(kept) > max(limit, 0) || size > maxBytes {
+		size -= kept[0].bytes
+		kept = kept[1:]
 	}
+	c.kept = slices.Clone(kept)
 }
 
 // ClusterProxy returns a proxy function from the status of the cluster's Proxy

@@ -262,6 +262,7 @@ func TestClientAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := service(t, tt.handler)
+			c.Retries = -1 // see TestClientRetries
 			c.Decode.MaxBytes = 1 << 20
 			g, err := c.Fetch(context.Background(), query)
 			if g != nil {

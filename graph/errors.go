@@ -60,13 +60,14 @@ func (e *Error) Is(target error) bool {
 	return ok && string(r) == e.Reason
 }
 
-// ConditionMessage is the message of the RetrievedUpdates condition.
+// ConditionMessage is the message of the RetrievedUpdates condition, of at most
+// 32,768 characters.
 func (e *Error) ConditionMessage() string {
 	switch Reason(e.Reason) {
 	case ErrNoUpstream, ErrInvalidURI, ErrInvalidID, ErrNoArchitecture, ErrNoCurrentVersion, ErrNoChannel, ErrInvalidCurrentVersion:
-		return e.Message
+		return cutMessage(e.Message)
 	}
-	return "Unable to retrieve available updates: " + e.Message
+	return cutMessage("Unable to retrieve available updates: " + e.Message)
 }
 
 // KeepsUpdates says whether updates that were retrieved before may stay when

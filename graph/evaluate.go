@@ -328,7 +328,7 @@ func (e Evaluator) judge(ctx context.Context, r *collected, before map[string]*m
 	default:
 		applies.Status, applies.Reason = metav1.ConditionFalse, "NotMatch"
 	}
-	if old := before[r.key]; old != nil && old.Status == applies.Status {
+	if old := before[r.key]; old != nil && old.Status == applies.Status && isDate(old.LastTransitionTime) {
 		applies.LastTransitionTime = old.LastTransitionTime
 	}
 	if err == nil && r.own != nil && r.own.Status == applies.Status {

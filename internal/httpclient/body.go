@@ -45,7 +45,13 @@ func (c *Client) readBody(resp *http.Response, buf []byte) ([]byte, error) {
 
 	for {
 		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
+			// Doubling copies each byte once on average, append's growth of large
+			// slices four times.
+			room := 2 * int64(cap(buf))
+			if room >= limit {
+				room = limit + 1
+			}
+			buf = append(make([]byte, 0, room), buf...)
 		}
 		room := buf[len(buf):cap(buf)]
 		if left := limit + 1 - int64(len(buf)); int64(len(room)) > left {

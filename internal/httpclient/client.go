@@ -19,6 +19,9 @@ const (
 	// MaxErrorBody is how many bytes of the body of an answer other than 2xx
 	// are kept. Longer ones are cut, not refused: the status is what counts.
 	MaxErrorBody = 64 << 10
+	// MaxHeader is how many bytes the header of an answer has at most, where the
+	// transport is our own.
+	MaxHeader = 256 << 10
 )
 
 // Options configure a [Client]. The zero value is usable.
@@ -89,6 +92,8 @@ func New(o Options) *Client {
 			IdleConnTimeout:       30 * time.Second,
 			TLSHandshakeTimeout:   10 * time.Second,
 			ExpectContinueTimeout: time.Second,
+
+			MaxResponseHeaderBytes: MaxHeader,
 		}
 	}
 	c := &Client{o: o}

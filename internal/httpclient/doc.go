@@ -20,6 +20,15 @@
 // [Client.DoRetry] sends a request again that failed for the moment, after the
 // time that the server asks for, if it does.
 //
+// # Limits
+//
+//	limit                    default  field                 past it
+//	time of an exchange      60 s     Options.Timeout       error
+//	body of an answer        64 MiB   Options.MaxBody       error
+//	body of another status   64 KiB   -                     cut
+//	header of an answer      256 KiB  -                     error, of our own transport
+//	redirects                5        Options.MaxRedirects  error
+//
 // Passing a limit is a [*LimitError]; a broken body is a [*BodyError]. A
 // status other than 2xx is no error: callers know what 304 or 404 means to them.
 package httpclient

@@ -85,16 +85,30 @@ func port(u *url.URL) string {
 }
 
 // dropQuery removes the named parameters and leaves the rest as it was written.
-// What cannot be unescaped goes too: nobody knows what it names.
+// What cannot be unescaped goes too: nobody knows what it names. Some servers
+// take ; for a separator, like &.
 func dropQuery(query string, names []string) string {
-	if len(names) == 0 || query == "" {
+	if len(names) == 0 {
 		return query
 	}
-	kept := strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
-	kept = slices.DeleteFunc(kept, func(pair string) bool {
+	var kept strings.Builder
+	separator := "" // the one after what was kept last
+	for rest := query; ; {
+		pair, after := rest, ""
+		end := strings.IndexAny(rest, "&;")
+		if end >= 0 {
+			pair, after = rest[:end], rest[end:end+1]
+		}
 		key, _, _ := strings.Cut(pair, "=")
 		key, err := url.QueryUnescape(key)
-		return err != nil || slices.Contains(names, key)
-	})
-	return strings.Join(kept, "&")
+		if err == nil && !slices.Contains(names, key) {
+			kept.WriteString(separator)
+			kept.WriteString(pair)
+			separator = after
+		}
+		if end < 0 {
+			return kept.String()
+		}
+		rest = rest[end+1:]
+	}
 }

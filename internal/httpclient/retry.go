@@ -22,6 +22,9 @@ type Retry struct {
 	// MaxAfter bounds the wait that an answer asks for in Retry-After, which
 	// goes before Wait. Zero means no bound.
 	MaxAfter time.Duration
+	// Patience is the longest wait that an answer may ask for: one that asks for
+	// more is returned at once. Zero means no bound.
+	Patience time.Duration
 	// Clock measures the waits; nil means the real one.
 	Clock clock.Clock
 	// Report is called before each wait, if it is not nil. One of resp and err
@@ -43,7 +46,10 @@ func (c *Client) DoRetry(ctx context.Context, r Request, retry Retry) (*Response
 		if n > retry.Max || !repeatable(r) || !momentary(resp, err) || ctx.Err() != nil {
 			return resp, err
 		}
-		wait := retry.wait(n, resp)
+		wait, ok := retry.wait(n, resp)
+		if !ok {
+			return resp, err
+		}
 		if retry.Report != nil {
 			retry.Report(n, wait, resp, err)
 		}
@@ -57,19 +63,20 @@ func (c *Client) DoRetry(ctx context.Context, r Request, retry Retry) (*Response
 	}
 }
 
-func (r Retry) wait(n int, resp *Response) time.Duration {
+// wait returns the time before retry n; ok is false where it is not worth it.
+func (r Retry) wait(n int, resp *Response) (wait time.Duration, ok bool) {
 	if resp != nil {
-		if after, ok := RetryAfter(resp.Header, r.Clock.Now()); ok {
+		if after, asked := RetryAfter(resp.Header, r.Clock.Now()); asked {
 			if r.MaxAfter > 0 {
 				after = min(after, r.MaxAfter)
 			}
-			return after
+			return after, r.Patience <= 0 || after <= r.Patience
 		}
 	}
 	if r.Wait == nil {
-		return 0
+		return 0, true
 	}
-	return r.Wait(n)
+	return r.Wait(n), true
 }
 
 func repeatable(r Request) bool {

@@ -1,0 +1,102 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+)
+
+// flight is an exchange that one call began and others wait for as well. It
+// belongs to none of them: it has no deadline but its own, and is cancelled when
+// the last of them has left.
+type flight struct {
+	done    chan struct{} // closed when graph and err are there
+	cancel  context.CancelFunc
+	waiting int // under Client.mu
+	graph   *Graph
+	err     error
+}
+
+// share joins the exchange for a key, or begins it.
+func (c *Client) share(ctx context.Context, key answerKey, exchange func(context.Context) (*Graph, error)) (*Graph, error) {
+	for again := false; ; again = true {
+		if err := ended(ctx); err != nil {
+			return nil, failure(ErrRemoteFailed, err)
+		}
+		f, began := c.join(ctx, key, exchange)
+		select {
+		case <-f.done:
+			c.leave(key, f)
+		case <-ctx.Done():
+			c.leave(key, f)
+			return nil, failure(ErrRemoteFailed, ended(ctx))
+		}
+		// What began before this call has used up time that is not this call's.
+		limit := new(httpclient.LimitError)
+		if late := !began && !again; late && errors.As(f.err, &limit) && limit.Limit == httpclient.LimitTime {
+			continue
+		}
+		return f.graph, f.err
+	}
+}
+
+// join takes part in the exchange for a key.
+func (c *Client) join(ctx context.Context, key answerKey, exchange func(context.Context) (*Graph, error)) (f *flight, began bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f, ok := c.flights[key]; ok {
+		f.waiting++
+		return f, false
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	f = &flight{done: make(chan struct{}), cancel: cancel, waiting: 1}
+	if c.flights == nil {
+		c.flights = map[answerKey]*flight{}
+	}
+	c.flights[key] = f
+	go func() {
+		defer func() {
+			c.mu.Lock()
+			c.forget(key, f)
+			c.mu.Unlock()
+			close(f.done)
+		}()
+		f.err = failure(ErrRemoteFailed, &panics.Error{}) // stays if the goroutine is ended
+		if err := panics.Catch(func() error {
+			f.graph, f.err = exchange(ctx)
+			return nil
+		}); err != nil { // the caller's transport panicked
+			f.graph, f.err = nil, failure(ErrRemoteFailed, err)
+		}
+	}()
+	return f, true
+}
+
+// leave stops waiting. Once nobody waits, the next call begins another exchange.
+func (c *Client) leave(key answerKey, f *flight) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.waiting--; f.waiting == 0 {
+		c.forget(key, f)
+		f.cancel()
+	}
+}
+
+// forget lets nobody join any more.
+func (c *Client) forget(key answerKey, f *flight) {
+	if c.flights[key] == f {
+		delete(c.flights, key)
+	}
+}
+
+// ended is why a context has ended, nil if it has not.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err != nil && !errors.Is(cause, err) {
+		return fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
