@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +55,12 @@ type PromQLCache struct {
 	MinFor time.Duration
 	// Expiration is when a rule is forgotten; zero means 24 h.
 	Expiration time.Duration
+	// MaxRules is how many rules are remembered; zero or less means 2,000, which
+	// is half of what an hour has seconds for. MaxBytes is how much text they have
+	// together; zero or less means 8 MiB. Past either, the rules that were asked
+	// for the longest ago are forgotten.
+	MaxRules int
+	MaxBytes int
 	// RetryFirst and RetryMax are the first and the longest wait after a
 	// failure; zero means 30 s and 10 min.
 	RetryFirst, RetryMax time.Duration
@@ -64,8 +71,10 @@ type PromQLCache struct {
 
 	mu      sync.Mutex
 	entries []*cacheEntry // in the order of their first request
-	last    time.Time     // end of the last evaluation of any
-	busy    bool          // one is going on
+	byKey   map[string]*cacheEntry
+	bytes   int       // of keys
+	last    time.Time // end of the last evaluation of any
+	busy    bool      // one is going on
 }
 
 type cacheEntry struct {
@@ -107,7 +116,7 @@ func (c *PromQLCache) Match(ctx context.Context, rule configv1.ClusterCondition)
 	if e == nil {
 		// Without a request before, it takes no part in whose turn it is.
 		e = &cacheEntry{key: string(text), rule: *rule.DeepCopy()}
-		c.entries = append(c.entries, e)
+		c.add(e)
 	}
 	// A request counts from its end: an evaluation in between answers it.
 	defer func() { e.access = later(now, e.when) }()
@@ -148,13 +157,40 @@ func (c *PromQLCache) Match(ctx context.Context, rule configv1.ClusterCondition)
 // expire forgets rules of long ago.
 func (c *PromQLCache) expire(now time.Time) {
 	limit := orDefault(c.Expiration, 24*time.Hour)
-	kept := c.entries[:0]
-	for _, e := range c.entries {
+	c.forget(func(e *cacheEntry) bool {
 		since := e.when
 		if since.IsZero() {
 			since = e.access
 		}
-		if since.IsZero() || now.Sub(since) <= limit {
+		return !since.IsZero() && now.Sub(since) > limit
+	})
+}
+
+// add remembers a rule, and forgets others where there are too many.
+func (c *PromQLCache) add(e *cacheEntry) {
+	if c.byKey == nil {
+		c.byKey = map[string]*cacheEntry{}
+	}
+	c.byKey[e.key] = e
+	c.entries = append(c.entries, e)
+	c.bytes += len(e.key)
+	maxRules, maxBytes := c.MaxRules, c.MaxBytes
+	orElse(&maxRules, 2_000)
+	orElse(&maxBytes, 8<<20)
+	for len(c.entries) > 1 && (len(c.entries) > maxRules || c.bytes > maxBytes) {
+		oldest := slices.MinFunc(c.entries[:len(c.entries)-1], func(a, b *cacheEntry) int { return a.access.Compare(b.access) })
+		c.forget(func(e *cacheEntry) bool { return e == oldest })
+	}
+}
+
+// forget drops rules.
+func (c *PromQLCache) forget(old func(*cacheEntry) bool) {
+	kept := c.entries[:0]
+	for _, e := range c.entries {
+		if old(e) {
+			delete(c.byKey, e.key)
+			c.bytes -= len(e.key)
+		} else {
 			kept = append(kept, e)
 		}
 	}
@@ -162,14 +198,7 @@ func (c *PromQLCache) expire(now time.Time) {
 	c.entries = kept
 }
 
-func (c *PromQLCache) find(key string) *cacheEntry {
-	for _, e := range c.entries {
-		if e.key == key {
-			return e
-		}
-	}
-	return nil
-}
+func (c *PromQLCache) find(key string) *cacheEntry { return c.byKey[key] }
 
 // due says whether an answer is missing or has served its time.
 func (c *PromQLCache) due(e *cacheEntry, now time.Time) bool {

@@ -37,11 +37,12 @@ type newEdge struct {
 type entryRef struct{ channel, entry int32 }
 
 // connect unites the edges.
-func (b *builder) connect() {
+func (b *builder) connect() error {
 	n := len(b.versions)
 	b.sets = channelSets{members: [][]int32{nil}, next: map[[2]int32]int32{}}
 	b.guards = []guard{{}}
-	b.known = map[string]int32{}
+	b.known, b.same = map[string]int32{}, map[*configv1.ConditionalUpdateRisk]int32{}
+	risky := 0 // risks on all edges
 	pruned := b.prunedEntries()
 	guardOf := map[string]int32{}
 	single := map[entryRef]int32{} // the usual case of guardOf
@@ -78,6 +79,9 @@ func (b *builder) connect() {
 					guardOf[key] = id
 				}
 			}
+			if risky += len(b.guards[id].verdicts); risky > maxNetworkRisks {
+				return &LimitError{Limit: "risks on all edges", Max: maxNetworkRisks}
+			}
 			for _, v := range b.guards[id].verdicts {
 				b.carried[v][e.to] = true
 			}
@@ -93,6 +97,7 @@ func (b *builder) connect() {
 			b.risks[v].highest = b.risks[v].versions[0]
 		}
 	}
+	return nil
 }
 
 // localToUnion maps each channel's nodes to those of the union.
@@ -154,8 +159,9 @@ func (b *builder) gather(u int32, union [][]int32, slot []int32, out *[]newEdge)
 
 // prunedEntry is a conditional entry with the rules that a cluster knows.
 type prunedEntry struct {
-	risks []configv1.ConditionalUpdateRisk
-	err   error // a risk has no rule left
+	risks   []configv1.ConditionalUpdateRisk
+	err     error // a risk has no rule left
+	refused error // a ClusterVersion cannot hold the risks
 }
 
 func (b *builder) prunedEntries() [][]prunedEntry {
@@ -168,6 +174,9 @@ func (b *builder) prunedEntries() [][]prunedEntry {
 		for _, entry := range b.channels[c].Graph.conditional {
 			var p prunedEntry
 			p.risks, p.err = pruneRisks(rules, entry.Risks)
+			if len(p.risks) > 0 && p.err == nil && !b.o.Compat {
+				p.refused = refusedRisks(p.risks)
+			}
 			all[c] = append(all[c], p)
 		}
 	}
@@ -176,8 +185,8 @@ func (b *builder) prunedEntries() [][]prunedEntry {
 
 // newGuard unites what the channels say about a pair.
 func (b *builder) newGuard(e *newEdge, pruned [][]prunedEntry) int32 {
-	var g guard
-	var unusable, several error
+	g := guard{conditional: len(e.entries) > 0}
+	var unusable, several, refused error
 	named := map[string]bool{}
 	entries := e.entries // grouped by channel, the newest first
 	for len(entries) > 0 {
@@ -204,6 +213,9 @@ func (b *builder) newGuard(e *newEdge, pruned [][]prunedEntry) int32 {
 		if count != 1 {
 			continue
 		}
+		if kept.refused != nil && refused == nil {
+			refused = fmt.Errorf("channel %q: %w", b.channels[c].Channel, kept.refused)
+		}
 		for i := range kept.risks {
 			if risk := &kept.risks[i]; !named[risk.Name] {
 				g.verdicts = append(g.verdicts, b.verdictOf(risk))
@@ -218,6 +230,8 @@ func (b *builder) newGuard(e *newEdge, pruned [][]prunedEntry) int32 {
 		g.withheld, g.err = UnrecognizedRules, unusable
 	case several != nil:
 		g.withheld, g.err = DuplicateTarget, several
+	case refused != nil:
+		g.withheld, g.err = InvalidRisks, refused
 	case e.broken:
 		g.withheld, g.err = InvalidMetadata, b.broken[e.to]
 	}
@@ -227,6 +241,10 @@ func (b *builder) newGuard(e *newEdge, pruned [][]prunedEntry) int32 {
 
 // verdictOf returns the index of the verdict on a risk.
 func (b *builder) verdictOf(risk *configv1.ConditionalUpdateRisk) int32 {
+	// Equal risks often are the same: those of one entry, for each of its edges.
+	if id, ok := b.same[risk]; ok {
+		return id
+	}
 	key := Evaluator{}.key(risk)
 	id, ok := b.known[key]
 	if !ok {
@@ -235,6 +253,7 @@ func (b *builder) verdictOf(risk *configv1.ConditionalUpdateRisk) int32 {
 		b.risks = append(b.risks, &collected{key: key, risk: risk})
 		b.carried = append(b.carried, map[int32]bool{})
 	}
+	b.same[risk] = id
 	return id
 }
 

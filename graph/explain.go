@@ -39,6 +39,7 @@ const (
 	NoEdge            Block = "NoEdge"            // no update leads from the one to the other
 	BlockedPruned     Block = "UnrecognizedRules" // a risk has no rule that clusters know
 	BlockedDuplicate  Block = "DuplicateTarget"   // several conditional entries name it
+	BlockedByAPI      Block = "InvalidRisks"      // a ClusterVersion cannot hold the risks
 	BlockedMetadata   Block = "InvalidMetadata"   // the target's metadata are invalid
 	Filtered          Block = "Filtered"          // the policy leaves the version out
 	BlockedByRisk     Block = "Risk"              // the policy does not allow the risks

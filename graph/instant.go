@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // InstantResult is what a PromQL query at one point in time returns.
@@ -31,7 +33,7 @@ func (f InstantQuery) Match(ctx context.Context, rule configv1.ClusterCondition)
 	case err != nil:
 		return false, err
 	case r.Type != "vector":
-		return false, fmt.Errorf("invalid PromQL result type is %s, not vector", r.Type)
+		return false, fmt.Errorf("invalid PromQL result type is %s, not vector", bounded.Text(r.Type, maxShown))
 	case len(r.Values) != 1:
 		return false, fmt.Errorf("invalid PromQL result length must be one, but is %d", len(r.Values))
 	case r.Values[0] == 0:

@@ -92,9 +92,10 @@ type edge struct {
 
 // guard is what stands before an edge.
 type guard struct {
-	verdicts []int32 // of its risks
-	withheld DropCause
-	err      error // details of withheld
+	conditional bool    // a channel has a conditional edge
+	verdicts    []int32 // of its risks
+	withheld    DropCause
+	err         error // details of withheld
 	judgement
 }
 
@@ -111,14 +112,20 @@ const (
 // empty or does not exist, which an update service does not tell apart.
 var ErrChannelEmpty = errors.New("the channel's graph is empty: the channel is empty or unknown")
 
-// maxNetworkNodes is what path lengths must fit in.
-const maxNetworkNodes = 1 << 20
+const (
+	// maxNetworkNodes is what path lengths must fit in.
+	maxNetworkNodes = 1 << 20
+	// maxNetworkRisks bounds what a few entries of many edges and many risks
+	// cost.
+	maxNetworkRisks = 4_000_000
+)
 
 // NewNetwork unites graphs and judges their edges by asking the matcher about
 // each different risk once, those of the highest versions first. Empty graphs
 // are left out with a note; where all are empty the error is ErrChannelEmpty.
 // One version with different images is an error, as are graphs of several
-// architectures: see [ByArchitecture].
+// architectures: see [ByArchitecture]. More than 1,048,576 releases, or 4,000,000
+// risks on all edges together, are a [*LimitError].
 func NewNetwork(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) (*Network, error) {
 	b := builder{Network: &Network{present: -1}, o: o}
 	if err := b.choose(graphs); err != nil {
@@ -127,7 +134,9 @@ func NewNetwork(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) (
 	if err := b.nodes(); err != nil {
 		return nil, err
 	}
-	b.connect()
+	if err := b.connect(); err != nil {
+		return nil, err
+	}
 	b.reverse()
 	if err := b.judge(ctx); err != nil {
 		return nil, err
@@ -260,7 +269,8 @@ type builder struct {
 	*Network
 	o     NetworkOptions
 	known map[string]int32 // content of a risk → verdict
-	risks []*collected     // by verdict
+	same  map[*configv1.ConditionalUpdateRisk]int32
+	risks []*collected // by verdict
 	// carried are the targets of each risk.
 	carried []map[int32]bool
 }

@@ -141,7 +141,7 @@ func (n *Network) path(from int32, edges []int32) *Path {
 func (n *Network) hop(e *edge) Hop {
 	g := &n.guards[e.guard]
 	h := Hop{
-		From: n.text(e.from), To: n.text(e.to), Conditional: e.guard != 0 && g.withheld != InvalidMetadata || len(g.verdicts) > 0,
+		From: n.text(e.from), To: n.text(e.to), Conditional: g.conditional,
 		Withheld: g.withheld, Downgrade: n.versions[e.to].LessThan(n.versions[e.from]),
 		Recommendation: [...]Recommendation{IsRecommended, IsUnknown, IsNotRecommended}[g.judgement],
 	}

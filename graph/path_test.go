@@ -285,6 +285,37 @@ func TestInvalidMetadataAreWithheld(t *testing.T) {
 	}
 }
 
+// An edge that names no risk is conditional all the same, also to a release whose
+// metadata are invalid.
+func TestEdgeWithoutRisksIsConditional(t *testing.T) {
+	for name, target := range map[string]string{"plain": "4.1.1", "invalid metadata": `4.1.1={"url":1}`} {
+		n := network(t, graph.NetworkOptions{Matcher: facts}, channel("stable-4.1", build(t, "4.1.0 "+target, "", conditional("4.1.0>4.1.1"))))
+		p, err := n.ShortestPath("4.1.0", "4.1.1", graph.Policy{Edges: graph.AnyEdge})
+		if err != nil || !p.Hops[0].Conditional || p.Hops[0].Recommendation != graph.IsUnknown {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
+
+// A cluster is never offered an update whose risks its API server refuses, so no
+// path relies on it.
+func TestRefusedRisksAreWithheld(t *testing.T) {
+	no := `"matchingRules":[{"type":"PromQL","promql":{"promql":"F"}}]`
+	g := build(t, "4.1.0 4.1.1", "", conditional("4.1.0>4.1.1", `{"name":"A","url":"relative","message":"m",`+no+`}`))
+	n := network(t, graph.NetworkOptions{Matcher: facts}, channel("stable-4.1", g))
+	if _, err := n.ShortestPath("4.1.0", "4.1.1", graph.Policy{}); !errors.Is(err, graph.ErrNoPath) {
+		t.Errorf("%v", err)
+	}
+	x, err := n.Explain(graph.ExplainQuery{From: "4.1.0", To: "4.1.1"})
+	if err != nil || x.Block != graph.BlockedByAPI || x.Edge.Withheld != graph.InvalidRisks || !x.Edge.Conditional || !strings.Contains(x.Detail, `the url "relative" is not a URI`) {
+		t.Errorf("%+v, %v", x, err)
+	}
+	peer := network(t, graph.NetworkOptions{Matcher: facts, Compat: true}, channel("stable-4.1", g))
+	if p, err := peer.ShortestPath("4.1.0", "4.1.1", graph.Policy{}); err != nil || p.Hops[0].Withheld != "" {
+		t.Errorf("Compat: %v, %v", p, err)
+	}
+}
+
 // A channel that knows of a risk guards the pair for the others, though it does
 // not have the edge's start.
 func TestRiskOfAnotherChannel(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 // Edges says which edges a path may use. An edge is unconditional,
 // conditional, or withheld: a conditional one that a cluster is not offered,
 // since one of its risks has no rule that the cluster knows
-// (UnrecognizedRules), several entries name it (DuplicateTarget), or the
-// target's metadata are invalid (InvalidMetadata). Whether a withheld edge is
-// recommended is unknown.
+// (UnrecognizedRules), several entries name it (DuplicateTarget), the API server
+// refuses its risks (InvalidRisks), or the target's metadata are invalid
+// (InvalidMetadata). Whether a withheld edge is recommended is unknown, as it is
+// of a conditional edge that names no risk.
 type Edges string
 
 // What a path may use.

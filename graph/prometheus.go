@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -18,6 +19,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 )
 
@@ -63,8 +65,14 @@ type Prometheus struct {
 	// ClusterID, of a hosted control plane, is put into queries, see
 	// [HostedQuery]. Empty leaves them as they are.
 	ClusterID string
-	// MaxBytes bounds an answer; zero means 16 MiB.
+	// MaxBytes bounds an answer; zero or less means 16 MiB.
 	MaxBytes int64
+	// MaxSamples bounds the samples of a query's answer; zero or less means
+	// 10,000. A risk wants one.
+	MaxSamples int
+	// MaxAlerts bounds the alerts; zero or less means 5,000. None may have more
+	// than 100 labels or annotations, or take more than 64 KiB.
+	MaxAlerts int
 
 	mu   sync.Mutex
 	http *httpclient.Client
@@ -97,43 +105,97 @@ func (p *Prometheus) Query(ctx context.Context, query string) (InstantResult, er
 	if r.Type != "vector" {
 		return r, nil
 	}
-	var samples []struct {
-		Value [2]json.RawMessage `json:"value"`
-	}
-	if err := json.Unmarshal(data.Result, &samples); err != nil {
-		return r, fmt.Errorf("executing PromQL query: invalid vector: %w", err)
-	}
-	for i, s := range samples {
+	limit := p.MaxSamples
+	orElse(&limit, 10_000)
+	err := eachElement(data.Result, "vector", limit, "samples", func(i int, element []byte) error {
+		var sample struct {
+			Value [2]json.RawMessage `json:"value"`
+		}
+		if err := json.Unmarshal(element, &sample); err != nil {
+			return fmt.Errorf("invalid vector: sample %d: %w", i, err)
+		}
 		var text string
-		err := json.Unmarshal(s.Value[1], &text)
-		if err != nil {
-			return r, fmt.Errorf("executing PromQL query: sample %d: invalid value: %w", i, err)
+		if err := json.Unmarshal(sample.Value[1], &text); err != nil {
+			return fmt.Errorf("sample %d: invalid value: %w", i, err)
 		}
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return r, fmt.Errorf("executing PromQL query: sample %d: %w", i, err)
+			return fmt.Errorf("sample %d: %w", i, err)
 		}
 		r.Values = append(r.Values, value)
+		return nil
+	})
+	if err != nil {
+		return r, fmt.Errorf("executing PromQL query: %w", err)
 	}
 	return r, nil
 }
 
+// eachElement calls f for each element of a JSON array, or null. It reads them
+// one by one, so that what a short text can hold is never made at once.
+func eachElement(array []byte, what string, limit int, of string, f func(i int, element []byte) error) error {
+	d := json.NewDecoder(bytes.NewReader(array))
+	switch start, err := d.Token(); {
+	case err != nil:
+		return fmt.Errorf("invalid %s: %w", what, err)
+	case start == nil:
+		return nil
+	case start != json.Delim('['):
+		return fmt.Errorf("invalid %s: not an array", what)
+	}
+	for i := 0; d.More(); i++ {
+		if i >= limit {
+			return fmt.Errorf("the answer exceeds the limit of %d %s", limit, of)
+		}
+		var element json.RawMessage
+		if err := d.Decode(&element); err != nil {
+			return fmt.Errorf("invalid %s: %w", what, err)
+		}
+		if len(element) > maxElement {
+			return fmt.Errorf("number %d exceeds the limit of %d bytes for one of the %s", i, maxElement, of)
+		}
+		if err := f(i, element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	maxElement = 64 << 10 // bytes of one sample or alert
+	maxLabels  = 100      // of an alert, and annotations
+	maxWords   = 4 << 10  // bytes of an error that a server words
+)
+
 // Firing returns the alerts that are pending or firing.
 func (p *Prometheus) Firing(ctx context.Context) ([]Alert, error) {
 	var data struct {
-		Alerts []struct {
+		Alerts json.RawMessage `json:"alerts"`
+	}
+	if err := p.get(ctx, "reading alerts", "alerts", nil, &data); err != nil || data.Alerts == nil {
+		return nil, err
+	}
+	limit := p.MaxAlerts
+	orElse(&limit, 5_000)
+	var alerts []Alert
+	err := eachElement(data.Alerts, "data", limit, "alerts", func(i int, element []byte) error {
+		var a struct {
 			Labels      map[string]string `json:"labels"`
 			Annotations map[string]string `json:"annotations"`
 			State       string            `json:"state"`
 			ActiveAt    time.Time         `json:"activeAt"`
-		} `json:"alerts"`
-	}
-	if err := p.get(ctx, "reading alerts", "alerts", nil, &data); err != nil {
-		return nil, err
-	}
-	var alerts []Alert
-	for _, a := range data.Alerts {
+		}
+		if err := json.Unmarshal(element, &a); err != nil {
+			return fmt.Errorf("invalid data: alert %d: %w", i, err)
+		}
+		if n := max(len(a.Labels), len(a.Annotations)); n > maxLabels {
+			return fmt.Errorf("alert %d exceeds the limit of %d labels or annotations", i, maxLabels)
+		}
 		alerts = append(alerts, Alert(a))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading alerts: %w", err)
 	}
 	return alerts, nil
 }
@@ -185,13 +247,13 @@ func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.
 	err = json.Unmarshal(resp.Body, &answer)
 	switch {
 	case err == nil && answer.Status == "error":
-		return fmt.Errorf("%s: %s: %s", doing, answer.ErrorType, answer.Error)
+		return fmt.Errorf("%s: %s: %s", doing, bounded.Text(answer.ErrorType, maxShown), bounded.Text(answer.Error, maxWords))
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: unexpected HTTP status: %s", doing, resp.Status)
+		return fmt.Errorf("%s: unexpected HTTP status: %s", doing, bounded.Text(resp.Status, maxShown))
 	case err != nil:
 		return fmt.Errorf("%s: invalid answer: %w", doing, err)
 	case answer.Status != "success":
-		return fmt.Errorf("%s: the answer's status is %q", doing, answer.Status)
+		return fmt.Errorf("%s: the answer's status is %s", doing, shown(answer.Status))
 	}
 	if err := json.Unmarshal(answer.Data, data); err != nil {
 		return fmt.Errorf("%s: invalid data: %w", doing, err)
