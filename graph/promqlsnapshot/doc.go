@@ -10,9 +10,23 @@
 //	err := s.ReadText(file, recorded)
 //	updates := graph.Evaluator{Matcher: &s}.Evaluate(…)
 //
-// A metric that was not recorded is as absent as one that the cluster does not
-// have. [Metrics] names those that a query needs, and RequireMetrics refuses to
-// answer without them.
+// A query that needs a metric of which nothing was recorded fails with
+// [ErrNotRecorded], since what was not recorded is not known; [Metrics] names
+// those that a query needs. AllowMissing takes such a metric for one that the
+// cluster does not have.
+//
+// # Limits
+//
+//	limit                         default    field                 past it
+//	bytes of an input             256 MiB    Snapshot.MaxBytes     error
+//	series                        500,000    Snapshot.MaxSeries    error
+//	samples                       2,000,000  Snapshot.MaxRecorded  error
+//	bytes of labels in JSON       64 KiB     -                     error
+//	samples of a query            1,000,000  Snapshot.MaxSamples   error
+//	steps of subqueries           1,000,000  Snapshot.MaxSamples   error
+//	time of a query               1 min      Snapshot.Timeout      error
+//
+// Passing one is an error, of an input or a query's steps [ErrLimit].
 //
 // It is a module of its own, since the engine brings many dependencies.
 package promqlsnapshot

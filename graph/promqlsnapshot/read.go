@@ -1,6 +1,7 @@
 package promqlsnapshot
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,23 +12,37 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// MaxBytes is the largest input of ReadText and ReadJSON.
-const MaxBytes = 256 << 20
-
-func readAll(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
-	if err == nil && len(text) > MaxBytes {
-		err = fmt.Errorf("the input exceeds the limit of %d bytes", MaxBytes)
+// readAll reads an input to its end.
+func (s *Snapshot) readAll(r io.Reader) ([]byte, error) {
+	limit := positive(s.MaxBytes, 256<<20)
+	var text bytes.Buffer
+	_, err := text.ReadFrom(io.LimitReader(r, limit+1))
+	if err == nil && int64(text.Len()) > limit {
+		err = fmt.Errorf("%w: the input has more than %d bytes", ErrLimit, limit)
 	}
-	return text, err
+	return text.Bytes(), err
+}
+
+// read adds a sample within the limits.
+func (s *Snapshot) read(set labels.Labels, t int64, value float64) error {
+	series, samples := positive(s.MaxSeries, 500_000), positive(s.MaxRecorded, 2_000_000)
+	switch s.add(set, t, value); {
+	case len(s.series) > series:
+		return fmt.Errorf("%w: more than %d series", ErrLimit, series)
+	case s.recorded > samples:
+		return fmt.Errorf("%w: more than %d samples", ErrLimit, samples)
+	}
+	return nil
 }
 
 // ReadText adds samples in the Prometheus text format. Those without a time of
 // their own are of the time recorded. Native histograms are left out.
 func (s *Snapshot) ReadText(r io.Reader, recorded time.Time) error {
-	text, err := readAll(r)
+	text, err := s.readAll(r)
 	if err != nil {
 		return err
 	}
@@ -52,7 +67,9 @@ func (s *Snapshot) ReadText(r io.Reader, recorded time.Time) error {
 		if at != nil {
 			t = *at
 		}
-		s.add(set, t, value)
+		if err := s.read(set, t, value); err != nil {
+			return fmt.Errorf("sample %d: %w", i, err)
+		}
 		i++
 	}
 }
@@ -60,7 +77,7 @@ func (s *Snapshot) ReadText(r io.Reader, recorded time.Time) error {
 // ReadJSON adds the samples of an answer of the HTTP API to a query whose
 // result is a vector or a matrix, such as /api/v1/query?query={__name__=~".+"}.
 func (s *Snapshot) ReadJSON(r io.Reader) error {
-	text, err := readAll(r)
+	text, err := s.readAll(r)
 	if err != nil {
 		return err
 	}
@@ -68,12 +85,8 @@ func (s *Snapshot) ReadJSON(r io.Reader) error {
 		Status string `json:"status"`
 		Error  string `json:"error"`
 		Data   struct {
-			ResultType string `json:"resultType"`
-			Result     []struct {
-				Metric map[string]string    `json:"metric"`
-				Value  *[2]json.RawMessage  `json:"value"`
-				Values [][2]json.RawMessage `json:"values"`
-			} `json:"result"`
+			ResultType string          `json:"resultType"`
+			Result     json.RawMessage `json:"result"`
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
@@ -81,24 +94,84 @@ func (s *Snapshot) ReadJSON(r io.Reader) error {
 	}
 	switch {
 	case answer.Status != "success":
-		return fmt.Errorf("the answer's status is %q: %s", answer.Status, answer.Error)
+		return fmt.Errorf("the answer's status is %q: %s", bounded.Text(answer.Status, maxWords), bounded.Text(answer.Error, maxWords))
 	case answer.Data.ResultType != "vector" && answer.Data.ResultType != "matrix":
-		return fmt.Errorf("data.resultType is %q, not vector or matrix", answer.Data.ResultType)
+		return fmt.Errorf("data.resultType is %q, not vector or matrix", bounded.Text(answer.Data.ResultType, maxWords))
 	}
-	for i, series := range answer.Data.Result {
-		samples := series.Values
-		if series.Value != nil {
-			samples = append(samples, *series.Value)
+	// One series and one sample after the other: all at once would take many
+	// times the input's size.
+	return each(answer.Data.Result, "data.result", func(i int, d *json.Decoder) error {
+		var one struct {
+			Metric json.RawMessage     `json:"metric"`
+			Value  *[2]json.RawMessage `json:"value"`
+			Values json.RawMessage     `json:"values"`
 		}
-		for j, sample := range samples {
+		if err := d.Decode(&one); err != nil {
+			return fmt.Errorf("data.result[%d]: %w", i, err)
+		}
+		set, err := decodeMetric(one.Metric)
+		if err != nil {
+			return fmt.Errorf("data.result[%d].metric: %w", i, err)
+		}
+		add := func(j int, sample [2]json.RawMessage) error {
 			t, value, err := decodeSample(sample)
+			if err == nil {
+				err = s.read(set, t, value)
+			}
 			if err != nil {
 				return fmt.Errorf("data.result[%d], sample %d: %w", i, j, err)
 			}
-			s.add(labels.FromMap(series.Metric), t, value)
+			return nil
+		}
+		n := 0
+		err = each(one.Values, fmt.Sprintf("data.result[%d].values", i), func(j int, d *json.Decoder) error {
+			var sample [2]json.RawMessage
+			if err := d.Decode(&sample); err != nil {
+				return fmt.Errorf("data.result[%d].values[%d]: %w", i, j, err)
+			}
+			n++
+			return add(j, sample)
+		})
+		if err == nil && one.Value != nil {
+			err = add(n, *one.Value)
+		}
+		return err
+	})
+}
+
+const (
+	maxWords  = 4 << 10  // bytes of a text that errors repeat
+	maxLabels = 64 << 10 // bytes of a series' labels
+)
+
+// each calls f for each element of a JSON array, null or nothing; f decodes it.
+func each(array json.RawMessage, path string, f func(i int, d *json.Decoder) error) error {
+	if len(array) == 0 || string(array) == "null" {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(array))
+	if start, err := d.Token(); err != nil || start != json.Delim('[') {
+		return fmt.Errorf("%s is not an array", path)
+	}
+	for i := 0; d.More(); i++ {
+		if err := f(i, d); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func decodeMetric(text json.RawMessage) (labels.Labels, error) {
+	if len(text) > maxLabels {
+		return labels.EmptyLabels(), fmt.Errorf("%w: more than %d bytes of labels", ErrLimit, maxLabels)
+	}
+	var set map[string]string
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &set); err != nil {
+			return labels.EmptyLabels(), err
+		}
+	}
+	return labels.FromMap(set), nil
 }
 
 func decodeSample(sample [2]json.RawMessage) (t int64, value float64, err error) {

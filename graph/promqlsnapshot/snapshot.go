@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -21,7 +22,8 @@ import (
 const metricName = "__name__"
 
 // Snapshot holds recorded metrics. The zero value has none. Fill it and set its
-// fields before the first query; after that it is safe for concurrent use.
+// fields before the first query; after that it is safe for concurrent use. It
+// must not be copied.
 type Snapshot struct {
 	// Time is when queries are evaluated; zero means the time of the latest
 	// sample.
@@ -31,27 +33,48 @@ type Snapshot struct {
 	Lookback time.Duration
 	// Timeout bounds a query; zero means a minute.
 	Timeout time.Duration
-	// MaxSamples is how many samples a query may touch; zero means 1 million.
+	// MaxSamples is how many samples a query may touch, and how many steps its
+	// subqueries may have; zero means 1 million.
 	MaxSamples int
-	// RequireMetrics makes a query fail with [ErrNotRecorded] when it names a
-	// metric of which the snapshot has no sample.
-	RequireMetrics bool
+	// AllowMissing evaluates a query although the snapshot has no sample of a
+	// metric that it needs, which then is as absent as one that the cluster does
+	// not have. By default such a query fails with [ErrNotRecorded]: what was
+	// not recorded is not known.
+	AllowMissing bool
+	// MaxBytes is the largest input of ReadText and ReadJSON; zero or less means
+	// 256 MiB.
+	MaxBytes int64
+	// MaxSeries and MaxRecorded are how many series and samples they record;
+	// zero or less means 500,000 and 2 million.
+	MaxSeries, MaxRecorded int
 	// ClusterID, of a hosted control plane, is put into queries, see
 	// graph.HostedQuery.
 	ClusterID string
 
-	series []*series
-	byHash map[uint64][]*series
-	latest int64
+	series   []*series
+	byHash   map[uint64][]*series
+	latest   int64
+	recorded int // samples
+
+	mu       sync.Mutex
+	unsorted []*series
 }
 
 var _ graph.RiskMatcher = (*Snapshot)(nil)
+
+const (
+	defaultMaxSamples = 1_000_000
+	subqueryStep      = time.Minute // where a subquery does not say
+)
+
+// ErrLimit says that an input or a query passes a limit of a [Snapshot].
+var ErrLimit = errors.New("a limit of the snapshot is exceeded")
 
 // ErrNotRecorded says that a snapshot lacks a metric that a query needs.
 var ErrNotRecorded = errors.New("the snapshot does not have the metric")
 
 // Add records a sample. The labels include __name__. A second sample of a
-// series at the same time replaces the first.
+// series at the same time replaces the first. No limit holds.
 func (s *Snapshot) Add(set map[string]string, t time.Time, value float64) {
 	s.add(labels.FromMap(set), t.UnixMilli(), value)
 }
@@ -74,15 +97,14 @@ func (s *Snapshot) query(ctx context.Context, query string) (r graph.InstantResu
 	if s.ClusterID != "" {
 		query = graph.HostedQuery(query, s.ClusterID)
 	}
-	if s.RequireMetrics {
-		if err := s.require(query); err != nil {
-			return r, err
-		}
+	if err := s.check(query); err != nil {
+		return r, err
 	}
+	s.sort()
 	engine := promql.NewEngine(promql.EngineOpts{
-		MaxSamples: positive(s.MaxSamples, 1_000_000), Timeout: positive(s.Timeout, time.Minute),
+		MaxSamples: positive(s.MaxSamples, defaultMaxSamples), Timeout: positive(s.Timeout, time.Minute),
 		LookbackDelta: positive(s.Lookback, 5*time.Minute), EnableAtModifier: true, EnableNegativeOffset: true,
-		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
+		NoStepSubqueryIntervalFn: func(int64) int64 { return subqueryStep.Milliseconds() },
 	})
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	at := s.Time
@@ -110,21 +132,72 @@ func (s *Snapshot) query(ctx context.Context, query string) (r graph.InstantResu
 	return r, nil
 }
 
-func (s *Snapshot) require(query string) error {
-	needed, err := Metrics(query)
+// check looks for what a query must not take, and for what the snapshot lacks.
+func (s *Snapshot) check(query string) error {
+	expr, err := parser.ParseExpr(query)
 	if err != nil {
 		return err
 	}
+	if steps, most := steps(expr), positive(s.MaxSamples, defaultMaxSamples); steps > float64(most) {
+		return fmt.Errorf("%w: the subqueries have %.0f steps, at most %d are allowed", ErrLimit, steps, most)
+	}
+	if s.AllowMissing {
+		return nil
+	}
 	var missing []string
-	for _, name := range needed {
-		if !slices.ContainsFunc(s.series, func(s *series) bool { return s.labels.Get(metricName) == name }) {
-			missing = append(missing, name)
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if v, ok := node.(*parser.VectorSelector); ok && !s.knows(v) {
+			missing = append(missing, nameOf(v))
+		}
+		return nil
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return fmt.Errorf("%w: %s", ErrNotRecorded, strings.Join(slices.Compact(missing), ", "))
+}
+
+// knows says whether a selector's metric was recorded: one of its name or
+// pattern, or, for a selector without either, a series that it selects.
+func (s *Snapshot) knows(v *parser.VectorSelector) bool {
+	var named []*labels.Matcher
+	for _, m := range v.LabelMatchers {
+		if m.Name == metricName {
+			named = append(named, m)
 		}
 	}
-	if len(missing) > 0 {
-		return fmt.Errorf("%w: %s", ErrNotRecorded, strings.Join(missing, ", "))
+	if named == nil {
+		named = v.LabelMatchers
 	}
-	return nil
+	return slices.ContainsFunc(s.series, func(one *series) bool { return one.matches(named) })
+}
+
+// nameOf is the name of a selector's metric, else the selector itself.
+func nameOf(v *parser.VectorSelector) string {
+	for _, m := range v.LabelMatchers {
+		if m.Name == metricName && m.Type == labels.MatchEqual {
+			return m.Value
+		}
+	}
+	return v.String()
+}
+
+// steps is the largest number of evaluations that the subqueries of a query ask
+// for: those of nested ones multiply.
+func steps(expr parser.Expr) float64 {
+	most := 1.0
+	parser.Inspect(expr, func(node parser.Node, path []parser.Node) error {
+		n := 1.0
+		for _, around := range append(path[:len(path):len(path)], node) {
+			if q, ok := around.(*parser.SubqueryExpr); ok {
+				n *= float64(q.Range)/float64(positive(q.Step, subqueryStep)) + 1
+			}
+		}
+		most = max(most, n)
+		return nil
+	})
+	return most
 }
 
 // Metrics names the metrics that a query needs, sorted. Selectors that do not
@@ -149,7 +222,7 @@ func Metrics(query string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-func positive[T int | time.Duration](v, or T) T {
+func positive[T int | int64 | time.Duration](v, or T) T {
 	if v <= 0 {
 		return or
 	}

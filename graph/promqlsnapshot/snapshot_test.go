@@ -26,6 +26,8 @@ nodes{role="worker"} 3
 old_metric 1 1000
 `
 
+const notRecorded = "executing PromQL query: the snapshot does not have the metric: "
+
 func rule(query string) configv1.ClusterCondition {
 	return configv1.ClusterCondition{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: query}}
 }
@@ -44,9 +46,16 @@ func TestMatch(t *testing.T) {
 		`cluster_infrastructure_provider{type=~"VSphere|None"}`:                                        "true",
 		`cluster_infrastructure_provider{type=~"VSphere|None"} or 0 * cluster_infrastructure_provider`: "true",
 		`cluster_infrastructure_provider{type="AWS"} or 0 * cluster_infrastructure_provider`:           "false",
-		`group(nodes) or 0 * group(up)`:                                                                "true",
+		`group(nodes) or 0 * group(up)`:                                                                notRecorded + "up",
+		`group(b) or 0 * group(a) or group(b)`:                                                         notRecorded + "a, b",
+		`count({__name__=~"nod.*"})`:                                                                   "true",
+		`count({__name__=~"pod.*"}) or vector(0)`:                                                      notRecorded + `{__name__=~"pod.*"}`,
+		`count({role="worker"})`:                                                                       "true",
+		`count({role="infra"}) or vector(0)`:                                                           notRecorded + `{role="infra"}`,
+		`nodes{role="infra"} or vector(0)`:                                                             "false",
+		`absent(up)`:                                                                                   notRecorded + "up",
 		`max(nodes)`:                                                                                   "invalid PromQL result (must be 0 or 1): 3",
-		`up`:                                                                                           "invalid PromQL result length must be one, but is 0",
+		`up`:                                                                                           notRecorded + "up",
 		`old_metric`:                                                                                   "invalid PromQL result length must be one, but is 0",
 		`cluster_operator_conditions`:                                                                  "invalid PromQL result length must be one, but is 2",
 		`cluster_operator_conditions{_id=""}`:                                                          "false",
@@ -73,9 +82,12 @@ func TestOptions(t *testing.T) {
 	if matched, err := s.Match(context.Background(), rule(`cluster_operator_conditions{_id=""}`)); !matched || err != nil {
 		t.Error(matched, err)
 	}
-	s.RequireMetrics = true
 	if _, err := s.Match(context.Background(), rule(`group(up) or 0 * group(nodes)`)); !errors.Is(err, promqlsnapshot.ErrNotRecorded) || !strings.HasSuffix(err.Error(), ": up") {
 		t.Error(err)
+	}
+	s.AllowMissing = true
+	if matched, err := s.Match(context.Background(), rule(`group(up) or 0 * group(nodes)`)); matched || err != nil {
+		t.Error(matched, err)
 	}
 	s.Time = time.UnixMilli(2000)
 	if matched, err := s.Match(context.Background(), rule(`old_metric`)); !matched || err != nil {
@@ -115,6 +127,25 @@ func TestReadJSON(t *testing.T) {
 	}
 }
 
+// Samples may come in any order; of several for one time the last counts.
+func TestOrderOfSamples(t *testing.T) {
+	s := &promqlsnapshot.Snapshot{}
+	var values []string
+	for i := range 50_000 {
+		values = append(values, fmt.Sprintf(`[%d,"%d"]`, 60_000-i, i))
+	}
+	values = append(values, `[60000,"7"]`)
+	text := `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"a"},"values":[` + strings.Join(values, ",") + `]}]}}`
+	if err := s.ReadJSON(strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{`a == bool 7`, `count_over_time(a[11h]) == bool 39600`, `max_over_time(a[11h]) == bool 39599`} {
+		if matched, err := s.Match(context.Background(), rule(query)); !matched || err != nil {
+			t.Error(query, matched, err)
+		}
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -127,7 +158,7 @@ func FuzzReadText(f *testing.F) {
 	f.Add(metrics)
 	f.Add("a{b=\"c\\\"\"} NaN 12\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		var s promqlsnapshot.Snapshot
+		s := promqlsnapshot.Snapshot{AllowMissing: true}
 		if err := s.ReadText(strings.NewReader(text), recorded); err != nil {
 			return
 		}

@@ -49,12 +49,52 @@ func (s *Snapshot) add(set labels.Labels, t int64, value float64) {
 		s.series = append(s.series, of)
 		s.byHash[hash] = append(s.byHash[hash], of)
 	}
-	at, found := slices.BinarySearchFunc(of.samples, t, func(s chunks.Sample, t int64) int { return cmp.Compare(s.T(), t) })
-	if found {
-		of.samples[at] = sample{t, value}
-	} else {
-		of.samples = slices.Insert(of.samples, at, chunks.Sample(sample{t, value}))
+	s.recorded++
+	switch last := len(of.samples) - 1; {
+	case last < 0 || of.samples[last].T() < t:
+		of.samples = append(of.samples, sample{t, value})
+	case of.samples[last].T() == t:
+		of.samples[last] = sample{t, value}
+	default:
+		// Sorted before the first query: a place for each at once would take as
+		// long as all before it.
+		of.samples = append(of.samples, sample{t, value})
+		s.unsorted = append(s.unsorted, of)
 	}
+}
+
+// sort brings the samples of each series into the order of time, the last of
+// several for one time in the place of all.
+func (s *Snapshot) sort() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range s.unsorted {
+		if of.sorted() {
+			continue // it was listed for each sample
+		}
+		slices.SortStableFunc(of.samples, func(a, b chunks.Sample) int { return cmp.Compare(a.T(), b.T()) })
+		kept := of.samples[:0]
+		for i, one := range of.samples {
+			if i+1 == len(of.samples) || of.samples[i+1].T() != one.T() {
+				kept = append(kept, one)
+			}
+		}
+		of.samples = kept
+	}
+	s.unsorted = nil
+}
+
+func (s *series) sorted() bool {
+	for i := 1; i < len(s.samples); i++ {
+		if s.samples[i-1].T() >= s.samples[i].T() {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *series) matches(matchers []*labels.Matcher) bool {
+	return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(s.labels.Get(m.Name)) })
 }
 
 func (s *Snapshot) querier(mint, maxt int64) (storage.Querier, error) {
@@ -70,7 +110,7 @@ type querier struct {
 func (q *querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	var found []storage.Series
 	for _, one := range q.s.series {
-		if slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(one.labels.Get(m.Name)) }) {
+		if !one.matches(matchers) {
 			continue
 		}
 		first, _ := slices.BinarySearchFunc(one.samples, q.mint, func(s chunks.Sample, t int64) int { return cmp.Compare(s.T(), t) })
