@@ -26,7 +26,7 @@ const (
 	costEdge     = 12
 	costEntry    = 100
 	costPair     = 128
-	costRisk     = 200
+	costRisk     = 320
 	costRule     = 64
 	costInterned = 96 // beside the text
 	costChannel  = 48
