@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // lists is what is known of the updates there are.
@@ -141,14 +142,51 @@ func (l *loop) listQuery() listQuery {
 func (u *Updater) bringUp(ctx context.Context, j *listJob) lists {
 	next := j.lists
 	if j.plan.Fetch {
-		updates, err := u.updates(ctx, j.cv, j.query)
+		var updates *graph.Updates
+		err := panics.Isolate(func() (err error) {
+			updates, err = u.updates(ctx, j.cv, j.query)
+			return err
+		})
 		u.log("updates could not be retrieved", err)
+		if err == nil {
+			u.logDropped(updates.Dropped)
+		}
 		next.Fetched(j.wanted, j.plan, updates, err, u.o.Clock.Now())
 	}
-	e := graph.Evaluator{Matcher: u.o.Risks, Accepted: j.wanted.Accepted, RiskConditions: next.risks.merged}
+	e := graph.Evaluator{Matcher: matcher(u.o.Risks), Accepted: j.wanted.Accepted, RiskConditions: next.risks.merged}
 	next.Evaluate(ctx, e, u.merge(ctx, j), u.o.Clock.Now())
+	if j.plan.Fetch && next.Evaluation != nil {
+		u.logDropped(next.Evaluation.Dropped)
+	}
 	next.turn++
 	return next
+}
+
+// matcher makes a panic in an embedder's matcher an error of the rule.
+func matcher(m graph.RiskMatcher) graph.RiskMatcher {
+	if m == nil {
+		return nil
+	}
+	return graph.RiskMatcherFunc(func(ctx context.Context, rule configv1.ClusterCondition) (matched bool, err error) {
+		err = panics.Isolate(func() (err error) {
+			matched, err = m.Match(ctx, rule)
+			return err
+		})
+		return matched && err == nil, err
+	})
+}
+
+// logDropped tells of updates that the graph has and the cluster is not offered,
+// where that is the graph's fault: of the first few.
+func (u *Updater) logDropped(dropped []graph.Dropped) {
+	const most = 10
+	told := 0
+	for _, d := range dropped {
+		if d.Err != nil && told < most {
+			u.log("the update to "+d.Release.Version+" is not offered: "+string(d.Cause), d.Err)
+			told++
+		}
+	}
 }
 
 func (u *Updater) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery) (*graph.Updates, error) {

@@ -3,6 +3,7 @@ package clusterupdate_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -168,6 +169,29 @@ func TestRetrievalUnknownError(t *testing.T) {
 		s.sync()
 		s.wantCondition(configv1.RetrievedUpdates, "False Unknown: Unable to retrieve available updates: odd")
 	})
+}
+
+// A source, or a matcher, that panics or ends its goroutine fails a retrieval or
+// the judgement of a risk, not the program.
+func TestPanicsInRetrievals(t *testing.T) {
+	for want, goWrong := range map[string]func(){"panic: out of order": func() { panic("out of order") }, "panic: the goroutine was ended by runtime.Goexit": runtime.Goexit} {
+		withSample(t, func(o *clusterupdate.Options) {
+			o.Graph = graph.SourceFunc(func(context.Context, graph.Query) (*graph.Graph, error) { goWrong(); return nil, nil })
+		}, func(s *sampleTest) {
+			s.sync()
+			s.wantCondition(configv1.RetrievedUpdates, "False Unknown: Unable to retrieve available updates: "+want)
+		})
+		withSample(t, func(o *clusterupdate.Options) {
+			o.Graph = riskGraph(t, "bad")
+			o.Risks = graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) { goWrong(); return false, nil })
+		}, func(s *sampleTest) {
+			s.sync()
+			s.wantCondition(configv1.RetrievedUpdates, "True :")
+			if got := verdicts(s.version(s.T)); len(got) != 1 || !strings.Contains(got[0], " Unknown EvaluationFailed") {
+				s.Errorf("%v, want an unknown verdict", got)
+			}
+		})
+	}
 }
 
 func TestNoGraph(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // riskNamePattern is what the name of a risk from the cluster must match.
@@ -65,15 +67,19 @@ func MinorTargets(current string, versions []string) []string {
 
 // AggregateRisks asks sources in their order and unites what they say. A risk
 // that was seen before is dropped, with an error if it has another content;
-// versions are united in the order in which they were first seen. Errors are
-// joined; the result counts regardless.
+// versions are united in the order in which they were first seen. Errors, and
+// panics of sources, are joined; the result counts regardless.
 func AggregateRisks(ctx context.Context, sources []RiskSource, current string, versions []string) (ClusterRisks, error) {
 	all := ClusterRisks{Versions: map[string][]string{}}
 	first := map[string]int{}            // name → risk
 	seen := map[string]map[string]bool{} // name → versions
 	var errs []error
 	for _, s := range sources {
-		r, err := TargetRisks(ctx, s, current, versions)
+		var r ClusterRisks
+		err := panics.Catch(func() (err error) {
+			r, err = TargetRisks(ctx, s, current, versions)
+			return err
+		})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Name(), err))
 		}
