@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,53 +40,13 @@ type applier struct {
 	log       *slog.Logger
 	awaitJobs bool
 	tell      func(*manifest.Task, Event)
-	// managers has the field managers of tasks that have not the usual one.
-	managers map[*manifest.Task]string
-}
-
-// extraManagers gives every further manifest of the same resource a field
-// manager of its own. By the same one, each apply would take back what the
-// other one set, in every pass; so both hold.
-func extraManagers(tasks []*manifest.Task, included func(*manifest.Manifest) bool) map[*manifest.Task]string {
-	first := make(map[manifest.Identity]*manifest.Task, len(tasks))
-	doubles := make(map[manifest.Identity][]*manifest.Task)
-	for _, t := range tasks {
-		id := t.Manifest.Identity()
-		if one, ok := first[id]; !ok {
-			first[id] = t
-		} else if len(doubles[id]) == 0 {
-			doubles[id] = []*manifest.Task{one, t}
-		} else {
-			doubles[id] = append(doubles[id], t)
-		}
-	}
-	managers := make(map[*manifest.Task]string)
-	for _, list := range doubles {
-		n := 0
-		for _, t := range list {
-			if !included(t.Manifest) {
-				continue
-			}
-			if n++; n > 1 {
-				managers[t] = fmt.Sprintf("%s-%d", clusterapi.ManagerPayload, n)
-			}
-		}
-	}
-	return managers
-}
-
-// manager returns the field manager of a task.
-func (a *applier) manager(t *manifest.Task) string {
-	if name, ok := a.managers[t]; ok {
-		return name
-	}
-	return clusterapi.ManagerPayload
+	doubles   map[*manifest.Task]*double
 }
 
 func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) error {
 	m := t.Manifest
 	if isClusterOperator(m) {
-		return a.clusterOperator(ctx, m, state)
+		return a.clusterOperator(ctx, t, state)
 	}
 	if state == Precreating {
 		return nil
@@ -98,50 +57,67 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 		}
 		return a.delete(ctx, t, state)
 	}
-	obj, err := a.prepare(ctx, t)
-	if err != nil {
-		return err
+	var stored *unstructured.Unstructured
+	var err error
+	if createsOnly(m.Annotations()) {
+		stored, err = a.create(ctx, t)
+	} else {
+		stored, err = a.applyOnce(ctx, t, state != Initializing)
 	}
-	stored, err := a.write(ctx, obj, a.manager(t))
 	if err != nil || stored == nil || state == Initializing {
 		return err
 	}
 	return a.check(ctx, t, stored)
 }
 
-// write makes obj true. It returns the object as stored, or nil when it was
-// to be created only and exists.
-func (a *applier) write(ctx context.Context, obj *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	if strings.EqualFold(obj.GetAnnotations()[annotationCreateOnly], "true") {
-		stored, err := a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: manager})
-		if apierrors.IsAlreadyExists(err) {
-			return nil, nil
-		}
-		return stored, err
+// create creates an object that does not exist. It returns nil for one that
+// does.
+func (a *applier) create(ctx context.Context, t *manifest.Task) (*unstructured.Unstructured, error) {
+	obj, err := a.prepare(ctx, []*manifest.Task{t})
+	if err != nil {
+		return nil, err
 	}
-	return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: manager})
+	stored, err := a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
+	if apierrors.IsAlreadyExists(err) {
+		return nil, nil
+	}
+	return stored, err
 }
 
-// prepare returns the object to apply: the manifest's, with owners and what
-// the cluster's configuration adds, without status and fields that the schema
-// lacks.
-func (a *applier) prepare(ctx context.Context, t *manifest.Task) (*unstructured.Unstructured, error) {
-	obj := bare(t.Manifest.Object)
-	a.setOwners(obj)
+// prepare returns the object to apply: that of the manifests, which are about
+// the same one, with owners and what the cluster's configuration adds, without
+// status and fields that the schema lacks.
+func (a *applier) prepare(ctx context.Context, tasks []*manifest.Task) (*unstructured.Unstructured, error) {
+	version := tasks[len(tasks)-1].Manifest.Object.GetAPIVersion()
+	objs := make([]*unstructured.Unstructured, 0, len(tasks))
+	for _, t := range tasks {
+		obj := bare(t.Manifest.Object)
+		if isClusterOperator(t.Manifest) {
+			unstructured.RemoveNestedField(obj.Object, "spec") // the operator's own
+		}
+		obj.SetAPIVersion(version)
+		a.setOwners(obj)
+		removed, err := removeUnknown(obj)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Manifest, err)
+		}
+		if len(removed) > 0 {
+			a.warn(t, fmt.Sprintf("%s: not applied, since the schema lacks them: %s", t.Manifest, list(removed)))
+		}
+		objs = append(objs, obj)
+	}
+	obj := a.merge(tasks, objs)
 	if err := a.inject(ctx, obj); err != nil {
 		return nil, err
 	}
-	removed, err := removeUnknown(obj)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Manifest, err)
-	}
-	if len(removed) > 0 {
-		text := fmt.Sprintf("%s: not applied, since the schema lacks them: %s", t.Manifest, strings.Join(removed, ", "))
-		if a.tracker.warnOnce(text) {
-			a.tell(t, Event{Type: Warning, Message: text})
-		}
-	}
 	return obj, nil
+}
+
+// warn tells of something odd about a manifest, once.
+func (a *applier) warn(t *manifest.Task, text string) {
+	if a.tracker.warnOnce(text) {
+		a.tell(t, Event{Type: Warning, Message: text})
+	}
 }
 
 // bare returns a copy of a manifest's object without status and without the

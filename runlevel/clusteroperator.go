@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -18,7 +18,8 @@ import (
 // for an operator that reports by itself, so the manifest mainly says what to
 // wait for. Spec and status are never written, but for the related objects of
 // a new one.
-func (a *applier) clusterOperator(ctx context.Context, m *manifest.Manifest, state State) error {
+func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state State) error {
+	m := t.Manifest
 	name := m.Object.GetName()
 	var stored *unstructured.Unstructured
 	switch state {
@@ -26,7 +27,7 @@ func (a *applier) clusterOperator(ctx context.Context, m *manifest.Manifest, sta
 		return a.precreate(ctx, m)
 	case Reconciling:
 		var err error
-		if stored, err = a.mergeMetadata(ctx, m); err != nil {
+		if stored, err = a.mergeMetadata(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -82,22 +83,20 @@ func (a *applier) precreate(ctx context.Context, m *manifest.Manifest) error {
 
 // mergeMetadata applies labels, annotations and owners to an existing
 // ClusterOperator.
-func (a *applier) mergeMetadata(ctx context.Context, m *manifest.Manifest) (*unstructured.Unstructured, error) {
+func (a *applier) mergeMetadata(ctx context.Context, t *manifest.Task) (*unstructured.Unstructured, error) {
 	// applying would create it
-	if _, err := a.api.Get(ctx, clusterOperatorKind, clusterapi.KeyOf(m.Object)); err != nil {
+	if _, err := a.api.Get(ctx, clusterOperatorKind, clusterapi.KeyOf(t.Manifest.Object)); err != nil {
 		return nil, err
 	}
-	obj := bare(m.Object)
-	unstructured.RemoveNestedField(obj.Object, "spec")
-	a.setOwners(obj)
-	return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
+	return a.applyOnce(ctx, t, true)
 }
 
 // CheckOperator returns nil when a ClusterOperator is good: available, not
 // degraded and, except while Initializing, at the wanted versions. Otherwise
 // it returns a [*TaskError] for the first of these that it lacks. Progressing
-// is not looked at, versions are compared as text, and versions of operands
-// that nobody asked for do not matter.
+// is not looked at, versions are compared as text, one that is not reported
+// is the empty text, and versions of operands that nobody asked for do not
+// matter.
 //
 // Wanting no version at all is an error too: nothing could be awaited.
 func CheckOperator(actual *configv1.ClusterOperator, wanted []configv1.OperandVersion, state State) error {
@@ -108,14 +107,14 @@ func CheckOperator(actual *configv1.ClusterOperator, wanted []configv1.OperandVe
 	}
 	general := fmt.Errorf("cluster operator %s: available=%t, progressing=%t, degraded=%t, undone=%s", name,
 		w.Available == configv1.ConditionTrue, w.Progressing != configv1.ConditionFalse,
-		w.Degraded != configv1.ConditionFalse, strings.Join(w.Undone, ", "))
+		w.Degraded != configv1.ConditionFalse, list(w.Undone))
 
 	if w.Available != configv1.ConditionTrue {
 		nested := general
 		if c := condition(actual, configv1.OperatorAvailable); c != nil {
-			w.Reason, w.Message = c.Reason, c.Message
+			w.Reason, w.Message = quote(c.Reason), quote(c.Message)
 			if c.Message != "" {
-				nested = fmt.Errorf("cluster operator %s is %s=%s: %s: %s", name, c.Type, c.Status, c.Reason, c.Message)
+				nested = fmt.Errorf("cluster operator %s is %s=%s: %s: %s", name, c.Type, c.Status, w.Reason, w.Message)
 			}
 		}
 		return operatorError(EffectFail, ReasonOperatorNotAvailable, name, w, nested)
@@ -123,9 +122,9 @@ func CheckOperator(actual *configv1.ClusterOperator, wanted []configv1.OperandVe
 	if w.Degraded != configv1.ConditionFalse {
 		nested := general
 		if c := condition(actual, configv1.OperatorDegraded); c != nil {
-			w.Reason, w.Message = c.Reason, c.Message
+			w.Reason, w.Message = quote(c.Reason), quote(c.Message)
 			if c.Message != "" {
-				nested = fmt.Errorf("cluster operator %s is %s=%s: %s, %s", name, c.Type, c.Status, c.Reason, c.Message)
+				nested = fmt.Errorf("cluster operator %s is %s=%s: %s, %s", name, c.Type, c.Status, w.Reason, w.Message)
 			}
 		}
 		effect := EffectFailAfterInterval
@@ -180,12 +179,16 @@ func waitOf(actual *configv1.ClusterOperator, wanted []configv1.OperandVersion) 
 		}
 	}
 	for _, want := range wanted {
-		i := slices.IndexFunc(actual.Status.Versions, func(v configv1.OperandVersion) bool { return v.Name == want.Name })
-		switch {
-		case i < 0:
+		current := "" // an operand that is not reported has no version
+		if i := slices.IndexFunc(actual.Status.Versions, func(v configv1.OperandVersion) bool { return v.Name == want.Name }); i >= 0 {
+			current = actual.Status.Versions[i].Version
+		}
+		switch current {
+		case want.Version:
+		case "":
 			w.Undone = append(w.Undone, fmt.Sprintf("%s to %s", want.Name, want.Version))
-		case actual.Status.Versions[i].Version != want.Version:
-			w.Undone = append(w.Undone, fmt.Sprintf("%s from %s to %s", want.Name, actual.Status.Versions[i].Version, want.Version))
+		default:
+			w.Undone = append(w.Undone, fmt.Sprintf("%s from %s to %s", want.Name, bounded.Text(current, maxVersion), want.Version))
 		}
 	}
 	slices.Sort(w.Undone)

@@ -9,6 +9,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -90,7 +91,7 @@ func Judge(failure error, starts Starts, now time.Time) Judgement {
 			return Judgement{Progress: "waiting up to 40 minutes on " + te.Name, Reason: te.Reason}
 		}
 		return Judgement{Failure: failure, Reason: te.Reason,
-			Progress: "wait has exceeded 40 minutes for these operators: " + strings.Join(over, ", ")}
+			Progress: "wait has exceeded 40 minutes for these operators: " + list(over)}
 	case EffectReport:
 		return Judgement{Failure: failure, Progress: te.Message, Reason: te.Reason}
 	}
@@ -113,11 +114,11 @@ func waitingOn(te *TaskError, since func(string) (time.Duration, bool)) (text st
 		}
 	}
 	if len(over) == 0 && !machineConfig {
-		return "waiting on " + strings.Join(te.names(), ", "), false
+		return "waiting on " + list(te.names()), false
 	}
 	var parts []string
 	if len(over) > 0 {
-		parts = append(parts, strings.Join(over, ", ")+" over 30 minutes")
+		parts = append(parts, list(over)+" over 30 minutes")
 	}
 	if machineConfig {
 		parts = append(parts, machineConfigOperator+" over 90 minutes")
@@ -162,7 +163,7 @@ func withoutWaiting(err error) error {
 		slices.Sort(names)
 		names = slices.Compact(names)
 		return &TaskError{Effect: EffectNone, Reason: reason, Message: te.Message,
-			Name: strings.Join(names, ", "), Names: names, Err: te.Err, Members: te.Members}
+			Name: list(names), Names: names, Err: te.Err, Members: te.Members}
 	case 1:
 		return rest[0]
 	}
@@ -210,7 +211,7 @@ func (s *Status) release() string {
 
 // Failing returns the condition Failing: False, True with the reason and
 // message of the failure, or Unknown while an operator takes longer than
-// expected. The time of the transition is left to the caller.
+// expected. The message has at most 32 KiB. The time of the transition is left to the caller.
 func Failing(s Status) configv1.ClusterOperatorStatusCondition {
 	c := configv1.ClusterOperatorStatusCondition{Type: ConditionFailing, Status: configv1.ConditionFalse}
 	j := s.judge()
@@ -221,12 +222,13 @@ func Failing(s Status) configv1.ClusterOperatorStatusCondition {
 	case j.Slow:
 		c.Status, c.Reason, c.Message = configv1.ConditionUnknown, ReasonSlowClusterOperator, j.Progress
 	}
+	c.Message = bounded.Text(c.Message, maxCondition)
 	return c
 }
 
 // Progressing returns the condition Progressing, with the percentage of tasks
-// done and what is waited for or wrong. The time of the transition is left to
-// the caller.
+// done and what is waited for or wrong, in at most 32 KiB. The time of the
+// transition is left to the caller.
 func Progressing(s Status) configv1.ClusterOperatorStatusCondition {
 	c := configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorProgressing, Status: configv1.ConditionTrue}
 	j, v := s.judge(), s.release()
@@ -272,6 +274,7 @@ func Progressing(s Status) configv1.ClusterOperatorStatusCondition {
 			}
 		}
 	}
+	c.Message = bounded.Text(c.Message, maxCondition)
 	return c
 }
 

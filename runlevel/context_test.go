@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -109,6 +111,101 @@ func TestRunContextEnds(t *testing.T) {
 			t.Fatalf("%+v %v", res, err)
 		}
 	})
+}
+
+// The cause that a context was given is found in every error that says that it
+// ended, and such errors are no failure.
+func TestRunKeepsTheCause(t *testing.T) {
+	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_20_b_1", "0000_20_c_1"}
+	errShutdown := errors.New("the program shuts down")
+	job := "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: ns}}"
+	for name, c := range map[string]struct {
+		tasks []*manifest.Task
+		apply func(ctx context.Context, t *manifest.Task) error
+		want  []string // texts of the errors
+	}{
+		"between nodes": {configMaps(t, files...), func(_ context.Context, t *manifest.Task) error {
+			if t.Index == 2 {
+				return errShutdown // the sign to cancel, not an error: see below
+			}
+			return nil
+		}, []string{`2 incomplete task nodes, beginning with configmap "ns/0000_20_b_1" (3 of 4)`, "context canceled: the program shuts down"}},
+		"between tasks": {configMaps(t, files...), func(_ context.Context, t *manifest.Task) error { return errShutdown },
+			[]string{"update context canceled: the program shuts down at 1 of 4"}},
+		"while applying": {configMaps(t, files...), func(ctx context.Context, _ *manifest.Task) error {
+			return fmt.Errorf("put: %w", errBlocked)
+		}, []string{"update context canceled: the program shuts down at 0 of 4"}},
+		"while a job is awaited": {tasksOf(t, job), nil, []string{"update context canceled: the program shuts down at 0 of 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			o := runlevel.Options{Applier: &recorder{apply: func(ctx context.Context, t *manifest.Task, _ runlevel.State) error {
+				err := c.apply(ctx, t)
+				switch {
+				case errors.Is(err, errBlocked):
+					cancel(errShutdown)
+					<-ctx.Done()
+					return fmt.Errorf("put: %w", context.Cause(ctx))
+				case err != nil:
+					cancel(err)
+				}
+				return nil
+			}}}
+			if c.apply == nil {
+				o = runlevel.Options{API: newFake(), AwaitJobs: true, Observe: func(e runlevel.Event) {
+					if e.Type == runlevel.Waiting {
+						cancel(errShutdown)
+					}
+				}}
+			}
+			res, err := runlevel.Run(ctx, c.tasks, o)
+			if !errors.Is(err, errShutdown) || !errors.Is(err, context.Canceled) || res.Failure != nil {
+				t.Fatalf("returned %v, failure %v", err, res.Failure)
+			}
+			var got []string
+			for _, err := range res.Errors {
+				got = append(got, err.Error())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+var errBlocked = errors.New("blocks until the context ends")
+
+// A deadline with a cause still is a deadline: the Job that was awaited then
+// is what to tell.
+func TestCauseOfADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errLate := errors.New("the maintenance window is over")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errLate)
+		defer cancel()
+		tasks := tasksOf(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: ns}}")
+		_, err := runlevel.Run(ctx, tasks, runlevel.Options{API: newFake(), AwaitJobs: true})
+		te, ok := errors.AsType[*runlevel.TaskError](err)
+		if !ok || te.Reason != runlevel.ReasonJobNotComplete || !errors.Is(err, errLate) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+	})
+}
+
+// A driver of one's own hands Schedule the cause, whatever its type.
+func TestSummarizeLeavesOutTheCause(t *testing.T) {
+	s := runlevel.NewSchedule(runlevel.GraphFor(runlevel.Updating, configMaps(t, "0000_10_a_1"), 0))
+	cause := errors.New("some cause")
+	errs := s.Result(cause)
+	if len(errs) != 2 || !errors.Is(errs[1], cause) || errs[1].Error() != "some cause" {
+		t.Fatalf("%v", errs)
+	}
+	if err := runlevel.Summarize(errs); err != nil {
+		t.Errorf("a failure: %v", err)
+	}
+	if err := runlevel.Summarize([]error{cause}); err != cause {
+		t.Errorf("the same error of a task: %v", err)
+	}
 }
 
 func TestNoGoroutineOutlivesRun(t *testing.T) {

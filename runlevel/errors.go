@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -100,7 +101,8 @@ func (e *TaskError) Unwrap() error { return e.Err }
 type ContextError struct {
 	// Done and Total count the tasks of the pass.
 	Done, Total int
-	// Err is the error of the context.
+	// Err is the error of the context, and its cause where one was given:
+	// errors.Is finds both.
 	Err error
 }
 
@@ -184,10 +186,27 @@ func taskError(t *manifest.Task, err error) *TaskError {
 	return &TaskError{Task: t, Reason: reason, Message: message, Err: err}
 }
 
-// isContextError reports an error that only says that a context ended.
-func isContextError(err error) bool {
+// panicError is the error of a task that panicked.
+func panicError(t *manifest.Task, caught *panics.Error) *TaskError {
+	return &TaskError{Task: t, Reason: ReasonFailed, Err: caught,
+		Message: "Could not update " + t.String() + ": " + quote(caught.Error())}
+}
+
+// isContextError reports an error that only says that ctx ended.
+func isContextError(ctx context.Context, err error) bool {
 	if _, ok := errors.AsType[*TaskError](err); ok {
 		return false
 	}
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return true
+	}
+	cause := context.Cause(ctx)
+	return cause != nil && errors.Is(err, cause)
 }
+
+// interruption is the error of a context that ended a run. Its type tells it
+// from other errors, whatever its cause.
+type interruption struct{ err error }
+
+func (e *interruption) Error() string { return e.err.Error() }
+func (e *interruption) Unwrap() error { return e.err }

@@ -3,23 +3,48 @@ package runlevel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
+// guarded is node, with what is left of panics (in the clock, say) made an
+// error of the node.
+func (p *pass) guarded(ctx context.Context, node int, tasks []*manifest.Task) error {
+	err := panics.Catch(func() error { return p.node(ctx, node, tasks) })
+	if caught, ok := err.(*panics.Error); ok {
+		return panicError(tasks[0], caught)
+	}
+	return err
+}
+
 // node runs the tasks of a node in order. The first error that blocks ends
 // it.
-func (p *pass) node(ctx context.Context, node int, tasks []*manifest.Task) (err error) {
+func (p *pass) node(ctx context.Context, node int, tasks []*manifest.Task) error {
 	p.emitTask(tasks[0], Event{Type: NodeStarted, Node: node})
-	defer func() { p.emitTask(tasks[0], Event{Type: NodeDone, Node: node, Err: err}) }()
+	at := tasks[0]
+	err := panics.Isolate(func() error { return p.tasks(ctx, node, tasks, &at) })
+	if caught, ok := err.(*panics.Error); ok { // in a logger: apply has its own guard
+		te := panicError(at, caught)
+		p.emitTask(at, Event{Type: TaskFailed, Node: node, Message: te.Message, Err: te})
+		err = te
+	}
+	p.emitTask(tasks[0], Event{Type: NodeDone, Node: node, Err: err})
+	return err
+}
 
-	if err := p.precreate(ctx, tasks); err != nil {
+// tasks runs the tasks of a node; at tells which one.
+func (p *pass) tasks(ctx context.Context, node int, tasks []*manifest.Task, at **manifest.Task) error {
+	broken, err := p.precreate(ctx, tasks, at)
+	if err != nil {
 		return err
 	}
 	for _, t := range tasks {
+		*at = t
 		if err := p.contextError(ctx); err != nil {
 			return err
 		}
@@ -28,7 +53,10 @@ func (p *pass) node(ctx context.Context, node int, tasks []*manifest.Task) (err 
 			continue
 		}
 		p.emitTask(t, Event{Type: TaskStarted, Node: node})
-		attempt, err := p.task(ctx, node, t)
+		attempt, err := 1, broken[t]
+		if err == nil {
+			attempt, err = p.task(ctx, node, t)
+		}
 		te, isTask := err.(*TaskError)
 		switch {
 		case err == nil:
@@ -54,26 +82,45 @@ func (p *pass) node(ctx context.Context, node int, tasks []*manifest.Task) (err 
 
 // precreate creates the ClusterOperators of a node, so that dashboards and
 // must-gathers know of them before their turn. Failing to do so is no
-// trouble: the task itself will find out.
-func (p *pass) precreate(ctx context.Context, tasks []*manifest.Task) error {
+// trouble: the task itself will find out. Only panics are kept for it.
+func (p *pass) precreate(ctx context.Context, tasks []*manifest.Task, at **manifest.Task) (broken map[*manifest.Task]error, err error) {
 	for _, t := range tasks {
+		*at = t
 		if !isClusterOperator(t.Manifest) || !p.filter.Judge(t.Manifest).Included {
 			continue
 		}
 		if err := p.contextError(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		p.tracker.StartCO(t.Manifest.Object.GetName())
-		if err := p.applier.Apply(ctx, t, Precreating); err != nil {
-			p.log.WarnContext(ctx, "precreating failed", "task", t.String(), "err", err)
+		err := p.apply(ctx, t, Precreating)
+		if err == nil {
+			continue
+		}
+		p.log.WarnContext(ctx, "precreating failed", "task", t.String(), "err", err)
+		if _, ok := errors.AsType[*panics.Error](err); ok {
+			if broken == nil {
+				broken = make(map[*manifest.Task]error)
+			}
+			broken[t] = taskError(t, err)
 		}
 	}
-	return nil
+	return broken, nil
+}
+
+// apply calls the applier. A panic of it is an error of the task, which
+// another attempt would only repeat.
+func (p *pass) apply(ctx context.Context, t *manifest.Task, state State) error {
+	err := panics.Isolate(func() error { return p.applier.Apply(ctx, t, state) })
+	if caught, ok := err.(*panics.Error); ok {
+		return panicError(t, caught)
+	}
+	return err
 }
 
 // contextError returns the error of a node that the context ends, or nil.
 func (p *pass) contextError(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := ended(ctx); err != nil {
 		return &ContextError{Done: p.count(), Total: p.total, Err: err}
 	}
 	return nil
@@ -95,11 +142,11 @@ func (p *pass) task(ctx context.Context, node int, t *manifest.Task) (attempt in
 			return true, over()
 		}
 		attempt++
-		err = p.applier.Apply(ctx, t, p.state)
+		err = p.apply(ctx, t, p.state)
 		if err == nil {
 			return true, nil
 		}
-		if ctx.Err() != nil && isContextError(err) {
+		if ctx.Err() != nil && isContextError(ctx, err) {
 			return true, over()
 		}
 		last = err
@@ -120,6 +167,18 @@ func (p *pass) task(ctx context.Context, node int, t *manifest.Task) (attempt in
 		finished, err = try()
 	}
 	return attempt, err
+}
+
+// ended returns why a context is over: its error, and the cause if that says
+// more. It returns nil for one that is not over.
+func ended(ctx context.Context) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); err != nil && !errors.Is(cause, err) {
+		return fmt.Errorf("%w: %w", err, cause)
+	} else if err != nil {
+		return cause
+	}
+	return nil
 }
 
 // sleep waits; it returns false when the context ends before.

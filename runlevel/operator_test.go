@@ -66,6 +66,10 @@ func TestCheckOperator(t *testing.T) {
 		{"degraded while initializing", "Initializing", []configv1.ClusterOperatorStatusCondition{up, cond("Degraded", "True", "R", "m")}, v("operator", "1"), v("operator", "1"), ptr(degraded("Report", "cluster operator co is Degraded=True: R, m", "R")), nil},
 		{"version as text", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, v("operator", "1.0"), v("operator", "1"), &updating, []string{"operator from 1.0 to 1"}},
 		{"version missing", "Reconciling", []configv1.ClusterOperatorStatusCondition{up, fine}, nil, v("operator", "1"), &updating, []string{"operator to 1"}},
+		{"a version that is the empty text is the one of what is not reported", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, nil, v("operator", ""), nil, nil},
+		{"nor is it awaited beside others", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, v("b", "1"), v("a", "", "b", "2"), &updating, []string{"b from 1 to 2"}},
+		{"an empty version is none", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, v("a", ""), v("a", "v1"), &updating, []string{"a to v1"}},
+		{"from a version to none", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, v("a", "v1"), v("a", ""), &updating, []string{"a from v1 to "}},
 		{"versions do not matter while initializing", "Initializing", []configv1.ClusterOperatorStatusCondition{up, fine}, nil, v("operator", "1"), nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -28,6 +28,10 @@ type API interface {
 // A [*TaskError] ends the task, every other error is tried again. Apply is
 // called by several goroutines at once, and must return when ctx ends. With
 // [Precreating] it gets ClusterOperators only, and its error is ignored.
+//
+// A panic, also in [Options.API] and [Options.Logger], ends the task with a
+// [*TaskError] in which errors.As finds the [clusterapi.PanicError] with the
+// stack; runtime.Goexit counts as one.
 type Applier interface {
 	Apply(ctx context.Context, t *manifest.Task, state State) error
 }
@@ -78,9 +82,12 @@ type Options struct {
 	// completed, except while Initializing. By default, as in the
 	// cluster-version operator, a Job that runs is good enough.
 	AwaitJobs bool
-	// Observe gets the events of the pass, in order and never two at a time.
-	// Workers wait for it to return; it must not wait for the pass. nil means
-	// nobody looks.
+	// Observe gets the events of the pass, in order and never two at a time,
+	// all of them before Run returns. The worker whose event it is waits for
+	// it to return; others go on, and it gets their events afterwards from the
+	// same worker. It must not wait for the pass. nil means nobody looks.
+	//
+	// A panic of it stops no task, but fails the pass with a [*TaskError].
 	Observe func(Event)
 	// Logger gets what is of no interest to users; nil means nobody.
 	Logger *slog.Logger
@@ -128,7 +135,22 @@ func Run(ctx context.Context, tasks []*manifest.Task, o Options) (*Result, error
 	p.emit(Event{Type: PassStarted, Node: -1})
 	errs := p.run(ctx, g, workers(p.state, o.Workers, len(g.Nodes)))
 
-	res := &Result{
+	res, failures, err := p.result(errs)
+	p.emit(Event{Type: PassDone, Node: -1, Err: err})
+	if _, now := p.observerError(); now > failures {
+		res, _, err = p.result(errs)
+	}
+	return res, err
+}
+
+// result makes the outcome of a pass from the errors of its graph and of its
+// observer. failures is how often the latter has failed.
+func (p *pass) result(errs []error) (res *Result, failures int, err error) {
+	te, failures := p.observerError()
+	if te != nil {
+		errs = append(slices.Clip(errs), te)
+	}
+	res = &Result{
 		Done: p.done, Skipped: p.skipped, Total: p.total,
 		Errors: errs, Failure: Summarize(errs), Report: p.report(),
 	}
@@ -140,8 +162,7 @@ func Run(ctx context.Context, tasks []*manifest.Task, o Options) (*Result, error
 			err = errors.Join(errs...)
 		}
 	}
-	p.emit(Event{Type: PassDone, Node: -1, Err: err})
-	return res, err
+	return res, failures, err
 }
 
 // pass is a run in progress.
@@ -153,23 +174,21 @@ type pass struct {
 	clock   clock.WithTicker
 	tracker *Tracker
 	applier Applier
-	observe func(Event)
 	log     *slog.Logger
 	total   int
 
-	mu            sync.Mutex // guards what follows and serialises observe
+	mu            sync.Mutex // guards what follows
+	events        stream
 	done, skipped int
 	reports       []*TaskError
 	levels        map[string]*levelCount // only with an observer
 }
 
-type levelCount struct{ settled, total int }
-
 func newPass(tasks []*manifest.Task, o Options) (*pass, error) {
 	p := &pass{
 		state: o.State, attempt: max(o.Attempt, 0), filter: o.Filter,
 		clock: o.Clock, tracker: o.Tracker, applier: o.Applier,
-		observe: o.Observe, log: o.Logger, total: len(tasks),
+		events: stream{observe: o.Observe}, log: o.Logger, total: len(tasks),
 	}
 	switch p.state {
 	case "":
@@ -199,7 +218,7 @@ func newPass(tasks []*manifest.Task, o Options) (*pass, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	if p.observe != nil {
+	if o.Observe != nil {
 		p.levels = make(map[string]*levelCount)
 		for _, t := range tasks {
 			p.level(t).total++
@@ -212,7 +231,7 @@ func newPass(tasks []*manifest.Task, o Options) (*pass, error) {
 		p.applier = &applier{
 			api: o.API, owner: o.Owner, tracker: p.tracker, clock: p.clock, log: p.log,
 			awaitJobs: o.AwaitJobs, tell: p.tell,
-			managers: extraManagers(tasks, func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }),
+			doubles: doublesOf(tasks, func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }),
 		}
 	}
 	return p, nil
@@ -245,14 +264,14 @@ func (p *pass) run(ctx context.Context, g *manifest.Graph, workers int) []error 
 				started++
 				wg.Go(func() {
 					for node := range nodes {
-						finished <- outcome{node, p.node(ctx, node, g.Nodes[node].Tasks)}
+						finished <- outcome{node, p.guarded(ctx, node, g.Nodes[node].Tasks)}
 					}
 				})
 			}
 			nodes <- node
 		}
 		if s.Running() == 0 {
-			return s.Result(ctx.Err())
+			return s.Result(ended(ctx))
 		}
 		if o := <-finished; o.err != nil {
 			s.Fail(o.node, o.err)
@@ -277,63 +296,4 @@ func (p *pass) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.done
-}
-
-// emit hands an event to the observer.
-func (p *pass) emit(e Event) {
-	if p.observe == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.emitLocked(e)
-}
-
-func (p *pass) emitLocked(e Event) {
-	e.Time = p.clock.Now()
-	e.Done, e.Skipped, e.Total = p.done, p.skipped, p.total
-	p.observe(e)
-}
-
-// emitTask hands an event about a task to the observer, after counting it.
-func (p *pass) emitTask(t *manifest.Task, e Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch e.Type {
-	case TaskDone:
-		p.done++
-	case TaskSkipped:
-		p.skipped++
-	}
-	if p.observe == nil {
-		return
-	}
-	count := p.level(t)
-	if e.Type == TaskDone || e.Type == TaskSkipped {
-		count.settled++
-	}
-	e.LevelSettled, e.LevelTotal = count.settled, count.total
-	e.Level, e.Component, _ = manifest.ParseName(t.Manifest.Filename)
-	if e.Type != NodeStarted && e.Type != NodeDone {
-		e.Task = t
-	}
-	p.emitLocked(e)
-}
-
-// level returns the count of a task's level; files without one share one.
-func (p *pass) level(t *manifest.Task) *levelCount {
-	level, _, _ := manifest.ParseName(t.Manifest.Filename)
-	count, ok := p.levels[level]
-	if !ok {
-		count = &levelCount{}
-		p.levels[level] = count
-	}
-	return count
-}
-
-// tell hands an event that an applier raises to the observer. Node and
-// attempt are not known there.
-func (p *pass) tell(t *manifest.Task, e Event) {
-	e.Node = -1
-	p.emitTask(t, e)
 }

@@ -157,8 +157,8 @@ func (s *Schedule) Incomplete() (nodes int, first *manifest.Task) {
 
 // Result returns the errors of the run. These are the failed nodes' errors;
 // only where there are none and tasks have not run, one [*IncompleteError],
-// followed by ctxErr, the error of the context that stopped the run, unless
-// that is nil.
+// followed by ctxErr, the error or the cause of the context that stopped the
+// run, unless that is nil. [Summarize] leaves out these two.
 func (s *Schedule) Result(ctxErr error) []error {
 	if errs := s.Errors(); len(errs) > 0 {
 		return errs
@@ -168,8 +168,12 @@ func (s *Schedule) Result(ctxErr error) []error {
 		return nil
 	}
 	errs := []error{&IncompleteError{Nodes: nodes, First: first}}
-	if ctxErr != nil {
+	switch {
+	case ctxErr == nil:
+	case isBareContextError(ctxErr):
 		errs = append(errs, ctxErr)
+	default:
+		errs = append(errs, &interruption{ctxErr})
 	}
 	return errs
 }

@@ -88,6 +88,9 @@ func removeUnknown(obj *unstructured.Unstructured) ([]string, error) {
 			}
 			removed = append(removed, field.FieldPath())
 		}
+		if len(removed) > maxUnknown {
+			return nil, fmt.Errorf("more than %d fields that the schema lacks, beginning with %s", maxUnknown, quote(removed[0]))
+		}
 	}
 }
 

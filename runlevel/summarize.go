@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -18,7 +17,8 @@ import (
 //     the operators sorted and has the strongest of their effects;
 //   - what is left, if more than one, becomes a [*TaskError] with the reason
 //     MultipleErrors, a line for each distinct message, sorted, and all of
-//     them as members. It has no effect of its own.
+//     them as members. It has no effect of its own. Lines that do not fit in
+//     a condition are counted.
 //
 // It returns nil when nothing is left.
 func Summarize(errs []error) error {
@@ -34,15 +34,15 @@ func Summarize(errs []error) error {
 
 // multiple joins two or more errors into one.
 func multiple(errs []error) *TaskError {
-	lines := make([]string, 0, len(errs))
+	texts := make([]string, 0, len(errs))
 	for _, err := range errs {
-		lines = append(lines, "* "+err.Error())
+		texts = append(texts, "* "+err.Error())
 	}
-	slices.Sort(lines)
-	lines = slices.Compact(lines)
+	slices.Sort(texts)
+	texts = slices.Compact(texts)
 	return &TaskError{
 		Reason:  ReasonMultipleErrors,
-		Message: "Multiple errors are preventing progress:\n" + strings.Join(lines, "\n"),
+		Message: lines("Multiple errors are preventing progress:", texts),
 		Err:     errors.Join(errs...),
 		Members: errs,
 	}
@@ -72,8 +72,12 @@ func dropContextErrors(errs []error) []error {
 	return out
 }
 
-// isBareContextError reports the error of a context itself.
+// isBareContextError reports the error of a context itself, as
+// [Schedule.Result] returns it.
 func isBareContextError(err error) bool {
+	if _, ok := err.(*interruption); ok {
+		return true
+	}
 	return err == context.Canceled || err == context.DeadlineExceeded
 }
 
@@ -113,7 +117,7 @@ func group(members []*TaskError) *TaskError {
 		}
 	}
 	slices.Sort(names)
-	joined := strings.Join(names, ", ")
+	joined := list(names)
 	return &TaskError{
 		Effect:       effect,
 		Reason:       first.PluralReason,

@@ -126,6 +126,9 @@ func (t *Tracker) warnOnce(text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, known := t.warned[text]
+	if len(t.warned) >= maxWarned && !known {
+		clear(t.warned) // to be told once more is better than to grow
+	}
 	t.warned[text] = struct{}{}
 	return !known
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -61,13 +61,13 @@ func checkDeployment(stored *unstructured.Unstructured) error {
 	reason, message := ReasonWorkloadNotProgressing, ""
 	switch {
 	case failure.Status == corev1.ConditionTrue:
-		message = fmt.Sprintf("deployment %s has a replica failure %s: %s", name, failure.Reason, failure.Message)
+		message = fmt.Sprintf("deployment %s has a replica failure %s: %s", name, quote(failure.Reason), quote(failure.Message))
 	case available.Status == corev1.ConditionFalse && progressing.Status == corev1.ConditionFalse:
 		reason = ReasonWorkloadNotAvailable
 		message = fmt.Sprintf("deployment %s is not available %s (%s) or progressing %s (%s)", name,
-			available.Reason, available.Message, progressing.Reason, progressing.Message)
+			quote(available.Reason), quote(available.Message), quote(progressing.Reason), quote(progressing.Message))
 	case progressing.Status == corev1.ConditionFalse && progressing.Reason == "ProgressDeadlineExceeded":
-		message = fmt.Sprintf("deployment %s is Progressing=False: %s: %s", name, progressing.Reason, progressing.Message)
+		message = fmt.Sprintf("deployment %s is Progressing=False: %s: %s", name, quote(progressing.Reason), quote(progressing.Message))
 	default:
 		return nil
 	}
@@ -87,7 +87,7 @@ func (a *applier) checkJob(ctx context.Context, t *manifest.Task, stored *unstru
 		}
 		name := job.Namespace + "/" + job.Name
 		if c := jobCondition(job, batchv1.JobFailed); c != nil {
-			return fmt.Errorf("job %s failed: %s: %s", name, c.Reason, c.Message)
+			return fmt.Errorf("job %s failed: %s: %s", name, quote(c.Reason), quote(c.Message))
 		}
 		if jobComplete(job) {
 			return nil
@@ -99,7 +99,7 @@ func (a *applier) checkJob(ctx context.Context, t *manifest.Task, stored *unstru
 			stored, err = a.api.Get(ctx, jobKind, clusterapi.KeyOf(stored))
 		}
 		if ctx.Err() != nil {
-			return jobUnfinished(name, context.Cause(ctx))
+			return jobUnfinished(name, ended(ctx))
 		}
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func jobError(job *batchv1.Job) error {
 	reason, message := "DeadlineExceeded", "Job was active longer than specified deadline"
 	failed := jobCondition(job, batchv1.JobFailed)
 	if failed != nil {
-		reason, message = failed.Reason, failed.Message
+		reason, message = quote(failed.Reason), quote(failed.Message)
 	}
 	if job.Status.Failed > 0 || failed != nil && failed.Reason == "DeadlineExceeded" {
 		return fmt.Errorf("deadline exceeded, reason: %q, message: %q", reason, message)
@@ -172,10 +172,10 @@ func checkCRD(stored *unstructured.Unstructured) error {
 			continue
 		}
 		if status != "True" {
-			return fmt.Errorf("CustomResourceDefinition %s Established=%s, %s: %s", stored.GetName(), status, reason, message)
+			return fmt.Errorf("CustomResourceDefinition %s Established=%s, %s: %s", stored.GetName(), quote(status), quote(reason), quote(message))
 		}
 		return nil
 	}
 	return fmt.Errorf("CustomResourceDefinition %s does not declare an Established status condition: [%s]",
-		stored.GetName(), strings.Join(others, " "))
+		stored.GetName(), bounded.Join(others, " ", maxList))
 }

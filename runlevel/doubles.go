@@ -1,0 +1,165 @@
+package runlevel
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// double is an object that several manifests of a payload make statements
+// about, as feature sets bring them. They are merged and applied once a pass,
+// by the first of their tasks that runs: applied one after the other by the
+// same field manager, each would take back what the others set.
+type double struct {
+	tasks []*manifest.Task // in the order of the payload
+	// lock is held by whoever applies, and guards applied.
+	lock    chan struct{}
+	applied bool
+}
+
+// doublesOf returns the doubles of the included manifests by task. Objects
+// that are created only or deleted are no statements to merge: each such
+// manifest is for itself, as it is for the cluster-version operator.
+func doublesOf(tasks []*manifest.Task, included func(*manifest.Manifest) bool) map[*manifest.Task]*double {
+	seen := make(map[manifest.Identity]int, len(tasks))
+	for _, t := range tasks {
+		seen[t.Manifest.Identity()]++
+	}
+	byObject := make(map[manifest.Identity]*double)
+	doubles := make(map[*manifest.Task]*double)
+	for _, t := range tasks {
+		id := t.Manifest.Identity()
+		if seen[id] < 2 || !isStatement(t.Manifest) || !included(t.Manifest) {
+			continue
+		}
+		d, ok := byObject[id]
+		if !ok {
+			d = &double{lock: make(chan struct{}, 1)}
+			byObject[id] = d
+		}
+		d.tasks = append(d.tasks, t)
+		doubles[t] = d
+	}
+	for t, d := range doubles {
+		if len(d.tasks) < 2 {
+			delete(doubles, t)
+		}
+	}
+	return doubles
+}
+
+// isStatement reports a manifest that says what an object is to be, always.
+func isStatement(m *manifest.Manifest) bool {
+	if isClusterOperator(m) {
+		return true // without regard to annotations
+	}
+	_, deletes := m.Annotations()[annotationDelete]
+	return !deletes && !createsOnly(m.Annotations())
+}
+
+func createsOnly(annotations map[string]string) bool {
+	return strings.EqualFold(annotations[annotationCreateOnly], "true")
+}
+
+// applyOnce applies the manifest of a task, or all those of its object, unless
+// that has happened in this pass. It returns the object as stored; where it
+// was applied before and look is false, nil.
+func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*unstructured.Unstructured, error) {
+	d, ok := a.doubles[t]
+	if !ok {
+		return a.apply(ctx, []*manifest.Task{t})
+	}
+	select {
+	case d.lock <- struct{}{}:
+		defer func() { <-d.lock }()
+	case <-ctx.Done():
+		return nil, ended(ctx)
+	}
+	if d.applied {
+		if !look {
+			return nil, nil
+		}
+		last := d.tasks[len(d.tasks)-1].Manifest
+		stored, err := a.api.Get(ctx, last.GVK(), clusterapi.KeyOf(last.Object))
+		if !apierrors.IsNotFound(err) {
+			return stored, err
+		}
+	}
+	stored, err := a.apply(ctx, d.tasks)
+	d.applied = err == nil
+	return stored, err
+}
+
+// apply applies the manifests of one object by one server-side apply, and
+// gives up what earlier versions of this package left.
+func (a *applier) apply(ctx context.Context, tasks []*manifest.Task) (*unstructured.Unstructured, error) {
+	obj, err := a.prepare(ctx, tasks)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
+	if err != nil {
+		return nil, err
+	}
+	for _, manager := range formerManagers(stored) {
+		// applying nothing takes back what this manager alone set
+		none := &unstructured.Unstructured{}
+		none.SetGroupVersionKind(obj.GroupVersionKind())
+		none.SetNamespace(obj.GetNamespace())
+		none.SetName(obj.GetName())
+		stored, err = a.api.Apply(ctx, none, clusterapi.ApplyOptions{FieldManager: manager})
+		if err != nil {
+			return nil, fmt.Errorf("giving up the fields of %s: %w", manager, err)
+		}
+	}
+	return stored, nil
+}
+
+// formerManagers returns the field managers by which earlier versions of this
+// package applied the second and further manifests of an object, sorted.
+func formerManagers(stored *unstructured.Unstructured) []string {
+	value, _, _ := unstructured.NestedFieldNoCopy(stored.Object, "metadata", "managedFields")
+	entries, _ := value.([]any)
+	var out []string
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		name, _ := entry["manager"].(string)
+		number, ok := strings.CutPrefix(name, clusterapi.ManagerPayload+"-")
+		if ok && number != "" && strings.Trim(number, "0123456789") == "" && entry["operation"] == "Apply" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// merge merges the manifests of one object, prepared one by one. Of two
+// values the later one counts, which a warning tells.
+func (a *applier) merge(tasks []*manifest.Task, objs []*unstructured.Unstructured) *unstructured.Unstructured {
+	out := objs[0]
+	overridden := make(map[string]string) // the file that has the last word, by path
+	for i, obj := range objs[1:] {
+		clusterapi.Merge(out, obj, func(path string) { overridden[path] = tasks[i+1].Manifest.Filename })
+	}
+	if len(overridden) == 0 {
+		return out
+	}
+	var files, paths []string
+	for _, t := range tasks {
+		files = append(files, t.Manifest.Filename)
+	}
+	for _, path := range slices.Sorted(maps.Keys(overridden)) {
+		paths = append(paths, fmt.Sprintf("%s (by %s)", path, overridden[path]))
+	}
+	first := tasks[0]
+	a.warn(first, fmt.Sprintf("%s: applied as one from %s; overridden: %s", first.Manifest.Identity(), list(files), list(paths)))
+	return out
+}

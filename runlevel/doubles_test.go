@@ -1,0 +1,437 @@
+package runlevel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// counting is an API that notes the writes that change something.
+type counting struct {
+	runlevel.API
+	t      *testing.T
+	writes []string // "Apply Kind name by manager", for those that moved the resourceVersion
+	calls  int
+}
+
+func (c *counting) version(ctx context.Context, obj *unstructured.Unstructured) string {
+	u, err := c.Get(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
+	if err != nil {
+		return ""
+	}
+	return u.GetResourceVersion()
+}
+
+func (c *counting) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	before := c.version(ctx, obj)
+	out, err := c.API.Apply(ctx, obj, o)
+	if c.calls++; err == nil && out.GetResourceVersion() != before {
+		c.writes = append(c.writes, "Apply "+obj.GetKind()+" "+shortName(clusterapi.KeyOf(obj))+" by "+o.FieldManager)
+	}
+	return out, err
+}
+
+func (c *counting) Create(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	out, err := c.API.Create(ctx, obj, o)
+	if err == nil {
+		c.writes = append(c.writes, "Create "+obj.GetKind()+" "+shortName(clusterapi.KeyOf(obj)))
+	}
+	return out, err
+}
+
+func (c *counting) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, o clusterapi.DeleteOptions) error {
+	c.writes = append(c.writes, "Delete "+gvk.Kind+" "+shortName(key))
+	return c.API.Delete(ctx, gvk, key, o)
+}
+
+// doubleRun makes passes over one cluster.
+type doubleRun struct {
+	t        *testing.T
+	api      *counting
+	tracker  *runlevel.Tracker
+	warnings []string
+}
+
+func newDoubleRun(t *testing.T) *doubleRun {
+	return &doubleRun{t: t, api: &counting{API: memory.New(memory.Options{}), t: t}, tracker: runlevel.NewTracker(nil)}
+}
+
+// pass applies manifests, each "file: YAML", and returns what it wrote.
+func (r *doubleRun) pass(state runlevel.State, texts ...string) []string {
+	r.t.Helper()
+	var ms []*manifest.Manifest
+	for _, text := range texts {
+		file, text, _ := strings.Cut(text, ": ")
+		ms = append(ms, newManifest(r.t, file, text))
+	}
+	r.api.writes, r.api.calls = nil, 0
+	_, err := runlevel.Run(r.t.Context(), manifest.NewTasks(ms), runlevel.Options{
+		API: r.api, State: state, Tracker: r.tracker, Workers: 1, Backoff: &runlevel.Backoff{Steps: 1},
+		Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
+		Observe: func(e runlevel.Event) {
+			if e.Type == runlevel.Warning {
+				r.warnings = append(r.warnings, e.Message)
+			}
+		},
+	})
+	if err != nil {
+		r.t.Fatal(err, causeOf(err))
+	}
+	return r.api.writes
+}
+
+func (r *doubleRun) get(apiVersion, kind, name string) *unstructured.Unstructured {
+	r.t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u, err := r.api.Get(r.t.Context(), u.GroupVersionKind(), clusterapi.Key("ns", name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return u
+}
+
+func dataOf(u *unstructured.Unstructured) map[string]string {
+	data, _, _ := unstructured.NestedStringMap(u.Object, "data")
+	return data
+}
+
+// Where two manifests of one object differ in a field, the later one wins:
+// each pass writes once, the second one not at all, and one event says what
+// was overridden. What goes from the payload goes from the object.
+func TestDoublesAreMerged(t *testing.T) {
+	texts := []string{
+		"0000_10_a_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: ns, labels: {l: first}, annotations: {x.y/z: '1'}}, data: {both: a, same: s, one: a}}",
+		"0000_20_b_2.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: ns, labels: {l: second}, annotations: {x.y/z: '2'}}, data: {both: b, same: s, two: b}}",
+	}
+	for _, state := range []runlevel.State{runlevel.Initializing, runlevel.Updating, runlevel.Reconciling} {
+		t.Run(string(state), func(t *testing.T) {
+			r := newDoubleRun(t)
+			once := []string{"Apply ConfigMap ns/two by clusterupdate-payload"}
+			if diff := cmp.Diff(once, r.pass(state, texts...)); diff != "" || r.api.calls != 1 {
+				t.Errorf("%d calls, first pass %s", r.api.calls, diff)
+			}
+			if diff := cmp.Diff(map[string]string{"both": "b", "same": "s", "one": "a", "two": "b"}, dataOf(r.get("v1", "ConfigMap", "two"))); diff != "" {
+				t.Error(diff)
+			}
+			if writes := r.pass(runlevel.Reconciling, texts...); len(writes) > 0 || r.api.calls != 1 {
+				t.Errorf("%d calls, second pass %q", r.api.calls, writes)
+			}
+			want := []string{`Group: "" Kind: "ConfigMap" Namespace: "ns" Name: "two": applied as one from 0000_10_a_1.yaml, 0000_20_b_2.yaml; ` +
+				`overridden: data.both (by 0000_20_b_2.yaml), metadata.annotations["x.y/z"] (by 0000_20_b_2.yaml), metadata.labels.l (by 0000_20_b_2.yaml)`}
+			if diff := cmp.Diff(want, r.warnings); diff != "" {
+				t.Error(diff)
+			}
+			r.pass(runlevel.Updating, texts[1])
+			if diff := cmp.Diff(map[string]string{"both": "b", "same": "s", "two": "b"}, dataOf(r.get("v1", "ConfigMap", "two"))); diff != "" {
+				t.Error(diff)
+			}
+			r.pass(runlevel.Updating, texts[0])
+			if diff := cmp.Diff(map[string]string{"both": "a", "same": "s", "one": "a"}, dataOf(r.get("v1", "ConfigMap", "two"))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Three manifests, of which the last word counts; what adds without
+// contradicting is no news.
+func TestThreeManifestsOfOneResource(t *testing.T) {
+	r := newDoubleRun(t)
+	texts := []string{
+		"0000_10_a_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: '1', w: '1'}}",
+		"0000_10_a_2.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: '2', z: '2'}}",
+		"0000_10_a_3.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: '3', w: '3'}}",
+		"0000_10_a_4.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: d, namespace: ns}, data: {x: '1'}}",
+		"0000_10_a_5.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: d, namespace: ns}, data: {w: '1'}}",
+	}
+	r.pass(runlevel.Updating, texts...)
+	if diff := cmp.Diff(map[string]string{"w": "3", "x": "3", "z": "2"}, dataOf(r.get("v1", "ConfigMap", "c"))); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.warnings) != 1 || !strings.HasSuffix(r.warnings[0], "overridden: data.w (by 0000_10_a_3.yaml), data.x (by 0000_10_a_3.yaml)") {
+		t.Errorf("%q", r.warnings)
+	}
+}
+
+// Earlier versions applied further manifests by managers of their own. What
+// these set goes with the manifest, and what others set stays.
+func TestFormerManagersAreGivenUp(t *testing.T) {
+	first := "0000_10_a_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: '1', both: '1'}}"
+	second := "0000_20_b_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: '1', both: '2'}}"
+	apply := func(r *doubleRun, manager, data string) {
+		t.Helper()
+		u := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: "+data+"}")
+		if _, err := r.api.API.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: manager}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		texts []string
+		want  map[string]string
+	}{
+		"the manifest is still there":  {[]string{first, second}, map[string]string{"a": "1", "b": "1", "both": "2", "foreign": "x", "similar": "x"}},
+		"the second one has gone":      {[]string{first}, map[string]string{"a": "1", "both": "1", "foreign": "x", "similar": "x"}},
+		"the first one has gone":       {[]string{second}, map[string]string{"b": "1", "both": "2", "foreign": "x", "similar": "x"}},
+		"and so has one that was 12th": {[]string{first}, map[string]string{"a": "1", "both": "1", "foreign": "x", "similar": "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newDoubleRun(t)
+			apply(r, "clusterupdate-payload", "{a: '1', both: '1'}")
+			apply(r, "clusterupdate-payload-2", "{b: '1', both: '2'}")
+			apply(r, "clusterupdate-payload-12", "{c: '1'}")
+			apply(r, "someone", "{foreign: x}")
+			apply(r, "clusterupdate-payload-x", "{similar: x}")
+			r.pass(runlevel.Reconciling, c.texts...)
+			u := r.get("v1", "ConfigMap", "c")
+			if diff := cmp.Diff(c.want, dataOf(u)); diff != "" {
+				t.Error(diff)
+			}
+			var managers []string
+			for _, f := range u.GetManagedFields() {
+				managers = append(managers, f.Manager)
+			}
+			slices.Sort(managers)
+			if diff := cmp.Diff([]string{"clusterupdate-payload", "clusterupdate-payload-x", "someone"}, managers); diff != "" {
+				t.Error(diff)
+			}
+			if writes := r.pass(runlevel.Reconciling, c.texts...); len(writes) > 0 {
+				t.Errorf("second pass: %q", writes)
+			}
+		})
+	}
+}
+
+// A manifest that only creates does so if it comes first, and is never merged:
+// what it set stays as somebody may have changed it.
+func TestDoublesWithCreateOnly(t *testing.T) {
+	create := "0000_10_a_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, annotations: {release.openshift.io/create-only: 'TRUE'}}, data: {user: default, both: created}}"
+	normal := "0000_20_b_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {both: applied, ours: x}}"
+	for name, c := range map[string]struct {
+		texts  []string
+		writes []string
+		want   map[string]string
+	}{
+		"created, then applied":          {[]string{create, normal}, []string{"Create ConfigMap ns/c", "Apply ConfigMap ns/c by clusterupdate-payload"}, map[string]string{"user": "default", "both": "applied", "ours": "x"}},
+		"applied, so there is no need":   {[]string{normal, create}, []string{"Apply ConfigMap ns/c by clusterupdate-payload"}, map[string]string{"both": "applied", "ours": "x"}},
+		"two that create: the first":     {[]string{create, strings.ReplaceAll(create, "default", "other")}, []string{"Create ConfigMap ns/c"}, map[string]string{"user": "default", "both": "created"}},
+		"two applied and one in between": {[]string{normal, create, strings.ReplaceAll(normal, "ours", "more")}, []string{"Apply ConfigMap ns/c by clusterupdate-payload"}, map[string]string{"both": "applied", "ours": "x", "more": "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newDoubleRun(t)
+			if diff := cmp.Diff(c.writes, r.pass(runlevel.Updating, c.texts...)); diff != "" {
+				t.Error(diff)
+			}
+			u := r.get("v1", "ConfigMap", "c")
+			if diff := cmp.Diff(c.want, dataOf(u)); diff != "" {
+				t.Error(diff)
+			}
+			if writes := r.pass(runlevel.Updating, c.texts...); len(writes) > 0 {
+				t.Errorf("second pass: %q", writes)
+			}
+			if _, ok := c.want["user"]; !ok {
+				return
+			}
+			// the user's own value stays
+			u.Object["data"].(map[string]any)["user"] = "mine"
+			if _, err := r.api.API.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "user"}); err != nil {
+				t.Fatal(err)
+			}
+			if writes := r.pass(runlevel.Updating, c.texts...); len(writes) > 0 || dataOf(r.get("v1", "ConfigMap", "c"))["user"] != "mine" {
+				t.Errorf("after a change by the user: %q", writes)
+			}
+		})
+	}
+}
+
+// A manifest that deletes is never merged: it asks once for the object to be
+// gone, and the others apply it as before.
+func TestDoublesWithDelete(t *testing.T) {
+	remove := "0000_10_a_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, annotations: {release.openshift.io/delete: 'true'}}, data: {old: x}}"
+	one := "0000_20_b_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x}}"
+	two := "0000_30_b_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: x}}"
+	r := newDoubleRun(t)
+	r.pass(runlevel.Updating, "x.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {old: x}}")
+	want := []string{"Delete ConfigMap ns/c", "Apply ConfigMap ns/c by clusterupdate-payload"}
+	if diff := cmp.Diff(want, r.pass(runlevel.Updating, remove, one, two)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "x", "b": "x"}, dataOf(r.get("v1", "ConfigMap", "c"))); diff != "" {
+		t.Error(diff)
+	}
+	for _, state := range []runlevel.State{runlevel.Updating, runlevel.Reconciling} {
+		if writes := r.pass(state, remove, one, two); len(writes) > 0 {
+			t.Errorf("%s again: %q", state, writes)
+		}
+	}
+}
+
+// Of a ClusterOperator labels and annotations are merged; each manifest's
+// versions are awaited.
+func TestDoubleClusterOperators(t *testing.T) {
+	r := newDoubleRun(t)
+	co := object(t, "{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}, spec: {}, status: {conditions: [{type: Available, status: 'True', lastTransitionTime: null}, {type: Degraded, status: 'False', lastTransitionTime: null}], versions: [{name: a, version: '1'}]}}")
+	if err := r.api.API.(*memory.Cluster).Load(co); err != nil {
+		t.Fatal(err)
+	}
+	text := "0000_10_%s_1.yaml: {apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co, annotations: {%s: x, both: %s}}, spec: {}, status: {versions: [{name: %s, version: '1'}]}}"
+	texts := []string{fmt.Sprintf(text, "a", "a", "a", "a"), fmt.Sprintf(text, "b", "b", "b", "a")}
+	if diff := cmp.Diff([]string{"Apply ClusterOperator co by clusterupdate-payload"}, r.pass(runlevel.Reconciling, texts...)); diff != "" {
+		t.Error(diff)
+	}
+	if writes := r.pass(runlevel.Reconciling, texts...); len(writes) > 0 {
+		t.Errorf("second pass: %q", writes)
+	}
+	var ms []*manifest.Manifest
+	for i, text := range []string{texts[0], fmt.Sprintf(text, "b", "b", "b", "operator")} {
+		_, text, _ := strings.Cut(text, ": ")
+		ms = append(ms, newManifest(t, fmt.Sprintf("0000_10_%d_x.yaml", i), text))
+	}
+	_, err := runlevel.Run(t.Context(), manifest.NewTasks(ms), runlevel.Options{API: r.api, State: runlevel.Reconciling})
+	if te, ok := errors.AsType[*runlevel.TaskError](err); !ok || te.Task.Index != 2 || te.Wait.Undone[0] != "operator to 1" {
+		t.Errorf("%v", err)
+	}
+}
+
+// When the first apply fails, the task of the other manifest tries it too;
+// the capability that excludes one takes its fields away.
+func TestDoublesFailAndVanish(t *testing.T) {
+	var ms []*manifest.Manifest
+	for i := range 2 {
+		ms = append(ms, newManifest(t, fmt.Sprintf("0000_10_c%d_x.yaml", i), fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, annotations: {capability.openshift.io/name: %s}}, data: {k%d: x}}", []string{"A", "B"}[i], i)))
+	}
+	api := newFake()
+	n := 0
+	api.before = func(_ context.Context, verb, _, _ string) error {
+		if n++; verb == "Apply" && n == 1 {
+			return errors.New("first apply fails")
+		}
+		return nil
+	}
+	o := runlevel.Options{API: api, Workers: 1, Backoff: &runlevel.Backoff{Steps: 1}}
+	res, err := runlevel.Run(t.Context(), manifest.NewTasks(ms), o)
+	if err == nil || res.Done != 1 || len(api.writes()) != 2 {
+		t.Fatalf("%+v %v %q", res, err, api.writes())
+	}
+	if diff := cmp.Diff(map[string]string{"k0": "x", "k1": "x"}, dataOf(api.get("ConfigMap", "ns/c"))); diff != "" {
+		t.Error(diff)
+	}
+	c := memory.New(memory.Options{})
+	for _, enabled := range [][]string{{"A", "B"}, {"A"}, {"B"}} {
+		o := runlevel.Options{API: c, Filter: manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("A", "B"), Enabled: sets.New(enabled...)}}}
+		if _, err := runlevel.Run(t.Context(), manifest.NewTasks(ms), o); err != nil {
+			t.Fatal(err)
+		}
+		u, err := c.Get(t.Context(), ms[0].GVK(), clusterapi.Key("ns", "c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Sorted(maps.Keys(dataOf(u))); len(got) != len(enabled) || len(got) == 1 && got[0] != map[string]string{"A": "k0", "B": "k1"}[enabled[0]] {
+			t.Errorf("with %v: %v", enabled, got)
+		}
+	}
+}
+
+// Each manifest of a workload waits for it, and keyed lists are merged.
+func TestDoubleDeployment(t *testing.T) {
+	text := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [%s]}}}}"
+	var ms []*manifest.Manifest
+	for i, containers := range []string{
+		"{name: a, image: a1, env: [{name: X, value: '1'}, {name: W, value: '1'}], ports: [{containerPort: 80, name: web}]}, {name: b, image: b1}",
+		"{name: c, image: c2}, {name: a, image: a2, env: [{name: X, value: '2'}], ports: [{containerPort: 80, protocol: TCP, hostPort: 80}]}",
+	} {
+		ms = append(ms, newManifest(t, fmt.Sprintf("0000_10_c%d_x.yaml", i), fmt.Sprintf(text, containers)))
+	}
+	api := newFake()
+	api.after = func(_ string, stored *unstructured.Unstructured) {
+		_ = unstructured.SetNestedSlice(stored.Object, []any{map[string]any{"type": "ReplicaFailure", "status": "True", "reason": "R", "message": "M"}}, "status", "conditions")
+	}
+	var warning string
+	res, _ := runlevel.Run(t.Context(), manifest.NewTasks(ms), runlevel.Options{API: api, Observe: func(e runlevel.Event) {
+		if e.Type == runlevel.Warning {
+			warning += e.Message
+		}
+	}})
+	if len(res.Errors) != 2 || len(api.writes()) != 1 {
+		t.Fatalf("%v %v %q", res.Errors, causeOf(res.Errors[0]), api.writes())
+	}
+	got, _, _ := unstructured.NestedSlice(api.get("Deployment", "ns/d").Object, "spec", "template", "spec", "containers")
+	want := object(t, `{apiVersion: v1, kind: X, l: [
+		{name: a, image: a2, env: [{name: X, value: '2'}, {name: W, value: '1'}], ports: [{containerPort: 80, name: web, protocol: TCP, hostPort: 80}]},
+		{name: b, image: b1}, {name: c, image: c2}]}`).Object["l"]
+	if diff := cmp.Diff(want, any(got)); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.HasSuffix(warning, "overridden: spec.template.spec.containers[name=a].env[name=X].value (by 0000_10_c1_x.yaml), spec.template.spec.containers[name=a].image (by 0000_10_c1_x.yaml)") {
+		t.Error(warning)
+	}
+}
+
+// The real payload with a double: the Namespace of the insights operator,
+// under technology preview. Its manifests are applied as one, and nothing is
+// rewritten.
+func TestRealDoubles(t *testing.T) {
+	set, f := "TechPreviewNoUpgrade", manifest.DefaultFilter()
+	f.FeatureSet = &set
+	p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.18.15")), manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[manifest.Identity]int{}
+	for _, m := range p.Manifests {
+		count[m.Identity()]++
+	}
+	maps.DeleteFunc(count, func(_ manifest.Identity, n int) bool { return n < 2 })
+	if len(count) != 1 {
+		t.Fatalf("doubles: %v", count)
+	}
+	c := memory.New(memory.Options{})
+	if err := c.Load(operatorsAt(t, p)...); err != nil {
+		t.Fatal(err)
+	}
+	api := &counting{API: c, t: t}
+	tr := runlevel.NewTracker(nil)
+	for i, state := range []runlevel.State{runlevel.Updating, runlevel.Reconciling, runlevel.Reconciling, runlevel.Updating} {
+		api.writes = nil
+		res, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{
+			API: api, State: state, Tracker: tr, Workers: 1, Backoff: &runlevel.Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
+		})
+		if err != nil || res.Done != 827 {
+			t.Fatalf("%+v %v", res, err)
+		}
+		slices.Sort(api.writes)
+		if twice := len(api.writes) - len(slices.Compact(slices.Clone(api.writes))); twice > 0 {
+			t.Errorf("pass %d: %d objects are written twice", i, twice)
+		}
+		if i > 1 && len(api.writes) > 0 { // the second pass writes the metadata of ClusterOperators
+			t.Errorf("pass %d: %q", i, api.writes)
+		}
+	}
+	ns, err := c.Get(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: x}}").GroupVersionKind(), clusterapi.Key("", "openshift-insights"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := ns.GetLabels(); l["pod-security.kubernetes.io/enforce"] != "privileged" || l["openshift.io/cluster-monitoring"] != "true" {
+		t.Errorf("labels %v", l)
+	}
+}

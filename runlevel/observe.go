@@ -1,0 +1,143 @@
+package runlevel
+
+import (
+	"fmt"
+
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// stream takes the events of a pass to its observer: in order, one at a time,
+// and without a lock. Whoever puts an event finds the stream idle and delivers
+// until nothing is left, or finds it at work and goes on. So a slow observer
+// holds up one worker, and none where there is only one.
+type stream struct {
+	observe func(Event)
+
+	// guarded by the pass's lock
+	queue      []Event
+	delivering bool
+	failed     *TaskError // the first panic of the observer
+	failures   int
+}
+
+// levelCount counts the tasks of a level.
+type levelCount struct{ settled, total int }
+
+// emit hands an event of the pass to the observer.
+func (p *pass) emit(e Event) {
+	if p.events.observe == nil {
+		return
+	}
+	p.put(func() { p.enqueue(e) })
+}
+
+// emitTask hands an event about a task to the observer, after counting it.
+func (p *pass) emitTask(t *manifest.Task, e Event) {
+	p.put(func() {
+		switch e.Type {
+		case TaskDone:
+			p.done++
+		case TaskSkipped:
+			p.skipped++
+		}
+		if p.events.observe == nil {
+			return
+		}
+		count := p.level(t)
+		if e.Type == TaskDone || e.Type == TaskSkipped {
+			count.settled++
+		}
+		e.LevelSettled, e.LevelTotal = count.settled, count.total
+		e.Level, e.Component, _ = manifest.ParseName(t.Manifest.Filename)
+		if e.Type != NodeStarted && e.Type != NodeDone {
+			e.Task = t
+		}
+		p.enqueue(e)
+	})
+}
+
+// tell hands an event that an applier raises to the observer. Node and
+// attempt are not known there.
+func (p *pass) tell(t *manifest.Task, e Event) {
+	e.Node = -1
+	p.emitTask(t, e)
+}
+
+func (p *pass) enqueue(e Event) {
+	e.Time = p.clock.Now()
+	e.Done, e.Skipped, e.Total = p.done, p.skipped, p.total
+	p.events.queue = append(p.events.queue, e)
+}
+
+// put runs add, which may queue an event, under the lock, and then delivers
+// what is queued unless another worker does.
+func (p *pass) put(add func()) {
+	for queue := p.take(add, false); len(queue) > 0; queue = p.take(nil, true) {
+		for _, e := range queue {
+			err := panics.Isolate(func() error { p.events.observe(e); return nil })
+			if err != nil {
+				p.observerFailed(e, err)
+			}
+		}
+	}
+}
+
+// take returns the queued events to the one who is to deliver them: the
+// caller if it does already, or nobody does.
+func (p *pass) take(add func(), deliverer bool) []Event {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if add != nil {
+		add()
+	}
+	s := &p.events
+	if s.delivering && !deliverer {
+		return nil
+	}
+	queue := s.queue
+	s.queue, s.delivering = nil, len(queue) > 0
+	return queue
+}
+
+// observerFailed notes a panic of the observer. It stops no task, but fails
+// the pass: somebody relies on what the observer does.
+func (p *pass) observerFailed(e Event, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events.failures++
+	if p.events.failed != nil {
+		return
+	}
+	message := "The observer failed at " + string(e.Type)
+	if e.Task != nil {
+		message += " of " + e.Task.String()
+	}
+	p.events.failed = &TaskError{Task: e.Task, Reason: ReasonFailed, Message: message + ": " + quote(err.Error()), Err: err}
+}
+
+// observerError returns what became of the observer so far: one error however
+// often it failed, or nil, and how often that was.
+func (p *pass) observerError() (*TaskError, int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.events.failed == nil {
+		return nil, 0
+	}
+	te := *p.events.failed
+	if more := p.events.failures - 1; more > 0 {
+		te.Message += fmt.Sprintf(" (and at %d more events)", more)
+	}
+	return &te, p.events.failures
+}
+
+// level returns the count of a task's level; files without one share one.
+func (p *pass) level(t *manifest.Task) *levelCount {
+	level, _, _ := manifest.ParseName(t.Manifest.Filename)
+	count, ok := p.levels[level]
+	if !ok {
+		count = &levelCount{}
+		p.levels[level] = count
+	}
+	return count
+}
