@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -187,7 +186,7 @@ func taskError(t *manifest.Task, err error) *TaskError {
 }
 
 // panicError is the error of a task that panicked.
-func panicError(t *manifest.Task, caught *panics.Error) *TaskError {
+func panicError(t *manifest.Task, caught error) *TaskError {
 	return &TaskError{Task: t, Reason: ReasonFailed, Err: caught,
 		Message: "Could not update " + t.String() + ": " + quote(caught.Error())}
 }

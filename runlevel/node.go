@@ -12,33 +12,45 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// guarded is node, with what is left of panics (in the clock, say) made an
-// error of the node.
-func (p *pass) guarded(ctx context.Context, node int, tasks []*manifest.Task) error {
-	err := panics.Catch(func() error { return p.node(ctx, node, tasks) })
-	if caught, ok := err.(*panics.Error); ok {
-		return panicError(tasks[0], caught)
+// nodeRun is a node that is run.
+type nodeRun struct {
+	*pass
+	index int
+	tasks []*manifest.Task
+	at    *manifest.Task // the task under way
+}
+
+// run runs the tasks of the node in order. The first error that blocks ends
+// it; a panic in code that was supplied is one of them.
+func (n *nodeRun) run(ctx context.Context) error {
+	var err error
+	n.at = n.tasks[0]
+	caught := panics.Catch(func() error {
+		n.emitTask(n.tasks[0], Event{Type: NodeStarted, Node: n.index})
+		err = n.runTasks(ctx)
+		n.emitTask(n.tasks[0], Event{Type: NodeDone, Node: n.index, Err: err})
+		return nil
+	})
+	if caught != nil {
+		return n.broken(caught)
 	}
 	return err
 }
 
-// node runs the tasks of a node in order. The first error that blocks ends
-// it.
-func (p *pass) node(ctx context.Context, node int, tasks []*manifest.Task) error {
-	p.emitTask(tasks[0], Event{Type: NodeStarted, Node: node})
-	at := tasks[0]
-	err := panics.Isolate(func() error { return p.tasks(ctx, node, tasks, &at) })
-	if caught, ok := err.(*panics.Error); ok { // in a logger: apply has its own guard
-		te := panicError(at, caught)
-		p.emitTask(at, Event{Type: TaskFailed, Node: node, Message: te.Message, Err: te})
-		err = te
-	}
-	p.emitTask(tasks[0], Event{Type: NodeDone, Node: node, Err: err})
-	return err
+// broken ends the node for a panic that nobody caught before, of a logger or
+// the clock, or because supplied code has ended the goroutine.
+func (n *nodeRun) broken(caught error) error {
+	te := panicError(n.at, caught)
+	_ = panics.Isolate(func() error {
+		n.emitTask(n.at, Event{Type: TaskFailed, Node: n.index, Message: te.Message, Err: te})
+		n.emitTask(n.tasks[0], Event{Type: NodeDone, Node: n.index, Err: te})
+		return nil
+	})
+	return te
 }
 
-// tasks runs the tasks of a node; at tells which one.
-func (p *pass) tasks(ctx context.Context, node int, tasks []*manifest.Task, at **manifest.Task) error {
+func (n *nodeRun) runTasks(ctx context.Context) error {
+	p, node, tasks, at := n.pass, n.index, n.tasks, &n.at
 	broken, err := p.precreate(ctx, tasks, at)
 	if err != nil {
 		return err
@@ -109,9 +121,9 @@ func (p *pass) precreate(ctx context.Context, tasks []*manifest.Task, at **manif
 }
 
 // apply calls the applier. A panic of it is an error of the task, which
-// another attempt would only repeat.
+// another attempt would only repeat. A runtime.Goexit ends the node.
 func (p *pass) apply(ctx context.Context, t *manifest.Task, state State) error {
-	err := panics.Isolate(func() error { return p.applier.Apply(ctx, t, state) })
+	err := panics.Catch(func() error { return p.applier.Apply(ctx, t, state) })
 	if caught, ok := err.(*panics.Error); ok {
 		return panicError(t, caught)
 	}

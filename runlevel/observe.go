@@ -2,6 +2,7 @@ package runlevel
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -16,6 +17,7 @@ type stream struct {
 
 	// guarded by the pass's lock
 	queue      []Event
+	spare      []Event // the last one delivered, for its room
 	delivering bool
 	failed     *TaskError // the first panic of the observer
 	failures   int
@@ -24,12 +26,13 @@ type stream struct {
 // levelCount counts the tasks of a level.
 type levelCount struct{ settled, total int }
 
-// emit hands an event of the pass to the observer.
+// emit hands an event of the pass to the observer. The caller of Run outlives
+// whatever the observer does.
 func (p *pass) emit(e Event) {
 	if p.events.observe == nil {
 		return
 	}
-	p.put(func() { p.enqueue(e) })
+	_ = panics.Isolate(func() error { p.put(func() { p.enqueue(e) }); return nil })
 }
 
 // emitTask hands an event about a task to the observer, after counting it.
@@ -73,30 +76,53 @@ func (p *pass) enqueue(e Event) {
 // put runs add, which may queue an event, under the lock, and then delivers
 // what is queued unless another worker does.
 func (p *pass) put(add func()) {
-	for queue := p.take(add, false); len(queue) > 0; queue = p.take(nil, true) {
-		for _, e := range queue {
-			err := panics.Isolate(func() error { p.events.observe(e); return nil })
-			if err != nil {
-				p.observerFailed(e, err)
-			}
+	for queue := p.take(add, nil); len(queue) > 0; queue = p.take(nil, queue) {
+		p.deliver(queue)
+	}
+}
+
+// deliver calls the observer with each event. A runtime.Goexit in it ends the
+// calling goroutine; what is left is for the next who puts an event.
+func (p *pass) deliver(queue []Event) {
+	i := 0
+	defer func() {
+		if i == len(queue) {
+			return
+		}
+		p.observerFailed(queue[i], &panics.Error{})
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.events.queue = append(slices.Clip(queue[i+1:]), p.events.queue...)
+		p.events.delivering = false
+	}()
+	for ; i < len(queue); i++ {
+		if err := panics.Catch(func() error { p.events.observe(queue[i]); return nil }); err != nil {
+			p.observerFailed(queue[i], err)
 		}
 	}
 }
 
 // take returns the queued events to the one who is to deliver them: the
-// caller if it does already, or nobody does.
-func (p *pass) take(add func(), deliverer bool) []Event {
+// caller if it has delivered some before, or nobody does.
+func (p *pass) take(add func(), delivered []Event) []Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if add != nil {
 		add()
 	}
 	s := &p.events
-	if s.delivering && !deliverer {
+	if s.delivering && delivered == nil {
 		return nil
 	}
+	if delivered != nil {
+		clear(delivered)
+		s.spare = delivered[:0]
+	}
 	queue := s.queue
-	s.queue, s.delivering = nil, len(queue) > 0
+	s.delivering = len(queue) > 0
+	if s.delivering {
+		s.queue, s.spare = s.spare, nil
+	}
 	return queue
 }
 

@@ -154,33 +154,62 @@ func TestPanicInBackend(t *testing.T) {
 // pass fail with the task of the event.
 func TestPanicInObserver(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_20_c_1"}
-	for way, leave := range ways {
-		for _, at := range []runlevel.EventType{runlevel.PassStarted, runlevel.NodeStarted, runlevel.TaskStarted, runlevel.TaskDone, runlevel.NodeDone, runlevel.PassDone} {
-			t.Run(way+" "+string(at), func(t *testing.T) {
-				left := false
-				events := 0
-				r := &recorder{}
-				res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Observe: func(e runlevel.Event) {
-					events++
-					if e.Type == at && !left {
-						left = true
-						leave()
+	for _, at := range []runlevel.EventType{runlevel.PassStarted, runlevel.NodeStarted, runlevel.TaskStarted, runlevel.TaskDone, runlevel.NodeDone, runlevel.PassDone} {
+		t.Run(string(at), func(t *testing.T) {
+			left := false
+			events := 0
+			r := &recorder{}
+			res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Observe: func(e runlevel.Event) {
+				events++
+				if e.Type == at && !left {
+					left = true
+					panic("boom")
+				}
+			}})
+			got := panicsOf(t, res)
+			if len(got) != 1 || err != error(got[0]) || res.Failure == nil {
+				t.Fatalf("errors %v, returned %v", res.Errors, err)
+			}
+			if task := at == runlevel.TaskStarted || at == runlevel.TaskDone; task != (got[0].Task != nil) || !strings.HasPrefix(got[0].Message, "The observer failed at "+string(at)) {
+				t.Errorf("%+v", got[0])
+			}
+			if res.Done != 4 || len(r.log) != 4 {
+				t.Errorf("%+v, applied %v", res, r.log)
+			}
+			if events != 2+4*2+3*2 {
+				t.Errorf("%d events", events)
+			}
+		})
+	}
+}
+
+// An observer that ends its goroutine takes one node with it; other nodes go
+// on, other events come, and Run returns.
+func TestGoexitInObserver(t *testing.T) {
+	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_10_c_1"}
+	for _, at := range []runlevel.EventType{runlevel.PassStarted, runlevel.NodeStarted, runlevel.TaskStarted, runlevel.TaskDone, runlevel.NodeDone, runlevel.PassDone} {
+		for _, always := range []bool{false, true} {
+			for _, workers := range []int{1, 2, 0} {
+				t.Run(fmt.Sprint(at, always, workers), func(t *testing.T) {
+					left := 0
+					var last runlevel.EventType
+					r := &recorder{}
+					res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Workers: workers, Observe: func(e runlevel.Event) {
+						last = e.Type
+						if e.Type == at && (left == 0 || always) {
+							left++
+							runtime.Goexit()
+						}
+					}})
+					got := panicsOf(t, res)
+					if err == nil || len(got) == 0 || left == 0 || last != runlevel.PassDone {
+						t.Fatalf("errors %v, returned %v, left %d times, last event %s", res.Errors, err, left, last)
 					}
-				}})
-				got := panicsOf(t, res)
-				if len(got) != 1 || !errors.Is(err, got[0]) && err != error(got[0]) || res.Failure == nil {
-					t.Fatalf("errors %v, returned %v", res.Errors, err)
-				}
-				if task := at == runlevel.TaskStarted || at == runlevel.TaskDone; task != (got[0].Task != nil) || !strings.HasPrefix(got[0].Message, "The observer failed at "+string(at)) {
-					t.Errorf("%+v", got[0])
-				}
-				if res.Done != 4 || len(r.log) != 4 {
-					t.Errorf("%+v, applied %v", res, r.log)
-				}
-				if events != 2+4*2+3*2 {
-					t.Errorf("%d events", events)
-				}
-			})
+					if !always && len(r.log) < 2 {
+						t.Errorf("applied %v", r.log)
+					}
+				})
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -87,7 +88,8 @@ type Options struct {
 	// it to return; others go on, and it gets their events afterwards from the
 	// same worker. It must not wait for the pass. nil means nobody looks.
 	//
-	// A panic of it stops no task, but fails the pass with a [*TaskError].
+	// A panic of it stops no task, but fails the pass with a [*TaskError];
+	// runtime.Goexit ends the node of the worker besides.
 	Observe func(Event)
 	// Logger gets what is of no interest to users; nil means nobody.
 	Logger *slog.Logger
@@ -249,6 +251,25 @@ func (p *pass) run(ctx context.Context, g *manifest.Graph, workers int) []error 
 	defer wg.Wait()
 	defer close(nodes)
 
+	var work func()
+	work = func() {
+		n := nodeRun{pass: p, index: -1}
+		defer func() {
+			if n.index < 0 {
+				return
+			}
+			// runtime.Goexit took this goroutine: another one replaces it
+			wg.Go(work)
+			finished <- outcome{n.index, n.broken(&panics.Error{})}
+		}()
+		for i := range nodes {
+			n.index, n.tasks = i, g.Nodes[i].Tasks
+			err := n.run(ctx)
+			n.index = -1
+			finished <- outcome{i, err}
+		}
+	}
+
 	started := 0
 	for {
 		for s.Running() < workers && ctx.Err() == nil {
@@ -262,11 +283,7 @@ func (p *pass) run(ctx context.Context, g *manifest.Graph, workers int) []error 
 			}
 			if started < s.Running() { // all others are busy
 				started++
-				wg.Go(func() {
-					for node := range nodes {
-						finished <- outcome{node, p.guarded(ctx, node, g.Nodes[node].Tasks)}
-					}
-				})
+				wg.Go(work)
 			}
 			nodes <- node
 		}
