@@ -35,6 +35,13 @@
 // does not have are left out, with a [Warning], since an API server would
 // refuse the whole object.
 //
+// Where several manifests make statements about one object, as feature sets
+// bring them, they are merged and applied once a pass, at the first of them:
+// maps key by key, keyed lists element by element ([clusterapi.Merge]). Of two
+// values the later manifest's counts, and a [Warning] names the files and
+// fields. Manifests that only create or delete are not merged: each acts when
+// its turn comes.
+//
 // Then the object is judged as it came back. A Deployment must not be failing,
 // a Job must not have failed, a CustomResourceDefinition must be served; a
 // roll-out under way is good enough, for the ClusterOperator of the component
@@ -54,6 +61,26 @@
 //
 // The end of the context is no error of any task: a pass that it interrupts
 // has no Failure, and the next one continues from what is in the cluster.
+// context.Cause is found in its error.
+//
+// A panic in an [Applier], an API, an observer or a logger ends neither the
+// program nor the pass: it becomes a [*TaskError], in which errors.As finds the
+// [clusterapi.PanicError] with the stack.
+//
+// # Limits
+//
+// Texts of a cluster and of a payload may be of any length. What is made of
+// them is bounded:
+//
+//	limit                              default  field    past it
+//	message of a condition             32 KiB   -        cut
+//	message of several errors          32 KiB   -        the first ones, and how many more
+//	text of an object                  4 KiB    -        cut
+//	names or fields in a message       4 KiB    -        the first ones, and how many more
+//	version that an operator reports   256 B    -        cut
+//	fields that a schema lacks         1000     -        error of the task
+//	warnings remembered by a Tracker   4096     -        all forgotten, so they may come again
+//	nodes at once while Updating       16       Workers  the others wait
 //
 // # Source
 //
