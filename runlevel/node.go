@@ -41,10 +41,9 @@ func (n *nodeRun) run(ctx context.Context) error {
 // the clock, or because supplied code has ended the goroutine.
 func (n *nodeRun) broken(caught error) error {
 	te := panicError(n.at, caught)
-	_ = panics.Isolate(func() error {
-		n.emitTask(n.at, Event{Type: TaskFailed, Node: n.index, Message: te.Message, Err: te})
-		n.emitTask(n.tasks[0], Event{Type: NodeDone, Node: n.index, Err: te})
-		return nil
+	n.putSafely(func() {
+		n.count(n.at, Event{Type: TaskFailed, Node: n.index, Message: te.Message, Err: te})
+		n.count(n.tasks[0], Event{Type: NodeDone, Node: n.index, Err: te})
 	})
 	return te
 }
@@ -133,7 +132,7 @@ func (p *pass) apply(ctx context.Context, t *manifest.Task, state State) error {
 // contextError returns the error of a node that the context ends, or nil.
 func (p *pass) contextError(ctx context.Context) error {
 	if err := ended(ctx); err != nil {
-		return &ContextError{Done: p.count(), Total: p.total, Err: err}
+		return &ContextError{Done: p.doneSoFar(), Total: p.total, Err: err}
 	}
 	return nil
 }

@@ -26,38 +26,39 @@ type stream struct {
 // levelCount counts the tasks of a level.
 type levelCount struct{ settled, total int }
 
-// emit hands an event of the pass to the observer. The caller of Run outlives
-// whatever the observer does.
+// emit hands an event of the pass to the observer.
 func (p *pass) emit(e Event) {
-	if p.events.observe == nil {
-		return
+	if p.events.observe != nil {
+		p.putSafely(func() { p.enqueue(e) })
 	}
-	_ = panics.Isolate(func() error { p.put(func() { p.enqueue(e) }); return nil })
 }
 
 // emitTask hands an event about a task to the observer, after counting it.
 func (p *pass) emitTask(t *manifest.Task, e Event) {
-	p.put(func() {
-		switch e.Type {
-		case TaskDone:
-			p.done++
-		case TaskSkipped:
-			p.skipped++
-		}
-		if p.events.observe == nil {
-			return
-		}
-		count := p.level(t)
-		if e.Type == TaskDone || e.Type == TaskSkipped {
-			count.settled++
-		}
-		e.LevelSettled, e.LevelTotal = count.settled, count.total
-		e.Level, e.Component, _ = manifest.ParseName(t.Manifest.Filename)
-		if e.Type != NodeStarted && e.Type != NodeDone {
-			e.Task = t
-		}
-		p.enqueue(e)
-	})
+	p.put(func() { p.count(t, e) })
+}
+
+// count counts a task and queues the event.
+func (p *pass) count(t *manifest.Task, e Event) {
+	switch e.Type {
+	case TaskDone:
+		p.done++
+	case TaskSkipped:
+		p.skipped++
+	}
+	if p.events.observe == nil {
+		return
+	}
+	level := p.level(t)
+	if e.Type == TaskDone || e.Type == TaskSkipped {
+		level.settled++
+	}
+	e.LevelSettled, e.LevelTotal = level.settled, level.total
+	e.Level, e.Component, _ = manifest.ParseName(t.Manifest.Filename)
+	if e.Type != NodeStarted && e.Type != NodeDone {
+		e.Task = t
+	}
+	p.enqueue(e)
 }
 
 // tell hands an event that an applier raises to the observer. Node and
@@ -78,6 +79,14 @@ func (p *pass) enqueue(e Event) {
 func (p *pass) put(add func()) {
 	for queue := p.take(add, nil); len(queue) > 0; queue = p.take(nil, queue) {
 		p.deliver(queue)
+	}
+}
+
+// putSafely is put for those whom no observer may take along, and who leave
+// nothing behind that is not delivered.
+func (p *pass) putSafely(add func()) {
+	for panics.Isolate(func() error { p.put(add); return nil }) != nil {
+		add = nil // done, and each turn delivers one event at least
 	}
 }
 

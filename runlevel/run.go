@@ -308,8 +308,8 @@ func (p *pass) report() error {
 	return Summarize(errs)
 }
 
-// count returns the tasks done so far.
-func (p *pass) count() int {
+// doneSoFar returns how many tasks are done.
+func (p *pass) doneSoFar() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.done
