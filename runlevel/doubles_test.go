@@ -25,6 +25,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
+// newMemory returns an empty cluster that knows OpenShift's kinds.
+func newMemory() *memory.Cluster { return memory.New(memory.Options{}) }
+
 // counting is an API that notes the writes that change something.
 type counting struct {
 	runlevel.API
@@ -72,7 +75,7 @@ type doubleRun struct {
 }
 
 func newDoubleRun(t *testing.T) *doubleRun {
-	return &doubleRun{t: t, api: &counting{API: memory.New(memory.Options{}), t: t}, tracker: runlevel.NewTracker(nil)}
+	return &doubleRun{t: t, api: &counting{API: newMemory(), t: t}, tracker: runlevel.NewTracker(nil)}
 }
 
 // pass applies manifests, each "file: YAML", and returns what it wrote.
@@ -290,7 +293,7 @@ func TestDoublesWithDelete(t *testing.T) {
 // versions are awaited.
 func TestDoubleClusterOperators(t *testing.T) {
 	r := newDoubleRun(t)
-	co := object(t, "{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}, spec: {}, status: {conditions: [{type: Available, status: 'True', lastTransitionTime: null}, {type: Degraded, status: 'False', lastTransitionTime: null}], versions: [{name: a, version: '1'}]}}")
+	co := object(t, "{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}, spec: {}, status: {conditions: [{type: Available, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}, {type: Degraded, status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z'}], versions: [{name: a, version: '1'}]}}")
 	if err := r.api.API.(*memory.Cluster).Load(co); err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +339,7 @@ func TestDoublesFailAndVanish(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"k0": "x", "k1": "x"}, dataOf(api.get("ConfigMap", "ns/c"))); diff != "" {
 		t.Error(diff)
 	}
-	c := memory.New(memory.Options{})
+	c := newMemory()
 	for _, enabled := range [][]string{{"A", "B"}, {"A"}, {"B"}} {
 		o := runlevel.Options{API: c, Filter: manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("A", "B"), Enabled: sets.New(enabled...)}}}
 		if _, err := runlevel.Run(t.Context(), manifest.NewTasks(ms), o); err != nil {
@@ -405,7 +408,7 @@ func TestRealDoubles(t *testing.T) {
 	if len(count) != 1 {
 		t.Fatalf("doubles: %v", count)
 	}
-	c := memory.New(memory.Options{})
+	c := newMemory()
 	if err := c.Load(operatorsAt(t, p)...); err != nil {
 		t.Fatal(err)
 	}
