@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Fulcio is a root of trust of short-lived certificates, each of which a
@@ -32,6 +34,10 @@ type PKI struct {
 	Email, Hostname string
 }
 
+// maxCertificates is how many certificates a chain, or a set of authorities, may
+// have.
+const maxCertificates = 32
+
 // certificates reads PEM certificates, at least one and nothing else.
 func certificates(data []byte) ([]*x509.Certificate, error) {
 	if len(data) > maxBundle {
@@ -52,6 +58,9 @@ func certificates(data []byte) ([]*x509.Certificate, error) {
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, err
+		}
+		if len(all) == maxCertificates {
+			return nil, fmt.Errorf("more certificates than the limit of %d", maxCertificates)
 		}
 		all = append(all, c)
 		data = rest
@@ -137,9 +146,9 @@ func (f *Fulcio) check(a Attachment, sig []byte) (*Key, time.Time, error) {
 	case err != nil:
 		return nil, at, err
 	case f.Issuer == "" || issuer != f.Issuer:
-		return nil, at, fmt.Errorf("certificate: OIDC issuer is %q, not %q", issuer, f.Issuer)
+		return nil, at, fmt.Errorf("certificate: OIDC issuer is %q, not %q", bounded.Text(issuer, 512), f.Issuer)
 	case f.Email == "" || !slices.Contains(c.EmailAddresses, f.Email):
-		return nil, at, fmt.Errorf("certificate: required email %q is not among %q", f.Email, c.EmailAddresses)
+		return nil, at, fmt.Errorf("certificate: required email %q is not among %s", f.Email, quoted(c.EmailAddresses))
 	}
 	key, err := signedBy(c, a, sig)
 	return key, at, err
@@ -158,7 +167,7 @@ func (p *PKI) check(a Attachment, sig []byte, now time.Time) (*Key, error) {
 		return nil, errors.New("certificate: no name is required of it")
 	}
 	if p.Email != "" && !slices.Contains(c.EmailAddresses, p.Email) {
-		return nil, fmt.Errorf("certificate: required email %q is not among %q", p.Email, c.EmailAddresses)
+		return nil, fmt.Errorf("certificate: required email %q is not among %s", p.Email, quoted(c.EmailAddresses))
 	}
 	if p.Hostname != "" {
 		if err := c.VerifyHostname(p.Hostname); err != nil {
@@ -167,6 +176,9 @@ func (p *PKI) check(a Attachment, sig []byte, now time.Time) (*Key, error) {
 	}
 	return signedBy(c, a, sig)
 }
+
+// quoted lists names that a certificate has.
+func quoted(names []string) string { return bounded.Text(fmt.Sprintf("%q", names), 512) }
 
 func signedBy(c *x509.Certificate, a Attachment, sig []byte) (*Key, error) {
 	key, err := NewKey(c.PublicKey)
@@ -206,7 +218,7 @@ func issuerOf(c *x509.Certificate) (string, error) {
 	case len(found) == 0:
 		return "", errors.New("certificate: no OIDC issuer")
 	case len(found) > 1 && slices.ContainsFunc(found, func(s string) bool { return s != found[0] }):
-		return "", fmt.Errorf("certificate: contradicting OIDC issuers %q", found)
+		return "", fmt.Errorf("certificate: contradicting OIDC issuers %s", quoted(found))
 	}
 	return found[0], nil
 }

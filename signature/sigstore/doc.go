@@ -39,6 +39,18 @@
 // have taken in, or [PKI]. With keys, too, a log may be demanded. A log's word
 // is its signature in the attachment; nothing is asked on a network.
 //
+// # Limits
+//
+//	limit                            default  field               past it
+//	candidates                       64       Limits.Candidates   error
+//	bytes of a verification          16 MiB   Limits.Bytes        error
+//	entries of an index or manifest  10000    Limits.Entries      error
+//	annotations of an entry          64       Limits.Annotations  error
+//	signatures of an image           32       -                   error
+//	payload                          64 KiB   -                   refused
+//	manifest                         4 MiB    -                   error
+//	token                            16 KiB   -                   error
+//
 // Formats: the container signature format of
 // https://github.com/containers/image/blob/main/docs/containers-signature.5.md,
 // the layout of https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md,

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -67,12 +66,6 @@ type index struct {
 	Subject   *descriptor  `json:"subject"`
 }
 
-func parseIndex(data []byte) (index, error) {
-	var i index
-	err := json.Unmarshal(data, &i)
-	return i, err
-}
-
 // counter yields the layers of signature images, within the limit.
 type counter struct {
 	source     string
@@ -106,7 +99,7 @@ func (n *counter) take(ctx context.Context, layers []descriptor, blob func(descr
 		if a.Payload, err = blob(layer, MaxPayload); err != nil {
 			a.Payload, err = nil, fmt.Errorf("unable to read %s: %w", a.Location, err)
 		}
-		if !yield(a, err) {
+		if !yield(a, err) || isLimit(err) {
 			return false
 		}
 	}

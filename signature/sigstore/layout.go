@@ -3,7 +3,6 @@ package sigstore
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -24,12 +24,17 @@ type Layout struct {
 	FS fs.FS
 	// Name tells people where that is.
 	Name string
+	// Limits bound what a verification reads.
+	Limits Limits
 }
 
 // DirLayout returns the layout in a directory.
 func DirLayout(dir string) *Layout { return &Layout{FS: os.DirFS(dir), Name: dir} }
 
 func (l *Layout) String() string { return "OCI layout " + l.Name }
+
+// maxVersion is the largest file oci-layout that is read, in bytes.
+const maxVersion = 4 << 10
 
 // refName is the annotation of an index's entry that names it.
 const refName = "org.opencontainers.image.ref.name"
@@ -42,7 +47,8 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 			yield(Attachment{}, err)
 			return
 		}
-		images, err := l.images()
+		s := &layoutSearch{l, newBudget(l.Limits)}
+		images, err := s.images()
 		if err != nil {
 			yield(Attachment{}, err)
 			return
@@ -54,24 +60,41 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 				return
 			}
 			name := d.Annotations[refName]
-			if strings.HasPrefix(d.ArtifactType, bundleType) && l.about(d, digest) {
+			bundle := strings.HasPrefix(d.ArtifactType, bundleType)
+			named := name == tag || strings.HasSuffix(name, ":"+tag)
+			if !bundle && !named {
+				continue
+			}
+			if err := s.budget.candidate(digest); err != nil {
+				yield(Attachment{}, fmt.Errorf("%s: %w", l, err))
+				return
+			}
+			about := false
+			if bundle {
+				var err error
+				if about, err = s.about(d, digest); isLimit(err) {
+					yield(Attachment{}, fmt.Errorf("%s: %w", l, err))
+					return
+				}
+			}
+			if about {
 				if !yield(Attachment{}, &OtherError{Location: l.Name + " " + d.Digest, MediaType: d.ArtifactType}) {
 					return
 				}
 				continue
 			}
-			if name != tag && !strings.HasSuffix(name, ":"+tag) {
+			if !named {
 				continue
 			}
-			layers, err := l.layers(d)
+			layers, err := s.layers(d)
 			if err != nil {
-				if !yield(Attachment{Location: l.Name + " " + d.Digest}, err) {
+				if !yield(Attachment{Location: l.Name + " " + bounded.Text(d.Digest, 256)}, err) || isLimit(err) {
 					return
 				}
 				continue
 			}
-			n.image = l.Name + " " + name
-			if !n.take(ctx, layers, l.blob, yield) {
+			n.image = l.Name + " " + bounded.Text(name, 512)
+			if !n.take(ctx, layers, s.blob, yield) {
 				return
 			}
 		}
@@ -81,37 +104,39 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 	}
 }
 
+// layoutSearch is one search in a layout.
+type layoutSearch struct {
+	*Layout
+	budget *budget
+}
+
 // images returns the entries of the layout's index.
-func (l *Layout) images() ([]descriptor, error) {
+func (l *layoutSearch) images() ([]descriptor, error) {
 	var version struct {
 		Version string `json:"imageLayoutVersion"`
 	}
-	if err := l.decode("oci-layout", &version); err != nil {
+	data, err := l.read("oci-layout", maxVersion)
+	if err == nil {
+		err = decode(data, &version)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s is no OCI layout: %w", l.Name, err)
 	}
 	if !strings.HasPrefix(version.Version, "1.") {
-		return nil, fmt.Errorf("%s is an OCI layout of unknown version %q", l.Name, version.Version)
+		return nil, fmt.Errorf("%s is an OCI layout of unknown version %q", l.Name, bounded.Text(version.Version, 64))
 	}
-	var i index
-	if err := l.decode("index.json", &i); err != nil {
+	if data, err = l.read("index.json", maxManifest); err != nil {
 		return nil, fmt.Errorf("%s: %w", l.Name, err)
+	}
+	i, err := l.budget.index(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: index.json: %w", l.Name, err)
 	}
 	return i.Manifests, nil
 }
 
-func (l *Layout) decode(name string, to any) error {
-	data, err := l.read(name, maxManifest)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, to); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
 // layers returns those of a manifest.
-func (l *Layout) layers(d descriptor) ([]descriptor, error) {
+func (l *layoutSearch) layers(d descriptor) ([]descriptor, error) {
 	if d.MediaType != "" && d.MediaType != ociManifest {
 		return nil, &OtherError{Location: l.Name + " " + d.Digest, MediaType: d.MediaType}
 	}
@@ -119,8 +144,8 @@ func (l *Layout) layers(d descriptor) ([]descriptor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unable to read manifest %s: %w", d.Digest, err)
 	}
-	var m index
-	if err := json.Unmarshal(data, &m); err != nil {
+	m, err := l.budget.index(data)
+	if err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", d.Digest, err)
 	}
 	return m.Layers, nil
@@ -128,17 +153,17 @@ func (l *Layout) layers(d descriptor) ([]descriptor, error) {
 
 // about reports whether a referrer is about the image with this digest. One
 // that cannot be read is not.
-func (l *Layout) about(d descriptor, digest string) bool {
+func (l *layoutSearch) about(d descriptor, digest string) (bool, error) {
 	data, err := l.blob(d, maxManifest)
 	if err != nil {
-		return false
+		return false, err
 	}
-	var m index
-	return json.Unmarshal(data, &m) == nil && m.Subject != nil && m.Subject.Digest == digest
+	m, err := l.budget.index(data)
+	return err == nil && m.Subject != nil && m.Subject.Digest == digest, err
 }
 
 // blob reads a blob, whose size and digest must be those of its descriptor.
-func (l *Layout) blob(d descriptor, limit int64) ([]byte, error) {
+func (l *layoutSearch) blob(d descriptor, limit int64) ([]byte, error) {
 	if err := d.validate(limit); err != nil {
 		return nil, err
 	}
@@ -154,13 +179,17 @@ func (l *Layout) blob(d descriptor, limit int64) ([]byte, error) {
 }
 
 // read returns a regular file of at most limit bytes.
-func (l *Layout) read(name string, limit int64) ([]byte, error) {
+func (l *layoutSearch) read(name string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(l.FS, name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	// The size is a claim: what is read beyond it is paid for below.
+	if err := l.budget.read(min(max(info.Size(), 0), limit)); err != nil {
+		return nil, err
 	}
 	f, err := l.FS.Open(name)
 	if err != nil {
@@ -173,6 +202,11 @@ func (l *Layout) read(name string, limit int64) ([]byte, error) {
 	}
 	if int64(b.Len()) > limit {
 		return nil, fmt.Errorf("%s is larger than %d bytes", name, limit)
+	}
+	if more := int64(b.Len()) - info.Size(); more > 0 {
+		if err := l.budget.read(more); err != nil {
+			return nil, err
+		}
 	}
 	return b.Bytes(), nil
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -297,23 +298,37 @@ func (p *Policy) VerifyAs(ctx context.Context, image, digest string, src Source)
 		return fail(fmt.Errorf("image %q does not have the digest %s", image, digest))
 	}
 
-	v := &visit{policy: p, image: image, digest: digest, source: src.String()}
-	for a, err := range src.Attachments(ctx, digest) {
-		if v.tried == MaxAttachments {
-			v.attempt(a, fmt.Errorf("%s yields more signatures than the limit of %d", v.source, MaxAttachments))
-			break
-		}
-		if signer := v.try(a, err); signer != nil {
-			return &signature.Verification{Digest: digest, Signers: []signature.Signer{*signer}}, nil
-		}
-		if ctx.Err() != nil {
-			break
-		}
+	v := &visit{policy: p, image: image, digest: digest}
+	var found *signature.Verification
+	// A source is the caller's code: its panic is a failure to read.
+	if err := panics.Catch(func() error { found = v.search(ctx, src); return nil }); err != nil {
+		v.attempt(Attachment{}, fmt.Errorf("%T failed: %w", src, err))
+	}
+	if found != nil {
+		return found, nil
 	}
 	if err := ctx.Err(); err != nil {
 		v.attempt(Attachment{}, err)
 	}
 	return nil, v.err()
+}
+
+// search tries what a source has, and returns nil where nothing counts.
+func (v *visit) search(ctx context.Context, src Source) *signature.Verification {
+	v.source = src.String()
+	for a, err := range src.Attachments(ctx, v.digest) {
+		if v.tried == MaxAttachments {
+			v.attempt(a, fmt.Errorf("%s yields more signatures than the limit of %d", v.source, MaxAttachments))
+			return nil
+		}
+		if signer := v.try(a, err); signer != nil {
+			return &signature.Verification{Digest: v.digest, Signers: []signature.Signer{*signer}}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	return nil
 }
 
 // Verifier returns a [signature.Verifier] for the images of one repository

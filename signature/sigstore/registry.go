@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -38,6 +39,8 @@ type RegistryOptions struct {
 	// for them; a token service on another host is asked without. Empty means
 	// that nobody logs in.
 	Username, Password string
+	// Limits bound what a verification reads.
+	Limits Limits
 	// PlainHTTP speaks http, for registries on a local network. What they serve
 	// is verified all the same.
 	PlainHTTP bool
@@ -53,6 +56,7 @@ type Registry struct {
 	path       string // within the registry
 	base       url.URL
 	login      string // Authorization header; may be empty
+	limits     Limits
 	manifests  *httpclient.Client
 	blobs      *httpclient.Client
 }
@@ -75,7 +79,7 @@ func NewRegistry(repository string, o RegistryOptions) (*Registry, error) {
 		o.MaxRedirects = 3
 	}
 	host, path, _ := strings.Cut(ref.name, "/")
-	r := &Registry{repository: ref.name, path: path, base: url.URL{Scheme: "https", Host: host}}
+	r := &Registry{repository: ref.name, path: path, base: url.URL{Scheme: "https", Host: host}, limits: o.Limits}
 	if host == "docker.io" {
 		r.base.Host = "registry-1.docker.io"
 	}
@@ -112,7 +116,7 @@ func (r *Registry) Attachments(ctx context.Context, digest string) iter.Seq2[Att
 			yield(Attachment{}, err)
 			return
 		}
-		s := &session{Registry: r}
+		s := &session{Registry: r, budget: newBudget(r.limits)}
 		image := Attachment{Location: r.repository + ":" + tag}
 		n := counter{source: r.String(), digest: digest, image: image.Location}
 		m, err := s.manifest(ctx, tag, ociManifest)
@@ -134,7 +138,11 @@ func (r *Registry) Attachments(ctx context.Context, digest string) iter.Seq2[Att
 		}
 		for _, d := range s.referrers(ctx, digest) {
 			if strings.HasPrefix(d.ArtifactType, bundleType) {
-				if !yield(Attachment{}, &OtherError{Location: r.repository + "@" + d.Digest, MediaType: d.ArtifactType}) {
+				if err := s.budget.candidate(digest); err != nil {
+					yield(Attachment{}, fmt.Errorf("%s: %w", r, err))
+					return
+				}
+				if !yield(Attachment{}, &OtherError{Location: r.repository + "@" + bounded.Text(d.Digest, 256), MediaType: bounded.Text(d.ArtifactType, 256)}) {
 					return
 				}
 			}
@@ -149,6 +157,7 @@ func (r *Registry) Attachments(ctx context.Context, digest string) iter.Seq2[Att
 type session struct {
 	*Registry
 	authorization string
+	budget        *budget
 }
 
 // statusError is an answer other than 200.
@@ -168,7 +177,7 @@ func (s *session) manifest(ctx context.Context, tag, mediaType string) (index, e
 	if err != nil {
 		return fail(err)
 	}
-	m, err := parseIndex(resp.Body)
+	m, err := s.budget.index(resp.Body)
 	if err != nil {
 		return fail(err)
 	}
@@ -178,7 +187,7 @@ func (s *session) manifest(ctx context.Context, tag, mediaType string) (index, e
 		got, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
 	}
 	if got = strings.TrimSpace(got); got != mediaType {
-		return index{}, &OtherError{Location: s.repository + ":" + tag, MediaType: got}
+		return index{}, &OtherError{Location: s.repository + ":" + tag, MediaType: bounded.Text(got, 256)}
 	}
 	return m, nil
 }
@@ -187,6 +196,9 @@ func (s *session) manifest(ctx context.Context, tag, mediaType string) (index, e
 func (s *session) blob(ctx context.Context, d descriptor, limit int64) ([]byte, error) {
 	if err := d.validate(limit); err != nil {
 		return nil, err
+	}
+	if d.Size > s.budget.bytes {
+		return nil, s.budget.read(d.Size)
 	}
 	resp, err := s.get(ctx, s.blobs, "blobs/"+d.Digest, "*/*")
 	if err != nil {
@@ -201,7 +213,7 @@ func (s *session) blob(ctx context.Context, d descriptor, limit int64) ([]byte, 
 func (s *session) referrers(ctx context.Context, digest string) []descriptor {
 	resp, err := s.get(ctx, s.manifests, "referrers/"+digest, ociIndex)
 	if err == nil {
-		if i, err := parseIndex(resp.Body); err == nil {
+		if i, err := s.budget.index(resp.Body); err == nil {
 			return i.Manifests
 		}
 	}
@@ -228,6 +240,11 @@ func (s *session) get(ctx context.Context, client *httpclient.Client, what, acce
 		switch {
 		case err != nil:
 			return nil, err
+		}
+		if err := s.budget.read(int64(len(resp.Body))); err != nil {
+			return nil, err
+		}
+		switch {
 		case resp.StatusCode == http.StatusOK:
 			return resp, nil
 		case resp.StatusCode != http.StatusUnauthorized || s.authorization != "" || !strings.EqualFold(resp.URL.Host, s.base.Host):

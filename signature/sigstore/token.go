@@ -2,7 +2,6 @@ package sigstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,13 @@ import (
 
 // maxChallenge bounds what is read of a header that asks for authorization.
 const maxChallenge = 4 << 10
+
+// maxToken bounds a token, in bytes, which goes into a header; maxChallenges is
+// how many such headers of an answer are looked at.
+const (
+	maxToken      = 16 << 10
+	maxChallenges = 8
+)
 
 // challenge is what a server wants to see before it answers.
 type challenge struct {
@@ -61,7 +67,7 @@ func unquote(s string) (value, rest string, ok bool) {
 // authorize returns the Authorization header that satisfies one of the
 // challenges: a token for reading the repository, or the login.
 func (s *session) authorize(ctx context.Context, headers []string) (string, error) {
-	for _, h := range headers {
+	for _, h := range headers[:min(len(headers), maxChallenges)] {
 		switch c := parseChallenge(h); {
 		case c.scheme == "bearer":
 			return s.token(ctx, c.params)
@@ -99,17 +105,23 @@ func (s *session) token(ctx context.Context, params map[string]string) (string, 
 	case resp.StatusCode != http.StatusOK:
 		return "", fmt.Errorf("token service: %w", statusError(resp.StatusCode))
 	}
+	if err := s.budget.read(int64(len(resp.Body))); err != nil {
+		return "", fmt.Errorf("token service: %w", err)
+	}
 	var answer struct {
 		Token       string `json:"token"`
 		AccessToken string `json:"access_token"`
 	}
 	// The text of a JSON error could hold parts of the token.
-	if json.Unmarshal(resp.Body, &answer) != nil {
+	if decode(resp.Body, &answer) != nil {
 		return "", errors.New("token service: the answer is not JSON")
 	}
 	token := answer.Token
 	if token == "" {
 		token = answer.AccessToken
+	}
+	if len(token) > maxToken {
+		return "", fmt.Errorf("token service: a token of %d bytes, more than the limit of %d", len(token), maxToken)
 	}
 	if token == "" || strings.Trim(token, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+/=") != "" {
 		return "", errors.New("token service: no token in the answer")

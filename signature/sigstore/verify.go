@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -18,11 +19,16 @@ type visit struct {
 	source   string
 	tried    int
 	attempts []signature.Attempt
+	omitted  int
 }
 
 func (v *visit) attempt(a Attachment, err error) {
+	if len(v.attempts) == signature.MaxAttempts {
+		v.omitted++
+		return
+	}
 	v.attempts = append(v.attempts, signature.Attempt{
-		Store: v.source, Location: a.Location, Number: a.Number, Keyring: v.policy.Name, Time: time.Now(), Err: err,
+		Store: v.source, Location: a.Location, Number: a.Number, Keyring: v.policy.Name, Time: v.policy.now(), Err: err,
 	})
 }
 
@@ -76,9 +82,17 @@ func (v *visit) check(a Attachment) (by *maker, p *Payload, err error) {
 		return nil, nil, &signature.Rejection{Reason: signature.WrongDigest, SignedDigest: p.Digest}
 	}
 	if !v.policy.Identity.Matches(v.image, p.Reference) {
-		return refuse(signature.WrongIdentity, fmt.Errorf("%q", p.Reference))
+		return refuse(signature.WrongIdentity, fmt.Errorf("%q", bounded.Text(p.Reference, 512)))
 	}
 	return by, p, nil
+}
+
+// now is the time by the policy's clock.
+func (p *Policy) now() time.Time {
+	if p.Clock != nil {
+		return p.Clock.Now()
+	}
+	return time.Now()
 }
 
 // maker is who made a signature.
@@ -95,11 +109,7 @@ func (p *Policy) authentic(a Attachment, sig []byte) (*maker, error) {
 		key, at, err := p.Fulcio.check(a, sig)
 		return &maker{key, p.Fulcio.Email, at}, err
 	case p.PKI != nil:
-		now := time.Now()
-		if p.Clock != nil {
-			now = p.Clock.Now()
-		}
-		key, err := p.PKI.check(a, sig, now)
+		key, err := p.PKI.check(a, sig, p.now())
 		return &maker{key: key, name: strings.TrimSpace(p.PKI.Email + " " + p.PKI.Hostname)}, err
 	}
 	for _, k := range p.Keys {
@@ -119,6 +129,9 @@ func (p *Policy) authentic(a Attachment, sig []byte) (*maker, error) {
 	return nil, errors.New("made with none of the keys, or altered")
 }
 
+// maxReasons bounds the text of several causes, in bytes.
+const maxReasons = 4 << 10
+
 // err words the failure as the container runtime does.
 func (v *visit) err() error {
 	var refused, others int
@@ -129,11 +142,11 @@ func (v *visit) err() error {
 		switch {
 		case errors.As(a.Err, &r):
 			refused++
-			reasons = append(reasons, r.Error())
+			reasons = append(reasons, bounded.Text(r.Error(), 1<<10))
 		case errors.As(a.Err, &other):
 			others++
 		case !errors.Is(a.Err, signature.ErrNotFound):
-			failures = append(failures, a.Err.Error())
+			failures = append(failures, bounded.Text(a.Err.Error(), 1<<10))
 		}
 	}
 	var text string
@@ -144,14 +157,14 @@ func (v *visit) err() error {
 			text += fmt.Sprintf(" (%d attachments of other types)", others)
 		}
 		if len(failures) > 0 {
-			text += ": " + strings.Join(failures, "; ")
+			text += ": " + bounded.Join(failures, "; ", maxReasons)
 		}
 	case 1:
 		text = reasons[0]
 	default:
-		text = "None of the signatures were accepted, reasons: " + strings.Join(reasons, "; ")
+		text = "None of the signatures were accepted, reasons: " + bounded.Join(reasons, "; ", maxReasons)
 	}
-	return &signature.Error{Digest: v.digest, Keyrings: []string{v.policy.Name}, Attempts: v.attempts, Err: &Refusal{Policy: v.policy.Name, Image: v.image, Text: text, attempts: v.attempts}}
+	return &signature.Error{Digest: v.digest, Keyrings: []string{v.policy.Name}, Attempts: v.attempts, Omitted: v.omitted, Err: &Refusal{Policy: v.policy.Name, Image: v.image, Text: text, attempts: v.attempts}}
 }
 
 // Refusal is the cause of a [signature.Error] of this package when signatures
