@@ -414,7 +414,8 @@ func TestRecreated(t *testing.T) {
 		s.syncs(5)
 		s.wantHistory(completedHistory)
 		gvk := configv1.GroupVersion.WithKind("ClusterVersion")
-		if err := s.Delete(context.Background(), gvk, clusterapi.Key("", "version"), clusterapi.DeleteOptions{}); err != nil {
+		orphan := clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationOrphan} // it owns its own definition
+		if err := s.Delete(context.Background(), gvk, clusterapi.Key("", "version"), orphan); err != nil {
 			s.Fatal(err)
 		}
 		if _, err := s.u.Sync(s.Context()); err == nil {

@@ -42,7 +42,7 @@ func Example() {
 		return map[string]fs.FS{oldImage: tinyRelease("4.20.3"), newImage: tinyRelease("4.20.4")}[r.Image], nil
 	})
 
-	cluster := memory.New(memory.Options{})
+	cluster := memory.NewOpenShift(memory.Options{})
 	version := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 	version.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
 	version.Spec.DesiredUpdate = &configv1.Update{Version: "4.20.4", Image: newImage, Force: true}

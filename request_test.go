@@ -535,7 +535,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestNewRefusesBoundlessBypass(t *testing.T) {
-	o := clusterupdate.Options{API: memory.New(memory.Options{}), Payloads: sampleSource(), Bypasses: []preconditions.Bypass{{Check: "X", By: "me", Why: "so"}}}
+	o := clusterupdate.Options{API: memory.NewOpenShift(memory.Options{}), Payloads: sampleSource(), Bypasses: []preconditions.Bypass{{Check: "X", By: "me", Why: "so"}}}
 	if _, err := clusterupdate.New(o); err == nil || !strings.Contains(err.Error(), "the bypass of X names no image") {
 		t.Errorf("error is %v", err)
 	}

@@ -298,7 +298,7 @@ func TestAPIFaults(t *testing.T) {
 		t := s.T
 		s.sync()
 		before := s.version(t)
-		failing := memory.New(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error {
+		failing := memory.NewOpenShift(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error {
 			return apierrors.NewServiceUnavailable("down")
 		}})
 		s.restart(func(o *clusterupdate.Options) { o.API = failing })

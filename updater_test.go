@@ -81,7 +81,7 @@ type reactionKey struct{}
 func newTestCluster(t testing.TB, from, to *manifest.Payload, change func(*configv1.ClusterVersion)) *testCluster {
 	t.Helper()
 	c := &testCluster{next: to.Operators(), applied: map[manifest.Identity]bool{}, hold: map[string]bool{}}
-	c.Cluster = memory.New(memory.Options{
+	c.Cluster = memory.NewOpenShift(memory.Options{
 		Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 			err := do(ctx)
 			if err == nil && call.Verb == "Apply" && ctx.Value(reactionKey{}) == nil {

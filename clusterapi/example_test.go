@@ -13,7 +13,8 @@ import (
 
 func cluster() *memory.Cluster {
 	c := memory.New(memory.Options{})
-	err := c.Load(&unstructured.Unstructured{Object: map[string]any{
+	definition := memory.Definition(mcfgv1.GroupVersion.WithKind("MachineConfigPool"), "Cluster")
+	err := c.Load(definition, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
 		"metadata": map[string]any{"name": "worker"},
 		"spec":     map[string]any{"maxUnavailable": "10%", "fieldOfALaterRelease": "kept"},

@@ -36,7 +36,7 @@ func load(t testing.TB, c *memory.Cluster, objs ...any) {
 // smallCluster has 3 masters, 4 workers and 2 infra nodes on config O; their
 // pools want N.
 func smallCluster(t testing.TB, o memory.Options) *memory.Cluster {
-	c := memory.New(o)
+	c := memory.NewOpenShift(o)
 	load(t, c, topology(mcp.TopologyHighlyAvailable))
 	for _, name := range []string{"master", "worker", "infra"} {
 		p := pool(name, "N", func(p *mcfgv1.MachineConfigPool) { p.Status.Configuration.Name = "O" })

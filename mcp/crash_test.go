@@ -76,7 +76,7 @@ func (f *faulty) Evict(ctx context.Context, pod types.NamespacedName, o clustera
 
 // tinyCluster has one master and two workers, one with a pod.
 func tinyCluster(t *testing.T) *memory.Cluster {
-	c := memory.New(memory.Options{})
+	c := memory.NewOpenShift(memory.Options{})
 	m, w := pool("master", "N"), pool("worker", "N")
 	m0, w0, w1 := master("m0"), worker("w0"), worker("w1")
 	load(t, c, topology(mcp.TopologyHighlyAvailable), &m, &w, &m0, &w0, &w1, app("web-0", "w1"))

@@ -39,7 +39,7 @@ func budget(allowed int32) *policyv1.PodDisruptionBudget {
 
 // drainCluster has one worker that asks to be drained.
 func drainCluster(t *testing.T, o memory.Options, changes ...change) *memory.Cluster {
-	c := memory.New(o)
+	c := memory.NewOpenShift(o)
 	w := pool("worker", "N")
 	n := worker("w0", append([]change{desired("N"), state(mcp.StateWorking), annotate(mcp.AnnotationDesiredDrain, "drain-N",
 		mcp.AnnotationLastAppliedDrain, "uncordon-O")}, changes...)...)

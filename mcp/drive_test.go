@@ -39,7 +39,7 @@ func TestDecidesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var once sync.Once
 		var c *memory.Cluster
-		c = memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		c = memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 			if call.Verb == "Update" && call.Key.Name == "w1" && call.Object.GetAnnotations()[mcp.AnnotationDesiredConfig] == "N" {
 				once.Do(func() {
 					change1(t, c, "w1", cordoned)
@@ -126,7 +126,7 @@ func (l lagging) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clust
 // A slow watch must not give one unit to two nodes.
 func TestSlowWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.New(memory.Options{})
+		c := memory.NewOpenShift(memory.Options{})
 		p, w1 := pool("worker", "N"), worker("w1", taint, annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable))
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1)
 		var r recorder
@@ -152,7 +152,7 @@ func TestSlowWatch(t *testing.T) {
 
 func TestDriveLayered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.New(memory.Options{})
+		c := memory.NewOpenShift(memory.Options{})
 		in := snapshot(pools(pool("worker", "N")), worker("w0"))
 		layered(&in, "i", "Succeeded")
 		in.MachineOSConfigs[0].Annotations = map[string]string{mcp.AnnotationCurrentMachineOSBuild: "gone", "other": "stays"}
@@ -193,7 +193,7 @@ func TestDriveLayered(t *testing.T) {
 
 func TestSeveralAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.New(memory.Options{})
+		c := memory.NewOpenShift(memory.Options{})
 		p := pool("worker", "N", atMost(4))
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p)
 		for _, n := range []corev1.Node{worker("a", desired("N")), worker("b", zone("z2")), worker("c", zone("z1")), worker("d"), worker("e")} {
@@ -215,7 +215,7 @@ func TestSeveralAtOnce(t *testing.T) {
 
 func TestSyncFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.New(memory.Options{})
+		c := memory.NewOpenShift(memory.Options{})
 		w := pool("worker", "N", maxUnavailable(intstr.FromString("3")))
 		all := pool("all", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = &metav1.LabelSelector{} })
 		n := worker("w0")
@@ -266,7 +266,7 @@ func TestSyncFailures(t *testing.T) {
 
 func TestDriveBoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.New(memory.Options{})
+		c := memory.NewOpenShift(memory.Options{})
 		w, infra := pool("worker", "N"), pool("infra", "I")
 		n := worker("w0", annotate(mcp.AnnotationFirstPivotConfig, "I0"))
 		config := &unstructured.Unstructured{Object: map[string]any{
@@ -307,7 +307,7 @@ func TestDriveArbiter(t *testing.T) {
 		var group sync.WaitGroup
 		defer group.Wait()
 		defer cancel()
-		c := memory.New(memory.Options{})
+		c := memory.NewOpenShift(memory.Options{})
 		m, a := pool("master", "N"), pool("arbiter", "N")
 		m0, m1, a0 := master("m0"), master("m1"), node("a0", "arbiter", "O")
 		o := operatorPod("o", "m0")

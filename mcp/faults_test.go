@@ -25,7 +25,7 @@ import (
 func TestTargetFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaults()
-		c := memory.New(memory.Options{Intercept: f.intercept})
+		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
 		tainted := []change{taint, annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable)}
 		p, w1, w2 := pool("worker", "N", atMost(2)), worker("w1", tainted...), worker("w2", tainted...)
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
@@ -63,7 +63,7 @@ func TestTargetFails(t *testing.T) {
 func TestTaintFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaults()
-		c := memory.New(memory.Options{Intercept: f.intercept})
+		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
 		p, w1, w2 := pool("worker", "N"), worker("w1"), worker("w2")
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
 		f.set("Update Node/w2", errors.New("boom"))

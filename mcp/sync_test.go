@@ -98,7 +98,7 @@ func (w named) Watch(ctx context.Context, gvk schema.GroupVersionKind, o cluster
 func TestTargetedByAnother(t *testing.T) {
 	for _, comparable := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			c := memory.New(memory.Options{})
+			c := memory.NewOpenShift(memory.Options{})
 			p, w0, w1 := pool("worker", "N"), worker("w0", cordoned), worker("w1")
 			load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w0, &w1)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -148,7 +148,7 @@ func TestMarkFails(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFaults()
-			c := memory.New(memory.Options{Intercept: f.intercept})
+			c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
 			p := pool("worker", "N")
 			load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &tt.node)
 			f.set("Update Node/w", errors.New("boom"))
@@ -174,7 +174,7 @@ func TestNowTargeting(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var changed atomic.Bool
 			var c *memory.Cluster
-			c = memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			c = memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 				if call.Verb == "Get" && call.GVK.Kind == "MachineConfigPool" && changed.CompareAndSwap(false, true) {
 					change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name = "N2" })
 				}
@@ -206,7 +206,7 @@ func TestNowTargeting(t *testing.T) {
 // What the controller and the rollout tell of nodes.
 func TestNodeEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.New(memory.Options{})
+		c := memory.NewOpenShift(memory.Options{})
 		p, m := pool("master", "N"), updated(master("m0", annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")))
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &m)
 		var r recorder
@@ -253,7 +253,7 @@ func TestNodeEvents(t *testing.T) {
 // A MachineConfigNode alone can tell that a node moves on.
 func TestPhaseByMachineConfigNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.New(memory.Options{})
+		c := memory.NewOpenShift(memory.Options{})
 		p, w := pool("worker", "N"), worker("w", desired("N"), state(mcp.StateWorking))
 		m := mcn("w")
 		m.Spec.ConfigVersion.Desired = "N"
@@ -307,7 +307,7 @@ func TestNodeUpdaterFails(t *testing.T) {
 // An object that cannot be read as what it is does not stop the others.
 func TestUnreadableObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.New(memory.Options{})
+		c := memory.NewOpenShift(memory.Options{})
 		p, w := pool("worker", "N"), worker("w")
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w)
 		odd := &unstructured.Unstructured{Object: map[string]any{
@@ -334,7 +334,7 @@ func TestUnreadableObject(t *testing.T) {
 func TestControllerUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaults()
-		c := memory.New(memory.Options{Intercept: f.intercept})
+		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
 		p, w := pool("worker", "N"), worker("w")
 		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w)
 		f.set("Get Lease/machine-config-controller", errors.New("boom"))
@@ -423,7 +423,7 @@ func TestArbiterQueuesMaster(t *testing.T) {
 		{"there is none, and master is paused", mcp.TopologyHighlyAvailable, true, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := memory.New(memory.Options{})
+			c := memory.NewOpenShift(memory.Options{})
 			// Each sync of a pool that selects all leaves an event.
 			m := pool("master", "N", func(p *mcfgv1.MachineConfigPool) {
 				p.Spec.NodeSelector = &metav1.LabelSelector{}

@@ -130,7 +130,7 @@ func ExampleController() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	cluster := memory.New(memory.Options{})
+	cluster := memory.NewOpenShift(memory.Options{})
 	sub, csv, group := tracing()
 	for _, object := range []any{sub, csv, group} {
 		u, err := clusterapi.ToUnstructured(object)

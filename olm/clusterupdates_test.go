@@ -160,7 +160,7 @@ func TestUpgradeableCondition(t *testing.T) {
 
 // All namespaces count, copies do not, and numbers are warned of.
 func TestReadCompatibility(t *testing.T) {
-	api := memory.New(memory.Options{})
+	api := memory.NewOpenShift(memory.Options{})
 	other := maxed("b", `4.18`)
 	other.Namespace = "other"
 	copied := maxed("a", `"4.18"`)

@@ -54,7 +54,7 @@ var errCrash = errors.New("crash")
 func manage(t testing.TB, c *olm.Contents, objects ...any) *managed {
 	t.Helper()
 	w := &managed{t: t, clock: clocktesting.NewFakeClock(statusNow.Time)}
-	w.Cluster = memory.New(memory.Options{Clock: w.clock, Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		switch call.Verb {
 		case "Get", "List", "Watch":
 			return do(ctx)

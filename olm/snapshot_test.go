@@ -36,7 +36,7 @@ func catalogsText(s *olm.Snapshot) []string {
 }
 
 func TestReadSnapshot(t *testing.T) {
-	api := memory.New(memory.Options{})
+	api := memory.NewOpenShift(memory.Options{})
 	load := func(objects ...any) {
 		for _, o := range objects {
 			u, err := clusterapi.ToUnstructured(o)
@@ -124,7 +124,7 @@ func TestReadSnapshot(t *testing.T) {
 
 // A catalog must have contents or an error.
 func TestReadSnapshotOfNothing(t *testing.T) {
-	api := memory.New(memory.Options{})
+	api := memory.NewOpenShift(memory.Options{})
 	s, err := olm.ReadSnapshot(context.Background(), api, ns, olm.SnapshotOptions{
 		GlobalNamespace: "olm", Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: fixed{}},
 	})
@@ -160,7 +160,7 @@ func (r recording) List(ctx context.Context, gvk schema.GroupVersionKind, o clus
 // A recording without CatalogSources can be planned against a catalog on disk;
 // without other kinds nothing is known.
 func TestReadSnapshotOfRecording(t *testing.T) {
-	api := memory.New(memory.Options{})
+	api := memory.NewOpenShift(memory.Options{})
 	catalogs := olm.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{key("openshift-marketplace/c"): fixed{c: contents(t, "a.v1 X")}}}
 	for _, tc := range []struct {
 		lacks string
@@ -188,7 +188,7 @@ func TestReadSnapshotOfRecording(t *testing.T) {
 
 func TestReadSnapshotCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	api := memory.New(memory.Options{})
+	api := memory.NewOpenShift(memory.Options{})
 	o := olm.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{key("openshift-marketplace/c"): cancelling{cancel}}}
 	if _, err := olm.ReadSnapshot(ctx, api, ns, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

@@ -28,7 +28,7 @@ func Example() {
 		return
 	}
 
-	cluster := memory.New(memory.Options{})
+	cluster := memory.NewOpenShift(memory.Options{})
 	if err := cluster.Load(object); err != nil {
 		fmt.Println(err)
 		return

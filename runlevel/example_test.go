@@ -33,7 +33,7 @@ func exampleTasks(files ...string) []*manifest.Task {
 func ExampleRun() {
 	tasks := exampleTasks("0000_10_a_1.yaml", "0000_10_b_1.yaml", "0000_20_c_1.yaml")
 	res, err := runlevel.Run(context.Background(), tasks, runlevel.Options{
-		API:     memory.New(memory.Options{}),
+		API:     memory.NewOpenShift(memory.Options{}),
 		Workers: 1,
 		Observe: func(e runlevel.Event) {
 			if e.Type == runlevel.TaskDone {

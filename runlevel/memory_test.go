@@ -17,7 +17,7 @@ import (
 func TestRealPayloadOnMemory(t *testing.T) {
 	p := loadReal(t, "payload-4.18.15")
 	tasks := p.Tasks()
-	c := memory.New(memory.Options{})
+	c := memory.NewOpenShift(memory.Options{})
 	if err := c.Load(operatorsAt(t, p)...); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestRealPayloadOnMemory(t *testing.T) {
 // What was injected by hand into a keyed list stays; what an earlier manifest
 // set and the next one does not name goes.
 func TestApplyOnMemory(t *testing.T) {
-	c := memory.New(memory.Options{})
+	c := memory.NewOpenShift(memory.Options{})
 	run := func(texts ...string) {
 		t.Helper()
 		if _, err := runlevel.Run(t.Context(), tasksOf(t, texts...), runlevel.Options{API: c, Backoff: &runlevel.Backoff{Steps: 1}}); err != nil {
@@ -91,7 +91,7 @@ func TestApplyOnMemory(t *testing.T) {
 // Two manifests of one resource, as feature sets bring them: both hold, and
 // neither takes back in every pass what the other sets.
 func TestTwoManifestsOfOneResource(t *testing.T) {
-	c := memory.New(memory.Options{})
+	c := memory.NewOpenShift(memory.Options{})
 	texts := []string{
 		"{apiVersion: v1, kind: Namespace, metadata: {name: two, labels: {a: x}}}",
 		"{apiVersion: v1, kind: Namespace, metadata: {name: two, labels: {b: x}}}",

@@ -19,7 +19,7 @@ func TestClusterHTTP(t *testing.T) {
 	defer secure.Close()
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}))
 	load := func(t *testing.T, proxy, bundle string) *memory.Cluster {
-		api := memory.New(memory.Options{})
+		api := memory.NewOpenShift(memory.Options{})
 		if proxy != "" {
 			if err := api.Load(object(t, "apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nstatus: {"+proxy+"}\n")); err != nil {
 				t.Fatal(err)
@@ -74,7 +74,7 @@ func TestClusterHTTP(t *testing.T) {
 			}
 		})
 	}
-	down := memory.New(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error { return errors.New("down") }})
+	down := memory.NewOpenShift(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error { return errors.New("down") }})
 	if _, err := signature.ClusterHTTP(t.Context(), down); err == nil {
 		t.Error("no error")
 	}
@@ -85,7 +85,7 @@ func TestClusterHTTP(t *testing.T) {
 func TestClusterVersionStoreTrustsTheProxysAuthorities(t *testing.T) {
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "custom") }))
 	defer secure.Close()
-	api := memory.New(memory.Options{})
+	api := memory.NewOpenShift(memory.Options{})
 	u := object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: trusted-ca-bundle, namespace: openshift-config-managed}\n")
 	u.Object["data"] = map[string]any{"ca-bundle.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}))}
 	cv := object(t, "apiVersion: config.openshift.io/v1\nkind: ClusterVersion\nmetadata: {name: version}\nspec: {clusterID: x, signatureStores: [{url: '"+secure.URL+"'}]}\n")

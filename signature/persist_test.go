@@ -39,7 +39,7 @@ type writes struct {
 func (w *writes) n() int { return int(w.count.Load()) }
 
 func (w *writes) cluster() *memory.Cluster {
-	return memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+	return memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		if strings.EqualFold(call.Verb, "get") {
 			return do(ctx)
 		}
@@ -282,7 +282,7 @@ func TestPersisterRuns(t *testing.T) {
 	// A last write that hangs does not keep the program.
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		api := memory.New(memory.Options{Intercept: func(ctx context.Context, _ memory.Call, _ func(context.Context) error) error {
+		api := memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, _ memory.Call, _ func(context.Context) error) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}})
@@ -304,7 +304,7 @@ func TestPersisterRuns(t *testing.T) {
 func TestPersistedSignaturesSurviveARestart(t *testing.T) {
 	k := newEd25519(keyTime)
 	rings := []*signature.Keyring{ring(t, k.public(cert{}))}
-	api := memory.New(memory.Options{})
+	api := memory.NewOpenShift(memory.Options{})
 	first := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: api}, signature.MemoryStore{digestA: {k.message(msg{})}})
 	if _, err := first.Verify(t.Context(), digestA); err != nil {
 		t.Fatal(err)

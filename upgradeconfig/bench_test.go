@@ -15,12 +15,12 @@ func BenchmarkSyncNoChange(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000} {
 		b.Run(fmt.Sprintf("policies=%d", n), func(b *testing.B) {
 			writes := 0
-			cluster := memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			cluster := serving(memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 				if call.Verb != "Get" {
 					writes++
 				}
 				return do(ctx)
-			}})
+			}}))
 			all := make([]upgradeconfig.Policy, n)
 			for i := range all {
 				all[i] = upgradeconfig.Policy{ID: "p", Spec: specA}

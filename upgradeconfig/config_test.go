@@ -161,7 +161,7 @@ func configMap(namespace, text string) *corev1.ConfigMap {
 }
 
 func TestReadConfig(t *testing.T) {
-	cluster := memory.New(memory.Options{})
+	cluster := serving(memory.NewOpenShift(memory.Options{}))
 	if _, err := upgradeconfig.ReadConfig(t.Context(), cluster, ""); !apierrors.IsNotFound(err) {
 		t.Errorf("absent: %v", err)
 	}

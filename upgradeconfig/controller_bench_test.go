@@ -18,12 +18,12 @@ func BenchmarkPassNothingToDo(b *testing.B) {
 	for _, n := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("history=%d", n), func(b *testing.B) {
 			writes := 0
-			cluster := memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			cluster := serving(memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 				if call.Verb != "Get" {
 					writes++
 				}
 				return do(ctx)
-			}})
+			}}))
 			c := object(specA, upgradeconfig.Status{})
 			for i := range n {
 				c.Status.SetEntry(upgradeconfig.HistoryEntry{Version: fmt.Sprintf("4.19.%d", i), Phase: upgradeconfig.PhaseUpgraded})

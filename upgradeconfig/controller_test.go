@@ -52,7 +52,7 @@ const (
 // newSite is to be called in a bubble. The upgrade is due in an hour.
 func newSite(t *testing.T, spec func(*upgradeconfig.Spec)) *site {
 	w := &site{t: t, pace: 10 * time.Minute}
-	w.Cluster = memory.New(memory.Options{Intercept: w.intercept})
+	w.Cluster = serving(memory.NewOpenShift(memory.Options{Intercept: w.intercept}))
 	at := time.Now().Add(time.Hour)
 	s := upgradeconfig.Spec{
 		Desired: upgradeconfig.Update{Version: target, Channel: "stable-4.20"}, UpgradeAt: at.Format(time.RFC3339), Type: upgradeconfig.OSD,

@@ -13,7 +13,11 @@ import (
 // A manager brings a policy to a cluster. Run would do so until it is stopped.
 func ExampleManager_Sync() {
 	ctx := context.Background()
-	cluster := memory.New(memory.Options{})
+	cluster := memory.NewOpenShift(memory.Options{})
+	if err := cluster.Load(upgradeconfig.Definition()); err != nil {
+		fmt.Println(err)
+		return
+	}
 	spec := upgradeconfig.Spec{
 		Desired:   upgradeconfig.Update{Version: "4.20.3", Channel: "stable-4.20"},
 		UpgradeAt: "2031-02-04T03:00:00Z",

@@ -95,7 +95,7 @@ func stored(t *testing.T, r clusterapi.Reader) *upgradeconfig.UpgradeConfig {
 // newCluster returns a cluster with a ClusterVersion that is Progressing or not.
 func newCluster(t *testing.T, o memory.Options, progressing bool) *memory.Cluster {
 	t.Helper()
-	c := memory.New(o)
+	c := serving(memory.NewOpenShift(o))
 	cv := &configv1.ClusterVersion{}
 	cv.Name = upgradeconfig.ClusterVersionName
 	cv.Spec.ClusterID = "b2d0a7a5-2a39-4a5c-9e1d-0123456789ab"
@@ -120,4 +120,12 @@ func at(text string) time.Time {
 		panic(err)
 	}
 	return t
+}
+
+// serving adds the kind UpgradeConfig to a cluster.
+func serving(c *memory.Cluster) *memory.Cluster {
+	if err := c.Load(upgradeconfig.Definition()); err != nil {
+		panic(err)
+	}
+	return c
 }

@@ -165,7 +165,7 @@ func TestWire(t *testing.T) {
 	if d := cmp.Diff(wantStatus, string(status)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	cluster := memory.New(memory.Options{})
+	cluster := serving(memory.NewOpenShift(memory.Options{}))
 	stored := store(t, cluster, object(specA, full))
 	if d := cmp.Diff(full, stored.Status); d != "" || stored.Spec != specA {
 		t.Errorf("(-want +got):\n%s", d)

@@ -21,7 +21,7 @@ import (
 // drain lose their pods, and not those that a drain leaves alone.
 func TestForcedDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cluster := memory.New(memory.Options{})
+		cluster := serving(memory.NewOpenShift(memory.Options{}))
 		load := func(obj any) {
 			u, err := clusterapi.ToUnstructured(obj)
 			if err == nil {
@@ -105,7 +105,7 @@ func TestForcedDrain(t *testing.T) {
 }
 
 func TestOperatorHealth(t *testing.T) {
-	cluster := memory.New(memory.Options{})
+	cluster := serving(memory.NewOpenShift(memory.Options{}))
 	for name, conditions := range map[string][]configv1.ClusterOperatorStatusCondition{
 		"dns":     {{Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue}, {Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue}},
 		"console": {{Type: configv1.OperatorAvailable, Status: configv1.ConditionFalse}},

@@ -623,7 +623,7 @@ func TestNotify(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			told.state, told.told = upgradeconfig.StateScheduled, nil
-			cluster := memory.New(memory.Options{})
+			cluster := serving(memory.NewOpenShift(memory.Options{}))
 			if tt.source == "" {
 				tt.source = "source: OCM, ocmBaseUrl: 'https://h'"
 			}
@@ -647,7 +647,7 @@ func TestNotify(t *testing.T) {
 // An UpgradeConfig of another name, in another namespace, and its configuration
 // there.
 func TestOtherNames(t *testing.T) {
-	cluster := memory.New(memory.Options{})
+	cluster := serving(memory.NewOpenShift(memory.Options{}))
 	key := clusterapi.Key("ours", "mine")
 	o := upgradeconfig.ManagerOptions{API: cluster, Namespace: key.Namespace, Name: key.Name, Provider: policies(specA)}
 	mustSync(t, upgradeconfig.NewManager(o), upgradeconfig.ActionCreate, true)
@@ -756,7 +756,7 @@ func TestReadInProgress(t *testing.T) {
 	if got, err := upgradeconfig.ReadInProgress(t.Context(), newBench(t, false), nil); err != nil || got {
 		t.Errorf("%v, %v", got, err)
 	}
-	_, err := upgradeconfig.ReadInProgress(t.Context(), memory.New(memory.Options{}), nil)
+	_, err := upgradeconfig.ReadInProgress(t.Context(), serving(memory.NewOpenShift(memory.Options{})), nil)
 	if !errors.Is(err, upgradeconfig.ErrClusterVersion) || !apierrors.IsNotFound(err) {
 		t.Errorf("%v", err)
 	}

@@ -137,7 +137,7 @@ func TestBroken(t *testing.T) {
 	}
 	clusterapitest.Conformance(t, func(*testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {
 		b := &broken{
-			Cluster: memory.New(memory.Options{Strict: fault != "serves every kind"}),
+			Cluster: memory.New(memory.Options{Lenient: fault == "serves every kind"}),
 			fault:   fault, kept: map[types.NamespacedName]*unstructured.Unstructured{},
 		}
 		return b, clusterapitest.Capabilities{Watch: true}

@@ -12,7 +12,7 @@ import (
 func ExampleConformance() {
 	TestConformance := func(t *testing.T) {
 		clusterapitest.Conformance(t, func(t *testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {
-			return memory.New(memory.Options{Strict: true}), clusterapitest.Capabilities{Watch: true}
+			return memory.New(memory.Options{}), clusterapitest.Capabilities{Watch: true}
 		})
 	}
 	_ = TestConformance

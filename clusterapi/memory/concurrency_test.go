@@ -20,7 +20,7 @@ import (
 // the race detector.)
 func TestDefinitionChangesUnderUse(t *testing.T) {
 	ctx := context.Background()
-	c := memory.New(memory.Options{Strict: true})
+	c := memory.New(memory.Options{})
 	definition := func(i int) *unstructured.Unstructured {
 		var versions strings.Builder
 		for v := range 4 {

@@ -11,8 +11,8 @@ import (
 
 func TestConformance(t *testing.T) {
 	for name, o := range map[string]memory.Options{
-		"Strict":         {Strict: true, CheckNamespaces: true},
-		"EstablishAfter": {Strict: true, EstablishAfter: 100 * time.Millisecond, GracefulPods: true},
+		"Strict":         {CheckNamespaces: true},
+		"EstablishAfter": {EstablishAfter: 100 * time.Millisecond, GracefulPods: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

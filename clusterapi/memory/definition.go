@@ -27,7 +27,12 @@ type definition struct {
 	obj         *unstructured.Unstructured
 	established bool
 	due         time.Time // when it becomes so, if it is not
+	prepared    *prepared
+}
 
+// prepared is what was made of the versions of a definition. It is kept as
+// long as the definition's spec, and shared by clusters that share that.
+type prepared struct {
 	mu    sync.Mutex
 	kinds map[string]*kind // by version, once used
 }
@@ -44,7 +49,7 @@ func readDefinition(obj *unstructured.Unstructured) *definition {
 		gk:          schema.GroupKind{Group: group, Kind: name},
 		obj:         obj,
 		established: hasCondition(obj, "Established"),
-		kinds:       make(map[string]*kind),
+		prepared:    preparedOf(obj),
 	}
 }
 
@@ -74,10 +79,7 @@ func (c *Cluster) indexDefinition(old, e *entry) {
 	if before != nil {
 		if after != nil && after.gk == before.gk && equal(before.obj.Object["spec"], after.obj.Object["spec"]) {
 			// Only its state changed: what was made of its schema stays.
-			before.mu.Lock()
-			// (Cloned, since others may still be using the old definition.)
-			after.kinds, after.due = maps.Clone(before.kinds), before.due
-			before.mu.Unlock()
+			after.prepared, after.due = before.prepared, before.due
 		}
 		delete(c.crds, before.gk)
 		c.forgetKinds(before.gk)
@@ -184,9 +186,10 @@ func versionsOf(obj *unstructured.Unstructured) []map[string]any {
 
 // kind prepares a version of the defined kind at its first use.
 func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if k := d.kinds[gvk.Version]; k != nil {
+	p := d.prepared
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k := p.kinds[gvk.Version]; k != nil {
 		return k, nil
 	}
 	for _, v := range versionsOf(d.obj) {
@@ -211,7 +214,7 @@ func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 			k.types, k.openAPI = types, tree
 		}
 		k.prepare()
-		d.kinds[gvk.Version] = k
+		p.kinds[gvk.Version] = k
 		return k, nil
 	}
 	return nil, noMatch(gvk)

@@ -191,7 +191,7 @@ func TestNamespaceTakesItsContents(t *testing.T) {
 }
 
 func TestDefinitionTakesItsObjects(t *testing.T) {
-	c := memory.New(memory.Options{Strict: true})
+	c := memory.New(memory.Options{})
 	crd := mustApply(t, c, benchDefinition)
 	mustApply(t, c, benchWidget)
 	if err := c.Delete(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd), clusterapi.DeleteOptions{}); err != nil {

@@ -12,7 +12,12 @@
 //   - kinds of k8s.io/api: a schema generated from their Go types, embedded in
 //     the package;
 //   - kinds of a stored CustomResourceDefinition: its openAPIV3Schema;
-//   - other kinds: none. They take any field, and each list is one value.
+//   - CustomResourceDefinition and APIService, and with [Options].Lenient kinds
+//     that nobody defined: none. They take any field, and each list is one
+//     value.
+//
+// Other kinds are not served: a cluster that is not filled from a release gets
+// definitions by [Cluster.Load], [NewOpenShift] or [Definition].
 //
 // Create and Update drop what the schema does not know, as a server's decoder
 // and its pruning of custom resources do. Both record who changed which field.

@@ -86,7 +86,7 @@ func (c *Cluster) kind(gvk schema.GroupVersionKind) (*kind, error) {
 
 	switch {
 	case def == nil:
-		if c.o.Strict && !servedWithoutSchema[gvk.GroupKind()] {
+		if !c.o.Lenient && !inUse && !servedWithoutSchema[gvk.GroupKind()] {
 			return nil, noMatch(gvk)
 		}
 		k = otherKind(gvk)

@@ -50,7 +50,7 @@ func mustGet(t testing.TB, c *memory.Cluster, gvk schema.GroupVersionKind, ns, n
 // Every kind that programs of a cluster use is in the embedded schema, and a
 // field that it lacks is refused.
 func TestBuiltinKinds(t *testing.T) {
-	c := memory.New(memory.Options{Strict: true})
+	c := memory.New(memory.Options{})
 	for _, kind := range strings.Fields(`
 		v1/Namespace v1/Node v1/Pod v1/Service v1/ConfigMap v1/Secret v1/ServiceAccount v1/Event v1/Endpoints
 		v1/PersistentVolume v1/PersistentVolumeClaim v1/ResourceQuota v1/LimitRange v1/ReplicationController
@@ -99,9 +99,9 @@ func TestScope(t *testing.T) {
 
 func TestStrict(t *testing.T) {
 	route := `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: r, namespace: ns}, spec: {anything: [1, two]}}`
-	c := memory.New(memory.Options{})
+	c := memory.New(memory.Options{Lenient: true})
 	mustApply(t, c, route)
-	strict := memory.New(memory.Options{Strict: true})
+	strict := memory.New(memory.Options{})
 	if _, err := strict.Apply(t.Context(), object(t, route), manager); !meta.IsNoMatchError(err) {
 		t.Errorf("got %v, want a NoMatch error", err)
 	}
@@ -118,7 +118,7 @@ func TestStrict(t *testing.T) {
 }
 
 func TestStatusSubresource(t *testing.T) {
-	c := memory.New(memory.Options{})
+	c := memory.New(memory.Options{Lenient: true})
 	for _, tc := range []struct {
 		apiVersion, kind string
 		separate         bool
@@ -148,7 +148,7 @@ func TestStatusSubresource(t *testing.T) {
 }
 
 func TestDefinition(t *testing.T) {
-	c := memory.New(memory.Options{})
+	c := memory.New(memory.Options{Lenient: true})
 	t.Run("before its definition a kind takes all", func(t *testing.T) {
 		u := object(t, benchWidget)
 		if err := unstructured.SetNestedField(u.Object, "x", "spec", "later"); err != nil {
@@ -219,7 +219,7 @@ func TestEstablishAfter(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	c := memory.New(memory.Options{})
+	c := memory.New(memory.Options{Lenient: true})
 	mustLoad(t, c, `{apiVersion: machineconfiguration.openshift.io/v1alpha1, kind: MachineConfigNode, metadata: {name: node}, spec: {a: b}}`)
 	u := mustGet(t, c, schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigNode"}, "", "node")
 	if got := u.GetAPIVersion(); got != "machineconfiguration.openshift.io/v1" {
@@ -237,7 +237,7 @@ func TestVersions(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	c := memory.New(memory.Options{})
+	c := memory.New(memory.Options{Lenient: true})
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "x"},
 		"spec": map[string]any{"int": 1, "int32": int32(2), "whole": -3.0, "many": 1e15, "part": 0.5, "large": 1e300, "strings": []string{"a"}, "map": map[string]string{"b": "c"}},

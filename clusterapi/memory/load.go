@@ -14,50 +14,71 @@ import (
 // Load stores objects as they are, as from a dump of a cluster: status,
 // deletionTimestamp, generation, creationTimestamp and managedFields are kept,
 // and the UID where an object has one. Only the resourceVersion is new. Lists
-// are stored item by item.
+// are stored item by item. CustomResourceDefinitions are stored first, so that
+// the kinds of the others are served.
 //
 // Neither Validate nor Intercept is called, and fields that a schema lacks are
-// kept until the next write. Objects are stored in the given order, those that
-// can be; the error joins what kept the others out (no kind or name, a name
-// that is taken).
+// kept until the next write. Those that can be stored are; the error joins what
+// kept the others out (a kind that is not served, no name, a name that is
+// taken).
 func (c *Cluster) Load(objs ...*unstructured.Unstructured) error {
 	var errs []error
-	for i, obj := range objs {
-		if obj == nil {
-			errs = append(errs, fmt.Errorf("object %d: is nil", i))
-			continue
-		}
-		if obj.IsList() {
-			list, err := obj.ToList()
-			if err != nil {
-				errs = append(errs, fmt.Errorf("object %d: %w", i, err))
-				continue
-			}
-			for j := range list.Items {
-				if err := c.load(&list.Items[j]); err != nil {
-					errs = append(errs, fmt.Errorf("object %d, item %d: %w", i, j, err))
+	each := func(definitions bool, do func(*unstructured.Unstructured) error) {
+		for i, obj := range objs {
+			switch {
+			case obj == nil:
+				if !definitions {
+					errs = append(errs, fmt.Errorf("object %d: is nil", i))
+				}
+			case obj.IsList():
+				list, err := obj.ToList()
+				if err != nil {
+					if !definitions {
+						errs = append(errs, fmt.Errorf("object %d: %w", i, err))
+					}
+					continue
+				}
+				for j := range list.Items {
+					if isDefinition(&list.Items[j]) != definitions {
+						continue
+					}
+					if err := do(&list.Items[j]); err != nil {
+						errs = append(errs, fmt.Errorf("object %d, item %d: %w", i, j, err))
+					}
+				}
+			case isDefinition(obj) == definitions:
+				if err := do(obj); err != nil {
+					errs = append(errs, fmt.Errorf("object %d: %w", i, err))
 				}
 			}
-			continue
-		}
-		if err := c.load(obj); err != nil {
-			errs = append(errs, fmt.Errorf("object %d: %w", i, err))
 		}
 	}
+	each(true, c.load) // or the kinds of the others would not be known
+	each(false, c.load)
 	return errors.Join(errs...)
 }
 
+func isDefinition(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind().GroupKind() == definitionKind
+}
+
 func (c *Cluster) load(obj *unstructured.Unstructured) error {
-	k, err := c.kind(obj.GroupVersionKind())
-	if err != nil {
-		return err
-	}
 	content, err := copyTree(obj.Object, "")
 	if err != nil {
 		return err
 	}
-	u := &unstructured.Unstructured{}
-	u.Object, _ = content.(map[string]any)
+	tree, _ := content.(map[string]any)
+	return c.loadTree(tree)
+}
+
+// loadTree stores an object that nobody changes any more.
+func (c *Cluster) loadTree(tree map[string]any) error {
+	u := &unstructured.Unstructured{Object: tree}
+	k, err := c.kind(u.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	u = withMetadata(u, func(map[string]any) {})
 	if err := c.place(k, u); err != nil {
 		return err
 	}

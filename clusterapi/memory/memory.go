@@ -22,11 +22,12 @@ type Options struct {
 	// is), EstablishAfter needs no further verb to take effect.
 	Clock clock.PassiveClock
 
-	// Strict refuses kinds that neither Kubernetes has nor a stored
-	// CustomResourceDefinition serves, with an error that meta.IsNoMatchError
-	// recognises. By default they are accepted; see the package documentation
-	// for how they behave.
-	Strict bool
+	// Lenient accepts what an API server refuses: kinds that neither
+	// Kubernetes has nor a stored CustomResourceDefinition serves, and objects
+	// that break the rules of their kind. By default the former are an error
+	// that meta.IsNoMatchError recognises, and the latter an Invalid or a
+	// BadRequest one; see the package documentation for both.
+	Lenient bool
 
 	// EstablishAfter is the time from storing a CustomResourceDefinition until
 	// it is Established and its kind is served. Zero means at once. A kind of

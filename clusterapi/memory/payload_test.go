@@ -100,7 +100,13 @@ func TestPayload(t *testing.T) {
 	for _, name := range []string{"payload-4.17.30", "payload-4.18.15"} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
-			c := memory.New(memory.Options{})
+			c := memory.NewOpenShift(memory.Options{})
+			if name == "payload-4.17.30" { // later a kind of v1
+				olm := schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1alpha1", Kind: "OLM"}
+				if _, err := c.Apply(t.Context(), memory.Definition(olm, "Cluster"), manager); err != nil {
+					t.Fatal(err)
+				}
+			}
 			type stored struct {
 				obj      *unstructured.Unstructured
 				revision string

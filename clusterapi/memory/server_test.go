@@ -249,7 +249,7 @@ func TestEqualApplyUnderAnotherSchema(t *testing.T) {
 }
 
 func TestServedVersions(t *testing.T) {
-	c := memory.New(memory.Options{Strict: true})
+	c := memory.New(memory.Options{})
 	mustApply(t, c, benchDefinition)
 	mustApply(t, c, benchWidget)
 	mustApply(t, c, strings.Replace(benchDefinition, "served: true", "served: false", 1))

@@ -59,7 +59,7 @@ func New(o Options) (*Cluster, error) {
 	o.Memory.GracefulPods = true // the simulated kubelets end them
 	o.Memory.Intercept = interceptFaults(o.APIFaults, o.Seed, o.Memory.Intercept)
 	c := &Cluster{
-		Cluster: memory.New(o.Memory),
+		Cluster: memory.NewOpenShift(o.Memory),
 		clock:   o.Clock,
 		logger:  o.Logger,
 		timing:  o.Timing.withDefaults(),

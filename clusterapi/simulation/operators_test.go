@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
@@ -144,6 +145,9 @@ func TestOperatorWithWorkloadOfAnotherKind(t *testing.T) {
 				"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": size}}}
 		}
 		c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
+		if err := c.Load(memory.Definition(widget(1).GroupVersionKind(), "Cluster")); err != nil {
+			t.Fatal(err)
+		}
 		pass(time.Minute)
 		c.Expect(simulation.Release{Version: "4.21.1", Operators: []simulation.Operator{{Name: "dns", Workloads: []*unstructured.Unstructured{widget(2)}}}})
 		pass(time.Minute)

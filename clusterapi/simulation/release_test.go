@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
@@ -158,8 +157,7 @@ func TestUpdateOfRealReleases(t *testing.T) {
 // release.
 func TestStrictBackend(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: releaseOf(load(t, sample.From(), sample.FromImage)),
-			Memory: memory.Options{Strict: true}})
+		c := start(t, simulation.Options{Release: releaseOf(load(t, sample.From(), sample.FromImage))})
 		pass(time.Hour)
 		if got := len(list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{})); got != 2 {
 			t.Errorf("%d pools, want 2", got)

@@ -21,7 +21,7 @@ import (
 
 // plan says what becomes of the operators of a cluster that lies on disk.
 func plan(ctx context.Context, o options) error {
-	cluster := memory.New(memory.Options{})
+	cluster := memory.NewOpenShift(memory.Options{})
 	if err := loadObjects(cluster, o.cluster); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // newCluster makes a cluster that runs the first of the two releases that are
@@ -40,6 +41,9 @@ func newCluster(ctx context.Context, c clock.WithTicker) (*simulation.Cluster, e
 		Timing: simulation.Timing{PoolLimit: 6 * time.Hour, DrainLimit: 6 * time.Hour, UncordonLimit: 6 * time.Hour},
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := cluster.Load(upgradeconfig.Definition()); err != nil {
 		return nil, err
 	}
 	cluster.Expect(to)

@@ -135,7 +135,7 @@ func TestConfigMap(t *testing.T) {
 		if err := json.Unmarshal(data, cm); err != nil {
 			t.Fatal(err)
 		}
-		api := memory.New(memory.Options{})
+		api := memory.NewOpenShift(memory.Options{})
 		if _, err := clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

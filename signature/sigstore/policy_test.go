@@ -166,7 +166,7 @@ func TestScopes(t *testing.T) {
 // All policies of one scope must be satisfied; an image that none governs needs
 // nothing.
 func TestPoliciesOfACluster(t *testing.T) {
-	api := memory.New(memory.Options{})
+	api := memory.NewOpenShift(memory.Options{})
 	for i, k := range [][]byte{pemOf(rsa2048()), pemOf(ed())} {
 		if err := api.Load(policyObject(t, "ClusterImagePolicy", "v1", fmt.Sprint("p", i), "", "["+repo+"]", "{rootOfTrust: "+keyed(k)+"}")); err != nil {
 			t.Fatal(err)
@@ -198,11 +198,11 @@ func TestPoliciesOfACluster(t *testing.T) {
 	if _, err := sigstore.ReadPolicies(t.Context(), api); err == nil || !strings.Contains(err.Error(), "ClusterImagePolicy bad: ") {
 		t.Errorf("a broken policy was passed over: %v", err)
 	}
-	down := memory.New(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error { return errors.New("down") }})
+	down := memory.NewOpenShift(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error { return errors.New("down") }})
 	if _, err := sigstore.ReadPolicies(t.Context(), down); err == nil {
 		t.Error("no error")
 	}
-	none := memory.New(memory.Options{Strict: true})
+	none := memory.NewOpenShift(memory.Options{})
 	if p, err := sigstore.ReadPolicies(t.Context(), none); err != nil || len(p) != 0 {
 		t.Errorf("a cluster without the kinds: %v %v", p, err)
 	}

@@ -16,7 +16,11 @@ import (
 func Example() {
 	const id = "7f3c1a52-4a57-4a0e-9d0b-0f1b6f6f2c11"
 	ctx := context.Background()
-	cluster := memory.New(memory.Options{})
+	cluster := memory.NewOpenShift(memory.Options{})
+	if err := cluster.Load(upgradeconfig.Definition()); err != nil {
+		fmt.Println(err)
+		return
+	}
 	for _, o := range ocmtest.Objects(id, "dG9rZW4=") {
 		if _, err := cluster.Create(ctx, o, clusterapi.CreateOptions{}); err != nil {
 			fmt.Println(err)
@@ -57,7 +61,11 @@ func Example() {
 
 // A Manager that takes OCM's address from the operator's ConfigMap.
 func ExampleFromConfig() {
-	var cluster clusterapi.ClusterAPI = memory.New(memory.Options{}) // or a real one
+	cluster := memory.NewOpenShift(memory.Options{}) // or a real one
+	if err := cluster.Load(upgradeconfig.Definition()); err != nil {
+		fmt.Println(err)
+		return
+	}
 	manager := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
 		API:        cluster,
 		FromConfig: ocm.FromConfig(cluster, ocm.Options{Kind: ocm.Auto}),

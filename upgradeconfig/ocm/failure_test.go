@@ -322,7 +322,7 @@ func TestPullSecret(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(p7)
-			cluster := memory.New(memory.Options{Validate: func(_, _ *unstructured.Unstructured) error { return nil }})
+			cluster := serving(memory.NewOpenShift(memory.Options{Validate: func(_, _ *unstructured.Unstructured) error { return nil }}))
 			for _, o := range tt.objects {
 				if _, err := cluster.Create(t.Context(), o, clusterapi.CreateOptions{}); err != nil {
 					t.Fatal(err)

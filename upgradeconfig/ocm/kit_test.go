@@ -55,7 +55,7 @@ func newCluster(t testing.TB) *memory.Cluster {
 
 func store(t testing.TB, objects ...*unstructured.Unstructured) *memory.Cluster {
 	t.Helper()
-	c := memory.New(memory.Options{})
+	c := serving(memory.NewOpenShift(memory.Options{}))
 	for _, o := range objects {
 		if _, err := c.Create(t.Context(), o, clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -101,3 +101,11 @@ func ids(list []upgradeconfig.Policy) []string {
 }
 
 type handlerFunc = http.HandlerFunc
+
+// serving adds the kind UpgradeConfig to a cluster.
+func serving(c *memory.Cluster) *memory.Cluster {
+	if err := c.Load(upgradeconfig.Definition()); err != nil {
+		panic(err)
+	}
+	return c
+}

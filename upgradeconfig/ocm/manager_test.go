@@ -32,14 +32,14 @@ type scene struct {
 
 func newScene(t *testing.T, o ocm.Options, list ...ocmtest.Policy) *scene {
 	s := &scene{t: t, server: newServer(list...)}
-	s.cluster = memory.New(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+	s.cluster = serving(memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		switch call.Verb {
 		case "Get", "List":
 		default:
 			s.writes++
 		}
 		return do(ctx)
-	}})
+	}}))
 	for _, object := range ocmtest.Objects(uuid, token) {
 		if _, err := s.cluster.Create(t.Context(), object, clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ func Example() {
 		ocmtest.Fault{Path: "/upgrade_policies", Skip: 1, Body: `{"kind":"UpgradePolicyList"}`},
 	)
 
-	cluster := memory.New(memory.Options{})
+	cluster := memory.NewOpenShift(memory.Options{})
 	for _, o := range ocmtest.Objects(id, token) {
 		if _, err := cluster.Create(ctx, o, clusterapi.CreateOptions{}); err != nil {
 			fmt.Println(err)
