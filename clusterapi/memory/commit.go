@@ -105,11 +105,21 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 		if err := noNewFinalizers(k, live.obj, obj); err != nil {
 			return nil, err
 		}
+		if !c.o.Lenient {
+			if err := k.judge(stored, obj, next.statusOnly); err != nil {
+				return nil, err
+			}
+		}
 		if k.gvk.GroupKind() == definitionKind && !specSame {
 			obj.Object["status"] = definitionStatus(obj, c.clock.Now(), hasCondition(obj, "Established"))
 		}
 	} else if k.gvk.GroupKind() == definitionKind {
 		obj.Object["status"] = definitionStatus(obj, c.clock.Now(), c.o.EstablishAfter <= 0)
+	}
+	if live == nil && !c.o.Lenient {
+		if err := k.judge(nil, obj, false); err != nil {
+			return nil, err
+		}
 	}
 	e := &entry{obj: obj, managed: next.managed, kind: k}
 	if next.statusOnly && live.kind == k {

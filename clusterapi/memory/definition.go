@@ -211,13 +211,25 @@ func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 			if err != nil {
 				return nil, apierrors.NewInternalError(fmt.Errorf("schema of %s in %s: %w", gvk.Version, d.obj.GetName(), err))
 			}
-			k.types, k.openAPI = types, tree
+			k.types, k.openAPI, k.defaults = types, tree, readDefaults(withoutMetadata(tree))
+			if k.custom, err = newCustomRules(tree); err != nil {
+				return nil, apierrors.NewInternalError(fmt.Errorf("schema of %s in %s: %w", gvk.Version, d.obj.GetName(), err))
+			}
 		}
 		k.prepare()
 		p.kinds[gvk.Version] = k
 		return k, nil
 	}
 	return nil, noMatch(gvk)
+}
+
+// withoutMetadata leaves out the field that gets no defaults.
+func withoutMetadata(tree map[string]any) map[string]any {
+	properties, _ := tree["properties"].(map[string]any)
+	tree, properties = maps.Clone(tree), maps.Clone(properties)
+	delete(properties, "metadata")
+	tree["properties"] = properties
+	return tree
 }
 
 // metaTypes are the types of metadata, which every object has whatever its

@@ -1,7 +1,11 @@
 package memory
 
 import (
+	"reflect"
+	"sync"
+
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -32,12 +36,28 @@ type kind struct {
 	openAPI   map[string]any
 	converter objectConverter
 
+	// What an API server checks and completes. goType is nil for kinds that
+	// have none, custom and defaults for those without a definition.
+	goType   *goType
+	rules    rules
+	custom   *customRules
+	defaults *defaults
+
 	// main and sub manage the fields of the object and of its status.
 	main, sub *managedfields.FieldManager
 }
 
-// prepare makes the field managers.
+// metadataType is the type of metadata.
+var metadataType = sync.OnceValue(func() *goType { return goTypeOf(reflect.TypeFor[metav1.ObjectMeta]()) })
+
+// prepare finds the rules of the kind and makes the field managers.
 func (k *kind) prepare() {
+	k.rules = rulesOf(k.gvk.GroupKind())
+	if t, ok := clusterapi.TypeOf(k.gvk); ok && k.builtin {
+		k.goType = goTypeOf(t)
+	} else {
+		k.goType = &goType{name: k.gvk.Kind, shape: object, fields: map[string]goField{"metadata": {of: metadataType()}}}
+	}
 	var tc managedfields.TypeConverter = managedfields.NewDeducedTypeConverter()
 	if k.types != nil {
 		tc = &typeConverter{types: *k.types}

@@ -25,7 +25,7 @@ func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, key type
 		if err != nil {
 			return err
 		}
-		out = e.result(gvk)
+		out = k.result(e)
 		return nil
 	})
 	return out, only(out, err)
@@ -51,8 +51,13 @@ func (k *kind) ref(key types.NamespacedName) ref {
 }
 
 // result copies an entry for a caller.
-func (e *entry) result(gvk schema.GroupVersionKind) *unstructured.Unstructured {
-	return inVersion(e.obj, gvk.GroupVersion()).DeepCopy()
+func (k *kind) result(e *entry) *unstructured.Unstructured { return k.shown(e.obj) }
+
+// shown copies a stored object for a caller, with the defaults that its
+// definition has got meanwhile.
+func (k *kind) shown(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	u := inVersion(obj, k.gvk.GroupVersion())
+	return (&unstructured.Unstructured{Object: k.defaulted(u.Object)}).DeepCopy()
 }
 
 // only makes an interceptor that swallows the verb and returns nil harmless:
@@ -89,7 +94,7 @@ func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, opts cl
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			list.Items[i] = *e.result(gvk)
+			list.Items[i] = *k.result(e)
 		}
 		out = list
 		return nil

@@ -21,9 +21,10 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 		call := Call{Verb: "Watch", GVK: gvk, Key: types.NamespacedName{Namespace: opts.Namespace}}
 		var w *watcher
 		var existing []*entry
+		var k *kind
 		err := c.call(ctx, call, func(context.Context) error {
-			k, err := c.kind(gvk)
-			if err != nil {
+			var err error
+			if k, err = c.kind(gvk); err != nil {
 				return err
 			}
 			w = &watcher{opts: opts, wake: make(chan struct{}, 1)}
@@ -44,7 +45,7 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 			return
 		}
 		for _, e := range existing {
-			if ctx.Err() != nil || !yield(clusterapi.Event{Type: clusterapi.Added, Object: e.result(gvk)}, nil) {
+			if ctx.Err() != nil || !yield(clusterapi.Event{Type: clusterapi.Added, Object: k.result(e)}, nil) {
 				return
 			}
 		}
@@ -53,7 +54,10 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 		}
 		for {
 			for _, change := range w.take() {
-				obj := inVersion(change.obj, gvk.GroupVersion()).DeepCopy()
+				if now, err := c.kind(gvk); err == nil { // its definition may have changed
+					k = now
+				}
+				obj := k.shown(change.obj)
 				if ctx.Err() != nil || !yield(clusterapi.Event{Type: change.kind, Object: obj}, nil) {
 					return
 				}

@@ -2,7 +2,9 @@ package memory
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +32,10 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, op
 			if live != nil {
 				return nil, apierrors.NewAlreadyExists(k.resource(), in.GetName())
 			}
-			next := k.decode(in)
+			next, err := c.decode(k, in, nil)
+			if err != nil {
+				return nil, err
+			}
 			initialStatus(k, next)
 			return c.replace(k, "", nil, next, opts.FieldManager)
 		})
@@ -64,7 +69,10 @@ func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, op
 			if err := replaceable(k, live, in); err != nil {
 				return nil, err
 			}
-			next := k.decode(in)
+			next, err := c.decode(k, in, live)
+			if err != nil {
+				return nil, err
+			}
 			if k.status {
 				setOrDelete(next.Object, "status", k.record(live).Object)
 			}
@@ -85,7 +93,11 @@ func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructur
 				return nil, err
 			}
 			next := withMetadata(k.record(live).Unstructured, func(map[string]any) {})
-			setOrDelete(next.Object, "status", k.decode(in).Object)
+			given, err := c.decode(k, in, live)
+			if err != nil {
+				return nil, err
+			}
+			setOrDelete(next.Object, "status", given.Object)
 			return c.replace(k, "status", live, next, opts.FieldManager)
 		})
 	})
@@ -143,7 +155,11 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			} else if in.GetUID() != "" {
 				return nil, conflict(k, in.GetName(), errNoSuchUID)
 			}
-			merged, err := k.main.Apply(from, &record{Unstructured: in}, opts.FieldManager, true)
+			given, err := c.typed(k, in.Object, live, false)
+			if err != nil {
+				return nil, err
+			}
+			merged, err := k.main.Apply(from, &record{Unstructured: &unstructured.Unstructured{Object: given}}, opts.FieldManager, true)
 			if err != nil {
 				return nil, badRequest(err)
 			}
@@ -151,7 +167,10 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			if !ok {
 				return nil, fmt.Errorf("unexpected %T", merged)
 			}
-			r.Object = k.withoutNulls(r.Object)
+			if r.Object, err = c.typed(k, k.withoutNulls(r.Object), live, true); err != nil {
+				return nil, err
+			}
+			r.Object = k.complete(r.Object)
 			if live == nil {
 				r.Unstructured = withMetadata(r.Unstructured, func(map[string]any) {})
 				initialStatus(k, r.Unstructured)
@@ -176,10 +195,57 @@ func badRequest(err error) error {
 }
 
 // decode leaves out what a typed decoder, or the pruning of custom resources,
-// would not take. The object is the cluster's own copy.
-func (k *kind) decode(in *unstructured.Unstructured) *unstructured.Unstructured {
-	content := k.withoutNulls(prune(k.types, in.Object))
-	return withMetadata(&unstructured.Unstructured{Object: content}, func(map[string]any) {})
+// would not take, and adds defaults. The object is the cluster's own copy.
+func (c *Cluster) decode(k *kind, in *unstructured.Unstructured, live *entry) (*unstructured.Unstructured, error) {
+	content, err := c.typed(k, k.withoutNulls(prune(k.types, in.Object)), live, true)
+	if err != nil {
+		return nil, err
+	}
+	return withMetadata(&unstructured.Unstructured{Object: k.complete(content)}, func(map[string]any) {}), nil
+}
+
+// typed passes an object through the Go type of its kind.
+func (c *Cluster) typed(k *kind, content map[string]any, live *entry, clean bool) (map[string]any, error) {
+	if c.o.Lenient {
+		return content, nil
+	}
+	var old map[string]any
+	if live != nil {
+		old = live.obj.Object
+	}
+	return k.typedForm(content, old, clean)
+}
+
+// complete adds what an API server adds to what it is given: the defaults of a
+// definition, and the text that a Secret is given in plain.
+func (k *kind) complete(content map[string]any) map[string]any {
+	if k.builtin && k.gvk.Kind == "Secret" && k.gvk.Group == "" {
+		return encodeSecret(content)
+	}
+	return k.defaulted(content)
+}
+
+// encodeSecret moves stringData to data.
+func encodeSecret(content map[string]any) map[string]any {
+	given, ok := content["stringData"].(map[string]any)
+	if !ok {
+		return content
+	}
+	content = maps.Clone(content)
+	delete(content, "stringData")
+	data, _ := content["data"].(map[string]any)
+	if data = maps.Clone(data); data == nil {
+		data = make(map[string]any, len(given))
+	}
+	for key, v := range given {
+		if s, ok := v.(string); ok {
+			data[key] = base64.StdEncoding.EncodeToString([]byte(s))
+		}
+	}
+	if len(data) > 0 {
+		content["data"] = data
+	}
+	return content
 }
 
 // withoutNulls leaves out the nulls that the kind does not store.
@@ -201,6 +267,9 @@ func (k *kind) record(e *entry) *record {
 	u := inVersion(e.obj, k.gvk.GroupVersion())
 	if e.kind != k {
 		u = &unstructured.Unstructured{Object: prune(k.types, u.Object)}
+	}
+	if k.defaults != nil {
+		u = &unstructured.Unstructured{Object: k.defaulted(u.Object)}
 	}
 	return &record{Unstructured: u, managed: e.managed}
 }
@@ -227,11 +296,14 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		if err := c.place(k, in); err != nil {
 			return err
 		}
+		if k.scope == scopeNamespaced && in.GetNamespace() == "" && !c.o.Lenient {
+			return apierrors.NewBadRequest("an empty namespace may not be set during creation")
+		}
 		e, err := do(k, in)
 		if err != nil {
 			return err
 		}
-		out = e.result(gvk)
+		out = k.result(e)
 		return nil
 	})
 	return out, only(out, err)

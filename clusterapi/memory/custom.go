@@ -1,0 +1,324 @@
+package memory
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// customRules are those that a definition's schema states. Rules in CEL
+// (x-kubernetes-validations) are not among them.
+type customRules struct {
+	tree   map[string]any
+	root   *spec.Schema            // of the whole, without what its fields say
+	fields map[string]*spec.Schema // of what is not metadata
+}
+
+func newCustomRules(tree map[string]any) (*customRules, error) {
+	out := &customRules{tree: tree, fields: make(map[string]*spec.Schema)}
+	top := maps.Clone(tree)
+	delete(top, "properties")
+	delete(top, "additionalProperties")
+	var err error
+	if out.root, err = validatable(top); err != nil {
+		return nil, err
+	}
+	properties, _ := tree["properties"].(map[string]any)
+	for name, p := range properties {
+		if name == "metadata" || name == "apiVersion" || name == "kind" {
+			continue
+		}
+		if out.fields[name], err = validatable(p); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// validatable is a schema in the form that the validator takes.
+func validatable(tree any) (*spec.Schema, error) {
+	data, err := json.Marshal(forValidator(tree))
+	if err != nil {
+		return nil, err
+	}
+	out := new(spec.Schema)
+	return out, json.Unmarshal(data, out)
+}
+
+// formats are those that an API server checks; others mean nothing to it.
+var formats = []string{
+	"bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5",
+	"isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration",
+	"date-time", "datetime", "int32", "int64", "float", "double", "k8s-short-name", "k8s-long-name",
+}
+
+// forValidator returns a schema with the types that extensions imply, and
+// without formats that are not known.
+func forValidator(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	m = maps.Clone(m)
+	delete(m, "default")
+	if m["x-kubernetes-int-or-string"] == true {
+		m["type"] = []any{"integer", "string"}
+	}
+	if f, ok := m["format"].(string); ok && !slices.Contains(formats, strings.ReplaceAll(f, "-", "")) && !slices.Contains(formats, f) {
+		delete(m, "format")
+	}
+	for _, name := range []string{"properties", "patternProperties"} {
+		if p, ok := m[name].(map[string]any); ok {
+			p = maps.Clone(p)
+			for k, e := range p {
+				p[k] = forValidator(e)
+			}
+			m[name] = p
+		}
+	}
+	for _, name := range []string{"items", "additionalProperties", "not"} {
+		if e, ok := m[name]; ok {
+			m[name] = forValidator(e)
+		}
+	}
+	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
+		if l, ok := m[name].([]any); ok {
+			l = slices.Clone(l)
+			for i, e := range l {
+				l[i] = forValidator(e)
+			}
+			m[name] = l
+		}
+	}
+	return m
+}
+
+// judge validates what is new in an object against the schema.
+func (c *customRules) judge(old, obj *unstructured.Unstructured) field.ErrorList {
+	var errs field.ErrorList
+	sameKeys := old != nil && len(old.Object) == len(obj.Object)
+	for name := range obj.Object {
+		sameKeys = sameKeys && has(old.Object, name)
+	}
+	if !sameKeys {
+		errs = append(errs, validateBy(c.root, obj.Object, "")...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.fields)) {
+		v, ok := obj.Object[name]
+		if !ok || old != nil && equal(old.Object[name], v) {
+			continue
+		}
+		found := c.judgeField(name, v)
+		if before, ok := priorValue(old, name); ok && len(found) > 0 {
+			found = without(found, c.judgeField(name, before))
+		}
+		errs = append(errs, found...)
+	}
+	return errs
+}
+
+func priorValue(old *unstructured.Unstructured, name string) (any, bool) {
+	if old == nil {
+		return nil, false
+	}
+	v, ok := old.Object[name]
+	return v, ok
+}
+
+func (c *customRules) judgeField(name string, v any) field.ErrorList {
+	errs := validateBy(c.fields[name], v, name)
+	properties, _ := c.tree["properties"].(map[string]any)
+	tree, _ := properties[name].(map[string]any)
+	judgeLists(tree, v, field.NewPath(name), &errs)
+	return errs
+}
+
+func validateBy(s *spec.Schema, v any, name string) field.ErrorList {
+	result := validate.NewSchemaValidator(s, nil, name, strfmt.Default).Validate(v)
+	var errs field.ErrorList
+	for _, err := range result.Errors {
+		errs = append(errs, fieldError(err))
+	}
+	return errs
+}
+
+// fieldError says what the validator says in the way of an API server.
+func fieldError(err error) *field.Error {
+	v, ok := err.(*openapierrors.Validation)
+	if !ok {
+		return field.Invalid(nil, "", err.Error())
+	}
+	var at *field.Path
+	if name := strings.TrimPrefix(v.Name, "."); name != "" {
+		at = field.NewPath(name)
+	}
+	value := v.Value
+	if value == nil {
+		value = ""
+	}
+	limit := func(v any) int {
+		if i, ok := v.(int64); ok {
+			return int(i)
+		}
+		return -1
+	}
+	switch v.Code() {
+	case openapierrors.RequiredFailCode:
+		return field.Required(at, "")
+	case openapierrors.EnumFailCode:
+		allowed := make([]string, len(v.Values))
+		for i, a := range v.Values {
+			if s, ok := a.(string); ok {
+				allowed[i] = s
+			} else if data, err := json.Marshal(a); err == nil {
+				allowed[i] = string(data)
+			}
+		}
+		return field.NotSupported(at, v.Value, allowed)
+	case openapierrors.TooLongFailCode:
+		return field.TooLong(at, "", limit(v.Valid))
+	case openapierrors.MaxItemsFailCode, openapierrors.TooManyPropertiesCode:
+		return field.TooMany(at, limit(v.Value), limit(v.Valid))
+	case openapierrors.InvalidTypeCode:
+		return field.TypeInvalid(at, value, v.Error())
+	}
+	return field.Invalid(at, value, v.Error())
+}
+
+// judgeLists refuses elements that a set or a list with keys has twice, and
+// embedded objects that do not say what they are.
+func judgeLists(schema map[string]any, v any, at *field.Path, errs *field.ErrorList) {
+	if schema == nil {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if schema["x-kubernetes-embedded-resource"] == true {
+			for _, name := range []string{"apiVersion", "kind"} {
+				if s, _ := v[name].(string); s == "" {
+					*errs = append(*errs, field.Required(at.Child(name), "must not be empty"))
+				}
+			}
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		others, _ := schema["additionalProperties"].(map[string]any)
+		if len(properties) == 0 && others == nil {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if p, ok := properties[name].(map[string]any); ok {
+				judgeLists(p, v[name], at.Child(name), errs)
+			} else if others != nil {
+				judgeLists(others, v[name], at.Key(name), errs)
+			}
+		}
+	case []any:
+		items, _ := schema["items"].(map[string]any)
+		kind, _ := schema["x-kubernetes-list-type"].(string)
+		keys, _ := schema["x-kubernetes-list-map-keys"].([]any)
+		seen := make(map[string]bool)
+		for i, e := range v {
+			if kind == "set" || kind == "map" {
+				part := e
+				if m, ok := e.(map[string]any); ok && kind == "map" {
+					key := make(map[string]any, len(keys))
+					for _, k := range keys {
+						if name, ok := k.(string); ok {
+							if value, ok := m[name]; ok {
+								key[name] = value
+							}
+						}
+					}
+					part = key
+				}
+				text := fmt.Sprintf("%T %v", part, part) // maps print in the order of their keys
+				if seen[text] {
+					*errs = append(*errs, field.Duplicate(at.Index(i), part))
+				}
+				seen[text] = true
+			}
+			judgeLists(items, e, at.Index(i), errs)
+		}
+	}
+}
+
+// defaults are those that a schema gives to what is below it; nil where there
+// are none.
+type defaults struct {
+	values        map[string]any // by field
+	fields        map[string]*defaults
+	others, items *defaults
+}
+
+func readDefaults(schema any) *defaults {
+	m, ok := schema.(map[string]any)
+	if !ok {
+		return nil
+	}
+	d := &defaults{values: make(map[string]any), fields: make(map[string]*defaults), others: readDefaults(m["additionalProperties"]), items: readDefaults(m["items"])}
+	properties, _ := m["properties"].(map[string]any)
+	for name, p := range properties {
+		if below := readDefaults(p); below != nil {
+			d.fields[name] = below
+		}
+		if p, ok := p.(map[string]any); ok && p["default"] != nil {
+			d.values[name] = p["default"]
+		}
+	}
+	if len(d.values)+len(d.fields) == 0 && d.others == nil && d.items == nil {
+		return nil
+	}
+	return d
+}
+
+// give returns v with what it lacks. It shares what lacks nothing.
+func (d *defaults) give(v any) any {
+	if d == nil {
+		return v
+	}
+	switch m := v.(type) {
+	case map[string]any:
+		var missing []string
+		for name := range d.values {
+			if !has(m, name) {
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) > 0 {
+			m = maps.Clone(m)
+			for _, name := range missing {
+				m[name] = d.values[name]
+			}
+		}
+		return rewrite(m, func(name string, e any) (any, bool) {
+			if f, ok := d.fields[name]; ok {
+				return f.give(e), true
+			}
+			if has(d.values, name) {
+				return e, true
+			}
+			return d.others.give(e), true
+		}, nil)
+	case []any:
+		return rewrite(m, nil, d.items.give)
+	}
+	return v
+}
+
+// defaulted returns an object with the defaults of its definition.
+func (k *kind) defaulted(content map[string]any) map[string]any {
+	if k.defaults == nil {
+		return content
+	}
+	out, _ := k.defaults.give(content).(map[string]any)
+	return out
+}

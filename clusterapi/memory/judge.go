@@ -1,0 +1,284 @@
+package memory
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// rules are what an API server checks of one kind beyond its types.
+type rules struct {
+	// name says what is wrong with a name; nil means a DNS subdomain.
+	name func(name string, prefix bool) []string
+	// valid judges the object, without its metadata.
+	valid func(node)
+	// update judges what became of the stored object.
+	update func(old, new node)
+}
+
+// rulesOf has the kinds whose rules are known, in any version.
+func rulesOf(gk schema.GroupKind) rules {
+	switch gk.Group {
+	case "":
+		return coreRules(gk.Kind)
+	case "apps":
+		return appsRules(gk.Kind)
+	case "batch":
+		return batchRules(gk.Kind)
+	case "policy":
+		return policyRules(gk.Kind)
+	case "rbac.authorization.k8s.io":
+		return rbacRules(gk.Kind)
+	case "apiextensions.k8s.io":
+		return rules{valid: validDefinition, update: updatedDefinition}
+	}
+	return otherRules(gk)
+}
+
+// judge says why the API server would refuse to store obj in place of old (nil
+// for none). Of what was stored already, nothing is judged: it may have come
+// from Load. subresource is the one that is written.
+func (k *kind) judge(old, obj *unstructured.Unstructured, statusOnly bool) error {
+	var errs field.ErrorList
+	if !statusOnly {
+		errs = k.judgeMetadata(old, obj)
+	}
+	r := k.rules
+	if r.valid != nil && (old == nil || !sameButMetadata(old.Object, obj.Object)) {
+		found := collect(r.valid, obj)
+		if len(found) > 0 && old != nil {
+			found = without(found, collect(r.valid, old))
+		}
+		errs = append(errs, found...)
+	}
+	if r.update != nil && old != nil && !statusOnly {
+		n := root(obj)
+		r.update(root(old), n)
+		errs = append(errs, *n.errs...)
+	}
+	if k.custom != nil {
+		errs = append(errs, k.custom.judge(old, obj)...)
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(k.gvk.GroupKind(), obj.GetName(), errs)
+}
+
+func sameButMetadata(a, b map[string]any) bool {
+	for _, m := range []map[string]any{a, b} {
+		for name := range m {
+			if name != "metadata" && !equal(a[name], b[name]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func collect(valid func(node), obj *unstructured.Unstructured) field.ErrorList {
+	n := root(obj)
+	valid(n)
+	return *n.errs
+}
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// without returns the errors that are not among others, wherever in a list
+// these stood.
+func without(errs, others field.ErrorList) field.ErrorList {
+	if len(others) == 0 {
+		return errs
+	}
+	key := func(e *field.Error) string {
+		return string(e.Type) + "\x00" + index.ReplaceAllString(e.Field, "[]") + "\x00" + e.Detail + "\x00" + fmt.Sprint(e.BadValue)
+	}
+	seen := make(map[string]bool, len(others))
+	for _, e := range others {
+		seen[key(e)] = true
+	}
+	return slices.DeleteFunc(errs, func(e *field.Error) bool { return seen[key(e)] })
+}
+
+// node is one place in an object.
+type node struct {
+	v    any
+	path *field.Path // nil for the whole object
+	errs *field.ErrorList
+}
+
+func root(obj *unstructured.Unstructured) node {
+	return node{v: obj.Object, errs: new(field.ErrorList)}
+}
+
+func (n node) get(names ...string) node {
+	for _, name := range names {
+		m, _ := n.v.(map[string]any)
+		n.v, n.path = m[name], child(n.path, name)
+	}
+	return n
+}
+
+func child(p *field.Path, name string) *field.Path {
+	if p == nil {
+		return field.NewPath(name)
+	}
+	return p.Child(name)
+}
+
+func (n node) set() bool { return n.v != nil }
+
+func (n node) text() string {
+	s, _ := n.v.(string)
+	return s
+}
+
+func (n node) number() (int64, bool) {
+	i, ok := n.v.(int64)
+	return i, ok
+}
+
+func (n node) yes() bool { return n.v == true }
+
+// items are the elements of a list.
+func (n node) items() []node {
+	l, _ := n.v.([]any)
+	out := make([]node, len(l))
+	for i, e := range l {
+		out[i] = node{e, n.path.Index(i), n.errs}
+	}
+	return out
+}
+
+func (n node) texts() []string {
+	l, _ := n.v.([]any)
+	out := make([]string, len(l))
+	for i, e := range l {
+		out[i], _ = e.(string)
+	}
+	return out
+}
+
+// keys are those of a map, in order.
+func (n node) keys() []string {
+	m, _ := n.v.(map[string]any)
+	return slices.Sorted(maps.Keys(m))
+}
+
+func (n node) size() int {
+	switch v := n.v.(type) {
+	case map[string]any:
+		return len(v)
+	case []any:
+		return len(v)
+	}
+	return 0
+}
+
+func (n node) fail(e *field.Error) { *n.errs = append(*n.errs, e) }
+
+// shown is a value as errors show it: what is absent is empty text.
+func (n node) shown() any {
+	if n.v == nil {
+		return ""
+	}
+	return n.v
+}
+
+func (n node) invalid(detail string)   { n.fail(field.Invalid(n.path, n.shown(), detail)) }
+func (n node) required(detail string)  { n.fail(field.Required(n.path, detail)) }
+func (n node) forbidden(detail string) { n.fail(field.Forbidden(n.path, detail)) }
+
+// filled demands a text that is not empty, and tells whether it is there.
+func (n node) filled() bool {
+	if n.text() == "" {
+		n.required("")
+		return false
+	}
+	return true
+}
+
+// each adds an error for each message.
+func (n node) each(messages []string) {
+	for _, m := range messages {
+		n.invalid(m)
+	}
+}
+
+// oneOf demands one of some texts, where one is given.
+func (n node) oneOf(allowed ...string) {
+	if s := n.text(); s != "" && !slices.Contains(allowed, s) {
+		n.notSupported(allowed...)
+	}
+}
+
+func (n node) notSupported(allowed ...string) {
+	n.fail(field.NotSupported(n.path, n.text(), allowed))
+}
+
+// notNegative judges numbers.
+func (n node) notNegative(names ...string) {
+	for _, name := range names {
+		f := n.get(name)
+		if i, ok := f.number(); ok && i < 0 {
+			f.invalid("must be greater than or equal to 0")
+		}
+	}
+}
+
+// between judges a number, where one is given.
+func (n node) between(low, high int64) {
+	if i, ok := n.number(); ok && (i < low || i > high) {
+		n.invalid(validation.InclusiveRangeError(int(low), int(high)))
+	}
+}
+
+// immutable demands that a field is as it was.
+func immutable(old, new node, names ...string) {
+	for _, name := range names {
+		if !equal(old.get(name).v, new.get(name).v) {
+			new.get(name).invalid("field is immutable")
+		}
+	}
+}
+
+// intOrPercent demands a number that is not negative, or a percentage.
+func (n node) intOrPercent() {
+	switch v := n.v.(type) {
+	case string:
+		n.each(validation.IsValidPercent(v))
+		if p, err := strconv.Atoi(strings.TrimSuffix(v, "%")); err == nil && p > 100 {
+			n.fail(field.Invalid(n.path, intstr.FromString(v), "must not be greater than 100%"))
+		}
+	case int64:
+		if v < 0 {
+			n.invalid("must be greater than or equal to 0")
+		}
+	}
+}
+
+// subdomain and label are DNS names.
+func (n node) subdomain() { n.each(validation.IsDNS1123Subdomain(n.text())) }
+func (n node) label()     { n.each(validation.IsDNS1123Label(n.text())) }
+
+// unique demands that the named field differs between elements.
+func (n node) unique(name string) {
+	seen := make(map[string]bool)
+	for _, e := range n.items() {
+		f := e.get(name)
+		if s := f.text(); s != "" && seen[s] {
+			f.fail(field.Duplicate(f.path, s))
+		}
+		seen[f.text()] = true
+	}
+}

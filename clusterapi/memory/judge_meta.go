@@ -1,0 +1,119 @@
+package memory
+
+import (
+	"fmt"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	v1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// withoutManagers hides the managed fields, which the cluster itself writes
+// and which are costly to convert.
+type withoutManagers struct{ *unstructured.Unstructured }
+
+func (withoutManagers) GetManagedFields() []metav1.ManagedFieldsEntry { return nil }
+
+// judgeMetadata judges a new object's metadata, or what changed in it.
+func (k *kind) judgeMetadata(old, obj *unstructured.Unstructured) field.ErrorList {
+	at := field.NewPath("metadata")
+	if old == nil {
+		name := k.rules.name
+		if name == nil {
+			name = apivalidation.NameIsDNSSubdomain
+		}
+		namespaced := k.scope == scopeNamespaced || k.scope == scopeAny && obj.GetNamespace() != ""
+		return apivalidation.ValidateObjectMetaAccessor(withoutManagers{obj}, namespaced, name, at)
+	}
+	before, after := metadata(old), metadata(obj)
+	differs := func(name string) bool { return !equal(before[name], after[name]) }
+	var errs field.ErrorList
+	if differs("labels") {
+		errs = append(errs, v1validation.ValidateLabels(obj.GetLabels(), at.Child("labels"))...)
+	}
+	if differs("annotations") {
+		errs = append(errs, apivalidation.ValidateAnnotations(obj.GetAnnotations(), at.Child("annotations"))...)
+	}
+	if differs("ownerReferences") {
+		errs = append(errs, apivalidation.ValidateOwnerReferences(obj.GetOwnerReferences(), at.Child("ownerReferences"))...)
+	}
+	if differs("finalizers") {
+		errs = append(errs, apivalidation.ValidateFinalizers(obj.GetFinalizers(), at.Child("finalizers"))...)
+	}
+	if differs("generateName") {
+		errs = append(errs, field.Invalid(at.Child("generateName"), obj.GetGenerateName(), "field is immutable"))
+	}
+	return errs
+}
+
+// segment is the rule for names that need only fit into a URL.
+func segment(name string, prefix bool) []string {
+	return path.ValidatePathSegmentName(name, prefix)
+}
+
+// selector judges a label selector and returns it, nil for one that is wrong.
+func (n node) selector() labels.Selector {
+	var s metav1.LabelSelector
+	for _, key := range n.get("matchLabels").keys() {
+		metav1.AddLabelToSelector(&s, key, n.get("matchLabels", key).text())
+	}
+	for _, e := range n.get("matchExpressions").items() {
+		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{
+			Key: e.get("key").text(), Operator: metav1.LabelSelectorOperator(e.get("operator").text()), Values: e.get("values").texts(),
+		})
+	}
+	*n.errs = append(*n.errs, v1validation.ValidateLabelSelector(&s, v1validation.LabelSelectorValidationOptions{}, n.path)...)
+	out, err := metav1.LabelSelectorAsSelector(&s)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// labelsAt are the labels in a template's metadata.
+func labelsAt(template node) labels.Set {
+	out := make(labels.Set)
+	l := template.get("metadata", "labels")
+	for _, key := range l.keys() {
+		out[key] = l.get(key).text()
+	}
+	return out
+}
+
+// templateMetadata judges the metadata of a template.
+func (n node) templateMetadata() {
+	m := n.get("metadata")
+	*n.errs = append(*n.errs, v1validation.ValidateLabels(labelsAt(n), m.get("labels").path)...)
+	annotations := make(map[string]string)
+	for _, key := range m.get("annotations").keys() {
+		annotations[key] = m.get("annotations", key).text()
+	}
+	*n.errs = append(*n.errs, apivalidation.ValidateAnnotations(annotations, m.get("annotations").path)...)
+}
+
+// controls judges the selector of a workload, and that it selects the pods of
+// its template.
+func (n node) controls(kind string) {
+	s := n.get("selector")
+	if !s.set() {
+		s.required("")
+	} else if s.get("matchLabels").size()+s.get("matchExpressions").size() == 0 {
+		s.invalid(fmt.Sprintf("empty selector is invalid for %s", kind))
+	}
+	before := len(*n.errs)
+	selector := s.selector()
+	if selector == nil {
+		if len(*n.errs) == before {
+			s.invalid("invalid label selector")
+		}
+		return
+	}
+	template := n.get("template")
+	if s.set() && !selector.Empty() && !selector.Matches(labelsAt(template)) {
+		template.get("metadata", "labels").invalid("`selector` does not match template `labels`")
+	}
+}
