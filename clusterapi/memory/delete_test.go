@@ -148,7 +148,7 @@ func TestOwnersInACircle(t *testing.T) {
 
 // A definition that defines its own kind is no reason to go round for ever.
 func TestDefinitionOfDefinitions(t *testing.T) {
-	c := memory.New(memory.Options{})
+	c := memory.New(memory.Options{Lenient: true})
 	crd := mustApply(t, c, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, spec: {group: apiextensions.k8s.io,
 		names: {kind: CustomResourceDefinition}, scope: Cluster, versions: [{name: v1, served: true, storage: true}]}}`)
 	if err := c.Delete(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd), clusterapi.DeleteOptions{}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -27,7 +28,13 @@ func FuzzDefinition(f *testing.F) {
 		if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
 			return
 		}
-		if _, err := c.Apply(t.Context(), crd, manager); err != nil {
+		if _, err := c.Apply(t.Context(), crd, manager); apierrors.IsInvalid(err) {
+			c = memory.New(memory.Options{Lenient: true})
+			_, err = c.Apply(t.Context(), crd, manager)
+			if err != nil {
+				t.Fatal(err)
+			}
+		} else if err != nil {
 			t.Fatal(err)
 		}
 		u := &unstructured.Unstructured{Object: fields}

@@ -16,7 +16,9 @@ func TestGenerationCountsAnnotations(t *testing.T) {
 		c := memory.New(memory.Options{})
 		obj := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"name": "x", "namespace": "ns"},
+			"spec": object(t, benchDeployment).Object["spec"],
 		}}
+		delete(obj.Object["spec"].(map[string]any), "replicas")
 		stored, err := c.Create(t.Context(), obj, clusterapi.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)

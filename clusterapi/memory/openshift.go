@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -131,6 +132,12 @@ func OpenShiftDefinitions(kinds ...string) []*unstructured.Unstructured {
 func NewOpenShift(o Options) *Cluster {
 	c := New(o)
 	for _, d := range embedded() {
+		// Nothing is stored in any version, so that a release may bring
+		// definitions of other versions.
+		d = maps.Clone(d)
+		status := definitionStatus(&unstructured.Unstructured{Object: d}, c.clock.Now(), true)
+		status["storedVersions"] = []any{}
+		d["status"] = status
 		if err := c.loadTree(d); err != nil {
 			panic(err) // the embedded file is a part of the program
 		}

@@ -120,9 +120,9 @@ func TestInitialStatus(t *testing.T) {
 		want any
 	}{
 		{`{apiVersion: v1, kind: Namespace, metadata: {name: x}, status: {phase: Terminating}}`, []string{"status", "phase"}, "Active"},
-		{`{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: ns}, status: {phase: Running}}`, []string{"status", "phase"}, "Pending"},
+		{`{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: ns}, spec: {containers: [{name: c, image: i}]}, status: {phase: Running}}`, []string{"status", "phase"}, "Pending"},
 		{`{apiVersion: v1, kind: Node, metadata: {name: x}, status: {nodeInfo: {kubeletVersion: v1}}}`, []string{"status", "nodeInfo", "kubeletVersion"}, "v1"},
-		{`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns}, status: {replicas: 1}}`, []string{"status", "replicas"}, nil},
+		{`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}, status: {replicas: 1}}`, []string{"status", "replicas"}, nil},
 	} {
 		u, err := c.Create(t.Context(), object(t, tc.text), clusterapi.CreateOptions{})
 		if err != nil {
@@ -158,10 +158,10 @@ func TestApplyTakesNoStatus(t *testing.T) {
 
 func TestApplyOfNulls(t *testing.T) {
 	c := memory.New(memory.Options{})
-	const text = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns, labels: null, annotations: {a: b}}, spec: {replicas: null, paused: true}}`
+	const text = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns, labels: null, annotations: {a: b}}, spec: {replicas: null, paused: true, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`
 	u := mustApply(t, c, text)
-	if diff := cmp.Diff(map[string]any{"paused": true}, at(u, "spec")); diff != "" {
-		t.Errorf("spec (-want +got):\n%s", diff)
+	if spec, _ := at(u, "spec").(map[string]any); spec["paused"] != true || len(spec) != 3 {
+		t.Errorf("spec: %v, want no replicas", spec)
 	}
 	u.Object["status"] = map[string]any{"replicas": int64(1)}
 	u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})

@@ -60,7 +60,7 @@ func TestValidateClusterVersion(t *testing.T) {
 
 func TestClusterVersionRulesAreTheDefault(t *testing.T) {
 	c := memory.NewOpenShift(memory.Options{})
-	mustApply(t, c, `{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, spec: {channel: stable-4.18}}`)
+	mustApply(t, c, `{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, spec: {channel: stable-4.18, clusterID: 8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01}}`)
 	_, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
 		cv.Spec.DesiredUpdate = &configv1.Update{Architecture: configv1.ClusterVersionArchitectureMulti, Image: "x", Version: "4.18.2"}
 		return nil

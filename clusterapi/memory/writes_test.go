@@ -122,7 +122,8 @@ func TestDeterministic(t *testing.T) {
 		for _, text := range []string{benchDefinition, benchWidget, benchDeployment, benchConfigMap} {
 			out = append(out, mustApply(t, c, text).Object)
 		}
-		generated := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"generateName": "p-", "namespace": "ns"}}}
+		generated := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"generateName": "p-", "namespace": "ns"},
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}
 		for range 2 {
 			u, err := c.Create(t.Context(), generated, clusterapi.CreateOptions{})
 			if err != nil {
