@@ -222,7 +222,28 @@ func (k *kind) complete(content map[string]any) map[string]any {
 	if k.builtin && k.gvk.Kind == "Secret" && k.gvk.Group == "" {
 		return encodeSecret(content)
 	}
+	if k.gvk.Group == "security.openshift.io" && k.gvk.Kind == "SecurityContextConstraints" {
+		return completeConstraints(content)
+	}
 	return k.defaulted(content)
+}
+
+// completeConstraints adds the fields that the definition of
+// SecurityContextConstraints requires: an admission plugin of OpenShift's API
+// server does so.
+func completeConstraints(content map[string]any) map[string]any {
+	content = maps.Clone(content)
+	for _, name := range []string{"allowedCapabilities", "defaultAddCapabilities", "priority", "requiredDropCapabilities", "volumes"} {
+		if !has(content, name) {
+			content[name] = nil
+		}
+	}
+	for _, name := range []string{"allowHostDirVolumePlugin", "allowHostIPC", "allowHostNetwork", "allowHostPID", "allowHostPorts", "allowPrivilegedContainer", "readOnlyRootFilesystem"} {
+		if !has(content, name) {
+			content[name] = false
+		}
+	}
+	return content
 }
 
 // encodeSecret moves stringData to data.
