@@ -13,6 +13,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -117,7 +118,7 @@ func (s *sampleTest) block() {
 	_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "etcd"), clusterapi.ModifyOptions{Status: true},
 		func(co *configv1.ClusterOperator) error {
 			co.Status.Conditions = append(co.Status.Conditions, configv1.ClusterOperatorStatusCondition{
-				Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Defrag", Message: "etcd must be defragmented first",
+				Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Defrag", Message: "etcd must be defragmented first", LastTransitionTime: metav1.Unix(0, 0),
 			})
 			return nil
 		})

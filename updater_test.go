@@ -158,8 +158,8 @@ func (c *testCluster) report(ctx context.Context, op manifest.Operator) error {
 	set := func(co *configv1.ClusterOperator) error {
 		co.Status.Versions = op.Versions
 		co.Status.Conditions = []configv1.ClusterOperatorStatusCondition{
-			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue},
-			{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse},
+			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: metav1.Unix(0, 0)},
+			{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, LastTransitionTime: metav1.Unix(0, 0)},
 		}
 		return nil
 	}

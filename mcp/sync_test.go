@@ -263,7 +263,7 @@ func TestPhaseByMachineConfigNode(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "w"), clusterapi.ModifyOptions{Status: true}, func(m *mcfgv1.MachineConfigNode) error {
-			m.Status.Conditions = []metav1.Condition{{Type: "RebootedNode", Status: metav1.ConditionUnknown, Reason: "r"}}
+			m.Status.Conditions = []metav1.Condition{{Type: "RebootedNode", Status: metav1.ConditionUnknown, Reason: "r", LastTransitionTime: metav1.Now()}}
 			return nil
 		}); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -89,14 +90,14 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 	obj.Object["metadata"] = m
 	obj.SetGroupVersionKind(k.gvk)
 
-	sameManagers := live != nil && slices.EqualFunc(live.managed, next.managed, sameManager)
+	unmoved := live != nil && sameManagers(live.managed, next.managed)
 	if live != nil {
 		stored := inVersion(live.obj, k.gvk.GroupVersion())
-		if sameManagers {
+		if unmoved {
 			setOrDelete(m, "managedFields", metadata(stored))
 		}
 		contentSame, specSame := compare(k, stored.Object, obj.Object)
-		if contentSame && sameManagers {
+		if contentSame && unmoved {
 			return live, nil
 		}
 		if generation, ok := m["generation"].(int64); ok && k.counts && !specSame && !next.statusOnly {
@@ -125,7 +126,7 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 	if next.statusOnly && live.kind == k {
 		e.applied.Store(live.applied.Load())
 	}
-	if sameManagers {
+	if unmoved {
 		e.managed = live.managed
 		return e, nil
 	}
@@ -209,7 +210,7 @@ func (c *Cluster) commit(r ref, live, e *entry) (bool, error) {
 		}
 	}
 	if live != nil && finished(e.obj) && !c.ending[r] {
-		c.remove(r, live, e.obj)
+		c.remove(r, live)
 		return true, nil
 	}
 	m["resourceVersion"] = c.nextRevision()
@@ -358,6 +359,25 @@ func stamp(r *record, live *entry, now time.Time, who actor) {
 			return a.Time.Compare(b.Time.Time)
 		}
 		return strings.Compare(a.Manager+"\x00"+a.APIVersion+"\x00"+a.Subresource, b.Manager+"\x00"+b.APIVersion+"\x00"+b.Subresource)
+	})
+}
+
+// sameManagers compares managedFields, whatever their times are and hence
+// their order.
+func sameManagers(a, b []metav1.ManagedFieldsEntry) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	if slices.EqualFunc(a, b, sameManager) {
+		return true
+	}
+	return slices.EqualFunc(byManager(a), byManager(b), sameManager)
+}
+
+func byManager(list []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	return slices.SortedFunc(slices.Values(list), func(a, b metav1.ManagedFieldsEntry) int {
+		return cmp.Or(strings.Compare(a.Manager, b.Manager), strings.Compare(string(a.Operation), string(b.Operation)),
+			strings.Compare(a.Subresource, b.Subresource), strings.Compare(a.APIVersion, b.APIVersion))
 	})
 }
 

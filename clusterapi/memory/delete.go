@@ -59,7 +59,7 @@ func (c *Cluster) Remove(gvk schema.GroupVersionKind, key types.NamespacedName) 
 	if e == nil {
 		return apierrors.NewNotFound(k.resource(), key.Name)
 	}
-	c.remove(k.ref(key), e, e.obj)
+	c.remove(k.ref(key), e)
 	return nil
 }
 
@@ -69,6 +69,9 @@ func (c *Cluster) grace(e *entry, override *int64) int64 {
 		return 0
 	}
 	if node, _, _ := unstructured.NestedString(e.obj.Object, "spec", "nodeName"); node == "" {
+		return 0
+	}
+	if phase, _, _ := unstructured.NestedString(e.obj.Object, "status", "phase"); phase == "Succeeded" || phase == "Failed" {
 		return 0
 	}
 	if override != nil {
@@ -174,7 +177,7 @@ func (c *Cluster) mark(r ref, e *entry, finalizer string, grace int64) *entry {
 	}
 	if !marked && held && len(finalizers) == 0 && grace == 0 && !c.ending[r] {
 		// Nothing holds it, so no watcher needs to see it marked.
-		c.remove(r, e, e.obj)
+		c.remove(r, e)
 		return e
 	}
 	obj := withMetadata(e.obj, func(m map[string]any) {
@@ -224,24 +227,47 @@ func (c *Cluster) settle(r ref) {
 		})
 		next := &entry{obj: obj, managed: e.managed, kind: e.kind}
 		if finished(obj) && !c.ending[r] {
-			c.remove(r, e, obj)
+			c.remove(r, e)
 			return
 		}
 		c.put(r, e, next)
 		e = next
 	}
-	if finished(e.obj) && (!c.ending[r] || len(c.contents(r, e)) == 0) {
-		c.remove(r, e, e.obj)
+	if finished(e.obj) && (!c.ending[r] || !c.hasContents(r, e)) {
+		c.remove(r, e)
 	}
 }
 
 // blocked tells whether a dependent keeps its owner from going.
 func (c *Cluster) blocked(owner types.UID) bool {
-	for _, d := range c.dependentsOf(owner) {
-		for _, o := range c.find(d).obj.GetOwnerReferences() {
-			if o.UID == owner && o.BlockOwnerDeletion != nil && *o.BlockOwnerDeletion {
+	for d := range c.dependents[owner] { // in any order: one is enough
+		owners, _ := metadata(c.find(d).obj)["ownerReferences"].([]any)
+		for _, o := range owners {
+			if m, ok := o.(map[string]any); ok && m["uid"] == string(owner) && m["blockOwnerDeletion"] == true {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// hasContents tells whether a namespace, or a defined kind, has any. It does
+// not visit them: it is asked for each that goes.
+func (c *Cluster) hasContents(r ref, e *entry) bool {
+	if r.kind == definitionKind {
+		d := readDefinition(e.obj)
+		if d == nil || c.tables[d.gk] == nil {
+			return false
+		}
+		own := 0
+		if d.gk == definitionKind {
+			own = 1
+		}
+		return c.tables[d.gk].count > own
+	}
+	for _, t := range c.tables {
+		if len(t.namespaces[r.key.Name]) > 0 {
+			return true
 		}
 	}
 	return false
@@ -270,11 +296,11 @@ func (c *Cluster) contents(r ref, e *entry) []ref {
 	return out
 }
 
-// remove takes an object away, and what goes with it. last is the state in
-// which it went. The lock is held.
-func (c *Cluster) remove(r ref, e *entry, last *unstructured.Unstructured) {
+// remove takes an object away, and what goes with it. The lock is held.
+func (c *Cluster) remove(r ref, e *entry) {
 	delete(c.ending, r)
-	c.drop(r, e, last)
+	def := c.crds[r.kind]
+	c.drop(r, e)
 	uid := e.obj.GetUID()
 	for _, d := range c.dependentsOf(uid) {
 		c.release(d, uid, true)
@@ -284,9 +310,13 @@ func (c *Cluster) remove(r ref, e *entry, last *unstructured.Unstructured) {
 			c.settle(o)
 		}
 	}
-	if len(c.ending) > 0 {
-		for _, waiting := range slices.SortedFunc(maps.Keys(c.ending), compareRefs) {
-			c.settle(waiting)
+	// Only what held it may be waiting for it.
+	if ns := (ref{namespaceKind, types.NamespacedName{Name: r.key.Namespace}}); r.key.Namespace != "" && c.ending[ns] {
+		c.settle(ns)
+	}
+	if def != nil {
+		if d := (ref{definitionKind, types.NamespacedName{Name: def.obj.GetName()}}); c.ending[d] {
+			c.settle(d)
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,9 +41,6 @@ func (c *Cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clus
 			if err != nil {
 				return err
 			}
-			if err := preconditions(k, e, opts.UID, ""); err != nil {
-				return err
-			}
 			again, err := c.spend(ctx, e)
 			if err != nil {
 				return err
@@ -51,13 +50,56 @@ func (c *Cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clus
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if now := c.find(k.ref(pod)); now == nil || now.obj.GetUID() != e.obj.GetUID() {
+			now := c.find(k.ref(pod))
+			if now == nil || now.obj.GetUID() != e.obj.GetUID() {
 				return apierrors.NewNotFound(k.resource(), pod.Name)
 			}
+			// The budget has been asked first, as on an API server.
+			if err := preconditions(k, now, opts.UID, ""); err != nil {
+				return err
+			}
+			e = c.markEvicted(k.ref(pod), now)
 			c.delete(k.ref(pod), metav1.DeletePropagationBackground, c.grace(e, opts.GracePeriodSeconds))
 			return nil
 		}
 	})
+}
+
+// markEvicted stores a pod with the condition that says why it goes. The lock
+// is held.
+func (c *Cluster) markEvicted(r ref, e *entry) *entry {
+	status, _ := e.obj.Object["status"].(map[string]any)
+	conditions, _ := status["conditions"].([]any)
+	at := slices.IndexFunc(conditions, func(v any) bool {
+		m, ok := v.(map[string]any)
+		return ok && m["type"] == string(corev1.DisruptionTarget)
+	})
+	want := map[string]any{
+		"type": string(corev1.DisruptionTarget), "status": string(corev1.ConditionTrue),
+		"reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
+	}
+	since := c.clock.Now().UTC().Format(time.RFC3339)
+	conditions = slices.Clone(conditions)
+	if at < 0 {
+		conditions = append(conditions, nil)
+		at = len(conditions) - 1
+	} else if old, _ := conditions[at].(map[string]any); old["status"] == want["status"] {
+		if old["reason"] == want["reason"] && old["message"] == want["message"] {
+			return e
+		}
+		since, _ = old["lastTransitionTime"].(string)
+	}
+	want["lastTransitionTime"] = since
+	conditions[at] = want
+	obj := withMetadata(e.obj, func(m map[string]any) { m["resourceVersion"] = c.nextRevision() })
+	if status = maps.Clone(status); status == nil {
+		status = make(map[string]any)
+	}
+	status["conditions"] = conditions
+	obj.Object["status"] = status
+	next := &entry{obj: obj, managed: e.managed, kind: e.kind}
+	c.put(r, e, next)
+	return next
 }
 
 // spend takes one disruption from the budget of a pod, if it needs one. again

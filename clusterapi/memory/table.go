@@ -124,9 +124,9 @@ func (c *Cluster) put(r ref, old, e *entry) {
 	t.notify(old, e, nil)
 }
 
-// drop forgets an entry, keeps the indexes and tells the watchers; last is the
-// state in which it went. The lock is held.
-func (c *Cluster) drop(r ref, old *entry, last *unstructured.Unstructured) {
+// drop forgets an entry, keeps the indexes and tells the watchers, who see the
+// last state that was stored. The lock is held.
+func (c *Cluster) drop(r ref, old *entry) {
 	t := c.tables[r.kind]
 	delete(t.namespaces[r.key.Namespace], r.key.Name)
 	if len(t.namespaces[r.key.Namespace]) == 0 {
@@ -138,7 +138,7 @@ func (c *Cluster) drop(r ref, old *entry, last *unstructured.Unstructured) {
 	if r.kind == definitionKind {
 		c.indexDefinition(old, nil)
 	}
-	last = withMetadata(last, func(m map[string]any) { m["resourceVersion"] = c.nextRevision() })
+	last := withMetadata(old.obj, func(m map[string]any) { m["resourceVersion"] = c.nextRevision() })
 	t.notify(old, nil, last)
 }
 

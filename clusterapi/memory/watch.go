@@ -105,7 +105,9 @@ func (t *table) notify(old, e *entry, last *unstructured.Unstructured) {
 		case is:
 			w.push(change{clusterapi.Added, e.obj})
 		case was && e != nil: // it is no longer selected
-			w.push(change{clusterapi.Deleted, e.obj})
+			w.push(change{clusterapi.Deleted, withMetadata(old.obj, func(m map[string]any) {
+				m["resourceVersion"] = metadata(e.obj)["resourceVersion"]
+			})})
 		case was:
 			w.push(change{clusterapi.Deleted, last})
 		}

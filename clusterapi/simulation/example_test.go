@@ -16,10 +16,11 @@ import (
 // of the next release is what an update does, and the operator answers it.
 func Example() {
 	dns := func(release string) *unstructured.Unstructured {
+		labels := map[string]any{"name": "dns-operator"}
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apps/v1", "kind": "Deployment",
 			"metadata": map[string]any{"namespace": "openshift-dns-operator", "name": "dns-operator"},
-			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{
+			"spec": map[string]any{"selector": map[string]any{"matchLabels": labels}, "template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{map[string]any{
 				"name": "dns-operator", "image": "registry.example/dns-operator:" + release,
 			}}}}},
 		}}

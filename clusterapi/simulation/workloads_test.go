@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
 
@@ -254,12 +255,14 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		selector := &metav1.LabelSelector{MatchLabels: labels}
 		template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec: corev1.PodSpec{NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""}, Containers: []corev1.Container{{Name: "x", Image: "x"}}}}
+		toCompletion := template
+		toCompletion.Spec.RestartPolicy = corev1.RestartPolicyNever
 		two := int32(2)
 		for _, obj := range []any{
 			&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &two, Selector: selector, Template: template}},
 			&appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
 			&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: &two, Selector: selector, Template: template}},
-			&batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Completions: &two, Template: template}},
+			&batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Completions: &two, Template: toCompletion}},
 		} {
 			u, err := clusterapi.ToUnstructured(obj)
 			if err != nil {
@@ -415,8 +418,8 @@ func TestBudgetSelectors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c := start(t, simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{
-					{Name: "web", Replicas: 2}, {Name: "db", Replicas: 1}, {Name: "other", Namespace: "elsewhere", Replicas: 1}}})
+				c := start(t, simulation.Options{Release: release("4.20.3"), Memory: memory.Options{Lenient: true}, // a selector is invalid
+					Workloads: []simulation.Workload{{Name: "web", Replicas: 2}, {Name: "db", Replicas: 1}, {Name: "other", Namespace: "elsewhere", Replicas: 1}}})
 				one := intstr.FromInt32(1)
 				if _, err := clusterapi.Create(t.Context(), c, &policyv1.PodDisruptionBudget{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"},
