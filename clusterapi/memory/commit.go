@@ -321,6 +321,15 @@ func (c *Cluster) replace(k *kind, subresource string, live *entry, next *unstru
 		fm = k.sub
 	}
 	updated, err := fm.Update(from, to, manager)
+	if err != nil && k.custom != nil && !c.o.Lenient {
+		var old *unstructured.Unstructured
+		if live != nil {
+			old = from.Unstructured
+		}
+		if invalid := k.judge(old, next, subresource != ""); invalid != nil {
+			return nil, invalid // as a server says it, which validates first
+		}
+	}
 	if err != nil {
 		return nil, badRequest(err)
 	}

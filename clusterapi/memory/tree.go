@@ -192,7 +192,7 @@ func same(a, b any) bool {
 		b, ok := b.([]any)
 		return ok && len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 	}
-	return true
+	return a == b
 }
 
 // equal compares JSON trees.
