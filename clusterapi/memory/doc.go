@@ -44,12 +44,34 @@
 // status of budgets alone, which no controller keeps here: see
 // https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/.
 //
+// # What it refuses
+//
+// Objects of built-in kinds fit their Go types, and are stored in the form that
+// these write: quantities are canonical, empty fields are left out. Names,
+// labels, annotations, enumerations, required and immutable fields, and
+// selectors of workloads are judged as kube-apiserver 1.36 judges them, for
+// the kinds that a release payload has. Custom resources get the defaults of
+// their definition, on reading too, and are validated by its schema. What an
+// update leaves as it was is not judged again, nor what [Cluster.Load] brings
+// in. [Options].Lenient accepts all of this.
+//
+// # Limits
+//
+//	limit                          default   field  past it
+//	size of an object              1536 KiB  -      RequestEntityTooLarge
+//	depth of an object             1000      -      BadRequest
+//	annotations of an object       256 KiB   -      Invalid
+//	data of a ConfigMap or Secret  1 MiB     -      Invalid
+//	changes that wait for a watch  1024      -      changes of one object are merged
+//
 // # What it does not do
 //
-// There are no controllers (clusterapi/simulation plays some), no defaulting,
-// no admission and no authorisation. Values are validated by their type only,
-// and by [Options].Validate, which by default enforces the rules of
-// ClusterVersion ([ValidateClusterVersion]). Aggregated APIs of OpenShift
+// There are no controllers (clusterapi/simulation plays some), no defaults of
+// built-in kinds, no admission and no authorisation. Rules in CEL
+// (x-kubernetes-validations) are not evaluated; [Options].Validate, which by
+// default enforces those of ClusterVersion ([ValidateClusterVersion]), is the
+// place for them. Namespaces need not exist, unless [Options].CheckNamespaces
+// says so. Aggregated APIs of OpenShift
 // (Routes, Builds and others) count as kinds that are not known. An owner
 // reference to an object that never existed has no effect.
 //

@@ -308,6 +308,9 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		if err != nil {
 			return err
 		}
+		if err := measure(obj.Object); err != nil && !c.o.Lenient {
+			return err
+		}
 		content, err := copyTree(obj.Object, "")
 		if err != nil {
 			return apierrors.NewBadRequest(err.Error())
