@@ -128,7 +128,7 @@ func (c allPods) List(ctx context.Context, gvk schema.GroupVersionKind, o cluste
 // TestForcedDrainOfOneNode: a backend that does not select by node does not
 // make a forced drain empty the others.
 func TestForcedDrainOfOneNode(t *testing.T) {
-	cluster := memory.New(memory.Options{})
+	cluster := serving(memory.NewOpenShift(memory.Options{}))
 	for _, name := range []string{"stuck", "other"} {
 		n := &corev1.Node{}
 		n.Name = name
