@@ -103,7 +103,7 @@ func newCluster(t *testing.T, o memory.Options, progressing bool) *memory.Cluste
 	if progressing {
 		status = configv1.ConditionTrue
 	}
-	cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorProgressing, Status: status}}
+	cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorProgressing, Status: status, LastTransitionTime: metav1.Unix(0, 0)}}
 	u, err := clusterapi.ToUnstructured(cv)
 	if err != nil {
 		t.Fatal(err)

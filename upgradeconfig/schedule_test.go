@@ -120,7 +120,7 @@ func errText(err error) string {
 func history(entries ...[2]string) []configv1.UpdateHistory {
 	var out []configv1.UpdateHistory
 	for _, e := range entries {
-		h := configv1.UpdateHistory{Version: e[0], State: configv1.PartialUpdate}
+		h := configv1.UpdateHistory{Version: e[0], State: configv1.PartialUpdate, StartedTime: metav1.Unix(0, 0)}
 		if e[1] != "" {
 			h.State, h.CompletionTime = configv1.CompletedUpdate, &metav1.Time{Time: at(e[1])}
 		}

@@ -119,6 +119,10 @@ func (c *customRules) judge(old, obj *unstructured.Unstructured) field.ErrorList
 		}
 		found := c.judgeField(name, v)
 		if before, ok := priorValue(old, name); ok && len(found) > 0 {
+			properties, _ := c.tree["properties"].(map[string]any)
+			if tree, ok := properties[name].(map[string]any); ok {
+				before = dropForbiddenNulls(tree, before) // as the new one went without
+			}
 			found = without(found, c.judgeField(name, before))
 		}
 		errs = append(errs, found...)
