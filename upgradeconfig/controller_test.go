@@ -489,7 +489,7 @@ func TestNotCommenced(t *testing.T) {
 		{name: "not listed", cluster: func(cv *configv1.ClusterVersion) { cv.Status.AvailableUpdates = nil }, step: "UpgradeCommenced", message: "UpgradeCommenced still in progress", failed: true, text: "verification checks"},
 		{name: "not upgradeable", spec: func(s *upgradeconfig.Spec) { s.Desired.Version, s.Desired.Channel = "4.21.0", "stable-4.21" },
 			cluster: func(cv *configv1.ClusterVersion) {
-				cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "R", Message: "M"}}
+				cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "R", Message: "M", LastTransitionTime: metav1.Unix(0, 0)}}
 			}, step: "IsClusterUpgradable", message: "has been cancelled: R: M", failed: true, text: "has been cancelled: R: M"},
 		{name: "ARO does not fail", spec: func(s *upgradeconfig.Spec) { s.Type = upgradeconfig.ARO }, o: upgradeconfig.ControllerOptions{Health: fail("A")},
 			step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
