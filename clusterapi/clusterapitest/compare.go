@@ -23,8 +23,22 @@ type fields map[string]string
 
 const absent = "absent"
 
-// diff lists the paths at which two answers differ, sorted.
+// errorText is a path that is shown, and not compared: the texts of errors
+// differ from backend to backend.
+const errorText = "error text"
+
+// diff lists the paths at which two answers differ, sorted. Where they differ
+// in the class of the error, that is all.
 func diff(step int, verb, kind string, a, b fields) []found {
+	if a["error"] != b["error"] {
+		text := func(f fields) string {
+			if f[errorText] == "" {
+				return f["error"]
+			}
+			return f["error"] + ": " + f[errorText]
+		}
+		return []found{{step, verb, kind, "error", text(a), text(b)}}
+	}
 	paths := maps.Clone(a)
 	maps.Copy(paths, b)
 	var out []found
@@ -37,7 +51,7 @@ func diff(step int, verb, kind string, a, b fields) []found {
 		if !ok {
 			vb = absent
 		}
-		if va != vb {
+		if va != vb && path != errorText {
 			out = append(out, found{step, verb, kind, path, va, vb})
 		}
 	}
@@ -81,8 +95,11 @@ func causesOf(err error) string {
 }
 
 // addError adds what an error says.
-func (f fields) addError(err error) {
+func (f fields) addError(r *run, err error) {
 	f["error"] = classOf(err)
+	if err != nil {
+		f[errorText] = r.plain(err.Error())
+	}
 	if causes := causesOf(err); causes != "" {
 		f["error.causes"] = causes
 	}

@@ -50,10 +50,12 @@ type Difference struct {
 	// `metadata.managedFields[first/Update/status].f:status.f:phase`.
 	Field string
 	// A and B are the values at the two backends as JSON, "absent" where there
-	// is none. Classes of errors are words: "none", "NotFound", "NoMatch",
-	// "AlreadyExists", "Conflict", "Invalid", "BadRequest", "TooManyRequests",
-	// "Limit", "NotCollected", "Canceled", "DeadlineExceeded", other reasons of
-	// apierrors, or "other".
+	// is none. Of an error it is the class, or the class, a colon, a space and
+	// the text, such as "Invalid: *spec.replicas*". Classes are "none",
+	// "NotFound", "NoMatch", "AlreadyExists", "Conflict", "Invalid",
+	// "BadRequest", "TooManyRequests", "Limit", "NotCollected", "Canceled",
+	// "DeadlineExceeded", other reasons of apierrors, or "other". Where one of
+	// them is "none", the object is left alone from then on.
 	A, B string
 }
 
@@ -140,12 +142,23 @@ type found struct {
 // meant tells whether somebody wants the difference.
 func (d *differential) meant(f found) bool {
 	for i, m := range d.o.Meant {
-		if matches(m.Verb, f.verb) && matches(m.Kind, f.kind) && matches(m.Field, f.field) && matches(m.A, f.a) && matches(m.B, f.b) {
+		if matches(m.Verb, f.verb) && matches(m.Kind, f.kind) && matches(m.Field, f.field) &&
+			matchesValue(m.A, f.field, f.a) && matchesValue(m.B, f.field, f.b) {
 			d.used[i] = true
 			return true
 		}
 	}
 	return false
+}
+
+// matchesValue is as matches. Of an error its class alone will do.
+func matchesValue(pattern, field, value string) bool {
+	if field == "error" {
+		if class, _, ok := strings.Cut(value, ": "); ok && matches(pattern, class) {
+			return true
+		}
+	}
+	return matches(pattern, value)
 }
 
 // matches compares a text with a pattern in which "*" stands for any text.

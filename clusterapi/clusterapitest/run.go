@@ -465,7 +465,7 @@ func (r *run) call(side *side, s step, key objectKey) (fields, error) {
 	case "Evict":
 		err = api.Evict(ctx, key.NamespacedName, clusterapi.EvictOptions{UID: uid, GracePeriodSeconds: s.grace})
 	}
-	f.addError(err)
+	f.addError(r, err)
 	if s.verb != "Delete" && s.verb != "Evict" && err == nil {
 		f.addObject(r, side, s.kind, out)
 	}
@@ -615,7 +615,7 @@ func (r *run) listOne(ctx context.Context, side *side, s step) (fields, map[stri
 	}
 	l, err := side.api.List(ctx, s.kind.gvk, opts)
 	f, items := fields{}, map[string]fields{}
-	f.addError(err)
+	f.addError(r, err)
 	if err != nil {
 		return f, items
 	}
@@ -659,7 +659,7 @@ func (r *run) final(i int) []found {
 		for m, side := range r.sides {
 			u, err := side.api.Get(r.ctx, r.kinds[n].gvk, key.NamespacedName)
 			f := fields{}
-			f.addError(err)
+			f.addError(r, err)
 			if err == nil {
 				f.addObject(r, side, r.kinds[n], u)
 				if key.kind == "CustomResourceDefinition" {

@@ -127,7 +127,7 @@ func (r *run) endWatch(side *side, w *sideWatch) (fields, []fields) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f["error"] = classOf(w.err)
+	f.addError(r, w.err)
 	var types []string
 	var objects []fields
 	for _, e := range w.events {
