@@ -1,10 +1,12 @@
 package clusterapitest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -17,11 +19,12 @@ func testApply(t *testing.T, s *suite) {
 		if got.GetUID() == "" {
 			t.Error("the created object has no UID")
 		}
+		wantSame(t, "what Apply returned", got, s.get(t, got))
 	})
 	t.Run("WithoutFieldManager", func(t *testing.T) {
 		u := s.configMap(t, "apply-nobody")
-		if _, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{}); err == nil {
-			t.Error("an apply without a field manager went through")
+		if _, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{}); !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) {
+			t.Errorf("got %v, want an error that IsBadRequest or IsInvalid recognises", err)
 		}
 		if !s.gone(t, u) {
 			t.Error("it created the object, too")
@@ -43,6 +46,42 @@ func testApply(t *testing.T, s *suite) {
 		s.apply(t, "second", cm(`{shared: "1"}`))
 		got := s.apply(t, "first", cm(`{a: "1"}`))
 		wantAt(t, got, map[string]any{"a": "1", "shared": "1"}, "data")
+	})
+	t.Run("Metadata", func(t *testing.T) { testApplyMetadata(t, s) })
+	t.Run("Conditions", func(t *testing.T) {
+		u := s.create(t, s.configMap(t, "apply-if"))
+		for what, change := range map[string]func(*unstructured.Unstructured){
+			"UID": func(u *unstructured.Unstructured) { u.SetUID(otherUID) },
+			"resourceVersion": func(u *unstructured.Unstructured) {
+				u.SetResourceVersion(s.stale(t))
+			},
+		} {
+			in := s.configMap(t, "apply-if")
+			set(t, in, "2", "data", "a")
+			change(in)
+			if _, err := s.api.Apply(s.ctx, in, clusterapi.ApplyOptions{FieldManager: "first"}); !apierrors.IsConflict(err) {
+				t.Errorf("of another %s: got %v, want an error that IsConflict recognises", what, err)
+			}
+		}
+		wantSame(t, "after applies that failed", u, s.get(t, u))
+	})
+	t.Run("NoChangeOfTwoManagers", func(t *testing.T) {
+		// Each manager's entry in managedFields has a time in seconds, so that
+		// the order of the entries may turn.
+		cm := func(data string) *unstructured.Unstructured {
+			return object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: apply-two, namespace: %s}, data: %s}`, s.ns, data)
+		}
+		s.apply(t, "first", cm(`{a: "1"}`))
+		before := s.apply(t, "second", cm(`{b: "2"}`)).GetResourceVersion()
+		for range 2 {
+			time.Sleep(1100 * time.Millisecond)
+			for manager, data := range map[string]string{"first": `{a: "1"}`, "second": `{b: "2"}`} {
+				if again := s.apply(t, manager, cm(data)).GetResourceVersion(); again != before {
+					t.Errorf("%s: the resourceVersion moved from %s to %s without a change", manager, before, again)
+					before = again
+				}
+			}
+		}
 	})
 	t.Run("NoChangeASecondLater", func(t *testing.T) {
 		objects := []*unstructured.Unstructured{s.deployment(t, "apply-same"), s.widget(t, "apply-same"), s.configMap(t, "apply-same")}
@@ -109,6 +148,85 @@ func testApply(t *testing.T, s *suite) {
 		got := s.apply(t, "first", in)
 		wantAt(t, got, int64(1), "status", "replicas")
 		wantAt(t, got, int64(3), "spec", "replicas")
+	})
+}
+
+// stale returns a resourceVersion that was an object's, and is no more.
+func (s *suite) stale(t *testing.T) string {
+	t.Helper()
+	s.names++
+	u := s.create(t, s.configMap(t, fmt.Sprintf("stale-%d", s.names)))
+	defer s.discard(t, configMaps, s.ns, u.GetName())
+	return u.GetResourceVersion()
+}
+
+// testApplyMetadata has two managers with labels, annotations and finalizers.
+func testApplyMetadata(t *testing.T, s *suite) {
+	cm := func(metadata string) *unstructured.Unstructured {
+		return object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: apply-metadata, namespace: %s%s}}`, s.ns, metadata)
+	}
+	got := s.apply(t, "first", cm(`, labels: {a: "1", shared: "1"}, annotations: {a: "1"}, finalizers: [clusterupdate.github.io/one]`))
+	defer s.release(t, got)
+	wantAt(t, got, map[string]any{"a": "1", "shared": "1"}, "metadata", "labels")
+	wantAt(t, got, map[string]any{"a": "1"}, "metadata", "annotations")
+	wantAt(t, got, []any{"clusterupdate.github.io/one"}, "metadata", "finalizers")
+	got = s.apply(t, "second", cm(`, labels: {b: "2", shared: "2"}, annotations: {b: "2"}, finalizers: [clusterupdate.github.io/two]`))
+	wantAt(t, got, map[string]any{"a": "1", "b": "2", "shared": "2"}, "metadata", "labels")
+	wantAt(t, got, map[string]any{"a": "1", "b": "2"}, "metadata", "annotations")
+	if f := got.GetFinalizers(); len(f) != 2 {
+		t.Errorf("finalizers %v, want those of both managers", f)
+	}
+	got = s.apply(t, "first", cm(``))
+	wantAt(t, got, map[string]any{"b": "2", "shared": "2"}, "metadata", "labels")
+	wantAt(t, got, map[string]any{"b": "2"}, "metadata", "annotations")
+	wantAt(t, got, []any{"clusterupdate.github.io/two"}, "metadata", "finalizers")
+	wantSame(t, "what Apply returned", got, s.get(t, got))
+}
+
+// testFieldManager: each verb writes in the name that it was given.
+func testFieldManager(t *testing.T, s *suite) {
+	owner := func(t *testing.T, u *unstructured.Unstructured, manager, operation, subresource, field string) {
+		t.Helper()
+		for _, e := range u.GetManagedFields() {
+			if e.Manager == manager && string(e.Operation) == operation && e.Subresource == subresource &&
+				e.FieldsV1 != nil && strings.Contains(e.FieldsV1.GetRawString(), `"f:`+field+`"`) {
+				return
+			}
+		}
+		t.Errorf("%s: managedFields do not say that %s owns %s by %s: %s", u.GetKind(), manager, field, operation, text(at(u, "metadata", "managedFields")))
+	}
+	for _, tc := range []struct{ name, given, want string }{{"Named", "somebody", "somebody"}, {"Default", "", clusterapi.ManagerDefault}} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, in := range []*unstructured.Unstructured{s.deployment(t, "manager-"+lower(tc.name)), s.widget(t, "manager-"+lower(tc.name))} {
+				field, status := "replicas", map[string]any{"replicas": int64(1)}
+				if in.GetKind() == "Widget" {
+					field, status = "size", map[string]any{"phase": "Ready"}
+				}
+				u, err := s.api.Create(s.ctx, in, clusterapi.CreateOptions{FieldManager: tc.given})
+				u = s.returned(t, "Create", in, u, err)
+				owner(t, u, tc.want, "Update", "", field)
+				owner(t, s.get(t, u), tc.want, "Update", "", field)
+				given := tc.given
+				if given != "" {
+					given += "-else"
+				}
+				set(t, u, "x", "metadata", "annotations", "changed")
+				next, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{FieldManager: given})
+				u = s.returned(t, "Update", u, next, err)
+				owner(t, u, strings.Replace(tc.want, tc.given, given, 1), "Update", "", "changed")
+				u.Object["status"] = status
+				next, err = s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{FieldManager: tc.given})
+				u = s.returned(t, "UpdateStatus", u, next, err)
+				for name := range status {
+					owner(t, u, tc.want, "Update", "status", name)
+				}
+			}
+		})
+	}
+	t.Run("Apply", func(t *testing.T) {
+		u := s.apply(t, "somebody", s.configMap(t, "manager-apply"))
+		owner(t, u, "somebody", "Apply", "", "a")
+		owner(t, s.get(t, u), "somebody", "Apply", "", "a")
 	})
 }
 

@@ -1,7 +1,6 @@
 package clusterapitest
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"sync"
@@ -81,43 +80,6 @@ func testOwnership(t *testing.T, s *suite) {
 		spoil(u)
 		wantAt(t, s.get(t, in), "1", "data", "a")
 	})
-}
-
-// testContext: every verb honours its context.
-func testContext(t *testing.T, s *suite) {
-	u := s.create(t, s.configMap(t, "context"))
-	ctx, cancel := context.WithCancel(s.ctx)
-	cancel()
-	for _, tc := range []struct {
-		verb string
-		call func() error
-	}{
-		{"Get", func() error { _, err := s.api.Get(ctx, configMaps, clusterapi.KeyOf(u)); return err }},
-		{"List", func() error { _, err := s.api.List(ctx, configMaps, clusterapi.ListOptions{}); return err }},
-		{"Create", func() error {
-			_, err := s.api.Create(ctx, s.configMap(t, "context-create"), clusterapi.CreateOptions{})
-			return err
-		}},
-		{"Apply", func() error {
-			_, err := s.api.Apply(ctx, s.configMap(t, "context"), clusterapi.ApplyOptions{FieldManager: "first"})
-			return err
-		}},
-		{"Update", func() error { _, err := s.api.Update(ctx, u, clusterapi.UpdateOptions{}); return err }},
-		{"UpdateStatus", func() error { _, err := s.api.UpdateStatus(ctx, u, clusterapi.UpdateOptions{}); return err }},
-		{"Evict", func() error { return s.api.Evict(ctx, clusterapi.Key(s.ns, "context"), clusterapi.EvictOptions{}) }},
-		{"Delete", func() error {
-			return s.api.Delete(ctx, configMaps, clusterapi.KeyOf(u), clusterapi.DeleteOptions{})
-		}},
-	} {
-		t.Run(tc.verb, func(t *testing.T) {
-			if err := tc.call(); err == nil {
-				t.Error("it went through after its context had ended")
-			}
-		})
-	}
-	if s.gone(t, u) {
-		t.Error("the object is gone")
-	}
 }
 
 // testConcurrency: writers at the same time lose nothing.

@@ -45,6 +45,7 @@ func Conformance(t *testing.T, newAPI func(t *testing.T) (clusterapi.ClusterAPI,
 		{"Generation", testGeneration},
 		{"Apply", testApply},
 		{"Custom", testCustom},
+		{"FieldManager", testFieldManager},
 		{"Delete", testDelete},
 		{"Evict", testEvict},
 		{"Ownership", testOwnership},
@@ -62,6 +63,7 @@ func Conformance(t *testing.T, newAPI func(t *testing.T) (clusterapi.ClusterAPI,
 var (
 	namespaces  = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	configMaps  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	pods        = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	budgets     = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
 	definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
@@ -77,6 +79,9 @@ type suite struct {
 	ns, other string
 	// widgets is the custom kind.
 	widgets schema.GroupVersionKind
+	// recorded says that the backend only reads, and has the objects already.
+	recorded bool
+	names    int // that were made up
 }
 
 func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
@@ -202,18 +207,38 @@ func object(t *testing.T, text string, args ...any) *unstructured.Unstructured {
 func (s *suite) create(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	stored, err := s.api.Create(s.ctx, u, clusterapi.CreateOptions{FieldManager: "conformance"})
-	if err != nil {
-		t.Fatalf("Create of %s %s: %v", u.GetKind(), u.GetName(), err)
+	return s.returned(t, "Create", u, stored, err)
+}
+
+// make is as create; of a backend that only reads, the object is there.
+func (s *suite) make(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	if s.recorded {
+		return s.get(t, u)
 	}
-	return stored
+	return s.create(t, u)
 }
 
 // get must succeed.
 func (s *suite) get(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	stored, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+	return s.getAs(t, u.GroupVersionKind(), u)
+}
+
+func (s *suite) getAs(t *testing.T, gvk schema.GroupVersionKind, u *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	stored, err := s.api.Get(s.ctx, gvk, clusterapi.KeyOf(u))
+	return s.returned(t, "Get", u, stored, err)
+}
+
+// returned demands an object without an error.
+func (s *suite) returned(t *testing.T, verb string, u, stored *unstructured.Unstructured, err error) *unstructured.Unstructured {
+	t.Helper()
 	if err != nil {
-		t.Fatalf("Get of %s %s: %v", u.GetKind(), u.GetName(), err)
+		t.Fatalf("%s of %s %s: %v", verb, u.GetKind(), u.GetName(), err)
+	}
+	if stored == nil || stored.Object == nil {
+		t.Fatalf("%s of %s %s returned no object, and no error", verb, u.GetKind(), u.GetName())
 	}
 	return stored
 }
@@ -222,30 +247,21 @@ func (s *suite) get(t *testing.T, u *unstructured.Unstructured) *unstructured.Un
 func (s *suite) apply(t *testing.T, manager string, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	stored, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: manager})
-	if err != nil {
-		t.Fatalf("Apply of %s %s by %s: %v", u.GetKind(), u.GetName(), manager, err)
-	}
-	return stored
+	return s.returned(t, "Apply by "+manager, u, stored, err)
 }
 
 // update must succeed.
 func (s *suite) update(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	stored, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{FieldManager: "conformance"})
-	if err != nil {
-		t.Fatalf("Update of %s %s: %v", u.GetKind(), u.GetName(), err)
-	}
-	return stored
+	return s.returned(t, "Update", u, stored, err)
 }
 
 // updateStatus must succeed.
 func (s *suite) updateStatus(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	stored, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{FieldManager: "conformance"})
-	if err != nil {
-		t.Fatalf("UpdateStatus of %s %s: %v", u.GetKind(), u.GetName(), err)
-	}
-	return stored
+	return s.returned(t, "UpdateStatus", u, stored, err)
 }
 
 // discard deletes for a clean-up: what is gone is fine.
@@ -288,6 +304,17 @@ func wantAt(t *testing.T, u *unstructured.Unstructured, want any, path ...string
 	}
 }
 
+// wantSame compares two states of an object.
+func wantSame(t *testing.T, what string, want, got *unstructured.Unstructured) {
+	t.Helper()
+	if text(got.Object) != text(want.Object) {
+		t.Errorf("%s %s: %s:\n%s\nis not the same as\n%s", want.GetKind(), want.GetName(), what, text(want.Object), text(got.Object))
+	}
+}
+
+// otherUID is one that no object has.
+const otherUID = "00000000-aaaa-bbbb-cccc-000000000000"
+
 func text(v any) string {
 	data, err := yaml.Marshal(v)
 	if err != nil {
@@ -297,19 +324,19 @@ func text(v any) string {
 }
 
 func (s *suite) configMap(t *testing.T, name string) *unstructured.Unstructured {
-	return object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s}, data: {a: "1"}}`, name, s.ns)
+	return object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: "%s", namespace: %s}, data: {a: "1"}}`, name, s.ns)
 }
 
 func (s *suite) deployment(t *testing.T, name string) *unstructured.Unstructured {
 	return object(t, `
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: %s, namespace: %s}
+metadata: {name: "%s", namespace: %s}
 spec:
   replicas: 1
-  selector: {matchLabels: {app: %[1]s}}
+  selector: {matchLabels: {app: "%[1]s"}}
   template:
-    metadata: {labels: {app: %[1]s}}
+    metadata: {labels: {app: "%[1]s"}}
     spec:
       containers:
       - {name: one, image: registry.example/one}
@@ -317,5 +344,5 @@ spec:
 }
 
 func (s *suite) widget(t *testing.T, name string) *unstructured.Unstructured {
-	return object(t, `{apiVersion: %s, kind: Widget, metadata: {name: %s, namespace: %s}, spec: {size: 1}}`, s.widgets.GroupVersion(), name, s.ns)
+	return object(t, `{apiVersion: %s, kind: Widget, metadata: {name: "%s", namespace: %s}, spec: {size: 1}}`, s.widgets.GroupVersion(), name, s.ns)
 }

@@ -33,10 +33,16 @@ func testDelete(t *testing.T, s *suite) {
 	})
 	t.Run("Preconditions", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "delete-if"))
-		for _, opts := range []clusterapi.DeleteOptions{{UID: "00000000-aaaa-bbbb-cccc-000000000000"}, {ResourceVersion: "999999999999"}} {
+		for _, opts := range []clusterapi.DeleteOptions{
+			{UID: otherUID}, {ResourceVersion: s.stale(t)},
+			{UID: otherUID, ResourceVersion: u.GetResourceVersion()}, {UID: u.GetUID(), ResourceVersion: s.stale(t)},
+		} {
 			err := s.api.Delete(s.ctx, configMaps, clusterapi.KeyOf(u), opts)
 			if !apierrors.IsConflict(err) {
 				t.Errorf("%+v: got %v, want an error that IsConflict recognises", opts, err)
+			}
+			if s.gone(t, u) {
+				t.Fatalf("%+v: the object is gone", opts)
 			}
 		}
 		remove(t, u, clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()})
@@ -62,24 +68,49 @@ func testDelete(t *testing.T, s *suite) {
 		if kept := s.update(t, marked); kept.GetDeletionTimestamp() == nil {
 			t.Error("an update took the deletionTimestamp away")
 		}
+		if added := s.get(t, u); true {
+			added.SetFinalizers(append(added.GetFinalizers(), "clusterupdate.github.io/late"))
+			if _, err := s.api.Update(s.ctx, added, clusterapi.UpdateOptions{}); err == nil {
+				t.Error("an object that is being deleted got a new finalizer")
+			}
+		}
 		s.release(t, u)
 		if !s.gone(t, u) {
 			t.Error("the object is still there without finalizers")
 		}
 	})
 	t.Run("Foreground", func(t *testing.T) {
-		owner, dependent := s.owned(t, "foreground")
-		defer s.release(t, owner)
-		defer s.release(t, dependent)
-		remove(t, owner, clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationForeground})
-		got := s.get(t, owner)
-		if got.GetDeletionTimestamp() == nil || !slices.Contains(got.GetFinalizers(), metav1.FinalizerDeleteDependents) {
-			t.Errorf("deletionTimestamp %v and finalizers %v; want it to wait for its dependent by %s",
-				got.GetDeletionTimestamp(), got.GetFinalizers(), metav1.FinalizerDeleteDependents)
+		for _, in := range []*unstructured.Unstructured{s.configMap(t, ""), s.deployment(t, ""), s.widget(t, "")} {
+			owner, dependent := s.owned(t, "foreground", in)
+			defer s.release(t, owner)
+			defer s.release(t, dependent)
+			remove(t, owner, clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationForeground})
+			got := s.get(t, owner)
+			if got.GetDeletionTimestamp() == nil || !slices.Contains(got.GetFinalizers(), metav1.FinalizerDeleteDependents) {
+				t.Errorf("%s: deletionTimestamp %v and finalizers %v; want it to wait for its dependent by %s",
+					owner.GetKind(), got.GetDeletionTimestamp(), got.GetFinalizers(), metav1.FinalizerDeleteDependents)
+			}
+		}
+	})
+	t.Run("Default", func(t *testing.T) {
+		// A Job's dependents are orphans by default, unless the backend says
+		// what it wants.
+		for _, in := range []*unstructured.Unstructured{s.configMap(t, ""), s.deployment(t, ""), s.widget(t, ""), s.job(t, "")} {
+			owner, dependent := s.owned(t, "default", in)
+			defer s.release(t, dependent)
+			remove(t, owner, clusterapi.DeleteOptions{})
+			if !s.gone(t, owner) {
+				t.Errorf("%s: the owner waits for something", owner.GetKind())
+				s.release(t, owner)
+			}
+			got := s.get(t, dependent)
+			if got.GetDeletionTimestamp() == nil && len(got.GetOwnerReferences()) == 0 {
+				t.Errorf("%s: the dependent is an orphan", owner.GetKind())
+			}
 		}
 	})
 	t.Run("Background", func(t *testing.T) {
-		owner, dependent := s.owned(t, "background")
+		owner, dependent := s.owned(t, "background", s.configMap(t, ""))
 		defer s.release(t, dependent)
 		remove(t, owner, clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationBackground})
 		if !s.gone(t, owner) {
@@ -87,7 +118,7 @@ func testDelete(t *testing.T, s *suite) {
 		}
 	})
 	t.Run("Orphan", func(t *testing.T) {
-		owner, dependent := s.owned(t, "orphan")
+		owner, dependent := s.owned(t, "orphan", s.configMap(t, ""))
 		defer s.release(t, dependent)
 		remove(t, owner, clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationOrphan})
 		if !s.gone(t, owner) { // nobody is there who does the work
@@ -105,16 +136,33 @@ func testDelete(t *testing.T, s *suite) {
 }
 
 // owned makes an owner, and a dependent that a finalizer holds.
-func (s *suite) owned(t *testing.T, name string) (owner, dependent *unstructured.Unstructured) {
+func (s *suite) owned(t *testing.T, name string, in *unstructured.Unstructured) (owner, dependent *unstructured.Unstructured) {
 	t.Helper()
-	owner = s.create(t, s.configMap(t, "delete-"+name+"-owner"))
-	dependent = s.configMap(t, "delete-"+name+"-dependent")
+	name = "delete-" + name + "-" + lower(in.GetKind())
+	in.SetName(name)
+	owner = s.create(t, in)
+	dependent = s.configMap(t, name+"-dependent")
 	dependent.SetFinalizers([]string{"clusterupdate.github.io/conformance"})
 	yes := true
 	dependent.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID(), BlockOwnerDeletion: &yes,
+		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), BlockOwnerDeletion: &yes,
 	}})
 	return owner, s.create(t, dependent)
+}
+
+// job makes a Job that never starts.
+func (s *suite) job(t *testing.T, name string) *unstructured.Unstructured {
+	return object(t, `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: "%s", namespace: %s}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: one, image: registry.example/one}]
+`, name, s.ns)
 }
 
 // release takes all finalizers from an object, if it is there.

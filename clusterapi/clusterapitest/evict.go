@@ -20,7 +20,8 @@ func testEvict(t *testing.T, s *suite) {
 	const (
 		goes     = "goes"
 		later    = "not now"
-		refused  = "another error"
+		refused  = "forbidden"
+		broken   = "an internal error"
 		noBudget = -1
 	)
 	for _, tc := range []struct {
@@ -37,7 +38,7 @@ func testEvict(t *testing.T, s *suite) {
 		{"NotAllowed", true, true, []budget{{allowed: 0, healthy: 1, desired: 1}}, later, 0},
 		{"BehindItsGeneration", true, true, []budget{{allowed: 1, healthy: 2, desired: 1, behind: true}}, later, 1},
 		{"NegativeIsForbidden", true, true, []budget{{allowed: -1, healthy: 1, desired: 1}}, refused, noBudget},
-		{"TwoBudgets", true, true, []budget{{allowed: 1, healthy: 2, desired: 1}, {allowed: 1, healthy: 2, desired: 1}}, refused, 1},
+		{"TwoBudgets", true, true, []budget{{allowed: 1, healthy: 2, desired: 1}, {allowed: 1, healthy: 2, desired: 1}}, broken, 1},
 		{"NotReadyOfAHealthyApplication", true, false, []budget{{allowed: 0, healthy: 2, desired: 2}}, goes, 0},
 		{"NotReadyOfAnUnhealthyApplication", true, false, []budget{{allowed: 0, healthy: 0, desired: 1}}, later, 0},
 		{"NotReadyWithoutAnyDesired", true, false, []budget{{allowed: 0, healthy: 0, desired: 0}}, later, 0},
@@ -61,8 +62,12 @@ func testEvict(t *testing.T, s *suite) {
 			switch {
 			case apierrors.IsTooManyRequests(err):
 				got = later
-			case err != nil:
+			case apierrors.IsInternalError(err):
+				got = broken
+			case apierrors.IsForbidden(err):
 				got = refused
+			case err != nil:
+				got = "another error"
 			}
 			if got != tc.want {
 				t.Errorf("eviction: %s (%v), want: %s", got, err, tc.want)
@@ -87,7 +92,7 @@ func testEvict(t *testing.T, s *suite) {
 	})
 	t.Run("OtherUID", func(t *testing.T) {
 		pod := s.pod(t, "evict-uid", true, true)
-		err := s.api.Evict(s.ctx, clusterapi.KeyOf(pod), clusterapi.EvictOptions{UID: "00000000-aaaa-bbbb-cccc-000000000000"})
+		err := s.api.Evict(s.ctx, clusterapi.KeyOf(pod), clusterapi.EvictOptions{UID: otherUID})
 		if !apierrors.IsConflict(err) {
 			t.Errorf("got %v, want an error that IsConflict recognises", err)
 		}
@@ -95,12 +100,85 @@ func testEvict(t *testing.T, s *suite) {
 			t.Error("the pod is gone")
 		}
 	})
+	t.Run("RightUID", func(t *testing.T) {
+		pod := s.pod(t, "evict-right-uid", true, true)
+		if err := s.api.Evict(s.ctx, clusterapi.KeyOf(pod), clusterapi.EvictOptions{UID: pod.GetUID()}); err != nil || !s.gone(t, pod) {
+			t.Errorf("got %v, want the pod to be gone", err)
+		}
+	})
+	t.Run("Grace", func(t *testing.T) { testGrace(t, s) })
 	t.Run("NotFound", func(t *testing.T) {
 		err := s.api.Evict(s.ctx, clusterapi.Key(s.ns, "evict-nothing"), clusterapi.EvictOptions{})
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("got %v, want an error that IsNotFound recognises", err)
 		}
 	})
+}
+
+// testGrace: a pod on a node ends after its grace period, which nobody is there
+// to wait for, so it stays. A backend may end all pods at once instead.
+func testGrace(t *testing.T, s *suite) {
+	on := func(name string, seconds int) *unstructured.Unstructured {
+		return s.create(t, object(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: grace-%s, namespace: %s}
+spec:
+  nodeName: node-grace-%s
+  terminationGracePeriodSeconds: %d
+  containers: [{name: one, image: registry.example/one}]
+`, name, s.ns, s.id, seconds))
+	}
+	remove := func(pod *unstructured.Unstructured) error {
+		return s.api.Delete(s.ctx, pods, clusterapi.KeyOf(pod), clusterapi.DeleteOptions{})
+	}
+	evict := func(seconds ...int64) func(*unstructured.Unstructured) error {
+		return func(pod *unstructured.Unstructured) error {
+			var opts clusterapi.EvictOptions
+			if len(seconds) > 0 {
+				opts.GracePeriodSeconds = &seconds[0]
+			}
+			return s.api.Evict(s.ctx, clusterapi.KeyOf(pod), opts)
+		}
+	}
+	const gone = -1
+	atOnce, graceful := 0, 0
+	for _, tc := range []struct {
+		name string
+		own  int
+		call func(*unstructured.Unstructured) error
+		want int64
+	}{
+		{"delete", 45, remove, 45},
+		{"evict", 45, evict(), 45},
+		{"evict-sooner", 45, evict(7), 7},
+		{"evict-later", 5, evict(60), 60},
+		{"evict-now", 45, evict(0), gone},
+		{"delete-none", 0, remove, gone},
+		{"evict-none", 0, evict(), gone},
+	} {
+		pod := on(tc.name, tc.own)
+		if err := tc.call(pod); err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		if s.gone(t, pod) {
+			if tc.want != gone {
+				atOnce++
+				t.Logf("%s: the pod is gone at once, its grace period is %d s", tc.name, tc.want)
+			}
+			continue
+		}
+		got := s.get(t, pod)
+		defer func() { _ = evict(0)(pod) }()
+		if tc.want == gone || got.GetDeletionTimestamp() == nil || at(got, "metadata", "deletionGracePeriodSeconds") != tc.want {
+			t.Errorf("%s: deletionTimestamp %v and grace period %v, want %d", tc.name, got.GetDeletionTimestamp(), at(got, "metadata", "deletionGracePeriodSeconds"), tc.want)
+		}
+		graceful++
+	}
+	if atOnce > 0 && graceful > 0 {
+		t.Errorf("%d pods ended at once, %d did not: want one or the other", atOnce, graceful)
+	}
 }
 
 // lower makes a label value of a test name.

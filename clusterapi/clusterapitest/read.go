@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -30,21 +31,102 @@ func testGet(t *testing.T, s *suite) {
 			t.Errorf("kind %s, want %s", got.GroupVersionKind(), configMaps)
 		}
 	})
+	t.Run("ItAndNoOther", func(t *testing.T) {
+		for _, name := range []string{"get-it", "get-it-too"} {
+			for _, ns := range []string{s.ns, s.other} {
+				u := s.configMap(t, name)
+				u.SetNamespace(ns)
+				s.create(t, u)
+			}
+		}
+		for _, name := range []string{"get-it", "get-it-too"} {
+			for _, ns := range []string{s.ns, s.other} {
+				u := s.configMap(t, name)
+				u.SetNamespace(ns)
+				if got := clusterapi.KeyOf(s.get(t, u)); got != clusterapi.KeyOf(u) {
+					t.Errorf("Get of %s answered %s", clusterapi.KeyOf(u), got)
+				}
+			}
+		}
+		secret := object(t, `{apiVersion: v1, kind: Secret, metadata: {name: get-it, namespace: %s}}`, s.ns)
+		if !s.gone(t, secret) {
+			t.Error("there is a Secret of the ConfigMap's name")
+		}
+		s.create(t, secret)
+		if got := s.get(t, secret).GroupVersionKind(); got != secret.GroupVersionKind() {
+			t.Errorf("Get of a Secret answered a %s", got)
+		}
+	})
+	t.Run("Integers", func(t *testing.T) {
+		for _, tc := range []struct {
+			u    *unstructured.Unstructured
+			path []string
+		}{
+			{s.create(t, s.deployment(t, "get-integers")), []string{"spec", "replicas"}},
+			{s.create(t, s.widget(t, "get-integers")), []string{"spec", "size"}},
+		} {
+			for verb, u := range map[string]*unstructured.Unstructured{"Create": tc.u, "Get": s.get(t, tc.u)} {
+				if v, ok := at(u, tc.path...).(int64); !ok || v != 1 {
+					t.Errorf("%s of a %s: %v is a %T, want an int64", verb, u.GetKind(), tc.path, at(u, tc.path...))
+				}
+			}
+		}
+	})
 	t.Run("NotFound", func(t *testing.T) {
-		_, err := s.api.Get(s.ctx, configMaps, clusterapi.Key(s.ns, "get-nothing"))
-		if !apierrors.IsNotFound(err) {
-			t.Errorf("got %v, want an error that IsNotFound recognises", err)
+		got, err := s.api.Get(s.ctx, configMaps, clusterapi.Key(s.ns, "get-nothing"))
+		if !apierrors.IsNotFound(err) || got != nil {
+			t.Errorf("got %v, %v, want no object and an error that IsNotFound recognises", got, err)
 		}
 	})
-	t.Run("NoMatch", func(t *testing.T) {
-		gvk := schema.GroupVersionKind{Group: "nobody-" + s.id + ".clusterupdate.github.io", Version: "v1", Kind: "Nothing"}
-		if _, err := s.api.Get(s.ctx, gvk, clusterapi.Key(s.ns, "x")); !meta.IsNoMatchError(err) {
-			t.Errorf("Get: got %v, want an error that meta.IsNoMatchError recognises", err)
+	t.Run("NoMatch", func(t *testing.T) { testNoMatch(t, s) })
+}
+
+// nothing is a kind that nobody defined.
+func (s *suite) nothing() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "nobody-" + s.id + ".clusterupdate.github.io", Version: "v1", Kind: "Nothing"}
+}
+
+// testNoMatch asks every verb for a kind that is not served: neither one of a
+// group that nobody has, nor one of a group that is there.
+func testNoMatch(t *testing.T, s *suite) {
+	for _, gvk := range []schema.GroupVersionKind{s.nothing(), {Version: "v1", Kind: "Nothing"}, {Group: "apps", Version: "v7", Kind: "Deployment"}} {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetGroupVersionKind(gvk)
+		u.SetNamespace(s.ns)
+		u.SetName("x")
+		stored := u.DeepCopy()
+		stored.SetResourceVersion("1")
+		stored.Object["status"] = map[string]any{}
+		for verb, err := range s.all(u, stored) {
+			if s.recorded && errors.Is(err, clusterapi.ErrNotCollected) {
+				continue
+			}
+			if !meta.IsNoMatchError(err) {
+				t.Errorf("%s of %s: got %v, want an error that meta.IsNoMatchError recognises", verb, gvk, err)
+			}
+			if apierrors.IsNotFound(err) {
+				t.Errorf("%s of %s: IsNotFound recognises %v", verb, gvk, err)
+			}
 		}
-		if _, err := s.api.List(s.ctx, gvk, clusterapi.ListOptions{}); !meta.IsNoMatchError(err) {
-			t.Errorf("List: got %v, want an error that meta.IsNoMatchError recognises", err)
-		}
-	})
+	}
+}
+
+// all calls every verb but Evict, which has no kind, on an object. stored is
+// the object for updates. Of a backend that only reads, only these verbs.
+func (s *suite) all(u, stored *unstructured.Unstructured) map[string]error {
+	gvk, key := u.GroupVersionKind(), clusterapi.KeyOf(u)
+	out := map[string]error{}
+	_, out["Get"] = s.api.Get(s.ctx, gvk, key)
+	_, out["List"] = s.api.List(s.ctx, gvk, clusterapi.ListOptions{Namespace: key.Namespace})
+	if s.recorded {
+		return out
+	}
+	_, out["Create"] = s.api.Create(s.ctx, u, clusterapi.CreateOptions{})
+	_, out["Apply"] = s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: "first"})
+	_, out["Update"] = s.api.Update(s.ctx, stored, clusterapi.UpdateOptions{})
+	_, out["UpdateStatus"] = s.api.UpdateStatus(s.ctx, stored, clusterapi.UpdateOptions{})
+	out["Delete"] = s.api.Delete(s.ctx, gvk, key, clusterapi.DeleteOptions{})
+	return out
 }
 
 func testList(t *testing.T, s *suite) {
@@ -52,81 +134,171 @@ func testList(t *testing.T, s *suite) {
 	for _, o := range []struct{ ns, name, color string }{
 		{s.other, "list-a", "red"}, {s.ns, "list-c", "blue"}, {s.ns, "list-a", "red"}, {s.ns, "list-b", "red"},
 	} {
-		s.create(t, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s, labels: {list: "%s", color: %s}}}`, o.name, o.ns, s.id, o.color))
+		s.create(t, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s, labels: {list: "%s", color: %s}}, data: {a: "1"}}`, o.name, o.ns, s.id, o.color))
 	}
-	list := func(t *testing.T, opts clusterapi.ListOptions) []string {
-		t.Helper()
-		l, err := s.api.List(s.ctx, configMaps, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		names := []string{}
-		for i := range l.Items {
-			names = append(names, fmt.Sprint(clusterapi.KeyOf(&l.Items[i])))
-			if got := l.Items[i].GroupVersionKind(); got != configMaps {
-				t.Errorf("item %d is a %s, want %s", i, got, configMaps)
-			}
-		}
-		return names
-	}
+	all := []string{s.ns + "/list-a", s.ns + "/list-b", s.ns + "/list-c", s.other + "/list-a"}
 	for _, tc := range []struct {
 		name string
 		opts clusterapi.ListOptions
 		want []string
 	}{
-		{"SortedByNamespaceThenName", clusterapi.ListOptions{Labels: label},
-			[]string{s.ns + "/list-a", s.ns + "/list-b", s.ns + "/list-c", s.other + "/list-a"}},
-		{"Namespace", clusterapi.ListOptions{Namespace: s.other, Labels: label}, []string{s.other + "/list-a"}},
-		{"Labels", clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"list": s.id, "color": "blue"})}, []string{s.ns + "/list-c"}},
+		{"SortedByNamespaceThenName", clusterapi.ListOptions{Labels: label}, all},
+		{"Namespace", clusterapi.ListOptions{Namespace: s.other, Labels: label}, all[3:]},
+		{"Labels", clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"list": s.id, "color": "blue"})}, all[2:3]},
+		{"LabelsAndNamespace", clusterapi.ListOptions{Namespace: s.ns, Labels: labels.SelectorFromSet(labels.Set{"list": s.id, "color": "red"})}, all[:2]},
+		{"LabelsOfSets", clusterapi.ListOptions{Labels: selector(t, "list=%s,color notin (red)", s.id)}, all[2:3]},
 		{"Nothing", clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"list": s.id, "color": "green"})}, []string{}},
-		{"LimitNotExceeded", clusterapi.ListOptions{Labels: label, Limit: 4},
-			[]string{s.ns + "/list-a", s.ns + "/list-b", s.ns + "/list-c", s.other + "/list-a"}},
+		{"LimitNotExceeded", clusterapi.ListOptions{Labels: label, Limit: 4}, all},
+		{"LimitOfWhatIsSelected", clusterapi.ListOptions{Namespace: s.ns, Labels: label, Limit: 3}, all[:3]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := list(t, tc.opts); !slices.Equal(got, tc.want) {
+			if got := names(s.list(t, configMaps, tc.opts)); !slices.Equal(got, tc.want) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}
-	t.Run("LimitExceeded", func(t *testing.T) {
-		_, err := s.api.List(s.ctx, configMaps, clusterapi.ListOptions{Labels: label, Limit: 3})
-		var limit *clusterapi.LimitError
-		if !errors.As(err, &limit) {
-			t.Fatalf("got %v, want a *clusterapi.LimitError", err)
-		}
-		if limit.Limit != 3 || limit.GVK != configMaps {
-			t.Errorf("got %+v, want limit 3 of %s", limit, configMaps)
-		}
-	})
+	for name, n := range map[string]int{"LimitExceeded": 3, "LimitFarExceeded": 1} {
+		t.Run(name, func(t *testing.T) {
+			l, err := s.api.List(s.ctx, configMaps, clusterapi.ListOptions{Labels: label, Limit: n})
+			var limit *clusterapi.LimitError
+			if !errors.As(err, &limit) || l != nil {
+				t.Fatalf("got %v, %v, want no list and a *clusterapi.LimitError", l, err)
+			}
+			if limit.Limit != n || limit.GVK != configMaps {
+				t.Errorf("got %+v, want limit %d of %s", limit, n, configMaps)
+			}
+		})
+	}
+	t.Run("Unfiltered", func(t *testing.T) { testUnfiltered(t, s, all) })
+	t.Run("ItemsAreWhatGetReturns", func(t *testing.T) { testItems(t, s, label) })
+	t.Run("NodeName", func(t *testing.T) { testNodeName(t, s) })
 	t.Run("Complete", func(t *testing.T) {
 		// More than the usual page of a client.
 		const n = 600
 		for i := range n {
 			s.create(t, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: page-%03d, namespace: %s, labels: {page: "%s"}}}`, i, s.ns, s.id))
 		}
-		if got := list(t, clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"page": s.id})}); len(got) != n || !slices.IsSorted(got) {
+		if got := names(s.list(t, configMaps, clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"page": s.id})})); len(got) != n || !slices.IsSorted(got) {
 			t.Errorf("got %d objects (sorted: %t), want %d in order", len(got), slices.IsSorted(got), n)
 		}
 	})
-	t.Run("NodeName", func(t *testing.T) {
-		node := "node-" + s.id
-		for name, on := range map[string]string{"on-node": node, "elsewhere": "another-" + s.id} {
+}
+
+// testUnfiltered lists without any selection, where others may have objects
+// too.
+func testUnfiltered(t *testing.T, s *suite, all []string) {
+	for name, want := range map[string][]string{"": all, s.ns: all[:3], s.other: all[3:]} {
+		var got []string
+		items := s.list(t, configMaps, clusterapi.ListOptions{Namespace: name}).Items
+		for i := range items {
+			if key := clusterapi.KeyOf(&items[i]).String(); slices.Contains(all, key) {
+				got = append(got, key)
+			}
+			if name != "" && items[i].GetNamespace() != name {
+				t.Errorf("namespace %q has an object of %s", name, items[i].GetNamespace())
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("namespace %q: got %v of what is there, want %v", name, got, want)
+		}
+	}
+	found := slices.ContainsFunc(s.list(t, namespaces, clusterapi.ListOptions{}).Items, func(u unstructured.Unstructured) bool { return u.GetName() == s.ns })
+	if !found {
+		t.Errorf("a list of all namespaces lacks %s", s.ns)
+	}
+}
+
+// testItems compares the items of lists with what Get returns.
+func testItems(t *testing.T, s *suite, label labels.Selector) {
+	if !s.recorded {
+		for _, u := range []*unstructured.Unstructured{s.deployment(t, "list-items"), s.widget(t, "list-items")} {
+			u.SetLabels(map[string]string{"list": s.id})
+			s.create(t, u)
+		}
+	}
+	for _, gvk := range []schema.GroupVersionKind{configMaps, deployments, s.widgets} {
+		items := s.list(t, gvk, clusterapi.ListOptions{Labels: label}).Items
+		if len(items) == 0 {
+			t.Errorf("no %s in the list", gvk.Kind)
+		}
+		for i := range items {
+			want := s.getAs(t, gvk, &items[i])
+			if got := &items[i]; text(got.Object) != text(want.Object) {
+				t.Errorf("%s in the list is\n%s\nGet returns\n%s", clusterapi.KeyOf(got), text(got.Object), text(want.Object))
+			}
+		}
+	}
+}
+
+func testNodeName(t *testing.T, s *suite) {
+	node := "node-" + s.id
+	if !s.recorded {
+		for _, p := range []struct{ ns, name, node, color string }{
+			{s.ns, "on-node", node, "red"}, {s.ns, "elsewhere", "another-" + s.id, "red"},
+			{s.ns, "on-node-too", node, "blue"}, {s.other, "on-node", node, "red"}, {s.other, "elsewhere", "another-" + s.id, "red"},
+		} {
 			s.create(t, object(t, `
 apiVersion: v1
 kind: Pod
-metadata: {name: %s, namespace: %s}
+metadata: {name: %s, namespace: %s, labels: {color: %s}}
 spec:
   nodeName: %s
   terminationGracePeriodSeconds: 0
   containers: [{name: one, image: registry.example/one}]
-`, name, s.ns, on))
+`, p.name, p.ns, p.color, p.node))
 		}
-		l, err := s.api.List(s.ctx, pods, clusterapi.ListOptions{NodeName: node})
-		if err != nil {
-			t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		opts clusterapi.ListOptions
+		want []string
+	}{
+		{"alone", clusterapi.ListOptions{NodeName: node}, []string{s.ns + "/on-node", s.ns + "/on-node-too", s.other + "/on-node"}},
+		{"with a namespace", clusterapi.ListOptions{NodeName: node, Namespace: s.ns}, []string{s.ns + "/on-node", s.ns + "/on-node-too"}},
+		{"with labels", clusterapi.ListOptions{NodeName: node, Labels: selector(t, "color=blue")}, []string{s.ns + "/on-node-too"}},
+		{"with a limit", clusterapi.ListOptions{NodeName: node, Limit: 3}, []string{s.ns + "/on-node", s.ns + "/on-node-too", s.other + "/on-node"}},
+		{"of a node without pods", clusterapi.ListOptions{NodeName: "empty-" + s.id}, []string{}},
+	} {
+		if got := names(s.list(t, pods, tc.opts)); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
 		}
-		if len(l.Items) != 1 || l.Items[0].GetName() != "on-node" {
-			t.Errorf("got %d pods, want the one on the node", len(l.Items))
+	}
+}
+
+// list must succeed, with items of the kind.
+func (s *suite) list(t *testing.T, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) *unstructured.UnstructuredList {
+	t.Helper()
+	l, err := s.api.List(s.ctx, gvk, opts)
+	if err != nil {
+		t.Fatalf("List of %s: %v", gvk.Kind, err)
+	}
+	if l == nil {
+		t.Fatalf("List of %s returned no list, and no error", gvk.Kind)
+	}
+	for i := range l.Items {
+		u := &l.Items[i]
+		if u.GroupVersionKind() != gvk || u.GetResourceVersion() == "" || u.GetUID() == "" || u.GetName() == "" {
+			t.Fatalf("item %d of a list of %s has kind %s, name %q, UID %q, resourceVersion %q: none may be missing",
+				i, gvk, u.GroupVersionKind(), u.GetName(), u.GetUID(), u.GetResourceVersion())
 		}
-	})
+	}
+	return l
+}
+
+// names are the keys of the items, in their order.
+func names(l *unstructured.UnstructuredList) []string {
+	out := []string{}
+	for i := range l.Items {
+		out = append(out, clusterapi.KeyOf(&l.Items[i]).String())
+	}
+	return out
+}
+
+func selector(t *testing.T, format string, args ...any) labels.Selector {
+	t.Helper()
+	out, err := labels.Parse(fmt.Sprintf(format, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -179,11 +179,11 @@ var sequenceKinds = sync.OnceValue(func() []sequenceKind {
 		{name: "ClusterRole", gvk: rbac("ClusterRole"), base: `{rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}`, fields: []values{rules,
 			{"aggregationRule", `[{clusterRoleSelectors: [{matchLabels: {a: b}}]}]`, `[{clusterRoleSelectors: []}]`}}, status: values{"status", `[{a: b}]`, `[]`}},
 		{name: "RoleBinding", gvk: rbac("RoleBinding"), namespaced: true,
-			base: `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}, subjects: [{kind: User, name: v, apiGroup: rbac.authorization.k8s.io}]}`,
+			base:   `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}, subjects: [{kind: User, name: v, apiGroup: rbac.authorization.k8s.io}]}`,
 			fields: []values{subjects, {"roleRef", `[{apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}]`, `[{apiGroup: rbac.authorization.k8s.io, kind: Role, name: s}, {kind: Nobody, name: r}]`}},
 			status: values{"status", `[{a: b}]`, `[]`}},
 		{name: "ClusterRoleBinding", gvk: rbac("ClusterRoleBinding"),
-			base: `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: User, name: v, apiGroup: rbac.authorization.k8s.io}]}`,
+			base:   `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, subjects: [{kind: User, name: v, apiGroup: rbac.authorization.k8s.io}]}`,
 			fields: []values{subjects, {"roleRef", `[{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}]`, `[{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: s}, {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}]`}},
 			status: values{"status", `[{a: b}]`, `[]`}},
 		{

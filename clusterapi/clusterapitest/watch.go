@@ -2,10 +2,13 @@ package clusterapitest
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,25 +53,115 @@ func testWatch(t *testing.T, s *suite) {
 		w.want(t, "Deleted watch-one")
 		w.stop(t)
 	})
+	t.Run("Kinds", func(t *testing.T) {
+		// The same for each kind, and what becomes of status.
+		for _, in := range []*unstructured.Unstructured{
+			s.configMap(t, "watch-kind"), object(t, `{apiVersion: v1, kind: Secret, metadata: {name: watch-kind, namespace: %s}}`, s.ns),
+			s.deployment(t, "watch-kind"), s.widget(t, "watch-kind"),
+			object(t, `{apiVersion: v1, kind: Pod, metadata: {name: watch-kind, namespace: %s}, spec: {containers: [{name: one, image: registry.example/one}]}}`, s.ns),
+			object(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: watch-kind, namespace: %s}, spec: {minAvailable: 1, selector: {matchLabels: {app: x}}}}`, s.ns),
+			object(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: watch-kind-%s}}`, s.id),
+			object(t, `{apiVersion: v1, kind: Node, metadata: {name: watch-kind-%s}}`, s.id),
+		} {
+			t.Run(in.GetKind(), func(t *testing.T) { testWatchKind(t, s, watcher, in) })
+		}
+	})
+	t.Run("Selection", func(t *testing.T) {
+		s.create(t, s.configMap(t, "watch-selection"))
+		for name, opts := range map[string]clusterapi.ListOptions{
+			"Labels":    {Namespace: s.ns, Labels: labels.SelectorFromSet(labels.Set{"watch": "nothing-" + s.id})},
+			"Namespace": {Namespace: "conformance-" + s.id + "-empty"},
+		} {
+			w := start(t, s, watcher, opts)
+			t.Log(name)
+			w.want(t, "Synced ") // though nothing is there
+			w.stop(t)
+		}
+		node := "watch-node-" + s.id
+		w := startKind(t, s, watcher, pods, clusterapi.ListOptions{Namespace: s.ns, NodeName: node})
+		w.want(t, "Synced ")
+		for name, on := range map[string]string{"watch-elsewhere": "another-" + node, "watch-nowhere": ""} {
+			s.create(t, object(t, `{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: %s}, spec: {nodeName: "%s", terminationGracePeriodSeconds: 0, containers: [{name: one, image: registry.example/one}]}}`, name, s.ns, on))
+		}
+		s.create(t, object(t, `{apiVersion: v1, kind: Pod, metadata: {name: watch-on-node, namespace: %s}, spec: {nodeName: %s, terminationGracePeriodSeconds: 0, containers: [{name: one, image: registry.example/one}]}}`, s.ns, node))
+		w.want(t, "Added watch-on-node")
+		w.stop(t)
+	})
+	t.Run("AllNamespaces", func(t *testing.T) {
+		label := map[string]string{"watch-all": s.id}
+		for _, ns := range []string{s.ns, s.other} {
+			u := s.configMap(t, "watch-all")
+			u.SetNamespace(ns)
+			u.SetLabels(label)
+			s.create(t, u)
+		}
+		w := start(t, s, watcher, clusterapi.ListOptions{Labels: labels.SelectorFromSet(label)})
+		w.want(t, "Added watch-all", "Added watch-all", "Synced ")
+		w.stop(t)
+	})
+	t.Run("TwoAtOnce", func(t *testing.T) {
+		label := map[string]string{"watch-twice": s.id}
+		opts := clusterapi.ListOptions{Labels: labels.SelectorFromSet(label)}
+		one, two := start(t, s, watcher, opts), start(t, s, watcher, opts)
+		one.want(t, "Synced ")
+		two.want(t, "Synced ")
+		u := s.configMap(t, "watch-twice")
+		u.SetLabels(label)
+		s.create(t, u)
+		one.want(t, "Added watch-twice")
+		one.spoil()
+		two.want(t, "Added watch-twice")
+		wantAt(t, two.last.Object, "1", "data", "a")
+		one.stop(t)
+		u = s.get(t, u)
+		set(t, u, "2", "data", "a")
+		s.update(t, u)
+		two.want(t, "Modified watch-twice") // though the other one has ended
+		two.stop(t)
+	})
+	t.Run("Order", func(t *testing.T) {
+		label := map[string]string{"watch-order": s.id}
+		u := s.configMap(t, "watch-order")
+		u.SetLabels(label)
+		w := start(t, s, watcher, clusterapi.ListOptions{Namespace: s.ns, Labels: labels.SelectorFromSet(label)})
+		w.want(t, "Synced ")
+		u = s.create(t, u)
+		const n = 20
+		for i := range n {
+			set(t, u, fmt.Sprint(i), "data", "n")
+			u = s.update(t, u)
+		}
+		s.discard(t, configMaps, s.ns, u.GetName())
+		w.want(t, "Added watch-order")
+		// A backend may leave out states that were replaced at once, never the
+		// last one, and never an order.
+		last := -1
+		for last < n-1 {
+			w.want(t, "Modified watch-order")
+			got, err := strconv.Atoi(fmt.Sprint(at(w.last.Object, "data", "n")))
+			if err != nil || got <= last {
+				t.Fatalf("the event has n %v after %d: %v", at(w.last.Object, "data", "n"), last, err)
+			}
+			last = got
+		}
+		w.want(t, "Deleted watch-order")
+		w.stop(t)
+	})
 	t.Run("Ownership", func(t *testing.T) {
 		label := map[string]string{"watch-own": s.id}
 		in := s.configMap(t, "watch-own")
 		in.SetLabels(label)
 		s.create(t, in)
 		w := start(t, s, watcher, clusterapi.ListOptions{Namespace: s.ns, Labels: labels.SelectorFromSet(label)})
-		spoil := func() {
-			data, _ := w.last.Object.Object["data"].(map[string]any)
-			data["a"] = "spoilt"
-		}
 		w.want(t, "Added watch-own")
-		spoil()
+		w.spoil()
 		w.want(t, "Synced ")
 		u := s.get(t, in)
 		wantAt(t, u, "1", "data", "a")
 		set(t, u, "2", "data", "a")
 		s.update(t, u)
 		w.want(t, "Modified watch-own")
-		spoil()
+		w.spoil()
 		wantAt(t, s.get(t, in), "2", "data", "a")
 		w.stop(t)
 	})
@@ -94,18 +187,72 @@ func testWatch(t *testing.T, s *suite) {
 	t.Run("NoMatch", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(s.ctx, 30*time.Second)
 		defer cancel()
-		var errs int
-		gvk := schema.GroupVersionKind{Group: "nobody-" + s.id + ".clusterupdate.github.io", Version: "v1", Kind: "Nothing"}
-		for _, err := range watcher.Watch(ctx, gvk, clusterapi.ListOptions{}) {
-			if err != nil {
-				errs++
+		var errs []error
+		for e, err := range watcher.Watch(ctx, s.nothing(), clusterapi.ListOptions{}) {
+			if errs = append(errs, err); err == nil {
+				t.Errorf("got %s of a kind that is not served", e.Type)
 			}
 		}
-		if errs != 1 {
-			t.Errorf("got %d errors, want one that ends the sequence", errs)
+		if len(errs) != 1 || !meta.IsNoMatchError(errs[0]) {
+			t.Errorf("got %v, want one error that meta.IsNoMatchError recognises", errs)
 		}
 	})
 }
+
+// testWatchKind has one object of a kind go through all that may happen to it.
+func testWatchKind(t *testing.T, s *suite, watcher clusterapi.Watcher, in *unstructured.Unstructured) {
+	gvk, name := in.GroupVersionKind(), in.GetName()
+	label := map[string]string{"watch-kind": s.id}
+	in.SetLabels(label)
+	in.SetFinalizers([]string{"clusterupdate.github.io/conformance"})
+	w := startKind(t, s, watcher, gvk, clusterapi.ListOptions{Namespace: in.GetNamespace(), Labels: labels.SelectorFromSet(label)})
+	w.want(t, "Synced ")
+	last := s.create(t, in)
+	defer s.release(t, in)
+	same := func(event string) {
+		t.Helper()
+		w.want(t, event+" "+name)
+		if w.last.Object.GroupVersionKind() != gvk {
+			t.Errorf("%s: the object's kind is %s", event, w.last.Object.GroupVersionKind())
+		}
+		if event != string(clusterapi.Deleted) {
+			wantSame(t, "the event", last, w.last.Object)
+		}
+	}
+	same("Added")
+	last.SetAnnotations(map[string]string{"changed": "x"})
+	last = s.update(t, last)
+	same("Modified")
+	applied := &unstructured.Unstructured{Object: map[string]any{}}
+	applied.SetGroupVersionKind(gvk)
+	applied.SetName(name)
+	applied.SetNamespace(in.GetNamespace())
+	applied.SetAnnotations(map[string]string{"applied": "x"})
+	last = s.apply(t, "first", applied)
+	same("Modified")
+	if status, ok := map[string]map[string]any{
+		"Deployment": {"replicas": int64(1)}, "Widget": {"phase": "Ready"}, "Pod": {"phase": "Running"}, "Node": {"phase": "Running"},
+		"PodDisruptionBudget": {"observedGeneration": int64(1), "disruptionsAllowed": int64(0), "currentHealthy": int64(1), "desiredHealthy": int64(1), "expectedPods": int64(1)},
+	}[gvk.Kind]; ok {
+		last.Object["status"] = status
+		last = s.updateStatus(t, last)
+		same("Modified")
+	}
+	if err := s.api.Delete(s.ctx, gvk, clusterapi.KeyOf(in), clusterapi.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	last = s.get(t, in)
+	if last.GetDeletionTimestamp() == nil {
+		t.Fatal("it has no deletionTimestamp")
+	}
+	same("Modified")
+	s.release(t, in)
+	same("Deleted")
+	w.stop(t)
+}
+
+// wait is how long to wait for what must come.
+const wait = 20 * time.Second
 
 // watch runs a Watch in a goroutine.
 type watch struct {
@@ -117,12 +264,17 @@ type watch struct {
 
 func start(t *testing.T, s *suite, w clusterapi.Watcher, opts clusterapi.ListOptions) *watch {
 	t.Helper()
+	return startKind(t, s, w, configMaps, opts)
+}
+
+func startKind(t *testing.T, s *suite, w clusterapi.Watcher, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) *watch {
+	t.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
 	out := &watch{events: make(chan clusterapi.Event, 100), end: make(chan error, 1), cancel: cancel}
 	t.Cleanup(cancel)
 	go func() {
 		var last error
-		for e, err := range w.Watch(ctx, configMaps, opts) {
+		for e, err := range w.Watch(ctx, gvk, opts) {
 			if last = err; err == nil {
 				out.events <- e
 			}
@@ -130,6 +282,12 @@ func start(t *testing.T, s *suite, w clusterapi.Watcher, opts clusterapi.ListOpt
 		out.end <- last
 	}()
 	return out
+}
+
+// spoil changes the object of the last event, which must not matter to others.
+func (w *watch) spoil() {
+	data, _ := w.last.Object.Object["data"].(map[string]any)
+	data["a"] = "spoilt"
 }
 
 // want expects the next events, in this order.
@@ -143,10 +301,13 @@ func (w *watch) want(t *testing.T, events ...string) {
 			if w.last.Object != nil {
 				name = w.last.Object.GetName()
 			}
+			if (w.last.Object == nil) != (w.last.Type == clusterapi.Synced) {
+				t.Fatalf("%s has the object %v, want one but for Synced", w.last.Type, w.last.Object)
+			}
 			got = append(got, string(w.last.Type)+" "+name)
 		case err := <-w.end:
 			t.Fatalf("the watch ended (%v) after %v, want %v", err, got, events)
-		case <-time.After(30 * time.Second):
+		case <-time.After(wait):
 			t.Fatalf("got %v, want %v", got, events)
 		}
 	}
@@ -164,7 +325,7 @@ func (w *watch) stop(t *testing.T) {
 		if err != nil {
 			t.Errorf("the watch ended with %v after its context had ended, want no error", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(wait):
 		t.Error("the watch goes on after its context has ended")
 	}
 }

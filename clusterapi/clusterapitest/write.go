@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
@@ -15,6 +17,39 @@ func testCreate(t *testing.T, s *suite) {
 		_, err := s.api.Create(s.ctx, in, clusterapi.CreateOptions{})
 		if !apierrors.IsAlreadyExists(err) {
 			t.Errorf("got %v, want an error that IsAlreadyExists recognises", err)
+		}
+	})
+	t.Run("AlreadyExistsChangesNothing", func(t *testing.T) {
+		u := s.create(t, s.configMap(t, "create-twice"))
+		in := s.configMap(t, "create-twice")
+		set(t, in, "2", "data", "a")
+		if _, err := s.api.Create(s.ctx, in, clusterapi.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+			t.Errorf("got %v, want an error that IsAlreadyExists recognises", err)
+		}
+		wantSame(t, "after a Create that failed", u, s.get(t, u))
+	})
+	t.Run("Refused", func(t *testing.T) {
+		versioned := s.configMap(t, "create-refused")
+		versioned.SetResourceVersion("1")
+		typed := s.configMap(t, "create-refused")
+		typed.Object["data"] = "text"
+		custom := s.widget(t, "create-refused")
+		set(t, custom, "large", "spec", "size")
+		for _, tc := range []struct {
+			what string
+			u    *unstructured.Unstructured
+			is   func(error) bool
+		}{
+			{"with a resourceVersion", versioned, apierrors.IsBadRequest},
+			{"with a value of a wrong type", typed, apierrors.IsBadRequest},
+			{"of what the definition's schema does not allow", custom, apierrors.IsInvalid},
+		} {
+			if _, err := s.api.Create(s.ctx, tc.u, clusterapi.CreateOptions{}); !tc.is(err) {
+				t.Errorf("Create %s: got %v (%s)", tc.what, err, apierrors.ReasonForError(err))
+			}
+			if !s.gone(t, tc.u) {
+				t.Errorf("Create %s created it", tc.what)
+			}
 		}
 	})
 	t.Run("WithoutStatus", func(t *testing.T) {
@@ -29,6 +64,7 @@ func testCreate(t *testing.T, s *suite) {
 		if stored.GetUID() == "" || stored.GetResourceVersion() == "" || at(stored, "metadata", "creationTimestamp") == nil {
 			t.Errorf("Create returned an object without uid, resourceVersion or creationTimestamp: %v", stored.Object["metadata"])
 		}
+		wantSame(t, "what Create returned", stored, s.get(t, stored))
 	})
 }
 
@@ -41,14 +77,21 @@ func testUpdate(t *testing.T, s *suite) {
 		if stored.GetResourceVersion() == u.GetResourceVersion() {
 			t.Error("the resourceVersion did not move")
 		}
-		wantAt(t, s.get(t, u), map[string]any{"b": "2"}, "data")
+		wantSame(t, "what Update returned", stored, s.get(t, u))
+		stored.SetLabels(map[string]string{"new": "x"})
+		stored = s.update(t, stored)
+		stored.SetLabels(map[string]string{"newer": "x"})
+		wantAt(t, s.update(t, stored), map[string]any{"newer": "x"}, "metadata", "labels")
+		delete(stored.Object, "data")
+		stored.SetResourceVersion(s.get(t, u).GetResourceVersion())
+		wantAt(t, s.update(t, stored), nil, "data")
 	})
 	t.Run("WithoutResourceVersion", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "update-blind"))
 		u.SetResourceVersion("")
 		u.Object["data"] = map[string]any{"b": "2"}
-		if _, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{}); err == nil {
-			t.Error("an update without a resourceVersion went through")
+		if _, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{}); !apierrors.IsInvalid(err) {
+			t.Errorf("got %v, want an error that IsInvalid recognises", err)
 		}
 		wantAt(t, s.get(t, u), map[string]any{"a": "1"}, "data")
 	})
@@ -66,9 +109,21 @@ func testUpdate(t *testing.T, s *suite) {
 	t.Run("NotFound", func(t *testing.T) {
 		u := s.configMap(t, "update-nothing")
 		u.SetResourceVersion("1")
-		if _, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{}); err == nil {
-			t.Error("an update of an object that does not exist went through")
+		if _, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("got %v, want an error that IsNotFound recognises", err)
 		}
+		if !s.gone(t, u) {
+			t.Error("it created the object")
+		}
+	})
+	t.Run("OtherUID", func(t *testing.T) {
+		u := s.create(t, s.configMap(t, "update-uid"))
+		u.SetUID(otherUID)
+		u.Object["data"] = map[string]any{"b": "2"}
+		if _, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{}); !apierrors.IsConflict(err) {
+			t.Errorf("got %v, want an error that IsConflict recognises", err)
+		}
+		wantAt(t, s.get(t, u), map[string]any{"a": "1"}, "data")
 	})
 	t.Run("NoChange", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "update-same"))
@@ -85,7 +140,29 @@ func testUpdate(t *testing.T, s *suite) {
 		if at(stored, "status", "replicas") == int64(7) {
 			t.Error("Update wrote the status of a kind with a status subresource")
 		}
+		if at(s.get(t, u), "status", "replicas") == int64(7) {
+			t.Error("Update wrote the status of a kind with a status subresource, and did not say so")
+		}
 	})
+	t.Run("KeepsStatus", func(t *testing.T) {
+		for _, u := range s.withStatus(t, "update-keeps-status") {
+			want := u.Object["status"]
+			delete(u.Object, "status")
+			u.SetLabels(map[string]string{"new": "x"})
+			wantAt(t, s.update(t, u), want, "status")
+			wantAt(t, s.get(t, u), want, "status")
+		}
+	})
+}
+
+// withStatus makes a Deployment and a custom object that have a status.
+func (s *suite) withStatus(t *testing.T, name string) []*unstructured.Unstructured {
+	t.Helper()
+	d := s.create(t, s.deployment(t, name))
+	set(t, d, int64(1), "status", "replicas")
+	w := s.create(t, s.widget(t, name))
+	set(t, w, "Ready", "status", "phase")
+	return []*unstructured.Unstructured{s.updateStatus(t, d), s.updateStatus(t, w)}
 }
 
 func testUpdateStatus(t *testing.T, s *suite) {
@@ -100,12 +177,49 @@ func testUpdateStatus(t *testing.T, s *suite) {
 		wantAt(t, got, int64(1), "status", "replicas")
 		wantAt(t, got, int64(1), "spec", "replicas")
 	})
+	t.Run("LeavesAllElse", func(t *testing.T) { testStatusOnly(t, s) })
+	t.Run("Replaces", func(t *testing.T) {
+		for _, u := range s.withStatus(t, "status-replaces") {
+			delete(u.Object, "status")
+			stored := s.updateStatus(t, u)
+			wantAt(t, stored, nil, "status", "replicas")
+			wantAt(t, stored, nil, "status", "phase")
+			wantSame(t, "what UpdateStatus returned", stored, s.get(t, u))
+		}
+	})
+	t.Run("NoChange", func(t *testing.T) {
+		for _, u := range s.withStatus(t, "status-same") {
+			if stored := s.updateStatus(t, u); stored.GetResourceVersion() != u.GetResourceVersion() {
+				t.Errorf("%s: the resourceVersion moved from %s to %s without a change", u.GetKind(), u.GetResourceVersion(), stored.GetResourceVersion())
+			}
+		}
+	})
+	t.Run("NotFound", func(t *testing.T) {
+		for _, u := range []*unstructured.Unstructured{s.deployment(t, "status-nothing"), s.widget(t, "status-nothing")} {
+			u.SetResourceVersion("1")
+			u.Object["status"] = map[string]any{}
+			if _, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("%s: got %v, want an error that IsNotFound recognises", u.GetKind(), err)
+			}
+		}
+	})
+	t.Run("WithoutSubresource", func(t *testing.T) {
+		u := s.create(t, s.configMap(t, "status-none"))
+		u.Object["status"] = map[string]any{"a": "b"}
+		if _, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{}); err == nil {
+			t.Error("a kind without a status subresource got a status")
+		}
+		wantAt(t, s.get(t, u), nil, "status")
+	})
 	t.Run("WithoutResourceVersion", func(t *testing.T) {
 		u := s.create(t, s.deployment(t, "status-blind"))
 		u.SetResourceVersion("")
 		set(t, u, int64(1), "status", "replicas")
-		if _, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{}); err == nil {
-			t.Error("a status update without a resourceVersion went through")
+		if _, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{}); !apierrors.IsInvalid(err) {
+			t.Errorf("got %v, want an error that IsInvalid recognises", err)
+		}
+		if at(s.get(t, u), "status", "replicas") == int64(1) {
+			t.Error("the status was written")
 		}
 	})
 	t.Run("Stale", func(t *testing.T) {
@@ -118,6 +232,62 @@ func testUpdateStatus(t *testing.T, s *suite) {
 			t.Errorf("got %v, want an error that IsConflict recognises", err)
 		}
 	})
+}
+
+// testStatusOnly passes an object that differs in all that is not status, too.
+func testStatusOnly(t *testing.T, s *suite) {
+	for _, tc := range []struct {
+		name   string
+		change func(*unstructured.Unstructured)
+	}{
+		{"Labels", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"new": "x"}) }},
+		{"LabelsGone", func(u *unstructured.Unstructured) { u.SetLabels(nil) }},
+		{"Annotations", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"new": "x"}) }},
+		{"Finalizers", func(u *unstructured.Unstructured) {
+			u.SetFinalizers([]string{"clusterupdate.github.io/conformance-new"})
+		}},
+		{"FinalizersGone", func(u *unstructured.Unstructured) { u.SetFinalizers(nil) }},
+		{"OwnerReferences", func(u *unstructured.Unstructured) {
+			u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: otherUID}})
+		}},
+		{"Spec", func(u *unstructured.Unstructured) {
+			set(t, u, int64(9), "spec", "replicas")
+			if u.GetKind() == "Widget" {
+				delete(u.Object["spec"].(map[string]any), "replicas")
+				set(t, u, int64(9), "spec", "size")
+			}
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			deployment, widget := s.deployment(t, "only-"+lower(tc.name)), s.widget(t, "only-"+lower(tc.name))
+			for in, status := range map[*unstructured.Unstructured]map[string]any{
+				deployment: {"replicas": int64(1)}, widget: {"phase": "Ready"},
+			} {
+				in.SetLabels(map[string]string{"old": "x"})
+				in.SetAnnotations(map[string]string{"old": "x"})
+				in.SetFinalizers([]string{"clusterupdate.github.io/conformance"})
+				u := s.create(t, in)
+				defer s.release(t, u)
+				changed := u.DeepCopy()
+				tc.change(changed)
+				changed.Object["status"] = status
+				stored := s.updateStatus(t, changed)
+				for name, want := range status {
+					wantAt(t, stored, want, "status", name)
+				}
+				wantSame(t, "what UpdateStatus returned", stored, s.get(t, u))
+				if stored.GetResourceVersion() == u.GetResourceVersion() {
+					t.Errorf("%s: the resourceVersion did not move", u.GetKind())
+				}
+				for _, o := range []*unstructured.Unstructured{stored, u} {
+					delete(o.Object, "status")
+					o.SetManagedFields(nil)
+					o.SetResourceVersion("")
+				}
+				wantSame(t, "all but the status", u, stored)
+			}
+		})
+	}
 }
 
 func testGeneration(t *testing.T, s *suite) {

@@ -1,0 +1,267 @@
+package clusterapitest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// contextCall is a call of one verb. prepare reads and makes what the call
+// needs, each time anew.
+type contextCall struct {
+	verb    string
+	reads   bool
+	prepare func() ctxCall
+}
+
+// ctxCall calls the verb and says what it returned.
+type ctxCall = func(context.Context) (*unstructured.Unstructured, error)
+
+// contextCalls are calls of every verb that may be made again and again. Of a
+// backend that only reads, they are those that read.
+func contextCalls(t *testing.T, s *suite, u *unstructured.Unstructured) []contextCall {
+	status := u
+	if !s.recorded {
+		status = s.create(t, s.widget(t, u.GetName()))
+	}
+	now := func() string { return time.Now().String() } // a change each time
+	created := s.configMap(t, u.GetName()+"-created")
+	pod := object(t, `{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: %s}}`, u.GetName(), s.ns)
+	all := []contextCall{
+		{"Get", true, func() ctxCall {
+			return func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return s.api.Get(ctx, configMaps, clusterapi.KeyOf(u))
+			}
+		}},
+		{"List", true, func() ctxCall {
+			return func(ctx context.Context) (*unstructured.Unstructured, error) {
+				l, err := s.api.List(ctx, configMaps, clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"page": s.id})})
+				if l == nil {
+					return nil, err
+				}
+				return &unstructured.Unstructured{Object: map[string]any{"items": len(l.Items)}}, err
+			}
+		}},
+		{"Create", false, func() ctxCall {
+			s.discard(t, configMaps, s.ns, created.GetName())
+			return func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return s.api.Create(ctx, created, clusterapi.CreateOptions{})
+			}
+		}},
+		{"Apply", false, func() ctxCall {
+			in := s.configMap(t, u.GetName())
+			in.Object["data"] = map[string]any{"now": now()}
+			return func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return s.api.Apply(ctx, in, clusterapi.ApplyOptions{FieldManager: "first"})
+			}
+		}},
+		{"Update", false, func() ctxCall {
+			in := s.get(t, u)
+			in.Object["data"] = map[string]any{"now": now()}
+			return func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return s.api.Update(ctx, in, clusterapi.UpdateOptions{})
+			}
+		}},
+		{"UpdateStatus", false, func() ctxCall {
+			in := s.get(t, status)
+			in.Object["status"] = map[string]any{"phase": now()}
+			return func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return s.api.UpdateStatus(ctx, in, clusterapi.UpdateOptions{})
+			}
+		}},
+		{"Evict", false, func() ctxCall {
+			if s.gone(t, pod) {
+				s.pod(t, u.GetName(), false, false)
+			}
+			return func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return nil, s.api.Evict(ctx, clusterapi.KeyOf(pod), clusterapi.EvictOptions{})
+			}
+		}},
+		{"Delete", false, func() ctxCall {
+			if s.gone(t, created) {
+				s.create(t, created)
+			}
+			return func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return nil, s.api.Delete(ctx, configMaps, clusterapi.KeyOf(created), clusterapi.DeleteOptions{})
+			}
+		}},
+	}
+	if s.recorded {
+		all = slices.DeleteFunc(all, func(c contextCall) bool { return !c.reads })
+	}
+	return all
+}
+
+// testContext: every verb honours its context.
+func testContext(t *testing.T, s *suite) {
+	u := s.make(t, s.configMap(t, "context"))
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	past, cancelPast := context.WithDeadline(s.ctx, time.Now().Add(-time.Minute))
+	defer cancelPast()
+	for _, tc := range contextCalls(t, s, u) {
+		t.Run(tc.verb, func(t *testing.T) {
+			first, second := tc.prepare(), tc.prepare()
+			before := s.snapshot(t)
+			if _, err := first(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("after its context had ended: got %v, want context.Canceled", err)
+			}
+			if _, err := second(past); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("after its deadline: got %v, want context.DeadlineExceeded", err)
+			}
+			if after := s.snapshot(t); after != before {
+				t.Errorf("it had an effect after its context had ended:\n%s\nbefore:\n%s", after, before)
+			}
+		})
+	}
+	t.Run("InMidCall", func(t *testing.T) { testMidCall(t, s) })
+}
+
+// snapshot is what is there of the objects of this test.
+func (s *suite) snapshot(t *testing.T) string {
+	t.Helper()
+	out := ""
+	for _, u := range []*unstructured.Unstructured{s.configMap(t, "context"), s.configMap(t, "context-created"), s.widget(t, "context"),
+		object(t, `{apiVersion: v1, kind: Pod, metadata: {name: context, namespace: %s}}`, s.ns)} {
+		got, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+		switch {
+		case apierrors.IsNotFound(err):
+			out += u.GetKind() + " is not there\n"
+		case err != nil:
+			t.Fatal(err)
+		default:
+			out += text(got.Object)
+		}
+	}
+	return out
+}
+
+// testMidCall ends contexts while calls are under way. What comes back is the
+// context's error or a whole answer, at once: never a part of an answer, never
+// another reason, and never an answer that was waited for long after the end.
+func testMidCall(t *testing.T, s *suite) {
+	u := s.make(t, s.configMap(t, "context-mid"))
+	for _, tc := range contextCalls(t, s, u) {
+		t.Run(tc.verb, func(t *testing.T) {
+			usual, whole := time.Hour, ""
+			for range 3 {
+				call := tc.prepare()
+				begin := time.Now()
+				out, err := call(s.ctx)
+				usual = min(usual, time.Since(begin))
+				if err != nil {
+					t.Fatalf("without an end: %v", err)
+				}
+				if tc.verb == "List" {
+					whole = text(out.Object)
+				}
+			}
+			check := func(out *unstructured.Unstructured, err error) {
+				t.Helper()
+				switch {
+				case err == nil && tc.verb == "List" && text(out.Object) != whole:
+					t.Errorf("got a part of the list: %s, want %s", text(out.Object), whole)
+				case err == nil && out == nil && tc.verb != "Evict" && tc.verb != "Delete":
+					t.Error("got neither an object nor an error")
+				case err != nil && !errors.Is(err, context.Canceled):
+					t.Errorf("got %v, want the context's error or an answer", err)
+				}
+			}
+			// The context ends at the n-th look at it.
+			for n := range 6 {
+				ctx := &failing{Context: s.ctx, left: n, done: make(chan struct{})}
+				out, err := tc.prepare()(ctx)
+				ctx.end()
+				check(out, err)
+			}
+			// The context ends after a quarter of the usual time. A call that
+			// goes on all the same is seen by a backend that is not immediate.
+			const tries = 5
+			late := 0
+			for range tries {
+				call := tc.prepare()
+				ctx, cancel := context.WithCancel(s.ctx)
+				var ended time.Time
+				timer := time.AfterFunc(usual/4, func() { ended = time.Now(); cancel() })
+				out, err := returns(t, func() (*unstructured.Unstructured, error) { return call(ctx) })
+				if !timer.Stop() && err == nil {
+					<-ctx.Done()
+					if usual > slow && time.Since(ended) > usual/2 {
+						late++
+					}
+				}
+				cancel()
+				check(out, err)
+			}
+			if late == tries {
+				t.Errorf("it took its usual %s, and went through, each time that its context ended after %s", usual, usual/4)
+			}
+		})
+	}
+}
+
+// slow is what a call takes at least so that its answer can be told to be
+// late.
+const slow = 4 * time.Millisecond
+
+// returns fails the test where a call does not return.
+func returns(t *testing.T, call func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	t.Helper()
+	type answer struct {
+		out *unstructured.Unstructured
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		out, err := call()
+		answers <- answer{out, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.out, a.err
+	case <-time.After(wait):
+		t.Fatalf("the call has not returned %s after its context ended", wait)
+		return nil, nil
+	}
+}
+
+// failing is a context that ends when it has been looked at some times.
+type failing struct {
+	context.Context
+	mu   sync.Mutex
+	left int
+	over bool
+	done chan struct{}
+}
+
+func (f *failing) Err() error {
+	f.mu.Lock()
+	f.left--
+	end := f.left < 0
+	f.mu.Unlock()
+	if !end {
+		return nil
+	}
+	f.end()
+	return context.Canceled
+}
+
+func (f *failing) Done() <-chan struct{} { return f.done }
+
+func (f *failing) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.over {
+		f.over = true
+		close(f.done)
+	}
+}
