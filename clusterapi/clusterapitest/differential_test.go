@@ -10,6 +10,3 @@ import (
 func TestDifferentialOfTheSame(t *testing.T) {
 	clusterapitest.Differential(t, memory.New(asServer), memory.New(asServer), clusterapitest.DifferentialOptions{Sequences: 100})
 }
-
-// asServer makes memory do all that an API server does.
-var asServer = memory.Options{Strict: true, CheckNamespaces: true, GracefulPods: true}

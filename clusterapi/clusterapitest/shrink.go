@@ -4,9 +4,14 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
+
+// shrinkTime is when to stop looking for shorter sequences. A fault that
+// shows by waiting in vain takes long each time.
+const shrinkTime = 30 * time.Second
 
 // shrink looks for a shorter sequence that fails, too: first without steps,
 // then with less in them. It gives up after some tries, since each of them
@@ -14,8 +19,9 @@ import (
 func (d *differential) shrink(ctx context.Context, steps []step, last []found) ([]step, []found) {
 	const tries = 150
 	n := 0
+	deadline := time.Now().Add(shrinkTime)
 	fails := func(candidate []step) bool {
-		if n >= tries {
+		if n >= tries || time.Now().After(deadline) {
 			return false
 		}
 		n++
