@@ -23,7 +23,12 @@ import (
 // recognises; a kind that the cluster does not serve is one that
 // meta.IsNoMatchError recognises; a kind that a recording does not contain is
 // [ErrNotCollected]. Other failures keep their apierrors type; context may be
-// added with %w only.
+// added with %w only. [EncodeError] and [DecodeError] carry all of this over a
+// wire.
+//
+// Numbers in objects are int64 where they have no fraction, else float64, as
+// k8s.io/apimachinery/pkg/util/json decodes them: with encoding/json alone they
+// would all be float64, which typed access and server-side apply refuse.
 type ClusterAPI interface {
 	Reader
 	Writer
@@ -39,7 +44,9 @@ type Reader interface {
 
 	// List returns all matching objects, sorted by namespace, then name. A
 	// backend that pages does so internally: a truncated list would make
-	// callers act on objects that are merely on the next page.
+	// callers act on objects that are merely on the next page. A recording
+	// that has some of the objects, and knows that it lacks others, returns
+	// those together with [ErrNotCollected]; all other errors come alone.
 	List(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) (*unstructured.UnstructuredList, error)
 }
 

@@ -29,23 +29,24 @@ func Get[T any](ctx context.Context, r Reader, key types.NamespacedName) (*T, er
 
 // List reads all matching objects, sorted by namespace, then name. One object
 // that does not convert fails the whole list, since the others would look like
-// all there is; the error names it.
+// all there is; the error names it. Where the reader returns objects together
+// with [ErrNotCollected], so does List: they are there, and there may be more.
 func List[T any](ctx context.Context, r Reader, opts ListOptions) ([]T, error) {
 	gvk, err := KindOf[T]()
 	if err != nil {
 		return nil, err
 	}
 	list, err := r.List(ctx, gvk, opts)
-	if err != nil {
+	if list == nil || err != nil && !errors.Is(err, ErrNotCollected) {
 		return nil, err
 	}
 	out := make([]T, len(list.Items))
 	for i := range list.Items {
-		if err := convert(&list.Items[i], &out[i]); err != nil {
-			return nil, err
+		if fault := convert(&list.Items[i], &out[i]); fault != nil {
+			return nil, errors.Join(fault, err)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // Create stores a new object; its apiVersion and kind need not be set. It

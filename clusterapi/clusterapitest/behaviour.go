@@ -21,7 +21,7 @@ func testOwnership(t *testing.T, s *suite) {
 	}
 	t.Run("Returned", func(t *testing.T) {
 		in := s.configMap(t, "own-returned")
-		u := s.create(t, in)
+		u := s.make(t, in)
 		spoil(u)
 		got := s.get(t, in)
 		wantAt(t, got, "1", "data", "a")
@@ -38,6 +38,9 @@ func testOwnership(t *testing.T, s *suite) {
 		}
 		wantAt(t, s.get(t, in), "1", "data", "a")
 	})
+	if s.recorded {
+		return
+	}
 	t.Run("PassedIn", func(t *testing.T) {
 		unchanged := func(verb string, u *unstructured.Unstructured, do func(*unstructured.Unstructured) error) {
 			t.Helper()

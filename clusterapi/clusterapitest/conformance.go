@@ -21,6 +21,10 @@ import (
 type Capabilities struct {
 	// Watch says that the backend implements [clusterapi.Watcher].
 	Watch bool
+	// ReadOnly says that the backend cannot be written to: it contains
+	// [Objects], and refuses whatever would change them. What only reads is an
+	// [clusterapi.Reader]: [clusterapi.ReadOnly] makes the rest.
+	ReadOnly bool
 }
 
 // Conformance runs all sub-tests against the backend that newAPI returns. It
@@ -32,31 +36,37 @@ type Capabilities struct {
 // a second later.
 func Conformance(t *testing.T, newAPI func(t *testing.T) (clusterapi.ClusterAPI, Capabilities)) {
 	api, caps := newAPI(t)
-	s := newSuite(t, api)
-	for _, group := range []struct {
-		name string
-		run  func(*testing.T, *suite)
-	}{
-		{"Get", testGet},
-		{"List", testList},
-		{"Create", testCreate},
-		{"Update", testUpdate},
-		{"UpdateStatus", testUpdateStatus},
-		{"Generation", testGeneration},
-		{"Apply", testApply},
-		{"Custom", testCustom},
-		{"FieldManager", testFieldManager},
-		{"Delete", testDelete},
-		{"Evict", testEvict},
-		{"Ownership", testOwnership},
-		{"Context", testContext},
-		{"Concurrency", testConcurrency},
-	} {
-		t.Run(group.name, func(t *testing.T) { group.run(t, s) })
+	var s *suite
+	groups := []group{{"Get", testGet}, {"List", testList}, {"Ownership", testOwnership}, {"Context", testContext}}
+	if caps.ReadOnly {
+		s = recordedSuite(api)
+		groups = append(groups, group{"Recorded", testRecorded}, group{"Writes", testWrites}, group{"Concurrency", testParallelReads})
+	} else {
+		s = newSuite(t, api)
+		groups = append(groups, []group{
+			{"Create", testCreate},
+			{"Update", testUpdate},
+			{"UpdateStatus", testUpdateStatus},
+			{"Generation", testGeneration},
+			{"Apply", testApply},
+			{"Custom", testCustom},
+			{"FieldManager", testFieldManager},
+			{"Delete", testDelete},
+			{"Evict", testEvict},
+			{"Concurrency", testConcurrency},
+		}...)
 	}
 	if caps.Watch {
-		t.Run("Watch", func(t *testing.T) { testWatch(t, s) })
+		groups = append(groups, group{"Watch", testWatch})
 	}
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) { g.run(t, s) })
+	}
+}
+
+type group struct {
+	name string
+	run  func(*testing.T, *suite)
 }
 
 // The kinds of the suite.
@@ -84,6 +94,15 @@ type suite struct {
 	names    int // that were made up
 }
 
+// newNames makes the names that have id in them.
+func newNames(id string) *suite {
+	return &suite{
+		ctx: context.Background(), id: id,
+		ns: "conformance-" + id + "-a", other: "conformance-" + id + "-b",
+		widgets: schema.GroupVersionKind{Group: "conformance-" + id + ".clusterupdate.github.io", Version: "v1", Kind: "Widget"},
+	}
+}
+
 func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
 	t.Helper()
 	var random [4]byte
@@ -91,11 +110,8 @@ func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
 		t.Fatal(err)
 	}
 	id := hex.EncodeToString(random[:])
-	s := &suite{
-		ctx: context.Background(), api: api, id: id,
-		ns: "conformance-" + id + "-a", other: "conformance-" + id + "-b",
-		widgets: schema.GroupVersionKind{Group: "conformance-" + id + ".clusterupdate.github.io", Version: "v1", Kind: "Widget"},
-	}
+	s := newNames(id)
+	s.api = api
 	for _, name := range []string{s.ns, s.other} {
 		s.create(t, object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, name))
 		t.Cleanup(func() { s.discard(t, namespaces, "", name) })
@@ -113,45 +129,10 @@ func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
 func (s *suite) define(t *testing.T) {
 	t.Helper()
 	name := "widgets." + s.widgets.Group
-	s.create(t, object(t, `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %s}
-spec:
-  group: %s
-  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              size: {type: integer}
-              parts:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [name]
-                items:
-                  type: object
-                  required: [name]
-                  properties: {name: {type: string}, count: {type: integer}}
-              tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
-              steps: {type: array, items: {type: string}}
-              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status:
-            type: object
-            properties: {phase: {type: string}, updates: {type: array, nullable: true, items: {type: string}}}
-`, name, s.widgets.Group))
+	s.create(t, object(t, definition, name, s.widgets.Group))
 	t.Cleanup(func() { s.discard(t, definitions, "", name) })
 	s.eventually(t, "the custom kind to be Established and served", func() (bool, error) {
-		crd, err := s.api.Get(s.ctx, definitions, clusterapi.Key("", name))
+		crd, err := read(s.ctx, s.api, definitions, clusterapi.Key("", name))
 		if err != nil || !isTrue(crd, "Established") {
 			return false, err
 		}
@@ -324,11 +305,23 @@ func text(v any) string {
 }
 
 func (s *suite) configMap(t *testing.T, name string) *unstructured.Unstructured {
-	return object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: "%s", namespace: %s}, data: {a: "1"}}`, name, s.ns)
+	return object(t, configMapText, name, s.ns)
 }
 
 func (s *suite) deployment(t *testing.T, name string) *unstructured.Unstructured {
-	return object(t, `
+	return object(t, deploymentText, name, s.ns)
+}
+
+func (s *suite) widget(t *testing.T, name string) *unstructured.Unstructured {
+	return object(t, widgetText, s.widgets.GroupVersion(), name, s.ns)
+}
+
+// The objects of the suite.
+const (
+	configMapText  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: "%s", namespace: %s}, data: {a: "1"}}`
+	widgetText     = `{apiVersion: %s, kind: Widget, metadata: {name: "%s", namespace: %s}, spec: {size: 1}}`
+	listedText     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s, labels: {list: "%s", color: %s}}, data: {a: "1"}}`
+	deploymentText = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: "%s", namespace: %s}
@@ -340,9 +333,50 @@ spec:
     spec:
       containers:
       - {name: one, image: registry.example/one}
-`, name, s.ns)
-}
-
-func (s *suite) widget(t *testing.T, name string) *unstructured.Unstructured {
-	return object(t, `{apiVersion: %s, kind: Widget, metadata: {name: "%s", namespace: %s}, spec: {size: 1}}`, s.widgets.GroupVersion(), name, s.ns)
-}
+`
+	podText = `
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, namespace: %s, labels: {color: %s}}
+spec:
+  nodeName: %s
+  terminationGracePeriodSeconds: 0
+  containers: [{name: one, image: registry.example/one}]
+`
+	definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %s}
+spec:
+  group: %s
+  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer}
+              parts:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+                items:
+                  type: object
+                  required: [name]
+                  properties: {name: {type: string}, count: {type: integer}}
+              tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
+              steps: {type: array, items: {type: string}}
+              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status:
+            type: object
+            properties: {phase: {type: string}, updates: {type: array, nullable: true, items: {type: string}}}
+`
+)

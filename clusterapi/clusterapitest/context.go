@@ -132,7 +132,7 @@ func (s *suite) snapshot(t *testing.T) string {
 	out := ""
 	for _, u := range []*unstructured.Unstructured{s.configMap(t, "context"), s.configMap(t, "context-created"), s.widget(t, "context"),
 		object(t, `{apiVersion: v1, kind: Pod, metadata: {name: context, namespace: %s}}`, s.ns)} {
-		got, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+		got, err := read(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u))
 		switch {
 		case apierrors.IsNotFound(err):
 			out += u.GetKind() + " is not there\n"

@@ -169,7 +169,7 @@ spec:
 func (s *suite) release(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
 	for range 5 { // a garbage collector may write at the same time
-		got, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+		got, err := read(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u))
 		if apierrors.IsNotFound(err) {
 			return
 		}

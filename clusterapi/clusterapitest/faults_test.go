@@ -21,6 +21,14 @@ func TestBroken(t *testing.T) {
 	if os.Getenv(faultVariable) == "" {
 		t.Skip("this is a part of TestFindsFaults")
 	}
+	for _, f := range recordedFaults {
+		t.Run(strings.ReplaceAll(f.name, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			clusterapitest.Conformance(t, func(t *testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {
+				return f.api(recording(t)), clusterapitest.Capabilities{Watch: true, ReadOnly: true}
+			})
+		})
+	}
 	for _, f := range faults {
 		t.Run(f.subtest(), func(t *testing.T) {
 			t.Parallel()
@@ -68,8 +76,13 @@ func TestFindsFaults(t *testing.T) {
 			}
 		})
 	}
-	if t.Failed() && testing.Verbose() {
-		t.Logf("%s", out)
+	for _, f := range recordedFaults {
+		if !failed[strings.ReplaceAll(f.name, " ", "_")+"/"+f.test] {
+			t.Errorf("%s: %s passed", f.name, f.test)
+		}
+	}
+	if at := strings.Index(string(out), "panic: "); at >= 0 {
+		t.Errorf("%.5000s", out[at:])
 	}
 }
 

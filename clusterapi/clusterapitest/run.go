@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -119,10 +120,19 @@ func (d *differential) cleanUp() {
 	}
 }
 
+// read is Get by a backend that may be wrong.
+func read(ctx context.Context, api clusterapi.Reader, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	u, err := api.Get(ctx, gvk, key)
+	if err == nil && (u == nil || u.Object == nil) {
+		return nil, errors.New("neither an object nor an error")
+	}
+	return u, err
+}
+
 // established waits for a definition.
 func established(ctx context.Context, api clusterapi.Reader, name string) error {
 	return await(ctx, name+" to be Established", func(ctx context.Context) (bool, error) {
-		crd, err := api.Get(ctx, definitions, clusterapi.Key("", name))
+		crd, err := read(ctx, api, definitions, clusterapi.Key("", name))
 		if err != nil {
 			return apierrors.IsNotFound(err), err
 		}
@@ -255,7 +265,7 @@ func (r *run) cleanUp() {
 		}
 		for i, key := range r.keys {
 			k := r.kinds[i]
-			if u, err := s.api.Get(ctx, k.gvk, key.NamespacedName); err == nil && len(u.GetFinalizers()) > 0 {
+			if u, err := read(ctx, s.api, k.gvk, key.NamespacedName); err == nil && len(u.GetFinalizers()) > 0 {
 				u.SetFinalizers(nil)
 				_, _ = s.api.Update(ctx, u, clusterapi.UpdateOptions{})
 			}
@@ -404,7 +414,7 @@ func (r *run) call(side *side, s step, key objectKey) (fields, error) {
 	// What the call depends on is read before, unless there is no such name.
 	var stored *unstructured.Unstructured
 	if key.Name != "" && (key.Namespace != "" || !s.kind.namespaced) {
-		if u, err := api.Get(r.ctx, gvk, key.NamespacedName); err == nil {
+		if u, err := read(r.ctx, api, gvk, key.NamespacedName); err == nil {
 			stored = u
 		}
 	}
@@ -533,7 +543,7 @@ func (r *run) settle(side *side, s step, key objectKey) error {
 	}
 	if key.kind == "CustomResourceDefinition" {
 		err := await(r.ctx, key.Name+" to be cleaned up", func(ctx context.Context) (bool, error) {
-			u, err := side.api.Get(ctx, definitions, key.NamespacedName)
+			u, err := read(ctx, side.api, definitions, key.NamespacedName)
 			if err != nil {
 				return apierrors.IsNotFound(err), err
 			}
@@ -544,7 +554,7 @@ func (r *run) settle(side *side, s step, key objectKey) error {
 		}
 	}
 	for range 5 {
-		u, err := side.api.Get(r.ctx, s.kind.gvk, key.NamespacedName)
+		u, err := read(r.ctx, side.api, s.kind.gvk, key.NamespacedName)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			return nil
 		}

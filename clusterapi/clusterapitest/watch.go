@@ -21,6 +21,47 @@ func testWatch(t *testing.T, s *suite) {
 	if !ok {
 		t.Fatal("the backend declares Watch and does not implement clusterapi.Watcher")
 	}
+	if s.recorded {
+		t.Run("Recorded", func(t *testing.T) { testWatchRecorded(t, s, watcher) })
+	} else {
+		testWatchChanges(t, s, watcher)
+	}
+	t.Run("EndedContext", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(s.ctx)
+		cancel()
+		for e, err := range watcher.Watch(ctx, configMaps, clusterapi.ListOptions{Namespace: s.ns}) {
+			t.Errorf("got %s, %v after the context had ended, want nothing", e.Type, err)
+		}
+	})
+	t.Run("ConsumerStops", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(s.ctx, 30*time.Second)
+		defer cancel()
+		for e, err := range watcher.Watch(ctx, configMaps, clusterapi.ListOptions{Namespace: s.ns}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Type == clusterapi.Synced {
+				break
+			}
+		}
+	})
+	t.Run("NoMatch", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(s.ctx, 30*time.Second)
+		defer cancel()
+		var errs []error
+		for e, err := range watcher.Watch(ctx, s.nothing(), clusterapi.ListOptions{}) {
+			if errs = append(errs, err); err == nil {
+				t.Errorf("got %s of a kind that is not served", e.Type)
+			}
+		}
+		if len(errs) != 1 || !meta.IsNoMatchError(errs[0]) {
+			t.Errorf("got %v, want one error that meta.IsNoMatchError recognises", errs)
+		}
+	})
+}
+
+// testWatchChanges: every change is told, once and in order.
+func testWatchChanges(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 	t.Run("Sequence", func(t *testing.T) {
 		label := map[string]string{"watch": s.id}
 		named := func(name string) *unstructured.Unstructured {
@@ -165,38 +206,6 @@ func testWatch(t *testing.T, s *suite) {
 		wantAt(t, s.get(t, in), "2", "data", "a")
 		w.stop(t)
 	})
-	t.Run("EndedContext", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(s.ctx)
-		cancel()
-		for e, err := range watcher.Watch(ctx, configMaps, clusterapi.ListOptions{Namespace: s.ns}) {
-			t.Errorf("got %s, %v after the context had ended, want nothing", e.Type, err)
-		}
-	})
-	t.Run("ConsumerStops", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(s.ctx, 30*time.Second)
-		defer cancel()
-		for e, err := range watcher.Watch(ctx, configMaps, clusterapi.ListOptions{Namespace: s.ns}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e.Type == clusterapi.Synced {
-				break
-			}
-		}
-	})
-	t.Run("NoMatch", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(s.ctx, 30*time.Second)
-		defer cancel()
-		var errs []error
-		for e, err := range watcher.Watch(ctx, s.nothing(), clusterapi.ListOptions{}) {
-			if errs = append(errs, err); err == nil {
-				t.Errorf("got %s of a kind that is not served", e.Type)
-			}
-		}
-		if len(errs) != 1 || !meta.IsNoMatchError(errs[0]) {
-			t.Errorf("got %v, want one error that meta.IsNoMatchError recognises", errs)
-		}
-	})
 }
 
 // testWatchKind has one object of a kind go through all that may happen to it.
@@ -288,6 +297,20 @@ func startKind(t *testing.T, s *suite, w clusterapi.Watcher, gvk schema.GroupVer
 func (w *watch) spoil() {
 	data, _ := w.last.Object.Object["data"].(map[string]any)
 	data["a"] = "spoilt"
+}
+
+// next returns the next event, which must come.
+func (w *watch) next(t *testing.T) clusterapi.Event {
+	t.Helper()
+	select {
+	case w.last = <-w.events:
+		return w.last
+	case err := <-w.end:
+		t.Fatalf("the watch ended (%v)", err)
+	case <-time.After(wait):
+		t.Fatal("waited in vain for an event")
+	}
+	return clusterapi.Event{}
 }
 
 // want expects the next events, in this order.

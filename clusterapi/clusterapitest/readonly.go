@@ -1,0 +1,172 @@
+package clusterapitest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// recordedID stands in the names of [Objects].
+const recordedID = "recorded"
+
+// Objects returns what a backend that declares ReadOnly must contain: a new
+// copy each time, with UIDs, resourceVersions and creation times, in no
+// particular order. It may contain other objects as well.
+func Objects() []*unstructured.Unstructured {
+	s := recordedSuite(nil)
+	var out []*unstructured.Unstructured
+	add := func(format string, args ...any) {
+		content, _ := parse(fmt.Sprintf(format, args...)).(map[string]any)
+		u := &unstructured.Unstructured{Object: content}
+		n := len(out) + 1
+		u.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n)))
+		u.SetResourceVersion(fmt.Sprint(100 + n))
+		put(u.Object, []string{"metadata", "creationTimestamp"}, "2001-01-01T00:00:00Z")
+		out = append(out, u)
+	}
+	add(definition, "widgets."+s.widgets.Group, s.widgets.Group)
+	for _, ns := range []string{s.ns, s.other} {
+		add(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}, status: {phase: Active}}`, ns)
+		for _, name := range []string{"get-it", "get-it-too"} {
+			add(configMapText, name, ns)
+		}
+	}
+	for _, name := range []string{"get", "own-returned", "context", "context-mid"} {
+		add(configMapText, name, s.ns)
+	}
+	add(`{apiVersion: v1, kind: Secret, metadata: {name: get-it, namespace: %s}}`, s.ns)
+	for _, o := range listed(s) {
+		add(listedText, o.name, o.ns, s.id, o.color)
+	}
+	for _, p := range podsOnNodes(s) {
+		add(podText, p.name, p.ns, p.color, p.node)
+	}
+	for _, name := range []string{"get-integers", "list-items"} {
+		add(deploymentText, name, s.ns)
+		add(widgetText, s.widgets.GroupVersion(), name, s.ns)
+		for _, u := range out[len(out)-2:] {
+			if name == "list-items" {
+				u.SetLabels(map[string]string{"list": s.id})
+			}
+		}
+	}
+	return out
+}
+
+// recordedSuite is the suite of a backend that has [Objects].
+func recordedSuite(api clusterapi.ClusterAPI) *suite {
+	s := newNames(recordedID)
+	s.api, s.recorded = api, true
+	return s
+}
+
+// testRecorded: every object is there as it was given.
+func testRecorded(t *testing.T, s *suite) {
+	for _, want := range Objects() {
+		got := s.get(t, want)
+		if want.GroupVersionKind() == definitions {
+			wantAt(t, got, at(want, "spec", "group"), "spec", "group")
+			continue // a backend that serves its kinds may write to it
+		}
+		wantSame(t, "the object as given", want, got)
+	}
+}
+
+// testWrites: nothing is written, and whoever tries is told.
+func testWrites(t *testing.T, s *suite) {
+	before := s.get(t, s.configMap(t, "get"))
+	changed := before.DeepCopy()
+	set(t, changed, "changed", "data", "a")
+	fresh := s.configMap(t, "new")
+	applied := s.configMap(t, "get")
+	pod := clusterapi.Key(s.ns, "on-node")
+	for verb, call := range map[string]func() error{
+		"Create": func() error { _, err := s.api.Create(s.ctx, fresh, clusterapi.CreateOptions{}); return err },
+		"Apply": func() error {
+			_, err := s.api.Apply(s.ctx, applied, clusterapi.ApplyOptions{FieldManager: "first"})
+			return err
+		},
+		"Update":       func() error { _, err := s.api.Update(s.ctx, changed, clusterapi.UpdateOptions{}); return err },
+		"UpdateStatus": func() error { _, err := s.api.UpdateStatus(s.ctx, changed, clusterapi.UpdateOptions{}); return err },
+		"Delete": func() error {
+			return s.api.Delete(s.ctx, configMaps, clusterapi.KeyOf(before), clusterapi.DeleteOptions{})
+		},
+		"Evict": func() error { return s.api.Evict(s.ctx, pod, clusterapi.EvictOptions{}) },
+	} {
+		t.Run(verb, func(t *testing.T) {
+			if err := call(); err == nil {
+				t.Error("a backend that declares ReadOnly took it")
+			}
+			wantSame(t, "after a write that was refused", before, s.get(t, before))
+			if !s.gone(t, fresh) {
+				t.Error("the object was created")
+			}
+			if _, err := s.api.Get(s.ctx, pods, pod); err != nil {
+				t.Errorf("the pod: %v", err)
+			}
+		})
+	}
+}
+
+// testParallelReads: readers at the same time see the same.
+func testParallelReads(t *testing.T, s *suite) {
+	want := text(s.get(t, s.configMap(t, "get")).Object)
+	all := names(s.list(t, pods, clusterapi.ListOptions{}))
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 5 {
+				u, err := read(s.ctx, s.api, configMaps, clusterapi.Key(s.ns, "get"))
+				if err != nil || text(u.Object) != want {
+					t.Errorf("Get: %v, or another object", err)
+					return
+				}
+				l, err := s.api.List(s.ctx, pods, clusterapi.ListOptions{})
+				if err != nil || l == nil || !slices.Equal(names(l), all) {
+					t.Errorf("List: %v, or other objects", err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// testWatchRecorded: what is there, then Synced, then nothing.
+func testWatchRecorded(t *testing.T, s *suite, watcher clusterapi.Watcher) {
+	for _, tc := range []struct {
+		gvk  schema.GroupVersionKind
+		opts clusterapi.ListOptions
+	}{
+		{configMaps, clusterapi.ListOptions{Namespace: s.ns, Labels: selector(t, "list=%s", s.id)}},
+		{pods, clusterapi.ListOptions{NodeName: "node-" + s.id}},
+		{s.widgets, clusterapi.ListOptions{}},
+		{namespaces, clusterapi.ListOptions{}},
+		{configMaps, clusterapi.ListOptions{Labels: selector(t, "nothing=here")}},
+	} {
+		want := names(s.list(t, tc.gvk, tc.opts))
+		w := startKind(t, s, watcher, tc.gvk, tc.opts)
+		var got []string
+		for range want {
+			if e := w.next(t); e.Type != clusterapi.Added || e.Object == nil {
+				t.Errorf("%s: got %s, want Added", tc.gvk.Kind, e.Type)
+			} else {
+				got = append(got, clusterapi.KeyOf(e.Object).String())
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", tc.gvk.Kind, got, want)
+		}
+		w.want(t, "Synced ")
+		w.stop(t)
+	}
+}
