@@ -18,7 +18,8 @@ const recordedID = "recorded"
 
 // Objects returns what a backend that declares ReadOnly must contain: a new
 // copy each time, with UIDs, resourceVersions and creation times, in no
-// particular order. It may contain other objects as well.
+// particular order. The backend may give them other resourceVersions, and may
+// contain other objects as well.
 func Objects() []*unstructured.Unstructured {
 	s := recordedSuite(nil)
 	var out []*unstructured.Unstructured
@@ -75,6 +76,10 @@ func testRecorded(t *testing.T, s *suite) {
 			wantAt(t, got, at(want, "spec", "group"), "spec", "group")
 			continue // a backend that serves its kinds may write to it
 		}
+		if got.GetResourceVersion() == "" {
+			t.Errorf("%s %s has no resourceVersion", want.GetKind(), want.GetName())
+		}
+		got.SetResourceVersion(want.GetResourceVersion()) // which may be its own
 		wantSame(t, "the object as given", want, got)
 	}
 }
