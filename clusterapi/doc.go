@@ -40,4 +40,16 @@
 // does not exist is an error that apierrors.IsNotFound recognises; a kind that
 // the cluster does not serve is one that meta.IsNoMatchError recognises; and a
 // kind that a recording does not contain is [ErrNotCollected].
+//
+// [EncodeError] and [DecodeError] keep these apart over a wire, so that a
+// backend may forward to another one: the tests of this package have such a
+// backend, over HTTP. [ReadOnly] makes a whole cluster of what is only read.
+//
+// # Limits
+//
+// What [DecodeError] reads comes from the other end of a wire.
+//
+//	limit                     default  field  past it
+//	size of a sent error      256 KiB  -      an error of its own, which quotes the beginning
+//	text of an encoded error  16 KiB   -      cut, with a note of how much is missing
 package clusterapi

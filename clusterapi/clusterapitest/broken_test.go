@@ -704,7 +704,10 @@ var faults = []fault{
 			if k.Namespace == "" {
 				return u, err
 			}
-			l, _ := b.Cluster.List(ctx, g, clusterapi.ListOptions{})
+			l, fault := b.Cluster.List(ctx, g, clusterapi.ListOptions{})
+			if fault != nil {
+				return u, err
+			}
 			for i := range l.Items {
 				if l.Items[i].GetName() == k.Name {
 					return &l.Items[i], nil

@@ -18,4 +18,16 @@
 // Each rule is a sub-test of its own, so that -run selects one:
 //
 //	go test -run 'TestConformance/Apply/KeyedList'
+//
+// [Conformance] proves a backend that only reads, too: Capabilities.ReadOnly.
+//
+// [Differential] compares two backends by random sequences of verbs, and prints
+// the shortest sequence by which they differ:
+//
+//	clusterapitest.Differential(t, theirs, ours, clusterapitest.DifferentialOptions{
+//		Seed: 1, Sequences: 300,
+//		Meant: []clusterapitest.Difference{
+//			{Reason: "ours has no admission", Kind: "Node", Field: "spec.taints*", B: "absent"},
+//		},
+//	})
 package clusterapitest

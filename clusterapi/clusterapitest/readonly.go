@@ -30,6 +30,9 @@ func Objects() []*unstructured.Unstructured {
 		u.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n)))
 		u.SetResourceVersion(fmt.Sprint(100 + n))
 		put(u.Object, []string{"metadata", "creationTimestamp"}, "2001-01-01T00:00:00Z")
+		if _, ok := u.Object["spec"]; ok {
+			u.SetGeneration(1)
+		}
 		out = append(out, u)
 	}
 	add(definition, "widgets."+s.widgets.Group, s.widgets.Group)
