@@ -208,16 +208,16 @@ func testMidCall(t *testing.T, s *suite) {
 				cancel()
 				check(out, err)
 			}
-			if late == tries {
-				t.Errorf("it took its usual %s, and went through, each time that its context ended after %s", usual, usual/4)
+			if late > tries/2 {
+				t.Errorf("it took its usual %s, and went through, %d of %d times that its context ended after %s", usual, late, tries, usual/4)
 			}
 		})
 	}
 }
 
 // slow is what a call takes at least so that its answer can be told to be
-// late.
-const slow = 4 * time.Millisecond
+// late: what is faster is prompt, whatever it looks at.
+const slow = 25 * time.Millisecond
 
 // returns fails the test where a call does not return.
 func returns(t *testing.T, call func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {

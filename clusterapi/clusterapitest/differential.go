@@ -24,6 +24,9 @@ type DifferentialOptions struct {
 	// One that nothing needed fails the test, so that the list stays true,
 	// unless Kinds is set or -run selects some sequences only.
 	Meant []Difference
+	// Tries is how many shorter sequences to try, at most, for one that fails; 0
+	// means 150, a negative number none.
+	Tries int
 	// Failures is after how many failed sequences to stop; 0 means 3.
 	Failures int
 }

@@ -73,6 +73,9 @@ func testGet(t *testing.T, s *suite) {
 		}
 	})
 	t.Run("NotFound", func(t *testing.T) {
+		if !s.recorded {
+			s.create(t, s.configMap(t, "get-something"))
+		}
 		got, err := s.api.Get(s.ctx, configMaps, clusterapi.Key(s.ns, "get-nothing"))
 		if !apierrors.IsNotFound(err) || got != nil {
 			t.Errorf("got %v, %v, want no object and an error that IsNotFound recognises", got, err)

@@ -48,6 +48,9 @@ func newDifferential(a, b clusterapi.ClusterAPI, o DifferentialOptions) (*differ
 	if o.Failures == 0 {
 		o.Failures = 3
 	}
+	if o.Tries == 0 {
+		o.Tries = 150
+	}
 	if o.Sequences < 0 || o.Length < 0 || o.Failures < 0 {
 		return nil, fmt.Errorf("sequences %d, length %d, failures %d: none may be negative", o.Sequences, o.Length, o.Failures)
 	}

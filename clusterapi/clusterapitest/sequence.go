@@ -127,6 +127,10 @@ func (d *differential) sequence(i int) []step {
 	}
 	var out []step
 	for len(out) < d.o.Length {
+		if n := len(out); n > 0 && g.oneIn(10) { // what changes nothing must change nothing
+			out = append(out, out[n-1])
+			continue
+		}
 		out = append(out, g.step(focus[g.IntN(len(focus))]))
 	}
 	return out
@@ -150,11 +154,14 @@ var verbs = slices.Concat(
 
 func (g *generator) step(k *parsed) step {
 	s := step{verb: pick(g, verbs...), kind: k, name: pick(g, "a", "a", "b"), version: "none", uid: "none"}
-	if k.name == "Pod" && g.oneIn(5) {
-		s.verb = "Evict"
-	}
 	if k.namespaced {
 		s.namespace = pick(g, "one", "one", "one", "two")
+	}
+	switch { // evictions need pods that run, and budgets that somebody keeps
+	case k.name == "Pod" && g.oneIn(4):
+		s.verb = "Evict"
+	case (k.name == "Pod" || k.name == "PodDisruptionBudget") && g.oneIn(3):
+		s.verb, s.namespace = "UpdateStatus", "one"
 	}
 	s.ended = g.oneIn(40)
 	switch s.verb {
@@ -187,7 +194,10 @@ func (g *generator) step(k *parsed) step {
 	case "Update":
 		s.version = g.condition("current", 8, "stale", "stale", "none")
 		for range g.IntN(4) {
-			s.edits = append(s.edits, g.edit(pick(g, k.all...)))
+			s.edits = append(s.edits, g.edit(g.field(k)))
+		}
+		if v, ok := g.value(k.states); ok && g.oneIn(6) { // which must not matter to most kinds
+			s.edits = append(s.edits, edit{path: k.states.path, value: v})
 		}
 	case "UpdateStatus":
 		s.version = g.condition("current", 10, "stale", "none")
@@ -195,7 +205,7 @@ func (g *generator) step(k *parsed) step {
 			s.edits = append(s.edits, edit{path: k.states.path, value: v})
 		}
 		for range g.IntN(3) { // these have no effect, or a small one
-			s.edits = append(s.edits, g.edit(pick(g, k.all...)))
+			s.edits = append(s.edits, g.edit(g.field(k)))
 		}
 	case "Delete":
 		s.version = g.condition("none", 4, "current", "stale")
@@ -222,6 +232,14 @@ func (g *generator) step(k *parsed) step {
 		}
 	}
 	return s
+}
+
+// field draws a field of a kind: as often one of its own as one of metadata.
+func (g *generator) field(k *parsed) choices {
+	if len(k.fields) > 0 && g.oneIn(2) {
+		return pick(g, k.all[:len(k.fields)]...)
+	}
+	return pick(g, k.all...)
 }
 
 // condition is mostly the usual one.

@@ -137,7 +137,7 @@ var sequenceKinds = sync.OnceValue(func() []sequenceKind {
 		},
 		{
 			name: "Pod", gvk: pods, namespaced: true,
-			base: `{spec: {containers: [{name: one, image: registry.example/one}]}}`,
+			base: `{metadata: {labels: {app: x}}, spec: {containers: [{name: one, image: registry.example/one}]}}`,
 			fields: []values{
 				{"metadata.labels.app", `[x, x, "y"]`, `["not a label value!"]`},
 				{"spec.nodeName", `[node-1, node-1, node-2]`, `["Bad_Node!"]`},
@@ -236,6 +236,7 @@ var metadataValues = []values{
 	{"metadata.creationTimestamp", `["2001-01-01T00:00:00Z"]`, `[yesterday]`},
 	{"metadata.deletionTimestamp", `["2001-01-01T00:00:00Z"]`, `[]`},
 	{"metadata.bogusField", `[]`, `[x]`},
+	{"status", `[]`, `[]`}, // only ever removed
 }
 
 // definitionsOfSequences are the custom kinds; GROUP stands for their group.

@@ -17,11 +17,10 @@ const shrinkTime = 30 * time.Second
 // then with less in them. It gives up after some tries, since each of them
 // runs on both backends.
 func (d *differential) shrink(ctx context.Context, steps []step, last []found) ([]step, []found) {
-	const tries = 150
 	n := 0
 	deadline := time.Now().Add(shrinkTime)
 	fails := func(candidate []step) bool {
-		if n >= tries || time.Now().After(deadline) {
+		if n >= d.o.Tries || time.Now().After(deadline) {
 			return false
 		}
 		n++

@@ -1,0 +1,5 @@
+//go:build !race
+
+package clusterapitest_test
+
+const raceEnabled = false
