@@ -286,7 +286,7 @@ func serveWatch(ctx context.Context, w http.ResponseWriter, api clusterapi.Clust
 // A forwarding backend is as good as what it forwards to.
 func TestForwarding(t *testing.T) {
 	clusterapitest.Conformance(t, func(t *testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {
-		server := httptest.NewServer(forwardTo(memory.New(memory.Options{Strict: true, CheckNamespaces: true, GracefulPods: true})))
+		server := httptest.NewServer(forwardTo(memory.New(memory.Options{CheckNamespaces: true, GracefulPods: true})))
 		t.Cleanup(server.Close)
 		return forwarder{server.URL, server.Client()}, clusterapitest.Capabilities{Watch: true}
 	})

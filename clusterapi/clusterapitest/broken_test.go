@@ -86,7 +86,7 @@ type fault struct {
 }
 
 // asServer makes memory do all that an API server does.
-var asServer = memory.Options{Strict: true, CheckNamespaces: true, GracefulPods: true}
+var asServer = memory.Options{CheckNamespaces: true, GracefulPods: true}
 
 var (
 	podKind        = gvk{Version: "v1", Kind: "Pod"}
