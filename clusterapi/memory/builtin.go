@@ -36,6 +36,7 @@ type builtinData struct {
 type builtins struct {
 	schema *smd.Schema
 	kinds  map[schema.GroupVersionKind]builtinKind
+	known  map[schema.GroupKind]bool // in any version
 
 	mu       sync.Mutex
 	prepared map[schema.GroupVersionKind]*kind
@@ -49,10 +50,12 @@ var builtin = sync.OnceValue(func() *builtins {
 	b := &builtins{
 		schema:   &smd.Schema{Types: data.Types},
 		kinds:    make(map[schema.GroupVersionKind]builtinKind),
+		known:    make(map[schema.GroupKind]bool),
 		prepared: make(map[schema.GroupVersionKind]*kind),
 	}
 	for _, k := range data.Kinds {
 		b.kinds[schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}] = k
+		b.known[schema.GroupKind{Group: k.Group, Kind: k.Kind}] = true
 	}
 	return b
 })

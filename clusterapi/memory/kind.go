@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
@@ -102,6 +103,9 @@ func (c *Cluster) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		return k, nil
 	}
 	inUse := c.tables[gvk.GroupKind()] != nil && c.tables[gvk.GroupKind()].count > 0
+	if inUse && builtin().known[gvk.GroupKind()] {
+		inUse = c.stores(gvk) // other versions of it are served, and convert
+	}
 	c.mu.RUnlock()
 
 	switch {
@@ -124,6 +128,17 @@ func (c *Cluster) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		c.kinds[gvk] = k
 	}
 	return k, nil
+}
+
+// stores tells whether an object is stored in just this version: one that was
+// loaded. The lock is held.
+func (c *Cluster) stores(gvk schema.GroupVersionKind) bool {
+	found := false
+	c.tables[gvk.GroupKind()].each("", func(_ types.NamespacedName, e *entry) bool {
+		found = e.obj.GroupVersionKind() == gvk
+		return !found
+	})
+	return found
 }
 
 // servedWithoutSchema are kinds of every API server that k8s.io/api lacks.
