@@ -13,13 +13,15 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver/programs"
 )
 
 // Server is a kube-apiserver with its etcd. It may be stopped and started
 // again, and keeps its address and its objects then.
 type Server struct {
 	config    *rest.Config
-	programs  programs
+	programs  programs.Programs
 	ca        *authority
 	log       *os.File
 	etcdPort  int
@@ -27,9 +29,6 @@ type Server struct {
 	port      int
 	etcd, api *process
 }
-
-// programs are the paths of what runs.
-type programs struct{ apiserver, etcd string }
 
 // Limits of time: of the first build on a busy machine, and of a start.
 const (
@@ -40,7 +39,9 @@ const (
 // Start builds, where needed, and starts a server. It ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	programs, err := buildAll(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), buildTimeout)
+	defer cancel()
+	programs, err := programs.Build(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,17 +56,7 @@ func Start(t testing.TB) *Server {
 	return nil
 }
 
-func buildAll(ctx context.Context) (p programs, err error) {
-	ctx, cancel := context.WithTimeout(ctx, buildTimeout)
-	defer cancel()
-	if p.etcd, err = build(ctx, "etcd"); err != nil {
-		return p, err
-	}
-	p.apiserver, err = build(ctx, "apiserver")
-	return p, err
-}
-
-func newServer(t testing.TB, programs programs) (*Server, error) {
+func newServer(t testing.TB, programs programs.Programs) (*Server, error) {
 	t.Helper()
 	ports, err := freePorts(3)
 	if err != nil {
@@ -141,7 +132,7 @@ func (s *Server) StopAPIServer() { s.api.kill() }
 // StartAPIServer starts kube-apiserver and waits until it is ready.
 func (s *Server) StartAPIServer(ctx context.Context) error {
 	var err error
-	s.api, err = start(s.log, s.programs.apiserver,
+	s.api, err = start(s.log, s.programs.APIServer,
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", s.port),
 		"--tls-cert-file="+s.ca.path("apiserver.crt"), "--tls-private-key-file="+s.ca.path("apiserver.key"),
 		"--token-auth-file="+s.ca.path("tokens"), "--authorization-mode=RBAC", "--cert-dir="+s.ca.dir,
@@ -160,7 +151,7 @@ func (s *Server) StartAPIServer(ctx context.Context) error {
 func (s *Server) startEtcd() error {
 	client, peer := fmt.Sprintf("https://127.0.0.1:%d", s.etcdPort), fmt.Sprintf("http://127.0.0.1:%d", s.peerPort)
 	var err error
-	s.etcd, err = start(s.log, s.programs.etcd,
+	s.etcd, err = start(s.log, s.programs.Etcd,
 		"--name=test", "--data-dir="+s.ca.path("etcd"), "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls="+client, "--advertise-client-urls="+client,
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=test="+peer,
