@@ -6,6 +6,7 @@
 //	...
 //	api, err := kubernetes.New(config, kubernetes.Options{})
 //	...
+//	defer api.Close()
 //	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterapi.Key("", "version"))
 //
 // # How verbs become requests
@@ -16,7 +17,9 @@
 // of package clusterapi. Create and Update own fields as
 // [clusterapi.ManagerDefault] unless told otherwise. Update and UpdateStatus
 // without a resourceVersion are refused before they are sent, since many kinds'
-// servers would accept them. Evict uses the eviction subresource of policy/v1
+// servers would accept them. UpdateStatus is a JSON patch of the subresource
+// that replaces the status and names the resourceVersion: an update of it would
+// write labels, annotations and finalizers of many kinds, too. Evict uses the eviction subresource of policy/v1
 // (https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/).
 //
 // List gets pages, all of the same state of the cluster. Watch begins where
@@ -28,15 +31,28 @@
 // Synced, but does not end it. It does end every other verb, and the caller
 // decides, except that a request that the server refuses together with a time
 // to wait (Retry-After) is sent again after it, up to ten times. Evictions are
-// the exception: a refusal is the answer there.
+// the exception: a refusal is the answer there. No call has a deadline but that
+// of its context, and every call ends with its context.
+//
+// An answer must be what was asked for: the object of that kind, name and
+// namespace, a list of items of that kind, namespace and labels, an event of
+// such an object. Any other is an error in whose chain [ErrAnswer] is. A
+// redirect is followed on the same host only.
 //
 // # Kinds
 //
 // Objects are named by kind, and requests by resource. The server is asked for
 // the resources of a group and version when a kind of it is first needed, and
 // again for each kind that it did not have then, and when a request shows that
-// it has changed: so the resources of a CustomResourceDefinition can be applied
+// it has changed. Callers that need the same answer share one request, and each
+// leaves it when its own context ends. So the resources of a CustomResourceDefinition can be applied
 // as soon as they are served, and one API service that is down hides no others.
+//
+// # Connections
+//
+// A [Cluster] has connections of its own until [Cluster.Close]. Certificates
+// and keys that a configuration has in files are read again when the files have
+// changed, within a minute: new requests then use new connections.
 //
 // # Load
 //
@@ -44,4 +60,18 @@
 // capacity by priority and fairness
 // (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/),
 // and tell clients to wait where they must.
+//
+// # Limits
+//
+// What a server sends is bounded, in bytes after decompression. The limit of a
+// list also holds for the objects that a watch keeps in order to tell what has
+// changed.
+//
+//	limit                     default  field          past it
+//	answer with one object    16 MiB   Limits.Object  error
+//	event of a watch          16 MiB   Limits.Object  error that ends the watch
+//	all pages of a list       1 GiB    Limits.List    error
+//	body of an error          256 KiB  Limits.Error   cut: the error says what its HTTP code does
+//	wait before a repetition  1 min    -              no repetition, but the error
+//	redirects on one host     10       -              error
 package kubernetes

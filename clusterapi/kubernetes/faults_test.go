@@ -24,7 +24,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+var (
+	configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	nodes      = schema.GroupVersionKind{Version: "v1", Kind: "Node"}
+)
 
 // TestFaults has a proxy between client and server that does to the requests
 // what networks and busy servers do.

@@ -2,19 +2,26 @@ package kubernetes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"log/slog"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/backend"
 )
 
 // Options are the options of [New]. The zero value works.
@@ -28,21 +35,23 @@ type Options struct {
 	// Logger gets the warnings that an API server sends along with its answers,
 	// and the faults that watches recover from; nil means no logging.
 	Logger *slog.Logger
-	// Clock is the time that a watch waits by after a fault; nil means the real
-	// one.
+	// Clock is the time that a watch waits by after a fault, and by which files
+	// with certificates are read again; nil means the real one.
 	Clock clock.Clock
+	// Limits bound what is taken from the server.
+	Limits Limits
 }
 
 // New returns the cluster that a configuration points to. It sends nothing
-// yet. The result is a [clusterapi.Watcher] as well, and is safe for
-// concurrent use.
+// yet. [Cluster.Close] ends its connections.
 //
 // The configuration is not changed. Of its fields these have no effect: QPS,
 // Burst and RateLimiter, since requests are not limited here but by the API
 // server's priority and fairness; the warning handlers, in whose place
 // Options.Logger stands; and all that has to do with content types. A Timeout
-// ends watches, too, which then go on in a new request.
-func New(config *rest.Config, o Options) (clusterapi.ClusterAPI, error) {
+// ends watches, too, which then go on in a new request. Without one, a call
+// lasts as long as its context and the server let it.
+func New(config *rest.Config, o Options) (*Cluster, error) {
 	if config == nil {
 		return nil, errors.New("kubernetes: a configuration is required")
 	}
@@ -51,6 +60,9 @@ func New(config *rest.Config, o Options) (clusterapi.ClusterAPI, error) {
 	}
 	if o.PageSize == 0 {
 		o.PageSize = 500
+	}
+	if err := o.Limits.complete(); err != nil {
+		return nil, err
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -63,99 +75,239 @@ func New(config *rest.Config, o Options) (clusterapi.ClusterAPI, error) {
 		config.UserAgent = o.UserAgent
 	}
 	config = dynamic.ConfigFor(config) // a copy
+	config.AcceptContentTypes = "application/json"
+	config.ContentType = "application/json"
 	config.GroupVersion = nil
 	config.APIPath = "/"
 	config.QPS, config.Burst, config.RateLimiter = -1, 0, nil
 	config.WarningHandler = nil
 	config.WarningHandlerWithContext = warnings{o.Logger}
-	web, err := rest.HTTPClientFor(config)
+	web, disconnect, err := newHTTPClient(config, o)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, web)
 	if err != nil {
+		disconnect()
 		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
-	return &cluster{
-		o:       o,
-		rest:    client,
-		dynamic: dynamic.New(client),
-		kinds:   newKinds(client),
-	}, nil
+	c := &Cluster{o: o, rest: client, disconnect: disconnect}
+	c.life, c.end = context.WithCancel(context.Background())
+	c.kinds = newKinds(client, c.life)
+	return c, nil
 }
 
 var (
-	_ clusterapi.ClusterAPI = (*cluster)(nil)
-	_ clusterapi.Watcher    = (*cluster)(nil)
+	_ clusterapi.ClusterAPI = (*Cluster)(nil)
+	_ clusterapi.Watcher    = (*Cluster)(nil)
+	_ io.Closer             = (*Cluster)(nil)
 )
 
-// cluster is a [clusterapi.ClusterAPI] by way of an API server.
-type cluster struct {
-	o       Options
-	rest    rest.Interface
-	dynamic dynamic.Interface
-	kinds   *kinds
+// Cluster is a [clusterapi.ClusterAPI] and a [clusterapi.Watcher] by way of an
+// API server: see [New]. It is safe for concurrent use.
+type Cluster struct {
+	o          Options
+	rest       rest.Interface
+	kinds      *kinds
+	disconnect func()
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
 }
 
-// on calls do with the client for the objects of a kind in a namespace.
+// Close ends all calls and watches that are in progress, and all connections;
+// those of a Transport that the configuration brought along stay. Calls
+// that end by it, and later ones, return [ErrClosed]. Close may be called more
+// than once, and always returns nil.
+func (c *Cluster) Close() error {
+	c.end()
+	c.disconnect()
+	return nil
+}
+
+// call runs do with a context that ends with the cluster's, too.
+func (c *Cluster) call(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.life, func() { cancel(ErrClosed) })()
+	if c.life.Err() != nil {
+		return ErrClosed
+	}
+	err := do(ctx)
+	if err != nil && c.life.Err() != nil && (context.Cause(ctx) == ErrClosed || errors.Is(err, context.Canceled)) {
+		return ErrClosed
+	}
+	return err
+}
+
+// on calls do with how the server serves a kind.
 //
 // An API server says 404 both for an object that does not exist and for a kind
 // that it does not serve any more, since its definition was deleted or
-// replaced. The latter answer makes the kind be looked up anew.
-func (c *cluster) on(ctx context.Context, gvk schema.GroupVersionKind, namespace string, do func(dynamic.ResourceInterface, kind) error) error {
-	k, err := c.kinds.find(ctx, gvk)
-	if err != nil {
-		return err
-	}
-	err = do(c.client(k, namespace), k)
-	if !isUnserved(err) {
-		return err
-	}
-	again, lookup := c.kinds.refresh(ctx, gvk, k)
-	switch {
-	case lookup != nil:
-		return lookup
-	case again == k:
-		return err // only the subresource is missing
-	}
-	return do(c.client(again, namespace), again)
-}
-
-func (c *cluster) client(k kind, namespace string) dynamic.ResourceInterface {
-	resource := c.dynamic.Resource(k.resource)
-	if k.namespaced && namespace != "" {
-		return resource.Namespace(namespace)
-	}
-	return resource
+// replaced. The latter answer makes the kind be looked up again.
+func (c *Cluster) on(ctx context.Context, gvk schema.GroupVersionKind, do func(context.Context, kind) error) error {
+	return c.call(ctx, func(ctx context.Context) error {
+		k, err := c.kinds.find(ctx, gvk)
+		if err != nil {
+			return err
+		}
+		err = do(ctx, k)
+		if !isUnserved(err) {
+			return err
+		}
+		again, lookup := c.kinds.refresh(ctx, gvk, k)
+		switch {
+		case lookup != nil:
+			return lookup
+		case again == k:
+			return err // only the subresource is missing
+		}
+		return do(ctx, again)
+	})
 }
 
 // one is as on, for a single object, which must have a namespace where its
-// kind is namespaced.
-func (c *cluster) one(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, do func(dynamic.ResourceInterface, kind) error) error {
-	return c.on(ctx, gvk, key.Namespace, func(client dynamic.ResourceInterface, k kind) error {
+// kind is namespaced. do gets the key without a namespace where it is not.
+func (c *Cluster) one(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, do func(context.Context, kind, types.NamespacedName) error) error {
+	return c.on(ctx, gvk, func(ctx context.Context, k kind) error {
+		key := key
 		if k.namespaced && key.Namespace == "" {
 			return badRequest("%s %s: the kind is namespaced, and no namespace is given", gvk.Kind, key.Name)
 		}
-		return do(client, k)
+		if !k.namespaced {
+			key.Namespace = ""
+		}
+		return do(ctx, k, key)
 	})
 }
 
 // Get implements [clusterapi.Reader].
-func (c *cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	var out *unstructured.Unstructured
-	err := c.one(ctx, gvk, key, func(client dynamic.ResourceInterface, _ kind) (err error) {
-		out, err = client.Get(ctx, key.Name, metav1.GetOptions{})
+func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (out *unstructured.Unstructured, err error) {
+	err = c.one(ctx, gvk, key, func(ctx context.Context, k kind, key types.NamespacedName) error {
+		path, err := pathTo(k, key)
+		if err != nil {
+			return err
+		}
+		out, err = object(ctx, c.rest.Get().AbsPath(path...), gvk, key)
 		return err
 	})
-	return only(out, err)
+	return out, err
 }
 
-// only returns an object or an error, never both.
-func only(u *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
+// List implements [clusterapi.Reader].
+func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (out *unstructured.UnstructuredList, err error) {
+	out, _, err = c.list(ctx, gvk, opts)
+	return out, err
+}
+
+// list returns the size of what it got in bytes, too.
+func (c *Cluster) list(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (out *unstructured.UnstructuredList, size int64, err error) {
+	b := newBudget("List", c.o.Limits.List)
+	err = c.on(within(ctx, b), gvk, func(ctx context.Context, k kind) error {
+		path, err := pathToAll(k, opts.Namespace)
+		if err != nil {
+			return err
+		}
+		out, err = backend.Pages(ctx, gvk, opts, c.o.PageSize, func(ctx context.Context, request metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+			if request.Continue == "" {
+				b.left = b.max // from the start, perhaps again
+			}
+			raw, err := send(ctx, params(c.rest.Get().AbsPath(path...), &request))
+			if err != nil {
+				return nil, err
+			}
+			return backend.Page(raw, gvk)
+		})
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return u, nil
+	return out, b.max - b.left, nil
+}
+
+// Watch implements [clusterapi.Watcher].
+//
+// The first list decides whether there is anything to watch: its error ends
+// the sequence. After that, faults of the network and of the server are waited
+// out, for as long as ctx lasts; errors that say that the request itself has
+// become impossible, since the kind or the permission is gone, end it, and so
+// does an answer that is too large or not what was asked for.
+func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+	opts.Limit = 0
+	return func(yield func(clusterapi.Event, error) bool) {
+		stopped := false
+		err := c.call(ctx, func(ctx context.Context) error {
+			for e, err := range backend.Watch(ctx, c.source(gvk, opts), gvk, opts) {
+				if err != nil {
+					return err
+				}
+				if stopped = !yield(e, nil); stopped {
+					return nil
+				}
+			}
+			return context.Cause(ctx)
+		})
+		if !stopped && err != nil && ctx.Err() == nil {
+			yield(clusterapi.Event{}, err)
+		}
+	}
+}
+
+func (c *Cluster) source(gvk schema.GroupVersionKind, opts clusterapi.ListOptions) backend.Source {
+	return backend.Source{
+		List: func(ctx context.Context) (*unstructured.UnstructuredList, int64, error) {
+			return c.list(ctx, gvk, opts)
+		},
+		Follow: func(ctx context.Context, request metav1.ListOptions, do func(watch.EventType, *unstructured.Unstructured, int64) error) error {
+			return c.on(ctx, gvk, func(ctx context.Context, k kind) error {
+				return c.follow(ctx, gvk, k, opts.Namespace, request, do)
+			})
+		},
+		Limit:  c.o.Limits.List,
+		Logger: c.o.Logger,
+		Clock:  c.o.Clock,
+	}
+}
+
+// follow reads the events of one watch.
+func (c *Cluster) follow(ctx context.Context, gvk schema.GroupVersionKind, k kind, namespace string, request metav1.ListOptions, do func(watch.EventType, *unstructured.Unstructured, int64) error) error {
+	path, err := pathToAll(k, namespace)
+	if err != nil {
+		return err
+	}
+	request.Watch = true
+	b := newBudget("Object", c.o.Limits.Object)
+	stream, err := params(c.rest.Get().AbsPath(path...), &request).Stream(within(ctx, b))
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	decoder := json.NewDecoder(stream)
+	for {
+		b.left = b.max // for each event
+		var e map[string]json.RawMessage
+		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("watch of %s: %w", gvk.Kind, err)
+		}
+		var t watch.EventType
+		u := &unstructured.Unstructured{}
+		if err := errors.Join(utiljson.Unmarshal(e["type"], &t), utiljson.Unmarshal(e["object"], &u.Object)); err != nil {
+			return fmt.Errorf("watch of %s: %w: an event that is none: %w", gvk.Kind, ErrAnswer, err)
+		}
+		if t == watch.Error {
+			var status metav1.Status
+			if err := utiljson.Unmarshal(e["object"], &status); err != nil {
+				return fmt.Errorf("watch of %s: %w", gvk.Kind, err)
+			}
+			return apierrors.FromObject(&status)
+		}
+		if err := do(t, u, int64(len(e["object"]))); err != nil {
+			return err
+		}
+	}
 }
 
 // warnings hands what an API server warns of to a logger.

@@ -5,80 +5,129 @@ import (
 	"encoding/json"
 	"fmt"
 
-	policyv1 "k8s.io/api/policy/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/backend"
 )
 
-// verb is a write of one object by a client for its kind.
-type verb func(client dynamic.ResourceInterface, k kind, obj *unstructured.Unstructured) (*unstructured.Unstructured, error)
+// verb is a write of one object.
+type verb func(ctx context.Context, k kind, key types.NamespacedName, obj *unstructured.Unstructured) (*unstructured.Unstructured, error)
 
 // write runs a verb on a copy of the caller's object.
-func (c *cluster) write(ctx context.Context, obj *unstructured.Unstructured, do verb) (*unstructured.Unstructured, error) {
-	if obj == nil {
+func (c *Cluster) write(ctx context.Context, obj *unstructured.Unstructured, do verb) (out *unstructured.Unstructured, err error) {
+	if obj == nil || obj.Object == nil {
 		return nil, badRequest("no object")
 	}
-	var out *unstructured.Unstructured
-	err := c.one(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj), func(client dynamic.ResourceInterface, k kind) (err error) {
+	err = c.one(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj), func(ctx context.Context, k kind, key types.NamespacedName) (err error) {
 		in := obj.DeepCopy()
 		if !k.namespaced {
 			// Manifests of cluster-wide objects name a namespace now and then.
 			unstructured.RemoveNestedField(in.Object, "metadata", "namespace")
 		}
-		out, err = do(client, k, in)
+		out, err = do(ctx, k, key, in)
 		return err
 	})
-	return only(out, err)
+	return out, err
 }
 
 // Create implements [clusterapi.Writer].
-func (c *cluster) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	return c.write(ctx, obj, func(client dynamic.ResourceInterface, _ kind, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return client.Create(ctx, in, metav1.CreateOptions{FieldManager: manager(opts.FieldManager)})
+func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		path, err := pathToAll(k, key.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		request := params(c.rest.Post().AbsPath(path...), &metav1.CreateOptions{FieldManager: manager(opts.FieldManager)})
+		return stored(ctx, request, in, key)
 	})
 }
 
 // Apply implements [clusterapi.Writer].
-func (c *cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
 	if opts.FieldManager == "" {
 		return nil, badRequest("a field manager is required to apply")
 	}
-	return c.write(ctx, obj, func(client dynamic.ResourceInterface, k kind, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if k.status {
 			delete(in.Object, "status")
 		}
-		return client.Apply(ctx, in.GetName(), in, metav1.ApplyOptions{FieldManager: opts.FieldManager, Force: true})
+		path, err := pathTo(k, key)
+		if err != nil {
+			return nil, err
+		}
+		force := true
+		request := params(c.rest.Patch(types.ApplyYAMLPatchType).AbsPath(path...), &metav1.PatchOptions{FieldManager: opts.FieldManager, Force: &force})
+		body, err := encode(in)
+		if err != nil {
+			return nil, err
+		}
+		return object(ctx, request.Body(body), in.GroupVersionKind(), key)
 	})
 }
 
 // Update implements [clusterapi.Writer].
-func (c *cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return c.write(ctx, obj, func(client dynamic.ResourceInterface, _ kind, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if err := replaceable(in); err != nil {
 			return nil, err
 		}
-		return client.Update(ctx, in, metav1.UpdateOptions{FieldManager: manager(opts.FieldManager)})
+		path, err := pathTo(k, key)
+		if err != nil {
+			return nil, err
+		}
+		request := params(c.rest.Put().AbsPath(path...), &metav1.UpdateOptions{FieldManager: manager(opts.FieldManager)})
+		return stored(ctx, request, in, key)
 	})
 }
 
 // UpdateStatus implements [clusterapi.Writer].
-func (c *cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return c.write(ctx, obj, func(client dynamic.ResourceInterface, k kind, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+//
+// It is a patch of the status alone, since an update of that subresource writes
+// labels, annotations and finalizers of many kinds as well.
+func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if err := replaceable(in); err != nil {
 			return nil, err
 		}
-		out, err := client.UpdateStatus(ctx, in, metav1.UpdateOptions{FieldManager: manager(opts.FieldManager)})
+		path, err := pathTo(k, key, "status")
+		if err != nil {
+			return nil, err
+		}
+		patch, err := backend.StatusPatch(in)
+		if err != nil {
+			return nil, err
+		}
+		request := params(c.rest.Patch(types.JSONPatchType).AbsPath(path...), &metav1.PatchOptions{FieldManager: manager(opts.FieldManager)})
+		out, err := object(ctx, request.Body(patch), in.GroupVersionKind(), key)
 		if apierrors.IsNotFound(err) && !k.status {
 			err = fmt.Errorf("%s %s: the kind has no status subresource: %w", in.GetKind(), in.GetName(), err)
 		}
 		return out, err
 	})
+}
+
+// stored sends an object and returns it as stored.
+func stored(ctx context.Context, request *rest.Request, in *unstructured.Unstructured, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	body, err := encode(in)
+	if err != nil {
+		return nil, err
+	}
+	return object(ctx, with(request, body), in.GroupVersionKind(), key)
+}
+
+func encode(in *unstructured.Unstructured) ([]byte, error) {
+	body, err := json.Marshal(in.Object)
+	if err != nil {
+		return nil, badRequest("%s %s: %v", in.GetKind(), in.GetName(), err)
+	}
+	return body, nil
 }
 
 // replaceable refuses what many kinds' servers accept: an update that does not
@@ -98,7 +147,7 @@ func manager(name string) string {
 }
 
 // Delete implements [clusterapi.Writer].
-func (c *cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
+func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
 	propagation := opts.Propagation
 	if propagation == "" {
 		propagation = metav1.DeletePropagationBackground
@@ -113,8 +162,17 @@ func (c *cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 			options.Preconditions.ResourceVersion = &opts.ResourceVersion
 		}
 	}
-	return c.one(ctx, gvk, key, func(client dynamic.ResourceInterface, _ kind) error {
-		return client.Delete(ctx, key.Name, options)
+	return c.one(ctx, gvk, key, func(ctx context.Context, k kind, key types.NamespacedName) error {
+		path, err := pathTo(k, key)
+		if err != nil {
+			return err
+		}
+		body, err := json.Marshal(options)
+		if err != nil {
+			return err
+		}
+		_, err = send(ctx, with(c.rest.Delete().AbsPath(path...), body))
+		return err
 	})
 }
 
@@ -123,27 +181,20 @@ func (c *cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 // The client would wait by itself, and try again, where a budget that is not up
 // to date makes the server name a time to wait: but a refusal is an answer here,
 // and the caller's to act upon.
-func (c *cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
+func (c *Cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
 	if pod.Name == "" || pod.Namespace == "" {
 		return badRequest("an eviction needs a pod's name and namespace, not %q", pod)
 	}
-	eviction := policyv1.Eviction{
-		TypeMeta:      metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
-		ObjectMeta:    metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace},
-		DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: opts.GracePeriodSeconds},
-	}
-	if opts.UID != "" {
-		eviction.DeleteOptions.Preconditions = &metav1.Preconditions{UID: &opts.UID}
-	}
-	body, err := json.Marshal(eviction)
+	path, err := pathTo(kind{resource: corev1.SchemeGroupVersion.WithResource("pods"), namespaced: true}, pod, "eviction")
 	if err != nil {
 		return err
 	}
-	return c.rest.Post().
-		AbsPath("/api/v1/namespaces", pod.Namespace, "pods", pod.Name, "eviction").
-		SetHeader("Content-Type", "application/json").
-		MaxRetries(0).
-		Body(body).
-		Do(ctx).
-		Error()
+	body, err := json.Marshal(backend.Eviction(pod, opts))
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, func(ctx context.Context) error {
+		_, err := send(ctx, with(c.rest.Post().AbsPath(path...), body).MaxRetries(0))
+		return err
+	})
 }
