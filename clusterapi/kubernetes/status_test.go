@@ -56,8 +56,6 @@ spec:
 			map[string]any{"phase": "Running"}},
 		{object(t, `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default, labels: {l: one}}, spec: {containers: [{name: a, image: a}]}}`),
 			map[string]any{"phase": "Running"}},
-		{object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {l: one}}}`),
-			map[string]any{"phase": "Active"}},
 		{object(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: a, namespace: default, labels: {l: one}}, spec: {maxUnavailable: 1, selector: {matchLabels: {a: b}}}}`),
 			map[string]any{"disruptionsAllowed": int64(3), "currentHealthy": int64(1), "desiredHealthy": int64(1), "expectedPods": int64(1)}},
 		{object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: default, labels: {l: one}}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}}`),
@@ -70,8 +68,8 @@ spec:
 			tc.object.SetAnnotations(map[string]string{"a": "one"})
 			before := create(t, api, tc.object)
 			write := before.DeepCopy()
-			write.SetLabels(map[string]string{"l": "two", "more": "of them"})
-			write.SetAnnotations(map[string]string{"a": "two", "more": "of them"})
+			write.SetLabels(map[string]string{"l": "two", "more": "too"})
+			write.SetAnnotations(map[string]string{"a": "two", "more": "too"})
 			write.SetFinalizers([]string{"clusterupdate.github.io/another"})
 			write.SetOwnerReferences(nil)
 			write.Object["spec"] = map[string]any{"size": int64(2)}
