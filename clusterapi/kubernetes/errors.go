@@ -1,13 +1,6 @@
 package kubernetes
 
-import (
-	"fmt"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/backend"
-)
+import "github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/backend"
 
 // Errors that say more than the API server did. Test for them by errors.Is.
 var (
@@ -22,13 +15,3 @@ var (
 	// ended by it.
 	ErrClosed = backend.ErrClosed
 )
-
-func badRequest(format string, args ...any) error {
-	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
-}
-
-// isUnserved tells a 404 of the path, which the API server does not serve,
-// from one of the object.
-func isUnserved(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-}

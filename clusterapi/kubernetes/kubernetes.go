@@ -152,7 +152,7 @@ func (c *Cluster) on(ctx context.Context, gvk schema.GroupVersionKind, do func(c
 			return err
 		}
 		err = do(ctx, k)
-		if !isUnserved(err) {
+		if !backend.IsUnserved(err) {
 			return err
 		}
 		again, lookup := c.kinds.refresh(ctx, gvk, k)
@@ -172,7 +172,7 @@ func (c *Cluster) one(ctx context.Context, gvk schema.GroupVersionKind, key type
 	return c.on(ctx, gvk, func(ctx context.Context, k kind) error {
 		key := key
 		if k.namespaced && key.Namespace == "" {
-			return badRequest("%s %s: the kind is namespaced, and no namespace is given", gvk.Kind, key.Name)
+			return backend.BadRequest("%s %s: the kind is namespaced, and no namespace is given", gvk.Kind, key.Name)
 		}
 		if !k.namespaced {
 			key.Namespace = ""

@@ -18,11 +18,8 @@ import (
 
 // pathTo returns the path of one object, or of a subresource of it.
 func pathTo(k kind, key types.NamespacedName, subresource ...string) ([]string, error) {
-	if key.Name == "" {
-		return nil, badRequest("%s: a name is required", k.resource.Resource)
-	}
-	if problems := rest.IsValidPathSegmentName(key.Name); len(problems) > 0 {
-		return nil, badRequest("%s: the name %q %s", k.resource.Resource, key.Name, problems[0])
+	if err := backend.CheckName(k.resource.Resource, key.Name); err != nil {
+		return nil, err
 	}
 	path, err := pathToAll(k, key.Namespace)
 	if err != nil {
@@ -39,8 +36,8 @@ func pathToAll(k kind, namespace string) ([]string, error) {
 		path = []string{"/api", k.resource.Version}
 	}
 	if k.namespaced && namespace != "" {
-		if problems := rest.IsValidPathSegmentName(namespace); len(problems) > 0 {
-			return nil, badRequest("%s: the namespace %q %s", k.resource.Resource, namespace, problems[0])
+		if err := backend.CheckNamespace(k.resource.Resource, namespace); err != nil {
+			return nil, err
 		}
 		path = append(path, "namespaces", namespace)
 	}

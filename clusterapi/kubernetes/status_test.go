@@ -104,7 +104,7 @@ spec:
 				t.Errorf("with an old resourceVersion: %v", err)
 			}
 			write.SetResourceVersion("")
-			if _, err := api.UpdateStatus(t.Context(), write, clusterapi.UpdateOptions{}); !apierrors.IsBadRequest(err) {
+			if _, err := api.UpdateStatus(t.Context(), write, clusterapi.UpdateOptions{}); !apierrors.IsInvalid(err) {
 				t.Errorf("without a resourceVersion: %v", err)
 			}
 		})

@@ -23,7 +23,7 @@ type verb func(ctx context.Context, k kind, key types.NamespacedName, obj *unstr
 // write runs a verb on a copy of the caller's object.
 func (c *Cluster) write(ctx context.Context, obj *unstructured.Unstructured, do verb) (out *unstructured.Unstructured, err error) {
 	if obj == nil || obj.Object == nil {
-		return nil, badRequest("no object")
+		return nil, backend.BadRequest("no object")
 	}
 	err = c.one(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj), func(ctx context.Context, k kind, key types.NamespacedName) (err error) {
 		in := obj.DeepCopy()
@@ -51,10 +51,10 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, op
 
 // Apply implements [clusterapi.Writer].
 func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	if opts.FieldManager == "" {
-		return nil, badRequest("a field manager is required to apply")
-	}
 	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if opts.FieldManager == "" {
+			return nil, backend.BadRequest("a field manager is required to apply")
+		}
 		if k.status {
 			delete(in.Object, "status")
 		}
@@ -75,7 +75,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 // Update implements [clusterapi.Writer].
 func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if err := replaceable(in); err != nil {
+		if err := backend.Replaceable(in); err != nil {
 			return nil, err
 		}
 		path, err := pathTo(k, key)
@@ -93,7 +93,7 @@ func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, op
 // labels, annotations and finalizers of many kinds as well.
 func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if err := replaceable(in); err != nil {
+		if err := backend.Replaceable(in); err != nil {
 			return nil, err
 		}
 		path, err := pathTo(k, key, "status")
@@ -125,18 +125,9 @@ func stored(ctx context.Context, request *rest.Request, in *unstructured.Unstruc
 func encode(in *unstructured.Unstructured) ([]byte, error) {
 	body, err := json.Marshal(in.Object)
 	if err != nil {
-		return nil, badRequest("%s %s: %v", in.GetKind(), in.GetName(), err)
+		return nil, backend.BadRequest("%s %s: %v", in.GetKind(), in.GetName(), err)
 	}
 	return body, nil
-}
-
-// replaceable refuses what many kinds' servers accept: an update that does not
-// say what it replaces.
-func replaceable(obj *unstructured.Unstructured) error {
-	if obj.GetResourceVersion() == "" {
-		return badRequest("%s %s: metadata.resourceVersion must be specified for an update", obj.GetKind(), obj.GetName())
-	}
-	return nil
 }
 
 func manager(name string) string {
@@ -183,7 +174,7 @@ func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 // and the caller's to act upon.
 func (c *Cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
 	if pod.Name == "" || pod.Namespace == "" {
-		return badRequest("an eviction needs a pod's name and namespace, not %q", pod)
+		return backend.BadRequest("an eviction needs a pod's name and namespace, not %q", pod)
 	}
 	path, err := pathTo(kind{resource: corev1.SchemeGroupVersion.WithResource("pods"), namespaced: true}, pod, "eviction")
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,6 +24,12 @@ const maxText = 300
 
 func wrongAnswer(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrAnswer, fmt.Sprintf(format, args...))
+}
+
+// IsUnserved tells a 404 of the path, which the API server does not serve,
+// from one of the object.
+func IsUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 func quote(s string) string { return fmt.Sprintf("%q", bounded.Text(s, maxText)) }

@@ -89,6 +89,15 @@ func Pages(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.Lis
 	return all, nil
 }
 
+// SameList returns an error unless a list says that it is one. What the kind
+// of a list is called is for its definition to say.
+func SameList(list *unstructured.UnstructuredList, gvk schema.GroupVersionKind) error {
+	if kind := list.GetKind(); kind == "" || kind == "Status" || kind == gvk.Kind {
+		return wrongAnswer("kind %s of %s, not a list of %s", quote(kind), quote(list.GetAPIVersion()), gvk.Kind)
+	}
+	return nil
+}
+
 // Page parses one page of a list. An answer without items is not a list, which
 // is not the same as an empty one.
 func Page(raw []byte, gvk schema.GroupVersionKind) (*unstructured.UnstructuredList, error) {
@@ -97,13 +106,13 @@ func Page(raw []byte, gvk schema.GroupVersionKind) (*unstructured.UnstructuredLi
 		return nil, fmt.Errorf("list of %s: %w: %w", gvk.Kind, ErrAnswer, err)
 	}
 	out := &unstructured.UnstructuredList{Object: m}
-	value, ok := m["items"]
-	if !ok || out.GetKind() == "" || out.GetKind() == "Status" || out.GetKind() == gvk.Kind {
-		return nil, wrongAnswer("kind %s of %s, not a list of %s", quote(out.GetKind()), quote(out.GetAPIVersion()), gvk.Kind)
+	if err := SameList(out, gvk); err != nil {
+		return nil, err
 	}
-	items, ok := value.([]any)
-	if !ok && value != nil {
-		return nil, wrongAnswer("a list of %s whose items are not a list", gvk.Kind)
+	value, ok := m["items"]
+	items, isList := value.([]any)
+	if !ok || !isList && value != nil {
+		return nil, wrongAnswer("kind %s without items, not a list of %s", quote(out.GetKind()), gvk.Kind)
 	}
 	delete(m, "items")
 	out.Items = make([]unstructured.Unstructured, len(items))

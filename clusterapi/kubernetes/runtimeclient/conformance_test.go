@@ -1,0 +1,31 @@
+package runtimeclient_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/runtimeclient"
+)
+
+func TestConformance(t *testing.T) {
+	clusterapitest.Conformance(t, func(t *testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {
+		c, err := client.NewWithWatch(testserver.Start(t).Config(), client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return newAPI(t, c, runtimeclient.Options{}), clusterapitest.Capabilities{Watch: true}
+	})
+}
+
+func newAPI(t testing.TB, c client.Client, o runtimeclient.Options) clusterapi.ClusterAPI {
+	t.Helper()
+	api, err := runtimeclient.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
