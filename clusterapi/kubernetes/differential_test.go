@@ -21,7 +21,7 @@ func TestDifferential(t *testing.T) {
 	t.Parallel()
 	s := testserver.Start(t)
 	server := newAPI(t, s, kubernetes.Options{})
-	clusterapitest.Differential(t, memory.New(memory.Options{Strict: true, CheckNamespaces: true, GracefulPods: true}), server, clusterapitest.DifferentialOptions{
+	clusterapitest.Differential(t, memory.New(memory.Options{CheckNamespaces: true, GracefulPods: true}), server, clusterapitest.DifferentialOptions{
 		Seed: *seed, Sequences: *sequences, Failures: *failures, Meant: meant,
 	})
 }
