@@ -93,7 +93,7 @@ func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, op
 // labels, annotations and finalizers of many kinds as well.
 func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if err := backend.Replaceable(in); err != nil {
+		if err := backend.Replaceable(in); err != nil && k.status {
 			return nil, err
 		}
 		path, err := pathTo(k, key, "status")

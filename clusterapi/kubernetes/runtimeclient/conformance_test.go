@@ -3,6 +3,7 @@ package runtimeclient_test
 import (
 	"testing"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -13,7 +14,9 @@ import (
 
 func TestConformance(t *testing.T) {
 	clusterapitest.Conformance(t, func(t *testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {
-		c, err := client.NewWithWatch(testserver.Start(t).Config(), client.Options{})
+		config := testserver.Start(t).Config()
+		config.WarningHandlerWithContext = rest.NoWarnings{}
+		c, err := client.NewWithWatch(config, client.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
