@@ -11,14 +11,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 )
 
-const (
-	usualSequences = 300
-	usualSeed      = 1
-)
-
 var (
-	sequences = flag.Int("sequences", usualSequences, "how many sequences TestDifferential runs")
-	seed      = flag.Uint64("seed", usualSeed, "what they are drawn from")
+	sequences = flag.Int("sequences", 300, "how many sequences TestDifferential runs")
+	seed      = flag.Uint64("seed", 1, "what they are drawn from")
+	needed    = flag.Bool("needed", false, "fail also where a difference that is meant does not occur")
 	failures  = flag.Int("failures", 3, "after how many that fail it stops")
 )
 
@@ -28,8 +24,8 @@ func TestDifferential(t *testing.T) {
 	s := testserver.Start(t)
 	server := newAPI(t, s, kubernetes.Options{})
 	o := clusterapitest.DifferentialOptions{Seed: *seed, Sequences: *sequences, Failures: *failures, Meant: meant()}
-	if *sequences != usualSequences || *seed != usualSeed {
-		o.Kinds = clusterapitest.DifferentialKinds() // others need not meet every difference that is meant
+	if !*needed {
+		o.Kinds = clusterapitest.DifferentialKinds() // other sequences need not meet every difference that is meant
 	}
 	clusterapitest.Differential(t, memory.New(memory.Options{CheckNamespaces: true, GracefulPods: true}), server, o)
 }
@@ -82,15 +78,57 @@ func meantDefaults() []differences {
 		add(noDefaults, kind, `"IfNotPresent"`, spec+".containers[*].imagePullPolicy")
 	}
 	pods("Deployment", "spec.template.spec")
+	add(noDefaults, "Deployment", "", "spec.strategy.*", "spec.revisionHistoryLimit", "spec.replicas", "spec.progressDeadlineSeconds",
+		"spec.template.spec.containers[*].ports[*].protocol", "spec.template.spec.volumes[*].*.defaultMode")
 	pods("Pod", "spec")
-	add(noDefaults, "Deployment", `"RollingUpdate"`, "spec.strategy.type")
-	add(noDefaults, "Deployment", `"25%"`, "spec.strategy.rollingUpdate.maxUnavailable", "spec.strategy.rollingUpdate.maxSurge")
-	add(noDefaults, "Deployment", "10", "spec.revisionHistoryLimit")
-	add(noDefaults, "Deployment", "1", "spec.replicas")
-	add(noDefaults, "Deployment", "600", "spec.progressDeadlineSeconds")
+	add(noDefaults, "Pod", "true", "spec.enableServiceLinks")
+	add(noAdmission, "Pod", "", "spec.tolerations[*", "spec.priority", "spec.preemptionPolicy")
+	add("memory counts no requests of resources", "Pod", `"BestEffort"`, "status.qosClass")
 	add(noDefaults, "Secret", `"Opaque"`, "type")
+	add(noDefaults, "Service", "", "spec.type", "spec.sessionAffinity*", "spec.ports[*].targetPort", "spec.ports[*].protocol", "spec.internalTrafficPolicy",
+		"spec.externalTrafficPolicy", "spec.allocateLoadBalancerNodePorts")
+	add("memory has no networks, and so allocates no addresses and ports", "Service", "", "spec.clusterIP*", "spec.ipFamil*", "spec.ports[*].nodePort")
+	add(zeroValues, "Service", "{}", "status.loadBalancer")
+	add(zeroValues, "Deployment", "{}", "status", "spec.strategy")
+	add(zeroValues, "PodDisruptionBudget", "0", "status.expectedPods", "status.disruptionsAllowed", "status.desiredHealthy", "status.currentHealthy")
+	add(zeroValues, "Node", `""`, "status.nodeInfo.*")
+	add(zeroValues, "Node", "0", "status.daemonEndpoints.kubeletEndpoint.Port")
+	add(zeroValues, "PodDisruptionBudget", "{}", "spec")
+	for _, kind := range []string{"Role", "ClusterRole"} {
+		out = append(out, differences{reason: zeroValues, kind: kind, b: "null", fields: []string{"rules"}})
+	}
+	add(noAdmission, "Node", "", "spec.taints[*")
+	add(noDefaults, "CustomResourceDefinition", `"None"`, "spec.conversion.strategy")
+	add(noDefaults, "Namespace", "", `metadata.labels["kubernetes.io/metadata.name"]`, "spec.finalizers[*]")
+	for _, kind := range []string{"Deployment", "Pod", "Service", "Secret", "PodDisruptionBudget", "Node", "CustomResourceDefinition", "Namespace"} {
+		// An Update owns the defaults, too. Of what is not empty for that reason
+		// nobody owns the place itself.
+		out = append(out,
+			differences{reason: noDefaults, kind: kind, a: absent, b: "owned", fields: []string{"metadata.managedFields[*/Update]*"}},
+			differences{reason: noDefaults, kind: kind, a: "owned", b: absent, fields: []string{`metadata.managedFields[*]*["."]`, "metadata.managedFields[*].f:spec", "metadata.managedFields[*].f:metadata.f:ownerReferences", "metadata.managedFields[*].f:status*"}},
+			differences{reason: noDefaults, kind: kind, b: absent, fields: []string{"metadata.managedFields[*/Update/status]"}},
+			differences{reason: noDefaults, kind: kind, a: "{}", b: absent, fields: []string{"spec", "status"}},
+			// Writing a default changes nothing on a server.
+			differences{reason: noDefaults, kind: kind, fields: []string{"metadata.generation"}},
+			differences{reason: noDefaults, kind: kind, fields: []string{"metadata.resourceVersion"}},
+		)
+	}
 	return out
 }
 
 // meantErrors are requests that one of them refuses, or refuses otherwise.
-var meantErrors = []differences{}
+var meantErrors = []differences{
+	{"a server gives some refusals no class", "", "", "BadRequest", "other", []string{"error"}},
+	{"a server takes a propagation that does not exist for one of its own fields", "", "Delete", "BadRequest", "Invalid", []string{"error"}},
+	{"memory looks for the object before it judges the request", "", "Create", "AlreadyExists", "BadRequest", []string{"error"}},
+	{"memory looks for the object before it judges the request", "", "Create", "AlreadyExists", "Invalid", []string{"error"}},
+	{"memory looks at the UID before it judges the request", "", "Apply", "Conflict", "other", []string{"error"}},
+	{"to memory a UID is a condition of an Apply; to a server it is a field that must not change", "", "Apply", "Conflict", "Invalid: *metadata.uid*", []string{"error"}},
+	{"an Update that leaves defaults out changes them on a server", "Pod", "Update", "none", "Invalid: *pod updates may not change fields*", []string{"error"}},
+	{"memory does not know what a load balancer is", "Service", "UpdateStatus", "none", "Invalid: *loadBalancer.ingress*", []string{"error"}},
+	{"what else of a request is wrong because of the first fault is not repeated by memory", "CustomResourceDefinition", "", "", "", []string{"error.causes"}},
+	{"what else of a request is wrong because of the first fault is not repeated by memory", "Deployment", "", "", "", []string{"error.causes"}},
+	{"what else of a request is wrong because of the first fault is not repeated by memory", "Pod", "", "", "", []string{"error.causes"}},
+	{"what an Apply cannot set is not sent to a server; memory lets the manager own it without effect", "", "", "owned", absent,
+		[]string{"metadata.managedFields[*/Apply].f:metadata.f:deletionTimestamp", "metadata.managedFields[*/Apply].f:metadata.f:generation"}},
+}

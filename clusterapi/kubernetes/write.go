@@ -40,6 +40,9 @@ func (c *Cluster) write(ctx context.Context, obj *unstructured.Unstructured, do 
 // Create implements [clusterapi.Writer].
 func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if err := backend.Creatable(in); err != nil {
+			return nil, err
+		}
 		path, err := pathToAll(k, key.Namespace)
 		if err != nil {
 			return nil, err
@@ -54,6 +57,9 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if opts.FieldManager == "" {
 			return nil, backend.BadRequest("a field manager is required to apply")
+		}
+		if err := backend.Applicable(in); err != nil {
+			return nil, err
 		}
 		if k.status {
 			delete(in.Object, "status")
@@ -73,6 +79,9 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 }
 
 // Update implements [clusterapi.Writer].
+//
+// Some kinds' servers create what an update does not find, unless it says which
+// UID it replaces. An object that does not say it is read first.
 func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		if err := backend.Replaceable(in); err != nil {
@@ -81,6 +90,13 @@ func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, op
 		path, err := pathTo(k, key)
 		if err != nil {
 			return nil, err
+		}
+		if in.GetUID() == "" {
+			stored, err := object(ctx, c.rest.Get().AbsPath(path...), in.GroupVersionKind(), key)
+			if err != nil {
+				return nil, err
+			}
+			in.SetUID(stored.GetUID())
 		}
 		request := params(c.rest.Put().AbsPath(path...), &metav1.UpdateOptions{FieldManager: manager(opts.FieldManager)})
 		return stored(ctx, request, in, key)

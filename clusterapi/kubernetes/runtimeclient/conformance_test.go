@@ -16,6 +16,7 @@ func TestConformance(t *testing.T) {
 	clusterapitest.Conformance(t, func(t *testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {
 		config := testserver.Start(t).Config()
 		config.WarningHandlerWithContext = rest.NoWarnings{}
+		config.Wrap(runtimeclient.RefuseAtOnce)
 		c, err := client.NewWithWatch(config, client.Options{})
 		if err != nil {
 			t.Fatal(err)

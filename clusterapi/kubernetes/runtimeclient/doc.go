@@ -35,7 +35,8 @@
 // returns, and the mapper's request ends by its own timeout. Where a server
 // refuses an eviction and names a time to wait, as it does for a budget whose
 // status is behind, the client waits and tries again by itself, up to ten
-// times, within the call's context.
+// times, within the call's context, unless its transport is wrapped by
+// [RefuseAtOnce].
 //
 // # Limits
 //

@@ -66,7 +66,7 @@ func fake(t testing.TB, answer func(w http.ResponseWriter, r *http.Request)) cli
 }
 
 func configMap(namespace, name string) string {
-	return fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": %q, "name": %q, "resourceVersion": "7"}}`, namespace, name)
+	return fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": %q, "name": %q, "resourceVersion": "7", "uid": "u"}}`, namespace, name)
 }
 
 // Each verb is one request, with all that its options say.
@@ -87,7 +87,7 @@ func TestRequests(t *testing.T) {
 		fmt.Fprint(w, configMap("default", "a"))
 	})
 	api := newAPI(t, c, runtimeclient.Options{})
-	metadata := map[string]any{"name": "a", "namespace": "default", "resourceVersion": "7", "labels": map[string]any{"l": "x"}}
+	metadata := map[string]any{"name": "a", "namespace": "default", "resourceVersion": "7", "uid": "u", "labels": map[string]any{"l": "x"}}
 	content := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "status": map[string]any{"gone": nil}}
 	u := &unstructured.Unstructured{Object: content}
 	before := u.DeepCopy()
@@ -97,8 +97,8 @@ func TestRequests(t *testing.T) {
 		do   func() error
 		want request
 	}{
-		{"Create", func() error { return second(api.Create(t.Context(), u, clusterapi.CreateOptions{})) },
-			request{"POST", "/api/v1/namespaces/default/configmaps", "application/json", map[string]string{"fieldManager": "clusterupdate"}, content}},
+		{"Create", func() error { return second(api.Create(t.Context(), without(u), clusterapi.CreateOptions{})) },
+			request{"POST", "/api/v1/namespaces/default/configmaps", "application/json", map[string]string{"fieldManager": "clusterupdate"}, without(u).Object}},
 		{"Apply", func() error { return second(api.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "m"})) },
 			request{"PATCH", object, string(types.ApplyYAMLPatchType), map[string]string{"fieldManager": "m", "force": "true"}, content}},
 		{"Update", func() error { return second(api.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "m"})) },
@@ -146,6 +146,7 @@ func TestRequests(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"Apply without a manager": second(api.Apply(t.Context(), u, clusterapi.ApplyOptions{})),
+		"a resourceVersion":       second(api.Create(t.Context(), u, clusterapi.CreateOptions{})),
 		"no object":               second(api.Create(t.Context(), nil, clusterapi.CreateOptions{})),
 		"no namespace":            second(api.Get(t.Context(), configMaps, clusterapi.Key("", "a"))),
 		"no name":                 second(api.Get(t.Context(), configMaps, clusterapi.Key("default", ""))),
@@ -240,6 +241,45 @@ func TestMapper(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A refusal of an eviction that comes with a time to wait comes back at once
+// where that is asked for; other requests are sent again.
+func TestRefuseAtOnce(t *testing.T) {
+	requests := map[string]int{}
+	rt := runtimeclient.RefuseAtOnce(roundTripper(func(r *http.Request) (*http.Response, error) {
+		requests[r.URL.Path]++
+		code, body := 200, configMap("default", "a")
+		if strings.HasSuffix(r.URL.Path, "/eviction") || requests[r.URL.Path] == 1 {
+			code, body = 429, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 429, "reason": "TooManyRequests", "details": {"retryAfterSeconds": 10}}`
+		}
+		return &http.Response{StatusCode: code, Request: r, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{
+			"Content-Type": {"application/json"}, "Retry-After": {"0"},
+		}}, nil
+	}))
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(configMaps, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
+	c, err := client.New(&rest.Config{Host: "http://fake", Transport: rt}, client.Options{Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := newAPI(t, c, runtimeclient.Options{})
+	err = api.Evict(t.Context(), key, clusterapi.EvictOptions{})
+	if seconds, ok := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !ok || seconds != 10 {
+		t.Errorf("Evict: %v", err)
+	}
+	if _, err := api.Get(t.Context(), configMaps, key); err != nil {
+		t.Errorf("Get: %v", err)
+	}
+	want := map[string]int{"/api/v1/namespaces/default/pods/a/eviction": 1, "/api/v1/namespaces/default/configmaps/a": 2}
+	if diff := cmp.Diff(want, requests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // Only a client that watches makes a Watcher.
 func TestWatcher(t *testing.T) {

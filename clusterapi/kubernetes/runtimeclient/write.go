@@ -40,6 +40,9 @@ func (c *cluster) write(ctx context.Context, obj *unstructured.Unstructured, do 
 // Create implements [clusterapi.Writer].
 func (c *cluster) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(u *unstructured.Unstructured) error {
+		if err := backend.Creatable(u); err != nil {
+			return err
+		}
 		return c.client.Create(ctx, u, owner(opts.FieldManager))
 	})
 }
@@ -50,7 +53,7 @@ func (c *cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 		if opts.FieldManager == "" {
 			return backend.BadRequest("a field manager is required to apply")
 		}
-		if err := backend.CheckName(u.GetKind(), u.GetName()); err != nil {
+		if err := backend.Applicable(u); err != nil {
 			return err
 		}
 		return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, owner(opts.FieldManager))
@@ -58,13 +61,20 @@ func (c *cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 }
 
 // Update implements [clusterapi.Writer].
+//
+// Some kinds' servers create what an update does not find, unless it says which
+// UID it replaces. An object that does not say it is read first.
 func (c *cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(u *unstructured.Unstructured) error {
 		if err := backend.Replaceable(u); err != nil {
 			return err
 		}
-		if err := backend.CheckName(u.GetKind(), u.GetName()); err != nil {
-			return err
+		if u.GetUID() == "" {
+			stored := named(u.GroupVersionKind(), clusterapi.KeyOf(u))
+			if err := c.client.Get(ctx, client.ObjectKeyFromObject(u), stored); err != nil {
+				return err
+			}
+			u.SetUID(stored.GetUID())
 		}
 		return c.client.Update(ctx, u, owner(opts.FieldManager))
 	})
@@ -74,9 +84,6 @@ func (c *cluster) Update(ctx context.Context, obj *unstructured.Unstructured, op
 func (c *cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(u *unstructured.Unstructured) error {
 		if err := backend.Replaceable(u); err != nil {
-			return err
-		}
-		if err := backend.CheckName(u.GetKind(), u.GetName()); err != nil {
 			return err
 		}
 		patch, err := backend.StatusPatch(u)

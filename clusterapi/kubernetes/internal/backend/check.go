@@ -34,9 +34,40 @@ func CheckNamespace(what, namespace string) error {
 	return nil
 }
 
+// Creatable refuses what no server creates, though not with the same class.
+func Creatable(obj *unstructured.Unstructured) error {
+	if obj.GetResourceVersion() != "" {
+		return BadRequest("%s %s: resourceVersion should not be set on objects to be created", obj.GetKind(), obj.GetName())
+	}
+	return nil
+}
+
+// Named refuses an object without a name.
+func Named(obj *unstructured.Unstructured) error {
+	if obj.GetName() == "" {
+		return apierrors.NewInvalid(obj.GroupVersionKind().GroupKind(), "", field.ErrorList{
+			field.Required(field.NewPath("metadata", "name"), "name is required"),
+		})
+	}
+	return CheckName(obj.GetKind(), obj.GetName())
+}
+
+// Applicable makes an object one that can be applied: some servers store these
+// fields of an object that does not exist yet, so that it would be born while
+// it is being deleted.
+func Applicable(obj *unstructured.Unstructured) error {
+	for _, name := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "generation"} {
+		unstructured.RemoveNestedField(obj.Object, "metadata", name)
+	}
+	return Named(obj)
+}
+
 // Replaceable refuses what many kinds' servers accept: an update that does not
 // say what it replaces.
 func Replaceable(obj *unstructured.Unstructured) error {
+	if err := Named(obj); err != nil {
+		return err
+	}
 	if obj.GetResourceVersion() != "" {
 		return nil
 	}
