@@ -133,6 +133,9 @@ func (c *Cluster) call(ctx context.Context, do func(context.Context) error) erro
 	if c.life.Err() != nil {
 		return ErrClosed
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	err := do(ctx)
 	if err != nil && c.life.Err() != nil && (context.Cause(ctx) == ErrClosed || errors.Is(err, context.Canceled)) {
 		return ErrClosed
