@@ -164,4 +164,13 @@ var known = []differences{
 	{"memory merges the owners of a definition as one value", "CustomResourceDefinition", "", absent, "owned", []string{"metadata.managedFields[*].f:metadata.f:ownerReferences*"}},
 	{"memory does not judge external addresses", "Service", "", "none", "Invalid: *spec.externalIPs*", []string{"error"}},
 	{"memory drops a null in place of a custom resource's spec", "Gadget", "", "none", "Invalid: *of type object: \"null\"*", []string{"error"}},
+	{"memory keeps empty lists of a definition", "CustomResourceDefinition", "", "[]", absent, []string{"status.acceptedNames.shortNames"}},
+	{"memory does not judge the numbers of a Deployment's status", "Deployment", "UpdateStatus", "none", "Invalid: *status.*", []string{"error"}},
+	{"a server sets a negative grace period to 1", "Pod", "", "Invalid: *spec.terminationGracePeriodSeconds*", "none", []string{"error"}},
+	{"memory judges a strategy without the defaults that a server adds to it", "Deployment", "", "none", "Invalid: *spec.strategy.rollingUpdate*", []string{"error"}},
+	{"memory and a server differ in which Apply of a custom resource changes nothing", "Widget", "Apply", "", "", []string{"metadata.resourceVersion"}},
+	{"memory and a server differ in which Apply of a custom resource changes nothing", "Gadget", "Apply", "", "", []string{"metadata.resourceVersion"}},
+	{"memory keeps empty lists of a definition", "CustomResourceDefinition", "Apply", "owned", absent, []string{"metadata.managedFields[*].f:metadata.f:finalizers"}},
+	{"memory judges a definition before it looks what else is wrong", "CustomResourceDefinition", "Apply", "Invalid", "", []string{"error"}},
+	{"memory judges the name before it decodes the object", "", "Create", "Invalid: *metadata.name*", "BadRequest", []string{"error"}},
 }
