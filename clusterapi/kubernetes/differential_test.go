@@ -130,7 +130,7 @@ var meantOthers = []differences{
 	{"memory ignores what an Update cannot set", "", "Update", "none", "Invalid: *metadata.deletionTimestamp*", []string{"error"}},
 	{"a server keeps the generation that a new object brings along, where it does not count it", "", "", absent, "7*", []string{"metadata.generation"}},
 	{"what is replaced is named by its UID, which some servers look at first", "", "Update", "NotFound", "Conflict", []string{"error"}},
-	{"memory judges the object before it looks for the namespace", "", "Create", "Invalid", "NotFound: namespaces*", []string{"error"}},
+	{"memory judges the object before it looks for the namespace", "", "", "Invalid", "NotFound: namespaces*", []string{"error"}},
 	{"memory judges every name", "PodDisruptionBudget", "", "Invalid: *metadata.name*", "none", []string{"error"}},
 	{"what is left alone after a difference still has a UID, by which the next ones are numbered", "", "", "", "", []string{"metadata.uid"}},
 	{"memory keeps quantities as they were written", "", "", "", "", []string{"*.resources.*"}},
@@ -176,4 +176,6 @@ var known = []differences{
 	{"memory allocates no addresses, so it does not know whether one changes", "Service", "", "none", "Invalid: *spec.clusterIP*", []string{"error"}},
 	{"memory allocates no addresses, so it does not know whether one changes", "Service", "", "Invalid: *spec.clusterIP*", "none", []string{"error"}},
 	{"memory leaves out a null in a map of texts, which a server takes for an empty text", "ConfigMap", "", absent, "", []string{"data.*", "metadata.managedFields[*].f:data*"}},
+	{"memory does not know that finalizers of built-in kinds are qualified", "", "", "none", "Invalid: *metadata.finalizers*", []string{"error"}},
+	{"a server drops a time of creation that it cannot read from an applied custom resource", "", "Apply", "BadRequest: *creationTimestamp*", "none", []string{"error"}},
 }
