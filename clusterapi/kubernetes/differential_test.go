@@ -177,5 +177,5 @@ var known = []differences{
 	{"memory allocates no addresses, so it does not know whether one changes", "Service", "", "Invalid: *spec.clusterIP*", "none", []string{"error"}},
 	{"memory leaves out a null in a map of texts, which a server takes for an empty text", "ConfigMap", "", absent, "", []string{"data.*", "metadata.managedFields[*].f:data*"}},
 	{"memory does not know that finalizers of built-in kinds are qualified", "", "", "none", "Invalid: *metadata.finalizers*", []string{"error"}},
-	{"a server drops a time of creation that it cannot read from an applied custom resource", "", "Apply", "BadRequest: *creationTimestamp*", "none", []string{"error"}},
+	{"a server drops a time of creation that it cannot read from an applied custom resource", "", "Apply", "BadRequest: *creationTimestamp*", "", []string{"error"}},
 }
