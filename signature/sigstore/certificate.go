@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Fulcio is a root of trust of short-lived certificates, each of which a
@@ -34,10 +32,6 @@ type PKI struct {
 	Email, Hostname string
 }
 
-// maxCertificates is how many certificates a chain, or a set of authorities, may
-// have.
-const maxCertificates = 32
-
 // certificates reads PEM certificates, at least one and nothing else.
 func certificates(data []byte) ([]*x509.Certificate, error) {
 	if len(data) > maxBundle {
@@ -53,14 +47,14 @@ func certificates(data []byte) ([]*x509.Certificate, error) {
 			return nil, errors.New("not a certificate in PEM")
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("PEM block of type %q is no certificate", block.Type)
+			return nil, fmt.Errorf("PEM block of type %q is no certificate", short(block.Type))
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, err
 		}
 		if len(all) == maxCertificates {
-			return nil, fmt.Errorf("more certificates than the limit of %d", maxCertificates)
+			return nil, &LimitError{Limit: limitCertificates, Max: maxCertificates, What: "certificates in PEM"}
 		}
 		all = append(all, c)
 		data = rest
@@ -146,7 +140,7 @@ func (f *Fulcio) check(a Attachment, sig []byte) (*Key, time.Time, error) {
 	case err != nil:
 		return nil, at, err
 	case f.Issuer == "" || issuer != f.Issuer:
-		return nil, at, fmt.Errorf("certificate: OIDC issuer is %q, not %q", bounded.Text(issuer, 512), f.Issuer)
+		return nil, at, fmt.Errorf("certificate: OIDC issuer is %q, not %q", short(issuer), f.Issuer)
 	case f.Email == "" || !slices.Contains(c.EmailAddresses, f.Email):
 		return nil, at, fmt.Errorf("certificate: required email %q is not among %s", f.Email, quoted(c.EmailAddresses))
 	}
@@ -176,9 +170,6 @@ func (p *PKI) check(a Attachment, sig []byte, now time.Time) (*Key, error) {
 	}
 	return signedBy(c, a, sig)
 }
-
-// quoted lists names that a certificate has.
-func quoted(names []string) string { return bounded.Text(fmt.Sprintf("%q", names), 512) }
 
 func signedBy(c *x509.Certificate, a Attachment, sig []byte) (*Key, error) {
 	key, err := NewKey(c.PublicKey)
@@ -222,3 +213,6 @@ func issuerOf(c *x509.Certificate) (string, error) {
 	}
 	return found[0], nil
 }
+
+// quoted shows names out of a certificate.
+func quoted(names []string) string { return short(fmt.Sprintf("%q", names)) }

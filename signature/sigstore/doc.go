@@ -41,17 +41,30 @@
 //
 // # Limits
 //
-//	limit                            default  field               past it
-//	candidates                       64       Limits.Candidates   error
-//	bytes of a verification          16 MiB   Limits.Bytes        error
-//	entries of an index or manifest  10000    Limits.Entries      error
-//	annotations of an entry          64       Limits.Annotations  error
-//	signatures of an image           32       -                   error
-//	payload                          64 KiB   -                   refused
-//	manifest                         4 MiB    -                   error
-//	token                            16 KiB   -                   error
+// What comes from registries and layouts is bounded, the total by [Limits] in
+// [Layout] and [RegistryOptions]. Where a limit of this package is passed, the
+// cause is a [*LimitError] with the limit's name:
 //
-// Formats: the container signature format of
+//	limit                         default  field              past it
+//	candidates of an image        64       Limits.Candidates  error, the search ends
+//	bytes of a verification       16 MiB   Limits.Bytes       error, the search ends
+//	attempts of a verification    1024     -                  error, the search ends
+//	layers of signatures          32       -                  error, the search ends
+//	annotations of a layer        64       -                  error for the layer
+//	size of an index or manifest  4 MiB    -                  error
+//	items of an index             131072   -                  error
+//	size of a payload             64 KiB   -                  error for the layer
+//	size of a signature           8 KiB    -                  rejection
+//	size of certificates          64 KiB   -                  rejection
+//	certificates of a chain       16       -                  rejection
+//	size of a log entry           64 KiB   -                  rejection
+//	size of a token               16 KiB   -                  error
+//	size of a token answer        64 KiB   -                  error
+//	text of a refusal             1536     -                  says how many reasons are left out
+//
+// # Formats
+//
+// The container signature format of
 // https://github.com/containers/image/blob/main/docs/containers-signature.5.md,
 // the layout of https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md,
 // the registry API of https://github.com/opencontainers/distribution-spec/blob/main/spec.md,

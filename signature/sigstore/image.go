@@ -66,6 +66,12 @@ type index struct {
 	Subject   *descriptor  `json:"subject"`
 }
 
+func parseIndex(data []byte) (index, error) {
+	var i index
+	err := decode(data, &i)
+	return i, err
+}
+
 // counter yields the layers of signature images, within the limit.
 type counter struct {
 	source     string
@@ -84,11 +90,11 @@ func (n *counter) take(ctx context.Context, layers []descriptor, blob func(descr
 		}
 		a := Attachment{Location: fmt.Sprintf("%s layer %d", n.image, i+1)}
 		if n.signatures == MaxAttachments || i == MaxAttachments {
-			yield(a, fmt.Errorf("%s holds more layers for %s than the limit of %d", n.source, n.digest, MaxAttachments))
+			yield(a, &LimitError{Limit: limitLayers, Max: MaxAttachments, What: fmt.Sprintf("%s holds more layers for %s than are tried", short(n.source), n.digest)})
 			return false
 		}
 		if layer.MediaType != LayerType {
-			if !yield(a, &OtherError{Location: a.Location, MediaType: layer.MediaType}) {
+			if !yield(a, &OtherError{Location: a.Location, MediaType: short(layer.MediaType)}) {
 				return false
 			}
 			continue
@@ -96,12 +102,20 @@ func (n *counter) take(ctx context.Context, layers []descriptor, blob func(descr
 		n.signatures++
 		a.Number, a.Annotations = n.signatures, layer.Annotations
 		var err error
-		if a.Payload, err = blob(layer, MaxPayload); err != nil {
+		if len(layer.Annotations) > maxAnnotations {
+			a.Annotations, err = nil, &LimitError{Limit: limitAnnotations, Max: maxAnnotations, What: a.Location}
+		} else if a.Payload, err = blob(layer, MaxPayload); err != nil {
 			a.Payload, err = nil, fmt.Errorf("unable to read %s: %w", a.Location, err)
 		}
-		if !yield(a, err) || isLimit(err) {
+		if !yield(a, err) || spent(err) {
 			return false
 		}
 	}
 	return true
+}
+
+// spent reports whether err says that nothing more may be read.
+func spent(err error) bool {
+	limit, ok := errors.AsType[*LimitError](err)
+	return ok && (limit.Limit == limitBytes || limit.Limit == limitCandidates)
 }

@@ -2,6 +2,7 @@ package sigstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -24,7 +24,7 @@ type Layout struct {
 	FS fs.FS
 	// Name tells people where that is.
 	Name string
-	// Limits bound what a verification reads.
+	// Limits bound what one verification reads.
 	Limits Limits
 }
 
@@ -33,13 +33,11 @@ func DirLayout(dir string) *Layout { return &Layout{FS: os.DirFS(dir), Name: dir
 
 func (l *Layout) String() string { return "OCI layout " + l.Name }
 
-// maxVersion is the largest file oci-layout that is read, in bytes.
-const maxVersion = 4 << 10
-
 // refName is the annotation of an index's entry that names it.
 const refName = "org.opencontainers.image.ref.name"
 
-// Attachments implements [Source].
+// Attachments implements [Source]. Signatures come before what else is attached
+// to the image.
 func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attachment, error] {
 	return func(yield func(Attachment, error) bool) {
 		tag, err := SignatureTag(digest)
@@ -47,54 +45,48 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 			yield(Attachment{}, err)
 			return
 		}
-		s := &layoutSearch{l, newBudget(l.Limits)}
-		images, err := s.images()
+		r := &layoutReader{Layout: l, budget: newBudget(l.String(), l.Limits)}
+		images, err := r.images()
 		if err != nil {
 			yield(Attachment{}, err)
 			return
 		}
 		n := counter{source: l.String(), digest: digest}
 		for _, d := range images {
-			if err := ctx.Err(); err != nil {
+			name := d.Annotations[refName]
+			if d.bundle() || name != tag && !strings.HasSuffix(name, ":"+tag) {
+				continue
+			}
+			if err := cmp.Or(ctx.Err(), r.candidate()); err != nil {
 				yield(Attachment{}, err)
 				return
 			}
-			name := d.Annotations[refName]
-			bundle := strings.HasPrefix(d.ArtifactType, bundleType)
-			named := name == tag || strings.HasSuffix(name, ":"+tag)
-			if !bundle && !named {
+			layers, err := r.layers(d)
+			if err != nil {
+				if !yield(Attachment{Location: l.Name + " " + short(d.Digest)}, err) || spent(err) {
+					return
+				}
 				continue
 			}
-			if err := s.budget.candidate(digest); err != nil {
-				yield(Attachment{}, fmt.Errorf("%s: %w", l, err))
+			n.image = l.Name + " " + short(name)
+			if !n.take(ctx, layers, r.blob, yield) {
 				return
 			}
-			about := false
-			if bundle {
-				var err error
-				if about, err = s.about(d, digest); isLimit(err) {
-					yield(Attachment{}, fmt.Errorf("%s: %w", l, err))
-					return
-				}
-			}
-			if about {
-				if !yield(Attachment{}, &OtherError{Location: l.Name + " " + d.Digest, MediaType: d.ArtifactType}) {
-					return
-				}
+		}
+		for _, d := range images {
+			if !d.bundle() {
 				continue
 			}
-			if !named {
-				continue
+			if err := cmp.Or(ctx.Err(), r.candidate()); err != nil {
+				yield(Attachment{}, err)
+				return
 			}
-			layers, err := s.layers(d)
-			if err != nil {
-				if !yield(Attachment{Location: l.Name + " " + bounded.Text(d.Digest, 256)}, err) || isLimit(err) {
-					return
-				}
-				continue
-			}
-			n.image = l.Name + " " + bounded.Text(name, 512)
-			if !n.take(ctx, layers, s.blob, yield) {
+			about, err := r.about(d, digest)
+			switch {
+			case err != nil:
+				yield(Attachment{}, err)
+				return
+			case about && !yield(Attachment{}, &OtherError{Location: l.Name + " " + short(d.Digest), MediaType: short(d.ArtifactType)}):
 				return
 			}
 		}
@@ -104,67 +96,80 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 	}
 }
 
-// layoutSearch is one search in a layout.
-type layoutSearch struct {
+// bundle reports whether this is a bundle of newer versions of cosign.
+func (d descriptor) bundle() bool { return strings.HasPrefix(d.ArtifactType, bundleType) }
+
+// layoutReader is one search.
+type layoutReader struct {
 	*Layout
-	budget *budget
+	*budget
 }
 
 // images returns the entries of the layout's index.
-func (l *layoutSearch) images() ([]descriptor, error) {
+func (l *layoutReader) images() ([]descriptor, error) {
 	var version struct {
 		Version string `json:"imageLayoutVersion"`
 	}
-	data, err := l.read("oci-layout", maxVersion)
-	if err == nil {
-		err = decode(data, &version)
-	}
-	if err != nil {
+	if err := l.decode("oci-layout", &version); err != nil {
 		return nil, fmt.Errorf("%s is no OCI layout: %w", l.Name, err)
 	}
 	if !strings.HasPrefix(version.Version, "1.") {
-		return nil, fmt.Errorf("%s is an OCI layout of unknown version %q", l.Name, bounded.Text(version.Version, 64))
+		return nil, fmt.Errorf("%s is an OCI layout of unknown version %q", l.Name, short(version.Version))
 	}
-	if data, err = l.read("index.json", maxManifest); err != nil {
+	var i index
+	if err := l.decode("index.json", &i); err != nil {
 		return nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
-	i, err := l.budget.index(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: index.json: %w", l.Name, err)
 	}
 	return i.Manifests, nil
 }
 
+func (l *layoutReader) decode(name string, to any) error {
+	data, err := l.read(name, maxManifest)
+	if err != nil {
+		return err
+	}
+	if err := decode(data, to); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
 // layers returns those of a manifest.
-func (l *layoutSearch) layers(d descriptor) ([]descriptor, error) {
+func (l *layoutReader) layers(d descriptor) ([]descriptor, error) {
 	if d.MediaType != "" && d.MediaType != ociManifest {
-		return nil, &OtherError{Location: l.Name + " " + d.Digest, MediaType: d.MediaType}
+		return nil, &OtherError{Location: l.Name + " " + short(d.Digest), MediaType: short(d.MediaType)}
 	}
 	data, err := l.blob(d, maxManifest)
 	if err != nil {
-		return nil, fmt.Errorf("unable to read manifest %s: %w", d.Digest, err)
+		return nil, fmt.Errorf("unable to read manifest %s: %w", short(d.Digest), err)
 	}
-	m, err := l.budget.index(data)
-	if err != nil {
-		return nil, fmt.Errorf("manifest %s: %w", d.Digest, err)
+	var m index
+	if err := decode(data, &m); err != nil {
+		return nil, fmt.Errorf("manifest %s: %w", short(d.Digest), err)
 	}
 	return m.Layers, nil
 }
 
 // about reports whether a referrer is about the image with this digest. One
-// that cannot be read is not.
-func (l *layoutSearch) about(d descriptor, digest string) (bool, error) {
+// that cannot be read is not. The error says that nothing more may be read.
+func (l *layoutReader) about(d descriptor, digest string) (bool, error) {
 	data, err := l.blob(d, maxManifest)
 	if err != nil {
+		if !spent(err) {
+			err = nil
+		}
 		return false, err
 	}
-	m, err := l.budget.index(data)
-	return err == nil && m.Subject != nil && m.Subject.Digest == digest, err
+	m, err := parseIndex(data)
+	return err == nil && m.Subject != nil && m.Subject.Digest == digest, nil
 }
 
 // blob reads a blob, whose size and digest must be those of its descriptor.
-func (l *layoutSearch) blob(d descriptor, limit int64) ([]byte, error) {
+func (l *layoutReader) blob(d descriptor, limit int64) ([]byte, error) {
 	if err := d.validate(limit); err != nil {
+		return nil, err
+	}
+	if err := l.afford(d.Size); err != nil {
 		return nil, err
 	}
 	algo, want, _ := strings.Cut(d.Digest, ":")
@@ -179,7 +184,7 @@ func (l *layoutSearch) blob(d descriptor, limit int64) ([]byte, error) {
 }
 
 // read returns a regular file of at most limit bytes.
-func (l *layoutSearch) read(name string, limit int64) ([]byte, error) {
+func (l *layoutReader) read(name string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(l.FS, name)
 	if err != nil {
 		return nil, err
@@ -187,26 +192,20 @@ func (l *layoutSearch) read(name string, limit int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
-	// The size is a claim: what is read beyond it is paid for below.
-	if err := l.budget.read(min(max(info.Size(), 0), limit)); err != nil {
-		return nil, err
-	}
 	f, err := l.FS.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	allowed := min(limit, l.bytes)
 	var b bytes.Buffer
-	if _, err := io.Copy(&b, io.LimitReader(f, limit+1)); err != nil {
-		return nil, err
+	_, err = io.Copy(&b, io.LimitReader(f, allowed+1))
+	// One byte past the limit tells that there are more.
+	if over := l.spend(int64(b.Len())); err != nil || over != nil && allowed < limit {
+		return nil, cmp.Or(err, over)
 	}
 	if int64(b.Len()) > limit {
 		return nil, fmt.Errorf("%s is larger than %d bytes", name, limit)
-	}
-	if more := int64(b.Len()) - info.Size(); more > 0 {
-		if err := l.budget.read(more); err != nil {
-			return nil, err
-		}
 	}
 	return b.Bytes(), nil
 }

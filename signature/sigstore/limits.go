@@ -1,158 +1,144 @@
 package sigstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
-	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/json"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // The defaults of [Limits].
 const (
-	DefaultCandidates  = 64
-	DefaultBytes       = 16 << 20
-	DefaultEntries     = 10000
-	DefaultAnnotations = 64
+	DefaultCandidates = 64
+	DefaultBytes      = 16 << 20
 )
 
-// Limits bound what one verification reads of a source. A field that is zero or
-// less means its default. Past a limit the search ends with an error that names
-// it.
+// Limits bound what a [Layout] or a [Registry] reads in one verification. The
+// zero value means the defaults.
 type Limits struct {
-	// Candidates is how many images and referrers that could be about the image
-	// are looked at.
+	// Candidates is how many entries of a layout's index are read as possible
+	// signatures of the image, and how many referrers of an image are told of;
+	// zero or less means DefaultCandidates.
 	Candidates int
-	// Bytes is how much is read in all: indexes, manifests, payloads, answers of
-	// a token service.
+	// Bytes is how many bytes are read in all: manifests, indexes, payloads,
+	// and answers of token services. Zero or less means DefaultBytes. From a
+	// registry, the answer that passes it is dropped once it has been read; it
+	// is no larger than any answer may be.
 	Bytes int64
-	// Entries is how many entries an index, and layers a manifest, may have.
-	Entries int
-	// Annotations is how many each entry may have.
-	Annotations int
+}
+
+// LimitError says which limit something from outside passed.
+type LimitError struct {
+	Limit string // its name in the documentation of the package
+	Max   int64
+	What  string // what passed it; bounded
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s: more than the limit of %d (%s)", e.What, e.Max, e.Limit)
+}
+
+// The names of limits, as the documentation of the package has them.
+const (
+	limitCandidates   = "candidates of an image"
+	limitBytes        = "bytes of a verification"
+	limitAttempts     = "attempts of a verification"
+	limitLayers       = "layers of signatures"
+	limitAnnotations  = "annotations of a layer"
+	limitItems        = "items of an index"
+	limitSignature    = "size of a signature"
+	limitCertificates = "certificates of a chain"
+	limitToken        = "size of a token"
+)
+
+const (
+	// maxAnnotations bounds the number of annotations of one layer.
+	maxAnnotations = 64
+	// maxItems bounds objects and members of an index or manifest, since a
+	// short text can hold many that are large in memory.
+	maxItems = 128 << 10
+	// maxSignature bounds the text of a signature.
+	maxSignature = 8 << 10
+	// maxCertificates bounds the certificates of a chain.
+	maxCertificates = 16
+	// maxToken bounds a token.
+	maxToken = 16 << 10
+	// maxAttempts bounds what is taken of a source.
+	maxAttempts = 1024
+	// maxChallenges is how many headers that ask for authorization are read.
+	maxChallenges = 8
+
+	// maxWord and maxReason bound, in bytes, what of names and of causes gets
+	// into texts; maxReasons all of them.
+	maxWord    = 512
+	maxReason  = 1 << 10
+	maxReasons = 1536
+)
+
+func short(s string) string { return bounded.Text(s, maxWord) }
+
+// budget is what one search may still read.
+type budget struct {
+	who        string
+	limits     Limits
+	bytes      int64
+	candidates int
+}
+
+func newBudget(who string, l Limits) *budget {
+	l = l.withDefaults()
+	return &budget{who: who, limits: l, bytes: l.Bytes, candidates: l.Candidates}
 }
 
 func (l Limits) withDefaults() Limits {
-	or := func(n *int, def int) {
-		if *n <= 0 {
-			*n = def
-		}
+	if l.Candidates <= 0 {
+		l.Candidates = DefaultCandidates
 	}
-	or(&l.Candidates, DefaultCandidates)
-	or(&l.Entries, DefaultEntries)
-	or(&l.Annotations, DefaultAnnotations)
 	if l.Bytes <= 0 {
 		l.Bytes = DefaultBytes
 	}
 	return l
 }
 
-// budget is what is left of the limits in one verification.
-type budget struct {
-	Limits
-	candidates int
-	bytes      int64
+// afford reports whether n more bytes may be read.
+func (b *budget) afford(n int64) error {
+	if n > b.bytes {
+		return &LimitError{Limit: limitBytes, Max: b.limits.Bytes, What: short(b.who)}
+	}
+	return nil
 }
 
-func newBudget(l Limits) *budget {
-	l = l.withDefaults()
-	return &budget{Limits: l, candidates: l.Candidates, bytes: l.Bytes}
+// spend takes note of n bytes that have been read.
+func (b *budget) spend(n int64) error {
+	err := b.afford(n)
+	b.bytes -= min(n, b.bytes)
+	return err
 }
 
-// limitError names a limit. It ends the search.
-type limitError struct{ text string }
-
-func (e *limitError) Error() string { return e.text }
-
-func isLimit(err error) bool {
-	_, ok := errors.AsType[*limitError](err)
-	return ok
-}
-
-// candidate takes one.
-func (b *budget) candidate(digest string) error {
+// candidate takes note of one more candidate.
+func (b *budget) candidate() error {
 	if b.candidates == 0 {
-		return &limitError{fmt.Sprintf("more candidates for %s than the limit of %d (Limits.Candidates)", digest, b.Candidates)}
+		return &LimitError{Limit: limitCandidates, Max: int64(b.limits.Candidates), What: short(b.who)}
 	}
 	b.candidates--
 	return nil
 }
 
-// read takes n bytes, before they are read where their number is known.
-func (b *budget) read(n int64) error {
-	if n > b.bytes {
-		b.bytes = 0
-		return &limitError{fmt.Sprintf("more to read than the limit of %d bytes a verification (Limits.Bytes)", b.Bytes)}
-	}
-	b.bytes -= n
-	return nil
-}
-
-// index decodes an index or a manifest. Keys are matched exactly, none may
-// occur twice; unknown ones do not matter.
-func (b *budget) index(data []byte) (index, error) {
-	var i index
-	if err := b.scan(data); err != nil {
-		return i, err
-	}
-	if err := decode(data, &i); err != nil {
-		return i, err
-	}
-	for _, list := range [][]descriptor{i.Manifests, i.Layers} {
-		if len(list) > b.Entries {
-			return index{}, fmt.Errorf("%d entries, more than the limit of %d (Limits.Entries)", len(list), b.Entries)
-		}
-		for n, d := range list {
-			if len(d.Annotations) > b.Annotations {
-				return index{}, fmt.Errorf("entry %d has %d annotations, more than the limit of %d (Limits.Annotations)", n+1, len(d.Annotations), b.Annotations)
-			}
-		}
-	}
-	return i, nil
-}
-
-// scan counts objects and members before anything is allocated for them: what
-// takes two bytes in JSON takes a hundred in memory.
-func (b *budget) scan(data []byte) error {
-	objects, members := 0, 0
-	for i := 0; i < len(data); i++ {
-		switch data[i] {
-		case '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
-		case '{':
-			objects++
-		case ':':
-			members++
-		}
-	}
-	// An entry has two objects within, a platform and annotations.
-	if most := 3*b.Entries + 64; objects > most {
-		return fmt.Errorf("%d objects, more than the limit of %d entries (Limits.Entries) allows", objects, b.Entries)
-	}
-	if most := 16*b.Entries + 16*b.Annotations; members > most {
-		return fmt.Errorf("%d members, more than the limits of %d entries and %d annotations each (Limits.Entries, Limits.Annotations) allow", members, b.Entries, b.Annotations)
-	}
-	return nil
-}
-
-// decode reads JSON: UTF-8, keys in their exact case, none twice. Unknown keys
-// do not matter.
+// decode reads JSON whose keys are spelt exactly and occur once. Keys that are
+// not known are ignored, as OCI demands.
 func decode(data []byte, to any) error {
-	if !utf8.Valid(data) {
-		return errors.New("invalid UTF-8")
+	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{','}) > maxItems {
+		return &LimitError{Limit: limitItems, Max: maxItems, What: "JSON"}
 	}
-	twice, err := kjson.UnmarshalStrict(data, to, kjson.DisallowDuplicateFields)
+	strict, err := json.UnmarshalStrict(data, to, json.DisallowDuplicateFields)
+	if err == nil && len(strict) > 0 {
+		err = strict[0]
+	}
 	if err != nil {
-		return err
-	}
-	if len(twice) > 0 {
-		return fmt.Errorf("%s (%d such faults)", bounded.Text(twice[0].Error(), 256), len(twice))
+		return errors.New(bounded.Text(err.Error(), maxReason))
 	}
 	return nil
 }

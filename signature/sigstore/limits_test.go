@@ -1,172 +1,277 @@
 package sigstore_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
-
-	clocktesting "k8s.io/utils/clock/testing"
+	"testing/fstest"
 
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
 
-const bundleType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+// refused wants a verification to fail by a limit, or, with an empty limit, by
+// an error with a text.
+func refused(t *testing.T, p *sigstore.Policy, src sigstore.Source, limit, text string) {
+	t.Helper()
+	v, err := p.Verify(t.Context(), repo+"@"+digestA, src)
+	if err == nil {
+		t.Fatalf("verified: %v", v)
+	}
+	if len(err.Error()) > 4<<10 {
+		t.Errorf("text of %d bytes", len(err.Error()))
+	}
+	var past *sigstore.LimitError
+	if limit != "" && (!errors.As(err, &past) || past.Limit != limit || !strings.Contains(past.Error(), limit)) {
+		t.Errorf("got %v, want the limit %q", err, limit)
+	}
+	if !strings.Contains(signature.Chain(err), text) {
+		t.Errorf("got %v, want %s", err, text)
+	}
+}
 
-// Each row of the table in doc.go has a case here.
+// pairs yields the same again and again.
+type pairs struct {
+	n     int
+	a     sigstore.Attachment
+	err   error
+	count *int64
+}
+
+func (p pairs) Attachments(context.Context, string) iter.Seq2[sigstore.Attachment, error] {
+	return func(yield func(sigstore.Attachment, error) bool) {
+		for range p.n {
+			if *p.count++; !yield(p.a, p.err) {
+				return
+			}
+		}
+	}
+}
+
+func (pairs) String() string { return "pairs" }
+
+// opens counts the files that are opened.
+type opens struct {
+	fs.FS
+	n *int64
+}
+
+func (o opens) Open(name string) (fs.File, error) { *o.n++; return o.FS.Open(name) }
+
+func (o opens) Stat(name string) (fs.FileInfo, error) { return fs.Stat(o.FS, name) }
+
 func TestLimits(t *testing.T) {
-	ends := func(src sigstore.Source, text string) func(*testing.T) int64 {
-		return func(t *testing.T) int64 {
-			var last error
-			pairs := int64(0)
-			for _, err := range src.Attachments(t.Context(), digestA) {
-				pairs, last = pairs+1, err
-			}
-			if last == nil || !strings.Contains(last.Error(), text) {
-				t.Errorf("ends with %v, want %s", last, text)
-			}
-			return pairs
-		}
+	good := attach(ed(), payload(digestA, named))
+	foreign := attach(p256(), good.Payload)
+	of := func(text string, key string) sigstore.MemorySource {
+		return sigstore.MemorySource{digestA: {annotated(good, map[string]string{key: text})}}
 	}
-	indexed := func(index string) sigstore.Source {
-		l := newLayout()
-		src := l.source()
-		l.fs["index.json"].Data = []byte(index)
-		return src
-	}
-	repeat := func(n int, part string) string { return strings.TrimSuffix(strings.Repeat(part+",", n), ",") }
 
-	candidates := newLayout()
-	for range 65 {
-		d := candidates.blob("application/vnd.oci.image.manifest.v1+json", []byte(`{"subject": {"digest": "sha256:other"}}`))
-		d["artifactType"] = bundleType
-		candidates.manifests = append(candidates.manifests, d)
-	}
-	bytes := newLayout()
-	for i := range 6 {
-		d := bytes.blob("application/vnd.oci.image.manifest.v1+json", fmt.Appendf(nil, "{%s\"a\": %d}", strings.Repeat(" ", 3<<20), i))
-		d["artifactType"] = bundleType
-		bytes.manifests = append(bytes.manifests, d)
-	}
-	var layers []map[string]any
-	annotated := map[string]string{}
-	for i := range 65 {
-		annotated[fmt.Sprint(i)] = ""
-	}
+	// Many names for one manifest.
 	many := newLayout()
-	for range 33 {
-		layers = append(layers, many.layer(attach(ed(), payload(digestA, "a.example/b:1"))))
+	image := many.image(tagOf(digestA), many.blob("application/octet-stream", []byte("x")))
+	for range sigstore.DefaultCandidates {
+		many.manifests = append(many.manifests, image)
 	}
-	many.image(tagOf(digestA), layers...)
+	manySource := many.source()
+
+	// A short index of large manifests.
 	large := newLayout()
-	large.image(tagOf(digestA), large.layer(sigstore.Attachment{Payload: make([]byte, sigstore.MaxPayload+1)}))
-	token := serve(roundTripHandler(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/token") {
-			fmt.Fprintf(w, `{"token": %q}`, strings.Repeat("a", 16<<10+1))
-			return
-		}
-		w.Header().Set("WWW-Authenticate", `Bearer realm="https://r.example/token"`)
-		w.WriteHeader(http.StatusUnauthorized)
-	}), sigstore.RegistryOptions{})
+	blank := large.blob(signatureType, bytes.Repeat([]byte(" "), 4<<20))
+	blank["annotations"] = map[string]string{"org.opencontainers.image.ref.name": tagOf(digestA)}
+	for range 40 {
+		large.manifests = append(large.manifests, blank)
+	}
+	largeSource := large.source()
+
+	layers := newRegistry()
+	var list []map[string]any
+	for range sigstore.MaxAttachments + 1 {
+		list = append(list, layers.layer(foreign))
+	}
+	layers.image(tagOf(digestA), list...)
+
+	labels := newRegistry()
+	labelled := labels.layer(good)
+	names := map[string]string{sigstore.SignatureAnnotation: good.Annotations[sigstore.SignatureAnnotation]}
+	for i := range 64 {
+		names[fmt.Sprint(i)] = ""
+	}
+	labelled["annotations"] = names
+	labels.image(tagOf(digestA), labelled)
+
+	manifest := newRegistry()
+	manifest.manifests[tagOf(digestA)] = bytes.Repeat([]byte(" "), 4<<20+1)
+
+	items := newLayout().source()
+	items.FS.(fstest.MapFS)["index.json"].Data = []byte(`{"manifests":[` + strings.Repeat("{},", 128<<10) + `{}]}`)
+
+	body := newRegistry()
+	body.image(tagOf(digestA), body.layer(attach(ed(), bytes.Repeat([]byte(" "), sigstore.MaxPayload+1))))
+
+	token := func(answer string) *registry {
+		r := newRegistry()
+		r.challenge, r.want = `Bearer realm="https://registry.example/token"`, "Bearer x"
+		r.token = []byte(answer)
+		return r
+	}
+	longToken, longAnswer := token(`{"token":"`+strings.Repeat("x", 16<<10+1)+`"}`), token(strings.Repeat(" ", 64<<10)+`{"token":"x"}`)
+
+	cert := fulcioLeaf(keep)
+	roots := x509.NewCertPool()
+	roots.AddCert(rootCert)
+	fulcio := &sigstore.Policy{Name: "openshift", Fulcio: &sigstore.Fulcio{Roots: roots, Log: must(sigstore.NewKey(logKey.Public())), Issuer: issuer, Email: email}}
+	long := string(pemOfCert(cert)) + strings.Repeat("\n", 64<<10)
+	seventeen := strings.Repeat(string(pemOfCert(cert)), 17)
+	logPolicy := policy(ed())
+	logPolicy.Log = must(sigstore.ParseKey(pemOf(p256())))
+	wide := sigstore.MemorySource{}
+	for range sigstore.MaxAttachments {
+		wide[digestA] = append(wide[digestA], attach(ed(), []byte(`{"critical":{"type":"`+strings.Repeat("x", 32<<10)+`","image":{"docker-manifest-digest":"a"},"identity":{"docker-reference":"a"}},"optional":null}`)))
+	}
 
 	limittest.Walk(t, []limittest.Case{
-		{Limit: "candidates", Default: sigstore.DefaultCandidates, Bytes: 8 << 20, Steps: 1, Run: ends(candidates.source(), "more candidates for "+digestA+" than the limit of 64 (Limits.Candidates)")},
-		{Limit: "bytes of a verification", Default: sigstore.DefaultBytes, Bytes: 100 << 20, Steps: 1, Run: ends(bytes.source(), "more to read than the limit of 16777216 bytes a verification (Limits.Bytes)")},
-		{Limit: "entries of an index or manifest", Default: sigstore.DefaultEntries, Bytes: 8 << 20, Steps: 1, Run: ends(indexed(`{"manifests": [`+repeat(10001, "{}")+`]}`), "10001 entries, more than the limit of 10000 (Limits.Entries)")},
-		{Limit: "annotations of an entry", Default: sigstore.DefaultAnnotations, Bytes: 1 << 20, Steps: 1, Run: ends(indexed(string(must(json.Marshal(map[string]any{"manifests": []any{map[string]any{"annotations": annotated}}})))), "65 annotations, more than the limit of 64 (Limits.Annotations)")},
-		{Limit: "signatures of an image", Default: sigstore.MaxAttachments, Bytes: 2 << 20, Steps: 33, Run: ends(many.source(), "than the limit of 32")},
-		{Limit: "payload", Default: sigstore.MaxPayload, Bytes: 1 << 20, Steps: 1, Run: func(t *testing.T) int64 {
-			return payloadTooLarge(t, large.source())
+		{Limit: "candidates of an image", Default: sigstore.DefaultCandidates, Bytes: 8 << 20, Steps: 2 + sigstore.DefaultCandidates, Run: func(t *testing.T) (n int64) {
+			refused(t, policy(ed()), &sigstore.Layout{FS: opens{manySource.FS, &n}, Name: "dir"}, "candidates of an image", "more than the limit of 64")
+			refused(t, policy(ed()), &sigstore.Layout{FS: manySource.FS, Limits: sigstore.Limits{Candidates: 3}}, "candidates of an image", "more than the limit of 3")
+			return n
 		}},
-		{Limit: "manifest", Default: 4 << 20, Bytes: 24 << 20, Steps: 1, Run: ends(indexed("{"+strings.Repeat(" ", 4<<20)+"}"), "index.json is larger than 4194304 bytes")},
-		{Limit: "token", Default: 16 << 10, Bytes: 1 << 20, Steps: 1, Run: ends(token, "a token of 16385 bytes, more than the limit of 16384")},
+		{Limit: "bytes of a verification", Default: sigstore.DefaultBytes, Bytes: 96 << 20, Steps: 6, Run: func(t *testing.T) (n int64) {
+			refused(t, policy(ed()), &sigstore.Layout{FS: opens{largeSource.FS, &n}, Name: "dir"}, "bytes of a verification", "more than the limit of 16777216")
+			return n
+		}},
+		{Limit: "attempts of a verification", Default: 1024, Bytes: 8 << 20, Steps: 1025, Run: func(t *testing.T) (n int64) {
+			refused(t, policy(ed()), pairs{5000, sigstore.Attachment{}, errors.New("down"), &n}, "attempts of a verification", "down")
+			return n
+		}},
+		{Limit: "layers of signatures", Default: sigstore.MaxAttachments, Bytes: 8 << 20, Steps: 33, Run: func(t *testing.T) int64 {
+			layers.asked = nil
+			refused(t, policy(ed()), serve(layers, sigstore.RegistryOptions{}), "layers of signatures", "holds more layers")
+			return int64(len(layers.asked))
+		}},
+		{Limit: "annotations of a layer", Default: 64, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			refused(t, policy(ed()), serve(labels, sigstore.RegistryOptions{}), "annotations of a layer", "layer 1")
+			return 0
+		}},
+		{Limit: "size of an index or manifest", Default: 4 << 20, Bytes: 48 << 20, Run: func(t *testing.T) int64 {
+			refused(t, policy(ed()), serve(manifest, sigstore.RegistryOptions{}), "", "exceeds the limit of 4194304 bytes")
+			return 0
+		}},
+		{Limit: "items of an index", Default: 128 << 10, Bytes: 8 << 20, Run: func(t *testing.T) int64 {
+			refused(t, policy(ed()), items, "items of an index", "index.json")
+			return 0
+		}},
+		{Limit: "size of a payload", Default: sigstore.MaxPayload, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			refused(t, policy(ed()), serve(body, sigstore.RegistryOptions{}), "", "more than the limit of 65536")
+			return 0
+		}},
+		{Limit: "size of a signature", Default: 8 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			refused(t, policy(ed()), of(strings.Repeat("A", 8<<10+4), sigstore.SignatureAnnotation), "size of a signature", "annotation")
+			return 0
+		}},
+		{Limit: "size of certificates", Default: 64 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			refused(t, fulcio, of(long, sigstore.CertificateAnnotation), "", "certificates of more than 65536 bytes")
+			return 0
+		}},
+		{Limit: "certificates of a chain", Default: 16, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			refused(t, fulcio, of(seventeen, sigstore.CertificateAnnotation), "certificates of a chain", "certificate")
+			return 0
+		}},
+		{Limit: "size of a log entry", Default: 64 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			refused(t, logPolicy, of(strings.Repeat(" ", 64<<10+1), sigstore.BundleAnnotation), "", "is larger than 65536 bytes")
+			return 0
+		}},
+		{Limit: "size of a token", Default: 16 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			refused(t, policy(ed()), serve(longToken, sigstore.RegistryOptions{}), "size of a token", "token service")
+			return 0
+		}},
+		{Limit: "size of a token answer", Default: 64 << 10, Bytes: 2 << 20, Run: func(t *testing.T) int64 {
+			refused(t, policy(ed()), serve(longAnswer, sigstore.RegistryOptions{}), "", "exceeds the limit of 65536 bytes")
+			return 0
+		}},
+		{Limit: "text of a refusal", Default: 1536, Bytes: 32 << 20, Run: func(t *testing.T) int64 {
+			_, err := policy(ed()).Verify(t.Context(), repo+"@"+digestA, wide)
+			refusal, ok := errors.AsType[*sigstore.Refusal](err)
+			if !ok || len(refusal.Text) > 1536+64 || !strings.Contains(refusal.Text, " more") {
+				t.Errorf("%d bytes", len(refusal.Text))
+			}
+			return 0
+		}},
 	})
 }
 
-type roundTripHandler func(http.ResponseWriter, *http.Request)
-
-func (f roundTripHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) { f(w, r) }
-
-// payloadTooLarge wants one failure to read, and nothing behind it.
-func payloadTooLarge(t *testing.T, src sigstore.Source) int64 {
-	n := int64(0)
-	for _, err := range src.Attachments(t.Context(), digestA) {
-		n++
-		if err == nil || !strings.Contains(err.Error(), "more than the limit of 65536") {
-			t.Errorf("%v", err)
-		}
+// Referrers are capped as candidates are, and answers count towards the total.
+func TestRegistryLimits(t *testing.T) {
+	r := newRegistry()
+	one := map[string]any{"mediaType": signatureType, "artifactType": "application/vnd.dev.sigstore.bundle.v0.3+json", "digest": digestB, "size": 1}
+	var all []any
+	for range sigstore.DefaultCandidates + 1 {
+		all = append(all, one)
 	}
-	return n
+	r.referrers = must(json.Marshal(map[string]any{"manifests": all}))
+	refused(t, policy(ed()), serve(r, sigstore.RegistryOptions{}), "candidates of an image", "more than the limit of 64")
+	r.referrers = append(r.referrers, bytes.Repeat([]byte(" "), 1000)...)
+	refused(t, policy(ed()), serve(r, sigstore.RegistryOptions{Limits: sigstore.Limits{Bytes: 1000}}), "bytes of a verification", "more than the limit of 1000")
+
+	signed := newRegistry()
+	good := attach(ed(), payload(digestA, named))
+	signed.image(tagOf(digestA), signed.layer(good))
+	size := int64(len(signed.manifests[tagOf(digestA)]) + len(good.Payload))
+	if _, err := policy(ed()).Verify(t.Context(), repo+"@"+digestA, serve(signed, sigstore.RegistryOptions{Limits: sigstore.Limits{Bytes: size}})); err != nil {
+		t.Error(err)
+	}
+	refused(t, policy(ed()), serve(signed, sigstore.RegistryOptions{Limits: sigstore.Limits{Bytes: size - 1}}), "bytes of a verification", "layer 1")
 }
 
-// What takes little room in JSON and much in memory is refused before it is
-// decoded.
-func TestIndexOfNothing(t *testing.T) {
-	l := newLayout()
-	src := l.source()
-	for _, part := range []string{"{},", `{"annotations":{"a":"","b":"","c":""}},`} {
-		l.fs["index.json"].Data = []byte(`{"manifests": [` + strings.Repeat(part, 3<<20/len(part)) + "{}]}")
-		allocated := testing.AllocsPerRun(1, func() {
-			for _, err := range src.Attachments(t.Context(), digestA) {
-				if err == nil || !strings.Contains(err.Error(), "(Limits.Entries)") {
-					t.Errorf("%v", err)
-				}
-			}
+// Keys count only as they are spelt, and once.
+func TestKeysOfJSON(t *testing.T) {
+	good := attach(ed(), payload(digestA, named))
+	for name, change := range map[string]func(string) string{
+		"manifest, other case": func(s string) string { return strings.Replace(s, `"layers"`, `"Layers"`, 1) },
+		"manifest, twice":      func(s string) string { return strings.Replace(s, `{`, `{"layers":[],`, 1) },
+		"layer, other case":    func(s string) string { return strings.Replace(s, `"annotations"`, `"Annotations"`, 1) },
+		"annotation, twice": func(s string) string {
+			return strings.Replace(s, `"annotations":{`, `"annotations":{"`+sigstore.SignatureAnnotation+`":"",`, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRegistry()
+			layer := r.layer(good)
+			r.image(tagOf(digestA), layer)
+			changed := change(string(r.manifests[tagOf(digestA)]))
+			r.manifests[tagOf(digestA)] = []byte(changed)
+			refused(t, policy(ed()), serve(r, sigstore.RegistryOptions{}), "", "")
+
+			l := newLayout()
+			l.layer(good)
+			d := l.blob(signatureType, []byte(changed))
+			d["annotations"] = map[string]string{"org.opencontainers.image.ref.name": tagOf(digestA)}
+			l.manifests = append(l.manifests, d)
+			refused(t, policy(ed()), l.source(), "", "")
 		})
-		if allocated > 1000 {
-			t.Errorf("%v allocations", allocated)
-		}
 	}
-}
-
-// Keys count in their exact case, and once.
-func TestIndexIsReadStrictly(t *testing.T) {
-	for _, index := range []string{`{"manifests": [], "manifests": []}`, `{"manifests": [{"digest": "a", "digest": "b"}]}`, "{\"a\": \"\xff\"}"} {
+	t.Run("index", func(t *testing.T) {
 		l := newLayout()
+		l.image(tagOf(digestA), l.layer(good))
 		src := l.source()
-		l.fs["index.json"].Data = []byte(index)
-		for _, err := range src.Attachments(t.Context(), digestA) {
-			if err == nil || errors.Is(err, signature.ErrNotFound) {
-				t.Errorf("%q: %v", index, err)
-			}
+		index := string(l.fs["index.json"].Data)
+		for _, changed := range []string{strings.Replace(index, `"manifests"`, `"Manifests"`, 1), strings.Replace(index, `{`, `{"manifests":[],`, 1)} {
+			l.fs["index.json"].Data = []byte(changed)
+			refused(t, policy(ed()), src, "", "")
 		}
-	}
-	l := newLayout()
-	l.image(tagOf(digestA), l.layer(attach(ed(), payload(digestA, "a.example/b:1"))))
-	src := l.source()
-	l.fs["index.json"].Data = []byte(strings.Replace(string(l.fs["index.json"].Data), `"manifests"`, `"Manifests"`, 1))
-	for _, err := range src.Attachments(t.Context(), digestA) {
-		if !errors.Is(err, signature.ErrNotFound) {
-			t.Errorf("%v", err)
-		}
-	}
-}
-
-// badSource panics.
-type badSource struct{}
-
-func (badSource) String() string { return "bad" }
-
-func (badSource) Attachments(context.Context, string) iter.Seq2[sigstore.Attachment, error] {
-	panic("no attachments")
-}
-
-// A source that panics fails the verification, whose attempts are of the
-// policy's time.
-func TestPanickingSource(t *testing.T) {
-	p := policy(ed())
-	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	p.Clock = clocktesting.NewFakePassiveClock(at)
-	_, err := p.Verify(t.Context(), "a.example/b@"+digestA, badSource{})
-	var e *signature.Error
-	if !errors.As(err, &e) || !strings.Contains(err.Error(), "panic: no attachments") || len(e.Attempts) != 1 || !e.Attempts[0].Time.Equal(at) {
-		t.Errorf("%+v", err)
+	})
+	for _, answer := range []string{`{"Token":"x"}`, `{"token":"y","token":"x"}`} {
+		r := newRegistry()
+		r.challenge, r.want, r.token = `Bearer realm="https://registry.example/token"`, "Bearer x", []byte(answer)
+		r.image(tagOf(digestA), r.layer(good))
+		refused(t, policy(ed()), serve(r, sigstore.RegistryOptions{}), "", "token service")
 	}
 }

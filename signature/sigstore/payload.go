@@ -94,7 +94,7 @@ func ParsePayload(data []byte) (*Payload, error) {
 		}
 	}
 	if p.Type != payloadType {
-		return nil, fmt.Errorf("type is %q, not %q", p.Type, payloadType)
+		return nil, fmt.Errorf("type is %q, not %q", short(p.Type), payloadType)
 	}
 	if err := signature.ValidateDigestStrict(p.Digest); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func exactly(raw []byte, keys ...string) (map[string]json.RawMessage, error) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(keys, k) {
-			return nil, fmt.Errorf("unknown key %q", k)
+			return nil, fmt.Errorf("unknown key %q", short(k))
 		}
 	}
 	return members, nil
@@ -165,7 +165,7 @@ func object(raw []byte) (map[string]json.RawMessage, error) {
 			return nil, errors.New("invalid JSON: a key is not text")
 		}
 		if _, ok := members[key]; ok {
-			return nil, fmt.Errorf("duplicate key %q", key)
+			return nil, fmt.Errorf("duplicate key %q", short(key))
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"strings"
 	"unicode"
 
@@ -42,7 +43,12 @@ type Policy struct {
 	PKI    *PKI
 	// Identity compares names.
 	Identity Identity
-	// Clock tells the time for PKI; nil means the real one.
+	// Release says, beside Identity, under which names a release must have been
+	// signed; zero means that any will do. Version wants a verifier that is
+	// told of the release's version: see [signature.ReleaseVerifier].
+	Release signature.Identity
+	// Clock tells the time, for PKI and of each attempt; nil means the real
+	// one.
 	Clock clock.PassiveClock
 }
 
@@ -280,6 +286,10 @@ func (p *Policy) Verify(ctx context.Context, image string, src Source) (*signatu
 // VerifyAs is Verify for an image whose digest is known apart from its name, as
 // of one that is used by tag.
 func (p *Policy) VerifyAs(ctx context.Context, image, digest string, src Source) (*signature.Verification, error) {
+	return p.verify(ctx, image, digest, "", src)
+}
+
+func (p *Policy) verify(ctx context.Context, image, digest, version string, src Source) (*signature.Verification, error) {
 	fail := func(err error) (*signature.Verification, error) {
 		return nil, &signature.Error{Digest: digest, Keyrings: []string{p.Name}, Err: err}
 	}
@@ -298,41 +308,31 @@ func (p *Policy) VerifyAs(ctx context.Context, image, digest string, src Source)
 		return fail(fmt.Errorf("image %q does not have the digest %s", image, digest))
 	}
 
-	v := &visit{policy: p, image: image, digest: digest}
-	var found *signature.Verification
-	// A source is the caller's code: its panic is a failure to read.
-	if err := panics.Catch(func() error { found = v.search(ctx, src); return nil }); err != nil {
-		v.attempt(Attachment{}, fmt.Errorf("%T failed: %w", src, err))
+	for _, pattern := range p.Release.Repositories {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fail(fmt.Errorf("%w: Release.Repositories: %q: %w", signature.ErrMisconfigured, short(pattern), err))
+		}
 	}
-	if found != nil {
-		return found, nil
-	}
-	if err := ctx.Err(); err != nil {
-		v.attempt(Attachment{}, err)
-	}
-	return nil, v.err()
-}
 
-// search tries what a source has, and returns nil where nothing counts.
-func (v *visit) search(ctx context.Context, src Source) *signature.Verification {
-	v.source = src.String()
-	for a, err := range src.Attachments(ctx, v.digest) {
-		if v.tried == MaxAttachments {
-			v.attempt(a, fmt.Errorf("%s yields more signatures than the limit of %d", v.source, MaxAttachments))
-			return nil
-		}
-		if signer := v.try(a, err); signer != nil {
-			return &signature.Verification{Digest: v.digest, Signers: []signature.Signer{*signer}}
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
+	v := &visit{policy: p, image: image, digest: digest, version: version}
+	var signer *signature.Signer
+	err := panics.Catch(func() (err error) {
+		signer, err = v.run(ctx, src)
+		return err
+	})
+	switch {
+	case err != nil:
+		v.attempt(Attachment{}, err)
+		return nil, v.err()
+	case signer == nil:
+		return nil, v.err()
 	}
-	return nil
+	return (&signature.Verification{Digest: digest, Signers: []signature.Signer{*signer}}).For(version), nil
 }
 
 // Verifier returns a [signature.Verifier] for the images of one repository
-// (host/path), e.g. quay.io/openshift-release-dev/ocp-release.
+// (host/path), e.g. quay.io/openshift-release-dev/ocp-release. It is a
+// [signature.ReleaseVerifier], too.
 func (p *Policy) Verifier(repository string, src Source) signature.Verifier {
 	return &verifier{p, repository, src}
 }
@@ -345,6 +345,12 @@ type verifier struct {
 
 func (v *verifier) Verify(ctx context.Context, digest string) (*signature.Verification, error) {
 	return v.policy.VerifyAs(ctx, v.repository+"@"+digest, digest, v.source)
+}
+
+// VerifyRelease implements [signature.ReleaseVerifier].
+func (v *verifier) VerifyRelease(ctx context.Context, r configv1.Release) (*signature.Verification, error) {
+	digest := signature.Digest(r.Image)
+	return v.policy.verify(ctx, v.repository+"@"+digest, digest, r.Version, v.source)
 }
 
 // String tells people what is required.
@@ -367,6 +373,9 @@ func decodeBase64(a Attachment) ([]byte, error) {
 	text, ok := a.Annotations[SignatureAnnotation]
 	if !ok {
 		return nil, errMissing
+	}
+	if len(text) > maxSignature {
+		return nil, &LimitError{Limit: limitSignature, Max: maxSignature, What: "annotation " + SignatureAnnotation}
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {

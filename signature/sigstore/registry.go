@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -39,11 +38,11 @@ type RegistryOptions struct {
 	// for them; a token service on another host is asked without. Empty means
 	// that nobody logs in.
 	Username, Password string
-	// Limits bound what a verification reads.
-	Limits Limits
 	// PlainHTTP speaks http, for registries on a local network. What they serve
 	// is verified all the same.
 	PlainHTTP bool
+	// Limits bound what one verification reads.
+	Limits Limits
 }
 
 // Registry reads signatures from the repository of the image in its registry,
@@ -79,7 +78,7 @@ func NewRegistry(repository string, o RegistryOptions) (*Registry, error) {
 		o.MaxRedirects = 3
 	}
 	host, path, _ := strings.Cut(ref.name, "/")
-	r := &Registry{repository: ref.name, path: path, base: url.URL{Scheme: "https", Host: host}, limits: o.Limits}
+	r := &Registry{repository: ref.name, path: path, base: url.URL{Scheme: "https", Host: host}, limits: o.Limits.withDefaults()}
 	if host == "docker.io" {
 		r.base.Host = "registry-1.docker.io"
 	}
@@ -91,10 +90,10 @@ func NewRegistry(repository string, o RegistryOptions) (*Registry, error) {
 	}
 	client := httpclient.Options{
 		Transport: o.Transport, RootCAs: o.RootCAs, Proxy: o.Proxy, Timeout: o.Timeout,
-		MaxBody: maxManifest, MaxRedirects: o.MaxRedirects, NoDecompression: true,
+		MaxBody: min(maxManifest, r.limits.Bytes), MaxRedirects: o.MaxRedirects, NoDecompression: true,
 	}
 	r.manifests = httpclient.New(client)
-	client.MaxBody = MaxPayload
+	client.MaxBody = min(MaxPayload, r.limits.Bytes)
 	r.blobs = httpclient.New(client)
 	return r, nil
 }
@@ -116,7 +115,7 @@ func (r *Registry) Attachments(ctx context.Context, digest string) iter.Seq2[Att
 			yield(Attachment{}, err)
 			return
 		}
-		s := &session{Registry: r, budget: newBudget(r.limits)}
+		s := &session{Registry: r, budget: newBudget(r.String(), r.limits)}
 		image := Attachment{Location: r.repository + ":" + tag}
 		n := counter{source: r.String(), digest: digest, image: image.Location}
 		m, err := s.manifest(ctx, tag, ociManifest)
@@ -136,15 +135,21 @@ func (r *Registry) Attachments(ctx context.Context, digest string) iter.Seq2[Att
 				return
 			}
 		}
-		for _, d := range s.referrers(ctx, digest) {
-			if strings.HasPrefix(d.ArtifactType, bundleType) {
-				if err := s.budget.candidate(digest); err != nil {
-					yield(Attachment{}, fmt.Errorf("%s: %w", r, err))
-					return
-				}
-				if !yield(Attachment{}, &OtherError{Location: r.repository + "@" + bounded.Text(d.Digest, 256), MediaType: bounded.Text(d.ArtifactType, 256)}) {
-					return
-				}
+		referrers, err := s.referrers(ctx, digest)
+		if err != nil {
+			yield(Attachment{}, err)
+			return
+		}
+		for _, d := range referrers {
+			if !d.bundle() {
+				continue
+			}
+			if err := s.candidate(); err != nil {
+				yield(Attachment{}, err)
+				return
+			}
+			if !yield(Attachment{}, &OtherError{Location: r.repository + "@" + short(d.Digest), MediaType: short(d.ArtifactType)}) {
+				return
 			}
 		}
 		if n.signatures == 0 {
@@ -156,8 +161,8 @@ func (r *Registry) Attachments(ctx context.Context, digest string) iter.Seq2[Att
 // session is a search with the authorization that the registry gave it.
 type session struct {
 	*Registry
+	*budget
 	authorization string
-	budget        *budget
 }
 
 // statusError is an answer other than 200.
@@ -177,7 +182,7 @@ func (s *session) manifest(ctx context.Context, tag, mediaType string) (index, e
 	if err != nil {
 		return fail(err)
 	}
-	m, err := s.budget.index(resp.Body)
+	m, err := parseIndex(resp.Body)
 	if err != nil {
 		return fail(err)
 	}
@@ -187,7 +192,7 @@ func (s *session) manifest(ctx context.Context, tag, mediaType string) (index, e
 		got, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
 	}
 	if got = strings.TrimSpace(got); got != mediaType {
-		return index{}, &OtherError{Location: s.repository + ":" + tag, MediaType: bounded.Text(got, 256)}
+		return index{}, &OtherError{Location: s.repository + ":" + tag, MediaType: short(got)}
 	}
 	return m, nil
 }
@@ -197,8 +202,8 @@ func (s *session) blob(ctx context.Context, d descriptor, limit int64) ([]byte, 
 	if err := d.validate(limit); err != nil {
 		return nil, err
 	}
-	if d.Size > s.budget.bytes {
-		return nil, s.budget.read(d.Size)
+	if err := s.afford(d.Size); err != nil {
+		return nil, err
 	}
 	resp, err := s.get(ctx, s.blobs, "blobs/"+d.Digest, "*/*")
 	if err != nil {
@@ -209,22 +214,46 @@ func (s *session) blob(ctx context.Context, d descriptor, limit int64) ([]byte, 
 
 // referrers lists what has been attached to the image: by the API, or under the
 // tag that takes its place in older registries. That is only told of, so that
-// failures do not matter.
-func (s *session) referrers(ctx context.Context, digest string) []descriptor {
+// failures do not matter. The error says that nothing more may be read.
+func (s *session) referrers(ctx context.Context, digest string) ([]descriptor, error) {
 	resp, err := s.get(ctx, s.manifests, "referrers/"+digest, ociIndex)
 	if err == nil {
-		if i, err := s.budget.index(resp.Body); err == nil {
-			return i.Manifests
+		if i, err := parseIndex(resp.Body); err == nil {
+			return i.Manifests, nil
 		}
 	}
+	if spent(err) {
+		return nil, err
+	}
 	if ctx.Err() != nil {
-		return nil
+		return nil, nil
 	}
 	i, err := s.manifest(ctx, strings.Replace(digest, ":", "-", 1), ociIndex)
 	if err != nil {
-		return nil
+		if !spent(err) {
+			err = nil
+		}
+		return nil, err
 	}
-	return i.Manifests
+	return i.Manifests, nil
+}
+
+// fetch gets what is at a URL, within the budget.
+func (s *session) fetch(ctx context.Context, client *httpclient.Client, url string, header http.Header) (*httpclient.Response, error) {
+	resp, err := client.Get(ctx, url, header)
+	if err != nil {
+		// What was read of a body that is too large counts.
+		if limit, ok := errors.AsType[*httpclient.LimitError](err); ok && limit.Limit == httpclient.LimitBody {
+			if over := s.spend(limit.Max + 1); over != nil {
+				return nil, over
+			}
+		}
+		return nil, err
+	}
+	if err := s.spend(int64(len(resp.Body))); err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 // get asks the registry, and once more with authorization when it wants that.
@@ -236,15 +265,10 @@ func (s *session) get(ctx context.Context, client *httpclient.Client, what, acce
 		if s.authorization != "" {
 			header.Set("Authorization", s.authorization)
 		}
-		resp, err := client.Get(ctx, u.String(), header)
+		resp, err := s.fetch(ctx, client, u.String(), header)
 		switch {
 		case err != nil:
 			return nil, err
-		}
-		if err := s.budget.read(int64(len(resp.Body))); err != nil {
-			return nil, err
-		}
-		switch {
 		case resp.StatusCode == http.StatusOK:
 			return resp, nil
 		case resp.StatusCode != http.StatusUnauthorized || s.authorization != "" || !strings.EqualFold(resp.URL.Host, s.base.Host):

@@ -14,6 +14,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,10 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
@@ -459,5 +463,114 @@ func BenchmarkVerify(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// faulty panics in one of its methods.
+type faulty struct {
+	sigstore.MemorySource
+	in string
+}
+
+func (f faulty) String() string {
+	if f.in == "String" {
+		panic("no name")
+	}
+	return "faulty"
+}
+
+func (f faulty) Attachments(ctx context.Context, digest string) iter.Seq2[sigstore.Attachment, error] {
+	if f.in == "Attachments" {
+		panic("no list")
+	}
+	return func(yield func(sigstore.Attachment, error) bool) {
+		yield(sigstore.Attachment{}, errors.New("down"))
+		panic("in the middle")
+	}
+}
+
+type faultyClock struct{ clock.PassiveClock }
+
+func (faultyClock) Now() time.Time { panic("no time") }
+
+func TestPanics(t *testing.T) {
+	clockless := policy(ed())
+	clockless.Clock = faultyClock{}
+	for name, c := range map[string]struct {
+		policy *sigstore.Policy
+		src    sigstore.Source
+		want   string
+	}{
+		"String":      {policy(ed()), faulty{in: "String"}, "no name"},
+		"Attachments": {policy(ed()), faulty{in: "Attachments"}, "no list"},
+		"iterator":    {policy(ed()), faulty{}, "in the middle"},
+		"clock":       {clockless, sigstore.MemorySource{}, "no time"},
+		"key":         {&sigstore.Policy{Name: "p", Keys: []*sigstore.Key{nil}}, sigstore.MemorySource{digestA: {attach(ed(), payload(digestA, named))}}, "nil pointer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := c.policy.Verify(t.Context(), repo+"@"+digestA, c.src)
+			caught := new(clusterapi.PanicError)
+			if v != nil || !errors.As(err, &caught) || len(caught.Stack) == 0 || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, %v, want %s", v, err, c.want)
+			}
+		})
+	}
+}
+
+func TestClockOfAttempts(t *testing.T) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	p := policy(ed())
+	p.Clock = testingclock.NewFakePassiveClock(now)
+	_, err := p.Verify(t.Context(), repo+"@"+digestA, sigstore.MemorySource{digestA: {attach(p256(), payload(digestA, named))}})
+	failure, ok := errors.AsType[*signature.Error](err)
+	if !ok || len(failure.Attempts) != 1 || !failure.Attempts[0].Time.Equal(now) {
+		t.Errorf("%+v", err)
+	}
+}
+
+func TestVerifyRelease(t *testing.T) {
+	older := attach(ed(), payload(digestA, repo+":4.20.9-x86_64"))
+	fitting := attach(ed(), payload(digestA, named))
+	for name, c := range map[string]struct {
+		release     signature.Identity
+		attachments []sigstore.Attachment
+		version     string
+		fit         signature.Fit
+		want        string // of the error
+	}{
+		"fits":                     {attachments: []sigstore.Attachment{fitting}, version: "4.21.1", fit: signature.FitSame},
+		"another version is shown": {attachments: []sigstore.Attachment{older}, version: "4.21.1", fit: signature.FitOther},
+		"unknown version":          {attachments: []sigstore.Attachment{older}},
+		"refused":                  {release: signature.Identity{Version: true}, attachments: []sigstore.Attachment{older}, version: "4.21.1", want: "does not fit version 4.21.1"},
+		"the next one counts":      {release: signature.Identity{Version: true}, attachments: []sigstore.Attachment{older, fitting}, version: "4.21.1", fit: signature.FitSame},
+		"version wanted":           {release: signature.Identity{Version: true}, attachments: []sigstore.Attachment{fitting}, want: "is not known"},
+		"repository":               {release: signature.Identity{Repositories: []string{"registry.example/*"}}, attachments: []sigstore.Attachment{fitting}, version: "4.21.1", want: "its repository is none of"},
+		"bad pattern":              {release: signature.Identity{Repositories: []string{"["}}, attachments: []sigstore.Attachment{fitting}, version: "4.21.1", want: "Release.Repositories"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := policy(ed())
+			p.Release = c.release
+			verifier := p.Verifier(repo, sigstore.MemorySource{digestA: c.attachments}).(signature.ReleaseVerifier)
+			v, err := verifier.VerifyRelease(t.Context(), configv1.Release{Image: "mirror.example/rel@" + digestA, Version: c.version})
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Fatalf("got %v, %v, want %s", v, err, c.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := v.Signers[0]
+			if v.Version != c.version || s.Fit != c.fit || s.Reference == "" {
+				t.Errorf("%+v", v)
+			}
+			if err := (signature.Identity{Version: true}).CheckAll(v, c.version); (err == nil) != (c.fit == signature.FitSame) {
+				t.Error(err)
+			}
+		})
+	}
+	if _, err := policy(ed()).Verifier(repo, sigstore.MemorySource{}).(signature.ReleaseVerifier).VerifyRelease(t.Context(), configv1.Release{Image: repo + ":4.21.1", Version: "4.21.1"}); !errors.Is(err, signature.ErrNoDigest) {
+		t.Error(err)
 	}
 }

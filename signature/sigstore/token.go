@@ -12,13 +12,6 @@ import (
 // maxChallenge bounds what is read of a header that asks for authorization.
 const maxChallenge = 4 << 10
 
-// maxToken bounds a token, in bytes, which goes into a header; maxChallenges is
-// how many such headers of an answer are looked at.
-const (
-	maxToken      = 16 << 10
-	maxChallenges = 8
-)
-
 // challenge is what a server wants to see before it answers.
 type challenge struct {
 	scheme string // lower case
@@ -85,7 +78,7 @@ func (s *session) token(ctx context.Context, params map[string]string) (string, 
 	case err != nil || realm.Host == "":
 		return "", errors.New("the registry names no token service")
 	case realm.Scheme != "https" && realm.Scheme != s.base.Scheme:
-		return "", fmt.Errorf("token service with scheme %q refused", realm.Scheme)
+		return "", fmt.Errorf("token service with scheme %q refused", short(realm.Scheme))
 	}
 	realm.User, realm.Fragment = nil, ""
 	query := realm.Query()
@@ -98,15 +91,12 @@ func (s *session) token(ctx context.Context, params map[string]string) (string, 
 	if s.login != "" && strings.EqualFold(realm.Host, s.base.Host) && realm.Scheme == s.base.Scheme {
 		header.Set("Authorization", s.login)
 	}
-	resp, err := s.blobs.Get(ctx, realm.String(), header)
+	resp, err := s.fetch(ctx, s.blobs, realm.String(), header)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("token service: %w", err)
 	case resp.StatusCode != http.StatusOK:
 		return "", fmt.Errorf("token service: %w", statusError(resp.StatusCode))
-	}
-	if err := s.budget.read(int64(len(resp.Body))); err != nil {
-		return "", fmt.Errorf("token service: %w", err)
 	}
 	var answer struct {
 		Token       string `json:"token"`
@@ -114,14 +104,14 @@ func (s *session) token(ctx context.Context, params map[string]string) (string, 
 	}
 	// The text of a JSON error could hold parts of the token.
 	if decode(resp.Body, &answer) != nil {
-		return "", errors.New("token service: the answer is not JSON")
+		return "", errors.New("token service: the answer is not JSON with keys that occur once")
 	}
 	token := answer.Token
 	if token == "" {
 		token = answer.AccessToken
 	}
 	if len(token) > maxToken {
-		return "", fmt.Errorf("token service: a token of %d bytes, more than the limit of %d", len(token), maxToken)
+		return "", &LimitError{Limit: limitToken, Max: maxToken, What: "token service"}
 	}
 	if token == "" || strings.Trim(token, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+/=") != "" {
 		return "", errors.New("token service: no token in the answer")

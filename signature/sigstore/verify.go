@@ -1,13 +1,17 @@
 package sigstore
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -16,19 +20,51 @@ type visit struct {
 	policy   *Policy
 	image    string
 	digest   string
+	version  string // of the release; empty where not known
 	source   string
+	now      time.Time // when the clock was last asked
+	taken    int
 	tried    int
 	attempts []signature.Attempt
-	omitted  int
+}
+
+// run takes what the source yields until a signature counts; nil means none.
+func (v *visit) run(ctx context.Context, src Source) (signer *signature.Signer, err error) {
+	v.tick()
+	v.source = src.String()
+	for a, err := range src.Attachments(ctx, v.digest) {
+		v.tick()
+		v.taken++
+		if v.tried == MaxAttachments && err == nil {
+			v.attempt(a, &LimitError{Limit: limitLayers, Max: MaxAttachments, What: short(v.source) + " yields more signatures than are tried"})
+			break
+		}
+		if v.taken > maxAttempts {
+			v.attempt(a, &LimitError{Limit: limitAttempts, Max: maxAttempts, What: short(v.source)})
+			break
+		}
+		if signer = v.try(a, err); signer != nil {
+			return signer, nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, ctx.Err()
+}
+
+// tick asks the policy's clock.
+func (v *visit) tick() {
+	var c clock.PassiveClock = clock.RealClock{}
+	if v.policy.Clock != nil {
+		c = v.policy.Clock
+	}
+	v.now = c.Now()
 }
 
 func (v *visit) attempt(a Attachment, err error) {
-	if len(v.attempts) == signature.MaxAttempts {
-		v.omitted++
-		return
-	}
 	v.attempts = append(v.attempts, signature.Attempt{
-		Store: v.source, Location: a.Location, Number: a.Number, Keyring: v.policy.Name, Time: v.policy.now(), Err: err,
+		Store: v.source, Location: a.Location, Number: a.Number, Keyring: v.policy.Name, Time: v.now, Err: err,
 	})
 }
 
@@ -57,11 +93,20 @@ func (v *visit) try(a Attachment, err error) *signature.Signer {
 // check takes the steps in the order in which the container runtime takes them.
 // Nothing of the payload is looked at before the arithmetic.
 func (v *visit) check(a Attachment) (by *maker, p *Payload, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			by, p, err = nil, nil, &signature.Rejection{Reason: signature.Unreadable, Err: fmt.Errorf("unexpected fault: %v", r)}
-		}
-	}()
+	err = panics.Catch(func() error {
+		by, p, err = v.steps(a)
+		return err
+	})
+	if _, ok := errors.AsType[*panics.Error](err); ok {
+		err = &signature.Rejection{Reason: signature.Unreadable, Err: err}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return by, p, nil
+}
+
+func (v *visit) steps(a Attachment) (by *maker, p *Payload, err error) {
 	refuse := func(r signature.Reason, err error) (*maker, *Payload, error) {
 		return nil, nil, &signature.Rejection{Reason: r, Err: err}
 	}
@@ -72,7 +117,7 @@ func (v *visit) check(a Attachment) (by *maker, p *Payload, err error) {
 	if len(a.Payload) > MaxPayload {
 		return refuse(signature.Unreadable, fmt.Errorf("payload is larger than the limit of %d bytes", MaxPayload))
 	}
-	if by, err = v.policy.authentic(a, sig); err != nil {
+	if by, err = v.policy.authentic(a, sig, v.now); err != nil {
 		return refuse(signature.BadSignature, fmt.Errorf("cryptographic signature verification failed: %w", err))
 	}
 	if p, err = ParsePayload(a.Payload); err != nil {
@@ -82,17 +127,12 @@ func (v *visit) check(a Attachment) (by *maker, p *Payload, err error) {
 		return nil, nil, &signature.Rejection{Reason: signature.WrongDigest, SignedDigest: p.Digest}
 	}
 	if !v.policy.Identity.Matches(v.image, p.Reference) {
-		return refuse(signature.WrongIdentity, fmt.Errorf("%q", bounded.Text(p.Reference, 512)))
+		return refuse(signature.WrongIdentity, errors.New(short(fmt.Sprintf("%q", p.Reference))))
+	}
+	if err := v.policy.Release.Check(p.Reference, v.version); err != nil {
+		return nil, nil, err
 	}
 	return by, p, nil
-}
-
-// now is the time by the policy's clock.
-func (p *Policy) now() time.Time {
-	if p.Clock != nil {
-		return p.Clock.Now()
-	}
-	return time.Now()
 }
 
 // maker is who made a signature.
@@ -103,13 +143,13 @@ type maker struct {
 }
 
 // authentic reports who made sig over the payload, by the root of trust.
-func (p *Policy) authentic(a Attachment, sig []byte) (*maker, error) {
+func (p *Policy) authentic(a Attachment, sig []byte, now time.Time) (*maker, error) {
 	switch {
 	case p.Fulcio != nil:
 		key, at, err := p.Fulcio.check(a, sig)
 		return &maker{key, p.Fulcio.Email, at}, err
 	case p.PKI != nil:
-		key, err := p.PKI.check(a, sig, p.now())
+		key, err := p.PKI.check(a, sig, now)
 		return &maker{key: key, name: strings.TrimSpace(p.PKI.Email + " " + p.PKI.Hostname)}, err
 	}
 	for _, k := range p.Keys {
@@ -129,24 +169,25 @@ func (p *Policy) authentic(a Attachment, sig []byte) (*maker, error) {
 	return nil, errors.New("made with none of the keys, or altered")
 }
 
-// maxReasons bounds the text of several causes, in bytes.
-const maxReasons = 4 << 10
-
 // err words the failure as the container runtime does.
 func (v *visit) err() error {
 	var refused, others int
 	var reasons, failures []string
+	var limit *LimitError // what ended the search
 	for _, a := range v.attempts {
 		var r *signature.Rejection
 		var other *OtherError
 		switch {
 		case errors.As(a.Err, &r):
 			refused++
-			reasons = append(reasons, bounded.Text(r.Error(), 1<<10))
+			reasons = append(reasons, bounded.Text(r.Error(), maxReason))
 		case errors.As(a.Err, &other):
 			others++
 		case !errors.Is(a.Err, signature.ErrNotFound):
-			failures = append(failures, bounded.Text(a.Err.Error(), 1<<10))
+			if limit == nil {
+				limit, _ = errors.AsType[*LimitError](a.Err)
+			}
+			failures = append(failures, bounded.Text(a.Err.Error(), maxReason))
 		}
 	}
 	var text string
@@ -164,7 +205,10 @@ func (v *visit) err() error {
 	default:
 		text = "None of the signatures were accepted, reasons: " + bounded.Join(reasons, "; ", maxReasons)
 	}
-	return &signature.Error{Digest: v.digest, Keyrings: []string{v.policy.Name}, Attempts: v.attempts, Omitted: v.omitted, Err: &Refusal{Policy: v.policy.Name, Image: v.image, Text: text, attempts: v.attempts}}
+	if refused > 0 && limit != nil {
+		text += "; " + limit.Error()
+	}
+	return &signature.Error{Digest: v.digest, Keyrings: []string{v.policy.Name}, Attempts: v.attempts, Err: &Refusal{Policy: v.policy.Name, Image: short(v.image), Text: text, attempts: v.attempts}}
 }
 
 // Refusal is the cause of a [signature.Error] of this package when signatures
