@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -41,7 +42,7 @@ func TestLimits(t *testing.T) {
 				}
 				if _, err := clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", operators[0].Name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 					co.Status.Conditions = append(co.Status.Conditions, configv1.ClusterOperatorStatusCondition{
-						Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Held", Message: long})
+						Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Held", Message: long, LastTransitionTime: metav1.Now()})
 					return nil
 				}); err != nil {
 					s.Fatal(err)

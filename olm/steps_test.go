@@ -84,7 +84,7 @@ const fullCSV = `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterSe
 "metadata":{"name":"a.v1","annotations":{"operatorframework.io/properties":"old","keep":"me"}},
 "spec":{"version":"1.0.0","replaces":"a.v0","unknown":{"kept":10},"install":{"strategy":"deployment","spec":{
 "permissions":[{"serviceAccountName":"z","rules":[]},{"serviceAccountName":"sa","rules":[{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}]}],
-"clusterPermissions":[{"serviceAccountName":"default","rules":[{"verbs":["*"]}]},{"serviceAccountName":"sa","rules":[{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}]}]}}}}`
+"clusterPermissions":[{"serviceAccountName":"default","rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]},{"serviceAccountName":"sa","rules":[{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}]}]}}}}`
 
 func stepText(s *olm.Step) string {
 	r := s.Resource
@@ -124,7 +124,7 @@ func TestBundleSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defaultRole, err := olm.ClusterRoleName("a.v1", olm.Permission{ServiceAccountName: "default", Rules: []rbacv1.PolicyRule{{Verbs: []string{"*"}}}})
+	defaultRole, err := olm.ClusterRoleName("a.v1", olm.Permission{ServiceAccountName: "default", Rules: []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

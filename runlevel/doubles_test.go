@@ -26,7 +26,7 @@ import (
 )
 
 // newMemory returns an empty cluster that knows OpenShift's kinds.
-func newMemory() *memory.Cluster { return memory.New(memory.Options{}) }
+func newMemory() *memory.Cluster { return memory.NewOpenShift(memory.Options{}) }
 
 // counting is an API that notes the writes that change something.
 type counting struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,7 +20,7 @@ func exampleTasks(files ...string) []*manifest.Task {
 	for _, file := range files {
 		m, err := manifest.New(file, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{"name": file[5:9], "namespace": "demo", "annotations": map[string]any{}},
+			"metadata": map[string]any{"name": strings.ReplaceAll(file[5:9], "_", "-"), "namespace": "demo", "annotations": map[string]any{}},
 		}})
 		if err != nil {
 			panic(err)
@@ -52,7 +53,7 @@ func ExampleRun() {
 // An error of one component stops what comes after it, and nothing else.
 func ExampleRun_failure() {
 	apply := func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
-		if t.Manifest.Object.GetName() == "10_b" {
+		if t.Manifest.Object.GetName() == "10-b" {
 			return &runlevel.TaskError{Effect: runlevel.EffectFail, Reason: "Demo", Message: "b does not come up", Name: "b"}
 		}
 		fmt.Println("applied", t)
@@ -64,16 +65,16 @@ func ExampleRun_failure() {
 	fmt.Println(errors.As(err, &te), te.Reason, te.Task)
 	fmt.Println(runlevel.Progressing(runlevel.Status{Failure: res.Failure, Version: "4.18.15", Done: res.Done, Total: res.Total}).Message)
 	// Output:
-	// applied configmap "demo/10_a" (1 of 4)
-	// applied configmap "demo/10_c" (3 of 4)
-	// true Demo configmap "demo/10_b" (2 of 4)
+	// applied configmap "demo/10-a" (1 of 4)
+	// applied configmap "demo/10-c" (3 of 4)
+	// true Demo configmap "demo/10-b" (2 of 4)
 	// Unable to apply 4.18.15: b has an unknown error: Demo
 }
 
 // The schedule alone, as a rehearsal in virtual time would drive it: time
 // jumps from the end of one node to that of the next.
 func ExampleSchedule() {
-	took := map[string]time.Duration{"10_a": 3 * time.Minute, "10_b": 5 * time.Minute, "20_c": time.Minute, "20_d": time.Minute}
+	took := map[string]time.Duration{"10-a": 3 * time.Minute, "10-b": 5 * time.Minute, "20-c": time.Minute, "20-d": time.Minute}
 	g := runlevel.GraphFor(runlevel.Updating, exampleTasks("0000_10_a_1", "0000_10_b_1", "0000_20_c_1", "0000_20_d_1"), 0)
 	s := runlevel.NewSchedule(g)
 

@@ -338,7 +338,7 @@ func withHistory(t testing.TB, digests ...string) *memory.Cluster {
 		history = append(history, map[string]any{"image": "quay.example/release@" + d, "state": "Completed", "version": "1.0.0", "verified": true, "startedTime": "2024-01-01T00:00:00Z", "completionTime": "2024-01-01T00:00:00Z"})
 	}
 	cv.Object["status"] = map[string]any{"history": history}
-	api := memory.New(memory.Options{})
+	api := memory.NewOpenShift(memory.Options{})
 	if err := api.Load(cv); err != nil {
 		t.Fatal(err)
 	}

@@ -324,7 +324,7 @@ func TestPullSecret(t *testing.T) {
 			s := newServer(p7)
 			cluster := serving(memory.NewOpenShift(memory.Options{Validate: func(_, _ *unstructured.Unstructured) error { return nil }}))
 			for _, o := range tt.objects {
-				if _, err := cluster.Create(t.Context(), o, clusterapi.CreateOptions{}); err != nil {
+				if err := cluster.Load(o); err != nil { // as it is
 					t.Fatal(err)
 				}
 			}
