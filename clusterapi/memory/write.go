@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -167,6 +168,9 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			if !ok {
 				return nil, fmt.Errorf("unexpected %T", merged)
 			}
+			// Where nothing changes, the field manager returns the stored object
+			// itself, which watchers read meanwhile.
+			r = &record{Unstructured: &unstructured.Unstructured{Object: r.Object}, managed: slices.Clone(r.managed)}
 			if r.Object, err = c.typed(k, k.withoutNulls(r.Object), live, true); err != nil {
 				return nil, err
 			}
