@@ -137,8 +137,9 @@ func (c *Cluster) call(ctx context.Context, do func(context.Context) error) erro
 		return context.Cause(ctx)
 	}
 	err := do(ctx)
-	if err != nil && c.life.Err() != nil && (context.Cause(ctx) == ErrClosed || errors.Is(err, context.Canceled)) {
-		return ErrClosed
+	var answer apierrors.APIStatus
+	if err != nil && c.life.Err() != nil && !errors.As(err, &answer) {
+		return ErrClosed // whichever of its consequences came first
 	}
 	return err
 }
