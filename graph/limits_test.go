@@ -141,14 +141,14 @@ func TestLimits(t *testing.T) {
 			return true, nil
 		})}
 		for i := range n {
-			time.Sleep(2)
+			time.Sleep(2 * time.Nanosecond)
 			if _, err := cache.Match(ctx, promQL(query(i))); err != nil {
 				t.Error(err)
 			}
 		}
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		cache.Match(ctx, promQL(query(n-1))) // still there
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		cache.Match(ctx, promQL(query(0))) // forgotten
 		return evaluated
 	}

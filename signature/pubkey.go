@@ -1,7 +1,6 @@
 package signature
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/dsa" //lint:ignore SA1019 only to check self-certifications of old keys
 	"crypto/ecdsa"
@@ -124,8 +123,6 @@ func hashedKey(body []byte) []byte {
 }
 
 func (k *publicKey) print() string { return k.printed }
-
-func (k *publicKey) sameAs(o *publicKey) bool { return bytes.Equal(k.hashed, o.hashed) }
 
 // bits returns the size of the key, 0 for one that only encrypts.
 func (k *publicKey) bits() int {

@@ -89,9 +89,8 @@ type fault struct {
 var asServer = memory.Options{CheckNamespaces: true, GracefulPods: true}
 
 var (
-	podKind        = gvk{Version: "v1", Kind: "Pod"}
-	configMapKind  = gvk{Version: "v1", Kind: "ConfigMap"}
-	deploymentKind = gvk{Group: "apps", Version: "v1", Kind: "Deployment"}
+	podKind       = gvk{Version: "v1", Kind: "Pod"}
+	configMapKind = gvk{Version: "v1", Kind: "ConfigMap"}
 )
 
 // metadataToo makes UpdateStatus write some metadata as well.

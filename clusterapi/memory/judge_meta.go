@@ -2,9 +2,9 @@ package memory
 
 import (
 	"fmt"
+	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	v1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -50,9 +50,19 @@ func (k *kind) judgeMetadata(old, obj *unstructured.Unstructured) field.ErrorLis
 	return errs
 }
 
-// segment is the rule for names that need only fit into a URL.
+// segment is the rule for names that need only be one segment of a URL's path.
+// A prefix may be what a whole name may not.
 func segment(name string, prefix bool) []string {
-	return path.ValidatePathSegmentName(name, prefix)
+	if !prefix && (name == "." || name == "..") {
+		return []string{fmt.Sprintf("may not be '%s'", name)}
+	}
+	var faults []string
+	for _, illegal := range []string{"/", "%"} {
+		if strings.Contains(name, illegal) {
+			faults = append(faults, fmt.Sprintf("may not contain '%s'", illegal))
+		}
+	}
+	return faults
 }
 
 // selector judges a label selector and returns it, nil for one that is wrong.

@@ -10,8 +10,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 )
 
-var crds = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-
 // Each embedded definition is one that the cluster itself takes, and serves
 // its kind, before and after another one replaces it.
 func TestOpenShiftDefinitions(t *testing.T) {
