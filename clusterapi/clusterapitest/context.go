@@ -160,10 +160,11 @@ func testMidCall(t *testing.T, s *suite) {
 		t.Run(tc.verb, func(t *testing.T) {
 			usual, whole := time.Hour, ""
 			for range 3 {
-				call := tc.prepare()
-				begin := time.Now()
-				out, err := call(s.ctx)
-				usual = min(usual, time.Since(begin))
+				out, took, err := tc.measured(s.ctx)
+				for again := 0; again < 20 && apierrors.IsConflict(err); again++ { // with a call that was ended before
+					out, took, err = tc.measured(s.ctx)
+				}
+				usual = min(usual, took)
 				if err != nil {
 					t.Fatalf("without an end: %v", err)
 				}
@@ -178,6 +179,7 @@ func testMidCall(t *testing.T, s *suite) {
 					t.Errorf("got a part of the list: %s, want %s", text(out.Object), whole)
 				case err == nil && out == nil && tc.verb != "Evict" && tc.verb != "Delete":
 					t.Error("got neither an object nor an error")
+				case apierrors.IsConflict(err): // a call before this one has had its effect after all
 				case err != nil && !errors.Is(err, context.Canceled):
 					t.Errorf("got %v, want the context's error or an answer", err)
 				}
@@ -213,6 +215,14 @@ func testMidCall(t *testing.T, s *suite) {
 			}
 		})
 	}
+}
+
+// measured makes the call and says how long it took.
+func (c contextCall) measured(ctx context.Context) (*unstructured.Unstructured, time.Duration, error) {
+	call := c.prepare()
+	begin := time.Now()
+	out, err := call(ctx)
+	return out, time.Since(begin), err
 }
 
 // slow is what a call takes at least so that its answer can be told to be
