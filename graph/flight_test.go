@@ -130,7 +130,7 @@ func TestClientOutlivesItsFirstCaller(t *testing.T) {
 	})
 }
 
-// When everybody is gone the exchange is, too, and the next call begins anew.
+// When everybody is gone the exchange is, too, and the next call begins a new one.
 func TestClientCancelsWhatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var count, cancelled atomic.Int32

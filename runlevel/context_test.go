@@ -114,7 +114,7 @@ func TestRunContextEnds(t *testing.T) {
 }
 
 // The cause that a context was given is found in every error that says that it
-// ended, and such errors are no failure.
+// ended, and such errors are not failures.
 func TestRunKeepsTheCause(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_20_b_1", "0000_20_c_1"}
 	errShutdown := errors.New("the program shuts down")

@@ -26,7 +26,7 @@ type double struct {
 }
 
 // doublesOf returns the doubles of the included manifests by task. Objects
-// that are created only or deleted are no statements to merge: each such
+// that are created only or deleted are not statements to merge: each such
 // manifest is for itself, as it is for the cluster-version operator.
 func doublesOf(tasks []*manifest.Task, included func(*manifest.Manifest) bool) map[*manifest.Task]*double {
 	seen := make(map[manifest.Identity]int, len(tasks))

@@ -158,7 +158,7 @@ func TestDoublesAreMerged(t *testing.T) {
 }
 
 // Three manifests, of which the last word counts; what adds without
-// contradicting is no news.
+// contradicting is nothing new.
 func TestThreeManifestsOfOneResource(t *testing.T) {
 	r := newDoubleRun(t)
 	texts := []string{

@@ -23,7 +23,7 @@ type cached struct {
 	result     *Verification
 	signatures [][]byte
 	added      time.Time
-	until      time.Time // zero: for ever
+	until      time.Time // zero: without end
 }
 
 func newCache(size int, maxAge time.Duration) *cache {
@@ -49,7 +49,7 @@ func (c *cache) get(digest string, now time.Time) *Verification {
 	return &Verification{Digest: digest, Signers: slices.Clone(e.result.Signers), Cached: true}
 }
 
-// put remembers v until then; zero is for ever.
+// put remembers v until then; zero is without end.
 func (c *cache) put(v *Verification, signatures [][]byte, now, until time.Time) {
 	if c.size < 0 {
 		return

@@ -83,7 +83,7 @@ func TestRememberedSuccessExpires(t *testing.T) {
 	}
 }
 
-// A key that had expired before is no reason to forget at once.
+// A key that had expired before is not a reason to forget at once.
 func TestSuccessOfAnOldKeyIsRemembered(t *testing.T) {
 	k := newEd25519(keyTime)
 	life := uint32(sigTime.Add(time.Hour).Sub(keyTime) / time.Second)

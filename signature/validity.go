@@ -44,7 +44,7 @@ func (c *claim) overrides(o *claim) bool {
 	if n := c.sig.created.Compare(o.sig.created); n != 0 {
 		return n > 0
 	}
-	// 0 is for ever, the longest.
+	// 0 is without end, the longest.
 	if n := cmp.Compare(c.sig.lifetime-1, o.sig.lifetime-1); n != 0 {
 		return n < 0
 	}

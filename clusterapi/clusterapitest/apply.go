@@ -164,7 +164,7 @@ func testApply(t *testing.T, s *suite) {
 	})
 }
 
-// stale returns a resourceVersion that was an object's, and is no more.
+// stale returns a resourceVersion that was an object's, and is not any longer.
 func (s *suite) stale(t *testing.T) string {
 	t.Helper()
 	s.names++

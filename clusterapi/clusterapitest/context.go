@@ -16,7 +16,7 @@ import (
 )
 
 // contextCall is a call of one verb. prepare reads and makes what the call
-// needs, each time anew.
+// needs, again each time.
 type contextCall struct {
 	verb    string
 	reads   bool

@@ -20,7 +20,7 @@ type DifferentialOptions struct {
 	// Kinds restricts the sequences to some of [DifferentialKinds]; empty means
 	// all of them. An unknown name fails the test.
 	Kinds []string
-	// Meant lists the differences between the two backends that are no faults.
+	// Meant lists the differences between the two backends that are not faults.
 	// One that nothing needed fails the test, so that the list stays true,
 	// unless Kinds is set or -run selects some sequences only.
 	Meant []Difference

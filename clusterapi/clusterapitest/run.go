@@ -112,7 +112,7 @@ func (d *differential) prepare(ctx context.Context) error {
 	return nil
 }
 
-// cleanUp deletes what prepare made. What remains is no fault.
+// cleanUp deletes what prepare made. What remains is not a fault.
 func (d *differential) cleanUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -39,7 +39,7 @@ type differences struct {
 	fields     []string
 }
 
-// meant are the differences that are no faults.
+// meant are the differences that are not faults.
 func meant() []clusterapitest.Difference {
 	var out []clusterapitest.Difference
 	for _, d := range slices.Concat(meantDefaults(), meantOthers, known) {

@@ -110,7 +110,7 @@ func (r *budgetReader) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	if r.b.left == 0 {
-		// The end is no excess.
+		// The end is not one byte too many.
 		var one [1]byte
 		n, err := r.r.Read(one[:])
 		if n > 0 {

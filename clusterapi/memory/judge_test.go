@@ -62,7 +62,7 @@ func TestRefusedObjects(t *testing.T) {
 		{"a port out of range", pod + `containers: [{name: c, image: i, ports: [{containerPort: 70000}]}]}}`, "must be between 1 and 65535"},
 		{"more asked than allowed", pod + `containers: [{name: c, image: i, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]}}`, "must be less than or equal to cpu limit of 1"},
 		{"a probe of nothing", pod + `containers: [{name: c, image: i, livenessProbe: {}}]}}`, "must specify a handler type"},
-		{"a Job that restarts for ever", job(`template: {spec: {` + container + `}}`), "spec.template.spec.restartPolicy: Required value"},
+		{"a Job that always restarts", job(`template: {spec: {` + container + `}}`), "spec.template.spec.restartPolicy: Required value"},
 		{"a Job", job(`template: {spec: {restartPolicy: Never, ` + container + `}}`), ""},
 		{"a schedule", `{apiVersion: batch/v1, kind: CronJob, metadata: {name: j, namespace: ns}, spec: {schedule: daily, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, ` + container + `}}}}}}`, "spec.schedule: Invalid value"},
 		{"both ways of a budget", `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b, namespace: ns}, spec: {minAvailable: 1, maxUnavailable: 1}}`, "minAvailable and maxUnavailable cannot be both set"},

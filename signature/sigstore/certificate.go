@@ -47,7 +47,7 @@ func certificates(data []byte) ([]*x509.Certificate, error) {
 			return nil, errors.New("not a certificate in PEM")
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("PEM block of type %q is no certificate", short(block.Type))
+			return nil, fmt.Errorf("PEM block of type %q is not a certificate", short(block.Type))
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {

@@ -26,7 +26,7 @@ type Limits struct {
 	// Bytes is how many bytes are read in all: manifests, indexes, payloads,
 	// and answers of token services. Zero or less means DefaultBytes. From a
 	// registry, the answer that passes it is dropped once it has been read; it
-	// is no larger than any answer may be.
+	// is not larger than any answer may be.
 	Bytes int64
 }
 

@@ -253,7 +253,7 @@ func TestFulcio(t *testing.T) {
 		"chain without the root": {made(good, map[string]string{sigstore.ChainAnnotation: string(pemOfCert(midCert))}), "certificate: x509"},
 		"broken chain":           {made(good, map[string]string{sigstore.ChainAnnotation: "x"}), "not a certificate in PEM"},
 		"two leaves":             {made(good, map[string]string{sigstore.CertificateAnnotation: string(pemOfCert(good, good))}), "holds 2 certificates, not one"},
-		"key for a certificate":  {made(good, map[string]string{sigstore.CertificateAnnotation: string(pemOf(ed()))}), "is no certificate"},
+		"key for a certificate":  {made(good, map[string]string{sigstore.CertificateAnnotation: string(pemOf(ed()))}), "is not a certificate"},
 		"other root":             {made(foreign, map[string]string{sigstore.ChainAnnotation: string(pemOfCert(foreignRoot, foreignRoot))}), "certificate: x509"},
 		"expired then":           {made(fulcioLeaf(func(c *x509.Certificate) { c.NotAfter = signedAt.Add(-time.Second) }), nil), "certificate: x509"},
 		"not for code":           {made(fulcioLeaf(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }), nil), "certificate: x509"},

@@ -103,7 +103,7 @@ type wireCluster struct {
 	} `json:"hypershift"`
 }
 
-// check leaves the kind to cluster, for which another one is no cluster ID.
+// check leaves the kind to cluster, for which another one is not a cluster ID.
 func (c *wireCluster) check() error { return isError(c.Kind) }
 
 type wirePeriod struct {

@@ -151,7 +151,7 @@ func (w *watcher) round(ctx context.Context) error {
 	request := Selection(w.opts)
 	request.ResourceVersion = w.version
 	request.AllowWatchBookmarks = true
-	seconds := int64(300 + rand.IntN(300)) // so that many watches do not begin anew at once
+	seconds := int64(300 + rand.IntN(300)) // so that many watches do not begin again at once
 	request.TimeoutSeconds = &seconds
 	err := w.Follow(ctx, request, w.change)
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
