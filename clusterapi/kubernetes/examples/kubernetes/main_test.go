@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
@@ -57,7 +58,7 @@ func TestShow(t *testing.T) {
 	notUpgradeable := func(cv *configv1.ClusterVersion) {
 		cv.Status.AvailableUpdates[0].Version = "4.18.15"
 		cv.Status.Conditions = append(cv.Status.Conditions, configv1.ClusterOperatorStatusCondition{
-			Type: "Upgradeable", Status: configv1.ConditionFalse, Reason: "AdminAckRequired", Message: "somebody must agree",
+			Type: "Upgradeable", Status: configv1.ConditionFalse, Reason: "AdminAckRequired", Message: "somebody must agree", LastTransitionTime: metav1.Now(),
 		})
 	}
 	for _, tc := range []struct {
