@@ -58,6 +58,9 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 	if retries == 0 {
 		retries = DefaultRetries
 	}
+	if ctx.Value(withoutRetries{}) != nil {
+		retries = 0
+	}
 	for attempt := 0; ; attempt++ {
 		u, err := api.Get(ctx, gvk, key)
 		if err != nil {
@@ -100,6 +103,15 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		}
 	}
 }
+
+// WithoutRetries returns a context in which [Modify] tries once and returns a
+// conflict to its caller. Reconcilers get such contexts: when to try again is
+// their driver's decision, and nothing waits inside a call.
+func WithoutRetries(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutRetries{}, true)
+}
+
+type withoutRetries struct{}
 
 // pause waits before the next attempt: 10 ms, doubled each time, plus up to
 // as much again so that writers in conflict fall out of step.

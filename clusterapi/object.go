@@ -1,0 +1,220 @@
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is one stored state of an object, shared by all who look at it: it
+// must not be changed, nor anything that it leads to. It is safe for concurrent
+// use. [As] converts it to a typed object once, however many ask.
+type Object struct {
+	u *unstructured.Unstructured
+
+	mu    sync.Mutex
+	typed any   // a *T, of the first T that was asked for
+	more  []any // of others
+}
+
+// NewObject returns u as a shared object. From then on u must not be changed.
+// It returns nil for nil.
+func NewObject(u *unstructured.Unstructured) *Object {
+	if u == nil {
+		return nil
+	}
+	return &Object{u: u}
+}
+
+// Unstructured returns the object itself, which must not be changed: change a
+// DeepCopy. It is nil for a nil Object.
+func (o *Object) Unstructured() *unstructured.Unstructured {
+	if o == nil {
+		return nil
+	}
+	return o.u
+}
+
+// Key returns namespace and name.
+func (o *Object) Key() types.NamespacedName { return KeyOf(o.u) }
+
+// Kind returns the group, version and kind.
+func (o *Object) Kind() schema.GroupVersionKind { return o.u.GroupVersionKind() }
+
+// Name returns the name.
+func (o *Object) Name() string { return o.u.GetName() }
+
+// UID returns the identity.
+func (o *Object) UID() types.UID { return o.u.GetUID() }
+
+// ResourceVersion returns the version of this state.
+func (o *Object) ResourceVersion() string { return o.u.GetResourceVersion() }
+
+// As converts a shared object to T, once per state and type: the result is
+// shared too and must not be changed. It is strict as [FromUnstructured] is,
+// and leaves out managedFields, which cost more to convert than all the rest.
+// A nil o is an error.
+func As[T any](o *Object) (*T, error) {
+	if o == nil {
+		return nil, errors.New("clusterapi: no object to convert")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if t, ok := o.typed.(*T); ok {
+		return t, nil
+	}
+	for _, other := range o.more {
+		if t, ok := other.(*T); ok {
+			return t, nil
+		}
+	}
+	t := new(T)
+	if err := convertShared(o.u, t); err != nil {
+		return nil, err
+	}
+	if o.typed == nil {
+		o.typed = t
+	} else {
+		o.more = append(o.more, t)
+	}
+	return t, nil
+}
+
+// convertShared is convert without managedFields. It does not change u.
+func convertShared[T any](u *unstructured.Unstructured, out *T) error {
+	if meta, ok := u.Object["metadata"].(map[string]any); ok && meta["managedFields"] != nil {
+		meta = maps.Clone(meta)
+		delete(meta, "managedFields")
+		content := maps.Clone(u.Object)
+		content["metadata"] = meta
+		u = &unstructured.Unstructured{Object: content}
+	}
+	return convert(u, out)
+}
+
+// Shared is optional: a [Reader] that has it hands out what it stores, without
+// copying. Find it by type assertion, or use [GetShared] and [ListShared],
+// which work with every Reader. The rules are those of Get and List.
+type Shared interface {
+	GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error)
+	ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error)
+}
+
+// GetShared reads one object that is shared where r is [Shared], else the
+// caller's own. Its errors are those of [Reader].
+func GetShared(ctx context.Context, r Reader, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error) {
+	if s, ok := r.(Shared); ok {
+		return s.GetShared(ctx, gvk, key)
+	}
+	u, err := r.Get(ctx, gvk, key)
+	if err != nil {
+		return nil, err
+	}
+	return NewObject(u), nil
+}
+
+// ListShared reads all matching objects, sorted by namespace, then name; they
+// are shared where r is [Shared]. Where the reader returns objects together
+// with [ErrNotCollected], so does ListShared.
+func ListShared(ctx context.Context, r Reader, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error) {
+	if s, ok := r.(Shared); ok {
+		return s.ListShared(ctx, gvk, opts)
+	}
+	list, err := r.List(ctx, gvk, opts)
+	if list == nil {
+		return nil, err
+	}
+	out := make([]*Object, len(list.Items))
+	for i := range list.Items {
+		out[i] = NewObject(&list.Items[i])
+	}
+	return out, err
+}
+
+// Read reads one object as a T that must not be changed, without copying where
+// r is [Shared]. [Get] returns one that belongs to the caller.
+func Read[T any](ctx context.Context, r Reader, key types.NamespacedName) (*T, error) {
+	gvk, err := KindOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	o, err := GetShared(ctx, r, gvk, key)
+	if err != nil {
+		return nil, err
+	}
+	return As[T](o)
+}
+
+// ReadAll reads all matching objects as Ts that must not be changed, without
+// copying where r is [Shared]. Its errors are those of [List].
+func ReadAll[T any](ctx context.Context, r Reader, opts ListOptions) ([]*T, error) {
+	gvk, err := KindOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := ListShared(ctx, r, gvk, opts)
+	if err != nil && !errors.Is(err, ErrNotCollected) {
+		return nil, err
+	}
+	out := make([]*T, len(objects))
+	for i, o := range objects {
+		t, fault := As[T](o)
+		if fault != nil {
+			return nil, errors.Join(fault, err)
+		}
+		out[i] = t
+	}
+	return out, err
+}
+
+// owned returns a *T of the caller's own. Where T can be copied that costs less
+// than a conversion of its own.
+func owned[T any](o *Object) (*T, error) {
+	shared, err := As[T](o)
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := any(shared).(runtime.Object); ok {
+		if t, ok := any(c.DeepCopyObject()).(*T); ok {
+			return t, nil
+		}
+	}
+	t := new(T)
+	return t, convertShared(o.u, t)
+}
+
+// Change is one change of a stored object. Old is nil for a new one, New for
+// one that went.
+type Change struct {
+	Old, New *Object
+}
+
+// Object returns New, or Old where the object went.
+func (c Change) Object() *Object {
+	if c.New != nil {
+		return c.New
+	}
+	return c.Old
+}
+
+// Cursor hands on the changes of a cluster, one after another, without waiting.
+// It is not safe for concurrent use.
+type Cursor interface {
+	// Next returns the next change, or false while there is none.
+	Next() (Change, bool)
+	// Close ends it; the cluster need not remember changes for it any more.
+	Close()
+}
+
+// Follower is optional: a cluster that has it tells of every change without a
+// goroutine. The objects of a change are shared.
+type Follower interface {
+	// Follow returns a cursor that begins after the newest change.
+	Follow() Cursor
+}

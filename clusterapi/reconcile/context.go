@@ -1,0 +1,81 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+)
+
+// driverKey is the key of a context's driver.
+type driverKey struct{}
+
+// waiter is what a virtual driver puts into the contexts of its calls.
+type waiter interface {
+	sleep(ctx context.Context, d time.Duration) error
+}
+
+func virtualOf(ctx context.Context) waiter {
+	w, _ := ctx.Value(driverKey{}).(waiter)
+	return w
+}
+
+// Sleep waits in a [Job]: for d of virtual time under a virtual driver, else of
+// real time. It returns the context's error when that ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if w := virtualOf(ctx); w != nil {
+		return w.sleep(ctx, d)
+	}
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Each calls f for 0 to n-1, up to limit at a time, and returns when all calls
+// have; a virtual driver makes one call after another. It is how a reconciler
+// or a job makes calls in parallel. The first error cancels the context of the
+// others, no further call begins, and that error is returned; a panic is an
+// error. A limit below 1 means 1.
+func Each(ctx context.Context, limit, n int, f func(ctx context.Context, i int) error) error {
+	if virtualOf(ctx) != nil || limit <= 1 || n <= 1 {
+		for i := range n {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := panics.Catch(func() error { return f(ctx, i) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(limit)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			return panics.Isolate(func() error { return f(ctx, i) })
+		})
+	}
+	return group.Wait()
+}
+
+type callTimeoutKey struct{}
+
+// WithCallTimeout returns a context in which API calls may take d instead of
+// [Options].CallTimeout, longer or shorter: a deadline that a subject's rules
+// give wins over the driver's. Zero or less means no deadline.
+func WithCallTimeout(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, callTimeoutKey{}, d)
+}

@@ -1,0 +1,46 @@
+package reconcile
+
+import (
+	"log/slog"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Options are those of the live driver: [Run] and [Syncer].
+type Options struct {
+	// API is the cluster. It may be nil where nothing is watched and no
+	// reconciler calls it. Where it is a [clusterapi.Watcher] too, events
+	// drive the reconcilers, else lists at intervals.
+	API clusterapi.ClusterAPI
+	// Clock is the time; nil means the real one.
+	Clock clock.WithTicker
+	// Seed makes the randomness that reconcilers get repeatable; zero means a
+	// random seed.
+	Seed uint64
+	// Logger gets failures and panics; nil: nobody does.
+	Logger *slog.Logger
+	// Workers bounds the keys that one reconciler is called for at a time; zero
+	// leaves that to the reconcilers ([Concurrent]).
+	Workers int
+	// CallTimeout bounds every call of the API but watches; zero means 30
+	// seconds, a negative one none. See [WithCallTimeout].
+	CallTimeout time.Duration
+	// Poll is the time between two lists of a kind where API cannot watch;
+	// zero means 30 seconds.
+	Poll time.Duration
+	// Resync is the time between two looks at all keys of reconcilers that are
+	// [Lister]s; zero means 10 minutes, a negative one never.
+	Resync time.Duration
+	// Observe is told what the driver meets, one event at a time; nil: nobody
+	// is. A panic in it is logged.
+	Observe func(Event)
+}
+
+const (
+	defaultCallTimeout = 30 * time.Second
+	defaultPoll        = 30 * time.Second
+	defaultResync      = 10 * time.Minute
+)
