@@ -1,0 +1,152 @@
+package reconcile
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Clock is the time of a [Virtual] driver, made first and given to the cluster
+// too. It moves when the driver moves it. Nothing may wait on it: its timers
+// panic, but for AfterFunc, which makes the driver call a function. It is safe
+// for concurrent use.
+type Clock struct {
+	mu     sync.Mutex
+	now    time.Time
+	order  uint64
+	timers timerHeap
+}
+
+var _ clock.WithTickerAndDelayedExecution = (*Clock)(nil)
+
+// NewClock returns a clock that shows start.
+func NewClock(start time.Time) *Clock { return &Clock{now: start} }
+
+// Now returns the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Since returns the time that has passed since t.
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// AfterFunc makes the driver call f when d has passed. The timer's channel is
+// nil.
+func (c *Clock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &funcTimer{clock: c, f: f}
+	c.add(t, d)
+	return t
+}
+
+func (c *Clock) add(t *funcTimer, d time.Duration) {
+	c.order++
+	t.at, t.order = c.now.Add(max(d, 0)), c.order
+	heap.Push(&c.timers, t)
+}
+
+// set moves the clock forward.
+func (c *Clock) set(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.After(c.now) {
+		c.now = t
+	}
+}
+
+// due returns when the first timer is due.
+func (c *Clock) due() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.timers) == 0 {
+		return time.Time{}, false
+	}
+	return c.timers[0].at, true
+}
+
+// take removes the first timer and returns what it calls.
+func (c *Clock) take() func() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return heap.Pop(&c.timers).(*funcTimer).f
+}
+
+const cannotWait = "reconcile: nothing may wait on a virtual clock; return when to look again instead"
+
+// After panics: see [Clock].
+func (c *Clock) After(time.Duration) <-chan time.Time { panic(cannotWait) }
+
+// Sleep panics: see [Clock].
+func (c *Clock) Sleep(time.Duration) { panic(cannotWait) }
+
+// NewTimer panics: see [Clock].
+func (c *Clock) NewTimer(time.Duration) clock.Timer { panic(cannotWait) }
+
+// NewTicker panics: see [Clock].
+func (c *Clock) NewTicker(time.Duration) clock.Ticker { panic(cannotWait) }
+
+// Tick panics: see [Clock].
+func (c *Clock) Tick(time.Duration) <-chan time.Time { panic(cannotWait) }
+
+// funcTimer is what AfterFunc returns.
+type funcTimer struct {
+	clock *Clock
+	f     func()
+	at    time.Time
+	order uint64
+	index int // in the heap; -1 once it has left
+}
+
+func (t *funcTimer) C() <-chan time.Time { return nil }
+
+func (t *funcTimer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.stop()
+}
+
+func (t *funcTimer) stop() bool {
+	if t.index < 0 {
+		return false
+	}
+	heap.Remove(&t.clock.timers, t.index)
+	return true
+}
+
+func (t *funcTimer) Reset(d time.Duration) bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	was := t.stop()
+	t.clock.add(t, d)
+	return was
+}
+
+type timerHeap []*funcTimer
+
+func (h timerHeap) Len() int { return len(h) }
+func (h timerHeap) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].order < h[j].order
+}
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *timerHeap) Push(x any) {
+	t := x.(*funcTimer)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+func (h *timerHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	last.index = -1
+	return last
+}

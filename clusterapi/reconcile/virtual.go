@@ -1,0 +1,561 @@
+package reconcile
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+)
+
+// Cluster is what a [Virtual] driver runs processes on: an API that tells of
+// its changes without a goroutine. memory.Cluster is one.
+type Cluster interface {
+	clusterapi.ClusterAPI
+	clusterapi.Follower
+}
+
+// Order says which of several things that are due at one time comes first.
+type Order int
+
+const (
+	// InOrder takes them in the order in which they became known.
+	InOrder Order = iota
+	// Random draws from the seed.
+	Random
+)
+
+// Latency is what takes time in a virtual run, besides what faults add.
+type Latency struct {
+	// Watch is the longest time from a change to its event; how long each takes
+	// is drawn. Calls see a change at once.
+	Watch time.Duration
+	// Job is the time that each job takes, besides what it sleeps.
+	Job time.Duration
+}
+
+// VirtualOptions are the options of [NewVirtual].
+type VirtualOptions struct {
+	// Cluster is required, and so is the Clock that it was made with.
+	Cluster Cluster
+	Clock   *Clock
+	// Seed decides all that is drawn.
+	Seed    uint64
+	Order   Order
+	Latency Latency
+	Faults  Faults
+	// Observe is told what the driver meets; nil: nobody is.
+	Observe func(Event)
+}
+
+// Virtual drives processes in virtual time: one goroutine, which takes one due
+// thing after another and lets time jump to the next. The same seed gives the
+// same run. It is not safe for concurrent use; Cluster may be changed between
+// its calls.
+type Virtual struct {
+	o         VirtualOptions
+	start     time.Time
+	cursor    clusterapi.Cursor
+	rand      *rand.Rand
+	order     uint64
+	queue     itemHeap
+	processes []*vprocess
+	faults    *faults
+	pending   []clusterapi.Change // read from the cursor, not told yet
+	past      past
+
+	repeats int // of keys, since time moved
+	err     error
+}
+
+// maxRepeats is how often keys may be looked at again before time has to move.
+const maxRepeats = 10_000
+
+// NewVirtual returns a driver at the time of the clock. Nothing happens before
+// its first step.
+func NewVirtual(o VirtualOptions, processes ...Process) *Virtual {
+	v := &Virtual{
+		o: o, start: o.Clock.Now(), cursor: o.Cluster.Follow(),
+		rand:   rand.New(rand.NewPCG(o.Seed, hash("order"))),
+		faults: newFaults(o.Faults, o.Seed, o.Clock.Now()),
+	}
+	if v.faults != nil {
+		v.faults.tell = func(name string) { v.observe(Event{Type: EventFault, Message: name}) }
+	}
+	for _, p := range processes {
+		v.Add(p)
+	}
+	return v
+}
+
+// Close frees what the cluster remembers for the driver.
+func (v *Virtual) Close() { v.cursor.Close() }
+
+// Now returns the virtual time.
+func (v *Virtual) Now() time.Time { return v.o.Clock.Now() }
+
+// Faults returns the names of the faults that took place so far, in order. A
+// name can be left out of another run by [Faults].Skip.
+func (v *Virtual) Faults() []string {
+	if v.faults == nil {
+		return nil
+	}
+	return slices.Clone(v.faults.fired)
+}
+
+// Add starts a further process.
+func (v *Virtual) Add(p Process) {
+	vp := &vprocess{v: v, Process: p}
+	v.processes = append(v.processes, vp)
+	v.at(v.Now(), vp.begin)
+}
+
+// Crash ends a process as it is and makes it again after [Faults].Restart. A
+// name that no process has does nothing.
+func (v *Virtual) Crash(process string) {
+	for _, p := range v.processes {
+		if p.Name == process {
+			p.crash()
+		}
+	}
+}
+
+// Stop ends a process as it is, for good.
+func (v *Virtual) Stop(process string) {
+	v.processes = slices.DeleteFunc(v.processes, func(p *vprocess) bool {
+		if p.Name == process {
+			p.stopped = true
+			p.drop()
+		}
+		return p.Name == process
+	})
+}
+
+// Wake makes a reconciler look at a key now. A name that there is not does
+// nothing.
+func (v *Virtual) Wake(process, reconciler string, key Key) {
+	for _, p := range v.processes {
+		if r := p.named[reconciler]; p.Name == process && r != nil {
+			r.wake(key, v.Now())
+		}
+	}
+}
+
+// Step does the next thing that is due, moving time to it, and reports whether
+// there was one. It fails where keys are looked at again and again while time
+// does not move; the error names them.
+func (v *Virtual) Step() (bool, error) {
+	v.drain()
+	at, ok := v.next()
+	if !ok || v.err != nil {
+		return false, v.err
+	}
+	if at.After(v.Now()) {
+		v.o.Clock.set(at)
+		v.repeats = 0
+	}
+	if due, ok := v.o.Clock.due(); ok && (len(v.queue) == 0 || !v.queue[0].at.Before(due)) {
+		v.repeats++ // a function may ask to be called at once again
+		v.o.Clock.take()()
+	} else {
+		item := heap.Pop(&v.queue).(*item)
+		item.run()
+	}
+	v.drain()
+	if v.repeats > maxRepeats {
+		v.err = v.stuck()
+	}
+	return true, v.err
+}
+
+// next returns when the next thing is due.
+func (v *Virtual) next() (time.Time, bool) {
+	due, ok := v.o.Clock.due()
+	if len(v.queue) > 0 && (!ok || v.queue[0].at.Before(due)) {
+		return v.queue[0].at, true
+	}
+	return due, ok
+}
+
+// Next returns when the next thing is due, and false where nothing ever is.
+func (v *Virtual) Next() (time.Time, bool) {
+	v.drain()
+	return v.next()
+}
+
+// RunUntil steps until nothing is due at t or before, and moves time to t.
+func (v *Virtual) RunUntil(t time.Time) error {
+	for {
+		at, ok := v.Next()
+		if !ok || at.After(t) {
+			v.o.Clock.set(t)
+			return v.err
+		}
+		if _, err := v.Step(); err != nil {
+			return err
+		}
+	}
+}
+
+// ErrLimit says that a run did not come to its end in time.
+var ErrLimit = errors.New("reconcile: the run has not ended in its time")
+
+// RunWhile steps while cond holds, which it asks before each step. It returns
+// [ErrLimit] when limit of virtual time has passed, or when nothing is due any
+// more.
+func (v *Virtual) RunWhile(limit time.Duration, cond func() bool) error {
+	end := v.Now().Add(limit)
+	for cond() {
+		at, ok := v.Next()
+		if !ok || at.After(end) {
+			return fmt.Errorf("%w: %s", ErrLimit, limit)
+		}
+		if _, err := v.Step(); err != nil {
+			return err
+		}
+	}
+	return v.err
+}
+
+// stuck is the error that time does not move.
+func (v *Virtual) stuck() error {
+	var keys []*vkey
+	for _, p := range v.processes {
+		for _, r := range p.reconcilers {
+			for _, k := range r.keys {
+				if k.visits > 1 && k.visited.Equal(v.Now()) {
+					keys = append(keys, k)
+				}
+			}
+		}
+	}
+	slices.SortFunc(keys, func(a, b *vkey) int {
+		if a.visits != b.visits {
+			return b.visits - a.visits
+		}
+		return strings.Compare(a.String(), b.String())
+	})
+	var names []string
+	for _, k := range keys[:min(len(keys), 10)] {
+		names = append(names, fmt.Sprintf("%s (%d times)", k, k.visits))
+	}
+	return fmt.Errorf("reconcile: %d steps at %s without time moving: %s", v.repeats, v.Now().Format(time.RFC3339), strings.Join(names, ", "))
+}
+
+func (v *Virtual) observe(e Event) {
+	if v.o.Observe != nil {
+		e.Time = v.Now()
+		v.o.Observe(e)
+	}
+}
+
+// item is something that is due at a time.
+type item struct {
+	at    time.Time
+	order uint64
+	index int // in the queue; -1 while it is not
+	run   func()
+}
+
+// at makes f run at a time.
+func (v *Virtual) at(t time.Time, f func()) *item {
+	i := &item{index: -1, run: f}
+	v.push(i, t)
+	return i
+}
+
+func (v *Virtual) push(i *item, t time.Time) {
+	if now := v.Now(); t.Before(now) {
+		t = now
+	}
+	v.order++
+	i.at, i.order = t, v.order
+	if v.o.Order == Random {
+		i.order = v.rand.Uint64()
+	}
+	heap.Push(&v.queue, i)
+}
+
+func (v *Virtual) remove(i *item) {
+	if i.index >= 0 {
+		heap.Remove(&v.queue, i.index)
+	}
+}
+
+type itemHeap []*item
+
+func (h itemHeap) Len() int { return len(h) }
+func (h itemHeap) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].order < h[j].order
+}
+func (h itemHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *itemHeap) Push(x any) {
+	i := x.(*item)
+	i.index = len(*h)
+	*h = append(*h, i)
+}
+func (h *itemHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	last.index = -1
+	return last
+}
+
+// vprocess is a process of a virtual run. What a crash ends has the life of the
+// time before.
+type vprocess struct {
+	Process
+	v           *Virtual
+	life        *life
+	lives       uint64
+	stopped     bool
+	reconcilers []*vreconciler
+	named       map[string]*vreconciler
+	watches     watchSet
+	ctx         context.Context
+}
+
+// life is the time from a start of a process to its crash.
+type life struct {
+	over   bool
+	cancel context.CancelFunc
+}
+
+// begin makes the process's reconcilers and begins their watches.
+func (p *vprocess) begin() {
+	if p.stopped {
+		return
+	}
+	ctx, cancel := context.WithCancel(clusterapi.WithoutRetries(context.WithValue(context.Background(), driverKey{}, waiter(p.v))))
+	p.ctx, p.life = ctx, &life{cancel: cancel}
+	p.lives++
+	p.reconcilers, p.named, p.watches = nil, make(map[string]*vreconciler), newWatchSet()
+	made := p.New(&virtualAPI{p: p, life: p.life})
+	for _, r := range made {
+		x := &vreconciler{Reconciler: r, name: r.Name(), p: p, keys: make(map[Key]*vkey),
+			rand: rand.New(rand.NewPCG(p.v.o.Seed, mix(hash(p.Name), hash(r.Name()), p.lives)))}
+		p.reconcilers, p.named[x.name] = append(p.reconcilers, x), x
+	}
+	for _, r := range p.reconcilers {
+		for _, w := range r.Watches() {
+			r.unlisted += p.subscribe(&subscription{r: r, watch: w, initial: true})
+		}
+	}
+	p.list(p.watches.ordered)
+}
+
+// crash ends the process's life and begins another one later.
+func (p *vprocess) crash() {
+	p.drop()
+	p.v.observe(Event{Type: EventCrashed, Process: p.Name})
+	p.v.at(p.v.Now().Add(p.restart()), p.begin)
+}
+
+func (p *vprocess) restart() time.Duration {
+	if p.v.faults != nil {
+		return p.v.faults.Restart
+	}
+	return time.Second
+}
+
+// drop forgets all that the process has begun.
+func (p *vprocess) drop() {
+	if p.life == nil || p.life.over {
+		return
+	}
+	p.life.over = true
+	p.life.cancel()
+	for _, r := range p.reconcilers {
+		for _, k := range r.keys {
+			p.v.remove(&k.item)
+		}
+	}
+	p.reconcilers, p.named, p.watches = nil, nil, newWatchSet()
+}
+
+// skew is by how much the process's clock is off.
+func (p *vprocess) skew() time.Duration {
+	if p.v.faults == nil {
+		return 0
+	}
+	return p.v.faults.skew(p.Name, p.v.Now())
+}
+
+// call runs a callback of the process; a panic is an error.
+func (p *vprocess) call(f func()) error {
+	return panics.Catch(func() error { f(); return nil })
+}
+
+// vreconciler is a reconciler of a virtual run.
+type vreconciler struct {
+	Reconciler
+	name     string
+	p        *vprocess
+	keys     map[Key]*vkey
+	unlisted int // of its watches; no key is looked at before it is zero
+	ready    bool
+	rand     *rand.Rand
+}
+
+// becomeReady lets the reconciler look at keys, once its watches are listed.
+func (r *vreconciler) becomeReady() {
+	r.ready = true
+	waiting := make([]*vkey, 0, len(r.keys))
+	for _, k := range r.keys {
+		waiting = append(waiting, k)
+	}
+	slices.SortFunc(waiting, func(a, b *vkey) int { return a.key.Compare(b.key) })
+	for _, k := range waiting {
+		r.p.v.push(&k.item, k.wanted)
+	}
+	r.resync()
+}
+
+// resync wakes all keys, now and at intervals.
+func (r *vreconciler) resync() {
+	l, ok := r.Reconciler.(Lister)
+	if !ok {
+		return
+	}
+	life := r.p.life
+	var keys []Key
+	if err := r.p.call(func() { keys = l.Keys() }); err != nil {
+		r.p.v.observe(Event{Type: EventFailed, Process: r.p.Name, Reconciler: r.name, Failures: 1, Err: err})
+	}
+	for _, key := range keys {
+		r.wake(key, r.p.v.Now())
+	}
+	r.p.v.at(r.p.v.Now().Add(defaultResync), func() {
+		if !life.over {
+			r.resync()
+		}
+	})
+}
+
+// vkey is a key of a reconciler. Its item is in the queue while a look at it is
+// due.
+type vkey struct {
+	item
+	r        *vreconciler
+	key      Key
+	wanted   time.Time // when a look is due, before the reconciler is ready
+	jobs     map[any]*vjob
+	watches  []*subscription
+	failures int
+	conflict int
+
+	visited time.Time
+	visits  int // at that time
+}
+
+func (k *vkey) String() string { return k.r.p.Name + " " + k.r.name + " " + k.key.String() }
+
+func (r *vreconciler) key(key Key) *vkey {
+	k := r.keys[key]
+	if k == nil {
+		k = &vkey{r: r, key: key}
+		k.index, k.run = -1, k.reconcile
+		r.keys[key] = k
+	}
+	return k
+}
+
+// wake makes a look at a key due, unless it is earlier.
+func (r *vreconciler) wake(key Key, at time.Time) { r.key(key).due(at) }
+
+func (k *vkey) due(at time.Time) {
+	v := k.r.p.v
+	switch {
+	case !k.r.ready:
+		if k.wanted.IsZero() || at.Before(k.wanted) {
+			k.wanted = at
+		}
+	case k.index < 0:
+		v.push(&k.item, at)
+	case at.Before(k.at):
+		v.remove(&k.item)
+		v.push(&k.item, at)
+	}
+}
+
+// wakes makes all the looks due that a callback asks for.
+func (r *vreconciler) wakes(wakes []Wake) {
+	for _, w := range wakes {
+		to := r
+		if w.Reconciler != "" && w.Reconciler != r.name {
+			if to = r.p.named[w.Reconciler]; to == nil {
+				r.p.v.observe(Event{Type: EventFailed, Process: r.p.Name, Reconciler: r.name, Key: w.Key, Failures: 1,
+					Err: fmt.Errorf("there is no reconciler %q to wake", w.Reconciler)})
+				continue
+			}
+		}
+		to.wake(w.Key, r.p.v.Now().Add(max(w.After, 0)))
+	}
+}
+
+// reconcile looks at the key.
+func (k *vkey) reconcile() {
+	r, p, v, now := k.r, k.r.p, k.r.p.v, k.r.p.v.Now()
+	if k.visited.Equal(now) {
+		v.repeats++
+	} else {
+		k.visited, k.visits = now, 0
+	}
+	k.visits++
+	life, skew := p.life, p.skew()
+	var res Result
+	err := panics.Catch(func() (err error) {
+		res, err = r.Reconcile(p.ctx, Request{Key: k.key, Now: now.Add(skew), Rand: r.rand})
+		return err
+	})
+	switch {
+	case life.over:
+		return
+	case err != nil:
+		k.failed(err)
+		return
+	}
+	if k.failures > 0 {
+		v.observe(Event{Type: EventRecovered, Process: p.Name, Reconciler: r.name, Key: k.key, Failures: k.failures})
+	}
+	k.failures, k.conflict = 0, 0
+	if !res.At.IsZero() {
+		k.due(res.At.Add(-skew))
+	}
+	r.wakes(res.Wake)
+	k.setJobs(res.Jobs)
+	k.setWatches(res.Watches)
+}
+
+// failed makes the key look again after a delay that grows.
+func (k *vkey) failed(err error) {
+	v, now := k.r.p.v, k.r.p.v.Now()
+	if apierrors.IsConflict(err) && k.conflict < maxConflicts {
+		k.conflict++
+		k.due(now)
+		return
+	}
+	k.failures++
+	delay := backoff(k.failures)
+	if asked, ok := retryAfter(err); ok && asked > delay {
+		delay = asked
+	}
+	k.due(now.Add(delay))
+	if k.failures&(k.failures-1) == 0 { // 1, 2, 4, ...
+		v.observe(Event{Type: EventFailed, Process: k.r.p.Name, Reconciler: k.r.name, Key: k.key, Failures: k.failures, Retry: now.Add(delay), Err: err})
+	}
+}

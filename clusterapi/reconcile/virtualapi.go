@@ -1,0 +1,250 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// ErrCrashed is what every call of a process returns that has crashed.
+var ErrCrashed = errors.New("reconcile: the process has crashed")
+
+// The errors of simulated faults.
+var (
+	errAway   error = apierrors.NewServiceUnavailable("the server is currently unable to handle the request (simulated)")
+	errServer error = apierrors.NewInternalError(errors.New("simulated fault"))
+	errSlow   error = fmt.Errorf("simulated: the call took too long: %w", context.DeadlineExceeded)
+)
+
+// virtualAPI is the cluster as a process of a virtual run sees it.
+type virtualAPI struct {
+	p    *vprocess
+	life *life
+}
+
+var (
+	_ clusterapi.ClusterAPI = (*virtualAPI)(nil)
+	_ clusterapi.Shared     = (*virtualAPI)(nil)
+)
+
+// do makes one call, with the faults that strike it.
+func (a *virtualAPI) do(ctx context.Context, verb string, gvk schema.GroupVersionKind, key types.NamespacedName, write bool, f func() error) error {
+	if a.life.over {
+		return ErrCrashed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	v := a.p.v
+	fs := v.faults
+	if !fs.strikes(a.p.Name, v.Now()) {
+		return f()
+	}
+	if fs.away(v.Now()) {
+		return errAway
+	}
+	d := fs.of(call{a.p.Name, verb, gvk.Kind, key})
+	late := d.number("after effect") < 0.5
+	switch {
+	case d.hit("crash", fs.Crash):
+		if late && write {
+			_ = f()
+		}
+		a.p.crash()
+		return ErrCrashed
+	case d.hit("fails before", fs.Before):
+		return errServer
+	case write && d.hit("fails after", fs.After):
+		_ = f()
+		return errServer
+	case (verb == "Update" || verb == "UpdateStatus") && d.hit("conflict", fs.Conflict):
+		return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name, errors.New("simulated"))
+	case d.hit("slow", fs.Slow):
+		if late && write {
+			_ = f()
+		}
+		return errSlow
+	}
+	return f()
+}
+
+// stale reports whether a read shows what was true a moment ago.
+func (a *virtualAPI) stale(verb string, gvk schema.GroupVersionKind, key types.NamespacedName) bool {
+	fs := a.p.v.faults
+	if !fs.strikes(a.p.Name, a.p.v.Now()) || fs.Stale == 0 {
+		return false
+	}
+	return fs.of(call{a.p.Name, verb + " of the past", gvk.Kind, key}).hit("stale", fs.Stale)
+}
+
+func (a *virtualAPI) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
+	var out *clusterapi.Object
+	err := a.do(ctx, "Get", gvk, key, false, func() (err error) {
+		out, err = clusterapi.GetShared(ctx, a.p.v.o.Cluster, gvk, key)
+		if (err == nil || apierrors.IsNotFound(err)) && a.stale("Get", gvk, key) {
+			if old, ok := a.p.v.past.of(a.p.v, gvk, key); ok && old == nil {
+				return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
+			} else if ok {
+				out, err = inVersion(old, gvk), nil
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (a *virtualAPI) ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) ([]*clusterapi.Object, error) {
+	var out []*clusterapi.Object
+	key := types.NamespacedName{Namespace: opts.Namespace, Name: opts.NodeName}
+	err := a.do(ctx, "List", gvk, key, false, func() (err error) {
+		out, err = clusterapi.ListShared(ctx, a.p.v.o.Cluster, gvk, opts)
+		if err == nil && a.stale("List", gvk, key) {
+			out = a.p.v.past.list(a.p.v, gvk, opts, out)
+		}
+		return err
+	})
+	return out, err
+}
+
+func (a *virtualAPI) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	o, err := a.GetShared(ctx, gvk, key)
+	if err != nil {
+		return nil, err
+	}
+	return o.Unstructured().DeepCopy(), nil
+}
+
+func (a *virtualAPI) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	objects, err := a.ListShared(ctx, gvk, opts)
+	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{}}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	list.Items = make([]unstructured.Unstructured, len(objects))
+	for i, o := range objects {
+		list.Items[i] = *o.Unstructured().DeepCopy()
+	}
+	return list, err
+}
+
+// write makes a call that returns an object.
+func (a *virtualAPI) write(ctx context.Context, verb string, obj *unstructured.Unstructured, f func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	var out *unstructured.Unstructured
+	err := a.do(ctx, verb, obj.GroupVersionKind(), clusterapi.KeyOf(obj), true, func() (err error) {
+		out, err = f()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (a *virtualAPI) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	return a.write(ctx, "Create", obj, func() (*unstructured.Unstructured, error) { return a.p.v.o.Cluster.Create(ctx, obj, opts) })
+}
+
+func (a *virtualAPI) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	return a.write(ctx, "Apply", obj, func() (*unstructured.Unstructured, error) { return a.p.v.o.Cluster.Apply(ctx, obj, opts) })
+}
+
+func (a *virtualAPI) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return a.write(ctx, "Update", obj, func() (*unstructured.Unstructured, error) { return a.p.v.o.Cluster.Update(ctx, obj, opts) })
+}
+
+func (a *virtualAPI) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return a.write(ctx, "UpdateStatus", obj, func() (*unstructured.Unstructured, error) {
+		return a.p.v.o.Cluster.UpdateStatus(ctx, obj, opts)
+	})
+}
+
+func (a *virtualAPI) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
+	return a.do(ctx, "Delete", gvk, key, true, func() error { return a.p.v.o.Cluster.Delete(ctx, gvk, key, opts) })
+}
+
+func (a *virtualAPI) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
+	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	return a.do(ctx, "Evict", gvk, pod, true, func() error { return a.p.v.o.Cluster.Evict(ctx, pod, opts) })
+}
+
+// past remembers for a while how objects were before they changed.
+type past struct {
+	before map[pastKey]pastState
+	order  []pastKey
+}
+
+type pastKey struct {
+	kind schema.GroupKind
+	key  types.NamespacedName
+}
+
+type pastState struct {
+	old *clusterapi.Object // nil: there was none
+	at  time.Time          // when it ended
+}
+
+func (s *past) add(c clusterapi.Change, now time.Time) {
+	if s.before == nil {
+		s.before = make(map[pastKey]pastState)
+	}
+	k := pastKey{c.Object().Kind().GroupKind(), c.Object().Key()}
+	s.before[k] = pastState{c.Old, now}
+	s.order = append(s.order, k)
+}
+
+// prune forgets what is too long ago to be read.
+func (s *past) prune(v *Virtual) {
+	limit := v.Now().Add(-v.faults.StaleBy)
+	for len(s.order) > 0 {
+		state, ok := s.before[s.order[0]]
+		if ok && !state.at.Before(limit) {
+			return
+		}
+		delete(s.before, s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+// of returns what an object was, nil for none, if it changed not long ago.
+func (s *past) of(v *Virtual, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, bool) {
+	v.pull()
+	s.prune(v)
+	state, ok := s.before[pastKey{gvk.GroupKind(), key}]
+	return state.old, ok
+}
+
+// list is a list as it was.
+func (s *past) list(v *Virtual, gvk schema.GroupVersionKind, opts clusterapi.ListOptions, now []*clusterapi.Object) []*clusterapi.Object {
+	v.pull()
+	s.prune(v)
+	changed := func(key types.NamespacedName) bool {
+		_, ok := s.before[pastKey{gvk.GroupKind(), key}]
+		return ok
+	}
+	out := slices.DeleteFunc(slices.Clone(now), func(o *clusterapi.Object) bool { return changed(o.Key()) })
+	for k, state := range s.before {
+		if k.kind == gvk.GroupKind() && state.old != nil && selects(opts, state.old) {
+			out = append(out, inVersion(state.old, gvk))
+		}
+	}
+	slices.SortFunc(out, func(a, b *clusterapi.Object) int { return compareNames(a.Key(), b.Key()) })
+	return out
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
