@@ -50,8 +50,9 @@ type Faults struct {
 	// Processes are the names of the processes that faults strike; empty means
 	// all.
 	Processes []string
-	// Skip are names of faults that do not take place.
-	Skip map[string]bool
+	// Only, if not nil, are the names of the faults that take place: those of
+	// an earlier run of the same seed, or some of them.
+	Only map[string]bool
 }
 
 func (f Faults) withDefaults() Faults {
@@ -144,7 +145,7 @@ func (d draws) hit(what string, rate float64) bool {
 
 // take notes a fault, unless it is to be left out.
 func (f *faults) take(name string) bool {
-	if f.Skip[name] {
+	if f.Only != nil && !f.Only[name] {
 		return false
 	}
 	f.fired = append(f.fired, name)

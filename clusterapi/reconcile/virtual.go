@@ -102,8 +102,8 @@ func (v *Virtual) Close() { v.cursor.Close() }
 // Now returns the virtual time.
 func (v *Virtual) Now() time.Time { return v.o.Clock.Now() }
 
-// Faults returns the names of the faults that took place so far, in order. A
-// name can be left out of another run by [Faults].Skip.
+// Faults returns the names of the faults that took place so far, in order. With
+// [Faults].Only another run of the seed has the same ones, or some of them.
 func (v *Virtual) Faults() []string {
 	if v.faults == nil {
 		return nil

@@ -1,0 +1,175 @@
+// Package simtest runs deterministic simulation tests: the same run under many
+// seeds, each with faults of its own. A seed that fails is shrunk to the faults
+// that it takes, and the failure says how to play it again.
+package simtest
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+)
+
+var (
+	seeds = flag.Int("seeds", 0, "number of seeds of each simulation test; 0 means as many as suit an ordinary run")
+	seed  = flag.Uint64("seed", 0, "the only seed that simulation tests run; 0 means many")
+	only  = flag.String("only", "", "with -seed: the faults that take place, separated by semicolons; empty means all")
+)
+
+// Seeds of an ordinary run, and of one under the race detector.
+const (
+	ordinary = 200
+	raced    = 20
+)
+
+// Run is one run of a test under a seed. It returns the faults that took place
+// and what was found wrong. only, if not nil, are the faults that may take
+// place. Runs of different seeds go on at the same time.
+type Run func(seed uint64, only map[string]bool) (faults []string, err error)
+
+// Test plays run under as many seeds as the flags say. share is the part of the
+// usual number of seeds in an ordinary run, for runs that are long; zero means
+// all of them.
+func Test(t *testing.T, share float64, run Run) {
+	t.Helper()
+	if *seed != 0 {
+		var chosen map[string]bool
+		if *only != "" {
+			chosen = set(strings.Split(*only, ";"))
+		}
+		faults, err := guarded(run, *seed, chosen)
+		t.Logf("seed %d: %d faults:\n%s", *seed, len(faults), strings.Join(faults, "\n"))
+		if err != nil {
+			t.Fatalf("seed %d: %v", *seed, err)
+		}
+		return
+	}
+	if err := All(count(share), run); err != nil {
+		t.Fatalf("%v\nto play it again: go test -run '^%s$' %s", err, t.Name(), err.flags())
+	}
+}
+
+func count(share float64) int {
+	n := ordinary
+	if *seeds > 0 {
+		return *seeds
+	}
+	if raceEnabled {
+		n = raced
+	}
+	if testing.Short() {
+		n /= 10
+	}
+	if share > 0 {
+		n = int(float64(n) * share)
+	}
+	return max(n, 1)
+}
+
+// Failure is a seed that failed, with the faults that it takes.
+type Failure struct {
+	Seed   uint64
+	Faults []string // in order; those without which it does not fail
+	All    int      // how many there were before
+	Err    error    // of the shrunk run
+}
+
+func (f *Failure) Error() string {
+	return fmt.Sprintf("seed %d: %v\nwith %d of %d faults:\n\t%s", f.Seed, f.Err, len(f.Faults), f.All, strings.Join(f.Faults, "\n\t"))
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+func (f *Failure) flags() string {
+	flags := fmt.Sprintf("-seed %d", f.Seed)
+	if len(f.Faults) > 0 {
+		flags += " -only '" + strings.Join(f.Faults, ";") + "'"
+	}
+	return flags
+}
+
+// All plays run under the seeds 1 to n, on all processors, and returns the
+// failure of the smallest seed that fails, nil if none does.
+func All(n int, run Run) *Failure {
+	var next, failed atomic.Uint64
+	var group sync.WaitGroup
+	failed.Store(uint64(n) + 1)
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for {
+				s := next.Add(1)
+				if s >= failed.Load() {
+					return
+				}
+				if _, err := guarded(run, s, nil); err == nil {
+					continue
+				}
+				for smallest := failed.Load(); s < smallest && !failed.CompareAndSwap(smallest, s); {
+					smallest = failed.Load()
+				}
+			}
+		})
+	}
+	group.Wait()
+	if s := failed.Load(); s <= uint64(n) {
+		return shrink(s, run)
+	}
+	return nil
+}
+
+// maxShrink is how many runs shrinking may take.
+const maxShrink = 200
+
+// shrink leaves out faults, in halves, quarters and so on, as long as the run
+// fails without them.
+func shrink(s uint64, run Run) *Failure {
+	all, err := guarded(run, s, nil)
+	if err == nil {
+		return &Failure{Seed: s, All: len(all), Err: fmt.Errorf("the same seed failed once, and then not: the run is not deterministic")}
+	}
+	f := &Failure{Seed: s, Faults: all, All: len(all), Err: err}
+	runs := 0
+	for size := (len(f.Faults) + 1) / 2; size > 0 && len(f.Faults) > 0; {
+		less := false
+		for from := 0; from < len(f.Faults) && runs < maxShrink; {
+			rest := slices.Delete(slices.Clone(f.Faults), from, min(from+size, len(f.Faults)))
+			runs++
+			if fired, err := guarded(run, s, set(rest)); err != nil {
+				f.Faults, f.Err, less = fired, err, true
+				continue
+			}
+			from += size
+		}
+		if size == 1 && !less || runs >= maxShrink {
+			break
+		}
+		if size > 1 {
+			size = (size + 1) / 2
+		}
+	}
+	return f
+}
+
+// guarded is run, with a panic as an error.
+func guarded(run Run, s uint64, only map[string]bool) (faults []string, err error) {
+	err = panics.Catch(func() (err error) {
+		faults, err = run(s, maps.Clone(only))
+		return err
+	})
+	return faults, err
+}
+
+func set(names []string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
+}

@@ -1,0 +1,66 @@
+package simtest_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/internal/simtest"
+)
+
+// toy fires ten faults in each seed, and fails in seed 7 when faults 3 and 8
+// both took place.
+func toy(seed uint64, only map[string]bool) ([]string, error) {
+	var fired []string
+	for i := range 10 {
+		if name := fmt.Sprint("fault ", i); only == nil || only[name] {
+			fired = append(fired, name)
+		}
+	}
+	if seed >= 7 && slices.Contains(fired, "fault 3") && slices.Contains(fired, "fault 8") {
+		return fired, errors.New("broken")
+	}
+	return fired, nil
+}
+
+func TestShrinks(t *testing.T) {
+	f := simtest.All(50, toy)
+	if f == nil {
+		t.Fatal("no seed failed")
+	}
+	if f.Seed != 7 || f.All != 10 {
+		t.Errorf("seed %d of %d faults failed, want 7 of 10", f.Seed, f.All)
+	}
+	if diff := cmp.Diff([]string{"fault 3", "fault 8"}, f.Faults); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoFailure(t *testing.T) {
+	if f := simtest.All(6, toy); f != nil {
+		t.Errorf("All = %v", f)
+	}
+}
+
+func TestPanicIsFailure(t *testing.T) {
+	f := simtest.All(3, func(uint64, map[string]bool) ([]string, error) { panic("oh") })
+	if f == nil || f.Seed != 1 || f.Err == nil {
+		t.Errorf("All = %v", f)
+	}
+}
+
+func TestNotDeterministic(t *testing.T) {
+	n := 0
+	f := simtest.All(1, func(uint64, map[string]bool) ([]string, error) {
+		if n++; n == 1 {
+			return nil, errors.New("once")
+		}
+		return nil, nil
+	})
+	if f == nil || f.Err == nil {
+		t.Errorf("All = %v", f)
+	}
+}
