@@ -90,11 +90,13 @@ type Cluster struct {
 	uidIndex   map[types.UID]ref
 	dependents map[types.UID]map[ref]bool // by UID of the owner
 	ending     map[ref]bool               // namespaces that wait until they are empty
+	cursors    []*cursor
 }
 
 var (
 	_ clusterapi.ClusterAPI = (*Cluster)(nil)
 	_ clusterapi.Watcher    = (*Cluster)(nil)
+	_ clusterapi.Follower   = (*Cluster)(nil)
 )
 
 // New returns an empty cluster. It costs nothing: the schemas of the built-in

@@ -9,12 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // entry is one stored state of an object. It is never changed; only what
 // was found out about it is added.
 type entry struct {
 	obj *unstructured.Unstructured
+	// shared is obj for those who only look; nil until one asks.
+	shared *clusterapi.Object
 	// managed is what obj says in metadata.managedFields, in the form that the
 	// field managers need.
 	managed []metav1.ManagedFieldsEntry
@@ -122,6 +126,7 @@ func (c *Cluster) put(r ref, old, e *entry) {
 		c.indexDefinition(old, e)
 	}
 	t.notify(old, e, nil)
+	c.record(old.object(), e.object())
 }
 
 // drop forgets an entry, keeps the indexes and tells the watchers, who see the
@@ -140,6 +145,7 @@ func (c *Cluster) drop(r ref, old *entry) {
 	}
 	last := withMetadata(old.obj, func(m map[string]any) { m["resourceVersion"] = c.nextRevision() })
 	t.notify(old, nil, last)
+	c.record(clusterapi.NewObject(last), nil)
 }
 
 func (c *Cluster) unlinkOwners(r ref, obj *unstructured.Unstructured) {

@@ -24,7 +24,8 @@ type Faults struct {
 	Conflict float64
 	// Slow calls run into their deadline; whether they took effect is drawn.
 	Slow float64
-	// Stale reads return what was true up to StaleBy ago.
+	// Stale reads return what was true up to StaleBy ago, though never what is
+	// older than what a watch has told the process.
 	Stale float64
 	// StaleBy is zero for 2 seconds.
 	StaleBy time.Duration

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -92,9 +93,11 @@ func (a *virtualAPI) GetShared(ctx context.Context, gvk schema.GroupVersionKind,
 	err := a.do(ctx, "Get", gvk, key, false, func() (err error) {
 		out, err = clusterapi.GetShared(ctx, a.p.v.o.Cluster, gvk, key)
 		if (err == nil || apierrors.IsNotFound(err)) && a.stale("Get", gvk, key) {
-			if old, ok := a.p.v.past.of(a.p.v, gvk, key); ok && old == nil {
+			if old, ok := a.p.v.past.of(a.p.v, gvk, key); !ok || a.p.told(gvk, key, out) {
+				return err
+			} else if old == nil {
 				return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
-			} else if ok {
+			} else {
 				out, err = inVersion(old, gvk), nil
 			}
 		}
@@ -112,7 +115,7 @@ func (a *virtualAPI) ListShared(ctx context.Context, gvk schema.GroupVersionKind
 	err := a.do(ctx, "List", gvk, key, false, func() (err error) {
 		out, err = clusterapi.ListShared(ctx, a.p.v.o.Cluster, gvk, opts)
 		if err == nil && a.stale("List", gvk, key) {
-			out = a.p.v.past.list(a.p.v, gvk, opts, out)
+			out = a.p.v.past.list(a.p, gvk, opts, out)
 		}
 		return err
 	})
@@ -227,22 +230,42 @@ func (s *past) of(v *Virtual, gvk schema.GroupVersionKind, key types.NamespacedN
 	return state.old, ok
 }
 
-// list is a list as it was.
-func (s *past) list(v *Virtual, gvk schema.GroupVersionKind, opts clusterapi.ListOptions, now []*clusterapi.Object) []*clusterapi.Object {
-	v.pull()
-	s.prune(v)
-	changed := func(key types.NamespacedName) bool {
-		_, ok := s.before[pastKey{gvk.GroupKind(), key}]
-		return ok
+// list is a list as it was, but for what the process has been told.
+func (s *past) list(p *vprocess, gvk schema.GroupVersionKind, opts clusterapi.ListOptions, now []*clusterapi.Object) []*clusterapi.Object {
+	p.v.pull()
+	s.prune(p.v)
+	current := make(map[types.NamespacedName]*clusterapi.Object, len(now))
+	for _, o := range now {
+		current[o.Key()] = o
 	}
-	out := slices.DeleteFunc(slices.Clone(now), func(o *clusterapi.Object) bool { return changed(o.Key()) })
 	for k, state := range s.before {
-		if k.kind == gvk.GroupKind() && state.old != nil && selects(opts, state.old) {
-			out = append(out, inVersion(state.old, gvk))
+		if k.kind != gvk.GroupKind() || p.told(gvk, k.key, current[k.key]) {
+			continue
+		}
+		delete(current, k.key)
+		if state.old != nil && selects(opts, state.old) {
+			current[k.key] = inVersion(state.old, gvk)
 		}
 	}
+	out := slices.Collect(maps.Values(current))
 	slices.SortFunc(out, func(a, b *clusterapi.Object) int { return compareNames(a.Key(), b.Key()) })
 	return out
+}
+
+// told reports whether a watch of the process has told it of the present state
+// of an object: no read is older than that, or it would never be made good.
+func (p *vprocess) told(gvk schema.GroupVersionKind, key types.NamespacedName, current *clusterapi.Object) bool {
+	for _, w := range p.watches.byKind[gvk.GroupKind()] {
+		known := w.known[key]
+		switch {
+		case !w.listed || current == nil && known != nil:
+		case current == nil && w.id == (watchID{gvk: w.id.gvk}):
+			return true
+		case current != nil && known != nil && known.ResourceVersion() == current.ResourceVersion():
+			return true
+		}
+	}
+	return false
 }
 
 func compareNames(a, b types.NamespacedName) int {
