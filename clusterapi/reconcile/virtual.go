@@ -102,6 +102,9 @@ func (v *Virtual) Close() { v.cursor.Close() }
 // Now returns the virtual time.
 func (v *Virtual) Now() time.Time { return v.o.Clock.Now() }
 
+// Clock returns the clock of the options.
+func (v *Virtual) Clock() *Clock { return v.o.Clock }
+
 // Faults returns the names of the faults that took place so far, in order. With
 // [Faults].Only another run of the seed has the same ones, or some of them.
 func (v *Virtual) Faults() []string {
