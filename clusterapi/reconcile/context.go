@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
@@ -22,8 +23,8 @@ func virtualOf(ctx context.Context) waiter {
 	return w
 }
 
-// Sleep waits in a [Job]: for d of virtual time under a virtual driver, else of
-// real time. It returns the context's error when that ends first.
+// Sleep waits in a [Job]: for d of virtual time under a virtual driver, else by
+// the driver's clock. It returns the context's error when that ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if w := virtualOf(ctx); w != nil {
 		return w.sleep(ctx, d)
@@ -31,15 +32,22 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(d)
+	c, ok := ctx.Value(clockKey{}).(clock.WithTicker)
+	if !ok {
+		c = clock.RealClock{}
+	}
+	timer := c.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-timer.C():
 		return nil
 	}
 }
+
+// clockKey is the key of a live driver's clock.
+type clockKey struct{}
 
 // Each calls f for 0 to n-1, up to limit at a time, and returns when all calls
 // have; a virtual driver makes one call after another. It is how a reconciler
