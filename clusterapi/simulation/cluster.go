@@ -7,17 +7,17 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // Cluster is a simulated cluster: a [memory.Cluster], which serves the API,
@@ -26,18 +26,18 @@ import (
 type Cluster struct {
 	*memory.Cluster
 
-	clock  clock.WithTicker
-	logger *slog.Logger
-	timing Timing
-	faults faults
-	seen   since
-	loops  []*loop
+	clock   clock.WithTicker
+	logger  *slog.Logger
+	timing  Timing
+	faults  faults
+	seen    since
+	running atomic.Bool
 
 	mu       sync.Mutex
-	releases []*release // in the order in which they were expected
-	running  bool
-	changed  chan struct{} // tells Run to watch further kinds
-	desired  string        // ClusterVersion's desired release, as last seen
+	releases []*release          // in the order in which they were expected
+	desired  string              // ClusterVersion's desired release, as last seen
+	tellings map[string][]string // what the program made reactions look at
+	tells    int
 }
 
 // New returns a cluster that has completed an update to o.Release and is at
@@ -63,7 +63,6 @@ func New(o Options) (*Cluster, error) {
 		clock:   o.Clock,
 		logger:  o.Logger,
 		timing:  o.Timing.withDefaults(),
-		changed: make(chan struct{}, 1),
 	}
 	for name, f := range o.NodeFaults {
 		c.faults.set("node/"+name, f)
@@ -72,9 +71,6 @@ func New(o Options) (*Cluster, error) {
 		if w.Fault != nil {
 			c.faults.set(workloadPart(w.namespace(), w.Name), w.Fault)
 		}
-	}
-	for _, r := range c.reactions() {
-		c.loops = append(c.loops, newLoop(r, c.clock, c.logger))
 	}
 	c.Expect(o.Release)
 	if o.Objects != nil {
@@ -119,103 +115,38 @@ func (c *Cluster) Expect(r Release) {
 		}
 	}
 	c.releases = append(kept, next)
+	again := len(c.releases) > 1
 	c.mu.Unlock()
-	select {
-	case c.changed <- struct{}{}:
-	default:
+	if !again {
+		return // the first one comes before the cluster
+	}
+	c.tell(loopOperators, everyRelease)
+	for _, o := range next.Operators {
+		c.tell(loopOperators, o.Name)
 	}
 }
 
 // Run lets the behaviours act until ctx ends, and then returns nil. A later
 // Run goes on from the objects as they are: waits that an object does not
-// record begin anew. Two at a time are an error.
+// record begin again. Two at a time are an error.
 func (c *Cluster) Run(ctx context.Context) error {
-	c.mu.Lock()
-	if c.running {
-		c.mu.Unlock()
+	if !c.running.CompareAndSwap(false, true) {
 		return errors.New("simulation: the cluster runs already")
 	}
-	c.running = true
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		c.running = false
-		c.mu.Unlock()
-	}()
-
-	ctx = internal(ctx)
-	var group errgroup.Group
-	for _, l := range c.loops {
-		group.Go(func() error { l.run(ctx); return nil })
-	}
-	watched := make(map[schema.GroupVersionKind]bool)
-	for {
-		// All loops first know what they want, or the first events of a kind
-		// would pass some of them by.
-		var wanted []schema.GroupVersionKind
-		for _, l := range c.loops {
-			kinds := l.kinds()
-			l.want(kinds)
-			wanted = append(wanted, kinds...)
-		}
-		for _, gvk := range wanted {
-			if !watched[gvk] {
-				watched[gvk] = true
-				group.Go(func() error { c.watch(ctx, gvk); return nil })
-			}
-		}
-		// Kinds that were watched already, but not for the operators, bring
-		// them no event of what there is.
-		for _, r := range c.newestFirst() {
-			for _, o := range r.Operators {
-				c.notify(loopOperators, o.Name)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return group.Wait()
-		case <-c.changed:
-		}
-	}
+	defer c.running.Store(false)
+	return reconcile.Run(ctx, reconcile.Options{API: c.Cluster, Clock: c.clock, Logger: c.logger}, c.Process())
 }
 
-// watch hands the events of a kind to the loops until ctx ends.
-func (c *Cluster) watch(ctx context.Context, gvk schema.GroupVersionKind) {
-	for ctx.Err() == nil {
-		for ev, err := range c.Watch(ctx, gvk, clusterapi.ListOptions{}) {
-			if err != nil {
-				// Not served yet, for want of its CRD, or too slow a watcher.
-				c.logger.Debug("a simulated watch ended", "kind", gvk.Kind, "error", err)
-				break
-			}
-			if ev.Object == nil {
-				continue
-			}
-			for _, l := range c.loops {
-				if l.wants(gvk) {
-					l.event(ev.Object)
-				}
-			}
+// Process is the behaviours of the cluster, for a driver of package reconcile:
+// what Run drives live.
+func (c *Cluster) Process() reconcile.Process {
+	return reconcile.Process{Name: "cluster", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler {
+		var out []reconcile.Reconciler
+		for _, r := range c.reactions() {
+			out = append(out, &loop{reaction: r, c: c})
 		}
-		timer := c.clock.NewTimer(watchRetry)
-		select {
-		case <-ctx.Done():
-		case <-timer.C():
-		}
-		timer.Stop()
-	}
-}
-
-// watchRetry is how long after the end of a watch it is tried again.
-const watchRetry = 5 * time.Second
-
-// notify makes a loop look at a key now.
-func (c *Cluster) notify(name, key string) {
-	for _, l := range c.loops {
-		if l.name == name {
-			l.add(key, c.clock.Now())
-		}
-	}
+		return out
+	}}
 }
 
 // The names of the loops.

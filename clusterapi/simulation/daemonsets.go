@@ -60,7 +60,7 @@ func (c *Cluster) reactNodesChanged(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		if list.Items[i].GetAnnotations()[AnnotationPods] == "true" {
-			c.notify(loopDaemonSets, path(&list.Items[i]))
+			wake(ctx, path(&list.Items[i]))
 		}
 	}
 	return nil

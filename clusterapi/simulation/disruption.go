@@ -42,7 +42,7 @@ func (c *Cluster) budgetReaction() reaction {
 					return 0, err
 				}
 				for i := range list.Items {
-					c.notify(loopBudgets, path(&list.Items[i]))
+					wake(ctx, path(&list.Items[i]))
 				}
 				return 0, nil
 			}

@@ -79,20 +79,20 @@ func (f *Fault) is(kind FaultKind) bool { return f != nil && f.Kind == kind }
 // with nil ends its fault, including one that its release brought.
 func (c *Cluster) SetOperatorFault(name string, f *Fault) {
 	c.faults.set("operator/"+name, f)
-	c.notify(loopOperators, name)
+	c.tell(loopOperators, name)
 }
 
 // SetNodeFault makes a node faulty, or with nil repairs it.
 func (c *Cluster) SetNodeFault(name string, f *Fault) {
 	c.faults.set("node/"+name, f)
-	c.notify(loopNodes, name)
+	c.tell(loopNodes, name)
 }
 
 // SetPodFault makes a pod faulty, or with nil repairs it. A fault of its
 // workload counts only while the pod has none.
 func (c *Cluster) SetPodFault(namespace, name string, f *Fault) {
 	c.faults.set("pod/"+namespace+"/"+name, f)
-	c.notify(loopPods, namespace+"/"+name)
+	c.tell(loopPods, namespace+"/"+name)
 }
 
 // faults holds the faults of all parts.

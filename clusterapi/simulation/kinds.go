@@ -34,6 +34,7 @@ const FieldManager = "simulation"
 
 var (
 	kindNode              = corev1.SchemeGroupVersion.WithKind("Node")
+	kindConfigMap         = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	kindPod               = corev1.SchemeGroupVersion.WithKind("Pod")
 	kindDeployment        = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	kindReplicaSet        = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}

@@ -33,7 +33,7 @@ func (c *Cluster) podReaction() reaction {
 					return 0, err
 				}
 				for i := range list.Items {
-					c.notify(loopPods, path(&list.Items[i]))
+					wake(ctx, path(&list.Items[i]))
 				}
 				return 0, nil
 			}
