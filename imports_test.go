@@ -102,7 +102,7 @@ func importFault(from, imported string) string {
 		return "nobody but examples and tests does"
 	case slices.Contains(leaves, from) && slices.Contains(leaves, to) && from != to:
 		return "each stands on clusterapi alone"
-	case top(from) == "examples" || top(from) == top(to) || from == "internal/simtest":
+	case top(from) == "examples" || top(from) == top(to):
 		return ""
 	case from == "clusterapi/simulation": // decisions of others, but no driver
 		if ranks[top(to)] >= ranks["runlevel"] {
@@ -146,7 +146,6 @@ func TestImportFault(t *testing.T) {
 		{"", module + "/clusterapi/reconcile", true},
 		{"clusterapi/simulation", module + "/clusterapi/reconcile", true},
 		{"clusterapi/simulation", module + "/clusterapi/memory", true},
-		{"internal/simtest", module + "/clusterapi/reconcile", true},
 		{"manifest", "k8s.io/api/core/v1", true},
 		{"graph", "github.com/openshift/api/config/v1", true},
 		{"graph", module + "/manifest", false},

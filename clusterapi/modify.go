@@ -46,7 +46,8 @@ const DefaultRetries = 5
 // omitempty, such as availableUpdates of ClusterVersion) is written as null.
 //
 // No difference, no write. An error of f is returned as it is, and nothing is
-// written. The result is the object as stored. The errors are those of
+// written. The result is the object as stored; like the argument of f it has no
+// managedFields, which no Modify changes. The errors are those of
 // [Reader] and [Writer]; when all retries met a conflict, apierrors.IsConflict
 // recognises it.
 func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName, o ModifyOptions, f func(*T) error) (*T, error) {
@@ -62,27 +63,28 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		retries = 0
 	}
 	for attempt := 0; ; attempt++ {
-		u, err := api.Get(ctx, gvk, key)
+		read, err := GetShared(ctx, api, gvk, key)
 		if err != nil {
 			return nil, err
 		}
-		before, err := FromUnstructured[T](u)
+		before, err := As[T](read)
 		if err != nil {
 			return nil, err
 		}
-		after, err := FromUnstructured[T](u)
+		after, err := owned[T](read)
 		if err != nil {
 			return nil, err
 		}
 		if err := f(after); err != nil {
 			return nil, err
 		}
+		u := &unstructured.Unstructured{Object: read.u.Object}
 		changed, err := Overlay(u, before, after, o.Status)
 		if err != nil {
 			return nil, err
 		}
 		if !changed {
-			return before, nil
+			return owned[T](read)
 		}
 		var stored *unstructured.Unstructured
 		if o.Status {
@@ -92,7 +94,8 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		}
 		switch {
 		case err == nil:
-			return FromUnstructured[T](stored)
+			out := new(T)
+			return orNil(out, convertShared(stored, out))
 		case !apierrors.IsConflict(err):
 			return nil, err
 		case attempt >= retries:

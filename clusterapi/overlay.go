@@ -1,6 +1,8 @@
 package clusterapi
 
 import (
+	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -13,8 +15,11 @@ import (
 // themselves. With statusOnly, differences outside the field status are left
 // out.
 //
-// before and after are pointers to structs. u must not be shared.
+// before and after are pointers to structs of the same type. u.Object is
+// replaced where there is a difference; what it held is shared with the new one
+// and not changed.
 func Overlay(u *unstructured.Unstructured, before, after any, statusOnly bool) (bool, error) {
+	before, after = differing(before, after, statusOnly)
 	b, err := ToUnstructured(before)
 	if err != nil {
 		return false, err
@@ -44,6 +49,40 @@ func Overlay(u *unstructured.Unstructured, before, after any, statusOnly bool) (
 	return true, nil
 }
 
+// differing returns copies of two structs in which the fields that are equal, or
+// do not matter, are zero: to convert those would be wasted.
+func differing(before, after any, statusOnly bool) (b, a any) {
+	bv, av := reflect.ValueOf(before), reflect.ValueOf(after)
+	if bv.Kind() != reflect.Pointer || bv.Type() != av.Type() || bv.IsNil() || av.IsNil() || bv.Elem().Kind() != reflect.Struct {
+		return before, after // conversion says what is wrong
+	}
+	if _, own := before.(json.Marshaler); own {
+		return before, after
+	}
+	bv, av = shallow(bv.Elem()), shallow(av.Elem())
+	for i, t := 0, bv.Type(); i < t.NumField(); i++ {
+		f := t.Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if tag == "" || tag == "-" { // embedded, or without a name to know it by
+			continue
+		}
+		if statusOnly && tag != "status" || reflect.DeepEqual(bv.Field(i).Interface(), av.Field(i).Interface()) {
+			bv.Field(i).SetZero()
+			av.Field(i).SetZero()
+		}
+	}
+	return bv.Addr().Interface(), av.Addr().Interface()
+}
+
+func shallow(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	return out
+}
+
 // only returns one field of an object, if it is there.
 func only(object map[string]any, name string) map[string]any {
 	if v, ok := object[name]; ok {
@@ -54,7 +93,7 @@ func only(object map[string]any, name string) map[string]any {
 
 // layer lays differences onto JSON trees. The trees before and after are
 // typed objects in their JSON form; the first argument of each method is the
-// stored form, which may have more fields, and is changed in place.
+// stored form, which may have more fields. Maps of it that change are copied.
 type layer struct {
 	// nulls completes changed objects by the nulls that their type always
 	// writes: the API requires them in status.
@@ -92,6 +131,7 @@ func (l layer) object(stored, before, after map[string]any, t reflect.Type) map[
 	if len(stored) == 0 {
 		return after
 	}
+	stored = maps.Clone(stored)
 	for name, av := range after {
 		bv, had := before[name]
 		if had && equalJSON(bv, av) {

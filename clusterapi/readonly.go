@@ -14,24 +14,60 @@ import (
 // ReadOnly makes a whole cluster of one that is only read: a recording, or a
 // cluster that must not be touched. Every verb of [Writer] and [Evictor] is
 // refused with an error that apierrors.IsMethodNotSupported recognises. The
-// result is a [Watcher] where r is one, and as safe for concurrent use as r.
+// result is a [Watcher] and a [Follower] where r is one, and [Shared] with the
+// objects of r where r is. It is as safe for concurrent use as r.
 func ReadOnly(r Reader) ClusterAPI {
-	if w, ok := r.(Watcher); ok {
-		return watchedReadOnly{readOnly{r}, w}
+	w, watches := r.(Watcher)
+	f, follows := r.(Follower)
+	switch {
+	case watches && follows:
+		return struct {
+			readOnly
+			watching
+			following
+		}{readOnly{r}, watching{w}, following{f}}
+	case watches:
+		return struct {
+			readOnly
+			watching
+		}{readOnly{r}, watching{w}}
+	case follows:
+		return struct {
+			readOnly
+			following
+		}{readOnly{r}, following{f}}
 	}
 	return readOnly{r}
 }
 
-type readOnly struct{ Reader }
+// readOnly has no field that leads to more of a reader than it should.
+type (
+	readOnly  struct{ r Reader }
+	watching  struct{ w Watcher }
+	following struct{ f Follower }
+)
 
-type watchedReadOnly struct {
-	readOnly
-	w Watcher
+func (r readOnly) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	return r.r.Get(ctx, gvk, key)
 }
 
-func (r watchedReadOnly) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) iter.Seq2[Event, error] {
-	return r.w.Watch(ctx, gvk, opts)
+func (r readOnly) List(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) (*unstructured.UnstructuredList, error) {
+	return r.r.List(ctx, gvk, opts)
 }
+
+func (r readOnly) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error) {
+	return GetShared(ctx, r.r, gvk, key)
+}
+
+func (r readOnly) ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error) {
+	return ListShared(ctx, r.r, gvk, opts)
+}
+
+func (w watching) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) iter.Seq2[Event, error] {
+	return w.w.Watch(ctx, gvk, opts)
+}
+
+func (f following) Follow() Cursor { return f.f.Follow() }
 
 func (readOnly) Create(ctx context.Context, obj *unstructured.Unstructured, _ CreateOptions) (*unstructured.Unstructured, error) {
 	return nil, refuse(ctx, obj, "create")

@@ -20,21 +20,40 @@ func Get[T any](ctx context.Context, r Reader, key types.NamespacedName) (*T, er
 	if err != nil {
 		return nil, err
 	}
+	if s, ok := r.(Shared); ok {
+		o, err := s.GetShared(ctx, gvk, key)
+		if err != nil {
+			return nil, err
+		}
+		return owned[T](o)
+	}
 	u, err := r.Get(ctx, gvk, key)
 	if err != nil {
 		return nil, err
 	}
-	return FromUnstructured[T](u)
+	out := new(T)
+	return orNil(out, convertShared(u, out))
+}
+
+func orNil[T any](out *T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // List reads all matching objects, sorted by namespace, then name. One object
 // that does not convert fails the whole list, since the others would look like
 // all there is; the error names it. Where the reader returns objects together
 // with [ErrNotCollected], so does List: they are there, and there may be more.
+// As with [Get], managedFields are left out and the objects are the caller's.
 func List[T any](ctx context.Context, r Reader, opts ListOptions) ([]T, error) {
 	gvk, err := KindOf[T]()
 	if err != nil {
 		return nil, err
+	}
+	if s, ok := r.(Shared); ok {
+		return listOwned[T](ctx, s, gvk, opts)
 	}
 	list, err := r.List(ctx, gvk, opts)
 	if list == nil || err != nil && !errors.Is(err, ErrNotCollected) {
@@ -42,9 +61,25 @@ func List[T any](ctx context.Context, r Reader, opts ListOptions) ([]T, error) {
 	}
 	out := make([]T, len(list.Items))
 	for i := range list.Items {
-		if fault := convert(&list.Items[i], &out[i]); fault != nil {
+		if fault := convertShared(&list.Items[i], &out[i]); fault != nil {
 			return nil, errors.Join(fault, err)
 		}
+	}
+	return out, err
+}
+
+func listOwned[T any](ctx context.Context, s Shared, gvk schema.GroupVersionKind, opts ListOptions) ([]T, error) {
+	objects, err := s.ListShared(ctx, gvk, opts)
+	if objects == nil || err != nil && !errors.Is(err, ErrNotCollected) {
+		return nil, err
+	}
+	out := make([]T, len(objects))
+	for i, o := range objects {
+		t, fault := owned[T](o)
+		if fault != nil {
+			return nil, errors.Join(fault, err)
+		}
+		out[i] = *t
 	}
 	return out, err
 }

@@ -8,8 +8,16 @@ type cursor struct {
 	waiting []clusterapi.Change
 }
 
-// Follow implements [clusterapi.Follower]. Changes wait in the cursor until
-// they are taken or it is closed; there is no goroutine.
+// Follow implements [clusterapi.Follower]. Every change of every kind is told,
+// in the order in which they took place; each Old is the New of the change
+// before, so what was converted stays so. Changes wait in the cursor until they
+// are taken or it is closed. There is no goroutine, and nothing is remembered
+// while nobody follows.
+//
+// Objects come in the version in which they are stored, without defaults that
+// their definition got later; the versions of a kind differ in nothing else
+// than apiVersion. Of an object that went, Old is its last state with a
+// resourceVersion of its own, as in the Deleted event of a Watch.
 func (c *Cluster) Follow() clusterapi.Cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,20 +54,9 @@ func (x *cursor) Close() {
 	}
 }
 
-// record hands a change to the cursors. The lock is held.
-func (c *Cluster) record(old, new *clusterapi.Object) {
+// tell hands a change to the cursors. The lock is held.
+func (c *Cluster) tell(old, new *clusterapi.Object) {
 	for _, x := range c.cursors {
 		x.waiting = append(x.waiting, clusterapi.Change{Old: old, New: new})
 	}
-}
-
-// object returns what an entry holds, shared. The lock is held.
-func (e *entry) object() *clusterapi.Object {
-	if e == nil {
-		return nil
-	}
-	if e.shared == nil {
-		e.shared = clusterapi.NewObject(e.obj)
-	}
-	return e.shared
 }

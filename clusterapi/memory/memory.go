@@ -96,6 +96,7 @@ type Cluster struct {
 var (
 	_ clusterapi.ClusterAPI = (*Cluster)(nil)
 	_ clusterapi.Watcher    = (*Cluster)(nil)
+	_ clusterapi.Shared     = (*Cluster)(nil)
 	_ clusterapi.Follower   = (*Cluster)(nil)
 )
 

@@ -15,7 +15,14 @@ import (
 
 // Get implements [clusterapi.Reader]. It takes constant time besides the copy.
 func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	var out *unstructured.Unstructured
+	o, err := c.GetShared(ctx, gvk, key)
+	return o.Unstructured().DeepCopy(), err
+}
+
+// GetShared implements [clusterapi.Shared]: it returns what is stored, without
+// copying. [Options].Intercept sees it as "Get".
+func (c *Cluster) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
+	var out *clusterapi.Object
 	err := c.call(ctx, Call{Verb: "Get", GVK: gvk, Key: key}, func(context.Context) error {
 		k, err := c.kind(gvk)
 		if err != nil {
@@ -25,10 +32,13 @@ func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, key type
 		if err != nil {
 			return err
 		}
-		out = k.result(e)
+		out = k.shared(e)
 		return nil
 	})
-	return out, only(out, err)
+	if err == nil && out == nil {
+		err = errIntercepted
+	}
+	return out, err
 }
 
 // stored returns an object, or a NotFound error.
@@ -51,55 +61,69 @@ func (k *kind) ref(key types.NamespacedName) ref {
 }
 
 // result copies an entry for a caller.
-func (k *kind) result(e *entry) *unstructured.Unstructured { return k.shown(e.obj) }
+func (k *kind) result(e *entry) *unstructured.Unstructured {
+	return k.shared(e).Unstructured().DeepCopy()
+}
 
-// shown copies a stored object for a caller, with the defaults that its
-// definition has got meanwhile.
+// shown is a stored object in the version of k, with the defaults that its
+// definition has got meanwhile. It shares what does not change, and is obj
+// where nothing does.
 func (k *kind) shown(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	u := inVersion(obj, k.gvk.GroupVersion())
-	return (&unstructured.Unstructured{Object: k.defaulted(u.Object)}).DeepCopy()
+	if content := k.defaulted(u.Object); !sameMap(content, u.Object) {
+		return &unstructured.Unstructured{Object: content}
+	}
+	return u
 }
 
-// only makes an interceptor that swallows the verb and returns nil harmless:
-// callers never get nil together with no error.
-func only(out any, err error) error {
-	if u, ok := out.(*unstructured.Unstructured); ok && u == nil && err == nil {
-		return errIntercepted
-	}
-	if l, ok := out.(*unstructured.UnstructuredList); ok && l == nil && err == nil {
-		return errIntercepted
-	}
-	return err
-}
-
-// List implements [clusterapi.Reader]. It visits the objects of the kind, and
-// of the namespace where one is selected, and no others.
+// List implements [clusterapi.Reader]. It visits the objects of the kind, of
+// the namespace where one is selected, or of the node (pods), and no others.
 func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
-	var out *unstructured.UnstructuredList
+	found, revision, err := c.listShared(ctx, gvk, opts)
+	if found == nil {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{}}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	list.SetResourceVersion(revision)
+	list.Items = make([]unstructured.Unstructured, len(found))
+	for i, o := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		list.Items[i] = *o.Unstructured().DeepCopy()
+	}
+	return list, err
+}
+
+// ListShared implements [clusterapi.Shared]. It is List without copying, and
+// [Options].Intercept sees it as "List".
+func (c *Cluster) ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) ([]*clusterapi.Object, error) {
+	found, _, err := c.listShared(ctx, gvk, opts)
+	return found, err
+}
+
+func (c *Cluster) listShared(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (out []*clusterapi.Object, revision string, err error) {
 	call := Call{Verb: "List", GVK: gvk, Key: types.NamespacedName{Namespace: opts.Namespace}}
-	err := c.call(ctx, call, func(ctx context.Context) error {
+	err = c.call(ctx, call, func(context.Context) error {
 		k, err := c.kind(gvk)
 		if err != nil {
 			return err
 		}
-		found, revision, err := c.list(k, opts)
-		if err != nil {
+		var found []*entry
+		if found, revision, err = c.list(k, opts); err != nil {
 			return err
 		}
-		list := &unstructured.UnstructuredList{Object: map[string]any{}}
-		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		list.SetResourceVersion(revision)
-		list.Items = make([]unstructured.Unstructured, len(found))
+		out = make([]*clusterapi.Object, len(found))
 		for i, e := range found {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			list.Items[i] = *k.result(e)
+			out[i] = k.shared(e)
 		}
-		out = list
 		return nil
 	})
-	return out, only(out, err)
+	if err == nil && out == nil {
+		err = errIntercepted
+	}
+	return out, revision, err
 }
 
 // list finds the matching entries and the revision at which they are so.

@@ -17,8 +17,6 @@ import (
 // was found out about it is added.
 type entry struct {
 	obj *unstructured.Unstructured
-	// shared is obj for those who only look; nil until one asks.
-	shared *clusterapi.Object
 	// managed is what obj says in metadata.managedFields, in the form that the
 	// field managers need.
 	managed []metav1.ManagedFieldsEntry
@@ -27,6 +25,43 @@ type entry struct {
 	kind *kind
 	// applied remembers what an Apply would leave as it is.
 	applied atomic.Pointer[[]application]
+	// shared is obj for those who only look, and view what those get who ask
+	// for a kind. Both are made when first asked for.
+	shared atomic.Pointer[clusterapi.Object]
+	view   atomic.Pointer[view]
+}
+
+// view is an entry as a version of its kind shows it.
+type view struct {
+	kind   *kind
+	object *clusterapi.Object
+}
+
+// object returns what is stored, shared; nil for no entry.
+func (e *entry) object() *clusterapi.Object {
+	if e == nil {
+		return nil
+	}
+	if o := e.shared.Load(); o != nil {
+		return o
+	}
+	e.shared.CompareAndSwap(nil, clusterapi.NewObject(e.obj))
+	return e.shared.Load()
+}
+
+// shared returns an entry in the version of k, with the defaults that its
+// definition has got meanwhile. Where neither changes it, that is the stored
+// object itself.
+func (k *kind) shared(e *entry) *clusterapi.Object {
+	if v := e.view.Load(); v != nil && v.kind == k {
+		return v.object
+	}
+	v := &view{k, e.object()}
+	if u := k.shown(e.obj); u != e.obj {
+		v.object = clusterapi.NewObject(u)
+	}
+	e.view.Store(v)
+	return v.object
 }
 
 // application is an Apply whose result is the entry that holds it: to apply
@@ -126,7 +161,7 @@ func (c *Cluster) put(r ref, old, e *entry) {
 		c.indexDefinition(old, e)
 	}
 	t.notify(old, e, nil)
-	c.record(old.object(), e.object())
+	c.tell(old.object(), e.object())
 }
 
 // drop forgets an entry, keeps the indexes and tells the watchers, who see the
@@ -145,7 +180,7 @@ func (c *Cluster) drop(r ref, old *entry) {
 	}
 	last := withMetadata(old.obj, func(m map[string]any) { m["resourceVersion"] = c.nextRevision() })
 	t.notify(old, nil, last)
-	c.record(clusterapi.NewObject(last), nil)
+	c.tell(clusterapi.NewObject(last), nil)
 }
 
 func (c *Cluster) unlinkOwners(r ref, obj *unstructured.Unstructured) {

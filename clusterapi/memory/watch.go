@@ -57,7 +57,7 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 				if now, err := c.kind(gvk); err == nil { // its definition may have changed
 					k = now
 				}
-				obj := k.shown(change.obj)
+				obj := k.shown(change.obj).DeepCopy()
 				if ctx.Err() != nil || !yield(clusterapi.Event{Type: change.kind, Object: obj}, nil) {
 					return
 				}

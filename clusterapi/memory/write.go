@@ -334,5 +334,8 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		out = k.result(e)
 		return nil
 	})
-	return out, only(out, err)
+	if err == nil && out == nil {
+		err = errIntercepted
+	}
+	return out, err
 }
