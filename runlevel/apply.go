@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -36,7 +35,6 @@ type applier struct {
 	api       API
 	owner     *metav1.OwnerReference
 	tracker   *Tracker
-	clock     clock.WithTicker
 	log       *slog.Logger
 	awaitJobs bool
 	tell      func(*manifest.Task, Event)
@@ -67,7 +65,7 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 	if err != nil || stored == nil || state == Initializing {
 		return err
 	}
-	return a.check(ctx, t, stored)
+	return a.check(t, stored)
 }
 
 // create creates an object that does not exist. It returns nil for one that

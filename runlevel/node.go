@@ -4,125 +4,261 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
-
-	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// nodeRun is a node that is run.
+// nodeRun is a node that is run. It remembers where it waits.
 type nodeRun struct {
-	*pass
-	index int
-	tasks []*manifest.Task
-	at    *manifest.Task // the task under way
+	*Pass
+	index   int
+	tasks   []*manifest.Task
+	started bool
+
+	next    int                      // the task under way
+	broken  map[*manifest.Task]error // panics when ClusterOperators were created
+	attempt int                      // of the task under way; 0: it has not begun
+	waits   []time.Duration          // after the attempts that are left
+	last    error                    // of an attempt that failed by itself
+	pending *jobPending              // what the task waits for
+
+	stalled error  // what the task came to, in a pass that stays
+	told    string // of that, last
 }
 
-// run runs the tasks of the node in order. The first error that blocks ends
-// it; a panic in code that was supplied is one of them.
-func (n *nodeRun) run(ctx context.Context) error {
-	var err error
-	n.at = n.tasks[0]
-	caught := panics.Catch(func() error {
-		n.emitTask(n.tasks[0], Event{Type: NodeStarted, Node: n.index})
-		err = n.runTasks(ctx)
-		n.emitTask(n.tasks[0], Event{Type: NodeDone, Node: n.index, Err: err})
+// step runs the tasks of the node in order, until one has to wait. The first
+// error that blocks ends it; a panic in code that was supplied is one of them.
+func (n *nodeRun) step(ctx context.Context) (wait time.Duration, over bool, err error) {
+	caught := panics.Isolate(func() error {
+		if !n.started {
+			n.started = true
+			n.emitTask(n.tasks[0], Event{Type: NodeStarted, Node: n.index})
+			if err, over = n.precreate(ctx), true; err != nil {
+				n.ended(err)
+				return nil
+			}
+		}
+		for over = false; !over && wait == 0; {
+			wait, over, err = n.stepTask(ctx)
+		}
+		if over && (err == nil || !n.stay || ctx.Err() != nil) {
+			n.ended(err)
+		}
 		return nil
 	})
 	if caught != nil {
-		return n.broken(caught)
+		return 0, true, n.broke(caught)
 	}
-	return err
+	return wait, over, err
 }
 
-// broken ends the node for a panic that nobody caught before, of a logger or
+// ended tells of the end of the node.
+func (n *nodeRun) ended(err error) {
+	n.emitTask(n.tasks[0], Event{Type: NodeDone, Node: n.index, Err: err})
+}
+
+// at is the task under way.
+func (n *nodeRun) at() *manifest.Task { return n.tasks[min(n.next, len(n.tasks)-1)] }
+
+// awaits is the object that the node's task is about.
+func (n *nodeRun) awaits() manifest.Identity { return n.at().Manifest.Identity() }
+
+// broke ends the node for a panic that nobody caught before, of a logger or
 // the clock, or because supplied code has ended the goroutine.
-func (n *nodeRun) broken(caught error) error {
-	te := panicError(n.at, caught)
+func (n *nodeRun) broke(caught error) error {
+	te := panicError(n.at(), caught)
 	n.putSafely(func() {
-		n.count(n.at, Event{Type: TaskFailed, Node: n.index, Message: te.Message, Err: te})
+		n.count(n.at(), Event{Type: TaskFailed, Node: n.index, Message: te.Message, Err: te})
 		n.count(n.tasks[0], Event{Type: NodeDone, Node: n.index, Err: te})
 	})
 	return te
 }
 
-func (n *nodeRun) runTasks(ctx context.Context) error {
-	p, node, tasks, at := n.pass, n.index, n.tasks, &n.at
-	broken, err := p.precreate(ctx, tasks, at)
-	if err != nil {
-		return err
+// stepTask goes on with the task under way. wait is how long until it is to be
+// tried again; over says that the node has ended, with err.
+func (n *nodeRun) stepTask(ctx context.Context) (wait time.Duration, over bool, err error) {
+	if n.next == len(n.tasks) {
+		return 0, true, nil
 	}
-	for _, t := range tasks {
-		*at = t
-		if err := p.contextError(ctx); err != nil {
-			return err
+	t := n.at()
+	if n.attempt == 0 {
+		if err := n.contextError(ctx); err != nil {
+			return 0, true, err
 		}
-		if v := p.filter.Judge(t.Manifest); !v.Included {
-			p.emitTask(t, Event{Type: TaskSkipped, Node: node, Message: v.Reason})
-			continue
+		if v := n.filter.Judge(t.Manifest); !v.Included {
+			n.emitTask(t, Event{Type: TaskSkipped, Node: n.index, Message: v.Reason})
+			n.next++
+			return 0, false, nil
 		}
-		p.emitTask(t, Event{Type: TaskStarted, Node: node})
-		attempt, err := 1, broken[t]
-		if err == nil {
-			attempt, err = p.task(ctx, node, t)
+		n.emitTask(t, Event{Type: TaskStarted, Node: n.index})
+		n.waits, n.last = slices.Collect(n.backoff.Delays()), nil
+	}
+	wait, err = n.try(ctx, t)
+	if wait > 0 {
+		return wait, false, nil
+	}
+	over, err = n.finish(t, err)
+	return 0, over, err
+}
+
+// try makes an attempt at the task, or goes on with one that waits. It returns
+// how long to wait for the next one, else nil, a *TaskError or, where nothing
+// but the end of the context went wrong, a *ContextError.
+func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration, err error) {
+	if n.attempt == 0 && n.broken[t] != nil {
+		n.attempt = 1
+		return 0, n.broken[t]
+	}
+	if ctx.Err() != nil {
+		return 0, n.cutShort(ctx, t)
+	}
+	if look := n.pending; look != nil {
+		n.pending = nil
+		err = n.supplied(t, func() error { return look.again(ctx) })
+	} else {
+		n.attempt++
+		err = n.apply(ctx, t, n.state)
+	}
+	if pending, ok := errors.AsType[*jobPending](err); ok {
+		if n.pending = pending; ctx.Err() != nil {
+			return 0, n.cutShort(ctx, t)
 		}
-		te, isTask := err.(*TaskError)
-		switch {
-		case err == nil:
-			if isClusterOperator(t.Manifest) {
-				p.tracker.StopCO(t.Manifest.Object.GetName())
-			}
-			p.emitTask(t, Event{Type: TaskDone, Node: node, Attempt: attempt})
-		case isTask && te.Effect == EffectReport:
-			p.remember(te)
-			p.emitTask(t, Event{Type: TaskDone, Node: node, Attempt: attempt, Message: te.Message, Err: te})
-		case isTask:
-			if te.Wait != nil {
-				p.emitTask(t, Event{Type: Waiting, Node: node, Attempt: attempt, Wait: te.Wait, Message: te.Message, Err: te})
-			}
-			p.emitTask(t, Event{Type: TaskFailed, Node: node, Attempt: attempt, Message: te.Message, Err: te})
-			return te
-		default:
-			return err
+		return jobPoll, nil
+	}
+	if err == nil {
+		return 0, nil
+	}
+	if ctx.Err() != nil && isContextError(ctx, err) {
+		return 0, n.cutShort(ctx, t)
+	}
+	n.last = err
+	te := taskError(t, err)
+	if _, final := errors.AsType[*TaskError](err); final || len(n.waits) == 0 {
+		return 0, te
+	}
+	wait, n.waits = n.waits[0], n.waits[1:]
+	n.emitTask(t, Event{Type: TaskRetry, Node: n.index, Attempt: n.attempt, Message: te.Error(), Err: n.last})
+	n.log.DebugContext(ctx, "task failed, trying again", "task", t.String(), "attempt", n.attempt, "wait", wait, "err", n.last)
+	return max(wait, 1), nil
+}
+
+// cutShort is what a task came to that the end of the context interrupts.
+func (n *nodeRun) cutShort(ctx context.Context, t *manifest.Task) error {
+	if n.pending != nil {
+		if te, ok := errors.AsType[*TaskError](jobUnfinished(n.pending.name, ended(ctx))); ok {
+			return taskError(t, te)
 		}
 	}
-	return nil
+	if n.last != nil {
+		return taskError(t, n.last)
+	}
+	return n.contextError(ctx)
+}
+
+// finish takes note of what a task came to: the next one follows, or the node
+// has ended.
+func (n *nodeRun) finish(t *manifest.Task, err error) (over bool, _ error) {
+	attempt := n.attempt
+	te, isTask := err.(*TaskError)
+	switch {
+	case err == nil:
+		if isClusterOperator(t.Manifest) {
+			n.tracker.StopCO(t.Manifest.Object.GetName())
+		}
+		n.emitTask(t, Event{Type: TaskDone, Node: n.index, Attempt: attempt})
+	case isTask && te.Effect == EffectReport:
+		n.remember(te)
+		n.emitTask(t, Event{Type: TaskDone, Node: n.index, Attempt: attempt, Message: te.Message, Err: te})
+	case isTask && n.stay:
+		n.stall(t, te)
+		return true, te
+	case isTask:
+		if te.Wait != nil {
+			n.emitTask(t, Event{Type: Waiting, Node: n.index, Attempt: attempt, Wait: te.Wait, Message: te.Message, Err: te})
+		}
+		n.emitTask(t, Event{Type: TaskFailed, Node: n.index, Attempt: attempt, Message: te.Message, Err: te})
+		return true, te
+	default:
+		return true, err
+	}
+	n.next++
+	n.attempt, n.told = 0, ""
+	return false, nil
+}
+
+// stall tells what a task waits for in a pass that stays, when that is new, and
+// gives the task its attempts again.
+func (n *nodeRun) stall(t *manifest.Task, te *TaskError) {
+	if text := te.Error(); text != n.told {
+		n.told = text
+		what := TaskRetry
+		if te.Wait != nil {
+			what = Waiting
+		}
+		n.emitTask(t, Event{Type: what, Node: n.index, Attempt: n.attempt, Wait: te.Wait, Message: te.Message, Err: te})
+	}
+	n.waits = slices.Collect(n.backoff.Delays())
+}
+
+// stop ends the node where it waits: the context has ended.
+func (n *nodeRun) stop(ctx context.Context) (err error) {
+	caught := panics.Isolate(func() error {
+		stay := n.stay
+		n.stay = false
+		if err = n.stalled; err == nil {
+			_, err = n.finish(n.at(), n.cutShort(ctx, n.at()))
+		}
+		n.stay = stay
+		n.ended(err)
+		return nil
+	})
+	if caught != nil {
+		return n.broke(caught)
+	}
+	return err
 }
 
 // precreate creates the ClusterOperators of a node, so that dashboards and
 // must-gathers know of them before their turn. Failing to do so is no
 // trouble: the task itself will find out. Only panics are kept for it.
-func (p *pass) precreate(ctx context.Context, tasks []*manifest.Task, at **manifest.Task) (broken map[*manifest.Task]error, err error) {
-	for _, t := range tasks {
-		*at = t
-		if !isClusterOperator(t.Manifest) || !p.filter.Judge(t.Manifest).Included {
+func (n *nodeRun) precreate(ctx context.Context) error {
+	for i, t := range n.tasks {
+		if !isClusterOperator(t.Manifest) || !n.filter.Judge(t.Manifest).Included {
 			continue
 		}
-		if err := p.contextError(ctx); err != nil {
-			return nil, err
+		if err := n.contextError(ctx); err != nil {
+			return err
 		}
-		p.tracker.StartCO(t.Manifest.Object.GetName())
-		err := p.apply(ctx, t, Precreating)
+		n.tracker.StartCO(t.Manifest.Object.GetName())
+		n.next = i // whom a Goexit is about
+		err := n.apply(ctx, t, Precreating)
+		n.next = 0
 		if err == nil {
 			continue
 		}
-		p.log.WarnContext(ctx, "precreating failed", "task", t.String(), "err", err)
+		n.log.WarnContext(ctx, "precreating failed", "task", t.String(), "err", err)
 		if _, ok := errors.AsType[*panics.Error](err); ok {
-			if broken == nil {
-				broken = make(map[*manifest.Task]error)
+			if n.broken == nil {
+				n.broken = make(map[*manifest.Task]error)
 			}
-			broken[t] = taskError(t, err)
+			n.broken[t] = taskError(t, err)
 		}
 	}
-	return broken, nil
+	return nil
 }
 
 // apply calls the applier. A panic of it is an error of the task, which
 // another attempt would only repeat. A runtime.Goexit ends the node.
-func (p *pass) apply(ctx context.Context, t *manifest.Task, state State) error {
-	err := panics.Catch(func() error { return p.applier.Apply(ctx, t, state) })
+func (p *Pass) apply(ctx context.Context, t *manifest.Task, state State) error {
+	return p.supplied(t, func() error { return p.applier.Apply(ctx, t, state) })
+}
+
+// supplied calls code of the caller's.
+func (p *Pass) supplied(t *manifest.Task, f func() error) error {
+	err := panics.Catch(f)
 	if caught, ok := err.(*panics.Error); ok {
 		return panicError(t, caught)
 	}
@@ -130,54 +266,11 @@ func (p *pass) apply(ctx context.Context, t *manifest.Task, state State) error {
 }
 
 // contextError returns the error of a node that the context ends, or nil.
-func (p *pass) contextError(ctx context.Context) error {
+func (p *Pass) contextError(ctx context.Context) error {
 	if err := ended(ctx); err != nil {
 		return &ContextError{Done: p.doneSoFar(), Total: p.total, Err: err}
 	}
 	return nil
-}
-
-// task applies one manifest, trying again as the back-off says. It returns
-// nil, a *TaskError or, where nothing but the end of the context went wrong,
-// a *ContextError.
-func (p *pass) task(ctx context.Context, node int, t *manifest.Task) (attempt int, err error) {
-	var last error // of an attempt that failed by itself
-	over := func() error {
-		if last != nil {
-			return taskError(t, last)
-		}
-		return p.contextError(ctx)
-	}
-	try := func() (finished bool, err error) {
-		if ctx.Err() != nil {
-			return true, over()
-		}
-		attempt++
-		err = p.apply(ctx, t, p.state)
-		if err == nil {
-			return true, nil
-		}
-		if ctx.Err() != nil && isContextError(ctx, err) {
-			return true, over()
-		}
-		last = err
-		_, final := errors.AsType[*TaskError](err)
-		return final, taskError(t, err)
-	}
-
-	finished, err := try()
-	for wait := range p.backoff.Delays() {
-		if finished {
-			return attempt, err
-		}
-		p.emitTask(t, Event{Type: TaskRetry, Node: node, Attempt: attempt, Message: err.Error(), Err: last})
-		p.log.DebugContext(ctx, "task failed, trying again", "task", t.String(), "attempt", attempt, "wait", wait, "err", last)
-		if !sleep(ctx, p.clock, wait) {
-			return attempt, over()
-		}
-		finished, err = try()
-	}
-	return attempt, err
 }
 
 // ended returns why a context is over: its error, and the cause if that says
@@ -192,19 +285,7 @@ func ended(ctx context.Context) error {
 	return nil
 }
 
-// sleep waits; it returns false when the context ends before.
-func sleep(ctx context.Context, c clock.WithTicker, d time.Duration) bool {
-	timer := c.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C():
-		return true
-	}
-}
-
-func (p *pass) remember(te *TaskError) {
+func (p *Pass) remember(te *TaskError) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reports = append(p.reports, te)

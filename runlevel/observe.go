@@ -27,19 +27,19 @@ type stream struct {
 type levelCount struct{ settled, total int }
 
 // emit hands an event of the pass to the observer.
-func (p *pass) emit(e Event) {
+func (p *Pass) emit(e Event) {
 	if p.events.observe != nil {
 		p.putSafely(func() { p.enqueue(e) })
 	}
 }
 
 // emitTask hands an event about a task to the observer, after counting it.
-func (p *pass) emitTask(t *manifest.Task, e Event) {
+func (p *Pass) emitTask(t *manifest.Task, e Event) {
 	p.put(func() { p.count(t, e) })
 }
 
 // count counts a task and queues the event.
-func (p *pass) count(t *manifest.Task, e Event) {
+func (p *Pass) count(t *manifest.Task, e Event) {
 	switch e.Type {
 	case TaskDone:
 		p.done++
@@ -63,12 +63,12 @@ func (p *pass) count(t *manifest.Task, e Event) {
 
 // tell hands an event that an applier raises to the observer. Node and
 // attempt are not known there.
-func (p *pass) tell(t *manifest.Task, e Event) {
+func (p *Pass) tell(t *manifest.Task, e Event) {
 	e.Node = -1
 	p.emitTask(t, e)
 }
 
-func (p *pass) enqueue(e Event) {
+func (p *Pass) enqueue(e Event) {
 	e.Time = p.clock.Now()
 	e.Done, e.Skipped, e.Total = p.done, p.skipped, p.total
 	p.events.queue = append(p.events.queue, e)
@@ -76,7 +76,7 @@ func (p *pass) enqueue(e Event) {
 
 // put runs add, which may queue an event, under the lock, and then delivers
 // what is queued unless another worker does.
-func (p *pass) put(add func()) {
+func (p *Pass) put(add func()) {
 	for queue := p.take(add, nil); len(queue) > 0; queue = p.take(nil, queue) {
 		p.deliver(queue)
 	}
@@ -84,7 +84,7 @@ func (p *pass) put(add func()) {
 
 // putSafely is put for those whom no observer may take along, and who leave
 // nothing behind that is not delivered.
-func (p *pass) putSafely(add func()) {
+func (p *Pass) putSafely(add func()) {
 	for panics.Isolate(func() error { p.put(add); return nil }) != nil {
 		add = nil // done, and each turn delivers one event at least
 	}
@@ -92,7 +92,7 @@ func (p *pass) putSafely(add func()) {
 
 // deliver calls the observer with each event. A runtime.Goexit in it ends the
 // calling goroutine; what is left is for the next who puts an event.
-func (p *pass) deliver(queue []Event) {
+func (p *Pass) deliver(queue []Event) {
 	i := 0
 	defer func() {
 		if i == len(queue) {
@@ -113,7 +113,7 @@ func (p *pass) deliver(queue []Event) {
 
 // take returns the queued events to the one who is to deliver them: the
 // caller if it has delivered some before, or nobody does.
-func (p *pass) take(add func(), delivered []Event) []Event {
+func (p *Pass) take(add func(), delivered []Event) []Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if add != nil {
@@ -137,7 +137,7 @@ func (p *pass) take(add func(), delivered []Event) []Event {
 
 // observerFailed notes a panic of the observer. It stops no task, but fails
 // the pass: somebody relies on what the observer does.
-func (p *pass) observerFailed(e Event, err error) {
+func (p *Pass) observerFailed(e Event, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.events.failures++
@@ -153,7 +153,7 @@ func (p *pass) observerFailed(e Event, err error) {
 
 // observerError returns what became of the observer so far: one error however
 // often it failed, or nil, and how often that was.
-func (p *pass) observerError() (*TaskError, int) {
+func (p *Pass) observerError() (*TaskError, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.events.failed == nil {
@@ -167,7 +167,7 @@ func (p *pass) observerError() (*TaskError, int) {
 }
 
 // level returns the count of a task's level; files without one share one.
-func (p *pass) level(t *manifest.Task) *levelCount {
+func (p *Pass) level(t *manifest.Task) *levelCount {
 	level, _, _ := manifest.ParseName(t.Manifest.Filename)
 	count, ok := p.levels[level]
 	if !ok {

@@ -2,17 +2,14 @@ package runlevel
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
-	"sync"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -76,6 +73,9 @@ type Options struct {
 	// Tracker keeps what passes remember; nil means a new one, for a single
 	// pass.
 	Tracker *Tracker
+	// Stay makes a task that has failed as often as a pass tries hold its node,
+	// instead of failing it: see [Step].Stalled. [Run] does not look at it.
+	Stay bool
 	// Backoff says how often a task is tried, in every state; nil means
 	// [BackoffFor] the state.
 	Backoff *Backoff
@@ -126,191 +126,55 @@ type Result struct {
 // get the ended context, and Run returns as soon as they do; no goroutine
 // outlives it. The next pass continues from whatever is in the cluster.
 func Run(ctx context.Context, tasks []*manifest.Task, o Options) (*Result, error) {
-	p, err := newPass(tasks, o)
+	o.Stay = false
+	p, err := NewPass(tasks, o)
 	if err != nil {
 		return nil, err
 	}
-	if p.attempt == 0 {
-		p.tracker.Reset()
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := &driven{Pass: p, first: p.Start(), done: cancel}
+	if !p.Finished() {
+		process := reconcile.Process{Name: "pass", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{d} }}
+		if err := reconcile.Run(running, reconcile.Options{Clock: p.clock, Logger: p.log, Resync: -1}, process); err != nil {
+			return nil, err
+		}
+		p.Stop(ctx)
 	}
-	g := GraphFor(p.state, tasks, p.attempt)
-	p.emit(Event{Type: PassStarted, Node: -1})
-	errs := p.run(ctx, g, workers(p.state, o.Workers, len(g.Nodes)))
-
-	res, failures, err := p.result(errs)
-	p.emit(Event{Type: PassDone, Node: -1, Err: err})
-	if _, now := p.observerError(); now > failures {
-		res, _, err = p.result(errs)
-	}
-	return res, err
+	return p.Result()
 }
 
-// result makes the outcome of a pass from the errors of its graph and of its
-// observer. failures is how often the latter has failed.
-func (p *pass) result(errs []error) (res *Result, failures int, err error) {
-	te, failures := p.observerError()
-	if te != nil {
-		errs = append(slices.Clip(errs), te)
-	}
-	res = &Result{
-		Done: p.done, Skipped: p.skipped, Total: p.total,
-		Errors: errs, Failure: Summarize(errs), Report: p.report(),
-	}
-	err = res.Failure
-	if err == nil && len(errs) > 0 {
-		err = errs[0]
-		// "N incomplete …, beginning with …" comes with the context's error
-		if _, ok := errors.AsType[*IncompleteError](err); ok && len(errs) > 1 {
-			err = errors.Join(errs...)
-		}
-	}
-	return res, failures, err
+// driven is a pass that Run drives: a reconciler with a key for each node.
+type driven struct {
+	*Pass
+	first []int
+	done  func() // called when the pass has ended
 }
 
-// pass is a run in progress.
-type pass struct {
-	state   State
-	attempt int
-	filter  manifest.Filter
-	backoff Backoff
-	clock   clock.WithTicker
-	tracker *Tracker
-	applier Applier
-	log     *slog.Logger
-	total   int
-
-	mu            sync.Mutex // guards what follows
-	events        stream
-	done, skipped int
-	reports       []*TaskError
-	levels        map[string]*levelCount // only with an observer
+func (d *driven) Name() string               { return "nodes" }
+func (d *driven) Watches() []reconcile.Watch { return nil }
+func (d *driven) Keys() []reconcile.Key {
+	keys := make([]reconcile.Key, len(d.first))
+	for i, node := range d.first {
+		keys[i] = nodeKey(node)
+	}
+	return keys
 }
 
-func newPass(tasks []*manifest.Task, o Options) (*pass, error) {
-	p := &pass{
-		state: o.State, attempt: max(o.Attempt, 0), filter: o.Filter,
-		clock: o.Clock, tracker: o.Tracker, applier: o.Applier,
-		events: stream{observe: o.Observe}, log: o.Logger, total: len(tasks),
+func (d *driven) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	node, err := strconv.Atoi(r.Key.Name)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	switch p.state {
-	case "":
-		p.state = Updating
-	case Initializing, Updating, Reconciling:
-	default:
-		return nil, fmt.Errorf("runlevel: there is no pass of state %q", o.State)
+	step := d.Step(ctx, node)
+	if step.Done {
+		d.done()
 	}
-	p.backoff = BackoffFor(p.state)
-	if o.Backoff != nil {
-		p.backoff = *o.Backoff
+	res := reconcile.Result{At: step.At}
+	for _, ready := range step.Ready {
+		res.Wake = append(res.Wake, reconcile.Wake{Key: nodeKey(ready)})
 	}
-	if p.backoff.Steps < 1 {
-		return nil, errNoSteps
-	}
-	for i, t := range tasks {
-		if t == nil || t.Manifest == nil || t.Manifest.Object == nil {
-			return nil, fmt.Errorf("runlevel: task %d of %d has no manifest", i+1, len(tasks))
-		}
-	}
-	if p.clock == nil {
-		p.clock = clock.RealClock{}
-	}
-	if p.tracker == nil {
-		p.tracker = NewTracker(p.clock)
-	}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
-	}
-	if o.Observe != nil {
-		p.levels = make(map[string]*levelCount)
-		for _, t := range tasks {
-			p.level(t).total++
-		}
-	}
-	if p.applier == nil {
-		if o.API == nil {
-			return nil, errors.New("runlevel: neither an API nor an Applier to work on")
-		}
-		p.applier = &applier{
-			api: o.API, owner: o.Owner, tracker: p.tracker, clock: p.clock, log: p.log,
-			awaitJobs: o.AwaitJobs, tell: p.tell,
-			doubles: doublesOf(tasks, func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }),
-		}
-	}
-	return p, nil
+	return res, nil
 }
 
-// run drives the schedule of g by goroutines, at most workers at a time.
-func (p *pass) run(ctx context.Context, g *manifest.Graph, workers int) []error {
-	type outcome struct {
-		node int
-		err  error
-	}
-	s := NewSchedule(g)
-	nodes, finished := make(chan int), make(chan outcome)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer close(nodes)
-
-	var work func()
-	work = func() {
-		n := nodeRun{pass: p, index: -1}
-		defer func() {
-			if n.index < 0 {
-				return
-			}
-			// runtime.Goexit took this goroutine: another one replaces it
-			wg.Go(work)
-			finished <- outcome{n.index, n.broken(&panics.Error{})}
-		}()
-		for i := range nodes {
-			n.index, n.tasks = i, g.Nodes[i].Tasks
-			err := n.run(ctx)
-			n.index = -1
-			finished <- outcome{i, err}
-		}
-	}
-
-	started := 0
-	for {
-		for s.Running() < workers && ctx.Err() == nil {
-			node, ok := s.Next()
-			if !ok {
-				break
-			}
-			if len(g.Nodes[node].Tasks) == 0 {
-				s.Done(node)
-				continue
-			}
-			if started < s.Running() { // all others are busy
-				started++
-				wg.Go(work)
-			}
-			nodes <- node
-		}
-		if s.Running() == 0 {
-			return s.Result(ended(ctx))
-		}
-		if o := <-finished; o.err != nil {
-			s.Fail(o.node, o.err)
-		} else {
-			s.Done(o.node)
-		}
-	}
-}
-
-// report sums up what did not block, in the order of tasks.
-func (p *pass) report() error {
-	slices.SortStableFunc(p.reports, func(a, b *TaskError) int { return a.Task.Index - b.Task.Index })
-	errs := make([]error, 0, len(p.reports))
-	for _, te := range p.reports {
-		errs = append(errs, te)
-	}
-	return Summarize(errs)
-}
-
-// doneSoFar returns how many tasks are done.
-func (p *pass) doneSoFar() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.done
-}
+func nodeKey(node int) reconcile.Key { return reconcile.Key{Kind: "node", Name: strconv.Itoa(node)} }

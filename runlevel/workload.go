@@ -21,7 +21,7 @@ const jobPoll = 2 * time.Second
 
 // check judges an object as the write returned it. A roll-out that is under
 // way is good: the ClusterOperator of the component carries the real wait.
-func (a *applier) check(ctx context.Context, t *manifest.Task, stored *unstructured.Unstructured) error {
+func (a *applier) check(t *manifest.Task, stored *unstructured.Unstructured) error {
 	switch t.Manifest.GVK() {
 	case deploymentKind:
 		return checkDeployment(stored)
@@ -30,7 +30,7 @@ func (a *applier) check(ctx context.Context, t *manifest.Task, stored *unstructu
 			return fmt.Errorf("daemonset %s is being deleted", clusterapi.KeyOf(stored))
 		}
 	case jobKind:
-		return a.checkJob(ctx, t, stored)
+		return a.checkJob(t, stored, false)
 	case crdKind:
 		return checkCRD(stored)
 	}
@@ -74,38 +74,42 @@ func checkDeployment(stored *unstructured.Unstructured) error {
 	return &TaskError{Reason: reason, Message: message, Name: name, Err: errors.New(message)}
 }
 
-// checkJob fails for a Job that has failed and, where that is wanted, waits
-// for one that runs.
-func (a *applier) checkJob(ctx context.Context, t *manifest.Task, stored *unstructured.Unstructured) error {
-	for waited := false; ; waited = true {
-		job, err := clusterapi.FromUnstructured[batchv1.Job](stored)
-		if err != nil {
-			return err
-		}
-		if err := jobError(job); err != nil || !a.awaitJobs {
-			return err
-		}
-		name := job.Namespace + "/" + job.Name
-		if c := jobCondition(job, batchv1.JobFailed); c != nil {
-			return fmt.Errorf("job %s failed: %s: %s", name, quote(c.Reason), quote(c.Message))
-		}
-		if jobComplete(job) {
-			return nil
-		}
-		if !waited {
-			a.tell(t, Event{Type: Waiting, Message: "waiting on job " + name})
-		}
-		if sleep(ctx, a.clock, jobPoll) {
-			stored, err = a.api.Get(ctx, jobKind, clusterapi.KeyOf(stored))
-		}
-		if ctx.Err() != nil {
-			return jobUnfinished(name, ended(ctx))
-		}
-		if err != nil {
-			return err
-		}
+// checkJob fails for a Job that has failed. For one that runs, where that is to
+// be awaited, it returns a *jobPending.
+func (a *applier) checkJob(t *manifest.Task, stored *unstructured.Unstructured, again bool) error {
+	job, err := clusterapi.FromUnstructured[batchv1.Job](stored)
+	if err != nil {
+		return err
 	}
+	if err := jobError(job); err != nil || !a.awaitJobs {
+		return err
+	}
+	name := job.Namespace + "/" + job.Name
+	if c := jobCondition(job, batchv1.JobFailed); c != nil {
+		return fmt.Errorf("job %s failed: %s: %s", name, quote(c.Reason), quote(c.Message))
+	}
+	if jobComplete(job) {
+		return nil
+	}
+	if !again {
+		a.tell(t, Event{Type: Waiting, Message: "waiting on job " + name})
+	}
+	return &jobPending{name: name, again: func(ctx context.Context) error {
+		stored, err := a.api.Get(ctx, jobKind, clusterapi.KeyOf(stored))
+		if err != nil {
+			return err
+		}
+		return a.checkJob(t, stored, true)
+	}}
 }
+
+// jobPending says that a Job is to be looked at again after jobPoll.
+type jobPending struct {
+	name  string
+	again func(ctx context.Context) error
+}
+
+func (e *jobPending) Error() string { return "waiting on job " + e.name }
 
 // jobUnfinished is the error of a wait that the context ended. When the time
 // of the pass is over, that the Job still runs is what to tell.
