@@ -1,10 +1,12 @@
 package runlevel
 
 import (
+	"log/slog"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/eventlog"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -28,7 +30,9 @@ const (
 	// TaskFailed: all attempts failed, Err is the [*TaskError]. What comes
 	// later in the node, and the nodes behind it, will not run in this pass.
 	TaskFailed EventType = "TaskFailed"
-	// TaskRetry: attempt number Attempt failed with Err, another one follows.
+	// TaskRetry: attempt number Attempt failed with Err, another one follows. In
+	// a pass that stays it also comes, once, when an attempt has become the last
+	// of its series; the next series follows later.
 	TaskRetry EventType = "TaskRetry"
 	// Waiting: something is applied, but not ready; Wait says what a
 	// ClusterOperator lacks, Message words it.
@@ -71,17 +75,47 @@ type Event struct {
 	Err error
 }
 
+// fields is the event in the form that all packages' events have.
+func (e Event) fields() eventlog.Fields {
+	f := eventlog.New(e.Time, string(e.Type))
+	if e.Task != nil {
+		f.Add("task", e.Task.String())
+		f.Add("file", e.Task.Manifest.Filename)
+	}
+	f.Add("level", e.Level)
+	f.Add("component", e.Component)
+	f.Add("attempt", e.Attempt)
+	f.Set("done", e.Done)
+	f.Set("skipped", e.Skipped)
+	f.Set("total", e.Total)
+	if e.Wait != nil {
+		f.Add("wait", e.Wait)
+	}
+	f.Add("message", e.Message)
+	f.Add("error", e.Err)
+	return f
+}
+
+// MarshalJSON writes the event as one flat object.
+func (e Event) MarshalJSON() ([]byte, error) { return e.fields().JSON() }
+
+// LogValue implements [slog.LogValuer].
+func (e Event) LogValue() slog.Value { return e.fields().LogValue() }
+
 // Wait is what a ClusterOperator shows while it is not good.
 type Wait struct {
 	// Operator is its name.
-	Operator string
+	Operator string `json:"operator"`
 	// Available, Progressing and Degraded are its conditions; empty where
 	// they are absent.
-	Available, Progressing, Degraded configv1.ConditionStatus
+	Available   configv1.ConditionStatus `json:"available,omitempty"`
+	Progressing configv1.ConditionStatus `json:"progressing,omitempty"`
+	Degraded    configv1.ConditionStatus `json:"degraded,omitempty"`
 	// Reason and Message are those of the condition that is in the way; empty
 	// while only versions are missing.
-	Reason, Message string
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 	// Undone are the versions that it does not report, sorted, as texts
 	// "operand from A to B", or "operand to B" where it reports none.
-	Undone []string
+	Undone []string `json:"undone,omitempty"`
 }

@@ -1,7 +1,11 @@
 package runlevel
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -11,8 +15,10 @@ import (
 
 // Tracker is what passes remember from one to the next: since when each
 // ClusterOperator is awaited, which deletions were requested, and which
-// warnings were given. It lives as long as the program works on one cluster;
-// the clocks start anew and requests are forgotten with a new one.
+// warnings were given. It lives as long as the program works on one cluster.
+// With a new one the clocks start again and requests are forgotten, unless it
+// is made from what an earlier one was saved as: a Tracker is JSON. A time that
+// is later than now, because a clock was set back, counts as now.
 //
 // It is safe for concurrent use. The zero value and nil are not usable.
 type Tracker struct {
@@ -64,6 +70,10 @@ func (t *Tracker) COStart(name string) (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	start, ok := t.operators[name]
+	if now := t.clock.Now(); start.After(now) {
+		start = now
+		t.operators[name] = now
+	}
 	return start, ok
 }
 
@@ -131,4 +141,62 @@ func (t *Tracker) warnOnce(text string) bool {
 	}
 	t.warned[text] = struct{}{}
 	return !known
+}
+
+// trackerVersion is the version of the form in which a Tracker is saved.
+const trackerVersion = 1
+
+// savedTracker is a Tracker as JSON. Warnings are left out: one that is told
+// again does no harm.
+type savedTracker struct {
+	Version   int                  `json:"version"`
+	Operators map[string]time.Time `json:"operators,omitempty"`
+	Deletions []savedDeletion      `json:"deletions,omitempty"`
+}
+
+type savedDeletion struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Verified  bool   `json:"verified,omitempty"`
+}
+
+// MarshalJSON returns what the Tracker remembers, but for warnings.
+func (t *Tracker) MarshalJSON() ([]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	saved := savedTracker{Version: trackerVersion, Operators: t.operators}
+	for key, d := range t.deletions {
+		if d.requested {
+			saved.Deletions = append(saved.Deletions, savedDeletion{key.kind, key.namespace, key.name, d.verified})
+		}
+	}
+	slices.SortFunc(saved.Deletions, func(a, b savedDeletion) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return json.Marshal(saved)
+}
+
+// UnmarshalJSON replaces what the Tracker, made by [NewTracker], remembers. It
+// fails, and changes nothing, for a form of a later version.
+func (t *Tracker) UnmarshalJSON(data []byte) error {
+	var saved savedTracker
+	if err := json.Unmarshal(data, &saved); err != nil {
+		return fmt.Errorf("runlevel: a saved tracker: %w", err)
+	}
+	if saved.Version < 1 || saved.Version > trackerVersion {
+		return fmt.Errorf("runlevel: a saved tracker has version %d; this program knows 1 to %d", saved.Version, trackerVersion)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.operators == nil {
+		return errors.New("runlevel: a tracker is made by NewTracker before one is restored into it")
+	}
+	clear(t.operators)
+	maps.Copy(t.operators, saved.Operators)
+	clear(t.deletions)
+	for _, d := range saved.Deletions {
+		t.deletions[deletionKey{d.Kind, d.Namespace, d.Name}] = deletion{requested: true, verified: d.Verified}
+	}
+	return nil
 }
