@@ -80,8 +80,11 @@ func (c *calls) do(ctx context.Context, verb string, gvk schema.GroupVersionKind
 		return err
 	}
 	what := gvk.Kind
-	if name := (Key{Namespace: key.Namespace, Name: key.Name}).String(); name != "" {
-		what += " " + name
+	switch {
+	case key.Name != "":
+		what += " " + Key{Namespace: key.Namespace, Name: key.Name}.String()
+	case key.Namespace != "":
+		what += " in " + key.Namespace
 	}
 	return fmt.Errorf("%s of %s: no answer within %s: %w", verb, what, timeout, deadlineOf(err))
 }

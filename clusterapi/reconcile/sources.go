@@ -212,8 +212,7 @@ func (s *source) follow(ctx context.Context) error {
 	for e, err := range s.watcher.Watch(ctx, s.id.gvk, s.watch.Options) {
 		switch {
 		case err != nil && timedOut(ctx):
-			err = deadlineOf(err)
-			fallthrough
+			return s.noList(err)
 		case err != nil:
 			return err
 		case e.Type == clusterapi.Synced:
@@ -228,9 +227,13 @@ func (s *source) follow(ctx context.Context) error {
 		}
 	}
 	if timedOut(ctx) {
-		return fmt.Errorf("no list within %s: %w", s.e.o.CallTimeout, context.DeadlineExceeded)
+		return s.noList(context.DeadlineExceeded)
 	}
 	return errors.New("the watch has ended")
+}
+
+func (s *source) noList(err error) error {
+	return fmt.Errorf("no list within %s: %w", s.e.o.CallTimeout, deadlineOf(err))
 }
 
 // list reads all objects once.

@@ -1,0 +1,750 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+)
+
+var errTest = errors.New("no luck")
+
+func TestFailuresBackOff(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "x", errTest)
+	for _, tc := range []struct {
+		name string
+		errs []error // one after another, the last for ever
+		want []string
+	}{
+		{"an error", []error{errTest}, []string{
+			"0s", "10ms", "30ms", "70ms", "150ms", "310ms", "630ms", "1.27s", "2.55s", "5.11s", "10.23s", "20.47s", "40.95s", "1m10.95s", "1m40.95s",
+		}},
+		{"conflicts", []error{conflict}, []string{"0s", "0s", "0s", "0s", "0s", "0s", "10ms", "30ms", "70ms"}},
+		{"a conflict, then an error", []error{conflict, errTest, nil}, []string{"0s", "0s", "10ms"}},
+		{"a busy server", []error{apierrors.NewTooManyRequests("busy", 7), nil}, []string{"0s", "7s"}},
+		{"a very busy server", []error{apierrors.NewTooManyRequests("busy", 3600), nil}, []string{"0s", "2m0s"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLog()
+				n := 0
+				drive(t, reconcile.Options{}, 5*time.Minute, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+					l.add("")
+					err := tc.errs[min(n, len(tc.errs)-1)]
+					n++
+					return reconcile.Result{}, err
+				}}, "a"))
+				var got []string
+				for _, line := range l.take() {
+					got = append(got, strings.TrimSpace(line))
+				}
+				if tc.errs[len(tc.errs)-1] != nil && len(got) > len(tc.want) {
+					got = got[:len(tc.want)]
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("looks (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestALastingErrorIsToldSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		start := time.Now()
+		drive(t, reconcile.Options{Observe: l.observe, Resync: -1}, time.Hour, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			if time.Since(start) < 20*time.Minute {
+				return reconcile.Result{}, errTest
+			}
+			return reconcile.Result{}, nil
+		}}, "a"))
+		want := []string{
+			"0s Failed r a x1: no luck",
+			"10.23s Failed r a x11: no luck",
+			"1m40.95s Failed r a x15: no luck",
+			"16m40.95s Failed r a x45: no luck",
+			"20m10.95s Recovered r a x51: <nil>",
+		}
+		if diff := cmp.Diff(want, l.take()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestABusyServerIsToldAndObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		api := newCluster(nil)
+		stop := begin(t, reconcile.Options{API: api, Observe: l.observe}, rec{
+			name: "r", watches: []reconcile.Watch{tells(l, "")},
+			look: script(l,
+				func() (reconcile.Result, error) { return reconcile.Result{}, apierrors.NewTooManyRequests("busy", 60) },
+				func() (reconcile.Result, error) { return reconcile.Result{}, nil }),
+		})
+		defer stop()
+		put(t, api, "a", "1")
+		time.Sleep(10 * time.Second)
+		put(t, api, "a", "2") // a wake does not make it look earlier
+		time.Sleep(time.Minute)
+		want := []string{
+			"0s a ->1", "0s look a", "0s ServerBusy r a x1: busy",
+			"10s a 1>2", "1m0s look a", "1m0s Recovered r a x1: <nil>",
+		}
+		if diff := cmp.Diff(want, l.take()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestWhenToLookAgain(t *testing.T) {
+	in := func(d time.Duration) time.Time { return time.Now().Add(d) }
+	result := func(f func() reconcile.Result) func() (reconcile.Result, error) {
+		return func() (reconcile.Result, error) { return f(), nil }
+	}
+	wake := func(name string, after time.Duration) reconcile.Wake {
+		return reconcile.Wake{Key: reconcile.Key{Name: name}, After: after}
+	}
+	nothing := result(func() reconcile.Result { return reconcile.Result{} })
+	for _, tc := range []struct {
+		name  string
+		steps []func() (reconcile.Result, error)
+		want  []string
+	}{
+		{"once", []func() (reconcile.Result, error){nothing}, []string{"0s look a"}},
+		{"at a time", []func() (reconcile.Result, error){
+			result(func() reconcile.Result { return reconcile.Result{At: in(5 * time.Second)} }), nothing,
+		}, []string{"0s look a", "5s look a"}},
+		{"in the past is now", []func() (reconcile.Result, error){
+			result(func() reconcile.Result { return reconcile.Result{At: time.Unix(1, 0)} }), nothing,
+		}, []string{"0s look a", "0s look a"}},
+		{"the earliest of wakes and At", []func() (reconcile.Result, error){
+			result(func() reconcile.Result {
+				return reconcile.Result{At: in(5 * time.Second), Wake: []reconcile.Wake{wake("a", 4*time.Second), wake("a", 2*time.Second), wake("a", 3*time.Second)}}
+			}), nothing,
+		}, []string{"0s look a", "2s look a"}},
+		{"a newer result replaces", []func() (reconcile.Result, error){
+			result(func() reconcile.Result {
+				return reconcile.Result{At: in(time.Hour), Wake: []reconcile.Wake{wake("a", time.Second)}}
+			}), nothing,
+		}, []string{"0s look a", "1s look a"}},
+		{"the earlier result stays after an error", []func() (reconcile.Result, error){
+			result(func() reconcile.Result {
+				return reconcile.Result{At: in(2 * time.Second), Wake: []reconcile.Wake{wake("a", 1995*time.Millisecond)}}
+			}),
+			func() (reconcile.Result, error) { return reconcile.Result{At: in(time.Millisecond)}, errTest },
+			nothing,
+		}, []string{"0s look a", "1.995s look a", "2s look a"}},
+		{"other keys", []func() (reconcile.Result, error){
+			result(func() reconcile.Result {
+				return reconcile.Result{Wake: []reconcile.Wake{wake("c", time.Second), wake("b", 0)}}
+			}), nothing,
+		}, []string{"0s look a", "0s look b", "1s look c"}},
+		{"a reconciler that is not there", []func() (reconcile.Result, error){
+			result(func() reconcile.Result {
+				return reconcile.Result{Wake: []reconcile.Wake{{Reconciler: "other", Key: reconcile.Key{Name: "b"}}}}
+			}), nothing,
+		}, []string{"0s look a", `0s Failed r b x1: there is no reconciler "other" to wake`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLog()
+				o := reconcile.Options{Observe: func(e reconcile.Event) {
+					if e.Err != errTest && e.Type != reconcile.EventRecovered {
+						l.observe(e)
+					}
+				}, Resync: -1}
+				drive(t, o, 2*time.Hour, at(rec{name: "r", look: script(l, tc.steps...)}, "a"))
+				if diff := cmp.Diff(tc.want, l.take()); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestAWakeDuringALookIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		api := newCluster(nil)
+		first := true
+		stop := begin(t, reconcile.Options{API: api}, rec{
+			name: "r", watches: []reconcile.Watch{tells(l, "")},
+			look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				l.add("look")
+				if first {
+					first = false
+					time.Sleep(time.Second)
+				}
+				return reconcile.Result{At: time.Now().Add(time.Hour)}, nil
+			},
+		})
+		defer stop()
+		put(t, api, "a", "1")
+		synctest.Wait()
+		put(t, api, "a", "2")
+		put(t, api, "a", "3")
+		time.Sleep(time.Minute)
+		want := []string{"0s a ->1", "0s look", "1s a 1>3", "1s look"}
+		if diff := cmp.Diff(want, l.take()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestReconcilersWakeOneAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		drive(t, reconcile.Options{Resync: -1}, time.Minute,
+			at(rec{name: "one", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				return reconcile.Result{Wake: []reconcile.Wake{{Reconciler: "two", Key: reconcile.Key{Name: "b"}, After: time.Second}}}, nil
+			}}, "a"),
+			rec{name: "two", look: looks(l, "two ")})
+		if diff := cmp.Diff([]string{"1s two look b"}, l.take()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestKeysAreResynced(t *testing.T) {
+	for _, tc := range []struct {
+		resync time.Duration
+		want   []string
+	}{
+		{0, []string{"0s look a", "10m0s look a", "20m0s look a"}},
+		{12 * time.Minute, []string{"0s look a", "12m0s look a", "24m0s look a"}},
+		{-1, []string{"0s look a"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLog()
+			drive(t, reconcile.Options{Resync: tc.resync}, 25*time.Minute, at(rec{name: "r", look: looks(l, "")}, "a"))
+			if diff := cmp.Diff(tc.want, l.take()); diff != "" {
+				t.Errorf("Resync %s (-want +got):\n%s", tc.resync, diff)
+			}
+		})
+	}
+}
+
+func TestReconcilersDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		api := newCluster(nil)
+		put(t, api, "a", "1")
+		stop := begin(t, reconcile.Options{API: api},
+			rec{name: "slow", watches: []reconcile.Watch{tells(l, "slow ")}, look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+				<-ctx.Done()
+				return reconcile.Result{}, nil
+			}},
+			rec{name: "quick", watches: []reconcile.Watch{tells(l, "quick ")}, look: looks(l, "quick ")})
+		put(t, api, "a", "2")
+		time.Sleep(time.Hour)
+		put(t, api, "a", "3")
+		time.Sleep(time.Second)
+		stop()
+		want := []string{"0s quick a ->1", "0s quick a 1>2", "0s quick look a", "0s quick look a", "0s slow a ->1", "1h0m0s quick a 2>3", "1h0m0s quick look a"}
+		if diff := cmp.Diff(want, sorted(l.take())); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAFailingKeyDoesNotStarveOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		looked := map[string]int{}
+		r := rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+			looked[r.Key.Name]++
+			if strings.HasPrefix(r.Key.Name, "bad") {
+				return reconcile.Result{At: time.Unix(1, 0)}, errTest
+			}
+			return reconcile.Result{At: r.Now}, nil // always due
+		}}
+		names := []string{"good", "better"}
+		for i := range 100 {
+			names = append(names, fmt.Sprint("bad", i))
+		}
+		var turns atomic.Int64
+		look := r.look
+		ctx, cancel := context.WithCancel(t.Context())
+		r.look = func(c context.Context, q reconcile.Request) (reconcile.Result, error) {
+			if turns.Add(1) == 2000 {
+				cancel()
+			}
+			return look(c, q)
+		}
+		if err := reconcile.Run(ctx, reconcile.Options{}, process(at(r, names...))); err != nil {
+			t.Fatal(err)
+		}
+		if looked["good"] < 500 || looked["better"] < 500 || looked["bad7"] == 0 {
+			t.Errorf("looks: %v", looked)
+		}
+	})
+}
+
+func TestWorkers(t *testing.T) {
+	for _, tc := range []struct {
+		name           string
+		offers, limits int
+		want           string
+	}{
+		{"as the reconciler offers", 3, 0, "1s 3 1s 3 1s 3 2s 3 2s 3 2s 3 3s 1"},
+		{"as the options allow", 3, 2, "1s 2 1s 2 2s 2 2s 2 3s 2 3s 2 4s 1"},
+		{"one by default", 0, 5, "1s 1 2s 1 3s 1 4s 1 5s 1 6s 1 7s 1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				var running, seen atomic.Int64
+				got := make(chan string, 10)
+				l := at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+					running.Add(1)
+					time.Sleep(time.Second - 1)
+					n := running.Load()
+					time.Sleep(1)
+					running.Add(-1)
+					seen.Add(1)
+					got <- fmt.Sprint(time.Since(start), " ", n)
+					return reconcile.Result{}, nil
+				}}, "a", "b", "c", "d", "e", "f", "g")
+				var r reconcile.Reconciler = l
+				if tc.offers > 0 {
+					r = wide{l, tc.offers}
+				}
+				drive(t, reconcile.Options{Workers: tc.limits}, time.Minute, r)
+				close(got)
+				var all []string
+				for s := range got {
+					all = append(all, s)
+				}
+				if s := strings.Join(all, " "); s != tc.want {
+					t.Errorf("got %s, want %s", s, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestCallsHaveDeadlines(t *testing.T) {
+	hang := func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	get := func(ctx context.Context, api clusterapi.ClusterAPI) error {
+		_, err := api.Get(ctx, configMaps, types.NamespacedName{Namespace: "ns", Name: "a"})
+		return err
+	}
+	for _, tc := range []struct {
+		name    string
+		timeout time.Duration
+		call    func(ctx context.Context, api clusterapi.ClusterAPI) error
+		want    string // "" means none within the hour
+	}{
+		{"by default", 0, get, "30s Get of ConfigMap ns/a: no answer within 30s: context deadline exceeded"},
+		{"by options", time.Second, get, "1s Get of ConfigMap ns/a: no answer within 1s: context deadline exceeded"},
+		{"none", -1, get, ""},
+		{"longer", 0, func(ctx context.Context, api clusterapi.ClusterAPI) error {
+			return get(reconcile.WithCallTimeout(ctx, time.Minute), api)
+		}, "1m0s Get of ConfigMap ns/a: no answer within 1m0s: context deadline exceeded"},
+		{"without", 0, func(ctx context.Context, api clusterapi.ClusterAPI) error {
+			return get(reconcile.WithCallTimeout(ctx, 0), api)
+		}, ""},
+		{"list", time.Second, func(ctx context.Context, api clusterapi.ClusterAPI) error {
+			_, err := clusterapi.ListShared(ctx, api, configMaps, clusterapi.ListOptions{Namespace: "ns"})
+			return err
+		}, "1s List of ConfigMap in ns: no answer within 1s: context deadline exceeded"},
+		{"evict", time.Second, func(ctx context.Context, api clusterapi.ClusterAPI) error {
+			return api.Evict(ctx, types.NamespacedName{Namespace: "ns", Name: "p"}, clusterapi.EvictOptions{})
+		}, "1s Evict of Pod ns/p: no answer within 1s: context deadline exceeded"},
+		{"one's own is not the driver's", time.Minute, func(ctx context.Context, api clusterapi.ClusterAPI) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return get(ctx, api)
+		}, "1s context deadline exceeded"},
+	} {
+		for _, inJob := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, in a job %v", tc.name, inJob), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l := newLog()
+					p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+						call := func(ctx context.Context) {
+							if err := tc.call(ctx, api); err != nil && ctx.Err() == nil {
+								l.add("%v", err)
+								if !errors.Is(err, context.DeadlineExceeded) {
+									t.Errorf("%v is not a deadline", err)
+								}
+							}
+						}
+						return []reconcile.Reconciler{at(rec{name: "r", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+							if !inJob {
+								call(ctx)
+								return reconcile.Result{}, nil
+							}
+							return reconcile.Result{Jobs: []reconcile.Job{{ID: 1, Run: func(ctx context.Context, _ func(any)) (any, error) {
+								call(ctx)
+								return nil, nil
+							}, Done: func(any, error) []reconcile.Wake { return nil }}}}, nil
+						}}, "a")}
+					}}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+					defer cancel()
+					o := reconcile.Options{API: unwatched{newCluster(hang)}, CallTimeout: tc.timeout, Resync: -1}
+					if err := reconcile.Run(ctx, o, p); err != nil {
+						t.Fatal(err)
+					}
+					if got := strings.Join(l.take(), "\n"); got != tc.want {
+						t.Errorf("got  %s\nwant %s", got, tc.want)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestModifyReturnsAConflictAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+			if c.Verb == "Update" {
+				if calls++; calls < 4 {
+					return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "a", errTest)
+				}
+			}
+			return do(ctx)
+		})
+		put(t, api, "a", "1")
+		l := newLog()
+		drive(t, reconcile.Options{API: api}, time.Second, at(rec{name: "r", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+			l.add("look")
+			cm := configMap("a", "2")
+			_, err := clusterapi.Modify(ctx, api, types.NamespacedName{Namespace: "ns", Name: "a"}, clusterapi.ModifyOptions{}, func(c *corev1.ConfigMap) error {
+				c.Data = cm.Data
+				return nil
+			})
+			return reconcile.Result{}, err
+		}}, "a"))
+		if diff := cmp.Diff([]string{"0s look", "0s look", "0s look", "0s look"}, l.take()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newCluster(nil)
+		put(t, api, "a", "1")
+		var ended atomic.Int64
+		ending := func(ctx context.Context) {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			ended.Add(1)
+		}
+		l := newLog()
+		stop := begin(t, reconcile.Options{API: api, Observe: l.observe},
+			rec{name: "look", watches: []reconcile.Watch{tells(newLog(), "")}, look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+				ending(ctx)
+				return reconcile.Result{Wake: []reconcile.Wake{{Reconciler: "nobody"}}}, ctx.Err()
+			}},
+			at(rec{name: "job", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+				return reconcile.Result{Jobs: []reconcile.Job{{ID: 1, Run: func(ctx context.Context, report func(any)) (any, error) {
+					ending(ctx)
+					for range 1000 { // nobody hears it, and it does not wait
+						report(1)
+					}
+					return nil, ctx.Err()
+				}, Done: func(any, error) []reconcile.Wake { t.Error("Done was called"); return nil }}}}, nil
+			}}, "a"))
+		time.Sleep(time.Minute)
+		stop()
+		if n := ended.Load(); n != 2 {
+			t.Errorf("%d of 2 had ended when Run returned", n)
+		}
+		if lines := l.take(); lines != nil {
+			t.Errorf("events %v", lines)
+		}
+
+		done, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := reconcile.Run(done, reconcile.Options{}, process(at(rec{name: "r"}, "a"))); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPanicsAreErrors(t *testing.T) {
+	boom := func() { panic("boom") }
+	goexit := func() { new(testing.B).FailNow() } // ends the goroutine
+	for _, tc := range []struct {
+		name string
+		make func(l *log, f func()) rec
+		want string // the event's beginning
+	}{
+		{"Reconcile", func(l *log, f func()) rec {
+			return rec{look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				f()
+				return reconcile.Result{}, nil
+			}}
+		}, "Failed bad a x1: panic: "},
+		{"Changed", func(l *log, f func()) rec {
+			return rec{watches: []reconcile.Watch{{GVK: configMaps, Changed: func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake { f(); return nil }}}}
+		}, "Failed bad x1: panic: "},
+		{"Fold", func(l *log, f func()) rec {
+			return rec{watches: []reconcile.Watch{{GVK: configMaps, Fold: func(time.Time, *clusterapi.Object, *clusterapi.Object) { f() }}}}
+		}, "Failed bad x1: panic: "},
+		{"job", func(l *log, f func()) rec {
+			return rec{look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				return reconcile.Result{Jobs: []reconcile.Job{{ID: "j", Run: func(context.Context, func(any)) (any, error) { f(); return nil, nil }}}}, nil
+			}}
+		}, "Failed bad a x1: job j: panic: "},
+		{"Done", func(l *log, f func()) rec {
+			return rec{look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				return reconcile.Result{Jobs: []reconcile.Job{{ID: "j", Run: func(context.Context, func(any)) (any, error) { return nil, nil },
+					Done: func(any, error) []reconcile.Wake { f(); return nil }}}}, nil
+			}}
+		}, "Failed bad a x1: panic: "},
+		{"Report", func(l *log, f func()) rec {
+			return rec{look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				return reconcile.Result{Jobs: []reconcile.Job{{ID: "j", Run: func(_ context.Context, report func(any)) (any, error) { report(1); return nil, nil },
+					Report: func(any) []reconcile.Wake { f(); return nil }, Done: func(any, error) []reconcile.Wake { return nil }}}}, nil
+			}}
+		}, "Failed bad a x1: panic: "},
+	} {
+		for how, f := range map[string]func(){"panic": boom, "Goexit": goexit} {
+			t.Run(tc.name+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l, events := newLog(), newLog()
+					api := newCluster(nil)
+					put(t, api, "a", "1")
+					put(t, api, "b", "1")
+					var stack string
+					bad := tc.make(l, f)
+					bad.name = "bad"
+					drive(t, reconcile.Options{API: api, Observe: func(e reconcile.Event) {
+						events.observe(e)
+						if caught := new(clusterapi.PanicError); errors.As(e.Err, &caught) {
+							stack = string(caught.Stack)
+						}
+					}}, time.Second,
+						at(bad, "a"), rec{name: "good", watches: []reconcile.Watch{tells(l, "")}, look: looks(l, "")})
+					got := events.take()
+					if len(got) == 0 || !strings.HasPrefix(got[0], "0s "+tc.want) {
+						t.Errorf("events %q, want first %s", got, tc.want)
+					}
+					if how == "panic" && !strings.Contains(stack, "live_test.go") {
+						t.Errorf("the stack does not say where: %s", stack)
+					}
+					if diff := cmp.Diff([]string{"0s a ->1", "0s b ->1", "0s look a", "0s look b"}, l.take()); diff != "" {
+						t.Errorf("the other reconciler (-want +got):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
+
+	t.Run("Keys", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLog()
+			drive(t, reconcile.Options{Observe: l.observe}, time.Second, listing{rec{name: "bad"}, func() []reconcile.Key { panic("boom") }})
+			if diff := cmp.Diff([]string{"0s Failed bad x1: panic: boom"}, l.take()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	})
+	t.Run("Observe and Logger", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var text strings.Builder
+			n := 0
+			drive(t, reconcile.Options{Observe: func(reconcile.Event) { boom() }, Logger: slog.New(slog.NewTextHandler(&text, nil))}, time.Second,
+				at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+					n++
+					return reconcile.Result{}, errTest
+				}}, "a"))
+			if n < 5 || !strings.Contains(text.String(), "panicked") || !strings.Contains(text.String(), "live_test.go") || !strings.Contains(text.String(), `event.error="no luck"`) {
+				t.Errorf("%d looks; log:\n%s", n, text.String())
+			}
+			n = 0
+			drive(t, reconcile.Options{Logger: slog.New(panicking{})}, time.Second, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				n++
+				return reconcile.Result{}, errTest
+			}}, "a"))
+			if n < 5 {
+				t.Errorf("%d looks", n)
+			}
+		})
+	})
+	t.Run("backend", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLog()
+			api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+				if c.GVK == secrets {
+					panic("boom")
+				}
+				return do(ctx)
+			})
+			put(t, api, "a", "1")
+			drive(t, reconcile.Options{API: api, Observe: l.observe}, time.Second,
+				rec{name: "bad", watches: []reconcile.Watch{{GVK: secrets}}},
+				rec{name: "good", watches: []reconcile.Watch{tells(l, "")}, look: looks(l, "")})
+			got := strings.Join(l.take(), "\n")
+			if !strings.Contains(got, "WatchFailed Secret x1: panic: boom") || !strings.Contains(got, "look a") {
+				t.Errorf("got %s", got)
+			}
+		})
+	})
+}
+
+type panicking struct{ slog.Handler }
+
+func (panicking) Enabled(context.Context, slog.Level) bool { panic("boom") }
+
+func TestWhatCannotRun(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		p    reconcile.Process
+		want string
+	}{
+		{"New panics", reconcile.Process{Name: "p", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler { panic("boom") }}, "process p: panic: boom"},
+		{"two of one name", process(rec{name: "r"}, rec{name: "r"}), `process test: two reconcilers are called "r"`},
+		{"no API", process(rec{name: "r", watches: []reconcile.Watch{{GVK: configMaps}}}), "process test: r watches ConfigMap, and there is no API"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if err := reconcile.Run(t.Context(), reconcile.Options{}, tc.p); err == nil || err.Error() != tc.want {
+				t.Errorf("Run: %v, want %s", err, tc.want)
+			}
+			if _, err := reconcile.NewSyncer(reconcile.Options{}, tc.p).Sync(t.Context()); err == nil || err.Error() != tc.want {
+				t.Errorf("Sync: %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestOptionalInterfacesStay(t *testing.T) {
+	for _, tc := range []struct {
+		name             string
+		api              clusterapi.ClusterAPI
+		watches, follows bool
+	}{
+		{"neither", unwatched{newCluster(nil)}, false, false},
+		{"Watcher", watchFunc{ClusterAPI: newCluster(nil)}, true, false},
+		{"Follower", struct {
+			unwatched
+			clusterapi.Follower
+		}{}, false, true},
+		{"both", struct {
+			watchFunc
+			clusterapi.Follower
+		}{}, true, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var given clusterapi.ClusterAPI
+			reconcile.NewSyncer(reconcile.Options{API: tc.api}, reconcile.Process{New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+				given = api
+				return nil
+			}})
+			_, watches := given.(clusterapi.Watcher)
+			_, follows := given.(clusterapi.Follower)
+			_, shared := given.(clusterapi.Shared)
+			if watches != tc.watches || follows != tc.follows || !shared {
+				t.Errorf("Watcher %v, Follower %v, Shared %v", watches, follows, shared)
+			}
+		})
+	}
+}
+
+func TestRandomnessRepeats(t *testing.T) {
+	draw := func(seed uint64) (out []uint64) {
+		synctest.Test(t, func(t *testing.T) {
+			drive(t, reconcile.Options{Seed: seed}, time.Second, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+				out = append(out, r.Rand.Uint64())
+				return reconcile.Result{}, nil
+			}}, "a", "b", "c"))
+		})
+		return out
+	}
+	if a, b := draw(7), draw(7); !cmp.Equal(a, b) || len(a) != 3 || a[0] == a[1] {
+		t.Errorf("draws %v and %v", a, b)
+	}
+	if a, b := draw(0), draw(0); cmp.Equal(a, b) {
+		t.Errorf("draws without a seed repeat: %v", a)
+	}
+}
+
+func TestAnotherClock(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	looked := make(chan time.Time)
+	hang := func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	api := unwatched{newCluster(hang)}
+	p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		return []reconcile.Reconciler{at(rec{name: "r", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+			looked <- r.Now
+			_, err := api.Get(ctx, configMaps, types.NamespacedName{Name: "a"})
+			if !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+				t.Errorf("got %v", err)
+			}
+			return reconcile.Result{At: r.Now.Add(time.Hour)}, nil
+		}}, "a")}
+	}}
+	go func() { ended <- reconcile.Run(ctx, reconcile.Options{API: api, Clock: clock, Resync: -1}, p) }()
+	start := <-looked
+	for done := false; !done; {
+		select {
+		case next := <-looked:
+			if d := next.Sub(start); d < time.Hour || d > time.Hour+time.Minute {
+				t.Errorf("the second look came after %s", d)
+			}
+			done = true
+		default:
+			if clock.HasWaiters() {
+				clock.Step(10 * time.Second)
+			}
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestErrorsOfTheServerKeepTheirType(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+			<-ctx.Done()
+			return apierrors.NewTimeoutError("took too long", 3)
+		}
+		var got error
+		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+			return []reconcile.Reconciler{at(rec{name: "r", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+				_, got = api.Get(ctx, configMaps, types.NamespacedName{Name: "a"})
+				return reconcile.Result{}, nil
+			}}, "a")}
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := reconcile.Run(ctx, reconcile.Options{API: unwatched{newCluster(late)}}, p); err != nil {
+			t.Fatal(err)
+		}
+		if status := apierrors.APIStatus(nil); !apierrors.IsTimeout(got) || !errors.As(got, &status) || status.Status().Code != http.StatusGatewayTimeout || !errors.Is(got, context.DeadlineExceeded) {
+			t.Errorf("got %v", got)
+		}
+	})
+}

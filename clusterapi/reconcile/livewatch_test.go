@@ -1,0 +1,469 @@
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+)
+
+func TestChangesWakeKeys(t *testing.T) {
+	for name, hide := range map[string]func(clusterapi.ClusterAPI) clusterapi.ClusterAPI{
+		"by events": func(api clusterapi.ClusterAPI) clusterapi.ClusterAPI { return api },
+		"by lists":  func(api clusterapi.ClusterAPI) clusterapi.ClusterAPI { return unwatched{api} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLog()
+				api := newCluster(nil)
+				put(t, api, "a", "1")
+				put(t, api, "b", "1")
+				stop := begin(t, reconcile.Options{API: hide(api), Poll: time.Second},
+					rec{name: "r", watches: []reconcile.Watch{tells(l, "")}, look: looks(l, "")})
+				defer stop()
+				time.Sleep(1500 * time.Millisecond)
+				l.take()
+				put(t, api, "a", "2")
+				remove(t, api, "b")
+				put(t, api, "c", "1")
+				time.Sleep(time.Second)
+				var got []string
+				for _, line := range l.take() {
+					_, line, _ = strings.Cut(line, " ")
+					got = append(got, line)
+				}
+				want := []string{"a 1>2", "b 1>-", "c ->1", "look a", "look b", "look c"}
+				if diff := cmp.Diff(want, sorted(got)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func TestWatchesAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := newLog()
+		api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+			if c.Verb == "Watch" {
+				begun.add("%s %s", c.GVK.Kind, c.Key.Namespace)
+			}
+			return do(ctx)
+		})
+		put(t, api, "a", "1")
+		l := newLog()
+		same := func() reconcile.Watch {
+			w := tells(l, "")
+			w.Options.Labels = labels.SelectorFromSet(nil)
+			return w
+		}
+		trimmed := tells(l, "trimmed ")
+		trimmed.Trim = func(u *unstructured.Unstructured) *unstructured.Unstructured {
+			return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": u.GetName()}}}
+		}
+		inNS := tells(l, "in ns ")
+		inNS.Options.Namespace = "ns"
+		stop := begin(t, reconcile.Options{API: api}, rec{name: "one", watches: []reconcile.Watch{same(), trimmed, inNS}}, rec{name: "two", watches: []reconcile.Watch{same(), trimmed}})
+		defer stop()
+		if diff := cmp.Diff([]string{"0s ConfigMap ", "0s ConfigMap ", "0s ConfigMap ", "0s ConfigMap ns"}, sorted(begun.take())); diff != "" {
+			t.Errorf("watches (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"0s a ->1", "0s a ->1", "0s in ns a ->1", "0s trimmed a ->", "0s trimmed a ->"}, sorted(l.take())); diff != "" {
+			t.Errorf("changes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFoldsSeeAChangeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newCluster(nil)
+		var mu sync.Mutex
+		cache := map[string]string{}
+		check := func(name, v string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if cache[name] != v {
+				t.Errorf("Changed sees %s, the cache of the other reconciler has %q", v, cache[name])
+			}
+		}
+		n := 0
+		reader := reconcile.Watch{GVK: configMaps, Changed: func(_ time.Time, _, new *clusterapi.Object) []reconcile.Wake {
+			n++
+			check(new.Name(), value(new))
+			return nil
+		}}
+		owner := reconcile.Watch{GVK: configMaps, Fold: func(_ time.Time, _, new *clusterapi.Object) {
+			mu.Lock()
+			defer mu.Unlock()
+			cache[new.Name()] = value(new)
+		}}
+		for i := range 20 {
+			put(t, api, fmt.Sprint("a", i), "1")
+		}
+		stop := begin(t, reconcile.Options{API: api}, rec{name: "reader", watches: []reconcile.Watch{reader}}, rec{name: "owner", watches: []reconcile.Watch{owner}})
+		defer stop()
+		for i := range 20 {
+			put(t, api, fmt.Sprint("a", i), "2")
+			synctest.Wait()
+		}
+		if n != 40 {
+			t.Errorf("%d changes", n)
+		}
+	})
+}
+
+func TestNoKeyIsLookedAtBeforeAllIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+			if c.Verb == "Watch" && c.GVK == secrets {
+				time.Sleep(5 * time.Second)
+			}
+			return do(ctx)
+		})
+		put(t, api, "a", "1")
+		r := rec{name: "r", watches: []reconcile.Watch{tells(l, ""), {GVK: secrets}}, look: looks(l, "")}
+		stop := begin(t, reconcile.Options{API: api}, at(r, "k"), rec{name: "other", watches: []reconcile.Watch{tells(l, "other ")}})
+		defer stop()
+		time.Sleep(time.Minute)
+		want := []string{"0s other a ->1", "5s a ->1", "5s look a", "5s look k"}
+		if diff := cmp.Diff(want, l.take()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestABrokenWatchYieldsDifferences(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		api := newCluster(nil)
+		for _, name := range []string{"a", "b", "c"} {
+			put(t, api, name, "1")
+		}
+		broken := make(chan struct{})
+		begun := 0
+		watch := func(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+			return func(yield func(clusterapi.Event, error) bool) {
+				begun++
+				switch begun {
+				case 1:
+					ctx, cancel := context.WithCancel(ctx)
+					go func() { <-broken; cancel() }()
+					for e, err := range api.Watch(ctx, gvk, opts) {
+						if !yield(e, err) {
+							return
+						}
+					}
+					if ctx.Err() != nil {
+						yield(clusterapi.Event{}, errTest)
+					}
+				case 2:
+					yield(clusterapi.Event{}, errTest)
+				default:
+					api.Watch(ctx, gvk, opts)(yield)
+				}
+			}
+		}
+		stop := begin(t, reconcile.Options{API: watchFunc{api, watch}, Observe: l.observe}, rec{name: "r", watches: []reconcile.Watch{tells(l, "")}})
+		defer stop()
+		time.Sleep(time.Minute)
+		l.take()
+		close(broken)
+		synctest.Wait()
+		put(t, api, "b", "2")
+		remove(t, api, "c")
+		put(t, api, "d", "1")
+		time.Sleep(time.Minute)
+		want := []string{
+			"1m0s WatchFailed ConfigMap x1: no luck",
+			"1m0.03s WatchRecovered ConfigMap x2: <nil>",
+			"1m0.03s b 1>2", "1m0.03s c 1>-", "1m0.03s d ->1",
+		}
+		got := l.take()
+		if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAListThatDoesNotComeIsBrokenOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		api := newCluster(nil)
+		put(t, api, "a", "1")
+		begun := 0
+		watch := func(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+			if begun++; begun > 3 {
+				return api.Watch(ctx, gvk, opts)
+			}
+			return func(yield func(clusterapi.Event, error) bool) {
+				<-ctx.Done()
+				if begun > 1 { // a backend may say so, or just end
+					yield(clusterapi.Event{}, ctx.Err())
+				}
+			}
+		}
+		stop := begin(t, reconcile.Options{API: watchFunc{api, watch}, Observe: l.observe}, rec{name: "r", watches: []reconcile.Watch{tells(l, "")}, look: looks(l, "")})
+		defer stop()
+		time.Sleep(time.Hour)
+		want := []string{
+			"30s WatchFailed ConfigMap x1: no list within 30s: context deadline exceeded",
+			"1m0.01s WatchFailed ConfigMap x2: no list within 30s: context deadline exceeded",
+			"1m30.07s WatchRecovered ConfigMap x3: <nil>",
+			"1m30.07s a ->1", "1m30.07s look a",
+		}
+		got := l.take()
+		if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAKindThatIsNotServed(t *testing.T) {
+	for name, hide := range map[string]func(clusterapi.ClusterAPI) clusterapi.ClusterAPI{
+		"by events": func(api clusterapi.ClusterAPI) clusterapi.ClusterAPI { return api },
+		"by lists":  func(api clusterapi.ClusterAPI) clusterapi.ClusterAPI { return unwatched{api} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLog()
+				api := newCluster(nil)
+				r := rec{name: "r", watches: []reconcile.Watch{{GVK: widgets, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+					l.add("%v>%v", old != nil, new != nil)
+					return nil
+				}}}, look: looks(l, "")}
+				stop := begin(t, reconcile.Options{API: hide(api), Observe: func(e reconcile.Event) {
+					l.add("%s %s", e.Type, e.Watch)
+					if e.Type == reconcile.EventNotServed && e.Retry.Sub(e.Time) != time.Minute {
+						t.Errorf("tried again at %s, %s after the event", e.Retry, e.Retry.Sub(e.Time))
+					}
+				}, Resync: -1}, at(r, "k"))
+				defer stop()
+				time.Sleep(10*time.Minute + time.Second)
+				define(t, api)
+				time.Sleep(10 * time.Minute)
+				want := []string{"0s NotServed Widget", "0s look k", "11m0s WatchRecovered Widget", "11m0s false>true"}
+				got := l.take()
+				if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// define makes a cluster serve Widgets, and stores one.
+func define(t *testing.T, api clusterapi.ClusterAPI) {
+	t.Helper()
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "widgets.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced",
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+		},
+	}}
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "w"},
+	}}
+	for _, u := range []*unstructured.Unstructured{crd, widget} {
+		if _, err := api.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestARecordingIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		inner := newCluster(nil)
+		put(t, inner, "a", "1")
+		partial := partly{unwatched{inner}}
+		stop := begin(t, reconcile.Options{API: clusterapi.ReadOnly(partial), Observe: l.observe}, rec{name: "r", watches: []reconcile.Watch{tells(l, "")}, look: looks(l, "")})
+		defer stop()
+		time.Sleep(10 * time.Minute)
+		want := []string{"0s NotServed ConfigMap x1: not collected in this recording", "0s a ->1", "0s look a"}
+		if diff := cmp.Diff(want, sorted(l.take())); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// partly knows that it does not have all objects.
+type partly struct{ unwatched }
+
+func (p partly) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	list, err := p.unwatched.List(ctx, gvk, opts)
+	if err == nil {
+		err = clusterapi.ErrNotCollected
+	}
+	return list, err
+}
+
+func TestOwnWritesAreKnownWithoutEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		inner := newCluster(nil)
+		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+			return []reconcile.Reconciler{at(rec{name: "r", watches: []reconcile.Watch{tells(l, "")}, look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+				if r.Key.Name == "k" {
+					put(t, api, "a", "1")
+					put(t, api, "b", "1")
+					remove(t, api, "b")
+				}
+				return reconcile.Result{}, nil
+			}}, "k")}
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := reconcile.Run(ctx, reconcile.Options{API: unwatched{inner}, Poll: time.Hour}, p); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"0s a ->1"}, l.take()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAListThatIsOlderThanAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		lists := 0
+		inner := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+			err := do(ctx)
+			if c.Verb == "List" {
+				if lists++; lists == 2 {
+					time.Sleep(5 * time.Second) // what it read is old when it arrives
+				}
+			}
+			return err
+		})
+		put(t, inner, "a", "1")
+		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+			return []reconcile.Reconciler{at(rec{name: "r", watches: []reconcile.Watch{tells(l, "")}, look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+				if r.Key.Name != "k" {
+					return reconcile.Result{}, nil
+				}
+				if time.Since(l.start) > 0 {
+					put(t, api, "a", "2")
+					put(t, api, "b", "1")
+					return reconcile.Result{}, nil
+				}
+				return reconcile.Result{At: r.Now.Add(62 * time.Second)}, nil
+			}}, "k")}
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute-1)
+		defer cancel()
+		if err := reconcile.Run(ctx, reconcile.Options{API: unwatched{inner}, Poll: time.Minute}, p); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"0s a ->1", "1m2s a 1>2", "1m2s b ->1"}, l.take()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestFurtherWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := newLog()
+		api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+			if c.Verb == "Watch" {
+				begun.add("begun")
+				context.AfterFunc(ctx, func() { begun.add("ended") })
+			}
+			return do(ctx)
+		})
+		put(t, api, "a", "1")
+		l := newLog()
+		on := true
+		watch := func() []reconcile.Watch {
+			if !on {
+				return nil
+			}
+			w := tells(l, "")
+			changed := w.Changed
+			w.Changed = func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake { changed(now, old, new); return nil }
+			return []reconcile.Watch{w, w}
+		}
+		r := rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{At: r.Now.Add(10 * time.Second), Watches: watch()}, nil
+		}}
+		stop := begin(t, reconcile.Options{API: api}, at(r, "one", "two"))
+		defer stop()
+		time.Sleep(25 * time.Second)
+		put(t, api, "a", "2")
+		synctest.Wait()
+		on = false
+		time.Sleep(20 * time.Second)
+		put(t, api, "a", "3")
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"0s begun", "30s ended"}, begun.take()); diff != "" {
+			t.Errorf("watches (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"0s a ->1", "0s a ->1", "25s a 1>2", "25s a 1>2"}, l.take()); diff != "" {
+			t.Errorf("changes (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestManyChangesDoNotQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		api := newCluster(nil)
+		r := rec{name: "r", watches: []reconcile.Watch{tells(l, "")}, look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			time.Sleep(time.Second)
+			return reconcile.Result{}, nil
+		}}
+		stop := begin(t, reconcile.Options{API: api}, at(r, "k"))
+		defer stop()
+		synctest.Wait()
+		put(t, api, "a", "0")
+		put(t, api, "gone", "0")
+		for i := range 5000 {
+			put(t, api, "a", fmt.Sprint(i))
+		}
+		remove(t, api, "gone")
+		time.Sleep(time.Minute)
+		if diff := cmp.Diff([]string{"1s a ->4999"}, l.take()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestWritesOfOthersThatTheWatchDoesNotSelect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		inner := newCluster(nil)
+		w := tells(l, "")
+		w.Options.Namespace = "other"
+		s := reconcile.NewSyncer(reconcile.Options{API: inner}, reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+			return []reconcile.Reconciler{at(rec{name: "r", watches: []reconcile.Watch{w}, look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+				put(t, api, "a", "1")
+				_, err := api.Get(ctx, configMaps, types.NamespacedName{Namespace: "ns", Name: "a"})
+				return reconcile.Result{}, err
+			}}, "k")}
+		}})
+		if _, err := s.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if lines := l.take(); lines != nil {
+			t.Errorf("changes %v", lines)
+		}
+	})
+}
