@@ -88,14 +88,23 @@ func As[T any](o *Object) (*T, error) {
 
 // convertShared is convert without managedFields. It does not change u.
 func convertShared[T any](u *unstructured.Unstructured, out *T) error {
-	if meta, ok := u.Object["metadata"].(map[string]any); ok && meta["managedFields"] != nil {
-		meta = maps.Clone(meta)
-		delete(meta, "managedFields")
-		content := maps.Clone(u.Object)
-		content["metadata"] = meta
-		u = &unstructured.Unstructured{Object: content}
+	if u == nil {
+		return errors.New("clusterapi: no object to convert")
 	}
-	return convert(u, out)
+	return convert(withoutManagedFields(u), out)
+}
+
+// withoutManagedFields shares all else with u.
+func withoutManagedFields(u *unstructured.Unstructured) *unstructured.Unstructured {
+	meta, ok := u.Object["metadata"].(map[string]any)
+	if !ok || meta["managedFields"] == nil {
+		return u
+	}
+	meta = maps.Clone(meta)
+	delete(meta, "managedFields")
+	content := maps.Clone(u.Object)
+	content["metadata"] = meta
+	return &unstructured.Unstructured{Object: content}
 }
 
 // Shared is optional: a [Reader] that has it hands out what it stores, without

@@ -1,10 +1,12 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -131,13 +133,7 @@ func (c *Cluster) establish() {
 }
 
 func compareKinds(a, b schema.GroupKind) int {
-	switch as, bs := a.String(), b.String(); {
-	case as < bs:
-		return -1
-	case as > bs:
-		return 1
-	}
-	return 0
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Group, b.Group))
 }
 
 // definitionStatus is the status that an API server gives a definition. It

@@ -1,10 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -266,7 +266,7 @@ func (c *Cluster) hasContents(r ref, e *entry) bool {
 		return c.tables[d.gk].count > own
 	}
 	for _, t := range c.tables {
-		if len(t.namespaces[r.key.Name]) > 0 {
+		if t.spaces[r.key.Name] != nil {
 			return true
 		}
 	}
@@ -372,8 +372,5 @@ func (c *Cluster) dependentsOf(uid types.UID) []ref {
 }
 
 func compareRefs(a, b ref) int {
-	if n := compareKinds(a.kind, b.kind); n != 0 {
-		return n
-	}
-	return strings.Compare(a.key.String(), b.key.String())
+	return cmp.Or(compareKinds(a.kind, b.kind), compareKeys(a.key, b.key))
 }

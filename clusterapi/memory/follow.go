@@ -1,6 +1,12 @@
 package memory
 
-import "github.com/clusterupdate/clusterupdate/clusterapi"
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
 
 // cursor is what Follow returns: the changes that it has not handed on yet.
 type cursor struct {
@@ -46,17 +52,19 @@ func (x *cursor) Close() {
 	x.c.mu.Lock()
 	defer x.c.mu.Unlock()
 	x.waiting = nil
-	for i, o := range x.c.cursors {
-		if o == x {
-			x.c.cursors = append(x.c.cursors[:i:i], x.c.cursors[i+1:]...)
-			break
-		}
-	}
+	x.c.cursors = slices.DeleteFunc(x.c.cursors, func(o *cursor) bool { return o == x })
 }
 
-// tell hands a change to the cursors. The lock is held.
-func (c *Cluster) tell(old, new *clusterapi.Object) {
+// tell hands a change to the cursors: see notify. The lock is held.
+func (c *Cluster) tell(old, e *entry, last *unstructured.Unstructured) {
+	if len(c.cursors) == 0 {
+		return
+	}
+	change := clusterapi.Change{Old: old.object(), New: e.object()}
+	if e == nil {
+		change.Old = c.checked(clusterapi.NewObject(last))
+	}
 	for _, x := range c.cursors {
-		x.waiting = append(x.waiting, clusterapi.Change{Old: old, New: new})
+		x.waiting = append(x.waiting, change)
 	}
 }

@@ -18,8 +18,10 @@ import (
 // Options are the options of [New]. The zero value works.
 type Options struct {
 	// Clock gives creation times and those in managedFields; nil means the
-	// real one. Where it is also a clock.WithDelayedExecution (as the real one
-	// is), EstablishAfter needs no further verb to take effect.
+	// real one. Nothing waits on it. Where it is also a
+	// clock.WithDelayedExecution (as the real one, and that of a virtual
+	// driver), EstablishAfter takes effect by its AfterFunc, else with the
+	// next verb.
 	Clock clock.PassiveClock
 
 	// Lenient accepts what an API server refuses: kinds that neither
@@ -44,6 +46,10 @@ type Options struct {
 	// deletionTimestamp, as an API server does, until [Cluster.Remove] plays
 	// the kubelet that ends it. By default pods end at once.
 	GracefulPods bool
+
+	// CheckShared makes [Cluster.CheckShared] find whoever changes an object that
+	// is shared. It keeps a copy of every state that was stored: it is for tests.
+	CheckShared bool
 
 	// Validate is called before a new state of an object is stored, with old
 	// nil for a new object; an error refuses the write and is returned as it
@@ -78,6 +84,7 @@ type Cluster struct {
 	o       Options
 	clock   clock.PassiveClock
 	waiting atomic.Int64 // definitions that may not be Established yet
+	checks  checks
 
 	// mu guards all below. What an entry holds never changes once it is in a
 	// table, so entries are used without the lock.

@@ -32,7 +32,7 @@ func (c *Cluster) GetShared(ctx context.Context, gvk schema.GroupVersionKind, ke
 		if err != nil {
 			return err
 		}
-		out = k.shared(e)
+		out = c.shared(k, e)
 		return nil
 	})
 	if err == nil && out == nil {
@@ -58,11 +58,6 @@ func (k *kind) ref(key types.NamespacedName) ref {
 		key.Namespace = ""
 	}
 	return ref{kind: k.gvk.GroupKind(), key: key}
-}
-
-// result copies an entry for a caller.
-func (k *kind) result(e *entry) *unstructured.Unstructured {
-	return k.shared(e).Unstructured().DeepCopy()
 }
 
 // shown is a stored object in the version of k, with the defaults that its
@@ -116,7 +111,7 @@ func (c *Cluster) listShared(ctx context.Context, gvk schema.GroupVersionKind, o
 		}
 		out = make([]*clusterapi.Object, len(found))
 		for i, e := range found {
-			out[i] = k.shared(e)
+			out[i] = c.shared(k, e)
 		}
 		return nil
 	})
@@ -131,10 +126,8 @@ func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, 
 	var found []*entry
 	over := false
 	c.mu.RLock()
-	c.tables[k.gvk.GroupKind()].each(opts.Namespace, func(_ types.NamespacedName, e *entry) bool {
-		if selects(opts, e.obj) {
-			found = append(found, e)
-		}
+	c.tables[k.gvk.GroupKind()].selected(opts, func(e *entry) bool {
+		found = append(found, e)
 		over = opts.Limit > 0 && len(found) > opts.Limit
 		return !over
 	})
@@ -144,6 +137,26 @@ func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, 
 		return nil, "", &clusterapi.LimitError{GVK: k.gvk, Limit: opts.Limit}
 	}
 	return found, revision, nil
+}
+
+// Dependents returns the objects of a kind that name an owner, by its UID, in
+// their ownerReferences, sorted by namespace, then name. They are shared as
+// those of ListShared. It looks at no other objects. There is no such verb on
+// an API server, so it is not intercepted.
+func (c *Cluster) Dependents(gvk schema.GroupVersionKind, owner types.UID) ([]*clusterapi.Object, error) {
+	k, err := c.kind(gvk)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var out []*clusterapi.Object
+	for _, r := range c.dependentsOf(owner) {
+		if r.kind == gvk.GroupKind() {
+			out = append(out, c.shared(k, c.find(r)))
+		}
+	}
+	return out, nil
 }
 
 // selects tells whether the options select an object of the right kind.

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +27,9 @@ type entry struct {
 	kind *kind
 	// applied remembers what an Apply would leave as it is.
 	applied atomic.Pointer[[]application]
-	// shared is obj for those who only look, and view what those get who ask
-	// for a kind. Both are made when first asked for.
-	shared atomic.Pointer[clusterapi.Object]
+	// shared is obj for those who only look, made when the entry is stored, and
+	// view what those get who ask for a version of its kind.
+	shared *clusterapi.Object
 	view   atomic.Pointer[view]
 }
 
@@ -42,23 +44,22 @@ func (e *entry) object() *clusterapi.Object {
 	if e == nil {
 		return nil
 	}
-	if o := e.shared.Load(); o != nil {
-		return o
-	}
-	e.shared.CompareAndSwap(nil, clusterapi.NewObject(e.obj))
-	return e.shared.Load()
+	return e.shared
 }
 
 // shared returns an entry in the version of k, with the defaults that its
 // definition has got meanwhile. Where neither changes it, that is the stored
 // object itself.
-func (k *kind) shared(e *entry) *clusterapi.Object {
+func (c *Cluster) shared(k *kind, e *entry) *clusterapi.Object {
 	if v := e.view.Load(); v != nil && v.kind == k {
 		return v.object
 	}
-	v := &view{k, e.object()}
+	v := &view{k, e.shared}
+	if v.object == nil { // the write that made it ended the object
+		v.object = clusterapi.NewObject(e.obj)
+	}
 	if u := k.shown(e.obj); u != e.obj {
-		v.object = clusterapi.NewObject(u)
+		v.object = c.checked(clusterapi.NewObject(u))
 	}
 	e.view.Store(v)
 	return v.object
@@ -94,27 +95,39 @@ type ref struct {
 
 // table holds the objects of one kind, of whichever version.
 type table struct {
-	namespaces map[string]map[string]*entry
-	count      int
-	watchers   map[*watcher]bool
+	spaces   map[string]*space                 // by namespace
+	names    []string                          // of the namespaces, in order
+	nodes    map[string][]types.NamespacedName // of pods: by spec.nodeName, in order; nil for other kinds
+	count    int
+	watchers map[*watcher]bool
+}
+
+// space holds the objects of one namespace.
+type space struct {
+	entries map[string]*entry
+	names   []string // in order
 }
 
 func (c *Cluster) table(gk schema.GroupKind) *table {
 	t := c.tables[gk]
 	if t == nil {
-		t = &table{namespaces: make(map[string]map[string]*entry), watchers: make(map[*watcher]bool)}
+		t = &table{spaces: make(map[string]*space), watchers: make(map[*watcher]bool)}
+		if gk == podKind.GroupKind() {
+			t.nodes = make(map[string][]types.NamespacedName)
+		}
 		c.tables[gk] = t
 	}
 	return t
 }
 
 // find returns an object, nil where there is none. The lock is held.
-func (c *Cluster) find(r ref) *entry {
-	t := c.tables[r.kind]
-	if t == nil {
+func (c *Cluster) find(r ref) *entry { return c.tables[r.kind].get(r.key) }
+
+func (t *table) get(key types.NamespacedName) *entry {
+	if t == nil || t.spaces[key.Namespace] == nil {
 		return nil
 	}
-	return t.namespaces[r.key.Namespace][r.key.Name]
+	return t.spaces[key.Namespace].entries[key.Name]
 }
 
 // each visits the objects of a namespace (all, when empty) in the order of
@@ -123,30 +136,113 @@ func (t *table) each(namespace string, visit func(types.NamespacedName, *entry) 
 	if t == nil {
 		return
 	}
-	names := []string{namespace}
-	if namespace == "" {
-		names = slices.Sorted(maps.Keys(t.namespaces))
+	names := t.names
+	if namespace != "" {
+		names = []string{namespace}
 	}
 	for _, ns := range names {
-		objects := t.namespaces[ns]
-		for _, name := range slices.Sorted(maps.Keys(objects)) {
-			if !visit(types.NamespacedName{Namespace: ns, Name: name}, objects[name]) {
+		s := t.spaces[ns]
+		if s == nil {
+			continue
+		}
+		for _, name := range s.names {
+			if !visit(types.NamespacedName{Namespace: ns, Name: name}, s.entries[name]) {
 				return
 			}
 		}
 	}
 }
 
+// selected visits those that the options select, in the order of their keys,
+// until visit returns false. It looks at no other pods than those of a node.
+func (t *table) selected(opts clusterapi.ListOptions, visit func(*entry) bool) {
+	if t != nil && t.nodes != nil && opts.NodeName != "" {
+		for _, key := range t.nodes[opts.NodeName] {
+			if e := t.get(key); selects(opts, e.obj) && !visit(e) {
+				return
+			}
+		}
+		return
+	}
+	t.each(opts.Namespace, func(_ types.NamespacedName, e *entry) bool {
+		return !selects(opts, e.obj) || visit(e)
+	})
+}
+
+// set makes e what is stored under a key, nil for nothing.
+func (t *table) set(key types.NamespacedName, old, e *entry) {
+	s := t.spaces[key.Namespace]
+	switch {
+	case old == nil:
+		if s == nil {
+			s = &space{entries: make(map[string]*entry)}
+			t.spaces[key.Namespace] = s
+			t.names = insert(t.names, key.Namespace, strings.Compare)
+		}
+		s.entries[key.Name] = e
+		s.names = insert(s.names, key.Name, strings.Compare)
+		t.count++
+	case e == nil:
+		delete(s.entries, key.Name)
+		s.names = remove(s.names, key.Name, strings.Compare)
+		if len(s.names) == 0 {
+			delete(t.spaces, key.Namespace)
+			t.names = remove(t.names, key.Namespace, strings.Compare)
+		}
+		t.count--
+	default:
+		s.entries[key.Name] = e
+	}
+	if t.nodes == nil {
+		return
+	}
+	before, after := nodeOf(old), nodeOf(e)
+	if before == after {
+		return
+	}
+	if before != "" {
+		if t.nodes[before] = remove(t.nodes[before], key, compareKeys); len(t.nodes[before]) == 0 {
+			delete(t.nodes, before)
+		}
+	}
+	if after != "" {
+		t.nodes[after] = insert(t.nodes[after], key, compareKeys)
+	}
+}
+
+// nodeOf is the node that a pod is on, empty for none.
+func nodeOf(e *entry) string {
+	if e == nil {
+		return ""
+	}
+	spec, _ := e.obj.Object["spec"].(map[string]any)
+	name, _ := spec["nodeName"].(string)
+	return name
+}
+
+func compareKeys(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// insert adds v, which is not there, to a list in order.
+func insert[T any](list []T, v T, compare func(a, b T) int) []T {
+	i, _ := slices.BinarySearchFunc(list, v, compare)
+	return slices.Insert(list, i, v)
+}
+
+// remove takes v, which is there, from a list in order.
+func remove[T any](list []T, v T, compare func(a, b T) int) []T {
+	i, _ := slices.BinarySearchFunc(list, v, compare)
+	return slices.Delete(list, i, i+1)
+}
+
 // put stores an entry in place of old (nil for none), keeps the indexes and
 // tells the watchers. The lock is held.
 func (c *Cluster) put(r ref, old, e *entry) {
+	e.shared = c.checked(clusterapi.NewObject(e.obj))
 	t := c.table(r.kind)
-	if t.namespaces[r.key.Namespace] == nil {
-		t.namespaces[r.key.Namespace] = make(map[string]*entry)
-	}
-	t.namespaces[r.key.Namespace][r.key.Name] = e
+	t.set(r.key, old, e)
 	if old == nil {
-		t.count++
 		c.uidIndex[e.obj.GetUID()] = r
 	} else {
 		c.unlinkOwners(r, old.obj)
@@ -161,18 +257,14 @@ func (c *Cluster) put(r ref, old, e *entry) {
 		c.indexDefinition(old, e)
 	}
 	t.notify(old, e, nil)
-	c.tell(old.object(), e.object())
+	c.tell(old, e, nil)
 }
 
 // drop forgets an entry, keeps the indexes and tells the watchers, who see the
 // last state that was stored. The lock is held.
 func (c *Cluster) drop(r ref, old *entry) {
 	t := c.tables[r.kind]
-	delete(t.namespaces[r.key.Namespace], r.key.Name)
-	if len(t.namespaces[r.key.Namespace]) == 0 {
-		delete(t.namespaces, r.key.Namespace)
-	}
-	t.count--
+	t.set(r.key, old, nil)
 	delete(c.uidIndex, old.obj.GetUID())
 	c.unlinkOwners(r, old.obj)
 	if r.kind == definitionKind {
@@ -180,7 +272,7 @@ func (c *Cluster) drop(r ref, old *entry) {
 	}
 	last := withMetadata(old.obj, func(m map[string]any) { m["resourceVersion"] = c.nextRevision() })
 	t.notify(old, nil, last)
-	c.tell(clusterapi.NewObject(last), nil)
+	c.tell(old, nil, last)
 }
 
 func (c *Cluster) unlinkOwners(r ref, obj *unstructured.Unstructured) {

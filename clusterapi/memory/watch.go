@@ -45,7 +45,7 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 			return
 		}
 		for _, e := range existing {
-			if ctx.Err() != nil || !yield(clusterapi.Event{Type: clusterapi.Added, Object: k.result(e)}, nil) {
+			if ctx.Err() != nil || !yield(clusterapi.Event{Type: clusterapi.Added, Object: c.shared(k, e).Unstructured().DeepCopy()}, nil) {
 				return
 			}
 		}
@@ -78,10 +78,8 @@ func (c *Cluster) register(k *kind, w *watcher) []*entry {
 	t := c.table(k.gvk.GroupKind())
 	t.watchers[w] = true
 	var existing []*entry
-	t.each(w.opts.Namespace, func(_ types.NamespacedName, e *entry) bool {
-		if selects(w.opts, e.obj) {
-			existing = append(existing, e)
-		}
+	t.selected(w.opts, func(e *entry) bool {
+		existing = append(existing, e)
 		return true
 	})
 	return existing

@@ -331,7 +331,7 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		if err != nil {
 			return err
 		}
-		out = k.result(e)
+		out = c.shared(k, e).Unstructured().DeepCopy()
 		return nil
 	})
 	if err == nil && out == nil {
