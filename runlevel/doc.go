@@ -19,7 +19,21 @@
 //
 // Jobs are barriers in every state: all before them is done, nothing behind
 // them has started. Package manifest builds the graph; [Schedule] decides,
-// without a clock or goroutines, which node is next; [Run] drives it.
+// without a clock or goroutines, which node is next.
+//
+// # Driving a pass
+//
+// A [Pass] is stepped: each [Pass.Step] works on one node until it ends or has
+// to wait, and says until when. A node that waits goes on at the task where it
+// waited. [Run] drives a pass to its end, within one call, by the live driver of
+// package reconcile; a program with an engine of its own makes each node a key.
+//
+// A pass ends with the failures of its nodes, and the next one begins at the
+// first task again. With [Options].Stay it does not end: a task that has used up
+// its attempts stalls its node, [Pass.Result] says what is wrong so far, and
+// the node goes on when it is stepped again, when what it awaits has changed or
+// at the time of what would be the next pass. So an update that waits for an
+// operator for an hour applies nothing twice.
 //
 // # A task
 //
@@ -51,7 +65,7 @@
 //
 // Errors of the API are tried again, a few times per pass ([BackoffFor]);
 // findings about an object, which are [*TaskError], are not: waiting is done
-// by passes, one after another ([Delay]). An error stops what depends on it
+// by passes, one after another ([Delay]), or by a pass that stays. An error stops what depends on it
 // and nothing else. [Summarize] puts the errors of a pass together, and
 // [Failing] and [Progressing] word the conditions of ClusterVersion from the
 // result, as users know them: "Working towards 4.18.15: 405 of 806 done (50%
