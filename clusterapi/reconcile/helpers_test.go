@@ -100,10 +100,10 @@ func (l *log) take() []string {
 
 // observe adds an event without its retry.
 func (l *log) observe(e reconcile.Event) {
-	l.add("%s %s%s%s x%d: %v", e.Type, e.Reconciler, e.Watch, name(e.Key), e.Failures, e.Err)
+	l.add("%s %s%s%s x%d: %v", e.Type, e.Reconciler, e.Watch, keyText(e.Key), e.Failures, e.Err)
 }
 
-func name(k reconcile.Key) string {
+func keyText(k reconcile.Key) string {
 	if k == (reconcile.Key{}) {
 		return ""
 	}
@@ -152,7 +152,7 @@ func (w watchFunc) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts 
 	return w.watch(ctx, gvk, opts)
 }
 
-func configMap(name, value string) *corev1.ConfigMap {
+func newConfigMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string]string{"v": value},
 	}
@@ -161,7 +161,7 @@ func configMap(name, value string) *corev1.ConfigMap {
 // put makes a ConfigMap hold a value.
 func put(t *testing.T, api clusterapi.ClusterAPI, name, value string) {
 	t.Helper()
-	u, err := clusterapi.ToUnstructured(configMap(name, value))
+	u, err := clusterapi.ToUnstructured(newConfigMap(name, value))
 	if err == nil {
 		_, err = api.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "test"})
 	}
@@ -177,8 +177,8 @@ func remove(t *testing.T, api clusterapi.ClusterAPI, name string) {
 	}
 }
 
-// value is what a ConfigMap holds; "-" where there is none.
-func value(o *clusterapi.Object) string {
+// dataOf is what a ConfigMap holds; "-" where there is none.
+func dataOf(o *clusterapi.Object) string {
 	if o == nil {
 		return "-"
 	}
@@ -189,7 +189,7 @@ func value(o *clusterapi.Object) string {
 // tells is a watch of ConfigMaps that logs changes and wakes by name.
 func tells(l *log, prefix string) reconcile.Watch {
 	return reconcile.Watch{GVK: configMaps, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-		l.add("%s%s %s>%s", prefix, clusterapi.Change{Old: old, New: new}.Object().Name(), value(old), value(new))
+		l.add("%s%s %s>%s", prefix, clusterapi.Change{Old: old, New: new}.Object().Name(), dataOf(old), dataOf(new))
 		return []reconcile.Wake{{Key: reconcile.Key{Name: clusterapi.Change{Old: old, New: new}.Object().Name()}}}
 	}}
 }
@@ -197,7 +197,7 @@ func tells(l *log, prefix string) reconcile.Watch {
 // looks logs every look.
 func looks(l *log, prefix string) func(context.Context, reconcile.Request) (reconcile.Result, error) {
 	return func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
-		l.add("%slook%s", prefix, name(r.Key))
+		l.add("%slook%s", prefix, keyText(r.Key))
 		return reconcile.Result{}, nil
 	}
 }
@@ -206,7 +206,7 @@ func looks(l *log, prefix string) func(context.Context, reconcile.Request) (reco
 func script(l *log, steps ...func() (reconcile.Result, error)) func(context.Context, reconcile.Request) (reconcile.Result, error) {
 	n := 0
 	return func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
-		l.add("look%s", name(r.Key))
+		l.add("look%s", keyText(r.Key))
 		step := steps[min(n, len(steps)-1)]
 		n++
 		return step()

@@ -98,7 +98,7 @@ func TestAJobWithoutDoneWakesItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		drive(t, reconcile.Options{Observe: l.observe}, time.Minute, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
-			l.add("look%s", name(r.Key))
+			l.add("look%s", keyText(r.Key))
 			return reconcile.Result{Jobs: []reconcile.Job{{ID: 1, Run: func(ctx context.Context, report func(any)) (any, error) {
 				report("nobody hears")
 				return nil, errors.Join(reconcile.Sleep(ctx, time.Second), errTest)

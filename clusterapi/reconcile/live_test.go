@@ -431,7 +431,7 @@ func TestModifyReturnsAConflictAtOnce(t *testing.T) {
 		l := newLog()
 		drive(t, reconcile.Options{API: api}, time.Second, at(rec{name: "r", look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			l.add("look")
-			cm := configMap("a", "2")
+			cm := newConfigMap("a", "2")
 			_, err := clusterapi.Modify(ctx, api, types.NamespacedName{Namespace: "ns", Name: "a"}, clusterapi.ModifyOptions{}, func(c *corev1.ConfigMap) error {
 				c.Data = cm.Data
 				return nil

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,13 +104,13 @@ func TestFoldsSeeAChangeFirst(t *testing.T) {
 		n := 0
 		reader := reconcile.Watch{GVK: configMaps, Changed: func(_ time.Time, _, new *clusterapi.Object) []reconcile.Wake {
 			n++
-			check(new.Name(), value(new))
+			check(new.Name(), dataOf(new))
 			return nil
 		}}
 		owner := reconcile.Watch{GVK: configMaps, Fold: func(_ time.Time, _, new *clusterapi.Object) {
 			mu.Lock()
 			defer mu.Unlock()
-			cache[new.Name()] = value(new)
+			cache[new.Name()] = dataOf(new)
 		}}
 		for i := range 20 {
 			put(t, api, fmt.Sprint("a", i), "1")
@@ -391,9 +392,9 @@ func TestFurtherWatches(t *testing.T) {
 		})
 		put(t, api, "a", "1")
 		l := newLog()
-		on := true
+		var off atomic.Bool
 		watch := func() []reconcile.Watch {
-			if !on {
+			if off.Load() {
 				return nil
 			}
 			w := tells(l, "")
@@ -409,7 +410,7 @@ func TestFurtherWatches(t *testing.T) {
 		time.Sleep(25 * time.Second)
 		put(t, api, "a", "2")
 		synctest.Wait()
-		on = false
+		off.Store(true)
 		time.Sleep(20 * time.Second)
 		put(t, api, "a", "3")
 		synctest.Wait()

@@ -32,7 +32,8 @@ type Options struct {
 	// zero means 30 seconds.
 	Poll time.Duration
 	// Resync is the time between two looks at all keys of reconcilers that are
-	// [Lister]s; zero means 10 minutes, a negative one never.
+	// [Lister]s; zero means 10 minutes, a negative one never. A [Syncer] does
+	// it in the first Sync after that time.
 	Resync time.Duration
 	// Observe is told what the driver meets, one event at a time; nil: nobody
 	// is. A panic in it is logged.

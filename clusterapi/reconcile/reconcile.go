@@ -99,7 +99,8 @@ type Result struct {
 	// Result names it; it is cancelled when one does not.
 	Jobs []Job
 	// Watches are further ones, in effect while the key's latest Result names
-	// them. Two are the same if kind and options are.
+	// them. Two are the same if kind and options are; the functions of the
+	// first stay. They hold up no look: what they list comes as changes.
 	Watches []Watch
 }
 
