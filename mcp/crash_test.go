@@ -50,13 +50,13 @@ func (f *faulty) around(do func() error) error {
 	return errInjected
 }
 
-func (f *faulty) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (u *unstructured.Unstructured, err error) {
-	err = f.around(func() error { u, err = f.Cluster.Get(ctx, gvk, key); return err })
+func (f *faulty) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (u *clusterapi.Object, err error) {
+	err = f.around(func() error { u, err = f.Cluster.GetShared(ctx, gvk, key); return err })
 	return u, err
 }
 
-func (f *faulty) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (l *unstructured.UnstructuredList, err error) {
-	err = f.around(func() error { l, err = f.Cluster.List(ctx, gvk, o); return err })
+func (f *faulty) ListShared(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (l []*clusterapi.Object, err error) {
+	err = f.around(func() error { l, err = f.Cluster.ListShared(ctx, gvk, o); return err })
 	return l, err
 }
 

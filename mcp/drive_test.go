@@ -343,13 +343,15 @@ func TestDriveArbiter(t *testing.T) {
 // A NodeUpdater takes the place of the daemons.
 type updater struct{ c clusterapi.ClusterAPI }
 
-func (u updater) Update(ctx context.Context, node string, to mcp.Target, report func(mcp.Phase)) error {
-	report(mcp.PhaseApplying)
+func (u updater) Step(ctx context.Context, node string, to mcp.Target, p mcp.Phase) (mcp.Phase, time.Duration, error) {
+	if p != mcp.PhaseApplying {
+		return mcp.PhaseApplying, time.Second, nil
+	}
 	_, err := clusterapi.Modify(ctx, u.c, clusterapi.Key("", node), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
 		annotate(mcp.AnnotationCurrentConfig, to.Config, mcp.AnnotationState, mcp.StateDone)(n)
 		return nil
 	})
-	return err
+	return mcp.PhaseDone, 0, err
 }
 
 func TestNodeUpdater(t *testing.T) {

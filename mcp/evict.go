@@ -4,37 +4,139 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/disruption"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
+// drainAttempt is one attempt, with a limit, to get a node's pods to leave.
+type drainAttempt struct {
+	asked   string
+	failing time.Duration // how long the drain had been failing when it began
+	end     time.Time
+	listed  bool
+	pods    []*leavingPod
+	check   time.Time // when to look for pods that went before they were watched
+}
+
+// leavingPod is a pod that is to leave.
+type leavingPod struct {
+	key     types.NamespacedName
+	uid     types.UID
+	ending  bool      // it was being deleted when it was listed
+	evicted bool      // it has been told to go
+	next    time.Time // when to ask again, while it is not
+	budget  string    // that refused last
+	told    bool      // that one did
+	gone    bool
+	err     error
+}
+
+// errLimit ends an attempt.
+var errLimit = errors.New("global timeout reached")
+
+var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
+
+const (
+	textEvicting = "error when evicting pods/%q -n %q: %w"
+	textAwaiting = "error when waiting for pod %q in namespace %q to terminate: %w"
+)
+
+// podsOf is the watch of a node's pods: one that is gone wakes its drain.
+func (r *drainsReconciler) podsOf(node string) reconcile.Watch {
+	return reconcile.Watch{GVK: podKind, Options: clusterapi.ListOptions{NodeName: node},
+		Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+			if new != nil && (old == nil || old.UID() == new.UID()) {
+				return nil
+			}
+			return []reconcile.Wake{{Key: nodeKey(node)}}
+		}}
+}
+
+// proceed goes on with the attempt, and ends it when no pod is left or its time
+// is over. It returns when to look again.
+func (x *drainer) proceed() (at time.Time, err error) {
+	a := x.attempt
+	if !a.listed {
+		if a.pods, err = x.podsToEvict(); err != nil {
+			if x.ctx.Err() != nil {
+				return time.Time{}, err
+			}
+			x.failed(&DrainError{Node: x.node, Kind: DrainPods, Err: err})
+			return time.Time{}, nil
+		}
+		a.listed = true
+	}
+	if err := x.evictDue(); err != nil {
+		return time.Time{}, err
+	}
+	if err := x.look(); err != nil {
+		return time.Time{}, err
+	}
+	over := !x.now.Before(a.end)
+	at = a.end
+	var errs []error
+	for _, p := range a.pods {
+		switch {
+		case p.err != nil:
+			errs = append(errs, p.err)
+		case p.gone:
+		case over:
+			errs = append(errs, x.timedOut(p))
+		case p.evicted:
+			if x.now.Before(a.check) && a.check.Before(at) {
+				at = a.check
+			}
+		case p.next.Before(at):
+			at = p.next
+		}
+	}
+	if !over && x.left() {
+		return at, nil
+	}
+	if len(errs) > 0 {
+		x.failed(errors.Join(errs...))
+		return time.Time{}, nil
+	}
+	return time.Time{}, x.fulfilled()
+}
+
+// left reports whether a pod is still to leave.
+func (x *drainer) left() bool {
+	for _, p := range x.attempt.pods {
+		if !p.gone && p.err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // podsToEvict lists the node's pods and leaves out those that stay.
-func (d *drainer) podsToEvict(ctx context.Context) ([]corev1.Pod, error) {
-	pods, err := clusterapi.List[corev1.Pod](ctx, d.o.API, clusterapi.ListOptions{NodeName: d.node})
+func (x *drainer) podsToEvict() ([]*leavingPod, error) {
+	pods, err := clusterapi.ReadAll[corev1.Pod](x.ctx, x.api, clusterapi.ListOptions{NodeName: x.node})
 	if err != nil {
 		return nil, err
 	}
 	daemonSets := map[types.NamespacedName]bool{} // whether each exists
-	var leave []corev1.Pod
+	var leave []*leavingPod
 	var errs []error
-	for i := range pods {
-		p := &pods[i]
-		if p.Spec.NodeName != d.node {
+	for _, p := range pods {
+		if p.Spec.NodeName != x.node {
 			continue // a backend that cannot select by node
 		}
-		stays, err := podStays(p, func(key types.NamespacedName) (bool, error) {
+		stays, err := disruption.Stays(p, func(key types.NamespacedName) (bool, error) {
 			if exists, known := daemonSets[key]; known {
 				return exists, nil
 			}
-			_, err := clusterapi.Get[appsv1.DaemonSet](ctx, d.o.API, key)
+			_, err := clusterapi.Read[appsv1.DaemonSet](x.ctx, x.api, key)
 			if err != nil && !apierrors.IsNotFound(err) {
 				return false, err
 			}
@@ -45,123 +147,107 @@ func (d *drainer) podsToEvict(ctx context.Context) ([]corev1.Pod, error) {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("pod %s/%s: %w", p.Namespace, p.Name, err))
 		case !stays:
-			leave = append(leave, *p)
+			leave = append(leave, &leavingPod{key: clusterapi.Key(p.Namespace, p.Name), uid: p.UID, ending: p.DeletionTimestamp != nil})
 		}
 	}
 	// One pod that cannot be judged stops the drain before the first eviction.
 	return leave, errors.Join(errs...)
 }
 
-// podStays says that a drain leaves a pod alone: those of an existing
-// DaemonSet, which would come back, and mirrors of static pods. All others go,
-// also those whose local data is lost and those that nobody makes anew.
-func podStays(p *corev1.Pod, daemonSetExists func(types.NamespacedName) (bool, error)) (bool, error) {
-	finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-	c := metav1.GetControllerOf(p)
-	if !finished && c != nil && c.Kind == "DaemonSet" && c.APIVersion == appsv1.SchemeGroupVersion.String() {
-		exists, err := daemonSetExists(types.NamespacedName{Namespace: p.Namespace, Name: c.Name})
-		if err != nil || exists {
-			return exists, err
+// evictDue asks pods to leave whose time has come, side by side.
+func (x *drainer) evictDue() error {
+	var due []*leavingPod
+	for _, p := range x.attempt.pods {
+		if !p.evicted && !p.gone && p.err == nil && !x.now.Before(p.next) && x.now.Before(x.attempt.end) {
+			due = append(due, p)
 		}
 	}
-	_, mirror := p.Annotations[corev1.MirrorPodAnnotationKey]
-	return mirror, nil
+	const atOnce = 16
+	return reconcile.Each(x.ctx, atOnce, len(due), func(ctx context.Context, i int) error {
+		if err := panics.Isolate(func() error { x.evict(ctx, due[i]); return nil }); err != nil {
+			due[i].err = err
+		}
+		return ctx.Err()
+	})
 }
 
-// evict asks one pod to leave until it is gone or ctx ends.
-func (d *drainer) evict(ctx context.Context, p *corev1.Pod) error {
-	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
-	budget, told := "", false
-	for {
-		err := d.o.API.Evict(ctx, key, clusterapi.EvictOptions{UID: p.UID})
+// evict asks one pod to leave.
+func (x *drainer) evict(ctx context.Context, p *leavingPod) {
+	err := x.api.Evict(ctx, p.key, clusterapi.EvictOptions{UID: p.uid})
+	p.next = x.now.Add(x.o.Options.Delays.EvictionRetry)
+	switch {
+	case err == nil:
+		p.evicted = true
+		x.attempt.check = x.now.Add(x.o.Options.Delays.PodPoll)
+	case ctx.Err() != nil:
+	case apierrors.IsNotFound(err):
+		p.gone = true
+	case apierrors.IsConflict(err):
+		// Another pod has the name by now, or the pod has just changed.
+		now, err := clusterapi.Read[corev1.Pod](ctx, x.api, p.key)
 		switch {
-		case err == nil:
-			return d.awaitGone(ctx, p)
-		case ctx.Err() != nil:
-			return d.timedOut(ctx, p, budget, "error when evicting pods/%q -n %q: %w")
 		case apierrors.IsNotFound(err):
-			return nil
-		case apierrors.IsConflict(err):
-			// Another pod has the name by now, or the pod has just changed.
-			if gone, err := d.gone(ctx, p); gone || err != nil {
-				return err
-			}
-		case apierrors.IsTooManyRequests(err):
-			budget = budgetNamed(err)
-			if !told {
-				told = true
-				blocked := &DrainError{Node: d.node, Pod: key.String(), Budget: budget, Kind: DrainBudget, Err: err}
-				d.emit(Event{Type: EventDrainBlocked, Pool: d.pool, Node: d.node, Phase: PhaseDraining, Err: blocked,
-					Text: fmt.Sprintf("node %s: pod %s may not be evicted now: %s", d.node, key, budgetText(err))})
-			}
-		case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-			if p.DeletionTimestamp != nil {
-				return d.awaitGone(ctx, p)
-			}
-		default:
-			return &DrainError{Node: d.node, Pod: key.String(), Kind: DrainEviction,
-				Err: fmt.Errorf("error when evicting pods/%q -n %q: %w", p.Name, p.Namespace, err)}
-		}
-		if sleep(ctx, d.o.Clock, d.o.Options.Delays.EvictionRetry) != nil {
-			return d.timedOut(ctx, p, budget, "error when evicting pods/%q -n %q: %w")
-		}
-	}
-}
-
-// awaitGone looks every second whether the pod is there.
-func (d *drainer) awaitGone(ctx context.Context, p *corev1.Pod) error {
-	const format = "error when waiting for pod %q in namespace %q to terminate: %w"
-	for {
-		gone, err := d.gone(ctx, p)
-		switch {
-		case ctx.Err() != nil:
-			return d.timedOut(ctx, p, "", format)
+			p.gone = true
 		case err != nil:
-			return &DrainError{Node: d.node, Pod: p.Namespace + "/" + p.Name, Kind: DrainEviction, Err: fmt.Errorf(format, p.Name, p.Namespace, err)}
-		case gone:
-			return nil
+			p.err = err
+		default:
+			p.gone = now.UID != p.uid
 		}
-		if sleep(ctx, d.o.Clock, d.o.Options.Delays.PodPoll) != nil {
-			return d.timedOut(ctx, p, "", format)
+	case apierrors.IsTooManyRequests(err):
+		var text string
+		p.budget, text = disruption.Refusal(err)
+		if !p.told {
+			p.told = true
+			blocked := &DrainError{Node: x.node, Pod: p.key.String(), Budget: p.budget, Kind: DrainBudget, Err: err}
+			x.tellDrain(Event{Type: EventDrainBlocked, Phase: PhaseDraining, Err: blocked,
+				Text: fmt.Sprintf("node %s: pod %s may not be evicted now: %s", x.node, p.key, text)})
 		}
+	case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		p.evicted = p.ending
+	default:
+		p.err = &DrainError{Node: x.node, Pod: p.key.String(), Kind: DrainEviction, Err: fmt.Errorf(textEvicting, p.key.Name, p.key.Namespace, err)}
 	}
 }
 
-func (d *drainer) gone(ctx context.Context, p *corev1.Pod) (bool, error) {
-	now, err := clusterapi.Get[corev1.Pod](ctx, d.o.API, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
-	if apierrors.IsNotFound(err) {
-		return true, nil
+// look finds out which of the evicted pods are gone.
+func (x *drainer) look() error {
+	a := x.attempt
+	var awaited []*leavingPod
+	for _, p := range a.pods {
+		if p.evicted && !p.gone && p.err == nil {
+			awaited = append(awaited, p)
+		}
 	}
-	return err == nil && now.UID != p.UID, err
+	if len(awaited) == 0 {
+		return nil
+	}
+	pods, err := clusterapi.ListShared(x.ctx, x.api, podKind, clusterapi.ListOptions{NodeName: x.node})
+	if x.ctx.Err() != nil {
+		return x.ctx.Err()
+	}
+	if err != nil {
+		for _, p := range awaited {
+			p.err = &DrainError{Node: x.node, Pod: p.key.String(), Kind: DrainEviction, Err: fmt.Errorf(textAwaiting, p.key.Name, p.key.Namespace, err)}
+		}
+		return nil
+	}
+	there := make(map[types.UID]bool, len(pods))
+	for _, o := range pods {
+		there[o.UID()] = true
+	}
+	for _, p := range awaited {
+		p.gone = !there[p.uid]
+	}
+	return nil
 }
 
-func (d *drainer) timedOut(ctx context.Context, p *corev1.Pod, budget, format string) error {
-	kind := DrainTimeout
-	if budget != "" {
+func (x *drainer) timedOut(p *leavingPod) error {
+	kind, format := DrainTimeout, textEvicting
+	if p.evicted {
+		format = textAwaiting
+	} else if p.budget != "" {
 		kind = DrainBudget
 	}
-	return &DrainError{Node: d.node, Pod: p.Namespace + "/" + p.Name, Budget: budget, Kind: kind,
-		Err: fmt.Errorf(format, p.Name, p.Namespace, context.Cause(ctx))}
-}
-
-// budgetText is what the API says about the budget that refuses an eviction.
-func budgetText(err error) string {
-	if cause, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause); ok && cause.Message != "" {
-		return cause.Message
-	}
-	return err.Error()
-}
-
-// budgetNamed is the name of that budget, or "".
-func budgetNamed(err error) string {
-	cause, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause)
-	if !ok {
-		return ""
-	}
-	rest, ok := strings.CutPrefix(cause.Message, "The disruption budget ")
-	if !ok {
-		return ""
-	}
-	name, _, _ := strings.Cut(rest, " ")
-	return strings.Trim(name, `"`)
+	return &DrainError{Node: x.node, Pod: p.key.String(), Budget: p.budget, Kind: kind,
+		Err: fmt.Errorf(format, p.key.Name, p.key.Namespace, fmt.Errorf("%w: %v", errLimit, x.o.Options.Delays.DrainAttempt))}
 }

@@ -19,7 +19,7 @@ func (x *run) noticeNode(had bool, old, n NodeState, pool string) {
 	if known && before == now {
 		return
 	}
-	x.moved[pool] = x.o.Clock.Now()
+	x.moved[pool] = x.now
 	delete(x.stalled, pool)
 	if !known && (phase == PhaseDone || phase == PhaseJoining) {
 		return // as it was when we came
@@ -113,22 +113,24 @@ func (x *run) noticeBlock(pool string, b Block, err error) {
 	}
 }
 
-// checkStalls reports pools with nodes on their way where nothing has moved
-// for long.
-func (x *run) checkStalls(now time.Time) {
-	for _, pool := range x.state.Pools() {
-		since, ok := x.moved[pool]
-		if !ok || x.stalled[pool] || now.Sub(since) < x.o.Options.Delays.Stall {
+// checkStall reports a pool with nodes on their way where nothing has moved for
+// long. It returns when to look again; zero: when something has moved.
+func (x *run) checkStall(pool string) time.Time {
+	since, ok := x.moved[pool]
+	if !ok || x.stalled[pool] || x.state.Pool(pool) == nil {
+		return time.Time{}
+	}
+	if at := since.Add(x.o.Options.Delays.Stall); x.now.Before(at) {
+		return at
+	}
+	x.stalled[pool] = true // until something moves again
+	for _, node := range x.state.Nodes(pool) {
+		p := x.phases[node]
+		if p.phase == PhaseDone || p.phase == PhaseJoining {
 			continue
 		}
-		x.stalled[pool] = true // until something moves again
-		for _, node := range x.state.Nodes(pool) {
-			p := x.phases[node]
-			if p.phase == PhaseDone || p.phase == PhaseJoining {
-				continue
-			}
-			err := &StalledError{Node: node, Phase: p.phase, Since: since}
-			x.emit(Event{Type: EventStalled, Pool: pool, Node: node, Phase: p.phase, Stuck: p.stuck, Warning: true, Text: err.Error(), Err: err})
-		}
+		err := &StalledError{Node: node, Phase: p.phase, Since: since}
+		x.emit(Event{Type: EventStalled, Pool: pool, Node: node, Phase: p.phase, Stuck: p.stuck, Warning: true, Text: err.Error(), Err: err})
 	}
+	return time.Time{}
 }

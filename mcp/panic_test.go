@@ -44,18 +44,18 @@ func (f *fragile) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clus
 	}
 }
 
-func (f *fragile) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+func (f *fragile) ListShared(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) ([]*clusterapi.Object, error) {
 	if o.NodeName != "" {
 		f.once(&f.listed)
 	}
-	return f.Cluster.List(ctx, gvk, o)
+	return f.Cluster.ListShared(ctx, gvk, o)
 }
 
-func (f *fragile) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	if gvk.Kind == "Pod" { // to see that it has gone
+func (f *fragile) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
+	if gvk.Kind == "Node" {
 		f.once(&f.gotten)
 	}
-	return f.Cluster.Get(ctx, gvk, key)
+	return f.Cluster.GetShared(ctx, gvk, key)
 }
 
 func (f *fragile) Evict(ctx context.Context, pod types.NamespacedName, o clusterapi.EvictOptions) error {
@@ -128,9 +128,9 @@ func TestPanicsAreFailures(t *testing.T) {
 // fragileUpdater goes wrong each time.
 type fragileUpdater struct{ goWrong func() }
 
-func (u fragileUpdater) Update(context.Context, string, mcp.Target, func(mcp.Phase)) error {
+func (u fragileUpdater) Step(context.Context, string, mcp.Target, mcp.Phase) (mcp.Phase, time.Duration, error) {
 	u.goWrong()
-	return nil
+	return "", 0, nil
 }
 
 func TestNodeUpdaterPanics(t *testing.T) {

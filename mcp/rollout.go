@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
@@ -32,15 +33,6 @@ const (
 	// have none.
 	Drive
 )
-
-// NodeUpdater brings a node to a target: it does what a machine-config daemon
-// on the node would do, and reports the phases that it enters. It returns when
-// the node is done, failed, or ctx has ended, and is called again for a node
-// that is not done. The node's annotations stay the truth: it writes them. A
-// panic in it is a failure like any other, a [clusterapi.PanicError].
-type NodeUpdater interface {
-	Update(ctx context.Context, node string, t Target, report func(Phase)) error
-}
 
 // RolloutOptions are the options of a [Rollout].
 type RolloutOptions struct {
@@ -73,11 +65,10 @@ type Rollout struct {
 	o RolloutOptions
 
 	running atomic.Bool
+	stop    atomic.Pointer[func(error)] // ends Run
 
-	mu    sync.RWMutex // guards state's content against View
-	state *State
-
-	observeMu sync.Mutex
+	mu      sync.Mutex
+	current *run // whose State View shows
 }
 
 // NewRollout returns a Rollout that is not yet running.
@@ -99,18 +90,49 @@ func NewRollout(o RolloutOptions) *Rollout {
 // if it is not running or has not seen all objects yet. f must not change the
 // state, nor keep it.
 func (r *Rollout) View(f func(*State)) bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.state == nil {
+	r.mu.Lock()
+	x := r.current
+	r.mu.Unlock()
+	if x == nil {
 		return false
 	}
-	f(r.state)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.ready {
+		return false
+	}
+	f(x.state)
 	return true
+}
+
+func (r *Rollout) show(x *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.current = x
+}
+
+// Process is the rollout for a driver of package reconcile: what Run drives
+// live. It uses the driver's API instead of the options', and while a
+// machine-config controller is active, which the driver's Run would end for, it
+// says so in events of type EventError and looks again.
+func (r *Rollout) Process() reconcile.Process {
+	return reconcile.Process{Name: "rollout", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		x := newRun(r, api)
+		r.show(x)
+		all := []reconcile.Reconciler{&poolsReconciler{x}}
+		if r.o.Mode == Drive {
+			all = append(all, &drainsReconciler{run: x, nodes: map[string]*nodeDrain{}})
+			if r.o.NodeUpdater != nil {
+				all = append(all, &updatesReconciler{run: x, nodes: map[string]*nodeUpdate{}})
+			}
+		}
+		return all
+	}}
 }
 
 // Run follows the cluster until ctx ends, and then returns nil, all its
 // goroutines gone. Failures of the API are tried again. Mode Drive returns
-// [ErrControllerActive] at once if a machine-config controller runs.
+// [ErrControllerActive] if a machine-config controller runs.
 func (r *Rollout) Run(ctx context.Context) error {
 	if r.o.API == nil {
 		return errors.New("mcp: RolloutOptions.API is required")
@@ -119,29 +141,48 @@ func (r *Rollout) Run(ctx context.Context) error {
 		return errors.New("mcp: the Rollout is already running")
 	}
 	defer r.running.Store(false)
-	if r.o.Mode == Drive {
-		if err := r.awaitNoController(ctx); err != nil {
-			return err
-		}
+	defer r.show(nil)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := func(err error) { cancel(err) }
+	r.stop.Store(&stop)
+	defer r.stop.Store(nil)
+	delays := r.o.Options.Delays
+	err := reconcile.Run(ctx, reconcile.Options{API: r.o.API, Clock: r.o.Clock, Logger: r.o.Logger, Poll: delays.Poll, Resync: delays.Resync,
+		Observe: r.driverEvent}, r.Process())
+	if cause := context.Cause(ctx); errors.Is(cause, ErrControllerActive) {
+		return cause
 	}
-	x := newRun(r)
-	defer func() {
-		r.mu.Lock()
-		r.state = nil
-		r.mu.Unlock()
-	}()
-	return x.loop(ctx)
+	return err
 }
 
+// fatal ends Run for an error that only a person can mend, and reports whether
+// it did.
+func (r *Rollout) fatal(err error) bool {
+	stop := r.stop.Load()
+	if stop == nil || !errors.Is(err, ErrControllerActive) {
+		return false
+	}
+	(*stop)(err)
+	return true
+}
+
+// driverEvent tells what the live driver met: watches and lists that fail.
+func (r *Rollout) driverEvent(e reconcile.Event) {
+	switch e.Type {
+	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
+		r.emit(Event{Type: EventError, Time: e.Time, Warning: true, Text: e.Err.Error(), Err: e.Err})
+	}
+}
+
+// emit tells the observer of an event. One that panics, or ends its goroutine,
+// is logged.
 func (r *Rollout) emit(e Event) {
 	if r.o.Observe == nil {
 		return
 	}
-	e.Time = r.o.Clock.Now()
 	e.Text = bounded.Text(e.Text, maxMessage)
-	r.observeMu.Lock()
-	defer r.observeMu.Unlock()
-	err := panics.Catch(func() error {
+	err := panics.Isolate(func() error {
 		r.o.Observe(e)
 		return nil
 	})
@@ -158,55 +199,34 @@ func (r *Rollout) logPanic(text string, err error) {
 	}
 }
 
-// fail reports something that is tried again.
-func (r *Rollout) fail(pool, node string, err error) {
-	r.o.Logger.Warn("rollout: tried again", "pool", pool, "node", node, "error", err)
-	r.logPanic("rollout: a panic", err)
-	r.emit(Event{Type: EventError, Pool: pool, Node: node, Warning: true, Text: err.Error(), Err: err})
-}
-
-// awaitNoController looks for a machine-config controller until the API
-// answers.
-func (r *Rollout) awaitNoController(ctx context.Context) error {
-	for tries := 1; ; tries++ {
-		err := r.checkNoController(ctx)
-		if err == nil || errors.Is(err, ErrControllerActive) {
-			return err
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		r.fail("", "", fmt.Errorf("looking for a machine-config controller: %w", err))
-		if sleep(ctx, r.o.Clock, r.o.Options.Delays.backoff(tries)) != nil {
-			return nil
-		}
-	}
-}
-
-func (r *Rollout) checkNoController(ctx context.Context) error {
-	pods, err := clusterapi.List[corev1.Pod](ctx, r.o.API, clusterapi.ListOptions{
+// checkNoController looks for a machine-config controller. Its error is
+// [ErrControllerActive], or that of the API, by which it is not known.
+func (r *Rollout) checkNoController(ctx context.Context, api clusterapi.Reader, now time.Time) error {
+	pods, err := clusterapi.List[corev1.Pod](ctx, api, clusterapi.ListOptions{
 		Namespace: OperatorNamespace, Labels: labels.SelectorFromSet(labels.Set{LabelApp: AppController}),
 	})
 	if err != nil && !unknownKind(err) {
-		return err
+		return looking(err)
 	}
 	for i := range pods {
 		if pods[i].Status.Phase == corev1.PodRunning {
 			return fmt.Errorf("%w: pod %s/%s is running", ErrControllerActive, pods[i].Namespace, pods[i].Name)
 		}
 	}
-	lease, err := clusterapi.Get[coordinationv1.Lease](ctx, r.o.API, clusterapi.Key(OperatorNamespace, AppController))
+	lease, err := clusterapi.Get[coordinationv1.Lease](ctx, api, clusterapi.Key(OperatorNamespace, AppController))
 	switch {
 	case apierrors.IsNotFound(err), unknownKind(err):
 		return nil
 	case err != nil:
-		return err
+		return looking(err)
 	}
-	if holder := leaseHolder(&lease.Spec, r.o.Clock.Now()); holder != "" {
+	if holder := leaseHolder(&lease.Spec, now); holder != "" {
 		return fmt.Errorf("%w: %s holds its lease", ErrControllerActive, holder)
 	}
 	return nil
 }
+
+func looking(err error) error { return fmt.Errorf("looking for a machine-config controller: %w", err) }
 
 // leaseHolder returns who holds a lease now, or "".
 func leaseHolder(l *coordinationv1.LeaseSpec, now time.Time) string {
@@ -231,16 +251,4 @@ func (d Delays) backoff(errors int) time.Duration {
 		return d.RetryMax
 	}
 	return d.RetryMin << (errors - 1)
-}
-
-// sleep waits on the clock, or until ctx ends and then returns its error.
-func sleep(ctx context.Context, c clock.Clock, d time.Duration) error {
-	t := c.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

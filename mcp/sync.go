@@ -12,27 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
-
-// syncPool does one sync of a pool and queues it again if that failed.
-func (x *run) syncPool(ctx context.Context, pool string) {
-	if x.o.Mode == Observe {
-		x.observePool(pool)
-		return
-	}
-	err := panics.Catch(func() error { return x.drivePool(ctx, pool, false) })
-	if ctx.Err() != nil {
-		return
-	}
-	if err == nil {
-		delete(x.failures, pool)
-		return
-	}
-	x.failures[pool]++
-	x.fail(pool, "", err)
-	x.queue.add(pool, x.o.Clock.Now().Add(x.o.Options.Delays.backoff(x.failures[pool])))
-}
 
 func (x *run) observePool(pool string) {
 	p := x.state.Pool(pool)
@@ -41,7 +21,7 @@ func (x *run) observePool(pool string) {
 	}
 	sel := x.state.Candidates(pool)
 	x.noticeBlock(pool, sel.Block, sel.Err)
-	x.noticeCounts(pool, x.state.Status(pool, p.Status, x.o.Clock.Now()))
+	x.noticeCounts(pool, x.state.Status(pool, p.Status, x.now))
 }
 
 // drivePool is one sync of a pool, in the controller's order. afterMaster says
@@ -53,7 +33,7 @@ func (x *run) drivePool(ctx context.Context, pool string, afterMaster bool) erro
 	}
 	if p.Spec.Configuration.Name == "" {
 		x.noticeBlock(pool, Block{BlockUnconfigured, "the pool has no rendered configuration yet"}, nil)
-		x.queue.add(pool, x.o.Clock.Now().Add(x.o.Options.Delays.PoolQueue))
+		x.enqueue([]string{pool})
 		return nil
 	}
 	if !x.state.hasControllerConfig {
@@ -170,7 +150,7 @@ func (x *run) statusOnly(ctx context.Context, pool string) error {
 	if p == nil {
 		return nil
 	}
-	want := x.state.Status(pool, p.Status, x.o.Clock.Now())
+	want := x.state.Status(pool, p.Status, x.now)
 	x.noticeCounts(pool, want)
 	if equality.Semantic.DeepEqual(want, p.Status) {
 		return nil
@@ -181,7 +161,7 @@ func (x *run) statusOnly(ctx context.Context, pool string) error {
 			if !equality.Semantic.DeepEqual(fresh.Spec, p.Spec) {
 				return errStale
 			}
-			fresh.Status = x.state.Status(pool, fresh.Status, x.o.Clock.Now())
+			fresh.Status = x.state.Status(pool, fresh.Status, x.now)
 			return nil
 		})
 	switch {

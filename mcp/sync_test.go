@@ -279,8 +279,8 @@ func TestPhaseByMachineConfigNode(t *testing.T) {
 // failingUpdater never succeeds.
 type failingUpdater struct{}
 
-func (failingUpdater) Update(context.Context, string, mcp.Target, func(mcp.Phase)) error {
-	return errors.New("no way in")
+func (failingUpdater) Step(context.Context, string, mcp.Target, mcp.Phase) (mcp.Phase, time.Duration, error) {
+	return "", 0, errors.New("no way in")
 }
 
 func TestNodeUpdaterFails(t *testing.T) {

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // targetNodes targets the nodes that the pool's decision selects. Where a node
@@ -169,52 +167,4 @@ func (x *run) refresh(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// startUpdates lets the NodeUpdater work on the nodes that are targeted and
-// not done.
-func (x *run) startUpdates(ctx context.Context) {
-	if x.o.NodeUpdater == nil {
-		return
-	}
-	now := x.o.Clock.Now()
-	for _, pool := range x.state.Pools() {
-		p := x.state.pools[pool]
-		for n := range p.holders.All() {
-			name := n.state.Name
-			if x.updating[name] || now.Before(x.retryAt[name]) || n.state.Done() || n.class.candidate || !n.state.Managed() {
-				continue
-			}
-			x.updating[name] = true
-			to := Target{Config: n.state.DesiredConfig, Image: n.state.DesiredImage}
-			x.group.Go(func() {
-				err := panics.Isolate(func() error {
-					return x.o.NodeUpdater.Update(ctx, name, to, func(phase Phase) {
-						x.emit(Event{Type: EventNodePhase, Pool: pool, Node: name, Phase: phase, Text: fmt.Sprintf("node %s: %s", name, phase)})
-					})
-				})
-				select {
-				case x.updated <- updateResult{pool: pool, node: name, err: err}:
-				case <-ctx.Done():
-				}
-			})
-		}
-	}
-	maps.DeleteFunc(x.retryAt, func(_ string, at time.Time) bool { return !now.Before(at) })
-}
-
-type updateResult struct {
-	pool, node string
-	err        error
-}
-
-func (x *run) updateOver(u updateResult) {
-	delete(x.updating, u.node)
-	wait := x.o.Options.Delays.PoolQueue
-	if u.err != nil {
-		x.logPanic("rollout: the node updater failed", u.err)
-		wait = x.o.Options.Delays.RetryMax
-		x.emit(Event{Type: EventNodeFailed, Pool: u.pool, Node: u.node, Phase: PhaseFailed, Warning: true, Text: u.err.Error(), Err: u.err})
-	}
-	x.retryAt[u.node] = x.o.Clock.Now().Add(wait)
 }

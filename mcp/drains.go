@@ -1,0 +1,334 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+)
+
+// AnnotationDrainSince on a node tells since when a [Rollout] drains it, so that
+// another one that takes over knows how long the drain has been failing. It
+// goes with the drain. [Uninstall] removes it.
+const AnnotationDrainSince = clusterapi.AnnotationPrefix + "drain-since"
+
+// drainSince is the value of AnnotationDrainSince, as JSON.
+type drainSince struct {
+	Version int       `json:"version"`
+	Since   time.Time `json:"since"`
+}
+
+const drainSinceVersion = 1
+
+// drainsReconciler fulfils the requests of nodes to be drained and uncordoned.
+// Its keys are nodes. Each waits for itself alone.
+type drainsReconciler struct {
+	*run
+	nodes map[string]*nodeDrain // guarded by run.mu; what is in them belongs to their key
+}
+
+// nodeDrain is what is remembered of a node's requests.
+//
+// A node that is queued while an attempt for it is under way is attempted again
+// at once after that: this is why attempts follow each other back to back at
+// first, since cordoning a node is a change that queues it.
+type nodeDrain struct {
+	due     time.Time // when it is queued next; zero: when it changes. Guarded by run.mu
+	dirty   bool      // it was queued during the attempt
+	errors  int       // in a row, other than of the drain itself
+	cordons int       // tries of the cordon under way
+	attempt *drainAttempt
+}
+
+func (r *drainsReconciler) Name() string { return drainsName }
+
+// Workers implements [reconcile.Concurrent].
+func (r *drainsReconciler) Workers() int { return r.o.DrainWorkers }
+
+func (r *drainsReconciler) Watches() []reconcile.Watch {
+	return r.sources(false, map[string]func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake{"Node": r.nodeChanged})
+}
+
+// nodeChanged queues a node that asks for something, or was cordoned or
+// uncordoned.
+func (r *drainsReconciler) nodeChanged(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+	var before, after NodeState
+	if n, err := clusterapi.As[corev1.Node](old); err == nil {
+		before = NodeStateOf(n)
+	}
+	n, err := clusterapi.As[corev1.Node](new)
+	if err != nil {
+		return nil // gone, or told by the reconciler of pools
+	}
+	after = NodeStateOf(n)
+	asks := after.DesiredDrain != after.LastAppliedDrain
+	if old != nil {
+		asks = before.DesiredDrain != after.DesiredDrain || before.Unschedulable != after.Unschedulable
+	}
+	if !asks {
+		return nil
+	}
+	r.lock(now)
+	defer r.release()
+	d := r.of(n.Name)
+	d.enqueue(now.Add(r.o.Options.Delays.PoolQueue))
+	return []reconcile.Wake{{Key: nodeKey(n.Name), After: r.o.Options.Delays.PoolQueue}}
+}
+
+// of returns what is remembered of a node.
+func (r *drainsReconciler) of(node string) *nodeDrain {
+	d := r.nodes[node]
+	if d == nil {
+		d = &nodeDrain{}
+		r.nodes[node] = d
+	}
+	return d
+}
+
+// enqueue queues the node at a time, unless it is to be earlier.
+func (d *nodeDrain) enqueue(at time.Time) {
+	if d.due.IsZero() || at.Before(d.due) {
+		d.due = at
+	}
+}
+
+// Reconcile does what is due for a node.
+func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (res reconcile.Result, err error) {
+	x, res := r.take(ctx, q)
+	if x == nil {
+		return res, nil
+	}
+	d, name := x.nodeDrain, x.node
+	var at time.Time
+	err = panics.Isolate(func() (err error) {
+		at, err = x.work()
+		return err
+	})
+	r.lock(q.Now)
+	defer r.release()
+	if err != nil && (ctx.Err() != nil || apierrors.IsConflict(err)) {
+		d.dirty = d.dirty || d.attempt == nil // where it was
+		return res, err
+	}
+	if err != nil {
+		if caught := new(panics.Error); errors.As(err, &caught) {
+			d.attempt = nil
+			err = &DrainError{Node: name, Kind: DrainPods, Err: fmt.Errorf("draining node %s: %w", name, err)}
+		}
+		d.errors++
+		r.fail("", name, err)
+		d.enqueue(q.Now.Add(r.o.Options.Delays.backoff(d.errors)))
+	}
+	if res.At = at; !d.due.IsZero() && (at.IsZero() || d.due.Before(at)) {
+		res.At = d.due
+	}
+	if d.attempt != nil {
+		res.Watches = []reconcile.Watch{r.podsOf(name)}
+	}
+	if d.attempt == nil && d.due.IsZero() && d.errors == 0 && !d.dirty {
+		delete(r.nodes, name)
+	}
+	return res, nil
+}
+
+// take returns what looks at a node; nil while nothing may be done.
+func (r *drainsReconciler) take(ctx context.Context, q reconcile.Request) (*drainer, reconcile.Result) {
+	r.lock(q.Now)
+	defer r.release()
+	if ok, res := r.permitted(ctx, q.Now); !ok {
+		return nil, res
+	}
+	d := r.of(q.Key.Name)
+	if !d.due.IsZero() && !q.Now.Before(d.due) {
+		d.due, d.dirty = time.Time{}, true
+	}
+	_, assign, _ := r.state.Node(q.Key.Name)
+	return &drainer{run: r.run, ctx: ctx, now: q.Now, node: q.Key.Name, pool: assign.Primary, placeErr: assign.Err, nodeDrain: d}, reconcile.Result{}
+}
+
+// drainer looks at one node.
+type drainer struct {
+	*run
+	*nodeDrain
+	ctx        context.Context
+	now        time.Time
+	node, pool string
+	placeErr   error // why the node is in no pool
+}
+
+// work goes on with the attempt under way, and begins one where the node is
+// queued. It returns when to look again. An error is one of something else than
+// the drain, which is tried again soon.
+func (x *drainer) work() (at time.Time, err error) {
+	for {
+		if x.attempt == nil {
+			if !x.dirty {
+				return time.Time{}, nil
+			}
+			x.dirty = false
+			if at, err = x.begin(); err != nil || x.attempt == nil {
+				return at, err
+			}
+		}
+		if at, err = x.proceed(); err != nil || x.attempt != nil {
+			return at, err
+		}
+	}
+}
+
+// begin looks at what the node asks for. It fulfils a request to be uncordoned,
+// and begins an attempt for one to be drained.
+func (x *drainer) begin() (at time.Time, err error) {
+	node, err := clusterapi.Read[corev1.Node](x.ctx, x.api, clusterapi.Key("", x.node))
+	if apierrors.IsNotFound(err) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	asked := node.Annotations[AnnotationDesiredDrain]
+	if asked == node.Annotations[AnnotationLastAppliedDrain] {
+		return time.Time{}, nil
+	}
+	if x.placeErr != nil {
+		return time.Time{}, x.placeErr
+	}
+	switch verb, _, _ := strings.Cut(asked, "-"); verb {
+	case DrainVerbUncordon:
+		return x.cordon(func(n *corev1.Node) {
+			n.Spec.Unschedulable = false
+			setAnnotation(n, AnnotationLastAppliedDrain, asked)
+			delete(n.Annotations, AnnotationDrainSince)
+		}, "uncordon")
+	case DrainVerbDrain:
+		return x.beginDrain(node, asked)
+	default:
+		return time.Time{}, fmt.Errorf("node %s: non-recognized drain verb detected %s", x.node, verb)
+	}
+}
+
+// beginDrain cordons the node if need be and begins an attempt to empty it. A
+// drain never gives up and never forces.
+func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err error) {
+	delays := x.o.Options.Delays
+	since, err := drainingSince(node)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var failing time.Duration // when the attempt begins
+	if !since.IsZero() && node.Spec.Unschedulable {
+		failing = x.now.Sub(since)
+	} else if at, err = x.cordon(func(n *corev1.Node) {
+		n.Spec.Unschedulable = true
+		value, _ := json.Marshal(drainSince{drainSinceVersion, x.now.UTC()})
+		setAnnotation(n, AnnotationDrainSince, string(value))
+	}, "cordon"); err != nil || !at.IsZero() {
+		return at, err
+	}
+	if failing > delays.DrainFailed {
+		x.warn(ReasonDrainFailed, fmt.Sprintf("node %s: drain exceeded timeout: %v. Will continue to retry.", x.node, delays.DrainFailed), nil)
+	}
+	x.attempt = &drainAttempt{asked: asked, failing: failing, end: x.now.Add(delays.DrainAttempt)}
+	return time.Time{}, nil
+}
+
+// drainingSince reads since when a node is drained; zero: it is not.
+func drainingSince(n *corev1.Node) (time.Time, error) {
+	value := n.Annotations[AnnotationDrainSince]
+	if value == "" {
+		return time.Time{}, nil
+	}
+	var s drainSince
+	if err := json.Unmarshal([]byte(value), &s); err != nil {
+		return time.Time{}, nil // not ours: it is written again
+	}
+	if s.Version > drainSinceVersion {
+		return time.Time{}, fmt.Errorf("node %s: annotation %s has version %d; this program knows 1 to %d", n.Name, AnnotationDrainSince, s.Version, drainSinceVersion)
+	}
+	return s.Since, nil
+}
+
+// cordon writes whether the node is schedulable. at is when to try again, zero
+// if it was written.
+func (x *drainer) cordon(change func(*corev1.Node), verb string) (at time.Time, err error) {
+	const tries = 5
+	_, err = clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
+		change(n)
+		return nil
+	})
+	switch {
+	case err == nil:
+		x.cordons, x.errors = 0, 0
+		return time.Time{}, nil
+	case x.ctx.Err() != nil, apierrors.IsConflict(err):
+		x.dirty = true
+		return time.Time{}, err
+	}
+	if x.cordons++; x.cordons == tries {
+		x.cordons = 0
+		return time.Time{}, &DrainError{Node: x.node, Kind: DrainCordon, Err: fmt.Errorf("node %s: failed to %s (%d tries): %w", x.node, verb, tries, err)}
+	}
+	x.dirty = true
+	return x.now.Add(x.o.Options.Delays.CordonRetry << (x.cordons - 1)), nil
+}
+
+// fulfilled tells the daemon that its request is, if the node is still cordoned:
+// if somebody uncordoned it, pods may have come back, and that change queues
+// the node again.
+func (x *drainer) fulfilled() error {
+	drained := false
+	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
+		if drained = n.Spec.Unschedulable; drained {
+			setAnnotation(n, AnnotationLastAppliedDrain, x.attempt.asked)
+			delete(n.Annotations, AnnotationDrainSince)
+		}
+		return nil
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if x.attempt = nil; drained && err == nil {
+		x.tellDrain(Event{Type: EventDrained, Text: fmt.Sprintf("node %s is drained", x.node)})
+	}
+	x.errors = 0
+	return nil
+}
+
+// failed ends the attempt, and says when the next one follows.
+func (x *drainer) failed(err error) {
+	delays, failing := x.o.Options.Delays, x.attempt.failing
+	x.attempt, x.errors = nil, 0
+	retry := delays.DrainRetry
+	if failing >= delays.DrainSlowAfter {
+		retry = delays.DrainSlowRetry
+		x.warn(ReasonDrainThresholdExceeded, fmt.Sprintf(
+			"Drain failed. Drain has been failing for more than %v minutes. Waiting %v minutes then retrying. Error message from drain: %v",
+			delays.DrainSlowAfter.Minutes(), delays.DrainSlowRetry.Minutes(), err), err)
+	} else {
+		x.tellDrain(Event{Type: EventDrainRetry, Phase: PhaseDraining, Err: err,
+			Text: fmt.Sprintf("node %s: drain failed, trying again: %v", x.node, err)})
+	}
+	x.lock(x.now)
+	x.nodeDrain.enqueue(x.now.Add(retry))
+	x.release()
+}
+
+func (x *drainer) warn(reason, text string, err error) {
+	x.tellDrain(Event{Type: EventDrainRetry, Phase: PhaseDraining, Reason: reason, Warning: true, Text: text, Err: err})
+}
+
+func (x *drainer) tellDrain(e Event) {
+	e.Pool, e.Node = x.pool, x.node
+	x.lock(x.now)
+	x.run.emit(e)
+	x.release()
+}

@@ -1,0 +1,355 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+)
+
+// run is what the reconcilers of a Rollout share: one State, fed by what they
+// watch before any of them hears of it, and by what they write. A new run
+// starts with nothing and comes to the same end.
+type run struct {
+	*Rollout
+	o   RolloutOptions // API gives mu up while a call is under way
+	api clusterapi.ClusterAPI
+
+	mu    sync.Mutex // guards what follows
+	now   time.Time  // of the latest look or event
+	state *State
+	ready bool     // every source has been listed, and decisions have begun
+	queue []string // pools that a change concerns, until somebody asks
+
+	versions map[string]string // of nodes: the resourceVersion of what State knows
+	pins     map[string]pin
+	verify   map[string]bool // nodes whose stored state is not known
+	failures map[string]int  // of pools
+
+	phases  map[string]nodePhase
+	moved   map[string]time.Time // pool → last change of a phase
+	stalled map[string]bool
+	blocks  map[string]Block
+	done    map[string]string // pool → configuration last reported done
+	pools   map[string]poolCounts
+
+	free bool // no machine-config controller runs, as was found out
+	told struct {
+		sync.Mutex
+		events  []Event
+		telling bool
+	}
+}
+
+type nodePhase struct{ phase, stuck Phase }
+
+type poolCounts struct{ updated, unavailable, degraded, total int }
+
+// pin remembers what was written to a node. Until its events show that, they
+// are older than the write.
+type pin struct {
+	target  Target
+	version string // resourceVersion
+}
+
+func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
+	x := &run{
+		Rollout:  r,
+		o:        r.o,
+		api:      api,
+		state:    NewState(Objects{}, r.o.Options),
+		versions: map[string]string{},
+		pins:     map[string]pin{},
+		verify:   map[string]bool{},
+		failures: map[string]int{},
+		phases:   map[string]nodePhase{},
+		moved:    map[string]time.Time{},
+		stalled:  map[string]bool{},
+		blocks:   map[string]Block{},
+		done:     map[string]string{},
+		pools:    map[string]poolCounts{},
+	}
+	x.o.API = unlocked{api, &x.mu}
+	return x
+}
+
+// lock takes the lock at a time; release gives it up and tells what happened.
+func (x *run) lock(now time.Time) {
+	x.mu.Lock()
+	x.now = now
+}
+
+func (x *run) release() {
+	x.mu.Unlock()
+	x.tell()
+}
+
+// sources are the watches of every reconciler: none looks at anything before
+// all have been listed. The State is folded once, by the reconciler of pools.
+func (x *run) sources(fold bool, changed map[string]func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake) []reconcile.Watch {
+	var all []reconcile.Watch
+	add := func(w reconcile.Watch, convert func(*clusterapi.Object) (any, error)) {
+		if fold {
+			w.Fold = func(now time.Time, old, new *clusterapi.Object) { x.fold(now, old, new, convert) }
+		}
+		w.Changed = changed[w.GVK.Kind]
+		all = append(all, w)
+	}
+	// Pools first: nodes that come before them would be placed twice.
+	add(watchOf[mcfgv1.MachineConfigPool]())
+	add(watchOf[corev1.Node]())
+	add(watchOf[mcfgv1.ControllerConfig]())
+	add(watchOf[mcfgv1.MachineConfigNode]())
+	add(watchOf[mcfgv1.MachineOSConfig]())
+	add(watchOf[mcfgv1.MachineOSBuild]())
+	pods, convert := watchOf[corev1.Pod]()
+	pods.Options = clusterapi.ListOptions{Namespace: OperatorNamespace, Labels: labels.SelectorFromSet(labels.Set{LabelApp: AppOperator})}
+	add(pods, convert)
+	configs, _ := watchOf[mcfgv1.MachineConfig]()
+	if fold {
+		configs.Trim = trimConfig
+		add(configs, func(o *clusterapi.Object) (any, error) {
+			c := &mcfgv1.MachineConfig{}
+			c.Name, c.OwnerReferences = o.Name(), o.Unstructured().GetOwnerReferences()
+			return c, nil
+		})
+	}
+	return all
+}
+
+func watchOf[T any]() (reconcile.Watch, func(*clusterapi.Object) (any, error)) {
+	gvk, err := clusterapi.KindOf[T]()
+	if err != nil {
+		panic(err) // all kinds are known
+	}
+	return reconcile.Watch{GVK: gvk}, func(o *clusterapi.Object) (any, error) { return clusterapi.As[T](o) }
+}
+
+// trimConfig keeps of a MachineConfig, which may be megabytes, who owns it.
+func trimConfig(u *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(u.GroupVersionKind())
+	out.SetName(u.GetName())
+	out.SetUID(u.GetUID())
+	out.SetResourceVersion(u.GetResourceVersion())
+	out.SetOwnerReferences(u.GetOwnerReferences())
+	return out
+}
+
+// fold takes in a change.
+func (x *run) fold(now time.Time, old, new *clusterapi.Object, convert func(*clusterapi.Object) (any, error)) {
+	x.lock(now)
+	defer x.release()
+	if new == nil {
+		if o, err := convert(old); err == nil {
+			x.apply(o, true)
+		}
+		return
+	}
+	o, err := convert(new)
+	if err != nil {
+		x.fail("", "", err)
+		return
+	}
+	x.apply(o, false)
+}
+
+// apply takes in an object, from an event or from a write.
+func (x *run) apply(o any, deleted bool) {
+	if n, ok := o.(*corev1.Node); ok {
+		switch {
+		case deleted:
+			x.dropNode(n.Name)
+		case !x.outdated(n):
+			x.applyNode(n)
+		}
+		return
+	}
+	x.enqueue(x.state.Apply(Change{Object: o, Deleted: deleted}))
+	switch o := o.(type) {
+	case *mcfgv1.MachineConfigPool:
+		x.noticePool(o, deleted)
+	case *mcfgv1.MachineConfigNode: // may tell more of the node's phase
+		if n, assign, ok := x.state.Node(o.Name); ok && x.ready {
+			x.noticeNode(true, n, n, assign.Primary)
+		}
+	}
+}
+
+func (x *run) applyNode(n *corev1.Node) {
+	old, _, had := x.state.Node(n.Name)
+	if had && n.ResourceVersion != "" && n.ResourceVersion == x.versions[n.Name] {
+		return
+	}
+	x.enqueue(x.state.Apply(Change{Object: n}))
+	x.versions[n.Name] = n.ResourceVersion
+	if state, assign, _ := x.state.Node(n.Name); x.ready {
+		x.noticeNode(had, old, state, assign.Primary)
+	}
+}
+
+func (x *run) dropNode(name string) {
+	n := &corev1.Node{}
+	n.Name = name
+	x.enqueue(x.state.Apply(Change{Object: n, Deleted: true}))
+	delete(x.versions, name)
+	delete(x.pins, name)
+	delete(x.verify, name)
+	delete(x.phases, name)
+}
+
+func (x *run) enqueue(pools []string) {
+	for _, pool := range pools {
+		if !slices.Contains(x.queue, pool) {
+			x.queue = append(x.queue, pool)
+		}
+	}
+}
+
+// queued are the wakes of the pools that changes concern, as the
+// machine-config controller queues them.
+func (x *run) queued() []reconcile.Wake {
+	var wakes []reconcile.Wake
+	for _, pool := range x.queue {
+		wakes = append(wakes, reconcile.Wake{Reconciler: poolsName, Key: poolKey(pool), After: x.o.Options.Delays.PoolQueue})
+	}
+	x.queue = nil
+	return wakes
+}
+
+// begin starts decisions, once every source has been listed.
+func (x *run) begin() {
+	if x.ready {
+		return
+	}
+	x.ready = true
+	for _, pool := range x.state.Pools() {
+		x.moved[pool] = x.now
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.state.nodes)) {
+		n, assign, _ := x.state.Node(name)
+		x.noticeNode(false, n, n, assign.Primary)
+	}
+}
+
+// outdated says that an event of a node may be older than what is known from a
+// write or read of our own. It is then dropped: if it is older, what shows the
+// write comes after it; if that cannot be told, the node is read.
+func (x *run) outdated(n *corev1.Node) bool {
+	p, ok := x.pins[n.Name]
+	if !ok {
+		return false
+	}
+	s := NodeStateOf(n)
+	shown := s.DesiredConfig == p.target.Config && s.DesiredImage == p.target.Image
+	switch order, known := compareVersions(n.ResourceVersion, p.version); {
+	case known && order < 0:
+		return true
+	case !known && !shown && n.ResourceVersion != p.version:
+		x.verify[n.Name] = true
+		x.enqueue(x.state.Pools())
+		return true
+	}
+	delete(x.pins, n.Name)
+	return false
+}
+
+// compareVersions compares two resourceVersions, as far as that can be told:
+// they are numbers in every known backend, but need not be.
+func compareVersions(a, b string) (order int, known bool) {
+	x, err := strconv.ParseUint(a, 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	y, err := strconv.ParseUint(b, 10, 64)
+	return cmp.Compare(x, y), err == nil
+}
+
+// learn takes in a node that a write or a read of our own returned, which
+// events may still lag behind.
+func (x *run) learn(n *corev1.Node) {
+	delete(x.verify, n.Name)
+	if n.ResourceVersion != "" && n.ResourceVersion == x.versions[n.Name] {
+		return
+	}
+	if order, known := compareVersions(n.ResourceVersion, x.versions[n.Name]); known && order < 0 {
+		return // events were faster
+	}
+	x.pins[n.Name] = pin{
+		target:  Target{Config: n.Annotations[AnnotationDesiredConfig], Image: n.Annotations[AnnotationDesiredImage]},
+		version: n.ResourceVersion,
+	}
+	x.applyNode(n)
+}
+
+// emit queues an event. The observer may look at the rollout, so it is called
+// without the lock, by whoever gives that up.
+func (x *run) emit(e Event) {
+	e.Time = x.now
+	x.told.Lock()
+	x.told.events = append(x.told.events, e)
+	x.told.Unlock()
+}
+
+// tell tells the observer what is queued, in order and one at a time.
+func (x *run) tell() {
+	for {
+		x.told.Lock()
+		if x.told.telling || len(x.told.events) == 0 {
+			x.told.Unlock()
+			return
+		}
+		e := x.told.events[0]
+		x.told.events = x.told.events[1:]
+		x.told.telling = true
+		x.told.Unlock()
+		x.Rollout.emit(e)
+		x.told.Lock()
+		x.told.telling = false
+		x.told.Unlock()
+	}
+}
+
+// fail reports something that is tried again.
+func (x *run) fail(pool, node string, err error) {
+	x.Rollout.o.Logger.Warn("rollout: tried again", "pool", pool, "node", node, "error", err)
+	x.logPanic("rollout: a panic", err)
+	x.emit(Event{Type: EventError, Pool: pool, Node: node, Warning: true, Text: err.Error(), Err: err})
+}
+
+// retry reports an error and says when to try again. A conflict is the
+// driver's.
+func (x *run) retry(now time.Time, tries int, pool, node string, err error) reconcile.Result {
+	x.fail(pool, node, err)
+	return reconcile.Result{At: now.Add(x.o.Options.Delays.backoff(tries))}
+}
+
+// permitted finds out, once, that no machine-config controller runs beside a
+// rollout that drives. If it returns false, the result says when to look again.
+func (x *run) permitted(ctx context.Context, now time.Time) (bool, reconcile.Result) {
+	if x.free || x.o.Mode == Observe {
+		return true, reconcile.Result{}
+	}
+	err := panics.Catch(func() error { return x.checkNoController(ctx, x.o.API, now) })
+	if err == nil {
+		x.free = true
+		return true, reconcile.Result{}
+	}
+	if ctx.Err() != nil || x.fatal(err) {
+		return false, reconcile.Result{}
+	}
+	x.failures[""]++
+	return false, x.retry(now, x.failures[""], "", "", err)
+}

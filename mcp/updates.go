@@ -1,0 +1,129 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+)
+
+// NodeUpdater brings nodes to their targets: it does what a machine-config
+// daemon on a node would do. The node's annotations stay the truth: it writes
+// them.
+//
+// Step takes one action for a node that has been told to reach t and is in
+// phase p, and returns: the phase that the node is in then, and after how long
+// to step it again; zero: when the node has changed. It is called for a node
+// that is not done, one step at a time, also after a restart, when p is what
+// the annotations tell. It may take its time, and must return when ctx ends;
+// it waits by returning, or with [reconcile.Sleep]. After an error, also a
+// panic, it is called again after [Delays].RetryMax.
+type NodeUpdater interface {
+	Step(ctx context.Context, node string, t Target, p Phase) (next Phase, after time.Duration, err error)
+}
+
+// updatesReconciler steps a NodeUpdater. Its keys are nodes.
+type updatesReconciler struct {
+	*run
+	nodes map[string]*nodeUpdate
+}
+
+// nodeUpdate is how far a node has been stepped.
+type nodeUpdate struct {
+	target Target
+	phase  Phase
+	step   stepID
+	at     time.Time // of the next step
+	busy   bool
+}
+
+// stepID tells the steps of a node apart.
+type stepID struct {
+	target Target
+	n      int
+}
+
+func nodeKey(name string) reconcile.Key { return reconcile.Key{Kind: "node", Name: name} }
+
+func (r *updatesReconciler) Name() string { return updatesName }
+
+func (r *updatesReconciler) Watches() []reconcile.Watch {
+	return r.sources(false, map[string]func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake{
+		"Node": func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+			if new == nil {
+				delete(r.nodes, old.Name())
+				return nil
+			}
+			return []reconcile.Wake{{Key: nodeKey(new.Name()), After: r.o.Options.Delays.PoolQueue}}
+		},
+	})
+}
+
+// Reconcile steps a node that is targeted and not done.
+func (r *updatesReconciler) Reconcile(ctx context.Context, q reconcile.Request) (res reconcile.Result, err error) {
+	r.lock(q.Now)
+	defer r.release()
+	if ok, res := r.permitted(ctx, q.Now); !ok {
+		return res, nil
+	}
+	name := q.Key.Name
+	n := r.state.nodes[name]
+	if n == nil || n.pool == nil || n.state.Done() || n.class.candidate || !n.state.Managed() {
+		delete(r.nodes, name)
+		return res, nil
+	}
+	u, to := r.nodes[name], Target{Config: n.state.DesiredConfig, Image: n.state.DesiredImage}
+	if u == nil || u.target != to {
+		phase, _ := r.state.Phase(name)
+		u = &nodeUpdate{target: to, phase: phase, step: stepID{target: to}}
+		r.nodes[name] = u
+	}
+	if !u.busy && q.Now.Before(u.at) {
+		return reconcile.Result{At: u.at}, nil
+	}
+	if !u.busy {
+		u.busy = true
+		u.step.n++
+	}
+	return reconcile.Result{Jobs: []reconcile.Job{r.job(name, n.assign.Primary, u)}}, nil
+}
+
+// job is one step of a node.
+func (r *updatesReconciler) job(name, pool string, u *nodeUpdate) reconcile.Job {
+	type stepped struct {
+		next  Phase
+		after time.Duration
+	}
+	phase := u.phase
+	return reconcile.Job{
+		ID: u.step,
+		Run: func(ctx context.Context, _ func(any)) (any, error) {
+			next, after, err := r.Rollout.o.NodeUpdater.Step(ctx, name, u.target, phase)
+			return stepped{next, after}, err
+		},
+		Done: func(out any, err error) []reconcile.Wake {
+			r.mu.Lock()
+			defer r.release()
+			wake := reconcile.Wake{Key: nodeKey(name)}
+			u.busy, u.at = false, time.Time{}
+			if err != nil {
+				r.logPanic("rollout: the node updater failed", err)
+				wake.After = r.o.Options.Delays.RetryMax
+				r.emit(Event{Type: EventNodeFailed, Pool: pool, Node: name, Phase: PhaseFailed, Warning: true, Text: err.Error(), Err: err})
+			} else {
+				s := out.(stepped)
+				if s.next != "" && s.next != u.phase {
+					u.phase = s.next
+					r.emit(Event{Type: EventNodePhase, Pool: pool, Node: name, Phase: s.next, Text: fmt.Sprintf("node %s: %s", name, s.next)})
+				}
+				if wake.After = s.after; s.after <= 0 {
+					return nil // the node's change wakes
+				}
+			}
+			u.at = r.now.Add(wake.After)
+			return []reconcile.Wake{wake}
+		},
+	}
+}
