@@ -1,11 +1,12 @@
 package clusterupdate
 
 import (
-	"encoding/json"
+	"log/slog"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/eventlog"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -52,48 +53,47 @@ type Event struct {
 	Updates []configv1.Release
 }
 
-// MarshalJSON writes the event as one flat object. Fields may be added to it,
-// but none is ever renamed.
-func (e Event) MarshalJSON() ([]byte, error) {
-	out := struct {
-		Type      EventType          `json:"type"`
-		Time      time.Time          `json:"time"`
-		Version   string             `json:"version,omitempty"`
-		Image     string             `json:"image,omitempty"`
-		Message   string             `json:"message,omitempty"`
-		Error     string             `json:"error,omitempty"`
-		Updates   []configv1.Release `json:"updates,omitempty"`
-		Step      runlevel.EventType `json:"step,omitempty"`
-		Task      string             `json:"task,omitempty"`
-		File      string             `json:"file,omitempty"`
-		Level     string             `json:"level,omitempty"`
-		Component string             `json:"component,omitempty"`
-		Attempt   int                `json:"attempt,omitempty"`
-		Done      *int               `json:"done,omitempty"`
-		Skipped   *int               `json:"skipped,omitempty"`
-		Total     *int               `json:"total,omitempty"`
-		Wait      *runlevel.Wait     `json:"wait,omitempty"`
-		// The names under which Release was signed, and of each whether it
-		// fits its version ("Same", "Other", or "" where that is not known).
-		SignedAs    []string        `json:"signedAs,omitempty"`
-		VersionFits []signature.Fit `json:"versionFits,omitempty"`
-	}{
-		Type: e.Type, Time: e.Time, Version: e.Release.Version, Image: e.Release.Image, Message: e.Message, Updates: e.Updates,
-	}
-	if e.Err != nil {
-		out.Error = e.Err.Error()
-	}
+// fields is the event in the form that all packages' events have.
+func (e Event) fields() eventlog.Fields {
+	f := eventlog.New(e.Time, string(e.Type))
+	f.Add("version", e.Release.Version)
+	f.Add("image", e.Release.Image)
+	f.Add("message", e.Message)
+	f.Add("error", e.Err)
+	f.Add("updates", e.Updates)
 	if p := e.Progress; p != nil {
-		out.Step, out.Level, out.Component, out.Attempt, out.Wait = p.Type, p.Level, p.Component, p.Attempt, p.Wait
-		out.Done, out.Skipped, out.Total = &p.Done, &p.Skipped, &p.Total
+		f.Add("step", p.Type)
 		if p.Task != nil {
-			out.Task, out.File = p.Task.String(), p.Task.Manifest.Filename
+			f.Add("task", p.Task.String())
+			f.Add("file", p.Task.Manifest.Filename)
+		}
+		f.Add("level", p.Level)
+		f.Add("component", p.Component)
+		f.Add("attempt", p.Attempt)
+		f.Set("done", p.Done)
+		f.Set("skipped", p.Skipped)
+		f.Set("total", p.Total)
+		if p.Wait != nil {
+			f.Set("wait", p.Wait)
 		}
 	}
 	if v := e.Verification; v != nil {
+		var as []string
+		var fits []signature.Fit
 		for _, s := range v.Signers {
-			out.SignedAs, out.VersionFits = append(out.SignedAs, s.Reference), append(out.VersionFits, s.Fit)
+			as, fits = append(as, s.Reference), append(fits, s.Fit)
 		}
+		// The names under which Release was signed, and of each whether it
+		// fits its version ("Same", "Other", or "" where that is not known).
+		f.Add("signedAs", as)
+		f.Add("versionFits", fits)
 	}
-	return json.Marshal(out)
+	return f
 }
+
+// MarshalJSON writes the event as one flat object. Fields may be added to it,
+// but none is ever renamed.
+func (e Event) MarshalJSON() ([]byte, error) { return e.fields().JSON() }
+
+// LogValue implements [slog.LogValuer].
+func (e Event) LogValue() slog.Value { return e.fields().LogValue() }

@@ -28,7 +28,8 @@ type HistoryChange struct {
 // The newest entry is kept when it is about the same release, and becomes
 // Completed when c says so; it never goes back to Partial. For another release
 // the newest entry is closed (an abandoned update stays Partial, with a
-// completion time) and a new one is put in front. A release without an image
+// completion time) and a new one is put in front. Entries without a state are
+// Partial. A release without an image
 // changes nothing. The result has at most one entry more than history, and is
 // pruned by one entry where it exceeds [MaxHistory]. AcceptedRisks of more than
 // 32 KiB are cut and say so.
@@ -36,13 +37,16 @@ func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.
 	out := make([]configv1.UpdateHistory, 0, len(history)+1)
 	for i := range history {
 		out = append(out, *history[i].DeepCopy())
+		if out[i].State == "" {
+			out[i].State = configv1.PartialUpdate
+		}
 	}
 	if c.Release.Image == "" {
 		return out
 	}
 	if len(out) == 0 || !sameEntry(&out[0], c.Release) {
 		if len(out) > 0 && out[0].CompletionTime == nil {
-			out[0].CompletionTime = &c.Now
+			out[0].CompletionTime = c.Now.DeepCopy()
 		}
 		out = append([]configv1.UpdateHistory{{
 			State:       configv1.PartialUpdate,
@@ -52,9 +56,6 @@ func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.
 		}}, out...)
 	}
 	newest := &out[0]
-	if newest.State == "" {
-		newest.State = configv1.PartialUpdate
-	}
 	if newest.Version == "" {
 		newest.Version = c.Release.Version
 	}
@@ -64,7 +65,7 @@ func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.
 	if c.Completed {
 		newest.State = configv1.CompletedUpdate
 		if newest.CompletionTime == nil {
-			newest.CompletionTime = &c.Now
+			newest.CompletionTime = c.Now.DeepCopy()
 		}
 	}
 	if c.AcceptedRisks != "" {

@@ -11,6 +11,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -68,16 +70,8 @@ type loadRequest struct {
 	caps     manifest.Capabilities
 	accepted []string          // risks of the release that were accepted
 	previous *manifest.Payload // what the cluster reconciles now; nil: not read yet
-	wish     string            // what it is about: another wish makes a result void
-	key      string            // the wish and the specification that it came from
-	cancel   context.CancelFunc
-}
-
-// loadEnd is how a load ended.
-type loadEnd struct {
-	request *loadRequest
-	out     *loaded
-	err     *LoadError
+	key      key
+	now      time.Time
 }
 
 // loaded is a release that passes may apply.
@@ -92,70 +86,150 @@ type loaded struct {
 	gates         gates
 }
 
-// loadState is how far the last load came.
-type loadState struct {
-	key      string
-	step     Step
-	message  string
-	err      *LoadError
-	attempts int
-	retry    time.Time
+// load loads the wanted release where it is not what passes apply already.
+// Where that is refused, it sees to it that passes apply what the cluster has
+// been at so far.
+func (p *planning) load() {
+	want, base := p.request(p.d.want, p.d.origin), p.request(p.d.base, p.d.baseOrigin)
+	switch {
+	case p.applies(want) || p.s.load.out != nil:
+	case want.release.Image == "":
+		p.wait(stepLoad, want.release, "the release has no image")
+	case !p.refused(&p.s.load, want):
+		p.begin(want)
+		p.loading = want
+	case want.key.wish == base.key.wish || p.applies(base) || p.s.fallback.out != nil || p.refused(&p.s.fallback, base):
+	default:
+		p.begin(base)
+	}
 }
 
-// attemptsOf counts the failed attempts at one and the same request.
-func (s *loadState) attemptsOf(key string) int {
-	if s.key != key {
-		return 0
+func (p *planning) begin(r *loadRequest) {
+	p.do(Action{Step: stepLoad, Release: r.release, Reason: map[origin]string{
+		running: "the cluster runs it", resumed: "an update to it was started", requested: "it is requested",
+	}[r.origin], load: r})
+}
+
+// applies reports whether passes apply a release as it would be loaded now.
+func (p *planning) applies(r *loadRequest) bool {
+	w := p.s.work
+	return w != nil && w.release.Image == r.release.Image && w.gates.key() == r.gates.key()
+}
+
+// refused reports whether r failed not long ago.
+func (p *planning) refused(last *attempt, r *loadRequest) bool {
+	if last.err == nil || last.key != r.key || !p.later(last.retry, p.longestWait()) {
+		return false
 	}
-	return s.attempts
+	p.waitUntil(stepLoad, r.release, last.retry, last.err.Message)
+	return true
+}
+
+// request makes the request to load a release. What the cluster runs was
+// verified when it came, and so was an update that was accepted, unless in
+// spite of its signature: only what is new is verified.
+func (p *planning) request(release configv1.Release, from origin) *loadRequest {
+	r := &loadRequest{
+		release: release, origin: from, force: from == requested && p.d.resolution.Force,
+		verify: from == requested && release.Image != p.d.own.Image,
+		gates:  p.d.gates, cv: p.o.cv, own: p.d.own, now: p.now, caps: p.capabilities(p.d.gates, nil),
+	}
+	r.key = key{p.d.wish(release, from), p.o.cv.UID, p.o.cv.Generation}
+	if p.s.work != nil {
+		r.previous = p.s.work.payload
+	}
+	if from == requested && p.d.gates.acceptRisks {
+		r.accepted = p.lists.acceptedOf(release.Image)
+	}
+	return r
+}
+
+// wish is what a release is wished for.
+func (d *decision) wish(release configv1.Release, from origin) wish {
+	return wish{from, release.Image, release.Version, from == requested && d.resolution.Force, d.gates.key()}
+}
+
+// loadRetry is how long to wait after the n-th failed load in a row: it
+// doubles from 15 seconds up to the interval between passes.
+func loadRetry(n int, interval time.Duration) time.Duration {
+	return min(15*time.Second<<min(n-1, 10), interval)
+}
+
+// loadJob loads a release beside the decisions. done gets how that ended.
+func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadError)) reconcile.Job {
+	return reconcile.Job{
+		ID: r.key.wish,
+		Run: func(ctx context.Context, _ func(any)) (any, error) {
+			var out *loaded
+			var refusal *LoadError
+			// A panic in the verifier or the source of payloads is a failed retrieval.
+			if fault := panics.Isolate(func() error {
+				out, refusal = c.load(ctx, r)
+				return nil
+			}); fault != nil {
+				c.log("the release could not be loaded", fault)
+				out, refusal = nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed, fault)
+			}
+			if refusal != nil {
+				return nil, refusal
+			}
+			return out, nil
+		},
+		Done: func(out any, err error) []reconcile.Wake {
+			release, _ := out.(*loaded)
+			refusal, ok := errors.AsType[*LoadError](err)
+			if err != nil && !ok {
+				refusal = c.failure(RetrievePayload, r.release, ReasonRetrievalFailed, err)
+			}
+			done(r, release, refusal)
+			return []reconcile.Wake{{Key: theVersion}, {Reconciler: savingName, Key: signaturesKey}}
+		},
+	}
 }
 
 // load retrieves, verifies and checks a release. It writes nothing. When ctx
 // ends, what it returns means nothing.
-func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
+func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 	out := &loaded{origin: r.origin, gates: r.gates}
-	u.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: "Retrieving and verifying payload " + quoted(r.release)})
+	c.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: "Retrieving and verifying payload " + quoted(r.release)})
 
-	retrieval, cancel := ctx, context.CancelFunc(func() {})
-	if _, ok := ctx.Deadline(); !ok {
-		retrieval, cancel = clockTimeout(ctx, u.o.Clock, u.o.RetrieveTimeout)
-	}
+	retrieval, cancel := reconcile.WithTimeout(ctx, c.o.RetrieveTimeout)
 	defer cancel()
 	var risks []string
 	if r.verify {
-		risk, err := u.verify(retrieval, r, out)
+		risk, err := c.verify(retrieval, r, out)
 		if err != nil {
-			return nil, u.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+			return nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 				fmt.Errorf("The update cannot be verified: %w", err))
 		}
 		if risk != "" {
 			risks = append(risks, risk)
-			u.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: risk})
+			c.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: risk})
 		}
 	}
-	fsys, err := u.payload(retrieval, r.release)
+	fsys, err := c.payload(retrieval, r.release)
 	if err != nil {
-		return nil, u.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
+		return nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
 			fmt.Errorf("Unable to download and prepare the update: %w", err))
 	}
 
-	u.emit(Event{Type: EventLoadPayload, Release: r.release, Message: "Loading payload " + quoted(r.release)})
-	payload, err := u.decode(ctx, fsys, r.release, r.gates)
+	c.emit(Event{Type: EventLoadPayload, Release: r.release, Message: "Loading payload " + quoted(r.release)})
+	payload, err := c.decode(ctx, fsys, r.release, r.gates)
 	if err != nil {
-		u.discard(ctx, r.release)
-		return nil, u.failed(ctx, LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
+		c.discard(ctx, r.release)
+		return nil, c.failed(ctx, LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
 	}
 	out.payload, out.release = payload, graph.FillRelease(payload.Release, r.release, nil)
 	if want, got := r.release.Version, payload.Release.Version; want != "" && want != got {
-		u.discard(ctx, r.release)
-		return nil, u.failed(ctx, VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
+		c.discard(ctx, r.release)
+		return nil, c.failed(ctx, VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
 			fmt.Errorf("release image version %s does not match the expected upstream version %s", got, want))
 	}
 
-	risk, err := u.checkVersion(r, out)
+	risk, err := c.checkVersion(r, out)
 	if err != nil {
-		u.discard(ctx, r.release)
-		return nil, u.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+		c.discard(ctx, r.release)
+		return nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 			fmt.Errorf("The update cannot be verified: %w", err))
 	}
 	if risk != "" {
@@ -163,49 +237,45 @@ func (u *Updater) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError
 	}
 
 	if r.origin == requested {
-		if _, err := u.current(ctx, r); err != nil {
-			u.log("the running release's payload cannot be read: it is not compared with the requested one", err)
+		if _, err := c.runningPayload(ctx, r); err != nil {
+			c.log("the running release's payload cannot be read: it is not compared with the requested one", err)
 		}
-		decision, err := u.precheck(ctx, r, payload)
+		decision, err := c.precheck(ctx, r, payload)
 		switch {
 		case err != nil:
-			return nil, u.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, err)
+			return nil, c.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, err)
 		case decision.Blocked:
 			if inapplicable(decision) {
-				u.discard(ctx, r.release)
+				c.discard(ctx, r.release)
 			}
-			return nil, u.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
+			return nil, c.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
 		case decision.AcceptedRisks != "":
 			risks = append(risks, decision.AcceptedRisks)
-			u.emit(Event{Type: EventPreconditionWarn, Release: out.release,
+			c.emit(Event{Type: EventPreconditionWarn, Release: out.release,
 				Message: fmt.Sprintf("precondition warning for payload loaded %s: %s", quoted(out.release), decision.AcceptedRisks)})
 		}
-		u.emit(Event{Type: EventPreconditionsPassed, Release: out.release, Message: "preconditions passed for payload loaded " + quoted(out.release)})
+		c.emit(Event{Type: EventPreconditionsPassed, Release: out.release, Message: "preconditions passed for payload loaded " + quoted(out.release)})
 	}
 	out.acceptedRisks = graph.AcceptedNote(joinLines(risks), r.release.Image, r.accepted)
-	out.implicit = u.implicit(r, payload)
-	u.emit(Event{Type: EventPayloadLoaded, Release: out.release, Message: loadedMessage(out.release, u.architecture(out.release))})
+	out.implicit = c.implicit(r, payload)
+	c.emit(Event{Type: EventPayloadLoaded, Release: out.release, Message: loadedMessage(out.release, c.o.architecture(out.release))})
 	return out, nil
 }
 
 // verify checks the signature of a release image. An update that is forced
 // goes on without one; why that is a risk is returned.
-func (u *Updater) verify(ctx context.Context, r *loadRequest, out *loaded) (risk string, err error) {
-	verifier := u.o.Verifier
+func (c *core) verify(ctx context.Context, r *loadRequest, out *loaded) (risk string, err error) {
+	verifier := c.o.Verifier
 	if verifier == nil {
-		verifier, err = u.payloadVerifier(ctx, r)
+		verifier, err = c.payloadVerifier(ctx, r)
 	}
 	if err == nil {
-		left := u.o.RetrieveTimeout
-		if deadline, ok := ctx.Deadline(); ok {
-			left = time.Until(deadline)
-		}
-		half, cancel := clockTimeout(ctx, u.o.Clock, left/2)
+		half, cancel := reconcile.WithTimeout(ctx, c.o.RetrieveTimeout/2)
 		defer cancel()
-		if out.verification, err = u.verifySigner(half, verifier, r.release); err == nil {
+		if out.verification, err = c.verifySigner(half, verifier, r.release); err == nil {
 			out.verified = true
-			u.noteVerified()
-			u.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: out.verification.String(), Verification: out.verification})
+			c.trust.noteVerified()
+			c.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: out.verification.String(), Verification: out.verification})
 			return "", nil
 		}
 	}
@@ -222,11 +292,11 @@ func forcedRisk(r configv1.Release, err error) string {
 
 // verifySigner verifies a release, and that it was signed under a name that
 // counts. Without a version, the version in that name plays no part.
-func (u *Updater) verifySigner(ctx context.Context, verifier signature.Verifier, r configv1.Release) (*signature.Verification, error) {
-	identity := u.o.Identity
+func (c *core) verifySigner(ctx context.Context, verifier signature.Verifier, r configv1.Release) (*signature.Verification, error) {
+	identity := c.o.Identity
 	if r.Version == "" && identity.Version {
 		identity.Version = false
-		if v, ok := verifier.(*signature.OpenPGP); ok && u.o.Verifier == nil {
+		if v, ok := verifier.(*signature.OpenPGP); ok && c.o.Verifier == nil {
 			verifier = v.WithIdentity(identity)
 		}
 	}
@@ -256,43 +326,43 @@ func (u *Updater) verifySigner(ctx context.Context, verifier signature.Verifier,
 
 // checkVersion compares the names under which a release was signed with its
 // version, where that was not known before its contents were read.
-func (u *Updater) checkVersion(r *loadRequest, out *loaded) (risk string, err error) {
+func (c *core) checkVersion(r *loadRequest, out *loaded) (risk string, err error) {
 	if out.verification == nil || r.release.Version != "" {
 		return "", nil
 	}
 	v := out.verification.For(out.release.Version)
-	err = u.o.Identity.CheckAll(v, v.Version)
+	err = c.o.Identity.CheckAll(v, v.Version)
 	switch {
 	case err == nil && slices.ContainsFunc(v.Signers, func(s signature.Signer) bool { return s.Fit == signature.FitOther }):
-		u.emit(Event{Type: EventSignatureVerified, Release: out.release, Message: v.String(), Verification: v})
+		c.emit(Event{Type: EventSignatureVerified, Release: out.release, Message: v.String(), Verification: v})
 	case err != nil && r.force:
 		out.verified = false
 		risk = forcedRisk(out.release, err)
-		u.emit(Event{Type: EventRetrievePayload, Release: out.release, Message: risk})
+		c.emit(Event{Type: EventRetrievePayload, Release: out.release, Message: risk})
 		return risk, nil
 	}
 	return "", err
 }
 
-// current returns the payload that the cluster reconciles, which a new process
+// runningPayload returns the payload that the cluster reconciles, which a new process
 // has to read first.
-func (u *Updater) current(ctx context.Context, r *loadRequest) (*manifest.Payload, error) {
+func (c *core) runningPayload(ctx context.Context, r *loadRequest) (*manifest.Payload, error) {
 	if r.previous != nil {
 		return r.previous, nil
 	}
-	fsys, err := u.payload(ctx, r.own)
+	fsys, err := c.payload(ctx, r.own)
 	if err != nil {
 		return nil, err
 	}
-	r.previous, err = u.decode(ctx, fsys, r.own, r.gates)
+	r.previous, err = c.decode(ctx, fsys, r.own, r.gates)
 	return r.previous, err
 }
 
 // payload asks the source for a release. A panic there is an error.
-func (u *Updater) payload(ctx context.Context, r configv1.Release) (fsys fs.FS, err error) {
+func (c *core) payload(ctx context.Context, r configv1.Release) (fsys fs.FS, err error) {
 	err = panics.Isolate(func() error {
 		var err error
-		if fsys, err = u.o.Payloads.Payload(ctx, r); err == nil && fsys == nil {
+		if fsys, err = c.o.Payloads.Payload(ctx, r); err == nil && fsys == nil {
 			return errors.New("the source returned no file system")
 		}
 		return err
@@ -300,25 +370,25 @@ func (u *Updater) payload(ctx context.Context, r configv1.Release) (fsys fs.FS, 
 	return fsys, err
 }
 
-func (u *Updater) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g gates) (*manifest.Payload, error) {
+func (c *core) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g gates) (*manifest.Payload, error) {
 	filter := manifest.LoadFilter{
-		ExcludeIdentifier: u.o.ExcludeIdentifier,
-		Profile:           &u.o.Profile,
+		ExcludeIdentifier: c.o.ExcludeIdentifier,
+		Profile:           &c.o.Profile,
 		FeatureSet:        &g.featureSet,
 		Gates:             g.enabled,
 	}
 	return manifest.Load(ctx, fsys, manifest.LoadOptions{Image: r.Image, Filter: filter})
 }
 
-func (u *Updater) precheck(ctx context.Context, r *loadRequest, payload *manifest.Payload) (preconditions.Decision, error) {
+func (c *core) precheck(ctx context.Context, r *loadRequest, payload *manifest.Payload) (preconditions.Decision, error) {
 	t := preconditions.NewTransition(r.cv, payload.Release, r.force, preconditions.Full)
-	in := &preconditions.Input{Reader: u.o.API, Transition: t, TargetPayload: payload, Now: u.o.Clock.Now()}
+	in := &preconditions.Input{Reader: c.o.API, Transition: t, TargetPayload: payload, Now: r.now}
 	in.CurrentPayload = r.previous
-	report, err := preconditions.Run(ctx, u.o.Checks, in, preconditions.Options{})
+	report, err := preconditions.Run(ctx, c.o.Checks, in, preconditions.Options{Workers: 1}) // one after another: runs must repeat
 	if err != nil {
 		return preconditions.Decision{}, err
 	}
-	return report.Decide(preconditions.Policy{Bypasses: u.o.Bypasses, AcceptedRisks: acceptedRisks(r.cv, r.gates)}), nil
+	return report.Decide(preconditions.Policy{Bypasses: c.o.Bypasses, AcceptedRisks: acceptedRisks(r.cv, r.gates)}), nil
 }
 
 // inapplicable reports whether a release was refused for what it is, rather
@@ -331,29 +401,35 @@ func inapplicable(d preconditions.Decision) bool {
 
 // implicit returns the capabilities that a release must enable, lest objects
 // that the cluster manages become unmanaged.
-func (u *Updater) implicit(r *loadRequest, payload *manifest.Payload) []string {
+func (c *core) implicit(r *loadRequest, payload *manifest.Payload) []string {
 	return manifest.ImplicitlyEnabled(r.previous, payload, manifest.Filter{Gates: r.gates.enabled, Capabilities: &r.caps})
 }
 
-func (u *Updater) architecture(r configv1.Release) string {
-	if r.Architecture != "" {
-		return string(r.Architecture)
-	}
-	return u.o.Architecture
-}
-
 // discard has a faulty payload removed.
-func (u *Updater) discard(ctx context.Context, r configv1.Release) {
+func (c *core) discard(ctx context.Context, r configv1.Release) {
 	if ctx.Err() != nil {
 		return // what was called off says nothing about the payload
 	}
-	if d, ok := u.o.Payloads.(manifest.Discarder); ok {
-		u.log("the payload could not be discarded", panics.Isolate(func() error { return d.Discard(ctx, r) }))
+	if d, ok := c.o.Payloads.(manifest.Discarder); ok {
+		c.log("the payload could not be discarded", panics.Isolate(func() error { return d.Discard(ctx, r) }))
 	}
 }
 
-// failed words the end of a load. One that was called off is no failure.
-func (u *Updater) failed(ctx context.Context, step Step, event EventType, r configv1.Release, reason string, err error) *LoadError {
+// failed words the end of a load, and tells of it unless it was called off.
+func (c *core) failed(ctx context.Context, step Step, event EventType, r configv1.Release, reason string, err error) *LoadError {
+	e := c.failure(step, r, reason, err)
+	if ctx.Err() != nil {
+		return e
+	}
+	message := e.Message
+	if step == RetrievePayload { // the event tells what the condition leaves out
+		message = fmt.Sprintf("Retrieving payload failed %s failure=%s", quoted(r), strings.ReplaceAll(signature.Chain(err), "\n", " // "))
+	}
+	c.emit(Event{Type: event, Release: r, Message: message, Err: err})
+	return e
+}
+
+func (c *core) failure(step Step, r configv1.Release, reason string, err error) *LoadError {
 	e := &LoadError{Step: step, Release: r, Reason: reason, Err: err}
 	switch step {
 	case RetrievePayload:
@@ -365,14 +441,6 @@ func (u *Updater) failed(ctx context.Context, step Step, event EventType, r conf
 	default:
 		e.Message = fmt.Sprintf("Preconditions failed for payload loaded %s: %v", quoted(r), err)
 	}
-	if ctx.Err() != nil {
-		return e
-	}
-	message := e.Message
-	if step == RetrievePayload { // the event tells what the condition leaves out
-		message = fmt.Sprintf("Retrieving payload failed %s failure=%s", quoted(r), strings.ReplaceAll(signature.Chain(err), "\n", " // "))
-	}
-	u.emit(Event{Type: event, Release: r, Message: message, Err: err})
 	return e
 }
 

@@ -2,7 +2,6 @@ package clusterupdate
 
 import (
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -82,9 +81,11 @@ type Options struct {
 	// means 15 seconds.
 	StatusInterval time.Duration
 
-	// Clock is the time; nil means the real one.
+	// Clock is the time of events and of the clients that are made here; nil
+	// means the real one. Decisions go by the driver's: in virtual time both
+	// must be the same.
 	Clock clock.WithTicker
-	// Rand returns a number in [0,1) for jitter; nil means math/rand/v2.
+	// Rand returns a number in [0,1) for jitter; nil means the driver's.
 	Rand func() float64
 	// Identity says under which names releases must have been signed: in which
 	// repositories, and whether the tag must fit the version. Zero refuses
@@ -111,15 +112,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
-	}
-	if o.Rand == nil {
-		o.Rand = rand.Float64
-	}
-	if _, cached := o.Risks.(*graph.PromQLCache); o.Risks != nil && !cached {
-		o.Risks = &graph.PromQLCache{Matcher: o.Risks, Clock: o.Clock}
-	}
-	if o.Interval == 0 {
-		o.Interval = graph.CheckInterval(o.Rand())
 	}
 	if o.RetrieveTimeout == 0 {
 		o.RetrieveTimeout = 4 * time.Minute

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -466,19 +467,29 @@ func TestNoHistory(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 		o.Own = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}
+		var seen []string
+		o.Observe = func(e clusterupdate.Event) {
+			if e.Type == clusterupdate.EventRequestIgnored || e.Type == clusterupdate.EventCompleted {
+				seen = append(seen, string(e.Type)+": "+e.Message)
+			}
+		}
 		if u, err = clusterupdate.New(o); err != nil {
 			t.Fatal(err)
 		}
 		// A request made while the cluster is installed has to wait.
 		c.request(t, configv1.Update{Version: sample.ToVersion, Image: sample.ToImage})
 		r, err := u.Sync(t.Context())
-		if err != nil || !r.Done || r.Resolution.Why != "the cluster is still being installed" {
+		if err != nil || !r.Done {
 			t.Fatalf("%+v, %v", r, err)
 		}
-		if got := historyOf(c.version(t)); got != "4.20.3 Completed" {
+		want := []string{"RequestIgnored: the cluster is still being installed", "Completed: Done applying 4.20.3", "Completed: Done applying 4.21.1"}
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if got := historyOf(c.version(t)); got != completedHistory {
 			t.Errorf("history is %s", got)
 		}
-		if got := c.version(t).Status.History[0]; got.Verified {
+		if got := c.version(t).Status.History[1]; got.Verified {
 			t.Error("what the cluster runs was not verified, but says so")
 		}
 	})

@@ -2,9 +2,14 @@ package clusterupdate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/graph"
 )
 
 // Outcome says how a request for an update was answered.
@@ -24,14 +29,14 @@ const (
 
 // Resolution is the answer to spec.desiredUpdate.
 type Resolution struct {
-	Outcome Outcome
+	Outcome Outcome `json:"outcome"`
 	// Release is what the cluster shall reconcile: the requested release when
 	// Resolved, else the base.
-	Release configv1.Release
-	Force   bool
+	Release configv1.Release `json:"release"`
+	Force   bool             `json:"force,omitempty"`
 	// Why explains an outcome other than Resolved to an administrator; empty
 	// where there is nothing to explain.
-	Why string
+	Why string `json:"why,omitempty"`
 }
 
 // Resolve answers the request of a ClusterVersion whose faults have been
@@ -96,11 +101,19 @@ func resolved(cv *configv1.ClusterVersion, base configv1.Release, version, image
 	return Resolution{Outcome: Resolved, Release: r, Force: force}
 }
 
-func notRecommended(cv *configv1.ClusterVersion, version string) string {
-	for _, c := range cv.Status.ConditionalUpdates {
-		if c.Release.Version != version {
-			continue
+// conditional returns the update to a version that has risks; nil: there is
+// none.
+func conditional(cv *configv1.ClusterVersion, version string) *configv1.ConditionalUpdate {
+	for i := range cv.Status.ConditionalUpdates {
+		if c := &cv.Status.ConditionalUpdates[i]; c.Release.Version == version {
+			return c
 		}
+	}
+	return nil
+}
+
+func notRecommended(cv *configv1.ClusterVersion, version string) string {
+	if c := conditional(cv, version); c != nil {
 		var names []string
 		for _, risk := range c.Risks {
 			names = append(names, risk.Name)
@@ -109,4 +122,125 @@ func notRecommended(cv *configv1.ClusterVersion, version string) string {
 			version, strings.Join(names, ", "), c.Release.Image)
 	}
 	return fmt.Sprintf("version %s is not an available update", version)
+}
+
+// origin says how a release came to be wanted, and so how far it is trusted.
+type origin string
+
+const (
+	running   origin = "running"   // the cluster runs it already
+	resumed   origin = "resumed"   // an update to it had been accepted before
+	requested origin = "requested" // somebody asks for it
+)
+
+// decision is the answer to a ClusterVersion.
+type decision struct {
+	faults     field.ErrorList
+	cleared    *configv1.ClusterVersion // with the lists as they were retrieved last
+	resolution Resolution
+	own, base  configv1.Release
+	want       configv1.Release
+	origin     origin
+	baseOrigin origin
+	verified   bool // resumed: it was verified when it was accepted
+	installing bool // no release was ever completed
+	gates      gates
+}
+
+// decide answers a ClusterVersion. It is a pure function.
+func decide(o object, s session, l lists, set settings) decision {
+	cv := o.cv
+	if available, conditional, ok := l.answer(cv.Spec, true); ok { // what was retrieved counts, published or not
+		cv = cv.DeepCopy()
+		cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates = available, conditional
+	}
+	d := decision{own: o.own, gates: o.gates, installing: !everCompleted(&cv.Status)}
+	d.faults = Validate(cv, o.gates.acceptRisks)
+	d.cleared = Clear(cv, d.faults)
+	asks, faulty := d.cleared, cv.Spec.DesiredUpdate != nil && d.cleared.Spec.DesiredUpdate == nil
+	if faulty && slices.ContainsFunc(d.faults, isNotAvailable) {
+		if set.Graph != nil && l.unjudged(acceptedRisks(cv, o.gates)) {
+			// The version may well be available: not known is not invalid.
+			d.faults = slices.DeleteFunc(d.faults, isNotAvailable)
+			faulty = false
+		} else if conditional(cv, cv.Spec.DesiredUpdate.Version) != nil {
+			asks, faulty = cv, false // it is known what stands against it
+		}
+	}
+
+	d.base, d.baseOrigin = o.own, running
+	if h := started(cv, o.own); h != nil {
+		d.base, d.baseOrigin, d.verified = configv1.Release{Version: h.Version, Image: h.Image}, resumed, h.Verified
+	}
+	var applied configv1.Release
+	if s.work != nil {
+		applied = s.work.release
+	}
+	d.base = graph.FillRelease(graph.FillRelease(d.base, applied, nil), cv.Status.Desired, nil)
+
+	d.resolution = Resolve(asks, d.base, faulty)
+	if d.resolution.Outcome == Resolved && d.installing {
+		d.resolution = Resolution{Outcome: OwnRelease, Release: d.base, Why: "the cluster is still being installed"}
+	}
+	d.want, d.origin = d.resolution.Release, d.baseOrigin
+	if d.resolution.Outcome == Resolved {
+		d.origin = requested
+	}
+	return d
+}
+
+const notAvailableDetail = "when image is empty the update must be an available update"
+
+func isNotAvailable(err *field.Error) bool { return err.Detail == notAvailableDetail }
+
+func everCompleted(s *configv1.ClusterVersionStatus) bool {
+	return slices.ContainsFunc(s.History, func(h configv1.UpdateHistory) bool {
+		return h.State == configv1.CompletedUpdate
+	})
+}
+
+// started returns the entry of an update that was begun, nil where there is
+// none. What has been going on since the installation is no update.
+func started(cv *configv1.ClusterVersion, own configv1.Release) *configv1.UpdateHistory {
+	h := cv.Status.History
+	if len(h) == 0 || h[0].State == configv1.CompletedUpdate || h[0].Image == own.Image || !everCompleted(&cv.Status) {
+		return nil
+	}
+	return &h[0]
+}
+
+// reconciledVersion is the version that the cluster is at, or on its way to.
+func reconciledVersion(cv *configv1.ClusterVersion, own configv1.Release) string {
+	if h := started(cv, own); h != nil {
+		return h.Version
+	}
+	return own.Version
+}
+
+// resolve asks for the newest recommended update in automatic mode, once the
+// cluster has finished the one before. A request of somebody else that is not
+// fulfilled yet goes first.
+func (p *planning) resolve() {
+	if why := p.d.resolution.Why; why != "" {
+		p.wait(stepResolve, configv1.Release{}, why)
+	}
+	cv, s := p.o.cv, &p.s
+	if !p.Auto || p.d.installing || s.work == nil || !s.report.Reconciling || cv.Status.History[0].State != configv1.CompletedUpdate {
+		return
+	}
+	if u := cv.Spec.DesiredUpdate; u != nil && p.d.resolution.Outcome != OwnRelease && !equality.Semantic.DeepEqual(u, s.asked) {
+		return
+	}
+	state := graph.AutoState{
+		Current:     p.status.Desired.Version,
+		Available:   p.status.AvailableUpdates,
+		Desired:     cv.Spec.DesiredUpdate,
+		Progressing: conditionTrue(p.status.Conditions, configv1.OperatorProgressing),
+	}
+	next, _ := graph.NextUpdate(state, p.AutoPolicy)
+	if next == nil || equality.Semantic.DeepEqual(next, cv.Spec.DesiredUpdate) {
+		return
+	}
+	release := configv1.Release{Version: next.Version, Image: next.Image}
+	p.do(Action{Step: stepResolve, Release: release, Reason: "automatic mode: the newest recommended update", ask: next})
 }

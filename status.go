@@ -1,12 +1,18 @@
 package clusterupdate
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -19,30 +25,23 @@ type statusInput struct {
 	d           decision
 	lists       lists
 	noGraph     bool // updates are not retrieved at all
+	judged      bool // upgradeable counts
 	upgradeable *configv1.ClusterOperatorStatusCondition
-	load        loadState
-	work        *work // nil: nothing is accepted yet
+	load        attempt
+	loading     *loadRequest // of a request that is being loaded
+	accepted    string       // what ReleaseAccepted says of work
+	accepts     bool         // work becomes an entry of the history
+	completed   bool         // a pass over work got through
+	work        *work        // nil: nothing is loaded yet
 	report      runlevel.Report
-	tracker     *runlevel.Tracker
+	starts      func(operator string) (time.Time, bool) // since when operators are awaited
 }
 
-func (l *loop) statusInput() statusInput {
-	in := statusInput{
-		now:        metav1.NewTime(l.o.Clock.Now()),
-		generation: l.cv.Generation,
-		spec:       l.cv.Spec,
-		d:          l.d,
-		lists:      l.s.lists,
-		noGraph:    l.o.Graph == nil,
-		load:       l.s.load,
-		work:       l.s.work,
-		report:     l.s.report,
-		tracker:    l.s.tracker,
+func newStatusInput(now time.Time, cv *configv1.ClusterVersion, d decision, s *session, l lists, set *settings) statusInput {
+	return statusInput{
+		now: metav1.NewTime(now), generation: cv.Generation, spec: cv.Spec, d: d, lists: l, noGraph: set.Graph == nil,
+		load: s.load, accepted: s.accepted, completed: s.completed(), work: s.work, report: s.report, starts: set.starts,
 	}
-	if l.pass != nil && l.pass.work.same(l.s.work) {
-		in.report = l.pass.current()
-	}
-	return in
 }
 
 // nextStatus returns the status of a ClusterVersion. Nothing else decides what
@@ -58,7 +57,7 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 	publishLists(&s, in, set)
 	if in.upgradeable != nil {
 		set(configv1.OperatorUpgradeable, in.upgradeable.Status, in.upgradeable.Reason, in.upgradeable.Message)
-	} else {
+	} else if in.judged {
 		removeCondition(conds, configv1.OperatorUpgradeable)
 	}
 	removeCondition(conds, obsoleteConditions...)
@@ -76,16 +75,22 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 			set(ConditionImplicitlyEnabledCapabilities, configv1.ConditionFalse, "AsExpected", "Capabilities match configured spec")
 		}
 	}
-	setAccepted(in.load, set)
+	setAccepted(in, set)
 
+	unset := func(t configv1.ClusterStatusConditionType) {
+		if findCondition(*conds, t) == nil {
+			set(t, configv1.ConditionFalse, "", "")
+		}
+	}
 	if in.report.Completed > 0 {
 		set(configv1.OperatorAvailable, configv1.ConditionTrue, "", "Done applying "+versionText(in.work.release))
 	}
+	unset(configv1.OperatorAvailable)
 	if in.work != nil {
 		w := runlevel.Status{
 			Failure: in.report.Failure, Version: in.work.release.Version, Image: in.work.release.Image,
 			Reconciling: in.report.Reconciling, History: len(s.History) > 0, Invalid: len(in.d.faults) > 0,
-			Done: in.report.Done, Total: in.report.Total, Starts: in.tracker.COStart, Now: in.now.Time,
+			Done: in.report.Done, Total: in.report.Total, Starts: in.starts, Now: in.now.Time,
 		}
 		failing, progressing := runlevel.Failing(w), runlevel.Progressing(w)
 		set(failing.Type, failing.Status, failing.Reason, failing.Message)
@@ -94,14 +99,9 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 	if in.work == nil && in.d.want.Image == "" {
 		set(ConditionFailing, configv1.ConditionTrue, "NoDesiredImage", "No configured operator version, unable to update cluster")
 	}
-	for _, t := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, ConditionFailing, configv1.OperatorProgressing} {
-		if findCondition(*conds, t) == nil {
-			set(t, configv1.ConditionFalse, "", "")
-		}
-	}
-	if findCondition(*conds, configv1.RetrievedUpdates) == nil {
-		set(configv1.RetrievedUpdates, configv1.ConditionFalse, "", "")
-	}
+	unset(ConditionFailing)
+	unset(configv1.OperatorProgressing)
+	unset(configv1.RetrievedUpdates)
 	return s
 }
 
@@ -110,9 +110,11 @@ func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
 	w := in.work
 	current := graph.FillRelease(w.release, in.d.own, nil)
 	current = graph.FillRelease(current, in.lists.Current(), in.lists.retrieved())
-	completed := in.report.Image == w.release.Image && in.report.Completed > 0
+	if !in.accepts && (len(s.History) == 0 || !sameEntry(&s.History[0], current)) {
+		return // only what was accepted is on record
+	}
 	s.History = MergeHistory(s.History, HistoryChange{
-		Release: current, Completed: completed, Verified: w.verified, AcceptedRisks: w.acceptedRisks, Now: in.now,
+		Release: current, Completed: in.completed, Verified: w.verified, AcceptedRisks: w.acceptedRisks, Now: in.now,
 	})
 	s.Desired = current
 	if !in.d.gates.architecture {
@@ -124,15 +126,36 @@ func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
 	s.Capabilities = w.caps.Status()
 }
 
-func setAccepted(load loadState, set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
-	status := configv1.ConditionUnknown
+// setAccepted tells how far the wanted release came. What the cluster is at
+// already was accepted before: that it is loaded again is not news.
+func setAccepted(in statusInput, set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
 	switch {
-	case load.step == "":
-		return
-	case load.err != nil:
-		status = configv1.ConditionFalse
-	case load.step == PayloadLoaded:
-		status = configv1.ConditionTrue
+	case in.loading != nil && in.loading.origin == requested:
+		set(ConditionReleaseAccepted, configv1.ConditionUnknown, string(RetrievePayload), "Retrieving and verifying payload "+quoted(in.loading.release))
+	case in.loading != nil:
+	case in.load.err != nil:
+		set(ConditionReleaseAccepted, configv1.ConditionFalse, string(in.load.err.Step), in.load.err.Message)
+	case in.accepted != "":
+		set(ConditionReleaseAccepted, configv1.ConditionTrue, string(PayloadLoaded), in.accepted)
 	}
-	set(ConditionReleaseAccepted, status, string(load.step), load.message)
+}
+
+// writeStatus writes a status on condition that nobody wrote since cv was read.
+// It returns the object as stored; where nothing differs that is cv.
+func writeStatus(ctx context.Context, api clusterapi.ClusterAPI, cv *configv1.ClusterVersion, status configv1.ClusterVersionStatus) (*configv1.ClusterVersion, error) {
+	if equality.Semantic.DeepEqual(cv.Status, status) {
+		return cv, nil
+	}
+	read := cv.ResourceVersion
+	return clusterapi.Modify(ctx, api, clusterVersionKey, clusterapi.ModifyOptions{Status: true, Retries: -1, FieldManager: clusterapi.ManagerStatus},
+		func(live *configv1.ClusterVersion) error {
+			if live.UID != cv.UID {
+				return errors.New("cluster version was deleted and recreated, cannot update status")
+			}
+			if live.ResourceVersion != read {
+				return apierrors.NewConflict(configv1.Resource("clusterversions"), cv.Name, errors.New("it was changed since it was read"))
+			}
+			live.Status = status
+			return nil
+		})
 }

@@ -2,7 +2,6 @@ package clusterupdate_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -303,7 +302,7 @@ func TestAPIFaults(t *testing.T) {
 		}})
 		s.restart(func(o *clusterupdate.Options) { o.API = failing })
 		for range 20 {
-			if _, err := s.u.Sync(t.Context()); !apierrors.IsServiceUnavailable(errors.Unwrap(err)) {
+			if _, err := s.u.Sync(t.Context()); !apierrors.IsServiceUnavailable(err) {
 				t.Fatalf("error is %v", err)
 			}
 		}

@@ -23,23 +23,24 @@ type trust struct {
 	mu       sync.Mutex
 	key      string // what the verifier was made of
 	verifier signature.Verifier
-	unsaved  bool // something was verified that the cluster may not remember
+	unsaved  bool                // something was verified that the cluster may not remember
+	earlier  map[string][][]byte // signatures of verifiers that were replaced
 }
 
 // payloadVerifier returns the verifier that the running payload configures:
 // trust comes from what the cluster runs, never from what it is to run. It is
 // made again when that payload changes, or the way out of the cluster.
-func (u *Updater) payloadVerifier(ctx context.Context, r *loadRequest) (signature.Verifier, error) {
-	payload, err := u.current(ctx, r)
+func (c *core) payloadVerifier(ctx context.Context, r *loadRequest) (signature.Verifier, error) {
+	payload, err := c.runningPayload(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("the running release's signature keys: %w", err)
 	}
 	// Which of the payload's manifests count depends on the feature gates.
-	key, err := u.trustKey(ctx, payload.Release.Image+" "+r.gates.key())
+	key, err := c.trustKey(ctx, payload.Release.Image+" "+r.gates.key())
 	if err != nil {
 		return nil, err
 	}
-	if v := u.trust.made(key); v != nil {
+	if v := c.trust.made(key); v != nil {
 		return v, nil
 	}
 	// Nobody waits for these reads: of two verifiers that are made at the same
@@ -48,8 +49,8 @@ func (u *Updater) payloadVerifier(ctx context.Context, r *loadRequest) (signatur
 	for _, m := range payload.Manifests {
 		sources = append(sources, signature.ConfigSource{Name: m.Filename, Object: m.Object})
 	}
-	o := signature.ConfigOptions{Options: signature.Options{Clock: u.o.Clock, Identity: u.o.Identity}, Reader: u.o.API}
-	if o.HTTP, err = signature.ClusterHTTP(ctx, u.o.API); err != nil {
+	o := signature.ConfigOptions{Options: signature.Options{Clock: c.o.Clock, Identity: c.o.Identity}, Reader: c.o.API}
+	if o.HTTP, err = signature.ClusterHTTP(ctx, c.o.API); err != nil {
 		return nil, err
 	}
 	v, err := signature.FromManifests(sources, o)
@@ -57,11 +58,16 @@ func (u *Updater) payloadVerifier(ctx context.Context, r *loadRequest) (signatur
 		return nil, err
 	}
 	if _, none := v.(signature.NotPossible); none {
-		u.o.Logger.Warn("No release authenticity verification is configured, all releases are considered unverified")
+		c.o.Logger.Warn("No release authenticity verification is configured, all releases are considered unverified")
 	}
-	u.trust.mu.Lock()
-	defer u.trust.mu.Unlock()
-	u.trust.key, u.trust.verifier = key, v
+	c.trust.mu.Lock()
+	defer c.trust.mu.Unlock()
+	if c.trust.unsaved {
+		if r, ok := c.trust.verifier.(remembers); ok { // nobody else can save them
+			c.trust.earlier = r.Signatures()
+		}
+	}
+	c.trust.key, c.trust.verifier = key, v
 	return v, nil
 }
 
@@ -80,7 +86,7 @@ const trustRead = 30 * time.Second
 
 // trustKey tells verifiers apart: by the payload that has the keys, and by the
 // objects that say how to get out of the cluster.
-func (u *Updater) trustKey(ctx context.Context, payload string) (string, error) {
+func (c *core) trustKey(ctx context.Context, payload string) (string, error) {
 	key := payload
 	for _, o := range []struct {
 		gvk schema.GroupVersionKind
@@ -90,7 +96,7 @@ func (u *Updater) trustKey(ctx context.Context, payload string) (string, error) 
 		{corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(signature.ConfigMapNamespace, "trusted-ca-bundle")},
 	} {
 		read, cancel := context.WithTimeout(ctx, trustRead)
-		obj, err := u.o.API.Get(read, o.gvk, o.key)
+		obj, err := c.o.API.Get(read, o.gvk, o.key)
 		cancel()
 		switch {
 		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
@@ -104,75 +110,15 @@ func (u *Updater) trustKey(ctx context.Context, payload string) (string, error) 
 	return key, nil
 }
 
+// noteVerified takes note of a signature that was found.
+func (t *trust) noteVerified() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unsaved = true
+}
+
 // remembers is a verifier that keeps the signatures that it verified, by
 // digest.
 type remembers interface {
 	Signatures() map[string][][]byte
 }
-
-// persister keeps in the cluster the signatures that verified a release; nil
-// where the verifier does not remember them.
-func (u *Updater) persister() *signature.Persister {
-	if _, ok := u.o.Verifier.(remembers); u.o.Verifier != nil && !ok {
-		return nil
-	}
-	return signature.NewPersister(signature.PersistOptions{
-		API: u.o.API, Signatures: u.signatures, Recent: u.recent, Interval: 2 * u.o.Interval, FlushTimeout: lastWrite, Clock: u.o.Clock, Logger: u.o.Logger,
-	})
-}
-
-func (u *Updater) signatures() map[string][][]byte {
-	if r, ok := u.verifier().(remembers); ok {
-		return r.Signatures()
-	}
-	return nil
-}
-
-// recent are the digests of signatures, the last success first, where the
-// verifier tells their order.
-func (u *Updater) recent() []string {
-	if r, ok := u.verifier().(interface{ Recent() []string }); ok {
-		return r.Recent()
-	}
-	return nil
-}
-
-// verifier is the one in use, nil before there is any.
-func (u *Updater) verifier() signature.Verifier {
-	if u.o.Verifier != nil {
-		return u.o.Verifier
-	}
-	u.trust.mu.Lock()
-	defer u.trust.mu.Unlock()
-	return u.trust.verifier
-}
-
-// noteVerified takes note of a signature that was found.
-func (u *Updater) noteVerified() {
-	u.trust.mu.Lock()
-	defer u.trust.mu.Unlock()
-	u.trust.unsaved = true
-}
-
-// saveSignatures keeps in the cluster what a Sync verified. Failures are
-// logged: the signatures can be found again.
-func (u *Updater) saveSignatures(ctx context.Context) {
-	u.trust.mu.Lock()
-	unsaved := u.trust.unsaved
-	u.trust.unsaved = false
-	u.trust.mu.Unlock()
-	if !unsaved {
-		return
-	}
-	p := u.persister()
-	if p == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
-	defer cancel()
-	u.log("Unable to save signatures", p.Save(ctx))
-}
-
-// lastWrite is how long a write may take for which a caller that has ended
-// everything waits.
-const lastWrite = 2 * time.Second

@@ -58,7 +58,11 @@ func TestSignaturesAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prepare := signedBy(t, key, t.TempDir())
+	signed := signedBy(t, key, t.TempDir())
+	prepare := func(o *clusterupdate.Options) {
+		signed(o)
+		o.Interval = 3 * time.Minute
+	}
 	withSample(t, prepare, func(s *sampleTest) {
 		t := s.T
 		ctx := context.Background()
@@ -90,7 +94,7 @@ func TestSignaturesAreKept(t *testing.T) {
 		// An update that is verified, and refused for another reason.
 		attempt := func(want clusterupdate.Step) {
 			t.Helper()
-			time.Sleep(10 * time.Minute)
+			time.Sleep(4 * time.Minute) // less than between two writes of what is remembered
 			r := s.sync()
 			var load *clusterupdate.LoadError
 			if !errors.As(r.Failure, &load) || load.Step != want {

@@ -56,7 +56,8 @@ type PersistOptions struct {
 	// but MaxDigests drops none that the history of the ClusterVersion names.
 	MaxDigests int
 	MaxBytes   int
-	// Retries is how often a write is repeated after a conflict; zero means 4.
+	// Retries is how often a write is repeated after a conflict; zero means 4, a
+	// negative number that the conflict is returned at once.
 	Retries int
 	// Clock measures the interval; nil means the real one.
 	Clock clock.WithTicker
@@ -86,7 +87,7 @@ func NewPersister(o PersistOptions) *Persister {
 	if o.FlushTimeout <= 0 {
 		o.FlushTimeout = 30 * time.Second
 	}
-	if o.Retries <= 0 {
+	if o.Retries == 0 {
 		o.Retries = 4
 	}
 	o.MaxDigests = orDefault(o.MaxDigests, MaxPersistedDigests)

@@ -16,6 +16,7 @@ type driverKey struct{}
 // waiter is what a virtual driver puts into the contexts of its calls.
 type waiter interface {
 	sleep(ctx context.Context, d time.Duration) error
+	timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
 }
 
 func virtualOf(ctx context.Context) waiter {
@@ -44,6 +45,20 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C():
 		return nil
 	}
+}
+
+// WithTimeout bounds a part of a [Job] as Job.Limit bounds the whole: by the
+// virtual time that it sleeps under a virtual driver, else by the driver's
+// clock. What ctx itself leaves counts where that is less.
+func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if w := virtualOf(ctx); w != nil {
+		return w.timeout(ctx, d)
+	}
+	c, ok := ctx.Value(clockKey{}).(clock.WithTicker)
+	if !ok {
+		c = clock.RealClock{}
+	}
+	return within(ctx, c, d)
 }
 
 // clockKey is the key of a live driver's clock.

@@ -51,9 +51,10 @@ func (k *vkey) setJobs(want []Job) {
 // the latency of jobs: its results come that much later.
 func (j *vjob) run(life *life) {
 	p, v := j.k.r.p, j.k.r.p.v
-	ctx := &jobContext{Context: p.ctx, limit: j.Limit, done: make(chan struct{})}
+	elapsed := new(time.Duration)
+	ctx := &jobContext{Context: p.ctx, elapsed: elapsed, limit: j.Limit, done: make(chan struct{})}
 	later := func(f func() []Wake) {
-		v.at(v.Now().Add(ctx.elapsed), func() {
+		v.at(v.Now().Add(*elapsed), func() {
 			if life.over || j.cancelled {
 				return
 			}
@@ -76,7 +77,7 @@ func (j *vjob) run(life *life) {
 		})
 		return err
 	})
-	ctx.elapsed += v.o.Latency.Job
+	*elapsed += v.o.Latency.Job
 	later(func() []Wake {
 		if j.Done == nil {
 			return []Wake{{Key: j.k.key}}
@@ -85,13 +86,15 @@ func (j *vjob) run(life *life) {
 	})
 }
 
-// jobContext is the context of a job of a virtual run. It counts the time that
-// the job has slept.
+// jobContext is the context of a job of a virtual run, or of a part of it
+// that has a time of its own. It counts the time that the job has slept.
 type jobContext struct {
 	context.Context
-	elapsed, limit time.Duration
-	err            error
-	done           chan struct{}
+	outer   *jobContext    // nil: the job's own
+	elapsed *time.Duration // of the job
+	limit   time.Duration  // of elapsed; zero: none
+	err     error
+	done    chan struct{}
 }
 
 func (c *jobContext) Done() <-chan struct{} { return c.done }
@@ -110,12 +113,21 @@ func (c *jobContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
+// end ends it.
+func (c *jobContext) end(err error) {
+	if c.err == nil {
+		c.err = err
+		close(c.done)
+	}
+}
+
 type jobKey struct{}
 
 // errNotJob says that somebody waits where nobody may.
 var errNotJob = errors.New("reconcile: only a job may sleep; a reconciler returns when to look again")
 
-// sleep implements [Sleep].
+// sleep implements [Sleep]. The first limit that is reached ends the sleep, and
+// what lies within it.
 func (v *Virtual) sleep(ctx context.Context, d time.Duration) error {
 	c, ok := ctx.Value(jobKey{}).(*jobContext)
 	if !ok {
@@ -124,10 +136,29 @@ func (v *Virtual) sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.elapsed += max(d, 0)
-	if c.limit > 0 && c.elapsed >= c.limit {
-		c.elapsed, c.err = c.limit, context.DeadlineExceeded
-		close(c.done)
+	until := *c.elapsed + max(d, 0)
+	for o := c; o != nil; o = o.outer {
+		if o.limit > 0 && o.limit <= until {
+			until = o.limit
+		}
+	}
+	*c.elapsed = until
+	for o := c; o != nil; o = o.outer {
+		if o.limit > 0 && o.limit <= until {
+			for in := c; in != o.outer; in = in.outer {
+				in.end(context.DeadlineExceeded)
+			}
+		}
 	}
 	return ctx.Err()
+}
+
+// timeout implements [WithTimeout].
+func (v *Virtual) timeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	outer, ok := ctx.Value(jobKey{}).(*jobContext)
+	if !ok {
+		return context.WithCancel(ctx) // a call takes no time
+	}
+	c := &jobContext{Context: ctx, outer: outer, elapsed: outer.elapsed, limit: *outer.elapsed + max(d, 1), done: make(chan struct{})}
+	return c, func() { c.end(context.Canceled) }
 }

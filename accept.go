@@ -1,0 +1,82 @@
+package clusterupdate
+
+import (
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// accept makes a release that was loaded what passes apply. One that is not the
+// newest entry of the history yet is accepted: this, and nothing else, adds an
+// entry.
+func (p *planning) accept() {
+	a := &p.s.load
+	if a.out == nil {
+		a = &p.s.fallback
+	}
+	if a.out == nil {
+		p.refresh()
+		return
+	}
+	w := p.newWork(a.out, a.force)
+	reason := "the cluster is at it"
+	switch h := p.o.cv.Status.History; {
+	case len(h) == 0:
+		reason, p.accepts = "the cluster runs it, and the history is empty", true
+	case sameEntry(&h[0], w.release):
+	case a.key.origin == requested:
+		reason, p.accepts = "it was requested, and all checks passed", true
+	case p.d.installing:
+		reason, p.accepts = "Options.Own says that the cluster runs it", true
+	default:
+		p.wait(stepAccept, w.release, "nobody asked for it")
+		return
+	}
+	step := stepApply
+	if p.accepts {
+		step = stepAccept
+	}
+	p.replace(step, w, reason)
+}
+
+// refresh takes over what the object says about how the accepted release is
+// applied.
+func (p *planning) refresh() {
+	old := p.s.work
+	if old == nil {
+		return
+	}
+	if w := p.newWork(old.loaded, old.force); !w.same(old) {
+		p.replace(stepApply, w, "other overrides, capabilities or owner")
+	} else {
+		p.s.work = w
+	}
+}
+
+func (p *planning) replace(step string, w *work, reason string) {
+	p.do(Action{Step: step, Release: w.release, Reason: reason, take: w})
+	p.s.take(w, &p.o.cv.Status, loadedMessage(w.release, p.architecture(w.release)))
+}
+
+func (p *planning) newWork(release *loaded, force bool) *work {
+	return &work{loaded: release, owner: p.o.cv.UID, force: force,
+		overrides: p.d.cleared.Spec.Overrides, caps: p.capabilities(release.gates, release.implicit)}
+}
+
+// capabilities resolves those of the cluster for a release: none that is
+// enabled is ever switched off again.
+func (p *planning) capabilities(g gates, implicit []string) manifest.Capabilities {
+	stay := sets.New(p.EnabledCapabilities...).Insert(implicit...)
+	for _, c := range p.o.cv.Status.Capabilities.EnabledCapabilities {
+		stay.Insert(string(c))
+	}
+	return manifest.ResolveCapabilities(p.d.cleared.Spec.Capabilities, sets.List(stay), g.enabled)
+}
+
+func (o *Options) architecture(r configv1.Release) string {
+	if r.Architecture != "" {
+		return string(r.Architecture)
+	}
+	return o.Architecture
+}

@@ -1,0 +1,40 @@
+package clusterupdate
+
+import (
+	"fmt"
+
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// passStart is how a pass begins.
+type passStart struct {
+	state   runlevel.State
+	attempt int
+}
+
+// apply begins a pass over the manifests of the release that the cluster is at,
+// where that is due. What is applied is on record before: it is the newest
+// entry of the history.
+func (p *planning) apply() {
+	s := &p.s
+	w, h := s.work, p.status.History
+	switch {
+	case w == nil:
+	case len(h) == 0 || !sameEntry(&h[0], w.release):
+		p.wait(stepApply, w.release, "it is not what the history says")
+	case s.pass && !s.waits:
+		p.wait(stepApply, w.release, "the pass is under way")
+	case p.later(s.nextPass, p.longestWait()):
+		reason := "the cluster is as wanted: the next pass makes sure"
+		if s.passErr != nil {
+			reason = fmt.Sprintf("attempt %d failed: %v", s.failures, s.passErr)
+		}
+		p.waitUntil(stepApply, w.release, s.nextPass, reason)
+	case s.pass:
+		p.do(Action{Step: stepApply, Release: w.release, Reason: "what the pass waits for is looked at again", again: true})
+	default:
+		st := s.state(&p.status, w.release.Image)
+		p.do(Action{Step: stepApply, Release: w.release, Reason: fmt.Sprintf("a pass is due: %s, attempt %d", st, s.attempt+1),
+			pass: &passStart{st, s.attempt}})
+	}
+}

@@ -1,0 +1,350 @@
+package clusterupdate
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// applying works on the nodes of the pass under way: each is a key. What it
+// waits for wakes it, and the pass goes on where it waited.
+type applying struct{ *core }
+
+const applyingName = "pass"
+
+// Name implements [reconcile.Reconciler].
+func (r *applying) Name() string { return applyingName }
+
+// Watches implements [reconcile.Reconciler]: a ClusterOperator that a node
+// waits for wakes it.
+func (r *applying) Watches() []reconcile.Watch {
+	return []reconcile.Watch{{GVK: operatorKind, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+		if p := r.current(); p != nil && old != nil && new != nil {
+			return p.awaiting(new.Name())
+		}
+		return nil
+	}}}
+}
+
+// Workers implements [reconcile.Concurrent].
+func (r *applying) Workers() int {
+	if r.o.Workers == 1 || r.o.Workers < 0 {
+		return 1
+	}
+	return max(r.o.Workers, 64) // how many nodes are at work at once is the pass's decision
+}
+
+func nodeKey(node int) reconcile.Key {
+	return reconcile.Key{Kind: "node", Name: strconv.Itoa(node)}
+}
+
+// Reconcile implements [reconcile.Reconciler].
+func (r *applying) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	node, err := strconv.Atoi(q.Key.Name)
+	p := r.current()
+	if err != nil || p == nil {
+		return reconcile.Result{}, err
+	}
+	call, ok := p.enter(ctx, node, q.Now)
+	if !ok {
+		return reconcile.Result{}, nil // of another pass, or too early
+	}
+	step := p.run.Step(call, node)
+	decide := reconcile.Wake{Reconciler: decidingName, Key: theVersion, After: r.o.StatusInterval}
+	if p.left(node, step, ctx.Err() != nil) {
+		decide.After = 0
+	}
+	return reconcile.Result{At: step.At, Wake: append(p.hand(step.Ready), decide)}, ctx.Err()
+}
+
+// pass is one application of a release's manifests that is under way.
+type pass struct {
+	*core
+	work  *work
+	run   *runlevel.Pass
+	start runlevel.Report
+	began time.Time     // to be at work
+	limit time.Duration // of being at work
+
+	mu      sync.Mutex
+	live    map[int]*liveNode
+	working int             // nodes at which a step is
+	raw     runlevel.Report // of this pass alone
+	report  runlevel.Report // what to tell
+	settled bool            // no node is at work, and decisions do not know yet
+	ended   error           // why it was called off
+	cut     bool            // the driver's calls were: it cannot go on
+	done    bool
+}
+
+// liveNode is a node that was handed out.
+type liveNode struct {
+	cancel  context.CancelCauseFunc // of the step at it; nil: there is none
+	at      time.Time               // not before
+	stalled bool
+	awaits  string // the ClusterOperator that it waits for
+}
+
+// begin begins a pass over what is on record as the cluster's release.
+func (r *deciding) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake, error) {
+	s := &r.s
+	w := s.work
+	tasks := w.payload.Tasks()
+	p := &pass{core: r.core, work: w, start: s.report, began: q.Now, live: make(map[int]*liveNode),
+		limit: runlevel.PassLimit(start.state, r.interval(q))}
+	p.raw = runlevel.Report{
+		Version: w.release.Version, Image: w.release.Image, Hash: w.payload.Hash, Total: len(tasks),
+		Reconciling: start.state == runlevel.Reconciling, Initial: start.state == runlevel.Initializing,
+		LastProgress: s.report.LastProgress,
+	}
+	p.report = p.start
+	p.fold(q.Now)
+	run, err := runlevel.NewPass(tasks, runlevel.Options{
+		API: r.o.API, State: start.state, Attempt: start.attempt, Workers: r.o.Workers, Filter: w.filter(), Owner: ownerOf(r.cv),
+		Clock: r.o.Clock, Tracker: r.tracker, Logger: r.o.Logger, Stay: true, Observe: p.observe,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.run, s.pass = run, true
+	r.setPass(p)
+	return p.hand(run.Start()), nil
+}
+
+// observe takes an event of the pass.
+func (p *pass) observe(e runlevel.Event) {
+	p.emit(Event{Type: EventTask, Time: e.Time, Release: p.work.release, Message: e.Message, Err: e.Err, Progress: &e})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.raw.Done = e.Done
+	p.fold(e.Time)
+}
+
+// fold brings the report up to date.
+func (p *pass) fold(now time.Time) {
+	if folded, ok := runlevel.Fold(p.start, p.raw, now); ok {
+		p.report = folded
+	}
+}
+
+// reported is how far the pass has come.
+func (p *pass) reported() runlevel.Report {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.report
+}
+
+// hand lets nodes be worked on.
+func (p *pass) hand(nodes []int) []reconcile.Wake {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wakes := make([]reconcile.Wake, len(nodes))
+	for i, node := range nodes {
+		p.live[node] = &liveNode{}
+		wakes[i] = reconcile.Wake{Reconciler: applyingName, Key: nodeKey(node)}
+	}
+	return wakes
+}
+
+// awaiting are the nodes that wait for an operator.
+func (p *pass) awaiting(operator string) (wakes []reconcile.Wake) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, node := range slices.Sorted(maps.Keys(p.live)) {
+		if n := p.live[node]; n.awaits == operator {
+			n.at, n.stalled = time.Time{}, false
+			wakes = append(wakes, reconcile.Wake{Key: nodeKey(node)})
+		}
+	}
+	return wakes
+}
+
+// again are all nodes that are stalled: the time of the next pass has come.
+func (p *pass) again(now time.Time) []reconcile.Wake {
+	p.mu.Lock()
+	p.began = now
+	p.mu.Unlock()
+	return p.hand(p.run.Stalled())
+}
+
+// enter begins a step, unless the pass is over or the node not its turn.
+func (p *pass) enter(ctx context.Context, node int, now time.Time) (context.Context, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.live[node]
+	if n == nil || n.stalled || p.ended != nil || p.cut || now.Before(n.at) && n.at.Sub(now) < p.limit {
+		return nil, false
+	}
+	p.working++
+	ctx, n.cancel = context.WithCancelCause(ctx)
+	return ctx, true
+}
+
+// left takes note of a step, and reports whether decisions depend on it. cut
+// says that the driver ended it.
+func (p *pass) left(node int, step runlevel.Step, cut bool) bool {
+	p.mu.Lock()
+	n := p.live[node]
+	n.cancel(nil)
+	n.cancel, n.at, n.stalled, n.awaits = nil, step.At, step.Stalled, ""
+	if step.Awaits.Kind == operatorKind.Kind {
+		n.awaits = step.Awaits.Name
+	}
+	if step.At.IsZero() && !step.Stalled {
+		delete(p.live, node)
+	}
+	p.working--
+	p.done, p.settled, p.cut = p.done || step.Done, step.Settled, p.cut || cut
+	stop := p.working == 0 && p.ended != nil
+	news := p.done || p.settled || p.cut || stop
+	p.mu.Unlock()
+	if stop {
+		p.finish()
+	}
+	return news
+}
+
+// stop calls the pass off, with the calls under way, and reports whether none
+// is any more.
+func (p *pass) stop(why error) bool {
+	p.mu.Lock()
+	if p.ended == nil {
+		p.ended = why
+	}
+	for _, n := range p.live {
+		if n.cancel != nil {
+			n.cancel(why)
+		}
+	}
+	stopped := p.working == 0
+	p.mu.Unlock()
+	if stopped {
+		p.finish()
+	}
+	return stopped
+}
+
+// finish closes a pass that was called off.
+func (p *pass) finish() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(p.ended)
+	p.run.Stop(ctx)
+	_, _ = p.run.Result() // which tells the observer
+}
+
+// look brings decisions up to date with the pass under way.
+func (r *deciding) look(q reconcile.Request) {
+	p, s := r.current(), &r.s
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	s.report = p.report
+	done, settled, cut, working := p.done, p.settled, p.cut, p.working > 0
+	if q.Now.Before(p.began) {
+		p.began = q.Now // the clock was set back
+	}
+	late := !q.Now.Before(p.began.Add(p.limit))
+	p.settled = false
+	p.mu.Unlock()
+	switch {
+	case cut && !working:
+		r.callOff()
+		s.nextPass = q.Now // it was made to end: not a failure
+	case done:
+		r.setPass(nil)
+		s.pass = false
+		r.passEnded(q, p)
+	case settled:
+		r.passEnded(q, p) // for now: it goes on where it waits
+		s.waits = true
+	case s.waits: // for the time of the next pass
+	case late && p.stop(context.DeadlineExceeded):
+		r.setPass(nil)
+		s.pass = false
+		r.passEnded(q, p)
+	}
+}
+
+// passEnded takes note of the end of a pass, or that all that is left of it has
+// to wait, and sets the time of the next.
+func (r *deciding) passEnded(q reconcile.Request, p *pass) {
+	s := &r.s
+	s.waits = false
+	res, err := p.run.Result()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := p.raw
+	s.passErr = err
+	if err != nil {
+		next.Completed = 0
+		if next.Failure = err; res != nil {
+			next.Failure = res.Failure // a pass that merely ended with its time has none
+		}
+		s.attempt++
+		s.failures++
+		s.nextPass = q.Now.Add(runlevel.Delay(s.failures, r.interval(q), r.random(q)))
+		r.emit(Event{Type: EventPassFailed, Time: q.Now, Release: p.work.release, Message: err.Error(), Err: err})
+	} else {
+		next.Failure, next.Completed, next.Initial, next.Reconciling = res.Report, p.start.Completed+1, false, true
+		s.attempt, s.failures, s.changed = 0, 0, false
+		s.nextPass = q.Now.Add(r.interval(q))
+	}
+	if folded, ok := runlevel.Fold(p.start, next, q.Now); ok {
+		s.report = folded
+	} else {
+		s.report = p.start // earlier trouble shows until a pass gets past it
+	}
+	p.report, p.start = s.report, s.report
+	if err == nil && p.state() != runlevel.Reconciling {
+		r.emit(Event{Type: EventCompleted, Time: q.Now, Release: p.work.release, Message: "Done applying " + versionText(p.work.release)})
+	}
+}
+
+func (p *pass) state() runlevel.State {
+	switch {
+	case p.raw.Reconciling:
+		return runlevel.Reconciling
+	case p.raw.Initial:
+		return runlevel.Initializing
+	}
+	return runlevel.Updating
+}
+
+// ownerOf makes the ClusterVersion the owner of what it applies.
+func ownerOf(cv *configv1.ClusterVersion) *metav1.OwnerReference {
+	controller := true
+	return &metav1.OwnerReference{
+		APIVersion: configv1.GroupVersion.String(),
+		Kind:       "ClusterVersion",
+		Name:       cv.Name,
+		UID:        cv.UID,
+		Controller: &controller,
+	}
+}
+
+// versionText names a release in conditions.
+func versionText(r configv1.Release) string {
+	switch {
+	case r.Version != "":
+		return r.Version
+	case r.Image != "":
+		return r.Image
+	}
+	return "<unknown>"
+}
+
+func joinLines(lines []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return s == "" }), "\n")
+}

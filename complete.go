@@ -1,0 +1,17 @@
+package clusterupdate
+
+import configv1 "github.com/openshift/api/config/v1"
+
+// complete closes the entry of a release whose manifests have all been applied.
+func (p *planning) complete() {
+	w, h := p.s.work, p.o.cv.Status.History
+	if w == nil || !p.s.completed() || len(h) > 0 && h[0].State == configv1.CompletedUpdate {
+		return
+	}
+	p.do(Action{Step: stepComplete, Release: w.release, Reason: "a pass applied all of its manifests, and every operator is done"})
+}
+
+// completed reports whether the last pass over what is applied got through.
+func (s *session) completed() bool {
+	return s.work != nil && s.report.Image == s.work.release.Image && s.report.Completed > 0
+}

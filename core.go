@@ -1,0 +1,151 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// core is what the reconcilers of one process share. It starts empty: what it
+// knows is read from the cluster, or found again.
+type core struct {
+	o     Options // API is the process's own
+	u     *Updater
+	fatal func(error) // ends Run; nil elsewhere
+
+	trust   trust
+	alerts  *graph.AlertRisks // nil: alerts are no risks
+	tracker *runlevel.Tracker
+
+	observing sync.Mutex // events come from several goroutines, one at a time
+
+	// Of the reconciler that decides.
+	s          session
+	lists      lists
+	d          decision
+	cv         *configv1.ClusterVersion // as last read or written; shared
+	known      configv1.Release         // that the cluster was last seen at
+	initialErr error                    // of asking what it was installed with
+
+	mu    sync.Mutex
+	drawn time.Duration // the interval; zero: not drawn yet
+	pass  *pass         // under way; nil: none
+}
+
+func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
+	c := &core{o: u.o, u: u}
+	c.o.API = api
+	if _, cached := c.o.Risks.(*graph.PromQLCache); c.o.Risks != nil && !cached {
+		c.o.Risks = &graph.PromQLCache{Matcher: c.o.Risks, Clock: c.o.Clock}
+	}
+	if c.o.Alerts != nil {
+		c.alerts = &graph.AlertRisks{Alerts: c.o.Alerts}
+	}
+	c.tracker = runlevel.NewTracker(c.o.Clock)
+	return c
+}
+
+// random returns a number in [0,1) for jitter.
+func (c *core) random(q reconcile.Request) float64 {
+	if c.o.Rand != nil {
+		return c.o.Rand()
+	}
+	return q.Rand.Float64()
+}
+
+// interval is the time between passes, drawn once.
+func (c *core) interval(q reconcile.Request) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.drawn == 0 {
+		c.drawn = c.o.Interval
+		if c.drawn == 0 {
+			c.drawn = graph.CheckInterval(c.random(q))
+		}
+	}
+	return c.drawn
+}
+
+// current is the pass under way, nil while there is none.
+func (c *core) current() *pass {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pass
+}
+
+func (c *core) setPass(p *pass) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pass = p
+}
+
+// result is where the cluster stands.
+func (c *core) result() Result {
+	s := &c.s
+	r := Result{ClusterVersion: c.cv.DeepCopy(), Resolution: c.d.resolution}
+	r.Done = r.Resolution.Outcome != NotFound && s.work != nil && s.report.Reconciling && s.report.Failure == nil && s.passErr == nil &&
+		s.work.release.Image == c.d.want.Image
+	switch {
+	case s.load.err != nil:
+		r.Failure = s.load.err
+	case !r.Done && s.passErr != nil:
+		r.Failure = s.passErr
+	case !r.Done:
+		r.Failure = s.report.Failure
+	}
+	return r
+}
+
+// lastWrite is how long a write may take for which a caller that has ended
+// everything waits.
+const lastWrite = 2 * time.Second
+
+// flush writes how far a pass came that is called off.
+func (c *core) flush(ctx context.Context) {
+	p := c.current()
+	if p == nil || c.cv == nil || c.s.work == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+	defer cancel()
+	c.s.report = p.reported()
+	in := newStatusInput(c.o.Clock.Now(), c.cv, c.d, &c.s, c.lists, &settings{Options: c.o})
+	_, err := writeStatus(ctx, c.o.API, c.cv, nextStatus(c.cv.Status, in))
+	c.log("the last status could not be written", err)
+}
+
+// emit hands an event to the observer. A panic in it is logged: what goes on in
+// the cluster does not depend on who looks on.
+func (c *core) emit(e Event) {
+	if c.o.Observe == nil {
+		return
+	}
+	c.observing.Lock()
+	defer c.observing.Unlock()
+	if e.Time.IsZero() {
+		e.Time = c.o.Clock.Now()
+	}
+	c.log("the observer failed", panics.Catch(func() error {
+		c.o.Observe(e)
+		return nil
+	}))
+}
+
+func (c *core) log(msg string, err error) {
+	if p, ok := errors.AsType[*clusterapi.PanicError](err); ok {
+		c.o.Logger.Error(msg, "error", err, "stack", string(p.Stack))
+		return
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		c.o.Logger.Warn(msg, "error", err)
+	}
+}

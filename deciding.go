@@ -1,0 +1,350 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// deciding makes all decisions and writes the status. What takes time are its
+// jobs, and the nodes of a pass.
+type deciding struct {
+	*core
+	written time.Time // when the status was last brought up to date
+	last    edge      // what was then worth writing at once
+	ended   []func(now time.Time, q reconcile.Request)
+	active  bool   // a ClusterOperator got further
+	ignored string // why the request changes nothing, as it was told
+}
+
+const decidingName = "version"
+
+// theVersion is the one key.
+var theVersion = reconcile.Key{Kind: "ClusterVersion", Name: clusterVersionKey.Name}
+
+// Name implements [reconcile.Reconciler].
+func (r *deciding) Name() string { return decidingName }
+
+// Keys implements [reconcile.Lister].
+func (r *deciding) Keys() []reconcile.Key { return []reconcile.Key{theVersion} }
+
+// Watches implements [reconcile.Reconciler].
+func (r *deciding) Watches() []reconcile.Watch {
+	now := []reconcile.Wake{{Key: theVersion}}
+	named := func(key types.NamespacedName) func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake {
+		return func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+			if new == nil {
+				new = old
+			}
+			if new.Key() != key || key == clusterVersionKey && r.cv != nil && new.ResourceVersion() == r.cv.ResourceVersion {
+				return nil // somebody else, or what was written here
+			}
+			return now
+		}
+	}
+	watches := []reconcile.Watch{
+		{GVK: versionKind, Changed: named(clusterVersionKey)},
+		{GVK: gateKind, Changed: named(clusterapi.Key("", "cluster"))},
+		{GVK: operatorKind, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+			if old != nil && new != nil {
+				before, _ := clusterapi.As[configv1.ClusterOperator](old)
+				after, _ := clusterapi.As[configv1.ClusterOperator](new)
+				r.active = r.active || before != nil && after != nil && stateOf(before) != stateOf(after)
+			}
+			return now
+		}},
+	}
+	for _, key := range []types.NamespacedName{adminGates, adminAcks} {
+		watches = append(watches, reconcile.Watch{
+			GVK: configMapKind, Options: clusterapi.ListOptions{Namespace: key.Namespace}, Changed: named(key),
+			Trim: func(u *unstructured.Unstructured) *unstructured.Unstructured {
+				out := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+					"namespace": u.GetNamespace(), "name": u.GetName(), "resourceVersion": u.GetResourceVersion()}}}
+				out.SetGroupVersionKind(u.GroupVersionKind())
+				return out
+			},
+		})
+	}
+	return watches
+}
+
+// operatorState is what of a ClusterOperator may let an update go on.
+type operatorState struct {
+	version             string
+	available, degraded configv1.ConditionStatus
+}
+
+func stateOf(co *configv1.ClusterOperator) (s operatorState) {
+	for _, v := range co.Status.Versions {
+		if v.Name == "operator" {
+			s.version = v.Version
+		}
+	}
+	for _, c := range co.Status.Conditions {
+		switch c.Type {
+		case configv1.OperatorAvailable:
+			s.available = c.Status
+		case configv1.OperatorDegraded:
+			s.degraded = c.Status
+		}
+	}
+	return s
+}
+
+// Reconcile implements [reconcile.Reconciler]: it reads the ClusterVersion,
+// drops what is known of another state of it, plans, writes the status on
+// condition that nobody else has meanwhile, and then does what was planned.
+func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r.o.API, clusterVersionKey)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cluster version: %w", err)
+	}
+	r.cv = cv
+	if r.s.follow(cv) {
+		r.callOff()
+	}
+	own, err := r.own(cv)
+	if errors.Is(err, ErrNoRelease) {
+		return r.findRelease(err)
+	}
+	o := object{cv: cv, own: own, risks: readRisks(ctx, r.o.API)}
+	if o.gates, err = readGates(ctx, r.o.API, reconciledVersion(cv, own), own.Version); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.settle(q)
+
+	set := settings{Options: r.o, interval: r.interval(q), deletions: r.tracker.PendingDeletions(), starts: r.tracker.COStart}
+	r.d = decide(o, r.s, r.lists, set)
+	r.s.ask(r.d.wish(r.d.want, r.d.origin), r.d.wish(r.d.base, r.d.baseOrigin))
+	status, actions := plan(q.Now, o, r.s, r.lists, set)
+	r.tell(q.Now, actions)
+
+	res := reconcile.Result{At: q.Now.Add(set.interval)}
+	sooner := func(t time.Time) {
+		if !t.IsZero() && t.Before(res.At) {
+			res.At = t
+		}
+	}
+	if due := r.written.Add(r.o.StatusInterval); r.current() != nil && r.edge(actions) == r.last && q.Now.Before(due) && !q.Now.Before(r.written) {
+		sooner(due) // mere progress is written once in a while
+	} else if err := r.write(ctx, q.Now, status); err != nil {
+		return reconcile.Result{}, err
+	} else if r.cv != cv {
+		sooner(q.Now) // what was written may be news
+	}
+	for _, a := range actions {
+		switch {
+		case a.Waits:
+			sooner(a.At)
+		case a.fetch != nil:
+			res.Jobs = append(res.Jobs, r.listJob(a.fetch))
+		case a.load != nil:
+			res.Jobs = append(res.Jobs, r.loadJob(a.load, r.loaded))
+		case a.ask != nil:
+			if err := r.ask(ctx, a); err != nil {
+				return reconcile.Result{}, err
+			}
+		case a.take != nil:
+			r.callOff()
+			r.s.take(a.take, &cv.Status, loadedMessage(a.Release, r.o.architecture(a.Release)))
+			r.known = a.Release
+		case a.again:
+			r.s.waits = false
+			res.Wake = append(res.Wake, r.current().again(q.Now)...)
+		case a.pass != nil:
+			wakes, err := r.begin(q, a.pass)
+			if err != nil {
+				return reconcile.Result{}, err
+			}
+			res.Wake = append(res.Wake, wakes...)
+		}
+	}
+	if p := r.current(); p != nil && !r.s.waits {
+		sooner(p.began.Add(p.limit))
+	}
+	r.last = r.edge(nil)
+	return res, nil
+}
+
+// findRelease asks the source of payloads what the cluster was installed with.
+func (r *deciding) findRelease(unknown error) (reconcile.Result, error) {
+	source, ok := r.o.Payloads.(manifest.InitialReleaser)
+	if !ok {
+		if r.fatal != nil {
+			r.fatal(unknown)
+		}
+		return reconcile.Result{}, unknown
+	}
+	if err := r.initialErr; err != nil {
+		r.initialErr = nil
+		return reconcile.Result{}, fmt.Errorf("initial release: %w", err)
+	}
+	return reconcile.Result{Jobs: []reconcile.Job{{
+		ID: "initial release",
+		Run: func(ctx context.Context, _ func(any)) (found any, err error) {
+			err = panics.Isolate(func() (err error) {
+				found, err = source.InitialRelease(ctx)
+				return err
+			})
+			return found, err
+		},
+		Done: func(found any, err error) []reconcile.Wake {
+			r.known, _ = found.(configv1.Release)
+			r.initialErr = err
+			return []reconcile.Wake{{Key: theVersion}}
+		},
+	}}}, nil
+}
+
+// settle takes note of what has ended since the last look.
+func (r *deciding) settle(q reconcile.Request) {
+	for _, end := range r.ended {
+		end(q.Now, q)
+	}
+	r.ended = nil
+	r.look(q)
+	if r.active && (r.s.state(&r.cv.Status, r.s.report.Image) != runlevel.Reconciling || r.s.report.Failure != nil) {
+		r.s.nextPass = time.Time{} // it may let the next pass get further
+	}
+	r.active = false
+}
+
+// loaded takes note of how a load ended.
+func (r *deciding) loaded(request *loadRequest, out *loaded, refusal *LoadError) {
+	r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
+		a := &r.s.load
+		if request.key.wish != r.s.wish {
+			a = &r.s.fallback
+		}
+		failures := 1
+		if a.key == request.key {
+			failures += a.failures
+		}
+		*a = attempt{key: request.key, out: out, force: request.force, err: refusal}
+		if refusal != nil {
+			a.failures, a.retry = failures, now.Add(loadRetry(failures, r.interval(q)))
+		}
+	})
+}
+
+func (r *deciding) listJob(j *listJob) reconcile.Job {
+	return reconcile.Job{
+		ID:  j.id(),
+		Run: func(ctx context.Context, _ func(any)) (any, error) { return r.bringUp(ctx, j), nil },
+		Done: func(out any, err error) []reconcile.Wake {
+			next, ok := out.(lists)
+			if !ok { // a panic: as if nothing had been asked
+				r.log("updates could not be retrieved", err)
+				return []reconcile.Wake{{Key: theVersion, After: recheckFailed}}
+			}
+			r.ended = append(r.ended, func(now time.Time, _ reconcile.Request) {
+				next.recheck = now.Add(recheckAfter(&next))
+				r.lists = next
+				if j.plan.Fetch {
+					r.emit(Event{Type: EventRetrievedUpdates, Time: now, Release: next.Current(), Message: next.Condition.Message, Updates: next.available()})
+				}
+			})
+			return []reconcile.Wake{{Key: theVersion}}
+		},
+	}
+}
+
+// tell keeps the plan for those who ask, and tells why a request is ignored.
+func (r *deciding) tell(now time.Time, actions []Action) {
+	if why := r.d.resolution.Why; why != r.ignored {
+		r.ignored = why
+		if why != "" {
+			r.emit(Event{Type: EventRequestIgnored, Time: now, Release: r.d.want, Message: why})
+		}
+	}
+	r.u.mu.Lock()
+	defer r.u.mu.Unlock()
+	r.u.last = Plan{Time: now, Resolution: r.d.resolution, Actions: actions}
+}
+
+// write brings the status up to date.
+func (r *deciding) write(ctx context.Context, now time.Time, status configv1.ClusterVersionStatus) error {
+	cv, err := writeStatus(ctx, r.o.API, r.cv, status)
+	if err != nil {
+		return fmt.Errorf("status of the cluster version: %w", err)
+	}
+	if cv.ResourceVersion != r.cv.ResourceVersion {
+		r.emit(Event{Type: EventStatus, Time: now, Release: cv.Status.Desired, Message: progressMessage(cv)})
+	}
+	r.cv, r.written, r.s.entry = cv, now, entryOf(cv)
+	return nil
+}
+
+func progressMessage(cv *configv1.ClusterVersion) string {
+	if c := findCondition(cv.Status.Conditions, configv1.OperatorProgressing); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
+// edge is what about a status is worth writing at once.
+type edge struct {
+	uid                  types.UID
+	generation           int64
+	entry                entry
+	image                string
+	reconciling, failing bool
+	load                 *LoadError
+	accepted             string
+	turn, faults         int
+	news                 bool // something is accepted, complete or being loaded
+}
+
+func (r *deciding) edge(actions []Action) edge {
+	s := &r.s
+	e := edge{uid: r.cv.UID, generation: r.cv.Generation, entry: s.entry, reconciling: s.report.Reconciling, failing: s.report.Failure != nil,
+		load: s.load.err, accepted: s.accepted, turn: r.lists.turn, faults: len(r.d.faults)}
+	if s.work != nil {
+		e.image = s.work.release.Image
+	}
+	e.news = slices.ContainsFunc(actions, func(a Action) bool { return a.take != nil || a.load != nil || a.Step == stepComplete })
+	return e
+}
+
+var errSpecChanged = errors.New("the specification has changed")
+
+// ask asks for a release, unless somebody else asks for something meanwhile.
+func (r *deciding) ask(ctx context.Context, a Action) error {
+	_, err := clusterapi.Modify(ctx, r.o.API, clusterVersionKey, clusterapi.ModifyOptions{}, func(live *configv1.ClusterVersion) error {
+		if live.Generation != r.cv.Generation {
+			return errSpecChanged
+		}
+		live.Spec.DesiredUpdate = a.ask
+		return nil
+	})
+	if errors.Is(err, errSpecChanged) {
+		return nil // which wakes this reconciler
+	}
+	if err != nil {
+		return fmt.Errorf("request of %s: %w", a.ask.Version, err)
+	}
+	r.s.asked = a.ask
+	r.emit(Event{Type: EventUpdateRequested, Release: a.Release, Message: "requesting " + a.ask.Version})
+	return nil
+}
+
+// callOff ends the pass under way, which is of no interest any more.
+func (r *deciding) callOff() {
+	if p := r.current(); p != nil {
+		r.setPass(nil)
+		p.stop(context.Canceled)
+	}
+	r.s.pass, r.s.waits = false, false
+}

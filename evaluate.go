@@ -1,0 +1,148 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// evaluate judges the risks of the updates that are known again, where there is
+// news: other risks are accepted, the cluster's own have changed, or a query
+// may have an answer now.
+func (p *planning) evaluate(j *listJob) {
+	reason := ""
+	switch {
+	case p.lists.unjudged(j.wanted.Accepted):
+		reason = "other risks are accepted"
+	case !j.plan.Reevaluate:
+		return
+	case j.wanted.RisksChanged:
+		reason = "the cluster's own risks have changed"
+	case p.Risks == nil:
+		return
+	case p.later(p.lists.recheck, recheckFailed):
+		p.waitUntil(stepEvaluate, configv1.Release{}, p.lists.recheck, "some risks could not be judged")
+		return
+	default:
+		reason = "some risks could not be judged"
+	}
+	p.do(Action{Step: stepEvaluate, Reason: reason, fetch: j})
+}
+
+// evaluate judges the updates of a job.
+func (c *core) evaluate(ctx context.Context, j *listJob, next *lists) {
+	e := graph.Evaluator{Matcher: matcher(c.o.Risks), Accepted: j.wanted.Accepted, RiskConditions: next.risks.merged}
+	next.Evaluate(ctx, e, c.merge(ctx, j), j.now)
+	if j.plan.Fetch && next.Evaluation != nil {
+		c.logDropped(next.Evaluation.Dropped)
+	}
+	next.turn++
+}
+
+// recheckAfter is when another look at a risk that could not be judged may
+// help: soon while its query waits for its turn, else when it is tried again.
+func recheckAfter(s *lists) time.Duration {
+	if s.Evaluation != nil && slices.ContainsFunc(s.Evaluation.Verdicts, func(v graph.Verdict) bool { return errors.Is(v.Err, graph.ErrThrottled) }) {
+		return graph.RecheckAfter
+	}
+	return recheckFailed
+}
+
+// recheckFailed is the time between looks at a risk whose query fails, which
+// is not repeated sooner anyway.
+const recheckFailed = 30 * time.Second
+
+// matcher makes a panic in an embedder's matcher an error of the rule.
+func matcher(m graph.RiskMatcher) graph.RiskMatcher {
+	if m == nil {
+		return nil
+	}
+	return graph.RiskMatcherFunc(func(ctx context.Context, rule configv1.ClusterCondition) (matched bool, err error) {
+		err = panics.Isolate(func() (err error) {
+			matched, err = m.Match(ctx, rule)
+			return err
+		})
+		return matched && err == nil, err
+	})
+}
+
+// riskSources is what decides which risks of the cluster count.
+type riskSources struct {
+	merged bool   // the gate lets them count
+	risks  string // what they are
+}
+
+func newRiskSources(g gates, risks []configv1.ConditionalUpdateRisk) (r riskSources) {
+	if g.acceptRisks {
+		r.merged = true
+		for _, risk := range risks {
+			r.risks += fmt.Sprintf("%q %q %q\n", risk.Name, risk.URL, risk.Message)
+		}
+	}
+	return r
+}
+
+// merge returns what puts the risks of the cluster onto updates; nil where the
+// API does not have them.
+func (c *core) merge(ctx context.Context, j *listJob) func([]configv1.Release, []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
+	if !j.lists.risks.merged {
+		return nil
+	}
+	return func(available []configv1.Release, conditional []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
+		sources := c.riskSources(j.own)
+		if c.alerts != nil {
+			sources = append([]graph.RiskSource{c.alerts}, sources...)
+		}
+		risks, err := graph.AggregateRisks(ctx, sources, j.query.version, graph.TargetVersions(available, conditional))
+		c.log("some risks of the cluster are not known", err)
+		if c.alerts != nil {
+			c.log("the alerts could not be read: those read last count", c.alerts.Stale())
+		}
+		available, conditional, err = graph.MergeRisks(available, conditional, risks)
+		c.log("some risks of the cluster could not be merged", err)
+		return available, conditional
+	}
+}
+
+// riskSources are the sources of risks in the cluster that also stand behind
+// the condition Upgradeable.
+func (c *core) riskSources(own string) []graph.RiskSource {
+	return preconditions.Sources(preconditions.RiskOptions{Reader: c.o.API, OwnVersion: own, Deletions: c.tracker.PendingDeletions})
+}
+
+// acceptedRisks are the risks that a request accepts by name.
+func acceptedRisks(cv *configv1.ClusterVersion, g gates) (names []string) {
+	if u := cv.Spec.DesiredUpdate; g.acceptRisks && u != nil {
+		for _, risk := range u.AcceptRisks {
+			names = append(names, risk.Name)
+		}
+	}
+	return names
+}
+
+// acceptedOf names the risks of an update to an image, where those that apply
+// were all accepted; else none.
+func (s *lists) acceptedOf(image string) []string {
+	if s.Evaluation == nil || image == "" {
+		return nil
+	}
+	for i := range s.Evaluation.Conditional {
+		c := &s.Evaluation.Conditional[i]
+		recommended := meta.FindStatusCondition(c.Conditions, graph.ConditionRecommended)
+		if graph.SameDigest(c.Release.Image, image) && recommended != nil &&
+			recommended.Status == metav1.ConditionTrue && recommended.Reason == "AllExposedRisksAccepted" {
+			return c.RiskNames
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package clusterupdate
+
+import (
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// The steps of an update, in their order. Each has a file of its own.
+const (
+	stepFetch    = "fetch"
+	stepEvaluate = "evaluate"
+	stepResolve  = "resolve"
+	stepLoad     = "load"
+	stepAccept   = "accept"
+	stepApply    = "apply"
+	stepComplete = "complete"
+)
+
+var steps = []string{stepFetch, stepEvaluate, stepResolve, stepLoad, stepAccept, stepApply, stepComplete}
+
+// Plan is what an [Updater] decided at one time.
+type Plan struct {
+	Time       time.Time  `json:"time"`
+	Resolution Resolution `json:"resolution"`
+	// Actions are what it does, and what it waits for, in the order of the
+	// steps.
+	Actions []Action `json:"actions,omitempty"`
+}
+
+// Action is a step that an [Updater] takes, or will take.
+type Action struct {
+	// Step is fetch, evaluate, resolve, load, accept, apply or complete: see
+	// the package's documentation.
+	Step string `json:"step"`
+	// Release is what it is about, as far as it is about one.
+	Release configv1.Release `json:"release,omitzero"`
+	// Reason says why, and of an action that waits what for.
+	Reason string `json:"reason"`
+	// At is when it is due, of an action that waits; zero: now, or when what
+	// Reason names has happened.
+	At time.Time `json:"at,omitzero"`
+	// Waits says that nothing is done yet.
+	Waits bool `json:"waits,omitempty"`
+
+	fetch *listJob         // to run
+	load  *loadRequest     // to run
+	ask   *configv1.Update // for which to ask
+	take  *work            // to apply from now on
+	pass  *passStart       // to begin
+	again bool             // what a pass waits for is looked at
+}
+
+// object is the ClusterVersion as it was read, and what else of the cluster a
+// plan is made from. It is not changed.
+type object struct {
+	cv    *configv1.ClusterVersion
+	own   configv1.Release
+	gates gates
+	risks clusterRisks
+}
+
+// settings are the options that plans depend on.
+type settings struct {
+	Options
+	interval  time.Duration
+	deletions []string                                // that are pending
+	starts    func(operator string) (time.Time, bool) // since when operators are awaited
+}
+
+// planning is a plan in the making.
+type planning struct {
+	settings
+	now     time.Time
+	o       object
+	s       session // as it is once the plan is carried out
+	lists   lists
+	d       decision
+	accepts bool // what s.work is now becomes an entry of the history
+	loading *loadRequest
+	status  configv1.ClusterVersionStatus
+	risks   riskSources
+	actions []Action
+}
+
+// plan decides what to do about a ClusterVersion, and what its status says. It
+// is a pure function: it looks at nothing but its arguments, and changes
+// nothing.
+func plan(now time.Time, o object, s session, l lists, set settings) (configv1.ClusterVersionStatus, []Action) {
+	p := &planning{settings: set, now: now, o: o, s: s, lists: l, d: decide(o, s, l, set)}
+	p.load()
+	p.accept()
+	p.complete()
+	p.status, p.risks = p.judge()
+	p.resolve()
+	p.fetch()
+	p.apply()
+	slices.SortStableFunc(p.actions, func(a, b Action) int { return slices.Index(steps, a.Step) - slices.Index(steps, b.Step) })
+	return p.status, p.actions
+}
+
+// judge computes the status, with the condition Upgradeable of what it says
+// besides, and the risks behind that.
+func (p *planning) judge() (configv1.ClusterVersionStatus, riskSources) {
+	in := newStatusInput(p.now, p.o.cv, p.d, &p.s, p.lists, &p.settings)
+	in.accepts, in.loading = p.accepts, p.loading
+	cv := *p.o.cv
+	cv.Status = nextStatus(p.o.cv.Status, in)
+	condition, risks := p.o.risks.upgradeable(&cv, p.d.own.Version, p.deletions, p.ReasonStyle)
+	in.judged, in.upgradeable = true, condition
+	return nextStatus(p.o.cv.Status, in), newRiskSources(p.d.gates, risks)
+}
+
+func (p *planning) do(a Action) { p.actions = append(p.actions, a) }
+
+func (p *planning) wait(step string, r configv1.Release, reason string) {
+	p.waitUntil(step, r, time.Time{}, reason)
+}
+
+func (p *planning) waitUntil(step string, r configv1.Release, at time.Time, reason string) {
+	p.do(Action{Step: step, Release: r, Reason: reason, At: at, Waits: true})
+}
+
+// later reports whether t is still to come. Where it is further off than
+// anything waits, the clock was set back since, and it is due.
+func (p *planning) later(t time.Time, longest time.Duration) bool {
+	return t.After(p.now) && t.Sub(p.now) <= longest
+}
+
+// longestWait is the longest time between two passes, and between two attempts
+// at a release.
+func (p *planning) longestWait() time.Duration { return 2 * p.interval }

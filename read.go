@@ -1,0 +1,178 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// ErrNoRelease says that it is not known what release the cluster runs.
+var ErrNoRelease = errors.New("the cluster version has no history: set Options.Own to the release that the cluster runs")
+
+// own returns the release that the cluster runs when nothing is asked for. An
+// error of ErrNoRelease may mean that the source of payloads has to be asked.
+func (c *core) own(cv *configv1.ClusterVersion) (configv1.Release, error) {
+	for _, h := range cv.Status.History {
+		if h.State == configv1.CompletedUpdate {
+			return graph.FillRelease(configv1.Release{Version: h.Version, Image: h.Image}, c.o.Own, nil), nil
+		}
+	}
+	switch {
+	case c.o.Own.Image != "":
+		return c.o.Own, nil
+	case len(cv.Status.History) > 0:
+		h := cv.Status.History[0]
+		return configv1.Release{Version: h.Version, Image: h.Image}, nil
+	case c.known.Image != "": // the object was made anew, the cluster was not
+		return c.known, nil
+	}
+	return configv1.Release{}, ErrNoRelease
+}
+
+// gates are the feature set and gates that the cluster's manifests go by.
+type gates struct {
+	featureSet   string
+	enabled      sets.Set[string]
+	acceptRisks  bool // ClusterUpdateAcceptRisks
+	architecture bool // ImageStreamImportMode: releases tell their architecture
+}
+
+func (g gates) key() string {
+	return g.featureSet + "/" + strings.Join(sets.List(g.enabled), ",")
+}
+
+// readGates reads the gates of the first of the versions that the cluster has
+// gates for: an operator of a new release goes by those of its own.
+func readGates(ctx context.Context, api clusterapi.Reader, versions ...string) (gates, error) {
+	fg, err := clusterapi.Read[configv1.FeatureGate](ctx, api, clusterapi.Key("", "cluster"))
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected) {
+		return gates{enabled: sets.New[string]()}, nil
+	}
+	if err != nil {
+		return gates{}, fmt.Errorf("feature gates: %w", err)
+	}
+	version := ""
+	for _, v := range slices.Backward(versions) {
+		if slices.ContainsFunc(fg.Status.FeatureGates, func(d configv1.FeatureGateDetails) bool { return d.Version == v }) {
+			version = v
+		}
+	}
+	set, enabled := manifest.ReleaseGates(fg, version)
+	return gates{
+		featureSet: set, enabled: enabled,
+		acceptRisks: enabled.Has("ClusterUpdateAcceptRisks"), architecture: enabled.Has("ImageStreamImportMode"),
+	}, nil
+}
+
+// clusterRisks answers the reads of the sources of risks in the cluster from
+// what was read before, and with any ClusterVersion.
+type clusterRisks struct {
+	answers map[read]answer
+	version *clusterapi.Object
+}
+
+type read struct {
+	gvk schema.GroupVersionKind
+	key types.NamespacedName // empty: all of the kind
+}
+
+type answer struct {
+	objects []*clusterapi.Object
+	err     error
+}
+
+var (
+	versionKind   = configv1.GroupVersion.WithKind("ClusterVersion")
+	operatorKind  = configv1.GroupVersion.WithKind("ClusterOperator")
+	gateKind      = configv1.GroupVersion.WithKind("FeatureGate")
+	configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+
+	adminGates = clusterapi.Key("openshift-config-managed", "admin-gates")
+	adminAcks  = clusterapi.Key("openshift-config", "admin-acks")
+)
+
+// readRisks reads what the sources of risks look at. A read that fails is an
+// answer too: the sources say what it means.
+func readRisks(ctx context.Context, api clusterapi.Reader) clusterRisks {
+	r := clusterRisks{answers: make(map[read]answer)}
+	operators, err := clusterapi.ListShared(ctx, api, operatorKind, clusterapi.ListOptions{})
+	r.answers[read{gvk: operatorKind}] = answer{operators, err}
+	for _, key := range []types.NamespacedName{adminGates, adminAcks} {
+		o, err := clusterapi.GetShared(ctx, api, configMapKind, key)
+		r.answers[read{configMapKind, key}] = answer{[]*clusterapi.Object{o}, err}
+	}
+	return r
+}
+
+// upgradeable computes the condition Upgradeable of a ClusterVersion; nil means
+// that nothing stands against an update to another minor version. Beside it
+// come the risks behind it.
+func (r clusterRisks) upgradeable(cv *configv1.ClusterVersion, own string, deletions []string, style preconditions.ReasonStyle) (*configv1.ClusterOperatorStatusCondition, []configv1.ConditionalUpdateRisk) {
+	u, err := clusterapi.ToUnstructured(cv)
+	if err != nil {
+		return nil, nil // it was read from one
+	}
+	r.version = clusterapi.NewObject(u)
+	sources := preconditions.Sources(preconditions.RiskOptions{Reader: r, OwnVersion: own, Deletions: func() []string { return deletions }})
+	versions := graph.TargetVersions(cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates)
+	return preconditions.Upgradeable(context.Background(), sources, versions, style)
+}
+
+// GetShared implements [clusterapi.Shared].
+func (r clusterRisks) GetShared(_ context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
+	if gvk == versionKind && key == clusterVersionKey {
+		return r.version, nil
+	}
+	a, ok := r.answers[read{gvk, key}]
+	if !ok {
+		return nil, fmt.Errorf("%s %s was not read", gvk.Kind, key)
+	}
+	return a.objects[0], a.err
+}
+
+// ListShared implements [clusterapi.Shared].
+func (r clusterRisks) ListShared(_ context.Context, gvk schema.GroupVersionKind, _ clusterapi.ListOptions) ([]*clusterapi.Object, error) {
+	a, ok := r.answers[read{gvk: gvk}]
+	if !ok {
+		return nil, fmt.Errorf("%s were not read", gvk.Kind)
+	}
+	return a.objects, a.err
+}
+
+// Get implements [clusterapi.Reader].
+func (r clusterRisks) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	o, err := r.GetShared(ctx, gvk, key)
+	if err != nil {
+		return nil, err
+	}
+	return o.Unstructured().DeepCopy(), nil
+}
+
+// List implements [clusterapi.Reader].
+func (r clusterRisks) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	objects, err := r.ListShared(ctx, gvk, opts)
+	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	for _, o := range objects {
+		list.Items = append(list.Items, *o.Unstructured().DeepCopy())
+	}
+	return list, err
+}

@@ -1,0 +1,120 @@
+package clusterupdate
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// saving keeps in the cluster the signatures that verified a release: as soon
+// as one did, and at intervals.
+type saving struct {
+	*core
+	persister *signature.Persister // nil: the verifier remembers nothing
+	next      time.Time
+}
+
+const savingName = "signatures"
+
+// Name implements [reconcile.Reconciler].
+func (s *saving) Name() string { return savingName }
+
+// signaturesKey is the one key.
+var signaturesKey = reconcile.Key{Kind: "ConfigMap", Namespace: signature.ConfigMapNamespace, Name: signature.PersistedName}
+
+// Keys implements [reconcile.Lister].
+func (s *saving) Keys() []reconcile.Key { return []reconcile.Key{signaturesKey} }
+
+// Watches implements [reconcile.Reconciler].
+func (s *saving) Watches() []reconcile.Watch { return nil }
+
+// Reconcile implements [reconcile.Reconciler]. Failures are logged: the
+// signatures can be found again.
+func (s *saving) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	if s.persister == nil {
+		if _, ok := s.o.Verifier.(remembers); s.o.Verifier != nil && !ok {
+			return reconcile.Result{}, nil
+		}
+		s.persister = signature.NewPersister(signature.PersistOptions{API: s.o.API, Signatures: s.signatures, Recent: s.recent, Retries: -1})
+	}
+	interval := 2 * s.interval(q)
+	if wait := s.next.Sub(q.Now); !s.trust.hasNews() && wait > 0 && wait <= interval {
+		return reconcile.Result{At: s.next}, nil
+	}
+	done := s.trust.saving()
+	err := s.persister.Save(ctx)
+	done(err)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return reconcile.Result{}, err
+	}
+	s.log("Unable to save signatures", err)
+	s.next = q.Now.Add(interval)
+	return reconcile.Result{At: s.next}, nil
+}
+
+// hasNews reports whether something was verified that may not be kept yet.
+func (t *trust) hasNews() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unsaved
+}
+
+// saving begins to keep what was verified until now; done is how that ended.
+func (t *trust) saving() (done func(error)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unsaved = false
+	return func(err error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if err != nil {
+			t.unsaved = true
+		} else if !t.unsaved {
+			t.earlier = nil
+		}
+	}
+}
+
+// signatures are those that verified something, by digest.
+func (c *core) signatures() map[string][][]byte {
+	r, ok := c.verifier().(remembers)
+	if !ok {
+		return nil
+	}
+	found := maps.Clone(r.Signatures())
+	c.trust.mu.Lock()
+	defer c.trust.mu.Unlock()
+	for digest, signatures := range c.trust.earlier {
+		if found == nil {
+			found = make(map[string][][]byte)
+		}
+		if _, known := found[digest]; !known {
+			found[digest] = signatures
+		}
+	}
+	return found
+}
+
+// recent are the digests of signatures, the last success first, where the
+// verifier tells their order.
+func (c *core) recent() []string {
+	if r, ok := c.verifier().(interface{ Recent() []string }); ok {
+		return r.Recent()
+	}
+	return nil
+}
+
+// verifier is the one in use, nil before there is any.
+func (c *core) verifier() signature.Verifier {
+	if c.o.Verifier != nil {
+		return c.o.Verifier
+	}
+	c.trust.mu.Lock()
+	defer c.trust.mu.Unlock()
+	return c.trust.verifier
+}

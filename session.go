@@ -1,0 +1,160 @@
+package clusterupdate
+
+import (
+	"reflect"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// session is what an Updater remembers between its decisions. It is a cache:
+// nothing of it is needed to go on after a restart, and it is about one entry
+// of the history and one request. Where either has moved, whoever moved it, it
+// is dropped before anything else happens.
+type session struct {
+	entry entry // as last read or written
+	wish  wish  // what was last asked for
+
+	load     attempt // at the wanted release
+	fallback attempt // at what the cluster has been at, where that is refused
+	accepted string  // what ReleaseAccepted says of work
+	asked    *configv1.Update
+
+	work     *work // what passes apply; nil: nothing is loaded yet
+	pass     bool  // one is under way
+	waits    bool  // all that is left of it
+	changed  bool  // work, since the last pass that got through
+	report   runlevel.Report
+	passErr  error     // of the last pass
+	attempt  int       // of the pass in its state
+	failures int       // passes failed in a row
+	nextPass time.Time // zero: at once
+}
+
+// entry identifies the newest entry of a ClusterVersion's history.
+type entry struct {
+	uid     types.UID
+	image   string
+	started int64 // in seconds, as it is stored
+}
+
+func entryOf(cv *configv1.ClusterVersion) entry {
+	e := entry{uid: cv.UID}
+	if len(cv.Status.History) > 0 {
+		h := cv.Status.History[0]
+		e.image, e.started = h.Image, h.StartedTime.Unix()
+	}
+	return e
+}
+
+// wish is a release that is to be applied, and how. Loads of the same wish have
+// the same result.
+type wish struct {
+	origin         origin
+	image, version string
+	force          bool
+	gates          string
+}
+
+// key is a wish and the specification that it came from. Attempts at one back
+// off; another specification is tried at once.
+type key struct {
+	wish
+	uid        types.UID
+	generation int64
+}
+
+// attempt is how the last load of a release ended.
+type attempt struct {
+	key      key
+	out      *loaded // not applied yet; nil: it failed
+	force    bool
+	err      *LoadError
+	failures int // in a row
+	retry    time.Time
+}
+
+// work is what passes apply.
+type work struct {
+	*loaded
+	owner     types.UID // of the ClusterVersion
+	force     bool
+	overrides []configv1.ComponentOverride
+	caps      manifest.Capabilities
+}
+
+// same reports whether nothing has changed that a pass would have to begin
+// again for.
+func (w *work) same(o *work) bool {
+	return w.loaded == o.loaded && w.owner == o.owner && w.force == o.force &&
+		reflect.DeepEqual(w.overrides, o.overrides) && w.caps.Equal(o.caps)
+}
+
+func (w *work) filter() manifest.Filter {
+	return manifest.Filter{Gates: w.gates.enabled, Capabilities: &w.caps, Overrides: w.overrides}
+}
+
+// follow drops what a session knows about another entry of the history: the
+// release that passes apply, their progress and their waits. It reports whether
+// it did.
+func (s *session) follow(cv *configv1.ClusterVersion) bool {
+	e := entryOf(cv)
+	if s.entry == e {
+		return false
+	}
+	known := s.entry != entry{}
+	*s = session{entry: e, asked: s.asked}
+	return known
+}
+
+// ask drops what a session knows about another request: a release that was
+// loaded for it, a refusal, and the waits after it.
+func (s *session) ask(want, base wish) {
+	if s.load.key.wish != want {
+		s.load = attempt{}
+	}
+	if s.fallback.key.wish != base {
+		s.fallback = attempt{}
+	}
+	if s.work != nil && s.wish.image != "" && s.wish.image != want.image && s.work.release.Image == want.image {
+		s.accepted = "Payload loaded " + quoted(s.work.release) // a request that was withdrawn is history
+	}
+	s.wish = want
+}
+
+// take makes w what passes apply; message is what ReleaseAccepted says of it.
+// Other work than before begins with a pass of its own.
+func (s *session) take(w *work, status *configv1.ClusterVersionStatus, message string) {
+	if s.report.Image != w.release.Image {
+		s.report = runlevel.Report{Version: w.release.Version, Image: w.release.Image, LastProgress: s.report.LastProgress}
+	}
+	if s.work == nil || s.work.loaded != w.loaded {
+		s.accepted = message
+	}
+	if s.load.out == w.loaded {
+		s.load = attempt{}
+	}
+	if s.fallback.out == w.loaded {
+		s.fallback = attempt{}
+	}
+	s.changed = s.work != nil
+	state := s.state(status, w.release.Image)
+	s.report.Completed, s.report.Reconciling, s.report.Initial = 0, state == runlevel.Reconciling, state == runlevel.Initializing
+	s.work, s.pass, s.waits, s.passErr, s.attempt, s.failures, s.nextPass = w, false, false, nil, 0, 0, time.Time{}
+}
+
+// state is what a pass over a release is for, as the object says it. Work that
+// changed is brought to the cluster as carefully as an update.
+func (s *session) state(status *configv1.ClusterVersionStatus, image string) runlevel.State {
+	switch h := status.History; {
+	case !everCompleted(status):
+		return runlevel.Initializing
+	case h[0].State == configv1.CompletedUpdate && h[0].Image == image && !s.changed:
+		return runlevel.Reconciling
+	}
+	return runlevel.Updating
+}
