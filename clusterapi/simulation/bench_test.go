@@ -4,12 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-
-	policyv1 "k8s.io/api/policy/v1"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
 
@@ -36,25 +30,5 @@ func BenchmarkApplied(b *testing.B) {
 		if !simulation.Applied(stored, want) {
 			b.Fatal("not applied")
 		}
-	}
-}
-
-func BenchmarkBudgetStatus(b *testing.B) {
-	one := intstr.FromInt32(1)
-	budget := &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &one}}
-	for _, n := range []int{10, 100, 1000} {
-		pods := make([]corev1.Pod, n)
-		for i := range pods {
-			pods[i].Name = fmt.Sprintf("web-%d", i)
-			pods[i].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if s, _ := simulation.BudgetStatus(budget, pods, int32(n), metav1.Now().Time); s.DisruptionsAllowed != 1 {
-					b.Fatal(s)
-				}
-			}
-		})
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestScaledClock(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		real := time.Now()
 		c := simulation.ScaledClock(600)
 		began := c.Now()
@@ -62,7 +62,7 @@ func TestScaledClock(t *testing.T) {
 }
 
 func TestScaledClockOddFactors(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		for _, factor := range []float64{0, -1} {
 			c := simulation.ScaledClock(factor)
 			began := c.Now()

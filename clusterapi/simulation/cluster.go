@@ -8,14 +8,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
@@ -30,14 +28,12 @@ type Cluster struct {
 	logger  *slog.Logger
 	timing  Timing
 	faults  faults
-	seen    since
 	running atomic.Bool
+	begun   atomic.Bool // a behaviour has begun
+	telling sync.Mutex
 
 	mu       sync.Mutex
-	releases []*release          // in the order in which they were expected
-	desired  string              // ClusterVersion's desired release, as last seen
-	tellings map[string][]string // what the program made reactions look at
-	tells    int
+	releases []*release // in the order in which they were expected
 }
 
 // New returns a cluster that has completed an update to o.Release and is at
@@ -115,15 +111,8 @@ func (c *Cluster) Expect(r Release) {
 		}
 	}
 	c.releases = append(kept, next)
-	again := len(c.releases) > 1
 	c.mu.Unlock()
-	if !again {
-		return // the first one comes before the cluster
-	}
-	c.tell(loopOperators, everyRelease)
-	for _, o := range next.Operators {
-		c.tell(loopOperators, o.Name)
-	}
+	c.tell(partOperators, everyRelease)
 }
 
 // Run lets the behaviours act until ctx ends, and then returns nil. A later
@@ -134,51 +123,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 		return errors.New("simulation: the cluster runs already")
 	}
 	defer c.running.Store(false)
-	return reconcile.Run(ctx, reconcile.Options{API: c.Cluster, Clock: c.clock, Logger: c.logger}, c.Process())
-}
-
-// Process is the behaviours of the cluster, for a driver of package reconcile:
-// what Run drives live.
-func (c *Cluster) Process() reconcile.Process {
-	return reconcile.Process{Name: "cluster", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler {
-		var out []reconcile.Reconciler
-		for _, r := range c.reactions() {
-			out = append(out, &loop{reaction: r, c: c})
-		}
-		return out
-	}}
-}
-
-// The names of the loops.
-const (
-	loopOperators    = "operators"
-	loopRender       = "rendering of machine configs"
-	loopNodes        = "nodes"
-	loopDeployments  = "deployments"
-	loopReplicaSets  = "replica sets"
-	loopDaemonSets   = "daemon sets"
-	loopStatefulSets = "stateful sets"
-	loopJobs         = "jobs"
-	loopScheduler    = "scheduler"
-	loopPods         = "pods"
-	loopBudgets      = "disruption budgets"
-)
-
-// reactions are all behaviours of the cluster.
-func (c *Cluster) reactions() []reaction {
-	return []reaction{
-		c.operatorReaction(),
-		c.renderReaction(),
-		c.nodeReaction(),
-		c.deploymentReaction(),
-		c.replicaSetReaction(),
-		c.daemonSetReaction(),
-		c.statefulSetReaction(),
-		c.jobReaction(),
-		c.schedulerReaction(),
-		c.podReaction(),
-		c.budgetReaction(),
-	}
+	return reconcile.Run(internal(ctx), reconcile.Options{API: c.Cluster, Clock: c.clock, Logger: c.logger}, c.Process())
 }
 
 // release is a Release prepared for use. It is not changed once made.
@@ -255,42 +200,4 @@ func (c *Cluster) releaseByVersion(version string) *release {
 // internal marks calls as the simulation's own: see [FromSimulation].
 func internal(ctx context.Context) context.Context {
 	return context.WithValue(ctx, simulationKey{}, true)
-}
-
-// since remembers when something was first seen, for waits whose start no
-// object records.
-type since struct {
-	mu    sync.Mutex
-	times map[string]time.Time
-}
-
-// start returns when key was first asked for.
-func (s *since) start(key string, now time.Time) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.times == nil {
-		s.times = make(map[string]time.Time)
-	}
-	t, ok := s.times[key]
-	if !ok {
-		t = now
-		s.times[key] = t
-	}
-	return t
-}
-
-// remaining returns how much of d is left since key was first asked for; when
-// nothing is left, key is forgotten.
-func (s *since) remaining(key string, d time.Duration, now time.Time) time.Duration {
-	if left := s.start(key, now).Add(d).Sub(now); left > 0 {
-		return left
-	}
-	s.forget(key)
-	return 0
-}
-
-func (s *since) forget(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.times, key)
 }

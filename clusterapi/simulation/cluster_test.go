@@ -116,11 +116,21 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestRunTwice(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3")})
+	synctest.Test(t, func(t *testing.T) {
+		c, err := simulation.New(simulation.Options{Release: release("4.20.3")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
 		synctest.Wait()
-		if err := c.Run(t.Context()); err == nil || err.Error() != "simulation: the cluster runs already" {
+		if err := c.Run(ctx); err == nil || err.Error() != "simulation: the cluster runs already" {
 			t.Errorf("a second Run: %v", err)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
 		}
 	})
 }
@@ -149,32 +159,30 @@ func TestRunEndsAndLeaksNothing(t *testing.T) {
 }
 
 func TestAtRestNothingIsWritten(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config", "dns"), Workloads: []simulation.Workload{{Name: "web", Replicas: 2}}})
-		pass(time.Hour)
-		versions := func() string {
-			var all []string
-			for _, k := range []string{"Node", "Pod"} {
-				l, err := c.List(t.Context(), corev1.SchemeGroupVersion.WithKind(k), clusterapi.ListOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, u := range l.Items {
-					all = append(all, k+u.GetName()+u.GetResourceVersion())
-				}
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config", "dns"), Workloads: []simulation.Workload{{Name: "web", Replicas: 2}}})
+	c.pass(time.Hour)
+	versions := func() string {
+		var all []string
+		for _, k := range []string{"Node", "Pod"} {
+			l, err := c.List(t.Context(), corev1.SchemeGroupVersion.WithKind(k), clusterapi.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, p := range list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{}) {
-				all = append(all, p.Name+p.ResourceVersion)
+			for _, u := range l.Items {
+				all = append(all, k+u.GetName()+u.GetResourceVersion())
 			}
-			for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
-				all = append(all, co.Name+co.ResourceVersion)
-			}
-			return strings.Join(all, "\n")
 		}
-		before := versions()
-		pass(24 * time.Hour)
-		if after := versions(); after != before {
-			t.Errorf("a day at rest changed objects: before\n%s\nafter\n%s", before, after)
+		for _, p := range list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{}) {
+			all = append(all, p.Name+p.ResourceVersion)
 		}
-	})
+		for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
+			all = append(all, co.Name+co.ResourceVersion)
+		}
+		return strings.Join(all, "\n")
+	}
+	before := versions()
+	c.pass(24 * time.Hour)
+	if after := versions(); after != before {
+		t.Errorf("a day at rest changed objects: before\n%s\nafter\n%s", before, after)
+	}
 }

@@ -3,83 +3,90 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"time"
+	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
-// daemonSetReaction plays the daemon set controller.
-func (c *Cluster) daemonSetReaction() reaction {
-	return reaction{
-		name:  loopDaemonSets,
-		kinds: only(kindDaemonSet, kindPod, kindNode),
-		keys: func(u *unstructured.Unstructured) []string {
-			switch u.GetKind() {
-			case kindPod.Kind:
-				return ownerPath(u, kindDaemonSet.Kind)
-			case kindNode.Kind:
-				return []string{everyDaemonSet}
-			}
-			return pathOf(u)
+// daemonSets plays the daemon set controller.
+func (p *process) daemonSets() *behaviour {
+	seen := make(since)
+	return &behaviour{
+		name: "daemon sets",
+		watches: []reconcile.Watch{
+			p.watch(kindDaemonSet, itself(0)),
+			p.watch(kindPod, func(old, new *clusterapi.Object) []reconcile.Wake {
+				if old != nil && new != nil && sameForControllers(old, new) {
+					return nil
+				}
+				return itsController(kindDaemonSet.Kind)(old, new)
+			}),
+			p.watch(kindNode, func(old, new *clusterapi.Object) []reconcile.Wake {
+				if old != nil && new != nil && sameForDaemonSets(old, new) {
+					return nil
+				}
+				return []reconcile.Wake{{Key: everyDaemonSet}}
+			}),
 		},
-		react: func(ctx context.Context, key string) (time.Duration, error) {
-			if key == everyDaemonSet {
-				return 0, c.reactNodesChanged(ctx)
+		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+			if r.Key == everyDaemonSet {
+				return p.withPods(ctx)
 			}
-			ds, err := clusterapi.Get[appsv1.DaemonSet](ctx, c, keyOfPath(key))
-			if err != nil || ds.DeletionTimestamp != nil {
-				return 0, ignoreNotFound(err)
+			o, ds, err := read[appsv1.DaemonSet](ctx, p, kindDaemonSet, named(r.Key))
+			switch {
+			case o == nil || err != nil:
+				return reconcile.Result{}, err
+			case ds.Annotations[AnnotationPods] == "true":
+				return reconcile.Result{}, p.daemonPods(ctx, o, ds)
 			}
-			nodes, err := clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{})
-			if err != nil {
-				return 0, err
-			}
-			if ds.Annotations[AnnotationPods] == "true" {
-				return 0, c.reactDaemonSetWithPods(ctx, ds, nodes)
-			}
-			return c.rollOutDaemonSet(ctx, ds, nodes)
+			return p.rollOutDaemonSet(ctx, o, ds, r, seen)
 		},
 	}
 }
 
-// everyDaemonSet is no valid name of an object.
-const everyDaemonSet = "*"
+// everyDaemonSet is the key of the daemon sets that have pods.
+var everyDaemonSet = reconcile.Key{Kind: "every daemon set"}
 
-// reactNodesChanged looks at the daemon sets that have pods: nodes come, go
-// and change their labels.
-func (c *Cluster) reactNodesChanged(ctx context.Context) error {
-	list, err := c.List(ctx, kindDaemonSet, clusterapi.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for i := range list.Items {
-		if list.Items[i].GetAnnotations()[AnnotationPods] == "true" {
-			wake(ctx, path(&list.Items[i]))
+// sameForDaemonSets says whether a node is as good a place as before.
+func sameForDaemonSets(old, new *clusterapi.Object) bool {
+	a, errA := clusterapi.As[corev1.Node](old)
+	b, errB := clusterapi.As[corev1.Node](new)
+	return errA == nil && errB == nil && maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Spec.Taints, b.Spec.Taints)
+}
+
+// withPods looks at the daemon sets that have pods: nodes come, go and change
+// their labels and taints.
+func (p *process) withPods(ctx context.Context) (res reconcile.Result, err error) {
+	all, err := clusterapi.ListShared(ctx, p.api, kindDaemonSet, clusterapi.ListOptions{})
+	for _, o := range all {
+		if o.Unstructured().GetAnnotations()[AnnotationPods] == "true" {
+			res.Wake = append(res.Wake, reconcile.Wake{Key: keyOf(o)})
 		}
 	}
-	return nil
+	return res, err
 }
 
 // rollOutDaemonSet plays a rollout without pods.
-func (c *Cluster) rollOutDaemonSet(ctx context.Context, ds *appsv1.DaemonSet, nodes []corev1.Node) (time.Duration, error) {
+func (p *process) rollOutDaemonSet(ctx context.Context, o *clusterapi.Object, ds *appsv1.DaemonSet, r reconcile.Request, seen since) (reconcile.Result, error) {
+	if s := &ds.Status; s.ObservedGeneration == ds.Generation && s.UpdatedNumberScheduled == s.DesiredNumberScheduled {
+		return reconcile.Result{}, nil
+	}
 	count := int32(0)
-	for i := range nodes {
-		if runsOn(&ds.Spec.Template.Spec, &nodes[i]) {
+	for _, o := range p.allNodes.at("") {
+		if n, err := clusterapi.As[corev1.Node](o); err == nil && runsOn(&ds.Spec.Template.Spec, n) {
 			count++
 		}
 	}
-	if s := &ds.Status; s.ObservedGeneration == ds.Generation && s.UpdatedNumberScheduled == s.DesiredNumberScheduled {
-		return 0, nil
-	}
-	left := c.seen.remaining(fmt.Sprintf("daemonset %s %d", ds.UID, ds.Generation), c.timing.Workload, c.clock.Now())
-	_, err := clusterapi.Modify(ctx, c, clusterapi.Key(ds.Namespace, ds.Name), modifyStatus, func(stored *appsv1.DaemonSet) error {
-		s := &stored.Status
+	left := seen.remaining(fmt.Sprintf("%s %d", ds.UID, ds.Generation), p.c.timing.Workload, r.Now)
+	_, err := change(ctx, p, o, true, func(ds *appsv1.DaemonSet) {
+		s := &ds.Status
 		s.ObservedGeneration = ds.Generation
 		s.DesiredNumberScheduled, s.CurrentNumberScheduled = count, count
 		s.UpdatedNumberScheduled = 0
@@ -87,80 +94,78 @@ func (c *Cluster) rollOutDaemonSet(ctx context.Context, ds *appsv1.DaemonSet, no
 			s.UpdatedNumberScheduled, s.NumberReady, s.NumberAvailable = count, count, count
 		}
 		s.NumberUnavailable = max(count-s.NumberAvailable, 0)
-		return nil
 	})
-	return left, ignoreNotFound(err)
+	return later(r, left), err
 }
 
-// reactDaemonSetWithPods keeps a pod on every node that matches. Pods of an
-// older template are replaced one at a time.
-func (c *Cluster) reactDaemonSetWithPods(ctx context.Context, ds *appsv1.DaemonSet, nodes []corev1.Node) error {
-	owned, err := c.podsOf(ctx, ds.Namespace, ds.UID)
-	if err != nil {
-		return err
+// daemonPods keeps a pod on every node that matches. Pods of an older template
+// are replaced one at a time.
+func (p *process) daemonPods(ctx context.Context, o *clusterapi.Object, ds *appsv1.DaemonSet) error {
+	type member struct {
+		stored *clusterapi.Object
+		pod    *corev1.Pod
 	}
-	byNode := make(map[string]*corev1.Pod)
-	for i := range owned {
-		byNode[owned[i].Spec.NodeName] = &owned[i]
+	on := make(map[string]member)
+	for _, o := range p.podsOf.at(string(ds.UID)) {
+		pod, err := clusterapi.As[corev1.Pod](o)
+		if err != nil {
+			return err
+		}
+		on[pod.Spec.NodeName] = member{o, pod}
 	}
 	hash := templateHash(&ds.Spec.Template)
 	var desired, ready, updated int32
-	var outdated *corev1.Pod
-	for i := range nodes {
-		n := &nodes[i]
-		p := byNode[n.Name]
+	var outdated member
+	for _, o := range p.allNodes.at("") {
+		n, err := clusterapi.As[corev1.Node](o)
+		if err != nil {
+			return err
+		}
+		m := on[n.Name]
 		if !runsOn(&ds.Spec.Template.Spec, n) {
-			if p != nil && p.DeletionTimestamp == nil {
-				err := c.Delete(ctx, kindPod, clusterapi.Key(p.Namespace, p.Name), clusterapi.DeleteOptions{UID: p.UID})
-				if ignoreNotFound(err) != nil {
+			if m.pod != nil && m.pod.DeletionTimestamp == nil {
+				if err := p.remove(ctx, m.stored); err != nil {
 					return err
 				}
 			}
 			continue
 		}
 		desired++
-		if p == nil {
-			if p, err = c.createDaemonPod(ctx, ds, n.Name, hash); err != nil {
+		if m.pod == nil {
+			if err := createTyped(ctx, p, daemonPod(ds, n.Name, hash)); err != nil {
 				return err
 			}
-		}
-		if p.Labels[appsv1.ControllerRevisionHashLabelKey] == hash {
 			updated++
-		} else if outdated == nil && p.DeletionTimestamp == nil {
-			outdated = p
+			continue
 		}
-		if isActive(p) && isReady(p) {
+		if m.pod.Labels[appsv1.ControllerRevisionHashLabelKey] == hash {
+			updated++
+		} else if outdated.pod == nil && m.pod.DeletionTimestamp == nil {
+			outdated = m
+		}
+		if isActive(m.pod) && isReady(m.pod) {
 			ready++
 		}
 	}
-	if outdated != nil && (ready == desired || !isReady(outdated)) {
-		err := c.Delete(ctx, kindPod, clusterapi.Key(outdated.Namespace, outdated.Name), clusterapi.DeleteOptions{UID: outdated.UID})
-		if ignoreNotFound(err) != nil {
+	if outdated.pod != nil && (ready == desired || !isReady(outdated.pod)) {
+		if err := p.remove(ctx, outdated.stored); err != nil {
 			return err
 		}
 	}
-	_, err = clusterapi.Modify(ctx, c, clusterapi.Key(ds.Namespace, ds.Name), modifyStatus, func(stored *appsv1.DaemonSet) error {
-		s := &stored.Status
+	_, err := change(ctx, p, o, true, func(ds *appsv1.DaemonSet) {
+		s := &ds.Status
 		s.ObservedGeneration = ds.Generation
 		s.DesiredNumberScheduled, s.CurrentNumberScheduled, s.UpdatedNumberScheduled = desired, desired, updated
 		s.NumberReady, s.NumberAvailable, s.NumberUnavailable = ready, ready, desired-ready
-		return nil
 	})
-	return ignoreNotFound(err)
+	return err
 }
 
-func (c *Cluster) createDaemonPod(ctx context.Context, ds *appsv1.DaemonSet, node, hash string) (*corev1.Pod, error) {
+func daemonPod(ds *appsv1.DaemonSet, node, hash string) *corev1.Pod {
 	p := podFor(ds.Namespace, ds.Name+"-"+node, &ds.Spec.Template, metav1.NewControllerRef(ds, kindDaemonSet))
 	p.Labels = withLabel(p.Labels, appsv1.ControllerRevisionHashLabelKey, hash)
 	p.Spec.NodeName = node
-	created, err := clusterapi.Create(ctx, c, p, create)
-	if ignoreExists(err) != nil {
-		return nil, err
-	}
-	if err != nil { // of that name, but not placed there
-		return p, nil
-	}
-	return created, nil
+	return p
 }
 
 // runsOn says whether a daemon set has a pod on a node. Cordons and taints of

@@ -11,52 +11,45 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
-// deploymentReaction plays the deployment controller.
-func (c *Cluster) deploymentReaction() reaction {
-	return reaction{
-		name:  loopDeployments,
-		kinds: only(kindDeployment, kindReplicaSet),
-		keys: func(u *unstructured.Unstructured) []string {
-			if u.GetKind() == kindReplicaSet.Kind {
-				return ownerPath(u, kindDeployment.Kind)
-			}
-			return pathOf(u)
+// deployments plays the deployment controller.
+func (p *process) deployments() *behaviour {
+	seen := make(since)
+	return &behaviour{
+		name: "deployments",
+		watches: []reconcile.Watch{
+			p.watch(kindDeployment, itself(0)),
+			p.watch(kindReplicaSet, itsController(kindDeployment.Kind)),
 		},
-		react: func(ctx context.Context, key string) (time.Duration, error) {
-			d, err := clusterapi.Get[appsv1.Deployment](ctx, c, keyOfPath(key))
-			if err != nil || d.DeletionTimestamp != nil {
-				return 0, ignoreNotFound(err)
+		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+			o, d, err := read[appsv1.Deployment](ctx, p, kindDeployment, named(r.Key))
+			switch {
+			case o == nil || err != nil:
+				return reconcile.Result{}, err
+			case d.Annotations[AnnotationPods] == "true":
+				return reconcile.Result{}, p.deployPods(ctx, o, d, r.Now)
 			}
-			if d.Annotations[AnnotationPods] == "true" {
-				return c.reactDeploymentWithPods(ctx, d)
-			}
-			return c.rollOutDeployment(ctx, d)
+			return p.rollOutDeployment(ctx, o, d, r, seen)
 		},
 	}
 }
 
 // rollOutDeployment plays a rollout without pods: the status says that it
 // began, and after a while that it is done.
-func (c *Cluster) rollOutDeployment(ctx context.Context, d *appsv1.Deployment) (time.Duration, error) {
+func (p *process) rollOutDeployment(ctx context.Context, o *clusterapi.Object, d *appsv1.Deployment, r reconcile.Request, seen since) (reconcile.Result, error) {
 	replicas := replicasOf(d.Spec.Replicas)
-	now := metav1.NewTime(c.clock.Now())
-	s := &d.Status
-	if s.ObservedGeneration == d.Generation && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas &&
+	if s := &d.Status; s.ObservedGeneration == d.Generation && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas &&
 		deploymentCondition(s, appsv1.DeploymentAvailable) != nil {
-		return 0, nil
+		return reconcile.Result{}, nil
 	}
-	wait := fmt.Sprintf("deployment %s %d", d.UID, d.Generation)
-	left := c.seen.remaining(wait, c.timing.Workload, now.Time)
-	_, err := clusterapi.Modify(ctx, c, clusterapi.Key(d.Namespace, d.Name), modifyStatus, func(stored *appsv1.Deployment) error {
-		s := &stored.Status
+	left := seen.remaining(fmt.Sprintf("%s %d", d.UID, d.Generation), p.c.timing.Workload, r.Now)
+	_, err := change(ctx, p, o, true, func(d *appsv1.Deployment) {
+		s := &d.Status
 		s.ObservedGeneration = d.Generation
 		if left > 0 {
 			s.UpdatedReplicas = 0
@@ -65,74 +58,69 @@ func (c *Cluster) rollOutDeployment(ctx context.Context, d *appsv1.Deployment) (
 		} else {
 			s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas = replicas, replicas, replicas, replicas, 0
 		}
-		setDeploymentConditions(s, replicas, now)
-		return nil
+		setDeploymentConditions(s, replicas, metav1.NewTime(r.Now))
 	})
-	return left, ignoreNotFound(err)
+	return later(r, left), err
 }
 
-// reactDeploymentWithPods keeps one ReplicaSet for the present pod template
-// and lets the others go once its pods are available.
-func (c *Cluster) reactDeploymentWithPods(ctx context.Context, d *appsv1.Deployment) (time.Duration, error) {
+// deployPods keeps one ReplicaSet for the present pod template and lets the
+// others go once its pods are available.
+func (p *process) deployPods(ctx context.Context, o *clusterapi.Object, d *appsv1.Deployment, now time.Time) error {
 	replicas := replicasOf(d.Spec.Replicas)
 	name := d.Name + "-" + templateHash(&d.Spec.Template)
-	all, err := clusterapi.List[appsv1.ReplicaSet](ctx, c, clusterapi.ListOptions{Namespace: d.Namespace})
+	all, err := clusterapi.ListShared(ctx, p.api, kindReplicaSet, clusterapi.ListOptions{Namespace: d.Namespace})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	var current *appsv1.ReplicaSet
+	var current *clusterapi.Object
+	var spec *appsv1.ReplicaSet // of current
 	var total, ready, available int32
-	var old []*appsv1.ReplicaSet
-	for i := range all {
-		rs := &all[i]
-		if owner := metav1.GetControllerOf(rs); owner == nil || owner.UID != d.UID {
+	var old []*clusterapi.Object
+	for _, o := range all {
+		rs, err := clusterapi.As[appsv1.ReplicaSet](o)
+		if err != nil {
+			return err
+		}
+		if owner := metav1.GetControllerOfNoCopy(rs); owner == nil || owner.UID != d.UID {
 			continue
 		}
 		if rs.Name == name {
-			current = rs
-		} else {
-			old = append(old, rs)
+			current, spec = o, rs
+		} else if replicasOf(rs.Spec.Replicas) != 0 {
+			old = append(old, o)
 		}
 		total += rs.Status.Replicas
 		ready += rs.Status.ReadyReplicas
 		available += rs.Status.AvailableReplicas
 	}
 	if current == nil {
-		_, err := clusterapi.Create(ctx, c, replicaSetFor(d, name, replicas), create)
-		return 0, ignoreExists(err)
+		return createTyped(ctx, p, replicaSetFor(d, name, replicas))
 	}
-	if replicasOf(current.Spec.Replicas) != replicas {
-		if err := c.scale(ctx, current, replicas); err != nil {
-			return 0, err
+	if replicasOf(spec.Spec.Replicas) != replicas {
+		if err := p.scale(ctx, current, replicas); err != nil {
+			return err
 		}
-	}
-	if current.Status.ObservedGeneration == current.Generation && current.Status.AvailableReplicas >= replicas {
+	} else if spec.Status.ObservedGeneration == spec.Generation && spec.Status.AvailableReplicas >= replicas {
 		for _, rs := range old {
-			if replicasOf(rs.Spec.Replicas) != 0 {
-				if err := c.scale(ctx, rs, 0); err != nil {
-					return 0, err
-				}
+			if err := p.scale(ctx, rs, 0); err != nil {
+				return err
 			}
 		}
 	}
-	updated := current.Status.Replicas
-	_, err = clusterapi.Modify(ctx, c, clusterapi.Key(d.Namespace, d.Name), modifyStatus, func(stored *appsv1.Deployment) error {
-		s := &stored.Status
+	updated := spec.Status.Replicas
+	_, err = change(ctx, p, o, true, func(d *appsv1.Deployment) {
+		s := &d.Status
 		s.ObservedGeneration = d.Generation
 		s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas = total, updated, ready, available
 		s.UnavailableReplicas = max(replicas-available, 0)
-		setDeploymentConditions(s, replicas, metav1.NewTime(c.clock.Now()))
-		return nil
+		setDeploymentConditions(s, replicas, metav1.NewTime(now))
 	})
-	return 0, ignoreNotFound(err)
+	return err
 }
 
-func (c *Cluster) scale(ctx context.Context, rs *appsv1.ReplicaSet, replicas int32) error {
-	_, err := clusterapi.Modify(ctx, c, clusterapi.Key(rs.Namespace, rs.Name), modify, func(rs *appsv1.ReplicaSet) error {
-		rs.Spec.Replicas = &replicas
-		return nil
-	})
-	return ignoreNotFound(err)
+func (p *process) scale(ctx context.Context, rs *clusterapi.Object, replicas int32) error {
+	_, err := change(ctx, p, rs, false, func(rs *appsv1.ReplicaSet) { rs.Spec.Replicas = &replicas })
+	return err
 }
 
 // replicaSetFor is the ReplicaSet of a Deployment's present template.
@@ -219,27 +207,4 @@ func replicasOf(n *int32) int32 {
 		return 1
 	}
 	return *n
-}
-
-// ownerPath is the key of an object's controller, if it is of a kind.
-func ownerPath(u *unstructured.Unstructured, kind string) []string {
-	if owner := metav1.GetControllerOfNoCopy(u); owner != nil && owner.Kind == kind {
-		return []string{join(u.GetNamespace(), owner.Name)}
-	}
-	return nil
-}
-
-// keyOfPath is the inverse of path.
-func keyOfPath(p string) types.NamespacedName {
-	if namespace, name, ok := strings.Cut(p, "/"); ok {
-		return clusterapi.Key(namespace, name)
-	}
-	return clusterapi.Key("", p)
-}
-
-func ignoreExists(err error) error {
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
 }

@@ -2,217 +2,177 @@ package simulation
 
 import (
 	"context"
-	"math"
-	"strings"
-	"time"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/disruption"
 )
 
-// DisruptionTimeout is after how long an eviction that was granted, but after
-// which the pod is still not ending, is forgotten.
-const DisruptionTimeout = 2 * time.Minute
-
-// budgetReaction plays the disruption controller.
-func (c *Cluster) budgetReaction() reaction {
-	return reaction{
-		name:  loopBudgets,
-		kinds: only(kindBudget, kindPod, kindDeployment, kindReplicaSet, kindStatefulSet),
-		keys: func(u *unstructured.Unstructured) []string {
-			if u.GetKind() == kindBudget.Kind {
-				return pathOf(u)
-			}
-			return []string{u.GetNamespace() + "/"}
-		},
-		react: func(ctx context.Context, key string) (time.Duration, error) {
-			if namespace, ok := strings.CutSuffix(key, "/"); ok {
-				list, err := c.List(ctx, kindBudget, clusterapi.ListOptions{Namespace: namespace})
-				if err != nil {
-					return 0, err
-				}
-				for i := range list.Items {
-					wake(ctx, path(&list.Items[i]))
-				}
-				return 0, nil
-			}
-			return c.reactBudget(ctx, keyOfPath(key))
+// budgets plays the disruption controller.
+func (p *process) budgets() *behaviour {
+	return &behaviour{
+		name: "disruption budgets",
+		look: p.lookAtBudget,
+		watches: []reconcile.Watch{
+			p.watch(kindBudget, itself(0)),
+			p.watch(kindPod, p.budgetsOfPod),
+			p.watch(kindDeployment, p.budgetsOfScale),
+			p.watch(kindReplicaSet, p.budgetsOfScale),
+			p.watch(kindStatefulSet, p.budgetsOfScale),
 		},
 	}
 }
 
-func (c *Cluster) reactBudget(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
-	b, err := clusterapi.Get[policyv1.PodDisruptionBudget](ctx, c, key)
-	if err != nil || b.DeletionTimestamp != nil {
-		return 0, ignoreNotFound(err)
+// budgetsOfPod wakes for the budgets that select a pod, or did.
+func (p *process) budgetsOfPod(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
+	if old != nil && new != nil && sameForControllers(old, new) {
+		return nil
 	}
-	matched, err := c.matchedPods(ctx, b)
-	if err != nil {
-		return 0, err
-	}
-	scales := make(map[types.UID]int32)
-	asked := make(map[types.UID]bool)
-	for i := range matched {
-		owner := metav1.GetControllerOf(&matched[i])
-		if owner == nil || asked[owner.UID] {
+	for _, o := range p.budgetsIn.at(either(old, new).Key().Namespace) {
+		b, err := clusterapi.As[policyv1.PodDisruptionBudget](o)
+		if err != nil {
 			continue
 		}
-		asked[owner.UID] = true
-		uid, scale, err := c.scaleOf(ctx, key.Namespace, owner)
+		selector := disruption.Selector(b)
+		for _, pod := range []*clusterapi.Object{old, new} {
+			if pod != nil && selector.Matches(labels.Set(pod.Unstructured().GetLabels())) {
+				wakes = append(wakes, reconcile.Wake{Key: keyOf(o)})
+				break
+			}
+		}
+	}
+	return wakes
+}
+
+// budgetsOfScale wakes for the budgets of a namespace when the wanted number of
+// somebody's pods changes.
+func (p *process) budgetsOfScale(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
+	if old != nil && new != nil && sameSpec(old, new) {
+		return nil
+	}
+	for _, o := range p.budgetsIn.at(either(old, new).Key().Namespace) {
+		wakes = append(wakes, reconcile.Wake{Key: keyOf(o)})
+	}
+	return wakes
+}
+
+func (p *process) lookAtBudget(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	none := reconcile.Result{}
+	stored := p.budgetsKnown.get(named(r.Key))
+	if stored == nil {
+		return none, nil
+	}
+	b, err := clusterapi.As[policyv1.PodDisruptionBudget](stored)
+	if err != nil || b.DeletionTimestamp != nil {
+		return none, err
+	}
+	matched, err := p.selected(b)
+	if err != nil {
+		return none, err
+	}
+	scale, err := p.scaleOfPods(ctx, b.Namespace, matched)
+	if err != nil {
+		return none, err
+	}
+	status, again := disruption.Status(b, matched, scale, r.Now)
+	_, err = change(ctx, p, stored, true, func(b *policyv1.PodDisruptionBudget) { b.Status = status })
+	return later(r, again), err
+}
+
+// selected returns the pods that a budget selects, by name.
+func (p *process) selected(b *policyv1.PodDisruptionBudget) (matched []*corev1.Pod, err error) {
+	// Those that have one of the labels that are asked for are fewer.
+	key := b.Namespace
+	if b.Spec.Selector != nil {
+		for k, v := range b.Spec.Selector.MatchLabels {
+			if label := labelKey(b.Namespace, k, v); key == b.Namespace || p.podsIn.count(label) < p.podsIn.count(key) {
+				key = label
+			}
+		}
+	}
+	selector := disruption.Selector(b)
+	for _, o := range p.podsIn.at(key) {
+		pod, err := clusterapi.As[corev1.Pod](o)
+		if err != nil {
+			return nil, err
+		}
+		if selector.Matches(labels.Set(pod.Labels)) {
+			matched = append(matched, pod)
+		}
+	}
+	return matched, nil
+}
+
+// placesOfPod are a pod's keys in the index of namespaces and labels.
+func placesOfPod(o *clusterapi.Object) []string {
+	namespace := o.Key().Namespace
+	out := []string{namespace}
+	for k, v := range o.Unstructured().GetLabels() {
+		out = append(out, labelKey(namespace, k, v))
+	}
+	return out
+}
+
+func labelKey(namespace, key, value string) string { return namespace + " " + key + "=" + value }
+
+// scaleOfPods returns the sum of the scales of the controllers of pods.
+func (p *process) scaleOfPods(ctx context.Context, namespace string, pods []*corev1.Pod) (sum int32, err error) {
+	var asked, counted []types.UID
+	for _, pod := range pods {
+		owner := metav1.GetControllerOfNoCopy(pod)
+		if owner == nil || slices.Contains(asked, owner.UID) {
+			continue
+		}
+		asked = append(asked, owner.UID)
+		uid, scale, err := p.scaleOf(ctx, namespace, owner)
 		if err != nil {
 			return 0, err
 		}
-		scales[uid] = scale
-	}
-	expected := int32(0)
-	for _, n := range scales {
-		expected += n
-	}
-	now := c.clock.Now()
-	var again time.Duration
-	_, err = clusterapi.Modify(ctx, c, key, modifyStatus, func(stored *policyv1.PodDisruptionBudget) error {
-		stored.Status, again = BudgetStatus(stored, matched, expected, now)
-		return nil
-	})
-	return again, ignoreNotFound(err)
-}
-
-// BudgetStatus computes what the disruption controller writes into a budget's
-// status. matched are the pods that its selector selects, and scale is the sum
-// of the scales of their controllers. again is after how long the next pending
-// eviction expires, zero without any.
-//
-// Desired healthy pods are minAvailable (of a percentage that share of scale,
-// rounded up), or scale less maxUnavailable (rounded up, too). For an integer
-// minAvailable the expected pods are the matched ones, else scale. An invalid
-// number allows no disruption. The conditions and counts of b itself matter
-// only so far as its disruptedPods are pending and times are kept.
-func BudgetStatus(b *policyv1.PodDisruptionBudget, matched []corev1.Pod, scale int32, now time.Time) (status policyv1.PodDisruptionBudgetStatus, again time.Duration) {
-	status = *b.Status.DeepCopy()
-	var pending map[string]metav1.Time
-	for i := range matched {
-		p := &matched[i]
-		at, ok := b.Status.DisruptedPods[p.Name]
-		if !ok || p.DeletionTimestamp != nil {
-			continue
-		}
-		left := at.Add(DisruptionTimeout).Sub(now)
-		if left <= 0 {
-			continue
-		}
-		if pending == nil {
-			pending = make(map[string]metav1.Time)
-		}
-		pending[p.Name] = at
-		if again == 0 || left < again {
-			again = left
+		if !slices.Contains(counted, uid) { // two ReplicaSets of one Deployment
+			counted = append(counted, uid)
+			sum += scale
 		}
 	}
-	healthy := int32(0)
-	for i := range matched {
-		p := &matched[i]
-		if _, disrupted := pending[p.Name]; !disrupted && p.DeletionTimestamp == nil && isReady(p) {
-			healthy++
-		}
-	}
-	expected, desired, err := budgetNumbers(b, int32(len(matched)), scale)
-	allowed := max(healthy-desired, 0)
-	if expected <= 0 || err != nil {
-		allowed = 0
-	}
-	status.DisruptedPods = pending
-	status.CurrentHealthy, status.DesiredHealthy, status.ExpectedPods = healthy, desired, expected
-	status.DisruptionsAllowed, status.ObservedGeneration = allowed, b.Generation
-	condition := metav1.Condition{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue,
-		Reason: policyv1.SufficientPodsReason, ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(now)}
-	switch {
-	case err != nil:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, policyv1.SyncFailedReason, err.Error()
-	case allowed == 0:
-		condition.Status, condition.Reason = metav1.ConditionFalse, policyv1.InsufficientPodsReason
-	}
-	meta.SetStatusCondition(&status.Conditions, condition) // moves the time with the status only
-	return status, again
-}
-
-func budgetNumbers(b *policyv1.PodDisruptionBudget, matched, scale int32) (expected, desired int32, err error) {
-	switch {
-	case b.Spec.MaxUnavailable != nil:
-		n, err := intstr.GetScaledValueFromIntOrPercent(b.Spec.MaxUnavailable, int(scale), true)
-		if err != nil {
-			return scale, scale, err
-		}
-		return scale, max(clamp(int(scale)-n), 0), nil
-	case b.Spec.MinAvailable != nil && b.Spec.MinAvailable.Type == intstr.Int:
-		return matched, b.Spec.MinAvailable.IntVal, nil
-	case b.Spec.MinAvailable != nil:
-		n, err := intstr.GetScaledValueFromIntOrPercent(b.Spec.MinAvailable, int(scale), true)
-		if err != nil {
-			return scale, scale, err
-		}
-		return scale, clamp(n), nil
-	}
-	return 0, 0, nil
-}
-
-func clamp(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
-
-// matchedPods returns the pods that a budget selects: none where its selector
-// is absent or invalid, all of the namespace where it is empty.
-func (c *Cluster) matchedPods(ctx context.Context, b *policyv1.PodDisruptionBudget) ([]corev1.Pod, error) {
-	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-	if err != nil {
-		selector = labels.Nothing()
-	}
-	return clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: b.Namespace, Labels: selector})
+	return sum, nil
 }
 
 // scaleOf returns the scale of a pod's controller, of the Deployment behind a
 // ReplicaSet; zero for kinds that have no scale and for one that is gone.
-func (c *Cluster) scaleOf(ctx context.Context, namespace string, owner *metav1.OwnerReference) (types.UID, int32, error) {
+func (p *process) scaleOf(ctx context.Context, namespace string, owner *metav1.OwnerReference) (types.UID, int32, error) {
 	key := clusterapi.Key(namespace, owner.Name)
+	uid, scale := owner.UID, int32(0)
+	var err error
 	switch owner.Kind {
 	case kindReplicaSet.Kind:
-		rs, err := clusterapi.Get[appsv1.ReplicaSet](ctx, c, key)
-		if apierrors.IsNotFound(err) {
-			return owner.UID, 0, nil
+		var rs *appsv1.ReplicaSet
+		if rs, err = clusterapi.Read[appsv1.ReplicaSet](ctx, p.api, key); err == nil {
+			if above := metav1.GetControllerOfNoCopy(rs); above != nil && above.Kind == kindDeployment.Kind {
+				return p.scaleOf(ctx, namespace, above)
+			}
+			uid, scale = rs.UID, replicasOf(rs.Spec.Replicas)
 		}
-		if err != nil {
-			return "", 0, err
-		}
-		above := metav1.GetControllerOf(rs)
-		if above == nil || above.Kind != kindDeployment.Kind {
-			return rs.UID, replicasOf(rs.Spec.Replicas), nil
-		}
-		return c.scaleOf(ctx, namespace, above)
 	case kindDeployment.Kind:
-		d, err := clusterapi.Get[appsv1.Deployment](ctx, c, key)
-		if apierrors.IsNotFound(err) {
-			return owner.UID, 0, nil
+		var d *appsv1.Deployment
+		if d, err = clusterapi.Read[appsv1.Deployment](ctx, p.api, key); err == nil {
+			uid, scale = d.UID, replicasOf(d.Spec.Replicas)
 		}
-		if err != nil {
-			return "", 0, err
-		}
-		return d.UID, replicasOf(d.Spec.Replicas), nil
 	case kindStatefulSet.Kind:
-		s, err := clusterapi.Get[appsv1.StatefulSet](ctx, c, key)
-		if apierrors.IsNotFound(err) {
-			return owner.UID, 0, nil
+		var s *appsv1.StatefulSet
+		if s, err = clusterapi.Read[appsv1.StatefulSet](ctx, p.api, key); err == nil {
+			uid, scale = s.UID, replicasOf(s.Spec.Replicas)
 		}
-		if err != nil {
-			return "", 0, err
-		}
-		return s.UID, replicasOf(s.Spec.Replicas), nil
 	}
-	return owner.UID, 0, nil
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	return uid, scale, err
 }

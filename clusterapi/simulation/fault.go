@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // FaultKind says what goes wrong.
@@ -79,20 +80,20 @@ func (f *Fault) is(kind FaultKind) bool { return f != nil && f.Kind == kind }
 // with nil ends its fault, including one that its release brought.
 func (c *Cluster) SetOperatorFault(name string, f *Fault) {
 	c.faults.set("operator/"+name, f)
-	c.tell(loopOperators, name)
+	c.tell(partOperators, reconcile.Key{Name: name})
 }
 
 // SetNodeFault makes a node faulty, or with nil repairs it.
 func (c *Cluster) SetNodeFault(name string, f *Fault) {
 	c.faults.set("node/"+name, f)
-	c.tell(loopNodes, name)
+	c.tell(partNodes, reconcile.Key{Name: name})
 }
 
 // SetPodFault makes a pod faulty, or with nil repairs it. A fault of its
 // workload counts only while the pod has none.
 func (c *Cluster) SetPodFault(namespace, name string, f *Fault) {
 	c.faults.set("pod/"+namespace+"/"+name, f)
-	c.tell(loopPods, namespace+"/"+name)
+	c.tell(partPods, reconcile.Key{Namespace: namespace, Name: name})
 }
 
 // faults holds the faults of all parts.

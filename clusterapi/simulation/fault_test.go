@@ -33,11 +33,8 @@ func TestAPIFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := simulation.New(simulation.Options{Release: release("4.20.3", "dns"), APIFaults: tt.faults})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, calls(t, c)); diff != "" {
+			c := made(t, simulation.Options{Release: release("4.20.3", "dns"), APIFaults: tt.faults})
+			if diff := cmp.Diff(tt.want, calls(t, c.Cluster)); diff != "" {
 				t.Errorf("results (-want +got):\n%s", diff)
 			}
 		})
@@ -71,10 +68,7 @@ func calls(t *testing.T, c *simulation.Cluster) []string {
 
 func TestAPIFaultRate(t *testing.T) {
 	results := func(seed uint64) []string {
-		c, err := simulation.New(simulation.Options{Release: release("4.20.3"), Seed: seed, APIFaults: []simulation.APIFault{{Rate: 0.5}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := made(t, simulation.Options{Release: release("4.20.3"), Seed: seed, APIFaults: []simulation.APIFault{{Rate: 0.5}}})
 		var all []string
 		for range 20 {
 			_, err := c.Get(t.Context(), corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.Key("", "worker-0"))
@@ -101,10 +95,7 @@ func TestAPIFaultRate(t *testing.T) {
 }
 
 func TestAPIFaultLate(t *testing.T) {
-	c, err := simulation.New(simulation.Options{Release: release("4.20.3"), APIFaults: []simulation.APIFault{{Verbs: []string{"Create"}, Nth: 1, Late: true}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := made(t, simulation.Options{Release: release("4.20.3"), APIFaults: []simulation.APIFault{{Verbs: []string{"Create"}, Nth: 1, Late: true}}})
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	u.SetNamespace("default")
 	u.SetName("m")
@@ -119,54 +110,52 @@ func TestAPIFaultLate(t *testing.T) {
 // Failures that strike the simulation itself delay it, no more; and an
 // Intercept of the caller can tell its calls from the program's.
 func TestSimulationSurvivesAPIFaults(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		own, others := make(chan struct{}, 1), make(chan struct{}, 1)
-		to := release("4.21.1", "machine-config", "dns")
-		c := start(t, simulation.Options{
-			Release:   release("4.20.3", "machine-config", "dns"),
-			Workloads: []simulation.Workload{{Name: "web", Replicas: 3}},
-			APIFaults: []simulation.APIFault{{Rate: 0.3, Simulated: true, Verbs: []string{"Get", "List", "Update", "UpdateStatus", "Watch"}}},
-			Memory: memory.Options{Intercept: func(ctx context.Context, _ memory.Call, do func(context.Context) error) error {
-				mark := others
-				if simulation.FromSimulation(ctx) {
-					mark = own
-				}
-				select {
-				case mark <- struct{}{}:
-				default:
-				}
-				return do(ctx)
-			}},
-		})
-		c.Expect(to)
-		for _, o := range to.Operators {
-			for { // the test's calls fail, too
-				if _, err := c.Apply(t.Context(), o.Workloads[0], clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err == nil {
-					break
-				}
+	own, others := make(chan struct{}, 1), make(chan struct{}, 1)
+	to := release("4.21.1", "machine-config", "dns")
+	c := start(t, simulation.Options{
+		Release:   release("4.20.3", "machine-config", "dns"),
+		Workloads: []simulation.Workload{{Name: "web", Replicas: 3}},
+		APIFaults: []simulation.APIFault{{Rate: 0.3, Simulated: true, Verbs: []string{"Get", "List", "Update", "UpdateStatus", "Watch"}}},
+		Memory: memory.Options{Intercept: func(ctx context.Context, _ memory.Call, do func(context.Context) error) error {
+			mark := others
+			if simulation.FromSimulation(ctx) {
+				mark = own
 			}
-		}
-		pass(time.Hour)
-		for range 100 {
-			co, err := clusterapi.Get[configv1.ClusterOperator](t.Context(), c, clusterapi.Key("", "dns"))
-			if err != nil {
-				continue
+			select {
+			case mark <- struct{}{}:
+			default:
 			}
-			if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.21.1" {
-				t.Errorf("dns %s", got)
-			}
-			break
-		}
-		for range 100 {
-			if p, err := clusterapi.List[corev1.Pod](t.Context(), c, clusterapi.ListOptions{Namespace: "default"}); err == nil {
-				if len(p) != 3 {
-					t.Errorf("%d pods, want 3", len(p))
-				}
+			return do(ctx)
+		}},
+	})
+	c.Expect(to)
+	for _, o := range to.Operators {
+		for { // the test's calls fail, too
+			if _, err := c.Apply(t.Context(), o.Workloads[0], clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err == nil {
 				break
 			}
 		}
-		if len(own) == 0 || len(others) == 0 {
-			t.Errorf("calls seen of the simulation: %v, of the program: %v", len(own) > 0, len(others) > 0)
+	}
+	c.pass(time.Hour)
+	for range 100 {
+		co, err := clusterapi.Get[configv1.ClusterOperator](t.Context(), c, clusterapi.Key("", "dns"))
+		if err != nil {
+			continue
 		}
-	})
+		if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.21.1" {
+			t.Errorf("dns %s", got)
+		}
+		break
+	}
+	for range 100 {
+		if p, err := clusterapi.List[corev1.Pod](t.Context(), c, clusterapi.ListOptions{Namespace: "default"}); err == nil {
+			if len(p) != 3 {
+				t.Errorf("%d pods, want 3", len(p))
+			}
+			break
+		}
+	}
+	if len(own) == 0 || len(others) == 0 {
+		t.Errorf("calls seen of the simulation: %v, of the program: %v", len(own) > 0, len(others) > 0)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -15,55 +14,56 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// start makes a cluster and runs it until the test ends. Call it in a bubble.
-func start(t *testing.T, o simulation.Options) *simulation.Cluster {
+// cluster is a simulated cluster in virtual time.
+type cluster struct {
+	*simulation.Cluster
+	*reconcile.Virtual
+}
+
+// made makes a cluster. Nothing happens on it before run.
+func made(t testing.TB, o simulation.Options) *cluster {
 	t.Helper()
+	clock := reconcile.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	o.Clock = clock
 	c, err := simulation.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, c)
+	return &cluster{c, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Observe: func(e reconcile.Event) {
+		if e.Type == reconcile.EventFailed && o.APIFaults == nil {
+			t.Errorf("%s %s of %s failed: %v", e.Reconciler, e.Key, e.Process, e.Err)
+		}
+	}})}
+}
+
+// start makes a cluster and runs it.
+func start(t testing.TB, o simulation.Options) *cluster {
+	t.Helper()
+	c := made(t, o)
+	c.run(t)
 	return c
 }
 
-// run runs the cluster; the returned function stops it, as the test's end does.
-func run(t *testing.T, c *simulation.Cluster) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run returned %v", err)
-		}
+// run lets the cluster's behaviours act; the returned function stops them.
+func (c *cluster) run(testing.TB) (stop func()) {
+	p := c.Process()
+	c.Add(p)
+	return func() { c.Stop(p.Name) }
+}
+
+// pass lets time pass, and what is due then take place.
+func (c *cluster) pass(d time.Duration) {
+	if err := c.RunUntil(c.Now().Add(d)); err != nil {
+		panic(err)
 	}
-	t.Cleanup(stop)
-	return stop
 }
 
-// bubble runs a test in virtual time.
-func bubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, f)
-}
-
-// pass lets time pass and the cluster come to rest.
-func pass(d time.Duration) {
-	time.Sleep(d)
-	synctest.Wait()
-}
-
-func get[T any](t *testing.T, c *simulation.Cluster, namespace, name string) *T {
+func get[T any](t *testing.T, c clusterapi.Reader, namespace, name string) *T {
 	t.Helper()
 	obj, err := clusterapi.Get[T](t.Context(), c, clusterapi.Key(namespace, name))
 	if err != nil {
@@ -72,7 +72,7 @@ func get[T any](t *testing.T, c *simulation.Cluster, namespace, name string) *T 
 	return obj
 }
 
-func list[T any](t *testing.T, c *simulation.Cluster, o clusterapi.ListOptions) []T {
+func list[T any](t *testing.T, c clusterapi.Reader, o clusterapi.ListOptions) []T {
 	t.Helper()
 	objs, err := clusterapi.List[T](t.Context(), c, o)
 	if err != nil {
@@ -81,7 +81,7 @@ func list[T any](t *testing.T, c *simulation.Cluster, o clusterapi.ListOptions) 
 	return objs
 }
 
-func modify[T any](t *testing.T, c *simulation.Cluster, namespace, name string, f func(*T)) {
+func modify[T any](t *testing.T, c clusterapi.ClusterAPI, namespace, name string, f func(*T)) {
 	t.Helper()
 	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key(namespace, name), clusterapi.ModifyOptions{}, func(obj *T) error {
 		f(obj)
@@ -91,7 +91,7 @@ func modify[T any](t *testing.T, c *simulation.Cluster, namespace, name string, 
 	}
 }
 
-func apply(t *testing.T, c *simulation.Cluster, u *unstructured.Unstructured) {
+func apply(t *testing.T, c clusterapi.ClusterAPI, u *unstructured.Unstructured) {
 	t.Helper()
 	if _, err := c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
 		t.Fatal(err)
@@ -160,30 +160,29 @@ func release(version string, operators ...string) simulation.Release {
 }
 
 // drainer fulfils drain and uncordon requests as the machine-config controller
-// does, by evicting pods, and never gives up. It runs until the test ends.
-func drainer(t *testing.T, c *simulation.Cluster) {
+// does, by evicting pods, and never gives up.
+func drainer(t testing.TB, c *cluster) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			nodes, err := c.List(ctx, corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.ListOptions{})
-			if err == nil {
-				for i := range nodes.Items {
-					drainOnce(ctx, c, &nodes.Items[i])
-				}
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(2 * time.Second):
-			}
-		}
-	}()
-	t.Cleanup(func() { cancel(); <-done })
+	c.Add(reconcile.Process{Name: "drainer", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{drains{api}} }})
 }
 
-func drainOnce(ctx context.Context, c *simulation.Cluster, n *unstructured.Unstructured) {
+type drains struct{ api clusterapi.ClusterAPI }
+
+func (drains) Name() string               { return "drains" }
+func (drains) Watches() []reconcile.Watch { return nil }
+func (drains) Keys() []reconcile.Key      { return []reconcile.Key{{}} }
+
+func (d drains) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	nodes, err := d.api.List(ctx, corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.ListOptions{})
+	if err == nil {
+		for i := range nodes.Items {
+			drainOnce(ctx, d.api, &nodes.Items[i])
+		}
+	}
+	return reconcile.Result{At: r.Now.Add(2 * time.Second)}, nil
+}
+
+func drainOnce(ctx context.Context, c clusterapi.ClusterAPI, n *unstructured.Unstructured) {
 	asked := n.GetAnnotations()[mcp.AnnotationDesiredDrain]
 	if asked == n.GetAnnotations()[mcp.AnnotationLastAppliedDrain] {
 		return
@@ -219,7 +218,7 @@ func drainOnce(ctx context.Context, c *simulation.Cluster, n *unstructured.Unstr
 }
 
 // retarget makes a pool's nodes go to the pool's config, all at once.
-func retarget(t *testing.T, c *simulation.Cluster, pool string, nodes ...string) string {
+func retarget(t *testing.T, c *cluster, pool string, nodes ...string) string {
 	t.Helper()
 	config := get[mcfgv1.MachineConfigPool](t, c, "", pool).Spec.Configuration.Name
 	for _, name := range nodes {
@@ -229,7 +228,7 @@ func retarget(t *testing.T, c *simulation.Cluster, pool string, nodes ...string)
 }
 
 // addMachineConfig gives a role a MachineConfig more.
-func addMachineConfig(t *testing.T, c *simulation.Cluster, name, role, content string) {
+func addMachineConfig(t *testing.T, c *cluster, name, role, content string) {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",

@@ -50,30 +50,13 @@ var (
 	kindControllerConfig  = schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "ControllerConfig"}
 )
 
-// only returns a reaction's kinds function for kinds that never change.
-func only(kinds ...schema.GroupVersionKind) func() []schema.GroupVersionKind {
-	return func() []schema.GroupVersionKind { return kinds }
-}
-
-// path is the key of an object in a loop: "namespace/name", or "name".
+// path names an object among those of its kind: "namespace/name", or "name".
 func path(u *unstructured.Unstructured) string {
-	return join(u.GetNamespace(), u.GetName())
-}
-
-func pathOf(u *unstructured.Unstructured) []string { return []string{path(u)} }
-
-func join(namespace, name string) string {
-	if namespace == "" {
-		return name
+	if u.GetNamespace() == "" {
+		return u.GetName()
 	}
-	return namespace + "/" + name
+	return u.GetNamespace() + "/" + u.GetName()
 }
-
-// modify and modifyStatus are the options of clusterapi.Modify here.
-var (
-	modify       = clusterapi.ModifyOptions{FieldManager: FieldManager}
-	modifyStatus = clusterapi.ModifyOptions{FieldManager: FieldManager, Status: true}
-)
 
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))

@@ -3,8 +3,8 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,23 +15,49 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// nodeReaction plays each node's machine-config daemon, kubelet and host. The
-// daemon talks with the controller by annotations; its order of steps is that
-// of the machine-config operator's daemon.
-func (c *Cluster) nodeReaction() reaction {
-	daemons := &daemons{runs: make(map[string]*daemonRun)}
-	return reaction{
-		name:  loopNodes,
-		kinds: only(kindNode),
-		keys:  pathOf,
-		delay: c.timing.Daemon,
-		react: func(ctx context.Context, name string) (time.Duration, error) {
-			return c.reactNode(ctx, daemons.of(name), name)
+// daemons plays each node's machine-config daemon, kubelet and host. The daemon
+// talks with the controller by annotations; its order of steps is that of the
+// machine-config operator's daemon.
+func (p *process) daemons() *behaviour {
+	runs := make(map[string]*daemonRun)
+	return &behaviour{
+		name: partNodes,
+		watches: []reconcile.Watch{p.watch(kindNode, func(old, new *clusterapi.Object) []reconcile.Wake {
+			if old != nil && new != nil && sameForDaemon(old, new) {
+				return nil
+			}
+			return itself(p.c.timing.Daemon)(old, new)
+		})},
+		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+			stored := p.nodes.get(named(r.Key))
+			if stored == nil {
+				delete(runs, r.Key.Name)
+				return reconcile.Result{}, nil
+			}
+			run := runs[r.Key.Name]
+			if run == nil {
+				run = new(daemonRun)
+				runs[r.Key.Name] = run
+			}
+			return p.lookAtNode(ctx, run, stored, r)
 		},
 	}
+}
+
+// sameForDaemon says whether nothing of a node changed that a daemon, kubelet
+// or host looks at.
+func sameForDaemon(old, new *clusterapi.Object) bool {
+	a, errA := clusterapi.As[corev1.Node](old)
+	b, errB := clusterapi.As[corev1.Node](new)
+	if errA != nil || errB != nil || a.UID != b.UID || a.Spec.Unschedulable != b.Spec.Unschedulable ||
+		a.Status.NodeInfo.BootID != b.Status.NodeInfo.BootID || !maps.Equal(a.Annotations, b.Annotations) {
+		return false
+	}
+	return isUp(a) == isUp(b)
 }
 
 // daemonRun is what a daemon remembers of the update it is at. After a restart
@@ -42,22 +68,6 @@ type daemonRun struct {
 	asked  string    // the drain or uncordon that was asked for
 	since  time.Time // when
 	poll   time.Time // when to look at it next
-}
-
-type daemons struct {
-	mu   sync.Mutex
-	runs map[string]*daemonRun
-}
-
-func (d *daemons) of(node string) *daemonRun {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	run := d.runs[node]
-	if run == nil {
-		run = new(daemonRun)
-		d.runs[node] = run
-	}
-	return run
 }
 
 // nodeStep is one decision about a node: what to write, and when to look
@@ -77,31 +87,26 @@ func (s *nodeStep) set(key, value string) {
 	s.annotations[key] = value
 }
 
-func (c *Cluster) reactNode(ctx context.Context, run *daemonRun, name string) (time.Duration, error) {
-	node, err := clusterapi.Get[corev1.Node](ctx, c, clusterapi.Key("", name))
-	if apierrors.IsNotFound(err) {
-		*run = daemonRun{}
-		return 0, nil
-	}
+func (p *process) lookAtNode(ctx context.Context, run *daemonRun, stored *clusterapi.Object, r reconcile.Request) (reconcile.Result, error) {
+	none := reconcile.Result{}
+	node, err := clusterapi.As[corev1.Node](stored)
 	if err != nil {
-		return 0, err
+		return none, err
 	}
-	now := c.clock.Now()
-	d := &daemon{ctx: ctx, cluster: c, node: node, run: run, now: now, fault: c.faults.of("node/"+name, nil, now)}
+	next := *run // kept once it is written what follows from it
+	d := &daemon{ctx: ctx, process: p, node: node, run: &next, now: r.Now, fault: p.c.faults.of("node/"+node.Name, nil, r.Now)}
 	step, err := d.decide()
 	if err != nil {
-		return 0, err
+		return none, err
 	}
 	if step.shown && d.fault != nil {
-		if left := c.faults.shows(d.fault, now); left > 0 && (step.again == 0 || left < step.again) {
-			step.again = left
-		}
+		step.again = sooner(step.again, p.c.faults.shows(d.fault, r.Now))
 	}
 	if step.remove {
-		return 0, ignoreNotFound(c.Delete(ctx, kindNode, clusterapi.Key("", name), clusterapi.DeleteOptions{}))
+		return none, p.remove(ctx, stored)
 	}
 	if len(step.annotations) > 0 {
-		_, err := clusterapi.Modify(ctx, c, clusterapi.Key("", name), modify, func(n *corev1.Node) error {
+		stored, err = change(ctx, p, stored, false, func(n *corev1.Node) {
 			if n.Annotations == nil {
 				n.Annotations = make(map[string]string)
 			}
@@ -112,39 +117,28 @@ func (c *Cluster) reactNode(ctx context.Context, run *daemonRun, name string) (t
 					n.Annotations[k] = v
 				}
 			}
-			return nil
 		})
 		if err != nil {
-			return 0, ignoreNotFound(err)
+			return none, err
 		}
 	}
 	if step.status != nil {
-		_, err := clusterapi.Modify(ctx, c, clusterapi.Key("", name), modifyStatus, func(n *corev1.Node) error {
-			step.status(&n.Status)
-			return nil
-		})
-		if err != nil {
-			return 0, ignoreNotFound(err)
+		if _, err := change(ctx, p, stored, true, func(n *corev1.Node) { step.status(&n.Status) }); err != nil {
+			return none, err
 		}
 	}
-	return step.again, nil
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	*run = next
+	return later(r, step.again), nil
 }
 
 // daemon decides what happens next on one node.
 type daemon struct {
-	ctx     context.Context
-	cluster *Cluster
-	node    *corev1.Node
-	run     *daemonRun
-	now     time.Time
-	fault   *Fault
+	*process
+	ctx   context.Context
+	node  *corev1.Node // shared, must not be changed
+	run   *daemonRun
+	now   time.Time
+	fault *Fault
 }
 
 func (d *daemon) annotation(key string) string { return d.node.Annotations[key] }
@@ -222,7 +216,7 @@ func (d *daemon) waits(step *nodeStep) bool {
 	if asked == "" {
 		return false
 	}
-	t := &d.cluster.timing
+	t := &d.c.timing
 	if d.run.asked != asked { // restarted, or asked by another
 		if asked == d.annotation(mcp.AnnotationLastAppliedDrain) {
 			return false
@@ -270,7 +264,7 @@ func spoken(d time.Duration) string {
 // ask writes a request for the drain controller.
 func (d *daemon) ask(step *nodeStep, verb, config string) {
 	asked := verb + "-" + config
-	poll := max(d.cluster.timing.DrainPoll, time.Millisecond)
+	poll := max(d.c.timing.DrainPoll, time.Millisecond)
 	d.run.asked, d.run.since, d.run.poll = asked, d.now, d.now.Add(poll)
 	step.set(mcp.AnnotationDesiredDrain, asked)
 	step.again = poll
@@ -318,7 +312,7 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 	if target == nil {
 		d.run.config = ""
 		d.degrade(step, mcp.StateDegraded, fmt.Sprintf("machineconfig.machineconfiguration.openshift.io %q not found", to))
-		step.again = d.cluster.timing.DrainPoll
+		step.again = d.c.timing.DrainPoll
 		return nil
 	}
 	if d.fault.is(FaultNodeReturnsOld) && d.state() == mcp.StateDegraded {
@@ -328,7 +322,7 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 	}
 	if s := d.state(); s != mcp.StateWorking && s != mcp.StateDegraded && s != mcp.StateUnreconcilable {
 		step.set(mcp.AnnotationState, mcp.StateWorking)
-		step.again = d.cluster.timing.Daemon
+		step.again = d.c.timing.Daemon
 		return nil
 	}
 	if d.fault.is(FaultNodeUnreconcilable) {
@@ -352,7 +346,7 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 		if d.run.staged.IsZero() {
 			d.run.staged = d.now
 		}
-		if left := d.run.staged.Add(d.cluster.timing.Apply).Sub(d.now); left > 0 {
+		if left := d.run.staged.Add(d.c.timing.Apply).Sub(d.now); left > 0 {
 			step.again = left
 			return nil
 		}
@@ -373,11 +367,11 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 
 // config reads a rendered config, nil if there is none.
 func (d *daemon) config(name string) (*unstructured.Unstructured, error) {
-	u, err := d.cluster.Get(d.ctx, kindMachineConfig, clusterapi.Key("", name))
+	o, err := clusterapi.GetShared(d.ctx, d.api, kindMachineConfig, clusterapi.Key("", name))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
-	return u, err
+	return o.Unstructured(), err
 }
 
 // reboot plays the host from the daemon's last words to its first.
@@ -400,7 +394,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 		step.status = func(s *corev1.NodeStatus) {
 			setNodeReady(s, corev1.ConditionFalse, "KubeletNotReady", "node is shutting down", metav1.NewTime(d.now))
 		}
-		step.again = d.cluster.timing.Reboot
+		step.again = d.c.timing.Reboot
 		if d.fault.is(FaultNodeReturnsOld) {
 			step.set(AnnotationDisk, "")
 			step.shown = true
@@ -410,7 +404,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 	case d.fault.is(FaultNodeStaysNotReady):
 		step.shown = true
 	default:
-		if left := ready.LastTransitionTime.Add(d.cluster.timing.Reboot).Sub(d.now); left > 0 {
+		if left := ready.LastTransitionTime.Add(d.c.timing.Reboot).Sub(d.now); left > 0 {
 			step.again = left
 			return step, nil
 		}
@@ -420,7 +414,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 		}
 		var release *release
 		if config != nil {
-			release = d.cluster.releaseByVersion(config.GetAnnotations()[mcp.AnnotationReleaseImageVersion])
+			release = d.c.releaseByVersion(config.GetAnnotations()[mcp.AnnotationReleaseImageVersion])
 		}
 		step.status = func(s *corev1.NodeStatus) {
 			setNodeReady(s, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status", metav1.NewTime(d.now))
@@ -441,6 +435,12 @@ func osName(r *release) string { return "CoreOS of release " + r.Version }
 func nextBootID(node, last string) string {
 	h := digest("boot " + node + " " + last)
 	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:32])
+}
+
+// isUp says whether a node is Ready, or says nothing about it.
+func isUp(n *corev1.Node) bool {
+	c := nodeCondition(&n.Status, corev1.NodeReady)
+	return c == nil || c.Status == corev1.ConditionTrue
 }
 
 func nodeCondition(s *corev1.NodeStatus, t corev1.NodeConditionType) *corev1.NodeCondition {

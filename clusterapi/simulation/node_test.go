@@ -1,11 +1,9 @@
 package simulation_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,116 +41,108 @@ func nodeText(n *corev1.Node, old, next string) string {
 }
 
 // updateTo lets the machine-config operator go to 4.21.1, and targets a node.
-func updateTo(t *testing.T, c *simulation.Cluster, pool string, nodes ...string) (old, next string) {
+func updateTo(t *testing.T, c *cluster, pool string, nodes ...string) (old, next string) {
 	t.Helper()
 	old = get[mcfgv1.MachineConfigPool](t, c, "", pool).Spec.Configuration.Name
 	to := release("4.21.1", "machine-config")
 	c.Expect(to)
 	apply(t, c, to.Operators[0].Workloads[0])
-	pass(3 * time.Minute)
+	c.pass(3 * time.Minute)
 	return old, retarget(t, c, pool, nodes...)
 }
 
-// record collects the distinct things that a node shows.
-func record(t *testing.T, c *simulation.Cluster, name, old, next string) func() []string {
+// record collects the distinct things that a node shows from now on.
+func record(t *testing.T, c *cluster, name, old, next string) func() []string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var seen []string
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ev, err := range c.Watch(ctx, corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.ListOptions{}) {
-			if err != nil || ev.Object == nil || ev.Object.GetName() != name {
+	seen := []string{nodeText(get[corev1.Node](t, c, "", name), old, next)}
+	changes := c.Follow()
+	return func() []string {
+		defer changes.Close()
+		for change, ok := changes.Next(); ok; change, ok = changes.Next() {
+			if change.New == nil || change.New.Kind().Kind != "Node" || change.New.Name() != name {
 				continue
 			}
-			n, err := clusterapi.FromUnstructured[corev1.Node](ev.Object)
+			n, err := clusterapi.As[corev1.Node](change.New)
 			if err != nil {
-				continue
+				t.Fatal(err)
 			}
-			if text := nodeText(n, old, next); len(seen) == 0 || seen[len(seen)-1] != text {
+			if text := nodeText(n, old, next); seen[len(seen)-1] != text {
 				seen = append(seen, text)
 			}
 		}
-	}()
-	return func() []string { cancel(); <-done; return seen }
+		return seen
+	}
 }
 
 func TestNodeSequence(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
-		drainer(t, c)
-		old := get[mcfgv1.MachineConfigPool](t, c, "", "worker").Spec.Configuration.Name
-		updateTo(t, c, "worker")
-		next := get[mcfgv1.MachineConfigPool](t, c, "", "worker").Spec.Configuration.Name
-		stop := record(t, c, "worker-1", old, next)
-		synctest.Wait()
-		retarget(t, c, "worker", "worker-1")
-		began := time.Now()
-		pass(20 * time.Minute)
-		want := []string{
-			"Done OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0",
-			"Done OLD→NEW asked uncordon-OLD got uncordon-OLD Ready v1.33.0",
-			"Working OLD→NEW asked uncordon-OLD got uncordon-OLD Ready v1.33.0",
-			"Working OLD→NEW asked drain-NEW got uncordon-OLD Ready v1.33.0",
-			"Working OLD→NEW asked drain-NEW got uncordon-OLD Ready v1.33.0 cordoned",
-			"Working OLD→NEW asked drain-NEW got drain-NEW Ready v1.33.0 cordoned",
-			"Working OLD→NEW asked drain-NEW got drain-NEW Ready v1.33.0 cordoned Rebooting",
-			"Working OLD→NEW asked drain-NEW got drain-NEW NotReady v1.33.0 cordoned Rebooting",
-			"Working OLD→NEW asked drain-NEW got drain-NEW Ready v1.34.0 cordoned Rebooting",
-			"Working OLD→NEW asked drain-NEW got drain-NEW Ready v1.34.0 cordoned",
-			"Working OLD→NEW asked uncordon-NEW got drain-NEW Ready v1.34.0 cordoned",
-			"Working OLD→NEW asked uncordon-NEW got drain-NEW Ready v1.34.0",
-			"Working OLD→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0",
-			"Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0",
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
+	drainer(t, c)
+	old := get[mcfgv1.MachineConfigPool](t, c, "", "worker").Spec.Configuration.Name
+	updateTo(t, c, "worker")
+	next := get[mcfgv1.MachineConfigPool](t, c, "", "worker").Spec.Configuration.Name
+	stop := record(t, c, "worker-1", old, next)
+	c.pass(0)
+	retarget(t, c, "worker", "worker-1")
+	began := c.Now()
+	c.pass(20 * time.Minute)
+	want := []string{
+		"Done OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0",
+		"Done OLD→NEW asked uncordon-OLD got uncordon-OLD Ready v1.33.0",
+		"Working OLD→NEW asked uncordon-OLD got uncordon-OLD Ready v1.33.0",
+		"Working OLD→NEW asked drain-NEW got uncordon-OLD Ready v1.33.0",
+		"Working OLD→NEW asked drain-NEW got uncordon-OLD Ready v1.33.0 cordoned",
+		"Working OLD→NEW asked drain-NEW got drain-NEW Ready v1.33.0 cordoned",
+		"Working OLD→NEW asked drain-NEW got drain-NEW Ready v1.33.0 cordoned Rebooting",
+		"Working OLD→NEW asked drain-NEW got drain-NEW NotReady v1.33.0 cordoned Rebooting",
+		"Working OLD→NEW asked drain-NEW got drain-NEW Ready v1.34.0 cordoned Rebooting",
+		"Working OLD→NEW asked drain-NEW got drain-NEW Ready v1.34.0 cordoned",
+		"Working OLD→NEW asked uncordon-NEW got drain-NEW Ready v1.34.0 cordoned",
+		"Working OLD→NEW asked uncordon-NEW got drain-NEW Ready v1.34.0",
+		"Working OLD→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0",
+		"Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0",
+	}
+	if diff := cmp.Diff(want, stop()); diff != "" {
+		t.Errorf("the node's sequence (-want +got):\n%s", diff)
+	}
+	n := get[corev1.Node](t, c, "", "worker-1")
+	for _, c := range n.Status.Conditions {
+		// Drain 10 s, apply 1 min, reboot 3 min, a few reactions of 1 s.
+		if took := c.LastTransitionTime.Sub(began); c.Type == corev1.NodeReady && (took < 4*time.Minute+10*time.Second || took > 4*time.Minute+20*time.Second) {
+			t.Errorf("Ready again after %v, want about 4m10s", took)
 		}
-		if diff := cmp.Diff(want, stop()); diff != "" {
-			t.Errorf("the node's sequence (-want +got):\n%s", diff)
+	}
+	for _, a := range []string{simulation.AnnotationDisk, simulation.AnnotationBoot} {
+		if _, ok := n.Annotations[a]; ok {
+			t.Errorf("annotation %s is left", a)
 		}
-		n := get[corev1.Node](t, c, "", "worker-1")
-		for _, c := range n.Status.Conditions {
-			// Drain 10 s, apply 1 min, reboot 3 min, a few reactions of 1 s.
-			if took := c.LastTransitionTime.Sub(began); c.Type == corev1.NodeReady && (took < 4*time.Minute+10*time.Second || took > 4*time.Minute+20*time.Second) {
-				t.Errorf("Ready again after %v, want about 4m10s", took)
-			}
-		}
-		for _, a := range []string{simulation.AnnotationDisk, simulation.AnnotationBoot} {
-			if _, ok := n.Annotations[a]; ok {
-				t.Errorf("annotation %s is left", a)
-			}
-		}
-		if n := get[corev1.Node](t, c, "", "worker-0"); nodeText(n, old, next) != want[0] {
-			t.Errorf("a node that was not targeted: %s", nodeText(n, old, next))
-		}
-	})
+	}
+	if n := get[corev1.Node](t, c, "", "worker-0"); nodeText(n, old, next) != want[0] {
+		t.Errorf("a node that was not targeted: %s", nodeText(n, old, next))
+	}
 }
 
 // The simulation may be stopped at any moment and goes on where it was.
 func TestNodeSequenceWithRestarts(t *testing.T) {
 	for _, every := range []time.Duration{700 * time.Millisecond, 13 * time.Second, 70 * time.Second} {
 		t.Run(every.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				timing := simulation.Timing{Daemon: 100 * time.Millisecond, DrainPoll: 100 * time.Millisecond, Apply: 500 * time.Millisecond}
-				if every > 10*time.Second {
-					timing = simulation.Timing{Apply: 5 * time.Second}
-				}
-				c, err := simulation.New(simulation.Options{Release: release("4.20.3", "machine-config"), Timing: timing})
-				if err != nil {
-					t.Fatal(err)
-				}
-				stop := run(t, c)
-				drainer(t, c)
-				old, next := updateTo(t, c, "worker", "worker-0")
-				for range 60 {
-					pass(every)
-					stop()
-					stop = run(t, c)
-				}
-				pass(5 * time.Minute)
-				want := "Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0"
-				if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); got != want {
-					t.Errorf("in the end %s, want %s", got, want)
-				}
-			})
+			timing := simulation.Timing{Daemon: 100 * time.Millisecond, DrainPoll: 100 * time.Millisecond, Apply: 500 * time.Millisecond}
+			if every > 10*time.Second {
+				timing = simulation.Timing{Apply: 5 * time.Second}
+			}
+			c := made(t, simulation.Options{Release: release("4.20.3", "machine-config"), Timing: timing})
+			stop := c.run(t)
+			drainer(t, c)
+			old, next := updateTo(t, c, "worker", "worker-0")
+			for range 60 {
+				c.pass(every)
+				stop()
+				stop = c.run(t)
+			}
+			c.pass(5 * time.Minute)
+			want := "Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0"
+			if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); got != want {
+				t.Errorf("in the end %s, want %s", got, want)
+			}
 		})
 	}
 }
@@ -175,208 +165,190 @@ func TestNodeFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.fault.Kind), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"),
-					NodeFaults: map[string]*simulation.Fault{"worker-0": &tt.fault}})
-				drainer(t, c)
-				if tt.fault.Kind == simulation.FaultNodeDegraded {
-					// This one strikes at rest, too; let it strike in mid-update only.
-					c.SetNodeFault("worker-0", nil)
-				}
-				old, next := updateTo(t, c, "worker", "worker-0")
-				if tt.fault.Kind == simulation.FaultNodeDegraded {
-					pass(20 * time.Second)
-					c.SetNodeFault("worker-0", &tt.fault)
-				}
-				pass(30 * time.Minute)
-				n, err := clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "worker-0"))
-				if tt.healed == "gone" {
-					if !apierrors.IsNotFound(err) {
-						t.Errorf("the node is still there: %v", err)
-					}
-					return
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := nodeText(n, old, next); got != tt.want {
-					t.Errorf("shows %s\nwant  %s", got, tt.want)
-				}
+			c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"),
+				NodeFaults: map[string]*simulation.Fault{"worker-0": &tt.fault}})
+			drainer(t, c)
+			if tt.fault.Kind == simulation.FaultNodeDegraded {
+				// This one strikes at rest, too; let it strike in mid-update only.
 				c.SetNodeFault("worker-0", nil)
-				pass(30 * time.Minute)
-				want := "Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0"
-				if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); got != want {
-					t.Errorf("once repaired %s, want %s", got, want)
+			}
+			old, next := updateTo(t, c, "worker", "worker-0")
+			if tt.fault.Kind == simulation.FaultNodeDegraded {
+				c.pass(20 * time.Second)
+				c.SetNodeFault("worker-0", &tt.fault)
+			}
+			c.pass(30 * time.Minute)
+			n, err := clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "worker-0"))
+			if tt.healed == "gone" {
+				if !apierrors.IsNotFound(err) {
+					t.Errorf("the node is still there: %v", err)
 				}
-			})
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := nodeText(n, old, next); got != tt.want {
+				t.Errorf("shows %s\nwant  %s", got, tt.want)
+			}
+			c.SetNodeFault("worker-0", nil)
+			c.pass(30 * time.Minute)
+			want := "Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0"
+			if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); got != want {
+				t.Errorf("once repaired %s, want %s", got, want)
+			}
 		})
 	}
 }
 
 func TestNodeFaultEndsByItself(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"),
-			NodeFaults: map[string]*simulation.Fault{"worker-0": {Kind: simulation.FaultNodeStaysNotReady, For: 30 * time.Minute}}})
-		drainer(t, c)
-		old, next := updateTo(t, c, "worker", "worker-0")
-		pass(20 * time.Minute)
-		if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.Contains(got, "NotReady") {
-			t.Errorf("after 20 minutes %s", got)
-		}
-		pass(20 * time.Minute)
-		if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Done NEW→NEW") {
-			t.Errorf("after 40 minutes %s", got)
-		}
-	})
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"),
+		NodeFaults: map[string]*simulation.Fault{"worker-0": {Kind: simulation.FaultNodeStaysNotReady, For: 30 * time.Minute}}})
+	drainer(t, c)
+	old, next := updateTo(t, c, "worker", "worker-0")
+	c.pass(20 * time.Minute)
+	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.Contains(got, "NotReady") {
+		t.Errorf("after 20 minutes %s", got)
+	}
+	c.pass(20 * time.Minute)
+	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Done NEW→NEW") {
+		t.Errorf("after 40 minutes %s", got)
+	}
 }
 
 func TestDriftAtRest(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3")})
-		config := get[mcfgv1.MachineConfigPool](t, c, "", "worker").Spec.Configuration.Name
-		c.SetNodeFault("worker-2", &simulation.Fault{Kind: simulation.FaultNodeDegraded, Message: "mode mismatch for file: \"/etc/x\"", For: time.Hour})
-		pass(time.Minute)
-		if got, want := nodeText(get[corev1.Node](t, c, "", "worker-2"), config, "no such"), `Degraded OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0 (mode mismatch for file: "/etc/x")`; got != want {
-			t.Errorf("drifted: %s, want %s", got, want)
-		}
-		pass(time.Hour)
-		if got, want := nodeText(get[corev1.Node](t, c, "", "worker-2"), config, "no such"), "Done OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0"; got != want {
-			t.Errorf("put right: %s, want %s", got, want)
-		}
-	})
+	c := start(t, simulation.Options{Release: release("4.20.3")})
+	config := get[mcfgv1.MachineConfigPool](t, c, "", "worker").Spec.Configuration.Name
+	c.SetNodeFault("worker-2", &simulation.Fault{Kind: simulation.FaultNodeDegraded, Message: "mode mismatch for file: \"/etc/x\"", For: time.Hour})
+	c.pass(time.Minute)
+	if got, want := nodeText(get[corev1.Node](t, c, "", "worker-2"), config, "no such"), `Degraded OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0 (mode mismatch for file: "/etc/x")`; got != want {
+		t.Errorf("drifted: %s, want %s", got, want)
+	}
+	c.pass(time.Hour)
+	if got, want := nodeText(get[corev1.Node](t, c, "", "worker-2"), config, "no such"), "Done OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0"; got != want {
+		t.Errorf("put right: %s, want %s", got, want)
+	}
 }
 
 func TestDrainTakesTooLong(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
-		old, next := updateTo(t, c, "worker", "worker-0") // nobody drains
-		pass(59 * time.Minute)
-		if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Working") {
-			t.Errorf("before an hour: %s", got)
-		}
-		pass(2 * time.Minute)
-		want := "Degraded OLD→NEW asked drain-NEW got uncordon-OLD Ready v1.33.0 (failed to drain node: worker-0 after 1 hour. Please see machine-config-controller logs for more information)"
-		if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); got != want {
-			t.Errorf("after an hour: %s", got)
-		}
-		// The request stands; once it is fulfilled the update goes on.
-		drainer(t, c)
-		pass(time.Minute)
-		if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Degraded OLD→NEW asked drain-NEW got drain-NEW") {
-			t.Errorf("drained at last: %s", got)
-		}
-		pass(20 * time.Minute)
-		if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Done NEW→NEW") {
-			t.Errorf("in the end: %s", got)
-		}
-	})
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
+	old, next := updateTo(t, c, "worker", "worker-0") // nobody drains
+	c.pass(59 * time.Minute)
+	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Working") {
+		t.Errorf("before an hour: %s", got)
+	}
+	c.pass(2 * time.Minute)
+	want := "Degraded OLD→NEW asked drain-NEW got uncordon-OLD Ready v1.33.0 (failed to drain node: worker-0 after 1 hour. Please see machine-config-controller logs for more information)"
+	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); got != want {
+		t.Errorf("after an hour: %s", got)
+	}
+	// The request stands; once it is fulfilled the update goes on.
+	drainer(t, c)
+	c.pass(time.Minute)
+	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Degraded OLD→NEW asked drain-NEW got drain-NEW") {
+		t.Errorf("drained at last: %s", got)
+	}
+	c.pass(20 * time.Minute)
+	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Done NEW→NEW") {
+		t.Errorf("in the end: %s", got)
+	}
 }
 
 // After a drain has failed, the daemon takes up a newer target, not the one
 // that it asked the drain for.
 func TestRetargetAfterFailedDrain(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
-		_, first := updateTo(t, c, "worker", "worker-0")
-		pass(61 * time.Minute)
-		addMachineConfig(t, c, "99-worker-motd", "worker", "hello")
-		pass(10 * time.Second)
-		second := retarget(t, c, "worker", "worker-0")
-		stop := record(t, c, "worker-0", first, second)
-		drainer(t, c)
-		pass(30 * time.Minute)
-		rebooted := 0
-		for _, text := range stop() {
-			if strings.Contains(text, "NotReady") {
-				rebooted++
-			}
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
+	_, first := updateTo(t, c, "worker", "worker-0")
+	c.pass(61 * time.Minute)
+	addMachineConfig(t, c, "99-worker-motd", "worker", "hello")
+	c.pass(10 * time.Second)
+	second := retarget(t, c, "worker", "worker-0")
+	stop := record(t, c, "worker-0", first, second)
+	drainer(t, c)
+	c.pass(30 * time.Minute)
+	rebooted := 0
+	for _, text := range stop() {
+		if strings.Contains(text, "NotReady") {
+			rebooted++
 		}
-		if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), first, second); !strings.HasPrefix(got, "Done NEW→NEW") || rebooted != 1 {
-			t.Errorf("in the end, after %d reboots: %s", rebooted, got)
-		}
-	})
+	}
+	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), first, second); !strings.HasPrefix(got, "Done NEW→NEW") || rebooted != 1 {
+		t.Errorf("in the end, after %d reboots: %s", rebooted, got)
+	}
 }
 
 func TestRetargetInFlight(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
-		drainer(t, c)
-		_, first := updateTo(t, c, "worker", "worker-0")
-		pass(30 * time.Second) // drained, applying
-		addMachineConfig(t, c, "99-worker-motd", "worker", "hello")
-		pass(10 * time.Second)
-		second := retarget(t, c, "worker", "worker-0")
-		if first == second {
-			t.Fatal("no second config")
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
+	drainer(t, c)
+	_, first := updateTo(t, c, "worker", "worker-0")
+	c.pass(30 * time.Second) // drained, applying
+	addMachineConfig(t, c, "99-worker-motd", "worker", "hello")
+	c.pass(10 * time.Second)
+	second := retarget(t, c, "worker", "worker-0")
+	if first == second {
+		t.Fatal("no second config")
+	}
+	stop := record(t, c, "worker-0", first, second)
+	c.pass(30 * time.Minute)
+	for _, text := range stop() {
+		if strings.Contains(text, "uncordon-OLD") || strings.Contains(text, "OLD→NEW") {
+			t.Errorf("uncordoned between the configs, or the first became current: %s", text)
 		}
-		stop := record(t, c, "worker-0", first, second)
-		pass(30 * time.Minute)
-		for _, text := range stop() {
-			if strings.Contains(text, "uncordon-OLD") || strings.Contains(text, "OLD→NEW") {
-				t.Errorf("uncordoned between the configs, or the first became current: %s", text)
-			}
-		}
-		if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), first, second); !strings.HasPrefix(got, "Done NEW→NEW") {
-			t.Errorf("in the end: %s", got)
-		}
-	})
+	}
+	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), first, second); !strings.HasPrefix(got, "Done NEW→NEW") {
+		t.Errorf("in the end: %s", got)
+	}
 }
 
 func TestEqualContentNeedsNoReboot(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 1}, {Name: "infra", Nodes: 1}}})
-		drainer(t, c)
-		config := get[mcfgv1.MachineConfigPool](t, c, "", "infra").Spec.Configuration.Name
-		boot := get[corev1.Node](t, c, "", "worker-0").Status.NodeInfo.BootID
-		modify(t, c, "", "worker-0", func(n *corev1.Node) { n.Annotations[mcp.AnnotationDesiredConfig] = config })
-		pass(30 * time.Second)
-		n := get[corev1.Node](t, c, "", "worker-0")
-		if n.Annotations[mcp.AnnotationCurrentConfig] != config || n.Annotations[mcp.AnnotationState] != mcp.StateDone {
-			t.Errorf("after 30 s: %v", n.Annotations)
-		}
-		if n.Status.NodeInfo.BootID != boot {
-			t.Error("it rebooted")
-		}
-	})
+	c := start(t, simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 1}, {Name: "infra", Nodes: 1}}})
+	drainer(t, c)
+	config := get[mcfgv1.MachineConfigPool](t, c, "", "infra").Spec.Configuration.Name
+	boot := get[corev1.Node](t, c, "", "worker-0").Status.NodeInfo.BootID
+	modify(t, c, "", "worker-0", func(n *corev1.Node) { n.Annotations[mcp.AnnotationDesiredConfig] = config })
+	c.pass(30 * time.Second)
+	n := get[corev1.Node](t, c, "", "worker-0")
+	if n.Annotations[mcp.AnnotationCurrentConfig] != config || n.Annotations[mcp.AnnotationState] != mcp.StateDone {
+		t.Errorf("after 30 s: %v", n.Annotations)
+	}
+	if n.Status.NodeInfo.BootID != boot {
+		t.Error("it rebooted")
+	}
 }
 
 func TestSingleNodeIsNotDrained(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"), ControlPlane: 1, Pools: []simulation.Pool{}})
-		drainer(t, c)
-		old := get[mcfgv1.MachineConfigPool](t, c, "", "master").Spec.Configuration.Name
-		updateTo(t, c, "master")
-		next := get[mcfgv1.MachineConfigPool](t, c, "", "master").Spec.Configuration.Name
-		stop := record(t, c, "master-0", old, next)
-		retarget(t, c, "master", "master-0")
-		pass(20 * time.Minute)
-		for _, text := range stop() {
-			if strings.Contains(text, "drain-NEW ") || strings.Contains(text, "cordoned") {
-				t.Errorf("drained: %s", text)
-			}
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"), ControlPlane: 1, Pools: []simulation.Pool{}})
+	drainer(t, c)
+	old := get[mcfgv1.MachineConfigPool](t, c, "", "master").Spec.Configuration.Name
+	updateTo(t, c, "master")
+	next := get[mcfgv1.MachineConfigPool](t, c, "", "master").Spec.Configuration.Name
+	stop := record(t, c, "master-0", old, next)
+	retarget(t, c, "master", "master-0")
+	c.pass(20 * time.Minute)
+	for _, text := range stop() {
+		if strings.Contains(text, "drain-NEW ") || strings.Contains(text, "cordoned") {
+			t.Errorf("drained: %s", text)
 		}
-		if got := nodeText(get[corev1.Node](t, c, "", "master-0"), old, next); !strings.HasPrefix(got, "Done NEW→NEW") {
-			t.Errorf("in the end: %s", got)
-		}
-	})
+	}
+	if got := nodeText(get[corev1.Node](t, c, "", "master-0"), old, next); !strings.HasPrefix(got, "Done NEW→NEW") {
+		t.Errorf("in the end: %s", got)
+	}
 }
 
 func TestMissingConfig(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3")})
-		modify(t, c, "", "worker-0", func(n *corev1.Node) { n.Annotations[mcp.AnnotationDesiredConfig] = "rendered-worker-none" })
-		pass(time.Minute)
-		n := get[corev1.Node](t, c, "", "worker-0")
-		if n.Annotations[mcp.AnnotationState] != mcp.StateDegraded ||
-			n.Annotations[mcp.AnnotationReason] != `machineconfig.machineconfiguration.openshift.io "rendered-worker-none" not found` {
-			t.Errorf("state %q, reason %q", n.Annotations[mcp.AnnotationState], n.Annotations[mcp.AnnotationReason])
-		}
-		modify(t, c, "", "worker-0", func(n *corev1.Node) {
-			n.Annotations[mcp.AnnotationDesiredConfig] = n.Annotations[mcp.AnnotationCurrentConfig]
-		})
-		pass(time.Minute)
-		if n = get[corev1.Node](t, c, "", "worker-0"); n.Annotations[mcp.AnnotationState] != mcp.StateDone {
-			t.Errorf("back on the old target: %v", n.Annotations)
-		}
+	c := start(t, simulation.Options{Release: release("4.20.3")})
+	modify(t, c, "", "worker-0", func(n *corev1.Node) { n.Annotations[mcp.AnnotationDesiredConfig] = "rendered-worker-none" })
+	c.pass(time.Minute)
+	n := get[corev1.Node](t, c, "", "worker-0")
+	if n.Annotations[mcp.AnnotationState] != mcp.StateDegraded ||
+		n.Annotations[mcp.AnnotationReason] != `machineconfig.machineconfiguration.openshift.io "rendered-worker-none" not found` {
+		t.Errorf("state %q, reason %q", n.Annotations[mcp.AnnotationState], n.Annotations[mcp.AnnotationReason])
+	}
+	modify(t, c, "", "worker-0", func(n *corev1.Node) {
+		n.Annotations[mcp.AnnotationDesiredConfig] = n.Annotations[mcp.AnnotationCurrentConfig]
 	})
+	c.pass(time.Minute)
+	if n = get[corev1.Node](t, c, "", "worker-0"); n.Annotations[mcp.AnnotationState] != mcp.StateDone {
+		t.Errorf("back on the old target: %v", n.Annotations)
+	}
 }

@@ -12,188 +12,264 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// operatorReaction plays the operators behind the ClusterOperators.
-func (c *Cluster) operatorReaction() reaction {
-	return reaction{
-		name: loopOperators,
-		kinds: func() []schema.GroupVersionKind {
-			kinds := []schema.GroupVersionKind{kindClusterOperator, kindClusterVersion, kindMachineConfigPool}
-			for _, r := range c.newestFirst() {
-				for _, o := range r.Operators {
-					for _, w := range r.operators[o.Name].workloads {
-						if !slices.Contains(kinds, w.gvk) {
-							kinds = append(kinds, w.gvk)
-						}
+// everyRelease is the key of the operators as a whole: another release is
+// expected.
+var everyRelease = reconcile.Key{Kind: "releases"}
+
+// operators plays the operators behind the ClusterOperators.
+func (p *process) operators() *behaviour {
+	o := &operatorBehaviour{process: p, met: make(map[*expectation]metState)}
+	o.behaviour = &behaviour{name: partOperators, look: o.look, told: func(part reconcile.Key) []reconcile.Wake {
+		if part.Name == "" {
+			return []reconcile.Wake{{Key: everyRelease}}
+		}
+		return []reconcile.Wake{{Key: part}}
+	}}
+	o.watches = append([]reconcile.Watch{
+		p.watch(kindClusterOperator, itself(0)),
+		p.watch(kindClusterVersion, func(old, new *clusterapi.Object) []reconcile.Wake {
+			if old != nil && new != nil && desiredOf(old) == desiredOf(new) {
+				return nil // the many writes that only report progress
+			}
+			return o.all()
+		}),
+		p.watch(kindMachineConfigPool, func(_, _ *clusterapi.Object) []reconcile.Wake {
+			return []reconcile.Wake{{Key: reconcile.Key{Name: machineConfigOperator}}}
+		}),
+	}, o.workloads()...)
+	return o.behaviour
+}
+
+// operatorBehaviour knows besides which stored workloads have a wanted form.
+type operatorBehaviour struct {
+	*process
+	*behaviour
+	met map[*expectation]metState
+	// concerned are the operators that a workload belongs to, in the releases
+	// that were known when there were so many.
+	concerned map[workload][]string
+	releases  []*release
+}
+
+type metState struct {
+	stored *clusterapi.Object
+	met    bool
+}
+
+type workload struct {
+	gvk schema.GroupVersionKind
+	key types.NamespacedName
+}
+
+// desiredOf is the release that a ClusterVersion says it goes to.
+func desiredOf(o *clusterapi.Object) [2]string {
+	image, _, _ := unstructured.NestedString(o.Unstructured().Object, "status", "desired", "image")
+	version, _, _ := unstructured.NestedString(o.Unstructured().Object, "status", "desired", "version")
+	return [2]string{image, version}
+}
+
+// workloads are watches of the kinds of all operators' workloads.
+func (o *operatorBehaviour) workloads() []reconcile.Watch {
+	var kinds []schema.GroupVersionKind
+	var watches []reconcile.Watch
+	for _, r := range o.c.newestFirst() {
+		for _, op := range r.Operators {
+			for _, w := range r.operators[op.Name].workloads {
+				if slices.Contains(kinds, w.gvk) {
+					continue
+				}
+				kinds = append(kinds, w.gvk)
+				watches = append(watches, o.watch(w.gvk, func(old, new *clusterapi.Object) []reconcile.Wake {
+					if old != nil && new != nil && sameSpec(old, new) {
+						return nil
+					}
+					return o.of(either(old, new))
+				}))
+			}
+		}
+	}
+	return watches
+}
+
+// of returns the operators that a workload belongs to.
+func (o *operatorBehaviour) of(w *clusterapi.Object) (wakes []reconcile.Wake) {
+	releases := o.c.newestFirst()
+	if o.concerned == nil || !slices.Equal(releases, o.releases) {
+		o.concerned, o.releases = make(map[workload][]string), releases
+		for _, r := range releases {
+			for _, op := range r.Operators {
+				for _, e := range r.operators[op.Name].workloads {
+					id := workload{e.gvk, e.key}
+					if !slices.Contains(o.concerned[id], op.Name) {
+						o.concerned[id] = append(o.concerned[id], op.Name)
 					}
 				}
 			}
-			return kinds
-		},
-		keys: c.operatorsOf,
-		react: func(ctx context.Context, name string) (time.Duration, error) {
-			return c.reactOperator(ctx, name)
-		},
+		}
 	}
+	for _, name := range o.concerned[workload{w.Kind(), w.Key()}] {
+		wakes = append(wakes, reconcile.Wake{Key: reconcile.Key{Name: name}})
+	}
+	return wakes
 }
 
-// operatorsOf returns the operators that an object's event concerns.
-func (c *Cluster) operatorsOf(u *unstructured.Unstructured) []string {
-	gvk := u.GroupVersionKind()
-	switch gvk {
-	case kindClusterOperator:
-		return []string{u.GetName()}
-	case kindMachineConfigPool:
-		return []string{machineConfigOperator}
-	case kindClusterVersion:
-		image, _, _ := unstructured.NestedString(u.Object, "status", "desired", "image")
-		version, _, _ := unstructured.NestedString(u.Object, "status", "desired", "version")
-		c.mu.Lock()
-		same := c.desired == image+" "+version
-		c.desired = image + " " + version
-		c.mu.Unlock()
-		if same {
-			return nil // the many writes that only report progress
-		}
-	}
-	var names []string
-	key := clusterapi.KeyOf(u)
-	for _, r := range c.newestFirst() {
-		for _, o := range r.Operators {
-			if slices.Contains(names, o.Name) {
-				continue
-			}
-			if gvk == kindClusterVersion || slices.ContainsFunc(r.operators[o.Name].workloads, func(e *expectation) bool {
-				return e.gvk == gvk && e.key == key
-			}) {
-				names = append(names, o.Name)
+// all are the operators of all releases.
+func (o *operatorBehaviour) all() (wakes []reconcile.Wake) {
+	known := make(map[string]bool)
+	for _, r := range o.c.newestFirst() {
+		for _, op := range r.Operators {
+			if !known[op.Name] {
+				known[op.Name] = true
+				wakes = append(wakes, reconcile.Wake{Key: reconcile.Key{Name: op.Name}})
 			}
 		}
 	}
-	return names
+	return wakes
+}
+
+func (o *operatorBehaviour) look(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	if r.Key == everyRelease {
+		return reconcile.Result{Wake: o.all(), Watches: o.workloads()}, nil
+	}
+	return o.step(ctx, r)
 }
 
 // target returns the release that an operator's stored workloads belong to,
 // nil when they belong to none as a whole.
-func (c *Cluster) target(ctx context.Context, name string) (*release, error) {
+func (o *operatorBehaviour) target(ctx context.Context, name string) (*release, error) {
 	var matched []*release
-	for _, r := range c.newestFirst() {
+	for _, r := range o.c.newestFirst() {
 		op, ok := r.operators[name]
 		if !ok {
 			continue
 		}
-		all := true
+		all, err := true, error(nil)
 		for _, w := range op.workloads {
-			stored, err := c.Get(ctx, w.gvk, w.key)
-			if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-				all = false
+			if all, err = o.isMet(ctx, w); !all || err != nil {
 				break
 			}
-			if err != nil {
-				return nil, err
-			}
-			if !w.metBy(stored) {
-				all = false
-				break
-			}
+		}
+		if err != nil {
+			return nil, err
 		}
 		if all {
 			matched = append(matched, r)
 		}
 	}
-	if len(matched) < 2 {
-		if len(matched) == 0 {
-			return nil, nil
-		}
+	switch len(matched) {
+	case 0:
+		return nil, nil
+	case 1:
 		return matched[0], nil
 	}
 	// The workloads do not tell them apart.
-	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, c, clusterapi.Key("", "version"))
+	cv, err := clusterapi.GetShared(ctx, o.api, kindClusterVersion, clusterapi.Key("", "version"))
 	if err != nil {
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			return matched[0], nil
 		}
 		return nil, err
 	}
+	desired := desiredOf(cv)
 	for _, r := range matched {
-		if r.Image == cv.Status.Desired.Image || r.Version == cv.Status.Desired.Version {
+		if r.Image == desired[0] || r.Version == desired[1] {
 			return r, nil
 		}
 	}
 	return matched[0], nil
 }
 
-// reactOperator brings one operator a step forward.
-func (c *Cluster) reactOperator(ctx context.Context, name string) (time.Duration, error) {
-	r, err := c.target(ctx, name)
+// isMet says whether a workload is stored in the wanted form.
+func (o *operatorBehaviour) isMet(ctx context.Context, w *expectation) (bool, error) {
+	stored, err := clusterapi.GetShared(ctx, o.api, w.gvk, w.key)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	last, known := o.met[w]
+	if known && (last.stored == stored || sameSpec(last.stored, stored)) {
+		return last.met, nil
+	}
+	met := w.metBy(stored.Unstructured())
+	o.met[w] = metState{stored, met}
+	return met, nil
+}
+
+// sameSpec says whether two states are of one object and have the same spec, as
+// far as the generation tells.
+func sameSpec(a, b *clusterapi.Object) bool {
+	g := a.Unstructured().GetGeneration()
+	return g != 0 && g == b.Unstructured().GetGeneration() && a.UID() == b.UID()
+}
+
+// step brings one operator a step forward.
+func (o *operatorBehaviour) step(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	name, now, none := req.Key.Name, req.Now, reconcile.Result{}
+	r, err := o.target(ctx, name)
 	if r == nil || err != nil {
-		return 0, err
+		return none, err
 	}
 	op := r.operators[name]
-	if err := c.ensureClusterOperator(ctx, name); err != nil {
-		return 0, err
-	}
-	co, err := clusterapi.Get[configv1.ClusterOperator](ctx, c, clusterapi.Key("", name))
+	stored, co, err := read[configv1.ClusterOperator](ctx, o.process, kindClusterOperator, clusterapi.Key("", name))
 	if err != nil {
-		return 0, err
+		return none, err
 	}
-	now := c.clock.Now()
+	if stored == nil { // operators make theirs where they find none
+		return none, o.create(ctx, object(kindClusterOperator, "", name, map[string]any{"spec": map[string]any{}}))
+	}
 	step := operatorStep{
 		version: r.Version,
 		wanted:  op.Versions,
 		after:   op.After,
-		fault:   c.faults.of("operator/"+name, op.Fault, now),
+		fault:   o.c.faults.of("operator/"+name, op.Fault, now),
 		now:     now,
 	}
 	if step.after == 0 {
-		step.after = c.timing.Operator
+		step.after = o.c.timing.Operator
 	}
 	var pools *poolReport
 	if name == machineConfigOperator {
 		work := step.fault == nil && step.worked(&co.Status)
-		if pools, err = c.machineConfigWork(ctx, r, &co.Status, work, step.after, now); err != nil {
-			return 0, err
+		if pools, err = o.machineConfigWork(ctx, r, &co.Status, work, step.after, now); err != nil {
+			return none, err
 		}
 		step.hold, step.problem = pools.hold, pools.degraded
 	}
 	var again time.Duration
 	var shown bool
-	_, err = clusterapi.Modify(ctx, c, clusterapi.Key("", name), modifyStatus, func(co *configv1.ClusterOperator) error {
+	_, err = change(ctx, o.process, stored, true, func(co *configv1.ClusterOperator) {
 		again, shown = step.advance(&co.Status)
 		if pools != nil {
 			pools.report(&co.Status, metav1.NewTime(now))
 		}
-		return nil
 	})
 	if err != nil {
-		return 0, err
+		return none, err
 	}
 	if shown {
-		if left := c.faults.shows(step.fault, now); left > 0 && (again == 0 || left < again) {
-			again = left
-		}
+		again = sooner(again, o.c.faults.shows(step.fault, now))
 	}
-	if pools != nil && pools.again > 0 && (again == 0 || pools.again < again) {
-		again = pools.again
+	if pools != nil {
+		again = sooner(again, pools.again)
 	}
-	return again, nil
+	return later(req, again), nil
 }
 
-// ensureClusterOperator makes the object, as operators do that find none.
-func (c *Cluster) ensureClusterOperator(ctx context.Context, name string) error {
-	_, err := c.Get(ctx, kindClusterOperator, clusterapi.Key("", name))
-	if !apierrors.IsNotFound(err) {
-		return err
+// sooner is the shorter of two waits of which zero means none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
 	}
-	_, err = c.Create(ctx, object(kindClusterOperator, "", name, map[string]any{"spec": map[string]any{}}), create)
-	if apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	return err
+	return a
 }
 
 // operatorStep is what an operator knows when it decides about its status.
@@ -310,7 +386,7 @@ const machineConfigOperator = "machine-config"
 
 // poolReport is what the machine-config operator found out about the pools.
 type poolReport struct {
-	pools    []pool
+	pools    []*pool
 	hold     bool
 	problem  string // why it waits
 	degraded string // the same, once it has waited too long
@@ -321,8 +397,8 @@ type poolReport struct {
 func (p *poolReport) report(status *configv1.ClusterOperatorStatus, now metav1.Time) {
 	status.Extension = runtime.RawExtension{Raw: poolsExtension(p.pools, p.problem)}
 	reason, message, on := "AsExpected", "", configv1.ConditionTrue
-	for i := range p.pools {
-		if p.pools[i].is("Degraded") {
+	for _, pool := range p.pools {
+		if pool.is("Degraded") {
 			on, reason = configv1.ConditionFalse, "DegradedPool"
 			message = "One or more machine config pools are degraded, please see `oc get mcp` for further details and resolve before upgrading"
 		}
@@ -333,46 +409,44 @@ func (p *poolReport) report(status *configv1.ClusterOperatorStatus, now metav1.T
 // machineConfigWork does what the machine-config operator does beside
 // reporting: it describes the release to the renderer, and awaits the pools
 // that an update needs.
-func (c *Cluster) machineConfigWork(ctx context.Context, r *release, status *configv1.ClusterOperatorStatus, work bool, after time.Duration, now time.Time) (*poolReport, error) {
-	report := &poolReport{hold: true}
+func (p *process) machineConfigWork(ctx context.Context, r *release, status *configv1.ClusterOperatorStatus, work bool, after time.Duration, now time.Time) (*poolReport, error) {
 	if work || reports(status.Versions, r.operators[machineConfigOperator].Versions) {
-		if err := c.ensureControllerConfig(ctx, r); err != nil {
+		if err := p.ensureControllerConfig(ctx, r); err != nil {
 			return nil, err
 		}
 	}
-	pools, err := c.pools(ctx)
+	pools, err := p.pools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	report.pools = pools
 	configs := make(map[string]*unstructured.Unstructured)
-	for i := range pools {
-		name := pools[i].Status.Configuration.Name
+	for _, pool := range pools {
+		name := pool.Status.Configuration.Name
 		if name == "" || configs[name] != nil {
 			continue
 		}
-		u, err := c.Get(ctx, kindMachineConfig, clusterapi.Key("", name))
+		o, err := clusterapi.GetShared(ctx, p.api, kindMachineConfig, clusterapi.Key("", name))
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		configs[name] = u
+		configs[name] = o.Unstructured()
 	}
 	problem, fatal := requiredPools(pools, configs, r)
-	report.hold, report.problem = problem != "", problem
+	report := &poolReport{pools: pools, hold: problem != "", problem: problem}
 	if !work || problem == "" {
 		return report, nil
 	}
 	machines := 0
-	for i := range pools {
-		if pools[i].required() {
-			machines += int(pools[i].Status.MachineCount)
+	for _, pool := range pools {
+		if pool.required() {
+			machines += int(pool.Status.MachineCount)
 		}
 	}
-	p := condition(status.Conditions, configv1.OperatorProgressing)
-	limit := p.LastTransitionTime.Add(after).Add(time.Duration(machines) * c.timing.PoolLimit)
+	c := condition(status.Conditions, configv1.OperatorProgressing)
+	limit := c.LastTransitionTime.Add(after).Add(time.Duration(machines) * p.c.timing.PoolLimit)
 	if fatal || !now.Before(limit) {
 		report.degraded = "Unable to apply " + r.Version + ": error during syncRequiredMachineConfigPools: " + problem
 	} else {
@@ -382,22 +456,16 @@ func (c *Cluster) machineConfigWork(ctx context.Context, r *release, status *con
 }
 
 // ensureControllerConfig describes r to whoever renders configs.
-func (c *Cluster) ensureControllerConfig(ctx context.Context, r *release) error {
-	u, err := c.Get(ctx, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
+func (p *process) ensureControllerConfig(ctx context.Context, r *release) error {
+	o, err := clusterapi.GetShared(ctx, p.api, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
 	if apierrors.IsNotFound(err) {
-		_, err = c.Create(ctx, controllerConfig(r), create)
-		if apierrors.IsAlreadyExists(err) {
-			return nil
-		}
+		return p.create(ctx, controllerConfig(r))
+	}
+	if err != nil || describes(o.Unstructured(), r) {
 		return err
 	}
-	if err != nil {
-		return err
-	}
-	if describes(u, r) {
-		return nil
-	}
+	u := o.Unstructured().DeepCopy()
 	describeRelease(u, r)
-	_, err = c.Update(ctx, u, update)
+	_, err = p.api.Update(ctx, u, update)
 	return err
 }

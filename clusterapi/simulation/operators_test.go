@@ -19,152 +19,139 @@ import (
 )
 
 func TestOperatorRollsOut(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		from, to := release("4.20.3", "dns", "etcd"), release("4.21.1", "dns", "etcd")
-		to.Operators[0].Workloads = append(to.Operators[0].Workloads, operatorDeployment("dns-extra", "4.21.1"))
-		gone := operatorDeployment("dns-old", "4.21.1")
-		gone.SetAnnotations(map[string]string{"release.openshift.io/delete": "true"})
-		to.Operators[0].Workloads = append(to.Operators[0].Workloads, gone) // is not waited for
-		to.Operators[0].After = 5 * time.Minute
-		to.Operators[0].Versions = []configv1.OperandVersion{{Name: "operator", Version: "4.21.1"}, {Name: "coredns", Version: "1.12"}}
-		c := start(t, simulation.Options{Release: from})
-		c.Expect(to)
-		pass(time.Hour)
-		co := get[configv1.ClusterOperator](t, c, "", "dns")
-		if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.20.3" {
-			t.Fatalf("at rest: %s", got)
-		}
-		before := co.ResourceVersion
+	from, to := release("4.20.3", "dns", "etcd"), release("4.21.1", "dns", "etcd")
+	to.Operators[0].Workloads = append(to.Operators[0].Workloads, operatorDeployment("dns-extra", "4.21.1"))
+	gone := operatorDeployment("dns-old", "4.21.1")
+	gone.SetAnnotations(map[string]string{"release.openshift.io/delete": "true"})
+	to.Operators[0].Workloads = append(to.Operators[0].Workloads, gone) // is not waited for
+	to.Operators[0].After = 5 * time.Minute
+	to.Operators[0].Versions = []configv1.OperandVersion{{Name: "operator", Version: "4.21.1"}, {Name: "coredns", Version: "1.12"}}
+	c := start(t, simulation.Options{Release: from})
+	c.Expect(to)
+	c.pass(time.Hour)
+	co := get[configv1.ClusterOperator](t, c, "", "dns")
+	if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.20.3" {
+		t.Fatalf("at rest: %s", got)
+	}
+	before := co.ResourceVersion
 
-		// One of two workloads is not enough.
-		apply(t, c, to.Operators[0].Workloads[0])
-		pass(time.Hour)
-		if co = get[configv1.ClusterOperator](t, c, "", "dns"); co.ResourceVersion != before {
-			t.Fatalf("changed with half of its workloads: %s %s", conditions(co), version(co))
-		}
-		apply(t, c, to.Operators[0].Workloads[1])
-		pass(time.Second)
-		co = get[configv1.ClusterOperator](t, c, "", "dns")
-		if got := conditions(co) + " " + version(co); got != "ATrue PTrue DFalse 4.20.3" {
-			t.Fatalf("with its workloads: %s", got)
-		}
-		if got := coCondition(co, configv1.OperatorProgressing).Message; got != "Working towards 4.21.1" {
-			t.Errorf("Progressing message %q", got)
-		}
-		pass(5*time.Minute - 3*time.Second)
-		if co = get[configv1.ClusterOperator](t, c, "", "dns"); version(co) != "4.20.3" {
-			t.Fatal("reported its version before its time")
-		}
-		pass(4 * time.Second)
-		co = get[configv1.ClusterOperator](t, c, "", "dns")
-		if got := conditions(co); got != "ATrue PFalse DFalse" {
-			t.Errorf("afterwards: %s", got)
-		}
-		if diff := cmp.Diff(to.Operators[0].Versions, co.Status.Versions); diff != "" {
-			t.Errorf("versions (-want +got):\n%s", diff)
-		}
-		if co = get[configv1.ClusterOperator](t, c, "", "etcd"); version(co) != "4.20.3" {
-			t.Error("etcd moved without its workload")
-		}
+	// One of two workloads is not enough.
+	apply(t, c, to.Operators[0].Workloads[0])
+	c.pass(time.Hour)
+	if co = get[configv1.ClusterOperator](t, c, "", "dns"); co.ResourceVersion != before {
+		t.Fatalf("changed with half of its workloads: %s %s", conditions(co), version(co))
+	}
+	apply(t, c, to.Operators[0].Workloads[1])
+	c.pass(time.Second)
+	co = get[configv1.ClusterOperator](t, c, "", "dns")
+	if got := conditions(co) + " " + version(co); got != "ATrue PTrue DFalse 4.20.3" {
+		t.Fatalf("with its workloads: %s", got)
+	}
+	if got := coCondition(co, configv1.OperatorProgressing).Message; got != "Working towards 4.21.1" {
+		t.Errorf("Progressing message %q", got)
+	}
+	c.pass(5*time.Minute - 3*time.Second)
+	if co = get[configv1.ClusterOperator](t, c, "", "dns"); version(co) != "4.20.3" {
+		t.Fatal("reported its version before its time")
+	}
+	c.pass(4 * time.Second)
+	co = get[configv1.ClusterOperator](t, c, "", "dns")
+	if got := conditions(co); got != "ATrue PFalse DFalse" {
+		t.Errorf("afterwards: %s", got)
+	}
+	if diff := cmp.Diff(to.Operators[0].Versions, co.Status.Versions); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	if co = get[configv1.ClusterOperator](t, c, "", "etcd"); version(co) != "4.20.3" {
+		t.Error("etcd moved without its workload")
+	}
 
-		// And back: the old form of the workloads is the old release.
-		apply(t, c, from.Operators[0].Workloads[0])
-		pass(time.Hour)
-		if co = get[configv1.ClusterOperator](t, c, "", "dns"); version(co) != "4.20.3" || len(co.Status.Versions) != 1 {
-			t.Errorf("after going back: %v", co.Status.Versions)
-		}
-	})
+	// And back: the old form of the workloads is the old release.
+	apply(t, c, from.Operators[0].Workloads[0])
+	c.pass(time.Hour)
+	if co = get[configv1.ClusterOperator](t, c, "", "dns"); version(co) != "4.20.3" || len(co.Status.Versions) != 1 {
+		t.Errorf("after going back: %v", co.Status.Versions)
+	}
 }
 
 func TestOperatorOutlivesRestart(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c, err := simulation.New(simulation.Options{Release: release("4.20.3", "dns")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		to := release("4.21.1", "dns")
-		c.Expect(to)
-		stop := run(t, c)
-		apply(t, c, to.Operators[0].Workloads[0])
-		pass(90 * time.Second)
-		stop()
-		run(t, c)
-		pass(31 * time.Second) // 2 min since it began, though it was stopped between
-		if co := get[configv1.ClusterOperator](t, c, "", "dns"); version(co) != "4.21.1" {
-			t.Errorf("after the restart: %s %s", conditions(co), version(co))
-		}
-	})
+	c := made(t, simulation.Options{Release: release("4.20.3", "dns")})
+	to := release("4.21.1", "dns")
+	c.Expect(to)
+	stop := c.run(t)
+	apply(t, c, to.Operators[0].Workloads[0])
+	c.pass(90 * time.Second)
+	stop()
+	c.run(t)
+	c.pass(31 * time.Second) // 2 min since it began, though it was stopped between
+	if co := get[configv1.ClusterOperator](t, c, "", "dns"); version(co) != "4.21.1" {
+		t.Errorf("after the restart: %s %s", conditions(co), version(co))
+	}
 }
 
 func TestOperatorWithoutWorkloadFollowsClusterVersion(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		from := simulation.Release{Version: "4.20.3", Operators: []simulation.Operator{{Name: "config"}}}
-		to := simulation.Release{Version: "4.21.1", Operators: []simulation.Operator{{Name: "config"}}}
-		c := start(t, simulation.Options{Release: from})
-		c.Expect(to)
-		pass(time.Hour)
-		if co := get[configv1.ClusterOperator](t, c, "", "config"); version(co) != "4.20.3" {
-			t.Fatalf("moved to %s before the cluster did", version(co))
-		}
-		if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-			cv.Status.Desired = configv1.Release{Version: "4.21.1", Image: "registry.example/other"}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Hour)
-		if co := get[configv1.ClusterOperator](t, c, "", "config"); version(co) != "4.21.1" {
-			t.Errorf("at %s after the cluster moved", version(co))
-		}
-	})
+	from := simulation.Release{Version: "4.20.3", Operators: []simulation.Operator{{Name: "config"}}}
+	to := simulation.Release{Version: "4.21.1", Operators: []simulation.Operator{{Name: "config"}}}
+	c := start(t, simulation.Options{Release: from})
+	c.Expect(to)
+	c.pass(time.Hour)
+	if co := get[configv1.ClusterOperator](t, c, "", "config"); version(co) != "4.20.3" {
+		t.Fatalf("moved to %s before the cluster did", version(co))
+	}
+	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+		cv.Status.Desired = configv1.Release{Version: "4.21.1", Image: "registry.example/other"}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Hour)
+	if co := get[configv1.ClusterOperator](t, c, "", "config"); version(co) != "4.21.1" {
+		t.Errorf("at %s after the cluster moved", version(co))
+	}
 }
 
 func TestNewOperator(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		to := release("4.21.1", "olm")
-		c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
-		c.Expect(to)
-		apply(t, c, to.Operators[0].Workloads[0])
-		pass(time.Second)
-		co := get[configv1.ClusterOperator](t, c, "", "olm")
-		if got := conditions(co); got != "AFalse PTrue DFalse" {
-			t.Errorf("just installed: %s", got)
-		}
-		pass(time.Hour)
-		if co = get[configv1.ClusterOperator](t, c, "", "olm"); conditions(co)+version(co) != "ATrue PFalse DFalse4.21.1" {
-			t.Errorf("later: %s %s", conditions(co), version(co))
-		}
-	})
+	to := release("4.21.1", "olm")
+	c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
+	c.Expect(to)
+	apply(t, c, to.Operators[0].Workloads[0])
+	c.pass(time.Second)
+	co := get[configv1.ClusterOperator](t, c, "", "olm")
+	if got := conditions(co); got != "AFalse PTrue DFalse" {
+		t.Errorf("just installed: %s", got)
+	}
+	c.pass(time.Hour)
+	if co = get[configv1.ClusterOperator](t, c, "", "olm"); conditions(co)+version(co) != "ATrue PFalse DFalse4.21.1" {
+		t.Errorf("later: %s %s", conditions(co), version(co))
+	}
 }
 
 // A release may bring a kind of workload that nobody watched so far.
 func TestOperatorWithWorkloadOfAnotherKind(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		widget := func(size int64) *unstructured.Unstructured {
-			return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
-				"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": size}}}
-		}
-		c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
-		if err := c.Load(memory.Definition(widget(1).GroupVersionKind(), "Cluster")); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Minute)
-		c.Expect(simulation.Release{Version: "4.21.1", Operators: []simulation.Operator{{Name: "dns", Workloads: []*unstructured.Unstructured{widget(2)}}}})
-		pass(time.Minute)
-		apply(t, c, widget(1))
-		pass(time.Hour)
-		if got := version(get[configv1.ClusterOperator](t, c, "", "dns")); got != "4.20.3" {
-			t.Errorf("with another spec: %s", got)
-		}
-		apply(t, c, widget(2))
-		if err := c.Delete(t.Context(), operatorDeployment("dns", "").GroupVersionKind(), clusterapi.Key("openshift-dns", "dns"), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Hour)
-		if got := version(get[configv1.ClusterOperator](t, c, "", "dns")); got != "4.21.1" {
-			t.Errorf("with the wanted spec: %s", got)
-		}
-	})
+	widget := func(size int64) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget",
+			"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": size}}}
+	}
+	c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
+	if err := c.Load(memory.Definition(widget(1).GroupVersionKind(), "Cluster")); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Minute)
+	c.Expect(simulation.Release{Version: "4.21.1", Operators: []simulation.Operator{{Name: "dns", Workloads: []*unstructured.Unstructured{widget(2)}}}})
+	c.pass(time.Minute)
+	apply(t, c, widget(1))
+	c.pass(time.Hour)
+	if got := version(get[configv1.ClusterOperator](t, c, "", "dns")); got != "4.20.3" {
+		t.Errorf("with another spec: %s", got)
+	}
+	apply(t, c, widget(2))
+	if err := c.Delete(t.Context(), operatorDeployment("dns", "").GroupVersionKind(), clusterapi.Key("openshift-dns", "dns"), clusterapi.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Hour)
+	if got := version(get[configv1.ClusterOperator](t, c, "", "dns")); got != "4.21.1" {
+		t.Errorf("with the wanted spec: %s", got)
+	}
 }
 
 func TestOperatorFaults(t *testing.T) {
@@ -187,111 +174,105 @@ func TestOperatorFaults(t *testing.T) {
 			name += "ForAWhile"
 		}
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				to := release("4.21.1", "dns")
-				to.Operators[0].Fault = &tt.fault
-				c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
-				c.Expect(to)
-				apply(t, c, to.Operators[0].Workloads[0])
-				var got [3]string
-				for i, d := range []time.Duration{3 * time.Minute, time.Minute, 10 * time.Minute} {
-					pass(d)
-					co := get[configv1.ClusterOperator](t, c, "", "dns")
-					got[i] = conditions(co) + " " + version(co)
-				}
-				if got != tt.want {
-					t.Errorf("after 3, 4 and 14 minutes: %q, want %q", got, tt.want)
-				}
-				c.SetOperatorFault("dns", nil)
-				pass(3 * time.Minute)
+			to := release("4.21.1", "dns")
+			to.Operators[0].Fault = &tt.fault
+			c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
+			c.Expect(to)
+			apply(t, c, to.Operators[0].Workloads[0])
+			var got [3]string
+			for i, d := range []time.Duration{3 * time.Minute, time.Minute, 10 * time.Minute} {
+				c.pass(d)
 				co := get[configv1.ClusterOperator](t, c, "", "dns")
-				if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.21.1" {
-					t.Errorf("once repaired: %s", got)
-				}
-			})
+				got[i] = conditions(co) + " " + version(co)
+			}
+			if got != tt.want {
+				t.Errorf("after 3, 4 and 14 minutes: %q, want %q", got, tt.want)
+			}
+			c.SetOperatorFault("dns", nil)
+			c.pass(3 * time.Minute)
+			co := get[configv1.ClusterOperator](t, c, "", "dns")
+			if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.21.1" {
+				t.Errorf("once repaired: %s", got)
+			}
 		})
 	}
 }
 
 func TestOperatorFaultAtRest(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
-		c.SetOperatorFault("dns", &simulation.Fault{Kind: simulation.FaultDegraded, Reason: "Broken", Message: "no answer", For: time.Minute})
-		pass(time.Second)
-		d := coCondition(get[configv1.ClusterOperator](t, c, "", "dns"), configv1.OperatorDegraded)
-		if d.Status != configv1.ConditionTrue || d.Reason != "Broken" || d.Message != "no answer" {
-			t.Errorf("Degraded %+v", d)
-		}
-		pass(time.Minute)
-		if got := conditions(get[configv1.ClusterOperator](t, c, "", "dns")); got != "ATrue PFalse DFalse" {
-			t.Errorf("a minute later: %s", got)
-		}
-	})
+	c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
+	c.SetOperatorFault("dns", &simulation.Fault{Kind: simulation.FaultDegraded, Reason: "Broken", Message: "no answer", For: time.Minute})
+	c.pass(time.Second)
+	d := coCondition(get[configv1.ClusterOperator](t, c, "", "dns"), configv1.OperatorDegraded)
+	if d.Status != configv1.ConditionTrue || d.Reason != "Broken" || d.Message != "no answer" {
+		t.Errorf("Degraded %+v", d)
+	}
+	c.pass(time.Minute)
+	if got := conditions(get[configv1.ClusterOperator](t, c, "", "dns")); got != "ATrue PFalse DFalse" {
+		t.Errorf("a minute later: %s", got)
+	}
 }
 
 func TestMachineConfigOperatorAwaitsPools(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		to := release("4.21.1", "machine-config")
-		c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"), ControlPlane: 1,
-			Pools: []simulation.Pool{{Name: "worker", Nodes: 1}, {Name: "infra", Nodes: 1}}})
-		c.Expect(to)
-		drainer(t, c)
-		old := map[string]string{}
-		for _, p := range []string{"master", "worker", "infra"} {
-			old[p] = get[mcfgv1.MachineConfigPool](t, c, "", p).Spec.Configuration.Name
+	to := release("4.21.1", "machine-config")
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"), ControlPlane: 1,
+		Pools: []simulation.Pool{{Name: "worker", Nodes: 1}, {Name: "infra", Nodes: 1}}})
+	c.Expect(to)
+	drainer(t, c)
+	old := map[string]string{}
+	for _, p := range []string{"master", "worker", "infra"} {
+		old[p] = get[mcfgv1.MachineConfigPool](t, c, "", p).Spec.Configuration.Name
+	}
+	apply(t, c, to.Operators[0].Workloads[0])
+	c.pass(3 * time.Minute)
+	for p, name := range old {
+		pool := get[mcfgv1.MachineConfigPool](t, c, "", p)
+		next := pool.Spec.Configuration.Name
+		if next == name || len(pool.Spec.Configuration.Source) == 0 || pool.Status.Configuration.Name != name {
+			t.Errorf("pool %s: spec %s, status %s, before %s", p, next, pool.Status.Configuration.Name, name)
 		}
-		apply(t, c, to.Operators[0].Workloads[0])
-		pass(3 * time.Minute)
-		for p, name := range old {
-			pool := get[mcfgv1.MachineConfigPool](t, c, "", p)
-			next := pool.Spec.Configuration.Name
-			if next == name || len(pool.Spec.Configuration.Source) == 0 || pool.Status.Configuration.Name != name {
-				t.Errorf("pool %s: spec %s, status %s, before %s", p, next, pool.Status.Configuration.Name, name)
-			}
-			mc := get[mcfgv1.MachineConfig](t, c, "", next)
-			if mc.Annotations[mcp.AnnotationReleaseImageVersion] != "4.21.1" || mc.Spec.OSImageURL == get[mcfgv1.MachineConfig](t, c, "", name).Spec.OSImageURL {
-				t.Errorf("rendered config %s: annotations %v, OS image %s", next, mc.Annotations, mc.Spec.OSImageURL)
-			}
+		mc := get[mcfgv1.MachineConfig](t, c, "", next)
+		if mc.Annotations[mcp.AnnotationReleaseImageVersion] != "4.21.1" || mc.Spec.OSImageURL == get[mcfgv1.MachineConfig](t, c, "", name).Spec.OSImageURL {
+			t.Errorf("rendered config %s: annotations %v, OS image %s", next, mc.Annotations, mc.Spec.OSImageURL)
 		}
-		co := get[configv1.ClusterOperator](t, c, "", "machine-config")
-		if got := conditions(co) + " " + version(co); got != "ATrue PTrue DFalse 4.20.3" {
-			t.Errorf("with the master pool behind: %s", got)
-		}
-		var texts map[string]string
-		if err := json.Unmarshal(co.Status.Extension.Raw, &texts); err != nil {
-			t.Fatal(err)
-		}
-		wantError := "MachineConfigPool master has not progressed to latest configuration: controller version mismatch for " + old["master"]
-		if got := texts["lastSyncError"]; len(got) < len(wantError) || got[:len(wantError)] != wantError {
-			t.Errorf("lastSyncError %q, want %q…", got, wantError)
-		}
+	}
+	co := get[configv1.ClusterOperator](t, c, "", "machine-config")
+	if got := conditions(co) + " " + version(co); got != "ATrue PTrue DFalse 4.20.3" {
+		t.Errorf("with the master pool behind: %s", got)
+	}
+	var texts map[string]string
+	if err := json.Unmarshal(co.Status.Extension.Raw, &texts); err != nil {
+		t.Fatal(err)
+	}
+	wantError := "MachineConfigPool master has not progressed to latest configuration: controller version mismatch for " + old["master"]
+	if got := texts["lastSyncError"]; len(got) < len(wantError) || got[:len(wantError)] != wantError {
+		t.Errorf("lastSyncError %q, want %q…", got, wantError)
+	}
 
-		pass(10 * time.Minute) // one required machine
-		co = get[configv1.ClusterOperator](t, c, "", "machine-config")
-		if d := coCondition(co, configv1.OperatorDegraded); d.Status != configv1.ConditionTrue || d.Reason != "RequiredPoolsFailed" {
-			t.Errorf("after the limit: Degraded %+v", d)
-		}
+	c.pass(10 * time.Minute) // one required machine
+	co = get[configv1.ClusterOperator](t, c, "", "machine-config")
+	if d := coCondition(co, configv1.OperatorDegraded); d.Status != configv1.ConditionTrue || d.Reason != "RequiredPoolsFailed" {
+		t.Errorf("after the limit: Degraded %+v", d)
+	}
 
-		// The master pool, alone, is enough.
-		config := retarget(t, c, "master", "master-0")
-		pass(10 * time.Minute)
-		modifyStatus(t, c, "master", func(s *mcfgv1.MachineConfigPoolStatus) {
-			s.Configuration.Name = config
-			s.ObservedGeneration = 100
-		})
-		pass(time.Second)
-		co = get[configv1.ClusterOperator](t, c, "", "machine-config")
-		if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.21.1" {
-			t.Errorf("with the master pool done: %s %s", got, co.Status.Extension.Raw)
-		}
-		n := get[corev1.Node](t, c, "", "master-0")
-		if n.Status.NodeInfo.KubeletVersion != "v1.34.0" {
-			t.Errorf("kubelet %s, want v1.34.0", n.Status.NodeInfo.KubeletVersion)
-		}
+	// The master pool, alone, is enough.
+	config := retarget(t, c, "master", "master-0")
+	c.pass(10 * time.Minute)
+	modifyStatus(t, c, "master", func(s *mcfgv1.MachineConfigPoolStatus) {
+		s.Configuration.Name = config
+		s.ObservedGeneration = 100
 	})
+	c.pass(time.Second)
+	co = get[configv1.ClusterOperator](t, c, "", "machine-config")
+	if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.21.1" {
+		t.Errorf("with the master pool done: %s %s", got, co.Status.Extension.Raw)
+	}
+	n := get[corev1.Node](t, c, "", "master-0")
+	if n.Status.NodeInfo.KubeletVersion != "v1.34.0" {
+		t.Errorf("kubelet %s, want v1.34.0", n.Status.NodeInfo.KubeletVersion)
+	}
 }
 
-func modifyStatus(t *testing.T, c *simulation.Cluster, pool string, f func(*mcfgv1.MachineConfigPoolStatus)) {
+func modifyStatus(t *testing.T, c *cluster, pool string, f func(*mcfgv1.MachineConfigPoolStatus)) {
 	t.Helper()
 	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", pool), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
 		f(&p.Status)
@@ -312,111 +293,107 @@ func setPool(s *mcfgv1.MachineConfigPoolStatus, t mcfgv1.MachineConfigPoolCondit
 func TestPoolProblems(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(t *testing.T, c *simulation.Cluster, config string)
+		change func(t *testing.T, c *cluster, config string)
 		want   string // lastSyncError
 		failed bool   // Degraded at once
 	}{
-		{"not updated", func(t *testing.T, c *simulation.Cluster, config string) {
+		{"not updated", func(t *testing.T, c *cluster, config string) {
 			modifyStatus(t, c, "master", func(s *mcfgv1.MachineConfigPoolStatus) {
 				s.Configuration.Name, s.ObservedGeneration, s.UnavailableMachineCount = config, 100, 1
 				setPool(s, mcfgv1.MachineConfigPoolUpdated, corev1.ConditionFalse, "")
 			})
 		}, "required MachineConfigPool master is not ready, retrying. Status: (total: 3, ready 3, updated: 3, unavailable: 1, degraded: 0)", false},
-		{"changed since its status was written", func(t *testing.T, c *simulation.Cluster, config string) {
+		{"changed since its status was written", func(t *testing.T, c *cluster, config string) {
 			modifyStatus(t, c, "master", func(s *mcfgv1.MachineConfigPoolStatus) { s.Configuration.Name, s.ObservedGeneration = config, 1 })
 		}, "required MachineConfigPool master is not ready, retrying. Status: (total: 3, ready 3, updated: 3, unavailable: 0, degraded: 0)", false},
-		{"paused on the new release", func(t *testing.T, c *simulation.Cluster, config string) {
+		{"paused on the new release", func(t *testing.T, c *cluster, config string) {
 			modify(t, c, "", "master", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true })
 			modifyStatus(t, c, "master", func(s *mcfgv1.MachineConfigPoolStatus) {
 				s.Configuration.Name = config
 				setPool(s, mcfgv1.MachineConfigPoolUpdated, corev1.ConditionFalse, "")
 			})
 		}, "required MachineConfigPool master is paused and cannot sync until it is unpaused", true},
-		{"a custom pool degraded", func(t *testing.T, c *simulation.Cluster, config string) {
+		{"a custom pool degraded", func(t *testing.T, c *cluster, config string) {
 			modifyStatus(t, c, "infra", func(s *mcfgv1.MachineConfigPoolStatus) {
 				setPool(s, mcfgv1.MachineConfigPoolDegraded, corev1.ConditionTrue, "x")
 				setPool(s, mcfgv1.MachineConfigPoolNodeDegraded, corev1.ConditionTrue, "Node infra-0 is broken")
 			})
 			modifyStatus(t, c, "master", func(s *mcfgv1.MachineConfigPoolStatus) { s.Configuration.Name, s.ObservedGeneration = config, 100 })
 		}, "MachineConfigPool infra is not ready, retrying. Status: (pool degraded: true total: 2, ready 2, updated: 2, unavailable: 0, reason: Node infra-0 is broken)", false},
-		{"done", func(t *testing.T, c *simulation.Cluster, config string) {
+		{"done", func(t *testing.T, c *cluster, config string) {
 			modifyStatus(t, c, "master", func(s *mcfgv1.MachineConfigPoolStatus) { s.Configuration.Name, s.ObservedGeneration = config, 100 })
 		}, "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				to := release("4.21.1", "machine-config")
-				c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"),
-					Pools: []simulation.Pool{{Nodes: 1}, {Name: "infra", Nodes: 2}}})
-				c.Expect(to)
-				apply(t, c, to.Operators[0].Workloads[0])
-				pass(3 * time.Minute)
-				tt.change(t, c, get[mcfgv1.MachineConfigPool](t, c, "", "master").Spec.Configuration.Name)
-				pass(time.Second)
-				co := get[configv1.ClusterOperator](t, c, "", "machine-config")
-				var texts map[string]string
-				if err := json.Unmarshal(co.Status.Extension.Raw, &texts); err != nil {
-					t.Fatal(err)
-				}
-				if texts["lastSyncError"] != tt.want {
-					t.Errorf("lastSyncError %q, want %q", texts["lastSyncError"], tt.want)
-				}
-				if got := version(co) == "4.21.1"; got != (tt.want == "") {
-					t.Errorf("version %s", version(co))
-				}
-				if got := coCondition(co, configv1.OperatorDegraded).Status == configv1.ConditionTrue; got != tt.failed {
-					t.Errorf("Degraded: %v, want %v", got, tt.failed)
-				}
-				degraded := tt.name == "a custom pool degraded"
-				if got := coCondition(co, configv1.OperatorUpgradeable); (got.Reason == "DegradedPool") != degraded {
-					t.Errorf("Upgradeable %+v", got)
-				}
-			})
+			to := release("4.21.1", "machine-config")
+			c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"),
+				Pools: []simulation.Pool{{Nodes: 1}, {Name: "infra", Nodes: 2}}})
+			c.Expect(to)
+			apply(t, c, to.Operators[0].Workloads[0])
+			c.pass(3 * time.Minute)
+			tt.change(t, c, get[mcfgv1.MachineConfigPool](t, c, "", "master").Spec.Configuration.Name)
+			c.pass(time.Second)
+			co := get[configv1.ClusterOperator](t, c, "", "machine-config")
+			var texts map[string]string
+			if err := json.Unmarshal(co.Status.Extension.Raw, &texts); err != nil {
+				t.Fatal(err)
+			}
+			if texts["lastSyncError"] != tt.want {
+				t.Errorf("lastSyncError %q, want %q", texts["lastSyncError"], tt.want)
+			}
+			if got := version(co) == "4.21.1"; got != (tt.want == "") {
+				t.Errorf("version %s", version(co))
+			}
+			if got := coCondition(co, configv1.OperatorDegraded).Status == configv1.ConditionTrue; got != tt.failed {
+				t.Errorf("Degraded: %v, want %v", got, tt.failed)
+			}
+			degraded := tt.name == "a custom pool degraded"
+			if got := coCondition(co, configv1.OperatorUpgradeable); (got.Reason == "DegradedPool") != degraded {
+				t.Errorf("Upgradeable %+v", got)
+			}
 		})
 	}
 }
 
 func TestRendering(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 1}, {Name: "infra", Nodes: 1}}})
-		pass(time.Minute)
-		worker, infra := get[mcfgv1.MachineConfigPool](t, c, "", "worker"), get[mcfgv1.MachineConfigPool](t, c, "", "infra")
-		digits := func(p *mcfgv1.MachineConfigPool) string {
-			n := p.Spec.Configuration.Name
-			return n[len(n)-32:]
-		}
-		if worker.Spec.Configuration.Name != "rendered-worker-"+digits(worker) || digits(worker) != digits(infra) {
-			t.Errorf("equal content: %s and %s", worker.Spec.Configuration.Name, infra.Spec.Configuration.Name)
-		}
-		before := worker.ResourceVersion
-		addMachineConfig(t, c, "99-infra-motd", "infra", "hello")
-		pass(time.Minute)
-		if got := get[mcfgv1.MachineConfigPool](t, c, "", "worker"); got.ResourceVersion != before {
-			t.Error("worker changed with infra's MachineConfig")
-		}
-		next := get[mcfgv1.MachineConfigPool](t, c, "", "infra")
-		if digits(next) == digits(infra) {
-			t.Error("infra has the same rendered config with a MachineConfig more")
-		}
-		var sources []string
-		for _, s := range next.Spec.Configuration.Source {
-			sources = append(sources, s.Name)
-		}
-		if diff := cmp.Diff([]string{"00-worker", "01-worker-kubelet", "99-infra-motd"}, sources); diff != "" {
-			t.Errorf("sources (-want +got):\n%s", diff)
-		}
+	c := start(t, simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 1}, {Name: "infra", Nodes: 1}}})
+	c.pass(time.Minute)
+	worker, infra := get[mcfgv1.MachineConfigPool](t, c, "", "worker"), get[mcfgv1.MachineConfigPool](t, c, "", "infra")
+	digits := func(p *mcfgv1.MachineConfigPool) string {
+		n := p.Spec.Configuration.Name
+		return n[len(n)-32:]
+	}
+	if worker.Spec.Configuration.Name != "rendered-worker-"+digits(worker) || digits(worker) != digits(infra) {
+		t.Errorf("equal content: %s and %s", worker.Spec.Configuration.Name, infra.Spec.Configuration.Name)
+	}
+	before := worker.ResourceVersion
+	addMachineConfig(t, c, "99-infra-motd", "infra", "hello")
+	c.pass(time.Minute)
+	if got := get[mcfgv1.MachineConfigPool](t, c, "", "worker"); got.ResourceVersion != before {
+		t.Error("worker changed with infra's MachineConfig")
+	}
+	next := get[mcfgv1.MachineConfigPool](t, c, "", "infra")
+	if digits(next) == digits(infra) {
+		t.Error("infra has the same rendered config with a MachineConfig more")
+	}
+	var sources []string
+	for _, s := range next.Spec.Configuration.Source {
+		sources = append(sources, s.Name)
+	}
+	if diff := cmp.Diff([]string{"00-worker", "01-worker-kubelet", "99-infra-motd"}, sources); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
 
-		// A pool that selects nothing.
-		modify(t, c, "", "infra", func(p *mcfgv1.MachineConfigPool) {
-			p.Spec.MachineConfigSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"none": "such"}}
-		})
-		pass(time.Minute)
-		for _, cond := range get[mcfgv1.MachineConfigPool](t, c, "", "infra").Status.Conditions {
-			if cond.Type == mcfgv1.MachineConfigPoolRenderDegraded &&
-				(cond.Status != corev1.ConditionTrue || cond.Message != "Failed to render configuration for pool infra: no MachineConfigs found matching selector none=such") {
-				t.Errorf("RenderDegraded %s %q", cond.Status, cond.Message)
-			}
-		}
+	// A pool that selects nothing.
+	modify(t, c, "", "infra", func(p *mcfgv1.MachineConfigPool) {
+		p.Spec.MachineConfigSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"none": "such"}}
 	})
+	c.pass(time.Minute)
+	for _, cond := range get[mcfgv1.MachineConfigPool](t, c, "", "infra").Status.Conditions {
+		if cond.Type == mcfgv1.MachineConfigPoolRenderDegraded &&
+			(cond.Status != corev1.ConditionTrue || cond.Message != "Failed to render configuration for pool infra: no MachineConfigs found matching selector none=such") {
+			t.Errorf("RenderDegraded %s %q", cond.Status, cond.Message)
+		}
+	}
 }

@@ -6,119 +6,112 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
-// podReaction plays the kubelets' part in a pod's life: it becomes Ready some
-// time after it was placed, is not Ready while its node is not, and ends some
-// time after it was told to. A pod whose node is gone goes too.
-func (c *Cluster) podReaction() reaction {
-	return reaction{
-		name:  loopPods,
-		kinds: only(kindPod, kindNode),
-		keys: func(u *unstructured.Unstructured) []string {
-			if u.GetKind() == kindNode.Kind {
-				return []string{onNode + u.GetName()}
-			}
-			return pathOf(u)
-		},
-		react: func(ctx context.Context, key string) (time.Duration, error) {
-			if node, ok := cutNode(key); ok {
-				list, err := c.List(ctx, kindPod, clusterapi.ListOptions{NodeName: node})
-				if err != nil {
-					return 0, err
+// kubelets plays the kubelets' part in a pod's life: it becomes Ready some time
+// after it was placed, is not Ready while its node is not, and ends some time
+// after it was told to. A pod whose node is gone goes too.
+func (p *process) kubelets() *behaviour {
+	k := &kubelet{process: p, seen: make(since)}
+	return &behaviour{name: partPods, look: k.look, watches: []reconcile.Watch{
+		p.watch(kindPod, itself(0)),
+		p.watch(kindNode, func(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
+			if old != nil && new != nil && old.UID() == new.UID() {
+				a, errA := clusterapi.As[corev1.Node](old)
+				b, errB := clusterapi.As[corev1.Node](new)
+				if errA == nil && errB == nil && isUp(a) == isUp(b) {
+					return nil
 				}
-				for i := range list.Items {
-					wake(ctx, path(&list.Items[i]))
-				}
-				return 0, nil
 			}
-			p, err := clusterapi.Get[corev1.Pod](ctx, c, keyOfPath(key))
-			if err != nil {
-				return 0, ignoreNotFound(err)
+			for _, o := range p.podsOn.at(either(old, new).Name()) {
+				wakes = append(wakes, reconcile.Wake{Key: keyOf(o)})
 			}
-			return c.reactPod(ctx, p)
-		},
-	}
+			return wakes
+		}),
+	}}
 }
 
-// onNode before a node's name is the key for all pods of a node.
-const onNode = "*"
-
-func cutNode(key string) (string, bool) {
-	if len(key) > 0 && key[:1] == onNode {
-		return key[1:], true
-	}
-	return "", false
+// kubelet plays the kubelets of all nodes.
+type kubelet struct {
+	*process
+	seen since // when pods began to start, and to end
 }
 
-func (c *Cluster) reactPod(ctx context.Context, p *corev1.Pod) (time.Duration, error) {
-	now := c.clock.Now()
+func (k *kubelet) look(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	stored := k.pods.get(named(r.Key))
+	if stored == nil {
+		return reconcile.Result{}, nil
+	}
+	p, err := clusterapi.As[corev1.Pod](stored)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	again, err := k.step(ctx, stored, p, r.Now)
+	return later(r, again), err
+}
+
+// step does what is due for a pod, and returns after how long to look again.
+func (k *kubelet) step(ctx context.Context, stored *clusterapi.Object, p *corev1.Pod, now time.Time) (time.Duration, error) {
+	starting, stopping := "start "+string(p.UID), "stop "+string(p.UID)
 	ending := p.DeletionTimestamp != nil
 	if p.Spec.NodeName == "" {
 		if ending {
-			return 0, c.endPod(ctx, p)
+			return 0, k.end(ctx, p)
 		}
 		return 0, nil // the scheduler's turn
 	}
-	node, err := clusterapi.Get[corev1.Node](ctx, c, clusterapi.Key("", p.Spec.NodeName))
-	if apierrors.IsNotFound(err) {
-		if !ending {
-			err := c.Delete(ctx, kindPod, clusterapi.Key(p.Namespace, p.Name), clusterapi.DeleteOptions{UID: p.UID})
-			return 0, ignoreNotFound(err)
+	endLater := func() (time.Duration, error) {
+		if left := k.seen.remaining(stopping, k.stopTime(p), now); left > 0 {
+			return left, nil
 		}
-		return c.endPodLater(ctx, p, now)
+		return 0, k.end(ctx, p)
 	}
+	node := k.nodes.get(clusterapi.Key("", p.Spec.NodeName))
+	if node == nil {
+		if !ending {
+			return 0, k.remove(ctx, stored)
+		}
+		return endLater()
+	}
+	n, err := clusterapi.As[corev1.Node](node)
 	if err != nil {
 		return 0, err
 	}
-	up := nodeCondition(&node.Status, corev1.NodeReady)
-	starting := "start " + string(p.UID)
-	if up != nil && up.Status != corev1.ConditionTrue {
-		c.seen.forget(starting)
-		return 0, c.setPodReady(ctx, p, false, "NodeNotReady", now)
+	if !isUp(n) {
+		delete(k.seen, starting)
+		return 0, k.setReady(ctx, stored, p, false, "NodeNotReady", now)
 	}
-	fault := c.podFault(p, now)
+	fault := k.fault(p, now)
 	if ending {
 		if fault.is(FaultPodStays) {
-			return c.faults.shows(fault, now), nil
+			return k.c.faults.shows(fault, now), nil
 		}
-		c.seen.forget(starting)
-		return c.endPodLater(ctx, p, now)
+		delete(k.seen, starting)
+		return endLater()
 	}
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return 0, nil
 	}
 	if fault.is(FaultPodUnready) {
-		left := c.faults.shows(fault, now)
-		return left, c.setPodReady(ctx, p, false, "ContainersNotReady", now)
+		left := k.c.faults.shows(fault, now)
+		return left, k.setReady(ctx, stored, p, false, "ContainersNotReady", now)
 	}
 	if isReady(p) {
 		return 0, nil
 	}
-	if left := c.seen.remaining(starting, c.timing.PodStart, now); left > 0 {
+	if left := k.seen.remaining(starting, k.c.timing.PodStart, now); left > 0 {
 		return left, nil
 	}
-	return 0, c.setPodReady(ctx, p, true, "", now)
-}
-
-// endPodLater lets a pod go once the time that it takes to end is over.
-func (c *Cluster) endPodLater(ctx context.Context, p *corev1.Pod, now time.Time) (time.Duration, error) {
-	stopping := "stop " + string(p.UID)
-	if left := c.seen.start(stopping, now).Add(c.stopTime(p)).Sub(now); left > 0 {
-		return left, nil
-	}
-	c.seen.forget(stopping)
-	return 0, c.endPod(ctx, p)
+	return 0, k.setReady(ctx, stored, p, true, "", now)
 }
 
 // stopTime is how long a pod takes to end.
-func (c *Cluster) stopTime(p *corev1.Pod) time.Duration {
-	d := c.timing.PodStop
+func (k *kubelet) stopTime(p *corev1.Pod) time.Duration {
+	d := k.c.timing.PodStop
 	if g := p.Spec.TerminationGracePeriodSeconds; g != nil {
 		d = min(d, time.Duration(*g)*time.Second)
 	}
@@ -128,33 +121,30 @@ func (c *Cluster) stopTime(p *corev1.Pod) time.Duration {
 	return d
 }
 
-// endPod is the kubelet's last word about a pod that was deleted. A finalizer
+// end is the kubelet's last word about a pod that was deleted. A finalizer
 // keeps the object all the same.
-func (c *Cluster) endPod(ctx context.Context, p *corev1.Pod) error {
-	if err := ctx.Err(); err != nil || len(p.Finalizers) > 0 {
-		return err
+func (k *kubelet) end(ctx context.Context, p *corev1.Pod) error {
+	// No verb of the API does this, so that the driver does not see the call:
+	// it sees this one.
+	now, err := clusterapi.GetShared(ctx, k.api, kindPod, clusterapi.Key(p.Namespace, p.Name))
+	if err != nil || now.UID() != p.UID || len(now.Unstructured().GetFinalizers()) > 0 {
+		return ignoreNotFound(err)
 	}
-	return ignoreNotFound(c.Remove(kindPod, clusterapi.Key(p.Namespace, p.Name)))
+	return ignoreNotFound(k.c.Remove(kindPod, now.Key()))
 }
 
-// setPodReady writes the pod's status where it differs.
-func (c *Cluster) setPodReady(ctx context.Context, p *corev1.Pod, ready bool, reason string, at time.Time) error {
-	now := metav1.NewTime(at)
-	status := corev1.ConditionFalse
+// setReady writes the pod's status where it differs.
+func (k *kubelet) setReady(ctx context.Context, stored *clusterapi.Object, p *corev1.Pod, ready bool, reason string, at time.Time) error {
+	phase := p.Status.Phase
+	if phase == corev1.PodSucceeded || phase == corev1.PodFailed || !ready && phase == corev1.PodPending && reason == "NodeNotReady" {
+		return nil // has ended, or has not started there yet
+	}
+	now, status := metav1.NewTime(at), corev1.ConditionFalse
 	if ready {
 		status = corev1.ConditionTrue
 	}
-	_, err := clusterapi.Modify(ctx, c, clusterapi.Key(p.Namespace, p.Name), modifyStatus, func(stored *corev1.Pod) error {
-		if stored.UID != p.UID {
-			return nil
-		}
-		s := &stored.Status
-		if s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed {
-			return nil
-		}
-		if !ready && s.Phase == corev1.PodPending && reason == "NodeNotReady" {
-			return nil // has not started there yet
-		}
+	_, err := change(ctx, k.process, stored, true, func(p *corev1.Pod) {
+		s := &p.Status
 		s.Phase = corev1.PodRunning
 		if s.StartTime == nil {
 			s.StartTime = &now
@@ -163,16 +153,11 @@ func (c *Cluster) setPodReady(ctx context.Context, p *corev1.Pod, ready bool, re
 			s.PodIP = podIP(p)
 			s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
 		}
-		for _, t := range []corev1.PodConditionType{corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady} {
-			want, why := status, reason
-			if t == corev1.PodInitialized {
-				want, why = corev1.ConditionTrue, ""
-			}
-			setPodCondition(s, t, want, why, now)
-		}
-		return nil
+		setPodCondition(s, corev1.PodInitialized, corev1.ConditionTrue, "", now)
+		setPodCondition(s, corev1.ContainersReady, status, reason, now)
+		setPodCondition(s, corev1.PodReady, status, reason, now)
 	})
-	return ignoreNotFound(err)
+	return err
 }
 
 func setPodCondition(s *corev1.PodStatus, t corev1.PodConditionType, status corev1.ConditionStatus, reason string, now metav1.Time) {
@@ -196,15 +181,34 @@ func podIP(p *corev1.Pod) string {
 	return fmt.Sprintf("10.128.%d.%d", h[0]%250, 2+(int(h[1])*int(h[2]))%250)
 }
 
-// podFault is the pod's own fault, else its workload's.
-func (c *Cluster) podFault(p *corev1.Pod, now time.Time) *Fault {
-	if f := c.faults.of("pod/"+p.Namespace+"/"+p.Name, nil, now); f != nil {
+// fault is the pod's own fault, else its workload's.
+func (k *kubelet) fault(p *corev1.Pod, now time.Time) *Fault {
+	if f := k.c.faults.of("pod/"+p.Namespace+"/"+p.Name, nil, now); f != nil {
 		return f
 	}
-	return c.faults.of(workloadPart(p.Namespace, p.Labels[labelApp]), nil, now)
+	return k.c.faults.of(workloadPart(p.Namespace, p.Labels[labelApp]), nil, now)
 }
 
 func workloadPart(namespace, name string) string { return "workload/" + namespace + "/" + name }
 
 // labelApp is the label of pods that names their workload.
 const labelApp = "app"
+
+// nodeOf is the node of a pod, empty before it is placed.
+func nodeOf(o *clusterapi.Object) string {
+	if p, err := clusterapi.As[corev1.Pod](o); err == nil {
+		return p.Spec.NodeName
+	}
+	return ""
+}
+
+// takesRoom says whether a pod counts when the next one is placed: until it is
+// gone, unless it runs on every node or has finished.
+func takesRoom(o *clusterapi.Object) bool {
+	p, err := clusterapi.As[corev1.Pod](o)
+	if err != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	owner := metav1.GetControllerOfNoCopy(p)
+	return owner == nil || owner.Kind != kindDaemonSet.Kind
+}

@@ -14,21 +14,22 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// pool is a machine config pool with the questions that matter here.
-type pool struct{ mcfgv1.MachineConfigPool }
+// pool is a machine config pool with the questions that matter here. It is
+// shared and must not be changed.
+type pool mcfgv1.MachineConfigPool
 
 // pools returns all pools by name; none where the kind is not served yet.
-func (c *Cluster) pools(ctx context.Context) ([]pool, error) {
-	list, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, c, clusterapi.ListOptions{})
+func (p *process) pools(ctx context.Context) ([]*pool, error) {
+	all, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, p.api, clusterapi.ListOptions{})
 	if err != nil {
 		if meta.IsNoMatchError(err) {
 			return nil, nil
 		}
 		return nil, err
 	}
-	out := make([]pool, len(list))
-	for i := range list {
-		out[i].MachineConfigPool = list[i]
+	out := make([]*pool, len(all))
+	for i := range all {
+		out[i] = (*pool)(all[i])
 	}
 	return out, nil
 }
@@ -57,9 +58,8 @@ func (p *pool) required() bool {
 // release r: the first degraded pool, or the first required one that is not
 // done. fatal says that waiting does not help. The texts are the
 // machine-config operator's.
-func requiredPools(pools []pool, configs map[string]*unstructured.Unstructured, r *release) (problem string, fatal bool) {
-	for i := range pools {
-		p := &pools[i]
+func requiredPools(pools []*pool, configs map[string]*unstructured.Unstructured, r *release) (problem string, fatal bool) {
+	for _, p := range pools {
 		s := &p.Status
 		if p.is(mcfgv1.MachineConfigPoolDegraded) {
 			reason := ""
@@ -72,8 +72,7 @@ func requiredPools(pools []pool, configs map[string]*unstructured.Unstructured, 
 				p.Name, true, s.MachineCount, s.ReadyMachineCount, s.UpdatedMachineCount, s.UnavailableMachineCount, reason), false
 		}
 	}
-	for i := range pools {
-		p := &pools[i]
+	for _, p := range pools {
 		s := &p.Status
 		if !p.required() {
 			continue
@@ -116,10 +115,10 @@ func configMismatch(name string, configs map[string]*unstructured.Unstructured, 
 
 // poolsExtension is status.extension of the machine-config operator: a text
 // for each pool, and what its last sync failed on.
-func poolsExtension(pools []pool, lastError string) []byte {
+func poolsExtension(pools []*pool, lastError string) []byte {
 	texts := make(map[string]string, len(pools)+1)
-	for i := range pools {
-		texts[pools[i].Name] = pools[i].text()
+	for _, p := range pools {
+		texts[p.Name] = p.text()
 	}
 	if lastError != "" {
 		texts["lastSyncError"] = lastError

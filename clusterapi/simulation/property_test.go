@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,9 +35,7 @@ func TestBudgetHolds(t *testing.T) {
 				seconds: rapid.IntRange(1, 30).Draw(rt, "seconds"),
 			}
 		}), 1, 12).Draw(rt, "steps")
-		var err error // the draws stay outside of the bubble
-		synctest.Test(t, func(t *testing.T) { err = checkBudget(t, nodes, replicas, allowed, steps) })
-		if err != nil {
+		if err := checkBudget(t, nodes, replicas, allowed, steps); err != nil {
 			rt.Fatal(err)
 		}
 	})
@@ -46,17 +43,14 @@ func TestBudgetHolds(t *testing.T) {
 
 func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep) error {
 	budget := intstr.FromInt32(int32(allowed))
-	c, err := simulation.New(simulation.Options{
+	c := made(t, simulation.Options{
 		Release:   simulation.Release{Version: "4.20.3"},
 		Pools:     []simulation.Pool{{Nodes: nodes}},
 		Workloads: []simulation.Workload{{Name: "web", Replicas: replicas, MaxUnavailable: &budget}},
 	})
-	if err != nil {
-		return err
-	}
-	defer run(t, c)()
+	c.run(t)
 	ctx := t.Context()
-	pass(time.Minute)
+	c.pass(time.Minute)
 	if got, err := healthyPods(ctx, c); err != nil || got != replicas {
 		return fmt.Errorf("%d of %d pods at first, error %v", got, replicas, err)
 	}
@@ -69,6 +63,7 @@ func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep)
 		return err
 	}
 	for i, s := range steps {
+		var err error
 		switch s.action {
 		case "cordon", "uncordon":
 			err = schedulable(s.node, s.action == "uncordon")
@@ -81,12 +76,12 @@ func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep)
 				}
 			}
 		case "pass":
-			pass(time.Duration(s.seconds) * time.Second)
+			c.pass(time.Duration(s.seconds) * time.Second)
 		}
 		if err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
-		synctest.Wait()
+		c.pass(0)
 		if got, err := healthyPods(ctx, c); err != nil || got < replicas-allowed {
 			return fmt.Errorf("step %d: %d healthy pods, want %d - %d, error %v", i, got, replicas, allowed, err)
 		}
@@ -96,7 +91,7 @@ func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep)
 			return err
 		}
 	}
-	pass(10 * time.Minute)
+	c.pass(10 * time.Minute)
 	pods, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: "default"})
 	if err != nil {
 		return err
@@ -107,7 +102,7 @@ func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep)
 	return nil
 }
 
-func healthyPods(ctx context.Context, c *simulation.Cluster) (n int, err error) {
+func healthyPods(ctx context.Context, c *cluster) (n int, err error) {
 	pods, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: "default"})
 	for i := range pods {
 		for _, cond := range pods[i].Status.Conditions {

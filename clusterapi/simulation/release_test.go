@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,7 +56,7 @@ func releaseOf(p *manifest.Payload) simulation.Release {
 // applyAll stores a release's manifests as an update does, in order, apart
 // from those that are not simply applied. What typed apply refuses for a field
 // that its schema lacks is created.
-func applyAll(t *testing.T, c *simulation.Cluster, r simulation.Release) {
+func applyAll(t *testing.T, c clusterapi.ClusterAPI, r simulation.Release) {
 	t.Helper()
 	for _, m := range r.Manifests {
 		if m.GetKind() == "ClusterOperator" || m.GetAnnotations()["release.openshift.io/delete"] != "" {
@@ -71,12 +72,31 @@ func applyAll(t *testing.T, c *simulation.Cluster, r simulation.Release) {
 	}
 }
 
+// live runs a cluster until the test ends.
+func live(t *testing.T, o simulation.Options) *simulation.Cluster {
+	t.Helper()
+	c, err := simulation.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return c
+}
+
 // updateWholeCluster takes a cluster from one payload to another, with the
 // library's machine-config controller beside the simulation.
 func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 	one, two := intstr.FromInt32(1), intstr.FromInt32(2)
 	target := releaseOf(to)
-	c := start(t, simulation.Options{
+	c := live(t, simulation.Options{
 		Release: releaseOf(from),
 		Pools:   []simulation.Pool{{Nodes: 4, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}},
 		Workloads: []simulation.Workload{
@@ -93,7 +113,7 @@ func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 		done <- mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive}).Run(ctx)
 	}()
 	defer func() { cancel(); <-done }()
-	pass(10 * time.Minute)
+	time.Sleep(10 * time.Minute)
 	for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
 		if got := conditions(&co); got != "ATrue PFalse DFalse" || version(&co) != from.Release.Version {
 			t.Fatalf("before the update, operator %s: %s %s", co.Name, got, version(&co))
@@ -105,7 +125,7 @@ func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 		}
 	}
 	applyAll(t, c, target)
-	pass(4 * time.Hour)
+	time.Sleep(4 * time.Hour)
 	names := make(map[string]bool)
 	for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
 		names[co.Name] = true
@@ -139,7 +159,7 @@ func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 }
 
 func TestUpdateOfSample(t *testing.T) {
-	bubble(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		updateWholeCluster(t, load(t, sample.From(), sample.FromImage), load(t, sample.To(), sample.ToImage))
 	})
 }
@@ -150,19 +170,17 @@ func TestUpdateOfRealReleases(t *testing.T) {
 	dir := testdata.Dir(t)
 	from := load(t, os.DirFS(filepath.Join(dir, "payload-4.17.30")), "registry.example/ocp/release@sha256:a")
 	to := load(t, os.DirFS(filepath.Join(dir, "payload-4.18.15")), "registry.example/ocp/release@sha256:b")
-	bubble(t, func(t *testing.T) { updateWholeCluster(t, from, to) })
+	synctest.Test(t, func(t *testing.T) { updateWholeCluster(t, from, to) })
 }
 
 // A backend that serves no kind without its definition gets them from the
 // release.
 func TestStrictBackend(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: releaseOf(load(t, sample.From(), sample.FromImage))})
-		pass(time.Hour)
-		if got := len(list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{})); got != 2 {
-			t.Errorf("%d pools, want 2", got)
-		}
-	})
+	c := start(t, simulation.Options{Release: releaseOf(load(t, sample.From(), sample.FromImage))})
+	c.pass(time.Hour)
+	if got := len(list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{})); got != 2 {
+		t.Errorf("%d pools, want 2", got)
+	}
 }
 
 // A dump of a real cluster in mid-update can be filled in and run: what was at
@@ -195,44 +213,40 @@ func TestDump(t *testing.T) {
 			objects = append(objects, &items.Items[i])
 		}
 	}
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: simulation.Release{Version: "4.14.1"}, Objects: objects})
-		states := func() (all []string) {
-			for _, n := range list[corev1.Node](t, c, clusterapi.ListOptions{}) {
-				a := n.Annotations
-				if a[mcp.AnnotationCurrentConfig] == a[mcp.AnnotationDesiredConfig] && a[mcp.AnnotationState] == mcp.StateDone {
-					all = append(all, n.Name+" "+n.ResourceVersion)
-				}
+	c := start(t, simulation.Options{Release: simulation.Release{Version: "4.14.1"}, Objects: objects})
+	states := func() (all []string) {
+		for _, n := range list[corev1.Node](t, c, clusterapi.ListOptions{}) {
+			a := n.Annotations
+			if a[mcp.AnnotationCurrentConfig] == a[mcp.AnnotationDesiredConfig] && a[mcp.AnnotationState] == mcp.StateDone {
+				all = append(all, n.Name+" "+n.ResourceVersion)
 			}
-			for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
-				all = append(all, co.Name+" "+co.ResourceVersion)
-			}
-			return all
 		}
-		before := states()
-		pass(10 * time.Second)
-		if diff := cmp.Diff(before, states()); diff != "" || len(before) < 30 {
-			t.Errorf("%d objects at rest; changed (-before +after):\n%s", len(before), diff)
+		for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
+			all = append(all, co.Name+" "+co.ResourceVersion)
 		}
-	})
+		return all
+	}
+	before := states()
+	c.pass(10 * time.Second)
+	if diff := cmp.Diff(before, states()); diff != "" || len(before) < 30 {
+		t.Errorf("%d objects at rest; changed (-before +after):\n%s", len(before), diff)
+	}
 }
 
 // An operator does not wait for workloads that an update applies only once the
 // operator is done.
 func TestWorkloadAfterItsOperator(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		co := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator",
-			"metadata": map[string]any{"name": "olm"}}}
-		to := release("4.21.1", "olm")
-		early, late := to.Operators[0].Workloads[0], operatorDeployment("olm-next", "4.21.1")
-		to.Operators[0].Workloads = append(to.Operators[0].Workloads, late)
-		to.Manifests = []*unstructured.Unstructured{early, co, late}
-		c := start(t, simulation.Options{Release: release("4.20.3", "olm")})
-		c.Expect(to)
-		apply(t, c, early)
-		pass(time.Hour)
-		if got := version(get[configv1.ClusterOperator](t, c, "", "olm")); got != "4.21.1" {
-			t.Errorf("olm is at %s", got)
-		}
-	})
+	co := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator",
+		"metadata": map[string]any{"name": "olm"}}}
+	to := release("4.21.1", "olm")
+	early, late := to.Operators[0].Workloads[0], operatorDeployment("olm-next", "4.21.1")
+	to.Operators[0].Workloads = append(to.Operators[0].Workloads, late)
+	to.Manifests = []*unstructured.Unstructured{early, co, late}
+	c := start(t, simulation.Options{Release: release("4.20.3", "olm")})
+	c.Expect(to)
+	apply(t, c, early)
+	c.pass(time.Hour)
+	if got := version(get[configv1.ClusterOperator](t, c, "", "olm")); got != "4.21.1" {
+		t.Errorf("olm is at %s", got)
+	}
 }

@@ -18,105 +18,110 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// renderReaction keeps each pool's rendered config in step with the release
-// that ControllerConfig describes and with the MachineConfigs that the pool
-// selects.
-func (c *Cluster) renderReaction() reaction {
-	return reaction{
-		name:  loopRender,
-		kinds: only(kindMachineConfig, kindMachineConfigPool, kindControllerConfig),
-		delay: c.timing.Render,
-		keys: func(u *unstructured.Unstructured) []string {
-			switch u.GroupVersionKind() {
-			case kindMachineConfigPool:
-				return []string{u.GetName()}
-			case kindMachineConfig:
-				if isRendered(u) {
-					return nil
-				}
+// rendering keeps each pool's rendered config in step with the release that
+// ControllerConfig describes and with the MachineConfigs that the pool selects.
+func (p *process) rendering() *behaviour {
+	every := []reconcile.Wake{{Key: everyPool, After: p.c.timing.Render}}
+	return &behaviour{name: "rendering of machine configs", look: p.renderPools, watches: []reconcile.Watch{
+		p.watch(kindMachineConfigPool, func(old, new *clusterapi.Object) []reconcile.Wake {
+			if old != nil && new != nil && sameSpec(old, new) && renderFails(old) == renderFails(new) {
+				return nil // another part of its status
 			}
-			return []string{everyPool}
-		},
-		react: func(ctx context.Context, name string) (time.Duration, error) {
-			if name != everyPool {
-				return 0, c.renderPool(ctx, name)
+			return itself(p.c.timing.Render)(old, new)
+		}),
+		p.watch(kindMachineConfig, func(old, new *clusterapi.Object) []reconcile.Wake {
+			if isRendered(either(old, new).Unstructured()) {
+				return nil
 			}
-			pools, err := c.pools(ctx)
-			if err != nil {
-				return 0, err
-			}
-			for i := range pools {
-				if err := c.renderPool(ctx, pools[i].Name); err != nil {
-					return 0, err
-				}
-			}
-			return 0, nil
-		},
-	}
+			return every
+		}),
+		p.watch(kindControllerConfig, func(_, _ *clusterapi.Object) []reconcile.Wake { return every }),
+	}}
 }
 
-// everyPool is no valid name of a pool.
-const everyPool = "*"
+// everyPool is the key of all pools.
+var everyPool = reconcile.Key{Kind: "every pool"}
 
 func isRendered(u *unstructured.Unstructured) bool {
 	return strings.HasPrefix(u.GetName(), "rendered-")
 }
 
-func (c *Cluster) renderPool(ctx context.Context, name string) error {
-	cc, err := c.Get(ctx, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
+// renderFails is the condition RenderDegraded of a pool.
+func renderFails(o *clusterapi.Object) mcfgv1.MachineConfigPoolCondition {
+	if p, err := clusterapi.As[mcfgv1.MachineConfigPool](o); err == nil {
+		if c := (*pool)(p).condition(mcfgv1.MachineConfigPoolRenderDegraded); c != nil {
+			return *c
+		}
+	}
+	return mcfgv1.MachineConfigPoolCondition{}
+}
+
+func (p *process) renderPools(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	if r.Key != everyPool {
+		return reconcile.Result{}, p.renderPool(ctx, r.Key.Name, r.Now)
+	}
+	pools, err := p.pools(ctx)
+	var res reconcile.Result
+	for _, pool := range pools {
+		res.Wake = append(res.Wake, reconcile.Wake{Key: reconcile.Key{Name: pool.Name}})
+	}
+	return res, err
+}
+
+func (p *process) renderPool(ctx context.Context, name string, now time.Time) error {
+	cc, err := clusterapi.GetShared(ctx, p.api, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil // the operator has not described its release yet
 	}
 	if err != nil {
 		return err
 	}
-	pool, err := clusterapi.Get[mcfgv1.MachineConfigPool](ctx, c, clusterapi.Key("", name))
-	if apierrors.IsNotFound(err) {
-		return nil
+	stored, pool, err := read[mcfgv1.MachineConfigPool](ctx, p, kindMachineConfigPool, clusterapi.Key("", name))
+	if stored == nil || err != nil {
+		return err
 	}
+	parts, problem, err := p.poolConfigs(ctx, pool)
 	if err != nil {
 		return err
 	}
-	parts, problem, err := c.poolConfigs(ctx, pool)
-	if err != nil {
-		return err
-	}
-	if problem != "" {
-		return c.renderDegraded(ctx, name, "Failed to render configuration for pool "+name+": "+problem)
-	}
-	rendered := render(cc, pool, parts)
-	if _, err := c.Create(ctx, rendered, create); err != nil && !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	_, err = clusterapi.Modify(ctx, c, clusterapi.Key("", name), modify, func(p *mcfgv1.MachineConfigPool) error {
-		if p.Spec.Configuration.Name != rendered.GetName() {
-			p.Spec.Configuration = poolConfiguration(rendered.GetName(), parts)
+	if problem == "" {
+		rendered := render(cc.Unstructured(), pool, parts)
+		if err := p.create(ctx, rendered); err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		stored, err = change(ctx, p, stored, false, func(p *mcfgv1.MachineConfigPool) {
+			if p.Spec.Configuration.Name != rendered.GetName() {
+				p.Spec.Configuration = poolConfiguration(rendered.GetName(), parts)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	} else {
+		problem = "Failed to render configuration for pool " + name + ": " + problem
 	}
-	return c.renderDegraded(ctx, name, "")
+	_, err = change(ctx, p, stored, true, func(p *mcfgv1.MachineConfigPool) { setRenderDegraded(&p.Status, problem, metav1.NewTime(now)) })
+	return err
 }
 
 // poolConfigs returns the MachineConfigs that a pool selects, by name; problem
 // says why it cannot be rendered.
-func (c *Cluster) poolConfigs(ctx context.Context, p *mcfgv1.MachineConfigPool) (parts []*unstructured.Unstructured, problem string, err error) {
-	selector, err := metav1.LabelSelectorAsSelector(p.Spec.MachineConfigSelector)
+func (p *process) poolConfigs(ctx context.Context, pool *mcfgv1.MachineConfigPool) (parts []*unstructured.Unstructured, problem string, err error) {
+	selector, err := metav1.LabelSelectorAsSelector(pool.Spec.MachineConfigSelector)
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	list, err := c.List(ctx, kindMachineConfig, clusterapi.ListOptions{Labels: selector})
+	all, err := clusterapi.ListShared(ctx, p.api, kindMachineConfig, clusterapi.ListOptions{Labels: selector})
 	if err != nil {
 		return nil, "", err
 	}
-	for i := range list.Items {
-		if !isRendered(&list.Items[i]) {
-			parts = append(parts, &list.Items[i])
+	for _, o := range all {
+		if !isRendered(o.Unstructured()) {
+			parts = append(parts, o.Unstructured())
 		}
 	}
 	if len(parts) == 0 {
@@ -125,34 +130,25 @@ func (c *Cluster) poolConfigs(ctx context.Context, p *mcfgv1.MachineConfigPool) 
 	return parts, "", nil
 }
 
-// renderDegraded sets the condition RenderDegraded, True with a problem, and
-// leaves it as it is where nothing changes.
-func (c *Cluster) renderDegraded(ctx context.Context, name, problem string) error {
-	now := metav1.NewTime(c.clock.Now())
-	_, err := clusterapi.Modify(ctx, c, clusterapi.Key("", name), modifyStatus, func(p *mcfgv1.MachineConfigPool) error {
-		want := mcfgv1.MachineConfigPoolCondition{Type: mcfgv1.MachineConfigPoolRenderDegraded,
-			Status: corev1.ConditionFalse, Message: problem, LastTransitionTime: now}
-		if problem != "" {
-			want.Status = corev1.ConditionTrue
-		}
-		for i := range p.Status.Conditions {
-			old := &p.Status.Conditions[i]
-			if old.Type != want.Type {
-				continue
-			}
-			if old.Status == want.Status {
-				want.LastTransitionTime = old.LastTransitionTime
-			}
-			*old = want
-			return nil
-		}
-		p.Status.Conditions = append(p.Status.Conditions, want)
-		return nil
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
+// setRenderDegraded sets the condition RenderDegraded, True with a problem.
+func setRenderDegraded(s *mcfgv1.MachineConfigPoolStatus, problem string, now metav1.Time) {
+	want := mcfgv1.MachineConfigPoolCondition{Type: mcfgv1.MachineConfigPoolRenderDegraded,
+		Status: corev1.ConditionFalse, Message: problem, LastTransitionTime: now}
+	if problem != "" {
+		want.Status = corev1.ConditionTrue
 	}
-	return err
+	for i := range s.Conditions {
+		old := &s.Conditions[i]
+		if old.Type != want.Type {
+			continue
+		}
+		if old.Status == want.Status {
+			want.LastTransitionTime = old.LastTransitionTime
+		}
+		*old = want
+		return
+	}
+	s.Conditions = append(s.Conditions, want)
 }
 
 // poolConfiguration is the pool's field for a rendered config and its parts.
@@ -177,7 +173,7 @@ func render(cc *unstructured.Unstructured, pool *mcfgv1.MachineConfigPool, parts
 	}
 	config := map[string]any{"ignition": map[string]any{"version": "3.4.0"}}
 	for _, part := range parts {
-		p, _, _ := unstructured.NestedMap(part.Object, "spec")
+		p, _ := part.DeepCopy().Object["spec"].(map[string]any)
 		if c, ok := p["config"].(map[string]any); ok {
 			mergeIgnition(config, c)
 		}

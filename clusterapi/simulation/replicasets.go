@@ -1,113 +1,114 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
-	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/disruption"
 )
 
-// replicaSetReaction plays the replica set controller: as many pods as wanted,
-// not counting those that are about to end.
-func (c *Cluster) replicaSetReaction() reaction {
-	return reaction{
-		name:  loopReplicaSets,
-		kinds: only(kindReplicaSet, kindPod),
-		keys: func(u *unstructured.Unstructured) []string {
-			if u.GetKind() == kindPod.Kind {
-				return ownerPath(u, kindReplicaSet.Kind)
-			}
-			return pathOf(u)
+// replicaSets plays the replica set controller: as many pods as wanted, not
+// counting those that are about to end.
+func (p *process) replicaSets() *behaviour {
+	return &behaviour{
+		name: "replica sets",
+		watches: []reconcile.Watch{
+			p.watch(kindReplicaSet, itself(0)),
+			p.watch(kindPod, func(old, new *clusterapi.Object) []reconcile.Wake {
+				if old != nil && new != nil && sameForControllers(old, new) {
+					return nil
+				}
+				return itsController(kindReplicaSet.Kind)(old, new)
+			}),
 		},
-		react: func(ctx context.Context, key string) (time.Duration, error) {
-			rs, err := clusterapi.Get[appsv1.ReplicaSet](ctx, c, keyOfPath(key))
-			if err != nil || rs.DeletionTimestamp != nil {
-				return 0, ignoreNotFound(err)
+		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+			o, rs, err := read[appsv1.ReplicaSet](ctx, p, kindReplicaSet, named(r.Key))
+			if o == nil || err != nil {
+				return reconcile.Result{}, err
 			}
-			return 0, c.reactReplicaSet(ctx, rs)
+			return reconcile.Result{}, p.replicate(ctx, o, rs)
 		},
 	}
 }
 
-func (c *Cluster) reactReplicaSet(ctx context.Context, rs *appsv1.ReplicaSet) error {
-	owned, err := c.podsOf(ctx, rs.Namespace, rs.UID)
-	if err != nil {
-		return err
+// sameForControllers says whether nothing of a pod changed that controllers and
+// budgets look at.
+func sameForControllers(old, new *clusterapi.Object) bool {
+	a, errA := clusterapi.As[corev1.Pod](old)
+	b, errB := clusterapi.As[corev1.Pod](new)
+	return errA == nil && errB == nil && a.UID == b.UID && isActive(a) == isActive(b) && isReady(a) == isReady(b) &&
+		a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) && a.Spec.NodeName == b.Spec.NodeName &&
+		reflect.DeepEqual(metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b))
+}
+
+func (p *process) replicate(ctx context.Context, o *clusterapi.Object, rs *appsv1.ReplicaSet) error {
+	type member struct {
+		stored *clusterapi.Object
+		ready  bool
 	}
-	var active []*corev1.Pod
+	var active []member
 	names := make(map[string]bool)
-	for i := range owned {
-		p := &owned[i]
-		names[p.Name] = true
-		if isActive(p) {
-			active = append(active, p)
+	for _, o := range p.podsOf.at(string(rs.UID)) {
+		pod, err := clusterapi.As[corev1.Pod](o)
+		if err != nil {
+			return err
+		}
+		names[pod.Name] = true
+		if isActive(pod) {
+			active = append(active, member{o, isReady(pod)})
 		}
 	}
-	want := int(replicasOf(rs.Spec.Replicas))
-	for n := 0; len(active) < want; n++ {
+	want, made := int(replicasOf(rs.Spec.Replicas)), 0
+	for n := 0; len(active)+made < want; n++ {
 		name := fmt.Sprintf("%s-%d", rs.Name, n)
 		if names[name] {
 			continue
 		}
-		p, err := clusterapi.Create(ctx, c, podFor(rs.Namespace, name, &rs.Spec.Template, metav1.NewControllerRef(rs, kindReplicaSet)), create)
-		if err != nil {
+		if err := createTyped(ctx, p, podFor(rs.Namespace, name, &rs.Spec.Template, metav1.NewControllerRef(rs, kindReplicaSet))); err != nil {
 			return err
 		}
-		active = append(active, p)
+		made++
 	}
 	if len(active) > want {
-		slices.SortStableFunc(active, func(a, b *corev1.Pod) int {
-			switch ra, rb := isReady(a), isReady(b); {
-			case ra && !rb:
-				return -1
-			case rb && !ra:
+		slices.SortStableFunc(active, func(a, b member) int { // those that are not Ready go first
+			if a.ready != b.ready {
+				if a.ready {
+					return -1
+				}
 				return 1
 			}
-			return strings.Compare(a.Name, b.Name)
+			return cmp.Compare(a.stored.Name(), b.stored.Name())
 		})
-		for _, p := range active[want:] {
-			err := c.Delete(ctx, kindPod, clusterapi.Key(p.Namespace, p.Name), clusterapi.DeleteOptions{UID: p.UID})
-			if ignoreNotFound(err) != nil {
+		for _, m := range active[want:] {
+			if err := p.remove(ctx, m.stored); err != nil {
 				return err
 			}
 		}
 		active = active[:want]
 	}
-	ready := int32(0)
-	for _, p := range active {
-		if isReady(p) {
+	ready, count := int32(0), int32(len(active)+made)
+	for _, m := range active {
+		if m.ready {
 			ready++
 		}
 	}
-	_, err = clusterapi.Modify(ctx, c, clusterapi.Key(rs.Namespace, rs.Name), modifyStatus, func(stored *appsv1.ReplicaSet) error {
-		s := &stored.Status
+	_, err := change(ctx, p, o, true, func(rs *appsv1.ReplicaSet) {
+		s := &rs.Status
 		s.ObservedGeneration = rs.Generation
-		s.Replicas, s.FullyLabeledReplicas = int32(len(active)), int32(len(active))
+		s.Replicas, s.FullyLabeledReplicas = count, count
 		s.ReadyReplicas, s.AvailableReplicas = ready, ready
-		return nil
 	})
-	return ignoreNotFound(err)
-}
-
-// podsOf returns the pods that a controller owns, by name.
-func (c *Cluster) podsOf(ctx context.Context, namespace string, owner types.UID) ([]corev1.Pod, error) {
-	all, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: namespace})
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(p corev1.Pod) bool {
-		ref := metav1.GetControllerOfNoCopy(&p)
-		return ref == nil || ref.UID != owner
-	}), nil
+	return err
 }
 
 // podFor is a pod of a controller's template.
@@ -128,11 +129,4 @@ func isActive(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
-func isReady(p *corev1.Pod) bool {
-	for i := range p.Status.Conditions {
-		if p.Status.Conditions[i].Type == corev1.PodReady {
-			return p.Status.Conditions[i].Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
+func isReady(p *corev1.Pod) bool { return disruption.Ready(p) }

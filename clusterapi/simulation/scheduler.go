@@ -4,86 +4,94 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
-// schedulerReaction places pods that have no node.
-func (c *Cluster) schedulerReaction() reaction {
-	return reaction{
-		name:  loopScheduler,
-		kinds: only(kindPod, kindNode),
-		keys: func(u *unstructured.Unstructured) []string {
-			if u.GetKind() == kindPod.Kind {
-				if node, _, _ := unstructured.NestedString(u.Object, "spec", "nodeName"); node != "" {
-					return nil
-				}
+// waiting is the one key of the scheduler: all pods that wait for a node.
+var waiting = reconcile.Key{Kind: "waiting pods"}
+
+// scheduler places pods that have no node.
+func (p *process) scheduler() *behaviour {
+	return &behaviour{name: "scheduler", look: p.placeAll, watches: []reconcile.Watch{
+		p.watch(kindPod, func(_, new *clusterapi.Object) []reconcile.Wake {
+			if new == nil || nodeOf(new) != "" {
+				return nil
 			}
-			return []string{everyPod}
-		},
-		react: func(ctx context.Context, _ string) (time.Duration, error) {
-			pods, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{})
-			if err != nil {
-				return 0, err
+			return []reconcile.Wake{{Key: waiting}}
+		}),
+		p.watch(kindNode, func(old, new *clusterapi.Object) []reconcile.Wake {
+			if new == nil || p.podsOn.count("") == 0 || old != nil && sameForScheduler(old, new) {
+				return nil
 			}
-			var nodes []corev1.Node
-			for i := range pods {
-				p := &pods[i]
-				if p.Spec.NodeName != "" || p.DeletionTimestamp != nil {
-					continue
-				}
-				if nodes == nil {
-					if nodes, err = clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{}); err != nil {
-						return 0, err
-					}
-				}
-				if err := c.place(ctx, p, nodes, pods); err != nil {
-					return 0, err
-				}
-			}
-			return 0, nil
-		},
-	}
+			return []reconcile.Wake{{Key: waiting}}
+		}),
+	}}
 }
 
-// everyPod is the one key of the scheduler: it looks at all pods that wait.
-const everyPod = "*"
+func sameForScheduler(old, new *clusterapi.Object) bool {
+	a, errA := clusterapi.As[corev1.Node](old)
+	b, errB := clusterapi.As[corev1.Node](new)
+	return errA == nil && errB == nil && a.Spec.Unschedulable == b.Spec.Unschedulable && isUp(a) == isUp(b) && sameForDaemonSets(old, new)
+}
+
+// placement is one look of the scheduler.
+type placement struct {
+	*process
+	nodes []*corev1.Node
+	// fits are the nodes for the pods of a controller, which are all alike.
+	fits map[types.UID][]fit
+}
+
+// fit is a node that will do for a pod.
+type fit struct {
+	name  string
+	avoid int // taints that ask to be avoided
+	same  int // pods of the same controller
+}
+
+func (p *process) placeAll(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	x := &placement{process: p, fits: make(map[types.UID][]fit)}
+	for _, o := range p.podsOn.at("") {
+		pod, err := clusterapi.As[corev1.Pod](o)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		if err := x.place(ctx, o, pod, metav1.NewTime(r.Now)); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{}, nil
+}
 
 // place binds a pod to the node that suits it best, or notes that there is
-// none. The choice counts in pods for the ones after it.
-func (c *Cluster) place(ctx context.Context, p *corev1.Pod, nodes []corev1.Node, pods []corev1.Pod) error {
-	node := choose(p, nodes, pods)
-	now := metav1.NewTime(c.clock.Now())
-	key := clusterapi.Key(p.Namespace, p.Name)
-	if node != "" {
-		_, err := clusterapi.Modify(ctx, c, key, modify, func(stored *corev1.Pod) error {
-			if stored.UID == p.UID && stored.Spec.NodeName == "" {
-				stored.Spec.NodeName = node
-			}
-			return nil
-		})
-		if err != nil {
-			return ignoreNotFound(err)
-		}
-		p.Spec.NodeName = node
+// none. The choice counts for the pods after it.
+func (x *placement) place(ctx context.Context, o *clusterapi.Object, pod *corev1.Pod, now metav1.Time) error {
+	node, err := x.choose(pod)
+	if err != nil {
+		return err
 	}
-	_, err := clusterapi.Modify(ctx, c, key, modifyStatus, func(stored *corev1.Pod) error {
-		status, reason := corev1.ConditionTrue, ""
-		if node == "" {
-			status, reason = corev1.ConditionFalse, corev1.PodReasonUnschedulable
+	status, reason := corev1.ConditionTrue, ""
+	if node != "" {
+		if o, err = change(ctx, x.process, o, false, func(p *corev1.Pod) { p.Spec.NodeName = node }); err != nil {
+			return err
 		}
-		if stored.UID == p.UID {
-			setPodCondition(&stored.Status, corev1.PodScheduled, status, reason, now)
-		}
-		return nil
+	} else {
+		status, reason = corev1.ConditionFalse, corev1.PodReasonUnschedulable
+	}
+	_, err = change(ctx, x.process, o, true, func(p *corev1.Pod) {
+		setPodCondition(&p.Status, corev1.PodScheduled, status, reason, now)
 	})
-	return ignoreNotFound(err)
+	return err
 }
 
 // choose returns the node for a pod, "" if none will do. A node must be Ready
@@ -92,51 +100,75 @@ func (c *Cluster) place(ctx context.Context, p *corev1.Pod, nodes []corev1.Node,
 // taint that asks to be avoided come first, then those with the fewest pods of
 // the same controller, then with the fewest pods (those that run on every node
 // do not count), then by name.
-func choose(p *corev1.Pod, nodes []corev1.Node, pods []corev1.Pod) string {
-	type score struct {
-		name                string
-		avoid, same, others int
+func (x *placement) choose(pod *corev1.Pod) (string, error) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	var fits []fit
+	if owner != nil {
+		fits = x.fits[owner.UID]
 	}
-	owner := metav1.GetControllerOfNoCopy(p)
-	same, others := make(map[string]int), make(map[string]int)
-	for i := range pods {
-		q := &pods[i]
-		if q.Spec.NodeName == "" || q.Status.Phase == corev1.PodSucceeded || q.Status.Phase == corev1.PodFailed {
-			continue
+	if fits == nil {
+		var err error
+		if fits, err = x.fitting(pod, owner); err != nil || len(fits) == 0 {
+			return "", err
 		}
-		o := metav1.GetControllerOfNoCopy(q)
-		if o == nil || o.Kind != kindDaemonSet.Kind {
-			others[q.Spec.NodeName]++ // one that is about to end takes room still
-		}
-		if owner != nil && o != nil && o.UID == owner.UID {
-			same[q.Spec.NodeName]++
+		if owner != nil {
+			x.fits[owner.UID] = fits
 		}
 	}
-	selector := labels.SelectorFromSet(p.Spec.NodeSelector)
-	var fit []score
-	for i := range nodes {
-		n := &nodes[i]
-		ready := nodeCondition(&n.Status, corev1.NodeReady)
-		if n.Spec.Unschedulable || n.DeletionTimestamp != nil || ready == nil || ready.Status != corev1.ConditionTrue ||
-			!selector.Matches(labels.Set(n.Labels)) || !toleratesRole(&p.Spec, n) {
+	best, load := -1, 0
+	for i := range fits {
+		f := &fits[i]
+		if best >= 0 && cmp.Or(cmp.Compare(fits[best].avoid, f.avoid), cmp.Compare(fits[best].same, f.same)) < 0 {
 			continue
 		}
-		s := score{name: n.Name, same: same[n.Name], others: others[n.Name]}
-		for j := range n.Spec.Taints {
-			if t := &n.Spec.Taints[j]; t.Effect == corev1.TaintEffectPreferNoSchedule && !tolerates(&p.Spec, t) {
-				s.avoid++
+		n := x.load.count(f.name)
+		if best < 0 || cmp.Or(cmp.Compare(f.avoid, fits[best].avoid), cmp.Compare(f.same, fits[best].same), cmp.Compare(n, load)) < 0 {
+			best, load = i, n
+		}
+	}
+	fits[best].same++
+	return fits[best].name, nil
+}
+
+// fitting returns the nodes that will do for a pod, by name.
+func (x *placement) fitting(pod *corev1.Pod, owner *metav1.OwnerReference) ([]fit, error) {
+	if x.nodes == nil {
+		for _, o := range x.allNodes.at("") {
+			n, err := clusterapi.As[corev1.Node](o)
+			if err != nil {
+				return nil, err
+			}
+			x.nodes = append(x.nodes, n)
+		}
+	}
+	same := make(map[string]int)
+	if owner != nil {
+		for _, o := range x.podsOf.at(string(owner.UID)) {
+			p, err := clusterapi.As[corev1.Pod](o)
+			if err != nil {
+				return nil, err
+			}
+			if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+				same[p.Spec.NodeName]++
 			}
 		}
-		fit = append(fit, s)
 	}
-	if len(fit) == 0 {
-		return ""
+	selector := labels.SelectorFromSet(pod.Spec.NodeSelector)
+	var fits []fit
+	for _, n := range x.nodes {
+		if n.Spec.Unschedulable || n.DeletionTimestamp != nil || nodeCondition(&n.Status, corev1.NodeReady) == nil || !isUp(n) ||
+			!selector.Matches(labels.Set(n.Labels)) || !toleratesRole(&pod.Spec, n) {
+			continue
+		}
+		f := fit{name: n.Name, same: same[n.Name]}
+		for i := range n.Spec.Taints {
+			if t := &n.Spec.Taints[i]; t.Effect == corev1.TaintEffectPreferNoSchedule && !tolerates(&pod.Spec, t) {
+				f.avoid++
+			}
+		}
+		fits = append(fits, f)
 	}
-	best := slices.MinFunc(fit, func(a, b score) int {
-		return cmp.Or(cmp.Compare(a.avoid, b.avoid), cmp.Compare(a.same, b.same),
-			cmp.Compare(a.others, b.others), cmp.Compare(a.name, b.name))
-	})
-	return best.name
+	return fits, nil
 }
 
 // tolerates says whether a pod tolerates a taint.

@@ -21,7 +21,7 @@ import (
 
 // pods returns "name@node" of the pods in namespace default, with what is
 // special about them.
-func pods(t *testing.T, c *simulation.Cluster) []string {
+func pods(t *testing.T, c *cluster) []string {
 	t.Helper()
 	var out []string
 	for _, p := range list[corev1.Pod](t, c, clusterapi.ListOptions{Namespace: "default"}) {
@@ -47,57 +47,55 @@ func pods(t *testing.T, c *simulation.Cluster) []string {
 	return out
 }
 
-func expectPods(t *testing.T, c *simulation.Cluster, when string, want ...string) {
+func expectPods(t *testing.T, c *cluster, when string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, pods(t, c)); diff != "" {
 		t.Errorf("%s: pods (-want +got):\n%s", when, diff)
 	}
 }
 
-func cordon(t *testing.T, c *simulation.Cluster, name string, on bool) {
+func cordon(t *testing.T, c *cluster, name string, on bool) {
 	t.Helper()
 	modify(t, c, "", name, func(n *corev1.Node) { n.Spec.Unschedulable = on })
 }
 
 func TestWorkloadIsReplacedElsewhere(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		one := intstr.FromInt32(1)
-		c := start(t, simulation.Options{Release: release("4.20.3"),
-			Workloads: []simulation.Workload{{Name: "web", Replicas: 3, MaxUnavailable: &one}}})
-		pass(5 * time.Second)
-		expectPods(t, c, "starting", "web-0@worker-0 unready", "web-1@worker-1 unready", "web-2@worker-2 unready")
-		pass(10 * time.Second)
-		expectPods(t, c, "started", "web-0@worker-0", "web-1@worker-1", "web-2@worker-2")
-		name := podNamed(t, c, "worker-1")
+	one := intstr.FromInt32(1)
+	c := start(t, simulation.Options{Release: release("4.20.3"),
+		Workloads: []simulation.Workload{{Name: "web", Replicas: 3, MaxUnavailable: &one}}})
+	c.pass(5 * time.Second)
+	expectPods(t, c, "starting", "web-0@worker-0 unready", "web-1@worker-1 unready", "web-2@worker-2 unready")
+	c.pass(10 * time.Second)
+	expectPods(t, c, "started", "web-0@worker-0", "web-1@worker-1", "web-2@worker-2")
+	name := podNamed(t, c, "worker-1")
 
-		cordon(t, c, "worker-1", true)
-		pass(time.Minute)
-		expectPods(t, c, "cordoned", "web-0@worker-0", "web-1@worker-1", "web-2@worker-2")
-		if err := c.Evict(t.Context(), name, clusterapi.EvictOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		pass(time.Second)
-		expectPods(t, c, "evicted", "web-0@worker-0", "web-1@worker-1 ending", "web-2@worker-2", "web-3@worker-0 unready")
-		// The budget is used up until the replacement is Ready.
-		if err := c.Evict(t.Context(), podNamed(t, c, "worker-2"), clusterapi.EvictOptions{}); !apierrors.IsTooManyRequests(err) {
-			t.Errorf("a second eviction: %v, want 429", err)
-		}
-		pass(6 * time.Second)
-		expectPods(t, c, "ended", "web-0@worker-0", "web-2@worker-2", "web-3@worker-0 unready")
-		pass(5 * time.Second)
-		expectPods(t, c, "replaced", "web-0@worker-0", "web-2@worker-2", "web-3@worker-0")
-		if err := c.Evict(t.Context(), podNamed(t, c, "worker-2"), clusterapi.EvictOptions{}); err != nil {
-			t.Errorf("with the replacement Ready: %v", err)
-		}
-		d := get[appsv1.Deployment](t, c, "default", "web")
-		if d.Status.ObservedGeneration != d.Generation || d.Status.UpdatedReplicas != 3 {
-			t.Errorf("deployment status %+v", d.Status)
-		}
-	})
+	cordon(t, c, "worker-1", true)
+	c.pass(time.Minute)
+	expectPods(t, c, "cordoned", "web-0@worker-0", "web-1@worker-1", "web-2@worker-2")
+	if err := c.Evict(t.Context(), name, clusterapi.EvictOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Second)
+	expectPods(t, c, "evicted", "web-0@worker-0", "web-1@worker-1 ending", "web-2@worker-2", "web-3@worker-0 unready")
+	// The budget is used up until the replacement is Ready.
+	if err := c.Evict(t.Context(), podNamed(t, c, "worker-2"), clusterapi.EvictOptions{}); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("a second eviction: %v, want 429", err)
+	}
+	c.pass(6 * time.Second)
+	expectPods(t, c, "ended", "web-0@worker-0", "web-2@worker-2", "web-3@worker-0 unready")
+	c.pass(5 * time.Second)
+	expectPods(t, c, "replaced", "web-0@worker-0", "web-2@worker-2", "web-3@worker-0")
+	if err := c.Evict(t.Context(), podNamed(t, c, "worker-2"), clusterapi.EvictOptions{}); err != nil {
+		t.Errorf("with the replacement Ready: %v", err)
+	}
+	d := get[appsv1.Deployment](t, c, "default", "web")
+	if d.Status.ObservedGeneration != d.Generation || d.Status.UpdatedReplicas != 3 {
+		t.Errorf("deployment status %+v", d.Status)
+	}
 }
 
 // podNamed is the key of the first pod of a node.
-func podNamed(t *testing.T, c *simulation.Cluster, node string) (key struct{ Namespace, Name string }) {
+func podNamed(t *testing.T, c *cluster, node string) (key struct{ Namespace, Name string }) {
 	t.Helper()
 	p := list[corev1.Pod](t, c, clusterapi.ListOptions{NodeName: node})
 	if len(p) == 0 {
@@ -108,208 +106,190 @@ func podNamed(t *testing.T, c *simulation.Cluster, node string) (key struct{ Nam
 }
 
 func TestNoNodeWillDo(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c, err := simulation.New(simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 1}},
-			Workloads: []simulation.Workload{{Name: "web", Replicas: 1, NodeSelector: map[string]string{}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cordon(t, c, "worker-0", true)
-		run(t, c)
-		pass(time.Hour)
-		expectPods(t, c, "cordoned", "web-0@ unready") // masters are tainted
-		p := list[corev1.Pod](t, c, clusterapi.ListOptions{Namespace: "default"})[0]
-		if len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Reason != corev1.PodReasonUnschedulable {
-			t.Errorf("conditions %+v", p.Status.Conditions)
-		}
-		cordon(t, c, "worker-0", false)
-		pass(time.Minute)
-		expectPods(t, c, "uncordoned", "web-0@worker-0")
-	})
+	c := made(t, simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 1}},
+		Workloads: []simulation.Workload{{Name: "web", Replicas: 1, NodeSelector: map[string]string{}}}})
+	cordon(t, c, "worker-0", true)
+	c.run(t)
+	c.pass(time.Hour)
+	expectPods(t, c, "cordoned", "web-0@ unready") // masters are tainted
+	p := list[corev1.Pod](t, c, clusterapi.ListOptions{Namespace: "default"})[0]
+	if len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Reason != corev1.PodReasonUnschedulable {
+		t.Errorf("conditions %+v", p.Status.Conditions)
+	}
+	cordon(t, c, "worker-0", false)
+	c.pass(time.Minute)
+	expectPods(t, c, "uncordoned", "web-0@worker-0")
 }
 
 func TestSchedulerAvoidsNodesThatWaitForAnUpdate(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c, err := simulation.New(simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{{Name: "web", Replicas: 2}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"worker-0", "worker-1"} {
-			modify(t, c, "", name, func(n *corev1.Node) {
-				n.Spec.Taints = []corev1.Taint{{Key: "UpdateInProgress", Effect: corev1.TaintEffectPreferNoSchedule}}
-			})
-		}
-		run(t, c)
-		pass(time.Minute)
-		expectPods(t, c, "both on the free node", "web-0@worker-2", "web-1@worker-2")
-	})
+	c := made(t, simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{{Name: "web", Replicas: 2}}})
+	for _, name := range []string{"worker-0", "worker-1"} {
+		modify(t, c, "", name, func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "UpdateInProgress", Effect: corev1.TaintEffectPreferNoSchedule}}
+		})
+	}
+	c.run(t)
+	c.pass(time.Minute)
+	expectPods(t, c, "both on the free node", "web-0@worker-2", "web-1@worker-2")
 }
 
 func TestPodsOfANodeThatGoesDown(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3"),
-			Workloads: []simulation.Workload{{Name: "web", Replicas: 2}, {Name: "agent", DaemonSet: true}}})
-		pass(time.Minute)
-		expectPods(t, c, "at rest", "agent-worker-0@worker-0", "agent-worker-1@worker-1", "agent-worker-2@worker-2", "web-0@worker-0", "web-1@worker-1")
-		setReady := func(on corev1.ConditionStatus) {
-			if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "worker-1"), clusterapi.ModifyOptions{Status: true}, func(n *corev1.Node) error {
-				for i := range n.Status.Conditions {
-					if n.Status.Conditions[i].Type == corev1.NodeReady {
-						n.Status.Conditions[i].Status = on
-					}
+	c := start(t, simulation.Options{Release: release("4.20.3"),
+		Workloads: []simulation.Workload{{Name: "web", Replicas: 2}, {Name: "agent", DaemonSet: true}}})
+	c.pass(time.Minute)
+	expectPods(t, c, "at rest", "agent-worker-0@worker-0", "agent-worker-1@worker-1", "agent-worker-2@worker-2", "web-0@worker-0", "web-1@worker-1")
+	setReady := func(on corev1.ConditionStatus) {
+		if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "worker-1"), clusterapi.ModifyOptions{Status: true}, func(n *corev1.Node) error {
+			for i := range n.Status.Conditions {
+				if n.Status.Conditions[i].Type == corev1.NodeReady {
+					n.Status.Conditions[i].Status = on
 				}
-				return nil
-			}); err != nil {
-				t.Fatal(err)
 			}
-		}
-		setReady(corev1.ConditionUnknown)
-		pass(time.Minute)
-		expectPods(t, c, "down", "agent-worker-0@worker-0", "agent-worker-1@worker-1 unready", "agent-worker-2@worker-2", "web-0@worker-0", "web-1@worker-1 unready")
-		if ds := get[appsv1.DaemonSet](t, c, "default", "agent"); ds.Status.NumberReady != 2 || ds.Status.DesiredNumberScheduled != 3 {
-			t.Errorf("daemon set status %+v", ds.Status)
-		}
-		setReady(corev1.ConditionTrue)
-		pass(time.Minute)
-		expectPods(t, c, "back", "agent-worker-0@worker-0", "agent-worker-1@worker-1", "agent-worker-2@worker-2", "web-0@worker-0", "web-1@worker-1")
-
-		if err := c.Delete(t.Context(), corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.Key("", "worker-1"), clusterapi.DeleteOptions{}); err != nil {
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
-		pass(time.Minute)
-		expectPods(t, c, "gone", "agent-worker-0@worker-0", "agent-worker-2@worker-2", "web-0@worker-0", "web-2@worker-2")
-	})
+	}
+	setReady(corev1.ConditionUnknown)
+	c.pass(time.Minute)
+	expectPods(t, c, "down", "agent-worker-0@worker-0", "agent-worker-1@worker-1 unready", "agent-worker-2@worker-2", "web-0@worker-0", "web-1@worker-1 unready")
+	if ds := get[appsv1.DaemonSet](t, c, "default", "agent"); ds.Status.NumberReady != 2 || ds.Status.DesiredNumberScheduled != 3 {
+		t.Errorf("daemon set status %+v", ds.Status)
+	}
+	setReady(corev1.ConditionTrue)
+	c.pass(time.Minute)
+	expectPods(t, c, "back", "agent-worker-0@worker-0", "agent-worker-1@worker-1", "agent-worker-2@worker-2", "web-0@worker-0", "web-1@worker-1")
+
+	if err := c.Delete(t.Context(), corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.Key("", "worker-1"), clusterapi.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Minute)
+	expectPods(t, c, "gone", "agent-worker-0@worker-0", "agent-worker-2@worker-2", "web-0@worker-0", "web-2@worker-2")
 }
 
 func TestPodFaults(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{
-			{Name: "db", Replicas: 1, Fault: &simulation.Fault{Kind: simulation.FaultPodStays, For: 20 * time.Minute}},
-			{Name: "web", Replicas: 1},
-		}})
-		pass(time.Minute)
-		expectPods(t, c, "at rest", "db-0@worker-0", "web-0@worker-1")
-		for _, node := range []string{"worker-0", "worker-1"} {
-			if err := c.Evict(t.Context(), podNamed(t, c, node), clusterapi.EvictOptions{}); err != nil {
-				t.Fatal(err)
-			}
+	c := start(t, simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{
+		{Name: "db", Replicas: 1, Fault: &simulation.Fault{Kind: simulation.FaultPodStays, For: 20 * time.Minute}},
+		{Name: "web", Replicas: 1},
+	}})
+	c.pass(time.Minute)
+	expectPods(t, c, "at rest", "db-0@worker-0", "web-0@worker-1")
+	for _, node := range []string{"worker-0", "worker-1"} {
+		if err := c.Evict(t.Context(), podNamed(t, c, node), clusterapi.EvictOptions{}); err != nil {
+			t.Fatal(err)
 		}
-		pass(10 * time.Minute)
-		expectPods(t, c, "one refuses to end", "db-0@worker-0 ending", "db-1@worker-2", "web-1@worker-0")
-		pass(15 * time.Minute)
-		expectPods(t, c, "it has ended", "db-1@worker-2", "web-1@worker-0")
+	}
+	c.pass(10 * time.Minute)
+	expectPods(t, c, "one refuses to end", "db-0@worker-0 ending", "db-1@worker-2", "web-1@worker-0")
+	c.pass(15 * time.Minute)
+	expectPods(t, c, "it has ended", "db-1@worker-2", "web-1@worker-0")
 
-		web := podNamed(t, c, "worker-0")
-		c.SetPodFault(web.Namespace, web.Name, &simulation.Fault{Kind: simulation.FaultPodUnready})
-		pass(time.Minute)
-		expectPods(t, c, "crash-looping", "db-1@worker-2", "web-1@worker-0 unready")
-		c.SetPodFault(web.Namespace, web.Name, nil)
-		pass(time.Minute)
-		expectPods(t, c, "repaired", "db-1@worker-2", "web-1@worker-0")
-	})
+	web := podNamed(t, c, "worker-0")
+	c.SetPodFault(web.Namespace, web.Name, &simulation.Fault{Kind: simulation.FaultPodUnready})
+	c.pass(time.Minute)
+	expectPods(t, c, "crash-looping", "db-1@worker-2", "web-1@worker-0 unready")
+	c.SetPodFault(web.Namespace, web.Name, nil)
+	c.pass(time.Minute)
+	expectPods(t, c, "repaired", "db-1@worker-2", "web-1@worker-0")
 }
 
 func TestDeploymentRollsOver(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{
-			{Name: "web", Replicas: 2}, {Name: "agent", DaemonSet: true}}})
-		pass(time.Minute)
-		old := pods(t, c)
-		change := func(spec *corev1.PodSpec) { spec.Containers[0].Image = "registry.example/simulated/next:2" }
-		modify(t, c, "default", "web", func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) })
-		modify(t, c, "default", "agent", func(d *appsv1.DaemonSet) { change(&d.Spec.Template.Spec) })
-		pass(5 * time.Second)
-		d := get[appsv1.Deployment](t, c, "default", "web")
-		if d.Status.ObservedGeneration != d.Generation || d.Status.AvailableReplicas != 2 || d.Status.UpdatedReplicas != 2 || d.Status.Replicas != 4 {
-			t.Errorf("in between: %+v", d.Status)
+	c := start(t, simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{
+		{Name: "web", Replicas: 2}, {Name: "agent", DaemonSet: true}}})
+	c.pass(time.Minute)
+	old := pods(t, c)
+	change := func(spec *corev1.PodSpec) { spec.Containers[0].Image = "registry.example/simulated/next:2" }
+	modify(t, c, "default", "web", func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) })
+	modify(t, c, "default", "agent", func(d *appsv1.DaemonSet) { change(&d.Spec.Template.Spec) })
+	c.pass(5 * time.Second)
+	d := get[appsv1.Deployment](t, c, "default", "web")
+	if d.Status.ObservedGeneration != d.Generation || d.Status.AvailableReplicas != 2 || d.Status.UpdatedReplicas != 2 || d.Status.Replicas != 4 {
+		t.Errorf("in between: %+v", d.Status)
+	}
+	c.pass(5 * time.Minute)
+	names := func(all []string) (out []string) {
+		for _, p := range all {
+			name, _, _ := strings.Cut(p, "@")
+			out = append(out, name)
 		}
-		pass(5 * time.Minute)
-		names := func(all []string) (out []string) {
-			for _, p := range all {
-				name, _, _ := strings.Cut(p, "@")
-				out = append(out, name)
-			}
-			return out
+		return out
+	}
+	if diff := cmp.Diff(names(old), names(pods(t, c))); diff != "" {
+		t.Errorf("pods after the rollout (-before +after):\n%s", diff)
+	}
+	for _, p := range list[corev1.Pod](t, c, clusterapi.ListOptions{Namespace: "default"}) {
+		if p.Spec.Containers[0].Image != "registry.example/simulated/next:2" {
+			t.Errorf("pod %s runs %s", p.Name, p.Spec.Containers[0].Image)
 		}
-		if diff := cmp.Diff(names(old), names(pods(t, c))); diff != "" {
-			t.Errorf("pods after the rollout (-before +after):\n%s", diff)
-		}
-		for _, p := range list[corev1.Pod](t, c, clusterapi.ListOptions{Namespace: "default"}) {
-			if p.Spec.Containers[0].Image != "registry.example/simulated/next:2" {
-				t.Errorf("pod %s runs %s", p.Name, p.Spec.Containers[0].Image)
-			}
-		}
-		modify(t, c, "default", "web", func(d *appsv1.Deployment) { zero := int32(0); d.Spec.Replicas = &zero })
-		pass(time.Minute)
-		if got := get[appsv1.Deployment](t, c, "default", "web").Status; got.Replicas != 0 || got.AvailableReplicas != 0 {
-			t.Errorf("scaled to zero: %+v", got)
-		}
-	})
+	}
+	modify(t, c, "default", "web", func(d *appsv1.Deployment) { zero := int32(0); d.Spec.Replicas = &zero })
+	c.pass(time.Minute)
+	if got := get[appsv1.Deployment](t, c, "default", "web").Status; got.Replicas != 0 || got.AvailableReplicas != 0 {
+		t.Errorf("scaled to zero: %+v", got)
+	}
 }
 
 func TestWorkloadsWithoutPods(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := start(t, simulation.Options{Release: release("4.20.3")})
-		labels := map[string]string{"app": "x"}
-		meta := metav1.ObjectMeta{Namespace: "default", Name: "x"}
-		selector := &metav1.LabelSelector{MatchLabels: labels}
-		template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
-			Spec: corev1.PodSpec{NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""}, Containers: []corev1.Container{{Name: "x", Image: "x"}}}}
-		toCompletion := template
-		toCompletion.Spec.RestartPolicy = corev1.RestartPolicyNever
-		two := int32(2)
-		for _, obj := range []any{
-			&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &two, Selector: selector, Template: template}},
-			&appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
-			&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: &two, Selector: selector, Template: template}},
-			&batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Completions: &two, Template: toCompletion}},
-		} {
-			u, err := clusterapi.ToUnstructured(obj)
-			if err != nil {
-				t.Fatal(err)
-			}
-			apply(t, c, u)
+	c := start(t, simulation.Options{Release: release("4.20.3")})
+	labels := map[string]string{"app": "x"}
+	meta := metav1.ObjectMeta{Namespace: "default", Name: "x"}
+	selector := &metav1.LabelSelector{MatchLabels: labels}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec: corev1.PodSpec{NodeSelector: map[string]string{"node-role.kubernetes.io/worker": ""}, Containers: []corev1.Container{{Name: "x", Image: "x"}}}}
+	toCompletion := template
+	toCompletion.Spec.RestartPolicy = corev1.RestartPolicyNever
+	two := int32(2)
+	for _, obj := range []any{
+		&appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &two, Selector: selector, Template: template}},
+		&appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}},
+		&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: &two, Selector: selector, Template: template}},
+		&batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Completions: &two, Template: toCompletion}},
+	} {
+		u, err := clusterapi.ToUnstructured(obj)
+		if err != nil {
+			t.Fatal(err)
 		}
-		pass(time.Second)
-		d := get[appsv1.Deployment](t, c, "default", "x")
-		if d.Status.ObservedGeneration != 1 || d.Status.UpdatedReplicas != 0 || condition(d, appsv1.DeploymentAvailable) != corev1.ConditionFalse ||
-			condition(d, appsv1.DeploymentProgressing) != corev1.ConditionTrue {
-			t.Errorf("deployment at first: %+v", d.Status)
-		}
-		if j := get[batchv1.Job](t, c, "default", "x"); j.Status.Active != 1 || j.Status.StartTime == nil || j.Status.Succeeded != 0 {
-			t.Errorf("job at first: %+v", j.Status)
-		}
-		pass(time.Minute)
-		d = get[appsv1.Deployment](t, c, "default", "x")
-		if d.Status.UpdatedReplicas != 2 || d.Status.AvailableReplicas != 2 || condition(d, appsv1.DeploymentAvailable) != corev1.ConditionTrue {
-			t.Errorf("deployment later: %+v", d.Status)
-		}
-		if ds := get[appsv1.DaemonSet](t, c, "default", "x"); ds.Status.DesiredNumberScheduled != 3 || ds.Status.NumberAvailable != 3 || ds.Status.ObservedGeneration != 1 {
-			t.Errorf("daemon set: %+v", ds.Status)
-		}
-		if ss := get[appsv1.StatefulSet](t, c, "default", "x"); ss.Status.UpdatedReplicas != 2 || ss.Status.ObservedGeneration != 1 {
-			t.Errorf("stateful set: %+v", ss.Status)
-		}
-		j := get[batchv1.Job](t, c, "default", "x")
-		if j.Status.Active != 0 || j.Status.Succeeded != 2 || j.Status.CompletionTime == nil || len(j.Status.Conditions) != 1 || j.Status.Conditions[0].Type != batchv1.JobComplete {
-			t.Errorf("job: %+v", j.Status)
-		}
-		if got := len(list[corev1.Pod](t, c, clusterapi.ListOptions{})); got != 0 {
-			t.Errorf("%d pods, want none", got)
-		}
+		apply(t, c, u)
+	}
+	c.pass(time.Second)
+	d := get[appsv1.Deployment](t, c, "default", "x")
+	if d.Status.ObservedGeneration != 1 || d.Status.UpdatedReplicas != 0 || condition(d, appsv1.DeploymentAvailable) != corev1.ConditionFalse ||
+		condition(d, appsv1.DeploymentProgressing) != corev1.ConditionTrue {
+		t.Errorf("deployment at first: %+v", d.Status)
+	}
+	if j := get[batchv1.Job](t, c, "default", "x"); j.Status.Active != 1 || j.Status.StartTime == nil || j.Status.Succeeded != 0 {
+		t.Errorf("job at first: %+v", j.Status)
+	}
+	c.pass(time.Minute)
+	d = get[appsv1.Deployment](t, c, "default", "x")
+	if d.Status.UpdatedReplicas != 2 || d.Status.AvailableReplicas != 2 || condition(d, appsv1.DeploymentAvailable) != corev1.ConditionTrue {
+		t.Errorf("deployment later: %+v", d.Status)
+	}
+	if ds := get[appsv1.DaemonSet](t, c, "default", "x"); ds.Status.DesiredNumberScheduled != 3 || ds.Status.NumberAvailable != 3 || ds.Status.ObservedGeneration != 1 {
+		t.Errorf("daemon set: %+v", ds.Status)
+	}
+	if ss := get[appsv1.StatefulSet](t, c, "default", "x"); ss.Status.UpdatedReplicas != 2 || ss.Status.ObservedGeneration != 1 {
+		t.Errorf("stateful set: %+v", ss.Status)
+	}
+	j := get[batchv1.Job](t, c, "default", "x")
+	if j.Status.Active != 0 || j.Status.Succeeded != 2 || j.Status.CompletionTime == nil || len(j.Status.Conditions) != 1 || j.Status.Conditions[0].Type != batchv1.JobComplete {
+		t.Errorf("job: %+v", j.Status)
+	}
+	if got := len(list[corev1.Pod](t, c, clusterapi.ListOptions{})); got != 0 {
+		t.Errorf("%d pods, want none", got)
+	}
 
-		// A change keeps the old replicas available while it rolls out.
-		modify(t, c, "default", "x", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "y" })
-		pass(time.Second)
-		d = get[appsv1.Deployment](t, c, "default", "x")
-		if d.Status.ObservedGeneration != 2 || d.Status.UpdatedReplicas != 0 || condition(d, appsv1.DeploymentAvailable) != corev1.ConditionTrue {
-			t.Errorf("deployment in its second rollout: %+v", d.Status)
-		}
-		pass(time.Minute)
-		if d = get[appsv1.Deployment](t, c, "default", "x"); d.Status.UpdatedReplicas != 2 {
-			t.Errorf("deployment after it: %+v", d.Status)
-		}
-	})
+	// A change keeps the old replicas available while it rolls out.
+	modify(t, c, "default", "x", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "y" })
+	c.pass(time.Second)
+	d = get[appsv1.Deployment](t, c, "default", "x")
+	if d.Status.ObservedGeneration != 2 || d.Status.UpdatedReplicas != 0 || condition(d, appsv1.DeploymentAvailable) != corev1.ConditionTrue {
+		t.Errorf("deployment in its second rollout: %+v", d.Status)
+	}
+	c.pass(time.Minute)
+	if d = get[appsv1.Deployment](t, c, "default", "x"); d.Status.UpdatedReplicas != 2 {
+		t.Errorf("deployment after it: %+v", d.Status)
+	}
 }
 
 func condition(d *appsv1.Deployment, t appsv1.DeploymentConditionType) corev1.ConditionStatus {
@@ -320,89 +300,6 @@ func condition(d *appsv1.Deployment, t appsv1.DeploymentConditionType) corev1.Co
 	}
 	return "none"
 }
-
-func TestBudgetStatus(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	number, percent := intstr.FromInt32, intstr.FromString
-	type pod struct{ unready, ending, disrupted, expired bool }
-	healthy := func(n int) []pod { return make([]pod, n) }
-	tests := []struct {
-		name     string
-		min, max *intstr.IntOrString
-		pods     []pod
-		scale    int32
-		want     [4]int32 // expected, desired, healthy, allowed
-		reason   string
-	}{
-		{"minAvailable 1 of 1", ptr(number(1)), nil, healthy(1), 1, [4]int32{1, 1, 1, 0}, "InsufficientPods"},
-		{"maxUnavailable 0", nil, ptr(number(0)), healthy(3), 3, [4]int32{3, 3, 3, 0}, "InsufficientPods"},
-		{"minAvailable 100%", ptr(percent("100%")), nil, healthy(3), 3, [4]int32{3, 3, 3, 0}, "InsufficientPods"},
-		{"maxUnavailable 1 of 1", nil, ptr(number(1)), healthy(1), 1, [4]int32{1, 0, 1, 1}, "SufficientPods"},
-		{"maxUnavailable 1 of 3", nil, ptr(number(1)), healthy(3), 3, [4]int32{3, 2, 3, 1}, "SufficientPods"},
-		{"maxUnavailable 1 of 3, one crash-looping", nil, ptr(number(1)), []pod{{}, {}, {unready: true}}, 3, [4]int32{3, 2, 2, 0}, "InsufficientPods"},
-		{"maxUnavailable 1 of 1, crash-looping", nil, ptr(number(1)), []pod{{unready: true}}, 1, [4]int32{1, 0, 0, 0}, "InsufficientPods"},
-		{"minAvailable counts the pods that are there", ptr(number(2)), nil, healthy(4), 3, [4]int32{4, 2, 4, 2}, "SufficientPods"},
-		{"minAvailable 50% of 5 is 3", ptr(percent("50%")), nil, healthy(5), 5, [4]int32{5, 3, 5, 2}, "SufficientPods"},
-		{"maxUnavailable 50% of 5 is 3", nil, ptr(percent("50%")), healthy(5), 5, [4]int32{5, 2, 5, 3}, "SufficientPods"},
-		{"maxUnavailable above the scale", nil, ptr(number(9)), healthy(2), 2, [4]int32{2, 0, 2, 2}, "SufficientPods"},
-		{"more pods than the scale", nil, ptr(number(1)), healthy(4), 3, [4]int32{3, 2, 4, 2}, "SufficientPods"},
-		{"an ending pod is not healthy", nil, ptr(number(1)), []pod{{}, {}, {ending: true}}, 3, [4]int32{3, 2, 2, 0}, "InsufficientPods"},
-		{"nor is one whose eviction was granted", nil, ptr(number(1)), []pod{{}, {}, {disrupted: true}}, 3, [4]int32{3, 2, 2, 0}, "InsufficientPods"},
-		{"which is forgotten after 2 minutes", nil, ptr(number(1)), []pod{{}, {}, {expired: true}}, 3, [4]int32{3, 2, 3, 1}, "SufficientPods"},
-		{"nothing expected", nil, ptr(number(1)), nil, 0, [4]int32{0, 0, 0, 0}, "InsufficientPods"},
-		{"no number at all", nil, nil, healthy(2), 2, [4]int32{0, 0, 2, 0}, "InsufficientPods"},
-		{"not a percentage", nil, ptr(percent("many")), healthy(2), 2, [4]int32{2, 2, 2, 0}, "SyncFailed"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Generation: 7},
-				Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: tt.min, MaxUnavailable: tt.max}}
-			b.Status.DisruptedPods = map[string]metav1.Time{"gone": metav1.NewTime(now)}
-			var matched []corev1.Pod
-			wantDisrupted, wantAgain := map[string]metav1.Time(nil), time.Duration(0)
-			for i, p := range tt.pods {
-				var k corev1.Pod
-				k.Name = string(rune('a' + i))
-				status := corev1.ConditionTrue
-				if p.unready {
-					status = corev1.ConditionFalse
-				}
-				k.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
-				if p.ending {
-					k.DeletionTimestamp = &metav1.Time{Time: now}
-				}
-				if p.disrupted {
-					at := metav1.NewTime(now.Add(-30 * time.Second))
-					b.Status.DisruptedPods[k.Name] = at
-					wantDisrupted, wantAgain = map[string]metav1.Time{k.Name: at}, 90*time.Second
-				}
-				if p.expired {
-					b.Status.DisruptedPods[k.Name] = metav1.NewTime(now.Add(-2 * time.Minute))
-				}
-				matched = append(matched, k)
-			}
-			s, again := simulation.BudgetStatus(b, matched, tt.scale, now)
-			if got := [4]int32{s.ExpectedPods, s.DesiredHealthy, s.CurrentHealthy, s.DisruptionsAllowed}; got != tt.want {
-				t.Errorf("expected, desired, healthy, allowed = %v, want %v", got, tt.want)
-			}
-			if s.ObservedGeneration != 7 {
-				t.Errorf("observedGeneration %d, want 7", s.ObservedGeneration)
-			}
-			if len(s.Conditions) != 1 || s.Conditions[0].Reason != tt.reason || (s.Conditions[0].Status == metav1.ConditionTrue) != (tt.want[3] > 0) {
-				t.Errorf("conditions %+v, want reason %s", s.Conditions, tt.reason)
-			}
-			if diff := cmp.Diff(wantDisrupted, s.DisruptedPods); diff != "" || again != wantAgain {
-				t.Errorf("disrupted pods (-want +got):\n%s; again after %v, want %v", diff, again, wantAgain)
-			}
-			b.Status = s
-			if next, _ := simulation.BudgetStatus(b, matched, tt.scale, now.Add(time.Second)); cmp.Diff(s, next) != "" {
-				t.Errorf("a second time it differs:\n%s", cmp.Diff(s, next))
-			}
-		})
-	}
-}
-
-func ptr[T any](v T) *T { return &v }
 
 func TestBudgetSelectors(t *testing.T) {
 	tests := []struct {
@@ -417,22 +314,20 @@ func TestBudgetSelectors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				c := start(t, simulation.Options{Release: release("4.20.3"), Memory: memory.Options{Lenient: true}, // a selector is invalid
-					Workloads: []simulation.Workload{{Name: "web", Replicas: 2}, {Name: "db", Replicas: 1}, {Name: "other", Namespace: "elsewhere", Replicas: 1}}})
-				one := intstr.FromInt32(1)
-				if _, err := clusterapi.Create(t.Context(), c, &policyv1.PodDisruptionBudget{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"},
-					Spec:       policyv1.PodDisruptionBudgetSpec{Selector: tt.selector, MaxUnavailable: &one},
-				}, clusterapi.CreateOptions{}); err != nil {
-					t.Fatal(err)
-				}
-				pass(time.Minute)
-				b := get[policyv1.PodDisruptionBudget](t, c, "default", "b")
-				if b.Status.CurrentHealthy != tt.want || b.Status.ExpectedPods != tt.want || b.Status.ObservedGeneration != b.Generation {
-					t.Errorf("status %+v, want %d healthy and expected", b.Status, tt.want)
-				}
-			})
+			c := start(t, simulation.Options{Release: release("4.20.3"), Memory: memory.Options{Lenient: true}, // a selector is invalid
+				Workloads: []simulation.Workload{{Name: "web", Replicas: 2}, {Name: "db", Replicas: 1}, {Name: "other", Namespace: "elsewhere", Replicas: 1}}})
+			one := intstr.FromInt32(1)
+			if _, err := clusterapi.Create(t.Context(), c, &policyv1.PodDisruptionBudget{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"},
+				Spec:       policyv1.PodDisruptionBudgetSpec{Selector: tt.selector, MaxUnavailable: &one},
+			}, clusterapi.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			c.pass(time.Minute)
+			b := get[policyv1.PodDisruptionBudget](t, c, "default", "b")
+			if b.Status.CurrentHealthy != tt.want || b.Status.ExpectedPods != tt.want || b.Status.ObservedGeneration != b.Generation {
+				t.Errorf("status %+v, want %d healthy and expected", b.Status, tt.want)
+			}
 		})
 	}
 }
