@@ -163,7 +163,13 @@ func release(version string, operators ...string) simulation.Release {
 // does, by evicting pods, and never gives up.
 func drainer(t testing.TB, c *cluster) {
 	t.Helper()
-	c.Add(reconcile.Process{Name: "drainer", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{drains{api}} }})
+	c.Add(drainerProcess())
+}
+
+func drainerProcess() reconcile.Process {
+	return reconcile.Process{Name: "drainer", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		return []reconcile.Reconciler{drains{api}}
+	}}
 }
 
 type drains struct{ api clusterapi.ClusterAPI }

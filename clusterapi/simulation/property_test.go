@@ -51,7 +51,7 @@ func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep)
 	c.run(t)
 	ctx := t.Context()
 	c.pass(time.Minute)
-	if got, err := healthyPods(ctx, c); err != nil || got != replicas {
+	if got, err := healthyPods(ctx, c, "web"); err != nil || got != replicas {
 		return fmt.Errorf("%d of %d pods at first, error %v", got, replicas, err)
 	}
 	schedulable := func(node int, on bool) error {
@@ -82,7 +82,7 @@ func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep)
 			return fmt.Errorf("step %d: %w", i, err)
 		}
 		c.pass(0)
-		if got, err := healthyPods(ctx, c); err != nil || got < replicas-allowed {
+		if got, err := healthyPods(ctx, c, "web"); err != nil || got < replicas-allowed {
 			return fmt.Errorf("step %d: %d healthy pods, want %d - %d, error %v", i, got, replicas, allowed, err)
 		}
 	}
@@ -96,17 +96,18 @@ func checkBudget(t *testing.T, nodes, replicas, allowed int, steps []budgetStep)
 	if err != nil {
 		return err
 	}
-	if got, err := healthyPods(ctx, c); err != nil || got != replicas || len(pods) != replicas {
+	if got, err := healthyPods(ctx, c, "web"); err != nil || got != replicas || len(pods) != replicas {
 		return fmt.Errorf("in the end %d pods, %d of %d healthy, error %v", len(pods), got, replicas, err)
 	}
 	return nil
 }
 
-func healthyPods(ctx context.Context, c *cluster) (n int, err error) {
+// healthyPods counts the pods of an app that are Ready and stay.
+func healthyPods(ctx context.Context, c clusterapi.Reader, app string) (n int, err error) {
 	pods, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: "default"})
 	for i := range pods {
 		for _, cond := range pods[i].Status.Conditions {
-			if cond.Type == corev1.PodReady && cond.Status == corev1.ConditionTrue && pods[i].DeletionTimestamp == nil {
+			if pods[i].Labels["app"] == app && cond.Type == corev1.PodReady && cond.Status == corev1.ConditionTrue && pods[i].DeletionTimestamp == nil {
 				n++
 			}
 		}

@@ -1,0 +1,217 @@
+package simulation_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/simtest"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// rough is a bit of every fault, for the simulated cluster's own process.
+func rough(seed uint64, only map[string]bool) reconcile.VirtualOptions {
+	o := reconcile.VirtualOptions{Seed: seed, Faults: reconcile.Faults{Processes: []string{"cluster"}, Only: only,
+		Before: 0.05, After: 0.05, Conflict: 0.05, Slow: 0.02, Crash: 0.002, Outage: 0.2, ClockBack: 0.1}}
+	if seed%2 == 0 {
+		o.Order = reconcile.Random
+	}
+	if seed%4 < 2 {
+		o.Latency.Watch = time.Second
+		o.Faults.Stale, o.Faults.Late, o.Faults.Double, o.Faults.Merge = 0.1, 0.2, 0.1, 0.1
+	}
+	return o
+}
+
+// exactly says whether events come at once in the runs of a seed, so that no
+// behaviour acts on what is no longer true.
+func exactly(seed uint64) bool { return seed%4 >= 2 }
+
+// playUpdate plays the update of an operator, a pool of nodes and a workload,
+// and returns the faults that took place and a hash of all that happened.
+func playUpdate(seed uint64, o reconcile.VirtualOptions) (faults []string, hash string, err error) {
+	one := intstr.FromInt32(1)
+	clock := reconcile.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	c, err := simulation.New(simulation.Options{Clock: clock, Seed: seed, Release: release("4.20.3", "machine-config", "dns"),
+		Memory: memory.Options{CheckShared: true},
+		Workloads: []simulation.Workload{
+			{Name: "web", Replicas: 4, MaxUnavailable: &one},
+			{Name: "agent", DaemonSet: true},
+		}})
+	if err != nil {
+		return nil, "", err
+	}
+	to := release("4.21.1", "machine-config", "dns")
+	c.Expect(to)
+	all, sum := c.Follow(), sha256.New()
+	defer all.Close()
+	o.Cluster, o.Clock = c, clock
+	v := reconcile.NewVirtual(o, c.Process(), drainerProcess())
+	defer v.Close()
+	defer func() { faults = v.Faults() }()
+	note := func() error {
+		for change, ok := all.Next(); ok; change, ok = all.Next() {
+			line, err := json.Marshal(change.Object().Unstructured())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(sum, change.New != nil, string(line))
+		}
+		return nil
+	}
+	ctx := context.Background()
+	if err := v.RunUntil(clock.Now().Add(10 * time.Minute)); err != nil {
+		return nil, "", err
+	}
+	for _, op := range to.Operators {
+		if _, err := c.Apply(ctx, op.Workloads[0], clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := v.RunUntil(clock.Now().Add(20 * time.Minute)); err != nil {
+		return nil, "", err
+	}
+	pool, err := clusterapi.Get[mcfgv1.MachineConfigPool](ctx, c, clusterapi.Key("", "worker"))
+	if err != nil {
+		return nil, "", err
+	}
+	config := pool.Spec.Configuration.Name
+	for i := range 3 {
+		node := fmt.Sprintf("worker-%d", i)
+		if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", node), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
+			n.Annotations[mcp.AnnotationDesiredConfig] = config
+			return nil
+		}); err != nil {
+			return nil, "", err
+		}
+		for range 60 { // minutes
+			if err := v.RunUntil(clock.Now().Add(time.Minute)); err != nil {
+				return nil, "", err
+			}
+			if n, err := healthyPods(ctx, c, "web"); err != nil || n < 3 && exactly(seed) {
+				return nil, "", fmt.Errorf("%s: %d healthy pods of 4, of which 1 may be missing, error %v", clock.Now(), n, err)
+			}
+		}
+	}
+	if err := v.RunUntil(clock.Now().Add(time.Hour)); err != nil {
+		return nil, "", err
+	}
+	if err := note(); err != nil {
+		return nil, "", err
+	}
+	if err := c.CheckShared(); err != nil {
+		return nil, "", err
+	}
+	return nil, hex.EncodeToString(sum.Sum(nil)), atRest(ctx, c, config)
+}
+
+// atRest says what is not as it should be after the update.
+func atRest(ctx context.Context, c *simulation.Cluster, config string) error {
+	var wrong []string
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, c, clusterapi.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, co := range operators {
+		// Of the machine-config operator's pools nobody here writes the status.
+		if got := conditions(&co) + " " + version(&co); co.Name == "dns" && got != "ATrue PFalse DFalse 4.21.1" {
+			complain("operator %s: %s", co.Name, got)
+		}
+	}
+	nodes, err := clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if a := n.Annotations; strings.HasPrefix(n.Name, "worker") && (a[mcp.AnnotationCurrentConfig] != config || a[mcp.AnnotationState] != mcp.StateDone ||
+			n.Spec.Unschedulable || n.Status.NodeInfo.KubeletVersion != "v1.34.0" || a[simulation.AnnotationDisk] != "" || a[simulation.AnnotationBoot] != "") {
+			complain("node %s: %v, kubelet %s, cordoned %t", n.Name, a, n.Status.NodeInfo.KubeletVersion, n.Spec.Unschedulable)
+		}
+	}
+	pods, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{Namespace: "default"})
+	if err != nil {
+		return err
+	}
+	for _, app := range []struct {
+		name string
+		want int
+	}{{"web", 4}, {"agent", 3}} {
+		if n, err := healthyPods(ctx, c, app.name); n != app.want || err != nil {
+			complain("%d healthy pods of %s, want %d, error %v", n, app.name, app.want, err)
+		}
+	}
+	if len(pods) != 7 {
+		complain("%d pods, want 7", len(pods))
+	}
+	b, err := clusterapi.Get[policyv1.PodDisruptionBudget](ctx, c, clusterapi.Key("default", "web"))
+	if err != nil {
+		return err
+	}
+	if s := &b.Status; s.CurrentHealthy != 4 || s.DesiredHealthy != 3 || s.DisruptionsAllowed != 1 || len(s.DisruptedPods) != 0 {
+		complain("budget %+v", s)
+	}
+	d, err := clusterapi.Get[appsv1.Deployment](ctx, c, clusterapi.Key("default", "web"))
+	if err != nil {
+		return err
+	}
+	if s := &d.Status; s.AvailableReplicas != 4 || s.Replicas != 4 || s.ObservedGeneration != d.Generation {
+		complain("deployment %+v", s)
+	}
+	ds, err := clusterapi.Get[appsv1.DaemonSet](ctx, c, clusterapi.Key("default", "agent"))
+	if err != nil {
+		return err
+	}
+	if s := &ds.Status; s.NumberReady != 3 || s.UpdatedNumberScheduled != 3 || s.DesiredNumberScheduled != 3 {
+		complain("daemon set %+v", s)
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("%s", strings.Join(wrong, "\n"))
+	}
+	return nil
+}
+
+// Whatever fails on the way, a simulated cluster comes to the same end.
+func TestUpdateUnderFaults(t *testing.T) {
+	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
+		faults, _, err := playUpdate(seed, rough(seed, only))
+		return faults, err
+	})
+}
+
+// The same seed is the same run, byte for byte, on any number of processors.
+func TestSameSeedSameCluster(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, seed := range []uint64{1, 2, 3, 4} {
+		var first string
+		for _, processors := range []int{1, 2} {
+			runtime.GOMAXPROCS(processors)
+			_, hash, err := playUpdate(seed, rough(seed, nil))
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if first == "" {
+				first = hash
+			} else if hash != first {
+				t.Errorf("seed %d: another run on %d processors", seed, processors)
+			}
+		}
+	}
+}
