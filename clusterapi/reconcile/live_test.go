@@ -748,3 +748,47 @@ func TestErrorsOfTheServerKeepTheirType(t *testing.T) {
 		}
 	})
 }
+
+func TestAHostRunsTheLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		queue := make(chan func() error, 10)
+		host := make(chan struct{})
+		go func() {
+			defer close(host)
+			for look := range queue {
+				l.add("host: %v", look())
+			}
+		}()
+		n := 0
+		dispatch := func(process, reconciler string, key reconcile.Key, look func() error) {
+			l.add("%s %s %s", process, reconciler, key)
+			switch n++; n {
+			case 3:
+				panic("boom")
+			case 4: // never made
+			default:
+				queue <- look
+			}
+		}
+		drive(t, reconcile.Options{Dispatch: dispatch, Resync: -1, Observe: func(e reconcile.Event) {
+			if e.Err != errTest {
+				l.observe(e)
+			}
+		}}, time.Minute, at(rec{name: "r", look: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+			if n == 1 {
+				return reconcile.Result{}, errTest
+			}
+			return reconcile.Result{At: r.Now.Add(time.Second)}, nil
+		}}, "a"))
+		close(queue)
+		<-host
+		want := []string{
+			"0s test r a", "0s host: no luck", "10ms test r a", "10ms Recovered r a x1: <nil>", "10ms host: <nil>",
+			"1.01s test r a", "1.01s Failed r a x1: panic: boom", "2.01s test r a",
+		}
+		if diff := cmp.Diff(sorted(want), sorted(l.take())); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}

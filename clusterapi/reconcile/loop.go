@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -168,13 +169,41 @@ func (l *loop) begin(ctx context.Context) bool {
 		did = true
 		l.running++
 		request := Request{Key: e.key, Now: now, Rand: rand.New(rand.NewPCG(l.rand.Uint64(), l.rand.Uint64()))}
-		l.e.group.Go(func() { l.look(ctx, e, request) })
+		l.dispatch(ctx, e, request)
 	}
 	return did
 }
 
+// dispatch has a look made: in a goroutine, or where the host wants it. One that
+// the host has not begun when ctx ends is not made.
+func (l *loop) dispatch(ctx context.Context, e *entry, request Request) {
+	if l.e.o.Dispatch == nil || l.e.syncs {
+		l.e.group.Go(func() { l.look(ctx, e, request) })
+		return
+	}
+	var taken atomic.Bool
+	l.e.group.Add(1)
+	stop := context.AfterFunc(ctx, func() {
+		if taken.CompareAndSwap(false, true) {
+			l.e.group.Done()
+		}
+	})
+	look := func() error {
+		if !taken.CompareAndSwap(false, true) {
+			return nil
+		}
+		stop()
+		defer l.e.group.Done()
+		return l.look(ctx, e, request)
+	}
+	if err := panics.Isolate(func() error { l.e.o.Dispatch(l.process, l.name, e.key, look); return nil }); err != nil {
+		l.fault(e.key, err)
+		go func() { _ = look() }()
+	}
+}
+
 // look calls Reconcile.
-func (l *loop) look(ctx context.Context, e *entry, request Request) {
+func (l *loop) look(ctx context.Context, e *entry, request Request) error {
 	r := result{entry: e, err: &panics.Error{}} // what a Goexit leaves
 	defer func() {
 		l.mu.Lock()
@@ -186,6 +215,7 @@ func (l *loop) look(ctx context.Context, e *entry, request Request) {
 		r.result, err = l.Reconcile(ctx, request)
 		return err
 	})
+	return r.err
 }
 
 // finish takes in what looks came to.

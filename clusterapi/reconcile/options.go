@@ -35,6 +35,11 @@ type Options struct {
 	// [Lister]s; zero means 10 minutes, a negative one never. A [Syncer] does
 	// it in the first Sync after that time.
 	Resync time.Duration
+	// Dispatch decides where the looks of [Run] run, for a host that has work
+	// queues and workers: look makes one and returns its error. It is to be
+	// called in another goroutine, at any time; once the driver's context has
+	// ended it does nothing. nil: each look runs in a goroutine of its own.
+	Dispatch func(process, reconciler string, key Key, look func() error)
 	// Observe is told what the driver meets, one event at a time; nil: nobody
 	// is. A panic in it is logged.
 	Observe func(Event)
