@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -35,7 +36,18 @@ type Options struct {
 	Direct []schema.GroupVersionKind
 	// EveryReplica runs the processes without regard to leader election.
 	EveryReplica bool
+	// MaxPause is for how long a leader may stand still, as one that is
+	// suspended does. One that stood still for longer ends at once, since
+	// another one may lead; without this it would go on until it fails to renew
+	// its lease. It should be below the Manager's LeaseDuration. Zero means 10
+	// seconds, which fits the default lease; a negative one means any time.
+	MaxPause time.Duration
 }
+
+const defaultMaxPause = 10 * time.Second
+
+// ErrPaused says that a leader stood still for longer than [Options].MaxPause.
+var ErrPaused = errors.New("controllers: the process stood still for too long to go on as the leader")
 
 // Add makes a Manager run processes, from its start, or from its election as
 // leader, until it ends. Names of processes must be unique in the Manager.
@@ -97,7 +109,14 @@ func (h *host) NeedLeaderElection() bool { return !h.o.EveryReplica }
 // Start implements [manager.Runnable].
 func (h *host) Start(ctx context.Context) error {
 	o := h.o.Driver
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	pauses := newPauses(h.o)
+	go pauses.watch(ctx, cancel)
 	o.Dispatch = func(_, reconciler string, key reconcile.Key, look func() error) {
+		if pauses.tooLong() {
+			cancel(ErrPaused)
+		}
 		h.mu.Lock()
 		q := h.queues[reconciler]
 		h.mu.Unlock()
@@ -111,8 +130,6 @@ func (h *host) Start(ctx context.Context) error {
 	}
 	var controllers sync.WaitGroup
 	defer controllers.Wait()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	made := h.process
 	made.New = func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		all := h.process.New(api)

@@ -28,9 +28,9 @@
 // Leader election: processes run in the leader alone, unless
 // [Options].EveryReplica is set. Process.New is called when it is elected. A
 // program must exit when Manager.Start returns, and its Deployment starts it
-// again. A leader that hung, or was cut off, for longer than its lease may
-// finish the call that was under way when it comes back: writes that matter are
-// conditional on what was read.
+// again. A leader that stood still for longer than its lease ends the call that
+// was under way when it goes on, and begins none: see [Options].MaxPause. Writes
+// that matter are conditional on what was read.
 //
 // Health: each process has a readiness check, which fails while a kind that it
 // watches cannot be, and a liveness check, which fails when it has ended.
