@@ -127,10 +127,10 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 		e.applied.Store(live.applied.Load())
 	}
 	if unmoved {
-		e.managed = live.managed
+		e.managed, e.owned = live.managed, live.owned
 		return e, nil
 	}
-	encoded, err := encodeManaged(next.managed)
+	encoded, err := encodeManaged(e, live, next)
 	if err != nil {
 		return nil, err
 	}
@@ -311,11 +311,22 @@ func (c *Cluster) replace(k *kind, subresource string, live *entry, next *unstru
 	if given, ok := metadata(next)["managedFields"].([]any); ok {
 		if live != nil && equal(given, metadata(live.obj)["managedFields"]) {
 			to.managed = live.managed
-		} else if to.managed = next.GetManagedFields(); to.managed == nil {
-			to.managed = []metav1.ManagedFieldsEntry{} // asks to forget who owns what
+		} else {
+			to.given = true
+			if to.managed = next.GetManagedFields(); to.managed == nil {
+				to.managed = []metav1.ManagedFieldsEntry{} // asks to forget who owns what
+			}
 		}
 	}
 	keepSystemFields(metadata(next), live) // or the writer would own what it has no say in
+	who := actor{manager, metav1.ManagedFieldsOperationUpdate, subresource}
+	if !to.given {
+		if managed, owned, ok := k.owners(live, from.Object, next.Object, who); ok {
+			to.managed, to.owned, to.statusOnly = managed, owned, subresource != ""
+			stamp(to, live, c.clock.Now(), who)
+			return to, nil
+		}
+	}
 	fm := k.main
 	if subresource != "" {
 		fm = k.sub
@@ -337,8 +348,8 @@ func (c *Cluster) replace(k *kind, subresource string, live *entry, next *unstru
 	if !ok {
 		return nil, fmt.Errorf("unexpected %T", updated)
 	}
-	r.statusOnly = subresource != ""
-	stamp(r, live, c.clock.Now(), actor{manager, metav1.ManagedFieldsOperationUpdate, subresource})
+	r.statusOnly, r.given = subresource != "", to.given
+	stamp(r, live, c.clock.Now(), who)
 	return r, nil
 }
 
@@ -393,7 +404,7 @@ func byManager(list []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 // sameManager compares entries of managedFields without their times.
 func sameManager(a, b metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.APIVersion == b.APIVersion &&
-		a.Subresource == b.Subresource && fieldsText(a.FieldsV1) == fieldsText(b.FieldsV1)
+		a.Subresource == b.Subresource && (a.FieldsV1 == b.FieldsV1 || fieldsText(a.FieldsV1) == fieldsText(b.FieldsV1))
 }
 
 func fieldsText(f *metav1.FieldsV1) string {
@@ -403,10 +414,13 @@ func fieldsText(f *metav1.FieldsV1) string {
 	return f.GetRawString()
 }
 
-// encodeManaged gives managed fields the form that they have in an object.
-func encodeManaged(managed []metav1.ManagedFieldsEntry) ([]any, error) {
-	out := make([]any, 0, len(managed))
-	for _, e := range managed {
+// encodeManaged gives an entry's managed fields the form that they have in an
+// object. What is as in the live object is shared with it.
+func encodeManaged(to, live *entry, next *record) ([]any, error) {
+	out := make([]any, 0, len(to.managed))
+	owned := make(ownership, len(to.managed))
+	for i := range to.managed {
+		e := &to.managed[i]
 		m := map[string]any{"manager": e.Manager, "operation": string(e.Operation), "apiVersion": e.APIVersion}
 		if e.Time != nil {
 			m["time"] = e.Time.UTC().Format(time.RFC3339)
@@ -415,13 +429,39 @@ func encodeManaged(managed []metav1.ManagedFieldsEntry) ([]any, error) {
 			m["subresource"] = e.Subresource
 		}
 		if e.FieldsV1 != nil {
-			var fields map[string]any
-			if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err != nil {
+			f, err := encodeFields(e, live, next)
+			if err != nil {
 				return nil, fmt.Errorf("managed fields of %s: %w", e.Manager, err)
 			}
-			m["fieldsType"], m["fieldsV1"] = e.FieldsType, fields
+			owned[e.FieldsV1] = f
+			m["fieldsType"], m["fieldsV1"] = e.FieldsType, f.tree
 		}
 		out = append(out, m)
 	}
+	if !next.given {
+		to.owned = owned
+	}
 	return out, nil
+}
+
+// encodeFields makes e have the FieldsV1 of the live object where that says the
+// same, and returns what it says.
+func encodeFields(e *metav1.ManagedFieldsEntry, live *entry, next *record) (*ownedFields, error) {
+	if f := next.owned[e.FieldsV1]; f != nil {
+		return f, nil
+	}
+	if live != nil {
+		if f := live.owned[e.FieldsV1]; f != nil {
+			return f, nil
+		}
+		for i := range live.managed {
+			old := live.managed[i].FieldsV1
+			if f := live.owned[old]; f != nil && old.Equal(*e.FieldsV1) {
+				e.FieldsV1 = old
+				return f, nil
+			}
+		}
+	}
+	f := &ownedFields{}
+	return f, json.Unmarshal(e.FieldsV1.GetRawBytes(), &f.tree)
 }

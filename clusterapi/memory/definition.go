@@ -126,7 +126,7 @@ func (c *Cluster) establish() {
 			}
 			obj := withMetadata(old.obj, func(m map[string]any) { m["resourceVersion"] = c.nextRevision() })
 			obj.Object["status"] = definitionStatus(obj, now, true)
-			c.put(r, old, &entry{obj: obj, managed: old.managed, kind: old.kind})
+			c.put(r, old, old.with(obj))
 		}
 	}
 	c.waiting.Store(waiting)

@@ -199,7 +199,7 @@ func (c *Cluster) mark(r ref, e *entry, finalizer string, grace int64) *entry {
 	if r.kind == namespaceKind {
 		obj.Object["status"] = map[string]any{"phase": "Terminating"}
 	}
-	next := &entry{obj: obj, managed: e.managed, kind: e.kind}
+	next := e.with(obj)
 	c.put(r, e, next)
 	return next
 }
@@ -225,7 +225,7 @@ func (c *Cluster) settle(r ref) {
 			}
 			m["resourceVersion"] = c.nextRevision()
 		})
-		next := &entry{obj: obj, managed: e.managed, kind: e.kind}
+		next := e.with(obj)
 		if finished(obj) && !c.ending[r] {
 			c.remove(r, e)
 			return
@@ -363,7 +363,7 @@ func (c *Cluster) changeOwners(r ref, change func([]any) []any) {
 		}
 		m["resourceVersion"] = c.nextRevision()
 	})
-	c.put(r, e, &entry{obj: obj, managed: e.managed, kind: e.kind})
+	c.put(r, e, e.with(obj))
 }
 
 // dependentsOf lists them in a fixed order.

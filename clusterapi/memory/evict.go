@@ -94,7 +94,7 @@ func (c *Cluster) markEvicted(r ref, e *entry) *entry {
 	}
 	status["conditions"] = conditions
 	obj.Object["status"] = status
-	next := &entry{obj: obj, managed: e.managed, kind: e.kind}
+	next := e.with(obj)
 	c.put(r, e, next)
 	return next
 }

@@ -22,6 +22,9 @@ type entry struct {
 	// managed is what obj says in metadata.managedFields, in the form that the
 	// field managers need.
 	managed []metav1.ManagedFieldsEntry
+	// owned is what managed says, in the forms that writes need; nil when it was
+	// not the cluster that said so.
+	owned ownership
 	// kind is what was known about the kind when the entry was stored; nil when
 	// it was loaded, and may have fields that the kind does not.
 	kind *kind
@@ -63,6 +66,11 @@ func (c *Cluster) shared(k *kind, e *entry) *clusterapi.Object {
 	}
 	e.view.Store(v)
 	return v.object
+}
+
+// with is the entry with another object, of the same owners.
+func (e *entry) with(obj *unstructured.Unstructured) *entry {
+	return &entry{obj: obj, managed: e.managed, owned: e.owned, kind: e.kind}
 }
 
 // application is an Apply whose result is the entry that holds it: to apply
