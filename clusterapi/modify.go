@@ -86,16 +86,10 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		if !changed {
 			return owned[T](read)
 		}
-		var stored *unstructured.Unstructured
-		if o.Status {
-			stored, err = api.UpdateStatus(ctx, u, UpdateOptions{FieldManager: o.FieldManager})
-		} else {
-			stored, err = api.Update(ctx, u, UpdateOptions{FieldManager: o.FieldManager})
-		}
+		stored, err := updateShared(ctx, api, u, o.Status, UpdateOptions{FieldManager: o.FieldManager})
 		switch {
 		case err == nil:
-			out := new(T)
-			return orNil(out, convertShared(stored, out))
+			return owned[T](stored)
 		case !apierrors.IsConflict(err):
 			return nil, err
 		case attempt >= retries:

@@ -115,6 +115,32 @@ type Shared interface {
 	ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error)
 }
 
+// SharedWriter is optional: a [Writer] that has it returns what it stores
+// without copying. [Modify] uses it. The rules are those of Update and
+// UpdateStatus.
+type SharedWriter interface {
+	UpdateShared(ctx context.Context, obj *unstructured.Unstructured, opts UpdateOptions) (*Object, error)
+	UpdateStatusShared(ctx context.Context, obj *unstructured.Unstructured, opts UpdateOptions) (*Object, error)
+}
+
+// updateShared writes an object, or its status.
+func updateShared(ctx context.Context, w Writer, obj *unstructured.Unstructured, status bool, opts UpdateOptions) (*Object, error) {
+	var u *unstructured.Unstructured
+	var err error
+	s, shared := w.(SharedWriter)
+	switch {
+	case shared && status:
+		return s.UpdateStatusShared(ctx, obj, opts)
+	case shared:
+		return s.UpdateShared(ctx, obj, opts)
+	case status:
+		u, err = w.UpdateStatus(ctx, obj, opts)
+	default:
+		u, err = w.Update(ctx, obj, opts)
+	}
+	return NewObject(u), err
+}
+
 // GetShared reads one object that is shared where r is [Shared], else the
 // caller's own. Its errors are those of [Reader].
 func GetShared(ctx context.Context, r Reader, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error) {

@@ -418,7 +418,7 @@ func fieldsText(f *metav1.FieldsV1) string {
 // object. What is as in the live object is shared with it.
 func encodeManaged(to, live *entry, next *record) ([]any, error) {
 	out := make([]any, 0, len(to.managed))
-	owned := make(ownership, len(to.managed))
+	owned := make(ownership, 0, len(to.managed))
 	for i := range to.managed {
 		e := &to.managed[i]
 		m := map[string]any{"manager": e.Manager, "operation": string(e.Operation), "apiVersion": e.APIVersion}
@@ -433,7 +433,7 @@ func encodeManaged(to, live *entry, next *record) ([]any, error) {
 			if err != nil {
 				return nil, fmt.Errorf("managed fields of %s: %w", e.Manager, err)
 			}
-			owned[e.FieldsV1] = f
+			owned = append(owned, owning{e.FieldsV1, f})
 			m["fieldsType"], m["fieldsV1"] = e.FieldsType, f.tree
 		}
 		out = append(out, m)
@@ -447,16 +447,16 @@ func encodeManaged(to, live *entry, next *record) ([]any, error) {
 // encodeFields makes e have the FieldsV1 of the live object where that says the
 // same, and returns what it says.
 func encodeFields(e *metav1.ManagedFieldsEntry, live *entry, next *record) (*ownedFields, error) {
-	if f := next.owned[e.FieldsV1]; f != nil {
+	if f := next.owned.of(e.FieldsV1); f != nil {
 		return f, nil
 	}
 	if live != nil {
-		if f := live.owned[e.FieldsV1]; f != nil {
+		if f := live.owned.of(e.FieldsV1); f != nil {
 			return f, nil
 		}
 		for i := range live.managed {
 			old := live.managed[i].FieldsV1
-			if f := live.owned[old]; f != nil && old.Equal(*e.FieldsV1) {
+			if f := live.owned.of(old); f != nil && old.Equal(*e.FieldsV1) {
 				e.FieldsV1 = old
 				return f, nil
 			}

@@ -63,7 +63,7 @@ func isDefinition(obj *unstructured.Unstructured) bool {
 }
 
 func (c *Cluster) load(obj *unstructured.Unstructured) error {
-	content, err := copyTree(obj.Object, "")
+	content, err := copyTree(obj.Object, nil, "")
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func readDefinitions(file []byte) ([]map[string]any, error) {
 		}
 	}
 	for i, d := range list {
-		content, err := copyTree(d, "")
+		content, err := copyTree(d, nil, "")
 		if err != nil {
 			return nil, fmt.Errorf("embedded definitions: %w", err)
 		}

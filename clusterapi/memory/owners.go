@@ -16,12 +16,27 @@ type ownedFields struct {
 	set  atomic.Pointer[fieldpath.Set]
 }
 
-// ownership maps the FieldsV1 of an entry to what they say.
-type ownership map[*metav1.FieldsV1]*ownedFields
+// ownership says of each FieldsV1 of an entry what it says.
+type ownership []owning
+
+type owning struct {
+	encoded *metav1.FieldsV1
+	fields  *ownedFields
+}
+
+// of returns what a FieldsV1 says, nil where that is not known.
+func (o ownership) of(f *metav1.FieldsV1) *ownedFields {
+	for _, w := range o {
+		if w.encoded == f {
+			return w.fields
+		}
+	}
+	return nil
+}
 
 // setOf decodes a FieldsV1, once; nil where that fails.
 func (o ownership) setOf(f *metav1.FieldsV1) *fieldpath.Set {
-	known := o[f]
+	known := o.of(f)
 	if known == nil {
 		return nil
 	}
@@ -88,7 +103,7 @@ func (k *kind) owners(live *entry, from, next map[string]any, who actor) ([]meta
 
 	version := k.gvk.GroupVersion().String()
 	out := make([]metav1.ManagedFieldsEntry, 0, len(managed)+1)
-	fresh := make(ownership)
+	var fresh ownership
 	add := func(e metav1.ManagedFieldsEntry, old, set *fieldpath.Set) bool {
 		switch {
 		case set.Empty():
@@ -101,7 +116,7 @@ func (k *kind) owners(live *entry, from, next map[string]any, who actor) ([]meta
 			e.FieldsType, e.FieldsV1 = "FieldsV1", metav1.NewFieldsV1(string(text))
 			f := &ownedFields{tree: fieldsTree(set)}
 			f.set.Store(set)
-			fresh[e.FieldsV1] = f
+			fresh = append(fresh, owning{e.FieldsV1, f})
 		}
 		out = append(out, e)
 		return true

@@ -106,7 +106,7 @@ func ownersRun(t *testing.T, k *kind, who []actor, draw *rand.Rand) (fast int) {
 					t.Fatal(err)
 				}
 				if u["kind"] == k.gvk.Kind {
-					content, err := copyTree(u, "")
+					content, err := copyTree(u, nil, "")
 					if err != nil {
 						t.Fatal(err)
 					}

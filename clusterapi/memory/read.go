@@ -15,8 +15,7 @@ import (
 
 // Get implements [clusterapi.Reader]. It takes constant time besides the copy.
 func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	o, err := c.GetShared(ctx, gvk, key)
-	return o.Unstructured().DeepCopy(), err
+	return own(c.GetShared(ctx, gvk, key))
 }
 
 // GetShared implements [clusterapi.Shared]: it returns what is stored, without

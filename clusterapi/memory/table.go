@@ -54,6 +54,9 @@ func (e *entry) object() *clusterapi.Object {
 // definition has got meanwhile. Where neither changes it, that is the stored
 // object itself.
 func (c *Cluster) shared(k *kind, e *entry) *clusterapi.Object {
+	if e.kind == k && k.defaults == nil && e.shared != nil {
+		return e.shared
+	}
 	if v := e.view.Load(); v != nil && v.kind == k {
 		return v.object
 	}

@@ -15,12 +15,17 @@ import (
 
 // copyTree deep-copies what a caller passed. Go numbers of all kinds become
 // the two that JSON trees have; a value that JSON does not have is an error
-// that names its path.
-func copyTree(v any, path string) (any, error) {
+// that names its path. Maps and lists that are those of stored, at the same
+// place, are not copied: they are shared, and nobody changes them.
+func copyTree(v, stored any, path string) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
 		if v == nil {
 			return nil, nil
+		}
+		old, _ := stored.(map[string]any)
+		if old != nil && sameMap(v, old) {
+			return v, nil
 		}
 		out := make(map[string]any, len(v))
 		for k, e := range v {
@@ -29,7 +34,11 @@ func copyTree(v any, path string) (any, error) {
 				out[k] = e
 				continue
 			}
-			c, err := copyTree(e, path+"."+k)
+			if same(e, old[k]) {
+				out[k] = e
+				continue
+			}
+			c, err := copyTree(e, old[k], path+"."+k)
 			if err != nil {
 				return nil, err
 			}
@@ -40,9 +49,17 @@ func copyTree(v any, path string) (any, error) {
 		if v == nil {
 			return nil, nil
 		}
+		old, _ := stored.([]any)
+		if same(v, stored) && len(v) > 0 {
+			return v, nil
+		}
 		out := make([]any, len(v))
 		for i, e := range v {
-			c, err := copyTree(e, path+"["+strconv.Itoa(i)+"]")
+			var at any
+			if i < len(old) {
+				at = old[i]
+			}
+			c, err := copyTree(e, at, path+"["+strconv.Itoa(i)+"]")
 			if err != nil {
 				return nil, err
 			}

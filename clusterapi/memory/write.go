@@ -19,7 +19,7 @@ import (
 // stored without status, as on an API server; of the built-in kinds nodes keep
 // theirs. metadata.generateName is honoured.
 func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	return c.verb(ctx, "Create", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+	return own(c.verb(ctx, "Create", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		if in.GetResourceVersion() != "" {
 			return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 		}
@@ -40,7 +40,7 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, op
 			initialStatus(k, next)
 			return c.replace(k, "", nil, next, opts.FieldManager)
 		})
-	})
+	}))
 }
 
 // initialStatus leaves of a new object's status what an API server leaves.
@@ -65,6 +65,11 @@ func initialStatus(k *kind, obj *unstructured.Unstructured) {
 
 // Update implements [clusterapi.Writer].
 func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return own(c.UpdateShared(ctx, obj, opts))
+}
+
+// UpdateShared implements [clusterapi.SharedWriter].
+func (c *Cluster) UpdateShared(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*clusterapi.Object, error) {
 	return c.verb(ctx, "Update", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		return c.write(k, in, func(live *entry) (*record, error) {
 			if err := replaceable(k, live, in); err != nil {
@@ -85,6 +90,11 @@ func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, op
 // UpdateStatus implements [clusterapi.Writer]. A kind without that subresource
 // is a NotFound error, as on an API server.
 func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return own(c.UpdateStatusShared(ctx, obj, opts))
+}
+
+// UpdateStatusShared implements [clusterapi.SharedWriter].
+func (c *Cluster) UpdateStatusShared(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*clusterapi.Object, error) {
 	return c.verb(ctx, "UpdateStatus", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		if !k.status {
 			return nil, apierrors.NewGenericServerResponse(404, "update", k.resource(), in.GetName(), "the kind has no status subresource", 0, true)
@@ -129,7 +139,7 @@ func replaceable(k *kind, live *entry, obj *unstructured.Unstructured) error {
 // Apply implements [clusterapi.Writer]: a server-side apply with force. A
 // status in obj is left out where the kind has that subresource.
 func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	return c.verb(ctx, "Apply", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+	return own(c.verb(ctx, "Apply", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		if opts.FieldManager == "" {
 			return nil, apierrors.NewBadRequest("a field manager is required to apply")
 		}
@@ -186,7 +196,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			e.remember(this)
 		}
 		return e, err
-	})
+	}))
 }
 
 // badRequest gives errors of the field managers a type, where they have none:
@@ -201,11 +211,46 @@ func badRequest(err error) error {
 // decode leaves out what a typed decoder, or the pruning of custom resources,
 // would not take, and adds defaults. The object is the cluster's own copy.
 func (c *Cluster) decode(k *kind, in *unstructured.Unstructured, live *entry) (*unstructured.Unstructured, error) {
-	content, err := c.typed(k, k.withoutNulls(prune(k.types, in.Object)), live, true)
+	rest, stored, managed := k.apart(in, live)
+	content, err := c.typed(k, k.withoutNulls(prune(k.types, rest)), live, true)
 	if err != nil {
 		return nil, err
 	}
-	return withMetadata(&unstructured.Unstructured{Object: k.complete(content)}, func(map[string]any) {}), nil
+	out := withMetadata(&unstructured.Unstructured{Object: k.complete(content)}, func(m map[string]any) {
+		if managed != nil {
+			m["managedFields"] = managed
+		}
+	})
+	maps.Copy(out.Object, stored)
+	return out, nil
+}
+
+// apart divides an object into what a writer may have changed, and fields and
+// managedFields that are those of the stored object: they have been decoded
+// when they were stored.
+func (k *kind) apart(in *unstructured.Unstructured, live *entry) (rest, stored map[string]any, managed any) {
+	rest = in.Object
+	if live == nil || live.kind != k || k.gvk.Kind == "Secret" { // whose fields depend on each other
+		return rest, nil, nil
+	}
+	for name, v := range in.Object {
+		switch v.(type) {
+		case map[string]any, []any:
+			if name != "metadata" && same(v, live.obj.Object[name]) {
+				if stored == nil {
+					rest, stored = maps.Clone(rest), make(map[string]any)
+				}
+				stored[name] = v
+				delete(rest, name)
+			}
+		}
+	}
+	m, old := metadata(in), metadata(live.obj)
+	if given, ok := m["managedFields"].([]any); ok && len(given) > 0 && same(given, old["managedFields"]) {
+		managed = given
+		rest = withMetadata(&unstructured.Unstructured{Object: rest}, func(m map[string]any) { delete(m, "managedFields") }).Object
+	}
+	return rest, stored, managed
 }
 
 // typed passes an object through the Go type of its kind.
@@ -299,13 +344,18 @@ func (k *kind) record(e *entry) *record {
 	return &record{Unstructured: u, managed: e.managed}
 }
 
+// own copies a shared object for a caller.
+func own(o *clusterapi.Object, err error) (*unstructured.Unstructured, error) {
+	return o.Unstructured().DeepCopy(), err
+}
+
 // verb runs one writing verb on a copy of the caller's object.
-func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstructured, do func(*kind, *unstructured.Unstructured) (*entry, error)) (*unstructured.Unstructured, error) {
+func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstructured, do func(*kind, *unstructured.Unstructured) (*entry, error)) (*clusterapi.Object, error) {
 	if obj == nil {
 		return nil, apierrors.NewBadRequest("no object")
 	}
 	gvk := obj.GroupVersionKind()
-	var out *unstructured.Unstructured
+	var out *clusterapi.Object
 	call := Call{Verb: name, GVK: gvk, Key: clusterapi.KeyOf(obj), Object: obj}
 	err := c.call(ctx, call, func(context.Context) error {
 		k, err := c.kind(gvk)
@@ -315,12 +365,22 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		if err := measure(obj.Object); err != nil && !c.o.Lenient {
 			return err
 		}
-		content, err := copyTree(obj.Object, "")
+		c.mu.RLock()
+		live := c.find(k.ref(clusterapi.KeyOf(obj)))
+		c.mu.RUnlock()
+		var stored map[string]any
+		if live != nil {
+			stored = live.obj.Object
+		}
+		content, err := copyTree(obj.Object, stored, "")
 		if err != nil {
 			return apierrors.NewBadRequest(err.Error())
 		}
 		in := &unstructured.Unstructured{}
 		in.Object, _ = content.(map[string]any)
+		if live != nil && metadata(in) != nil && sameMap(metadata(in), metadata(live.obj)) {
+			in = withMetadata(in, func(map[string]any) {}) // which the verbs change
+		}
 		if err := c.place(k, in); err != nil {
 			return err
 		}
@@ -331,7 +391,7 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		if err != nil {
 			return err
 		}
-		out = c.shared(k, e).Unstructured().DeepCopy()
+		out = c.shared(k, e)
 		return nil
 	})
 	if err == nil && out == nil {
