@@ -115,28 +115,34 @@ type Shared interface {
 	ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error)
 }
 
-// SharedWriter is optional: a [Writer] that has it returns what it stores
-// without copying. [Modify] uses it. The rules are those of Update and
-// UpdateStatus.
-type SharedWriter interface {
-	UpdateShared(ctx context.Context, obj *unstructured.Unstructured, opts UpdateOptions) (*Object, error)
-	UpdateStatusShared(ctx context.Context, obj *unstructured.Unstructured, opts UpdateOptions) (*Object, error)
+// ShareResult is for the verbs of a [Writer] that stores objects and shares
+// them: where the caller only looks at the result, as [Modify] does, it takes o
+// and returns true, and the verb returns o's object without copying it. Wrappers
+// of the writer need not know: they pass the context on.
+func ShareResult(ctx context.Context, o *Object) bool {
+	s, ok := ctx.Value(resultKey{}).(*result)
+	if ok {
+		s.object = o
+	}
+	return ok
 }
 
-// updateShared writes an object, or its status.
+type resultKey struct{}
+
+// result is where a writer puts what it shares.
+type result struct{ object *Object }
+
+// updateShared writes an object, or its status, and returns it as stored.
 func updateShared(ctx context.Context, w Writer, obj *unstructured.Unstructured, status bool, opts UpdateOptions) (*Object, error) {
-	var u *unstructured.Unstructured
-	var err error
-	s, shared := w.(SharedWriter)
-	switch {
-	case shared && status:
-		return s.UpdateStatusShared(ctx, obj, opts)
-	case shared:
-		return s.UpdateShared(ctx, obj, opts)
-	case status:
-		u, err = w.UpdateStatus(ctx, obj, opts)
-	default:
-		u, err = w.Update(ctx, obj, opts)
+	shared := &result{}
+	ctx = context.WithValue(ctx, resultKey{}, shared)
+	write := w.Update
+	if status {
+		write = w.UpdateStatus
+	}
+	u, err := write(ctx, obj, opts)
+	if err == nil && shared.object != nil && shared.object.u == u {
+		return shared.object, nil
 	}
 	return NewObject(u), err
 }

@@ -101,11 +101,10 @@ type Cluster struct {
 }
 
 var (
-	_ clusterapi.ClusterAPI   = (*Cluster)(nil)
-	_ clusterapi.Watcher      = (*Cluster)(nil)
-	_ clusterapi.Shared       = (*Cluster)(nil)
-	_ clusterapi.SharedWriter = (*Cluster)(nil)
-	_ clusterapi.Follower     = (*Cluster)(nil)
+	_ clusterapi.ClusterAPI = (*Cluster)(nil)
+	_ clusterapi.Watcher    = (*Cluster)(nil)
+	_ clusterapi.Shared     = (*Cluster)(nil)
+	_ clusterapi.Follower   = (*Cluster)(nil)
 )
 
 // New returns an empty cluster. It costs nothing: the schemas of the built-in

@@ -15,7 +15,8 @@ import (
 
 // Get implements [clusterapi.Reader]. It takes constant time besides the copy.
 func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	return own(c.GetShared(ctx, gvk, key))
+	o, err := c.GetShared(ctx, gvk, key)
+	return o.Unstructured().DeepCopy(), err
 }
 
 // GetShared implements [clusterapi.Shared]: it returns what is stored, without

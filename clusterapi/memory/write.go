@@ -19,7 +19,7 @@ import (
 // stored without status, as on an API server; of the built-in kinds nodes keep
 // theirs. metadata.generateName is honoured.
 func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	return own(c.verb(ctx, "Create", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+	return c.verb(ctx, "Create", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		if in.GetResourceVersion() != "" {
 			return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 		}
@@ -40,7 +40,7 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, op
 			initialStatus(k, next)
 			return c.replace(k, "", nil, next, opts.FieldManager)
 		})
-	}))
+	})
 }
 
 // initialStatus leaves of a new object's status what an API server leaves.
@@ -65,11 +65,6 @@ func initialStatus(k *kind, obj *unstructured.Unstructured) {
 
 // Update implements [clusterapi.Writer].
 func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return own(c.UpdateShared(ctx, obj, opts))
-}
-
-// UpdateShared implements [clusterapi.SharedWriter].
-func (c *Cluster) UpdateShared(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*clusterapi.Object, error) {
 	return c.verb(ctx, "Update", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		return c.write(k, in, func(live *entry) (*record, error) {
 			if err := replaceable(k, live, in); err != nil {
@@ -90,11 +85,6 @@ func (c *Cluster) UpdateShared(ctx context.Context, obj *unstructured.Unstructur
 // UpdateStatus implements [clusterapi.Writer]. A kind without that subresource
 // is a NotFound error, as on an API server.
 func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return own(c.UpdateStatusShared(ctx, obj, opts))
-}
-
-// UpdateStatusShared implements [clusterapi.SharedWriter].
-func (c *Cluster) UpdateStatusShared(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*clusterapi.Object, error) {
 	return c.verb(ctx, "UpdateStatus", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		if !k.status {
 			return nil, apierrors.NewGenericServerResponse(404, "update", k.resource(), in.GetName(), "the kind has no status subresource", 0, true)
@@ -139,7 +129,7 @@ func replaceable(k *kind, live *entry, obj *unstructured.Unstructured) error {
 // Apply implements [clusterapi.Writer]: a server-side apply with force. A
 // status in obj is left out where the kind has that subresource.
 func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	return own(c.verb(ctx, "Apply", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+	return c.verb(ctx, "Apply", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		if opts.FieldManager == "" {
 			return nil, apierrors.NewBadRequest("a field manager is required to apply")
 		}
@@ -196,7 +186,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			e.remember(this)
 		}
 		return e, err
-	}))
+	})
 }
 
 // badRequest gives errors of the field managers a type, where they have none:
@@ -344,20 +334,15 @@ func (k *kind) record(e *entry) *record {
 	return &record{Unstructured: u, managed: e.managed}
 }
 
-// own copies a shared object for a caller.
-func own(o *clusterapi.Object, err error) (*unstructured.Unstructured, error) {
-	return o.Unstructured().DeepCopy(), err
-}
-
 // verb runs one writing verb on a copy of the caller's object.
-func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstructured, do func(*kind, *unstructured.Unstructured) (*entry, error)) (*clusterapi.Object, error) {
+func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstructured, do func(*kind, *unstructured.Unstructured) (*entry, error)) (*unstructured.Unstructured, error) {
 	if obj == nil {
 		return nil, apierrors.NewBadRequest("no object")
 	}
 	gvk := obj.GroupVersionKind()
-	var out *clusterapi.Object
+	var out *unstructured.Unstructured
 	call := Call{Verb: name, GVK: gvk, Key: clusterapi.KeyOf(obj), Object: obj}
-	err := c.call(ctx, call, func(context.Context) error {
+	err := c.call(ctx, call, func(ctx context.Context) error {
 		k, err := c.kind(gvk)
 		if err != nil {
 			return err
@@ -391,7 +376,10 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		if err != nil {
 			return err
 		}
-		out = c.shared(k, e)
+		o := c.shared(k, e)
+		if out = o.Unstructured(); !clusterapi.ShareResult(ctx, o) {
+			out = out.DeepCopy()
+		}
 		return nil
 	})
 	if err == nil && out == nil {
