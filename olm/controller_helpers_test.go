@@ -169,6 +169,18 @@ func (w *managed) states() []string {
 	return out
 }
 
+// approve approves an InstallPlan.
+func (w *managed) approve(name string) {
+	w.t.Helper()
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
+		p.Spec.Approved = true
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // install plays the OLM that carries out a plan: its operators appear, what
 // they replace goes.
 func (w *managed) install(csvs ...string) {

@@ -50,7 +50,7 @@ func TestControllerInstallsAndUpdates(t *testing.T) {
 	if len(p.Status.BundleLookups) != 2 || len(p.Status.Plan) != 1 || p.Status.Plan[0].Resource.Name != "b-stable-c-olm" {
 		t.Errorf("the plan's status: %+v", p.Status)
 	}
-	if got := w.settle(); fmt.Sprint(got.Waiting) != "["+r.Plan+"]" || got.Generation != nil {
+	if got := w.settle(); fmt.Sprint(got.Waiting) != "["+r.Plan+"]" || got.Plan != r.Plan {
 		t.Errorf("while the plan is carried out: %+v", got)
 	}
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending /a.v1: InstallPlanPending=True Installing"})
@@ -144,21 +144,11 @@ func TestControllerManualApproval(t *testing.T) {
 		"a UpgradePending /a.v1: InstallPlanPending=True RequiresApproval",
 		"b UpgradePending /b.v1: InstallPlanPending=True RequiresApproval"})
 
-	// A plan that nobody approves hides what is newer.
-	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")}
-	w.settle()
-	expect(t, "plans", w.plans(), []string{"1 Manual RequiresApproval [a.v1 b.v1]"})
-
-	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
-		p.Spec.Approved = true
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.approve(name)
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Installing [a.v1 b.v1]"})
 	w.install("a.v1 X", "b.v1 Y")
+	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")}
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Complete [a.v1 b.v1]", "2 Manual RequiresApproval [a.v2]"})
 
@@ -175,6 +165,79 @@ func TestControllerManualApproval(t *testing.T) {
 	expect(t, "Subscriptions", w.states(), []string{
 		"a UpgradePending a.v1/a.v2: InstallPlanPending=True RequiresApproval",
 		"b AtLatestKnown b.v1/b.v1"})
+}
+
+// A plan that nobody approves does not hide what is newer, and approving it
+// later does nothing.
+func TestControllerSupersedesPlans(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
+	w.options.Execute = true
+	first := w.sync().Plan
+	w.settle()
+	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")}
+	second := w.settle().Plan
+	want := []string{"1 Manual Failed [a.v1 b.v1]", "2 Manual RequiresApproval [a.v2 b.v1]"}
+	expect(t, "plans", w.plans(), want)
+	expect(t, "Subscriptions", w.states(), []string{
+		"a UpgradePending /a.v2: InstallPlanPending=True RequiresApproval",
+		"b UpgradePending /b.v1: InstallPlanPending=True RequiresApproval"})
+	for _, name := range []string{"a", "b"} {
+		if ref := w.subscription(name).Status.InstallPlanRef; ref.Name != second {
+			t.Errorf("%s refers to %+v", name, ref)
+		}
+	}
+	p := get[olm.InstallPlan](w, first)
+	c := p.Status.Conditions[0]
+	if c.Type != olm.PlanInstalled || c.Status != corev1.ConditionFalse || c.Reason != olm.ReasonPlanSuperseded ||
+		!strings.HasSuffix(c.Message, "but for a.v2, b.v1") || p.Status.Message != c.Message {
+		t.Errorf("status %+v", p.Status)
+	}
+	w.approve(first)
+	w.settle()
+	expect(t, "plans", w.plans(), want)
+
+	// The channel leads nowhere: nothing is asked for of a.
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
+		s.Spec.Channel = "none"
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	expect(t, "plans", w.plans(), []string{want[0], "2 Manual Failed [a.v2 b.v1]", "3 Manual RequiresApproval [b.v1]"})
+	expect(t, "Subscriptions", w.states(), []string{
+		"a  /: ResolutionFailed=True ConstraintsNotSatisfiable no operators found in channel none of package a in the catalog referenced by subscription a",
+		"b UpgradePending /b.v1: InstallPlanPending=True RequiresApproval"})
+
+	// And back: what was asked for before is asked for again, by another plan.
+	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
+		s.Spec.Channel = "stable"
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	expect(t, "plans", w.plans()[2:], []string{"3 Manual Failed [b.v1]", "4 Manual RequiresApproval [a.v2 b.v1]"})
+	var superseded []string
+	for _, e := range w.events {
+		if e.Type == olm.EventPlanSuperseded {
+			superseded = append(superseded, e.Plan)
+		}
+	}
+	expect(t, "superseded", superseded, []string{"install-1", "install-2", "install-3"})
+}
+
+// An update that is given up leads back to what is installed.
+func TestControllerGivesUpdatesUp(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1", manual)), ptr(installed("a.v1 X")[0]))
+	w.settle()
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True RequiresApproval"})
+	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X")}
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v2]"})
+	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1"})
 }
 
 // A catalog that cannot be read fails the namespace, and is forgotten once it
@@ -275,7 +338,7 @@ func TestControllerDeletesOldPlans(t *testing.T) {
 	for _, newest := range []olm.InstallPlanPhase{olm.PlanPhaseComplete, olm.PlanPhaseRequiresApproval} {
 		s := sub("a", "a.v1")
 		if newest == olm.PlanPhaseRequiresApproval {
-			// Nothing is resolved while this plan waits.
+			// This plan is superseded.
 			s = sub("a", "a.v1", progressing("a.v2"), refersTo("p12"))
 		}
 		w := manage(t, contents(t, "a.v1 X"), &s, ptr(installed("a.v1 X")[0]))
@@ -386,46 +449,43 @@ func (l *lacksKind) Get(ctx context.Context, gvk schema.GroupVersionKind, key ty
 
 // What becomes of each kind of step: CSVs and Subscriptions that exist stay,
 // other objects are brought to the state of the bundle, a new Subscription
-// refers to the plan, and an object whose API is not there waits.
+// refers to the plan, and an object whose API is not there waits. The first
+// attempt ended after it created a.v1.
 func TestControllerCarriesOutSteps(t *testing.T) {
 	object := func(apiVersion, kind, name, rest string) string {
 		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}%s}`, apiVersion, kind, name, rest)
 	}
 	const olmVersion = "operators.coreos.com/v1alpha1"
 	p := plan("p", 1, olm.PlanPhaseInstalling)
-	for _, x := range []struct{ kind, name, manifest string }{
-		{"ClusterServiceVersion", "a.v1", object(olmVersion, "ClusterServiceVersion", "a.v1", `,"spec":{"version":"9.0.0"}`)},
-		{"ClusterServiceVersion", "d.v1", object(olmVersion, "ClusterServiceVersion", "d.v1", ``)},
-		{"Subscription", "a", object(olmVersion, "Subscription", "a", `,"spec":{"name":"z"}`)},
-		{"Subscription", "d", object(olmVersion, "Subscription", "d", `,"spec":{"name":"d","channel":"stable","source":"c","sourceNamespace":"olm","startingCSV":"d.v1"}`)},
-		{"ConfigMap", "there", object("v1", "ConfigMap", "there", `,"data":{"k":"new"}`)},
-		{"BundleSecret", "s", object("v1", "Secret", "s", ``)},
-		{"ServiceMonitor", "m", object("monitoring.coreos.com/v1", "ServiceMonitor", "m", ``)},
-		{"ConfigMap", "done", "broken"},
+	p.Spec.ClusterServiceVersionNames = []string{"a.v1", "d.v1"}
+	for _, x := range []struct{ of, kind, name, manifest string }{
+		{"a.v1", "ClusterServiceVersion", "a.v1", object(olmVersion, "ClusterServiceVersion", "a.v1", `,"spec":{"version":"9.0.0"}`)},
+		{"d.v1", "ClusterServiceVersion", "d.v1", object(olmVersion, "ClusterServiceVersion", "d.v1", `,"spec":{"version":"1.0.0"}`)},
+		{"a.v1", "Subscription", "a", object(olmVersion, "Subscription", "a", `,"spec":{"name":"z","startingCSV":"a.v1"}`)},
+		{"d.v1", "Subscription", "d-stable-c-olm", object(olmVersion, "Subscription", "d-stable-c-olm", `,"spec":{"name":"d","channel":"stable","source":"c","sourceNamespace":"olm","startingCSV":"d.v1"}`)},
+		{"a.v1", "ConfigMap", "there", object("v1", "ConfigMap", "there", `,"data":{"k":"new"}`)},
+		{"a.v1", "BundleSecret", "s", object("v1", "Secret", "s", ``)},
+		{"a.v1", "ServiceMonitor", "m", object("monitoring.coreos.com/v1", "ServiceMonitor", "m", ``)},
+		{"a.v1", "ConfigMap", "done", "broken"},
 	} {
-		s := step(x.name, olm.StepUnknown)
-		s.Resource.Kind, s.Resource.Manifest = x.kind, x.manifest
+		s := step(x.of, olm.StepUnknown)
+		s.Resource.Name, s.Resource.Kind, s.Resource.Manifest = x.name, x.kind, x.manifest
 		if x.name == "done" {
 			s.Status = olm.StepCreated
 		}
 		p.Status.Plan = append(p.Status.Plan, s)
 	}
-	w := manage(t, contents(t, "a.v1 X", "d.v1 Y"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]), &p,
+	w := manage(t, contents(t, "a.v1 X -Y", "d.v1 Y"), ptr(sub("a", "", progressing("a.v1"), refersTo("p"))), ptr(installed("a.v1 X -Y")[0]), &p,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "there"}, Data: map[string]string{"k": "old"}})
 	api := &lacksKind{w.Cluster, "ServiceMonitor"}
 	c, err := olm.NewController(olm.ControllerOptions{
 		API: api, SnapshotOptions: olm.SnapshotOptions{Catalogs: w.catalogs, GlobalNamespace: "olm"}, Execute: true, Clock: w.clock,
+		Unpacker: unpackerOf(func(r olm.UnpackRequest) ([]*unstructured.Unstructured, error) {
+			return nil, olm.ErrUnpacking // what else is asked for is not known yet
+		}),
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	pass := func() *olm.SyncResult {
-		t.Helper()
-		r, err := c.Sync(context.Background(), ns)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
 	}
 	statuses := func() []string {
 		var out []string
@@ -435,14 +495,28 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 		return out
 	}
 	want := []string{
-		"ClusterServiceVersion a.v1 Present", "ClusterServiceVersion d.v1 Created", "Subscription a Present", "Subscription d Created",
+		"ClusterServiceVersion a.v1 Present", "ClusterServiceVersion d.v1 Created", "Subscription a Present", "Subscription d-stable-c-olm Created",
 		"ConfigMap there Present", "BundleSecret s Created", "ServiceMonitor m WaitingForApi", "ConfigMap done Created",
 	}
-	if r := pass(); !r.Soon {
+	settle := func() *olm.SyncResult {
+		t.Helper()
+		for range 10 {
+			r, err := c.Sync(context.Background(), ns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Changed {
+				return r
+			}
+		}
+		t.Fatal("does not settle")
+		return nil
+	}
+	if r := settle(); !r.Soon {
 		t.Error("a step that waits is not looked at soon")
 	}
 	expect(t, "steps", statuses(), want)
-	expect(t, "plans", w.plans(), []string{"1 Automatic Installing []"})
+	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1 d.v1]"})
 	if v := get[olm.ClusterServiceVersion](w, "a.v1").Spec.Version; v != "1.0.0" {
 		t.Errorf("the CSV that was there has now version %s", v)
 	}
@@ -452,24 +526,25 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 	if k := get[corev1.ConfigMap](w, "there").Data["k"]; k != "new" {
 		t.Errorf("the ConfigMap that was there holds %q", k)
 	}
-	if by := w.subscription("d").Annotations["olm.generated-by"]; by != "p" {
+	d := w.subscription("d-stable-c-olm")
+	if by := d.Annotations["olm.generated-by"]; by != "p" {
 		t.Errorf("the new Subscription is generated by %q", by)
 	}
-
-	pass()
-	s := w.subscription("d").Status
-	if got := fmt.Sprintf("%s %s %s", s.State, s.CurrentCSV, s.InstallPlanRef.Name); got != "AtLatestKnown d.v1 p" {
+	if got := fmt.Sprintf("%s %s %s", d.Status.State, d.Status.CurrentCSV, d.Status.InstallPlanRef.Name); got != "AtLatestKnown d.v1 p" {
 		t.Errorf("the new Subscription: %s", got)
 	}
 	api.kind = ""
-	for n := 0; pass().Changed; n++ {
-		if n == 5 {
-			t.Fatal("does not settle")
-		}
-	}
+	settle()
 	want[6] = "ServiceMonitor m Created"
 	expect(t, "steps", statuses(), want)
-	expect(t, "plans", w.plans(), []string{"1 Automatic Complete []"})
+	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1 d.v1]"})
+}
+
+// unpackerOf is a function that unpacks.
+type unpackerOf func(olm.UnpackRequest) ([]*unstructured.Unstructured, error)
+
+func (f unpackerOf) Unpack(_ context.Context, r olm.UnpackRequest) ([]*unstructured.Unstructured, error) {
+	return f(r)
 }
 
 // A step that fails is tried again for a minute.
@@ -481,6 +556,7 @@ func TestControllerRetriesSteps(t *testing.T) {
 	}
 	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
 	w.options.Unpacker, w.options.Execute = &unpacker{objects: objects}, true
+	w.sync()
 	w.sync()
 	first := int(w.writes.Load()) + 1
 	w.fail = func(n int) bool { return n == first }
@@ -563,13 +639,7 @@ func TestControllerEvents(t *testing.T) {
 	w.options.Execute, w.options.Unpacker = true, &unpacker{objects: objects}
 	w.settle()
 	name := w.sync().Waiting[0]
-	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
-		p.Spec.Approved = true
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.approve(name)
 	w.settle()
 	var got []string
 	for _, e := range w.events {
@@ -613,11 +683,11 @@ func TestControllerRunLooksAgainSoon(t *testing.T) {
 		begin := time.Now()
 		firstSteps := 0
 		w.fail = func(int) bool {
-			// Plan, its status and that of the Subscription come before the first step.
+			// Plan, its status and twice that of the Subscription come before the first step.
 			if time.Since(begin) == 20*time.Second {
 				firstSteps++
 			}
-			return firstSteps == 4
+			return firstSteps == 5
 		}
 		c, err := olm.NewController(olm.ControllerOptions{
 			API:             struct{ clusterapi.ReadWriter }{w.Cluster}, // without watches

@@ -9,94 +9,127 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// advancePlans starts approved plans, and carries out those that may be, oldest
-// first.
-func (p *pass) advancePlans(ctx context.Context) error {
-	var errs []error
-	order := make([]int, len(p.plans))
-	for i := range order {
-		order[i] = i
+// executePlan carries out the steps of a plan that belong to operators, and
+// writes how far it came. told is the error of a step: it is in the plan's
+// status.
+func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
+	stored, err := clusterapi.Get[InstallPlan](ctx, p.api, clusterapi.Key(a.Plan.Namespace, a.Plan.Name))
+	if err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return int(p.plans[a].Spec.Generation - p.plans[b].Spec.Generation)
-	})
-	for _, i := range order {
-		plan := &p.plans[i]
-		status := ApprovedStatus(plan)
-		if status.Phase != plan.Status.Phase {
-			if err := p.writePlan(ctx, i, func(stored *InstallPlan) InstallPlanStatus { return ApprovedStatus(stored) }); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			p.c.observe(Event{Type: EventPlanApproved, Namespace: plan.Namespace, Plan: plan.Name})
-		}
-		if !p.c.o.Execute || plan.Status.Phase != PlanPhaseInstalling || lookupsPending(plan.Status.BundleLookups) {
-			continue
-		}
-		steps, execErr := p.execute(ctx, plan)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		now := p.c.clock.Now()
-		err := p.writePlan(ctx, i, func(stored *InstallPlan) InstallPlanStatus {
-			return AttemptedStatus(stored, steps, execErr, now, p.c.o.Retry)
-		})
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		switch plan.Status.Phase {
-		case PlanPhaseComplete:
-			p.c.observe(Event{Type: EventPlanCompleted, Namespace: plan.Namespace, Plan: plan.Name})
-		case PlanPhaseFailed:
-			p.c.observe(Event{Type: EventPlanFailed, Namespace: plan.Namespace, Plan: plan.Name, Text: plan.Status.Message, Err: execErr})
-		default:
-			p.res.Soon = true
-			if execErr != nil {
-				errs = append(errs, fmt.Errorf("installplan %s/%s: %w", plan.Namespace, plan.Name, execErr))
-			}
-		}
+	if err := unchanged(a.Plan, stored); err != nil {
+		return nil, err
 	}
-	return errors.Join(errs...)
-}
-
-// writePlan writes the status of a plan if it differs, and keeps the plan as
-// stored.
-func (p *pass) writePlan(ctx context.Context, i int, status func(*InstallPlan) InstallPlanStatus) error {
-	plan := &p.plans[i]
-	if next := status(plan); equality.Semantic.DeepEqual(plan.Status, next) {
-		return nil
+	x := &execution{pass: p, plan: stored, uids: map[string]types.UID{}}
+	steps, told := x.run(ctx, a.Operators)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	stored, err := clusterapi.Modify(ctx, p.c.o.API, clusterapi.Key(plan.Namespace, plan.Name), modifyStatus, func(stored *InstallPlan) error {
-		stored.Status = status(stored)
+	before := stored.Status
+	stored, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(a.Plan.Namespace, a.Plan.Name), modifyStatus, func(stored *InstallPlan) error {
+		next := AttemptedStatus(stored, steps, told, p.state.Now, p.o.Retry)
+		if !equality.Semantic.DeepEqual(stored.Status, next) {
+			stored.Status = next
+		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("installplan %s/%s: %w", plan.Namespace, plan.Name, err)
+		return told, err
 	}
-	p.plans[i] = *stored
-	p.res.Changed = true
-	return nil
+	changed := !equality.Semantic.DeepEqual(before, stored.Status)
+	p.res.Changed = p.res.Changed || changed
+	e := Event{Namespace: stored.Namespace, Plan: stored.Name, Err: told}
+	if refused := (*Refusal)(nil); errors.As(told, &refused) && before.Message != stored.Status.Message {
+		e.Type, e.Text = EventPlanRefused, stored.Status.Message
+		p.observe(e)
+	}
+	switch stored.Status.Phase {
+	case PlanPhaseComplete:
+		e.Type, e.Text = EventPlanCompleted, ""
+		p.observe(e)
+	case PlanPhaseFailed:
+		e.Type, e.Text = EventPlanFailed, stored.Status.Message
+		p.observe(e)
+		told = nil
+	default:
+		p.res.Soon = true
+	}
+	if told != nil {
+		told = fmt.Errorf("installplan %s/%s: %w", stored.Namespace, stored.Name, told)
+	}
+	return told, nil
 }
 
-// execute carries out the steps of a plan that are not done. It returns all
-// steps with their statuses, and the first error, which ends the attempt.
-func (p *pass) execute(ctx context.Context, plan *InstallPlan) ([]*Step, error) {
-	steps := make([]*Step, len(plan.Status.Plan))
-	for i, s := range plan.Status.Plan {
+// unchanged is a conflict if an object is not the one decided from.
+func unchanged(decided, stored metav1.Object) error {
+	if decided.GetUID() == stored.GetUID() && decided.GetResourceVersion() == stored.GetResourceVersion() {
+		return nil
+	}
+	return apierrors.NewConflict(schema.GroupResource{Group: Group}, stored.GetName(), errors.New("it has changed since it was read"))
+}
+
+// execution is one attempt to carry out a plan.
+type execution struct {
+	*pass
+	plan *InstallPlan
+	as   clusterapi.ReadWriter // whose rights bound what is written
+	uids map[string]types.UID  // of CSVs
+}
+
+// run carries out the steps that are not done, once all of the plan have been
+// found fit. It returns all steps with their statuses, and the first error,
+// which ends the attempt.
+func (x *execution) run(ctx context.Context, operators []string) ([]*Step, error) {
+	steps := make([]*Step, len(x.plan.Status.Plan))
+	for i, s := range x.plan.Status.Plan {
 		done := *s
 		steps[i] = &done
 	}
-	for _, s := range steps {
-		if s.Status == StepCreated || s.Status == StepPresent {
+	var err error
+	if x.as, err = x.identity(ctx, x.state.Snapshot.OperatorGroups); err != nil {
+		return steps, err
+	}
+	objects := make([]*unstructured.Unstructured, len(steps))
+	var refused error
+	for i, s := range steps {
+		if isDone(s) {
 			continue
 		}
-		status, err := p.carryOut(ctx, plan, s)
+		if objects[i], err = stepObject(x.plan, s); err != nil {
+			s.Status = StepUnsupportedResource
+			refused = errors.Join(refused, err)
+		}
+	}
+	if refused != nil {
+		return steps, refused
+	}
+	for i, s := range steps {
+		u := objects[i]
+		if u == nil || u.GetKind() != kindCRD {
+			continue
+		}
+		// The rights to read all objects of a kind are the controller's.
+		err := checkDefinition(ctx, x.api, u)
+		if wrong := (errDefinition{}); errors.As(err, &wrong) {
+			err = &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Operator: s.Resolving, Object: objectText(u), Rule: PlanRuleDefinition, Text: wrong.Error()}
+		}
+		if err != nil {
+			return steps, err
+		}
+	}
+	for i, s := range steps {
+		if objects[i] == nil || !slices.Contains(operators, s.Resolving) {
+			continue
+		}
+		status, err := x.carryOut(ctx, objects[i])
 		if err != nil {
 			return steps, fmt.Errorf("error creating %s %s: %w", s.Resource.Kind, s.Resource.Name, err)
 		}
@@ -105,18 +138,18 @@ func (p *pass) execute(ctx context.Context, plan *InstallPlan) ([]*Step, error) 
 	return steps, nil
 }
 
+func isDone(s *Step) bool { return s.Status == StepCreated || s.Status == StepPresent }
+
 // carryOut writes the object of a step. A CSV or Subscription that exists stays
-// as it is; other objects are brought to the state of the bundle.
-func (p *pass) carryOut(ctx context.Context, plan *InstallPlan, s *Step) (StepStatus, error) {
-	obj, err := decodeObject([]byte(s.Resource.Manifest))
-	if err != nil {
-		return "", err
+// as it is; other objects are brought to the state of the bundle. Definitions
+// are written with the controller's rights, as OLM does: whoever could write
+// them could change those of others.
+func (x *execution) carryOut(ctx context.Context, obj *unstructured.Unstructured) (StepStatus, error) {
+	api := x.as
+	if obj.GetKind() == kindCRD {
+		api = x.api
 	}
-	if obj.GetNamespace() == "" && !clusterScoped(obj.GetKind()) {
-		obj.SetNamespace(plan.Namespace)
-	}
-	api := p.c.o.API
-	_, err = api.Get(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
+	_, err := api.Get(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
 	switch {
 	case meta.IsNoMatchError(err):
 		return StepWaitingForAPI, nil
@@ -124,17 +157,16 @@ func (p *pass) carryOut(ctx context.Context, plan *InstallPlan, s *Step) (StepSt
 		return "", err
 	}
 	there := err == nil
-	kind := s.Resource.Kind
-	if kind == kindCSV || kind == (&Subscription{}).APIKind().Kind {
+	if kind := obj.GetKind(); kind == kindCSV || kind == kindSubscription {
 		if there {
 			return StepPresent, nil
 		}
-		if kind != kindCSV {
+		if kind == kindSubscription {
 			annotations := obj.GetAnnotations()
 			if annotations == nil {
 				annotations = map[string]string{}
 			}
-			annotations[annotationGeneratedBy] = plan.Name
+			annotations[annotationGeneratedBy] = x.plan.Name
 			obj.SetAnnotations(annotations)
 		}
 		_, err = api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerOLM})
@@ -143,7 +175,7 @@ func (p *pass) carryOut(ctx context.Context, plan *InstallPlan, s *Step) (StepSt
 		}
 		return StepCreated, err
 	}
-	if err := p.nameOwners(ctx, plan.Namespace, obj); err != nil {
+	if err := x.nameOwners(ctx, obj); err != nil {
 		return "", err
 	}
 	if _, err := api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerOLM}); err != nil {
@@ -156,30 +188,24 @@ func (p *pass) carryOut(ctx context.Context, plan *InstallPlan, s *Step) (StepSt
 }
 
 // nameOwners adds the UID of the CSV to references to it: it is known only now.
-func (p *pass) nameOwners(ctx context.Context, namespace string, obj *unstructured.Unstructured) error {
+func (x *execution) nameOwners(ctx context.Context, obj *unstructured.Unstructured) error {
 	refs := obj.GetOwnerReferences()
 	for i := range refs {
 		if refs[i].Kind != kindCSV || refs[i].UID != "" {
 			continue
 		}
-		csv, err := p.c.o.API.Get(ctx, (&ClusterServiceVersion{}).APIKind(), clusterapi.Key(namespace, refs[i].Name))
-		if err != nil {
-			return err
+		name := refs[i].Name
+		if x.uids[name] == "" {
+			csv, err := clusterapi.GetShared(ctx, x.api, (&ClusterServiceVersion{}).APIKind(), clusterapi.Key(x.plan.Namespace, name))
+			if err != nil {
+				return err
+			}
+			x.uids[name] = csv.UID()
 		}
-		refs[i].UID = csv.GetUID()
+		refs[i].UID = x.uids[name]
 	}
 	if len(refs) > 0 {
 		obj.SetOwnerReferences(refs)
 	}
 	return nil
-}
-
-// clusterScoped reports whether a kind that bundles may hold has no namespace.
-func clusterScoped(kind string) bool {
-	switch kind {
-	case kindCRD, "ClusterRole", "ClusterRoleBinding", "PriorityClass",
-		"ConsoleYAMLSample", "ConsoleQuickStart", "ConsoleCLIDownload", "ConsoleLink", "ConsolePlugin":
-		return true
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ const (
 	ReasonInstallCheckFailed = "InstallCheckFailed"
 	ReasonDependencyConflict = "DependenciesConflict"
 	ReasonComponentFailed    = "InstallComponentFailed"
+	ReasonPlanSuperseded     = "PlanSuperseded"
 )
 
 const (
@@ -34,19 +36,6 @@ const (
 	defaultUnpackTimeout      = 10 * time.Minute
 	defaultUnpackRetry        = 5 * time.Minute
 )
-
-// WaitingForPlans reports whether no resolution may take place: every
-// Subscription of the namespace waits for an InstallPlan that it refers to. So
-// a plan that nobody approves hides newer updates. Without Subscriptions there
-// is nothing to wait for.
-func WaitingForPlans(subs []Subscription) bool {
-	for i := range subs {
-		if subs[i].Status.State != StateUpgradePending || subs[i].Status.InstallPlanRef == nil {
-			return false
-		}
-	}
-	return len(subs) > 0
-}
 
 // PlanDecision says which InstallPlan carries out changes.
 type PlanDecision struct {
@@ -63,22 +52,31 @@ type PlanDecision struct {
 // Subscriptions and InstallPlans of the namespace. Changes without steps need
 // none. The newest plan serves if it holds what is wanted and is not complete,
 // so that deciding again after an interruption makes no second one. A failed one
-// serves, too: it is not tried again unless somebody deletes it.
+// serves, too: it is not tried again unless somebody deletes it, or it failed
+// because it had been superseded. One of which some operators are there already
+// serves while the rest is asked for, or is held back by nothing but the want of
+// the others: what was to be installed together is.
+//
+// A new plan is named after its generation, so that two which were decided from
+// the same state are one.
 func DecidePlan(c *Changes, subs []Subscription, plans []InstallPlan) PlanDecision {
-	if c.Empty() {
-		return PlanDecision{}
-	}
 	newest := newestPlan(plans)
-	if newest != nil && newest.Status.Phase != PlanPhaseComplete && newest.DeletionTimestamp == nil {
-		if planUnwritten(newest) && sameNames(newest.Spec.ClusterServiceVersionNames, c.CSVs) {
+	if newest != nil && newest.Status.Phase != PlanPhaseComplete && newest.DeletionTimestamp == nil && !superseded(newest) {
+		same := !c.Empty() && sameNames(newest.Spec.ClusterServiceVersionNames, c.CSVs)
+		if same && planUnwritten(newest) {
 			status := newPlanStatus(c, newest.Spec.Approval, newest.Spec.Approved)
 			return PlanDecision{Reuse: newest, Status: &status}
 		}
-		if planCovers(newest, c) {
+		if (same || planContinues(newest, c)) && planCovers(newest, c) {
 			return PlanDecision{Reuse: newest}
 		}
 	}
-	return PlanDecision{Create: NewInstallPlan(c, subs, nextGeneration(subs, plans))}
+	if c.Empty() {
+		return PlanDecision{}
+	}
+	plan := NewInstallPlan(c, subs, nextGeneration(subs, plans))
+	plan.Name = fmt.Sprint(planNamePrefix, plan.Spec.Generation)
+	return PlanDecision{Create: plan}
 }
 
 // NewInstallPlan returns the plan for changes, owned by all Subscriptions of
@@ -136,12 +134,29 @@ func planUnwritten(p *InstallPlan) bool {
 	return p.Status.Phase == PlanPhaseNone && len(p.Status.Plan) == 0 && len(p.Status.BundleLookups) == 0
 }
 
-// planCovers reports whether a plan holds all that is wanted. Its lookups may
-// have become steps meanwhile.
-func planCovers(p *InstallPlan, c *Changes) bool {
-	if !sameNames(p.Spec.ClusterServiceVersionNames, c.CSVs) {
-		return false
+// planContinues reports whether a plan is being carried out, and nothing but
+// its rest is asked for.
+func planContinues(p *InstallPlan, c *Changes) bool {
+	names := p.Spec.ClusterServiceVersionNames
+	begun, open := false, false
+	for _, name := range names {
+		wanted := slices.Contains(c.CSVs, name)
+		if !wanted && !c.settled[name] && !c.heldBack[name] {
+			return false
+		}
+		begun, open = begun || c.settled[name], open || !c.settled[name]
 	}
+	for _, name := range c.CSVs {
+		if !slices.Contains(names, name) {
+			return false
+		}
+	}
+	return p.Status.Phase == PlanPhaseInstalling && begun && open
+}
+
+// planCovers reports whether a plan holds all steps that are wanted. Its
+// lookups may have become steps meanwhile.
+func planCovers(p *InstallPlan, c *Changes) bool {
 	type stepKey struct{ resolving, group, kind, name, manifest string }
 	key := func(s *Step) stepKey {
 		r := &s.Resource
@@ -257,12 +272,21 @@ func AttemptedStatus(p *InstallPlan, steps []*Step, err error, now time.Time, re
 		retry = defaultExecutionRetryTime
 	}
 	at := metav1.NewTime(now)
+	refused := (*Refusal)(nil)
+	errors.As(err, &refused)
+	if refused != nil && refused.Rule == PlanRuleIdentity {
+		status.Message = bounded.Text(err.Error(), maxMessage)
+		status.Conditions = setPlanCondition(status.Conditions, InstallPlanCondition{
+			Type: PlanInstalled, Status: corev1.ConditionFalse, Reason: ReasonInstallCheckFailed, Message: status.Message,
+		}, at)
+		return status
+	}
 	if status.StartTime == nil {
 		status.StartTime = &at
 	}
 	status.Plan = steps
 	switch {
-	case err != nil && (apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry):
+	case err != nil && (refused == nil || !refused.final()) && (apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry):
 		status.Message = bounded.Text(retryingText+err.Error(), maxMessage)
 	case err != nil:
 		status.Phase = PlanPhaseFailed
@@ -282,7 +306,7 @@ func AttemptedStatus(p *InstallPlan, steps []*Step, err error, now time.Time, re
 
 func stepsDone(steps []*Step) bool {
 	for _, s := range steps {
-		if s.Status != StepCreated && s.Status != StepPresent {
+		if !isDone(s) {
 			return false
 		}
 	}
@@ -306,6 +330,9 @@ func setPlanCondition(conditions []InstallPlanCondition, c InstallPlanCondition,
 	for i := range out {
 		if out[i].Type != c.Type {
 			continue
+		}
+		if out[i].Status == c.Status && out[i].Reason == c.Reason && out[i].Message == c.Message {
+			return conditions
 		}
 		if out[i].Status == c.Status {
 			c.LastTransitionTime = out[i].LastTransitionTime

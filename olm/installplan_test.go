@@ -118,30 +118,6 @@ func TestNewInstallPlan(t *testing.T) {
 	}
 }
 
-func TestWaitingForPlans(t *testing.T) {
-	pending := func(s *olm.Subscription) {
-		s.Status.State = olm.StateUpgradePending
-		s.Status.InstallPlanRef = &corev1.ObjectReference{Name: "p"}
-	}
-	stateOnly := func(s *olm.Subscription) { s.Status.State = olm.StateUpgradePending }
-	failed := func(s *olm.Subscription) { pending(s); s.Status.State = olm.StateUpgradeFailed }
-	for _, tc := range []struct {
-		name string
-		subs []olm.Subscription
-		want bool
-	}{
-		{"none", nil, false},
-		{"all", []olm.Subscription{sub("a", "", pending), sub("b", "", pending)}, true},
-		{"one not", []olm.Subscription{sub("a", "", pending), sub("b", "")}, false},
-		{"no plan", []olm.Subscription{sub("a", "", stateOnly)}, false},
-		{"failed forward", []olm.Subscription{sub("a", "", failed)}, false},
-	} {
-		if got := olm.WaitingForPlans(tc.subs); got != tc.want {
-			t.Errorf("%s: %v", tc.name, got)
-		}
-	}
-}
-
 func TestOldPlans(t *testing.T) {
 	var plans []olm.InstallPlan
 	for _, n := range []int64{3, 1, 2, 12, 11, 10, 9, 8, 7, 6, 5, 4} {

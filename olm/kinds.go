@@ -254,6 +254,9 @@ func (*OperatorGroup) APIKind() schema.GroupVersionKind { return olmKind("v1", "
 type OperatorGroupSpec struct {
 	TargetNamespaces []string        `json:"targetNamespaces,omitempty"`
 	UpgradeStrategy  UpgradeStrategy `json:"upgradeStrategy,omitempty"`
+	// ServiceAccountName is the account whose rights bound what InstallPlans
+	// of the namespace may do; empty means that nothing does.
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // UpgradeStrategy says whether a failed update may be replaced.

@@ -58,17 +58,26 @@ func (f fragileWatch) Watch(context.Context, schema.GroupVersionKind, clusterapi
 }
 
 // TestPanicsAreFailures: a catalog, a watch and an observer that panic do not
-// end the program; the pass of the catalog has failed.
+// end the program; they are told of, and tried again.
 func TestPanicsAreFailures(t *testing.T) {
-	for name, goWrong := range map[string]func(){"panic": func() { panic("no way") }, "Goexit": runtime.Goexit} {
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	good := map[types.NamespacedName]olm.Catalog{catalogKey: w.catalogs[catalogKey]}
+	for name, tc := range map[string]struct {
+		api      clusterapi.ReadWriter
+		catalogs map[types.NamespacedName]olm.Catalog
+		want     any
+	}{
+		"catalog":         {w.Cluster, map[types.NamespacedName]olm.Catalog{catalogKey: panickingCatalog{}}, "no catalog"},
+		"watch":           {fragileWatch{w.Cluster, func() { panic("no way") }}, good, "no way"},
+		"watch that ends": {fragileWatch{w.Cluster, runtime.Goexit}, good, nil},
+	} {
 		t.Run(name, func(t *testing.T) {
-			w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
 			var told []error
 			var mu sync.Mutex
 			ctx, cancel := context.WithCancel(t.Context())
 			c, err := olm.NewController(olm.ControllerOptions{
-				API:             fragileWatch{w.Cluster, goWrong},
-				SnapshotOptions: olm.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: panickingCatalog{}}, GlobalNamespace: "olm"},
+				API:             tc.api,
+				SnapshotOptions: olm.SnapshotOptions{Catalogs: tc.catalogs, GlobalNamespace: "olm"},
 				Observe: func(e olm.Event) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -86,7 +95,7 @@ func TestPanicsAreFailures(t *testing.T) {
 				t.Error(err)
 			}
 			caught := new(clusterapi.PanicError)
-			if len(told) == 0 || !errors.As(told[0], &caught) || caught.Value != "no catalog" || len(caught.Stack) == 0 {
+			if len(told) == 0 || !errors.As(told[0], &caught) || caught.Value != tc.want || tc.want != nil && len(caught.Stack) == 0 {
 				t.Errorf("told of %v", told)
 			}
 		})

@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ type SnapshotOptions struct {
 	// Empty means [DefaultGlobalNamespace].
 	GlobalNamespace string
 }
+
+func (o *SnapshotOptions) global() string { return cmp.Or(o.GlobalNamespace, DefaultGlobalNamespace) }
 
 // ReadSnapshot reads what a resolution of a namespace looks at. A catalog that
 // cannot be read is part of the snapshot, with its error; an error of
@@ -95,10 +98,7 @@ func originals() labels.Selector {
 }
 
 func readCluster(ctx context.Context, r clusterapi.Reader, namespace string, o SnapshotOptions) (*cluster, error) {
-	c := &cluster{o: o, global: o.GlobalNamespace, contents: map[types.NamespacedName]SnapshotCatalog{}}
-	if c.global == "" {
-		c.global = DefaultGlobalNamespace
-	}
+	c := &cluster{o: o, global: o.global(), contents: map[types.NamespacedName]SnapshotCatalog{}}
 	in := clusterapi.ListOptions{Namespace: namespace}
 	var err error
 	if c.subs, err = clusterapi.List[Subscription](ctx, r, in); err != nil {

@@ -70,7 +70,7 @@ type Observation struct {
 func ObservedStatus(sub *Subscription, o *Observation) SubscriptionStatus {
 	w := statusWriter{status: copyStatus(&sub.Status), now: o.Now}
 	w.adoptPlan(sub, o)
-	w.planConditions(o)
+	w.planConditions(sub, o)
 	w.csvState(sub, o)
 	w.catalogHealth(sub, o)
 	w.deprecations(sub, o)
@@ -211,25 +211,28 @@ func (w *statusWriter) refer(plan *InstallPlan) {
 }
 
 // planConditions sets the conditions that speak of the InstallPlan. One that
-// is gone before it was carried out is forgotten, so that a resolution makes
-// another.
-func (w *statusWriter) planConditions(o *Observation) {
+// is gone or superseded before it was carried out is forgotten, so that a
+// resolution makes another.
+func (w *statusWriter) planConditions(sub *Subscription, o *Observation) {
 	ref := w.status.InstallPlanRef
 	if ref == nil {
 		w.remove(SubscriptionInstallPlanMissing, SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
 		return
 	}
 	plan := findPlan(o.Plans, ref.Name)
-	if plan == nil {
+	if plan == nil || superseded(plan) {
 		w.remove(SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
-		if w.status.State != StateUpgradePending {
+		forget := w.status.State == StateUpgradePending && !isThere(sub, w.status.CurrentCSV, o)
+		if plan == nil && !forget {
 			w.set(SubscriptionInstallPlanMissing, corev1.ConditionTrue, ReasonReferencedPlanNotFound, "")
 			return
 		}
 		w.remove(SubscriptionInstallPlanMissing)
-		w.status.InstallPlanRef, w.status.InstallPlan = nil, nil
-		w.status.CurrentCSV = ""
-		w.status.State = StateNone
+		if forget {
+			w.status.InstallPlanRef, w.status.InstallPlan = nil, nil
+			w.status.CurrentCSV = ""
+			w.status.State = StateNone
+		}
 		return
 	}
 	w.remove(SubscriptionInstallPlanMissing)
@@ -262,12 +265,10 @@ func (w *statusWriter) csvState(sub *Subscription, o *Observation) {
 	if current == "" {
 		return
 	}
-	for i := range o.CSVs {
-		if o.CSVs[i].Name == current && inNamespace(o.CSVs[i].Namespace, sub.Namespace) {
-			w.status.State = StateAtLatestKnown
-			w.status.InstalledCSV = current
-			return
-		}
+	if isThere(sub, current, o) {
+		w.status.State = StateAtLatestKnown
+		w.status.InstalledCSV = current
+		return
 	}
 	w.status.State = StateUpgradePending
 	if o.FailForward && w.status.InstallPlanRef != nil {
@@ -275,6 +276,12 @@ func (w *statusWriter) csvState(sub *Subscription, o *Observation) {
 			w.status.State = StateUpgradeFailed
 		}
 	}
+}
+
+func isThere(sub *Subscription, csv string, o *Observation) bool {
+	return slices.ContainsFunc(o.CSVs, func(c ClusterServiceVersion) bool {
+		return c.Name == csv && inNamespace(c.Namespace, sub.Namespace)
+	})
 }
 
 func findPlan(plans []InstallPlan, name string) *InstallPlan {

@@ -31,6 +31,8 @@ type Changes struct {
 	Current []CurrentCSV
 
 	operators map[string]*Operator // of Lookups, by identifier
+	settled   map[string]bool      // CSVs that are there to stay
+	heldBack  map[string]bool      // that a Subscription progresses to and is held back from
 }
 
 // CurrentCSV is the operator that a Subscription progresses to.
@@ -46,6 +48,8 @@ func (c *Changes) Empty() bool { return len(c.Steps) == 0 && len(c.Lookups) == 0
 const (
 	kindCSV                = "ClusterServiceVersion"
 	kindCRD                = "CustomResourceDefinition"
+	groupCRD               = "apiextensions.k8s.io"
+	kindSubscription       = "Subscription"
 	kindBundleSecret       = "BundleSecret"
 	conditionNotPersisted  = "BundleLookupNotPersisted"
 	conditionLookupPending = "BundleLookupPending"
@@ -54,7 +58,7 @@ const (
 // NewChanges turns a generation of the snapshot into changes. An error is about
 // a bundle whose content cannot be read, in OLM's words.
 func NewChanges(s *Snapshot, g *Generation) (*Changes, error) {
-	c := &Changes{Namespace: s.Namespace, operators: map[string]*Operator{}}
+	c := &Changes{Namespace: s.Namespace, operators: map[string]*Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{}}
 	present := map[string]bool{}
 	for i := range s.Installed {
 		if inNamespace(s.Installed[i].Namespace, s.Namespace) {
@@ -62,6 +66,15 @@ func NewChanges(s *Snapshot, g *Generation) (*Changes, error) {
 		}
 	}
 	subs := subscriptionsIn(s.Namespace, s.Subscriptions)
+	for i := range g.HeldBack {
+		for _, sub := range subs {
+			for _, option := range g.HeldBack[i].NotTaken {
+				if sub.Name == g.HeldBack[i].Subscription && sub.Status.CurrentCSV == option.Entry.Name {
+					c.heldBack[option.Entry.Name] = true
+				}
+			}
+		}
+	}
 	for i := range g.Operators {
 		op := &g.Operators[i]
 		matches := matchingSubscriptions(op, subs)
@@ -238,7 +251,8 @@ func (b *Bundle) Objects() ([]*unstructured.Unstructured, error) {
 
 // BundleSteps returns the steps that install a bundle: its CSV, its other
 // objects, and what its service accounts need, by name of the account. They
-// are the same for an inline bundle and for an image once unpacked.
+// are the same for an inline bundle and for an image once unpacked. ConfigMaps,
+// Services, accounts and roles are owned by the CSV.
 //
 // The CSV gets the namespace, what it replaces in this generation (nothing, if
 // it replaces nothing), and the properties that the catalog says it has.
@@ -281,6 +295,10 @@ func BundleSteps(namespace string, op *Operator, objects []*unstructured.Unstruc
 	}
 	steps := []*Step{step}
 	for _, u := range others {
+		if gk := u.GroupVersionKind().GroupKind(); gk.Group == "" && (gk.Kind == "ConfigMap" || gk.Kind == "Service") {
+			u = u.DeepCopy()
+			u.SetOwnerReferences(append(u.GetOwnerReferences(), ownerReference(typed)))
+		}
 		step, err := newStep(op, u)
 		if err != nil {
 			return nil, err
