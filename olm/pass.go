@@ -92,7 +92,7 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]Catalo
 			if changed {
 				return told, nil // what was written is looked at first
 			}
-			if p.state.Now.Before(p.retry) {
+			if wait := p.retry.Sub(p.state.Now); wait > 0 && wait <= soon { // else the clock was set back
 				p.res.Soon = true
 				return told, nil
 			}

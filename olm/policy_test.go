@@ -302,3 +302,5 @@ func TestControllerNamesOwners(t *testing.T) {
 		}
 	}
 }
+
+var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}

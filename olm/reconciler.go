@@ -138,7 +138,7 @@ func (r *reconciler) Reconcile(ctx context.Context, q reconcile.Request) (reconc
 	}
 	*l = look{retry: p.retry}
 	switch {
-	case p.res.Soon && p.retry.After(q.Now):
+	case p.res.Soon && p.retry.After(q.Now) && p.retry.Sub(q.Now) <= soon:
 		return reconcile.Result{At: p.retry}, nil
 	case p.res.Changed:
 		return reconcile.Result{At: q.Now}, nil
