@@ -55,7 +55,7 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]Catalo
 	if p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o); err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
 		return nil, err
 	}
-	if p.state.Plans, err = clusterapi.List[InstallPlan](ctx, p.api, clusterapi.ListOptions{Namespace: p.res.Namespace}); err != nil {
+	if p.state.Plans, err = readAll[InstallPlan](ctx, p.api, clusterapi.ListOptions{Namespace: p.res.Namespace}); err != nil {
 		return nil, fmt.Errorf("installplans: %w", err)
 	}
 	for changed := false; ; changed = p.res.Changed {

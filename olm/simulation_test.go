@@ -125,7 +125,7 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults) *simulated {
 		levels: simulatedLevels, phase: map[string]olm.InstallPlanPhase{}, names: map[string][]string{},
 	}
 	s.shelf.put(s.levels[0])
-	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock})
+	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock, CheckShared: seed%10 == 1})
 	for _, o := range []any{
 		&olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
 		&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}},
@@ -351,6 +351,9 @@ func TestSimulation(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, s.state()); diff != "" {
 			return s.Faults(), fmt.Errorf("the end (-want +got):\n%s\n%s", diff, strings.Join(s.log, "\n"))
+		}
+		if err := s.cluster.CheckShared(); err != nil {
+			return s.Faults(), err
 		}
 		if active := s.active(); len(active) > 0 {
 			return s.Faults(), fmt.Errorf("plans are left: %s", active)

@@ -37,7 +37,9 @@ func (o *SnapshotOptions) global() string { return cmp.Or(o.GlobalNamespace, Def
 
 // ReadSnapshot reads what a resolution of a namespace looks at. A catalog that
 // cannot be read is part of the snapshot, with its error; an error of
-// ReadSnapshot means that the cluster could not be read.
+// ReadSnapshot means that the cluster could not be read. What the objects lead
+// to (conditions, annotations, lists) is shared with the cluster where that is
+// [clusterapi.Shared], and must not be changed.
 func ReadSnapshot(ctx context.Context, r clusterapi.Reader, namespace string, o SnapshotOptions) (*Snapshot, error) {
 	if namespace == "" {
 		return nil, errors.New("olm: no namespace is given")
@@ -97,23 +99,34 @@ func originals() labels.Selector {
 	return labels.NewSelector().Add(*requirement)
 }
 
+// readAll reads objects as values that belong to the caller; what they lead to
+// is shared.
+func readAll[T any](ctx context.Context, r clusterapi.Reader, o clusterapi.ListOptions) ([]T, error) {
+	shared, err := clusterapi.ReadAll[T](ctx, r, o)
+	out := make([]T, len(shared))
+	for i, t := range shared {
+		out[i] = *t
+	}
+	return out, err
+}
+
 func readCluster(ctx context.Context, r clusterapi.Reader, namespace string, o SnapshotOptions) (*cluster, error) {
 	c := &cluster{o: o, global: o.global(), contents: map[types.NamespacedName]SnapshotCatalog{}}
 	in := clusterapi.ListOptions{Namespace: namespace}
 	var err error
-	if c.subs, err = clusterapi.List[Subscription](ctx, r, in); err != nil {
+	if c.subs, err = readAll[Subscription](ctx, r, in); err != nil {
 		return nil, fmt.Errorf("subscriptions: %w", err)
 	}
-	if c.csvs, err = clusterapi.List[ClusterServiceVersion](ctx, r, clusterapi.ListOptions{Namespace: namespace, Labels: originals()}); err != nil {
+	if c.csvs, err = readAll[ClusterServiceVersion](ctx, r, clusterapi.ListOptions{Namespace: namespace, Labels: originals()}); err != nil {
 		return nil, fmt.Errorf("clusterserviceversions: %w", err)
 	}
-	if c.groups, err = clusterapi.List[OperatorGroup](ctx, r, in); err != nil {
+	if c.groups, err = readAll[OperatorGroup](ctx, r, in); err != nil {
 		return nil, fmt.Errorf("operatorgroups: %w", err)
 	}
-	c.sources, err = clusterapi.List[CatalogSource](ctx, r, in)
+	c.sources, err = readAll[CatalogSource](ctx, r, in)
 	if err == nil && namespace != "" && namespace != c.global {
 		var global []CatalogSource
-		global, err = clusterapi.List[CatalogSource](ctx, r, clusterapi.ListOptions{Namespace: c.global})
+		global, err = readAll[CatalogSource](ctx, r, clusterapi.ListOptions{Namespace: c.global})
 		c.sources = append(c.sources, global...)
 	}
 	if err != nil && !(errors.Is(err, clusterapi.ErrNotCollected) && len(o.Catalogs) > 0) {
