@@ -53,8 +53,8 @@ var errCrash = errors.New("crash")
 
 func manage(t testing.TB, c *olm.Contents, objects ...any) *managed {
 	t.Helper()
-	w := &managed{t: t, clock: clocktesting.NewFakeClock(statusNow.Time)}
-	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+	var w *managed
+	w = manageWith(t, func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		switch call.Verb {
 		case "Get", "List", "Watch":
 			return do(ctx)
@@ -63,7 +63,14 @@ func manage(t testing.TB, c *olm.Contents, objects ...any) *managed {
 			return errCrash
 		}
 		return do(ctx)
-	}})
+	}, c, objects...)
+	return w
+}
+
+func manageWith(t testing.TB, intercept func(context.Context, memory.Call, func(context.Context) error) error, c *olm.Contents, objects ...any) *managed {
+	t.Helper()
+	w := &managed{t: t, clock: clocktesting.NewFakeClock(statusNow.Time)}
+	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: intercept})
 	w.catalogs = map[types.NamespacedName]olm.Catalog{catalogKey: fixed{c: c}}
 	w.put(&olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}})
 	w.put(&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}})
