@@ -171,8 +171,8 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 			res.Wake = append(res.Wake, wakes...)
 		}
 	}
-	if p := r.current(); p != nil && !r.s.waits {
-		sooner(p.began.Add(p.limit))
+	if p := r.current(); p != nil && !r.s.waits && q.Now.Before(p.began.Add(p.limit)) {
+		sooner(p.began.Add(p.limit)) // from then on it is made to end, which tells
 	}
 	r.last = r.edge(nil)
 	return res, nil
