@@ -23,6 +23,7 @@ import (
 type deciding struct {
 	*core
 	written time.Time // when the status was last brought up to date
+	wrote   string    // the resourceVersion that it has had since
 	last    edge      // what was then worth writing at once
 	ended   []func(now time.Time, q reconcile.Request)
 	active  bool   // a ClusterOperator got further
@@ -137,8 +138,11 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 			res.At = t
 		}
 	}
-	if due := r.written.Add(r.o.StatusInterval); r.current() != nil && r.edge(actions) == r.last && q.Now.Before(due) && !q.Now.Before(r.written) {
-		sooner(due) // mere progress is written once in a while
+	if due := r.written.Add(r.o.StatusInterval); (r.current() != nil || cv.ResourceVersion != r.wrote) && r.edge(actions) == r.last &&
+		q.Now.Before(due) && !q.Now.Before(r.written) {
+		// Mere progress is written once in a while, and so is what somebody else
+		// has written over: two that do not agree must not answer each other.
+		sooner(due)
 	} else if err := r.write(ctx, q.Now, status); err != nil {
 		return reconcile.Result{}, err
 	} else if r.cv != cv {
@@ -283,7 +287,7 @@ func (r *deciding) write(ctx context.Context, now time.Time, status configv1.Clu
 	if cv.ResourceVersion != r.cv.ResourceVersion {
 		r.emit(Event{Type: EventStatus, Time: now, Release: cv.Status.Desired, Message: progressMessage(cv)})
 	}
-	r.cv, r.written, r.s.entry = cv, now, entryOf(cv)
+	r.cv, r.written, r.wrote, r.s.entry = cv, now, cv.ResourceVersion, entryOf(cv)
 	return nil
 }
 
