@@ -145,7 +145,7 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 		sooner(due)
 	} else if err := r.write(ctx, q.Now, status); err != nil {
 		return reconcile.Result{}, err
-	} else if r.cv != cv {
+	} else if r.cv.ResourceVersion != cv.ResourceVersion {
 		sooner(q.Now) // what was written may be news
 	}
 	for _, a := range actions {
