@@ -295,8 +295,12 @@ func (r *deciding) passEnded(q reconcile.Request, p *pass) {
 		s.attempt++
 		s.failures++
 		s.nextPass = q.Now.Add(runlevel.Delay(s.failures, r.interval(q), r.random(q)))
-		r.emit(Event{Type: EventPassFailed, Time: q.Now, Release: p.work.release, Message: err.Error(), Err: err})
+		if text := err.Error(); text != s.told {
+			s.told = text
+			r.emit(Event{Type: troubleOf(res.Errors), Time: q.Now, Release: p.work.release, Message: text, Err: err})
+		}
 	} else {
+		s.told = ""
 		next.Failure, next.Completed, next.Initial, next.Reconciling = res.Report, p.start.Completed+1, false, true
 		s.attempt, s.failures, s.changed = 0, 0, false
 		s.nextPass = q.Now.Add(r.interval(q))
@@ -310,6 +314,17 @@ func (r *deciding) passEnded(q reconcile.Request, p *pass) {
 	if err == nil && p.state() != runlevel.Reconciling {
 		r.emit(Event{Type: EventCompleted, Time: q.Now, Release: p.work.release, Message: "Done applying " + versionText(p.work.release)})
 	}
+}
+
+// troubleOf tells a pass that waits for operators which are being updated, as
+// they should be, from one that failed.
+func troubleOf(errs []error) EventType {
+	for _, err := range errs {
+		if te, ok := err.(*runlevel.TaskError); !ok || te.Effect != runlevel.EffectNone {
+			return EventPassFailed
+		}
+	}
+	return EventWaiting
 }
 
 func (p *pass) state() runlevel.State {

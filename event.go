@@ -31,7 +31,8 @@ const (
 	EventPreconditionBlock          EventType = "PreconditionBlock"          // refused
 	EventPayloadLoaded              EventType = "PayloadLoaded"              // accepted
 	EventTask                       EventType = "Task"                       // progress of a pass: see Progress
-	EventPassFailed                 EventType = "PassFailed"                 // a pass ended; another follows
+	EventWaiting                    EventType = "Waiting"                    // all that is left of a pass waits for operators
+	EventPassFailed                 EventType = "PassFailed"                 // what failed is tried again
 	EventCompleted                  EventType = "Completed"                  // every manifest of Release is applied
 	EventStatus                     EventType = "Status"                     // the status of the ClusterVersion changed
 )

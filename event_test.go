@@ -45,7 +45,8 @@ func TestEventJSON(t *testing.T) {
 		{Type: clusterupdate.EventPayloadLoaded, Message: "Payload loaded"},
 		{Type: clusterupdate.EventTask, Progress: &runlevel.Event{Type: runlevel.Waiting, Task: task, Level: "10", Component: "etcd-operator", Attempt: 2, Done: 3, Total: 9,
 			Wait: &runlevel.Wait{Operator: "etcd", Undone: []string{"operator to 4.21.1"}}}, Message: "waits", Err: failed},
-		{Type: clusterupdate.EventPassFailed, Message: "waits", Err: failed},
+		{Type: clusterupdate.EventWaiting, Message: "waits", Err: failed},
+		{Type: clusterupdate.EventPassFailed, Message: "fails", Err: failed},
 		{Type: clusterupdate.EventCompleted, Message: "Done applying 4.21.1"},
 		{Type: clusterupdate.EventStatus, Message: "Cluster version is 4.21.1"},
 	} {

@@ -30,6 +30,7 @@ type session struct {
 	changed  bool  // work, since the last pass that got through
 	report   runlevel.Report
 	passErr  error     // of the last pass
+	told     string    // of that, last
 	attempt  int       // of the pass in its state
 	failures int       // passes failed in a row
 	nextPass time.Time // zero: at once
