@@ -2,6 +2,7 @@ package kubernetes_test
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -30,13 +31,17 @@ func TestPermissions(t *testing.T) {
 		configv1.GroupVersion.WithKind("FeatureGate"), mcfgv1.GroupVersion.WithKind("MachineConfigPool"),
 	})
 	newClusterVersion(t, admin)
-	for _, name := range []string{"openshift-config", "openshift-config-managed", "openshift-machine-config-operator"} {
+	for _, name := range []string{"openshift-config", "openshift-config-managed", "openshift-machine-config-operator", "openshift-managed-upgrade-operator"} {
 		create(t, admin, object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, name))
 	}
 	create(t, admin, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: admin-gates, namespace: openshift-config-managed}}`))
 	create(t, admin, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: admin-acks, namespace: openshift-config}}`))
 	create(t, admin, object(t, `{apiVersion: config.openshift.io/v1, kind: FeatureGate, metadata: {name: cluster}, spec: {}}`))
-	for _, file := range []string{"rbac/reader.yaml", "rbac/updater.yaml"} {
+	files, err := filepath.Glob("rbac/*.yaml")
+	if err != nil || len(files) != 6 {
+		t.Fatalf("manifests %v: %v", files, err)
+	}
+	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
