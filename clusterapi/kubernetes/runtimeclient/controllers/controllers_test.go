@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -129,7 +130,8 @@ func TestReplicas(t *testing.T) {
 		}
 	}
 
-	both := newReplicas(t, order{Kubeconfig: s.Kubeconfig(t), Process: "counter"})
+	permit(t, api, "counter", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "update"}})
+	both := newReplicas(t, order{Kubeconfig: s.Kubeconfig(t), Process: "counter", Account: "counter"})
 	for _, n := range []int{10, 20, 30} {
 		leader := both.leader()
 		await(t, fmt.Sprintf("step %d", n), time.Minute, reached(n))

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -22,8 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/runtimeclient/controllers"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // orderEnv makes this program a replica: it holds its orders.
@@ -34,6 +39,7 @@ type order struct {
 	Kubeconfig string
 	Name       string
 	Process    string // a name of processes
+	Account    string // a ServiceAccount to act as; "" means an administrator
 }
 
 // processes are what replicas can run.
@@ -65,17 +71,57 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-const lease = 3 * time.Second
+const (
+	lease     = 3 * time.Second
+	namespace = "clusterupdate" // of hosts, in the manifests
+)
+
+// permit applies what a host may do, for one more account, and rules of its
+// own.
+func permit(t testing.TB, api clusterapi.ClusterAPI, account string, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	const file = "../../rbac/hosting.yaml"
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := manifest.Parse(file, data, manifest.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range objects {
+		subjects, ok := m.Object.Object["subjects"].([]any)
+		if ok {
+			m.Object.Object["subjects"] = append(subjects, map[string]any{"kind": "ServiceAccount", "namespace": namespace, "name": account})
+		}
+		if _, err := api.Apply(t.Context(), m.Object, clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
+			t.Fatalf("%s: %v", m, err)
+		}
+	}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "test"}, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "test"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}}}
+	if _, err := clusterapi.Create(t.Context(), api, role, clusterapi.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clusterapi.Create(t.Context(), api, binding, clusterapi.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // newManager makes a Manager whose lease is short.
-func newManager(kubeconfig string) (manager.Manager, error) {
-	c, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+func newManager(o order) (manager.Manager, error) {
+	c, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
+	if o.Account != "" {
+		c.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + o.Account}
+	}
 	c.QPS = -1
 	return manager.New(c, manager.Options{
-		LeaderElection: true, LeaderElectionID: "replicas", LeaderElectionNamespace: "default",
+		LeaderElection: true, LeaderElectionID: "replicas", LeaderElectionNamespace: namespace,
 		LeaseDuration: ptr.To(lease), RenewDeadline: ptr.To(2 * time.Second), RetryPeriod: ptr.To(500 * time.Millisecond),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
@@ -95,7 +141,7 @@ func replicaMain(o order) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(o.Kubeconfig)
+	mgr, err := newManager(o)
 	if err != nil {
 		return err
 	}

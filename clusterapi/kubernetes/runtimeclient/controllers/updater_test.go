@@ -93,6 +93,7 @@ func TestUpdaterReplicas(t *testing.T) {
 	c := &played{t: t, api: api, held: map[string]bool{}}
 	c.prepare()
 	c.play()
+	permit(t, api, "updater")
 	both := newReplicas(t, order{Kubeconfig: s.Kubeconfig(t), Process: "updater"})
 	await(t, "the installation", 2*time.Minute, func() bool { return c.history() == sample.FromVersion+" Completed" })
 	c.acknowledge()
