@@ -1,0 +1,61 @@
+package mcp_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+func TestUninstall(t *testing.T) {
+	refuse := ""
+	api := memory.New(memory.Options{Intercept: func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+		if c.Verb == "Update" && c.Key.Name == refuse {
+			return errors.New("refused")
+		}
+		return do(ctx)
+	}})
+	for name, annotations := range map[string]map[string]string{
+		"a": {mcp.AnnotationDrainSince: `{"version":1}`, mcp.AnnotationState: mcp.StateDone},
+		"b": {mcp.AnnotationDrainSince: "not JSON"},
+		"c": {mcp.AnnotationState: mcp.StateDone},
+	} {
+		n := &corev1.Node{}
+		n.Name, n.Annotations = name, annotations
+		load(t, api, n)
+	}
+	before, err := clusterapi.Get[corev1.Node](t.Context(), api, clusterapi.Key("", "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuse = "a"
+	if err := mcp.Uninstall(t.Context(), api); err == nil || !strings.Contains(err.Error(), "node a: refused") {
+		t.Errorf("got %v", err)
+	}
+	refuse = ""
+	if err := mcp.Uninstall(t.Context(), api); err != nil {
+		t.Error(err)
+	}
+	nodes, err := clusterapi.List[corev1.Node](t.Context(), api, clusterapi.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]map[string]string{}
+	for _, n := range nodes {
+		got[n.Name] = n.Annotations
+		if n.Name == "c" && n.ResourceVersion != before.ResourceVersion {
+			t.Error("a node without the annotation was written")
+		}
+	}
+	want := map[string]map[string]string{"a": {mcp.AnnotationState: mcp.StateDone}, "b": nil, "c": {mcp.AnnotationState: mcp.StateDone}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
