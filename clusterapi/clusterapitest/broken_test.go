@@ -42,11 +42,22 @@ type broken struct {
 	delete       func(context.Context, gvk, key, clusterapi.DeleteOptions) error
 	evict        func(context.Context, key, clusterapi.EvictOptions) error
 	watch        func(context.Context, gvk, clusterapi.ListOptions) events
+	getShared    func(context.Context, gvk, key) (*clusterapi.Object, error)
+	listShared   func(context.Context, gvk, clusterapi.ListOptions) ([]*clusterapi.Object, error)
+	follow       func() clusterapi.Cursor
 }
 
 func newBroken(c *memory.Cluster) *broken {
-	return &broken{c, c.Get, c.List, c.Create, c.Apply, c.Update, c.UpdateStatus, c.Delete, c.Evict, c.Watch}
+	return &broken{c, c.Get, c.List, c.Create, c.Apply, c.Update, c.UpdateStatus, c.Delete, c.Evict, c.Watch, c.GetShared, c.ListShared, c.Follow}
 }
+
+func (b *broken) GetShared(ctx context.Context, g gvk, k key) (*clusterapi.Object, error) {
+	return b.getShared(ctx, g, k)
+}
+func (b *broken) ListShared(ctx context.Context, g gvk, o clusterapi.ListOptions) ([]*clusterapi.Object, error) {
+	return b.listShared(ctx, g, o)
+}
+func (b *broken) Follow() clusterapi.Cursor { return b.follow() }
 
 func (b *broken) Get(ctx context.Context, g gvk, k key) (object, error) { return b.get(ctx, g, k) }
 func (b *broken) List(ctx context.Context, g gvk, o clusterapi.ListOptions) (list, error) {
@@ -304,6 +315,123 @@ func slowly(ctx context.Context) context.Context {
 }
 
 var faults = []fault{
+	{"GetShared without managedFields", "Shared/Get", false, func(b *broken) {
+		b.getShared = func(ctx context.Context, g gvk, k key) (*clusterapi.Object, error) {
+			u, err := b.Cluster.Get(ctx, g, k)
+			if err != nil {
+				return nil, err
+			}
+			u.SetManagedFields(nil)
+			return clusterapi.NewObject(u), nil
+		}
+	}},
+	{"ListShared in another order", "Shared/List", false, func(b *broken) {
+		b.listShared = func(ctx context.Context, g gvk, o clusterapi.ListOptions) ([]*clusterapi.Object, error) {
+			list, err := b.Cluster.ListShared(ctx, g, o)
+			list = slices.Clone(list)
+			slices.Reverse(list)
+			return list, err
+		}
+	}},
+	{"GetShared finds nothing", "Shared/Errors", false, func(b *broken) {
+		b.getShared = func(ctx context.Context, g gvk, k key) (*clusterapi.Object, error) {
+			o, err := b.Cluster.GetShared(ctx, g, k)
+			if apierrors.IsNotFound(err) {
+				return nil, errors.New("there is nothing")
+			}
+			return o, err
+		}
+	}},
+	{"Get hands out what is stored", "Shared/CopiesAreApart", false, func(b *broken) {
+		b.get = func(ctx context.Context, g gvk, k key) (object, error) {
+			o, err := b.Cluster.GetShared(ctx, g, k)
+			return o.Unstructured(), err
+		}
+	}},
+	{"updates change what is shared", "Shared/Stays", false, func(b *broken) {
+		seen := map[key]*clusterapi.Object{}
+		b.getShared = func(ctx context.Context, g gvk, k key) (*clusterapi.Object, error) {
+			o, err := b.Cluster.GetShared(ctx, g, k)
+			if err == nil && g.Kind == "Deployment" {
+				if was := seen[k]; was != nil {
+					was.Unstructured().Object = o.Unstructured().Object
+					return was, nil
+				}
+				u := *o.Unstructured()
+				o = clusterapi.NewObject(&u)
+				seen[k] = o
+			}
+			return o, err
+		}
+	}},
+	{"GetShared is late", "Shared/Stays", false, func(b *broken) {
+		seen := map[key]*clusterapi.Object{}
+		b.getShared = func(ctx context.Context, g gvk, k key) (*clusterapi.Object, error) {
+			if o := seen[k]; o != nil && g.Kind == "Widget" {
+				return o, nil
+			}
+			o, err := b.Cluster.GetShared(ctx, g, k)
+			if g.Kind == "Widget" {
+				seen[k] = o
+			}
+			return o, err
+		}
+	}},
+	{"changes are skipped", "Follower/Order", false, follows(func(c []clusterapi.Change) []clusterapi.Change {
+		return slices.DeleteFunc(c, func(c clusterapi.Change) bool {
+			return c.Old != nil && c.New != nil && c.New.Unstructured().GetAnnotations()["a"] == "b"
+		})
+	})},
+	{"changes come in another order", "Follower/Order", false, follows(func(c []clusterapi.Change) []clusterapi.Change {
+		slices.Reverse(c)
+		return c
+	})},
+	{"Old is not told", "Follower/Order", false, follows(func(c []clusterapi.Change) []clusterapi.Change {
+		for i := range c {
+			if c[i].New != nil {
+				c[i].Old = nil
+			}
+		}
+		return c
+	})},
+	{"deletions are told as states", "Follower/Order", false, follows(func(c []clusterapi.Change) []clusterapi.Change {
+		for i := range c {
+			if c[i].New == nil {
+				c[i].New = c[i].Old
+			}
+		}
+		return c
+	})},
+	{"a cursor begins with what is there", "Follower/BeginsNow", false, func(b *broken) {
+		b.follow = func() clusterapi.Cursor {
+			all, _ := b.Cluster.ListShared(context.Background(), configMapKind, clusterapi.ListOptions{})
+			var changes []clusterapi.Change
+			for _, o := range all {
+				changes = append(changes, clusterapi.Change{New: o})
+			}
+			return &edited{Cursor: b.Cluster.Follow(), waiting: changes}
+		}
+	}},
+	{"cursors share what they tell", "Follower/Apart", false, func(b *broken) {
+		one := b.Cluster.Follow()
+		b.follow = func() clusterapi.Cursor { return one }
+	}},
+	{"a closed cursor goes on", "Follower/Apart", false, func(b *broken) {
+		b.follow = func() clusterapi.Cursor { return &open{b.Cluster.Follow()} }
+	}},
+	{"writes that change nothing are told", "Follower/NothingChanged", false, func(b *broken) {
+		var extra []clusterapi.Change
+		b.update = func(ctx context.Context, u object, o clusterapi.UpdateOptions) (object, error) {
+			stored, err := b.Cluster.Update(ctx, u, o)
+			if err == nil && stored.GetResourceVersion() == u.GetResourceVersion() {
+				extra = append(extra, clusterapi.Change{Old: clusterapi.NewObject(u), New: clusterapi.NewObject(stored)})
+			}
+			return stored, err
+		}
+		b.follow = func() clusterapi.Cursor {
+			return &edited{Cursor: b.Cluster.Follow(), edit: func(c []clusterapi.Change) []clusterapi.Change { return append(c, extra...) }}
+		}
+	}},
 	// UpdateStatus
 	{"UpdateStatus writes labels", "UpdateStatus/LeavesAllElse/Labels", true, metadataToo(func(to, from object) { to.SetLabels(from.GetLabels()) })},
 	{"UpdateStatus writes annotations", "UpdateStatus/LeavesAllElse/Annotations", true, metadataToo(func(to, from object) { to.SetAnnotations(from.GetAnnotations()) })},
@@ -1258,6 +1386,42 @@ func watches(change func(*clusterapi.ListOptions)) func(*broken) {
 		}
 	}
 }
+
+// edited is a cursor with a fault.
+type edited struct {
+	clusterapi.Cursor
+	edit    func([]clusterapi.Change) []clusterapi.Change
+	waiting []clusterapi.Change
+	read    bool
+}
+
+func (e *edited) Next() (clusterapi.Change, bool) {
+	if !e.read && e.edit != nil {
+		e.read = true
+		var all []clusterapi.Change
+		for c, ok := e.Cursor.Next(); ok; c, ok = e.Cursor.Next() {
+			all = append(all, c)
+		}
+		e.waiting = e.edit(all)
+	}
+	if len(e.waiting) == 0 {
+		return e.Cursor.Next()
+	}
+	first := e.waiting[0]
+	e.waiting = e.waiting[1:]
+	return first, true
+}
+
+func follows(edit func([]clusterapi.Change) []clusterapi.Change) func(*broken) {
+	return func(b *broken) {
+		b.follow = func() clusterapi.Cursor { return &edited{Cursor: b.Cluster.Follow(), edit: edit} }
+	}
+}
+
+// open cannot be closed.
+type open struct{ clusterapi.Cursor }
+
+func (*open) Close() {}
 
 // dropBogus leaves out the fields that the tests make up.
 func dropBogus(u object) object {

@@ -30,7 +30,8 @@ type Capabilities struct {
 // Conformance runs all sub-tests against the backend that newAPI returns. It
 // calls newAPI once. The backend must serve ConfigMaps, Secrets, Pods,
 // Deployments, PodDisruptionBudgets and CustomResourceDefinitions, and refuse
-// kinds that nobody defined.
+// kinds that nobody defined. One that is [clusterapi.Shared] or a
+// [clusterapi.Follower] is tested as such.
 //
 // A run takes some seconds of real time, since one rule is about what happens
 // a second later.
@@ -58,6 +59,12 @@ func Conformance(t *testing.T, newAPI func(t *testing.T) (clusterapi.ClusterAPI,
 	}
 	if caps.Watch {
 		groups = append(groups, group{"Watch", testWatch})
+	}
+	if _, ok := api.(clusterapi.Shared); ok {
+		groups = append(groups, group{"Shared", testShared})
+	}
+	if _, ok := api.(clusterapi.Follower); ok && !caps.ReadOnly {
+		groups = append(groups, group{"Follower", testFollower})
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) { g.run(t, s) })
