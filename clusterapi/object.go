@@ -110,6 +110,11 @@ func withoutManagedFields(u *unstructured.Unstructured) *unstructured.Unstructur
 // Shared is optional: a [Reader] that has it hands out what it stores, without
 // copying. Find it by type assertion, or use [GetShared] and [ListShared],
 // which work with every Reader. The rules are those of Get and List.
+//
+// A wrapper that embeds such a reader and has a Get or List of its own needs a
+// GetShared and ListShared of its own, too; to have them by way of its Get:
+//
+//	return clusterapi.GetShared(ctx, struct{ clusterapi.Reader }{w}, gvk, key)
 type Shared interface {
 	GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error)
 	ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error)

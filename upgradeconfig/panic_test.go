@@ -125,6 +125,10 @@ func (c allPods) List(ctx context.Context, gvk schema.GroupVersionKind, o cluste
 	return c.Cluster.List(ctx, gvk, o)
 }
 
+func (c allPods) ListShared(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) ([]*clusterapi.Object, error) {
+	return clusterapi.ListShared(ctx, struct{ clusterapi.Reader }{c}, gvk, o)
+}
+
 // TestForcedDrainOfOneNode: a backend that does not select by node does not
 // make a forced drain empty the others.
 func TestForcedDrainOfOneNode(t *testing.T) {
