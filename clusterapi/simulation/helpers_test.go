@@ -179,41 +179,41 @@ func (drains) Watches() []reconcile.Watch { return nil }
 func (drains) Keys() []reconcile.Key      { return []reconcile.Key{{}} }
 
 func (d drains) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-	nodes, err := d.api.List(ctx, corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.ListOptions{})
+	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, d.api, clusterapi.ListOptions{})
 	if err == nil {
-		for i := range nodes.Items {
-			drainOnce(ctx, d.api, &nodes.Items[i])
+		for _, n := range nodes {
+			drainOnce(ctx, d.api, n)
 		}
 	}
 	return reconcile.Result{At: r.Now.Add(2 * time.Second)}, nil
 }
 
-func drainOnce(ctx context.Context, c clusterapi.ClusterAPI, n *unstructured.Unstructured) {
-	asked := n.GetAnnotations()[mcp.AnnotationDesiredDrain]
-	if asked == n.GetAnnotations()[mcp.AnnotationLastAppliedDrain] {
+func drainOnce(ctx context.Context, c clusterapi.ClusterAPI, n *corev1.Node) {
+	asked := n.Annotations[mcp.AnnotationDesiredDrain]
+	if asked == n.Annotations[mcp.AnnotationLastAppliedDrain] {
 		return
 	}
 	drain := strings.HasPrefix(asked, "drain-")
 	change := func(f func(*corev1.Node)) {
-		_, _ = clusterapi.Modify(ctx, c, clusterapi.Key("", n.GetName()), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
+		_, _ = clusterapi.Modify(ctx, c, clusterapi.Key("", n.Name), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
 			f(n)
 			return nil
 		})
 	}
 	change(func(n *corev1.Node) { n.Spec.Unschedulable = drain })
 	if drain {
-		pods, err := clusterapi.List[corev1.Pod](ctx, c, clusterapi.ListOptions{NodeName: n.GetName()})
+		pods, err := clusterapi.ReadAll[corev1.Pod](ctx, c, clusterapi.ListOptions{NodeName: n.Name})
 		if err != nil {
 			return
 		}
 		left := 0
-		for i := range pods {
-			if owner := metav1.GetControllerOf(&pods[i]); owner != nil && owner.Kind == "DaemonSet" {
+		for _, p := range pods {
+			if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "DaemonSet" {
 				continue
 			}
 			left++
-			if pods[i].DeletionTimestamp == nil {
-				_ = c.Evict(ctx, clusterapi.Key(pods[i].Namespace, pods[i].Name), clusterapi.EvictOptions{})
+			if p.DeletionTimestamp == nil {
+				_ = c.Evict(ctx, clusterapi.Key(p.Namespace, p.Name), clusterapi.EvictOptions{})
 			}
 		}
 		if left > 0 {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/olm"
 )
 
 // Annotations that the simulation writes for itself: what a real host or
@@ -43,6 +44,9 @@ var (
 	kindJob               = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 	kindCronJob           = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}
 	kindBudget            = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
+	kindDefinition        = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	kindCatalogSource     = (*olm.CatalogSource)(nil).APIKind()
+	kindCSV               = (*olm.ClusterServiceVersion)(nil).APIKind()
 	kindClusterVersion    = configv1.GroupVersion.WithKind("ClusterVersion")
 	kindClusterOperator   = configv1.GroupVersion.WithKind("ClusterOperator")
 	kindMachineConfig     = schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig"}

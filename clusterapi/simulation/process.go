@@ -89,16 +89,17 @@ type behaviour struct {
 
 // The names of the behaviours that the program can tell something.
 const (
-	partOperators = "operators"
-	partNodes     = "nodes"
-	partPods      = "pods"
+	partOperators     = "operators"
+	partNodes         = "nodes"
+	partPods          = "pods"
+	partInstallations = "installations"
 )
 
 func (b *behaviour) Name() string { return b.name }
 
 func (b *behaviour) Watches() []reconcile.Watch {
 	switch b.name {
-	case partOperators, partNodes, partPods:
+	case partOperators, partNodes, partPods, partInstallations:
 		return append(slices.Clone(b.watches), b.watchTellings())
 	}
 	return b.watches

@@ -190,7 +190,7 @@ func atRest(ctx context.Context, c *simulation.Cluster, config string) error {
 
 // Whatever fails on the way, a simulated cluster comes to the same end.
 func TestUpdateUnderFaults(t *testing.T) {
-	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
+	simtest.Test(t, 0.1, func(seed uint64, only map[string]bool) ([]string, error) {
 		faults, _, err := playUpdate(seed, rough(seed, only))
 		return faults, err
 	})
