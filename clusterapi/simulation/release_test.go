@@ -1,13 +1,11 @@
 package simulation_test
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,31 +70,12 @@ func applyAll(t *testing.T, c clusterapi.ClusterAPI, r simulation.Release) {
 	}
 }
 
-// live runs a cluster until the test ends.
-func live(t *testing.T, o simulation.Options) *simulation.Cluster {
-	t.Helper()
-	c, err := simulation.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
-	return c
-}
-
 // updateWholeCluster takes a cluster from one payload to another, with the
 // library's machine-config controller beside the simulation.
 func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 	one, two := intstr.FromInt32(1), intstr.FromInt32(2)
 	target := releaseOf(to)
-	c := live(t, simulation.Options{
+	c := start(t, simulation.Options{
 		Release: releaseOf(from),
 		Pools:   []simulation.Pool{{Nodes: 4, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}},
 		Workloads: []simulation.Workload{
@@ -107,13 +86,8 @@ func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 		},
 	})
 	c.Expect(target)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		done <- mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive}).Run(ctx)
-	}()
-	defer func() { cancel(); <-done }()
-	time.Sleep(10 * time.Minute)
+	c.Add(mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive}).Process())
+	c.pass(10 * time.Minute)
 	for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
 		if got := conditions(&co); got != "ATrue PFalse DFalse" || version(&co) != from.Release.Version {
 			t.Fatalf("before the update, operator %s: %s %s", co.Name, got, version(&co))
@@ -125,7 +99,7 @@ func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 		}
 	}
 	applyAll(t, c, target)
-	time.Sleep(4 * time.Hour)
+	c.pass(4 * time.Hour)
 	names := make(map[string]bool)
 	for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
 		names[co.Name] = true
@@ -159,9 +133,7 @@ func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 }
 
 func TestUpdateOfSample(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		updateWholeCluster(t, load(t, sample.From(), sample.FromImage), load(t, sample.To(), sample.ToImage))
-	})
+	updateWholeCluster(t, load(t, sample.From(), sample.FromImage), load(t, sample.To(), sample.ToImage))
 }
 
 // The objects of a simulated cluster stay valid under the CRDs that a real
@@ -170,7 +142,7 @@ func TestUpdateOfRealReleases(t *testing.T) {
 	dir := testdata.Dir(t)
 	from := load(t, os.DirFS(filepath.Join(dir, "payload-4.17.30")), "registry.example/ocp/release@sha256:a")
 	to := load(t, os.DirFS(filepath.Join(dir, "payload-4.18.15")), "registry.example/ocp/release@sha256:b")
-	synctest.Test(t, func(t *testing.T) { updateWholeCluster(t, from, to) })
+	updateWholeCluster(t, from, to)
 }
 
 // A backend that serves no kind without its definition gets them from the
