@@ -63,7 +63,7 @@ func (c *cache) put(o *clusterapi.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.objects[o.Key()]
-	if known == o || known != nil && !newer(o, known) {
+	if known == o || known != nil && newer(known, o) {
 		return
 	}
 	c.set(known, o)
@@ -168,10 +168,10 @@ func (x *index) count(key string) int {
 	return 0
 }
 
-// newer says whether a is a later state of an object than b, or of its
-// successor of the same name.
+// newer says whether a is a later state than b, of an object or of its successor
+// of the same name.
 func newer(a, b *clusterapi.Object) bool {
 	x, errX := strconv.ParseUint(a.ResourceVersion(), 10, 64)
 	y, errY := strconv.ParseUint(b.ResourceVersion(), 10, 64)
-	return errX != nil || errY != nil || x > y
+	return errX == nil && errY == nil && x > y
 }

@@ -66,11 +66,7 @@ func (p *process) writeStatus(ctx context.Context, o *clusterapi.Object, fields 
 	for k, v := range fields {
 		status[k] = v
 	}
-	stored, err := p.api.UpdateStatus(ctx, u, update)
-	if err != nil {
-		return nil, ignoreNotFound(err)
-	}
-	return clusterapi.NewObject(stored), nil
+	return p.write(ctx, o, u, true)
 }
 
 func wireTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

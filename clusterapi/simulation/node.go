@@ -106,18 +106,7 @@ func (p *process) lookAtNode(ctx context.Context, run *daemonRun, stored *cluste
 		return none, p.remove(ctx, stored)
 	}
 	if len(step.annotations) > 0 {
-		stored, err = change(ctx, p, stored, false, func(n *corev1.Node) {
-			if n.Annotations == nil {
-				n.Annotations = make(map[string]string)
-			}
-			for k, v := range step.annotations {
-				if v == "" && k != mcp.AnnotationReason && k != mcp.AnnotationPostConfigAction {
-					delete(n.Annotations, k)
-				} else {
-					n.Annotations[k] = v
-				}
-			}
-		})
+		stored, err = p.annotate(ctx, stored, step.annotations, mcp.AnnotationReason, mcp.AnnotationPostConfigAction)
 		if err != nil {
 			return none, err
 		}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -193,7 +194,35 @@ func change[T any, P interface {
 	if err != nil || !changed {
 		return o, err
 	}
+	return p.write(ctx, o, u, status)
+}
+
+// annotate sets annotations of an object, and deletes those without a value
+// that keep does not name, as change does.
+func (p *process) annotate(ctx context.Context, o *clusterapi.Object, values map[string]string, keep ...string) (*clusterapi.Object, error) {
+	content := maps.Clone(o.Unstructured().Object)
+	metadata, _ := content["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations = maps.Clone(annotations)
+	if annotations == nil {
+		annotations = make(map[string]any)
+	}
+	for k, v := range values {
+		if v == "" && !slices.Contains(keep, k) {
+			delete(annotations, k)
+		} else {
+			annotations[k] = v
+		}
+	}
+	metadata["annotations"], content["metadata"] = annotations, metadata
+	return p.write(ctx, o, &unstructured.Unstructured{Object: content}, false)
+}
+
+// write stores u, the new form of o.
+func (p *process) write(ctx context.Context, o *clusterapi.Object, u *unstructured.Unstructured, status bool) (*clusterapi.Object, error) {
 	var stored *unstructured.Unstructured
+	var err error
 	if status {
 		stored, err = p.api.UpdateStatus(ctx, u, update)
 	} else {
@@ -211,9 +240,19 @@ func change[T any, P interface {
 	case err != nil:
 		return nil, err
 	}
-	next := clusterapi.NewObject(stored)
-	p.know(next)
-	return next, nil
+	return p.learn(ctx, stored), nil
+}
+
+// learn takes in what a write returned, and returns it as a shared object: the
+// cluster's own where it has one, which others have converted or will.
+func (p *process) learn(ctx context.Context, stored *unstructured.Unstructured) *clusterapi.Object {
+	o := clusterapi.NewObject(stored)
+	shared, err := clusterapi.GetShared(ctx, p.api, o.Kind(), o.Key())
+	if err == nil && shared.ResourceVersion() == o.ResourceVersion() {
+		o = shared
+	}
+	p.know(o)
+	return o
 }
 
 // createTyped creates an object. One that is there already is no error.
@@ -234,7 +273,7 @@ func (p *process) create(ctx context.Context, u *unstructured.Unstructured) erro
 		return nil
 	}
 	if err == nil {
-		p.know(clusterapi.NewObject(stored))
+		p.learn(ctx, stored)
 	}
 	return err
 }
