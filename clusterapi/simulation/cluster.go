@@ -19,8 +19,8 @@ import (
 )
 
 // Cluster is a simulated cluster: a [memory.Cluster], which serves the API,
-// and behaviours that run while [Cluster.Run] does. It is safe for concurrent
-// use.
+// and behaviours that act while [Cluster.Run] or a driver of [Cluster.Process]
+// lets them. It is safe for concurrent use.
 type Cluster struct {
 	*memory.Cluster
 
@@ -38,7 +38,8 @@ type Cluster struct {
 
 // New returns a cluster that has completed an update to o.Release and is at
 // rest. It fails where the options contradict themselves or an object is
-// refused. Nothing happens on the cluster before Run is called.
+// refused. Nothing happens on the cluster before Run is called, or a driver has
+// its Process.
 func New(o Options) (*Cluster, error) {
 	if o.Release.Version == "" {
 		return nil, errors.New("simulation: Options.Release.Version is empty")
@@ -123,7 +124,10 @@ func (c *Cluster) Run(ctx context.Context) error {
 		return errors.New("simulation: the cluster runs already")
 	}
 	defer c.running.Store(false)
-	return reconcile.Run(internal(ctx), reconcile.Options{API: c.Cluster, Clock: c.clock, Logger: c.logger}, c.Process())
+	return reconcile.Run(internal(ctx), reconcile.Options{
+		API: c.Cluster, Clock: c.clock, Logger: c.logger,
+		CallTimeout: -1, // a scaled clock passes it while a call is computed
+	}, c.Process())
 }
 
 // release is a Release prepared for use. It is not changed once made.

@@ -25,11 +25,18 @@
 //   - The controllers of Deployments, ReplicaSets, DaemonSets, StatefulSets and
 //     Jobs, the scheduler, and the disruption controller, so that evictions
 //     succeed or are refused as on a real cluster.
+//   - Of OLM what package olm leaves to the cluster: a ClusterServiceVersion goes
+//     through its phases to Succeeded, once the definitions that it names are
+//     there, and the one that it replaces is deleted; a CatalogSource becomes
+//     READY.
 //
-// Each behaviour is a reaction to events, some of them delayed. None knows
-// another: they read and write objects. So any of them can be left alone,
-// disturbed or replaced by a program under test, and a cluster that was
-// stopped goes on from its objects when it is run again.
+// Each behaviour is a [reconcile.Reconciler]: objects wake it, some with a
+// delay, and it has no goroutine or clock. None knows another: they read and
+// write objects. So any of them can be disturbed or replaced by a program under
+// test, and a cluster that was stopped goes on from its objects when it is run
+// again. What goes on without them begins again then: the rollout of a workload
+// without pods, a pod's start and end, a daemon's staging of a config, its wait
+// for a drain. How long a [Fault] has lasted is counted by the Cluster.
 //
 // Workloads of operators have no pods; their status alone is played, since an
 // update looks at nothing else. Deployments and DaemonSets with the annotation
@@ -45,10 +52,11 @@
 //
 // # Time
 //
-// Everything waits on the clock of [Options]. With [ScaledClock] an update of
-// an hour takes seconds. In testing/synctest, leave the clock nil: real time
-// is virtual there, and a test of days takes moments and is exact to the
-// nanosecond.
+// A cluster's behaviours run in one of two ways. In virtual time, [Cluster.Process]
+// goes to [reconcile.NewVirtual], with what else is to run: an update of hours
+// takes as long as its computing, and the same seed gives the same objects, byte
+// for byte. Live, [Cluster.Run] plays them on the clock of [Options]; with
+// [ScaledClock] an update of an hour can be watched in seconds.
 //
 // # Sources
 //

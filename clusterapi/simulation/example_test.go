@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
 
@@ -31,41 +32,36 @@ func Example() {
 		}}
 	}
 
-	clock := simulation.ScaledClock(3600) // an hour in a second
+	clock := reconcile.NewClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	cluster, err := simulation.New(simulation.Options{Clock: clock, Release: release("4.20.3")})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	defer stop()
-	go cluster.Run(ctx)
-
 	cluster.Expect(release("4.21.1"))
+	run := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock}, cluster.Process())
+
+	ctx := context.Background()
 	_, err = cluster.Apply(ctx, dns("4.21.1"), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for event, err := range cluster.Watch(ctx, configv1.GroupVersion.WithKind("ClusterOperator"), clusterapi.ListOptions{}) {
+	for _, minutes := range []time.Duration{1, 2} {
+		if err := run.RunUntil(clock.Now().Add(minutes * time.Minute)); err != nil {
+			fmt.Println(err)
+			return
+		}
+		co, err := clusterapi.Get[configv1.ClusterOperator](ctx, cluster, clusterapi.Key("", "dns"))
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if event.Object == nil {
-			continue
-		}
-		co, err := clusterapi.FromUnstructured[configv1.ClusterOperator](event.Object)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		if v := co.Status.Versions[0]; v.Version == "4.21.1" {
-			fmt.Println(co.Name, "reports", v.Name, v.Version)
-			return
-		}
+		fmt.Println(clock.Now().Format("15:04"), co.Name, "is at", co.Status.Versions[0].Version)
 	}
-	// Output: dns reports operator 4.21.1
+	// Output:
+	// 12:01 dns is at 4.20.3
+	// 12:03 dns is at 4.21.1
 }
 
 // A node that does not come back from its reboot, for half an hour.

@@ -180,7 +180,8 @@ type APIFault struct {
 	// connection breaks before the answer.
 	Late bool
 	// Simulated makes the fault strike the simulation's own calls too, not
-	// only the program's.
+	// only the program's. The lists with which a virtual driver begins its
+	// watches count as the program's.
 	Simulated bool
 }
 

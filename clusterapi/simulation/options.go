@@ -14,7 +14,8 @@ import (
 
 // Options describe a simulated cluster. Only Release.Version is required.
 type Options struct {
-	// Clock is the simulation's time; nil means real time. See [ScaledClock].
+	// Clock is the simulation's time; nil means real time. For a run in virtual
+	// time it is the driver's [reconcile.Clock]; see also [ScaledClock].
 	Clock clock.WithTicker
 
 	// Release is what the cluster runs when it starts: an update to it is
@@ -66,7 +67,7 @@ type Options struct {
 	// inside APIFaults.
 	Memory memory.Options
 
-	// Logger hears of reactions that failed and are tried again; nil means
+	// Logger hears of behaviours that fail while Run drives them; nil means
 	// silence.
 	Logger *slog.Logger
 }
