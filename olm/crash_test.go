@@ -240,3 +240,57 @@ func TestControllerMakesOnePlan(t *testing.T) {
 	}
 	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1]"})
 }
+
+// What belongs to an operator that is there is written whatever becomes of its
+// plan: the plan that holds nothing else becomes Complete, one whose rest is no
+// longer asked for is superseded.
+func TestControllerFinishesWhatHasBegun(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		crash   string // the CSV at whose creation the controller crashes
+		channel string // of b then
+		want    []string
+	}{
+		{"all are there", "Service", "none", []string{"1 Automatic Complete [a.v1 b.v1]"}},
+		{"one is there", "b.v1", "none", []string{"1 Automatic Failed [a.v1 b.v1]"}},
+		{"one is there, and the other still asked for", "b.v1", "stable", []string{"1 Automatic Complete [a.v1 b.v1]"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			crashed := false
+			w := manageWith(t, func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+				if crashed || call.Verb != "Create" && call.Verb != "Apply" || call.Key.Name != tc.crash && call.GVK.Kind != tc.crash {
+					return do(ctx)
+				}
+				crashed = true
+				return errCrash
+			}, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "")), ptr(sub("b", "")))
+			w.options.Execute = true
+			w.options.Unpacker = bundles(t, []string{"a.v1 X", "b.v1 Y"}, map[string][]string{"a.v1": {
+				`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}}`,
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`}})
+			for range 30 {
+				if _, err := w.controller().Sync(context.Background(), ns); err != nil && !errors.Is(err, errCrash) {
+					t.Fatal(err)
+				}
+				if crashed {
+					break
+				}
+			}
+			_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "b"), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
+				s.Spec.Channel = tc.channel
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.settle()
+			expect(t, "plans", w.plans(), tc.want)
+			if _, err := w.Get(context.Background(), configMapKind, clusterapi.Key(ns, "c")); err != nil {
+				t.Error(err)
+			}
+			if s := w.subscription("a").Status; s.InstalledCSV != "a.v1" || s.State != olm.StateAtLatestKnown {
+				t.Errorf("a: %+v", s)
+			}
+		})
+	}
+}
