@@ -81,11 +81,11 @@ type Action struct {
 //
 // So a plan is carried out only once all statuses say so. A plan that waits
 // does not hold up the resolution. One that the resolution no longer asks for
-// becomes Failed with reason PlanSuperseded, unless all of its operators are
-// there already: then their other objects are still written. Where some are
-// there, theirs are written first. While it is not known what is asked for,
-// because the resolution failed or bundles are being unpacked, plans neither
-// begin nor are superseded.
+// becomes Failed with reason PlanSuperseded. What belongs to operators of it
+// that are there already is written before, and where that is all, the plan
+// becomes Complete. While it is not known what is asked for, because the
+// resolution failed or bundles are being unpacked, plans neither begin nor are
+// superseded.
 //
 // The result says what the resolution came to, and the error why there is no
 // generation or no plan for it; actions write it to the Subscriptions. Without
@@ -243,8 +243,6 @@ func (d *decider) judgePlans(subs []Subscription) []Action {
 			} else if installing {
 				execute(p, names, "the generation asks for it")
 			}
-		case installing && len(begun) == len(names):
-			execute(p, names, "its operators are there, and what belongs to them follows")
 		case d.changes == nil:
 			if installing && len(begun) > 0 {
 				execute(p, names, "it has begun")
@@ -252,7 +250,7 @@ func (d *decider) judgePlans(subs []Subscription) []Action {
 		case installing && len(begun) > 0 && !d.Execute:
 			// Whoever carries it out knows how far it is.
 		case installing && len(begun) > 0 && !lookupsPending(p.Status.BundleLookups) && !stepsDone(stepsOf(p, begun)):
-			execute(p, begun, "it is superseded, but these operators are there")
+			execute(p, begun, "these operators are there, and what belongs to them follows")
 		default:
 			d.write(p, supersededStatus(p, d.changes, d.seen.Now), "the generation no longer asks for it")
 		}
