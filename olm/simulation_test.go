@@ -106,7 +106,7 @@ type simulated struct {
 
 // adminFor is how long the administrator changes things; then everything is as
 // it is to stay, and what waits is approved.
-const adminFor = 40 * time.Minute
+const adminFor = 20 * time.Minute
 
 var simulatedLevels = func() (out []*olm.Contents) {
 	for _, lines := range published {
@@ -229,7 +229,7 @@ func (s *simulated) administrate() {
 			s.shelf.put(s.levels[s.level])
 		}
 	}
-	s.clock.AfterFunc(time.Duration(1+s.rand.IntN(120))*time.Second+time.Minute, s.administrate)
+	s.clock.AfterFunc(time.Duration(30+s.rand.IntN(60))*time.Second, s.administrate)
 }
 
 // look checks what must hold after each step.
@@ -346,7 +346,7 @@ func TestSimulation(t *testing.T) {
 			Crash: 0.02, Outage: 0.2, ClockBack: 0.1, Until: adminFor + 10*time.Minute, Only: only,
 		})
 		defer s.Close()
-		if err := s.run(90 * time.Minute); err != nil {
+		if err := s.run(50 * time.Minute); err != nil {
 			return s.Faults(), err
 		}
 		if diff := cmp.Diff(want, s.state()); diff != "" {
