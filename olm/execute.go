@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*Step, error
 		}
 		if objects[i], err = stepObject(x.plan, s); err != nil {
 			s.Status = StepUnsupportedResource
-			refused = errors.Join(refused, err)
+			refused = cmp.Or(refused, err)
 		}
 	}
 	if refused != nil {

@@ -24,16 +24,16 @@ const soon = 5 * time.Second
 // Of the options API and Clock have no effect.
 func (c *Controller) Process() reconcile.Process {
 	return reconcile.Process{Name: "olm", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-		return []reconcile.Reconciler{&reconciler{c: c, api: api, subs: map[types.NamespacedName]bool{}, looks: map[string]*look{}}}
+		return []reconcile.Reconciler{&reconciler{c: c, api: api, subs: map[string]map[string]bool{}, looks: map[string]*look{}}}
 	}}
 }
 
 type reconciler struct {
 	c     *Controller
 	api   clusterapi.ClusterAPI
-	subs  map[types.NamespacedName]bool // that exist
-	looks map[string]*look              // by namespace
-	jobs  int                           // so far
+	subs  map[string]map[string]bool // those that exist, by namespace
+	looks map[string]*look           // by namespace
+	jobs  int                        // so far
 }
 
 // look is what a pass over a namespace has been supplied with so far.
@@ -50,12 +50,8 @@ func (r *reconciler) Name() string { return "namespaces" }
 
 // Keys implements [reconcile.Lister]: all namespaces with a Subscription.
 func (r *reconciler) Keys() []reconcile.Key {
-	namespaces := map[string]bool{}
-	for sub := range r.subs {
-		namespaces[sub.Namespace] = true
-	}
 	var keys []reconcile.Key
-	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+	for _, namespace := range slices.Sorted(maps.Keys(r.subs)) {
 		keys = append(keys, reconcile.Key{Namespace: namespace})
 	}
 	return keys
@@ -69,10 +65,17 @@ func (r *reconciler) Watches() []reconcile.Watch {
 	watch := func(gvk schema.GroupVersionKind) reconcile.Watch { return reconcile.Watch{GVK: gvk, Changed: wake} }
 	subs, csvs, sources := watch((&Subscription{}).APIKind()), watch((&ClusterServiceVersion{}).APIKind()), watch((&CatalogSource{}).APIKind())
 	subs.Changed = func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-		if new != nil {
-			r.subs[new.Key()] = true
-		} else {
-			delete(r.subs, old.Key())
+		key := either(old, new).Key()
+		names := r.subs[key.Namespace]
+		switch {
+		case new == nil:
+			if delete(names, key.Name); len(names) == 0 {
+				delete(r.subs, key.Namespace)
+			}
+		case names == nil:
+			r.subs[key.Namespace] = map[string]bool{key.Name: true}
+		default:
+			names[key.Name] = true
 		}
 		return wake(now, old, new)
 	}
@@ -114,7 +117,7 @@ func (r *reconciler) Reconcile(ctx context.Context, q reconcile.Request) (reconc
 		err := l.err
 		*l = look{retry: l.retry}
 		return reconcile.Result{}, err
-	case !slices.Contains(r.Keys(), q.Key):
+	case r.subs[namespace] == nil:
 		delete(r.looks, namespace)
 		return reconcile.Result{}, nil
 	case l.catalogs == nil:
@@ -175,16 +178,18 @@ func (r *reconciler) start(key reconcile.Key, l *look, name string, run func(ctx
 // readCatalogs asks the catalogs that a namespace may see for their contents.
 func (c *Controller) readCatalogs(ctx context.Context, namespace string) (map[types.NamespacedName]Catalog, error) {
 	var keys []types.NamespacedName
-	for key, catalog := range c.o.Catalogs {
-		if catalog != nil && (key.Namespace == namespace || key.Namespace == c.o.global()) {
+	for key := range c.o.Catalogs {
+		if key.Namespace == namespace || key.Namespace == c.o.global() {
 			keys = append(keys, key)
 		}
 	}
 	slices.SortFunc(keys, compareKeys)
 	read := make([]Catalog, len(keys))
 	err := reconcile.Each(ctx, 4, len(keys), func(ctx context.Context, i int) error {
-		contents, err := c.o.Catalogs[keys[i]].Contents(ctx)
-		read[i] = catalogRead{contents, err}
+		if catalog := c.o.Catalogs[keys[i]]; catalog != nil {
+			contents, err := catalog.Contents(ctx)
+			read[i] = catalogRead{contents, err}
+		}
 		return ctx.Err()
 	})
 	out := make(map[types.NamespacedName]Catalog, len(keys))
