@@ -2,34 +2,48 @@
 // cluster-version operator does, as a library.
 //
 // A cluster says what it wants in its ClusterVersion object. An [Updater] makes
-// it true and writes down how far it is. One pass of it, [Updater.Sync], goes
-// through these steps:
+// it true and writes down how far it is. Whenever something has changed, or is
+// due, it reads the object and checks it ([Validate]; a faulty field is reported
+// and counts as unset), plans, writes the status on condition that nobody else
+// has meanwhile, and does what was planned. A plan is a pure function of what
+// was read; [Updater.Explain] returns the last one. Its steps are:
 //
-//  1. Read the ClusterVersion and check it ([Validate]); a faulty field is
-//     reported and counts as unset.
-//  2. Ask the update service which updates there are, where that is due, and
-//     judge their risks (package graph); with the feature gate
-//     ClusterUpdateAcceptRisks also those that the cluster itself is to
-//     updates, such as an alert that fires ([Options.Alerts]).
-//  3. Resolve spec.desiredUpdate to a release ([Resolve]).
-//  4. If that release is new: verify the signature of its image (package
+//   - fetch: ask the update service which updates there are, where that is due
+//     (package graph).
+//   - evaluate: judge their risks; with the feature gate
+//     ClusterUpdateAcceptRisks also those that the cluster itself is to updates,
+//     such as an alert that fires ([Options].Alerts).
+//   - resolve: find the release that spec.desiredUpdate means ([Resolve]); in
+//     automatic mode, ask for one.
+//   - load: if that release is new, verify the signature of its image (package
 //     signature), fetch its contents and read them (package manifest), and ask
 //     whether this cluster may start this update (package preconditions).
 //     Signatures that verified a release are kept in the cluster. A release
 //     that is refused leaves the cluster as it is, with the reason in the
 //     condition ReleaseAccepted.
-//  5. Accept it: it becomes status.desired and a Partial entry of the history
-//     ([MergeHistory]), before anything of it is applied.
-//  6. Apply its manifests, runlevel by runlevel, and wait at each for the
+//   - accept: it becomes status.desired and a Partial entry of the history
+//     ([MergeHistory]), before anything of it is applied. Nothing else adds an
+//     entry.
+//   - apply: apply its manifests, runlevel by runlevel, and wait at each for the
 //     ClusterOperators to be available, not degraded and at the new version
-//     (package runlevel).
-//  7. When all are: the history entry is Completed. From then on passes keep
-//     the cluster so.
+//     (package runlevel). While it waits, the pass stays, and goes on there.
+//   - complete: when all are, the history entry is Completed. From then on
+//     passes keep the cluster so.
 //
-// [Updater.Run] repeats this, and reacts to changes at once where the cluster
-// can be watched. While a release is fetched the passes over the old one go on,
-// and the status stays live. Nodes are updated beside all this, by the
-// machine-config operator or by package mcp.
+// What an Updater remembers is a cache: where the newest entry of the history,
+// the object or the request is another one than it was about, it is dropped. So
+// one that was away while another one updated the cluster finds the new release
+// to be the cluster's own, and keeps it. The times since when an operator is
+// awaited and since when a release is refused start again with a new process.
+//
+// # Hosting
+//
+// [Updater.Run] does this until it is told to end, and reacts to changes at once
+// where the cluster can be watched. [Updater.Sync] does what is due and returns,
+// for programs with a loop of their own. [Updater.Process] is the same for any
+// driver: together with others in one reconcile.Run, in virtual time
+// (reconcile.NewVirtual), or on a Manager of controller-runtime. Nodes are
+// updated beside all this, by the machine-config operator or by package mcp.
 //
 // # What is different from the operator
 //
