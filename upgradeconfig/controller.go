@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -162,78 +163,53 @@ func (c *Controller) Run(ctx context.Context) error {
 		return errors.New("upgradeconfig: the Controller is already running")
 	}
 	defer c.running.Store(false)
-
-	wake := make(chan struct{}, 1)
-	if w, ok := c.o.API.(clusterapi.Watcher); ok {
-		ctx, cancel := context.WithCancel(ctx)
-		var watching sync.WaitGroup
-		watching.Go(func() { c.watch(ctx, w, wake) })
-		defer watching.Wait()
-		defer cancel()
-	}
-	for {
-		p, err := c.Sync(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			c.o.Logger.Warn("pass failed", "error", err, "retry", p.After)
-			c.emit(Event{Type: EventFailed, Err: err, Retry: p.After, Phase: p.Phase, Text: err.Error()})
-		}
-		if err := c.wait(ctx, p.After, wake); err != nil {
-			return err
-		}
-	}
+	return drive(ctx, c.o.API, c.o.Clock, c.o.Logger, c.Process())
 }
 
-var errNoAPI = errors.New("upgradeconfig: ControllerOptions.API is required")
-
-func (c *Controller) wait(ctx context.Context, d time.Duration, wake <-chan struct{}) error {
-	t := c.o.Clock.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C():
-	case <-wake:
+// drive runs a process live until ctx ends.
+func drive(ctx context.Context, api clusterapi.ReadWriter, c clock.WithTicker, log *slog.Logger, p reconcile.Process) error {
+	if err := reconcile.Run(ctx, reconcile.Options{API: whole(api), Clock: c, Logger: log, Resync: -1}, p); err != nil {
+		return err
 	}
 	return ctx.Err()
 }
 
-// watch wakes Run for each change that counts, until ctx ends. A watch that
-// fails is begun again; meanwhile there is the time of the next pass.
-func (c *Controller) watch(ctx context.Context, w clusterapi.Watcher, wake chan<- struct{}) {
-	var last *unstructured.Unstructured
-	for ctx.Err() == nil {
-		err := panics.Isolate(func() error {
-			for e, err := range w.Watch(ctx, gvk, clusterapi.ListOptions{Namespace: c.o.Namespace}) {
-				if err != nil {
-					return err
-				}
-				if e.Object == nil || e.Object.GetName() != c.o.Name {
-					continue
-				}
-				seen := essence(e.Object)
-				if e.Type == clusterapi.Deleted {
-					seen = nil
-				}
-				if equality.Semantic.DeepEqual(last, seen) {
-					continue
-				}
-				last = seen
-				select {
-				case wake <- struct{}{}:
-				default:
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			c.o.Logger.Warn("watch failed", "error", err)
-		}
-		if c.wait(ctx, LookSoon, nil) != nil {
-			return
-		}
+var errNoAPI = errors.New("upgradeconfig: ControllerOptions.API is required")
+
+// Process is the controller for a driver of package reconcile: what Run drives
+// live. It uses the driver's API instead of the options'; hooks keep theirs.
+func (c *Controller) Process() reconcile.Process {
+	return reconcile.Process{Name: "upgradeconfig", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		o := c.o
+		o.API = api
+		own := &Controller{o: o, turn: make(chan struct{}, 1)}
+		return []reconcile.Reconciler{&repeated{name: "upgrade", each: own.again,
+			watch: reconcile.Watch{GVK: gvk, Options: clusterapi.ListOptions{Namespace: o.Namespace}, Changed: own.changed}}}
+	}}
+}
+
+// again makes a pass and says when the next one is due.
+func (c *Controller) again(ctx context.Context) time.Duration {
+	p, err := c.Sync(ctx)
+	if err != nil && ctx.Err() == nil {
+		c.o.Logger.Warn("pass failed", "error", err, "retry", p.After)
+		c.emit(Event{Type: EventFailed, Err: err, Retry: p.After, Phase: p.Phase, Text: err.Error()})
 	}
+	return p.After
+}
+
+// changed asks for a pass after each change that counts.
+func (c *Controller) changed(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+	named := func(o *clusterapi.Object) *unstructured.Unstructured {
+		if o == nil || o.Name() != c.o.Name {
+			return nil
+		}
+		return essence(o.Unstructured())
+	}
+	if equality.Semantic.DeepEqual(named(old), named(new)) {
+		return nil
+	}
+	return []reconcile.Wake{{}}
 }
 
 // essence is an object without what each write of its status changes.
@@ -267,7 +243,7 @@ func (c *Controller) Sync(ctx context.Context) (Progress, error) {
 			p, err = c.pass(ctx)
 			return err
 		})
-		if errors.Is(err, errMoved) && moves < maxMoves {
+		if moved(err) && moves < maxMoves {
 			continue
 		}
 		if err != nil && p.After == 0 {

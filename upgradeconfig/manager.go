@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // ManagerOptions are the options of a [Manager]. API is required, and so is
@@ -115,7 +116,8 @@ func NewManager(o ManagerOptions) *Manager {
 }
 
 // SyncNow makes Run sync at once, or as soon as a sync that is under way has
-// ended. Several calls before that count as one. It does not wait.
+// ended. Several calls before that count as one. It does not wait. A driver of
+// one's own wakes the reconciler "sync" instead.
 func (m *Manager) SyncNow() {
 	select {
 	case m.now <- struct{}{}:
@@ -136,31 +138,91 @@ func (m *Manager) Run(ctx context.Context) error {
 		return errors.New("upgradeconfig: the Manager is already running")
 	}
 	defer m.running.Store(false)
+	return drive(ctx, m.o.API, m.o.Clock, m.o.Logger, m.process(true))
+}
 
+// Process is the manager for a driver of package reconcile: what Run drives
+// live. It uses the driver's API instead of the options'; providers keep theirs.
+func (m *Manager) Process() reconcile.Process { return m.process(false) }
+
+// process makes the reconciler; only a live one hears of SyncNow and Wake.
+func (m *Manager) process(live bool) reconcile.Process {
+	return reconcile.Process{Name: "upgradeconfig-policies", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		o := m.o
+		o.API = api
+		s := &syncing{Manager: &Manager{o: o, turn: make(chan struct{}, 1)}}
+		r := &repeated{name: "sync", each: s.again, first: s.first}
+		if live {
+			r.poked = m.poked
+		}
+		return []reconcile.Reconciler{r}
+	}}
+}
+
+// poked waits until somebody asks for a sync.
+func (m *Manager) poked(ctx context.Context) {
 	wake := m.o.Wake
-	interval, err := m.awaitInterval(ctx, &wake)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.now:
+			return
+		case _, ok := <-wake:
+			if ok {
+				return
+			}
+			wake = nil // closed: it would always be ready
+		}
+	}
+}
+
+// syncing is a manager that syncs again and again.
+type syncing struct {
+	*Manager
+	interval time.Duration // zero: not known yet
+	failures int
+	began    bool // the first sync is no longer ahead
+}
+
+// first is the wait before the first sync. Where the interval is not known yet,
+// the configuration is looked at before.
+func (s *syncing) first() time.Duration {
+	if s.o.FromConfig != nil && s.o.Provider == nil {
+		return 0
+	}
+	s.interval, s.began = s.o.Interval, true
+	if s.interval <= 0 {
+		s.interval = syncInterval
+	}
+	return s.jitter(s.o.FirstSync)
+}
+
+// again makes a sync and says when the next one is due.
+func (s *syncing) again(ctx context.Context) time.Duration {
+	if s.interval == 0 {
+		if err := s.findInterval(ctx); err != nil {
+			s.fail(err, configInterval)
+			return configInterval
+		}
+	}
+	if !s.began {
+		if s.began = true; s.o.FirstSync > 0 {
+			return s.jitter(s.o.FirstSync)
+		}
+	}
+	_, err := s.Sync(ctx)
+	if ctx.Err() != nil {
+		return 0
+	}
 	if err != nil {
-		return err
+		s.failures++
+		wait := s.jitter(s.o.Backoff.Next(s.failures))
+		s.fail(err, wait)
+		return wait
 	}
-	wait := m.jitter(m.o.FirstSync)
-	for failures := 0; ; {
-		if err := m.wait(ctx, wait, &wake); err != nil {
-			return err
-		}
-		result, err := m.Sync(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			failures++
-			wait = m.jitter(m.o.Backoff.Next(failures))
-			m.fail(err, wait)
-			continue
-		}
-		failures = 0
-		wait = m.jitter(interval)
-		m.emit(Event{Type: EventSynced, Action: result.Action.Kind, Changes: result.Action.Changes, Policy: result.policy(), Text: result.Action.Reason})
-	}
+	s.failures = 0
+	return s.jitter(s.interval)
 }
 
 func (m *Manager) check() error {
@@ -170,56 +232,19 @@ func (m *Manager) check() error {
 	return nil
 }
 
-// awaitInterval finds out how often to sync, once the configuration says so.
-func (m *Manager) awaitInterval(ctx context.Context, wake *<-chan struct{}) (time.Duration, error) {
-	if m.o.FromConfig == nil || m.o.Provider != nil {
-		if m.o.Interval > 0 {
-			return m.o.Interval, nil
-		}
-		return syncInterval, nil
+// findInterval finds out how often to sync, once the configuration says so.
+func (s *syncing) findInterval(ctx context.Context) error {
+	c, err := ReadConfig(ctx, s.o.API, s.o.Namespace)
+	if err == nil {
+		err = c.CheckInterval()
 	}
-	for {
-		c, err := ReadConfig(ctx, m.o.API, m.o.Namespace)
-		if err == nil {
-			err = c.CheckInterval()
-		}
-		switch {
-		case ctx.Err() != nil:
-			return 0, ctx.Err()
-		case err == nil && m.o.Interval > 0:
-			return m.o.Interval, nil
-		case err == nil:
-			return c.Interval(), nil
-		}
-		m.fail(err, configInterval)
-		if err := m.wait(ctx, configInterval, wake); err != nil {
-			return 0, err
-		}
+	if err != nil {
+		return err
 	}
-}
-
-// wait returns after d, or when it is woken, or with the error of ctx.
-func (m *Manager) wait(ctx context.Context, d time.Duration, wake *<-chan struct{}) error {
-	if d <= 0 {
-		return ctx.Err()
+	if s.interval = s.o.Interval; s.interval <= 0 {
+		s.interval = c.Interval()
 	}
-	t := m.o.Clock.NewTimer(d)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-t.C():
-			return ctx.Err()
-		case <-m.now:
-			return ctx.Err()
-		case _, ok := <-*wake:
-			if ok {
-				return ctx.Err()
-			}
-			*wake = nil // closed: it would be ready for ever
-		}
-	}
+	return nil
 }
 
 func (m *Manager) jitter(d time.Duration) time.Duration { return Jitter(d, m.o.Jitter, m.o.Rand) }

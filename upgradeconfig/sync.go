@@ -40,6 +40,9 @@ const maxMoves = 3
 // errMoved says that the object is not as it was when the decision was made.
 var errMoved = errors.New("the UpgradeConfig was changed meanwhile")
 
+// moved says that a decision is to be made again with what is stored now.
+func moved(err error) bool { return errors.Is(err, errMoved) || apierrors.IsConflict(err) }
+
 // Sync makes the UpgradeConfig what the provider says, once: it reads the
 // object, asks the provider, and does what [Diff] decides. Nothing is written
 // if they agree, nor if the provider gives no answer.
@@ -66,7 +69,7 @@ func (m *Manager) Sync(ctx context.Context) (Result, error) {
 			result, err = m.sync(ctx)
 			return err
 		})
-		if errors.Is(err, errMoved) && moves < maxMoves {
+		if moved(err) && moves < maxMoves {
 			continue
 		}
 		if err == nil {
@@ -197,6 +200,7 @@ func (m *Manager) report(ctx context.Context, r Result) {
 		m.o.Logger.Info(text)
 		m.emit(Event{Type: EventIgnored, Policy: r.Policies[i].ID, Text: text})
 	}
+	defer m.emit(Event{Type: EventSynced, Action: r.Action.Kind, Changes: r.Action.Changes, Policy: r.policy(), Text: r.Action.Reason})
 	typ, ok := map[ActionKind]EventType{
 		ActionCreate: EventCreated, ActionReplace: EventReplaced, ActionUpdate: EventUpdated,
 		ActionDelete: EventDeleted, ActionHold: EventHeld,
