@@ -73,5 +73,5 @@
 //
 // In a controller-runtime Manager a process runs with the Manager's cache, work
 // queues, leader election, health and metrics: see the nested module
-// clusterapi/kubernetes/runtimeclient.
+// clusterapi/kubernetes/runtimeclient, package controllers.
 package reconcile

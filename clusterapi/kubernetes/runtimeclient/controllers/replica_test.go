@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -294,9 +293,4 @@ func (r *replicas) drop(gone *replica) {
 			return
 		}
 	}
-}
-
-// faults are the lines of events that tell of failures.
-func (r *replica) faults() string {
-	return strings.Join(append(r.said(string(reconcile.EventFailed)), r.said(string(reconcile.EventWatchFailed))...), "\n")
 }
