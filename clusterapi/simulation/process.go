@@ -2,17 +2,11 @@ package simulation
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -162,158 +156,6 @@ func later(r reconcile.Request, after time.Duration) reconcile.Result {
 	return reconcile.Result{At: r.Now.Add(after)}
 }
 
-// read returns an object that must not be changed, as stored and as a T; nil
-// if there is none, or if it is being deleted.
-func read[T any](ctx context.Context, p *process, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, *T, error) {
-	o, err := clusterapi.GetShared(ctx, p.api, gvk, key)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, nil, nil
-	}
-	if err != nil || o.Unstructured().GetDeletionTimestamp() != nil {
-		return nil, nil, err
-	}
-	t, err := clusterapi.As[T](o)
-	return o, t, err
-}
-
-// change writes the differences that f makes to an object, on condition that
-// it is still as it was read; one that is gone is left at that. It returns the
-// object as stored.
-func change[T any, P interface {
-	*T
-	runtime.Object
-}](ctx context.Context, p *process, o *clusterapi.Object, status bool, f func(P)) (*clusterapi.Object, error) {
-	before, err := clusterapi.As[T](o)
-	if err != nil {
-		return nil, err
-	}
-	after := P(before).DeepCopyObject().(P)
-	f(after)
-	u := &unstructured.Unstructured{Object: o.Unstructured().Object}
-	changed, err := clusterapi.Overlay(u, P(before), after, status)
-	if err != nil || !changed {
-		return o, err
-	}
-	return p.write(ctx, o, u, status)
-}
-
-// annotate sets annotations of an object, and deletes those without a value
-// that keep does not name, as change does.
-func (p *process) annotate(ctx context.Context, o *clusterapi.Object, values map[string]string, keep ...string) (*clusterapi.Object, error) {
-	content := maps.Clone(o.Unstructured().Object)
-	metadata, _ := content["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	annotations = maps.Clone(annotations)
-	if annotations == nil {
-		annotations = make(map[string]any)
-	}
-	for k, v := range values {
-		if v == "" && !slices.Contains(keep, k) {
-			delete(annotations, k)
-		} else {
-			annotations[k] = v
-		}
-	}
-	metadata["annotations"], content["metadata"] = annotations, metadata
-	return p.write(ctx, o, &unstructured.Unstructured{Object: content}, false)
-}
-
-// write stores u, the new form of o.
-func (p *process) write(ctx context.Context, o *clusterapi.Object, u *unstructured.Unstructured, status bool) (*clusterapi.Object, error) {
-	var stored *unstructured.Unstructured
-	var err error
-	if status {
-		stored, err = p.api.UpdateStatus(ctx, u, update)
-	} else {
-		stored, err = p.api.Update(ctx, u, update)
-	}
-	switch {
-	case apierrors.IsNotFound(err):
-		return o, nil
-	case apierrors.IsConflict(err):
-		// What was decided from is old: the next attempt sees what is stored.
-		if now, readErr := clusterapi.GetShared(ctx, p.api, o.Kind(), o.Key()); readErr == nil {
-			p.know(now)
-		}
-		return nil, err
-	case err != nil:
-		return nil, err
-	}
-	return p.learn(ctx, stored), nil
-}
-
-// learn takes in what a write returned, and returns it as a shared object: the
-// cluster's own where it has one, which others have converted or will.
-func (p *process) learn(ctx context.Context, stored *unstructured.Unstructured) *clusterapi.Object {
-	o := clusterapi.NewObject(stored)
-	shared, err := clusterapi.GetShared(ctx, p.api, o.Kind(), o.Key())
-	if err == nil && shared.ResourceVersion() == o.ResourceVersion() {
-		o = shared
-	}
-	p.know(o)
-	return o
-}
-
-// createTyped creates an object. One that is there already is no error.
-func createTyped[T any](ctx context.Context, p *process, obj *T) error {
-	u, err := clusterapi.ToUnstructured(obj)
-	if err != nil {
-		return err
-	}
-	return p.create(ctx, u)
-}
-
-func (p *process) create(ctx context.Context, u *unstructured.Unstructured) error {
-	stored, err := p.api.Create(ctx, u, create)
-	if apierrors.IsAlreadyExists(err) {
-		if now, readErr := clusterapi.GetShared(ctx, p.api, u.GroupVersionKind(), clusterapi.KeyOf(u)); readErr == nil {
-			p.know(now)
-		}
-		return nil
-	}
-	if err == nil {
-		p.learn(ctx, stored)
-	}
-	return err
-}
-
-// remove asks for the deletion of an object.
-func (p *process) remove(ctx context.Context, o *clusterapi.Object) error {
-	err := p.api.Delete(ctx, o.Kind(), o.Key(), clusterapi.DeleteOptions{UID: o.UID()})
-	if apierrors.IsConflict(err) {
-		return nil // another one of its name, which was not meant
-	}
-	return ignoreNotFound(err)
-}
-
-// know takes an object in as it is stored.
-func (p *process) know(o *clusterapi.Object) {
-	if c := p.cacheOf(o.Kind()); c != nil {
-		c.put(o)
-	}
-}
-
-// cacheOf returns the cache of a kind, nil for kinds that have none.
-func (p *process) cacheOf(gvk schema.GroupVersionKind) *cache {
-	switch gvk {
-	case kindPod:
-		return p.pods
-	case kindNode:
-		return p.nodes
-	case kindBudget:
-		return p.budgetsKnown
-	}
-	return nil
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
 // controllerOf returns the controller that owns an object, nil without one.
 func controllerOf(o *clusterapi.Object) *metav1.OwnerReference {
 	if o.Kind() == kindPod {
@@ -340,46 +182,4 @@ func (s since) remaining(key string, d time.Duration, now time.Time) time.Durati
 	}
 	delete(s, key)
 	return 0
-}
-
-// tellNamespace has the ConfigMaps by which the program tells the behaviours
-// something of a part: that it has another fault, or that there is another
-// release to expect.
-const tellNamespace = "clusterupdate-simulation"
-
-// tell makes a behaviour look at a part. Before the first behaviour begins there
-// is nobody to be told.
-func (c *Cluster) tell(behaviour string, part reconcile.Key) {
-	if !c.begun.Load() {
-		return
-	}
-	u := object(kindConfigMap, tellNamespace, strings.Join([]string{behaviour, part.Namespace, part.Name}, "."), map[string]any{
-		"data": map[string]any{"behaviour": behaviour, "namespace": part.Namespace, "name": part.Name},
-	})
-	c.telling.Lock()
-	defer c.telling.Unlock()
-	// Both do what they do on any cluster: no fault of the API strikes them.
-	_ = c.Remove(kindConfigMap, clusterapi.KeyOf(u))
-	if err := c.Load(u); err != nil {
-		c.logger.Warn("a behaviour of the simulated cluster could not be told", "behaviour", behaviour, "part", part, "error", err)
-	}
-}
-
-// watchTellings wakes the behaviour for the parts that it is told of.
-func (b *behaviour) watchTellings() reconcile.Watch {
-	return reconcile.Watch{GVK: kindConfigMap, Options: clusterapi.ListOptions{Namespace: tellNamespace},
-		Changed: func(_ time.Time, _, new *clusterapi.Object) []reconcile.Wake {
-			if new == nil {
-				return nil
-			}
-			data, _, _ := unstructured.NestedStringMap(new.Unstructured().Object, "data")
-			if data["behaviour"] != b.name {
-				return nil
-			}
-			part := reconcile.Key{Namespace: data["namespace"], Name: data["name"]}
-			if b.told != nil {
-				return b.told(part)
-			}
-			return []reconcile.Wake{{Key: part}}
-		}}
 }

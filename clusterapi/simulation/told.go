@@ -1,0 +1,53 @@
+package simulation
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+)
+
+// tellNamespace has the ConfigMaps by which the program tells the behaviours
+// something of a part: that it has another fault, or that there is another
+// release to expect.
+const tellNamespace = "clusterupdate-simulation"
+
+// tell makes a behaviour look at a part. Before the first behaviour begins there
+// is nobody to be told.
+func (c *Cluster) tell(behaviour string, part reconcile.Key) {
+	if !c.begun.Load() {
+		return
+	}
+	u := object(kindConfigMap, tellNamespace, strings.Join([]string{behaviour, part.Namespace, part.Name}, "."), map[string]any{
+		"data": map[string]any{"behaviour": behaviour, "namespace": part.Namespace, "name": part.Name},
+	})
+	c.telling.Lock()
+	defer c.telling.Unlock()
+	// Both do what they do on any cluster: no fault of the API strikes them.
+	_ = c.Remove(kindConfigMap, clusterapi.KeyOf(u))
+	if err := c.Load(u); err != nil {
+		c.logger.Warn("a behaviour of the simulated cluster could not be told", "behaviour", behaviour, "part", part, "error", err)
+	}
+}
+
+// watchTellings wakes the behaviour for the parts that it is told of.
+func (b *behaviour) watchTellings() reconcile.Watch {
+	return reconcile.Watch{GVK: kindConfigMap, Options: clusterapi.ListOptions{Namespace: tellNamespace},
+		Changed: func(_ time.Time, _, new *clusterapi.Object) []reconcile.Wake {
+			if new == nil {
+				return nil
+			}
+			data, _, _ := unstructured.NestedStringMap(new.Unstructured().Object, "data")
+			if data["behaviour"] != b.name {
+				return nil
+			}
+			part := reconcile.Key{Namespace: data["namespace"], Name: data["name"]}
+			if b.told != nil {
+				return b.told(part)
+			}
+			return []reconcile.Wake{{Key: part}}
+		}}
+}
