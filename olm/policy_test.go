@@ -118,7 +118,7 @@ func TestControllerRefuses(t *testing.T) {
 					t.Errorf("Sync: %v", told)
 				}
 				w.clock.Step(time.Minute)
-				told = w.settleFailing()
+				_ = w.settleFailing()
 			}
 			expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v1]"})
 			p := get[olm.InstallPlan](w, "install-1")
