@@ -3,13 +3,14 @@
 //
 // Without flags it updates an in-memory cluster of 3 control-plane nodes, 6
 // workers in two pools and 10 operators between two small releases that are
-// built in. Time runs faster than on the wall:
+// built in, in virtual time: at once, and the same each time but for the key:
 //
 //	go run ./examples/update
 //
 // With -from and -payload it uses releases from directories, as
 // "oc adm release extract" and an image's own layout give them: manifests/
-// and release-manifests/ side by side.
+// and release-manifests/ side by side. With -speed it runs live, so many times
+// faster than on the wall.
 //
 // Everything that decides is the library's: the graph's answer, the signature
 // (made with a key of this run), the preconditions, the order of the
@@ -25,6 +26,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -37,6 +39,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
@@ -67,14 +70,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.json, "json", false, "print events as JSON lines")
 	flags.StringVar(&o.fail, "fail", "", "make this `operator` go Degraded")
 	flags.BoolVar(&o.tamper, "tamper", false, "change one byte of the release's signature")
-	flags.Float64Var(&o.speed, "speed", 600, "how many times faster than real time")
+	flags.Float64Var(&o.speed, "speed", virtual, "run live, this many times faster than real time (default: in virtual time, at once)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
 		return 2
 	}
-	if flags.NArg() > 0 || (o.from == "") != (o.payload == "") || o.speed <= 0 {
+	if flags.NArg() > 0 || (o.from == "") != (o.payload == "") || o.speed != virtual && !(o.speed > 0 && o.speed <= math.MaxFloat64) {
 		fmt.Fprintln(stderr, "update: no arguments; -from and -payload go together; -speed is above 0")
 		return 2
 	}
@@ -84,6 +87,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	return 0
 }
+
+// virtual is the speed of a run in virtual time.
+const virtual = -1
 
 // rehearse runs the update to its end.
 func rehearse(ctx context.Context, o options, stdout io.Writer) (err error) {
@@ -100,8 +106,13 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, services.close()) }()
-	scaled := simulation.ScaledClock(o.speed)
-	cluster, err := newCluster(scaled, from, to, o.fail)
+	clocks := simulation.ScaledClock(max(o.speed, 1))
+	var jumps *reconcile.Clock
+	if o.speed == virtual {
+		jumps = reconcile.NewClock(time.Now())
+		clocks = jumps
+	}
+	cluster, err := newCluster(clocks, from, to, o.fail)
 	if err != nil {
 		return err
 	}
@@ -120,30 +131,30 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) (err error) {
 		// ever, so its limits are wide.
 		Interval:        time.Hour,
 		RetrieveTimeout: time.Hour,
-		Clock:           scaled,
+		Clock:           clocks,
 		Observe:         view.update,
 	})
 	if err != nil {
 		return err
 	}
-	rollout := mcp.NewRollout(mcp.RolloutOptions{API: cluster, Mode: mcp.Drive, Clock: scaled, Observe: view.node})
+	rollout := mcp.NewRollout(mcp.RolloutOptions{API: cluster, Mode: mcp.Drive, Clock: clocks, Observe: view.node})
 
 	// The version operator, the machine-config controller and the rest of the
 	// cluster run beside one another, as they do in reality.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return cluster.Run(ctx) })
-	group.Go(func() error { return rollout.Run(ctx) })
-	group.Go(func() error { return updater.Run(ctx) })
-	group.Go(func() error {
-		defer cancel()
-		if err := requestUpdate(ctx, cluster, scaled, to.version()); err != nil {
+	administrator := func(ctx context.Context, wait func() error) error {
+		if err := requestUpdate(ctx, cluster, wait, to.version()); err != nil {
 			return err
 		}
-		return await(ctx, cluster, scaled, to.version())
-	})
-	err = group.Wait()
+		return await(ctx, cluster, clocks, wait, to.version())
+	}
+	processes := []reconcile.Process{cluster.Process(), rollout.Process(), updater.Process()}
+	if o.speed == virtual {
+		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: jumps, Seed: 1}, processes...)
+		err = administrator(ctx, func() error { return errors.Join(v.RunUntil(v.Now().Add(look)), ctx.Err()) })
+		v.Close()
+	} else {
+		err = live(ctx, cluster, clocks, processes, administrator)
+	}
 	cv, getErr := clusterapi.Get[configv1.ClusterVersion](context.WithoutCancel(ctx), cluster, clusterVersion)
 	if getErr != nil {
 		return errors.Join(err, getErr)
@@ -159,10 +170,36 @@ func open(ctx context.Context, dir, name string, embedded fs.FS) (*release, erro
 	return openRelease(ctx, dir, os.DirFS(dir))
 }
 
+// live runs processes until the administrator has seen enough.
+func live(ctx context.Context, api clusterapi.ClusterAPI, c clock.WithTicker, processes []reconcile.Process, administrator func(context.Context, func() error) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	// Only the cluster's time is sped up: calls take as long as ever.
+	group.Go(func() error {
+		return reconcile.Run(ctx, reconcile.Options{API: api, Clock: c, CallTimeout: -1}, processes...)
+	})
+	group.Go(func() error {
+		defer cancel()
+		return administrator(ctx, func() error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-c.After(look):
+				return nil
+			}
+		})
+	})
+	return group.Wait()
+}
+
+// look is how often the administrator looks, in the cluster's time.
+const look = 30 * time.Second
+
 // requestUpdate asks for a version as an administrator does, once it is
 // offered.
-func requestUpdate(ctx context.Context, api clusterapi.ClusterAPI, c clock.Clock, version string) error {
-	return poll(ctx, c, func() (bool, error) {
+func requestUpdate(ctx context.Context, api clusterapi.ClusterAPI, wait func() error, version string) error {
+	return poll(wait, func() (bool, error) {
 		cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterVersion)
 		if err != nil || !slices.ContainsFunc(cv.Status.AvailableUpdates, func(r configv1.Release) bool { return r.Version == version }) {
 			return false, err
@@ -181,8 +218,8 @@ const stuckAfter = 15 * time.Minute
 
 // await returns when the update has completed and every node runs it, or with
 // an error when it was refused or is stuck.
-func await(ctx context.Context, api clusterapi.ClusterAPI, c clock.Clock, version string) error {
-	return poll(ctx, c, func() (bool, error) {
+func await(ctx context.Context, api clusterapi.ClusterAPI, c clock.PassiveClock, wait func() error, version string) error {
+	return poll(wait, func() (bool, error) {
 		cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterVersion)
 		if err != nil {
 			return false, err
@@ -199,16 +236,14 @@ func await(ctx context.Context, api clusterapi.ClusterAPI, c clock.Clock, versio
 	})
 }
 
-// poll looks every half minute of the cluster's time until f says done.
-func poll(ctx context.Context, c clock.Clock, f func() (done bool, err error)) error {
+// poll looks until f says done, and waits in between.
+func poll(wait func() error, f func() (done bool, err error)) error {
 	for {
 		if done, err := f(); done || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-c.After(30 * time.Second):
+		if err := wait(); err != nil {
+			return err
 		}
 	}
 }

@@ -35,6 +35,15 @@ func TestUpdate(t *testing.T) {
 		"  4.21.1 Completed, started ", "  4.20.3 Completed, started ")
 }
 
+// TestLive: the same runs against the clock.
+func TestLive(t *testing.T) {
+	code, out, errs := rehearsed(t, "-speed", "600")
+	if code != 0 || errs != "" {
+		t.Fatalf("exit %d: %s\n%s", code, errs, out)
+	}
+	want(t, out, "nodes master", "Done applying 4.21.1", "  4.21.1 Completed, started ")
+}
+
 func TestJSON(t *testing.T) {
 	code, out, errs := rehearsed(t, "-json")
 	if code != 0 {
@@ -79,7 +88,7 @@ func TestTamper(t *testing.T) {
 }
 
 func TestBadFlags(t *testing.T) {
-	for _, args := range [][]string{{"-from", "x"}, {"-payload", "x"}, {"extra"}, {"-speed", "0"}, {"-nope"}} {
+	for _, args := range [][]string{{"-from", "x"}, {"-payload", "x"}, {"extra"}, {"-speed", "0"}, {"-speed", "NaN"}, {"-speed", "+Inf"}, {"-nope"}} {
 		var out, errs bytes.Buffer
 		if code := run(t.Context(), args, &out, &errs); code != 2 || errs.Len() == 0 {
 			t.Errorf("%v: exit %d, %q", args, code, errs.String())
