@@ -146,17 +146,19 @@ func kill(t *testing.T, from, to *manifest.Payload, n int, after bool, workers i
 	return reached
 }
 
-// TestKilled ends an update at each call that it makes.
+// TestKilled ends an update at every fifth call that it makes.
 func TestKilled(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
 	for _, after := range []bool{false, true} {
 		t.Run(fmt.Sprintf("after=%v", after), func(t *testing.T) {
 			t.Parallel()
-			step := 1
+			step, n := 5, 1 // calls in between: the seeds of TestVirtualFaults
+			if after {
+				n = 3
+			}
 			if raceEnabled {
 				step = 23
 			}
-			n := 1
 			for ; kill(t, from, to, n, after, 1); n += step {
 				if t.Failed() {
 					return
