@@ -313,7 +313,7 @@ func TestSyncOutOfTurn(t *testing.T) {
 		if d := cmp.Diff(want, s.asked); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
-		b.wantEvents(t, upgradeconfig.EventFailed, upgradeconfig.EventCreated, upgradeconfig.EventFailed, upgradeconfig.EventFailed,
+		b.wantEvents(t, upgradeconfig.EventFailed, upgradeconfig.EventCreated, upgradeconfig.EventSynced, upgradeconfig.EventFailed, upgradeconfig.EventFailed,
 			upgradeconfig.EventFailed, upgradeconfig.EventSynced)
 	})
 }

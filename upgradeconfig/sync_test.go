@@ -130,7 +130,7 @@ func TestSyncCreates(t *testing.T) {
 	m := b.manager(policies(specA, specB), nil)
 	mustSync(t, m, upgradeconfig.ActionCreate, true)
 	b.calls.want(t, getIt, createIt)
-	b.wantEvents(t, upgradeconfig.EventIgnored, upgradeconfig.EventCreated)
+	b.wantEvents(t, upgradeconfig.EventIgnored, upgradeconfig.EventCreated, upgradeconfig.EventSynced)
 	got := b.stored(t)
 	if got.Spec != specA || len(got.Status.History) > 0 {
 		t.Errorf("%+v", got)
@@ -144,7 +144,7 @@ func TestSyncCreates(t *testing.T) {
 		}
 	}
 	b.calls.want(t, getIt, getIt, getIt)
-	b.wantEvents(t, upgradeconfig.EventIgnored, upgradeconfig.EventIgnored, upgradeconfig.EventIgnored)
+	b.wantEvents(t, upgradeconfig.EventIgnored, upgradeconfig.EventSynced, upgradeconfig.EventIgnored, upgradeconfig.EventSynced, upgradeconfig.EventIgnored, upgradeconfig.EventSynced)
 	if again := b.stored(t); again.ResourceVersion != got.ResourceVersion {
 		t.Error("the object was written")
 	}
@@ -161,7 +161,7 @@ func TestSyncReplaces(t *testing.T) {
 	if e := b.events[0]; e.Action != upgradeconfig.ActionReplace || e.Policy != "p-4.20.3" || e.Version != "4.20.3" || len(e.Changes) != 1 {
 		t.Errorf("%+v", e)
 	}
-	b.wantEvents(t, upgradeconfig.EventReplaced)
+	b.wantEvents(t, upgradeconfig.EventReplaced, upgradeconfig.EventSynced)
 	got := b.stored(t)
 	if got.Spec != later || got.UID == old.UID || len(got.Status.History)+len(got.Labels)+len(got.Annotations) > 0 {
 		t.Errorf("%+v", got)
@@ -182,7 +182,7 @@ func TestSyncUpdatesInPlace(t *testing.T) {
 	m := b.manager(policies(want), func(o *upgradeconfig.ManagerOptions) { o.Update = true })
 	mustSync(t, m, upgradeconfig.ActionUpdate, true)
 	b.calls.want(t, getIt, getIt, updateIt)
-	b.wantEvents(t, upgradeconfig.EventUpdated)
+	b.wantEvents(t, upgradeconfig.EventUpdated, upgradeconfig.EventSynced)
 	got := b.stored(t)
 	if got.UID != old.UID || got.Spec != want || got.Labels["a"] != "b" {
 		t.Errorf("%+v", got)
@@ -212,7 +212,7 @@ func TestSyncDeletes(t *testing.T) {
 	mustSync(t, m, upgradeconfig.ActionDelete, true)
 	mustSync(t, m, upgradeconfig.ActionNone, false)
 	b.calls.want(t, getIt, deleteIt, getIt)
-	b.wantEvents(t, upgradeconfig.EventDeleted)
+	b.wantEvents(t, upgradeconfig.EventDeleted, upgradeconfig.EventSynced, upgradeconfig.EventSynced)
 	if b.stored(t) != nil {
 		t.Error("it is still there")
 	}
@@ -240,7 +240,7 @@ func TestSyncHolds(t *testing.T) {
 			}
 			contains(t, r.Action.Reason, "its upgrade is in progress")
 			b.calls.want(t, tt.calls...)
-			b.wantEvents(t, upgradeconfig.EventHeld)
+			b.wantEvents(t, upgradeconfig.EventHeld, upgradeconfig.EventSynced)
 			if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
 				t.Errorf("%s: the object was written", name)
 			}
