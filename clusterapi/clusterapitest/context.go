@@ -262,7 +262,7 @@ type failing struct {
 func (f *failing) Err() error {
 	f.mu.Lock()
 	f.left--
-	end := f.left < 0
+	end := f.left < 0 || f.over
 	f.mu.Unlock()
 	if !end {
 		return nil
