@@ -166,7 +166,7 @@ func newToyRun(releases []*toyRelease, source graph.Source, instances int, o rec
 	for _, name := range updaters[:instances] {
 		u, err := clusterupdate.New(clusterupdate.Options{
 			API: x.cluster, Payloads: payloadsOf(releases), Graph: source, Verifier: toyVerifier(releases), Clock: o.Clock,
-			Interval: 3 * time.Minute, Observe: x.event,
+			Interval: 10 * time.Minute, Observe: x.event,
 		})
 		if err != nil {
 			return nil, err
@@ -324,7 +324,7 @@ func (x *toyRun) run(limit time.Duration, done func() bool) error {
 
 var toyFaults = reconcile.Faults{
 	Before: 0.02, After: 0.02, Conflict: 0.02, Slow: 0.01, Stale: 0.02, Late: 0.1, Double: 0.05, Merge: 0.05,
-	Crash: 0.005, Outage: 0.2, ClockBack: 0.1, Until: 90 * time.Minute,
+	Crash: 0.005, Outage: 0.2, ClockBack: 0.1, Until: 45 * time.Minute,
 }
 
 // playToy lets an administrator change the request at random times, and checks
@@ -349,7 +349,7 @@ func playToy(releases []*toyRelease, source graph.Source, seed uint64, only map[
 	// is by then.
 	requests := []string{"1.0.1", []string{"", "1.0.1", unsigned}[rng.IntN(3)], "1.0.2"}
 	for _, version := range requests {
-		until := x.Now().Add(time.Duration(rng.IntN(40)) * time.Minute)
+		until := x.Now().Add(time.Duration(rng.IntN(12)) * time.Minute)
 		if err := x.run(time.Hour, func() bool { at, ok := x.Next(); return !ok || at.After(until) }); err != nil {
 			return x.Faults(), err
 		}
@@ -363,7 +363,7 @@ func playToy(releases []*toyRelease, source graph.Source, seed uint64, only map[
 		return x.Faults(), fmt.Errorf("%w\n%s", err, x.state())
 	}
 	// It stays there, and the release is whole.
-	end := x.Now().Add(30 * time.Minute)
+	end := x.Now().Add(15 * time.Minute)
 	if err := x.run(time.Hour, func() bool { at, ok := x.Next(); return !ok || at.After(end) }); err != nil {
 		return x.Faults(), err
 	}
@@ -409,7 +409,7 @@ func (x *toyRun) state() string {
 func TestSimulation(t *testing.T) {
 	releases := toyReleases(t)
 	source := toyGraph(t, releases)
-	simtest.Test(t, 0, func(seed uint64, only map[string]bool) ([]string, error) {
+	simtest.Test(t, 0.5, func(seed uint64, only map[string]bool) ([]string, error) {
 		return playToy(releases, source, seed, only)
 	})
 }

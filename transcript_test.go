@@ -501,7 +501,7 @@ func newest2(cv *configv1.ClusterVersion) configv1.Release {
 // reports tells whether the operator of operator=NAME is at the desired version.
 func (s *scenario) reports(d *datadriven.TestData) bool {
 	co, err := clusterapi.Read[configv1.ClusterOperator](context.Background(), s.cluster, clusterapi.Key("", d.CmdArgs[0].Vals[0]))
-	return err == nil && slices.ContainsFunc(co.Status.Versions, func(v configv1.OperandVersion) bool {
+	return err == nil && s.updating() && slices.ContainsFunc(co.Status.Versions, func(v configv1.OperandVersion) bool {
 		return v.Name == "operator" && v.Version == s.version().Status.Desired.Version
 	})
 }
