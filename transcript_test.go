@@ -102,6 +102,9 @@ type sampleRelease struct {
 	payload *manifest.Payload
 }
 
+// withCapability is the release that makes a part of ingress optional.
+const withCapability = "4.21.2"
+
 // sampleVariant is a sample release under another version.
 func sampleVariant(t testing.TB, files fs.FS, from, version, arch string) *sampleRelease {
 	t.Helper()
@@ -115,6 +118,9 @@ func sampleVariant(t testing.TB, files fs.FS, from, version, arch string) *sampl
 		text := dashed.Replace(string(data))
 		if arch != "" && strings.HasSuffix(path, "release-metadata") {
 			text = strings.Replace(text, `"metadata": {`, `"metadata": {"release.openshift.io/architecture": "`+arch+`",`, 1)
+		}
+		if version == withCapability && strings.Contains(path, "ingress-operator_04_service") {
+			text = strings.Replace(text, "annotations:\n", "annotations:\n    capability.openshift.io/name: Ingress\n", 1)
 		}
 		out[path] = &fstest.MapFile{Data: []byte(text)}
 		return err
@@ -312,7 +318,7 @@ func (s *scenario) empty() error {
 
 func (s *scenario) startUpdater(name string) error {
 	u, err := clusterupdate.New(clusterupdate.Options{
-		API: s.cluster, Payloads: s, Graph: s.graph(), Verifier: s, Clock: s.clock(), Own: configv1.Release{},
+		API: s.cluster, Payloads: s, Graph: s, Verifier: s, Clock: s.clock(), Own: configv1.Release{},
 		Interval: 3 * time.Minute, Observe: func(e clusterupdate.Event) { s.event(name, e) },
 	})
 	if err != nil {
@@ -337,9 +343,15 @@ func (s *scenario) release(version string, multi bool) *sampleRelease {
 	return nil
 }
 
-// graph leads from each release to all later ones; to 4.21.0 with a risk.
-func (s *scenario) graph() graph.Source {
+// Fetch implements graph.Source: each release leads to all later ones, to 4.21.0
+// with a risk. For several architectures there is one release.
+func (s *scenario) Fetch(_ context.Context, q graph.Query) (*graph.Graph, error) {
 	var d graph.Data
+	if strings.EqualFold(q.Arch, "multi") {
+		r := s.releases[5]
+		d.Nodes = []graph.NodeData{{Version: r.Version, Image: r.Image}}
+		return graph.New(d, graph.DecodeOptions{})
+	}
 	for i, r := range s.releases[:5] {
 		d.Nodes = append(d.Nodes, graph.NodeData{Version: r.Version, Image: r.Image})
 		for j := range i {
@@ -356,11 +368,7 @@ func (s *scenario) graph() graph.Source {
 			d.Edges = append(d.Edges, [2]int{j, i})
 		}
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return graph.Static(g)
+	return graph.New(d, graph.DecodeOptions{})
 }
 
 // Payload implements manifest.PayloadSource.
