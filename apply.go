@@ -2,9 +2,15 @@ package clusterupdate
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
+
+// renewAfter is how long a pass goes on where it waits. Then one begins at the
+// first manifest again, so that what somebody has changed or deleted meanwhile
+// comes back: an operator whose Deployment is gone would be awaited in vain.
+const renewAfter = 10 * time.Minute
 
 // passStart is how a pass begins.
 type passStart struct {
@@ -30,7 +36,7 @@ func (p *planning) apply() {
 			reason = fmt.Sprintf("attempt %d failed: %v", s.failures, s.passErr)
 		}
 		p.waitUntil(stepApply, w.release, s.nextPass, reason)
-	case s.pass:
+	case s.pass && p.later(s.begun.Add(renewAfter), renewAfter):
 		p.do(Action{Step: stepApply, Release: w.release, Reason: "what the pass waits for is looked at again", again: true})
 	default:
 		st := s.state(&p.status, w.release.Image)

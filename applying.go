@@ -96,9 +96,12 @@ type liveNode struct {
 	awaits  string // the ClusterOperator that it waits for
 }
 
-// begin begins a pass over what is on record as the cluster's release.
+// begin begins a pass over what is on record as the cluster's release, in the
+// place of one that waits. One that only keeps the cluster as it is ends with
+// its failures, so that the next one looks at everything again.
 func (r *deciding) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake, error) {
 	s := &r.s
+	r.callOff()
 	w := s.work
 	tasks := w.payload.Tasks()
 	p := &pass{core: r.core, work: w, start: s.report, began: q.Now, live: make(map[int]*liveNode),
@@ -112,12 +115,12 @@ func (r *deciding) begin(q reconcile.Request, start *passStart) ([]reconcile.Wak
 	p.fold(q.Now)
 	run, err := runlevel.NewPass(tasks, runlevel.Options{
 		API: r.o.API, State: start.state, Attempt: start.attempt, Workers: r.o.Workers, Filter: w.filter(), Owner: ownerOf(r.cv),
-		Clock: r.o.Clock, Tracker: r.tracker, Logger: r.o.Logger, Stay: true, Observe: p.observe,
+		Clock: r.o.Clock, Tracker: r.tracker, Logger: r.o.Logger, Stay: start.state != runlevel.Reconciling, Observe: p.observe,
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.run, s.pass = run, true
+	p.run, s.pass, s.begun = run, true, q.Now
 	r.setPass(p)
 	return p.hand(run.Start()), nil
 }

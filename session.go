@@ -24,10 +24,11 @@ type session struct {
 	accepted string  // what ReleaseAccepted says of work
 	asked    *configv1.Update
 
-	work     *work // what passes apply; nil: nothing is loaded yet
-	pass     bool  // one is under way
-	waits    bool  // all that is left of it
-	changed  bool  // work, since the last pass that got through
+	work     *work     // what passes apply; nil: nothing is loaded yet
+	pass     bool      // one is under way
+	waits    bool      // all that is left of it
+	begun    time.Time // of the last pass, at its first manifest
+	changed  bool      // work, since the last pass that got through
 	report   runlevel.Report
 	passErr  error     // of the last pass
 	told     string    // of that, last

@@ -1,0 +1,81 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/sample"
+)
+
+// TestHealsWhileWaiting: what somebody deletes comes back though an operator is
+// waited for, be it that operator's own workload in an update, or another
+// component's while the cluster is only kept as it is.
+func TestHealsWhileWaiting(t *testing.T) {
+	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
+	for _, tc := range []struct {
+		name   string
+		update bool
+		waits  string
+	}{
+		{"updating", true, "etcd"},
+		{"reconciling", false, "dns"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx := context.WithValue(t.Context(), reactionKey{}, true)
+			c := newTestCluster(t, from, to, func(cv *configv1.ClusterVersion) {
+				if tc.update {
+					cv.Spec.DesiredUpdate = &configv1.Update{Version: sample.ToVersion}
+				}
+			})
+			c.hold[tc.waits] = tc.update
+			clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+			u, err := clusterupdate.New(clusterupdate.Options{
+				API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: trusting{}, Clock: clock,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: 1}, u.Process())
+			defer v.Close()
+			run := func(d time.Duration) {
+				t.Helper()
+				if err := v.RunUntil(v.Now().Add(d)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run(10 * time.Minute)
+			if !tc.update {
+				if _, err := clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", tc.waits), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+					for i := range co.Status.Conditions {
+						if co.Status.Conditions[i].Type == configv1.OperatorDegraded {
+							co.Status.Conditions[i].Status = configv1.ConditionTrue
+						}
+					}
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				run(10 * time.Minute)
+			}
+			key := clusterapi.Key("openshift-etcd-operator", "etcd-operator")
+			if err := c.Delete(ctx, deployment, key, clusterapi.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			run(20 * time.Minute)
+			if _, err := c.Get(ctx, deployment, key); err != nil {
+				t.Errorf("after 20 minutes: %v", err)
+			}
+			if tc.update && historyOf(c.version(t)) == completedHistory {
+				t.Error("the update did not wait")
+			}
+		})
+	}
+}
