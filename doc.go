@@ -26,7 +26,9 @@
 //     entry.
 //   - apply: apply its manifests, runlevel by runlevel, and wait at each for the
 //     ClusterOperators to be available, not degraded and at the new version
-//     (package runlevel). While it waits, the pass stays, and goes on there.
+//     (package runlevel). While it waits, the pass stays, and goes on there; every
+//     ten minutes it begins at the first manifest again, so that what somebody has
+//     changed or deleted meanwhile comes back.
 //   - complete: when all are, the history entry is Completed. From then on
 //     passes keep the cluster so.
 //

@@ -91,7 +91,7 @@ type scenario struct {
 
 	conditions map[configv1.ClusterStatusConditionType]configv1.ConditionStatus
 	waits      map[string]string // what was last said of a ClusterOperator
-	levels     map[string]bool   // told to be done
+	levels     map[string]string // told to be done, and of which release by whom
 	updates    string            // what was last said of them
 }
 
@@ -226,7 +226,7 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 		sampleVariant(s.t, sample.From(), sample.FromVersion, sample.FromVersion, "multi"),
 	}
 	s.unsigned = map[string]bool{}
-	s.conditions, s.waits, s.levels = map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{}, map[string]string{}, map[string]bool{}
+	s.conditions, s.waits, s.levels = map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{}, map[string]string{}, map[string]string{}
 	s.start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := reconcile.NewClock(s.start)
 	own := s.release(version, false)
@@ -563,11 +563,10 @@ func (s *scenario) event(who string, e clusterupdate.Event) {
 func (s *scenario) task(who string, e clusterupdate.Event) {
 	p := e.Progress
 	switch p.Type {
-	case runlevel.PassStarted:
-		clear(s.levels)
 	case runlevel.TaskDone, runlevel.TaskSkipped:
-		if s.updating() && p.LevelSettled == p.LevelTotal && !s.levels[p.Level] {
-			s.levels[p.Level] = true
+		release := who + " " + e.Release.Version
+		if s.updating() && p.LevelSettled == p.LevelTotal && s.levels[p.Level] != release {
+			s.levels[p.Level] = release
 			s.printf("%s: runlevel %s of %s is done, %d of %d manifests", who, p.Level, e.Release.Version, p.Done+p.Skipped, p.Total)
 		}
 	case runlevel.Waiting:

@@ -1,6 +1,8 @@
 package runlevel_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,5 +114,49 @@ func TestTwoManifestsOfOneResource(t *testing.T) {
 			t.Fatal("rewritten")
 		}
 		before = u.GetResourceVersion()
+	}
+}
+
+// BenchmarkUnchangedPass makes a pass over a cluster that is as a real payload
+// wants it, and counts what it asks of the API.
+func BenchmarkUnchangedPass(b *testing.B) {
+	p := loadReal(b, "payload-4.18.15")
+	tasks := p.Tasks()
+	var reads, writes atomic.Int64
+	c := memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		if call.Verb == "Get" || call.Verb == "List" {
+			reads.Add(1)
+		} else {
+			writes.Add(1)
+		}
+		return do(ctx)
+	}})
+	if err := c.Load(operatorsAt(b, p)...); err != nil {
+		b.Fatal(err)
+	}
+	tr := runlevel.NewTracker(nil)
+	pass := func(state runlevel.State) {
+		b.Helper()
+		res, err := runlevel.Run(b.Context(), tasks, runlevel.Options{
+			API: c, State: state, Tracker: tr, Backoff: &runlevel.Backoff{Steps: 1},
+			Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
+		})
+		if err != nil || res.Done != 806 {
+			b.Fatalf("%s: %+v %v", state, res, err)
+		}
+	}
+	pass(runlevel.Updating)
+	for _, state := range []runlevel.State{runlevel.Updating, runlevel.Reconciling} {
+		pass(state)
+		b.Run(string(state), func(b *testing.B) {
+			reads.Store(0)
+			writes.Store(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				pass(state)
+			}
+			b.ReportMetric(float64(reads.Load())/float64(b.N), "reads/op")
+			b.ReportMetric(float64(writes.Load())/float64(b.N), "applies/op")
+		})
 	}
 }
