@@ -54,6 +54,19 @@
 // An [Event] tells of failures that last: at first, after 10 seconds, after 100
 // seconds, and so on.
 //
+// # Virtual time
+//
+// A [Virtual] driver has a heap of what is due: looks at keys, changes on their
+// way to a watch, results of jobs. It takes one after another, and time jumps to
+// the next. Nothing waits: a job runs at once and counts what it sleeps, and its
+// results come that much later; the timers of a [Clock] panic, but for AfterFunc.
+//
+// Its [Faults] strike the processes, not the cluster: calls that fail before or
+// after they took effect, conflicts, stale reads, late, double and merged events,
+// outages, crashes at any call, clocks that are set back. Each is drawn from the
+// seed and from its own name, so that leaving one out moves no other: a seed
+// that fails can be played again with fewer and fewer of them ([Faults].Only).
+//
 // # Hosting
 //
 // A program of one's own calls Run in a goroutine, or keeps a Syncer:

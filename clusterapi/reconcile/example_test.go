@@ -38,3 +38,30 @@ func ExampleRun() {
 	// hello, world
 	// <nil>
 }
+
+// An hour of a process that looks every twenty minutes, at once.
+func ExampleVirtual() {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := reconcile.NewClock(start)
+	cluster := memory.New(memory.Options{Clock: clock})
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, of("watchman", &toy{
+		name: "rounds",
+		reconcile: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+			fmt.Println(r.Now.Format(time.TimeOnly), r.Key)
+			return reconcile.Result{At: r.Now.Add(20 * time.Minute)}, nil
+		},
+	}))
+	defer v.Close()
+	if err := v.RunUntil(start); err != nil { // the process begins
+		fmt.Println(err)
+	}
+	v.Wake("watchman", "rounds", reconcile.Key{Name: "tower"})
+	if err := v.RunUntil(start.Add(time.Hour)); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 00:00:00 tower
+	// 00:20:00 tower
+	// 00:40:00 tower
+	// 01:00:00 tower
+}

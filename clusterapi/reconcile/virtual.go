@@ -458,7 +458,7 @@ type vkey struct {
 	wanted   time.Time // when a look is due, before the reconciler is ready
 	jobs     map[any]*vjob
 	watches  []*subscription
-	failures int
+	failing  failing
 	conflict int
 
 	visited time.Time
@@ -532,10 +532,10 @@ func (k *vkey) reconcile() {
 		k.failed(err)
 		return
 	}
-	if k.failures > 0 {
-		v.observe(Event{Type: EventRecovered, Process: p.Name, Reconciler: r.name, Key: k.key, Failures: k.failures})
+	if k.failing.count > 0 {
+		v.observe(Event{Type: EventRecovered, Process: p.Name, Reconciler: r.name, Key: k.key, Failures: k.failing.count})
 	}
-	k.failures, k.conflict = 0, 0
+	k.failing, k.conflict = failing{}, 0
 	if !res.At.IsZero() {
 		k.due(res.At.Add(-skew))
 	}
@@ -552,13 +552,15 @@ func (k *vkey) failed(err error) {
 		k.due(now)
 		return
 	}
-	k.failures++
-	delay := backoff(k.failures)
-	if asked, ok := retryAfter(err); ok && asked > delay {
-		delay = asked
-	}
+	tell := k.failing.fail(now)
+	delay, busy := k.failing.wait(err)
 	k.due(now.Add(delay))
-	if k.failures&(k.failures-1) == 0 { // 1, 2, 4, ...
-		v.observe(Event{Type: EventFailed, Process: k.r.p.Name, Reconciler: k.r.name, Key: k.key, Failures: k.failures, Retry: now.Add(delay), Err: err})
+	if !tell && (!busy || k.failing.busy) {
+		return
 	}
+	e := Event{Type: EventFailed, Process: k.r.p.Name, Reconciler: k.r.name, Key: k.key, Failures: k.failing.count, Retry: now.Add(delay), Err: err}
+	if busy {
+		e.Type, k.failing.busy = EventServerBusy, true
+	}
+	v.observe(e)
 }
