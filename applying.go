@@ -101,7 +101,9 @@ type liveNode struct {
 // its failures, so that the next one looks at everything again.
 func (r *deciding) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake, error) {
 	s := &r.s
-	r.callOff()
+	if p := r.current(); p != nil && !p.retire() {
+		return nil, nil // it has just gone on
+	}
 	w := s.work
 	tasks := w.payload.Tasks()
 	p := &pass{core: r.core, work: w, start: s.report, began: q.Now, live: make(map[int]*liveNode),
@@ -236,6 +238,24 @@ func (p *pass) stop(why error) bool {
 		p.finish()
 	}
 	return stopped
+}
+
+// retire calls off a pass of which all that is left waits, and reports whether
+// that is so: one that has just gone on stays.
+func (p *pass) retire() bool {
+	p.mu.Lock()
+	idle := p.working == 0
+	for _, n := range p.live {
+		idle = idle && n.stalled
+	}
+	if idle && p.ended == nil {
+		p.ended = context.Canceled
+	}
+	p.mu.Unlock()
+	if idle {
+		p.finish()
+	}
+	return idle
 }
 
 // finish closes a pass that was called off.
