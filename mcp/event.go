@@ -1,6 +1,11 @@
 package mcp
 
-import "time"
+import (
+	"log/slog"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/eventlog"
+)
 
 // EventType says what an [Event] is about.
 type EventType string
@@ -69,3 +74,29 @@ type Event struct {
 	Text    string
 	Err     error
 }
+
+// fields is the event in the form that all packages' events have.
+func (e Event) fields() eventlog.Fields {
+	f := eventlog.New(e.Time, string(e.Type))
+	f.Add("pool", e.Pool)
+	f.Add("node", e.Node)
+	f.Add("phase", e.Phase)
+	f.Add("stuck", e.Stuck)
+	if e.Type == EventPoolProgress {
+		f.Set("updated", e.Updated)
+		f.Set("unavailable", e.Unavailable)
+		f.Set("degraded", e.Degraded)
+		f.Set("total", e.Total)
+	}
+	f.Add("reason", e.Reason)
+	f.Add("warning", e.Warning)
+	f.Add("message", e.Text)
+	f.Add("error", e.Err)
+	return f
+}
+
+// MarshalJSON writes the event as one flat object.
+func (e Event) MarshalJSON() ([]byte, error) { return e.fields().JSON() }
+
+// LogValue implements [slog.LogValuer].
+func (e Event) LogValue() slog.Value { return e.fields().LogValue() }
