@@ -204,7 +204,7 @@ func (x *drainer) begin() (at time.Time, err error) {
 	}
 	switch verb, _, _ := strings.Cut(asked, "-"); verb {
 	case DrainVerbUncordon:
-		return x.cordon(func(n *corev1.Node) {
+		return x.cordon(asked, func(n *corev1.Node) {
 			n.Spec.Unschedulable = false
 			setAnnotation(n, AnnotationLastAppliedDrain, asked)
 			delete(n.Annotations, AnnotationDrainSince)
@@ -227,7 +227,7 @@ func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err
 	var failing time.Duration // when the attempt begins
 	if !since.IsZero() && node.Spec.Unschedulable {
 		failing = x.now.Sub(since)
-	} else if at, err = x.cordon(func(n *corev1.Node) {
+	} else if at, err = x.cordon(asked, func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
 		value, _ := json.Marshal(drainSince{drainSinceVersion, x.now.UTC()})
 		setAnnotation(n, AnnotationDrainSince, string(value))
@@ -257,15 +257,21 @@ func drainingSince(n *corev1.Node) (time.Time, error) {
 	return s.Since, nil
 }
 
-// cordon writes whether the node is schedulable. at is when to try again, zero
-// if it was written.
-func (x *drainer) cordon(change func(*corev1.Node), verb string) (at time.Time, err error) {
+// cordon writes whether the node is schedulable, if it still asks for that: a
+// read may have been old. at is when to try again, zero if it was written.
+func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (at time.Time, err error) {
 	const tries = 5
 	_, err = clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
+		if n.Annotations[AnnotationDesiredDrain] != asked || n.Annotations[AnnotationLastAppliedDrain] == asked {
+			return errStale
+		}
 		change(n)
 		return nil
 	})
 	switch {
+	case errors.Is(err, errStale):
+		x.dirty = true
+		return x.now.Add(x.o.Options.Delays.PoolQueue), nil
 	case err == nil:
 		x.cordons, x.errors = 0, 0
 		return time.Time{}, nil
