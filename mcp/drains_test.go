@@ -1,0 +1,136 @@
+package mcp_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// virtually drives rollouts on a cluster in virtual time.
+func virtually(t *testing.T, c *memory.Cluster, clock *reconcile.Clock, f reconcile.Faults, observe ...func(mcp.Event)) *reconcile.Virtual {
+	var processes []reconcile.Process
+	for i, o := range observe {
+		p := mcp.NewRollout(mcp.RolloutOptions{Mode: mcp.Drive, Observe: o}).Process()
+		p.Name = fmt.Sprint("rollout ", i)
+		processes = append(processes, p)
+	}
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: 1, Faults: f}, processes...)
+	t.Cleanup(v.Close)
+	return v
+}
+
+func advance(t *testing.T, v *reconcile.Virtual, d time.Duration) {
+	t.Helper()
+	if err := v.RunUntil(v.Now().Add(d)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// More blocked drains than there are workers do not hold up a free one.
+func TestBlockedDrainsHoldUpNobody(t *testing.T) {
+	clock := reconcile.NewClock(epoch)
+	c := drainCluster(t, memory.Options{Clock: clock})
+	asks := annotate(mcp.AnnotationDesiredDrain, "drain-N", mcp.AnnotationLastAppliedDrain, "uncordon-O")
+	load(t, c, app("web-0", "w0"), budget(0))
+	for i := 1; i < 8; i++ {
+		n := worker(fmt.Sprint("w", i), desired("N"), state(mcp.StateWorking), asks)
+		load(t, c, &n, app(fmt.Sprint("web-", i), n.Name))
+	}
+	free := worker("x", desired("N"), state(mcp.StateWorking), asks)
+	load(t, c, &free, app("batch", "x", func(p *corev1.Pod) { p.Labels = nil }))
+	var r recorder
+	v := virtually(t, c, clock, reconcile.Faults{}, r.observe)
+	advance(t, v, 30*time.Second)
+	if s := nodeState(t, c, "x"); s.LastAppliedDrain != "drain-N" || !s.Unschedulable {
+		t.Errorf("%+v", s)
+	}
+	for i := range 8 {
+		if s := nodeState(t, c, fmt.Sprint("w", i)); s.LastAppliedDrain != "uncordon-O" || !s.Unschedulable {
+			t.Errorf("%+v", s)
+		}
+	}
+	if blocked := r.nodes(mcp.EventDrainBlocked, "worker"); len(blocked) != 8 {
+		t.Error(blocked)
+	}
+}
+
+// How long a drain has been failing is known after a crash too, and forgotten
+// when it ends.
+func TestFailingDrainSurvivesCrash(t *testing.T) {
+	clock := reconcile.NewClock(epoch)
+	c := drainCluster(t, memory.Options{Clock: clock})
+	load(t, c, app("web-0", "w0"), budget(0))
+	var r recorder
+	v := virtually(t, c, clock, reconcile.Faults{}, r.observe)
+	since := func() string {
+		n, err := clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Annotations[mcp.AnnotationDrainSince]
+	}
+	advance(t, v, 20*time.Minute)
+	if got, want := since(), `{"version":1,"since":"2026-01-01T00:00:05Z"}`; got != want {
+		t.Errorf("since %s, want %s", got, want)
+	}
+	for range 3 {
+		v.Crash("rollout 0")
+		advance(t, v, 13*time.Minute)
+	}
+	at := slices.IndexFunc(r.all(), func(e mcp.Event) bool { return e.Reason == mcp.ReasonDrainFailed })
+	if at >= 0 {
+		t.Errorf("failed too early: %+v", r.all()[at])
+	}
+	advance(t, v, 10*time.Minute)
+	failed := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonDrainFailed })
+	if len(failed) == 0 {
+		t.Error("an hour passed, and the drain is not reported as failed")
+	}
+	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("app", "web-pdb"), clusterapi.ModifyOptions{Status: true},
+		func(b *policyv1.PodDisruptionBudget) error { b.Status = budget(1).Status; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	advance(t, v, 7*time.Minute)
+	if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" || since() != "" {
+		t.Errorf("%+v, since %q", s, since())
+	}
+}
+
+// A request that was withdrawn after it was read cordons nobody.
+func TestWithdrawnRequestCordonsNobody(t *testing.T) {
+	clock := reconcile.NewClock(epoch)
+	var c *memory.Cluster
+	withdrawn := false
+	c = drainCluster(t, memory.Options{Clock: clock, Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		err := do(ctx)
+		if call.Verb == "Get" && call.Key.Name == "w0" && !withdrawn {
+			withdrawn = true
+			change1(t, c, "w0", annotate(mcp.AnnotationDesiredDrain, "uncordon-O", mcp.AnnotationDesiredConfig, "O", mcp.AnnotationState, mcp.StateDone))
+		}
+		return err
+	}})
+	change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true })
+	cursor := c.Follow()
+	defer cursor.Close()
+	var r recorder
+	advance(t, virtually(t, c, clock, reconcile.Faults{}, r.observe), 20*time.Minute)
+	if !withdrawn {
+		t.Error("nobody read the node")
+	}
+	for change, ok := cursor.Next(); ok; change, ok = cursor.Next() {
+		if n, err := clusterapi.As[corev1.Node](change.New); err == nil && n.Spec.Unschedulable {
+			t.Errorf("cordoned: %v", n.Annotations)
+		}
+	}
+}
