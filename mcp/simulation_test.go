@@ -208,3 +208,18 @@ func TestSimulationIsDeterministic(t *testing.T) {
 		}
 	}
 }
+
+// Two rollouts at once come to the same end.
+func TestSimulationOfTwo(t *testing.T) {
+	simtest.Test(t, 0.1, func(seed uint64, only map[string]bool) ([]string, error) {
+		s := simulate(seed, 2, reconcile.Faults{
+			Before: 0.02, After: 0.02, Conflict: 0.02, Stale: 0.05, Late: 0.1, Crash: 0.01, Until: time.Hour, Only: only,
+		})
+		defer s.Close()
+		if err := s.run(3 * time.Hour); err != nil {
+			return s.Faults(), err
+		}
+		s.told = nil // by each
+		return s.Faults(), s.atEnd()
+	})
+}
