@@ -52,7 +52,9 @@ type RolloutOptions struct {
 	Options Options
 	// NodeUpdater updates nodes in mode Drive; nil: daemons on the nodes do.
 	NodeUpdater NodeUpdater
-	// DrainWorkers is how many nodes are drained at a time; 0 means 5.
+	// DrainWorkers is how many drains are worked on at a time; 0 means 5. A
+	// drain that waits, for a pod to end or a budget to allow an eviction, is
+	// not worked on, so blocked drains do not hold up others.
 	DrainWorkers int
 }
 
