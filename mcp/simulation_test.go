@@ -179,7 +179,7 @@ func (s *simulated) atEnd() error {
 // Whatever goes wrong, all pools are updated in the end, and on the way there
 // are never more nodes unavailable than allowed.
 func TestSimulation(t *testing.T) {
-	simtest.Test(t, 0, func(seed uint64, only map[string]bool) ([]string, error) {
+	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
 		s := simulate(seed, 1, reconcile.Faults{
 			Before: 0.03, After: 0.03, Conflict: 0.03, Slow: 0.01, Stale: 0.05, Late: 0.1, Double: 0.05, Merge: 0.05,
 			Crash: 0.01, Outage: 0.2, ClockBack: 0.1, Until: time.Hour, Only: only,

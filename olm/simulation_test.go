@@ -340,7 +340,7 @@ func TestSimulation(t *testing.T) {
 		"a AtLatestKnown a.v5/a.v5", "b-stable-c-olm AtLatestKnown b.v3/b.v3", "d AtLatestKnown d.v2/d.v2",
 		"ops/a.v5-config", "ops/b.v3-config", "ops/d.v2-config",
 	}
-	simtest.Test(t, 0, func(seed uint64, only map[string]bool) ([]string, error) {
+	simtest.Test(t, 0.5, func(seed uint64, only map[string]bool) ([]string, error) {
 		s := simulate(t, seed, reconcile.Faults{
 			Before: 0.03, After: 0.03, Conflict: 0.03, Slow: 0.01, Stale: 0.05, Late: 0.1, Double: 0.05, Merge: 0.05,
 			Crash: 0.02, Outage: 0.2, ClockBack: 0.1, Until: adminFor + 10*time.Minute, Only: only,

@@ -42,7 +42,8 @@ func Objects() []*unstructured.Unstructured {
 			add(configMapText, name, ns)
 		}
 	}
-	for _, name := range []string{"get", "own-returned", "context", "context-mid"} {
+	shared := []string{"shared-get", "shared-list-a", "shared-list-b"}
+	for _, name := range append([]string{"get", "own-returned", "context", "context-mid"}, shared...) {
 		add(configMapText, name, s.ns)
 	}
 	add(`{apiVersion: v1, kind: Secret, metadata: {name: get-it, namespace: %s}}`, s.ns)
@@ -52,7 +53,7 @@ func Objects() []*unstructured.Unstructured {
 	for _, p := range podsOnNodes(s) {
 		add(podText, p.name, p.ns, p.color, p.node)
 	}
-	for _, name := range []string{"get-integers", "list-items"} {
+	for _, name := range append([]string{"get-integers", "list-items"}, shared...) {
 		add(deploymentText, name, s.ns)
 		add(widgetText, s.widgets.GroupVersion(), name, s.ns)
 		for _, u := range out[len(out)-2:] {
