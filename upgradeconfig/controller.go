@@ -109,7 +109,7 @@ type Controller struct {
 	turn    chan struct{} // holds a value while a pass is under way
 	running atomic.Bool
 
-	observing sync.Mutex
+	observing *sync.Mutex
 }
 
 // NewController returns a Controller that is not running yet.
@@ -130,7 +130,7 @@ func NewController(o ControllerOptions) *Controller {
 	if o.Sent == nil {
 		o.Sent = &MemorySent{}
 	}
-	return &Controller{o: o, turn: make(chan struct{}, 1)}
+	return &Controller{o: o, turn: make(chan struct{}, 1), observing: new(sync.Mutex)}
 }
 
 // durationOr gives a duration its default; a negative one is 0.
@@ -182,7 +182,7 @@ func (c *Controller) Process() reconcile.Process {
 	return reconcile.Process{Name: "upgradeconfig", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		o := c.o
 		o.API = api
-		own := &Controller{o: o, turn: make(chan struct{}, 1)}
+		own := &Controller{o: o, turn: c.turn, observing: c.observing}
 		return []reconcile.Reconciler{&repeated{name: "upgrade", each: own.again,
 			watch: reconcile.Watch{GVK: gvk, Options: clusterapi.ListOptions{Namespace: o.Namespace}, Changed: own.changed}}}
 	}}

@@ -90,7 +90,7 @@ type Manager struct {
 	now     chan struct{}
 	running atomic.Bool
 
-	observing sync.Mutex
+	observing *sync.Mutex
 }
 
 // NewManager returns a Manager that is not running yet.
@@ -112,7 +112,7 @@ func NewManager(o ManagerOptions) *Manager {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Manager{o: o, turn: make(chan struct{}, 1), now: make(chan struct{}, 1)}
+	return &Manager{o: o, turn: make(chan struct{}, 1), now: make(chan struct{}, 1), observing: new(sync.Mutex)}
 }
 
 // SyncNow makes Run sync at once, or as soon as a sync that is under way has
@@ -150,7 +150,7 @@ func (m *Manager) process(live bool) reconcile.Process {
 	return reconcile.Process{Name: "upgradeconfig-policies", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		o := m.o
 		o.API = api
-		s := &syncing{Manager: &Manager{o: o, turn: make(chan struct{}, 1)}}
+		s := &syncing{Manager: &Manager{o: o, turn: m.turn, observing: m.observing}}
 		r := &repeated{name: "sync", each: s.again, first: s.first}
 		if live {
 			r.poked = m.poked
