@@ -162,6 +162,9 @@ func (x *drainer) evictDue() error {
 			due = append(due, p)
 		}
 	}
+	if len(due) > 0 {
+		x.attempt.check = x.now.Add(x.o.Options.Delays.PodPoll)
+	}
 	const atOnce = 16
 	return reconcile.Each(x.ctx, atOnce, len(due), func(ctx context.Context, i int) error {
 		if err := panics.Isolate(func() error { x.evict(ctx, due[i]); return nil }); err != nil {
@@ -178,7 +181,6 @@ func (x *drainer) evict(ctx context.Context, p *leavingPod) {
 	switch {
 	case err == nil:
 		p.evicted = true
-		x.attempt.check = x.now.Add(x.o.Options.Delays.PodPoll)
 	case ctx.Err() != nil:
 	case apierrors.IsNotFound(err):
 		p.gone = true
