@@ -86,7 +86,9 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		if !changed {
 			return owned[T](read)
 		}
-		stored, err := updateShared(ctx, api, u, o.Status, UpdateOptions{FieldManager: o.FieldManager})
+		stored, err := WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return update(ctx, api, u, o.Status, UpdateOptions{FieldManager: o.FieldManager})
+		})
 		switch {
 		case err == nil:
 			return owned[T](stored)

@@ -2,8 +2,11 @@ package clusterapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +24,13 @@ type Object struct {
 	mu    sync.Mutex
 	typed any   // a *T, of the first T that was asked for
 	more  []any // of others
+	prior prior
+}
+
+// prior is an earlier state of an object that was converted.
+type prior struct {
+	content map[string]any
+	typed   any
 }
 
 // NewObject returns u as a shared object. From then on u must not be changed.
@@ -30,6 +40,22 @@ func NewObject(u *unstructured.Unstructured) *Object {
 		return nil
 	}
 	return &Object{u: u}
+}
+
+// Next returns u, a later state of the object, as [NewObject] does. Top-level
+// fields that lead to the same map in both states are not converted again.
+func (o *Object) Next(u *unstructured.Unstructured) *Object {
+	next := NewObject(u)
+	if o == nil || next == nil {
+		return next
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	next.prior = o.prior
+	if o.typed != nil {
+		next.prior = prior{o.u.Object, o.typed}
+	}
+	return next
 }
 
 // Unstructured returns the object itself, which must not be changed: change a
@@ -75,15 +101,56 @@ func As[T any](o *Object) (*T, error) {
 		}
 	}
 	t := new(T)
-	if err := convertShared(o.u, t); err != nil {
+	if err := convertAfter(o.u, o.prior, t); err != nil {
 		return nil, err
 	}
 	if o.typed == nil {
-		o.typed = t
+		o.typed, o.prior = t, prior{}
 	} else {
 		o.more = append(o.more, t)
 	}
 	return t, nil
+}
+
+// convertAfter is convertShared that takes what did not change from an earlier
+// state.
+func convertAfter[T any](u *unstructured.Unstructured, before prior, out *T) error {
+	earlier, ok := before.typed.(*T)
+	if !ok {
+		return convertShared(u, out)
+	}
+	v, t := reflect.ValueOf(earlier).Elem(), reflect.TypeFor[T]()
+	if _, own := before.typed.(json.Unmarshaler); own || t.Kind() != reflect.Struct {
+		return convertShared(u, out)
+	}
+	rest := u.Object
+	var kept []int
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || !f.IsExported() || !sameMap(u.Object[name], before.content[name]) {
+			continue
+		}
+		if kept == nil {
+			rest = maps.Clone(rest)
+		}
+		delete(rest, name)
+		kept = append(kept, i)
+	}
+	if err := convertShared(&unstructured.Unstructured{Object: rest}, out); err != nil {
+		return err
+	}
+	for _, i := range kept {
+		reflect.ValueOf(out).Elem().Field(i).Set(v.Field(i))
+	}
+	return nil
+}
+
+// sameMap says whether two values are one map.
+func sameMap(a, b any) bool {
+	x, okX := a.(map[string]any)
+	y, okY := b.(map[string]any)
+	return okX && okY && x != nil && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
 }
 
 // convertShared is convert without managedFields. It does not change u.
@@ -121,7 +188,7 @@ type Shared interface {
 }
 
 // ShareResult is for the verbs of a [Writer] that stores objects and shares
-// them: where the caller only looks at the result, as [Modify] does, it takes o
+// them: where the caller only looks at the result, as with [WriteShared], it takes o
 // and returns true, and the verb returns o's object without copying it. Wrappers
 // of the writer need not know: they pass the context on.
 func ShareResult(ctx context.Context, o *Object) bool {
@@ -137,19 +204,24 @@ type resultKey struct{}
 // result is where a writer puts what it shares.
 type result struct{ object *Object }
 
-// updateShared writes an object, or its status, and returns it as stored.
-func updateShared(ctx context.Context, w Writer, obj *unstructured.Unstructured, status bool, opts UpdateOptions) (*Object, error) {
+// WriteShared calls write, which makes one call of a [Writer] with the context
+// that it is given, and returns the object as stored: shared where the writer
+// hands that out, as with [GetShared]. Its errors are those of write.
+func WriteShared(ctx context.Context, write func(context.Context) (*unstructured.Unstructured, error)) (*Object, error) {
 	shared := &result{}
-	ctx = context.WithValue(ctx, resultKey{}, shared)
-	write := w.Update
-	if status {
-		write = w.UpdateStatus
-	}
-	u, err := write(ctx, obj, opts)
+	u, err := write(context.WithValue(ctx, resultKey{}, shared))
 	if err == nil && shared.object != nil && shared.object.u == u {
 		return shared.object, nil
 	}
 	return NewObject(u), err
+}
+
+// update writes an object, or its status.
+func update(ctx context.Context, w Writer, obj *unstructured.Unstructured, status bool, opts UpdateOptions) (*unstructured.Unstructured, error) {
+	if status {
+		return w.UpdateStatus(ctx, obj, opts)
+	}
+	return w.Update(ctx, obj, opts)
 }
 
 // GetShared reads one object that is shared where r is [Shared], else the

@@ -60,6 +60,13 @@ func differing(before, after any, statusOnly bool) (b, a any) {
 		return before, after
 	}
 	bv, av = shallow(bv.Elem()), shallow(av.Elem())
+	clearEqual(bv, av, statusOnly)
+	return bv.Addr().Interface(), av.Addr().Interface()
+}
+
+// clearEqual makes equal fields of two structs zero, in structs that they have
+// as fields too.
+func clearEqual(bv, av reflect.Value, statusOnly bool) {
 	for i, t := 0, bv.Type(); i < t.NumField(); i++ {
 		f := t.Field(i)
 		if !f.IsExported() {
@@ -69,13 +76,17 @@ func differing(before, after any, statusOnly bool) (b, a any) {
 		if tag == "" || tag == "-" { // embedded, or without a name to know it by
 			continue
 		}
-		if statusOnly && tag != "status" || reflect.DeepEqual(bv.Field(i).Interface(), av.Field(i).Interface()) {
-			bv.Field(i).SetZero()
-			av.Field(i).SetZero()
+		b, a := bv.Field(i), av.Field(i)
+		if statusOnly && tag != "status" || reflect.DeepEqual(b.Addr().Interface(), a.Addr().Interface()) {
+			b.SetZero()
+			a.SetZero()
+		} else if f.Type.Kind() == reflect.Struct && !reflect.PointerTo(f.Type).Implements(marshaler) {
+			clearEqual(b, a, false)
 		}
 	}
-	return bv.Addr().Interface(), av.Addr().Interface()
 }
+
+var marshaler = reflect.TypeFor[json.Marshaler]()
 
 func shallow(v reflect.Value) reflect.Value {
 	out := reflect.New(v.Type()).Elem()

@@ -250,7 +250,7 @@ func remove[T any](list []T, v T, compare func(a, b T) int) []T {
 // put stores an entry in place of old (nil for none), keeps the indexes and
 // tells the watchers. The lock is held.
 func (c *Cluster) put(r ref, old, e *entry) {
-	e.shared = c.checked(clusterapi.NewObject(e.obj))
+	e.shared = c.checked(old.object().Next(e.obj))
 	t := c.table(r.kind)
 	t.set(r.key, old, e)
 	if old == nil {

@@ -74,13 +74,12 @@ func (p *process) annotate(ctx context.Context, o *clusterapi.Object, values map
 
 // write stores u, the new form of o.
 func (p *process) write(ctx context.Context, o *clusterapi.Object, u *unstructured.Unstructured, status bool) (*clusterapi.Object, error) {
-	var stored *unstructured.Unstructured
-	var err error
-	if status {
-		stored, err = p.api.UpdateStatus(ctx, u, update)
-	} else {
-		stored, err = p.api.Update(ctx, u, update)
-	}
+	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		if status {
+			return p.api.UpdateStatus(ctx, u, update)
+		}
+		return p.api.Update(ctx, u, update)
+	})
 	switch {
 	case apierrors.IsNotFound(err):
 		return o, nil
@@ -93,19 +92,8 @@ func (p *process) write(ctx context.Context, o *clusterapi.Object, u *unstructur
 	case err != nil:
 		return nil, err
 	}
-	return p.learn(ctx, stored), nil
-}
-
-// learn takes in what a write returned, and returns it as a shared object: the
-// cluster's own where it has one, which others have converted or will.
-func (p *process) learn(ctx context.Context, stored *unstructured.Unstructured) *clusterapi.Object {
-	o := clusterapi.NewObject(stored)
-	shared, err := clusterapi.GetShared(ctx, p.api, o.Kind(), o.Key())
-	if err == nil && shared.ResourceVersion() == o.ResourceVersion() {
-		o = shared
-	}
-	p.know(o)
-	return o
+	p.know(stored)
+	return stored, nil
 }
 
 // createTyped creates an object. One that is there already is no error.
@@ -118,7 +106,9 @@ func createTyped[T any](ctx context.Context, p *process, obj *T) error {
 }
 
 func (p *process) create(ctx context.Context, u *unstructured.Unstructured) error {
-	stored, err := p.api.Create(ctx, u, create)
+	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return p.api.Create(ctx, u, create)
+	})
 	if apierrors.IsAlreadyExists(err) {
 		if now, readErr := clusterapi.GetShared(ctx, p.api, u.GroupVersionKind(), clusterapi.KeyOf(u)); readErr == nil {
 			p.know(now)
@@ -126,7 +116,7 @@ func (p *process) create(ctx context.Context, u *unstructured.Unstructured) erro
 		return nil
 	}
 	if err == nil {
-		p.learn(ctx, stored)
+		p.know(stored)
 	}
 	return err
 }
