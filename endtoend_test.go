@@ -155,7 +155,7 @@ func endToEnd(t *testing.T, fromFS, toFS fs.FS, operators, manifests int) {
 }
 
 // updated reports whether the update has completed, on every node too.
-func updated(t *testing.T, c clusterapi.ClusterAPI, r configv1.Release) bool {
+func updated(t testing.TB, c clusterapi.ClusterAPI, r configv1.Release) bool {
 	t.Helper()
 	cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), c, clusterapi.Key("", "version"))
 	if err != nil {
