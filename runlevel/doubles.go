@@ -99,16 +99,20 @@ func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*
 }
 
 // apply applies the manifests of one object by one server-side apply, and
-// gives up what earlier versions of this package left.
+// gives up what earlier versions of this package left. What it returns must not
+// be changed.
 func (a *applier) apply(ctx context.Context, tasks []*manifest.Task) (*unstructured.Unstructured, error) {
 	obj, err := a.prepare(ctx, tasks)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
+	shared, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
+	})
 	if err != nil {
 		return nil, err
 	}
+	stored := shared.Unstructured()
 	for _, manager := range formerManagers(stored) {
 		// applying nothing takes back what this manager alone set
 		none := &unstructured.Unstructured{}

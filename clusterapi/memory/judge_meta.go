@@ -35,7 +35,7 @@ func (k *kind) judgeMetadata(old, obj *unstructured.Unstructured) field.ErrorLis
 	if differs("labels") {
 		errs = append(errs, v1validation.ValidateLabels(obj.GetLabels(), at.Child("labels"))...)
 	}
-	if differs("annotations") {
+	if differs("annotations") && !plainAnnotations(after["annotations"]) {
 		errs = append(errs, apivalidation.ValidateAnnotations(obj.GetAnnotations(), at.Child("annotations"))...)
 	}
 	if differs("ownerReferences") {
@@ -48,6 +48,40 @@ func (k *kind) judgeMetadata(old, obj *unstructured.Unstructured) field.ErrorLis
 		errs = append(errs, field.Invalid(at.Child("generateName"), obj.GetGenerateName(), "field is immutable"))
 	}
 	return errs
+}
+
+// plainAnnotations says whether annotations are certainly good: their keys are
+// such that one look tells, and they are far from too long.
+func plainAnnotations(v any) bool {
+	m, ok := v.(map[string]any)
+	size := 0
+	for key, value := range m {
+		text, isText := value.(string)
+		if size += len(key) + len(text); !isText || !plainKey(key) || size > apivalidation.TotalAnnotationSizeLimitB/2 {
+			return false
+		}
+	}
+	return ok
+}
+
+// plainKey says whether a key is short and made of letters, digits
+// and single dashes and dots between them, with a slash at most once.
+func plainKey(s string) bool {
+	if len(s) == 0 || len(s) > 63 || strings.Count(s, "/") > 1 {
+		return false
+	}
+	between := true // after nothing, or what may not stand next to another
+	for _, c := range []byte(s) {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9':
+			between = false
+		case (c == '-' || c == '.' || c == '/') && !between:
+			between = true
+		default:
+			return false
+		}
+	}
+	return !between
 }
 
 // segment is the rule for names that need only be one segment of a URL's path.
