@@ -229,7 +229,7 @@ func (w *site) run(o upgradeconfig.ControllerOptions, limit time.Duration, crash
 			m, c = w.operator(o)
 			continue
 		}
-		if p.Phase == upgradeconfig.PhaseUpgraded || p.Phase == upgradeconfig.PhaseFailed {
+		if err == nil && (p.Phase == upgradeconfig.PhaseUpgraded || p.Phase == upgradeconfig.PhaseFailed) {
 			break
 		}
 		time.Sleep(p.After)
@@ -711,7 +711,7 @@ func TestAlerts(t *testing.T) {
 			}
 			for _, e := range w.events {
 				want := tt.want
-				if e.Phase != upgradeconfig.PhaseUpgraded {
+				if e.Type != upgradeconfig.EventPhase || e.Phase != upgradeconfig.PhaseUpgraded {
 					want = nil
 				}
 				if diff := cmp.Diff(want, e.Alerts); diff != "" {

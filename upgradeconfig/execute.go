@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -71,8 +72,6 @@ func (p *pass) execute(ctx context.Context, t ConditionType) (bool, error) {
 			return true, nil
 		}
 		return p.o.PostUpgrade(ctx, p.config)
-	case CompletedNotificationSent:
-		return p.told(ctx, StateCompleted)
 	}
 	return false, fmt.Errorf("upgradeconfig: there is no step %q", t)
 }
@@ -252,22 +251,31 @@ func controlPlaneUpgraded(desired Update, cv *configv1.ClusterVersion) bool {
 }
 
 // workers says whether all pools but that of the control plane have their new
-// configuration, and helps nodes on that cannot be drained.
+// configuration, and helps nodes on that cannot be drained. A paused pool keeps
+// no upgrade open: somebody updates it later.
 func (p *pass) workers(ctx context.Context) (bool, error) {
-	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, p.o.API, clusterapi.ListOptions{})
+	pools, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, p.o.API, clusterapi.ListOptions{})
 	if err != nil && !meta.IsNoMatchError(err) {
 		return false, err
 	}
-	for i := range pools {
-		if pools[i].Name != mcp.PoolMaster && !poolUpgraded(&pools[i]) {
-			if p.o.Drain == nil {
-				return false, nil
-			}
-			return false, p.o.Drain.ForceDrain(ctx, p.config, time.Duration(p.config.Spec.PDBForceDrainTimeout)*time.Minute)
+	var open []string
+	for _, pool := range pools {
+		if pool.Name != mcp.PoolMaster && !pool.Spec.Paused && !poolUpgraded(pool) {
+			open = append(open, pool.Name)
 		}
 	}
-	return p.told(ctx, StateWorkerPlaneFinishedSL)
+	if len(open) == 0 {
+		return p.told(ctx, StateWorkerPlaneFinishedSL)
+	}
+	p.waits = "machine config pools that are not updated: " + bounded.Join(open, ", ", maxPools)
+	if p.o.Drain == nil {
+		return false, nil
+	}
+	return false, p.o.Drain.ForceDrain(ctx, p.config, time.Duration(p.config.Spec.PDBForceDrainTimeout)*time.Minute)
 }
+
+// maxPools bounds the names of pools in a message, in bytes.
+const maxPools = 1024
 
 func poolUpgraded(m *mcfgv1.MachineConfigPool) bool {
 	return m.Status.ObservedGeneration >= m.Generation && m.Status.Configuration.Name == m.Spec.Configuration.Name &&

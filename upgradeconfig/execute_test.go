@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,8 +100,17 @@ func TestWorkers(t *testing.T) {
 		drain  error
 		done   bool
 		err    string
+		open   string // the pools that the step names
 	}{
 		{name: "all", done: true},
+		{name: "paused", change: func(p *mcfgv1.MachineConfigPool) {
+			if p.Name == "infra" {
+				p.Spec.Paused, p.Status.UpdatedMachineCount = true, 0
+			}
+		}, done: true},
+		{name: "one paused, one not", change: func(p *mcfgv1.MachineConfigPool) {
+			p.Spec.Paused, p.Status.UpdatedMachineCount = p.Name == "infra", 0
+		}, open: ": machine config pools that are not updated: worker"},
 		{name: "control plane is not done", change: func(p *mcfgv1.MachineConfigPool) {
 			if p.Name == "master" {
 				p.Status.UpdatedMachineCount = 1
@@ -156,6 +166,9 @@ func TestWorkers(t *testing.T) {
 				e := w.entry()
 				if !e.IsTrue(upgradeconfig.ControlPlaneUpgraded) || e.IsTrue(upgradeconfig.WorkerNodesUpgraded) != tt.done || (helped == 0) != tt.done || (e.WorkerCompleteTime != nil) != tt.done || errText(err) != tt.err {
 					t.Errorf("%v, helped %d times, %+v", err, helped, e)
+				}
+				if step, _ := e.Condition(upgradeconfig.WorkerNodesUpgraded); !strings.HasSuffix(step.Message, tt.open) {
+					t.Errorf("message %q, want one that ends with %q", step.Message, tt.open)
 				}
 			})
 		})
@@ -219,3 +232,42 @@ func TestCapacityGoesFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestStoredBeforeTold: the provider hears that an upgrade is over when that is
+// stored, and once; one that could not be told is told by the next pass.
+func TestStoredBeforeTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSite(t, nil)
+		told, failures := 0, 2
+		m, _ := w.operator(upgradeconfig.ControllerOptions{})
+		c := upgradeconfig.NewController(upgradeconfig.ControllerOptions{API: w, Refresh: m.Refresh,
+			Notifier: notifierFunc(func(n upgradeconfig.Notification) error {
+				if n.State != upgradeconfig.StateCompleted {
+					return nil
+				}
+				if e := w.entry(); e.Phase != upgradeconfig.PhaseUpgraded || e.IsTrue(upgradeconfig.CompletedNotificationSent) {
+					t.Errorf("told while %s is stored", e.Phase)
+				}
+				if failures--; failures >= 0 {
+					return errors.New("nobody listens")
+				}
+				told++
+				return nil
+			})})
+		if _, err := m.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for start := time.Now(); time.Since(start) < 8*time.Hour; {
+			p, _ := c.Sync(t.Context())
+			time.Sleep(p.After)
+			w.play()
+		}
+		if e := w.entry(); told != 1 || !e.IsTrue(upgradeconfig.CompletedNotificationSent) {
+			t.Errorf("told %d times, %+v", told, e)
+		}
+	})
+}
+
+type notifierFunc func(upgradeconfig.Notification) error
+
+func (f notifierFunc) Notify(_ context.Context, n upgradeconfig.Notification) error { return f(n) }

@@ -8,6 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
@@ -24,6 +25,7 @@ type pass struct {
 	stored Status         // as it was last read or written
 	entry  HistoryEntry   // of the desired version
 	cv     *configv1.ClusterVersion
+	waits  string // what the step under way waits for
 }
 
 func (p *pass) run(ctx context.Context) (Progress, error) {
@@ -33,6 +35,9 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 	var err error
 	if p.cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, p.o.API, clusterapi.Key("", ClusterVersionName)); err != nil {
 		return Progress{}, fmt.Errorf("%w: %w", ErrClusterVersion, err)
+	}
+	if c, ok := p.entry.Condition(CompletedNotificationSent); ok && p.entry.Phase == PhaseUpgraded && c.Status != metav1.ConditionTrue {
+		return p.tellCompleted(ctx) // stored by a pass that was cut short before it told anybody
 	}
 	s := Situation{Config: p.config, ClusterVersion: p.cv}
 	for {
@@ -253,18 +258,65 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 		if !ok {
 			break
 		}
+		if step == CompletedNotificationSent {
+			out, err := p.complete(ctx)
+			return out, errors.Join(late, err)
+		}
 		done, err := p.step(ctx, step)
 		if err != nil || !done {
 			return Progress{After: LookSoon, Reason: p.message(step)}, errors.Join(late, err)
 		}
 		last = step
 	}
+	if err := p.storeUpgraded(ctx); err != nil {
+		return Progress{}, err
+	}
+	return Progress{After: LookAgain, Reason: upgradeOver}, late
+}
+
+const upgradeOver = "the upgrade is over"
+
+func (p *pass) storeUpgraded(ctx context.Context) error {
 	p.entry.Phase, p.entry.CompleteTime = PhaseUpgraded, seconds(p.o.Clock.Now())
+	if err := p.store(ctx); err != nil {
+		return err
+	}
+	p.tellPhase(p.alerts(ctx)...)
+	return nil
+}
+
+// complete ends the upgrade. That it is over is stored together with the
+// condition that nobody has been told yet, then the provider is told, and then
+// the condition is True: it hears of it at least once, and twice only after a
+// crash in between.
+func (p *pass) complete(ctx context.Context) (Progress, error) {
+	begun := StartStep(&p.entry, CompletedNotificationSent, p.o.Clock.Now())
+	if err := p.storeUpgraded(ctx); err != nil {
+		return Progress{}, err
+	}
+	if begun {
+		p.tellStep(CompletedNotificationSent)
+	}
+	return p.tellCompleted(ctx)
+}
+
+// tellCompleted tells the provider that the upgrade is over.
+func (p *pass) tellCompleted(ctx context.Context) (Progress, error) {
+	err := panics.Catch(func() error { return p.tell(ctx, StateCompleted, nil) })
+	if ctx.Err() != nil {
+		return Progress{}, ctx.Err()
+	}
+	changed := EndStep(&p.entry, CompletedNotificationSent, err == nil, err, p.o.Clock.Now())
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
-	p.tellPhase(p.alerts(ctx)...)
-	return Progress{After: LookAgain, Reason: "the upgrade is over"}, late
+	if changed {
+		p.tellStep(CompletedNotificationSent)
+	}
+	if err != nil {
+		return Progress{After: LookSoon, Reason: p.message(CompletedNotificationSent)}, err
+	}
+	return Progress{After: LookAgain, Reason: upgradeOver}, nil
 }
 
 // alerts are those that the upgrade caused.
@@ -293,6 +345,8 @@ func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
 		p.tellStep(t)
 	}
 	var done bool
+	p.waits = ""
+	before, _ := p.entry.Condition(t)
 	err := panics.Catch(func() (err error) { // of a hook: then the step failed
 		done, err = p.execute(ctx, t)
 		return err
@@ -304,7 +358,13 @@ func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
 		return false, err
 	}
 	done = done && err == nil
-	changed := EndStep(&p.entry, t, done, err, p.o.Clock.Now())
+	EndStep(&p.entry, t, done, err, p.o.Clock.Now())
+	after, _ := p.entry.Condition(t)
+	if p.waits != "" && !done && err == nil {
+		after.Message += ": " + p.waits
+		p.entry.SetCondition(after, p.o.Clock.Now())
+	}
+	changed := !equality.Semantic.DeepEqual(before, after)
 	if t == WorkerNodesUpgraded && done {
 		p.entry.WorkerCompleteTime = seconds(p.o.Clock.Now())
 	}
