@@ -1,6 +1,11 @@
 package upgradeconfig
 
-import "time"
+import (
+	"log/slog"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/eventlog"
+)
 
 // EventType says what an [Event] is about.
 type EventType string
@@ -70,3 +75,37 @@ type Event struct {
 	// Retry is how long until it is tried again; 0: by the caller.
 	Retry time.Duration
 }
+
+// fields is the event in the form that all packages' events have.
+func (e Event) fields() eventlog.Fields {
+	f := eventlog.New(e.Time, string(e.Type))
+	f.Add("name", e.Name)
+	f.Add("action", e.Action)
+	var changes []string
+	for _, c := range e.Changes {
+		changes = append(changes, c.String())
+	}
+	f.Add("changes", changes)
+	f.Add("policy", e.Policy)
+	f.Add("version", e.Version)
+	f.Add("precedingVersion", e.PrecedingVersion)
+	f.Add("phase", e.Phase)
+	if e.Condition != nil {
+		f.Add("condition", e.Condition.Type)
+		f.Add("status", e.Condition.Status)
+	}
+	if e.Notification != nil {
+		f.Add("state", e.Notification.State)
+	}
+	f.Add("alerts", e.Alerts)
+	f.Add("message", e.Text)
+	f.Add("error", e.Err)
+	f.Add("retry", e.Retry)
+	return f
+}
+
+// MarshalJSON writes the event as one flat object.
+func (e Event) MarshalJSON() ([]byte, error) { return e.fields().JSON() }
+
+// LogValue implements [slog.LogValuer].
+func (e Event) LogValue() slog.Value { return e.fields().LogValue() }

@@ -358,13 +358,12 @@ func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
 		return false, err
 	}
 	done = done && err == nil
-	EndStep(&p.entry, t, done, err, p.o.Clock.Now())
-	after, _ := p.entry.Condition(t)
-	if p.waits != "" && !done && err == nil {
+	changed := EndStep(&p.entry, t, done, err, p.o.Clock.Now())
+	if after, _ := p.entry.Condition(t); p.waits != "" && !done && err == nil {
 		after.Message += ": " + p.waits
 		p.entry.SetCondition(after, p.o.Clock.Now())
+		changed = before.Status != after.Status || before.Message != after.Message
 	}
-	changed := !equality.Semantic.DeepEqual(before, after)
 	if t == WorkerNodesUpgraded && done {
 		p.entry.WorkerCompleteTime = seconds(p.o.Clock.Now())
 	}

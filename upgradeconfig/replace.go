@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // How long a deleted object may take to go, and how often to look.
@@ -93,8 +94,7 @@ func (m *Manager) remove(ctx context.Context, current *UpgradeConfig) error {
 
 // awaitGone returns when the object is no more.
 func (m *Manager) awaitGone(ctx context.Context, old *UpgradeConfig) error {
-	deadline := m.o.Clock.Now().Add(deletionTimeout)
-	for {
+	for left := deletionTimeout; ; left -= deletionPoll {
 		stored, err := m.o.API.Get(ctx, gvk, m.key())
 		switch {
 		case apierrors.IsNotFound(err):
@@ -104,16 +104,11 @@ func (m *Manager) awaitGone(ctx context.Context, old *UpgradeConfig) error {
 		case stored.GetUID() != old.UID:
 			return errors.New("somebody else created another one")
 		}
-		left := deadline.Sub(m.o.Clock.Now())
 		if left <= 0 {
 			return fmt.Errorf("it is still there after %s; finalizers: %v", deletionTimeout, stored.GetFinalizers())
 		}
-		t := m.o.Clock.NewTimer(min(deletionPoll, left))
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C():
+		if err := reconcile.Sleep(ctx, min(deletionPoll, left)); err != nil {
+			return err
 		}
 	}
 }

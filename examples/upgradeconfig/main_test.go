@@ -38,8 +38,8 @@ func TestGit(t *testing.T) {
 		"UpgradeCommenced is completed",
 		"Done applying 4.21.1",
 		"WorkerNodesUpgraded is completed",
-		"StateCompleted: Cluster has been successfully upgraded to version 4.21.1",
 		"4.21.1: Upgraded",
+		"StateCompleted: Cluster has been successfully upgraded to version 4.21.1",
 		"git        commit: done",
 		"config     Deleted: there is no policy",
 	})

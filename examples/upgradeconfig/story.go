@@ -101,17 +101,17 @@ func (s *stage) planned(ctx context.Context, at string) error {
 	return s.until(ctx, func(c *upgradeconfig.UpgradeConfig) (bool, error) { return c != nil && c.Spec.UpgradeAt == at, nil })
 }
 
-// upgraded waits until the upgrade has ended.
+// upgraded waits until the upgrade has ended, and the provider knows.
 func (s *stage) upgraded(ctx context.Context) error {
 	return s.until(ctx, func(c *upgradeconfig.UpgradeConfig) (bool, error) {
 		if c == nil {
 			return false, nil
 		}
-		phase := c.Status.Phase(c.Spec.Desired.Version)
-		if phase == upgradeconfig.PhaseFailed {
+		e, _ := c.Status.Entry(c.Spec.Desired.Version)
+		if e.Phase == upgradeconfig.PhaseFailed {
 			return false, fmt.Errorf("the upgrade to %s failed", c.Spec.Desired.Version)
 		}
-		return phase == upgradeconfig.PhaseUpgraded, nil
+		return e.Phase == upgradeconfig.PhaseUpgraded && e.IsTrue(upgradeconfig.CompletedNotificationSent), nil
 	})
 }
 
