@@ -266,7 +266,7 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 	}
 }
 
-// A whole update goes through a proxy at which every sixteenth request meets a
+// A whole update goes through a proxy at which every tenth request meets a
 // fault of some sort.
 func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) {
 	from, err := openRelease(t.Context(), "from", sample.From())
@@ -303,8 +303,11 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 	p.inject(func(r *http.Request) fault {
 		mu.Lock()
 		defer mu.Unlock()
+		if r.Method != http.MethodGet && random.IntN(10) == 0 {
+			return conflict // of which reads have none
+		}
 		f := faults[random.IntN(len(faults))]
-		if random.IntN(16) > 0 || f == conflict && r.Method == http.MethodGet {
+		if random.IntN(10) > 0 || f == conflict && r.Method == http.MethodGet {
 			return none
 		}
 		return f
