@@ -536,8 +536,8 @@ func TestNotCommenced(t *testing.T) {
 	}
 }
 
-// TestFailureIsRepeated: an upgrade that is given up is so once the provider
-// knows.
+// TestFailureIsRepeated: that an upgrade is given up is stored before the
+// provider is told, and it is told until it knows, once.
 func TestFailureIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
@@ -554,12 +554,36 @@ func TestFailureIsRepeated(t *testing.T) {
 			e := w.entry()
 			return e.Condition(upgradeconfig.FailedUpgrade)
 		}()
-		if w.entry().Phase != upgradeconfig.PhaseUpgrading || c.Status != "False" || c.Message != "can't send notification 'StateFailed': down" {
+		if w.entry().Phase != upgradeconfig.PhaseFailed || c.Status != "False" || c.Message != "can't send notification 'StateFailed': down" {
 			t.Errorf("%+v", w.entry())
 		}
 		w.run(o, 2*time.Hour, never)
-		if w.entry().Phase != upgradeconfig.PhaseFailed {
-			t.Errorf("%+v", w.entry())
+		e := w.entry()
+		if want := []upgradeconfig.State{"StateStarted", "StateDelayed", "StateFailed"}; e.Phase != upgradeconfig.PhaseFailed || !e.IsTrue(upgradeconfig.FailedUpgrade) || !slices.Equal(w.provider.told, want) {
+			t.Errorf("told %v, %+v", w.provider.told, e)
+		}
+	})
+}
+
+// TestStepsAreToldOnce: a step that is looked at in every pass is an event when
+// its condition changes, not whenever it is probed.
+func TestStepsAreToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newSite(t, nil)
+		w.run(upgradeconfig.ControllerOptions{}, 6*time.Hour, never)
+		told := map[string]int{}
+		for _, e := range w.events {
+			if e.Type == upgradeconfig.EventStep {
+				told[string(e.Condition.Type)+": "+e.Condition.Message]++
+			}
+		}
+		for text, n := range told {
+			if n > 1 {
+				t.Errorf("%s: %d events", text, n)
+			}
+		}
+		if w.entry().Phase != upgradeconfig.PhaseUpgraded || len(told) < 16 {
+			t.Errorf("%d steps were told of, phase %s", len(told), w.entry().Phase)
 		}
 	})
 }

@@ -86,6 +86,12 @@ func (e *HistoryEntry) SetCondition(c Condition, now time.Time) (changed bool) {
 		c.LastTransitionTime = old.LastTransitionTime
 	}
 	e.Conditions[i] = c
+	return c.differs(old)
+}
+
+// differs says whether there is more to tell than that the condition was looked
+// at again.
+func (c Condition) differs(old Condition) bool {
 	return old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message
 }
 

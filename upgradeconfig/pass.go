@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
@@ -36,8 +36,10 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 	if p.cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, p.o.API, clusterapi.Key("", ClusterVersionName)); err != nil {
 		return Progress{}, fmt.Errorf("%w: %w", ErrClusterVersion, err)
 	}
-	if c, ok := p.entry.Condition(CompletedNotificationSent); ok && p.entry.Phase == PhaseUpgraded && c.Status != metav1.ConditionTrue {
-		return p.tellCompleted(ctx) // stored by a pass that was cut short before it told anybody
+	for _, e := range ends { // stored by a pass that was cut short before it told anybody
+		if p.entry.Phase == e.phase && p.entry.IsFalse(e.told) {
+			return p.tellEnd(ctx, e)
+		}
 	}
 	s := Situation{Config: p.config, ClusterVersion: p.cv}
 	for {
@@ -211,13 +213,15 @@ func (p *pass) giveUp(ctx context.Context) (Progress, error) {
 	if err == nil && !removed {
 		err = errors.New("extra capacity is still being removed")
 	}
-	if err == nil {
-		err = p.tell(ctx, StateFailed, nil)
-	}
 	if ctx.Err() != nil {
 		return Progress{}, ctx.Err()
 	}
-	GiveUp(&p.entry, err, p.o.Clock.Now())
+	if err == nil {
+		p.entry.Phase = PhaseFailed
+		GiveUp(&p.entry, errors.New("FailedUpgrade notification not sent yet"), p.o.Clock.Now())
+	} else {
+		GiveUp(&p.entry, err, p.o.Clock.Now())
+	}
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
@@ -225,9 +229,9 @@ func (p *pass) giveUp(ctx context.Context) (Progress, error) {
 	if err != nil {
 		return Progress{After: LookSoon}, err
 	}
-	p.emit(Event{Type: EventBreached, Version: p.entry.Version, Text: "the upgrade has not commenced in time"})
+	p.emit(Event{Type: EventBreached, Version: p.entry.Version, Text: failed.reason})
 	p.tellPhase()
-	return Progress{After: LookAgain, Reason: "the upgrade has not commenced in time"}, nil
+	return p.tellEnd(ctx, failed)
 }
 
 // release removes extra capacity, and says whether it is gone.
@@ -271,10 +275,8 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 	if err := p.storeUpgraded(ctx); err != nil {
 		return Progress{}, err
 	}
-	return Progress{After: LookAgain, Reason: upgradeOver}, late
+	return Progress{After: LookAgain, Reason: completed.reason}, late
 }
-
-const upgradeOver = "the upgrade is over"
 
 func (p *pass) storeUpgraded(ctx context.Context) error {
 	p.entry.Phase, p.entry.CompleteTime = PhaseUpgraded, seconds(p.o.Clock.Now())
@@ -285,10 +287,7 @@ func (p *pass) storeUpgraded(ctx context.Context) error {
 	return nil
 }
 
-// complete ends the upgrade. That it is over is stored together with the
-// condition that nobody has been told yet, then the provider is told, and then
-// the condition is True: it hears of it at least once, and twice only after a
-// crash in between.
+// complete ends the upgrade.
 func (p *pass) complete(ctx context.Context) (Progress, error) {
 	begun := StartStep(&p.entry, CompletedNotificationSent, p.o.Clock.Now())
 	if err := p.storeUpgraded(ctx); err != nil {
@@ -297,26 +296,48 @@ func (p *pass) complete(ctx context.Context) (Progress, error) {
 	if begun {
 		p.tellStep(CompletedNotificationSent)
 	}
-	return p.tellCompleted(ctx)
+	return p.tellEnd(ctx, completed)
 }
 
-// tellCompleted tells the provider that the upgrade is over.
-func (p *pass) tellCompleted(ctx context.Context) (Progress, error) {
-	err := panics.Catch(func() error { return p.tell(ctx, StateCompleted, nil) })
+// end is how an upgrade ends. Its phase is stored together with the condition
+// told, which is False; then the provider is told, and then the condition is
+// True. So the provider hears of it at least once, and twice only after a crash
+// in between.
+type end struct {
+	phase  Phase
+	told   ConditionType
+	state  State
+	reason string
+	set    func(e *HistoryEntry, err error, now time.Time) // told
+}
+
+var (
+	completed = end{PhaseUpgraded, CompletedNotificationSent, StateCompleted, "the upgrade is over",
+		func(e *HistoryEntry, err error, now time.Time) {
+			EndStep(e, CompletedNotificationSent, err == nil, err, now)
+		}}
+	failed = end{PhaseFailed, FailedUpgrade, StateFailed, "the upgrade has not commenced in time", GiveUp}
+	ends   = []end{completed, failed}
+)
+
+// tellEnd tells the provider that the upgrade has ended.
+func (p *pass) tellEnd(ctx context.Context, e end) (Progress, error) {
+	err := panics.Catch(func() error { return p.tell(ctx, e.state, nil) })
 	if ctx.Err() != nil {
 		return Progress{}, ctx.Err()
 	}
-	changed := EndStep(&p.entry, CompletedNotificationSent, err == nil, err, p.o.Clock.Now())
+	before, _ := p.entry.Condition(e.told)
+	e.set(&p.entry, err, p.o.Clock.Now())
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
-	if changed {
-		p.tellStep(CompletedNotificationSent)
+	if after, _ := p.entry.Condition(e.told); after.differs(before) {
+		p.tellStep(e.told)
 	}
 	if err != nil {
-		return Progress{After: LookSoon, Reason: p.message(CompletedNotificationSent)}, err
+		return Progress{After: LookSoon, Reason: p.message(e.told)}, err
 	}
-	return Progress{After: LookAgain, Reason: upgradeOver}, nil
+	return Progress{After: LookAgain, Reason: e.reason}, nil
 }
 
 // alerts are those that the upgrade caused.
@@ -362,7 +383,7 @@ func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
 	if after, _ := p.entry.Condition(t); p.waits != "" && !done && err == nil {
 		after.Message += ": " + p.waits
 		p.entry.SetCondition(after, p.o.Clock.Now())
-		changed = before.Status != after.Status || before.Message != after.Message
+		changed = after.differs(before)
 	}
 	if t == WorkerNodesUpgraded && done {
 		p.entry.WorkerCompleteTime = seconds(p.o.Clock.Now())
