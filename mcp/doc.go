@@ -47,8 +47,15 @@
 // [Drive] it takes that controller's place: it targets nodes, keeps the taint
 // UpdateInProgress and the pools' status, and fulfils the daemons' requests to
 // be drained by cordoning and evictions, which honour PodDisruptionBudgets; it
-// never forces. Everything it knows is in the cluster, so a rollout can be
-// stopped anywhere and begun again.
+// never forces. Everything it needs is in the cluster, so a rollout can be
+// stopped anywhere, and another one goes on: since when a drain has been
+// failing is in [AnnotationDrainSince]. The limit of an attempt to drain, waits
+// between retries and the time until a pool counts as stalled begin again.
+//
+// [Rollout.Run] drives it live. [Rollout.Process] gives its reconcilers to any
+// driver of package reconcile: beside other processes, or in virtual time.
+// Pools, drains and node updates are a reconciler each. None waits inside: a
+// drain that is blocked holds up neither pools nor other drains.
 //
 // # Limits
 //

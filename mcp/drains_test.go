@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,60 @@ func TestFailingDrainSurvivesCrash(t *testing.T) {
 	advance(t, v, 7*time.Minute)
 	if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" || since() != "" {
 		t.Errorf("%+v, since %q", s, since())
+	}
+}
+
+// Another rollout that takes over in the middle of a drain goes on with it: the
+// node stays cordoned, and how long the drain has been failing is known.
+func TestAnotherTakesOverDrain(t *testing.T) {
+	clock := reconcile.NewClock(epoch)
+	c := drainCluster(t, memory.Options{Clock: clock})
+	load(t, c, app("web-0", "w0"), budget(0))
+	var first, second recorder
+	v := virtually(t, c, clock, reconcile.Faults{}, first.observe)
+	advance(t, v, 20*time.Minute)
+	v.Close()
+	cursor := c.Follow()
+	defer cursor.Close()
+	advance(t, virtually(t, c, clock, reconcile.Faults{}, second.observe), 5*time.Minute)
+	for change, ok := cursor.Next(); ok; change, ok = cursor.Next() {
+		if change.New == nil || change.New.Name() != "w0" {
+			continue
+		}
+		if n, err := clusterapi.As[corev1.Node](change.New); err == nil && !n.Spec.Unschedulable {
+			t.Errorf("uncordoned: %v", n.Annotations)
+		}
+	}
+	slow := func(e mcp.Event) bool { return e.Reason == mcp.ReasonDrainThresholdExceeded }
+	if len(first.texts(slow)) == 0 || len(second.texts(slow)) == 0 {
+		t.Errorf("failing for long: the first told %v, the second %v", first.texts(slow), second.texts(slow))
+	}
+}
+
+// A drain that a newer program began, in a form that is not known, is left
+// alone, and the error says so.
+func TestNewerDrainIsRefused(t *testing.T) {
+	clock := reconcile.NewClock(epoch)
+	c := drainCluster(t, memory.Options{Clock: clock})
+	const newer = `{"version":2,"since":"2026-01-01T00:00:00Z"}`
+	change1(t, c, "w0", annotate(mcp.AnnotationDrainSince, newer))
+	load(t, c, app("web-0", "w0"))
+	var r recorder
+	advance(t, virtually(t, c, clock, reconcile.Faults{}, r.observe), 5*time.Minute)
+	told := r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventError && e.Node == "w0" })
+	want := "node w0: annotation " + mcp.AnnotationDrainSince + " has version 2; this program knows 1 to 1"
+	if len(told) == 0 || !strings.Contains(told[0], want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	n, err := clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Annotations[mcp.AnnotationDrainSince] != newer || mcp.NodeStateOf(n).LastAppliedDrain == mcp.NodeStateOf(n).DesiredDrain {
+		t.Errorf("%v", n.Annotations)
+	}
+	if _, err := clusterapi.Get[corev1.Pod](t.Context(), c, clusterapi.Key("app", "web-0")); err != nil {
+		t.Errorf("the pod: %v", err)
 	}
 }
 

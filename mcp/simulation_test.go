@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -47,11 +48,19 @@ type simulated struct {
 	*reconcile.Virtual
 	cluster *simulation.Cluster
 	cursor  clusterapi.Cursor
+	clock   *reconcile.Clock
 	limits  map[string]int // of unavailable nodes, by the name that a pool's nodes begin with
+	desired map[string]string
+	paused  bool
+	changed time.Time // when an administrator paused workers or lowered their limit
 	down    map[string]map[string]bool
 	told    map[string]int
 	log     []string
 }
+
+// grace is how long a rollout may not have seen a change, while calls fail and
+// events are late.
+const grace = 2 * time.Minute
 
 // simulate prepares a cluster of 3 masters, 4 workers and 2 infra nodes, whose
 // nodes are to be updated by so many rollouts.
@@ -66,8 +75,8 @@ func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 	if err != nil {
 		panic(err)
 	}
-	s := &simulated{cluster: c, cursor: c.Follow(), limits: map[string]int{"master": 1, "worker": 2, "infra": 1},
-		down: map[string]map[string]bool{"master": {}, "worker": {}, "infra": {}}, told: map[string]int{}}
+	s := &simulated{cluster: c, cursor: c.Follow(), clock: clock, limits: map[string]int{"master": 1, "worker": 2, "infra": 1},
+		down: map[string]map[string]bool{"master": {}, "worker": {}, "infra": {}}, told: map[string]int{}, desired: map[string]string{}}
 	processes := []reconcile.Process{c.Process()}
 	for i := range rollouts {
 		p := mcp.NewRollout(mcp.RolloutOptions{Mode: mcp.Drive, Observe: func(e mcp.Event) {
@@ -93,7 +102,33 @@ func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 			panic(err)
 		}
 	})
+	if seed%3 != 0 {
+		clock.AfterFunc(time.Minute, func() { s.administrate(rand.New(rand.NewPCG(seed, 7))) })
+	}
 	return s
+}
+
+// administrate pauses the workers, lets them go on, and changes how many may be
+// unavailable, at random times. After an hour all is as it was.
+func (s *simulated) administrate(r *rand.Rand) {
+	last := s.Now().Sub(epoch) > time.Hour
+	limit, paused := 2, false
+	if !last {
+		limit, paused = 1+r.IntN(2), r.IntN(3) == 0
+		s.clock.AfterFunc(time.Duration(1+r.IntN(10))*time.Minute, func() { s.administrate(r) })
+	}
+	if limit < s.limits["worker"] || paused && !s.paused {
+		s.changed = s.Now()
+	}
+	s.limits["worker"], s.paused = limit, paused
+	_, err := clusterapi.Modify(context.Background(), s.cluster, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
+		to := intstr.FromInt32(int32(limit))
+		p.Spec.Paused, p.Spec.MaxUnavailable = paused, &to
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
 }
 
 // look checks what must hold after each step.
@@ -111,13 +146,19 @@ func (s *simulated) look() error {
 			return fmt.Errorf("node %s is done and cordoned", n.Name)
 		}
 		pool, _, _ := strings.Cut(n.Name, "-")
+		known := pool != "worker" || s.Now().Sub(s.changed) > grace
 		down := s.down[pool]
+		before := len(down)
 		if delete(down, n.Name); state.Unavailable() {
 			down[n.Name] = true
 		}
-		if len(down) > s.limits[pool] {
+		if len(down) > 2 || len(down) > before && len(down) > s.limits[pool] && known {
 			return fmt.Errorf("%d nodes of %s are unavailable", len(down), pool)
 		}
+		if old := s.desired[n.Name]; old != "" && old != state.DesiredConfig && pool == "worker" && s.paused && known {
+			return fmt.Errorf("node %s was targeted while its pool is paused", n.Name)
+		}
+		s.desired[n.Name] = state.DesiredConfig
 	}
 	return nil
 }
