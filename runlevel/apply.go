@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -84,11 +85,40 @@ func (a *applier) create(ctx context.Context, t *manifest.Task) (*unstructured.U
 
 // prepare returns the object to apply: that of the manifests, which are about
 // the same one, with owners and what the cluster's configuration adds, without
-// status and fields that the schema lacks.
+// status and fields that the schema lacks. It must not be changed.
 func (a *applier) prepare(ctx context.Context, tasks []*manifest.Task) (*unstructured.Unstructured, error) {
+	if len(tasks) == 1 {
+		obj, err := a.statement(tasks[0], tasks[0].Manifest.Object.GetAPIVersion())
+		if err != nil {
+			return nil, err
+		}
+		return a.inject(ctx, obj)
+	}
 	version := tasks[len(tasks)-1].Manifest.Object.GetAPIVersion()
 	objs := make([]*unstructured.Unstructured, 0, len(tasks))
 	for _, t := range tasks {
+		obj, err := a.statement(t, version)
+		if err != nil {
+			return nil, err
+		}
+		objs = append(objs, obj.DeepCopy())
+	}
+	return a.inject(ctx, a.merge(tasks, objs))
+}
+
+// statement is what one manifest says of its object in every pass, before the
+// cluster's configuration is looked at.
+type statement struct {
+	version string
+	owner   metav1.OwnerReference
+	obj     *unstructured.Unstructured // never changed
+	warning string
+}
+
+// statement works out what a manifest says, once for all passes over it.
+func (a *applier) statement(t *manifest.Task, version string) (*unstructured.Unstructured, error) {
+	s, ok := a.tracker.statement(t.Manifest)
+	if owner := ptr.Deref(a.owner, metav1.OwnerReference{}); !ok || s.version != version || s.owner.UID != owner.UID || s.owner.Name != owner.Name {
 		obj := bare(t.Manifest.Object)
 		if isClusterOperator(t.Manifest) {
 			unstructured.RemoveNestedField(obj.Object, "spec") // the operator's own
@@ -99,16 +129,16 @@ func (a *applier) prepare(ctx context.Context, tasks []*manifest.Task) (*unstruc
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Manifest, err)
 		}
+		s = statement{version: version, owner: owner, obj: obj}
 		if len(removed) > 0 {
-			a.warn(t, fmt.Sprintf("%s: not applied, since the schema lacks them: %s", t.Manifest, list(removed)))
+			s.warning = fmt.Sprintf("%s: not applied, since the schema lacks them: %s", t.Manifest, list(removed))
 		}
-		objs = append(objs, obj)
+		a.tracker.keep(t.Manifest, s)
 	}
-	obj := a.merge(tasks, objs)
-	if err := a.inject(ctx, obj); err != nil {
-		return nil, err
+	if s.warning != "" {
+		a.warn(t, s.warning)
 	}
-	return obj, nil
+	return s.obj, nil
 }
 
 // warn tells of something odd about a manifest, once.

@@ -20,26 +20,36 @@ const (
 	annotationInjectTLS   = "config.openshift.io/inject-tls"
 )
 
-// inject adds to an object what the cluster's configuration says, where its
-// manifest asks for it.
-func (a *applier) inject(ctx context.Context, obj *unstructured.Unstructured) error {
+// inject returns an object with what the cluster's configuration says, where
+// its manifest asks for it.
+func (a *applier) inject(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	annotations := obj.GetAnnotations()
 	switch gvk := obj.GroupVersionKind(); gvk {
 	case deploymentKind, daemonSetKind:
-		if names, ok := annotations[annotationInjectProxy]; ok {
+		names, proxy := annotations[annotationInjectProxy]
+		operator := gvk == deploymentKind && obj.GetNamespace() == "openshift-cluster-version" && obj.GetName() == "cluster-version-operator"
+		if proxy || operator {
+			obj = obj.DeepCopy()
+		}
+		if proxy {
 			if err := a.injectProxy(ctx, obj, strings.Split(names, ",")); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		if gvk == deploymentKind && obj.GetNamespace() == "openshift-cluster-version" && obj.GetName() == "cluster-version-operator" {
-			return a.injectInternalLoadBalancer(ctx, obj)
+		if operator {
+			if err := a.injectInternalLoadBalancer(ctx, obj); err != nil {
+				return nil, err
+			}
 		}
 	case configMapKind:
 		if annotations[annotationInjectTLS] == "true" {
-			return a.injectTLS(ctx, obj)
+			obj = obj.DeepCopy()
+			if err := a.injectTLS(ctx, obj); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return nil
+	return obj, nil
 }
 
 // isAbsent reports that a configuration does not exist, or, early in an

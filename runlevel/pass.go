@@ -120,6 +120,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		if o.API == nil {
 			return nil, errors.New("runlevel: neither an API nor an Applier to work on")
 		}
+		p.tracker.keepOnly(tasks)
 		p.applier = &applier{
 			api: o.API, owner: o.Owner, tracker: p.tracker, log: p.log,
 			awaitJobs: o.AwaitJobs, tell: p.tell,

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // Tracker is what passes remember from one to the next: since when each
@@ -28,6 +30,10 @@ type Tracker struct {
 	operators map[string]time.Time
 	deletions map[deletionKey]deletion
 	warned    map[string]struct{}
+
+	// what the manifests of the last passes say: worked out again where it is
+	// missing, never saved
+	statements map[*manifest.Manifest]statement
 }
 
 // deletion is the state of one object that is to be gone.
@@ -59,6 +65,8 @@ func NewTracker(c clock.PassiveClock) *Tracker {
 		operators: make(map[string]time.Time),
 		deletions: make(map[deletionKey]deletion),
 		warned:    make(map[string]struct{}),
+
+		statements: make(map[*manifest.Manifest]statement),
 	}
 }
 
@@ -141,6 +149,35 @@ func (t *Tracker) warnOnce(text string) bool {
 	}
 	t.warned[text] = struct{}{}
 	return !known
+}
+
+func (t *Tracker) statement(m *manifest.Manifest) (statement, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, ok := t.statements[m]
+	return s, ok
+}
+
+func (t *Tracker) keep(m *manifest.Manifest, s statement) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.statements[m] = s
+}
+
+// keepOnly forgets what manifests say that are not those of tasks.
+func (t *Tracker) keepOnly(tasks []*manifest.Task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.statements) == 0 {
+		return
+	}
+	kept := make(map[*manifest.Manifest]statement, len(tasks))
+	for _, task := range tasks {
+		if s, ok := t.statements[task.Manifest]; ok {
+			kept[task.Manifest] = s
+		}
+	}
+	t.statements = kept
 }
 
 // trackerVersion is the version of the form in which a Tracker is saved.

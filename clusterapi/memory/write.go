@@ -19,7 +19,7 @@ import (
 // stored without status, as on an API server; of the built-in kinds nodes keep
 // theirs. metadata.generateName is honoured.
 func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	return c.verb(ctx, "Create", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+	return c.verb(ctx, "Create", obj, nil, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		if in.GetResourceVersion() != "" {
 			return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 		}
@@ -65,7 +65,7 @@ func initialStatus(k *kind, obj *unstructured.Unstructured) {
 
 // Update implements [clusterapi.Writer].
 func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return c.verb(ctx, "Update", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+	return c.verb(ctx, "Update", obj, nil, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		return c.write(k, in, func(live *entry) (*record, error) {
 			if err := replaceable(k, live, in); err != nil {
 				return nil, err
@@ -85,7 +85,7 @@ func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, op
 // UpdateStatus implements [clusterapi.Writer]. A kind without that subresource
 // is a NotFound error, as on an API server.
 func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return c.verb(ctx, "UpdateStatus", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+	return c.verb(ctx, "UpdateStatus", obj, nil, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		if !k.status {
 			return nil, apierrors.NewGenericServerResponse(404, "update", k.resource(), in.GetName(), "the kind has no status subresource", 0, true)
 		}
@@ -129,7 +129,11 @@ func replaceable(k *kind, live *entry, obj *unstructured.Unstructured) error {
 // Apply implements [clusterapi.Writer]: a server-side apply with force. A
 // status in obj is left out where the kind has that subresource.
 func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	return c.verb(ctx, "Apply", obj, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
+	again := func(k *kind, live *entry) bool {
+		return live.kind == k && opts.FieldManager != "" && obj.GetUID() == "" && obj.GetResourceVersion() == "" &&
+			live.isResultOf(application{opts.FieldManager, obj.Object})
+	}
+	return c.verb(ctx, "Apply", obj, again, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
 		if opts.FieldManager == "" {
 			return nil, apierrors.NewBadRequest("a field manager is required to apply")
 		}
@@ -334,8 +338,9 @@ func (k *kind) record(e *entry) *record {
 	return &record{Unstructured: u, managed: e.managed}
 }
 
-// verb runs one writing verb on a copy of the caller's object.
-func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstructured, do func(*kind, *unstructured.Unstructured) (*entry, error)) (*unstructured.Unstructured, error) {
+// verb runs one writing verb on a copy of the caller's object. done, where it
+// is not nil, says whether the stored object is what the verb would make it.
+func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstructured, done func(*kind, *entry) bool, do func(*kind, *unstructured.Unstructured) (*entry, error)) (*unstructured.Unstructured, error) {
 	if obj == nil {
 		return nil, apierrors.NewBadRequest("no object")
 	}
@@ -347,12 +352,22 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		if err != nil {
 			return err
 		}
-		if err := measure(obj.Object); err != nil && !c.o.Lenient {
-			return err
-		}
 		c.mu.RLock()
 		live := c.find(k.ref(clusterapi.KeyOf(obj)))
 		c.mu.RUnlock()
+		answer := func(e *entry) {
+			o := c.shared(k, e)
+			if out = o.Unstructured(); !clusterapi.ShareResult(ctx, o) {
+				out = out.DeepCopy()
+			}
+		}
+		if live != nil && done != nil && done(k, live) {
+			answer(live)
+			return nil
+		}
+		if err := measure(obj.Object); err != nil && !c.o.Lenient {
+			return err
+		}
 		var stored map[string]any
 		if live != nil {
 			stored = live.obj.Object
@@ -376,10 +391,7 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		if err != nil {
 			return err
 		}
-		o := c.shared(k, e)
-		if out = o.Unstructured(); !clusterapi.ShareResult(ctx, o) {
-			out = out.DeepCopy()
-		}
+		answer(e)
 		return nil
 	})
 	if err == nil && out == nil {
