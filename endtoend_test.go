@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -66,7 +67,7 @@ func TestEndToEnd(t *testing.T) {
 		endToEnd(t, sample.From(), sample.To(), 10, 0)
 	})
 	t.Run("real", func(t *testing.T) {
-		if raceEnabled {
+		if israce.Enabled {
 			t.Skip("too slow with the race detector; the built-in releases take the same way")
 		}
 		dir := testdata.Dir(t)

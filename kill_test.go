@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -156,7 +157,7 @@ func TestKilled(t *testing.T) {
 			if after {
 				n = 3
 			}
-			if raceEnabled {
+			if israce.Enabled {
 				step = 23
 			}
 			for ; kill(t, from, to, n, after, 1); n += step {

@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -161,7 +162,7 @@ func TestEditedWhileStarting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := 1
-			if raceEnabled {
+			if israce.Enabled {
 				step = 7
 			}
 			for n := 1; n <= undisturbed; n += step {

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -306,7 +307,7 @@ func TestControllerFaults(t *testing.T) {
 			if mode == "fails" || mode == "answer lost" {
 				step = 2 // these differ little from a process that was killed
 			}
-			if raceEnabled {
+			if israce.Enabled {
 				step = 19
 			}
 			least := 100

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
 const faultVariable = "CLUSTERAPITEST_FAULTS"
@@ -88,7 +89,7 @@ func failures(t *testing.T, tests ...string) map[string]bool {
 // Both find the faults that they are there to find. Each fault is tried in a
 // process of its own, and with the sub-test alone that must find it.
 func TestFindsFaults(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || israce.Enabled {
 		t.Skip("some 130 processes: not with -short, and not with -race")
 	}
 	for _, f := range recordedFaults {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -61,7 +62,7 @@ func count(share float64) int {
 	if *seeds > 0 {
 		return *seeds
 	}
-	if raceEnabled {
+	if israce.Enabled {
 		n = raced
 	}
 	if testing.Short() {

@@ -1,5 +1,0 @@
-//go:build !race
-
-package clusterapitest_test
-
-const raceEnabled = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package clusterupdate_test
-
-const raceEnabled = false

@@ -1,6 +1,0 @@
-//go:build race
-
-package clusterupdate_test
-
-// raceEnabled says that the race detector slows the tests down.
-const raceEnabled = true

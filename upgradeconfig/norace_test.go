@@ -1,5 +1,0 @@
-//go:build !race
-
-package upgradeconfig_test
-
-const raceEnabled = false
