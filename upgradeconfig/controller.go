@@ -36,10 +36,10 @@ type ControllerOptions struct {
 	// upgrade starts without.
 	Refresh func(ctx context.Context) (differs bool, err error)
 	// Notifier is told how the upgrade goes; a [Manager] tells its provider.
-	// Nil: the log is told.
+	// Nil: the log is told. What is to be told is stored before, and that it
+	// was told after: it is told at least once, and twice only where the process
+	// or a write failed in between, or two Controllers are at work.
 	Notifier Notifier
-	// Sent remembers what the Notifier was told; nil means a [MemorySent].
-	Sent Sent
 
 	// FromConfig reads TimeOut, DelayTrigger, PreHealthCheck, ServiceLogs and
 	// Validate.Cincinnati from the operator's ConfigMap, anew for each pass,
@@ -85,7 +85,8 @@ type ControllerOptions struct {
 	// as none. Nil: there are none.
 	Alerts func(ctx context.Context, since time.Time) ([]string, error)
 
-	// Clock is the time; nil means the real one.
+	// Clock is the time of Run and Sync; nil means the real one. A driver of
+	// [Controller.Process] has its own.
 	Clock clock.WithTicker
 	// Logger gets what is worth a line; nil means no logging.
 	Logger *slog.Logger
@@ -106,6 +107,8 @@ const (
 // status is written on condition that it is the one that was read.
 type Controller struct {
 	o       ControllerOptions
+	now     func() time.Time
+	said    said
 	turn    chan struct{} // holds a value while a pass is under way
 	running atomic.Bool
 
@@ -127,10 +130,7 @@ func NewController(o ControllerOptions) *Controller {
 	if o.Notifier == nil {
 		o.Notifier = LogNotifier{Logger: o.Logger}
 	}
-	if o.Sent == nil {
-		o.Sent = &MemorySent{}
-	}
-	return &Controller{o: o, turn: make(chan struct{}, 1), observing: new(sync.Mutex)}
+	return &Controller{o: o, now: o.Clock.Now, turn: make(chan struct{}, 1), observing: new(sync.Mutex)}
 }
 
 // durationOr gives a duration its default; a negative one is 0.
@@ -177,7 +177,8 @@ func drive(ctx context.Context, api clusterapi.ReadWriter, c clock.WithTicker, l
 var errNoAPI = errors.New("upgradeconfig: ControllerOptions.API is required")
 
 // Process is the controller for a driver of package reconcile: what Run drives
-// live. It uses the driver's API instead of the options'; hooks keep theirs.
+// live. It uses the driver's API and time instead of the options'; hooks keep
+// theirs.
 func (c *Controller) Process() reconcile.Process {
 	return reconcile.Process{Name: "upgradeconfig", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		o := c.o
@@ -189,7 +190,8 @@ func (c *Controller) Process() reconcile.Process {
 }
 
 // again makes a pass and says when the next one is due.
-func (c *Controller) again(ctx context.Context) time.Duration {
+func (c *Controller) again(ctx context.Context, l look) time.Duration {
+	c.now = l.time
 	p, err := c.Sync(ctx)
 	if err != nil && ctx.Err() == nil {
 		c.o.Logger.Warn("pass failed", "error", err, "retry", p.After)
@@ -212,12 +214,13 @@ func (c *Controller) changed(_ time.Time, old, new *clusterapi.Object) []reconci
 	return []reconcile.Wake{{}}
 }
 
-// essence is an object without what each write of its status changes.
+// essence is an object without what each write of a controller changes.
 func essence(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u = u.DeepCopy()
 	u.SetResourceVersion("")
 	u.SetManagedFields(nil)
 	delete(u.Object, "status")
+	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", AnnotationTold)
 	return u
 }
 
@@ -278,7 +281,7 @@ func (c *Controller) emit(e Event) {
 	if c.o.Observe == nil {
 		return
 	}
-	e.Time, e.Name = c.o.Clock.Now(), c.o.Name
+	e.Time, e.Name = c.now(), c.o.Name
 	c.observing.Lock()
 	defer c.observing.Unlock()
 	observe(c.o.Observe, e, c.o.Logger)

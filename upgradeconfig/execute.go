@@ -28,16 +28,14 @@ func (p *pass) execute(ctx context.Context, t ConditionType) (bool, error) {
 	}
 	switch t {
 	case StartedNotificationSent:
-		return p.told(ctx, StateStarted)
+		return p.saying(ctx, StateStarted)
 	case IsClusterUpgradable:
 		err := CheckUpgradeable(p.config.Spec, p.cv)
 		return err == nil, err
 	case ClusterHealthyBeforeUpgrade:
 		failing, err := p.healthy(ctx)
 		if len(failing) > 0 {
-			if err := p.tell(ctx, StateHealthCheckSL, failing); err != nil {
-				p.o.Logger.Warn("notification failed", "error", err)
-			}
+			p.log(p.announce(ctx, StateHealthCheckSL, failing))
 		}
 		return err == nil, err
 	case ExternalDependenciesAvailable:
@@ -53,7 +51,7 @@ func (p *pass) execute(ctx context.Context, t ConditionType) (bool, error) {
 		if !controlPlaneUpgraded(p.config.Spec.Desired, p.cv) {
 			return false, nil
 		}
-		return p.told(ctx, StateControlPlaneFinishedSL)
+		return p.saying(ctx, StateControlPlaneFinishedSL)
 	case ControlPlaneMaintenanceWindowRemoved:
 		return p.maintain(ctx, ControlPlane, Maintenance.End)
 	case WorkersMaintenanceWindowCreated:
@@ -76,7 +74,8 @@ func (p *pass) execute(ctx context.Context, t ConditionType) (bool, error) {
 	return false, fmt.Errorf("upgradeconfig: there is no step %q", t)
 }
 
-func (p *pass) told(ctx context.Context, s State) (bool, error) {
+// saying tells the provider; the step is done once it was told.
+func (p *pass) saying(ctx context.Context, s State) (bool, error) {
 	err := p.tell(ctx, s, nil)
 	return err == nil, err
 }
@@ -115,12 +114,11 @@ func (p *pass) reserve(ctx context.Context) (bool, error) {
 	case CapacityPending:
 		return false, nil
 	case CapacityNone:
-		if err := p.tell(ctx, StateScaleSkipped, nil); err != nil {
-			p.o.Logger.Warn("notification failed", "error", err)
-		}
+		p.log(p.announce(ctx, StateScaleSkipped, nil))
 		return true, nil
 	case CapacityTimedOut:
-		return p.told(ctx, StateSkipped)
+		err := p.announce(ctx, StateSkipped, nil)
+		return err == nil, err
 	}
 	return false, fmt.Errorf("upgradeconfig: the capacity hook answers %q, which does not exist", state)
 }
@@ -144,7 +142,7 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if commenced {
-		return p.told(ctx, StateControlPlaneStartedSL)
+		return p.saying(ctx, StateControlPlaneStartedSL)
 	}
 	desired := p.config.Spec.Desired
 	if desired.Image == "" && p.cv.Spec.Channel != desired.Channel {
@@ -164,8 +162,12 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	// All that may have taken its time.
-	if err := p.unchanged(ctx); err != nil {
+	// All that may have taken its time, and what was read may be old: that the
+	// policy still stands is certain once something was written on condition
+	// of it.
+	c, _ := p.entry.Condition(UpgradeCommenced)
+	p.entry.SetCondition(c, p.now())
+	if err := p.store(ctx); err != nil {
 		return false, err
 	}
 	err = p.modify(ctx, func(cv *configv1.ClusterVersion) error {
@@ -184,7 +186,7 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return p.told(ctx, StateControlPlaneStartedSL)
+	return p.saying(ctx, StateControlPlaneStartedSL)
 }
 
 func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) error) error {
@@ -265,7 +267,7 @@ func (p *pass) workers(ctx context.Context) (bool, error) {
 		}
 	}
 	if len(open) == 0 {
-		return p.told(ctx, StateWorkerPlaneFinishedSL)
+		return p.saying(ctx, StateWorkerPlaneFinishedSL)
 	}
 	p.waits = "machine config pools that are not updated: " + bounded.Join(open, ", ", maxPools)
 	if p.o.Drain == nil {

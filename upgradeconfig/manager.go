@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,9 +61,10 @@ type ManagerOptions struct {
 	// [Local.Compat].
 	Compat bool
 
-	// Clock is the time; nil means the real one.
+	// Clock is the time of Run and Sync; nil means the real one. A driver of
+	// [Manager.Process] has its own.
 	Clock clock.WithTicker
-	// Rand returns a number in [0, n) for jitter; nil means math/rand/v2.
+	// Rand returns a number in [0, n) for jitter; nil means the driver's.
 	Rand func(n int64) int64
 	// Logger gets what is worth a line; nil means no logging.
 	Logger *slog.Logger
@@ -86,8 +86,9 @@ const (
 // turns, and a second Run fails.
 type Manager struct {
 	o       ManagerOptions
+	now     func() time.Time
 	turn    chan struct{} // holds a value while a sync is under way
-	now     chan struct{}
+	wanted  chan struct{} // holds a value while a sync is asked for
 	running atomic.Bool
 
 	observing *sync.Mutex
@@ -106,13 +107,10 @@ func NewManager(o ManagerOptions) *Manager {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Rand == nil {
-		o.Rand = rand.Int64N
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Manager{o: o, turn: make(chan struct{}, 1), now: make(chan struct{}, 1), observing: new(sync.Mutex)}
+	return &Manager{o: o, now: o.Clock.Now, turn: make(chan struct{}, 1), wanted: make(chan struct{}, 1), observing: new(sync.Mutex)}
 }
 
 // SyncNow makes Run sync at once, or as soon as a sync that is under way has
@@ -120,7 +118,7 @@ func NewManager(o ManagerOptions) *Manager {
 // one's own wakes the reconciler "sync" instead.
 func (m *Manager) SyncNow() {
 	select {
-	case m.now <- struct{}{}:
+	case m.wanted <- struct{}{}:
 	default:
 	}
 }
@@ -142,7 +140,8 @@ func (m *Manager) Run(ctx context.Context) error {
 }
 
 // Process is the manager for a driver of package reconcile: what Run drives
-// live. It uses the driver's API instead of the options'; providers keep theirs.
+// live. It uses the driver's API and time instead of the options'; providers
+// keep theirs.
 func (m *Manager) Process() reconcile.Process { return m.process(false) }
 
 // process makes the reconciler; only a live one hears of SyncNow and Wake.
@@ -166,7 +165,7 @@ func (m *Manager) poked(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.now:
+		case <-m.wanted:
 			return
 		case _, ok := <-wake:
 			if ok {
@@ -187,7 +186,7 @@ type syncing struct {
 
 // first is the wait before the first sync. Where the interval is not known yet,
 // the configuration is looked at before.
-func (s *syncing) first() time.Duration {
+func (s *syncing) first(l look) time.Duration {
 	if s.o.FromConfig != nil && s.o.Provider == nil {
 		return 0
 	}
@@ -195,11 +194,12 @@ func (s *syncing) first() time.Duration {
 	if s.interval <= 0 {
 		s.interval = syncInterval
 	}
-	return s.jitter(s.o.FirstSync)
+	return s.jitter(l, s.o.FirstSync)
 }
 
 // again makes a sync and says when the next one is due.
-func (s *syncing) again(ctx context.Context) time.Duration {
+func (s *syncing) again(ctx context.Context, l look) time.Duration {
+	s.now = l.time
 	if s.interval == 0 {
 		if err := s.findInterval(ctx); err != nil {
 			s.fail(err, configInterval)
@@ -208,7 +208,7 @@ func (s *syncing) again(ctx context.Context) time.Duration {
 	}
 	if !s.began {
 		if s.began = true; s.o.FirstSync > 0 {
-			return s.jitter(s.o.FirstSync)
+			return s.jitter(l, s.o.FirstSync)
 		}
 	}
 	_, err := s.Sync(ctx)
@@ -217,12 +217,12 @@ func (s *syncing) again(ctx context.Context) time.Duration {
 	}
 	if err != nil {
 		s.failures++
-		wait := s.jitter(s.o.Backoff.Next(s.failures))
+		wait := s.jitter(l, s.o.Backoff.Next(s.failures))
 		s.fail(err, wait)
 		return wait
 	}
 	s.failures = 0
-	return s.jitter(s.interval)
+	return s.jitter(l, s.interval)
 }
 
 func (m *Manager) check() error {
@@ -247,7 +247,12 @@ func (s *syncing) findInterval(ctx context.Context) error {
 	return nil
 }
 
-func (m *Manager) jitter(d time.Duration) time.Duration { return Jitter(d, m.o.Jitter, m.o.Rand) }
+func (m *Manager) jitter(l look, d time.Duration) time.Duration {
+	if m.o.Rand != nil {
+		l.draw = m.o.Rand
+	}
+	return Jitter(d, m.o.Jitter, l.draw)
+}
 
 func (m *Manager) key() types.NamespacedName { return clusterapi.Key(m.o.Namespace, m.o.Name) }
 
@@ -260,7 +265,7 @@ func (m *Manager) emit(e Event) {
 	if m.o.Observe == nil {
 		return
 	}
-	e.Time, e.Name = m.o.Clock.Now(), m.o.Name
+	e.Time, e.Name = m.now(), m.o.Name
 	m.observing.Lock()
 	defer m.observing.Unlock()
 	observe(m.o.Observe, e, m.o.Logger)

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Allowed says whether a provider that has a policy in state from is to be told
@@ -159,82 +156,4 @@ func (l LogNotifier) Notify(ctx context.Context, n Notification) error {
 		l.Logger.InfoContext(ctx, fmt.Sprintf("Upgrade-State: %s Description: %s", n.State, n.Description))
 	}
 	return nil
-}
-
-// SentKey names a notification that was sent. The UID makes a new UpgradeConfig
-// a new policy, of which the provider hears anew.
-type SentKey struct {
-	Name    string
-	UID     types.UID
-	State   State
-	Version string
-}
-
-// Sent remembers which notifications were sent, so that none is sent twice. It
-// must be safe for concurrent use.
-type Sent interface {
-	// Has says whether Add was called for the key.
-	Has(ctx context.Context, k SentKey) (bool, error)
-	// Add remembers the key.
-	Add(ctx context.Context, k SentKey) error
-}
-
-// MemorySent is a [Sent] that forgets when the process ends; notifications are
-// then sent again if the provider's state allows them. Of each name it keeps
-// the newest UID alone. The zero value is ready to use.
-type MemorySent struct {
-	mu   sync.Mutex
-	sent map[string]map[SentKey]bool
-}
-
-// Has implements [Sent]. It never fails.
-func (m *MemorySent) Has(_ context.Context, k SentKey) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.sent[k.Name][k], nil
-}
-
-// Add implements [Sent]. It never fails.
-func (m *MemorySent) Add(_ context.Context, k SentKey) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.sent == nil {
-		m.sent = make(map[string]map[SentKey]bool)
-	}
-	keys := m.sent[k.Name]
-	for old := range keys {
-		if old.UID != k.UID {
-			delete(keys, old)
-		}
-	}
-	if keys == nil {
-		keys = make(map[SentKey]bool)
-		m.sent[k.Name] = keys
-	}
-	keys[k] = true
-	return nil
-}
-
-// notifyOnce tells n unless it was told before, and remembers that it was.
-// Without a Config there is nothing to tell.
-func notifyOnce(ctx context.Context, to Notifier, sent Sent, n Notification) (told bool, err error) {
-	if n.Config == nil {
-		return false, nil
-	}
-	prefix := fmt.Sprintf("can't send notification '%s': ", n.State)
-	key := SentKey{Name: n.Config.Name, UID: n.Config.UID, State: n.State, Version: n.Version}
-	done, err := sent.Has(ctx, key)
-	if err == nil && done {
-		return false, nil
-	}
-	if err == nil {
-		err = to.Notify(ctx, n)
-	}
-	if err == nil {
-		err = sent.Add(ctx, key)
-	}
-	if err != nil && !strings.HasPrefix(err.Error(), prefix) {
-		err = fmt.Errorf("%s%w", prefix, err)
-	}
-	return true, err
 }

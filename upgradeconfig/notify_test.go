@@ -113,39 +113,3 @@ func TestLogNotifier(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestMemorySent: a notification is new for another state, version or object,
-// and what was sent about an object is forgotten with it.
-func TestMemorySent(t *testing.T) {
-	var m upgradeconfig.MemorySent
-	has := func(k upgradeconfig.SentKey) bool {
-		ok, err := m.Has(t.Context(), k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ok
-	}
-	one := upgradeconfig.SentKey{Name: "n", UID: "1", State: "StateStarted", Version: "4.20.3"}
-	if has(one) {
-		t.Error("sent before")
-	}
-	if err := m.Add(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
-	others := []upgradeconfig.SentKey{one, one, one}
-	others[0].State, others[1].Version, others[2].UID = "StateFailed", "4.20.4", "2"
-	for _, k := range others {
-		if has(k) {
-			t.Errorf("%+v was sent", k)
-		}
-	}
-	if !has(one) {
-		t.Error("not sent")
-	}
-	if err := m.Add(t.Context(), others[2]); err != nil {
-		t.Fatal(err)
-	}
-	if has(one) || !has(others[2]) {
-		t.Error("the object of before was not forgotten")
-	}
-}

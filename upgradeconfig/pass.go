@@ -25,6 +25,7 @@ type pass struct {
 	stored Status         // as it was last read or written
 	entry  HistoryEntry   // of the desired version
 	cv     *configv1.ClusterVersion
+	told   record // as it is stored
 	waits  string // what the step under way waits for
 }
 
@@ -36,14 +37,23 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 	if p.cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, p.o.API, clusterapi.Key("", ClusterVersionName)); err != nil {
 		return Progress{}, fmt.Errorf("%w: %w", ErrClusterVersion, err)
 	}
-	for _, e := range ends { // stored by a pass that was cut short before it told anybody
-		if p.entry.Phase == e.phase && p.entry.IsFalse(e.told) {
+	if p.told, err = recordOf(p.config); err != nil {
+		return Progress{}, err
+	}
+	for _, e := range ends {
+		switch {
+		case p.entry.Phase != e.phase:
+		case p.entry.IsFalse(e.told): // by a pass that was cut short before it told anybody
 			return p.tellEnd(ctx, e)
+		default:
+			if err := p.mark(ctx, record{}); err != nil {
+				return Progress{}, err
+			}
 		}
 	}
 	s := Situation{Config: p.config, ClusterVersion: p.cv}
 	for {
-		s.Now = p.o.Clock.Now()
+		s.Now = p.now()
 		d := Next(s, p.phases)
 		if d.Entry != nil {
 			p.entry = *d.Entry
@@ -127,15 +137,6 @@ func (p *pass) same(c *UpgradeConfig) bool {
 	return c.UID == p.config.UID && c.DeletionTimestamp == nil && c.Spec == p.config.Spec
 }
 
-// unchanged fails with errMoved if the policy is not what this pass knows.
-func (p *pass) unchanged(ctx context.Context) error {
-	c, err := clusterapi.Get[UpgradeConfig](ctx, p.o.API, p.key())
-	if err == nil && !p.same(c) {
-		return errMoved
-	}
-	return err
-}
-
 // gone says whether there is no UpgradeConfig any more.
 func (p *pass) gone(ctx context.Context) bool {
 	_, err := p.o.API.Get(ctx, gvk, p.key())
@@ -162,9 +163,7 @@ func (p *pass) checkAhead(ctx context.Context) {
 		return
 	}
 	p.o.Logger.Warn("the health check ahead of the upgrade has findings", "failing", failing)
-	if err := p.tell(ctx, StatePreHealthCheckSL, failing); err != nil {
-		p.o.Logger.Warn("notification failed", "error", err)
-	}
+	p.log(p.tell(ctx, StatePreHealthCheckSL, failing))
 }
 
 // validate validates, and gives the spec the version of its image.
@@ -218,9 +217,9 @@ func (p *pass) giveUp(ctx context.Context) (Progress, error) {
 	}
 	if err == nil {
 		p.entry.Phase = PhaseFailed
-		GiveUp(&p.entry, errors.New("FailedUpgrade notification not sent yet"), p.o.Clock.Now())
+		GiveUp(&p.entry, errors.New("FailedUpgrade notification not sent yet"), p.now())
 	} else {
-		GiveUp(&p.entry, err, p.o.Clock.Now())
+		GiveUp(&p.entry, err, p.now())
 	}
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
@@ -244,10 +243,7 @@ func (p *pass) release(ctx context.Context) (bool, error) {
 
 // steps runs the steps of the upgrade, up to the first that is not done.
 func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
-	var late error
-	if delayed {
-		late = p.tell(ctx, StateDelayed, nil)
-	}
+	late := p.overdue(ctx, delayed)
 	steps, err := Steps(p.config.Spec.Type)
 	if err != nil {
 		return Progress{}, err
@@ -279,7 +275,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 }
 
 func (p *pass) storeUpgraded(ctx context.Context) error {
-	p.entry.Phase, p.entry.CompleteTime = PhaseUpgraded, seconds(p.o.Clock.Now())
+	p.entry.Phase, p.entry.CompleteTime = PhaseUpgraded, seconds(p.now())
 	if err := p.store(ctx); err != nil {
 		return err
 	}
@@ -289,7 +285,7 @@ func (p *pass) storeUpgraded(ctx context.Context) error {
 
 // complete ends the upgrade.
 func (p *pass) complete(ctx context.Context) (Progress, error) {
-	begun := StartStep(&p.entry, CompletedNotificationSent, p.o.Clock.Now())
+	begun := StartStep(&p.entry, CompletedNotificationSent, p.now())
 	if err := p.storeUpgraded(ctx); err != nil {
 		return Progress{}, err
 	}
@@ -327,7 +323,7 @@ func (p *pass) tellEnd(ctx context.Context, e end) (Progress, error) {
 		return Progress{}, ctx.Err()
 	}
 	before, _ := p.entry.Condition(e.told)
-	e.set(&p.entry, err, p.o.Clock.Now())
+	e.set(&p.entry, err, p.now())
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
@@ -356,9 +352,9 @@ func (p *pass) alerts(ctx context.Context) []string {
 // step runs a step. Its condition is stored before, so that no step of a policy
 // is run that was withdrawn, and after.
 func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
-	if StartStep(&p.entry, t, p.o.Clock.Now()) {
+	if StartStep(&p.entry, t, p.now()) {
 		if t == WorkerNodesUpgraded && p.entry.WorkerStartTime == nil {
-			p.entry.WorkerStartTime = seconds(p.o.Clock.Now())
+			p.entry.WorkerStartTime = seconds(p.now())
 		}
 		if err := p.store(ctx); err != nil {
 			return false, err
@@ -379,14 +375,14 @@ func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
 		return false, err
 	}
 	done = done && err == nil
-	changed := EndStep(&p.entry, t, done, err, p.o.Clock.Now())
+	changed := EndStep(&p.entry, t, done, err, p.now())
 	if after, _ := p.entry.Condition(t); p.waits != "" && !done && err == nil {
 		after.Message += ": " + p.waits
-		p.entry.SetCondition(after, p.o.Clock.Now())
+		p.entry.SetCondition(after, p.now())
 		changed = after.differs(before)
 	}
 	if t == WorkerNodesUpgraded && done {
-		p.entry.WorkerCompleteTime = seconds(p.o.Clock.Now())
+		p.entry.WorkerCompleteTime = seconds(p.now())
 	}
 	if changed || !done {
 		if err := p.store(ctx); err != nil {
@@ -414,21 +410,6 @@ func (p *pass) commenced() (bool, error) {
 func (p *pass) message(t ConditionType) string {
 	c, _ := p.entry.Condition(t)
 	return c.Message
-}
-
-// tell tells the provider, once. Service logs are told where they are on.
-func (p *pass) tell(ctx context.Context, s State, found []string) error {
-	if s.ServiceLog() && !p.serviceLogs {
-		return nil
-	}
-	config := *p.config
-	config.Status = Status{History: []HistoryEntry{p.entry.clone()}}
-	n := NewNotification(s, &config, found)
-	told, err := notifyOnce(ctx, p.o.Notifier, p.o.Sent, n)
-	if told {
-		p.emit(Event{Type: EventNotified, Version: n.Version, Notification: &n, Err: err, Text: n.Description})
-	}
-	return err
 }
 
 func (p *pass) tellPhase(alerts ...string) {

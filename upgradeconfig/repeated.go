@@ -2,6 +2,7 @@ package upgradeconfig
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,9 +17,9 @@ import (
 type repeated struct {
 	name string
 	// each makes a look and returns how long to wait for the next.
-	each func(ctx context.Context) time.Duration
+	each func(ctx context.Context, l look) time.Duration
 	// first is the wait before the first look; nil means none.
-	first func() time.Duration
+	first func(l look) time.Duration
 	// poked returns when somebody wants a look now; nil: nobody does.
 	poked func(ctx context.Context)
 	// watch says what else does; without a kind, nothing.
@@ -33,6 +34,15 @@ type repeated struct {
 	ended  bool
 	due    time.Time
 }
+
+// look is what a look knows besides the cluster: the time, which stands still
+// meanwhile, and random numbers in [0, n).
+type look struct {
+	now  time.Time
+	draw func(n int64) int64
+}
+
+func (l look) time() time.Time { return l.now }
 
 func (r *repeated) Name() string { return r.name }
 
@@ -59,10 +69,11 @@ type lookID struct {
 
 // Reconcile implements [reconcile.Reconciler].
 func (r *repeated) Reconcile(_ context.Context, q reconcile.Request) (res reconcile.Result, err error) {
+	l := look{q.Now, rand.New(rand.NewPCG(q.Rand.Uint64(), q.Rand.Uint64())).Int64N} // q.Rand is for this call only
 	if !r.begun {
 		r.begun, r.ended = true, true
 		if r.first != nil {
-			r.after = r.first()
+			r.after = r.first(l)
 		}
 	}
 	if r.ended || r.due.Sub(q.Now) > r.after { // the clock was set back
@@ -90,7 +101,7 @@ func (r *repeated) Reconcile(_ context.Context, q reconcile.Request) (res reconc
 	res.Jobs = append(res.Jobs, reconcile.Job{
 		ID: lookID{"look", r.number},
 		Run: func(ctx context.Context, _ func(any)) (out any, err error) {
-			err = panics.Isolate(func() error { out = r.each(ctx); return nil })
+			err = panics.Isolate(func() error { out = r.each(ctx, l); return nil })
 			return out, err
 		},
 		Done: func(out any, err error) []reconcile.Wake {

@@ -1,0 +1,198 @@
+package upgradeconfig
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// AnnotationTold of an UpgradeConfig is what a [Controller] keeps of the
+// notifications that no condition of the upgrade stands for: delays, extra
+// capacity that is not to be had, failed health checks. It is JSON: which are
+// due and which were told, of which object and version, in a format that has a
+// number. It goes when the upgrade has ended; what is due then is not told any
+// more.
+//
+// Of all others a condition tells, which is False while they are due and True
+// once they were told. It is stored together with the phase; an annotation could
+// not be, since status is a subresource.
+const AnnotationTold = clusterapi.AnnotationPrefix + "told"
+
+const recordFormat = 1
+
+// record is the value of AnnotationTold.
+type record struct {
+	Format  int       `json:"format"`
+	UID     types.UID `json:"uid"`
+	Version string    `json:"version"`
+	Due     []State   `json:"due,omitempty"`
+	Told    []State   `json:"told,omitempty"`
+}
+
+// recordOf reads the record of the upgrade that c asks for. One that is about
+// another upgrade, or cannot be read, is as good as none; one of a newer format
+// is an error.
+func recordOf(c *UpgradeConfig) (record, error) {
+	var r record
+	err := json.Unmarshal([]byte(c.Annotations[AnnotationTold]), &r)
+	if r.Format > recordFormat {
+		return r, fmt.Errorf("annotation %s has format %d; this program reads formats up to %d", AnnotationTold, r.Format, recordFormat)
+	}
+	if err != nil || r.UID != c.UID || r.Version != c.Spec.Desired.Version {
+		r = record{}
+	}
+	return r, nil
+}
+
+// mark stores a record, on condition that the one which is stored is the one
+// that the pass knows; an empty one removes the annotation.
+func (p *pass) mark(ctx context.Context, r record) error {
+	was := p.config.Annotations[AnnotationTold]
+	text := ""
+	if len(r.Due)+len(r.Told) > 0 {
+		r.Format, r.UID, r.Version = recordFormat, p.config.UID, p.config.Spec.Desired.Version
+		data, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		text = string(data)
+	}
+	if text == was {
+		return nil
+	}
+	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *UpgradeConfig) error {
+		if !p.same(c) || c.Annotations[AnnotationTold] != was {
+			return errMoved
+		}
+		if text == "" {
+			delete(c.Annotations, AnnotationTold)
+			return nil
+		}
+		if c.Annotations == nil {
+			c.Annotations = make(map[string]string)
+		}
+		c.Annotations[AnnotationTold] = text
+		return nil
+	})
+	if err == nil {
+		p.config.Annotations, p.told = stored.Annotations, r
+	}
+	return err
+}
+
+// announce tells the provider, once, what no condition stands for.
+func (p *pass) announce(ctx context.Context, s State, found []string) error {
+	if slices.Contains(p.told.Told, s) || p.silent(s) {
+		return nil
+	}
+	r := p.told
+	if !slices.Contains(r.Due, s) {
+		r.Due = append(slices.Clone(r.Due), s)
+		if err := p.mark(ctx, r); err != nil {
+			return err
+		}
+	}
+	if err := p.tell(ctx, s, found); err != nil {
+		return err
+	}
+	r.Due = slices.DeleteFunc(slices.Clone(r.Due), func(d State) bool { return d == s })
+	r.Told = append(slices.Clone(r.Told), s)
+	return p.mark(ctx, r)
+}
+
+// overdue tells what earlier passes have left, and of a delay. Service logs
+// are left to the step that has something to put into them.
+func (p *pass) overdue(ctx context.Context, delayed bool) error {
+	due := slices.DeleteFunc(slices.Clone(p.told.Due), State.ServiceLog)
+	if delayed && !slices.Contains(due, StateDelayed) {
+		due = append(due, StateDelayed)
+	}
+	var late error
+	for _, s := range due {
+		if err := p.announce(ctx, s, nil); s == StateDelayed {
+			late = err
+		} else {
+			p.log(err) // the step under way fails, if anything does
+		}
+	}
+	return late
+}
+
+// silent says whether a state is not told at all: service logs where they are
+// off.
+func (p *pass) silent(s State) bool { return s.ServiceLog() && !p.serviceLogs }
+
+// said is what a process has told of an upgrade. It spares the provider the
+// repetition where the cluster does not know yet, as a write failed.
+type said struct {
+	uid     types.UID
+	version string
+	states  []State
+}
+
+// tell tells the provider, unless this process has.
+func (p *pass) tell(ctx context.Context, s State, found []string) error {
+	if p.said.uid != p.config.UID || p.said.version != p.entry.Version {
+		p.said = said{uid: p.config.UID, version: p.entry.Version}
+	}
+	if p.silent(s) || slices.Contains(p.said.states, s) {
+		return nil
+	}
+	config := *p.config
+	config.Status = Status{History: []HistoryEntry{p.entry.clone()}}
+	n := NewNotification(s, &config, found)
+	err := p.o.Notifier.Notify(ctx, n)
+	if err == nil {
+		p.said.states = append(p.said.states, s)
+	} else if prefix := fmt.Sprintf("can't send notification '%s': ", s); !strings.HasPrefix(err.Error(), prefix) {
+		err = fmt.Errorf("%s%w", prefix, err)
+	}
+	p.emit(Event{Type: EventNotified, Version: n.Version, Notification: &n, Err: err, Text: n.Description})
+	return err
+}
+
+// log logs that somebody could not be told, where nothing waits for it.
+func (p *pass) log(err error) {
+	if err != nil {
+		p.o.Logger.Warn("notification failed", "error", err)
+	}
+}
+
+// Uninstall removes what a [Controller] keeps in a cluster for itself, for
+// after the last one has ended: [AnnotationTold] of the UpgradeConfigs of all
+// namespaces. Spec and status stay, which are the managed-upgrade operator's
+// too. It goes on where an object cannot be changed; its error joins those of
+// all. A cluster that does not serve the kind has nothing to remove.
+func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
+	list, err := api.List(ctx, gvk, clusterapi.ListOptions{})
+	if meta.IsNoMatchError(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, u := range list.Items {
+		if _, ok := u.GetAnnotations()[AnnotationTold]; !ok {
+			continue
+		}
+		key := clusterapi.Key(u.GetNamespace(), u.GetName())
+		_, err := clusterapi.Modify(ctx, api, key, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *UpgradeConfig) error {
+			delete(c.Annotations, AnnotationTold)
+			return nil
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("UpgradeConfig %s: %w", key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
