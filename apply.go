@@ -28,6 +28,8 @@ func (p *planning) apply() {
 	case w == nil:
 	case len(h) == 0 || !sameEntry(&h[0], w.release):
 		p.wait(stepApply, w.release, "it is not what the history says")
+	case p.ending:
+		p.wait(stepApply, w.release, "calls of the pass before, which was called off, are under way")
 	case s.pass && !s.waits:
 		p.wait(stepApply, w.release, "the pass is under way")
 	case p.later(s.nextPass, p.longestWait()):

@@ -86,6 +86,7 @@ type pass struct {
 	ended   error           // why it was called off
 	cut     bool            // the driver's calls were: it cannot go on
 	done    bool
+	closed  bool // after it was called off
 }
 
 // liveNode is a node that was handed out.
@@ -264,6 +265,19 @@ func (p *pass) finish() {
 	cancel(p.ended)
 	p.run.Stop(ctx)
 	_, _ = p.run.Result() // which tells the observer
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+}
+
+// ending reports whether calls of a pass that was called off are under way.
+func (p *pass) ending() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.closed
 }
 
 // look brings decisions up to date with the pass under way.

@@ -35,6 +35,7 @@ type core struct {
 	cv         *configv1.ClusterVersion // as last read or written; shared
 	known      configv1.Release         // that the cluster was last seen at
 	initialErr error                    // of asking what it was installed with
+	off        *pass                    // that was called off last
 
 	mu    sync.Mutex
 	drawn time.Duration // the interval; zero: not drawn yet

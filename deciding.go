@@ -126,7 +126,7 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 	}
 	r.settle(q)
 
-	set := settings{Options: r.o, interval: r.interval(q), deletions: r.tracker.PendingDeletions(), starts: r.tracker.COStart}
+	set := settings{Options: r.o, interval: r.interval(q), deletions: r.tracker.PendingDeletions(), starts: r.tracker.COStart, ending: r.off.ending()}
 	r.d = decide(o, r.s, r.lists, set)
 	r.s.ask(r.d.wish(r.d.want, r.d.origin), r.d.wish(r.d.base, r.d.baseOrigin))
 	status, actions := plan(q.Now, o, r.s, r.lists, set)
@@ -168,6 +168,10 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 			r.s.waits = false
 			res.Wake = append(res.Wake, r.current().again(q.Now)...)
 		case a.pass != nil:
+			if r.off.ending() { // it was called off just now
+				sooner(q.Now)
+				continue
+			}
 			wakes, err := r.begin(q, a.pass)
 			if err != nil {
 				return reconcile.Result{}, err
@@ -344,10 +348,12 @@ func (r *deciding) ask(ctx context.Context, a Action) error {
 	return nil
 }
 
-// callOff ends the pass under way, which is of no interest any more.
+// callOff ends the pass under way, which is of no interest any more. Another one
+// begins when the last of its calls has ended.
 func (r *deciding) callOff() {
 	if p := r.current(); p != nil {
 		r.setPass(nil)
+		r.off = p
 		p.stop(context.Canceled)
 	}
 	r.s.pass, r.s.waits = false, false

@@ -67,6 +67,7 @@ type settings struct {
 	interval  time.Duration
 	deletions []string                                // that are pending
 	starts    func(operator string) (time.Time, bool) // since when operators are awaited
+	ending    bool                                    // calls of a pass that was called off are under way
 }
 
 // planning is a plan in the making.

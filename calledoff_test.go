@@ -1,0 +1,178 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// hanging is a cluster in which the Apply of one object does not return, not
+// even when its context ends, until hang is closed.
+type hanging struct {
+	*testCluster
+	hang    chan struct{}
+	name    string // of the object
+	version string // of the release
+
+	mu      sync.Mutex
+	applied []string // releases and objects, in the order of the calls
+}
+
+func (h *hanging) Apply(ctx context.Context, u *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	version := u.GetAnnotations()[annotationRelease]
+	h.mu.Lock()
+	h.applied = append(h.applied, version+" "+u.GetName())
+	h.mu.Unlock()
+	if u.GetName() == h.name && version == h.version {
+		<-h.hang
+		return nil, context.DeadlineExceeded
+	}
+	return h.testCluster.Apply(ctx, u, o)
+}
+
+// calls are those since the first n.
+func (h *hanging) calls(n int) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.applied[n:])
+}
+
+// branchedReleases are toy releases with two components in one runlevel.
+func branchedReleases(t *testing.T) []*toyRelease {
+	releases := toyReleases(t)
+	for i, r := range releases {
+		files := maps.Clone(r.files.(fstest.MapFS))
+		last := string(files["release-manifests/0000_90_config_00_config.yaml"].Data)
+		files["release-manifests/0000_50_extra_00_config.yaml"] = &fstest.MapFile{Data: []byte(strings.Replace(last, "name: last", "name: extra", 1))}
+		p, err := manifest.Load(t.Context(), files, manifest.LoadOptions{Image: r.Image, Filter: manifest.DefaultFilter()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		releases[i] = &toyRelease{Release: r.Release, files: files, payload: p}
+	}
+	return releases
+}
+
+// TestCalledOffPassEndsFirst: while a call of a pass that was called off is
+// under way, no other pass makes one; decisions go on.
+func TestCalledOffPassEndsFirst(t *testing.T) {
+	releases := branchedReleases(t)
+	for _, tc := range []struct {
+		name    string
+		change  func(*configv1.ClusterVersionSpec)
+		history string
+		version string // of the pass that follows
+	}{
+		{"another release", func(s *configv1.ClusterVersionSpec) { s.DesiredUpdate.Version = "1.0.2" },
+			"1.0.2 Partial, 1.0.1 Partial, 1.0.0 Completed", "1.0.2"},
+		{"the same release", func(s *configv1.ClusterVersionSpec) {
+			s.Overrides = []configv1.ComponentOverride{{Kind: "ConfigMap", Namespace: "toy", Name: "last", Unmanaged: true}}
+		}, "1.0.1 Partial, 1.0.0 Completed", "1.0.1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &hanging{hang: make(chan struct{}), name: "extra", version: "1.0.1"}
+				h.testCluster = newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
+					cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
+				})
+				u, err := clusterupdate.New(clusterupdate.Options{
+					API: h, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Workers: 4,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- u.Run(ctx) }()
+				time.Sleep(time.Second)
+				before := len(h.calls(0))
+				if !slices.Contains(h.calls(0), "1.0.1 extra") {
+					t.Fatalf("the call did not hang: %v", h.calls(0))
+				}
+				_, err = clusterapi.Modify(ctx, h.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+					tc.change(&cv.Spec)
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Minute)
+				if got := h.calls(before); len(got) > 0 {
+					t.Errorf("calls beside the one that hangs: %v", got)
+				}
+				cv := h.testCluster.version(t)
+				if got := historyOf(cv); got != tc.history || cv.Status.ObservedGeneration != cv.Generation {
+					t.Errorf("history is %s, generation %d is seen of %d", got, cv.Status.ObservedGeneration, cv.Generation)
+				}
+				if !slices.ContainsFunc(u.Explain().Actions, func(a clusterupdate.Action) bool {
+					return a.Step == "apply" && a.Waits && a.Reason == "calls of the pass before, which was called off, are under way"
+				}) {
+					t.Errorf("the plan does not say why nothing is applied: %+v", u.Explain().Actions)
+				}
+				close(h.hang)
+				time.Sleep(time.Second)
+				if got := h.calls(before); len(got) == 0 || got[0] != tc.version+" cluster-version-operator" {
+					t.Errorf("the next pass made the calls %v", got)
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestCalledOffPassVirtual: in virtual time, with slow calls and an administrator
+// who changes his mind in mid-update, nothing of the first release is applied
+// after something of the second.
+func TestCalledOffPassVirtual(t *testing.T) {
+	releases := branchedReleases(t)
+	for seed := range uint64(4) {
+		h := &hanging{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
+			cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
+		})}
+		clock := reconcile.NewClock(toyStart)
+		u, err := clusterupdate.New(clusterupdate.Options{
+			API: h, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock, Workers: 4,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: h, Clock: clock, Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{Slow: 0.3, Late: 0.2}}, u.Process())
+		begun := func(version string) bool {
+			return slices.ContainsFunc(h.calls(0), func(call string) bool { return call[:len(version)] == version })
+		}
+		if err := v.RunWhile(time.Hour, func() bool { return !begun("1.0.1") }); err != nil {
+			t.Fatal(err)
+		}
+		h.request(t, configv1.Update{Version: "1.0.2"})
+		if err := v.RunWhile(time.Hour, func() bool { return !begun("1.0.2") }); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		n := len(h.calls(0))
+		if err := v.RunUntil(v.Now().Add(20 * time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range h.calls(n) {
+			if call[:5] != "1.0.2" {
+				t.Errorf("seed %d: %s was applied beside 1.0.2", seed, call)
+			}
+		}
+		v.Close()
+	}
+}
