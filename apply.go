@@ -38,6 +38,8 @@ func (p *planning) apply() {
 			reason = fmt.Sprintf("attempt %d failed: %v", s.failures, s.passErr)
 		}
 		p.waitUntil(stepApply, w.release, s.nextPass, reason)
+	case p.held:
+		p.wait(stepApply, w.release, "a pass is due, and hooks come before it")
 	case s.pass && p.later(s.begun.Add(renewAfter), renewAfter):
 		p.do(Action{Step: stepApply, Release: w.release, Reason: "what the pass waits for is looked at again", again: true})
 	default:

@@ -94,16 +94,32 @@ func (c *core) result() Result {
 	s := &c.s
 	r := Result{ClusterVersion: c.cv.DeepCopy(), Resolution: c.d.resolution}
 	r.Done = r.Resolution.Outcome != NotFound && s.work != nil && s.report.Reconciling && s.report.Failure == nil && s.passErr == nil &&
-		s.work.release.Image == c.d.want.Image
+		s.work.release.Image == c.d.want.Image && c.hooksDone()
 	switch {
 	case s.load.err != nil:
 		r.Failure = s.load.err
 	case !r.Done && s.passErr != nil:
 		r.Failure = s.passErr
 	case !r.Done:
-		r.Failure = s.report.Failure
+		if r.Failure = s.report.Failure; r.Failure == nil && c.cv != nil {
+			r.Failure = s.hookTrouble(c.cv, c.o.Hooks).err
+		}
 	}
 	return r
+}
+
+// hooksDone reports whether the hooks have done what comes after an update.
+func (c *core) hooksDone() bool {
+	if c.cv == nil {
+		return false
+	}
+	phase, _ := phaseOf(c.cv.UID, c.cv.Status.History)
+	for i := range c.o.Hooks {
+		if a := c.s.answer(i, phase); !phase.after || !a.done() {
+			return false
+		}
+	}
+	return true
 }
 
 // lastWrite is how long a write may take for which a caller that has ended

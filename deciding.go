@@ -154,6 +154,8 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 			sooner(a.At)
 		case a.fetch != nil:
 			res.Jobs = append(res.Jobs, r.listJob(a.fetch))
+		case a.hook != nil:
+			res.Jobs = append(res.Jobs, r.hookJob(a.hook))
 		case a.load != nil:
 			res.Jobs = append(res.Jobs, r.loadJob(a.load, r.loaded))
 		case a.ask != nil:
@@ -312,6 +314,7 @@ type edge struct {
 	load                 *LoadError
 	accepted             string
 	turn, faults         int
+	waits, failed        int  // of the hooks
 	news                 bool // something is accepted, complete or being loaded
 }
 
@@ -322,7 +325,11 @@ func (r *deciding) edge(actions []Action) edge {
 	if s.work != nil {
 		e.image = s.work.release.Image
 	}
-	e.news = slices.ContainsFunc(actions, func(a Action) bool { return a.take != nil || a.load != nil || a.Step == stepComplete })
+	trouble := s.hookTrouble(r.cv, r.o.Hooks)
+	e.waits, e.failed = len(trouble.waits), len(trouble.failed)
+	e.news = slices.ContainsFunc(actions, func(a Action) bool {
+		return a.take != nil || a.load != nil || a.Step == stepComplete && !a.Waits && a.hook == nil
+	})
 	return e
 }
 

@@ -47,6 +47,12 @@
 // (reconcile.NewVirtual), or on a Manager of controller-runtime. Nodes are
 // updated beside all this, by the machine-config operator or by package mcp.
 //
+// # Hooks
+//
+// What else is to be done around an update, such as to pause health checks of
+// machines, is a [Hook] ([Options].Hooks): it is asked before anything is
+// applied, and after the update is complete, until it is done.
+//
 // # What is different from the operator
 //
 // The operator is itself part of the release: in the middle of an update its

@@ -34,6 +34,9 @@ const (
 	EventWaiting                    EventType = "Waiting"                    // all that is left of a pass waits for operators
 	EventPassFailed                 EventType = "PassFailed"                 // what failed is tried again
 	EventCompleted                  EventType = "Completed"                  // every manifest of Release is applied
+	EventHookWaiting                EventType = "HookWaiting"                // a hook is not done
+	EventHookFailed                 EventType = "HookFailed"                 // and is asked again
+	EventHookDone                   EventType = "HookDone"                   // for now
 	EventStatus                     EventType = "Status"                     // the status of the ClusterVersion changed
 )
 

@@ -47,6 +47,9 @@ func TestEventJSON(t *testing.T) {
 			Wait: &runlevel.Wait{Operator: "etcd", Undone: []string{"operator to 4.21.1"}}}, Message: "waits", Err: failed},
 		{Type: clusterupdate.EventWaiting, Message: "waits", Err: failed},
 		{Type: clusterupdate.EventPassFailed, Message: "fails", Err: failed},
+		{Type: clusterupdate.EventHookWaiting, Message: "waiting on hook checks: 2 are left"},
+		{Type: clusterupdate.EventHookFailed, Message: "hook checks failed", Err: failed},
+		{Type: clusterupdate.EventHookDone, Message: "hook checks is done"},
 		{Type: clusterupdate.EventCompleted, Message: "Done applying 4.21.1"},
 		{Type: clusterupdate.EventStatus, Message: "Cluster version is 4.21.1"},
 	} {

@@ -68,6 +68,8 @@ type Options struct {
 	AutoPolicy graph.AutoPolicy
 	// ReasonStyle is how the reason of the condition Upgradeable is worded.
 	ReasonStyle preconditions.ReasonStyle
+	// Hooks are what else is done around an update.
+	Hooks []Hook
 
 	// Workers apply manifests of an update side by side; 0 means 16.
 	Workers int

@@ -50,6 +50,7 @@ type Action struct {
 	take  *work            // to apply from now on
 	pass  *passStart       // to begin
 	again bool             // what a pass waits for is looked at
+	hook  *hookCall        // to make
 }
 
 // object is the ClusterVersion as it was read, and what else of the cluster a
@@ -80,6 +81,7 @@ type planning struct {
 	d       decision
 	accepts bool // what s.work is now becomes an entry of the history
 	loading *loadRequest
+	held    bool // hooks are not done
 	status  configv1.ClusterVersionStatus
 	risks   riskSources
 	actions []Action
@@ -96,6 +98,7 @@ func plan(now time.Time, o object, s session, l lists, set settings) (configv1.C
 	p.status, p.risks = p.judge()
 	p.resolve()
 	p.fetch()
+	p.hooks()
 	p.apply()
 	slices.SortStableFunc(p.actions, func(a, b Action) int { return slices.Index(steps, a.Step) - slices.Index(steps, b.Step) })
 	return p.status, p.actions

@@ -35,6 +35,8 @@ type session struct {
 	attempt  int       // of the pass in its state
 	failures int       // passes failed in a row
 	nextPass time.Time // zero: at once
+
+	hooks []hookAnswer // what the hooks of Options said, in their order
 }
 
 // entry identifies the newest entry of a ClusterVersion's history.

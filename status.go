@@ -31,8 +31,9 @@ type statusInput struct {
 	loading     *loadRequest // of a request that is being loaded
 	accepted    string       // what ReleaseAccepted says of work
 	accepts     bool         // work becomes an entry of the history
-	completed   bool         // a pass over work got through
-	work        *work        // nil: nothing is loaded yet
+	hooks       hookTrouble
+	completed   bool  // a pass over work got through
+	work        *work // nil: nothing is loaded yet
 	report      runlevel.Report
 	starts      func(operator string) (time.Time, bool) // since when operators are awaited
 }
@@ -41,6 +42,7 @@ func newStatusInput(now time.Time, cv *configv1.ClusterVersion, d decision, s *s
 	return statusInput{
 		now: metav1.NewTime(now), generation: cv.Generation, spec: cv.Spec, d: d, lists: l, noGraph: set.Graph == nil,
 		load: s.load, accepted: s.accepted, completed: s.completed(), work: s.work, report: s.report, starts: set.starts,
+		hooks: s.hookTrouble(cv, set.Hooks),
 	}
 }
 
@@ -93,6 +95,9 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 			Done: in.report.Done, Total: in.report.Total, Starts: in.starts, Now: in.now.Time,
 		}
 		failing, progressing := runlevel.Failing(w), runlevel.Progressing(w)
+		if !in.accepts {
+			in.hooks.show(&failing, &progressing)
+		}
 		set(failing.Type, failing.Status, failing.Reason, failing.Message)
 		set(progressing.Type, progressing.Status, progressing.Reason, progressing.Message)
 	}

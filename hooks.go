@@ -1,0 +1,261 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+)
+
+// Hook does something else around an update: pausing MachineHealthChecks, say.
+// It looks at what is, does what is due, and returns; what it must remember is
+// in the cluster. A new process, which remembers nothing, asks it again.
+//
+// While the newest entry of the history is Partial, an update or an
+// installation, BeforeApply is called; no pass over the manifests begins, and
+// none that waits is looked at again, before every hook has said that it is
+// done. While that entry is Completed, AfterComplete is called. Each is called
+// at once when the entry comes to be so, and at the start of a process; as long
+// as it waits or fails, when it says, or after growing delays; and when it is
+// done, again after [Options].Interval, so that what has come about meanwhile is
+// found. An entry that stays Completed while overrides or capabilities change is
+// not an update. Each way out of one ends at an entry that is Completed: of the
+// same release, or of another one that was asked for instead.
+//
+// The status is written meanwhile, and other hooks go on. A hook that waits is
+// named in the message of the condition Progressing, one that fails also in
+// Failing, with the reason UpdateHookFailed; both are in [Updater.Explain] and
+// are events.
+//
+// A call may take a minute. It waits by returning, or with [reconcile.Sleep]. A
+// panic is a failure. Two calls of one hook never overlap.
+type Hook interface {
+	// Name tells hooks apart; administrators read it.
+	Name() string
+	// BeforeApply makes the cluster ready for what is applied.
+	BeforeApply(ctx context.Context, r HookRequest) (HookWait, error)
+	// AfterComplete takes back what BeforeApply has done, for whatever release.
+	AfterComplete(ctx context.Context, r HookRequest) (HookWait, error)
+}
+
+// HookRequest is what a [Hook] is asked about.
+type HookRequest struct {
+	// API is the cluster. A hook uses no other one.
+	API clusterapi.ClusterAPI
+	// ClusterVersion as it was read; status.history[0] is the update. It is
+	// not to be changed.
+	ClusterVersion *configv1.ClusterVersion
+	// Now is the time.
+	Now time.Time
+}
+
+// HookWait says that a [Hook] is not done yet. The zero value: it is done.
+type HookWait struct {
+	// After is when to ask again: a second or more, and not later than
+	// [Options].Interval. 0 means 15 seconds.
+	After time.Duration
+	// Reason says what it waits for.
+	Reason string
+}
+
+const (
+	hookLimit        = time.Minute // of a call
+	leastHookWait    = time.Second
+	defaultHookWait  = 15 * time.Second
+	reasonHookFailed = "UpdateHookFailed"
+)
+
+// hookPhase is what hooks are asked for: before or after an entry of the
+// history is complete.
+type hookPhase struct {
+	entry entry
+	after bool
+}
+
+func phaseOf(uid types.UID, history []configv1.UpdateHistory) (hookPhase, bool) {
+	cv := configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{History: history}}
+	cv.UID = uid
+	return hookPhase{entryOf(&cv), len(history) > 0 && history[0].State == configv1.CompletedUpdate}, len(history) > 0
+}
+
+// newest is the release of the newest entry of a history.
+func newest(history []configv1.UpdateHistory) configv1.Release {
+	return configv1.Release{Version: history[0].Version, Image: history[0].Image}
+}
+
+// hookAnswer is what a hook said last.
+type hookAnswer struct {
+	phase    hookPhase
+	asked    int // how often
+	wait     HookWait
+	err      error
+	failures int       // in a row
+	next     time.Time // when to ask again
+	told     string
+}
+
+func (a *hookAnswer) done() bool { return a.asked > 0 && a.err == nil && a.wait == HookWait{} }
+
+// text says what keeps a hook from being done.
+func (a *hookAnswer) text(h Hook) string {
+	switch {
+	case a.err != nil:
+		return fmt.Sprintf("hook %s failed: %v", h.Name(), a.err)
+	case a.wait != HookWait{}:
+		return fmt.Sprintf("waiting on hook %s: %s", h.Name(), a.wait.Reason)
+	}
+	return fmt.Sprintf("hook %s is done", h.Name())
+}
+
+// hookCall is a call of a hook to make.
+type hookCall struct {
+	id  hookID
+	cv  *configv1.ClusterVersion
+	now time.Time
+}
+
+// hookID tells calls apart.
+type hookID struct {
+	hook  int
+	phase hookPhase
+	asked int
+}
+
+// answer is what a hook said last about a phase.
+func (s *session) answer(hook int, phase hookPhase) hookAnswer {
+	if hook < len(s.hooks) && s.hooks[hook].phase == phase {
+		return s.hooks[hook]
+	}
+	return hookAnswer{phase: phase}
+}
+
+// hooks asks the hooks, where that is due, and keeps passes from beginning
+// until they are done.
+func (p *planning) hooks() {
+	phase, ok := phaseOf(p.o.cv.UID, p.status.History)
+	if !ok {
+		return
+	}
+	step, when := stepApply, "before anything is applied"
+	if phase.after {
+		step, when = stepComplete, "after the update"
+	}
+	release := newest(p.status.History)
+	for i, h := range p.Hooks {
+		a := p.s.answer(i, phase)
+		if a.asked > 0 && p.later(a.next, p.interval) {
+			p.waitUntil(step, release, a.next, a.text(h))
+		} else {
+			cv := p.o.cv
+			if p.accepts { // which is not in what was read
+				cv = cv.DeepCopy()
+				cv.Status = p.status
+			}
+			p.do(Action{Step: step, Release: release, Reason: fmt.Sprintf("hook %s is asked %s", h.Name(), when),
+				hook: &hookCall{hookID{i, phase, a.asked}, cv, p.now}})
+		}
+		p.held = p.held || !phase.after && !a.done()
+	}
+}
+
+// hookJob calls a hook beside the decisions.
+func (r *deciding) hookJob(call *hookCall) reconcile.Job {
+	h := r.o.Hooks[call.id.hook]
+	return reconcile.Job{
+		ID: call.id, Limit: hookLimit,
+		Run: func(ctx context.Context, _ func(any)) (any, error) {
+			ask := h.BeforeApply
+			if call.id.phase.after {
+				ask = h.AfterComplete
+			}
+			return ask(ctx, HookRequest{API: r.o.API, ClusterVersion: call.cv, Now: call.now})
+		},
+		Done: func(out any, err error) []reconcile.Wake {
+			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
+				wait, _ := out.(HookWait)
+				r.answered(call.id, wait, err, now, r.interval(q))
+			})
+			return []reconcile.Wake{{Key: theVersion}}
+		},
+	}
+}
+
+// answered takes note of what a hook said.
+func (r *deciding) answered(id hookID, wait HookWait, err error, now time.Time, interval time.Duration) {
+	if phase, _ := phaseOf(r.cv.UID, r.cv.Status.History); phase != id.phase {
+		return // the entry is another one meanwhile
+	}
+	a := r.s.answer(id.hook, id.phase)
+	a.asked, a.wait, a.err = id.asked+1, wait, err
+	event := EventHookDone
+	switch {
+	case err != nil:
+		event = EventHookFailed
+		a.wait = HookWait{}
+		a.failures++
+		a.next = now.Add(loadRetry(a.failures, interval))
+	case wait != HookWait{}:
+		event = EventHookWaiting
+		after := wait.After
+		if after == 0 {
+			after = defaultHookWait
+		}
+		a.failures, a.next = 0, now.Add(min(max(after, leastHookWait), interval))
+	default:
+		a.failures, a.next = 0, now.Add(interval)
+	}
+	if text := a.text(r.o.Hooks[id.hook]); text != a.told {
+		a.told = text
+		r.emit(Event{Type: event, Time: now, Release: newest(r.cv.Status.History), Message: text, Err: err})
+	}
+	r.s.hooks = slices.Clone(r.s.hooks)
+	for len(r.s.hooks) <= id.hook {
+		r.s.hooks = append(r.s.hooks, hookAnswer{})
+	}
+	r.s.hooks[id.hook] = a
+}
+
+// hookTrouble is what the hooks wait for, and what failed in them.
+type hookTrouble struct {
+	waits, failed []string
+	err           error // the failures
+}
+
+func (s *session) hookTrouble(cv *configv1.ClusterVersion, hooks []Hook) (t hookTrouble) {
+	phase, _ := phaseOf(cv.UID, cv.Status.History)
+	for i, h := range hooks {
+		switch a := s.answer(i, phase); {
+		case a.asked == 0 || a.done():
+		case a.err != nil:
+			t.failed = append(t.failed, a.text(h))
+			t.err = errors.Join(t.err, fmt.Errorf("hook %s: %w", h.Name(), a.err))
+		default:
+			t.waits = append(t.waits, a.text(h))
+		}
+	}
+	return t
+}
+
+// show adds the trouble with hooks to what conditions say of the pass.
+func (t hookTrouble) show(failing, progressing *configv1.ClusterOperatorStatusCondition) {
+	for _, text := range slices.Concat(t.failed, t.waits) {
+		progressing.Message += ", " + text
+	}
+	if len(t.failed) == 0 {
+		return
+	}
+	text := strings.Join(t.failed, "\n")
+	if failing.Status == configv1.ConditionTrue {
+		failing.Message += "\n" + text
+		return
+	}
+	failing.Status, failing.Reason, failing.Message = configv1.ConditionTrue, reasonHookFailed, text
+}

@@ -1,0 +1,318 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+)
+
+// marking is a hook that marks an object before an update and takes the mark
+// off after it. All that it knows is in the cluster.
+type marking struct {
+	before, after func(now time.Time) (clusterupdate.HookWait, error) // what it says instead, if anything
+}
+
+const marked = "test.example/marked-for"
+
+var markKey = clusterapi.Key("toy", "marks")
+
+func (h *marking) Name() string { return "marks" }
+
+func (h *marking) BeforeApply(ctx context.Context, r clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+	if h.before != nil {
+		if wait, err := h.before(r.Now); err != nil || wait != (clusterupdate.HookWait{}) {
+			return wait, err
+		}
+	}
+	return clusterupdate.HookWait{}, mark(ctx, r.API, r.ClusterVersion.Status.History[0].Version)
+}
+
+func (h *marking) AfterComplete(ctx context.Context, r clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+	if h.after != nil {
+		if wait, err := h.after(r.Now); err != nil || wait != (clusterupdate.HookWait{}) {
+			return wait, err
+		}
+	}
+	return clusterupdate.HookWait{}, mark(ctx, r.API, "")
+}
+
+func mark(ctx context.Context, api clusterapi.ClusterAPI, version string) error {
+	_, err := clusterapi.Modify(ctx, api, markKey, clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
+		if delete(cm.Annotations, marked); version != "" {
+			cm.Annotations = map[string]string{marked: version}
+		}
+		return nil
+	})
+	return err
+}
+
+// markedCluster checks that manifests are applied only while the mark is there.
+type markedCluster struct {
+	*testCluster
+	faults []string
+}
+
+func (c *markedCluster) markOf() string {
+	u, err := c.testCluster.Get(context.Background(), configMapKind, markKey)
+	if err != nil {
+		return err.Error()
+	}
+	return u.GetAnnotations()[marked]
+}
+
+func (c *markedCluster) Apply(ctx context.Context, u *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	version := u.GetAnnotations()[annotationRelease]
+	if now := c.markOf(); version != "" && version != "1.0.0" && now != version && c.partial() {
+		c.faults = append(c.faults, fmt.Sprintf("%s of %s was applied while the mark was for %q", u.GetName(), version, now))
+	}
+	return c.testCluster.Apply(ctx, u, o)
+}
+
+func (c *markedCluster) partial() bool {
+	cv, err := clusterapi.Read[configv1.ClusterVersion](context.Background(), c.testCluster, clusterapi.Key("", "version"))
+	return err == nil && cv.Status.History[0].State == configv1.PartialUpdate
+}
+
+// playMarks runs an updater with a hook until the mark is gone and the update
+// complete, and some time longer.
+func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, faults reconcile.Faults) (*markedCluster, *reconcile.Virtual, *[]clusterupdate.Event) {
+	t.Helper()
+	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
+		cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
+	})}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
+	if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	clock := reconcile.NewClock(toyStart)
+	var events []clusterupdate.Event
+	u, err := clusterupdate.New(clusterupdate.Options{
+		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
+		Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute,
+		Observe: func(e clusterupdate.Event) {
+			if strings.HasPrefix(string(e.Type), "Hook") || e.Type == clusterupdate.EventCompleted {
+				events = append(events, e)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: seed, Faults: faults}, u.Process())
+	t.Cleanup(v.Close)
+	return c, v, &events
+}
+
+// history and mark of a run, each time they change.
+func (c *markedCluster) follow(t *testing.T, v *reconcile.Virtual, until func() bool) (out []string) {
+	t.Helper()
+	err := v.RunWhile(6*time.Hour, func() bool {
+		if now := fmt.Sprintf("%s, marked for %q", historyOf(c.version(t)), c.markOf()); len(out) == 0 || out[len(out)-1] != now {
+			out = append(out, now)
+		}
+		return !until()
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, strings.Join(out, "\n"))
+	}
+	return out
+}
+
+// TestHooks: what hooks do comes before the first manifest and after the last,
+// they are asked until they are done, and the status says why it waits.
+func TestHooks(t *testing.T) {
+	releases := toyReleases(t)
+	// It waits for 2 minutes, fails for 3, and is done; so before, so after.
+	since := func() func(time.Time) (clusterupdate.HookWait, error) {
+		var began time.Time
+		return func(now time.Time) (clusterupdate.HookWait, error) {
+			if began.IsZero() {
+				began = now
+			}
+			switch d := now.Sub(began); {
+			case d < 2*time.Minute:
+				return clusterupdate.HookWait{After: 30 * time.Second, Reason: "two are left"}, nil
+			case d < 5*time.Minute:
+				return clusterupdate.HookWait{}, errors.New("no route")
+			}
+			return clusterupdate.HookWait{}, nil
+		}
+	}
+	after := since()
+	h := &marking{before: since(), after: func(now time.Time) (clusterupdate.HookWait, error) {
+		if now.Sub(toyStart) < 5*time.Minute { // the cluster is at rest
+			return clusterupdate.HookWait{}, nil
+		}
+		return after(now)
+	}}
+	c, v, events := playMarks(t, releases, h, 1, reconcile.Faults{})
+	var said []string
+	last := map[configv1.ClusterStatusConditionType]string{}
+	c.follow(t, v, func() bool {
+		cv := c.version(t)
+		for _, typ := range []configv1.ClusterStatusConditionType{configv1.OperatorProgressing, clusterupdate.ConditionFailing} {
+			if text := condition(cv, typ); strings.Contains(text, "hook marks") && last[typ] != text {
+				last[typ] = text
+				said = append(said, text)
+			} else if typ == clusterupdate.ConditionFailing && text == "False :" {
+				last[typ] = ""
+			}
+		}
+		return len(*events) == 8
+	})
+	want := []string{
+		"True : Working towards 1.0.1, waiting on hook marks: two are left",
+		"True : Working towards 1.0.1, hook marks failed: no route",
+		"True UpdateHookFailed: hook marks failed: no route",
+		"False : Cluster version is 1.0.1, waiting on hook marks: two are left",
+		"False : Cluster version is 1.0.1, hook marks failed: no route",
+		"True UpdateHookFailed: hook marks failed: no route",
+	}
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	var told []string
+	for _, e := range *events {
+		told = append(told, string(e.Type)+" "+e.Message)
+	}
+	if diff := cmp.Diff([]string{
+		"HookDone hook marks is done", // the cluster is at rest
+		"HookWaiting waiting on hook marks: two are left", "HookFailed hook marks failed: no route", "HookDone hook marks is done",
+		"Completed Done applying 1.0.1",
+		"HookWaiting waiting on hook marks: two are left", "HookFailed hook marks failed: no route", "HookDone hook marks is done",
+	}, told); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if mark := c.markOf(); mark != "" {
+		t.Errorf("in the end it is marked for %q", mark)
+	}
+	for _, fault := range c.faults {
+		t.Error(fault)
+	}
+}
+
+// TestHooksCrash: the process crashes at each call around the hook, or the call
+// fails after it took effect: the mark comes before the first manifest, and goes
+// after the last, all the same.
+func TestHooksCrash(t *testing.T) {
+	releases := toyReleases(t)
+	var names []string
+	for n := range 8 {
+		for _, call := range []string{"Get ConfigMap toy/marks", "Update ConfigMap toy/marks", "UpdateStatus ClusterVersion version",
+			"Apply ConfigMap toy/first", "Apply ConfigMap toy/last"} {
+			for _, what := range []string{"crash", "fails after"} {
+				names = append(names, fmt.Sprintf("updater %s #%d: %s", call, n+1, what))
+			}
+		}
+	}
+	struck := 0
+	for _, name := range names {
+		c, v, _ := playMarks(t, releases, &marking{}, 1, reconcile.Faults{Crash: 1, After: 1, Only: map[string]bool{name: true}, Until: 6 * time.Hour})
+		got := c.follow(t, v, func() bool { return historyOf(c.version(t)) == "1.0.1 Completed, 1.0.0 Completed" && c.markOf() == "" })
+		if diff := cmp.Diff([]string{
+			`1.0.0 Completed, marked for ""`, `1.0.1 Partial, 1.0.0 Completed, marked for ""`, `1.0.1 Partial, 1.0.0 Completed, marked for "1.0.1"`,
+			`1.0.1 Completed, 1.0.0 Completed, marked for "1.0.1"`, `1.0.1 Completed, 1.0.0 Completed, marked for ""`,
+		}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		for _, fault := range c.faults {
+			t.Errorf("%s: %s", name, fault)
+		}
+		struck += len(v.Faults())
+	}
+	if struck < 20 {
+		t.Errorf("%d faults took place", struck)
+	}
+}
+
+// TestHooksWayOut: another release is asked for while a hook waits, and while
+// the first one is being applied; a mark that was left behind by another process
+// is taken off.
+func TestHooksWayOut(t *testing.T) {
+	releases := toyReleases(t)
+	for name, begun := range map[string]func(*markedCluster) bool{
+		"while the hook waits": func(c *markedCluster) bool { return c.partial() },
+		"in mid-update":        func(c *markedCluster) bool { return c.markOf() == "1.0.1" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &marking{before: func(now time.Time) (wait clusterupdate.HookWait, err error) {
+				if now.Sub(toyStart) < 10*time.Minute {
+					wait.Reason = "it is too early"
+				}
+				return wait, nil
+			}}
+			c, v, _ := playMarks(t, releases, h, 1, reconcile.Faults{})
+			c.hold["beta"] = true
+			if err := mark(t.Context(), c.Cluster, "0.9"); err != nil { // left behind
+				t.Fatal(err)
+			}
+			c.follow(t, v, func() bool { return begun(c) })
+			c.request(t, configv1.Update{Version: "1.0.2"})
+			c.mu.Lock()
+			c.next, c.hold["beta"] = releases[2].payload.Operators(), false
+			c.mu.Unlock()
+			got := c.follow(t, v, func() bool { return strings.HasPrefix(historyOf(c.version(t)), "1.0.2 Completed") && c.markOf() == "" })
+			want := `1.0.2 Partial, 1.0.1 Partial, 1.0.0 Completed, marked for "1.0.2"`
+			if !slices.Contains(got, want) {
+				t.Errorf("it was never %s:\n%s", want, strings.Join(got, "\n"))
+			}
+			for _, fault := range c.faults {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+// TestHooksPanic: a panic in a hook is a failure of it, and Sync is not done
+// before the hooks are.
+func TestHooksPanic(t *testing.T) {
+	releases := toyReleases(t)
+	broken := true
+	h := &marking{after: func(time.Time) (clusterupdate.HookWait, error) {
+		if broken {
+			panic("no map")
+		}
+		return clusterupdate.HookWait{}, nil
+	}}
+	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, nil)}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
+	if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		u, err := clusterupdate.New(clusterupdate.Options{
+			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{h},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, done := range []bool{false, true} {
+			var r clusterupdate.Result
+			for range 5 {
+				if r, err = u.Sync(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(r.After)
+			}
+			if caught := new(clusterapi.PanicError); r.Done != done || !done && !errors.As(r.Failure, &caught) {
+				t.Errorf("done is %t, failure is %v", r.Done, r.Failure)
+			}
+			broken = false
+		}
+	})
+}
