@@ -125,7 +125,9 @@ func (r *deciding) begin(q reconcile.Request, start *passStart) ([]reconcile.Wak
 	}
 	p.run, s.pass, s.begun = run, true, q.Now
 	r.setPass(p)
-	return p.hand(run.Start()), nil
+	nodes := run.Start()
+	r.startClocks()
+	return p.hand(nodes), nil
 }
 
 // observe takes an event of the pass.

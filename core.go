@@ -35,6 +35,7 @@ type core struct {
 	cv         *configv1.ClusterVersion // as last read or written; shared
 	known      configv1.Release         // that the cluster was last seen at
 	initialErr error                    // of asking what it was installed with
+	saved      tracked                  // by an earlier process; empty once a pass has begun
 	off        *pass                    // that was called off last
 
 	mu    sync.Mutex
@@ -52,6 +53,7 @@ func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
 		c.alerts = &graph.AlertRisks{Alerts: c.o.Alerts}
 	}
 	c.tracker = runlevel.NewTracker(c.o.Clock)
+	c.saved, _ = readTracked(u.o.Tracker) // New has seen its faults
 	return c
 }
 

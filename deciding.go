@@ -116,6 +116,7 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 	if r.s.follow(cv) {
 		r.callOff()
 	}
+	r.restore()
 	own, err := r.own(cv)
 	if errors.Is(err, ErrNoRelease) {
 		return r.findRelease(err)

@@ -36,7 +36,8 @@
 // the object or the request is another one than it was about, it is dropped. So
 // one that was away while another one updated the cluster finds the new release
 // to be the cluster's own, and keeps it. The times since when an operator is
-// awaited and since when a release is refused start again with a new process.
+// awaited start again with a new process unless it is given them
+// ([Updater.Tracker]), and so does that since when a release is refused.
 //
 // # Hosting
 //

@@ -71,6 +71,12 @@ type Options struct {
 	// Hooks are what else is done around an update.
 	Hooks []Hook
 
+	// Tracker is what [Updater.Tracker] of an earlier process returned, so that
+	// the times since when operators are awaited do not start again; it counts
+	// as long as the cluster is at the same entry of the history. Nil: they do.
+	// One that a later version of this package saved is an error of [New].
+	Tracker []byte
+
 	// Workers apply manifests of an update side by side; 0 means 16.
 	Workers int
 	// Interval between passes over a cluster that is as wanted; 0 means two to

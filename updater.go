@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // ErrBusy says that a Sync or Run of the same [Updater] is still at work.
@@ -32,8 +33,10 @@ type Updater struct {
 	syncer *reconcile.Syncer
 	synced *core // what syncer drives
 
-	mu   sync.Mutex
-	last Plan
+	mu      sync.Mutex
+	last    Plan
+	entry   entry             // of the history, that passes are about
+	tracker *runlevel.Tracker // nil: none has begun
 }
 
 // New returns an Updater. It reads nothing yet.
@@ -48,6 +51,9 @@ func New(o Options) (*Updater, error) {
 		if b.Image == "" {
 			return nil, fmt.Errorf("clusterupdate: the bypass of %s names no image: it would hold for every release", b.Check)
 		}
+	}
+	if _, err := readTracked(o.Tracker); err != nil {
+		return nil, err
 	}
 	return &Updater{o: o.withDefaults()}, nil
 }
