@@ -33,11 +33,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
-	c, ok := ctx.Value(clockKey{}).(clock.WithTicker)
-	if !ok {
-		c = clock.RealClock{}
-	}
-	timer := c.NewTimer(d)
+	timer := clockOf(ctx).NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -54,15 +50,66 @@ func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context
 	if w := virtualOf(ctx); w != nil {
 		return w.timeout(ctx, d)
 	}
-	c, ok := ctx.Value(clockKey{}).(clock.WithTicker)
-	if !ok {
-		c = clock.RealClock{}
+	return within(ctx, clockOf(ctx), d)
+}
+
+// WithClock returns a context in which [Sleep] and [WithTimeout] go by c, except
+// under a virtual driver. It is for code that is also called without a driver;
+// nil is the driver's clock, or the real one.
+func WithClock(ctx context.Context, c clock.WithTicker) context.Context {
+	if c == nil {
+		return ctx
 	}
-	return within(ctx, c, d)
+	return context.WithValue(ctx, clockKey{}, c)
 }
 
 // clockKey is the key of a live driver's clock.
 type clockKey struct{}
+
+func clockOf(ctx context.Context) clock.WithTicker {
+	if c, ok := ctx.Value(clockKey{}).(clock.WithTicker); ok {
+		return c
+	}
+	return clock.RealClock{}
+}
+
+// Await calls f and returns what it returns, but no later than when ctx ends:
+// then f is left to itself, and the error is that of ctx. It is for code of
+// others that may not heed its context. A panic, or a runtime.Goexit, is an
+// error. A virtual driver waits for f in any case.
+func Await[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
+	if virtualOf(ctx) != nil {
+		err = panics.Isolate(func() (err error) {
+			out, err = f()
+			return err
+		})
+		return out, err
+	}
+	type answer struct {
+		out T
+		err error
+	}
+	answers := make(chan answer, 1) // so that one that is left to itself can end
+	go func() {
+		a := answer{err: &panics.Error{}} // what a Goexit leaves
+		defer func() { answers <- a }()
+		a.err = panics.Catch(func() (err error) {
+			a.out, err = f()
+			return err
+		})
+	}()
+	select {
+	case a := <-answers:
+		return a.out, a.err
+	case <-ctx.Done():
+	}
+	select {
+	case a := <-answers: // just in time
+		return a.out, a.err
+	default:
+		return out, ctx.Err()
+	}
+}
 
 // Each calls f for 0 to n-1, up to limit at a time, and returns when all calls
 // have; a virtual driver makes one call after another. It is how a reconciler
