@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // readError adds to a failed read what was read, without changing its text.
@@ -106,8 +107,11 @@ func (m *memoReader) wait(ctx context.Context, key readKey, ask func(*read) erro
 		m.reads[key] = r
 	}
 	m.mu.Unlock()
-	if !ok {
-		go m.ask(key, r, ask)
+	if !ok { // the read goes on where this caller's time is over
+		_, _ = reconcile.Await(ctx, func() (_ struct{}, _ error) {
+			m.ask(key, r, ask)
+			return
+		})
 	}
 	select {
 	case <-r.done:

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // Options are the limits of a run. The zero value works.
@@ -17,7 +17,7 @@ type Options struct {
 	PerCheck time.Duration    // time for one check; 0 or less: 60 s
 	Total    time.Duration    // time for all; 0 or less: 5 min
 	MaxItems int              // longest list that is read; 0 or less: 500 000
-	Clock    clock.WithTicker // for the time-outs; nil: the real one
+	Clock    clock.WithTicker // for the time-outs; nil: the driver's, else the real one
 }
 
 func (o Options) withDefaults() Options {
@@ -32,9 +32,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxItems <= 0 {
 		o.MaxItems = 500_000
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
 	}
 	return o
 }
@@ -67,25 +64,24 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 	}
 	o = o.withDefaults()
 
-	runCtx, stop := context.WithCancelCause(ctx)
-	var watch sync.WaitGroup
-	defer watch.Wait()
-	defer stop(nil)
-	watch.Go(func() { stopAfter(runCtx, stop, o) })
+	r := &running{Options: o, outer: ctx}
+	var stop context.CancelFunc
+	r.ctx, stop = reconcile.WithTimeout(reconcile.WithClock(ctx, o.Clock), o.Total)
+	defer stop()
 
-	memo := newMemoReader(runCtx, in.Reader, o.MaxItems)
+	memo := newMemoReader(r.ctx, in.Reader, o.MaxItems)
 	results := make([]Result, len(checks))
-	var group errgroup.Group
-	group.SetLimit(o.Workers)
-	for i, check := range checks {
-		group.Go(func() error {
-			own := *in
-			own.Reader = memo
-			results[i] = runOne(runCtx, names[i], check, &own, o)
-			return nil
-		})
+	_ = reconcile.Each(r.ctx, o.Workers, len(checks), func(_ context.Context, i int) error {
+		own := *in
+		own.Reader = memo
+		results[i] = r.one(names[i], checks[i], &own)
+		return nil
+	})
+	for i, name := range names {
+		if results[i].Check == "" { // its turn did not come
+			results[i] = unknown(name, r.stopCause())
+		}
 	}
-	_ = group.Wait() // its functions return nil
 
 	report := &Report{Transition: in.Transition, Time: in.Now, Results: results, Seen: memo.seen()}
 	for _, r := range results {
@@ -130,18 +126,11 @@ func nameOf(check Check) (name string, err error) {
 	return check.Name(), nil
 }
 
-// stopAfter ends the run when its total time has passed.
-func stopAfter(ctx context.Context, stop context.CancelCauseFunc, o Options) {
-	timer := o.Clock.NewTimer(o.Total)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		stop(&stopError{
-			reason: ReasonTimedOut, message: fmt.Sprintf("the checks together took longer than %s", o.Total),
-			err: context.DeadlineExceeded,
-		})
-	case <-ctx.Done():
-	}
+// running is a run under way.
+type running struct {
+	Options
+	outer context.Context // the caller's
+	ctx   context.Context // ends with the time for all checks
 }
 
 type answer struct {
@@ -150,48 +139,44 @@ type answer struct {
 	err      error
 }
 
-// runOne runs one check with its time-out.
-func runOne(ctx context.Context, name string, check Check, in *Input, o Options) Result {
-	start := o.Clock.Now()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	timer := o.Clock.NewTimer(o.PerCheck)
-	defer timer.Stop()
-
-	answers := make(chan answer, 1) // buffered: an abandoned check can still end
-	if ctx.Err() == nil {
-		go func() {
-			a := answer{applies: true, err: errors.New("the check ended its goroutine")}
-			defer func() { answers <- a }()
-			a = ask(ctx, name, check, in)
-		}()
-	}
+// one runs one check with its time-out.
+func (r *running) one(name string, check Check, in *Input) Result {
+	start := r.now()
+	ctx, stop := reconcile.WithTimeout(r.ctx, r.PerCheck)
+	defer stop()
+	a, err := reconcile.Await(ctx, func() (answer, error) { return ask(ctx, name, check, in), nil })
 	var result Result
-	select {
-	case a := <-answers:
-		result = resultOf(ctx, name, a)
-	case <-timer.C():
-		stop(&stopError{
-			reason: ReasonTimedOut, message: fmt.Sprintf("no answer within %s", o.PerCheck),
-			err: context.DeadlineExceeded,
-		})
-		result = stoppedResult(ctx, name, answers)
-	case <-ctx.Done():
-		result = stoppedResult(ctx, name, answers)
+	switch {
+	case ctx.Err() != nil && (err != nil || a.applies && a.err != nil):
+		result = unknown(name, r.stopCause()) // the error is but an echo of the end
+	case err != nil:
+		result = judge(name, nil, errors.New("the check ended its goroutine"))
+	case !a.applies:
+		result = Result{Check: name, State: NotApplicable}
+	default:
+		result = judge(name, a.findings, a.err)
 	}
-	result.Elapsed = o.Clock.Since(start)
+	result.Elapsed = r.now().Sub(start)
 	return result
 }
 
-// stoppedResult is the result of a check whose context has ended. An answer just
-// in time counts.
-func stoppedResult(ctx context.Context, name string, answers <-chan answer) Result {
-	select {
-	case a := <-answers:
-		return resultOf(ctx, name, a)
-	default:
-		return unknown(name, stopCause(ctx))
+func (r *running) now() time.Time {
+	if r.Clock != nil {
+		return r.Clock.Now()
 	}
+	return time.Now()
+}
+
+// stopCause says why a check was ended from outside.
+func (r *running) stopCause() error {
+	switch {
+	case r.outer.Err() != nil:
+		cause := context.Cause(r.outer)
+		return &stopError{reason: ReasonCancelled, message: "the run was cancelled: " + cause.Error(), err: cause}
+	case r.ctx.Err() != nil:
+		return &stopError{reason: ReasonTimedOut, message: fmt.Sprintf("the checks together took longer than %s", r.Total), err: context.DeadlineExceeded}
+	}
+	return &stopError{reason: ReasonTimedOut, message: fmt.Sprintf("no answer within %s", r.PerCheck), err: context.DeadlineExceeded}
 }
 
 // ask calls the check and turns a panic into an error.
@@ -206,25 +191,4 @@ func ask(ctx context.Context, name string, check Check, in *Input) (a answer) {
 	}
 	findings, err := check.Run(ctx, in)
 	return answer{applies: true, findings: findings, err: err}
-}
-
-func resultOf(ctx context.Context, name string, a answer) Result {
-	switch {
-	case !a.applies:
-		return Result{Check: name, State: NotApplicable}
-	case a.err != nil && ctx.Err() != nil:
-		return unknown(name, stopCause(ctx)) // the error is but an echo of the end
-	default:
-		return judge(name, a.findings, a.err)
-	}
-}
-
-// stopCause says why the context of a run ended.
-func stopCause(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	var stopped *stopError
-	if errors.As(cause, &stopped) {
-		return stopped
-	}
-	return &stopError{reason: ReasonCancelled, message: "the run was cancelled: " + cause.Error(), err: cause}
 }
