@@ -384,7 +384,7 @@ func (c *core) precheck(ctx context.Context, r *loadRequest, payload *manifest.P
 	t := preconditions.NewTransition(r.cv, payload.Release, r.force, preconditions.Full)
 	in := &preconditions.Input{Reader: c.o.API, Transition: t, TargetPayload: payload, Now: r.now}
 	in.CurrentPayload = r.previous
-	report, err := preconditions.Run(ctx, c.o.Checks, in, preconditions.Options{Workers: 1}) // one after another: runs must repeat
+	report, err := preconditions.Run(ctx, c.o.Checks, in, preconditions.Options{})
 	if err != nil {
 		return preconditions.Decision{}, err
 	}

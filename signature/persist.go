@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -56,7 +57,7 @@ type PersistOptions struct {
 	// but MaxDigests drops none that the history of the ClusterVersion names.
 	MaxDigests int
 	MaxBytes   int
-	// Retries is how often a write is repeated after a conflict; zero means 4, a
+	// Retries is how often Save repeats a write after a conflict; zero means 4, a
 	// negative number that the conflict is returned at once.
 	Retries int
 	// Clock measures the interval; nil means the real one.
@@ -96,27 +97,51 @@ func NewPersister(o PersistOptions) *Persister {
 }
 
 // Run saves at once, then at each interval, then once more after ctx has ended.
-// Failures are logged and tried again at the next interval. It returns the
-// error of ctx.
+// Failures are logged and tried again at the next interval, conflicts at once
+// and then with growing delays. It returns the error of ctx.
 func (p *Persister) Run(ctx context.Context) error {
-	ticker := p.o.Clock.NewTicker(p.o.Interval)
-	defer ticker.Stop()
-	for {
-		if err := p.Save(ctx); err != nil && ctx.Err() == nil {
-			p.warn(fmt.Sprintf("Unable to save signatures: %v", err))
-		}
-		select {
-		case <-ticker.C():
-			continue
-		case <-ctx.Done():
-		}
-		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.o.FlushTimeout)
-		defer cancel()
-		if err := p.Save(flush); err != nil {
-			p.warn(fmt.Sprintf("Unable to save signatures during final flush: %v", err))
-		}
-		return ctx.Err()
+	if err := reconcile.Run(ctx, reconcile.Options{Clock: p.o.Clock, Resync: -1}, p.Process()); err != nil {
+		return err
 	}
+	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.o.FlushTimeout)
+	defer cancel()
+	if err := p.Save(flush); err != nil {
+		p.warn(fmt.Sprintf("Unable to save signatures during final flush: %v", err))
+	}
+	return ctx.Err()
+}
+
+// Process is the persister for a driver of package reconcile: what Run drives
+// live, without the last write. It uses the driver's API where that has one.
+func (p *Persister) Process() reconcile.Process {
+	return reconcile.Process{Name: "signatures", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		o := p.o
+		if api != nil {
+			o.API = api
+		}
+		o.Retries = -1 // a conflict is the driver's
+		return []reconcile.Reconciler{persisting{&Persister{o: o}}}
+	}}
+}
+
+// persisting is a persister that saves again and again.
+type persisting struct{ *Persister }
+
+func (p persisting) Name() string               { return PersistedName }
+func (p persisting) Watches() []reconcile.Watch { return nil }
+func (p persisting) Keys() []reconcile.Key {
+	return []reconcile.Key{{Kind: "ConfigMap", Namespace: ConfigMapNamespace, Name: PersistedName}}
+}
+
+func (p persisting) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	err := p.Save(ctx)
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return reconcile.Result{}, err
+	}
+	if err != nil && ctx.Err() == nil {
+		p.warn(fmt.Sprintf("Unable to save signatures: %v", err))
+	}
+	return reconcile.Result{At: q.Now.Add(p.o.Interval)}, nil
 }
 
 func (p *Persister) warn(text string) {
@@ -138,12 +163,8 @@ func (p *Persister) Save(ctx context.Context) error {
 		if err == nil || attempt >= p.o.Retries || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		timer := p.o.Clock.NewTimer(retryDelay << min(attempt, 10))
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
+		if err := reconcile.Sleep(reconcile.WithClock(ctx, p.o.Clock), retryDelay<<min(attempt, 10)); err != nil {
+			return err
 		}
 	}
 }

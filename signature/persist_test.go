@@ -25,6 +25,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -353,5 +354,31 @@ func TestChain(t *testing.T) {
 		if got := signature.Chain(tt.err); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
+	}
+}
+
+// TestPersisterProcess: the persister saves in virtual time, at each interval
+// and again after a conflict.
+func TestPersisterProcess(t *testing.T) {
+	w := &writes{fail: func(n int, _ memory.Call) error {
+		if n == 2 {
+			return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "signatures-managed", errors.New("changed"))
+		}
+		return nil
+	}}
+	api := w.cluster()
+	digests := 0
+	p := signature.NewPersister(signature.PersistOptions{Interval: time.Minute, Signatures: func() map[string][][]byte {
+		digests++
+		return map[string][][]byte{fmt.Sprintf("sha256:%d", digests): {[]byte("x")}}
+	}})
+	c := reconcile.NewClock(time.Unix(0, 0))
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: api, Clock: c}, p.Process())
+	defer v.Close()
+	if err := v.RunUntil(c.Now().Add(150 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(persisted(t, api).BinaryData); w.n() != 4 || got != 3 {
+		t.Errorf("%d writes, %d signatures are kept", w.n(), got)
 	}
 }
