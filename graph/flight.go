@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
@@ -13,6 +14,7 @@ import (
 // belongs to none of them: it has no deadline but its own, and is cancelled when
 // the last of them has left.
 type flight struct {
+	ctx     context.Context
 	done    chan struct{} // closed when graph and err are there
 	cancel  context.CancelFunc
 	waiting int // under Client.mu
@@ -26,7 +28,13 @@ func (c *Client) share(ctx context.Context, key answerKey, exchange func(context
 		if err := ended(ctx); err != nil {
 			return nil, failure(ErrRemoteFailed, err)
 		}
-		f, began := c.join(ctx, key, exchange)
+		f, began := c.join(ctx, key)
+		if began { // the others wait for it even where this caller leaves
+			_, _ = reconcile.Await(ctx, func() (_ struct{}, _ error) {
+				c.fly(key, f, exchange)
+				return
+			})
+		}
 		select {
 		case <-f.done:
 			c.leave(key, f)
@@ -43,36 +51,38 @@ func (c *Client) share(ctx context.Context, key answerKey, exchange func(context
 	}
 }
 
-// join takes part in the exchange for a key.
-func (c *Client) join(ctx context.Context, key answerKey, exchange func(context.Context) (*Graph, error)) (f *flight, began bool) {
+// join takes part in the exchange for a key, or makes one that is to begin.
+func (c *Client) join(ctx context.Context, key answerKey) (f *flight, began bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f, ok := c.flights[key]; ok {
 		f.waiting++
 		return f, false
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f = &flight{done: make(chan struct{}), cancel: cancel, waiting: 1}
+	f = &flight{done: make(chan struct{}), waiting: 1}
+	f.ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if c.flights == nil {
 		c.flights = map[answerKey]*flight{}
 	}
 	c.flights[key] = f
-	go func() {
-		defer func() {
-			c.mu.Lock()
-			c.forget(key, f)
-			c.mu.Unlock()
-			close(f.done)
-		}()
-		f.err = failure(ErrRemoteFailed, &panics.Error{}) // stays if the goroutine is ended
-		if err := panics.Catch(func() error {
-			f.graph, f.err = exchange(ctx)
-			return nil
-		}); err != nil { // the caller's transport panicked
-			f.graph, f.err = nil, failure(ErrRemoteFailed, err)
-		}
-	}()
 	return f, true
+}
+
+// fly makes the exchange.
+func (c *Client) fly(key answerKey, f *flight, exchange func(context.Context) (*Graph, error)) {
+	defer func() {
+		c.mu.Lock()
+		c.forget(key, f)
+		c.mu.Unlock()
+		close(f.done)
+	}()
+	f.err = failure(ErrRemoteFailed, &panics.Error{}) // stays if the goroutine is ended
+	if err := panics.Catch(func() error {
+		f.graph, f.err = exchange(f.ctx)
+		return nil
+	}); err != nil { // the caller's transport panicked
+		f.graph, f.err = nil, failure(ErrRemoteFailed, err)
+	}
 }
 
 // leave stops waiting. Once nobody waits, the next call begins another exchange.
