@@ -116,12 +116,8 @@ type withoutRetries struct{}
 // as much again so that writers in conflict fall out of step.
 func pause(ctx context.Context, attempt int) error {
 	base := 10 * time.Millisecond << min(attempt, 6)
-	timer := time.NewTimer(base + rand.N(base))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	wait, cancel := context.WithTimeout(ctx, base+rand.N(base))
+	defer cancel()
+	<-wait.Done()
+	return ctx.Err()
 }
