@@ -175,16 +175,26 @@ func withoutManagedFields(u *unstructured.Unstructured) *unstructured.Unstructur
 }
 
 // Shared is optional: a [Reader] that has it hands out what it stores, without
-// copying. Find it by type assertion, or use [GetShared] and [ListShared],
-// which work with every Reader. The rules are those of Get and List.
+// copying. Use [GetShared] and [ListShared], which work with every Reader. The
+// rules are those of Get and List.
 //
-// A wrapper that embeds such a reader and has a Get or List of its own needs a
-// GetShared and ListShared of its own, too; to have them by way of its Get:
-//
-//	return clusterapi.GetShared(ctx, struct{ clusterapi.Reader }{w}, gvk, key)
+// A type that is made to be embedded has a method Shares(Reader) bool, which
+// reports whether its argument is the value itself. In a wrapper that embeds it
+// the answer is no, and the wrapper's Get and List are called, which it may have
+// overridden; one that has not may say yes by a method of its own.
 type Shared interface {
 	GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error)
 	ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error)
+}
+
+// sharedOf returns r as a reader that shares what it stores. One that is embedded
+// in r, and so has its methods, is not r.
+func sharedOf(r Reader) (Shared, bool) {
+	s, ok := r.(Shared)
+	if embeddable, is := r.(interface{ Shares(Reader) bool }); is && ok {
+		ok = embeddable.Shares(r)
+	}
+	return s, ok
 }
 
 // ShareResult is for the verbs of a [Writer] that stores objects and shares
@@ -227,7 +237,7 @@ func update(ctx context.Context, w Writer, obj *unstructured.Unstructured, statu
 // GetShared reads one object that is shared where r is [Shared], else the
 // caller's own. Its errors are those of [Reader].
 func GetShared(ctx context.Context, r Reader, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error) {
-	if s, ok := r.(Shared); ok {
+	if s, ok := sharedOf(r); ok {
 		return s.GetShared(ctx, gvk, key)
 	}
 	u, err := r.Get(ctx, gvk, key)
@@ -241,7 +251,7 @@ func GetShared(ctx context.Context, r Reader, gvk schema.GroupVersionKind, key t
 // are shared where r is [Shared]. Where the reader returns objects together
 // with [ErrNotCollected], so does ListShared.
 func ListShared(ctx context.Context, r Reader, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error) {
-	if s, ok := r.(Shared); ok {
+	if s, ok := sharedOf(r); ok {
 		return s.ListShared(ctx, gvk, opts)
 	}
 	list, err := r.List(ctx, gvk, opts)

@@ -20,7 +20,7 @@ func Get[T any](ctx context.Context, r Reader, key types.NamespacedName) (*T, er
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := r.(Shared); ok {
+	if s, ok := sharedOf(r); ok {
 		o, err := s.GetShared(ctx, gvk, key)
 		if err != nil {
 			return nil, err
@@ -52,7 +52,7 @@ func List[T any](ctx context.Context, r Reader, opts ListOptions) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := r.(Shared); ok {
+	if s, ok := sharedOf(r); ok {
 		return listOwned[T](ctx, s, gvk, opts)
 	}
 	list, err := r.List(ctx, gvk, opts)

@@ -19,6 +19,10 @@ func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, key type
 	return o.Unstructured().DeepCopy(), err
 }
 
+// Shares reports whether r is c itself: a wrapper of c is asked by its own Get
+// and List. See [clusterapi.Shared].
+func (c *Cluster) Shares(r clusterapi.Reader) bool { return r == clusterapi.Reader(c) }
+
 // GetShared implements [clusterapi.Shared]: it returns what is stored, without
 // copying. [Options].Intercept sees it as "Get".
 func (c *Cluster) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
@@ -97,6 +98,9 @@ func withOwnUIDs(objects []*unstructured.Unstructured) []*unstructured.Unstructu
 	}
 	return out
 }
+
+// Shares reports whether r is c itself; see [clusterapi.Shared].
+func (c *Cluster) Shares(r clusterapi.Reader) bool { return r == clusterapi.Reader(c) }
 
 // Expect tells the cluster about a release that it may be updated to, or back
 // to: an operator goes to a release when its workloads have the form that the
