@@ -56,11 +56,6 @@ func (s *spied) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.
 	return s.Cluster.Get(ctx, gvk, key)
 }
 
-func (s *spied) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
-	s.tell("Get", gvk.Kind, key.Name)
-	return s.Cluster.GetShared(ctx, gvk, key)
-}
-
 func (s *spied) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
 	s.tell("Apply", obj.GetKind(), obj.GetName())
 	return s.Cluster.Apply(ctx, obj, o)
@@ -533,10 +528,6 @@ func (f *failingReads) Get(ctx context.Context, gvk schema.GroupVersionKind, key
 		return nil, errors.New("connection refused")
 	}
 	return f.spied.Get(ctx, gvk, key)
-}
-
-func (f *failingReads) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
-	return clusterapi.GetShared(ctx, struct{ clusterapi.Reader }{f}, gvk, key)
 }
 
 // TestLastStatus: a Run that is stopped tells how far its pass had come.

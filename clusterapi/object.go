@@ -181,7 +181,8 @@ func withoutManagedFields(u *unstructured.Unstructured) *unstructured.Unstructur
 // A type that is made to be embedded has a method Shares(Reader) bool, which
 // reports whether its argument is the value itself. In a wrapper that embeds it
 // the answer is no, and the wrapper's Get and List are called, which it may have
-// overridden; one that has not may say yes by a method of its own.
+// overridden. One that has not, or that has a GetShared and ListShared of its own,
+// says yes by a Shares of its own.
 type Shared interface {
 	GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error)
 	ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error)

@@ -50,6 +50,8 @@ func (f *faulty) around(do func() error) error {
 	return errInjected
 }
 
+func (f *faulty) Shares(r clusterapi.Reader) bool { return r == clusterapi.Reader(f) }
+
 func (f *faulty) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (u *clusterapi.Object, err error) {
 	err = f.around(func() error { u, err = f.Cluster.GetShared(ctx, gvk, key); return err })
 	return u, err

@@ -44,6 +44,8 @@ func (f *fragile) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clus
 	}
 }
 
+func (f *fragile) Shares(r clusterapi.Reader) bool { return r == clusterapi.Reader(f) }
+
 func (f *fragile) ListShared(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) ([]*clusterapi.Object, error) {
 	if o.NodeName != "" {
 		f.once(&f.listed)

@@ -451,10 +451,6 @@ func (c *noVersion) Get(ctx context.Context, gvk schema.GroupVersionKind, key ty
 	return c.Cluster.Get(ctx, gvk, key)
 }
 
-func (c *noVersion) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
-	return clusterapi.GetShared(ctx, struct{ clusterapi.Reader }{c}, gvk, key)
-}
-
 // The order of the last success is that of the verifier, remembered ones
 // included.
 func TestRecent(t *testing.T) {
