@@ -2,7 +2,6 @@ package olm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -90,12 +89,8 @@ func checkObjects(ctx context.Context, r clusterapi.Reader, definition *unstruct
 	if !ok {
 		return nil
 	}
-	data, err := json.Marshal(forValidator(tree))
+	s, err := crdschema.Parse(tree)
 	if err != nil {
-		return err
-	}
-	s := new(spec.Schema)
-	if err := json.Unmarshal(data, s); err != nil {
 		return errDefinition{fmt.Errorf("schema of version %v of %q: %w", by["name"], definition.GetName(), err)}
 	}
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
@@ -118,45 +113,4 @@ func checkObjects(ctx context.Context, r clusterapi.Reader, definition *unstruct
 		}
 	}
 	return nil
-}
-
-// forValidator returns a schema with the types that its extensions imply, and
-// without the formats that an API server does not know.
-func forValidator(v any) any {
-	tree, ok := v.(map[string]any)
-	if !ok {
-		return v
-	}
-	tree = maps.Clone(tree)
-	delete(tree, "default")
-	if tree["x-kubernetes-int-or-string"] == true {
-		tree["type"] = []any{"integer", "string"}
-	}
-	if f, _ := tree["format"].(string); !strfmt.Default.ContainsName(f) && !slices.Contains([]string{"int32", "int64", "float", "double"}, f) {
-		delete(tree, "format")
-	}
-	for _, name := range []string{"properties", "patternProperties"} {
-		if m, ok := tree[name].(map[string]any); ok {
-			m = maps.Clone(m)
-			for k, e := range m {
-				m[k] = forValidator(e)
-			}
-			tree[name] = m
-		}
-	}
-	for _, name := range []string{"items", "additionalProperties", "not"} {
-		if e, ok := tree[name]; ok {
-			tree[name] = forValidator(e)
-		}
-	}
-	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
-		if l, ok := tree[name].([]any); ok {
-			l = slices.Clone(l)
-			for i, e := range l {
-				l[i] = forValidator(e)
-			}
-			tree[name] = l
-		}
-	}
-	return tree
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 )
 
 // customRules are those that a definition's schema states. Rules in CEL
@@ -29,7 +31,7 @@ func newCustomRules(tree map[string]any) (*customRules, error) {
 	delete(top, "properties")
 	delete(top, "additionalProperties")
 	var err error
-	if out.root, err = validatable(top); err != nil {
+	if out.root, err = crdschema.Parse(top); err != nil {
 		return nil, err
 	}
 	properties, _ := tree["properties"].(map[string]any)
@@ -37,69 +39,11 @@ func newCustomRules(tree map[string]any) (*customRules, error) {
 		if name == "metadata" || name == "apiVersion" || name == "kind" {
 			continue
 		}
-		if out.fields[name], err = validatable(p); err != nil {
+		if out.fields[name], err = crdschema.Parse(p); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
-}
-
-// validatable is a schema in the form that the validator takes.
-func validatable(tree any) (*spec.Schema, error) {
-	data, err := json.Marshal(forValidator(tree))
-	if err != nil {
-		return nil, err
-	}
-	out := new(spec.Schema)
-	return out, json.Unmarshal(data, out)
-}
-
-// formats are those that an API server checks; others mean nothing to it.
-var formats = []string{
-	"bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5",
-	"isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration",
-	"date-time", "datetime", "int32", "int64", "float", "double", "k8s-short-name", "k8s-long-name",
-}
-
-// forValidator returns a schema with the types that extensions imply, and
-// without formats that are not known.
-func forValidator(v any) any {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return v
-	}
-	m = maps.Clone(m)
-	delete(m, "default")
-	if m["x-kubernetes-int-or-string"] == true {
-		m["type"] = []any{"integer", "string"}
-	}
-	if f, ok := m["format"].(string); ok && !slices.Contains(formats, strings.ReplaceAll(f, "-", "")) && !slices.Contains(formats, f) {
-		delete(m, "format")
-	}
-	for _, name := range []string{"properties", "patternProperties"} {
-		if p, ok := m[name].(map[string]any); ok {
-			p = maps.Clone(p)
-			for k, e := range p {
-				p[k] = forValidator(e)
-			}
-			m[name] = p
-		}
-	}
-	for _, name := range []string{"items", "additionalProperties", "not"} {
-		if e, ok := m[name]; ok {
-			m[name] = forValidator(e)
-		}
-	}
-	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
-		if l, ok := m[name].([]any); ok {
-			l = slices.Clone(l)
-			for i, e := range l {
-				l[i] = forValidator(e)
-			}
-			m[name] = l
-		}
-	}
-	return m
 }
 
 // judge validates what is new in an object against the schema.
