@@ -14,6 +14,8 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -128,6 +130,7 @@ type toyRun struct {
 	*reconcile.Virtual
 	cluster   *simulation.Cluster
 	instances int
+	hooks     []clusterupdate.Hook
 
 	history   []configv1.UpdateHistory // as last seen
 	requested []string                 // versions that were asked for, and the first
@@ -145,8 +148,8 @@ var toyStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 var updaters = []string{"updater", "other updater"}
 
 // newToyRun makes a cluster at 1.0.0 with one or two updaters.
-func newToyRun(releases []*toyRelease, source graph.Source, instances int, o reconcile.VirtualOptions) (*toyRun, error) {
-	x := &toyRun{releases: releases, instances: instances, requested: []string{releases[0].Version}, completed: map[string]int{}}
+func newToyRun(releases []*toyRelease, source graph.Source, instances int, hooks []clusterupdate.Hook, o reconcile.VirtualOptions) (*toyRun, error) {
+	x := &toyRun{releases: releases, instances: instances, hooks: hooks, requested: []string{releases[0].Version}, completed: map[string]int{}}
 	o.Clock = reconcile.NewClock(toyStart)
 	var err error
 	x.cluster, err = simulation.New(simulation.Options{
@@ -160,13 +163,17 @@ func newToyRun(releases []*toyRelease, source graph.Source, instances int, o rec
 	for _, r := range releases[1:] {
 		x.cluster.Expect(simulated(r.payload))
 	}
+	marks := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
+	if _, err := clusterapi.Create(context.Background(), x.cluster, marks, clusterapi.CreateOptions{}); err != nil {
+		return nil, err
+	}
 	o.Cluster = x.cluster
 	o.Faults.Processes = updaters
 	x.Virtual = reconcile.NewVirtual(o, x.cluster.Process())
 	for _, name := range updaters[:instances] {
 		u, err := clusterupdate.New(clusterupdate.Options{
 			API: x.cluster, Payloads: payloadsOf(releases), Graph: source, Verifier: toyVerifier(releases), Clock: o.Clock,
-			Interval: 10 * time.Minute, Observe: x.event,
+			Interval: 10 * time.Minute, Hooks: hooks, Observe: x.event,
 		})
 		if err != nil {
 			return nil, err
@@ -208,6 +215,9 @@ func (x *toyRun) intercept(ctx context.Context, call memory.Call, do func(contex
 	if newest.State == configv1.CompletedUpdate {
 		return err
 	}
+	if mark := x.mark(); len(x.hooks) > 0 && mark != version {
+		x.problem("%s %s of %s was applied while the mark was for %q", call.GVK.Kind, call.Key.Name, version, mark)
+	}
 	for name, level := range toyOperators {
 		if level < levelOf(call.Object) && x.operator(name) != version {
 			x.problem("%s %s was applied before %s is at %s", call.GVK.Kind, call.Key.Name, name, version)
@@ -233,6 +243,15 @@ func (x *toyRun) operator(name string) string {
 		return ""
 	}
 	return co.Status.Versions[0].Version
+}
+
+// mark is the release that the hook has marked the cluster for.
+func (x *toyRun) mark() string {
+	u, err := x.cluster.Get(context.Background(), configMapKind, markKey)
+	if err != nil {
+		panic(err) // the cluster is in memory
+	}
+	return u.GetAnnotations()[marked]
 }
 
 func (x *toyRun) version() *configv1.ClusterVersion {
@@ -340,7 +359,11 @@ func playToy(releases []*toyRelease, source graph.Source, seed uint64, only map[
 	if rng.IntN(2) == 0 {
 		o.Faults.Late = 0 // half of all seeds have late events
 	}
-	x, err := newToyRun(releases, source, instances, o)
+	var hooks []clusterupdate.Hook
+	if seed%2 == 0 {
+		hooks = []clusterupdate.Hook{&marking{}}
+	}
+	x, err := newToyRun(releases, source, instances, hooks, o)
 	if err != nil {
 		return nil, err
 	}
@@ -369,6 +392,9 @@ func playToy(releases []*toyRelease, source graph.Source, seed uint64, only map[
 	}
 	if !x.settled(last) {
 		return x.Faults(), fmt.Errorf("the cluster left %s\n%s", last, x.state())
+	}
+	if mark := x.mark(); mark != "" {
+		return x.Faults(), fmt.Errorf("the cluster is at rest, and marked for %s", mark)
 	}
 	for _, name := range []string{"first", "last", "cluster-version-operator"} {
 		u, err := x.cluster.Get(context.Background(), configMapKind, clusterapi.Key("toy", name))
