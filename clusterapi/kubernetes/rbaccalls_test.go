@@ -33,6 +33,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -213,7 +214,7 @@ func checkGrants(t *testing.T, file string, r *recorder) {
 // TestLeastPrivilege carries out a policy in a simulated cluster: an update of
 // operators and nodes, with a drain that has to be forced. What each feature
 // asks of the API is what its manifest grants, and nothing that it grants is
-// idle.
+// idle. The Updater and what installs operators are cluster-admins: see there.
 func TestLeastPrivilege(t *testing.T) {
 	load := func(fsys fs.FS, image string) simulation.Release {
 		p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
@@ -238,7 +239,7 @@ func TestLeastPrivilege(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rollout, policies *recorder
+	var rollout, policies, reader *recorder
 	synctest.Test(t, func(t *testing.T) {
 		two, three := intstr.FromInt32(2), intstr.FromInt32(3)
 		cluster, err := simulation.New(simulation.Options{
@@ -261,7 +262,7 @@ func TestLeastPrivilege(t *testing.T) {
 		if _, err := clusterapi.Create(t.Context(), cluster, node, clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		rollout, policies = record(cluster), record(cluster)
+		rollout, policies, reader = record(cluster), record(cluster), record(cluster)
 		// Image mode, which is not simulated: the mark of a stale build.
 		rollout.note(mcfgv1.GroupVersion.WithKind("MachineOSConfig"), "", "", "worker", "update")
 		updater, err := clusterupdate.New(clusterupdate.Options{
@@ -271,6 +272,7 @@ func TestLeastPrivilege(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		check(t, reader, to)
 		start := time.Now()
 		policy := upgradeconfig.Policy{ID: "p", State: "scheduled", NextRun: start.Add(3 * time.Hour), Spec: upgradeconfig.Spec{
 			Desired:   upgradeconfig.Update{Version: sample.ToVersion, Channel: "stable-4.21"},
@@ -306,6 +308,9 @@ func TestLeastPrivilege(t *testing.T) {
 		group.Go(func() error {
 			return mcp.NewRollout(mcp.RolloutOptions{API: rollout, Mode: mcp.Drive}).Run(ctx)
 		})
+		group.Go(func() error {
+			return mcp.NewRollout(mcp.RolloutOptions{API: reader, Mode: mcp.Observe}).Run(ctx)
+		})
 		group.Go(func() error { return controller.Run(ctx) })
 		group.Go(func() error { return manager.Run(ctx) })
 		phase := func() upgradeconfig.Phase {
@@ -330,6 +335,23 @@ func TestLeastPrivilege(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("Reader", func(t *testing.T) { checkGrants(t, "rbac/reader.yaml", reader) })
 	t.Run("Rollout", func(t *testing.T) { checkGrants(t, "rbac/rollout.yaml", rollout) })
 	t.Run("UpgradeConfig", func(t *testing.T) { checkGrants(t, "rbac/upgradeconfig.yaml", policies) })
+}
+
+// check runs all checks of an update on what a reader may read.
+func check(t *testing.T, api clusterapi.Reader, to simulation.Release) {
+	t.Helper()
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = preconditions.Run(t.Context(), slices.Concat(preconditions.Operator(), preconditions.Documented()), &preconditions.Input{
+		Reader: api, Now: time.Now(),
+		Transition: preconditions.NewTransition(cv, configv1.Release{Version: to.Version, Image: to.Image}, false, preconditions.Full),
+	}, preconditions.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
