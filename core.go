@@ -104,7 +104,7 @@ func (c *core) result() Result {
 		r.Failure = s.passErr
 	case !r.Done:
 		if r.Failure = s.report.Failure; r.Failure == nil && c.cv != nil {
-			r.Failure = s.hookTrouble(c.cv, c.o.Hooks).err
+			r.Failure = s.hookTrouble(c.cv.UID, c.cv.Status.History, c.o.Hooks).err
 		}
 	}
 	return r

@@ -326,7 +326,7 @@ func (r *deciding) edge(actions []Action) edge {
 	if s.work != nil {
 		e.image = s.work.release.Image
 	}
-	trouble := s.hookTrouble(r.cv, r.o.Hooks)
+	trouble := s.hookTrouble(r.cv.UID, r.cv.Status.History, r.o.Hooks)
 	e.waits, e.failed = len(trouble.waits), len(trouble.failed)
 	e.news = slices.ContainsFunc(actions, func(a Action) bool {
 		return a.take != nil || a.load != nil || a.Step == stepComplete && !a.Waits && a.hook == nil

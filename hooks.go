@@ -229,8 +229,8 @@ type hookTrouble struct {
 	err           error // the failures
 }
 
-func (s *session) hookTrouble(cv *configv1.ClusterVersion, hooks []Hook) (t hookTrouble) {
-	phase, _ := phaseOf(cv.UID, cv.Status.History)
+func (s *session) hookTrouble(uid types.UID, history []configv1.UpdateHistory, hooks []Hook) (t hookTrouble) {
+	phase, _ := phaseOf(uid, history)
 	for i, h := range hooks {
 		switch a := s.answer(i, phase); {
 		case a.asked == 0 || a.done():

@@ -31,7 +31,7 @@ type statusInput struct {
 	loading     *loadRequest // of a request that is being loaded
 	accepted    string       // what ReleaseAccepted says of work
 	accepts     bool         // work becomes an entry of the history
-	hooks       hookTrouble
+	hooks       func(history []configv1.UpdateHistory) hookTrouble
 	completed   bool  // a pass over work got through
 	work        *work // nil: nothing is loaded yet
 	report      runlevel.Report
@@ -42,7 +42,7 @@ func newStatusInput(now time.Time, cv *configv1.ClusterVersion, d decision, s *s
 	return statusInput{
 		now: metav1.NewTime(now), generation: cv.Generation, spec: cv.Spec, d: d, lists: l, noGraph: set.Graph == nil,
 		load: s.load, accepted: s.accepted, completed: s.completed(), work: s.work, report: s.report, starts: set.starts,
-		hooks: s.hookTrouble(cv, set.Hooks),
+		hooks: func(history []configv1.UpdateHistory) hookTrouble { return s.hookTrouble(cv.UID, history, set.Hooks) },
 	}
 }
 
@@ -95,9 +95,7 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 			Done: in.report.Done, Total: in.report.Total, Starts: in.starts, Now: in.now.Time,
 		}
 		failing, progressing := runlevel.Failing(w), runlevel.Progressing(w)
-		if !in.accepts {
-			in.hooks.show(&failing, &progressing)
-		}
+		in.hooks(s.History).show(&failing, &progressing)
 		set(failing.Type, failing.Status, failing.Reason, failing.Message)
 		set(progressing.Type, progressing.Status, progressing.Reason, progressing.Message)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -47,10 +48,11 @@ import (
 //
 // The commands:
 //
-//	cluster [version=V] [workers=N] [shop=N] [budget=N] [gate=G] [empty]
+//	cluster [version=V] [workers=N] [shop=N] [budget=N] [gate=G] [empty] [hook]
 //	    makes a cluster at rest at version V (default 4.20.3), or with "empty"
 //	    one that nothing has been installed on; with so many pods of a
-//	    shop, a budget that keeps some of them, and a feature gate enabled
+//	    shop, a budget that keeps some of them, a feature gate enabled, and
+//	    a hook of the updater
 //	request V [force] [image] [multi] [accept=RISK]
 //	    asks for a version; with "image" by its image alone
 //	withdraw                           takes the request back
@@ -62,6 +64,8 @@ import (
 //	set KIND [NAMESPACE/]NAME          lays the YAML below the command onto an object
 //	unsigned V                         nobody signed this release
 //	crash / stop / start NAME          the updater's process, or another one
+//	restart [clocks]                   the updater's, with the clocks of the old one
+//	hook waits|fails WHY / hook done   what a hook of the updater says from now on
 //	history, conditions, nodes, explain   show the state
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, filepath.Join("testdata", "transcripts"), func(t *testing.T, path string) {
@@ -88,6 +92,7 @@ type scenario struct {
 	updater  *clusterupdate.Updater
 	releases []*sampleRelease
 	unsigned map[string]bool
+	hook     hookAnswer
 
 	conditions map[configv1.ClusterStatusConditionType]configv1.ConditionStatus
 	waits      map[string]string // what was last said of a ClusterOperator
@@ -203,7 +208,19 @@ func (s *scenario) do(d *datadriven.TestData) error {
 	case "stop":
 		s.Stop(arg)
 	case "start":
-		return s.startUpdater(arg)
+		return s.startUpdater(arg, nil)
+	case "restart":
+		clocks, err := s.updater.Tracker()
+		if err != nil {
+			return err
+		}
+		if arg != "clocks" {
+			clocks = nil
+		}
+		s.Stop("updater")
+		return s.startUpdater("updater", clocks)
+	case "hook":
+		s.hook = hookAnswer{arg, d.Input}
 	case "history", "conditions", "nodes", "pools", "explain":
 		return s.show(d.Cmd)
 	default:
@@ -225,7 +242,10 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 		sampleVariant(s.t, sample.To(), sample.ToVersion, "4.21.2", ""),
 		sampleVariant(s.t, sample.From(), sample.FromVersion, sample.FromVersion, "multi"),
 	}
-	s.unsigned = map[string]bool{}
+	s.unsigned, s.hook = map[string]bool{}, hookAnswer{}
+	if d.HasArg("hook") {
+		s.hook.how = "done"
+	}
 	s.conditions, s.waits, s.levels = map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{}, map[string]string{}, map[string]string{}
 	s.start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := reconcile.NewClock(s.start)
@@ -264,7 +284,7 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 	s.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: s.cluster, Clock: clock, Seed: 1, Observe: s.driverEvent}, s.cluster.Process())
 	rollout := mcp.NewRollout(mcp.RolloutOptions{API: s.cluster, Mode: mcp.Drive, Observe: s.nodeEvent})
 	s.Add(rollout.Process())
-	return s.startUpdater("updater")
+	return s.startUpdater("updater", nil)
 }
 
 // argOf is the value of an argument "name=value", empty where there is none.
@@ -316,9 +336,36 @@ func (s *scenario) empty() error {
 	return nil
 }
 
-func (s *scenario) startUpdater(name string) error {
+// hookAnswer is what the hook of a scenario says: done, waits or fails, and why.
+type hookAnswer struct{ how, why string }
+
+// backupsHook is a hook that says what its scenario says.
+type backupsHook struct{ *scenario }
+
+func (h backupsHook) Name() string { return "backups" }
+
+func (h backupsHook) BeforeApply(context.Context, clusterupdate.HookRequest) (wait clusterupdate.HookWait, err error) {
+	switch h.hook.how {
+	case "waits":
+		wait.Reason = h.hook.why
+	case "fails":
+		err = errors.New(h.hook.why)
+	}
+	return wait, err
+}
+
+func (h backupsHook) AfterComplete(ctx context.Context, r clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+	return h.BeforeApply(ctx, r)
+}
+
+func (s *scenario) startUpdater(name string, clocks []byte) error {
+	var hooks []clusterupdate.Hook
+	if s.hook.how != "" {
+		hooks = []clusterupdate.Hook{backupsHook{s}}
+	}
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: s.cluster, Payloads: s, Graph: s, Verifier: s, Clock: s.clock(), Own: configv1.Release{},
+		Hooks: hooks, Tracker: clocks,
 		Interval: 3 * time.Minute, Observe: func(e clusterupdate.Event) { s.event(name, e) },
 	})
 	if err != nil {
