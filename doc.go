@@ -28,7 +28,9 @@
 //     ClusterOperators to be available, not degraded and at the new version
 //     (package runlevel). While it waits, the pass stays, and goes on there; every
 //     ten minutes it begins at the first manifest again, so that what somebody has
-//     changed or deleted meanwhile comes back.
+//     changed or deleted meanwhile comes back. A pass that is called off, for
+//     another release say, is followed by the next one when the last of its
+//     calls has ended.
 //   - complete: when all are, the history entry is Completed. From then on
 //     passes keep the cluster so.
 //

@@ -35,8 +35,8 @@ import (
 // Failing, with the reason UpdateHookFailed; both are in [Updater.Explain] and
 // are events.
 //
-// A call may take a minute. It waits by returning, or with [reconcile.Sleep]. A
-// panic is a failure. Two calls of one hook never overlap.
+// A call may take a minute; then its context ends, and it must return. It waits
+// by returning, or with [reconcile.Sleep]. A panic is a failure. Two calls of one hook never overlap.
 type Hook interface {
 	// Name tells hooks apart; administrators read it.
 	Name() string

@@ -316,3 +316,65 @@ func TestHooksPanic(t *testing.T) {
 		}
 	})
 }
+
+// hangingHook does not answer before its context ends.
+type hangingHook struct{ marking }
+
+func (h *hangingHook) BeforeApply(ctx context.Context, _ clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+	<-ctx.Done()
+	return clusterupdate.HookWait{}, ctx.Err()
+}
+
+// TestHookHangs: while a hook does not answer, decisions go on, and after a
+// minute the status says that it did not; what it holds up is not applied.
+func TestHookHangs(t *testing.T) {
+	releases := toyReleases(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
+			cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
+		})}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
+		if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		u, err := clusterupdate.New(clusterupdate.Options{
+			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{&hangingHook{}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- u.Run(ctx) }()
+		time.Sleep(30 * time.Second)
+		_, err = clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+			cv.Spec.Channel = "another"
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if cv := c.testCluster.version(t); cv.Status.ObservedGeneration != cv.Generation {
+			t.Error("the change of the specification was not seen")
+		}
+		if !slices.ContainsFunc(u.Explain().Actions, func(a clusterupdate.Action) bool {
+			return a.Reason == "hook marks is asked before anything is applied"
+		}) {
+			t.Errorf("the plan does not name the hook: %+v", u.Explain().Actions)
+		}
+		time.Sleep(30 * time.Second)
+		cv := c.testCluster.version(t)
+		const want = "True UpdateHookFailed: hook marks failed: the job has not ended within 1m0s: context deadline exceeded"
+		if got := condition(cv, clusterupdate.ConditionFailing); got != want || historyOf(cv) != "1.0.1 Partial, 1.0.0 Completed" {
+			t.Errorf("Failing is %s, history %s", got, historyOf(cv))
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(c.faults) > 0 {
+			t.Error(c.faults)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package clusterupdate_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// timely are files that may start goroutines or timers of their own, beside the
+// engine, what is under it, and what only tests use.
+var timely = map[string]string{
+	"clusterapi/memory/definition.go": "a delay by the driver's clock",
+	"clusterapi/simulation/clock.go":  "a clock",
+	"internal/panics/panics.go":       "waits for its goroutine",
+	"signature/composite.go":          "waits for its goroutines",
+}
+
+// engines are the folders of what drives, and of what stands outside.
+var engines = []string{
+	"clusterapi/reconcile", "clusterapi/kubernetes", "clusterapi/clusterapitest", "internal/httpclient", "internal/simtest",
+	"signature/signaturetest", "upgradeconfig/ocm/ocmtest",
+}
+
+// TestTimersAreTheEngines: what goes on in time is driven by package reconcile.
+// Nothing else starts a goroutine that outlives its call, sleeps, or has a timer.
+func TestTimersAreTheEngines(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		file = filepath.ToSlash(file)
+		if d.IsDir() {
+			if slices.Contains(engines, file) || d.Name() == "testdata" || d.Name() == "examples" || strings.HasPrefix(d.Name(), ".") && file != "." {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		set := token.NewFileSet()
+		parsed, err := parser.ParseFile(set, file, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			what := ""
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				what = "go"
+			case *ast.CallExpr:
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && startsTimer(s) {
+					what = s.Sel.Name
+				}
+			}
+			if what == "" {
+				return true
+			}
+			if seen[file] = true; timely[file] == "" {
+				t.Errorf("%s: %s outside of the engine", set.Position(n.Pos()), what)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file := range timely {
+		if !seen[file] {
+			t.Errorf("%s has neither a goroutine nor a timer any more", file)
+		}
+	}
+}
+
+// startsTimer reports whether a call of s waits, or makes something that does.
+func startsTimer(s *ast.SelectorExpr) bool {
+	pkg, _ := s.X.(*ast.Ident)
+	ofTime := pkg != nil && pkg.Name == "time"
+	switch s.Sel.Name {
+	case "NewTimer", "NewTicker", "AfterFunc":
+		return true
+	case "Sleep", "After", "Tick":
+		return ofTime
+	}
+	return false
+}
