@@ -38,7 +38,7 @@ import (
 // A call may take a minute; then its context ends, and it must return. It waits
 // by returning, or with [reconcile.Sleep]. A panic is a failure. Two calls of one hook never overlap.
 type Hook interface {
-	// Name tells hooks apart; administrators read it.
+	// Name tells hooks apart; administrators read it. It is always the same.
 	Name() string
 	// BeforeApply makes the cluster ready for what is applied.
 	BeforeApply(ctx context.Context, r HookRequest) (HookWait, error)

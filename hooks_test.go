@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
@@ -315,6 +316,17 @@ func TestHooksPanic(t *testing.T) {
 			broken = false
 		}
 	})
+}
+
+func TestNewRefusesHooks(t *testing.T) {
+	for want, hooks := range map[string][]clusterupdate.Hook{
+		"hook 2 is nil": {&marking{}, nil}, `two hooks are called "marks"`: {&marking{}, &marking{}},
+	} {
+		_, err := clusterupdate.New(clusterupdate.Options{API: memory.New(memory.Options{}), Payloads: sampleSource(), Hooks: hooks})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
 }
 
 // hangingHook does not answer before its context ends.

@@ -55,6 +55,16 @@ func New(o Options) (*Updater, error) {
 	if _, err := readTracked(o.Tracker); err != nil {
 		return nil, err
 	}
+	names := map[string]bool{}
+	for i, h := range o.Hooks {
+		if h == nil {
+			return nil, fmt.Errorf("clusterupdate: hook %d is nil", i+1)
+		}
+		if names[h.Name()] {
+			return nil, fmt.Errorf("clusterupdate: two hooks are called %q", h.Name())
+		}
+		names[h.Name()] = true
+	}
 	return &Updater{o: o.withDefaults()}, nil
 }
 
