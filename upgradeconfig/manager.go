@@ -115,7 +115,7 @@ func NewManager(o ManagerOptions) *Manager {
 
 // SyncNow makes Run sync at once, or as soon as a sync that is under way has
 // ended. Several calls before that count as one. It does not wait. A driver of
-// one's own wakes the reconciler "sync" instead.
+// one's own wakes the reconciler "sync" with a key of Kind "now" instead.
 func (m *Manager) SyncNow() {
 	select {
 	case m.wanted <- struct{}{}:

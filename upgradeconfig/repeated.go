@@ -67,8 +67,15 @@ type lookID struct {
 	number int
 }
 
+// now is the key that asks for a look at once.
+var now = reconcile.Key{Kind: "now"}
+
 // Reconcile implements [reconcile.Reconciler].
 func (r *repeated) Reconcile(_ context.Context, q reconcile.Request) (res reconcile.Result, err error) {
+	if q.Key == now {
+		r.dirty = true
+		return reconcile.Result{Wake: []reconcile.Wake{{}}}, nil
+	}
 	l := look{q.Now, rand.New(rand.NewPCG(q.Rand.Uint64(), q.Rand.Uint64())).Int64N} // q.Rand is for this call only
 	if !r.begun {
 		r.begun, r.ended = true, true

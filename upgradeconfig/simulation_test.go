@@ -227,22 +227,14 @@ func (s *simulatedRun) Notify(ctx context.Context, n upgradeconfig.Notification)
 	i := slices.IndexFunc(s.office, func(p upgradeconfig.Policy) bool {
 		return p.Spec.Desired.Version == n.Version && p.Spec.UpgradeAt == n.Config.Spec.UpgradeAt
 	})
-	if i < 0 {
+	if i < 0 && !n.State.ServiceLog() {
 		return errors.New("no policy matches the current UpgradeConfig")
 	}
 	if life := s.told[u][n.State]; life > 0 && s.single && life == s.lives {
 		s.wrong("%s of %v is told twice", n.State, u)
 	}
-	p := &s.office[i]
-	from := upgradeconfig.StateScheduled
-	if p.State != "scheduled" {
-		from = upgradeconfig.State(p.State)
-	}
-	if upgradeconfig.Allowed(from, n.State) {
-		p.State = string(n.State)
-	}
-	if p.State == string(upgradeconfig.StateCompleted) {
-		p.State = "completed"
+	if i >= 0 {
+		s.office[i].State = after(s.office[i].State, n.State)
 	}
 	if s.unlucky() { // it took effect
 		return errOffice
@@ -252,6 +244,21 @@ func (s *simulatedRun) Notify(ctx context.Context, n upgradeconfig.Notification)
 	}
 	s.told[u][n.State] = s.lives
 	return nil
+}
+
+// after is the state of a policy once its provider was told.
+func after(state string, to upgradeconfig.State) string {
+	from := upgradeconfig.State(state)
+	if state == "scheduled" {
+		from = upgradeconfig.StateScheduled
+	}
+	switch {
+	case !upgradeconfig.Allowed(from, to):
+		return state
+	case to == upgradeconfig.StateCompleted:
+		return "completed"
+	}
+	return string(to)
 }
 
 // plan is a policy about a version in so long.
@@ -311,12 +318,15 @@ func (s *simulatedRun) change() {
 
 func (s *simulatedRun) pause(paused bool) {
 	s.paused = paused
-	_, err := clusterapi.Modify(context.Background(), s.cluster, clusterapi.Key("", "infra"), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
-		p.Spec.Paused = paused
-		return nil
-	})
-	if err != nil {
-		panic(err)
+	for _, status := range []bool{false, true} {
+		_, err := clusterapi.Modify(context.Background(), s.cluster, clusterapi.Key("", "infra"), clusterapi.ModifyOptions{Status: status}, func(p *mcfgv1.MachineConfigPool) error {
+			p.Spec.Paused = paused
+			p.Status.ObservedGeneration = p.Generation
+			return nil
+		})
+		if err != nil {
+			panic(err)
+		}
 	}
 }
 

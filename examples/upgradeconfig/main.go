@@ -2,8 +2,10 @@
 // provider is asked for policies, the UpgradeConfig of the cluster follows
 // them, and at its time the cluster is upgraded, control plane and nodes.
 //
-// The cluster is simulated, and its time runs faster than on the wall. The
-// version operator and the machine-config controller are the library's.
+// The cluster is simulated, and its time is virtual: the story is over at once,
+// and is the same each time. With -speed it runs live, so many times faster than
+// on the wall. The version operator and the machine-config controller are the
+// library's.
 //
 //	go run ./examples/upgradeconfig          # policies are files in a Git repository
 //	go run ./examples/upgradeconfig -local   # an administrator writes the UpgradeConfig
@@ -20,13 +22,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/utils/clock"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -48,26 +51,35 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.BoolVar(&o.local, "local", false, "an administrator writes the UpgradeConfig")
 	flags.BoolVar(&o.ocm, "ocm", false, "policies come from OpenShift Cluster Manager")
-	flags.Float64Var(&o.speed, "speed", 600, "how many times faster than real time")
+	flags.Float64Var(&o.speed, "speed", virtual, "run live, this many times faster than real time (default: in virtual time, at once)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
 		return 2
 	}
-	if flags.NArg() > 0 || o.local && o.ocm || !(o.speed > 0) {
+	if flags.NArg() > 0 || o.local && o.ocm || o.speed != virtual && !(o.speed > 0 && o.speed <= math.MaxFloat64) {
 		fmt.Fprintln(stderr, "upgradeconfig: no arguments; -local or -ocm, not both; -speed is above 0")
 		return 2
 	}
-	if err := play(ctx, o, simulation.ScaledClock(o.speed), stdout); err != nil {
+	if err := play(ctx, o, stdout); err != nil {
 		fmt.Fprintln(stderr, "upgradeconfig:", err)
 		return 1
 	}
 	return 0
 }
 
+// virtual is the speed of a run in virtual time.
+const virtual = -1
+
 // play plays a story to its end.
-func play(ctx context.Context, o options, c clock.WithTicker, stdout io.Writer) (err error) {
+func play(ctx context.Context, o options, stdout io.Writer) (err error) {
+	c := simulation.ScaledClock(max(o.speed, 1))
+	var jumps *reconcile.Clock
+	if o.speed == virtual {
+		jumps = reconcile.NewClock(time.Date(2031, time.February, 4, 0, 0, 0, 0, time.UTC))
+		c = jumps
+	}
 	cluster, err := newCluster(ctx, c)
 	if err != nil {
 		return err
@@ -112,6 +124,23 @@ func play(ctx context.Context, o options, c clock.WithTicker, stdout io.Writer) 
 
 	// All of them run beside one another, as they do in reality, and meet in
 	// the cluster's API only.
+	if o.speed == virtual {
+		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: jumps, Seed: 1},
+			cluster.Process(), rollout.Process(), updater.Process(), manager.Process(), controller.Process())
+		defer v.Close()
+		st.wait = func(ctx context.Context, d time.Duration) error {
+			return errors.Join(v.RunUntil(v.Now().Add(d)), ctx.Err())
+		}
+		return story.play(ctx, func() { v.Wake("upgradeconfig-policies", "sync", reconcile.Key{Kind: "now"}) })
+	}
+	st.wait = func(ctx context.Context, d time.Duration) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.After(d):
+			return nil
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)

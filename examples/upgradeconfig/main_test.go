@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // played runs the program and checks that its output has lines with these
@@ -76,6 +80,54 @@ func TestOCM(t *testing.T) {
 		"in the end policy p-2 is completed: Cluster has been successfully upgraded to version 4.21.1",
 		"has answered ",
 	}, "-ocm")
+}
+
+// until ends a run once its output has a text.
+type until struct {
+	bytes.Buffer
+	text string
+	end  func()
+}
+
+func (u *until) Write(p []byte) (int, error) {
+	n, err := u.Buffer.Write(p)
+	if strings.Contains(u.String(), u.text) {
+		u.end()
+	}
+	return n, err
+}
+
+// Live, a second of work is ten minutes of the cluster: how an upgrade goes on
+// depends on what else the machine does, but not that it begins.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out := &until{text: "4.21.1: Upgrading", end: cancel}
+	var errs bytes.Buffer
+	code := run(ctx, []string{"-local", "-speed", "600"}, out, &errs)
+	if code != 1 || !strings.Contains(errs.String(), context.Canceled.Error()) || !strings.Contains(out.String(), "admin      creates an UpgradeConfig: 4.21.1 at ") {
+		t.Errorf("exit %d: %s\n%s", code, errs.String(), out.String())
+	}
+}
+
+// In virtual time every run is the same, but for the port of the server.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	port := regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	for _, args := range [][]string{nil, {"-ocm"}} {
+		var runs [2]string
+		for i := range runs {
+			var out, errs bytes.Buffer
+			if code := run(t.Context(), args, &out, &errs); code != 0 {
+				t.Fatalf("%v: exit %d: %s", args, code, errs.String())
+			}
+			runs[i] = port.ReplaceAllString(out.String(), "")
+		}
+		if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
+			t.Errorf("%v: (-first +second):\n%s", args, diff)
+		}
+	}
 }
 
 func TestBadFlags(t *testing.T) {

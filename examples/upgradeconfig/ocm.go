@@ -41,6 +41,7 @@ func (s *stage) manager(ctx context.Context) (*story, error) {
 
 	provider, err := ocm.New(s.cluster, ocm.Options{
 		URL: "http://" + listener.Addr().String(), Type: upgradeconfig.OSD, Clock: s.clock, Observe: s.view.config,
+		Rand: func(n int64) int64 { return n / 2 }, // the middle of each wait, so that runs are alike
 	})
 	if err != nil {
 		served.Close()

@@ -30,6 +30,7 @@ type stage struct {
 	cluster clusterapi.ClusterAPI
 	clock   clock.WithTicker
 	view    *view
+	wait    func(ctx context.Context, d time.Duration) error // while time passes in the cluster
 }
 
 // local: an administrator writes the UpgradeConfig by hand.
@@ -132,17 +133,6 @@ func (s *stage) until(ctx context.Context, f func(*upgradeconfig.UpgradeConfig) 
 		if err := s.wait(ctx, 30*time.Second); err != nil {
 			return err
 		}
-	}
-}
-
-func (s *stage) wait(ctx context.Context, d time.Duration) error {
-	t := s.clock.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C():
-		return nil
 	}
 }
 

@@ -27,6 +27,9 @@ type Retry struct {
 	Patience time.Duration
 	// Clock measures the waits; nil means the real one.
 	Clock clock.Clock
+	// Sleep waits; nil means a timer of Clock. It returns the context's error
+	// when that ends first.
+	Sleep func(ctx context.Context, d time.Duration) error
 	// Report is called before each wait, if it is not nil. One of resp and err
 	// is nil.
 	Report func(n int, wait time.Duration, resp *Response, err error)
@@ -53,13 +56,23 @@ func (c *Client) DoRetry(ctx context.Context, r Request, retry Retry) (*Response
 		if retry.Report != nil {
 			retry.Report(n, wait, resp, err)
 		}
-		timer := retry.Clock.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		case <-timer.C():
+		if err := retry.sleep(ctx, wait); err != nil {
+			return nil, err
 		}
+	}
+}
+
+func (r Retry) sleep(ctx context.Context, d time.Duration) error {
+	if r.Sleep != nil {
+		return r.Sleep(ctx, d)
+	}
+	timer := r.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
 	}
 }
 

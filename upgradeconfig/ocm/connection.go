@@ -58,7 +58,7 @@ func (p *Provider) connect(ctx context.Context) (*connection, error) {
 	c := &connection{
 		http: p.client, base: p.base, agent: p.agent,
 		header: http.Header{"Accept": {"application/json"}},
-		retry:  httpclient.Retry{Max: p.o.Retries, Wait: p.retryWait, MaxAfter: maxRetryAfter, Clock: p.o.Clock},
+		retry:  httpclient.Retry{Max: p.o.Retries, Wait: p.retryWait, MaxAfter: maxRetryAfter, Clock: p.o.Clock, Sleep: p.sleep},
 	}
 	var token string
 	var tokenErr, idErr error

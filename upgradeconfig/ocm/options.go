@@ -89,7 +89,9 @@ type Options struct {
 	// minute.
 	RetryWait time.Duration
 
-	// Clock measures waits; nil means the real one.
+	// Clock is the time, and measures waits. Nil means the real one; waits are
+	// then measured by the driver of package reconcile that runs the
+	// [upgradeconfig.Manager], as they are with the clock of a virtual one.
 	Clock clock.Clock
 	// Rand returns a number in [0, n) for jitter; nil means math/rand/v2.
 	Rand func(n int64) int64

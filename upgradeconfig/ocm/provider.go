@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -19,7 +21,8 @@ type Provider struct {
 	base   string
 	agent  bool
 	client *httpclient.Client
-	ready  *connection // nil: made anew for each use
+	sleep  func(ctx context.Context, d time.Duration) error // between tries; nil: by the options' clock
+	ready  *connection                                      // nil: made anew for each use
 }
 
 var (
@@ -35,11 +38,17 @@ func New(api clusterapi.Reader, o Options) (*Provider, error) {
 	if api == nil {
 		return nil, errors.New("ocm: a cluster to read from is required")
 	}
+	_, driven := o.Clock.(*reconcile.Clock)
+	driven = driven || o.Clock == nil
 	base, agent, err := o.check()
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{api: api, o: o, base: base, agent: agent, client: newClient(o, agent)}, nil
+	p := &Provider{api: api, o: o, base: base, agent: agent, client: newClient(o, agent)}
+	if driven {
+		p.sleep = reconcile.Sleep
+	}
+	return p, nil
 }
 
 // Connect returns a provider that has read the pull secret and the cluster's ID
