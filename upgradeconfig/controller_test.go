@@ -52,8 +52,13 @@ const (
 
 // newSite is to be called in a bubble. The upgrade is due in an hour.
 func newSite(t *testing.T, spec func(*upgradeconfig.Spec)) *site {
+	return newSiteOf(t, upgradeconfig.Definition(), spec)
+}
+
+func newSiteOf(t *testing.T, definition *unstructured.Unstructured, spec func(*upgradeconfig.Spec)) *site {
 	w := &site{t: t, pace: 10 * time.Minute}
-	w.Cluster = serving(memory.NewOpenShift(memory.Options{Intercept: w.intercept}))
+	w.Cluster = memory.NewOpenShift(memory.Options{Intercept: w.intercept})
+	w.load(definition)
 	at := time.Now().Add(time.Hour)
 	s := upgradeconfig.Spec{
 		Desired: upgradeconfig.Update{Version: target, Channel: "stable-4.20"}, UpgradeAt: at.Format(time.RFC3339), Type: upgradeconfig.OSD,
@@ -307,6 +312,9 @@ func TestControllerFaults(t *testing.T) {
 			if mode == "fails" || mode == "answer lost" {
 				step = 2 // these differ little from a process that was killed
 			}
+			if mode == "killed after" {
+				step = 5 // the next request is where "killed before" kills it
+			}
 			if israce.Enabled {
 				step = 19
 			}
@@ -333,7 +341,7 @@ func TestControllerFaults(t *testing.T) {
 }
 
 func faultAt(t *testing.T, mode string, n int) (reached bool) {
-	w := newSite(t, func(s *upgradeconfig.Spec) { s.CapacityReservation = true })
+	w := newSiteOf(t, looseDefinition(), func(s *upgradeconfig.Spec) { s.CapacityReservation = true })
 	w.pace = 2 * time.Minute
 	dead, calls := false, 0
 	w.fault = func(request string, do func() error) error {
