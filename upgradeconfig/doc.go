@@ -55,6 +55,12 @@
 // machine-config controller. A Manager beside it asks the provider
 // ([Manager.Refresh]) and tells it how the upgrade goes ([Manager.Notify]).
 //
+// What is to be told is stored before anybody hears it, and that it was told
+// after: as the condition of a step, or in [AnnotationTold]. So it is told at
+// least once, and a second time only where the process ended or a write failed
+// in between, its answer was lost, or another Controller is at work. [Uninstall]
+// removes the annotation.
+//
 // # Limits
 //
 //	limit                            default  field  past it
