@@ -98,6 +98,9 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 		}
 		contentSame, specSame := compare(k, stored.Object, obj.Object)
 		if contentSame && unmoved {
+			if live.kind != k {
+				live.fits.Store(k)
+			}
 			return live, nil
 		}
 		if generation, ok := m["generation"].(int64); ok && k.counts && !specSame && !next.statusOnly {
@@ -123,7 +126,7 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 		}
 	}
 	e := &entry{obj: obj, managed: next.managed, kind: k}
-	if next.statusOnly && live.kind == k {
+	if next.statusOnly && live.isOf(k) {
 		e.applied.Store(live.applied.Load())
 	}
 	if unmoved {

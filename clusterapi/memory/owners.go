@@ -5,8 +5,10 @@ import (
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // ownedFields is what a FieldsV1 says, in the forms that writes need. FieldsV1
@@ -77,10 +79,16 @@ const maxManagers = 10
 // can tell: objects that were stored under another schema, managers of other
 // versions, and errors.
 func (k *kind) owners(live *entry, from, next map[string]any, who actor) ([]metav1.ManagedFieldsEntry, ownership, bool) {
+	return k.ownersAfter(live, from, next, who, nil)
+}
+
+// ownersAfter is owners; applied is what a manager owns from an Apply on, nil
+// for other writes.
+func (k *kind) ownersAfter(live *entry, from, next map[string]any, who actor, applied *fieldpath.Set) ([]metav1.ManagedFieldsEntry, ownership, bool) {
 	var managed []metav1.ManagedFieldsEntry
 	var known ownership
 	if live != nil {
-		if live.kind != k || len(live.managed) == 0 || len(live.managed) >= maxManagers {
+		if !live.isOf(k) || len(live.managed) == 0 || len(live.managed) >= maxManagers {
 			return nil, nil, false
 		}
 		managed, known = live.managed, live.owned
@@ -99,7 +107,11 @@ func (k *kind) owners(live *entry, from, next map[string]any, who actor) ([]meta
 		return nil, nil, false
 	}
 	taken := compared.Modified.Union(compared.Added)
-	own := taken.Difference(notOwned)
+	own := taken
+	if applied != nil {
+		own = applied
+	}
+	own = own.Difference(notOwned)
 
 	version := k.gvk.GroupVersion().String()
 	out := make([]metav1.ManagedFieldsEntry, 0, len(managed)+1)
@@ -136,7 +148,9 @@ func (k *kind) owners(live *entry, from, next map[string]any, who actor) ([]meta
 		}
 		if (actor{e.Manager, e.Operation, e.Subresource}) == who && !found && !own.Empty() {
 			found = true
-			set = set.Union(own)
+			if set = set.Union(own); applied != nil {
+				set = own
+			}
 		}
 		if !add(e, old, set) {
 			return nil, nil, false
@@ -151,12 +165,58 @@ func (k *kind) owners(live *entry, from, next map[string]any, who actor) ([]meta
 	return out, fresh, true
 }
 
+// merge does what managedfields.FieldManager.Apply does with force, where
+// nothing that the manager applied before is left out now, so that no field
+// goes. It returns false for all else, and for errors.
+func (k *kind) merge(live *entry, from *record, given map[string]any, manager string) (*record, bool) {
+	if live != nil && !live.isOf(k) || manager == "kubectl" { // which has an annotation of its own
+		return nil, false
+	}
+	var managed []metav1.ManagedFieldsEntry
+	var known ownership
+	if live != nil {
+		managed, known = live.managed, live.owned
+	}
+	who := actor{manager, metav1.ManagedFieldsOperationApply, ""}
+	patch, err := k.parseable().FromUnstructured(given)
+	if err != nil {
+		return nil, false
+	}
+	applied, err := patch.ToFieldSet()
+	if err != nil {
+		return nil, false
+	}
+	for _, e := range managed {
+		if (actor{e.Manager, e.Operation, e.Subresource}) == who {
+			if before := known.setOf(e.FieldsV1); before == nil || !before.Difference(applied).Empty() {
+				return nil, false
+			}
+		}
+	}
+	stored := typed.AsTypedUnvalidated(value.NewValueInterface(from.Object), k.parseable().Schema, k.parseable().TypeRef)
+	merged, err := stored.Merge(patch)
+	if err != nil {
+		return nil, false
+	}
+	content, ok := merged.AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return nil, false
+	}
+	managed, owned, ok := k.ownersAfter(live, from.Object, content, who, applied)
+	return &record{Unstructured: &unstructured.Unstructured{Object: content}, managed: managed, owned: owned}, ok
+}
+
+// parseable is the type of the kind; without a schema one is deduced.
+func (k *kind) parseable() typed.ParseableType {
+	if k.types == nil {
+		return typed.DeducedParseableType
+	}
+	return *k.types
+}
+
 // typedValue presents a tree to the comparison.
 func (k *kind) typedValue(v map[string]any) (*typed.TypedValue, error) {
-	if k.types == nil {
-		return typed.DeducedParseableType.FromUnstructured(v, typed.AllowDuplicates)
-	}
-	return k.types.FromUnstructured(v, typed.AllowDuplicates)
+	return k.parseable().FromUnstructured(v, typed.AllowDuplicates)
 }
 
 // differing returns two objects without the fields that are the same in both,

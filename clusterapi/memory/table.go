@@ -28,6 +28,8 @@ type entry struct {
 	// kind is what was known about the kind when the entry was stored; nil when
 	// it was loaded, and may have fields that the kind does not.
 	kind *kind
+	// fits is another kind under which a write left the entry as it is.
+	fits atomic.Pointer[kind]
 	// applied remembers what an Apply would leave as it is.
 	applied atomic.Pointer[[]application]
 	// shared is obj for those who only look, made when the entry is stored, and
@@ -41,6 +43,9 @@ type view struct {
 	kind   *kind
 	object *clusterapi.Object
 }
+
+// isOf tells whether the entry is what k stores: all in it is known to k.
+func (e *entry) isOf(k *kind) bool { return e.kind == k || e.fits.Load() == k }
 
 // object returns what is stored, shared; nil for no entry.
 func (e *entry) object() *clusterapi.Object {

@@ -130,7 +130,7 @@ func replaceable(k *kind, live *entry, obj *unstructured.Unstructured) error {
 // status in obj is left out where the kind has that subresource.
 func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
 	again := func(k *kind, live *entry) bool {
-		return live.kind == k && opts.FieldManager != "" && obj.GetUID() == "" && obj.GetResourceVersion() == "" &&
+		return live.isOf(k) && opts.FieldManager != "" && obj.GetUID() == "" && obj.GetResourceVersion() == "" &&
 			live.isResultOf(application{opts.FieldManager, obj.Object})
 	}
 	return c.verb(ctx, "Apply", obj, again, func(k *kind, in *unstructured.Unstructured) (*entry, error) {
@@ -153,7 +153,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 				if err := preconditions(k, live, in.GetUID(), in.GetResourceVersion()); err != nil {
 					return nil, err
 				}
-				if live.kind == k && live.isResultOf(this) {
+				if live.isOf(k) && live.isResultOf(this) {
 					return nil, nil
 				}
 				from = k.record(live)
@@ -164,17 +164,12 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			if err != nil {
 				return nil, err
 			}
-			merged, err := k.main.Apply(from, &record{Unstructured: &unstructured.Unstructured{Object: given}}, opts.FieldManager, true)
-			if err != nil {
-				return nil, badRequest(err)
-			}
-			r, ok := merged.(*record)
+			r, ok := k.merge(live, from, given, opts.FieldManager)
 			if !ok {
-				return nil, fmt.Errorf("unexpected %T", merged)
+				if r, err = k.applyTo(from, given, opts.FieldManager); err != nil {
+					return nil, err
+				}
 			}
-			// Where nothing changes, the field manager returns the stored object
-			// itself, which watchers read meanwhile.
-			r = &record{Unstructured: &unstructured.Unstructured{Object: r.Object}, managed: slices.Clone(r.managed)}
 			if r.Object, err = c.typed(k, k.withoutNulls(r.Object), live, true); err != nil {
 				return nil, err
 			}
@@ -186,11 +181,26 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			stamp(r, live, c.clock.Now(), actor{opts.FieldManager, metav1.ManagedFieldsOperationApply, ""})
 			return r, nil
 		})
-		if err == nil && e.kind == k {
+		if err == nil && e.isOf(k) {
 			e.remember(this)
 		}
 		return e, err
 	})
+}
+
+// applyTo has the field manager apply.
+func (k *kind) applyTo(from *record, given map[string]any, manager string) (*record, error) {
+	merged, err := k.main.Apply(from, &record{Unstructured: &unstructured.Unstructured{Object: given}}, manager, true)
+	if err != nil {
+		return nil, badRequest(err)
+	}
+	r, ok := merged.(*record)
+	if !ok {
+		return nil, fmt.Errorf("unexpected %T", merged)
+	}
+	// Where nothing changes, the field manager returns the stored object itself,
+	// which watchers read meanwhile.
+	return &record{Unstructured: &unstructured.Unstructured{Object: r.Object}, managed: slices.Clone(r.managed)}, nil
 }
 
 // badRequest gives errors of the field managers a type, where they have none:
@@ -224,7 +234,7 @@ func (c *Cluster) decode(k *kind, in *unstructured.Unstructured, live *entry) (*
 // when they were stored.
 func (k *kind) apart(in *unstructured.Unstructured, live *entry) (rest, stored map[string]any, managed any) {
 	rest = in.Object
-	if live == nil || live.kind != k || k.gvk.Kind == "Secret" { // whose fields depend on each other
+	if live == nil || !live.isOf(k) || k.gvk.Kind == "Secret" { // whose fields depend on each other
 		return rest, nil, nil
 	}
 	for name, v := range in.Object {
@@ -329,7 +339,7 @@ func (k *kind) withoutNulls(content map[string]any) map[string]any {
 // what the schema has lost since it was stored.
 func (k *kind) record(e *entry) *record {
 	u := inVersion(e.obj, k.gvk.GroupVersion())
-	if e.kind != k {
+	if !e.isOf(k) {
 		u = &unstructured.Unstructured{Object: prune(k.types, u.Object)}
 	}
 	if k.defaults != nil {
