@@ -56,7 +56,7 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 		}
 		return a.delete(ctx, t, state)
 	}
-	var stored *unstructured.Unstructured
+	var stored *clusterapi.Object
 	var err error
 	if createsOnly(m.Annotations()) {
 		stored, err = a.create(ctx, t)
@@ -71,12 +71,14 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 
 // create creates an object that does not exist. It returns nil for one that
 // does.
-func (a *applier) create(ctx context.Context, t *manifest.Task) (*unstructured.Unstructured, error) {
+func (a *applier) create(ctx context.Context, t *manifest.Task) (*clusterapi.Object, error) {
 	obj, err := a.prepare(ctx, []*manifest.Task{t})
 	if err != nil {
 		return nil, err
 	}
-	stored, err := a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
+	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
+	})
 	if apierrors.IsAlreadyExists(err) {
 		return nil, nil
 	}

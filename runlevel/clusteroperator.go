@@ -21,7 +21,7 @@ import (
 func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state State) error {
 	m := t.Manifest
 	name := m.Object.GetName()
-	var stored *unstructured.Unstructured
+	var stored *clusterapi.Object
 	switch state {
 	case Precreating:
 		return a.precreate(ctx, m)
@@ -31,7 +31,7 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 			return err
 		}
 	}
-	wanted, err := clusterapi.FromUnstructured[configv1.ClusterOperator](m.Object)
+	wanted, err := a.tracker.wanted(m)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m, err)
 	}
@@ -39,11 +39,11 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 		return operatorError(EffectFail, ReasonOperatorNoVersions, name, &Wait{Operator: name}, nil)
 	}
 	if stored == nil {
-		if stored, err = a.api.Get(ctx, clusterOperatorKind, clusterapi.KeyOf(m.Object)); err != nil {
+		if stored, err = clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object)); err != nil {
 			return err
 		}
 	}
-	actual, err := clusterapi.FromUnstructured[configv1.ClusterOperator](stored)
+	actual, err := clusterapi.As[configv1.ClusterOperator](stored)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 // objects of the manifest, so that must-gather finds them when the operator
 // never starts.
 func (a *applier) precreate(ctx context.Context, m *manifest.Manifest) error {
-	_, err := a.api.Get(ctx, clusterOperatorKind, clusterapi.KeyOf(m.Object))
+	_, err := clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object))
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -83,9 +83,9 @@ func (a *applier) precreate(ctx context.Context, m *manifest.Manifest) error {
 
 // mergeMetadata applies labels, annotations and owners to an existing
 // ClusterOperator.
-func (a *applier) mergeMetadata(ctx context.Context, t *manifest.Task) (*unstructured.Unstructured, error) {
+func (a *applier) mergeMetadata(ctx context.Context, t *manifest.Task) (*clusterapi.Object, error) {
 	// applying would create it
-	if _, err := a.api.Get(ctx, clusterOperatorKind, clusterapi.KeyOf(t.Manifest.Object)); err != nil {
+	if _, err := clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(t.Manifest.Object)); err != nil {
 		return nil, err
 	}
 	return a.applyOnce(ctx, t, true)

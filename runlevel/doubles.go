@@ -72,7 +72,7 @@ func createsOnly(annotations map[string]string) bool {
 // applyOnce applies the manifest of a task, or all those of its object, unless
 // that has happened in this pass. It returns the object as stored; where it
 // was applied before and look is false, nil.
-func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*unstructured.Unstructured, error) {
+func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*clusterapi.Object, error) {
 	d, ok := a.doubles[t]
 	if !ok {
 		return a.apply(ctx, []*manifest.Task{t})
@@ -88,7 +88,7 @@ func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*
 			return nil, nil
 		}
 		last := d.tasks[len(d.tasks)-1].Manifest
-		stored, err := a.api.Get(ctx, last.GVK(), clusterapi.KeyOf(last.Object))
+		stored, err := clusterapi.GetShared(ctx, a.api, last.GVK(), clusterapi.KeyOf(last.Object))
 		if !apierrors.IsNotFound(err) {
 			return stored, err
 		}
@@ -101,28 +101,28 @@ func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*
 // apply applies the manifests of one object by one server-side apply, and
 // gives up what earlier versions of this package left. What it returns must not
 // be changed.
-func (a *applier) apply(ctx context.Context, tasks []*manifest.Task) (*unstructured.Unstructured, error) {
+func (a *applier) apply(ctx context.Context, tasks []*manifest.Task) (*clusterapi.Object, error) {
 	obj, err := a.prepare(ctx, tasks)
 	if err != nil {
 		return nil, err
 	}
-	shared, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
 	})
 	if err != nil {
 		return nil, err
 	}
-	stored := shared.Unstructured()
-	for _, manager := range formerManagers(stored) {
+	for _, manager := range formerManagers(stored.Unstructured()) {
 		// applying nothing takes back what this manager alone set
 		none := &unstructured.Unstructured{}
 		none.SetGroupVersionKind(obj.GroupVersionKind())
 		none.SetNamespace(obj.GetNamespace())
 		none.SetName(obj.GetName())
-		stored, err = a.api.Apply(ctx, none, clusterapi.ApplyOptions{FieldManager: manager})
+		u, err := a.api.Apply(ctx, none, clusterapi.ApplyOptions{FieldManager: manager})
 		if err != nil {
 			return nil, fmt.Errorf("giving up the fields of %s: %w", manager, err)
 		}
+		stored = clusterapi.NewObject(u)
 	}
 	return stored, nil
 }

@@ -10,8 +10,10 @@ import (
 	"sync"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -34,6 +36,7 @@ type Tracker struct {
 	// what the manifests of the last passes say: worked out again where it is
 	// missing, never saved
 	statements map[*manifest.Manifest]statement
+	operands   map[*manifest.Manifest]*configv1.ClusterOperator
 }
 
 // deletion is the state of one object that is to be gone.
@@ -67,6 +70,7 @@ func NewTracker(c clock.PassiveClock) *Tracker {
 		warned:    make(map[string]struct{}),
 
 		statements: make(map[*manifest.Manifest]statement),
+		operands:   make(map[*manifest.Manifest]*configv1.ClusterOperator),
 	}
 }
 
@@ -164,20 +168,33 @@ func (t *Tracker) keep(m *manifest.Manifest, s statement) {
 	t.statements[m] = s
 }
 
+// wanted is the ClusterOperator of a manifest, which must not be changed.
+func (t *Tracker) wanted(m *manifest.Manifest) (*configv1.ClusterOperator, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if co := t.operands[m]; co != nil {
+		return co, nil
+	}
+	co, err := clusterapi.FromUnstructured[configv1.ClusterOperator](m.Object)
+	if err == nil {
+		t.operands[m] = co
+	}
+	return co, err
+}
+
 // keepOnly forgets what manifests say that are not those of tasks.
 func (t *Tracker) keepOnly(tasks []*manifest.Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.statements) == 0 {
+	if len(t.statements) == 0 && len(t.operands) == 0 {
 		return
 	}
-	kept := make(map[*manifest.Manifest]statement, len(tasks))
+	wanted := make(map[*manifest.Manifest]bool, len(tasks))
 	for _, task := range tasks {
-		if s, ok := t.statements[task.Manifest]; ok {
-			kept[task.Manifest] = s
-		}
+		wanted[task.Manifest] = true
 	}
-	t.statements = kept
+	maps.DeleteFunc(t.statements, func(m *manifest.Manifest, _ statement) bool { return !wanted[m] })
+	maps.DeleteFunc(t.operands, func(m *manifest.Manifest, _ *configv1.ClusterOperator) bool { return !wanted[m] })
 }
 
 // trackerVersion is the version of the form in which a Tracker is saved.

@@ -21,25 +21,25 @@ const jobPoll = 2 * time.Second
 
 // check judges an object as the write returned it. A roll-out that is under
 // way is good: the ClusterOperator of the component carries the real wait.
-func (a *applier) check(t *manifest.Task, stored *unstructured.Unstructured) error {
+func (a *applier) check(t *manifest.Task, stored *clusterapi.Object) error {
 	switch t.Manifest.GVK() {
 	case deploymentKind:
 		return checkDeployment(stored)
 	case daemonSetKind:
-		if stored.GetDeletionTimestamp() != nil {
-			return fmt.Errorf("daemonset %s is being deleted", clusterapi.KeyOf(stored))
+		if stored.Unstructured().GetDeletionTimestamp() != nil {
+			return fmt.Errorf("daemonset %s is being deleted", stored.Key())
 		}
 	case jobKind:
 		return a.checkJob(t, stored, false)
 	case crdKind:
-		return checkCRD(stored)
+		return checkCRD(stored.Unstructured())
 	}
 	return nil
 }
 
 // checkDeployment fails for a Deployment that has no prospect of rolling out.
-func checkDeployment(stored *unstructured.Unstructured) error {
-	d, err := clusterapi.FromUnstructured[appsv1.Deployment](stored)
+func checkDeployment(stored *clusterapi.Object) error {
+	d, err := clusterapi.As[appsv1.Deployment](stored)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func checkDeployment(stored *unstructured.Unstructured) error {
 
 // checkJob fails for a Job that has failed. For one that runs, where that is to
 // be awaited, it returns a *jobPending.
-func (a *applier) checkJob(t *manifest.Task, stored *unstructured.Unstructured, again bool) error {
-	job, err := clusterapi.FromUnstructured[batchv1.Job](stored)
+func (a *applier) checkJob(t *manifest.Task, stored *clusterapi.Object, again bool) error {
+	job, err := clusterapi.As[batchv1.Job](stored)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a *applier) checkJob(t *manifest.Task, stored *unstructured.Unstructured, 
 		a.tell(t, Event{Type: Waiting, Message: "waiting on job " + name})
 	}
 	return &jobPending{name: name, again: func(ctx context.Context) error {
-		stored, err := a.api.Get(ctx, jobKind, clusterapi.KeyOf(stored))
+		stored, err := clusterapi.GetShared(ctx, a.api, jobKind, stored.Key())
 		if err != nil {
 			return err
 		}
