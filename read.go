@@ -124,13 +124,15 @@ func readRisks(ctx context.Context, api clusterapi.Reader) clusterRisks {
 // that nothing stands against an update to another minor version. Beside it
 // come the risks behind it.
 func (r clusterRisks) upgradeable(cv *configv1.ClusterVersion, own string, deletions []string, style preconditions.ReasonStyle) (*configv1.ClusterOperatorStatusCondition, []configv1.ConditionalUpdateRisk) {
-	u, err := clusterapi.ToUnstructured(cv)
+	versions := graph.TargetVersions(cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates)
+	asked := *cv // without the long lists, at which no source looks
+	asked.ManagedFields, asked.Status.History, asked.Status.AvailableUpdates, asked.Status.ConditionalUpdates = nil, nil, nil, nil
+	u, err := clusterapi.ToUnstructured(&asked)
 	if err != nil {
 		return nil, nil // it was read from one
 	}
 	r.version = clusterapi.NewObject(u)
 	sources := preconditions.Sources(preconditions.RiskOptions{Reader: r, OwnVersion: own, Deletions: func() []string { return deletions }})
-	versions := graph.TargetVersions(cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates)
 	return preconditions.Upgradeable(context.Background(), sources, versions, style)
 }
 

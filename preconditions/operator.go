@@ -79,9 +79,10 @@ func (c operatorCheck) Run(ctx context.Context, in *Input) ([]Finding, error) {
 // clusterVersionName is the name of the one ClusterVersion that counts.
 const clusterVersionName = "version"
 
-// getClusterVersion returns nil where there is none, or no such kind.
+// getClusterVersion returns nil where there is none, or no such kind. The
+// result must not be changed.
 func getClusterVersion(ctx context.Context, r clusterapi.Reader) (*configv1.ClusterVersion, error) {
-	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, r, clusterapi.Key("", clusterVersionName))
+	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", clusterVersionName))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}

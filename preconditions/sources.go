@@ -172,7 +172,7 @@ func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 		err = fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err)
 		return []Risk{newRisk(SourceOperators+"Unknown", err.Error(), docs)}, err
 	}
-	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, o.Reader, clusterapi.ListOptions{})
+	operators, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, o.Reader, clusterapi.ListOptions{})
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
@@ -181,10 +181,9 @@ func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 		err = fmt.Errorf("Failed to retrieve ClusterOperators to check Upgradeable conditions: %w", err)
 		return []Risk{newRisk(SourceOperators+"Unknown", err.Error(), url)}, err
 	}
-	slices.SortFunc(operators, func(a, b configv1.ClusterOperator) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(operators, func(a, b *configv1.ClusterOperator) int { return strings.Compare(a.Name, b.Name) })
 	var risks []Risk
-	for i := range operators {
-		co := &operators[i]
+	for _, co := range operators {
 		c := condition(co.Status.Conditions, configv1.OperatorUpgradeable)
 		if c == nil || c.Status != configv1.ConditionFalse {
 			continue
