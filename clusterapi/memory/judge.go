@@ -113,8 +113,12 @@ func without(errs, others field.ErrorList) field.ErrorList {
 // node is one place in an object.
 type node struct {
 	v    any
-	path *field.Path // nil for the whole object
 	errs *field.ErrorList
+	// Where it is: below a path, nil for the whole object, the first few of
+	// names. Few paths are asked for.
+	above *field.Path
+	names [3]string
+	few   int
 }
 
 func root(obj *unstructured.Unstructured) node {
@@ -124,9 +128,23 @@ func root(obj *unstructured.Unstructured) node {
 func (n node) get(names ...string) node {
 	for _, name := range names {
 		m, _ := n.v.(map[string]any)
-		n.v, n.path = m[name], child(n.path, name)
+		n.v = m[name]
+		if n.few == len(n.names) {
+			n.above, n.few = n.path(), 0
+		}
+		n.names[n.few] = name
+		n.few++
 	}
 	return n
+}
+
+// path is where the node is; nil for the whole object.
+func (n node) path() *field.Path {
+	p := n.above
+	for _, name := range n.names[:n.few] {
+		p = child(p, name)
+	}
+	return p
 }
 
 func child(p *field.Path, name string) *field.Path {
@@ -153,9 +171,12 @@ func (n node) yes() bool { return n.v == true }
 // items are the elements of a list.
 func (n node) items() []node {
 	l, _ := n.v.([]any)
-	out := make([]node, len(l))
+	if len(l) == 0 {
+		return nil
+	}
+	out, p := make([]node, len(l)), n.path()
 	for i, e := range l {
-		out[i] = node{e, n.path.Index(i), n.errs}
+		out[i] = node{v: e, errs: n.errs, above: p.Index(i)}
 	}
 	return out
 }
@@ -195,9 +216,9 @@ func (n node) shown() any {
 	return n.v
 }
 
-func (n node) invalid(detail string)   { n.fail(field.Invalid(n.path, n.shown(), detail)) }
-func (n node) required(detail string)  { n.fail(field.Required(n.path, detail)) }
-func (n node) forbidden(detail string) { n.fail(field.Forbidden(n.path, detail)) }
+func (n node) invalid(detail string)   { n.fail(field.Invalid(n.path(), n.shown(), detail)) }
+func (n node) required(detail string)  { n.fail(field.Required(n.path(), detail)) }
+func (n node) forbidden(detail string) { n.fail(field.Forbidden(n.path(), detail)) }
 
 // filled demands a text that is not empty, and tells whether it is there.
 func (n node) filled() bool {
@@ -223,7 +244,7 @@ func (n node) oneOf(allowed ...string) {
 }
 
 func (n node) notSupported(allowed ...string) {
-	n.fail(field.NotSupported(n.path, n.text(), allowed))
+	n.fail(field.NotSupported(n.path(), n.text(), allowed))
 }
 
 // notNegative judges numbers.
@@ -258,7 +279,7 @@ func (n node) intOrPercent() {
 	case string:
 		n.each(validation.IsValidPercent(v))
 		if p, err := strconv.Atoi(strings.TrimSuffix(v, "%")); err == nil && p > 100 {
-			n.fail(field.Invalid(n.path, intstr.FromString(v), "must not be greater than 100%"))
+			n.fail(field.Invalid(n.path(), intstr.FromString(v), "must not be greater than 100%"))
 		}
 	case int64:
 		if v < 0 {
@@ -277,7 +298,7 @@ func (n node) unique(name string) {
 	for _, e := range n.items() {
 		f := e.get(name)
 		if s := f.text(); s != "" && seen[s] {
-			f.fail(field.Duplicate(f.path, s))
+			f.fail(field.Duplicate(f.path(), s))
 		}
 		seen[f.text()] = true
 	}

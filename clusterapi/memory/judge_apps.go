@@ -104,7 +104,7 @@ func updatedStatefulSet(old, n node) {
 	a, b := old.get("spec"), n.get("spec")
 	for _, name := range append(a.keys(), b.keys()...) {
 		if !mutableStatefulSet[name] && !equal(a.get(name).v, b.get(name).v) {
-			b.fail(field.Forbidden(b.path, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
+			b.fail(field.Forbidden(b.path(), "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
 			return
 		}
 	}

@@ -32,7 +32,7 @@ func (n node) job() {
 	}
 	template.template()
 	if f := template.get("spec", "restartPolicy"); f.text() == "" || f.text() == "Always" {
-		f.fail(field.Required(f.path, fmt.Sprintf("valid values: %q, %q", "OnFailure", "Never")))
+		f.fail(field.Required(f.path(), fmt.Sprintf("valid values: %q, %q", "OnFailure", "Never")))
 	}
 }
 

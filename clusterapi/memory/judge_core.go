@@ -44,10 +44,10 @@ func validConfigMap(n node) {
 		m := n.get(name)
 		for _, key := range m.keys() {
 			for _, msg := range validation.IsConfigMapKey(key) {
-				n.fail(field.Invalid(m.path.Key(key), key, msg))
+				n.fail(field.Invalid(m.path().Key(key), key, msg))
 			}
 			if name == "data" && n.get("binaryData", key).set() {
-				n.fail(field.Invalid(m.path.Key(key), key, "duplicate of key present in binaryData"))
+				n.fail(field.Invalid(m.path().Key(key), key, "duplicate of key present in binaryData"))
 			}
 			if value := m.get(key).text(); name == "data" {
 				total += len(value)
@@ -88,16 +88,16 @@ func validSecret(n node) {
 	total := 0
 	for _, key := range data.keys() {
 		for _, msg := range validation.IsConfigMapKey(key) {
-			n.fail(field.Invalid(data.path.Key(key), key, msg))
+			n.fail(field.Invalid(data.path().Key(key), key, msg))
 		}
 		total += decodedLen(data.get(key).text())
 	}
 	if total > maxData {
-		n.fail(field.TooLong(data.path, "", maxData))
+		n.fail(field.TooLong(data.path(), "", maxData))
 	}
 	need := func(key string) {
 		if !data.get(key).set() {
-			n.fail(field.Required(data.path.Key(key), ""))
+			n.fail(field.Required(data.path().Key(key), ""))
 		}
 	}
 	switch t := corev1.SecretType(n.get("type").text()); t {
@@ -114,7 +114,7 @@ func validSecret(n node) {
 		if data.get(key).set() {
 			content, _ := base64.StdEncoding.DecodeString(data.get(key).text())
 			if err := json.Unmarshal(content, &map[string]any{}); err != nil {
-				n.fail(field.Invalid(data.path.Key(key), "<secret contents redacted>", err.Error()))
+				n.fail(field.Invalid(data.path().Key(key), "<secret contents redacted>", err.Error()))
 			}
 		}
 	case corev1.SecretTypeBasicAuth:
@@ -124,7 +124,7 @@ func validSecret(n node) {
 		}
 	case corev1.SecretTypeSSHAuth:
 		if data.get(corev1.SSHAuthPrivateKey).text() == "" {
-			n.fail(field.Required(data.path.Key(corev1.SSHAuthPrivateKey), ""))
+			n.fail(field.Required(data.path().Key(corev1.SSHAuthPrivateKey), ""))
 		}
 	case corev1.SecretTypeTLS:
 		need(corev1.TLSCertKey)
@@ -134,7 +134,7 @@ func validSecret(n node) {
 
 func updatedSecret(old, n node) {
 	if a, b := or(old.get("type").text(), "Opaque"), or(n.get("type").text(), "Opaque"); a != b {
-		n.get("type").fail(field.Invalid(n.get("type").path, b, "field is immutable"))
+		n.get("type").fail(field.Invalid(n.get("type").path(), b, "field is immutable"))
 	}
 	unchangeable(old, n, "data")
 }
@@ -169,7 +169,7 @@ func validService(n node) {
 	}
 	if kind == "LoadBalancer" || kind == "NodePort" {
 		if ip.text() == "None" {
-			ip.fail(field.Invalid(s.get("clusterIPs").path.Index(0), "None", "may not be set to 'None' for "+kind+" services"))
+			ip.fail(field.Invalid(s.get("clusterIPs").path().Index(0), "None", "may not be set to 'None' for "+kind+" services"))
 		}
 	}
 	if text := ip.text(); text != "" && text != "None" {
@@ -181,10 +181,10 @@ func validService(n node) {
 		f := s.get("selector")
 		value := f.get(key).text()
 		for _, msg := range validation.IsQualifiedName(key) {
-			n.fail(field.Invalid(f.path, key, msg))
+			n.fail(field.Invalid(f.path(), key, msg))
 		}
 		for _, msg := range validation.IsValidLabelValue(value) {
-			n.fail(field.Invalid(f.path, value, msg))
+			n.fail(field.Invalid(f.path(), value, msg))
 		}
 	}
 	s.get("sessionAffinity").oneOf("ClientIP", "None")
@@ -205,13 +205,13 @@ func validService(n node) {
 		}
 		number, _ := p.get("port").number()
 		if number < 1 || number > 65535 {
-			p.get("port").fail(field.Invalid(p.get("port").path, number, validation.InclusiveRangeError(1, 65535)))
+			p.get("port").fail(field.Invalid(p.get("port").path(), number, validation.InclusiveRangeError(1, 65535)))
 		}
 		p.get("protocol").oneOf("SCTP", "TCP", "UDP")
 		p.get("targetPort").portOrName()
 		key := port{or(p.get("protocol").text(), "TCP"), number}
 		if seen[key] {
-			n.fail(field.Duplicate(p.path, p.v))
+			n.fail(field.Duplicate(p.path(), p.v))
 		}
 		seen[key] = true
 	}
@@ -236,7 +236,7 @@ func updatedService(old, n node) {
 	// Only what was allocated or given stays; an API server keeps it where an
 	// update leaves it out.
 	if before := a.get("clusterIP").text(); before != "" && b.get("clusterIP").text() != before {
-		n.fail(field.Invalid(b.get("clusterIPs").path.Index(0), b.get("clusterIP").shown(), "may not change once set"))
+		n.fail(field.Invalid(b.get("clusterIPs").path().Index(0), b.get("clusterIP").shown(), "may not change once set"))
 	}
 }
 
@@ -254,7 +254,7 @@ func validNode(n node) {
 		t.get("effect").oneOf("NoSchedule", "PreferNoSchedule", "NoExecute")
 		key := [2]string{t.get("key").text(), t.get("effect").text()}
 		if seen[key] {
-			t.fail(field.Duplicate(t.path, t.v))
+			t.fail(field.Duplicate(t.path(), t.v))
 		}
 		seen[key] = true
 	}
@@ -278,7 +278,7 @@ func validClaim(n node) {
 		m.oneOf("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 	}
 	if !s.get("resources", "requests", "storage").set() {
-		p := s.get("resources").path
+		p := s.get("resources").path()
 		s.fail(field.Required(p.Key("storage"), ""))
 	}
 }

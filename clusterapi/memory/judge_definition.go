@@ -96,7 +96,7 @@ func (n node) structural(depth int) {
 	properties := n.get("properties")
 	for _, name := range properties.keys() {
 		f := properties.get(name)
-		f.path = properties.path.Key(name)
+		f.above, f.few = properties.path().Key(name), 0
 		below(f, "object fields")
 	}
 	if f := n.get("additionalProperties"); f.size() > 0 {
@@ -124,6 +124,6 @@ func updatedDefinition(old, n node) {
 		immutable(old.get("spec", "names"), n.get("spec", "names"), "kind", "plural")
 	}
 	if a, b := old.get("spec", "group").text(), n.get("spec", "group"); a != b.text() {
-		n.fail(field.Invalid(b.path, b.text(), "field is immutable"))
+		n.fail(field.Invalid(b.path(), b.text(), "field is immutable"))
 	}
 }

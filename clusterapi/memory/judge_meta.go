@@ -110,7 +110,7 @@ func (n node) selector() labels.Selector {
 			Key: e.get("key").text(), Operator: metav1.LabelSelectorOperator(e.get("operator").text()), Values: e.get("values").texts(),
 		})
 	}
-	*n.errs = append(*n.errs, v1validation.ValidateLabelSelector(&s, v1validation.LabelSelectorValidationOptions{}, n.path)...)
+	*n.errs = append(*n.errs, v1validation.ValidateLabelSelector(&s, v1validation.LabelSelectorValidationOptions{}, n.path())...)
 	out, err := metav1.LabelSelectorAsSelector(&s)
 	if err != nil {
 		return nil
@@ -131,12 +131,12 @@ func labelsAt(template node) labels.Set {
 // templateMetadata judges the metadata of a template.
 func (n node) templateMetadata() {
 	m := n.get("metadata")
-	*n.errs = append(*n.errs, v1validation.ValidateLabels(labelsAt(n), m.get("labels").path)...)
+	*n.errs = append(*n.errs, v1validation.ValidateLabels(labelsAt(n), m.get("labels").path())...)
 	annotations := make(map[string]string)
 	for _, key := range m.get("annotations").keys() {
 		annotations[key] = m.get("annotations", key).text()
 	}
-	*n.errs = append(*n.errs, apivalidation.ValidateAnnotations(annotations, m.get("annotations").path)...)
+	*n.errs = append(*n.errs, apivalidation.ValidateAnnotations(annotations, m.get("annotations").path())...)
 }
 
 // controls judges the selector of a workload, and that it selects the pods of

@@ -108,7 +108,7 @@ func validWebhooks(n node) {
 	hooks.unique("name")
 	for _, h := range hooks.items() {
 		name := h.get("name")
-		*n.errs = append(*n.errs, validation.IsFullyQualifiedName(name.path, name.text())...)
+		*n.errs = append(*n.errs, validation.IsFullyQualifiedName(name.path(), name.text())...)
 		if f := h.get("sideEffects"); f.text() == "" {
 			f.required("must specify one of None, NoneOnDryRun")
 		} else {
@@ -126,7 +126,7 @@ func validWebhooks(n node) {
 		h.get("objectSelector").selector()
 		c := h.get("clientConfig")
 		if c.get("url").set() == c.get("service").set() {
-			c.fail(field.Required(c.path, "exactly one of url or service is required"))
+			c.fail(field.Required(c.path(), "exactly one of url or service is required"))
 		}
 	}
 }

@@ -39,10 +39,10 @@ func (n node) pod(template bool) {
 	for _, key := range n.get("nodeSelector").keys() {
 		f := n.get("nodeSelector")
 		for _, msg := range validation.IsQualifiedName(key) {
-			n.fail(field.Invalid(f.path, key, msg))
+			n.fail(field.Invalid(f.path(), key, msg))
 		}
 		for _, msg := range validation.IsValidLabelValue(f.get(key).text()) {
-			n.fail(field.Invalid(f.path, f.get(key).text(), msg))
+			n.fail(field.Invalid(f.path(), f.get(key).text(), msg))
 		}
 	}
 	for _, t := range n.get("tolerations").items() {
@@ -74,7 +74,7 @@ func (n node) pod(template bool) {
 			c.container(known, list)
 			name := c.get("name")
 			if s := name.text(); s != "" && names[s] {
-				name.fail(field.Duplicate(name.path, s))
+				name.fail(field.Duplicate(name.path(), s))
 			}
 			names[name.text()] = true
 		}
@@ -100,7 +100,7 @@ func (n node) toleration() {
 	if key.text() != "" {
 		key.each(validation.IsQualifiedName(key.text()))
 	} else if n.get("operator").text() != "Exists" {
-		n.get("operator").fail(field.Invalid(n.get("operator").path, or(n.get("operator").text(), "Equal"),
+		n.get("operator").fail(field.Invalid(n.get("operator").path(), or(n.get("operator").text(), "Equal"),
 			"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
 	}
 	n.get("operator").oneOf("Equal", "Exists", "Lt", "Gt")
@@ -130,7 +130,7 @@ func (n node) container(volumes map[string]bool, list string) {
 		if name := p.get("name"); name.text() != "" {
 			name.each(validation.IsValidPortName(name.text()))
 			if names[name.text()] {
-				name.fail(field.Duplicate(name.path, name.text()))
+				name.fail(field.Duplicate(name.path(), name.text()))
 			}
 			names[name.text()] = true
 		}
@@ -148,12 +148,12 @@ func (n node) container(volumes map[string]bool, list string) {
 		}
 		if from := e.get("valueFrom"); from.set() {
 			if e.get("value").text() != "" {
-				from.fail(field.Invalid(from.path, "", "may not be specified when `value` is not empty"))
+				from.fail(field.Invalid(from.path(), "", "may not be specified when `value` is not empty"))
 			}
 			if from.size() == 0 {
-				from.fail(field.Invalid(from.path, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
+				from.fail(field.Invalid(from.path(), "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"))
 			} else if from.size() > 1 {
-				from.fail(field.Invalid(from.path, "", "may not have more than one field specified at a time"))
+				from.fail(field.Invalid(from.path(), "", "may not have more than one field specified at a time"))
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func (n node) container(volumes map[string]bool, list string) {
 	for _, m := range n.get("volumeMounts").items() {
 		name, path := m.get("name"), m.get("mountPath")
 		if name.filled() && !volumes[name.text()] {
-			name.fail(field.NotFound(name.path, name.text()))
+			name.fail(field.NotFound(name.path(), name.text()))
 		}
 		if path.filled() && paths[path.text()] {
 			path.invalid("must be unique")
@@ -211,7 +211,7 @@ func (n node) handler() {
 			if port := h.get("port"); port.set() {
 				port.portOrName()
 			} else {
-				port.fail(field.Invalid(port.path, 0, validation.InclusiveRangeError(1, 65535)))
+				port.fail(field.Invalid(port.path(), 0, validation.InclusiveRangeError(1, 65535)))
 			}
 			h.get("scheme").oneOf("HTTP", "HTTPS")
 		}
@@ -234,11 +234,11 @@ func (n node) resources() {
 			switch {
 			case !ok:
 			case q.Sign() < 0:
-				n.fail(field.Invalid(l.path.Key(name), q.String(), "must be greater than or equal to 0"))
+				n.fail(field.Invalid(l.path().Key(name), q.String(), "must be greater than or equal to 0"))
 			}
 			if !strings.Contains(name, "/") && !standardResource(name) {
-				n.fail(field.Invalid(l.path.Key(name), name, "must be a standard resource type or fully qualified"))
-				n.fail(field.Invalid(l.path.Key(name), name, "must be a standard resource for containers"))
+				n.fail(field.Invalid(l.path().Key(name), name, "must be a standard resource type or fully qualified"))
+				n.fail(field.Invalid(l.path().Key(name), name, "must be a standard resource for containers"))
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func (n node) resources() {
 		request, ok := amount(requests.get(name))
 		limit, limited := amount(limits.get(name))
 		if ok && limited && request.Cmp(limit) > 0 {
-			n.fail(field.Invalid(requests.path, request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String())))
+			n.fail(field.Invalid(requests.path(), request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String())))
 		}
 	}
 }
