@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // ownedFields is what a FieldsV1 says, in the forms that writes need. FieldsV1
@@ -193,7 +192,10 @@ func (k *kind) merge(live *entry, from *record, given map[string]any, manager st
 			}
 		}
 	}
-	stored := typed.AsTypedUnvalidated(value.NewValueInterface(from.Object), k.parseable().Schema, k.parseable().TypeRef)
+	stored, err := k.parseable().FromUnstructured(from.Object, typed.AllowDuplicates)
+	if err != nil {
+		return nil, false
+	}
 	merged, err := stored.Merge(patch)
 	if err != nil {
 		return nil, false
