@@ -435,7 +435,7 @@ func (x *toyRun) state() string {
 func TestSimulation(t *testing.T) {
 	releases := toyReleases(t)
 	source := toyGraph(t, releases)
-	simtest.Test(t, 0.5, func(seed uint64, only map[string]bool) ([]string, error) {
+	simtest.Test(t, 1, func(seed uint64, only map[string]bool) ([]string, error) {
 		return playToy(releases, source, seed, only)
 	})
 }
