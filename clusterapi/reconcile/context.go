@@ -131,10 +131,10 @@ func Each(ctx context.Context, limit, n int, f func(ctx context.Context, i int) 
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(limit)
 	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
 		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			return panics.Isolate(func() error { return f(ctx, i) })
 		})
 	}
