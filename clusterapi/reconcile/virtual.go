@@ -122,7 +122,7 @@ func (v *Virtual) Add(p Process) {
 }
 
 // Crash ends a process as it is and makes it again after [Faults].Restart. A
-// name that no process has does nothing.
+// name that no process has does nothing, nor one whose process is down.
 func (v *Virtual) Crash(process string) {
 	for _, p := range v.processes {
 		if p.Name == process {
@@ -363,6 +363,9 @@ func (p *vprocess) begin() {
 
 // crash ends the process's life and begins another one later.
 func (p *vprocess) crash() {
+	if p.life == nil || p.life.over {
+		return
+	}
 	p.drop()
 	p.v.observe(Event{Type: EventCrashed, Process: p.Name})
 	p.v.at(p.v.Now().Add(p.restart()), p.begin)
