@@ -459,6 +459,8 @@ type vkey struct {
 	r        *vreconciler
 	key      Key
 	wanted   time.Time // when a look is due, before the reconciler is ready
+	hold     time.Time // no look before: the server asked to be left alone
+	asked    time.Time // the At of the latest Result, while that is to come
 	jobs     map[any]*vjob
 	watches  []*subscription
 	failing  failing
@@ -485,6 +487,9 @@ func (r *vreconciler) wake(key Key, at time.Time) { r.key(key).due(at) }
 
 func (k *vkey) due(at time.Time) {
 	v := k.r.p.v
+	if at.Before(k.hold) {
+		at = k.hold
+	}
 	switch {
 	case !k.r.ready:
 		if k.wanted.IsZero() || at.Before(k.wanted) {
@@ -522,10 +527,16 @@ func (k *vkey) reconcile() {
 		k.visited, k.visits = now, 0
 	}
 	k.visits++
+	if !k.asked.After(now) {
+		k.asked = time.Time{}
+	}
 	life, skew := p.life, p.skew()
 	var res Result
 	err := panics.Catch(func() (err error) {
 		res, err = r.Reconcile(p.ctx, Request{Key: k.key, Now: now.Add(skew), Rand: r.rand})
+		if err == nil {
+			err = checkJobs(res.Jobs)
+		}
 		return err
 	})
 	switch {
@@ -538,9 +549,10 @@ func (k *vkey) reconcile() {
 	if k.failing.count > 0 {
 		v.observe(Event{Type: EventRecovered, Process: p.Name, Reconciler: r.name, Key: k.key, Failures: k.failing.count})
 	}
-	k.failing, k.conflict = failing{}, 0
+	k.failing, k.conflict, k.hold, k.asked = failing{}, 0, time.Time{}, time.Time{}
 	if !res.At.IsZero() {
-		k.due(res.At.Add(-skew))
+		k.asked = res.At.Add(-skew)
+		k.due(k.asked)
 	}
 	r.wakes(res.Wake)
 	k.setJobs(res.Jobs)
@@ -557,7 +569,14 @@ func (k *vkey) failed(err error) {
 	}
 	tell := k.failing.fail(now)
 	delay, busy := k.failing.wait(err)
+	if busy {
+		v.remove(&k.item)
+		k.hold = now.Add(delay)
+	}
 	k.due(now.Add(delay))
+	if !k.asked.IsZero() { // the earlier Result stays in effect
+		k.due(k.asked)
+	}
 	if !tell && (!busy || k.failing.busy) {
 		return
 	}

@@ -2,8 +2,12 @@ package reconcile_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -32,5 +36,59 @@ func TestVirtualCrashWhileDown(t *testing.T) {
 		w.Crash("p")
 		w.run(t, 3*time.Second)
 		w.check(t, want...)
+	}
+}
+
+func TestVirtualServerBusy(t *testing.T) {
+	w := newWorld(reconcile.VirtualOptions{Observe: nil})
+	looks := 0
+	w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("k")},
+		reconcile: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			w.say("look")
+			if looks++; looks == 1 {
+				return reconcile.Result{}, apierrors.NewTooManyRequests("busy", 60)
+			}
+			return reconcile.Result{}, nil
+		}}))
+	w.run(t, 10*time.Second)
+	w.Wake("p", "r", name("k")) // a wake does not shorten what the server asked for
+	w.run(t, time.Minute)
+	w.Wake("p", "r", name("k"))
+	w.run(t, time.Second)
+	w.check(t, "0s look", "1m0s look", "1m10s look")
+}
+
+// With an error a Result is ignored, and the earlier one stays in effect.
+func TestVirtualAtStaysAfterAnError(t *testing.T) {
+	w := newWorld(reconcile.VirtualOptions{})
+	failures, at := 0, start.Add(time.Minute)
+	w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("k")},
+		reconcile: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+			switch {
+			case r.Now.Equal(start):
+				return reconcile.Result{At: at}, nil
+			case r.Now.Before(at):
+				failures++
+				return reconcile.Result{}, errors.New("no")
+			}
+			w.say("look")
+			return reconcile.Result{}, nil
+		}}))
+	w.run(t, 40*time.Second)
+	w.Wake("p", "r", name("k")) // fails, and is tried until 20.47 s later, then 20.48 s after that
+	w.run(t, time.Minute)
+	w.check(t, "1m0s look")
+}
+
+func TestVirtualAnIDThatCannotBeCompared(t *testing.T) {
+	var told []error
+	w := newWorld(reconcile.VirtualOptions{Observe: func(e reconcile.Event) { told = append(told, e.Err) }})
+	w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("k")},
+		reconcile: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{Jobs: []reconcile.Job{{ID: []int{1}}}}, nil
+		}}))
+	w.run(t, time.Millisecond)
+	if len(told) != 1 || !strings.Contains(told[0].Error(), "cannot be compared") {
+		t.Errorf("told %v", told)
 	}
 }
