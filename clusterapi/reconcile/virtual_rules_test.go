@@ -92,3 +92,27 @@ func TestVirtualAnIDThatCannotBeCompared(t *testing.T) {
 		t.Errorf("told %v", told)
 	}
 }
+
+// What a job reports comes in order, its end last, in whatever order else
+// things that are due are taken.
+func TestVirtualReportsKeepTheirOrder(t *testing.T) {
+	for seed := range uint64(20) {
+		w := newWorld(reconcile.VirtualOptions{Order: reconcile.Random, Seed: seed})
+		w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("k")},
+			reconcile: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				return reconcile.Result{Jobs: []reconcile.Job{{
+					ID: 1,
+					Run: func(_ context.Context, report func(any)) (any, error) {
+						for i := range 5 {
+							report(i)
+						}
+						return "end", nil
+					},
+					Report: func(x any) []reconcile.Wake { w.say("%v", x); return nil },
+					Done:   func(x any, _ error) []reconcile.Wake { w.say("%v", x); return nil },
+				}}}, nil
+			}}))
+		w.run(t, time.Second)
+		w.check(t, "0s 0", "0s 1", "0s 2", "0s 3", "0s 4", "0s end")
+	}
+}

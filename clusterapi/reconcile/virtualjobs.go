@@ -53,8 +53,13 @@ func (j *vjob) run(life *life) {
 	p, v := j.k.r.p, j.k.r.p.v
 	elapsed := new(time.Duration)
 	ctx := &jobContext{Context: p.ctx, elapsed: elapsed, limit: j.Limit, done: make(chan struct{})}
+	var results []func() []Wake // not told yet
 	later := func(f func() []Wake) {
+		results = append(results, f)
 		v.at(v.Now().Add(*elapsed), func() {
+			// Their order stays, whatever the order of what is due.
+			f := results[0]
+			results = results[1:]
 			if life.over || j.cancelled {
 				return
 			}
