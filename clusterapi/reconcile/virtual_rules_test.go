@@ -116,3 +116,22 @@ func TestVirtualReportsKeepTheirOrder(t *testing.T) {
 		w.check(t, "0s 0", "0s 1", "0s 2", "0s 3", "0s 4", "0s end")
 	}
 }
+
+// Of two watches of one kind and options in a Result the first counts.
+func TestVirtualAWatchNamedTwice(t *testing.T) {
+	w := newWorld(reconcile.VirtualOptions{})
+	watch := func(name string) reconcile.Watch {
+		return reconcile.Watch{GVK: configMap, Changed: func(_ time.Time, _, new *clusterapi.Object) []reconcile.Wake {
+			w.say("%s %s", name, value(new))
+			return nil
+		}}
+	}
+	w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("k")},
+		reconcile: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{Watches: []reconcile.Watch{watch("first"), watch("second")}}, nil
+		}}))
+	w.run(t, time.Second)
+	w.put(t, "a", "1")
+	w.run(t, time.Second)
+	w.check(t, "1s first 1")
+}

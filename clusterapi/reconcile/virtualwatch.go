@@ -119,8 +119,11 @@ func (k *vkey) setWatches(want []Watch) {
 	p := k.r.p
 	var kept, fresh []*subscription
 	for _, w := range want {
-		i := slices.IndexFunc(k.watches, func(s *subscription) bool { return idOf(s.watch) == idOf(w) })
-		if i >= 0 {
+		is := func(s *subscription) bool { return idOf(s.watch) == idOf(w) }
+		if slices.ContainsFunc(kept, is) || slices.ContainsFunc(fresh, is) {
+			continue
+		}
+		if i := slices.IndexFunc(k.watches, is); i >= 0 {
 			kept = append(kept, k.watches[i])
 			k.watches = slices.Delete(k.watches, i, i+1)
 			continue
