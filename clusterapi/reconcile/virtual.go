@@ -73,11 +73,16 @@ type Virtual struct {
 	past      past
 
 	repeats int // of keys, since time moved
+	depth   int // of the step under way: it was made due by one of the depth before, at the same time
 	err     error
 }
 
-// maxRepeats is how often keys may be looked at again before time has to move.
-const maxRepeats = 10_000
+// Before time has to move, keys may be looked at again so often, and a chain of
+// steps, each made due by the one before, may be so deep.
+const (
+	maxRepeats = 10_000
+	maxDepth   = 2 * maxRepeats
+)
 
 // NewVirtual returns a driver at the time of the clock. Nothing happens before
 // its first step.
@@ -170,12 +175,14 @@ func (v *Virtual) Step() (bool, error) {
 		v.o.Clock.take()()
 	} else {
 		item := heap.Pop(&v.queue).(*item)
+		v.depth = item.depth
 		item.run()
 	}
 	v.drain()
-	if v.repeats > maxRepeats {
+	if v.repeats > maxRepeats || v.depth > maxDepth {
 		v.err = v.stuck()
 	}
+	v.depth = 0
 	return true, v.err
 }
 
@@ -234,7 +241,7 @@ func (v *Virtual) stuck() error {
 	for _, p := range v.processes {
 		for _, r := range p.reconcilers {
 			for _, k := range r.keys {
-				if k.visits > 1 && k.visited.Equal(v.Now()) {
+				if (k.visits > 1 || v.repeats <= maxRepeats) && k.visited.Equal(v.Now()) {
 					keys = append(keys, k)
 				}
 			}
@@ -250,7 +257,7 @@ func (v *Virtual) stuck() error {
 	for _, k := range keys[:min(len(keys), 10)] {
 		names = append(names, fmt.Sprintf("%s (%d times)", k, k.visits))
 	}
-	return fmt.Errorf("reconcile: %d steps at %s without time moving: %s", v.repeats, v.Now().Format(time.RFC3339), strings.Join(names, ", "))
+	return fmt.Errorf("reconcile: %d steps at %s without time moving: %s", max(v.repeats, v.depth), v.Now().Format(time.RFC3339), strings.Join(names, ", "))
 }
 
 func (v *Virtual) observe(e Event) {
@@ -265,6 +272,7 @@ type item struct {
 	at    time.Time
 	order uint64
 	index int // in the queue; -1 while it is not
+	depth int
 	run   func()
 }
 
@@ -276,8 +284,9 @@ func (v *Virtual) at(t time.Time, f func()) *item {
 }
 
 func (v *Virtual) push(i *item, t time.Time) {
-	if now := v.Now(); t.Before(now) {
-		t = now
+	i.depth = 0
+	if now := v.Now(); !t.After(now) {
+		t, i.depth = now, v.depth+1
 	}
 	v.order++
 	i.at, i.order = t, v.order

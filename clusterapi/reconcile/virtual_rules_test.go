@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -134,4 +135,20 @@ func TestVirtualAWatchNamedTwice(t *testing.T) {
 	w.put(t, "a", "1")
 	w.run(t, time.Second)
 	w.check(t, "1s first 1")
+}
+
+// Ever new keys keep time from moving as well as the same ones.
+func TestVirtualStuckInNewKeys(t *testing.T) {
+	w := newWorld(reconcile.VirtualOptions{})
+	n := 0
+	w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("0")},
+		reconcile: func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+			if n++; n > 50_000 {
+				return reconcile.Result{}, nil
+			}
+			return reconcile.Result{Wake: []reconcile.Wake{{Key: name(fmt.Sprint(n))}}}, nil
+		}}))
+	if err := w.RunUntil(start.Add(time.Minute)); err == nil || !strings.Contains(err.Error(), "p r ") {
+		t.Errorf("RunUntil = %v, want an error that names keys", err)
+	}
 }
