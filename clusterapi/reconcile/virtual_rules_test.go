@@ -152,3 +152,21 @@ func TestVirtualStuckInNewKeys(t *testing.T) {
 		t.Errorf("RunUntil = %v, want an error that names keys", err)
 	}
 }
+
+// A job's failure is told where it has nobody else to tell.
+func TestVirtualAJobFails(t *testing.T) {
+	var told []string
+	w := newWorld(reconcile.VirtualOptions{Observe: func(e reconcile.Event) { told = append(told, fmt.Sprint(e.Type, " ", e.Key, ": ", e.Err)) }})
+	w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("k")},
+		reconcile: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+			return reconcile.Result{Jobs: []reconcile.Job{
+				{ID: 1, Run: func(context.Context, func(any)) (any, error) { panic("oh") }},
+				{ID: 2, Run: func(context.Context, func(any)) (any, error) { return nil, errors.New("no") },
+					Done: func(any, error) []reconcile.Wake { return nil }},
+			}}, nil
+		}}))
+	w.run(t, time.Second)
+	if want := "Failed k: job 1: panic: oh"; len(told) != 1 || told[0] != want {
+		t.Errorf("told %q, want %s", told, want)
+	}
+}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/panics"
@@ -85,6 +86,9 @@ func (j *vjob) run(life *life) {
 	*elapsed += v.o.Latency.Job
 	later(func() []Wake {
 		if j.Done == nil {
+			if err != nil {
+				v.observe(Event{Type: EventFailed, Process: p.Name, Reconciler: j.k.r.name, Key: j.k.key, Failures: 1, Err: fmt.Errorf("job %v: %w", j.ID, err)})
+			}
 			return []Wake{{Key: j.k.key}}
 		}
 		return j.Done(out, err)
