@@ -35,6 +35,7 @@ type core struct {
 	cv         *configv1.ClusterVersion // as last read or written; shared
 	known      configv1.Release         // that the cluster was last seen at
 	initialErr error                    // of asking what it was installed with
+	asked      int                      // for that in vain
 	saved      tracked                  // by an earlier process; empty once a pass has begun
 	off        *pass                    // that was called off last
 

@@ -189,6 +189,10 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 	return res, nil
 }
 
+// initialID tells the questions for the initial release apart, by how many of
+// them failed before.
+type initialID int
+
 // findRelease asks the source of payloads what the cluster was installed with.
 func (r *deciding) findRelease(unknown error) (reconcile.Result, error) {
 	source, ok := r.o.Payloads.(manifest.InitialReleaser)
@@ -200,10 +204,11 @@ func (r *deciding) findRelease(unknown error) (reconcile.Result, error) {
 	}
 	if err := r.initialErr; err != nil {
 		r.initialErr = nil
+		r.asked++
 		return reconcile.Result{}, fmt.Errorf("initial release: %w", err)
 	}
 	return reconcile.Result{Jobs: []reconcile.Job{{
-		ID: "initial release",
+		ID: initialID(r.asked),
 		Run: func(ctx context.Context, _ func(any)) (found any, err error) {
 			err = panics.Isolate(func() (err error) {
 				found, err = source.InitialRelease(ctx)
