@@ -36,6 +36,7 @@ type core struct {
 	known      configv1.Release         // that the cluster was last seen at
 	initialErr error                    // of asking what it was installed with
 	asked      int                      // for that in vain
+	loads      int                      // that have ended
 	saved      tracked                  // by an earlier process; empty once a pass has begun
 	off        *pass                    // that was called off last
 

@@ -155,10 +155,17 @@ func loadRetry(n int, interval time.Duration) time.Duration {
 	return min(15*time.Second<<min(n-1, 10), interval)
 }
 
+// loadID tells loads apart. One is under way at a time, and what came of those
+// before may have been dropped: the same wish may have to be loaded again.
+type loadID struct {
+	before int // loads that have ended
+	wish   wish
+}
+
 // loadJob loads a release beside the decisions. done gets how that ended.
 func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadError)) reconcile.Job {
 	return reconcile.Job{
-		ID: r.key.wish,
+		ID: loadID{c.loads, r.key.wish},
 		Run: func(ctx context.Context, _ func(any)) (any, error) {
 			var out *loaded
 			var refusal *LoadError
@@ -181,6 +188,7 @@ func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadErr
 			if err != nil && !ok {
 				refusal = c.failure(RetrievePayload, r.release, ReasonRetrievalFailed, err)
 			}
+			c.loads++
 			done(r, release, refusal)
 			return []reconcile.Wake{{Key: theVersion}, {Reconciler: savingName, Key: signaturesKey}}
 		},
