@@ -56,9 +56,9 @@ func (r *applying) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 	if err != nil || p == nil {
 		return reconcile.Result{}, err
 	}
-	call, ok := p.enter(ctx, node, q.Now)
+	call, early, ok := p.enter(ctx, node, q.Now)
 	if !ok {
-		return reconcile.Result{}, nil // of another pass, or too early
+		return reconcile.Result{At: early}, nil
 	}
 	step := p.run.Step(call, node)
 	decide := reconcile.Wake{Reconciler: decidingName, Key: theVersion, After: r.o.StatusInterval}
@@ -186,17 +186,22 @@ func (p *pass) again(now time.Time) []reconcile.Wake {
 	return p.hand(p.run.Stalled())
 }
 
-// enter begins a step, unless the pass is over or the node not its turn.
-func (p *pass) enter(ctx context.Context, node int, now time.Time) (context.Context, bool) {
+// enter begins a step, unless the pass is over, the node is of another one, or it
+// is too early: then at is when to come again. A clock that was set back makes
+// a look come early.
+func (p *pass) enter(ctx context.Context, node int, now time.Time) (call context.Context, at time.Time, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.live[node]
-	if n == nil || n.stalled || p.ended != nil || p.cut || now.Before(n.at) && n.at.Sub(now) < p.limit {
-		return nil, false
+	switch {
+	case n == nil || n.stalled || p.ended != nil || p.cut:
+		return nil, at, false
+	case now.Before(n.at) && n.at.Sub(now) < p.limit:
+		return nil, n.at, false
 	}
 	p.working++
-	ctx, n.cancel = context.WithCancelCause(ctx)
-	return ctx, true
+	call, n.cancel = context.WithCancelCause(ctx)
+	return call, at, true
 }
 
 // left takes note of a step, and reports whether decisions depend on it. cut
