@@ -287,5 +287,9 @@ func TestWaitsInOnePass(t *testing.T) {
 		if n := len(p.Actions); n == 0 || p.Actions[n-1].Step != "apply" || !p.Actions[n-1].Waits || !strings.Contains(p.Actions[n-1].Reason, "etcd") {
 			s.Errorf("%+v", p)
 		}
+		p.Actions[0].Reason = "the caller's" // who may change what was returned
+		if s.u.Explain().Actions[0].Reason == "the caller's" {
+			s.Error("a plan that was returned is the Updater's own")
+		}
 	})
 }

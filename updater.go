@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -167,7 +168,9 @@ func (u *Updater) process(made func(*core)) reconcile.Process {
 func (u *Updater) Explain() Plan {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.last
+	last := u.last
+	last.Actions = slices.Clone(last.Actions)
+	return last
 }
 
 // quoted is how the operator's texts name a release.
