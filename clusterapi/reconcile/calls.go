@@ -73,10 +73,10 @@ func (c *calls) do(ctx context.Context, verb string, gvk schema.GroupVersionKind
 	if timeout <= 0 {
 		return f(ctx)
 	}
-	ctx, cancel := within(ctx, c.clock, timeout)
+	call, cancel := within(ctx, c.clock, timeout)
 	defer cancel()
-	err := f(ctx)
-	if err == nil || !timedOut(ctx) {
+	err := f(call)
+	if err == nil || !timedOut(call) || timedOut(ctx) { // what limits the caller says so itself
 		return err
 	}
 	what := gvk.Kind

@@ -182,3 +182,32 @@ func TestVirtualModifyReturnsAConflictAtOnce(t *testing.T) {
 		t.Errorf("asked %d times in 6 looks", asked)
 	}
 }
+
+// A job that ends at its limit in the middle of a call says which limit that was.
+func TestALimitIsNotTheCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog()
+		api := newCluster(func(ctx context.Context, _ memory.Call, _ func(context.Context) error) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		p := reconcile.Process{Name: "p", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+			return []reconcile.Reconciler{at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+				return reconcile.Result{Jobs: []reconcile.Job{{ID: 1, Limit: time.Second,
+					Run: func(ctx context.Context, _ func(any)) (any, error) {
+						return api.Get(ctx, configMaps, clusterapi.Key("ns", "a"))
+					},
+					Done: func(_ any, err error) []reconcile.Wake { l.add("%v", err); return nil },
+				}}}, nil
+			}}, "k")}
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := reconcile.Run(ctx, reconcile.Options{API: unwatched{api}}, p); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"1s the job has not ended within 1s: context deadline exceeded"}, l.take()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
