@@ -20,6 +20,17 @@ var timely = map[string]string{
 	"signature/composite.go":          "waits for its goroutines",
 }
 
+// clocked are files that may read the real time: where a caller has given no
+// clock, and nothing that a reconciler decides goes by it.
+var clocked = map[string]string{
+	"clusterapi/simulation/clock.go": "a clock",
+	"graph/cache.go":                 "PromQLCache without a clock",
+	"graph/client.go":                "the age of kept answers",
+	"preconditions/run.go":           "a run without a clock",
+	"signature/sign.go":              "a signature's time, without a clock",
+	"upgradeconfig/hooks.go":         "hooks of a program without a clock",
+}
+
 // engines are the folders of what drives, and of what stands outside.
 var engines = []string{
 	"clusterapi/reconcile", "clusterapi/kubernetes", "clusterapi/clusterapitest", "internal/httpclient", "internal/simtest",
@@ -27,9 +38,10 @@ var engines = []string{
 }
 
 // TestTimersAreTheEngines: what goes on in time is driven by package reconcile.
-// Nothing else starts a goroutine that outlives its call, sleeps, or has a timer.
+// Nothing else starts a goroutine that outlives its call, sleeps, has a timer, or
+// reads the real time.
 func TestTimersAreTheEngines(t *testing.T) {
-	seen := map[string]bool{}
+	seen, read := map[string]bool{}, map[string]bool{}
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -54,6 +66,12 @@ func TestTimersAreTheEngines(t *testing.T) {
 			switch n := n.(type) {
 			case *ast.GoStmt:
 				what = "go"
+			case *ast.SelectorExpr:
+				if readsTime(n) {
+					if read[file] = true; clocked[file] == "" {
+						t.Errorf("%s: time.%s outside of the engine", set.Position(n.Pos()), n.Sel.Name)
+					}
+				}
 			case *ast.CallExpr:
 				if s, ok := n.Fun.(*ast.SelectorExpr); ok && startsTimer(s) {
 					what = s.Sel.Name
@@ -77,6 +95,17 @@ func TestTimersAreTheEngines(t *testing.T) {
 			t.Errorf("%s has neither a goroutine nor a timer any more", file)
 		}
 	}
+	for file := range clocked {
+		if !read[file] {
+			t.Errorf("%s does not read the real time any more", file)
+		}
+	}
+}
+
+// readsTime reports whether s, called or not, is a function of the real time.
+func readsTime(s *ast.SelectorExpr) bool {
+	pkg, _ := s.X.(*ast.Ident)
+	return pkg != nil && pkg.Name == "time" && (s.Sel.Name == "Now" || s.Sel.Name == "Since" || s.Sel.Name == "Until")
 }
 
 // startsTimer reports whether a call of s waits, or makes something that does.
