@@ -189,3 +189,58 @@ func TestWithdrawnRequestCordonsNobody(t *testing.T) {
 		}
 	}
 }
+
+// A node is uncordoned and told so in one write, and since when it was drained
+// is forgotten with it.
+func TestUncordonIsOneWrite(t *testing.T) {
+	clock := reconcile.NewClock(epoch)
+	since := `{"version":1,"since":"2026-01-01T00:00:00Z"}`
+	c := drainCluster(t, memory.Options{Clock: clock}, cordoned, annotate(mcp.AnnotationDesiredDrain, "uncordon-N", mcp.AnnotationDrainSince, since))
+	cursor := c.Follow()
+	defer cursor.Close()
+	var r recorder
+	advance(t, virtually(t, c, clock, reconcile.Faults{}, r.observe), time.Minute)
+	writes := 0
+	for change, ok := cursor.Next(); ok; change, ok = cursor.Next() {
+		if change.New == nil || change.New.Name() != "w0" {
+			continue
+		}
+		n, err := clusterapi.As[corev1.Node](change.New)
+		if err != nil {
+			continue
+		}
+		_, draining := n.Annotations[mcp.AnnotationDrainSince]
+		if told := n.Annotations[mcp.AnnotationLastAppliedDrain] == "uncordon-N"; told == n.Spec.Unschedulable || told == draining {
+			t.Errorf("uncordoned %v, told %v, draining %v", !n.Spec.Unschedulable, told, draining)
+		}
+		if !n.Spec.Unschedulable {
+			writes++
+		}
+	}
+	if s := nodeState(t, c, "w0"); writes == 0 || s.Unschedulable || s.LastAppliedDrain != "uncordon-N" {
+		t.Errorf("%d writes, %+v", writes, s)
+	}
+}
+
+// An evicted pod's going ends the wait for it at once, whenever it goes.
+func TestPodsGoingEndsTheWait(t *testing.T) {
+	gvk, _ := clusterapi.KindOf[corev1.Pod]()
+	for _, after := range []time.Duration{12345 * time.Millisecond, 31*time.Second + 7*time.Millisecond, 71 * time.Second} {
+		clock := reconcile.NewClock(epoch)
+		c := drainCluster(t, memory.Options{Clock: clock, GracefulPods: true})
+		load(t, c, app("web-0", "w0"))
+		var r recorder
+		v := virtually(t, c, clock, reconcile.Faults{}, r.observe)
+		advance(t, v, after)
+		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "uncordon-O" {
+			t.Errorf("after %s, with the pod there: %+v", after, s)
+		}
+		if err := c.Remove(gvk, clusterapi.Key("app", "web-0")); err != nil {
+			t.Fatal(err)
+		}
+		advance(t, v, time.Millisecond)
+		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" {
+			t.Errorf("after %s: %+v", after, s)
+		}
+	}
+}
