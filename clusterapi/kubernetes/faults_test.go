@@ -266,8 +266,8 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 	}
 }
 
-// A whole update goes through a proxy at which every tenth request meets a
-// fault of some sort.
+// A whole update goes through a proxy at which every tenth write meets a
+// conflict, and every twentieth request another fault.
 func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) {
 	from, err := openRelease(t.Context(), "from", sample.From())
 	if err != nil {
@@ -307,7 +307,7 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 			return conflict // of which reads have none
 		}
 		f := faults[random.IntN(len(faults))]
-		if random.IntN(10) > 0 || f == conflict && r.Method == http.MethodGet {
+		if random.IntN(20) > 0 || f == conflict && r.Method == http.MethodGet {
 			return none
 		}
 		return f
