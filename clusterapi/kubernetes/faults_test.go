@@ -267,7 +267,7 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 }
 
 // A whole update goes through a proxy at which every tenth write meets a
-// conflict, and every twentieth request another fault.
+// conflict, and every twentieth request another fault, of each kind in turn.
 func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) {
 	from, err := openRelease(t.Context(), "from", sample.From())
 	if err != nil {
@@ -298,7 +298,7 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(4, 18))
+	random, others := rand.New(rand.NewPCG(4, 18)), 0
 	faults := []fault{conflict, throttled, broken, dropBefore, dropAfter}
 	p.inject(func(r *http.Request) fault {
 		mu.Lock()
@@ -306,11 +306,11 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 		if r.Method != http.MethodGet && random.IntN(10) == 0 {
 			return conflict // of which reads have none
 		}
-		f := faults[random.IntN(len(faults))]
-		if random.IntN(20) > 0 || f == conflict && r.Method == http.MethodGet {
+		if random.IntN(20) > 0 {
 			return none
 		}
-		return f
+		others++
+		return faults[1+others%(len(faults)-1)]
 	})
 	defer p.inject(nil)
 	before := map[fault]int{}
