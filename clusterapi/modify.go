@@ -3,12 +3,12 @@ package clusterapi
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // ReadWriter is what [Modify] needs.
@@ -62,6 +62,9 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 	if ctx.Value(withoutRetries{}) != nil {
 		retries = 0
 	}
+	// Up to as much again is added, so that writers in conflict fall out of step.
+	pauses := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 6}.Timer()
+	defer pauses.Stop()
 	for attempt := 0; ; attempt++ {
 		read, err := GetShared(ctx, api, gvk, key)
 		if err != nil {
@@ -97,8 +100,13 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		case attempt >= retries:
 			return nil, fmt.Errorf("giving up after %d attempts: %w", attempt+1, err)
 		}
-		if err := pause(ctx, attempt); err != nil {
-			return nil, err
+		if attempt > 0 {
+			pauses.Next()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-pauses.C():
 		}
 	}
 }
@@ -111,13 +119,3 @@ func WithoutRetries(ctx context.Context) context.Context {
 }
 
 type withoutRetries struct{}
-
-// pause waits before the next attempt: 10 ms, doubled each time, plus up to
-// as much again so that writers in conflict fall out of step.
-func pause(ctx context.Context, attempt int) error {
-	base := 10 * time.Millisecond << min(attempt, 6)
-	wait, cancel := context.WithTimeout(ctx, base+rand.N(base))
-	defer cancel()
-	<-wait.Done()
-	return ctx.Err()
-}

@@ -22,7 +22,7 @@ type Provider struct {
 	agent  bool
 	client *httpclient.Client
 	sleep  func(ctx context.Context, d time.Duration) error // between tries; nil: by the options' clock
-	ready  *connection                                      // nil: made anew for each use
+	ready  *connection                                      // nil: one is made for each use
 }
 
 var (
