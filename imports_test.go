@@ -30,8 +30,35 @@ var ranks = map[string]int{
 	"internal":      1,
 }
 
-// leaves are the packages below clusterapi that do not know one another.
-var leaves = []string{"clusterapi/reconcile", "clusterapi/memory", "clusterapi/dump"}
+// rooms are the packages of each tree with the packages of the same tree that
+// they may import. Internal packages of a tree are free to all of it, and so is
+// everything to packages whose name ends in test.
+var rooms = map[string][]string{
+	"graph":                         nil,
+	"graph/risk":                    {"graph"},
+	"graph/path":                    {"graph", "graph/risk"},
+	"manifest":                      nil,
+	"signature":                     nil,
+	"signature/cluster":             {"signature"},
+	"signature/sigstore":            {"signature"},
+	"mcp":                           nil,
+	"mcp/rollout":                   {"mcp"},
+	"olm":                           nil,
+	"olm/catalog":                   {"olm"},
+	"olm/install":                   {"olm", "olm/catalog"},
+	"runlevel":                      nil,
+	"preconditions":                 nil,
+	"preconditions/remedy":          {"preconditions"},
+	"upgradeconfig":                 nil,
+	"upgradeconfig/upgrade":         {"upgradeconfig"},
+	"upgradeconfig/ocm":             {"upgradeconfig"},
+	"clusterapi":                    nil,
+	"clusterapi/reconcile":          {"clusterapi"},
+	"clusterapi/memory":             {"clusterapi"},
+	"clusterapi/simulation":         {"clusterapi", "clusterapi/memory", "clusterapi/reconcile"},
+	"clusterapi/simulation/sample":  {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
+	"clusterapi/simulation/payload": {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
+}
 
 // runtimes are what the core must stay free of.
 var runtimes = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
@@ -98,14 +125,14 @@ func importFault(from, imported string) string {
 	}
 	to = strings.TrimPrefix(to, "/")
 	switch {
-	case top(to) == "examples" || to == "clusterapi/simulation" && top(from) != "examples" && from != to || to == "internal/simtest":
-		return "nobody but examples and tests does"
-	case slices.Contains(leaves, from) && slices.Contains(leaves, to) && from != to:
-		return "each stands on clusterapi alone"
-	case top(from) == "examples" || top(from) == top(to):
+	case top(from) == "examples" && to != "internal/simtest":
 		return ""
-	case from == "clusterapi/simulation": // decisions of others, but no driver
-		if ranks[top(to)] >= ranks["runlevel"] {
+	case top(to) == "examples" || isSimulation(to) && !isSimulation(from) || to == "internal/simtest":
+		return "nobody but examples and tests does"
+	case top(from) == top(to):
+		return roomFault(from, to)
+	case isSimulation(from): // the decisions of others, but no driver
+		if !slices.Contains(simulationImports[from], to) && top(to) != "internal" {
 			return "the simulation drives nothing"
 		}
 		return ""
@@ -116,6 +143,31 @@ func importFault(from, imported string) string {
 	}
 	if ranks[top(to)] >= fromRank {
 		return "imports run downward"
+	}
+	return ""
+}
+
+// simulationImports are the packages of other trees that the simulation may import.
+var simulationImports = map[string][]string{
+	"clusterapi/simulation":         {"mcp", "olm"},
+	"clusterapi/simulation/payload": {"manifest"},
+}
+
+func isSimulation(p string) bool {
+	return p == "clusterapi/simulation" || strings.HasPrefix(p, "clusterapi/simulation/")
+}
+
+// roomFault says what is wrong with an import within one tree.
+func roomFault(from, to string) string {
+	if from == to || top(to) == "internal" || strings.Contains(to, "/internal/") || strings.Contains(from, "/internal/") || strings.HasSuffix(from, "test") {
+		return ""
+	}
+	may, known := rooms[from]
+	if !known {
+		return "the package has no place among the packages of its tree"
+	}
+	if !slices.Contains(may, to) {
+		return "the packages of a tree import in one direction"
 	}
 	return ""
 }
@@ -160,6 +212,22 @@ func TestImportFault(t *testing.T) {
 		{"clusterapi/reconcile", module + "/mcp", false},
 		{"mcp", module + "/internal/simtest", false},
 		{"internal/disruption", module + "/clusterapi", false},
+		{"graph/path", module + "/graph/risk", true},
+		{"graph/risk", module + "/graph/path", false},
+		{"graph", module + "/graph/risk", false},
+		{"graph/newcomer", module + "/graph", false},
+		{"olm/install", module + "/olm/internal/sat", true},
+		{"olm/catalog", module + "/olm/install", false},
+		{"upgradeconfig/ocm", module + "/upgradeconfig/upgrade", false},
+		{"upgradeconfig/ocm", module + "/upgradeconfig/ocm/ocmtest", false},
+		{"upgradeconfig/ocm/ocmtest", module + "/upgradeconfig/ocm", true},
+		{"signature/signaturetest", module + "/signature", true},
+		{"clusterapi/memory", module + "/clusterapi/simulation", false},
+		{"clusterapi/simulation/payload", module + "/manifest", true},
+		{"clusterapi/simulation", module + "/manifest", false},
+		{"clusterapi/simulation", module + "/mcp/rollout", false},
+		{"clusterapi/simulation/sample", module + "/manifest", false},
+		{"examples/update", module + "/clusterapi/simulation/sample", true},
 		{"newcomer", module + "/internal/release", false},
 		{"graph", "k8s.io/client-go/rest", false},
 		{"graph", "github.com/openshift/library-go/pkg/verify", false},
