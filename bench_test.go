@@ -19,7 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // BenchmarkWholeUpdate makes a simulated cluster and updates it in virtual
@@ -66,8 +66,11 @@ func wholeUpdate(b *testing.B, fromFS, toFS fs.FS, o simulation.Options) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		rollout := mcp.NewRollout(mcp.RolloutOptions{API: cluster, Mode: mcp.Drive, Clock: clock})
-		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), rollout.Process(), updater.Process())
+		nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock})
+		if err != nil {
+			b.Fatal(err)
+		}
+		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), nodes.Process(), updater.Process())
 		if err := v.RunUntil(v.Now().Add(10 * time.Minute)); err != nil { // the cluster is kept as it is
 			b.Fatal(err)
 		}

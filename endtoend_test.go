@@ -26,6 +26,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // simulated is what a payload brings to a simulated cluster.
@@ -108,12 +109,15 @@ func endToEnd(t *testing.T, fromFS, toFS fs.FS, operators, manifests int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rollout := mcp.NewRollout(mcp.RolloutOptions{API: cluster, Mode: mcp.Drive})
+		nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive})
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return cluster.Run(ctx) })
-		group.Go(func() error { return rollout.Run(ctx) })
+		group.Go(func() error { return nodes.Run(ctx) })
 		group.Go(func() error { return updater.Run(ctx) })
 
 		time.Sleep(10 * time.Minute) // the cluster is kept as it is

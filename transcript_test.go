@@ -37,7 +37,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -282,8 +282,11 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 		}
 	}
 	s.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: s.cluster, Clock: clock, Seed: 1, Observe: s.driverEvent}, s.cluster.Process())
-	rollout := mcp.NewRollout(mcp.RolloutOptions{API: s.cluster, Mode: mcp.Drive, Observe: s.nodeEvent})
-	s.Add(rollout.Process())
+	nodes, err := rollout.New(rollout.Options{API: s.cluster, Mode: rollout.Drive, Observe: s.nodeEvent})
+	if err != nil {
+		return err
+	}
+	s.Add(nodes.Process())
 	return s.startUpdater("updater", nil)
 }
 
@@ -641,10 +644,10 @@ func waitLine(w *runlevel.Wait) string {
 }
 
 // nodeEvent says what the rollout of nodes tells.
-func (s *scenario) nodeEvent(e mcp.Event) {
+func (s *scenario) nodeEvent(e rollout.Event) {
 	switch e.Type {
-	case mcp.EventPoolProgress, mcp.EventPool, mcp.EventNodeTargeted, mcp.EventNodeDone: // phases tell the last two
-	case mcp.EventNodePhase:
+	case rollout.EventPoolProgress, rollout.EventPool, rollout.EventNodeTargeted, rollout.EventNodeDone: // phases tell the last two
+	case rollout.EventNodePhase:
 		s.printf("nodes: %s: %s", e.Node, e.Phase)
 	default:
 		s.printf("nodes: %s", strings.Join(slices.DeleteFunc([]string{string(e.Type), e.Pool, e.Node, e.Text}, func(t string) bool { return t == "" }), " "))

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"fmt"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,15 +13,15 @@ import (
 // bigPool has n workers in three zones, of which a tenth is updated and a few
 // are on their way.
 func bigPool(n int) mcp.Objects {
-	objs := mcp.Objects{Pools: pools(pool("master", "N"), pool("worker", "N", atMost(n/50+2)), pool("infra", "N"))}
+	objs := mcp.Objects{Pools: mcptest.Pools(mcptest.Pool("master", "N"), mcptest.Pool("worker", "N", mcptest.AtMost(n/50+2)), mcptest.Pool("infra", "N"))}
 	for i := range n {
-		w := worker(fmt.Sprintf("worker-%06d", i), zone(fmt.Sprint("z", i%3)), age(i%1000), label("kubernetes.io/hostname", fmt.Sprint("worker-", i)))
+		w := mcptest.Worker(fmt.Sprintf("worker-%06d", i), mcptest.Zone(fmt.Sprint("z", i%3)), mcptest.Age(i%1000), mcptest.Label("kubernetes.io/hostname", fmt.Sprint("worker-", i)))
 		switch {
 		case i%10 == 0:
-			w = updated(w)
+			w = mcptest.Updated(w)
 		case i%100 == 1:
-			desired("N")(&w)
-			state(mcp.StateWorking)(&w)
+			mcptest.Desired("N")(&w)
+			mcptest.State(mcp.StateWorking)(&w)
 		}
 		objs.Nodes = append(objs.Nodes, w)
 	}
@@ -65,7 +66,7 @@ func BenchmarkStateApply(b *testing.B) {
 		for i := range variants {
 			w := objs.Nodes[i*n/100]
 			targeted := *w.DeepCopy()
-			desired("N2")(&targeted)
+			mcptest.Desired("N2")(&targeted)
 			variants[i] = [2]corev1.Node{w, targeted}
 		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -82,9 +83,9 @@ func BenchmarkStateApply(b *testing.B) {
 
 func BenchmarkMembership(b *testing.B) {
 	for _, n := range []int{3, 30, 300} {
-		ps := pools(pool("master", "N"), pool("worker", "N"))
+		ps := mcptest.Pools(mcptest.Pool("master", "N"), mcptest.Pool("worker", "N"))
 		for i := range n {
-			ps = append(ps, pool(fmt.Sprint("custom", i), "N"))
+			ps = append(ps, mcptest.Pool(fmt.Sprint("custom", i), "N"))
 		}
 		m, _ := mcp.NewMembership(ps)
 		labels := roles("worker", "custom1")
@@ -108,11 +109,11 @@ func BenchmarkMembership(b *testing.B) {
 func BenchmarkStatus(b *testing.B) {
 	for _, n := range sizes {
 		s := mcp.NewState(bigPool(n), mcp.Options{})
-		prev := s.Status("worker", s.Pool("worker").Status, epoch)
+		prev := s.Status("worker", s.Pool("worker").Status, mcptest.Epoch)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				prev = s.Status("worker", prev, epoch)
+				prev = s.Status("worker", prev, mcptest.Epoch)
 			}
 		})
 	}
@@ -122,7 +123,7 @@ func BenchmarkStatus(b *testing.B) {
 func BenchmarkExplanations(b *testing.B) {
 	for _, n := range sizes {
 		objs := bigPool(n)
-		atMost(n / 2)(&objs.Pools[1])
+		mcptest.AtMost(n / 2)(&objs.Pools[1])
 		s := mcp.NewState(objs, mcp.Options{})
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()

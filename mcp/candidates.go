@@ -120,8 +120,8 @@ func (s *State) block(p *poolRecord) (Block, error) {
 	switch {
 	case p.goal.Config == "":
 		return Block{BlockUnconfigured, "the pool has no rendered configuration yet"}, nil
-	case selectsAll(p.pool.Spec.NodeSelector):
-		return Block{BlockSelectingAll, textSelectingAll}, nil
+	case SelectsAll(p.pool.Spec.NodeSelector):
+		return Block{BlockSelectingAll, TextSelectingAll}, nil
 	case p.pool.DeletionTimestamp != nil:
 		return Block{BlockDeleted, "the pool is being deleted"}, nil
 	case p.pool.Spec.Paused:
@@ -153,7 +153,7 @@ func (s *State) selectorError(pool string) error {
 	return nil
 }
 
-const textSelectingAll = "This machineconfigpool is selecting all nodes. A non-empty selector is required."
+const TextSelectingAll = "This machineconfigpool is selecting all nodes. A non-empty selector is required."
 
 // arbiterWaits says why the arbiter must not be updated now; "" if it may. The
 // arbiter goes after the masters, and never while one of them is down.

@@ -41,7 +41,7 @@ func (s *State) classify(n NodeState, p *poolRecord) class {
 		updated:       n.Updated(p.goal),
 		unavailable:   n.Unavailable(),
 		degraded:      n.Degraded() || n.Unreconcilable(),
-		wrongTaint:    n.UpdateTaint != n.wantsTaint(p.goal),
+		wrongTaint:    n.UpdateTaint != n.WantsTaint(p.goal),
 		wrongTopology: s.topology != "" && n.Topology != s.topology,
 	}
 	if s.o.Compat {

@@ -39,33 +39,19 @@
 // negative maxUnavailable is an error and not a pool that never updates, a
 // failing node counts once, conditions do not flap.
 //
-// # The rollout
+// Package rollout carries the decisions out.
 //
-// [Rollout] follows a cluster through [clusterapi.ClusterAPI]. In mode
-// [Observe], for a cluster with a machine-config controller of its own, it
-// writes nothing and reports what happens and what is waited for. In mode
-// [Drive] it takes that controller's place: it targets nodes, keeps the taint
-// UpdateInProgress and the pools' status, and fulfils the daemons' requests to
-// be drained by cordoning and evictions, which honour PodDisruptionBudgets; it
-// never forces. Everything it needs is in the cluster, so a rollout can be
-// stopped anywhere, and another one goes on: since when a drain has been
-// failing is in [AnnotationDrainSince]. The limit of an attempt to drain, waits
-// between retries and the time until a pool counts as stalled begin again.
-//
-// [Rollout.Run] drives it live. [Rollout.Process] gives its reconcilers to any
-// driver of package reconcile: beside other processes, or in virtual time.
-// Pools, drains and node updates are a reconciler each. None waits inside: a
-// drain that is blocked holds up neither pools nor other drains.
+// All values are plain data or change only by their own methods: safe to read
+// from many goroutines at a time, not to change while others read.
 //
 // # Limits
 //
-// What nodes say ends up in the status of their pool and in events, and is cut
-// to a size that these can hold:
+// What nodes say ends up in the status of their pool, and is cut to a size that
+// it can hold:
 //
 //	limit                         default  field  past it
 //	message of a pool condition   32 KiB   -      says how many nodes are left out
 //	what a node says in it        8 KiB    -      says how many bytes are left out
-//	text of an event              32 KiB   -      says how many bytes are left out
 //
 // Sources: the OpenShift documentation on machine configuration and on
 // performing canary rollouts, https://docs.openshift.com/; and the

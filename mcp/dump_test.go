@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,11 +36,11 @@ func TestRealCluster(t *testing.T) {
 	in := mcp.Snapshot{Objects: mcp.Objects{
 		Pools: readList[mcfgv1.MachineConfigPool](t, dir, name+"-mcp.yaml"),
 		Nodes: readList[corev1.Node](t, dir, name+"-node.yaml"),
-	}, Now: metav1.NewTime(epoch)}
+	}, Now: metav1.NewTime(mcptest.Epoch)}
 
 	st := mcp.PoolStatus(in, "master")
 	if st.MachineCount != 3 || st.UpdatedMachineCount != 0 || st.ReadyMachineCount != 0 || st.UnavailableMachineCount != 1 || st.DegradedMachineCount != 0 {
-		t.Errorf("%s", brief(st))
+		t.Errorf("%s", mcptest.Brief(st))
 	}
 	// The recorded status is that of the cluster's own controller: nothing is
 	// to be changed in it.

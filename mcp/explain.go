@@ -118,7 +118,7 @@ func (e *explainer) explain(node string) Verdict {
 		return Verdict{Kind: VerdictFailing, Text: fmt.Sprintf("node %s is %s and takes a unit of capacity: %s", node, st.State, st.Reason)}
 	case !c.candidate:
 		phase, stuck := e.s.Phase(node)
-		return Verdict{Kind: VerdictInProgress, Text: fmt.Sprintf("node %s is on its way to %s: %s", node, p.goal.Target(), phase.in(stuck))}
+		return Verdict{Kind: VerdictInProgress, Text: fmt.Sprintf("node %s is on its way to %s: %s", node, p.goal.Target(), phase.In(stuck))}
 	case !c.eligible:
 		v := Verdict{Kind: VerdictNotReady, Text: st.NotReadyText()}
 		if c.mcdFailing && st.Unschedulable {
@@ -127,7 +127,7 @@ func (e *explainer) explain(node string) Verdict {
 		}
 		return v
 	case node == e.sel.Deferred:
-		return Verdict{Kind: VerdictDeferredOperatorNode, Text: fmt.Sprintf(textDeferring, node)}
+		return Verdict{Kind: VerdictDeferredOperatorNode, Text: fmt.Sprintf(TextDeferring, node)}
 	case e.boots[node] != "":
 		return Verdict{Kind: VerdictCustomPoolBoot, Text: fmt.Sprintf("node %s booted into pool %s and gets its labels first", node, e.boots[node])}
 	case !e.selected.Has(node):
@@ -148,7 +148,7 @@ func (e *explainer) noCapacity() Verdict {
 	return e.full
 }
 
-const textDeferring = "Deferring update of machine config operator node %s"
+const TextDeferring = "Deferring update of machine config operator node %s"
 
 // capacityHolders names who has the capacity of a pool.
 func (s *State) capacityHolders(p *poolRecord, sel *Selection) []string {

@@ -46,9 +46,9 @@ func (g Goal) Target() Target {
 	return Target{Config: g.BuildConfig, Image: g.Image}
 }
 
-// line is the target as a pool's conditions name it, which can come before
+// Label is the target as a pool's conditions name it, which can come before
 // there is a build.
-func (g Goal) line() string {
+func (g Goal) Label() string {
 	t := Target{Config: g.Config}
 	if g.Layered {
 		t.Image = g.Image

@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"errors"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"math"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestMaxUnavailable(t *testing.T) {
 		{"worker", s("3"), 5, 0, 0, "maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage"},
 		{"worker", s("abc%"), 5, 0, 0, `maxUnavailable: invalid value for IntOrString: invalid value "abc%": strconv.Atoi: parsing "abc": invalid syntax`},
 	} {
-		p := pool(tt.pool, "N")
+		p := mcptest.Pool(tt.pool, "N")
 		p.Spec.MaxUnavailable = tt.value
 		got, warnings, err := mcp.MaxUnavailable(&p, tt.nodes)
 		text := ""

@@ -262,8 +262,8 @@ func emptySelector(s *metav1.LabelSelector) bool {
 	return s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// selectsAll says that a selector is exactly {}, which an admin may have meant
+// SelectsAll says that a selector is exactly {}, which an admin may have meant
 // to select every node. It selects none, and is worth a warning.
-func selectsAll(s *metav1.LabelSelector) bool {
+func SelectsAll(s *metav1.LabelSelector) bool {
 	return s != nil && s.MatchLabels == nil && s.MatchExpressions == nil
 }

@@ -2,22 +2,16 @@ package mcp_test
 
 import (
 	"errors"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
-
-func infra(topology string) *configv1.Infrastructure {
-	i := &configv1.Infrastructure{}
-	i.Status.ControlPlaneTopology = configv1.TopologyMode(topology)
-	return i
-}
 
 func roles(names ...string) map[string]string {
 	l := map[string]string{}
@@ -28,10 +22,10 @@ func roles(names ...string) map[string]string {
 }
 
 func TestMembershipOf(t *testing.T) {
-	m, issues := mcp.NewMembership(pools(
-		pool("worker", "N"), pool("master", "N"), pool("infra", "N"), pool("gpu", "N"), pool("arbiter", "N"),
-		pool("nothing", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = nil }),
-		pool("empty", "N", func(p *mcfgv1.MachineConfigPool) {
+	m, issues := mcp.NewMembership(mcptest.Pools(
+		mcptest.Pool("worker", "N"), mcptest.Pool("master", "N"), mcptest.Pool("infra", "N"), mcptest.Pool("gpu", "N"), mcptest.Pool("arbiter", "N"),
+		mcptest.Pool("nothing", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = nil }),
+		mcptest.Pool("empty", "N", func(p *mcfgv1.MachineConfigPool) {
 			p.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{}}
 		}),
 	))
@@ -91,7 +85,7 @@ func invalid(p *mcfgv1.MachineConfigPool) {
 }
 
 func TestInvalidSelector(t *testing.T) {
-	ps := pools(pool("worker", "N"), pool("infra", "N", invalid))
+	ps := mcptest.Pools(mcptest.Pool("worker", "N"), mcptest.Pool("infra", "N", invalid))
 	m, issues := mcp.NewMembership(ps)
 	if len(issues) != 1 || issues[0].Pool != "infra" {
 		t.Fatalf("issues = %v", issues)
@@ -112,7 +106,7 @@ func TestInvalidSelector(t *testing.T) {
 		t.Errorf("compat, Windows: %+v", a)
 	}
 
-	in := snapshot(ps, node("w", "worker", "O"))
+	in := mcptest.Snapshot(ps, mcptest.Node("w", "worker", "O"))
 	if sel := mcp.Candidates(in, "infra"); sel.Block.Kind != mcp.BlockInvalidSelector || sel.Err == nil {
 		t.Errorf("selection = %+v", sel)
 	}
@@ -120,7 +114,7 @@ func TestInvalidSelector(t *testing.T) {
 		t.Errorf("worker selects %v", got)
 	}
 	if st := mcp.PoolStatus(in, "infra"); len(st.Conditions) > 0 {
-		t.Errorf("a pool with an invalid selector says: %s", brief(st))
+		t.Errorf("a pool with an invalid selector says: %s", mcptest.Brief(st))
 	}
 	// The selector is why the pool has no nodes.
 	if v := mcp.NewState(in.Objects, in.Options).Explain("infra", "w"); v.Kind != mcp.VerdictPoolBlocked || v.Block.Kind != mcp.BlockInvalidSelector {
@@ -131,17 +125,17 @@ func TestInvalidSelector(t *testing.T) {
 	}
 	in.Options.Compat = true
 	if st := mcp.PoolStatus(in, "infra"); len(st.Conditions) > 0 {
-		t.Errorf("compat: a pool with an invalid selector says: %s", brief(st))
+		t.Errorf("compat: a pool with an invalid selector says: %s", mcptest.Brief(st))
 	}
 	st := mcp.PoolStatus(in, "worker")
-	if st.MachineCount != 0 || conditionOf(st, "Updated").Status != "True" {
+	if st.MachineCount != 0 || mcptest.ConditionOf(st, "Updated").Status != "True" {
 		t.Errorf("compat status = %+v", st)
 	}
 }
 
 func TestMembershipExplain(t *testing.T) {
-	m, _ := mcp.NewMembership(pools(pool("worker", "N"), pool("master", "N"), pool("infra", "N"), pool("gpu", "N"),
-		pool("nothing", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = nil })))
+	m, _ := mcp.NewMembership(mcptest.Pools(mcptest.Pool("worker", "N"), mcptest.Pool("master", "N"), mcptest.Pool("infra", "N"), mcptest.Pool("gpu", "N"),
+		mcptest.Pool("nothing", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = nil })))
 	why := func(labels map[string]string, pool string) mcp.Match {
 		for _, x := range m.Explain(labels) {
 			if x.Pool == pool {

@@ -184,8 +184,8 @@ func (n NodeState) lacksTarget(g Goal) bool {
 	return !n.TargetsPool(g) || n.HasDesiredImage
 }
 
-// wantsTaint says that the node should have the taint UpdateInProgress.
-func (n NodeState) wantsTaint(g Goal) bool {
+// WantsTaint says that the node should have the taint UpdateInProgress.
+func (n NodeState) WantsTaint(g Goal) bool {
 	if g.Layered {
 		return !n.TargetsBuild(g)
 	}

@@ -1,8 +1,6 @@
 package mcp
 
-import "time"
-
-// Options steer decisions and their cadence. The zero value is what to use.
+// Options steer decisions. The zero value is what to use.
 type Options struct {
 	// Compat does as the machine-config controller does, its faults included:
 	// one invalid selector empties every pool, a cordoned failing node counts
@@ -21,8 +19,6 @@ type Options struct {
 	// of 4.18 and older does not have. It is also written where the stored
 	// status has it.
 	PoolSynchronizers bool
-	// Delays are the cadence of a [Rollout].
-	Delays Delays
 }
 
 // Order refines the order in which nodes are updated.
@@ -30,49 +26,6 @@ type Order struct {
 	// Last names nodes that go after all others, such as the etcd leader or
 	// the node that runs the program itself. They are never skipped.
 	Last []string
-}
-
-// Delays are the waits and limits of a [Rollout]. A zero field means its
-// default, which is what the machine-config controller does.
-type Delays struct {
-	PoolQueue time.Duration // from an event to the sync of its pool; default 5 s
-	Resync    time.Duration // between syncs of all pools without events; default 30 min
-	Poll      time.Duration // between lists where the API cannot watch; default 5 s
-	RetryMin  time.Duration // after a first error, doubled each time; default 5 ms
-	RetryMax  time.Duration // after 15 errors in a row; default 1 min
-	Stall     time.Duration // without a change of phase in a pool until it is reported; default 1 h
-
-	DrainAttempt   time.Duration // limit of one attempt; default 90 s
-	DrainRetry     time.Duration // after a failed attempt; default 1 min
-	DrainSlowAfter time.Duration // failing for so long, retries slow down; default 10 min
-	DrainSlowRetry time.Duration // after a failed attempt then; default 5 min
-	DrainFailed    time.Duration // failing for so long, it is reported as failed; default 1 h
-	EvictionRetry  time.Duration // after an eviction that was refused for now; default 5 s
-	PodPoll        time.Duration // between looks at an evicted pod; default 1 s
-	CordonRetry    time.Duration // after a first failed cordon, doubled each time, 5 tries; default 10 s
-}
-
-func (d Delays) withDefaults() Delays {
-	def := func(v *time.Duration, to time.Duration) {
-		if *v <= 0 {
-			*v = to
-		}
-	}
-	def(&d.PoolQueue, 5*time.Second)
-	def(&d.Resync, 30*time.Minute)
-	def(&d.Poll, 5*time.Second)
-	def(&d.RetryMin, 5*time.Millisecond)
-	def(&d.RetryMax, time.Minute)
-	def(&d.Stall, time.Hour)
-	def(&d.DrainAttempt, 90*time.Second)
-	def(&d.DrainRetry, time.Minute)
-	def(&d.DrainSlowAfter, 10*time.Minute)
-	def(&d.DrainSlowRetry, 5*time.Minute)
-	def(&d.DrainFailed, time.Hour)
-	def(&d.EvictionRetry, 5*time.Second)
-	def(&d.PodPoll, time.Second)
-	def(&d.CordonRetry, 10*time.Second)
-	return d
 }
 
 func (o Options) holdFailing() bool {

@@ -114,7 +114,7 @@ func refine(p Phase, m *mcfgv1.MachineConfigNode) Phase {
 }
 
 // in names a phase and the one that it is stuck in.
-func (p Phase) in(stuck Phase) string {
+func (p Phase) In(stuck Phase) string {
 	if stuck == "" {
 		return string(p)
 	}

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"cmp"
 	"fmt"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"slices"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ var (
 )
 
 func genPool(t *rapid.T, name string) mcfgv1.MachineConfigPool {
-	p := pool(name, rapid.SampledFrom(configs).Draw(t, "config"))
+	p := mcptest.Pool(name, rapid.SampledFrom(configs).Draw(t, "config"))
 	p.Spec.Paused = rapid.IntRange(0, 5).Draw(t, "paused") == 0
 	switch rapid.IntRange(0, 12).Draw(t, "oddity") {
 	case 0:
@@ -38,7 +39,7 @@ func genPool(t *rapid.T, name string) mcfgv1.MachineConfigPool {
 	case 3:
 		invalid(&p)
 	case 4:
-		now := metav1.NewTime(epoch)
+		now := metav1.NewTime(mcptest.Epoch)
 		p.DeletionTimestamp = &now
 	}
 	if v := rapid.SampledFrom([]string{"", "1", "2", "3", "50%", "-1", "x"}).Draw(t, "maxUnavailable"); v != "" {
@@ -49,7 +50,7 @@ func genPool(t *rapid.T, name string) mcfgv1.MachineConfigPool {
 }
 
 func genNode(t *rapid.T, name string) corev1.Node {
-	n := node(name, rapid.SampledFrom(poolNames).Draw(t, "role"), rapid.SampledFrom(configs).Draw(t, "current"))
+	n := mcptest.Node(name, rapid.SampledFrom(poolNames).Draw(t, "role"), rapid.SampledFrom(configs).Draw(t, "current"))
 	if rapid.IntRange(0, 3).Draw(t, "more") == 0 {
 		n.Labels[mcp.LabelNodeRolePrefix+rapid.SampledFrom(poolNames).Draw(t, "role2")] = ""
 	}
@@ -57,38 +58,38 @@ func genNode(t *rapid.T, name string) corev1.Node {
 		n.Labels[mcp.LabelOS] = "windows"
 	}
 	if rapid.Bool().Draw(t, "retargeted") {
-		desired(rapid.SampledFrom(configs).Draw(t, "desired"))(&n)
+		mcptest.Desired(rapid.SampledFrom(configs).Draw(t, "desired"))(&n)
 	}
-	state(rapid.SampledFrom(nodeStates).Draw(t, "state"))(&n)
+	mcptest.State(rapid.SampledFrom(nodeStates).Draw(t, "state"))(&n)
 	switch rapid.IntRange(0, 12).Draw(t, "condition") {
 	case 0:
-		cordoned(&n)
+		mcptest.Cordoned(&n)
 	case 1:
-		condition(corev1.NodeReady, isFalse)(&n)
+		mcptest.Condition(corev1.NodeReady, isFalse)(&n)
 	case 2:
-		deleting(&n)
+		mcptest.Deleting(&n)
 	case 3:
 		none(&n)
 	case 4:
-		taint(&n)
+		mcptest.Taint(&n)
 	case 5:
-		annotate(mcp.AnnotationDesiredImage, "i")(&n)
+		mcptest.Annotate(mcp.AnnotationDesiredImage, "i")(&n)
 	case 6:
-		annotate(mcp.AnnotationFirstPivotConfig, rapid.SampledFrom(configs).Draw(t, "pivot"))(&n)
+		mcptest.Annotate(mcp.AnnotationFirstPivotConfig, rapid.SampledFrom(configs).Draw(t, "pivot"))(&n)
 	case 7:
-		reason("bad N")(&n)
+		mcptest.Reason("bad N")(&n)
 	}
 	if rapid.Bool().Draw(t, "zoned") {
-		zone(rapid.SampledFrom([]string{"", "z1", "z2"}).Draw(t, "zone"))(&n)
+		mcptest.Zone(rapid.SampledFrom([]string{"", "z1", "z2"}).Draw(t, "zone"))(&n)
 	}
-	age(rapid.IntRange(0, 3).Draw(t, "age"))(&n)
+	mcptest.Age(rapid.IntRange(0, 3).Draw(t, "age"))(&n)
 	return n
 }
 
 func genMCN(t *rapid.T, name string) mcfgv1.MachineConfigNode {
-	m := mcn(name)
+	m := mcptest.Mcn(name)
 	for _, c := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Updated", "NodeDegraded"}), 0, 2, rapid.ID).Draw(t, "conditions") {
-		m.Status.Conditions = append(m.Status.Conditions, says(c, "from the node"))
+		m.Status.Conditions = append(m.Status.Conditions, mcptest.Says(c, "from the node"))
 	}
 	m.Status.ConfigVersion.Desired = rapid.SampledFrom(configs).Draw(t, "mcnDesired")
 	return m
@@ -154,7 +155,7 @@ func (w *world) step(t *rapid.T) mcp.Change {
 		b.Name = rapid.SampledFrom([]string{"b0", "b1"}).Draw(t, "build")
 		b.Spec.MachineConfig.Name, b.Spec.MachineOSConfig.Name = rapid.SampledFrom(configs).Draw(t, "config"), "mosc"
 		b.Status.DigestedImagePushSpec = "i"
-		b.Status.Conditions = []metav1.Condition{says(rapid.SampledFrom([]string{"Succeeded", "Building", "Failed"}).Draw(t, "progress"), "")}
+		b.Status.Conditions = []metav1.Condition{mcptest.Says(rapid.SampledFrom([]string{"Succeeded", "Building", "Failed"}).Draw(t, "progress"), "")}
 		return put(w.mosbs, b.Name, b, gone)
 	case "config":
 		c := mcfgv1.MachineConfig{}
@@ -162,10 +163,10 @@ func (w *world) step(t *rapid.T) mcp.Change {
 		c.OwnerReferences = []metav1.OwnerReference{{Name: rapid.SampledFrom(poolNames).Draw(t, "owner")}}
 		return put(w.configs, c.Name, c, gone)
 	case "pod":
-		p := operatorPod(rapid.SampledFrom([]string{"o", "p"}).Draw(t, "pod"), fmt.Sprint("n", rapid.IntRange(0, 7).Draw(t, "node")))
+		p := mcptest.OperatorPod(rapid.SampledFrom([]string{"o", "p"}).Draw(t, "pod"), fmt.Sprint("n", rapid.IntRange(0, 7).Draw(t, "node")))
 		return put(w.pods, p.Name, p, gone)
 	case "control":
-		c := topology(rapid.SampledFrom([]string{"HighlyAvailable", "HighlyAvailableArbiter"}).Draw(t, "topology"))
+		c := mcptest.Topology(rapid.SampledFrom([]string{"HighlyAvailable", "HighlyAvailableArbiter"}).Draw(t, "topology"))
 		w.control = c
 		if gone {
 			w.control = nil
@@ -207,7 +208,7 @@ func TestIncremental(t *testing.T) {
 			}
 			for _, p := range s.Pools() {
 				same(t, p+" candidates", errText(fresh.Candidates(p)), errText(s.Candidates(p)))
-				same(t, p+" status", fresh.Status(p, prev, epoch), s.Status(p, prev, epoch))
+				same(t, p+" status", fresh.Status(p, prev, mcptest.Epoch), s.Status(p, prev, mcptest.Epoch))
 				same(t, p+" taints", fresh.Taints(p), s.Taints(p))
 				same(t, p+" nodes", fresh.Nodes(p), s.Nodes(p))
 				same(t, p+" verdicts", verdicts(fresh, p), verdicts(s, p))
@@ -364,15 +365,15 @@ func checkPrefix(t *rapid.T, s *mcp.State, o mcp.Options, pool string, sel mcp.S
 }
 
 func checkStatusRules(t *rapid.T, s *mcp.State, o mcp.Options, pool string) {
-	st := s.Status(pool, mcfgv1.MachineConfigPoolStatus{}, epoch)
+	st := s.Status(pool, mcfgv1.MachineConfigPoolStatus{}, mcptest.Epoch)
 	if !o.ImageModeStatusReporting {
 		total := st.MachineCount
 		if st.UpdatedMachineCount > total || st.DegradedMachineCount > total || st.UnavailableMachineCount > total ||
 			st.ReadyMachineCount > st.UpdatedMachineCount || st.ReadyMachineCount+st.UnavailableMachineCount > total {
-			t.Fatalf("%s: %s", pool, brief(st))
+			t.Fatalf("%s: %s", pool, mcptest.Brief(st))
 		}
 	}
 	if !o.Compat {
-		same(t, pool+" status again", st, s.Status(pool, st, epoch.Add(time.Hour)))
+		same(t, pool+" status again", st, s.Status(pool, st, mcptest.Epoch.Add(time.Hour)))
 	}
 }

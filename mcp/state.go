@@ -158,8 +158,29 @@ func (s *State) Pool(name string) *mcfgv1.MachineConfigPool {
 	return nil
 }
 
-// Nodes returns the names of the nodes that a pool counts, sorted.
+// HasControllerConfig reports whether the cluster has a ControllerConfig.
+func (s *State) HasControllerConfig() bool { return s.hasControllerConfig }
+
+// ControlPlaneTopology returns the topology of the control plane as the
+// ControllerConfig names it, "" where it does not.
+func (s *State) ControlPlaneTopology() string { return s.topology }
+
+// HasMachineConfigNode reports whether a node has a MachineConfigNode.
+func (s *State) HasMachineConfigNode(node string) bool { return s.mcns[node] != nil }
+
+// IsCandidate reports whether a node may be told to reach its pool's target
+// once it is Ready.
+func (s *State) IsCandidate(node string) bool {
+	n := s.nodes[node]
+	return n != nil && n.class.candidate
+}
+
+// Nodes returns the names of the nodes that a pool counts, sorted; "" stands
+// for all nodes of the cluster.
 func (s *State) Nodes(pool string) []string {
+	if pool == "" {
+		return slices.Sorted(maps.Keys(s.nodes))
+	}
 	if p := s.pools[pool]; p != nil {
 		return slices.Sorted(maps.Keys(p.nodes))
 	}

@@ -33,7 +33,7 @@ func PoolStatus(in Snapshot, pool string) mcfgv1.MachineConfigPoolStatus {
 func (s *State) Status(pool string, prev mcfgv1.MachineConfigPoolStatus, now time.Time) mcfgv1.MachineConfigPoolStatus {
 	st := *prev.DeepCopy()
 	p := s.pools[pool]
-	if p == nil || p.goal.Config == "" || selectsAll(p.pool.Spec.NodeSelector) || s.selectorError(pool) != nil {
+	if p == nil || p.goal.Config == "" || SelectsAll(p.pool.Spec.NodeSelector) || s.selectorError(pool) != nil {
 		return st
 	}
 	w := statusWriter{s: s, p: p, prev: &prev, st: &st, now: metav1.NewTime(now)}
@@ -82,7 +82,7 @@ func (w *statusWriter) allUpdated() bool {
 
 // progress sets Updated and Updating.
 func (w *statusWriter) progress() {
-	line := w.p.goal.line()
+	line := w.p.goal.Label()
 	updating := mcfgv1.MachineConfigPoolCondition{Type: mcfgv1.MachineConfigPoolUpdating}
 	if w.allUpdated() {
 		w.set(mcfgv1.MachineConfigPoolUpdated, true, "", "All nodes are updated with "+line)

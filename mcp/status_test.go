@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"fmt"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,41 +14,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-func conditionOf(st mcfgv1.MachineConfigPoolStatus, t mcfgv1.MachineConfigPoolConditionType) mcfgv1.MachineConfigPoolCondition {
-	for _, c := range st.Conditions {
-		if c.Type == t {
-			return c
-		}
-	}
-	return mcfgv1.MachineConfigPoolCondition{}
-}
-
-// brief prints counts and conditions.
-func brief(st mcfgv1.MachineConfigPoolStatus) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d updated %d ready %d unavailable %d degraded %d", st.MachineCount, st.UpdatedMachineCount,
-		st.ReadyMachineCount, st.UnavailableMachineCount, st.DegradedMachineCount)
-	if st.Configuration.Name != "" {
-		b.WriteString(" " + st.Configuration.Name)
-	}
-	b.WriteByte('\n')
-	for _, c := range st.Conditions {
-		fmt.Fprintf(&b, "%s=%s", c.Type, c.Status)
-		if c.Reason != "" {
-			fmt.Fprintf(&b, " (%s)", c.Reason)
-		}
-		if c.Message != "" {
-			fmt.Fprintf(&b, " %s", c.Message)
-		}
-		b.WriteByte('\n')
-	}
-	return strings.TrimSpace(b.String())
-}
-
 func checkStatus(t *testing.T, in mcp.Snapshot, pool, want string) mcfgv1.MachineConfigPoolStatus {
 	t.Helper()
 	st := mcp.PoolStatus(in, pool)
-	if diff := cmp.Diff(strings.TrimSpace(strings.ReplaceAll(want, "\t", "")), brief(st)); diff != "" {
+	if diff := cmp.Diff(strings.TrimSpace(strings.ReplaceAll(want, "\t", "")), mcptest.Brief(st)); diff != "" {
 		t.Error(diff)
 	}
 	again := mcp.NewState(in.Objects, in.Options).Status(pool, st, in.Now.Add(time.Hour))
@@ -59,7 +29,7 @@ func checkStatus(t *testing.T, in mcp.Snapshot, pool, want string) mcfgv1.Machin
 
 func TestPoolStatus(t *testing.T) {
 	t.Run("updated", func(t *testing.T) {
-		st := checkStatus(t, snapshot(pools(pool("worker", "N")), updated(worker("a")), updated(worker("b"))), "worker", `
+		st := checkStatus(t, mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Updated(mcptest.Worker("a")), mcptest.Updated(mcptest.Worker("b"))), "worker", `
 			2 updated 2 ready 2 unavailable 0 degraded 0 N
 			Updated=True All nodes are updated with MachineConfig N
 			Updating=False
@@ -70,8 +40,8 @@ func TestPoolStatus(t *testing.T) {
 		}
 	})
 	t.Run("updating", func(t *testing.T) {
-		in := snapshot(pools(pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Status.Configuration.Name = "O" })),
-			updated(worker("a")), updated(worker("b", cordoned)), worker("c"), worker("d", desired("N")))
+		in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Status.Configuration.Name = "O" })),
+			mcptest.Updated(mcptest.Worker("a")), mcptest.Updated(mcptest.Worker("b", mcptest.Cordoned)), mcptest.Worker("c"), mcptest.Worker("d", mcptest.Desired("N")))
 		checkStatus(t, in, "worker", `
 			4 updated 2 ready 1 unavailable 2 degraded 0 O
 			Updated=False
@@ -80,7 +50,7 @@ func TestPoolStatus(t *testing.T) {
 			Degraded=False`)
 	})
 	t.Run("paused", func(t *testing.T) {
-		checkStatus(t, snapshot(pools(pool("worker", "N", paused)), worker("a")), "worker", `
+		checkStatus(t, mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", mcptest.Paused)), mcptest.Worker("a")), "worker", `
 			1 updated 0 ready 0 unavailable 0 degraded 0
 			Updated=False
 			Updating=False Pool is paused; will not update to MachineConfig N
@@ -88,10 +58,10 @@ func TestPoolStatus(t *testing.T) {
 			Degraded=False`)
 	})
 	t.Run("updated and degraded elsewhere", func(t *testing.T) {
-		p := pool("worker", "N", func(p *mcfgv1.MachineConfigPool) {
+		p := mcptest.Pool("worker", "N", func(p *mcfgv1.MachineConfigPool) {
 			p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: "RenderDegraded", Status: isTrue, Message: "Failed to render"}}
 		})
-		checkStatus(t, snapshot(pools(p), updated(worker("a"))), "worker", `
+		checkStatus(t, mcptest.Snapshot(mcptest.Pools(p), mcptest.Updated(mcptest.Worker("a"))), "worker", `
 			1 updated 1 ready 1 unavailable 0 degraded 0 N
 			RenderDegraded=True Failed to render
 			Updated=True All nodes are updated with MachineConfig N
@@ -100,8 +70,8 @@ func TestPoolStatus(t *testing.T) {
 			Degraded=True`)
 	})
 	t.Run("no nodes", func(t *testing.T) {
-		nothing := pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = nil })
-		checkStatus(t, snapshot(pools(nothing), worker("a")), "worker", `
+		nothing := mcptest.Pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = nil })
+		checkStatus(t, mcptest.Snapshot(mcptest.Pools(nothing), mcptest.Worker("a")), "worker", `
 			0 updated 0 ready 0 unavailable 0 degraded 0 N
 			Updated=True All nodes are updated with MachineConfig N
 			Updating=False
@@ -109,42 +79,29 @@ func TestPoolStatus(t *testing.T) {
 			Degraded=False`)
 	})
 	t.Run("selecting all, unconfigured", func(t *testing.T) {
-		all := pool("all", "N", func(p *mcfgv1.MachineConfigPool) {
+		all := mcptest.Pool("all", "N", func(p *mcfgv1.MachineConfigPool) {
 			p.Spec.NodeSelector = &metav1.LabelSelector{}
 			p.Status.MachineCount = 7
 		})
-		unconfigured := pool("worker", "", func(p *mcfgv1.MachineConfigPool) { p.Status.MachineCount = 7 })
-		in := snapshot(pools(all, unconfigured), worker("a"))
+		unconfigured := mcptest.Pool("worker", "", func(p *mcfgv1.MachineConfigPool) { p.Status.MachineCount = 7 })
+		in := mcptest.Snapshot(mcptest.Pools(all, unconfigured), mcptest.Worker("a"))
 		checkStatus(t, in, "all", `7 updated 0 ready 0 unavailable 0 degraded 0`)
 		checkStatus(t, in, "worker", `7 updated 0 ready 0 unavailable 0 degraded 0`)
 	})
 	t.Run("two custom pools want the node", func(t *testing.T) {
-		in := snapshot(pools(pool("infra", "N"), pool("gpu", "N")), node("a", "infra", "O", label(mcp.LabelNodeRolePrefix+"gpu", "")))
+		in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("infra", "N"), mcptest.Pool("gpu", "N")), mcptest.Node("a", "infra", "O", mcptest.Label(mcp.LabelNodeRolePrefix+"gpu", "")))
 		for _, p := range []string{"infra", "gpu"} {
-			if st := mcp.PoolStatus(in, p); st.MachineCount != 0 || conditionOf(st, "Updated").Status != isTrue {
-				t.Errorf("%s: %s", p, brief(st))
+			if st := mcp.PoolStatus(in, p); st.MachineCount != 0 || mcptest.ConditionOf(st, "Updated").Status != isTrue {
+				t.Errorf("%s: %s", p, mcptest.Brief(st))
 			}
 		}
 	})
 }
 
-func mcn(name string, conditions ...metav1.Condition) mcfgv1.MachineConfigNode {
-	m := mcfgv1.MachineConfigNode{}
-	m.Name = name
-	m.Spec.Pool.Name = "worker"
-	m.Status.Conditions = conditions
-	m.Status.ConfigVersion = &mcfgv1.MachineConfigNodeStatusMachineConfigVersion{Current: "N", Desired: "N"}
-	return m
-}
-
-func says(t, message string) metav1.Condition {
-	return metav1.Condition{Type: t, Status: metav1.ConditionTrue, Message: message}
-}
-
 // A drifted node is degraded and unavailable although its configs are equal.
 func TestDrift(t *testing.T) {
-	k := updated(worker("k", state("Degraded"), reason("content mismatch")))
-	in := snapshot(pools(pool("worker", "N")), k, updated(worker("l")), updated(worker("m")))
+	k := mcptest.Updated(mcptest.Worker("k", mcptest.State("Degraded"), mcptest.Reason("content mismatch")))
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), k, mcptest.Updated(mcptest.Worker("l")), mcptest.Updated(mcptest.Worker("m")))
 	checkStatus(t, in, "worker", `
 		3 updated 2 ready 2 unavailable 1 degraded 1
 		Updated=False
@@ -153,7 +110,7 @@ func TestDrift(t *testing.T) {
 		Degraded=True Node k is reporting: "content mismatch"`)
 	compat := in
 	compat.Options.Compat = true
-	compat.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcn("k", says("NodeDegraded", "failure. content mismatch")), mcn("l")}
+	compat.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcptest.Mcn("k", mcptest.Says("NodeDegraded", "failure. content mismatch")), mcptest.Mcn("l")}
 	checkStatus(t, compat, "worker", `
 		3 updated 2 ready 2 unavailable 1 degraded 1
 		Updated=False
@@ -161,7 +118,7 @@ func TestDrift(t *testing.T) {
 		NodeDegraded=True (1 nodes are reporting degraded status on sync) Node k is reporting: "failure. content mismatch", Node k is reporting: "content mismatch"
 		Degraded=True Node k is reporting: "failure. content mismatch", Node k is reporting: "content mismatch"`)
 	compat.MachineConfigNodes = nil
-	if c := conditionOf(mcp.PoolStatus(compat, "worker"), "NodeDegraded"); c.Reason != "0 nodes are reporting degraded status on sync" || c.Message != "" {
+	if c := mcptest.ConditionOf(mcp.PoolStatus(compat, "worker"), "NodeDegraded"); c.Reason != "0 nodes are reporting degraded status on sync" || c.Message != "" {
 		t.Errorf("%+v", c)
 	}
 
@@ -170,7 +127,7 @@ func TestDrift(t *testing.T) {
 		want mcp.VerdictKind
 		sel  []string
 	}{{1, mcp.VerdictNoCapacity, nil}, {2, mcp.VerdictSelected, []string{"k"}}} {
-		in := snapshot(pools(pool("worker", "N2", atMost(n.max))), in.Nodes...)
+		in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N2", mcptest.AtMost(n.max))), in.Nodes...)
 		s := mcp.NewState(in.Objects, in.Options)
 		if got := s.Candidates("worker").Nodes; !cmp.Equal(got, n.sel) {
 			t.Errorf("maxUnavailable %d: %v", n.max, got)
@@ -189,9 +146,9 @@ func TestDegradedTexts(t *testing.T) {
 		{"m with r", "r", `Node k is reporting: "m with r"`},
 		{"m", "r", `Node k is reporting: "m; r"`},
 	} {
-		in := snapshot(pools(pool("worker", "N")), worker("k", state("Unreconcilable"), reason(tt.reason)))
-		in.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcn("k", says("NodeDegraded", tt.message))}
-		c := conditionOf(mcp.PoolStatus(in, "worker"), "NodeDegraded")
+		in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Worker("k", mcptest.State("Unreconcilable"), mcptest.Reason(tt.reason)))
+		in.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcptest.Mcn("k", mcptest.Says("NodeDegraded", tt.message))}
+		c := mcptest.ConditionOf(mcp.PoolStatus(in, "worker"), "NodeDegraded")
 		if c.Message != tt.want || c.Reason != "1 nodes are reporting degraded status on sync" {
 			t.Errorf("%q, %q: %+v", tt.message, tt.reason, c)
 		}
@@ -215,13 +172,13 @@ func TestDegradedTextsAreBounded(t *testing.T) {
 		{"all that a daemon may write", strings.Repeat("日", 2000), 5, false, `Node n000 is reporting: "日日`, `日"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			in := snapshot(pools(pool("worker", "N")))
+			in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")))
 			in.Options.Compat = tt.compat
 			for i := range tt.nodes {
 				name := fmt.Sprintf("n%03d", i)
-				in.Nodes = append(in.Nodes, worker(name, state("Degraded"), reason(tt.reason)))
+				in.Nodes = append(in.Nodes, mcptest.Worker(name, mcptest.State("Degraded"), mcptest.Reason(tt.reason)))
 				if tt.compat {
-					in.MachineConfigNodes = append(in.MachineConfigNodes, mcn(name, says("NodeDegraded", "failure. "+tt.reason)))
+					in.MachineConfigNodes = append(in.MachineConfigNodes, mcptest.Mcn(name, mcptest.Says("NodeDegraded", "failure. "+tt.reason)))
 				}
 			}
 			st := mcp.PoolStatus(in, "worker")
@@ -231,12 +188,12 @@ func TestDegradedTextsAreBounded(t *testing.T) {
 				}
 			}
 			for _, of := range []mcfgv1.MachineConfigPoolConditionType{"NodeDegraded", "Degraded"} {
-				text := conditionOf(st, of).Message
+				text := mcptest.ConditionOf(st, of).Message
 				if !strings.HasPrefix(text, tt.want) || !strings.HasSuffix(text, tt.end) {
 					t.Errorf("%s: %.60q ... %q", of, text, text[max(0, len(text)-40):])
 				}
 			}
-			if c := conditionOf(st, "NodeDegraded"); c.Reason != fmt.Sprintf("%d nodes are reporting degraded status on sync", tt.nodes) {
+			if c := mcptest.ConditionOf(st, "NodeDegraded"); c.Reason != fmt.Sprintf("%d nodes are reporting degraded status on sync", tt.nodes) {
 				t.Error(c.Reason)
 			}
 		})
@@ -244,29 +201,29 @@ func TestDegradedTextsAreBounded(t *testing.T) {
 }
 
 func TestImageModeCounts(t *testing.T) {
-	in := snapshot(pools(pool("worker", "N")),
-		updated(worker("a")), updated(worker("b")), updated(worker("c")), worker("d"), worker("e"))
-	other := mcn("c", says("Updated", ""))
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")),
+		mcptest.Updated(mcptest.Worker("a")), mcptest.Updated(mcptest.Worker("b")), mcptest.Updated(mcptest.Worker("c")), mcptest.Worker("d"), mcptest.Worker("e"))
+	other := mcptest.Mcn("c", mcptest.Says("Updated", ""))
 	other.Status.ConfigVersion.Desired = "O"
 	in.MachineConfigNodes = []mcfgv1.MachineConfigNode{
-		mcn("a", says("Updated", "")), mcn("b", says("NodeDegraded", "x"), says("Updated", "")), other,
-		mcn("d", says("Updated", ""), says("NodeDegraded", "")), mcn("gone", says("Updated", "")),
+		mcptest.Mcn("a", mcptest.Says("Updated", "")), mcptest.Mcn("b", mcptest.Says("NodeDegraded", "x"), mcptest.Says("Updated", "")), other,
+		mcptest.Mcn("d", mcptest.Says("Updated", ""), mcptest.Says("NodeDegraded", "")), mcptest.Mcn("gone", mcptest.Says("Updated", "")),
 	}
 	in.Options.ImageModeStatusReporting = true
 	st := mcp.PoolStatus(in, "worker")
 	if st.UpdatedMachineCount != 2 || st.DegradedMachineCount != 1 || st.ReadyMachineCount != 3 {
-		t.Errorf("%s", brief(st))
+		t.Errorf("%s", mcptest.Brief(st))
 	}
 }
 
 func TestPoolSynchronizers(t *testing.T) {
-	in := snapshot(pools(pool("worker", "N")), updated(worker("a")), updated(worker("b")), worker("c", cordoned))
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Updated(mcptest.Worker("a")), mcptest.Updated(mcptest.Worker("b")), mcptest.Worker("c", mcptest.Cordoned))
 	pinned := func(current, desired int32) mcfgv1.MachineConfigNode {
-		m := mcn("b", says("Resumed", ""))
+		m := mcptest.Mcn("b", mcptest.Says("Resumed", ""))
 		m.Status.PinnedImageSets = []mcfgv1.MachineConfigNodeStatusPinnedImageSet{{Name: "s", CurrentGeneration: current, DesiredGeneration: desired}}
 		return m
 	}
-	in.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcn("a", says("Updated", "")), pinned(1, 2), mcn("c")} // c has not said anything yet
+	in.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcptest.Mcn("a", mcptest.Says("Updated", "")), pinned(1, 2), mcptest.Mcn("c")} // c has not said anything yet
 	if st := mcp.PoolStatus(in, "worker"); st.PoolSynchronizersStatus != nil {
 		t.Errorf("%+v", st.PoolSynchronizersStatus)
 	}
@@ -285,9 +242,9 @@ func TestPoolSynchronizers(t *testing.T) {
 }
 
 func TestCertificates(t *testing.T) {
-	at := metav1.NewTime(epoch)
-	in := snapshot(pools(pool("worker", "N")))
-	in.ControllerConfig = topology(mcp.TopologyHighlyAvailable)
+	at := metav1.NewTime(mcptest.Epoch)
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")))
+	in.ControllerConfig = mcptest.Topology(mcp.TopologyHighlyAvailable)
 	in.ControllerConfig.Status.ControllerCertificates = []mcfgv1.ControllerCertificate{
 		{BundleFile: "KubeAPIServerServingCAData", Subject: "s", NotAfter: &at}, {BundleFile: "RootCAData", Subject: "t"}}
 	want := []mcfgv1.CertExpiry{{Bundle: "KubeAPIServerServingCAData", Subject: "s", Expiry: &at}}
@@ -297,15 +254,15 @@ func TestCertificates(t *testing.T) {
 }
 
 func TestConditionsMove(t *testing.T) {
-	in := snapshot(pools(pool("worker", "N")), worker("a"))
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Worker("a"))
 	first := mcp.PoolStatus(in, "worker")
-	in.Nodes[0] = updated(in.Nodes[0])
+	in.Nodes[0] = mcptest.Updated(in.Nodes[0])
 	s := mcp.NewState(in.Objects, in.Options)
-	later := s.Status("worker", first, epoch.Add(time.Minute))
+	later := s.Status("worker", first, mcptest.Epoch.Add(time.Minute))
 	var order []string
 	for _, c := range later.Conditions {
 		moved := ""
-		if !c.LastTransitionTime.Time.Equal(epoch) {
+		if !c.LastTransitionTime.Time.Equal(mcptest.Epoch) {
 			moved = " moved"
 		}
 		order = append(order, string(c.Type)+moved)
@@ -314,40 +271,19 @@ func TestConditionsMove(t *testing.T) {
 		t.Error(diff)
 	}
 	// Another message alone moves the condition, not its time.
-	p := pool("worker", "N2", paused)
+	p := mcptest.Pool("worker", "N2", mcptest.Paused)
 	s.Apply(mcp.Change{Object: &p})
-	one := s.Status("worker", later, epoch.Add(2*time.Minute))
+	one := s.Status("worker", later, mcptest.Epoch.Add(2*time.Minute))
 	p.Spec.Configuration.Name = "N3"
 	s.Apply(mcp.Change{Object: &p})
-	two := s.Status("worker", one, epoch.Add(3*time.Minute))
-	c := conditionOf(two, "Updating")
-	if c.Message != "Pool is paused; will not update to MachineConfig N3" || !c.LastTransitionTime.Time.Equal(epoch.Add(time.Minute)) {
+	two := s.Status("worker", one, mcptest.Epoch.Add(3*time.Minute))
+	c := mcptest.ConditionOf(two, "Updating")
+	if c.Message != "Pool is paused; will not update to MachineConfig N3" || !c.LastTransitionTime.Time.Equal(mcptest.Epoch.Add(time.Minute)) {
 		t.Errorf("%+v", c)
 	}
 	if two.Conditions[len(two.Conditions)-1].Type != "Updating" {
-		t.Errorf("%s", brief(two))
+		t.Errorf("%s", mcptest.Brief(two))
 	}
-}
-
-func layered(in *mcp.Snapshot, image string, conditions ...string) {
-	c := mcfgv1.MachineOSConfig{}
-	c.Name = "mosc"
-	c.Spec.MachineConfigPool.Name = "worker"
-	c.Status.CurrentImagePullSpec = mcfgv1.ImageDigestFormat(image)
-	in.MachineOSConfigs = []mcfgv1.MachineOSConfig{c}
-	if conditions == nil {
-		return
-	}
-	b := mcfgv1.MachineOSBuild{}
-	b.Name = "mosb"
-	b.Spec.MachineConfig.Name, b.Spec.MachineOSConfig.Name = "N", "mosc"
-	b.Status.DigestedImagePushSpec = "i"
-	for _, t := range conditions {
-		if t != "" {
-			b.Status.Conditions = append(b.Status.Conditions, says(t, ""))
-		}
-	}
-	in.MachineOSBuilds = []mcfgv1.MachineOSBuild{b}
 }
 
 func TestLayeredStatus(t *testing.T) {
@@ -374,32 +310,32 @@ func TestLayeredStatus(t *testing.T) {
 	} {
 		for _, isPaused := range []bool{false, true} {
 			for _, compat := range []bool{false, true} {
-				in := snapshot(pools(pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = isPaused })), worker("a"))
+				in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = isPaused })), mcptest.Worker("a"))
 				in.Options.Compat = compat
-				layered(&in, "i", tt.conditions...)
+				mcptest.Layered(&in, "i", tt.conditions...)
 				want := tt.going
 				if isPaused {
 					want = tt.paused
 				}
 				st := mcp.PoolStatus(in, "worker")
-				c := conditionOf(st, "Updating")
+				c := mcptest.ConditionOf(st, "Updating")
 				if got := string(c.Status) + " " + c.Message; got != want {
 					t.Errorf("%v, paused %v: %s, want %s", tt.conditions, isPaused, got, want)
 				}
-				c = conditionOf(st, "ImageBuildDegraded")
+				c = mcptest.ConditionOf(st, "ImageBuildDegraded")
 				if got := string(c.Status) + " " + c.Message; got != tt.image {
 					t.Errorf("%v: ImageBuildDegraded %q", tt.conditions, got)
 				}
-				again := mcp.NewState(in.Objects, in.Options).Status("worker", st, epoch.Add(time.Hour))
+				again := mcp.NewState(in.Objects, in.Options).Status("worker", st, mcptest.Epoch.Add(time.Hour))
 				if !compat && !cmp.Equal(st, again) {
 					t.Errorf("%v, paused %v: not idempotent: %s", tt.conditions, isPaused, cmp.Diff(st, again))
 				}
 			}
 		}
 	}
-	images := annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")
-	in := snapshot(pools(pool("worker", "N")), updated(worker("a", images)))
-	layered(&in, "i", "Succeeded")
+	images := mcptest.Annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Updated(mcptest.Worker("a", images)))
+	mcptest.Layered(&in, "i", "Succeeded")
 	checkStatus(t, in, "worker", `
 		1 updated 1 ready 1 unavailable 0 degraded 0 N
 		Updated=True All nodes are updated with MachineConfig N / Image i
@@ -407,7 +343,7 @@ func TestLayeredStatus(t *testing.T) {
 		NodeDegraded=False
 		ImageBuildDegraded=False (BuildSuccess) Build completed successfully
 		Degraded=False`)
-	in.Nodes = append(in.Nodes, worker("b", state("Degraded"), reason("r")))
+	in.Nodes = append(in.Nodes, mcptest.Worker("b", mcptest.State("Degraded"), mcptest.Reason("r")))
 	checkStatus(t, in, "worker", `
 		2 updated 1 ready 1 unavailable 1 degraded 1
 		Updated=False
@@ -421,20 +357,20 @@ func TestImageBuildDegradedClears(t *testing.T) {
 	was := func(p *mcfgv1.MachineConfigPool) {
 		p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: "ImageBuildDegraded", Status: isTrue, Reason: "x"}}
 	}
-	in := snapshot(pools(pool("worker", "N", was)))
-	c := conditionOf(mcp.PoolStatus(in, "worker"), "ImageBuildDegraded")
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", was)))
+	c := mcptest.ConditionOf(mcp.PoolStatus(in, "worker"), "ImageBuildDegraded")
 	if c.Status != isFalse || c.Reason != "NoLayeredObjects" || c.Message != "No layered pool objects found, clearing stale build degraded condition" {
 		t.Errorf("%+v", c)
 	}
-	layered(&in, "")
-	c = conditionOf(mcp.PoolStatus(in, "worker"), "ImageBuildDegraded")
+	mcptest.Layered(&in, "")
+	c = mcptest.ConditionOf(mcp.PoolStatus(in, "worker"), "ImageBuildDegraded")
 	if c.Status != isFalse || c.Reason != "BuildPending" || c.Message != "MachineOSConfig updated/created, waiting for MachineOSBuild" {
 		t.Errorf("%+v", c)
 	}
-	layered(&in, "", "Failed")
+	mcptest.Layered(&in, "", "Failed")
 	st := mcp.PoolStatus(in, "worker")
-	if c := conditionOf(st, "Degraded"); c.Status != isTrue || c.Message != "Custom OS image build failed" {
-		t.Errorf("%s", brief(st))
+	if c := mcptest.ConditionOf(st, "Degraded"); c.Status != isTrue || c.Message != "Custom OS image build failed" {
+		t.Errorf("%s", mcptest.Brief(st))
 	}
 }
 
@@ -455,8 +391,8 @@ func TestLayeredCandidates(t *testing.T) {
 		{"i", []string{"Interrupted"}, "Image is not ready yet", false},
 		{"i", []string{""}, "Image is not ready yet", false},
 	} {
-		in := snapshot(pools(pool("worker", "N")), worker("a"))
-		layered(&in, tt.image, tt.conditions...)
+		in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Worker("a"))
+		mcptest.Layered(&in, tt.image, tt.conditions...)
 		sel := mcp.Candidates(in, "worker")
 		if tt.text == "" {
 			if !cmp.Equal(sel.Nodes, []string{"a"}) || sel.Target != (mcp.Target{Config: "N", Image: "i"}) {
@@ -471,15 +407,15 @@ func TestLayeredCandidates(t *testing.T) {
 }
 
 func TestStaleBuild(t *testing.T) {
-	in := snapshot(pools(pool("worker", "N")), worker("a"))
-	layered(&in, "i", "Succeeded")
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Worker("a"))
+	mcptest.Layered(&in, "i", "Succeeded")
 	c := &in.MachineOSConfigs[0]
 	c.Annotations = map[string]string{mcp.AnnotationCurrentMachineOSBuild: "mosb"}
 	s := mcp.NewState(in.Objects, in.Options)
 	if s.StaleBuild("worker") != nil {
 		t.Error("the annotation is right")
 	}
-	p := pool("worker", "N2")
+	p := mcptest.Pool("worker", "N2")
 	s.Apply(mcp.Change{Object: &p})
 	if got := s.StaleBuild("worker"); got == nil || got.Name != "mosc" {
 		t.Error("a build for another config is stale")

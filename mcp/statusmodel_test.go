@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"flag"
 	"fmt"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func TestStatusEqualsPlainCalculation(t *testing.T) {
 	for seed := range uint64(*statuses) {
 		in := randomPool(rand.New(rand.NewPCG(seed, 12)))
 		want := plainStatus(in)
-		got := brief(mcp.PoolStatus(in, "worker"))
+		got := mcptest.Brief(mcp.PoolStatus(in, "worker"))
 		if i := strings.Index(got, "\nImageBuildDegraded="); i >= 0 { // has a test of its own
 			_, rest, _ := strings.Cut(got[i+1:], "\n")
 			got = got[:i] + "\n" + rest
@@ -44,13 +45,13 @@ func TestStatusEqualsPlainCalculation(t *testing.T) {
 func randomPool(r *rand.Rand) mcp.Snapshot {
 	pick := func(values ...string) string { return values[r.IntN(len(values))] }
 	maybe := func(one int) bool { return r.IntN(one) == 0 }
-	in := snapshot(pools(pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = maybe(4) })))
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = maybe(4) })))
 	in.Options = mcp.Options{Compat: maybe(2), ImageModeStatusReporting: maybe(2), PoolSynchronizers: true}
 	if maybe(3) {
-		layered(&in, pick("", "i", "h"), [][]string{nil, {"Succeeded"}, {"Building"}, {"Failed"}, {"Prepared"}, {""}}[r.IntN(6)]...)
+		mcptest.Layered(&in, pick("", "i", "h"), [][]string{nil, {"Succeeded"}, {"Building"}, {"Failed"}, {"Prepared"}, {""}}[r.IntN(6)]...)
 	}
 	for i := range r.IntN(6) {
-		n := node(fmt.Sprint("n", i), "worker", pick("N", "O"))
+		n := mcptest.Node(fmt.Sprint("n", i), "worker", pick("N", "O"))
 		for _, a := range []struct{ name, value string }{
 			{mcp.AnnotationDesiredConfig, pick("N", "O", "")}, {mcp.AnnotationState, pick("Done", "Done", "Working", "Degraded", "Unreconcilable", "")},
 			{mcp.AnnotationReason, pick("", "disk is full")}, {mcp.AnnotationCurrentImage, pick("", "i", "h")}, {mcp.AnnotationDesiredImage, pick("", "i", "h")},
@@ -66,7 +67,7 @@ func randomPool(r *rand.Rand) mcp.Snapshot {
 		}
 		n.Spec.Unschedulable = maybe(5)
 		if maybe(4) {
-			condition(corev1.NodeConditionType(pick("Ready", "DiskPressure", "NetworkUnavailable", "MemoryPressure")), corev1.ConditionStatus(pick("True", "False", "Unknown")))(&n)
+			mcptest.Condition(corev1.NodeConditionType(pick("Ready", "DiskPressure", "NetworkUnavailable", "MemoryPressure")), corev1.ConditionStatus(pick("True", "False", "Unknown")))(&n)
 		}
 		in.Nodes = append(in.Nodes, n)
 	}
@@ -74,7 +75,7 @@ func randomPool(r *rand.Rand) mcp.Snapshot {
 		if maybe(4) {
 			continue
 		}
-		m := mcn(fmt.Sprint("n", i))
+		m := mcptest.Mcn(fmt.Sprint("n", i))
 		for _, c := range []string{"Updated", "NodeDegraded", "UpdatePrepared", "Resumed"} {
 			if !maybe(3) {
 				m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{

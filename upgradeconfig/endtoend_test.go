@@ -22,7 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -145,7 +145,11 @@ func TestEndToEnd(t *testing.T) {
 		defer cancel()
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return cluster.Run(ctx) })
-		group.Go(func() error { return mcp.NewRollout(mcp.RolloutOptions{API: cluster, Mode: mcp.Drive}).Run(ctx) })
+		rolling, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive})
+		if err != nil {
+			t.Fatal(err)
+		}
+		group.Go(func() error { return rolling.Run(ctx) })
 		group.Go(func() error { return updater.Run(ctx) })
 		group.Go(func() error { return manager.Run(ctx) })
 		group.Go(func() error { return controller.Run(ctx) })

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // TestEvict has a budget in the way of an eviction: alone, and in a drain that
@@ -125,22 +126,25 @@ spec:
 	var once sync.Once
 	blocked := make(chan error)
 	drained := make(chan struct{})
-	rollout := mcp.NewRollout(mcp.RolloutOptions{
-		API: api, Mode: mcp.Drive, Logger: logTo(t),
-		Options: mcp.Options{Delays: mcp.Delays{EvictionRetry: 100 * time.Millisecond, PodPoll: 100 * time.Millisecond, PoolQueue: 100 * time.Millisecond}},
-		Observe: func(e mcp.Event) {
+	nodes, err := rollout.New(rollout.Options{
+		API: api, Mode: rollout.Drive, Logger: logTo(t),
+		Delays: rollout.Delays{EvictionRetry: 100 * time.Millisecond, PodPoll: 100 * time.Millisecond, PoolQueue: 100 * time.Millisecond},
+		Observe: func(e rollout.Event) {
 			t.Logf("%s %s", e.Type, e.Text)
 			switch e.Type {
-			case mcp.EventDrainBlocked:
+			case rollout.EventDrainBlocked:
 				once.Do(func() { blocked <- e.Err })
-			case mcp.EventDrained:
+			case rollout.EventDrained:
 				close(drained)
 			}
 		},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	ended := make(chan error, 1)
-	go func() { ended <- rollout.Run(ctx) }()
+	go func() { ended <- nodes.Run(ctx) }()
 	defer func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -167,7 +171,7 @@ spec:
 	if _, err := clusterapi.Get[corev1.Pod](ctx, api, clusterapi.Key("app", "web")); !apierrors.IsNotFound(err) {
 		t.Errorf("the pod, when its node was drained: %v", err)
 	}
-	err := poll(ctx, 10*time.Second, func(ctx context.Context) (bool, error) {
+	err = poll(ctx, 10*time.Second, func(ctx context.Context) (bool, error) {
 		node, err := clusterapi.Get[corev1.Node](ctx, api, clusterapi.Key("", "w0"))
 		if err != nil {
 			return false, err

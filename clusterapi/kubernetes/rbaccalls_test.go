@@ -32,7 +32,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -239,7 +238,7 @@ func TestLeastPrivilege(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rollout, policies, reader *recorder
+	var rolling, policies, reader *recorder
 	synctest.Test(t, func(t *testing.T) {
 		two, three := intstr.FromInt32(2), intstr.FromInt32(3)
 		cluster, err := simulation.New(simulation.Options{
@@ -262,9 +261,9 @@ func TestLeastPrivilege(t *testing.T) {
 		if _, err := clusterapi.Create(t.Context(), cluster, node, clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		rollout, policies, reader = record(cluster), record(cluster), record(cluster)
+		rolling, policies, reader = record(cluster), record(cluster), record(cluster)
 		// Image mode, which is not simulated: the mark of a stale build.
-		rollout.note(mcfgv1.GroupVersion.WithKind("MachineOSConfig"), "", "", "worker", "update")
+		rolling.note(mcfgv1.GroupVersion.WithKind("MachineOSConfig"), "", "", "worker", "update")
 		updater, err := clusterupdate.New(clusterupdate.Options{
 			API: cluster, Graph: graph.Static(g), Verifier: trusting{},
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) { return sample.Payload(r.Image) }),
@@ -305,12 +304,15 @@ func TestLeastPrivilege(t *testing.T) {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return cluster.Run(ctx) })
 		group.Go(func() error { return updater.Run(ctx) })
-		group.Go(func() error {
-			return mcp.NewRollout(mcp.RolloutOptions{API: rollout, Mode: mcp.Drive}).Run(ctx)
-		})
-		group.Go(func() error {
-			return mcp.NewRollout(mcp.RolloutOptions{API: reader, Mode: mcp.Observe}).Run(ctx)
-		})
+		run := func(o rollout.Options) {
+			nodes, err := rollout.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			group.Go(func() error { return nodes.Run(ctx) })
+		}
+		run(rollout.Options{API: rolling, Mode: rollout.Drive})
+		run(rollout.Options{API: reader, Mode: rollout.Observe})
 		group.Go(func() error { return controller.Run(ctx) })
 		group.Go(func() error { return manager.Run(ctx) })
 		phase := func() upgradeconfig.Phase {
@@ -336,7 +338,7 @@ func TestLeastPrivilege(t *testing.T) {
 		}
 	})
 	t.Run("Reader", func(t *testing.T) { checkGrants(t, "rbac/reader.yaml", reader) })
-	t.Run("Rollout", func(t *testing.T) { checkGrants(t, "rbac/rollout.yaml", rollout) })
+	t.Run("Rollout", func(t *testing.T) { checkGrants(t, "rbac/rollout.yaml", rolling) })
 	t.Run("UpgradeConfig", func(t *testing.T) { checkGrants(t, "rbac/upgradeconfig.yaml", policies) })
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 func BenchmarkNew(b *testing.B) {
@@ -62,7 +62,11 @@ func updateNodes(b *testing.B, nodes, pods int) (changes int) {
 		o.Workloads = append(o.Workloads, simulation.Workload{Namespace: fmt.Sprintf("apps-%d", i%10), Name: fmt.Sprintf("app-%d", i), Replicas: 6, MaxUnavailable: &one})
 	}
 	c := start(b, o)
-	c.Add(mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive}).Process())
+	rolling, err := rollout.New(rollout.Options{API: c, Mode: rollout.Drive})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.Add(rolling.Process())
 	all := c.Follow()
 	defer all.Close()
 	to := release("4.21.1", "machine-config")

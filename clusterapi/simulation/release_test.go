@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // load reads a payload.
@@ -86,7 +87,11 @@ func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 		},
 	})
 	c.Expect(target)
-	c.Add(mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive}).Process())
+	nodes, err := rollout.New(rollout.Options{API: c, Mode: rollout.Drive})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Add(nodes.Process())
 	c.pass(10 * time.Minute)
 	for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
 		if got := conditions(&co); got != "ATrue PFalse DFalse" || version(&co) != from.Release.Version {

@@ -43,7 +43,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
-	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -137,7 +137,10 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	rollout := mcp.NewRollout(mcp.RolloutOptions{API: cluster, Mode: mcp.Drive, Clock: clocks, Observe: view.node})
+	nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clocks, Observe: view.node})
+	if err != nil {
+		return err
+	}
 
 	// The version operator, the machine-config controller and the rest of the
 	// cluster run beside one another, as they do in reality.
@@ -147,7 +150,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) (err error) {
 		}
 		return await(ctx, cluster, clocks, wait, to.version())
 	}
-	processes := []reconcile.Process{cluster.Process(), rollout.Process(), updater.Process()}
+	processes := []reconcile.Process{cluster.Process(), nodes.Process(), updater.Process()}
 	if o.speed == virtual {
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: jumps, Seed: 1}, processes...)
 		err = administrator(ctx, func() error { return errors.Join(v.RunUntil(v.Now().Add(look)), ctx.Err()) })

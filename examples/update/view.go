@@ -14,7 +14,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
-	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -32,7 +32,7 @@ type view struct {
 	done, all int
 	levels    []*level // in the order in which they begin
 	waits     map[string]string
-	pools     map[string]mcp.Event
+	pools     map[string]rollout.Event
 	nodes     map[string]string // those under way, by name
 	drawn     int               // lines of the block on the screen
 	drawnAt   time.Time
@@ -46,7 +46,7 @@ type level struct {
 }
 
 func newView(out io.Writer, asJSON bool, target string) *view {
-	v := &view{out: out, json: asJSON, target: target, waits: map[string]string{}, pools: map[string]mcp.Event{}, nodes: map[string]string{}}
+	v := &view{out: out, json: asJSON, target: target, waits: map[string]string{}, pools: map[string]rollout.Event{}, nodes: map[string]string{}}
 	if f, ok := out.(*os.File); ok && !asJSON {
 		fi, err := f.Stat()
 		v.tty = err == nil && fi.Mode()&os.ModeCharDevice != 0
@@ -144,7 +144,7 @@ func waitText(w *runlevel.Wait) string {
 }
 
 // node takes an event of the node rollout.
-func (v *view) node(e mcp.Event) {
+func (v *view) node(e rollout.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.json {
@@ -156,27 +156,27 @@ func (v *view) node(e mcp.Event) {
 	}
 	v.at(e.Time)
 	switch e.Type {
-	case mcp.EventNodePhase:
+	case rollout.EventNodePhase:
 		v.nodes[e.Node] = string(e.Phase)
-	case mcp.EventNodeDone:
+	case rollout.EventNodeDone:
 		delete(v.nodes, e.Node)
 		v.say("nodes "+e.Pool, "%s is updated", e.Node)
-	case mcp.EventPoolProgress:
+	case rollout.EventPoolProgress:
 		if e.Updated < e.Total || v.pools[e.Pool].Total > 0 {
 			v.pools[e.Pool] = e
 		}
-	case mcp.EventNodeTargeted:
+	case rollout.EventNodeTargeted:
 		v.say("nodes "+e.Pool, "%s", e.Text)
-	case mcp.EventPoolDone:
+	case rollout.EventPoolDone:
 		v.say("nodes "+e.Pool, "all nodes are updated")
-	case mcp.EventPoolBlocked, mcp.EventNodeFailed, mcp.EventDrainBlocked, mcp.EventDrainRetry, mcp.EventStalled:
+	case rollout.EventPoolBlocked, rollout.EventNodeFailed, rollout.EventDrainBlocked, rollout.EventDrainRetry, rollout.EventStalled:
 		v.say("nodes "+e.Pool, "%s", nodeText(e))
 	}
 	v.draw(false)
 }
 
 // nodeText says what happened, and to which node.
-func nodeText(e mcp.Event) string {
+func nodeText(e rollout.Event) string {
 	text := e.Text
 	if text == "" && e.Err != nil {
 		text = e.Err.Error()

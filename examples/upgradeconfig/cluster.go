@@ -15,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -96,8 +96,8 @@ func newUpdater(cluster *simulation.Cluster, c clock.WithTicker, updates graph.S
 	})
 }
 
-func newRollout(cluster *simulation.Cluster, c clock.WithTicker, observe func(mcp.Event)) *mcp.Rollout {
-	return mcp.NewRollout(mcp.RolloutOptions{API: cluster, Mode: mcp.Drive, Clock: c, Observe: observe})
+func newRollout(cluster *simulation.Cluster, c clock.WithTicker, observe func(rollout.Event)) (*rollout.Rollout, error) {
+	return rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: c, Observe: observe})
 }
 
 // newUpdates makes an update service. The second release is in channel stable-4.21

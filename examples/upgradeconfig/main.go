@@ -120,13 +120,16 @@ func play(ctx context.Context, o options, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	rollout := newRollout(cluster, c, view.node)
+	nodes, err := newRollout(cluster, c, view.node)
+	if err != nil {
+		return err
+	}
 
 	// All of them run beside one another, as they do in reality, and meet in
 	// the cluster's API only.
 	if o.speed == virtual {
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: jumps, Seed: 1},
-			cluster.Process(), rollout.Process(), updater.Process(), manager.Process(), controller.Process())
+			cluster.Process(), nodes.Process(), updater.Process(), manager.Process(), controller.Process())
 		defer v.Close()
 		st.wait = func(ctx context.Context, d time.Duration) error {
 			return errors.Join(v.RunUntil(v.Now().Add(d)), ctx.Err())
@@ -145,7 +148,7 @@ func play(ctx context.Context, o options, stdout io.Writer) (err error) {
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cluster.Run(ctx) })
-	group.Go(func() error { return rollout.Run(ctx) })
+	group.Go(func() error { return nodes.Run(ctx) })
 	group.Go(func() error { return updater.Run(ctx) })
 	group.Go(func() error { return stopped(ctx, manager.Run(ctx)) })
 	group.Go(func() error { return stopped(ctx, controller.Run(ctx)) })

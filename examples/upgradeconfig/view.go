@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate"
-	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -90,11 +90,11 @@ func (v *view) update(e clusterupdate.Event) {
 }
 
 // node takes events of the node rollout.
-func (v *view) node(e mcp.Event) {
+func (v *view) node(e rollout.Event) {
 	switch e.Type {
-	case mcp.EventNodeDone:
+	case rollout.EventNodeDone:
 		v.say("nodes", "%s of pool %s is updated", e.Node, e.Pool)
-	case mcp.EventPoolDone:
+	case rollout.EventPoolDone:
 		v.say("nodes", "all nodes of pool %s are updated", e.Pool)
 	}
 }

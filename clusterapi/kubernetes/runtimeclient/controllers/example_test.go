@@ -6,7 +6,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/runtimeclient/controllers"
-	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // A program rolls nodes out, in one of its replicas.
@@ -21,8 +21,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rollout := mcp.NewRollout(mcp.RolloutOptions{API: api})
-	if err := controllers.Add(mgr, controllers.Options{}, rollout.Process()); err != nil {
+	nodes, err := rollout.New(rollout.Options{API: api})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := controllers.Add(mgr, controllers.Options{}, nodes.Process()); err != nil {
 		log.Fatal(err)
 	}
 	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {

@@ -1,4 +1,4 @@
-package mcp
+package rollout
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // drainAttempt is one attempt, with a limit, to get a node's pods to leave.
@@ -163,7 +164,7 @@ func (x *drainer) evictDue() error {
 		}
 	}
 	if len(due) > 0 {
-		x.attempt.check = x.now.Add(x.o.Options.Delays.PodPoll)
+		x.attempt.check = x.now.Add(x.o.Delays.PodPoll)
 	}
 	const atOnce = 16
 	return reconcile.Each(x.ctx, atOnce, len(due), func(ctx context.Context, i int) error {
@@ -177,7 +178,7 @@ func (x *drainer) evictDue() error {
 // evict asks one pod to leave.
 func (x *drainer) evict(ctx context.Context, p *leavingPod) {
 	err := x.api.Evict(ctx, p.key, clusterapi.EvictOptions{UID: p.uid})
-	p.next = x.now.Add(x.o.Options.Delays.EvictionRetry)
+	p.next = x.now.Add(x.o.Delays.EvictionRetry)
 	switch {
 	case err == nil:
 		p.evicted = true
@@ -201,7 +202,7 @@ func (x *drainer) evict(ctx context.Context, p *leavingPod) {
 		if !p.told {
 			p.told = true
 			blocked := &DrainError{Node: x.node, Pod: p.key.String(), Budget: p.budget, Kind: DrainBudget, Err: err}
-			x.tellDrain(Event{Type: EventDrainBlocked, Phase: PhaseDraining, Err: blocked,
+			x.tellDrain(Event{Type: EventDrainBlocked, Phase: mcp.PhaseDraining, Err: blocked,
 				Text: fmt.Sprintf("node %s: pod %s may not be evicted now: %s", x.node, p.key, text)})
 		}
 	case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -251,5 +252,5 @@ func (x *drainer) timedOut(p *leavingPod) error {
 		kind = DrainBudget
 	}
 	return &DrainError{Node: x.node, Pod: p.key.String(), Budget: p.budget, Kind: kind,
-		Err: fmt.Errorf(format, p.key.Name, p.key.Namespace, fmt.Errorf("%w: %v", errLimit, x.o.Options.Delays.DrainAttempt))}
+		Err: fmt.Errorf(format, p.key.Name, p.key.Namespace, fmt.Errorf("%w: %v", errLimit, x.o.Delays.DrainAttempt))}
 }

@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -21,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 func change1[T any](t *testing.T, c clusterapi.ClusterAPI, name string, f func(*T)) {
@@ -42,13 +45,13 @@ func TestDecidesAgain(t *testing.T) {
 		c = memory.NewOpenShift(memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 			if call.Verb == "Update" && call.Key.Name == "w1" && call.Object.GetAnnotations()[mcp.AnnotationDesiredConfig] == "N" {
 				once.Do(func() {
-					change1(t, c, "w1", cordoned)
+					change1(t, c, "w1", mcptest.Cordoned)
 				})
 			}
 			return do(ctx)
 		}})
-		p, w1, w2 := pool("worker", "N"), worker("w1"), worker("w2")
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
+		p, w1, w2 := mcptest.Pool("worker", "N"), mcptest.Worker("w1"), mcptest.Worker("w2")
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
@@ -127,8 +130,8 @@ func (l lagging) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clust
 func TestSlowWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
-		p, w1 := pool("worker", "N"), worker("w1", taint, annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable))
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1)
+		p, w1 := mcptest.Pool("worker", "N"), mcptest.Worker("w1", mcptest.Taint, mcptest.Annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable))
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w1)
 		var r recorder
 		stop := runRollout(t, lagging{c}, &r)
 		defer stop()
@@ -139,7 +142,7 @@ func TestSlowWatch(t *testing.T) {
 			t.Fatalf("%+v", s)
 		}
 		time.Sleep(3 * time.Second)
-		w0 := worker("w0", age(5)) // sorts earlier
+		w0 := mcptest.Worker("w0", mcptest.Age(5)) // sorts earlier
 		load(t, c, &w0)
 		for range 90 {
 			time.Sleep(time.Second)
@@ -153,11 +156,11 @@ func TestSlowWatch(t *testing.T) {
 func TestDriveLayered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
-		in := snapshot(pools(pool("worker", "N")), worker("w0"))
-		layered(&in, "i", "Succeeded")
+		in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Worker("w0"))
+		mcptest.Layered(&in, "i", "Succeeded")
 		in.MachineOSConfigs[0].Annotations = map[string]string{mcp.AnnotationCurrentMachineOSBuild: "gone", "other": "stays"}
-		m := mcn("w0")
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &in.Pools[0], &in.Nodes[0], &in.MachineOSConfigs[0], &in.MachineOSBuilds[0], &m)
+		m := mcptest.Mcn("w0")
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &in.Pools[0], &in.Nodes[0], &in.MachineOSConfigs[0], &in.MachineOSBuilds[0], &m)
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
@@ -174,7 +177,7 @@ func TestDriveLayered(t *testing.T) {
 			t.Errorf("%+v, %v", config, err)
 		}
 		want := []string{"Targeted node w0 to MachineConfig: N / Image: i"}
-		got := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonSetDesiredConfigAndOSImage })
+		got := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSetDesiredConfigAndOSImage })
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -183,7 +186,7 @@ func TestDriveLayered(t *testing.T) {
 		if err := c.Delete(t.Context(), gvk, clusterapi.Key("", "mosc"), clusterapi.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		change1(t, c, "w0", annotate(mcp.AnnotationCurrentConfig, "N", mcp.AnnotationCurrentImage, "i"))
+		change1(t, c, "w0", mcptest.Annotate(mcp.AnnotationCurrentConfig, "N", mcp.AnnotationCurrentImage, "i"))
 		time.Sleep(20 * time.Second)
 		if s := nodeState(t, c, "w0"); s.HasDesiredImage || s.DesiredConfig != "N" {
 			t.Errorf("%+v", s)
@@ -194,20 +197,20 @@ func TestDriveLayered(t *testing.T) {
 func TestSeveralAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
-		p := pool("worker", "N", atMost(4))
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &p)
-		for _, n := range []corev1.Node{worker("a", desired("N")), worker("b", zone("z2")), worker("c", zone("z1")), worker("d"), worker("e")} {
+		p := mcptest.Pool("worker", "N", mcptest.AtMost(4))
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p)
+		for _, n := range []corev1.Node{mcptest.Worker("a", mcptest.Desired("N")), mcptest.Worker("b", mcptest.Zone("z2")), mcptest.Worker("c", mcptest.Zone("z1")), mcptest.Worker("d"), mcptest.Worker("e")} {
 			load(t, c, &n)
 		}
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
 		time.Sleep(30 * time.Second)
-		got := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonSetDesiredConfig })
+		got := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSetDesiredConfig })
 		if diff := cmp.Diff([]string{"Set target for 3 nodes to MachineConfig: N"}, got); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]string{"c", "b", "d"}, r.nodes(mcp.EventNodeTargeted, "worker")); diff != "" {
+		if diff := cmp.Diff([]string{"c", "b", "d"}, r.nodes(rollout.EventNodeTargeted, "worker")); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -216,15 +219,15 @@ func TestSeveralAtOnce(t *testing.T) {
 func TestSyncFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
-		w := pool("worker", "N", maxUnavailable(intstr.FromString("3")))
-		all := pool("all", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = &metav1.LabelSelector{} })
-		n := worker("w0")
+		w := mcptest.Pool("worker", "N", mcptest.MaxUnavailable(intstr.FromString("3")))
+		all := mcptest.Pool("all", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = &metav1.LabelSelector{} })
+		n := mcptest.Worker("w0")
 		load(t, c, &w, &all, &n)
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
 		errs := func() []string {
-			texts := r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventError })
+			texts := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError })
 			slices.Sort(texts)
 			return slices.Compact(texts)
 		}
@@ -234,10 +237,10 @@ func TestSyncFailures(t *testing.T) {
 			t.Error(diff)
 		}
 		// 15 tries that double, then one a minute.
-		if got := len(r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventError && e.Pool == "worker" })); got < 20 || got > 26 {
+		if got := len(r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError && e.Pool == "worker" })); got < 20 || got > 26 {
 			t.Errorf("%d tries in 10 minutes", got)
 		}
-		load(t, c, topology(mcp.TopologyHighlyAvailable))
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable))
 		time.Sleep(time.Minute)
 		want = append(want, "maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage")
 		if diff := cmp.Diff(want, errs()); diff != "" {
@@ -252,7 +255,7 @@ func TestSyncFailures(t *testing.T) {
 		if err != nil || len(p.Status.Conditions) > 0 {
 			t.Errorf("%+v, %v", p, err)
 		}
-		warnings := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonSelectingAll && e.Warning })
+		warnings := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSelectingAll && e.Warning })
 		if len(warnings) == 0 || warnings[0] != "This machineconfigpool is selecting all nodes. A non-empty selector is required." {
 			t.Errorf("%q", warnings)
 		}
@@ -267,14 +270,14 @@ func TestSyncFailures(t *testing.T) {
 func TestDriveBoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
-		w, infra := pool("worker", "N"), pool("infra", "I")
-		n := worker("w0", annotate(mcp.AnnotationFirstPivotConfig, "I0"))
+		w, infra := mcptest.Pool("worker", "N"), mcptest.Pool("infra", "I")
+		n := mcptest.Worker("w0", mcptest.Annotate(mcp.AnnotationFirstPivotConfig, "I0"))
 		config := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
 			"metadata": map[string]any{"name": "I0", "ownerReferences": []any{map[string]any{
 				"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool", "name": "infra", "uid": "i"}}},
 		}}
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &w, &infra, &n)
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &w, &infra, &n)
 		infra2, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "infra"))
 		if err != nil {
 			t.Fatal(err)
@@ -308,10 +311,10 @@ func TestDriveArbiter(t *testing.T) {
 		defer group.Wait()
 		defer cancel()
 		c := memory.NewOpenShift(memory.Options{})
-		m, a := pool("master", "N"), pool("arbiter", "N")
-		m0, m1, a0 := master("m0"), master("m1"), node("a0", "arbiter", "O")
-		o := operatorPod("o", "m0")
-		load(t, c, topology(mcp.TopologyHighlyAvailableArbiter), &m, &a, &m0, &m1, &a0, &o)
+		m, a := mcptest.Pool("master", "N"), mcptest.Pool("arbiter", "N")
+		m0, m1, a0 := mcptest.Master("m0"), mcptest.Master("m1"), mcptest.Node("a0", "arbiter", "O")
+		o := mcptest.OperatorPod("o", "m0")
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailableArbiter), &m, &a, &m0, &m1, &a0, &o)
 		startDaemons(ctx, t, c, &group, time.Second, time.Minute)
 		var r recorder
 		stop := runRollout(t, c, &r)
@@ -323,7 +326,7 @@ func TestDriveArbiter(t *testing.T) {
 		}
 		var order []string
 		for _, e := range r.all() {
-			if e.Type == mcp.EventNodeTargeted || e.Type == mcp.EventNodeDone {
+			if e.Type == rollout.EventNodeTargeted || e.Type == rollout.EventNodeDone {
 				order = append(order, string(e.Type)+" "+e.Node)
 			}
 		}
@@ -333,7 +336,7 @@ func TestDriveArbiter(t *testing.T) {
 		if got := strings.Join(order, ", "); got != want {
 			t.Error(got)
 		}
-		deferred := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonDeferringOperatorNode })
+		deferred := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonDeferringOperatorNode })
 		if len(deferred) == 0 || deferred[0] != "Deferring update of machine config operator node m0" {
 			t.Errorf("%q", deferred)
 		}
@@ -348,7 +351,7 @@ func (u updater) Step(ctx context.Context, node string, to mcp.Target, p mcp.Pha
 		return mcp.PhaseApplying, time.Second, nil
 	}
 	_, err := clusterapi.Modify(ctx, u.c, clusterapi.Key("", node), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
-		annotate(mcp.AnnotationCurrentConfig, to.Config, mcp.AnnotationState, mcp.StateDone)(n)
+		mcptest.Annotate(mcp.AnnotationCurrentConfig, to.Config, mcp.AnnotationState, mcp.StateDone)(n)
 		return nil
 	})
 	return mcp.PhaseDone, 0, err
@@ -361,7 +364,7 @@ func TestNodeUpdater(t *testing.T) {
 		var r recorder
 		ended := make(chan error, 1)
 		go func() {
-			ended <- mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive, Observe: r.observe, NodeUpdater: updater{c}}).Run(ctx)
+			ended <- newRollout(t, rollout.Options{API: c, Mode: rollout.Drive, Observe: r.observe, NodeUpdater: updater{c}}).Run(ctx)
 		}()
 		time.Sleep(10 * time.Minute)
 		if !rolledOut(ctx, t, c, "N") {

@@ -1,4 +1,4 @@
-package mcp
+package rollout
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // targetNodes targets the nodes that the pool's decision selects. Where a node
 // turns out to have changed since, it decides again.
 func (x *run) targetNodes(ctx context.Context, pool string) error {
 	var targeted []string
-	var to Target
+	var to mcp.Target
 	defer func() { x.reportTargeted(pool, targeted, to) }()
 	deferred := ""
 	for round := 0; ; round++ {
@@ -29,7 +30,7 @@ func (x *run) targetNodes(ctx context.Context, pool string) error {
 		to = sel.Target
 		if sel.Deferred != "" && sel.Deferred != deferred {
 			deferred = sel.Deferred
-			x.emit(Event{Type: EventPool, Pool: pool, Node: deferred, Reason: ReasonDeferringOperatorNode, Text: fmt.Sprintf(textDeferring, deferred)})
+			x.emit(Event{Type: EventPool, Pool: pool, Node: deferred, Reason: ReasonDeferringOperatorNode, Text: fmt.Sprintf(mcp.TextDeferring, deferred)})
 		}
 		if round == 0 {
 			for _, b := range sel.Boots {
@@ -63,7 +64,7 @@ func (x *run) targetNodes(ctx context.Context, pool string) error {
 	}
 }
 
-func (x *run) reportTargeted(pool string, nodes []string, to Target) {
+func (x *run) reportTargeted(pool string, nodes []string, to mcp.Target) {
 	if len(nodes) == 0 {
 		return
 	}
@@ -80,7 +81,7 @@ func (x *run) reportTargeted(pool string, nodes []string, to Target) {
 
 // target tells a node what to reach, provided that it is still what was
 // decided on: stale says that it was not.
-func (x *run) target(ctx context.Context, pool, node string, to Target) (stale bool, err error) {
+func (x *run) target(ctx context.Context, pool, node string, to mcp.Target) (stale bool, err error) {
 	x.copyToMachineConfigNode(ctx, node, to)
 	decided := x.versions[node]
 	var fresh *corev1.Node
@@ -91,11 +92,11 @@ func (x *run) target(ctx context.Context, pool, node string, to Target) (stale b
 			fresh = n.DeepCopy()
 			return errStale
 		}
-		setAnnotation(n, AnnotationDesiredConfig, to.Config)
+		setAnnotation(n, mcp.AnnotationDesiredConfig, to.Config)
 		if to.Image != "" {
-			setAnnotation(n, AnnotationDesiredImage, to.Image)
+			setAnnotation(n, mcp.AnnotationDesiredImage, to.Image)
 		} else {
-			delete(n.Annotations, AnnotationDesiredImage)
+			delete(n.Annotations, mcp.AnnotationDesiredImage)
 		}
 		return nil
 	})
@@ -116,14 +117,14 @@ func (x *run) target(ctx context.Context, pool, node string, to Target) (stale b
 		return false, err
 	}
 	x.learn(written)
-	x.emit(Event{Type: EventNodeTargeted, Pool: pool, Node: node, Phase: PhaseTargeted, Text: fmt.Sprintf("node %s is to reach %s", node, to)})
+	x.emit(Event{Type: EventNodeTargeted, Pool: pool, Node: node, Phase: mcp.PhaseTargeted, Text: fmt.Sprintf("node %s is to reach %s", node, to)})
 	return false, nil
 }
 
 // copyToMachineConfigNode repeats a target in the node's MachineConfigNode,
 // where there is one. Nothing is decided by it, so a failure is only logged.
-func (x *run) copyToMachineConfigNode(ctx context.Context, node string, to Target) {
-	if x.state.mcns[node] == nil {
+func (x *run) copyToMachineConfigNode(ctx context.Context, node string, to mcp.Target) {
+	if !x.state.HasMachineConfigNode(node) {
 		return
 	}
 	_, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", node), modifyNode, func(m *mcfgv1.MachineConfigNode) error {
@@ -137,13 +138,13 @@ func (x *run) copyToMachineConfigNode(ctx context.Context, node string, to Targe
 }
 
 // labelBoot gives a node the labels of the pool that it booted into.
-func (x *run) labelBoot(ctx context.Context, b Boot) error {
+func (x *run) labelBoot(ctx context.Context, b mcp.Boot) error {
 	n, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", b.Node), modifyNode, func(n *corev1.Node) error {
 		if n.Labels == nil {
 			n.Labels = map[string]string{}
 		}
 		maps.Copy(n.Labels, b.Labels)
-		setAnnotation(n, AnnotationCustomPoolLabelsApplied, "true")
+		setAnnotation(n, mcp.AnnotationCustomPoolLabelsApplied, "true")
 		return nil
 	})
 	if err != nil {

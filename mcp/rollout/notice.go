@@ -1,19 +1,20 @@
-package mcp
+package rollout
 
 import (
 	"fmt"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/mcp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 )
 
 // noticeNode reports what a change of a node means.
-func (x *run) noticeNode(had bool, old, n NodeState, pool string) {
+func (x *run) noticeNode(had bool, old, n mcp.NodeState, pool string) {
 	phase, stuck := x.state.Phase(n.Name)
 	now := nodePhase{phase, stuck}
 	before, known := x.phases[n.Name]
 	x.phases[n.Name] = now
-	if pool == PoolMaster && had {
+	if pool == mcp.PoolMaster && had {
 		x.noticeAnnotations(old, n)
 	}
 	if known && before == now {
@@ -21,18 +22,18 @@ func (x *run) noticeNode(had bool, old, n NodeState, pool string) {
 	}
 	x.moved[pool] = x.now
 	delete(x.stalled, pool)
-	if !known && (phase == PhaseDone || phase == PhaseJoining) {
+	if !known && (phase == mcp.PhaseDone || phase == mcp.PhaseJoining) {
 		return // as it was when we came
 	}
 	e := Event{Type: EventNodePhase, Pool: pool, Node: n.Name, Phase: phase, Stuck: stuck,
-		Text: fmt.Sprintf("node %s: %s", n.Name, phase.in(stuck))}
+		Text: fmt.Sprintf("node %s: %s", n.Name, phase.In(stuck))}
 	x.emit(e)
 	switch {
-	case phase == PhaseDone:
+	case phase == mcp.PhaseDone:
 		e.Type = EventNodeDone
-		e.Text = fmt.Sprintf("node %s has reached %s", n.Name, Target{n.CurrentConfig, n.CurrentImage})
+		e.Text = fmt.Sprintf("node %s has reached %s", n.Name, mcp.Target{Config: n.CurrentConfig, Image: n.CurrentImage})
 		x.emit(e)
-	case phase == PhaseFailed && before.phase != PhaseFailed:
+	case phase == mcp.PhaseFailed && before.phase != mcp.PhaseFailed:
 		e.Type, e.Warning, e.Text = EventNodeFailed, true, n.Reason
 		x.emit(e)
 	}
@@ -40,7 +41,7 @@ func (x *run) noticeNode(had bool, old, n NodeState, pool string) {
 
 // noticeAnnotations reports changes on the control plane one by one, except
 // the one that completes an update.
-func (x *run) noticeAnnotations(old, n NodeState) {
+func (x *run) noticeAnnotations(old, n mcp.NodeState) {
 	if !old.Done() && n.Done() {
 		return
 	}
@@ -50,12 +51,12 @@ func (x *run) noticeAnnotations(old, n NodeState) {
 		old, now string
 		had, has bool
 	}{
-		{AnnotationCurrentConfig, old.CurrentConfig, n.CurrentConfig, has(old.CurrentConfig), has(n.CurrentConfig)},
-		{AnnotationDesiredConfig, old.DesiredConfig, n.DesiredConfig, has(old.DesiredConfig), has(n.DesiredConfig)},
-		{AnnotationState, old.State, n.State, has(old.State), has(n.State)},
-		{AnnotationReason, old.Reason, n.Reason, has(old.Reason), has(n.Reason)},
-		{AnnotationCurrentImage, old.CurrentImage, n.CurrentImage, old.HasCurrentImage, n.HasCurrentImage},
-		{AnnotationDesiredImage, old.DesiredImage, n.DesiredImage, old.HasDesiredImage, n.HasDesiredImage},
+		{mcp.AnnotationCurrentConfig, old.CurrentConfig, n.CurrentConfig, has(old.CurrentConfig), has(n.CurrentConfig)},
+		{mcp.AnnotationDesiredConfig, old.DesiredConfig, n.DesiredConfig, has(old.DesiredConfig), has(n.DesiredConfig)},
+		{mcp.AnnotationState, old.State, n.State, has(old.State), has(n.State)},
+		{mcp.AnnotationReason, old.Reason, n.Reason, has(old.Reason), has(n.Reason)},
+		{mcp.AnnotationCurrentImage, old.CurrentImage, n.CurrentImage, old.HasCurrentImage, n.HasCurrentImage},
+		{mcp.AnnotationDesiredImage, old.DesiredImage, n.DesiredImage, old.HasDesiredImage, n.HasDesiredImage},
 	} {
 		if a.old == a.now && a.had == a.has {
 			continue
@@ -64,7 +65,7 @@ func (x *run) noticeAnnotations(old, n NodeState) {
 		if !a.has {
 			text = fmt.Sprintf("Node %s no longer has %s", n.Name, a.name)
 		}
-		x.emit(Event{Type: EventPool, Pool: PoolMaster, Node: n.Name, Reason: ReasonAnnotationChange, Text: text})
+		x.emit(Event{Type: EventPool, Pool: mcp.PoolMaster, Node: n.Name, Reason: ReasonAnnotationChange, Text: text})
 	}
 }
 
@@ -82,7 +83,7 @@ func (x *run) noticePool(p *mcfgv1.MachineConfigPool, deleted bool) {
 		x.done[p.Name] = name
 		if known && name != "" {
 			e := Event{Type: EventPool, Pool: p.Name, Reason: ReasonCompleted,
-				Text: fmt.Sprintf("Pool %s has completed update to %s", p.Name, x.state.Goal(p.Name).line())}
+				Text: fmt.Sprintf("Pool %s has completed update to %s", p.Name, x.state.Goal(p.Name).Label())}
 			x.emit(e)
 			e.Type, e.Reason = EventPoolDone, ""
 			x.emit(e)
@@ -103,12 +104,12 @@ func (x *run) noticeCounts(pool string, st mcfgv1.MachineConfigPoolStatus) {
 }
 
 // noticeBlock reports what keeps a pool from being updated, once.
-func (x *run) noticeBlock(pool string, b Block, err error) {
+func (x *run) noticeBlock(pool string, b mcp.Block, err error) {
 	if x.blocks[pool] == b {
 		return
 	}
 	x.blocks[pool] = b
-	if b.Kind != BlockNone && b.Kind != BlockNoPool {
+	if b.Kind != mcp.BlockNone && b.Kind != mcp.BlockNoPool {
 		x.emit(Event{Type: EventPoolBlocked, Pool: pool, Reason: string(b.Kind), Text: b.Text, Err: err})
 	}
 }
@@ -120,13 +121,13 @@ func (x *run) checkStall(pool string) time.Time {
 	if !ok || x.stalled[pool] || x.state.Pool(pool) == nil {
 		return time.Time{}
 	}
-	if at := since.Add(x.o.Options.Delays.Stall); x.now.Before(at) {
+	if at := since.Add(x.o.Delays.Stall); x.now.Before(at) {
 		return at
 	}
 	x.stalled[pool] = true // until something moves again
 	for _, node := range x.state.Nodes(pool) {
 		p := x.phases[node]
-		if p.phase == PhaseDone || p.phase == PhaseJoining {
+		if p.phase == mcp.PhaseDone || p.phase == mcp.PhaseJoining {
 			continue
 		}
 		err := &StalledError{Node: node, Phase: p.phase, Since: since}

@@ -1,9 +1,8 @@
-package mcp
+package rollout
 
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // run is what the reconcilers of a Rollout share: one State, fed by what they
@@ -24,12 +24,12 @@ import (
 // starts with nothing and comes to the same end.
 type run struct {
 	*Rollout
-	o   RolloutOptions // API gives mu up while a call is under way
+	o   Options // API gives mu up while a call is under way
 	api clusterapi.ClusterAPI
 
 	mu    sync.Mutex // guards what follows
 	now   time.Time  // of the latest look or event
-	state *State
+	state *mcp.State
 	ready bool     // every source has been listed, and decisions have begun
 	queue []string // pools that a change concerns, until somebody asks
 
@@ -41,7 +41,7 @@ type run struct {
 	phases  map[string]nodePhase
 	moved   map[string]time.Time // pool → last change of a phase
 	stalled map[string]bool
-	blocks  map[string]Block
+	blocks  map[string]mcp.Block
 	done    map[string]string // pool → configuration last reported done
 	pools   map[string]poolCounts
 
@@ -53,14 +53,14 @@ type run struct {
 	}
 }
 
-type nodePhase struct{ phase, stuck Phase }
+type nodePhase struct{ phase, stuck mcp.Phase }
 
 type poolCounts struct{ updated, unavailable, degraded, total int }
 
 // pin remembers what was written to a node. Until its events show that, they
 // are older than the write.
 type pin struct {
-	target  Target
+	target  mcp.Target
 	version string // resourceVersion
 }
 
@@ -69,7 +69,7 @@ func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
 		Rollout:  r,
 		o:        r.o,
 		api:      api,
-		state:    NewState(Objects{}, r.o.Options),
+		state:    mcp.NewState(mcp.Objects{}, r.o.Options),
 		versions: map[string]string{},
 		pins:     map[string]pin{},
 		verify:   map[string]bool{},
@@ -77,7 +77,7 @@ func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
 		phases:   map[string]nodePhase{},
 		moved:    map[string]time.Time{},
 		stalled:  map[string]bool{},
-		blocks:   map[string]Block{},
+		blocks:   map[string]mcp.Block{},
 		done:     map[string]string{},
 		pools:    map[string]poolCounts{},
 	}
@@ -115,7 +115,7 @@ func (x *run) sources(fold bool, changed map[string]func(now time.Time, old, new
 	add(watchOf[mcfgv1.MachineOSConfig]())
 	add(watchOf[mcfgv1.MachineOSBuild]())
 	pods, convert := watchOf[corev1.Pod]()
-	pods.Options = clusterapi.ListOptions{Namespace: OperatorNamespace, Labels: labels.SelectorFromSet(labels.Set{LabelApp: AppOperator})}
+	pods.Options = clusterapi.ListOptions{Namespace: mcp.OperatorNamespace, Labels: labels.SelectorFromSet(labels.Set{mcp.LabelApp: mcp.AppOperator})}
 	add(pods, convert)
 	configs, _ := watchOf[mcfgv1.MachineConfig]()
 	if fold {
@@ -177,7 +177,7 @@ func (x *run) apply(o any, deleted bool) {
 		}
 		return
 	}
-	x.enqueue(x.state.Apply(Change{Object: o, Deleted: deleted}))
+	x.enqueue(x.state.Apply(mcp.Change{Object: o, Deleted: deleted}))
 	switch o := o.(type) {
 	case *mcfgv1.MachineConfigPool:
 		x.noticePool(o, deleted)
@@ -193,7 +193,7 @@ func (x *run) applyNode(n *corev1.Node) {
 	if had && n.ResourceVersion != "" && n.ResourceVersion == x.versions[n.Name] {
 		return
 	}
-	x.enqueue(x.state.Apply(Change{Object: n}))
+	x.enqueue(x.state.Apply(mcp.Change{Object: n}))
 	x.versions[n.Name] = n.ResourceVersion
 	if state, assign, _ := x.state.Node(n.Name); x.ready {
 		x.noticeNode(had, old, state, assign.Primary)
@@ -203,7 +203,7 @@ func (x *run) applyNode(n *corev1.Node) {
 func (x *run) dropNode(name string) {
 	n := &corev1.Node{}
 	n.Name = name
-	x.enqueue(x.state.Apply(Change{Object: n, Deleted: true}))
+	x.enqueue(x.state.Apply(mcp.Change{Object: n, Deleted: true}))
 	delete(x.versions, name)
 	delete(x.pins, name)
 	delete(x.verify, name)
@@ -223,7 +223,7 @@ func (x *run) enqueue(pools []string) {
 func (x *run) queued() []reconcile.Wake {
 	var wakes []reconcile.Wake
 	for _, pool := range x.queue {
-		wakes = append(wakes, reconcile.Wake{Reconciler: poolsName, Key: poolKey(pool), After: x.o.Options.Delays.PoolQueue})
+		wakes = append(wakes, reconcile.Wake{Reconciler: poolsName, Key: poolKey(pool), After: x.o.Delays.PoolQueue})
 	}
 	x.queue = nil
 	return wakes
@@ -238,7 +238,7 @@ func (x *run) begin() {
 	for _, pool := range x.state.Pools() {
 		x.moved[pool] = x.now
 	}
-	for _, name := range slices.Sorted(maps.Keys(x.state.nodes)) {
+	for _, name := range x.state.Nodes("") {
 		n, assign, _ := x.state.Node(name)
 		x.noticeNode(false, n, n, assign.Primary)
 	}
@@ -252,7 +252,7 @@ func (x *run) outdated(n *corev1.Node) bool {
 	if !ok {
 		return false
 	}
-	s := NodeStateOf(n)
+	s := mcp.NodeStateOf(n)
 	shown := s.DesiredConfig == p.target.Config && s.DesiredImage == p.target.Image
 	switch order, known := compareVersions(n.ResourceVersion, p.version); {
 	case known && order < 0:
@@ -288,7 +288,7 @@ func (x *run) learn(n *corev1.Node) {
 		return // events were faster
 	}
 	x.pins[n.Name] = pin{
-		target:  Target{Config: n.Annotations[AnnotationDesiredConfig], Image: n.Annotations[AnnotationDesiredImage]},
+		target:  mcp.Target{Config: n.Annotations[mcp.AnnotationDesiredConfig], Image: n.Annotations[mcp.AnnotationDesiredImage]},
 		version: n.ResourceVersion,
 	}
 	x.applyNode(n)
@@ -333,7 +333,7 @@ func (x *run) fail(pool, node string, err error) {
 // driver's.
 func (x *run) retry(now time.Time, tries int, pool, node string, err error) reconcile.Result {
 	x.fail(pool, node, err)
-	return reconcile.Result{At: now.Add(x.o.Options.Delays.backoff(tries))}
+	return reconcile.Result{At: now.Add(x.o.Delays.backoff(tries))}
 }
 
 // permitted finds out, once, that no machine-config controller runs beside a

@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -19,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // watchLimits fails if more nodes of a pool are unavailable than allowed.
@@ -83,9 +86,9 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 	group.Go(func() { watchLimits(ctx, t, c, map[string]int{"master": 1, "worker": 1, "infra": 1}) })
 
 	var r recorder
-	rollout := mcp.NewRollout(mcp.RolloutOptions{API: wrap(c), Mode: mcp.Drive, Observe: r.observe})
+	roll := newRollout(t, rollout.Options{API: wrap(c), Mode: rollout.Drive, Observe: r.observe})
 	ended := make(chan error, 1)
-	go func() { ended <- rollout.Run(ctx) }()
+	go func() { ended <- roll.Run(ctx) }()
 
 	start := time.Now()
 	for !rolledOut(ctx, t, c, "N", "infra") {
@@ -94,21 +97,21 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 			t.Fatalf("not done:\n%s", describeNodes(ctx, t, c))
 		}
 	}
-	if diff := cmp.Diff([]string{"m0", "m1", "m2"}, r.nodes(mcp.EventNodeTargeted, "master")); diff != "" {
+	if diff := cmp.Diff([]string{"m0", "m1", "m2"}, r.nodes(rollout.EventNodeTargeted, "master")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"w0", "w2", "w1", "w3"}, r.nodes(mcp.EventNodeTargeted, "worker")); diff != "" {
+	if diff := cmp.Diff([]string{"w0", "w2", "w1", "w3"}, r.nodes(rollout.EventNodeTargeted, "worker")); diff != "" {
 		t.Error(diff)
 	}
-	if got := r.nodes(mcp.EventNodeTargeted, "infra"); len(got) > 0 {
+	if got := r.nodes(rollout.EventNodeTargeted, "infra"); len(got) > 0 {
 		t.Errorf("pool infra is paused: %v", got)
 	}
 	infra, err := clusterapi.Get[mcfgv1.MachineConfigPool](ctx, c, clusterapi.Key("", "infra"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := conditionOf(infra.Status, "Updating"); got.Status != isFalse || got.Message != "Pool is paused; will not update to MachineConfig N" {
-		t.Errorf("infra: %s", brief(infra.Status))
+	if got := mcptest.ConditionOf(infra.Status, "Updating"); got.Status != corev1.ConditionFalse || got.Message != "Pool is paused; will not update to MachineConfig N" {
+		t.Errorf("infra: %s", mcptest.Brief(infra.Status))
 	}
 	if _, err := clusterapi.Get[corev1.Pod](ctx, c, clusterapi.Key("app", "web-0")); err == nil {
 		t.Error("the pod on w0 was not evicted")
@@ -130,7 +133,7 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 		}
 	}
 	time.Sleep(time.Minute)
-	ok := rollout.View(func(s *mcp.State) {
+	ok := roll.View(func(s *mcp.State) {
 		if v := s.Explain("worker", "w0"); v.Kind != mcp.VerdictUpToDate {
 			t.Errorf("%+v", v)
 		}
@@ -154,23 +157,23 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if rollout.View(func(*mcp.State) {}) {
+	if roll.View(func(*mcp.State) {}) {
 		t.Error("a rollout that ended has no view")
 	}
 }
 
 func checkEvents(t *testing.T, r *recorder) {
 	t.Helper()
-	first := func(pool string, e mcp.Event) bool { return e.Pool == pool && e.Type == mcp.EventPool }
+	first := func(pool string, e rollout.Event) bool { return e.Pool == pool && e.Type == rollout.EventPool }
 	if diff := cmp.Diff([]string{
 		"Targeted node w0 to MachineConfig: N", "Targeted node w2 to MachineConfig: N",
 		"Targeted node w1 to MachineConfig: N", "Targeted node w3 to MachineConfig: N",
 		"Pool worker has completed update to MachineConfig N",
-	}, r.texts(func(e mcp.Event) bool { return first("worker", e) })); diff != "" {
+	}, r.texts(func(e rollout.Event) bool { return first("worker", e) })); diff != "" {
 		t.Error(diff)
 	}
-	m0 := r.texts(func(e mcp.Event) bool {
-		return e.Reason == mcp.ReasonAnnotationChange && e.Node == "m0"
+	m0 := r.texts(func(e rollout.Event) bool {
+		return e.Reason == rollout.ReasonAnnotationChange && e.Node == "m0"
 	})
 	if diff := cmp.Diff([]string{
 		"Node m0 now has machineconfiguration.openshift.io/desiredConfig=N",
@@ -180,10 +183,10 @@ func checkEvents(t *testing.T, r *recorder) {
 	}
 	var phases []mcp.Phase
 	for _, e := range r.all() {
-		if e.Type == mcp.EventNodePhase && e.Node == "w0" {
+		if e.Type == rollout.EventNodePhase && e.Node == "w0" {
 			phases = append(phases, e.Phase)
 		}
-		if e.Type == mcp.EventError {
+		if e.Type == rollout.EventError {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -192,7 +195,7 @@ func checkEvents(t *testing.T, r *recorder) {
 	if diff := cmp.Diff(want, slices.Compact(phases)); diff != "" {
 		t.Error(diff)
 	}
-	if got := r.nodes(mcp.EventPoolBlocked, "infra"); len(got) != 1 {
+	if got := r.nodes(rollout.EventPoolBlocked, "infra"); len(got) != 1 {
 		t.Errorf("%d times blocked", len(got))
 	}
 }
@@ -211,19 +214,19 @@ func TestObserveWritesNothing(t *testing.T) {
 			return do(ctx)
 		}})
 		if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", "w0"), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
-			desired("N")(n)
-			annotate(mcp.AnnotationState, mcp.StateWorking, mcp.AnnotationDesiredDrain, "drain-N")(n)
+			mcptest.Desired("N")(n)
+			mcptest.Annotate(mcp.AnnotationState, mcp.StateWorking, mcp.AnnotationDesiredDrain, "drain-N")(n)
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
 		writes = nil
 		var r recorder
-		rollout := mcp.NewRollout(mcp.RolloutOptions{API: c, Observe: r.observe})
+		roll := newRollout(t, rollout.Options{API: c, Observe: r.observe})
 		ended := make(chan error, 1)
-		go func() { ended <- rollout.Run(ctx) }()
+		go func() { ended <- roll.Run(ctx) }()
 		time.Sleep(2 * time.Hour)
-		rollout.View(func(s *mcp.State) {
+		roll.View(func(s *mcp.State) {
 			if v := s.Explain("worker", "w2"); v.Kind != mcp.VerdictNoCapacity || !cmp.Equal(v.Holders, []string{"w0"}) {
 				t.Errorf("%+v", v)
 			}
@@ -235,9 +238,9 @@ func TestObserveWritesNothing(t *testing.T) {
 		if len(writes) > 0 {
 			t.Error(writes)
 		}
-		var stalled *mcp.StalledError
+		var stalled *rollout.StalledError
 		for _, e := range r.all() {
-			if e.Type == mcp.EventStalled && !errors.As(e.Err, &stalled) {
+			if e.Type == rollout.EventStalled && !errors.As(e.Err, &stalled) {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -248,7 +251,7 @@ func TestObserveWritesNothing(t *testing.T) {
 }
 
 func TestControllerActive(t *testing.T) {
-	pod := operatorPod("mcc", "m0")
+	pod := mcptest.OperatorPod("mcc", "m0")
 	pod.Labels[mcp.LabelApp] = mcp.AppController
 	pod.Status.Phase = corev1.PodRunning
 	ended := *pod.DeepCopy()
@@ -273,16 +276,16 @@ func TestControllerActive(t *testing.T) {
 		c := smallCluster(t, memory.Options{})
 		load(t, c, tt.obj)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		err := mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive}).Run(ctx)
+		err := newRollout(t, rollout.Options{API: c, Mode: rollout.Drive}).Run(ctx)
 		cancel()
-		if errors.Is(err, mcp.ErrControllerActive) != tt.active {
+		if errors.Is(err, rollout.ErrControllerActive) != tt.active {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), "mcc") {
 			t.Errorf("%s: %v does not say which", tt.name, err)
 		}
 	}
-	if err := mcp.NewRollout(mcp.RolloutOptions{}).Run(t.Context()); err == nil {
+	if err := newRollout(t, rollout.Options{}).Run(t.Context()); err == nil {
 		t.Error("no API")
 	}
 }
@@ -290,16 +293,16 @@ func TestControllerActive(t *testing.T) {
 // A rollout runs once at a time, but again after its end.
 func TestRunTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rollout := mcp.NewRollout(mcp.RolloutOptions{API: smallCluster(t, memory.Options{})})
+		roll := newRollout(t, rollout.Options{API: smallCluster(t, memory.Options{})})
 		for range 2 {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- rollout.Run(ctx) }()
+			go func() { ended <- roll.Run(ctx) }()
 			time.Sleep(10 * time.Second)
-			if err := rollout.Run(ctx); err == nil || !strings.Contains(err.Error(), "already running") {
+			if err := roll.Run(ctx); err == nil || !strings.Contains(err.Error(), "already running") {
 				t.Errorf("%v", err)
 			}
-			if !rollout.View(func(*mcp.State) {}) {
+			if !roll.View(func(*mcp.State) {}) {
 				t.Error("no view")
 			}
 			cancel()

@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,13 +18,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // virtually drives rollouts on a cluster in virtual time.
-func virtually(t *testing.T, c *memory.Cluster, clock *reconcile.Clock, f reconcile.Faults, observe ...func(mcp.Event)) *reconcile.Virtual {
+func virtually(t *testing.T, c *memory.Cluster, clock *reconcile.Clock, f reconcile.Faults, observe ...func(rollout.Event)) *reconcile.Virtual {
 	var processes []reconcile.Process
 	for i, o := range observe {
-		p := mcp.NewRollout(mcp.RolloutOptions{Mode: mcp.Drive, Observe: o}).Process()
+		p := newRollout(t, rollout.Options{Mode: rollout.Drive, Observe: o}).Process()
 		p.Name = fmt.Sprint("rollout ", i)
 		processes = append(processes, p)
 	}
@@ -40,15 +43,15 @@ func advance(t *testing.T, v *reconcile.Virtual, d time.Duration) {
 
 // More blocked drains than there are workers do not hold up a free one.
 func TestBlockedDrainsHoldUpNobody(t *testing.T) {
-	clock := reconcile.NewClock(epoch)
+	clock := reconcile.NewClock(mcptest.Epoch)
 	c := drainCluster(t, memory.Options{Clock: clock})
-	asks := annotate(mcp.AnnotationDesiredDrain, "drain-N", mcp.AnnotationLastAppliedDrain, "uncordon-O")
+	asks := mcptest.Annotate(mcp.AnnotationDesiredDrain, "drain-N", mcp.AnnotationLastAppliedDrain, "uncordon-O")
 	load(t, c, app("web-0", "w0"), budget(0))
 	for i := 1; i < 8; i++ {
-		n := worker(fmt.Sprint("w", i), desired("N"), state(mcp.StateWorking), asks)
+		n := mcptest.Worker(fmt.Sprint("w", i), mcptest.Desired("N"), mcptest.State(mcp.StateWorking), asks)
 		load(t, c, &n, app(fmt.Sprint("web-", i), n.Name))
 	}
-	free := worker("x", desired("N"), state(mcp.StateWorking), asks)
+	free := mcptest.Worker("x", mcptest.Desired("N"), mcptest.State(mcp.StateWorking), asks)
 	load(t, c, &free, app("batch", "x", func(p *corev1.Pod) { p.Labels = nil }))
 	var r recorder
 	v := virtually(t, c, clock, reconcile.Faults{}, r.observe)
@@ -61,7 +64,7 @@ func TestBlockedDrainsHoldUpNobody(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if blocked := r.nodes(mcp.EventDrainBlocked, "worker"); len(blocked) != 8 {
+	if blocked := r.nodes(rollout.EventDrainBlocked, "worker"); len(blocked) != 8 {
 		t.Error(blocked)
 	}
 }
@@ -69,7 +72,7 @@ func TestBlockedDrainsHoldUpNobody(t *testing.T) {
 // How long a drain has been failing is known after a crash too, and forgotten
 // when it ends.
 func TestFailingDrainSurvivesCrash(t *testing.T) {
-	clock := reconcile.NewClock(epoch)
+	clock := reconcile.NewClock(mcptest.Epoch)
 	c := drainCluster(t, memory.Options{Clock: clock})
 	load(t, c, app("web-0", "w0"), budget(0))
 	var r recorder
@@ -79,7 +82,7 @@ func TestFailingDrainSurvivesCrash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n.Annotations[mcp.AnnotationDrainSince]
+		return n.Annotations[rollout.AnnotationDrainSince]
 	}
 	advance(t, v, 20*time.Minute)
 	if got, want := since(), `{"version":1,"since":"2026-01-01T00:00:05Z"}`; got != want {
@@ -89,12 +92,12 @@ func TestFailingDrainSurvivesCrash(t *testing.T) {
 		v.Crash("rollout 0")
 		advance(t, v, 13*time.Minute)
 	}
-	at := slices.IndexFunc(r.all(), func(e mcp.Event) bool { return e.Reason == mcp.ReasonDrainFailed })
+	at := slices.IndexFunc(r.all(), func(e rollout.Event) bool { return e.Reason == rollout.ReasonDrainFailed })
 	if at >= 0 {
 		t.Errorf("failed too early: %+v", r.all()[at])
 	}
 	advance(t, v, 10*time.Minute)
-	failed := r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonDrainFailed })
+	failed := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonDrainFailed })
 	if len(failed) == 0 {
 		t.Error("an hour passed, and the drain is not reported as failed")
 	}
@@ -111,7 +114,7 @@ func TestFailingDrainSurvivesCrash(t *testing.T) {
 // Another rollout that takes over in the middle of a drain goes on with it: the
 // node stays cordoned, and how long the drain has been failing is known.
 func TestAnotherTakesOverDrain(t *testing.T) {
-	clock := reconcile.NewClock(epoch)
+	clock := reconcile.NewClock(mcptest.Epoch)
 	c := drainCluster(t, memory.Options{Clock: clock})
 	load(t, c, app("web-0", "w0"), budget(0))
 	var first, second recorder
@@ -129,7 +132,7 @@ func TestAnotherTakesOverDrain(t *testing.T) {
 			t.Errorf("uncordoned: %v", n.Annotations)
 		}
 	}
-	slow := func(e mcp.Event) bool { return e.Reason == mcp.ReasonDrainThresholdExceeded }
+	slow := func(e rollout.Event) bool { return e.Reason == rollout.ReasonDrainThresholdExceeded }
 	if len(first.texts(slow)) == 0 || len(second.texts(slow)) == 0 {
 		t.Errorf("failing for long: the first told %v, the second %v", first.texts(slow), second.texts(slow))
 	}
@@ -138,15 +141,15 @@ func TestAnotherTakesOverDrain(t *testing.T) {
 // A drain that a newer program began, in a form that is not known, is left
 // alone, and the error says so.
 func TestNewerDrainIsRefused(t *testing.T) {
-	clock := reconcile.NewClock(epoch)
+	clock := reconcile.NewClock(mcptest.Epoch)
 	c := drainCluster(t, memory.Options{Clock: clock})
 	const newer = `{"version":2,"since":"2026-01-01T00:00:00Z"}`
-	change1(t, c, "w0", annotate(mcp.AnnotationDrainSince, newer))
+	change1(t, c, "w0", mcptest.Annotate(rollout.AnnotationDrainSince, newer))
 	load(t, c, app("web-0", "w0"))
 	var r recorder
 	advance(t, virtually(t, c, clock, reconcile.Faults{}, r.observe), 5*time.Minute)
-	told := r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventError && e.Node == "w0" })
-	want := "node w0: annotation " + mcp.AnnotationDrainSince + " has version 2; this program knows 1 to 1"
+	told := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError && e.Node == "w0" })
+	want := "node w0: annotation " + rollout.AnnotationDrainSince + " has version 2; this program knows 1 to 1"
 	if len(told) == 0 || !strings.Contains(told[0], want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
@@ -154,7 +157,7 @@ func TestNewerDrainIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.Annotations[mcp.AnnotationDrainSince] != newer || mcp.NodeStateOf(n).LastAppliedDrain == mcp.NodeStateOf(n).DesiredDrain {
+	if n.Annotations[rollout.AnnotationDrainSince] != newer || mcp.NodeStateOf(n).LastAppliedDrain == mcp.NodeStateOf(n).DesiredDrain {
 		t.Errorf("%v", n.Annotations)
 	}
 	if _, err := clusterapi.Get[corev1.Pod](t.Context(), c, clusterapi.Key("app", "web-0")); err != nil {
@@ -164,14 +167,14 @@ func TestNewerDrainIsRefused(t *testing.T) {
 
 // A request that was withdrawn after it was read cordons nobody.
 func TestWithdrawnRequestCordonsNobody(t *testing.T) {
-	clock := reconcile.NewClock(epoch)
+	clock := reconcile.NewClock(mcptest.Epoch)
 	var c *memory.Cluster
 	withdrawn := false
 	c = drainCluster(t, memory.Options{Clock: clock, Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		err := do(ctx)
 		if call.Verb == "Get" && call.Key.Name == "w0" && !withdrawn {
 			withdrawn = true
-			change1(t, c, "w0", annotate(mcp.AnnotationDesiredDrain, "uncordon-O", mcp.AnnotationDesiredConfig, "O", mcp.AnnotationState, mcp.StateDone))
+			change1(t, c, "w0", mcptest.Annotate(mcp.AnnotationDesiredDrain, "uncordon-O", mcp.AnnotationDesiredConfig, "O", mcp.AnnotationState, mcp.StateDone))
 		}
 		return err
 	}})
@@ -193,9 +196,9 @@ func TestWithdrawnRequestCordonsNobody(t *testing.T) {
 // A node is uncordoned and told so in one write, and since when it was drained
 // is forgotten with it.
 func TestUncordonIsOneWrite(t *testing.T) {
-	clock := reconcile.NewClock(epoch)
+	clock := reconcile.NewClock(mcptest.Epoch)
 	since := `{"version":1,"since":"2026-01-01T00:00:00Z"}`
-	c := drainCluster(t, memory.Options{Clock: clock}, cordoned, annotate(mcp.AnnotationDesiredDrain, "uncordon-N", mcp.AnnotationDrainSince, since))
+	c := drainCluster(t, memory.Options{Clock: clock}, mcptest.Cordoned, mcptest.Annotate(mcp.AnnotationDesiredDrain, "uncordon-N", rollout.AnnotationDrainSince, since))
 	cursor := c.Follow()
 	defer cursor.Close()
 	var r recorder
@@ -209,7 +212,7 @@ func TestUncordonIsOneWrite(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		_, draining := n.Annotations[mcp.AnnotationDrainSince]
+		_, draining := n.Annotations[rollout.AnnotationDrainSince]
 		if told := n.Annotations[mcp.AnnotationLastAppliedDrain] == "uncordon-N"; told == n.Spec.Unschedulable || told == draining {
 			t.Errorf("uncordoned %v, told %v, draining %v", !n.Spec.Unschedulable, told, draining)
 		}
@@ -226,7 +229,7 @@ func TestUncordonIsOneWrite(t *testing.T) {
 func TestPodsGoingEndsTheWait(t *testing.T) {
 	gvk, _ := clusterapi.KindOf[corev1.Pod]()
 	for _, after := range []time.Duration{12345 * time.Millisecond, 31*time.Second + 7*time.Millisecond, 71 * time.Second} {
-		clock := reconcile.NewClock(epoch)
+		clock := reconcile.NewClock(mcptest.Epoch)
 		c := drainCluster(t, memory.Options{Clock: clock, GracefulPods: true})
 		load(t, c, app("web-0", "w0"))
 		var r recorder

@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +26,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // budget returns a PodDisruptionBudget of the app's pods as the disruption
@@ -38,12 +41,12 @@ func budget(allowed int32) *policyv1.PodDisruptionBudget {
 }
 
 // drainCluster has one worker that asks to be drained.
-func drainCluster(t *testing.T, o memory.Options, changes ...change) *memory.Cluster {
+func drainCluster(t *testing.T, o memory.Options, changes ...mcptest.Change) *memory.Cluster {
 	c := memory.NewOpenShift(o)
-	w := pool("worker", "N")
-	n := worker("w0", append([]change{desired("N"), state(mcp.StateWorking), annotate(mcp.AnnotationDesiredDrain, "drain-N",
+	w := mcptest.Pool("worker", "N")
+	n := mcptest.Worker("w0", append([]mcptest.Change{mcptest.Desired("N"), mcptest.State(mcp.StateWorking), mcptest.Annotate(mcp.AnnotationDesiredDrain, "drain-N",
 		mcp.AnnotationLastAppliedDrain, "uncordon-O")}, changes...)...)
-	load(t, c, topology(mcp.TopologyHighlyAvailable), &w, &n)
+	load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &w, &n)
 	return c
 }
 
@@ -51,8 +54,8 @@ func drainCluster(t *testing.T, o memory.Options, changes ...change) *memory.Clu
 func runRollout(t *testing.T, c clusterapi.ClusterAPI, r *recorder) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	rollout := mcp.NewRollout(mcp.RolloutOptions{API: c, Mode: mcp.Drive, Observe: r.observe})
-	go func() { ended <- rollout.Run(ctx) }()
+	roll := newRollout(t, rollout.Options{API: c, Mode: rollout.Drive, Observe: r.observe})
+	go func() { ended <- roll.Run(ctx) }()
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -76,12 +79,12 @@ func nodeState(t *testing.T, c *memory.Cluster, name string) mcp.NodeState {
 func TestBlockedDrain(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		changes []change
+		changes []mcptest.Change
 		want    []string
 	}{
 		{"schedulable before", nil, []string{"0:00", "1:30", "3:00", "4:30", "6:00", "7:30", "9:00", "10:30", "12:00",
 			"17:00", "23:30", "30:00", "36:30", "43:00", "49:30", "56:00", "62:30"}},
-		{"cordoned before", []change{cordoned}, []string{"0:00", "2:30", "5:00", "7:30", "10:00",
+		{"cordoned before", []mcptest.Change{mcptest.Cordoned}, []string{"0:00", "2:30", "5:00", "7:30", "10:00",
 			"16:30", "23:00", "29:30", "36:00", "42:30", "49:00", "55:30", "62:00"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,7 +108,7 @@ func TestBlockedDrain(t *testing.T) {
 				stop := runRollout(t, c, &r)
 				time.Sleep(63 * time.Minute)
 				for _, e := range r.all() {
-					if e.Reason == mcp.ReasonDrainFailed {
+					if e.Reason == rollout.ReasonDrainFailed {
 						failedAt = e.Time
 					}
 				}
@@ -134,21 +137,21 @@ func checkBlockedEvents(t *testing.T, r *recorder) {
 	t.Helper()
 	var blocked, slow, failed int
 	for _, e := range r.all() {
-		var d *mcp.DrainError
+		var d *rollout.DrainError
 		switch {
-		case e.Type == mcp.EventDrainBlocked:
+		case e.Type == rollout.EventDrainBlocked:
 			blocked++
-			if !errors.As(e.Err, &d) || d.Node != "w0" || d.Pod != "app/web-0" || d.Budget != "web-pdb" || d.Kind != mcp.DrainBudget {
+			if !errors.As(e.Err, &d) || d.Node != "w0" || d.Pod != "app/web-0" || d.Budget != "web-pdb" || d.Kind != rollout.DrainBudget {
 				t.Errorf("%+v", e)
 			}
-		case e.Reason == mcp.ReasonDrainThresholdExceeded:
+		case e.Reason == rollout.ReasonDrainThresholdExceeded:
 			slow++
 			want := "Drain failed. Drain has been failing for more than 10 minutes. Waiting 5 minutes then retrying. Error message from drain: " +
 				`error when evicting pods/"web-0" -n "app": global timeout reached: 1m30s`
 			if e.Text != want || !e.Warning {
 				t.Errorf("%q", e.Text)
 			}
-		case e.Reason == mcp.ReasonDrainFailed:
+		case e.Reason == rollout.ReasonDrainFailed:
 			failed++
 			if e.Text != "node w0: drain exceeded timeout: 1h0m0s. Will continue to retry." {
 				t.Errorf("%q", e.Text)
@@ -177,7 +180,7 @@ func TestDrainSucceedsLater(t *testing.T) {
 		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" || !s.Unschedulable {
 			t.Errorf("%+v", s)
 		}
-		if len(r.nodes(mcp.EventDrained, "worker")) != 1 {
+		if len(r.nodes(rollout.EventDrained, "worker")) != 1 {
 			t.Error("no event")
 		}
 	})
@@ -267,7 +270,7 @@ func newFaults() *faults { return &faults{answer: map[string]error{}, count: map
 
 func drainTexts(r *recorder) []string {
 	seen := map[string]bool{}
-	for _, text := range r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventDrainRetry || e.Type == mcp.EventError }) {
+	for _, text := range r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventDrainRetry || e.Type == rollout.EventError }) {
 		seen[text] = true
 	}
 	return slices.Sorted(maps.Keys(seen))
@@ -360,21 +363,21 @@ func TestSlowPod(t *testing.T) {
 func TestDrainRequests(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		change   []change
+		change   []mcptest.Change
 		cordoned bool
 		applied  string
 		text     string
 	}{
-		{"uncordon", []change{cordoned, annotate(mcp.AnnotationDesiredDrain, "uncordon-N")}, false, "uncordon-N", ""},
-		{"nothing asked", []change{annotate(mcp.AnnotationDesiredDrain, "uncordon-O")}, false, "uncordon-O", ""},
-		{"unknown verb", []change{annotate(mcp.AnnotationDesiredDrain, "dance-N")}, false, "uncordon-O", "node w0: non-recognized drain verb detected dance"},
-		{"two custom pools", []change{cordoned, annotate(mcp.AnnotationDesiredDrain, "uncordon-N"), label(mcp.LabelNodeRolePrefix+"infra", ""), label(mcp.LabelNodeRolePrefix+"gpu", "")},
+		{"uncordon", []mcptest.Change{mcptest.Cordoned, mcptest.Annotate(mcp.AnnotationDesiredDrain, "uncordon-N")}, false, "uncordon-N", ""},
+		{"nothing asked", []mcptest.Change{mcptest.Annotate(mcp.AnnotationDesiredDrain, "uncordon-O")}, false, "uncordon-O", ""},
+		{"unknown verb", []mcptest.Change{mcptest.Annotate(mcp.AnnotationDesiredDrain, "dance-N")}, false, "uncordon-O", "node w0: non-recognized drain verb detected dance"},
+		{"two custom pools", []mcptest.Change{mcptest.Cordoned, mcptest.Annotate(mcp.AnnotationDesiredDrain, "uncordon-N"), mcptest.Label(mcp.LabelNodeRolePrefix+"infra", ""), mcptest.Label(mcp.LabelNodeRolePrefix+"gpu", "")},
 			true, "uncordon-O", "node w0 belongs to 2 custom roles, cannot proceed with this Node: pools gpu, infra"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := drainCluster(t, memory.Options{}, tt.change...)
-				infra, gpu := pool("infra", "N"), pool("gpu", "N")
+				infra, gpu := mcptest.Pool("infra", "N"), mcptest.Pool("gpu", "N")
 				load(t, c, &infra, &gpu)
 				var r recorder
 				stop := runRollout(t, c, &r)
@@ -453,7 +456,7 @@ func TestUncordonedInBetween(t *testing.T) {
 		if s := nodeState(t, c, "w0"); !s.Unschedulable || s.LastAppliedDrain != "drain-N" {
 			t.Errorf("%+v", s)
 		}
-		if got := r.nodes(mcp.EventDrained, "worker"); len(got) != 1 {
+		if got := r.nodes(rollout.EventDrained, "worker"); len(got) != 1 {
 			t.Errorf("reported as drained %d times", len(got))
 		}
 	})

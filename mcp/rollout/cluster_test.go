@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // load fills a memory cluster with typed objects.
@@ -37,21 +40,21 @@ func load(t testing.TB, c *memory.Cluster, objs ...any) {
 // pools want N.
 func smallCluster(t testing.TB, o memory.Options) *memory.Cluster {
 	c := memory.NewOpenShift(o)
-	load(t, c, topology(mcp.TopologyHighlyAvailable))
+	load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable))
 	for _, name := range []string{"master", "worker", "infra"} {
-		p := pool(name, "N", func(p *mcfgv1.MachineConfigPool) { p.Status.Configuration.Name = "O" })
+		p := mcptest.Pool(name, "N", func(p *mcfgv1.MachineConfigPool) { p.Status.Configuration.Name = "O" })
 		load(t, c, &p)
 	}
 	for i := range 3 {
-		n := master(fmt.Sprint("m", i))
+		n := mcptest.Master(fmt.Sprint("m", i))
 		load(t, c, &n)
 	}
 	for i := range 4 {
-		n := worker(fmt.Sprint("w", i), zone(fmt.Sprint("z", i%2)))
+		n := mcptest.Worker(fmt.Sprint("w", i), mcptest.Zone(fmt.Sprint("z", i%2)))
 		load(t, c, &n)
 	}
 	for i := range 2 {
-		n := node(fmt.Sprint("i", i), "infra", "O", label(mcp.LabelNodeRolePrefix+"worker", ""))
+		n := mcptest.Node(fmt.Sprint("i", i), "infra", "O", mcptest.Label(mcp.LabelNodeRolePrefix+"worker", ""))
 		load(t, c, &n)
 	}
 	return c
@@ -105,14 +108,14 @@ func (d *daemon) step(ctx context.Context) error {
 	s := mcp.NodeStateOf(n)
 	set := func(kv ...string) error {
 		_, err := clusterapi.Modify(ctx, d.api, key, clusterapi.ModifyOptions{FieldManager: "daemon"}, func(n *corev1.Node) error {
-			annotate(kv...)(n)
+			mcptest.Annotate(kv...)(n)
 			return nil
 		})
 		return err
 	}
 	ready := func(is corev1.ConditionStatus) error {
 		_, err := clusterapi.Modify(ctx, d.api, key, clusterapi.ModifyOptions{Status: true, FieldManager: "kubelet"}, func(n *corev1.Node) error {
-			condition(corev1.NodeReady, is)(n)
+			mcptest.Condition(corev1.NodeReady, is)(n)
 			return nil
 		})
 		return err
@@ -125,7 +128,7 @@ func (d *daemon) step(ctx context.Context) error {
 		if time.Now().Before(d.back) {
 			return nil
 		}
-		if err := ready(isTrue); err != nil {
+		if err := ready(corev1.ConditionTrue); err != nil {
 			return err
 		}
 		return set(mcp.AnnotationPostConfigAction, "", mcp.AnnotationDesiredDrain, uncordon)
@@ -146,7 +149,7 @@ func (d *daemon) step(ctx context.Context) error {
 		if err := set(mcp.AnnotationPostConfigAction, mcp.PostConfigActionRebooting); err != nil {
 			return err
 		}
-		return ready(unknown)
+		return ready(corev1.ConditionUnknown)
 	}
 	return nil
 }
@@ -166,22 +169,22 @@ func startDaemons(ctx context.Context, t testing.TB, c clusterapi.ClusterAPI, gr
 // recorder keeps events.
 type recorder struct {
 	mu     sync.Mutex
-	events []mcp.Event
+	events []rollout.Event
 }
 
-func (r *recorder) observe(e mcp.Event) {
+func (r *recorder) observe(e rollout.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
 }
 
-func (r *recorder) all() []mcp.Event {
+func (r *recorder) all() []rollout.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
 }
 
-func (r *recorder) texts(keep func(mcp.Event) bool) []string {
+func (r *recorder) texts(keep func(rollout.Event) bool) []string {
 	var out []string
 	for _, e := range r.all() {
 		if keep(e) {
@@ -191,7 +194,7 @@ func (r *recorder) texts(keep func(mcp.Event) bool) []string {
 	return out
 }
 
-func (r *recorder) nodes(t mcp.EventType, pool string) []string {
+func (r *recorder) nodes(t rollout.EventType, pool string) []string {
 	var out []string
 	for _, e := range r.all() {
 		if e.Type == t && e.Pool == pool {
@@ -199,6 +202,16 @@ func (r *recorder) nodes(t mcp.EventType, pool string) []string {
 		}
 	}
 	return out
+}
+
+// newRollout fails the test where the options cannot work.
+func newRollout(t testing.TB, o rollout.Options) *rollout.Rollout {
+	t.Helper()
+	r, err := rollout.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // rolledOut says that every pool but those named is Updated on config.
@@ -212,7 +225,7 @@ func rolledOut(ctx context.Context, t testing.TB, c clusterapi.ClusterAPI, confi
 		if slices.Contains(except, p.Name) {
 			continue
 		}
-		if conditionOf(p.Status, mcfgv1.MachineConfigPoolUpdated).Status != isTrue || p.Status.Configuration.Name != config {
+		if mcptest.ConditionOf(p.Status, mcfgv1.MachineConfigPoolUpdated).Status != corev1.ConditionTrue || p.Status.Configuration.Name != config {
 			return false
 		}
 	}

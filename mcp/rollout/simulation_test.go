@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -25,6 +27,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // machineConfig is a release whose one operator is the machine-config operator.
@@ -66,7 +69,7 @@ const grace = 2 * time.Minute
 // nodes are to be updated by so many rollouts.
 func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 	one, two := intstr.FromInt32(1), intstr.FromInt32(2)
-	clock := reconcile.NewClock(epoch)
+	clock := reconcile.NewClock(mcptest.Epoch)
 	c, err := simulation.New(simulation.Options{Clock: clock, Seed: seed, Release: machineConfig("4.20.3"),
 		Pools:     []simulation.Pool{{Nodes: 4, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}},
 		Workloads: []simulation.Workload{{Name: "web", Replicas: 4, MaxUnavailable: &one}, {Name: "agent", DaemonSet: true}},
@@ -79,13 +82,17 @@ func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 		down: map[string]map[string]bool{"master": {}, "worker": {}, "infra": {}}, told: map[string]int{}, desired: map[string]string{}}
 	processes := []reconcile.Process{c.Process()}
 	for i := range rollouts {
-		p := mcp.NewRollout(mcp.RolloutOptions{Mode: mcp.Drive, Observe: func(e mcp.Event) {
-			if e.Type == mcp.EventNodeTargeted {
+		r, err := rollout.New(rollout.Options{Mode: rollout.Drive, Observe: func(e rollout.Event) {
+			if e.Type == rollout.EventNodeTargeted {
 				s.told[e.Text]++
 			}
 			data, err := json.Marshal(e)
 			s.log = append(s.log, fmt.Sprint(i, " ", string(data), err))
-		}}).Process()
+		}})
+		if err != nil {
+			panic(err)
+		}
+		p := r.Process()
 		p.Name = fmt.Sprint("rollout ", i)
 		f.Processes = append(f.Processes, p.Name)
 		processes = append(processes, p)
@@ -111,7 +118,7 @@ func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 // administrate pauses the workers, lets them go on, and changes how many may be
 // unavailable, at random times. After an hour all is as it was.
 func (s *simulated) administrate(r *rand.Rand) {
-	last := s.Now().Sub(epoch) > time.Hour
+	last := s.Now().Sub(mcptest.Epoch) > time.Hour
 	limit, paused := 2, false
 	if !last {
 		limit, paused = 1+r.IntN(2), r.IntN(3) == 0
@@ -165,7 +172,7 @@ func (s *simulated) look() error {
 
 func (s *simulated) run(until time.Duration) error {
 	defer s.cursor.Close()
-	for end := epoch.Add(until); ; {
+	for end := mcptest.Epoch.Add(until); ; {
 		at, ok := s.Next()
 		if !ok || at.After(end) {
 			return s.cluster.CheckShared()
@@ -174,7 +181,7 @@ func (s *simulated) run(until time.Duration) error {
 			return err
 		}
 		if err := s.look(); err != nil {
-			return fmt.Errorf("after %s: %w", s.Now().Sub(epoch), err)
+			return fmt.Errorf("after %s: %w", s.Now().Sub(mcptest.Epoch), err)
 		}
 	}
 }
@@ -191,14 +198,14 @@ func (s *simulated) atEnd() error {
 	config := map[string]string{}
 	for _, p := range pools {
 		config[p.Name] = p.Spec.Configuration.Name
-		if conditionOf(p.Status, mcfgv1.MachineConfigPoolUpdated).Status != isTrue || p.Status.Configuration.Name != config[p.Name] {
-			wrong = append(wrong, fmt.Sprintf("pool %s: %s", p.Name, brief(p.Status)))
+		if mcptest.ConditionOf(p.Status, mcfgv1.MachineConfigPoolUpdated).Status != corev1.ConditionTrue || p.Status.Configuration.Name != config[p.Name] {
+			wrong = append(wrong, fmt.Sprintf("pool %s: %s", p.Name, mcptest.Brief(p.Status)))
 		}
 	}
 	for _, n := range nodes {
 		state := mcp.NodeStateOf(n)
 		pool, _, _ := strings.Cut(n.Name, "-")
-		_, since := n.Annotations[mcp.AnnotationDrainSince]
+		_, since := n.Annotations[rollout.AnnotationDrainSince]
 		if !state.Done() || state.CurrentConfig != config[pool] || state.Unschedulable || state.UpdateTaint || since || n.Status.NodeInfo.KubeletVersion != "v1.34.0" {
 			wrong = append(wrong, fmt.Sprintf("node %s, kubelet %s: %+v", n.Name, n.Status.NodeInfo.KubeletVersion, state))
 		}

@@ -1,4 +1,4 @@
-package mcp
+package rollout
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // AnnotationDrainSince on a node tells since when a [Rollout] drains it, so that
@@ -61,15 +62,15 @@ func (r *drainsReconciler) Watches() []reconcile.Watch {
 // nodeChanged queues a node that asks for something, or was cordoned or
 // uncordoned.
 func (r *drainsReconciler) nodeChanged(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-	var before, after NodeState
+	var before, after mcp.NodeState
 	if n, err := clusterapi.As[corev1.Node](old); err == nil {
-		before = NodeStateOf(n)
+		before = mcp.NodeStateOf(n)
 	}
 	n, err := clusterapi.As[corev1.Node](new)
 	if err != nil {
 		return nil // gone, or told by the reconciler of pools
 	}
-	after = NodeStateOf(n)
+	after = mcp.NodeStateOf(n)
 	asks := after.DesiredDrain != after.LastAppliedDrain
 	if old != nil {
 		asks = before.DesiredDrain != after.DesiredDrain || before.Unschedulable != after.Unschedulable
@@ -80,8 +81,8 @@ func (r *drainsReconciler) nodeChanged(now time.Time, old, new *clusterapi.Objec
 	r.lock(now)
 	defer r.release()
 	d := r.of(n.Name)
-	d.enqueue(now.Add(r.o.Options.Delays.PoolQueue))
-	return []reconcile.Wake{{Key: nodeKey(n.Name), After: r.o.Options.Delays.PoolQueue}}
+	d.enqueue(now.Add(r.o.Delays.PoolQueue))
+	return []reconcile.Wake{{Key: nodeKey(n.Name), After: r.o.Delays.PoolQueue}}
 }
 
 // of returns what is remembered of a node.
@@ -126,7 +127,7 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 		}
 		d.errors++
 		r.fail("", name, err)
-		d.enqueue(q.Now.Add(r.o.Options.Delays.backoff(d.errors)))
+		d.enqueue(q.Now.Add(r.o.Delays.backoff(d.errors)))
 	}
 	if res.At = at; !d.due.IsZero() && (at.IsZero() || d.due.Before(at)) {
 		res.At = d.due
@@ -195,21 +196,21 @@ func (x *drainer) begin() (at time.Time, err error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	asked := node.Annotations[AnnotationDesiredDrain]
-	if asked == node.Annotations[AnnotationLastAppliedDrain] {
+	asked := node.Annotations[mcp.AnnotationDesiredDrain]
+	if asked == node.Annotations[mcp.AnnotationLastAppliedDrain] {
 		return time.Time{}, nil
 	}
 	if x.placeErr != nil {
 		return time.Time{}, x.placeErr
 	}
 	switch verb, _, _ := strings.Cut(asked, "-"); verb {
-	case DrainVerbUncordon:
+	case mcp.DrainVerbUncordon:
 		return x.cordon(asked, func(n *corev1.Node) {
 			n.Spec.Unschedulable = false
-			setAnnotation(n, AnnotationLastAppliedDrain, asked)
+			setAnnotation(n, mcp.AnnotationLastAppliedDrain, asked)
 			delete(n.Annotations, AnnotationDrainSince)
 		}, "uncordon")
-	case DrainVerbDrain:
+	case mcp.DrainVerbDrain:
 		return x.beginDrain(node, asked)
 	default:
 		return time.Time{}, fmt.Errorf("node %s: non-recognized drain verb detected %s", x.node, verb)
@@ -219,7 +220,7 @@ func (x *drainer) begin() (at time.Time, err error) {
 // beginDrain cordons the node if need be and begins an attempt to empty it. A
 // drain never gives up and never forces.
 func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err error) {
-	delays := x.o.Options.Delays
+	delays := x.o.Delays
 	since, err := drainingSince(node)
 	if err != nil {
 		return time.Time{}, err
@@ -262,7 +263,7 @@ func drainingSince(n *corev1.Node) (time.Time, error) {
 func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (at time.Time, err error) {
 	const tries = 5
 	_, err = clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
-		if n.Annotations[AnnotationDesiredDrain] != asked || n.Annotations[AnnotationLastAppliedDrain] == asked {
+		if n.Annotations[mcp.AnnotationDesiredDrain] != asked || n.Annotations[mcp.AnnotationLastAppliedDrain] == asked {
 			return errStale
 		}
 		change(n)
@@ -271,7 +272,7 @@ func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (
 	switch {
 	case errors.Is(err, errStale):
 		x.dirty = true
-		return x.now.Add(x.o.Options.Delays.PoolQueue), nil
+		return x.now.Add(x.o.Delays.PoolQueue), nil
 	case err == nil:
 		x.cordons, x.errors = 0, 0
 		return time.Time{}, nil
@@ -284,7 +285,7 @@ func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (
 		return time.Time{}, &DrainError{Node: x.node, Kind: DrainCordon, Err: fmt.Errorf("node %s: failed to %s (%d tries): %w", x.node, verb, tries, err)}
 	}
 	x.dirty = true
-	return x.now.Add(x.o.Options.Delays.CordonRetry << (x.cordons - 1)), nil
+	return x.now.Add(x.o.Delays.CordonRetry << (x.cordons - 1)), nil
 }
 
 // fulfilled tells the daemon that its request is, if the node is still cordoned:
@@ -294,7 +295,7 @@ func (x *drainer) fulfilled() error {
 	drained := false
 	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
 		if drained = n.Spec.Unschedulable; drained {
-			setAnnotation(n, AnnotationLastAppliedDrain, x.attempt.asked)
+			setAnnotation(n, mcp.AnnotationLastAppliedDrain, x.attempt.asked)
 			delete(n.Annotations, AnnotationDrainSince)
 		}
 		return nil
@@ -311,7 +312,7 @@ func (x *drainer) fulfilled() error {
 
 // failed ends the attempt, and says when the next one follows.
 func (x *drainer) failed(err error) {
-	delays, failing := x.o.Options.Delays, x.attempt.failing
+	delays, failing := x.o.Delays, x.attempt.failing
 	x.attempt, x.errors = nil, 0
 	retry := delays.DrainRetry
 	if failing >= delays.DrainSlowAfter {
@@ -320,7 +321,7 @@ func (x *drainer) failed(err error) {
 			"Drain failed. Drain has been failing for more than %v minutes. Waiting %v minutes then retrying. Error message from drain: %v",
 			delays.DrainSlowAfter.Minutes(), delays.DrainSlowRetry.Minutes(), err), err)
 	} else {
-		x.tellDrain(Event{Type: EventDrainRetry, Phase: PhaseDraining, Err: err,
+		x.tellDrain(Event{Type: EventDrainRetry, Phase: mcp.PhaseDraining, Err: err,
 			Text: fmt.Sprintf("node %s: drain failed, trying again: %v", x.node, err)})
 	}
 	x.lock(x.now)
@@ -329,7 +330,7 @@ func (x *drainer) failed(err error) {
 }
 
 func (x *drainer) warn(reason, text string, err error) {
-	x.tellDrain(Event{Type: EventDrainRetry, Phase: PhaseDraining, Reason: reason, Warning: true, Text: text, Err: err})
+	x.tellDrain(Event{Type: EventDrainRetry, Phase: mcp.PhaseDraining, Reason: reason, Warning: true, Text: text, Err: err})
 }
 
 func (x *drainer) tellDrain(e Event) {

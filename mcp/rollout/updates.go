@@ -1,4 +1,4 @@
-package mcp
+package rollout
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // NodeUpdater brings nodes to their targets: it does what a machine-config
@@ -21,7 +22,7 @@ import (
 // it waits by returning, or with [reconcile.Sleep]. After an error, also a
 // panic, it is called again after [Delays].RetryMax.
 type NodeUpdater interface {
-	Step(ctx context.Context, node string, t Target, p Phase) (next Phase, after time.Duration, err error)
+	Step(ctx context.Context, node string, t mcp.Target, p mcp.Phase) (next mcp.Phase, after time.Duration, err error)
 }
 
 // updatesReconciler steps a NodeUpdater. Its keys are nodes.
@@ -32,8 +33,8 @@ type updatesReconciler struct {
 
 // nodeUpdate is how far a node has been stepped.
 type nodeUpdate struct {
-	target Target
-	phase  Phase
+	target mcp.Target
+	phase  mcp.Phase
 	step   stepID
 	at     time.Time // of the next step
 	busy   bool
@@ -41,7 +42,7 @@ type nodeUpdate struct {
 
 // stepID tells the steps of a node apart.
 type stepID struct {
-	target Target
+	target mcp.Target
 	n      int
 }
 
@@ -56,7 +57,7 @@ func (r *updatesReconciler) Watches() []reconcile.Watch {
 				delete(r.nodes, old.Name())
 				return nil
 			}
-			return []reconcile.Wake{{Key: nodeKey(new.Name()), After: r.o.Options.Delays.PoolQueue}}
+			return []reconcile.Wake{{Key: nodeKey(new.Name()), After: r.o.Delays.PoolQueue}}
 		},
 	})
 }
@@ -69,12 +70,12 @@ func (r *updatesReconciler) Reconcile(ctx context.Context, q reconcile.Request) 
 		return res, nil
 	}
 	name := q.Key.Name
-	n := r.state.nodes[name]
-	if n == nil || n.pool == nil || n.state.Done() || n.class.candidate || !n.state.Managed() {
+	n, assign, ok := r.state.Node(name)
+	if !ok || r.state.Pool(assign.Primary) == nil || n.Done() || r.state.IsCandidate(name) || !n.Managed() {
 		delete(r.nodes, name)
 		return res, nil
 	}
-	u, to := r.nodes[name], Target{Config: n.state.DesiredConfig, Image: n.state.DesiredImage}
+	u, to := r.nodes[name], mcp.Target{Config: n.DesiredConfig, Image: n.DesiredImage}
 	if u == nil || u.target != to {
 		phase, _ := r.state.Phase(name)
 		u = &nodeUpdate{target: to, phase: phase, step: stepID{target: to}}
@@ -87,13 +88,13 @@ func (r *updatesReconciler) Reconcile(ctx context.Context, q reconcile.Request) 
 		u.busy = true
 		u.step.n++
 	}
-	return reconcile.Result{Jobs: []reconcile.Job{r.job(name, n.assign.Primary, u)}}, nil
+	return reconcile.Result{Jobs: []reconcile.Job{r.job(name, assign.Primary, u)}}, nil
 }
 
 // job is one step of a node.
 func (r *updatesReconciler) job(name, pool string, u *nodeUpdate) reconcile.Job {
 	type stepped struct {
-		next  Phase
+		next  mcp.Phase
 		after time.Duration
 	}
 	phase := u.phase
@@ -110,8 +111,8 @@ func (r *updatesReconciler) job(name, pool string, u *nodeUpdate) reconcile.Job 
 			u.busy, u.at = false, time.Time{}
 			if err != nil {
 				r.logPanic("rollout: the node updater failed", err)
-				wake.After = r.o.Options.Delays.RetryMax
-				r.emit(Event{Type: EventNodeFailed, Pool: pool, Node: name, Phase: PhaseFailed, Warning: true, Text: err.Error(), Err: err})
+				wake.After = r.o.Delays.RetryMax
+				r.emit(Event{Type: EventNodeFailed, Pool: pool, Node: name, Phase: mcp.PhaseFailed, Warning: true, Text: err.Error(), Err: err})
 			} else {
 				s := out.(stepped)
 				if s.next != "" && s.next != u.phase {

@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 func TestUninstall(t *testing.T) {
@@ -26,8 +27,8 @@ func TestUninstall(t *testing.T) {
 		return do(ctx)
 	}})
 	for name, annotations := range map[string]map[string]string{
-		"a": {mcp.AnnotationDrainSince: `{"version":1}`, mcp.AnnotationState: mcp.StateDone},
-		"b": {mcp.AnnotationDrainSince: "not JSON"},
+		"a": {rollout.AnnotationDrainSince: `{"version":1}`, mcp.AnnotationState: mcp.StateDone},
+		"b": {rollout.AnnotationDrainSince: "not JSON"},
 		"c": {mcp.AnnotationState: mcp.StateDone},
 	} {
 		n := &corev1.Node{}
@@ -39,12 +40,12 @@ func TestUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuse = "a"
-	if err := mcp.Uninstall(t.Context(), api); err == nil || !strings.Contains(err.Error(), "node a: refused") {
+	if err := rollout.Uninstall(t.Context(), api); err == nil || !strings.Contains(err.Error(), "node a: refused") {
 		t.Errorf("got %v", err)
 	}
 	refuse = ""
 	for range 2 {
-		if err := mcp.Uninstall(t.Context(), api); err != nil {
+		if err := rollout.Uninstall(t.Context(), api); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package mcp
+package rollout
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 func (x *run) observePool(pool string) {
@@ -32,31 +33,31 @@ func (x *run) drivePool(ctx context.Context, pool string, afterMaster bool) erro
 		return nil
 	}
 	if p.Spec.Configuration.Name == "" {
-		x.noticeBlock(pool, Block{BlockUnconfigured, "the pool has no rendered configuration yet"}, nil)
+		x.noticeBlock(pool, mcp.Block{Kind: mcp.BlockUnconfigured, Text: "the pool has no rendered configuration yet"}, nil)
 		x.enqueue([]string{pool})
 		return nil
 	}
-	if !x.state.hasControllerConfig {
-		return fmt.Errorf("error getting controllerconfig %q, error: %w", ControllerConfigName,
-			apierrors.NewNotFound(mcfgv1.Resource("controllerconfigs"), ControllerConfigName))
+	if !x.state.HasControllerConfig() {
+		return fmt.Errorf("error getting controllerconfig %q, error: %w", mcp.ControllerConfigName,
+			apierrors.NewNotFound(mcfgv1.Resource("controllerconfigs"), mcp.ControllerConfigName))
 	}
 	if err := x.refresh(ctx); err != nil {
 		return err
 	}
-	if pool == PoolArbiter && !afterMaster {
-		if m := x.state.Pool(PoolMaster); m != nil && (!m.Spec.Paused || x.state.topology != TopologyHighlyAvailableArbiter) {
-			x.enqueue([]string{PoolMaster})
+	if pool == mcp.PoolArbiter && !afterMaster {
+		if m := x.state.Pool(mcp.PoolMaster); m != nil && (!m.Spec.Paused || x.state.ControlPlaneTopology() != mcp.TopologyHighlyAvailableArbiter) {
+			x.enqueue([]string{mcp.PoolMaster})
 			return x.statusOnly(ctx, pool)
 		}
 	}
-	if selectsAll(p.Spec.NodeSelector) {
-		x.noticeBlock(pool, Block{BlockSelectingAll, textSelectingAll}, nil)
-		x.emit(Event{Type: EventPool, Pool: pool, Reason: ReasonSelectingAll, Warning: true, Text: textSelectingAll})
+	if mcp.SelectsAll(p.Spec.NodeSelector) {
+		x.noticeBlock(pool, mcp.Block{Kind: mcp.BlockSelectingAll, Text: mcp.TextSelectingAll}, nil)
+		x.emit(Event{Type: EventPool, Pool: pool, Reason: ReasonSelectingAll, Warning: true, Text: mcp.TextSelectingAll})
 		return nil
 	}
 	sel := x.state.Candidates(pool)
 	x.noticeBlock(pool, sel.Block, sel.Err)
-	if sel.Block.Kind != BlockNone {
+	if sel.Block.Kind != mcp.BlockNone {
 		err := x.statusOnly(ctx, pool)
 		if sel.Err != nil {
 			err = errors.Join(sel.Err, err)
@@ -69,8 +70,8 @@ func (x *run) drivePool(ctx context.Context, pool string, afterMaster bool) erro
 	markErr := x.markNodes(ctx, pool)
 	targetErr := x.targetNodes(ctx, pool)
 	err := errors.Join(targetErr, x.statusOnly(ctx, pool), markErr)
-	if pool == PoolMaster && x.state.topology == TopologyHighlyAvailableArbiter && targetErr == nil {
-		err = errors.Join(err, x.drivePool(ctx, PoolArbiter, true))
+	if pool == mcp.PoolMaster && x.state.ControlPlaneTopology() == mcp.TopologyHighlyAvailableArbiter && targetErr == nil {
+		err = errors.Join(err, x.drivePool(ctx, mcp.PoolArbiter, true))
 	}
 	return err
 }
@@ -89,8 +90,8 @@ func (x *run) markNodes(ctx context.Context, pool string) error {
 	var errs []error
 	for _, name := range slices.Compact(nodes) {
 		n, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", name), modifyNode, func(n *corev1.Node) error {
-			setAnnotation(n, AnnotationControlPlaneTopology, topology)
-			setTaint(n, NodeStateOf(n).wantsTaint(goal))
+			setAnnotation(n, mcp.AnnotationControlPlaneTopology, topology)
+			setTaint(n, mcp.NodeStateOf(n).WantsTaint(goal))
 			return nil
 		})
 		switch {
@@ -101,11 +102,11 @@ func (x *run) markNodes(ctx context.Context, pool string) error {
 			add, taint := adds[name]
 			switch {
 			case add:
-				err = fmt.Errorf("failed applying %s taint for node %s: %w", TaintUpdateInProgress, name, err)
+				err = fmt.Errorf("failed applying %s taint for node %s: %w", mcp.TaintUpdateInProgress, name, err)
 			case taint:
-				err = fmt.Errorf("failed removing %s taint for node %s: %w", TaintUpdateInProgress, name, err)
+				err = fmt.Errorf("failed removing %s taint for node %s: %w", mcp.TaintUpdateInProgress, name, err)
 			default:
-				err = fmt.Errorf("failed setting annotation %s of node %s: %w", AnnotationControlPlaneTopology, name, err)
+				err = fmt.Errorf("failed setting annotation %s of node %s: %w", mcp.AnnotationControlPlaneTopology, name, err)
 			}
 			errs = append(errs, err)
 		default:
@@ -129,12 +130,12 @@ func setAnnotation(n *corev1.Node, name, value string) {
 
 func setTaint(n *corev1.Node, want bool) {
 	is := func(t corev1.Taint) bool {
-		return t.Key == TaintUpdateInProgress && t.Effect == corev1.TaintEffectPreferNoSchedule
+		return t.Key == mcp.TaintUpdateInProgress && t.Effect == corev1.TaintEffectPreferNoSchedule
 	}
 	has := slices.ContainsFunc(n.Spec.Taints, is)
 	switch {
 	case want && !has:
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: TaintUpdateInProgress, Effect: corev1.TaintEffectPreferNoSchedule})
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: mcp.TaintUpdateInProgress, Effect: corev1.TaintEffectPreferNoSchedule})
 	case !want && has:
 		n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, is)
 	}
@@ -172,7 +173,7 @@ func (x *run) statusOnly(ctx context.Context, pool string) error {
 			goal := x.state.Goal(pool)
 			goal.Config = fresh.Spec.Configuration.Name
 			x.emit(Event{Type: EventPool, Pool: pool, Reason: ReasonUpdating,
-				Text: fmt.Sprintf("Pool %s now targeting %s", pool, goal.line())})
+				Text: fmt.Sprintf("Pool %s now targeting %s", pool, goal.Label())})
 		}
 		x.enqueue([]string{pool})
 		return nil
@@ -192,10 +193,10 @@ func (x *run) dropStaleBuild(ctx context.Context, pool string) error {
 	if c == nil {
 		return nil
 	}
-	stale := c.Annotations[AnnotationCurrentMachineOSBuild]
+	stale := c.Annotations[mcp.AnnotationCurrentMachineOSBuild]
 	fresh, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", c.Name), modifyNode, func(c *mcfgv1.MachineOSConfig) error {
-		if c.Annotations[AnnotationCurrentMachineOSBuild] == stale {
-			delete(c.Annotations, AnnotationCurrentMachineOSBuild)
+		if c.Annotations[mcp.AnnotationCurrentMachineOSBuild] == stale {
+			delete(c.Annotations, mcp.AnnotationCurrentMachineOSBuild)
 		}
 		return nil
 	})
@@ -203,7 +204,7 @@ func (x *run) dropStaleBuild(ctx context.Context, pool string) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("removing the stale annotation %s of MachineOSConfig %s: %w", AnnotationCurrentMachineOSBuild, c.Name, err)
+		return fmt.Errorf("removing the stale annotation %s of MachineOSConfig %s: %w", mcp.AnnotationCurrentMachineOSBuild, c.Name, err)
 	}
 	x.apply(fresh, false)
 	return nil

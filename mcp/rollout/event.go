@@ -1,10 +1,11 @@
-package mcp
+package rollout
 
 import (
 	"log/slog"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/eventlog"
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // EventType says what an [Event] is about.
@@ -64,7 +65,7 @@ type Event struct {
 	Pool string // empty if it is about no pool
 	Node string // empty if it is about no node
 	// Phase is the node's phase, and Stuck the one that it fails in.
-	Phase, Stuck Phase
+	Phase, Stuck mcp.Phase
 	// Updated, Unavailable, Degraded and Total count the pool's nodes, for
 	// EventPoolProgress.
 	Updated, Unavailable, Degraded, Total int

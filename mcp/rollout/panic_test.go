@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // fragile is a cluster whose verbs each go wrong once before they work.
@@ -91,7 +92,7 @@ func TestPanicsAreFailures(t *testing.T) {
 				}
 				var r recorder
 				var told atomic.Int64
-				rollout := mcp.NewRollout(mcp.RolloutOptions{API: f, Mode: mcp.Drive, Observe: func(e mcp.Event) {
+				roll := newRollout(t, rollout.Options{API: f, Mode: rollout.Drive, Observe: func(e rollout.Event) {
 					r.observe(e)
 					if told.Add(1)%2 == 0 {
 						panic("out of paper")
@@ -99,7 +100,7 @@ func TestPanicsAreFailures(t *testing.T) {
 				}})
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
-				go func() { ended <- rollout.Run(ctx) }()
+				go func() { ended <- roll.Run(ctx) }()
 				time.Sleep(30 * time.Minute)
 				cancel()
 				if err := <-ended; err != nil {
@@ -143,14 +144,14 @@ func TestNodeUpdaterPanics(t *testing.T) {
 				var r recorder
 				ended := make(chan error, 1)
 				go func() {
-					ended <- mcp.NewRollout(mcp.RolloutOptions{API: smallCluster(t, memory.Options{}), Mode: mcp.Drive, Observe: r.observe, NodeUpdater: fragileUpdater{goWrong}}).Run(ctx)
+					ended <- newRollout(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive, Observe: r.observe, NodeUpdater: fragileUpdater{goWrong}}).Run(ctx)
 				}()
 				time.Sleep(5*time.Minute + 30*time.Second)
 				cancel()
 				if err := <-ended; err != nil {
 					t.Error(err)
 				}
-				if failed := r.nodes(mcp.EventNodeFailed, "worker"); len(failed) < 4 {
+				if failed := r.nodes(rollout.EventNodeFailed, "worker"); len(failed) < 4 {
 					t.Errorf("failed: %v", failed)
 				}
 			})

@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,21 +24,22 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // Three at a time of five nodes, of which the second is done before the first:
 // the others follow in order, and never more than three are down.
 func TestFiveNodes(t *testing.T) {
-	in := snapshot(pools(pool("worker", "N", atMost(3))))
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", mcptest.AtMost(3))))
 	for i, name := range []string{"n1", "n2", "n3", "n4", "n5"} {
-		in.Nodes = append(in.Nodes, worker(name, age(9-i)))
+		in.Nodes = append(in.Nodes, mcptest.Worker(name, mcptest.Age(9-i)))
 	}
 	s := mcp.NewState(in.Objects, in.Options)
 	down := map[string]bool{}
 	var order []string
 	target := func() {
 		for _, name := range s.Candidates("worker").Nodes {
-			n := worker(name, desired("N"))
+			n := mcptest.Worker(name, mcptest.Desired("N"))
 			s.Apply(mcp.Change{Object: &n})
 			down[name] = true
 			order = append(order, name)
@@ -47,7 +50,7 @@ func TestFiveNodes(t *testing.T) {
 	}
 	target()
 	for _, name := range []string{"n2", "n1", "n4", "n3", "n5"} {
-		n := updated(worker(name))
+		n := mcptest.Updated(mcptest.Worker(name))
 		s.Apply(mcp.Change{Object: &n})
 		delete(down, name)
 		target()
@@ -99,8 +102,8 @@ func TestTargetedByAnother(t *testing.T) {
 	for _, comparable := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
-			p, w0, w1 := pool("worker", "N"), worker("w0", cordoned), worker("w1")
-			load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w0, &w1)
+			p, w0, w1 := mcptest.Pool("worker", "N"), mcptest.Worker("w0", mcptest.Cordoned), mcptest.Worker("w1")
+			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w0, &w1)
 			ctx, cancel := context.WithCancel(t.Context())
 			api := clusterapi.ClusterAPI(skipping{c})
 			if !comparable {
@@ -109,16 +112,16 @@ func TestTargetedByAnother(t *testing.T) {
 					named
 				}{c, named{skipping{c}}}
 			}
-			rollout := mcp.NewRollout(mcp.RolloutOptions{API: api, Mode: mcp.Drive})
+			roll := newRollout(t, rollout.Options{API: api, Mode: rollout.Drive})
 			ended := make(chan error, 1)
-			go func() { ended <- rollout.Run(ctx) }()
+			go func() { ended <- roll.Run(ctx) }()
 			time.Sleep(6 * time.Second)
 			if !nodeState(t, c, "w1").UpdateTaint {
 				t.Fatal("nothing has been written to w1")
 			}
-			change1(t, c, "w1", desired("N"))
+			change1(t, c, "w1", mcptest.Desired("N"))
 			time.Sleep(6 * time.Second)
-			rollout.View(func(s *mcp.State) {
+			roll.View(func(s *mcp.State) {
 				if n, _, _ := s.Node("w1"); n.DesiredConfig != "N" {
 					t.Errorf("comparable %v: the other's target is not known: %+v", comparable, n)
 				}
@@ -132,7 +135,7 @@ func TestTargetedByAnother(t *testing.T) {
 }
 
 func errorTexts(r *recorder) []string {
-	texts := r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventError })
+	texts := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError })
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }
@@ -142,15 +145,15 @@ func TestMarkFails(t *testing.T) {
 		node corev1.Node
 		want string
 	}{
-		{worker("w", cordoned), "failed applying UpdateInProgress taint for node w: boom"},
-		{updated(worker("w", taint)), "failed removing UpdateInProgress taint for node w: boom"},
-		{updated(worker("w")), "failed setting annotation machineconfiguration.openshift.io/controlPlaneTopology of node w: boom"},
+		{mcptest.Worker("w", mcptest.Cordoned), "failed applying UpdateInProgress taint for node w: boom"},
+		{mcptest.Updated(mcptest.Worker("w", mcptest.Taint)), "failed removing UpdateInProgress taint for node w: boom"},
+		{mcptest.Updated(mcptest.Worker("w")), "failed setting annotation machineconfiguration.openshift.io/controlPlaneTopology of node w: boom"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFaults()
 			c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
-			p := pool("worker", "N")
-			load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &tt.node)
+			p := mcptest.Pool("worker", "N")
+			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &tt.node)
 			f.set("Update Node/w", errors.New("boom"))
 			var r recorder
 			stop := runRollout(t, c, &r)
@@ -180,11 +183,11 @@ func TestNowTargeting(t *testing.T) {
 				}
 				return do(ctx)
 			}})
-			in := snapshot(pools(pool("worker", "N", paused)), worker("w"))
-			load(t, c, topology(mcp.TopologyHighlyAvailable), &in.Pools[0], &in.Nodes[0])
+			in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", mcptest.Paused)), mcptest.Worker("w"))
+			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &in.Pools[0], &in.Nodes[0])
 			want := "Pool worker now targeting MachineConfig N2"
 			if image != "" {
-				layered(&in, image)
+				mcptest.Layered(&in, image)
 				load(t, c, &in.MachineOSConfigs[0])
 				want += " / Image i"
 			}
@@ -192,11 +195,11 @@ func TestNowTargeting(t *testing.T) {
 			stop := runRollout(t, c, &r)
 			defer stop()
 			time.Sleep(time.Minute)
-			if diff := cmp.Diff([]string{want}, r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonUpdating })); diff != "" {
+			if diff := cmp.Diff([]string{want}, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonUpdating })); diff != "" {
 				t.Error(diff)
 			}
 			p, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "worker"))
-			if err != nil || !strings.Contains(conditionOf(p.Status, "Updating").Message, "; w") {
+			if err != nil || !strings.Contains(mcptest.ConditionOf(p.Status, "Updating").Message, "; w") {
 				t.Errorf("%v %v", p.Status, err)
 			}
 		})
@@ -207,20 +210,20 @@ func TestNowTargeting(t *testing.T) {
 func TestNodeEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
-		p, m := pool("master", "N"), updated(master("m0", annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")))
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &m)
+		p, m := mcptest.Pool("master", "N"), mcptest.Updated(mcptest.Master("m0", mcptest.Annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")))
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &m)
 		var r recorder
-		rollout := mcp.NewRollout(mcp.RolloutOptions{API: c, Observe: r.observe})
+		roll := newRollout(t, rollout.Options{API: c, Observe: r.observe})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- rollout.Run(ctx) }()
-		for _, f := range []change{
-			without(mcp.AnnotationCurrentImage),
-			annotate(mcp.AnnotationState, mcp.StateDegraded, mcp.AnnotationReason, "mode mismatch"),
-			desired("N2"),
+		go func() { ended <- roll.Run(ctx) }()
+		for _, f := range []mcptest.Change{
+			mcptest.Without(mcp.AnnotationCurrentImage),
+			mcptest.Annotate(mcp.AnnotationState, mcp.StateDegraded, mcp.AnnotationReason, "mode mismatch"),
+			mcptest.Desired("N2"),
 			func(n *corev1.Node) { // completes the update
-				annotate(mcp.AnnotationCurrentConfig, "N2", mcp.AnnotationState, mcp.StateDone, mcp.AnnotationReason, "")(n)
-				without(mcp.AnnotationDesiredImage)(n)
+				mcptest.Annotate(mcp.AnnotationCurrentConfig, "N2", mcp.AnnotationState, mcp.StateDone, mcp.AnnotationReason, "")(n)
+				mcptest.Without(mcp.AnnotationDesiredImage)(n)
 			},
 		} {
 			time.Sleep(time.Minute)
@@ -237,14 +240,14 @@ func TestNodeEvents(t *testing.T) {
 			"Node m0 now has " + prefix + "state=Degraded",
 			"Node m0 now has " + prefix + "reason=mode mismatch",
 			"Node m0 now has " + prefix + "desiredConfig=N2",
-		}, r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonAnnotationChange })); diff != "" {
+		}, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonAnnotationChange })); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventNodeFailed && e.Warning })); diff != "" {
+		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodeFailed && e.Warning })); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{"node m0: Targeted", "node m0: Failed", "node m0: Failed in Preparing", "node m0: Done"},
-			r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventNodePhase })); diff != "" {
+			r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -254,10 +257,10 @@ func TestNodeEvents(t *testing.T) {
 func TestPhaseByMachineConfigNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
-		p, w := pool("worker", "N"), worker("w", desired("N"), state(mcp.StateWorking))
-		m := mcn("w")
+		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w", mcptest.Desired("N"), mcptest.State(mcp.StateWorking))
+		m := mcptest.Mcn("w")
 		m.Spec.ConfigVersion.Desired = "N"
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w, &m)
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w, &m)
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
@@ -270,7 +273,7 @@ func TestPhaseByMachineConfigNode(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		want := []string{"node w: Preparing", "node w: Rebooting"}
-		if diff := cmp.Diff(want, r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventNodePhase })); diff != "" {
+		if diff := cmp.Diff(want, r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -289,7 +292,7 @@ func TestNodeUpdaterFails(t *testing.T) {
 		var r recorder
 		ended := make(chan error, 1)
 		go func() {
-			ended <- mcp.NewRollout(mcp.RolloutOptions{API: smallCluster(t, memory.Options{}), Mode: mcp.Drive, Observe: r.observe, NodeUpdater: failingUpdater{}}).Run(ctx)
+			ended <- newRollout(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive, Observe: r.observe, NodeUpdater: failingUpdater{}}).Run(ctx)
 		}()
 		time.Sleep(5*time.Minute + 30*time.Second)
 		cancel()
@@ -297,7 +300,7 @@ func TestNodeUpdaterFails(t *testing.T) {
 			t.Error(err)
 		}
 		// Tried again each minute; the pool's next node is not touched.
-		failed := r.nodes(mcp.EventNodeFailed, "worker")
+		failed := r.nodes(rollout.EventNodeFailed, "worker")
 		if len(failed) < 4 || len(failed) > 6 || len(slices.Compact(failed)) != 1 {
 			t.Errorf("failed: %v", failed)
 		}
@@ -308,8 +311,8 @@ func TestNodeUpdaterFails(t *testing.T) {
 func TestUnreadableObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
-		p, w := pool("worker", "N"), worker("w")
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w)
+		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w")
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w)
 		odd := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
 			"metadata": map[string]any{"name": "odd"}, "spec": map[string]any{"paused": "perhaps"},
@@ -335,8 +338,8 @@ func TestControllerUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaults()
 		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
-		p, w := pool("worker", "N"), worker("w")
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w)
+		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w")
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w)
 		f.set("Get Lease/machine-config-controller", errors.New("boom"))
 		var r recorder
 		stop := runRollout(t, c, &r)
@@ -359,7 +362,7 @@ func TestControllerUnknown(t *testing.T) {
 func TestUncordonFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaults()
-		c := drainCluster(t, memory.Options{Intercept: f.intercept}, cordoned, annotate(mcp.AnnotationDesiredDrain, "uncordon-N"))
+		c := drainCluster(t, memory.Options{Intercept: f.intercept}, mcptest.Cordoned, mcptest.Annotate(mcp.AnnotationDesiredDrain, "uncordon-N"))
 		f.set("Update Node/w0", errors.New("boom"))
 		var r recorder
 		stop := runRollout(t, c, &r)
@@ -425,17 +428,17 @@ func TestArbiterQueuesMaster(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
 			// Each sync of a pool that selects all leaves an event.
-			m := pool("master", "N", func(p *mcfgv1.MachineConfigPool) {
+			m := mcptest.Pool("master", "N", func(p *mcfgv1.MachineConfigPool) {
 				p.Spec.NodeSelector = &metav1.LabelSelector{}
 				p.Spec.Paused = tt.paused
 			})
-			a := pool("arbiter", "N")
-			load(t, c, topology(tt.topology), &m, &a)
+			a := mcptest.Pool("arbiter", "N")
+			load(t, c, mcptest.Topology(tt.topology), &m, &a)
 			var r recorder
 			stop := runRollout(t, c, &r)
 			defer stop()
 			syncs := func() int {
-				return len(r.texts(func(e mcp.Event) bool { return e.Reason == mcp.ReasonSelectingAll }))
+				return len(r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSelectingAll }))
 			}
 			time.Sleep(time.Minute)
 			before := syncs()

@@ -1,4 +1,4 @@
-package mcp
+package rollout
 
 import (
 	"context"

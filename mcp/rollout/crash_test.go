@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // faulty counts the calls of a rollout and lets one of them fail, before or
@@ -79,9 +82,9 @@ func (f *faulty) Evict(ctx context.Context, pod types.NamespacedName, o clustera
 // tinyCluster has one master and two workers, one with a pod.
 func tinyCluster(t *testing.T) *memory.Cluster {
 	c := memory.NewOpenShift(memory.Options{})
-	m, w := pool("master", "N"), pool("worker", "N")
-	m0, w0, w1 := master("m0"), worker("w0"), worker("w1")
-	load(t, c, topology(mcp.TopologyHighlyAvailable), &m, &w, &m0, &w0, &w1, app("web-0", "w1"))
+	m, w := mcptest.Pool("master", "N"), mcptest.Pool("worker", "N")
+	m0, w0, w1 := mcptest.Master("m0"), mcptest.Worker("w0"), mcptest.Worker("w1")
+	load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &m, &w, &m0, &w0, &w1, app("web-0", "w1"))
 	return c
 }
 
@@ -106,11 +109,11 @@ func rollOut(t *testing.T, at int, after, kill bool, runners int) (end string, c
 	}
 	for range runners {
 		group.Go(func() {
-			if err := mcp.NewRollout(mcp.RolloutOptions{API: f, Mode: mcp.Drive}).Run(rolling); err != nil {
+			if err := newRollout(t, rollout.Options{API: f, Mode: rollout.Drive}).Run(rolling); err != nil {
 				t.Error(err)
 			}
 			if ctx.Err() == nil { // killed: another one takes its place
-				if err := mcp.NewRollout(mcp.RolloutOptions{API: f, Mode: mcp.Drive}).Run(ctx); err != nil {
+				if err := newRollout(t, rollout.Options{API: f, Mode: rollout.Drive}).Run(ctx); err != nil {
 					t.Error(err)
 				}
 			}
@@ -138,7 +141,7 @@ func describePools(ctx context.Context, t *testing.T, c *memory.Cluster) string 
 		slices.SortFunc(p.Status.Conditions, func(a, b mcfgv1.MachineConfigPoolCondition) int {
 			return strings.Compare(string(a.Type), string(b.Type))
 		})
-		fmt.Fprintf(&b, "%s %s\n", p.Name, brief(p.Status))
+		fmt.Fprintf(&b, "%s %s\n", p.Name, mcptest.Brief(p.Status))
 	}
 	return b.String()
 }

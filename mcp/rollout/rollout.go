@@ -1,4 +1,4 @@
-package mcp
+package rollout
 
 import (
 	"context"
@@ -19,7 +19,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // Mode says what a [Rollout] may do.
@@ -34,8 +36,8 @@ const (
 	Drive
 )
 
-// RolloutOptions are the options of a [Rollout].
-type RolloutOptions struct {
+// Options are the options of a [Rollout].
+type Options struct {
 	// API is the cluster; required. Where it is a [clusterapi.Watcher] too,
 	// events drive the rollout, else it lists at intervals.
 	API  clusterapi.ClusterAPI
@@ -48,8 +50,11 @@ type RolloutOptions struct {
 	Observe func(Event)
 	// Logger gets failures that are tried again; nil: nobody does.
 	Logger *slog.Logger
-	// Options steer the decisions and their cadence.
-	Options Options
+	// Options steer the decisions.
+	Options mcp.Options
+	// Delays are the cadence; the zero value is the machine-config
+	// controller's.
+	Delays Delays
 	// NodeUpdater updates nodes in mode Drive; nil: daemons on the nodes do.
 	NodeUpdater NodeUpdater
 	// DrainWorkers is how many drains are worked on at a time; 0 means 5. A
@@ -64,7 +69,7 @@ type RolloutOptions struct {
 // any point, another one goes on where it was. It is safe for concurrent use;
 // Run fails while it is running.
 type Rollout struct {
-	o RolloutOptions
+	o Options
 
 	running atomic.Bool
 	stop    atomic.Pointer[func(error)] // ends Run
@@ -73,25 +78,32 @@ type Rollout struct {
 	current *run // whose State View shows
 }
 
-// NewRollout returns a Rollout that is not yet running.
-func NewRollout(o RolloutOptions) *Rollout {
+// New returns a Rollout that is not yet running, and an error for options that
+// cannot work: without API, in an unknown Mode, or with a negative number.
+func New(o Options) (*Rollout, error) {
+	if o.Mode != Observe && o.Mode != Drive {
+		return nil, fmt.Errorf("rollout.Options: Mode is unknown: %d", o.Mode)
+	}
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.DrainWorkers <= 0 {
+	if o.DrainWorkers == 0 {
 		o.DrainWorkers = 5
 	}
-	o.Options.Delays = o.Options.Delays.withDefaults()
-	return &Rollout{o: o}
+	o.Delays = o.Delays.withDefaults()
+	return &Rollout{o: o}, nil
 }
 
 // View calls f with the state that the rollout decides on, and returns false
 // if it is not running or has not seen all objects yet. f must not change the
 // state, nor keep it.
-func (r *Rollout) View(f func(*State)) bool {
+func (r *Rollout) View(f func(*mcp.State)) bool {
 	r.mu.Lock()
 	x := r.current
 	r.mu.Unlock()
@@ -137,7 +149,7 @@ func (r *Rollout) Process() reconcile.Process {
 // [ErrControllerActive] if a machine-config controller runs.
 func (r *Rollout) Run(ctx context.Context) error {
 	if r.o.API == nil {
-		return errors.New("mcp: RolloutOptions.API is required")
+		return errors.New("rollout: Options.API is required")
 	}
 	if !r.running.CompareAndSwap(false, true) {
 		return errors.New("mcp: the Rollout is already running")
@@ -149,7 +161,7 @@ func (r *Rollout) Run(ctx context.Context) error {
 	stop := func(err error) { cancel(err) }
 	r.stop.Store(&stop)
 	defer r.stop.Store(nil)
-	delays := r.o.Options.Delays
+	delays := r.o.Delays
 	err := reconcile.Run(ctx, reconcile.Options{API: r.o.API, Clock: r.o.Clock, Logger: r.o.Logger, Poll: delays.Poll, Resync: delays.Resync,
 		Observe: r.driverEvent}, r.Process())
 	if cause := context.Cause(ctx); errors.Is(cause, ErrControllerActive) {
@@ -176,6 +188,9 @@ func (r *Rollout) driverEvent(e reconcile.Event) {
 		r.emit(Event{Type: EventError, Time: e.Time, Warning: true, Text: e.Err.Error(), Err: e.Err})
 	}
 }
+
+// maxMessage is the most bytes that the text of an event has.
+const maxMessage = 32 << 10
 
 // emit tells the observer of an event. One that panics, or ends its goroutine,
 // is logged.
@@ -205,7 +220,7 @@ func (r *Rollout) logPanic(text string, err error) {
 // [ErrControllerActive], or that of the API, by which it is not known.
 func (r *Rollout) checkNoController(ctx context.Context, api clusterapi.Reader, now time.Time) error {
 	pods, err := clusterapi.List[corev1.Pod](ctx, api, clusterapi.ListOptions{
-		Namespace: OperatorNamespace, Labels: labels.SelectorFromSet(labels.Set{LabelApp: AppController}),
+		Namespace: mcp.OperatorNamespace, Labels: labels.SelectorFromSet(labels.Set{mcp.LabelApp: mcp.AppController}),
 	})
 	if err != nil && !unknownKind(err) {
 		return looking(err)
@@ -215,7 +230,7 @@ func (r *Rollout) checkNoController(ctx context.Context, api clusterapi.Reader, 
 			return fmt.Errorf("%w: pod %s/%s is running", ErrControllerActive, pods[i].Namespace, pods[i].Name)
 		}
 	}
-	lease, err := clusterapi.Get[coordinationv1.Lease](ctx, api, clusterapi.Key(OperatorNamespace, AppController))
+	lease, err := clusterapi.Get[coordinationv1.Lease](ctx, api, clusterapi.Key(mcp.OperatorNamespace, mcp.AppController))
 	switch {
 	case apierrors.IsNotFound(err), unknownKind(err):
 		return nil

@@ -1,4 +1,4 @@
-package mcp_test
+package rollout_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // The first node that cannot be targeted stops the sync, which is tried again.
@@ -26,9 +29,9 @@ func TestTargetFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaults()
 		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
-		tainted := []change{taint, annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable)}
-		p, w1, w2 := pool("worker", "N", atMost(2)), worker("w1", tainted...), worker("w2", tainted...)
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
+		tainted := []mcptest.Change{mcptest.Taint, mcptest.Annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable)}
+		p, w1, w2 := mcptest.Pool("worker", "N", mcptest.AtMost(2)), mcptest.Worker("w1", tainted...), mcptest.Worker("w2", tainted...)
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
 		boom := errors.New("boom")
 		f.set("Update Node/w1", boom)
 		var r recorder
@@ -37,7 +40,7 @@ func TestTargetFails(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		found := false
 		for _, e := range r.all() {
-			var target *mcp.TargetError
+			var target *rollout.TargetError
 			if errors.As(e.Err, &target) {
 				found = true
 				if target.Error() != "setting desired N for node w1: boom" || target.Node != "w1" || target.Config != "N" || !errors.Is(e.Err, boom) {
@@ -53,7 +56,7 @@ func TestTargetFails(t *testing.T) {
 		}
 		f.set("Update Node/w1", nil)
 		time.Sleep(2 * time.Minute)
-		if got := r.nodes(mcp.EventNodeTargeted, "worker"); !cmp.Equal(got, []string{"w1", "w2"}) {
+		if got := r.nodes(rollout.EventNodeTargeted, "worker"); !cmp.Equal(got, []string{"w1", "w2"}) {
 			t.Errorf("targeted %v", got)
 		}
 	})
@@ -64,8 +67,8 @@ func TestTaintFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaults()
 		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
-		p, w1, w2 := pool("worker", "N"), worker("w1"), worker("w2")
-		load(t, c, topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
+		p, w1, w2 := mcptest.Pool("worker", "N"), mcptest.Worker("w1"), mcptest.Worker("w2")
+		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
 		f.set("Update Node/w2", errors.New("boom"))
 		var r recorder
 		stop := runRollout(t, c, &r)
@@ -74,7 +77,7 @@ func TestTaintFails(t *testing.T) {
 		if s := nodeState(t, c, "w1"); s.DesiredConfig != "N" {
 			t.Errorf("%+v", s)
 		}
-		texts := r.texts(func(e mcp.Event) bool { return e.Type == mcp.EventError })
+		texts := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError })
 		if len(texts) == 0 || texts[0] != "failed applying UpdateInProgress taint for node w2: boom" {
 			t.Errorf("%q", texts)
 		}
@@ -121,14 +124,14 @@ func TestWatchBreaks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			c := smallCluster(t, memory.Options{})
-			rollout := mcp.NewRollout(mcp.RolloutOptions{API: api(c), Mode: mcp.Drive})
+			roll := newRollout(t, rollout.Options{API: api(c), Mode: rollout.Drive})
 			ended := make(chan error, 1)
-			go func() { ended <- rollout.Run(ctx) }()
+			go func() { ended <- roll.Run(ctx) }()
 			time.Sleep(30 * time.Second)
 			view := func(want ...string) {
 				t.Helper()
 				var got []string
-				if !rollout.View(func(s *mcp.State) { got = append(s.Pools(), s.Nodes("worker")...) }) {
+				if !roll.View(func(s *mcp.State) { got = append(s.Pools(), s.Nodes("worker")...) }) {
 					t.Fatal("no view")
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -146,7 +149,7 @@ func TestWatchBreaks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			w4 := worker("w4")
+			w4 := mcptest.Worker("w4")
 			load(t, c, &w4)
 			time.Sleep(2 * time.Minute)
 			// Without their pool the infra nodes are plain workers.
@@ -193,20 +196,20 @@ func TestNodeGoesInDrain(t *testing.T) {
 }
 
 func TestLayeredImageMode(t *testing.T) {
-	in := snapshot(pools(pool("worker", "N")), worker("a"), worker("b"), worker("c"))
-	layered(&in, "i", "Succeeded")
+	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Worker("a"), mcptest.Worker("b"), mcptest.Worker("c"))
+	mcptest.Layered(&in, "i", "Succeeded")
 	in.Options.ImageModeStatusReporting = true
 	reached := func(name, image string) mcfgv1.MachineConfigNode {
-		m := mcn(name, says("Updated", ""))
+		m := mcptest.Mcn(name, mcptest.Says("Updated", ""))
 		m.Status.ConfigImage.DesiredImage = mcfgv1.ImageDigestFormat(image)
 		return m
 	}
 	in.MachineConfigNodes = []mcfgv1.MachineConfigNode{reached("a", "i"), reached("b", "h"), reached("c", "")}
 	if st := mcp.PoolStatus(in, "worker"); st.UpdatedMachineCount != 1 {
-		t.Errorf("%s", brief(st))
+		t.Errorf("%s", mcptest.Brief(st))
 	}
 	in.MachineOSConfigs = nil
 	if st := mcp.PoolStatus(in, "worker"); st.UpdatedMachineCount != 1 {
-		t.Errorf("not layered: %s", brief(st))
+		t.Errorf("not layered: %s", mcptest.Brief(st))
 	}
 }

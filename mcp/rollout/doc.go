@@ -1,0 +1,46 @@
+// Package rollout updates the nodes of a cluster, pool by pool, or watches the
+// cluster's own machine-config controller do it.
+//
+// [Rollout] follows a cluster through [clusterapi.ClusterAPI] and acts on what
+// package mcp decides. In mode [Observe], for a cluster with a machine-config
+// controller of its own, it writes nothing and reports what happens and what is
+// waited for. In mode [Drive] it takes that controller's place:
+//
+//   - it tells nodes which configuration to reach, as many at a time as their
+//     pool's maxUnavailable allows;
+//   - it keeps the taint UpdateInProgress and the pools' status;
+//   - it fulfils the daemons' requests to be drained, by cordoning and by
+//     evictions, which honour PodDisruptionBudgets; it never forces;
+//   - where Options has a [NodeUpdater], it updates the nodes through that
+//     instead of leaving it to a daemon on each node.
+//
+// # Stopping and going on
+//
+// Everything that a rollout needs is in the cluster, so it can be stopped
+// anywhere, and another one goes on: since when a drain has been failing is in
+// the annotation mcp.AnnotationDrainSince. The limit of an attempt to drain,
+// waits between retries and the time until a pool counts as stalled begin
+// again. [Uninstall] removes what it leaves on nodes.
+//
+// # Drivers
+//
+// [Rollout.Run] drives it live. [Rollout.Process] gives its reconcilers to any
+// driver of package reconcile: together with other processes, or in virtual
+// time. Pools, drains and node updates are a reconciler each. None waits
+// inside: a drain that is blocked holds up neither pools nor other drains.
+//
+// Values without methods of their own are plain data: safe to read from many
+// goroutines at a time, not to change while others read.
+//
+// # Limits
+//
+// What nodes and budgets say ends up in events, and is cut to a size that these
+// can hold:
+//
+//	limit                         default  field  past it
+//	text of an event              32 KiB   -      says how many bytes are left out
+//
+// Sources: the OpenShift documentation on machine configuration and on
+// performing canary rollouts, https://docs.openshift.com/; and the
+// machine-config operator, https://github.com/openshift/machine-config-operator.
+package rollout
