@@ -10,7 +10,7 @@ import (
 // accept makes a release that was loaded what passes apply. One that is not the
 // newest entry of the history yet is accepted: this, and nothing else, adds an
 // entry.
-func (p *planning) accept() {
+func (p *planner) accept() {
 	a := &p.s.load
 	if a.out == nil {
 		a = &p.s.fallback
@@ -42,31 +42,31 @@ func (p *planning) accept() {
 
 // refresh takes over what the object says about how the accepted release is
 // applied.
-func (p *planning) refresh() {
-	old := p.s.work
+func (p *planner) refresh() {
+	old := p.s.sync
 	if old == nil {
 		return
 	}
 	if w := p.newWork(old.loaded, old.force); !w.same(old) {
 		p.replace(stepApply, w, "other overrides, capabilities or owner")
 	} else {
-		p.s.work = w
+		p.s.sync = w
 	}
 }
 
-func (p *planning) replace(step string, w *work, reason string) {
-	p.do(Action{Step: step, Release: w.release, Reason: reason, take: w})
-	p.s.take(w, &p.o.cv.Status, loadedMessage(w.release, p.architecture(w.release)))
+func (p *planner) replace(step string, w *syncWork, reason string) {
+	p.do(Action{Step: step, Release: w.release, Reason: reason, adopt: w})
+	p.s.adopt(w, &p.o.cv.Status, loadedMessage(w.release, p.architecture(w.release)))
 }
 
-func (p *planning) newWork(release *loaded, force bool) *work {
-	return &work{loaded: release, owner: p.o.cv.UID, force: force,
+func (p *planner) newWork(release *loaded, force bool) *syncWork {
+	return &syncWork{loaded: release, owner: p.o.cv.UID, force: force,
 		overrides: p.d.cleared.Spec.Overrides, caps: p.capabilities(release.gates, release.implicit)}
 }
 
 // capabilities resolves those of the cluster for a release: none that is
 // enabled is ever switched off again.
-func (p *planning) capabilities(g gates, implicit []string) manifest.Capabilities {
+func (p *planner) capabilities(g gates, implicit []string) manifest.Capabilities {
 	stay := sets.New(p.EnabledCapabilities...).Insert(implicit...)
 	for _, c := range p.o.cv.Status.Capabilities.EnabledCapabilities {
 		stay.Insert(string(c))

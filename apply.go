@@ -21,14 +21,14 @@ type passStart struct {
 // apply begins a pass over the manifests of the release that the cluster is at,
 // where that is due. What is applied is on record before: it is the newest
 // entry of the history.
-func (p *planning) apply() {
+func (p *planner) apply() {
 	s := &p.s
-	w, h := s.work, p.status.History
+	w, h := s.sync, p.status.History
 	switch {
 	case w == nil:
 	case len(h) == 0 || !sameEntry(&h[0], w.release):
 		p.wait(stepApply, w.release, "it is not what the history says")
-	case p.ending:
+	case p.draining:
 		p.wait(stepApply, w.release, "calls of the pass before, which was called off, are under way")
 	case s.pass && !s.waits:
 		p.wait(stepApply, w.release, "the pass is under way")

@@ -3,8 +3,8 @@ package clusterupdate
 import configv1 "github.com/openshift/api/config/v1"
 
 // complete closes the entry of a release whose manifests have all been applied.
-func (p *planning) complete() {
-	w, h := p.s.work, p.o.cv.Status.History
+func (p *planner) complete() {
+	w, h := p.s.sync, p.o.cv.Status.History
 	if w == nil || !p.s.completed() || len(h) > 0 && h[0].State == configv1.CompletedUpdate {
 		return
 	}
@@ -13,5 +13,5 @@ func (p *planning) complete() {
 
 // completed reports whether the last pass over what is applied got through.
 func (s *session) completed() bool {
-	return s.work != nil && s.report.Image == s.work.release.Image && s.report.Completed > 0
+	return s.sync != nil && s.report.Image == s.sync.release.Image && s.report.Completed > 0
 }

@@ -29,20 +29,20 @@ type core struct {
 	observing sync.Mutex // events come from several goroutines, one at a time
 
 	// Of the reconciler that decides.
-	s          session
-	lists      lists
-	d          decision
-	cv         *configv1.ClusterVersion // as last read or written; shared
-	known      configv1.Release         // that the cluster was last seen at
-	initialErr error                    // of asking what it was installed with
-	asked      int                      // for that in vain
-	loads      int                      // that have ended
-	saved      tracked                  // by an earlier process; empty once a pass has begun
-	off        *pass                    // that was called off last
+	s           session
+	updates     availableUpdates
+	d           decision
+	cv          *configv1.ClusterVersion // as last read or written; shared
+	known       configv1.Release         // that the cluster was last seen at
+	initialErr  error                    // of asking what it was installed with
+	initialAsks int                      // for that in vain
+	loads       int                      // that have ended
+	saved       tracked                  // by an earlier process; empty once a pass has begun
+	calledOff   *pass                    // that was called off last
 
-	mu    sync.Mutex
-	drawn time.Duration // the interval; zero: not drawn yet
-	pass  *pass         // under way; nil: none
+	mu            sync.Mutex
+	drawnInterval time.Duration // the interval; zero: not drawn yet
+	pass          *pass         // under way; nil: none
 }
 
 func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
@@ -71,13 +71,13 @@ func (c *core) random(q reconcile.Request) float64 {
 func (c *core) interval(q reconcile.Request) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.drawn == 0 {
-		c.drawn = c.o.Interval
-		if c.drawn == 0 {
-			c.drawn = graph.CheckInterval(c.random(q))
+	if c.drawnInterval == 0 {
+		c.drawnInterval = c.o.Interval
+		if c.drawnInterval == 0 {
+			c.drawnInterval = graph.CheckInterval(c.random(q))
 		}
 	}
-	return c.drawn
+	return c.drawnInterval
 }
 
 // current is the pass under way, nil while there is none.
@@ -97,8 +97,8 @@ func (c *core) setPass(p *pass) {
 func (c *core) result() Result {
 	s := &c.s
 	r := Result{ClusterVersion: c.cv.DeepCopy(), Resolution: c.d.resolution}
-	r.Done = r.Resolution.Outcome != NotFound && s.work != nil && s.report.Reconciling && s.report.Failure == nil && s.passErr == nil &&
-		s.work.release.Image == c.d.want.Image && c.hooksDone()
+	r.Done = r.Resolution.Outcome != NotFound && s.sync != nil && s.report.Reconciling && s.report.Failure == nil && s.passErr == nil &&
+		s.sync.release.Image == c.d.want.Image && c.hooksDone()
 	switch {
 	case s.load.err != nil:
 		r.Failure = s.load.err
@@ -133,13 +133,13 @@ const lastWrite = 2 * time.Second
 // flush writes how far a pass came that is called off.
 func (c *core) flush(ctx context.Context) {
 	p := c.current()
-	if p == nil || c.cv == nil || c.s.work == nil {
+	if p == nil || c.cv == nil || c.s.sync == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
 	defer cancel()
 	c.s.report = p.reported()
-	in := newStatusInput(c.o.Clock.Now(), c.cv, c.d, &c.s, c.lists, &settings{Options: c.o})
+	in := newStatusInput(c.o.Clock.Now(), c.cv, c.d, &c.s, c.updates, &settings{Options: c.o})
 	_, err := writeStatus(ctx, c.o.API, c.cv, nextStatus(c.cv.Status, in))
 	c.log("the last status could not be written", err)
 }

@@ -48,7 +48,11 @@
 // for programs with a loop of their own. [Updater.Process] is the same for any
 // driver: together with others in one reconcile.Run, in virtual time
 // (reconcile.NewVirtual), or on a Manager of controller-runtime. Nodes are
-// updated beside all this, by the machine-config operator or by package mcp.
+// updated at the same time by the machine-config operator, or by package
+// mcp/rollout.
+//
+// An Updater is safe for concurrent use. All other types are plain data: safe
+// to read from many goroutines at a time, not to change while others read.
 //
 // # Hooks
 //
@@ -63,9 +67,9 @@
 // library stays. Its own release is what the history says was completed last
 // (or [Options.Own]), and a started update is the newest Partial entry. So an
 // update continues after a crash with the same target, and neither a request
-// that is removed, nor a fault in it, nor a version that leaves the lists turns
-// it around: going back is a request for the older release with its image, and
-// must pass the precondition for rollbacks.
+// that is removed, nor a fault in it, nor a version that is not offered any more
+// turns it around: going back is a request for the older release with its
+// image, and must pass the precondition for rollbacks.
 //
 // An error of the API never changes the condition Available, and never adds a
 // history entry. An entry keeps its text about accepted risks. A release that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -19,10 +20,10 @@ import (
 // evaluate judges the risks of the updates that are known again, where there is
 // news: other risks are accepted, the cluster's own have changed, or a query
 // may have an answer now.
-func (p *planning) evaluate(j *listJob) {
+func (p *planner) evaluate(j *retrieval) {
 	reason := ""
 	switch {
-	case p.lists.unjudged(j.wanted.Accepted):
+	case p.updates.unjudged(j.wanted.Accepted):
 		reason = "other risks are accepted"
 	case !j.plan.Reevaluate:
 		return
@@ -30,8 +31,8 @@ func (p *planning) evaluate(j *listJob) {
 		reason = "the cluster's own risks have changed"
 	case p.Risks == nil:
 		return
-	case p.later(p.lists.recheck, recheckFailed):
-		p.waitUntil(stepEvaluate, configv1.Release{}, p.lists.recheck, "some risks could not be judged")
+	case p.later(p.updates.recheck, recheckFailed):
+		p.waitUntil(stepEvaluate, configv1.Release{}, p.updates.recheck, "some risks could not be judged")
 		return
 	default:
 		reason = "some risks could not be judged"
@@ -40,18 +41,18 @@ func (p *planning) evaluate(j *listJob) {
 }
 
 // evaluate judges the updates of a job.
-func (c *core) evaluate(ctx context.Context, j *listJob, next *lists) {
-	e := graph.Evaluator{Matcher: matcher(c.o.Risks), Accepted: j.wanted.Accepted, RiskConditions: next.risks.merged}
+func (c *core) evaluate(ctx context.Context, j *retrieval, next *availableUpdates) {
+	e := graph.Evaluator{Matcher: matcher(c.o.Risks), Accepted: j.wanted.Accepted, RiskConditions: next.clusterRisks != ""}
 	next.Evaluate(ctx, e, c.merge(ctx, j), j.now)
 	if j.plan.Fetch && next.Evaluation != nil {
 		c.logDropped(next.Evaluation.Dropped)
 	}
-	next.turn++
+	next.evaluations++
 }
 
 // recheckAfter is when another look at a risk that could not be judged may
 // help: soon while its query waits for its turn, else when it is tried again.
-func recheckAfter(s *lists) time.Duration {
+func recheckAfter(s *availableUpdates) time.Duration {
 	if s.Evaluation != nil && slices.ContainsFunc(s.Evaluation.Verdicts, func(v graph.Verdict) bool { return errors.Is(v.Err, graph.ErrThrottled) }) {
 		return graph.RecheckAfter
 	}
@@ -76,26 +77,24 @@ func matcher(m graph.RiskMatcher) graph.RiskMatcher {
 	})
 }
 
-// riskSources is what decides which risks of the cluster count.
-type riskSources struct {
-	merged bool   // the gate lets them count
-	risks  string // what they are
-}
-
-func newRiskSources(g gates, risks []configv1.ConditionalUpdateRisk) (r riskSources) {
-	if g.acceptRisks {
-		r.merged = true
-		for _, risk := range risks {
-			r.risks += fmt.Sprintf("%q %q %q\n", risk.Name, risk.URL, risk.Message)
-		}
+// riskText tells sets of the cluster's own risks apart. It is empty where the
+// feature gate does not let them count.
+func riskText(g gates, risks []configv1.ConditionalUpdateRisk) string {
+	if !g.acceptRisks {
+		return ""
 	}
-	return r
+	var b strings.Builder
+	b.WriteString("counted\n")
+	for _, risk := range risks {
+		fmt.Fprintf(&b, "%q %q %q\n", risk.Name, risk.URL, risk.Message)
+	}
+	return b.String()
 }
 
 // merge returns what puts the risks of the cluster onto updates; nil where the
 // API does not have them.
-func (c *core) merge(ctx context.Context, j *listJob) func([]configv1.Release, []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
-	if !j.lists.risks.merged {
+func (c *core) merge(ctx context.Context, j *retrieval) func([]configv1.Release, []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
+	if j.updates.clusterRisks == "" {
 		return nil
 	}
 	return func(available []configv1.Release, conditional []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
@@ -132,7 +131,7 @@ func acceptedRisks(cv *configv1.ClusterVersion, g gates) (names []string) {
 
 // acceptedOf names the risks of an update to an image, where those that apply
 // were all accepted; else none.
-func (s *lists) acceptedOf(image string) []string {
+func (s *availableUpdates) acceptedOf(image string) []string {
 	if s.Evaluation == nil || image == "" {
 		return nil
 	}

@@ -2,8 +2,8 @@ package clusterupdate
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -12,8 +12,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// listQuery is what the lists depend on.
-type listQuery struct {
+// updatesQuery is what the available updates depend on.
+type updatesQuery struct {
 	upstream, channel string
 	version           string // what the cluster is at
 	arch              string // as the update service names it
@@ -21,7 +21,7 @@ type listQuery struct {
 }
 
 // wanted is what an evaluation of the updates depends on.
-func (q listQuery) wanted(accepted []string) graph.Wanted {
+func (q updatesQuery) wanted(accepted []string) graph.Wanted {
 	w := graph.Wanted{Upstream: q.upstream, Channel: q.channel, Architecture: q.current, Version: q.version, Accepted: accepted}
 	if q.desired != "" {
 		w.Architecture = q.desired
@@ -29,67 +29,61 @@ func (q listQuery) wanted(accepted []string) graph.Wanted {
 	return w
 }
 
-// listJob retrieves the updates, or only judges those that are known.
-type listJob struct {
-	cv     *configv1.ClusterVersion
-	query  listQuery
-	wanted graph.Wanted
-	plan   graph.FetchPlan
-	lists  lists
-	own    string // version of the cluster's own release
-	now    time.Time
+// retrieval retrieves the updates, or only judges those that are known.
+type retrieval struct {
+	cv      *configv1.ClusterVersion
+	query   updatesQuery
+	wanted  graph.Wanted
+	plan    graph.FetchPlan
+	updates availableUpdates
+	own     string // version of the cluster's own release
+	now     time.Time
 }
 
-// listID tells jobs apart.
-type listID struct {
-	query    listQuery
-	accepted string
-	fetch    bool
-}
-
-func (j *listJob) id() listID {
-	return listID{j.query, strings.Join(slices.Sorted(slices.Values(j.wanted.Accepted)), "\n"), j.plan.Fetch}
+// id tells retrievals apart.
+func (j *retrieval) id() string {
+	return fmt.Sprintf("%q %q %t", j.query, slices.Sorted(slices.Values(j.wanted.Accepted)), j.plan.Fetch)
 }
 
 // fetch asks the update service which updates there are, where that is due.
-func (p *planning) fetch() {
+func (p *planner) fetch() {
 	if p.Graph == nil {
 		return
 	}
-	j := p.listJob()
+	j := p.retrieval()
 	if !j.plan.Fetch {
 		p.waitUntil(stepFetch, configv1.Release{}, j.plan.Next, "the updates are known")
 		p.evaluate(j)
 		return
 	}
 	reason := "the interval since the last retrieval is over"
-	if p.lists.Attempted.IsZero() {
+	if p.updates.Attempted.IsZero() {
 		reason = "nothing is known of the updates yet"
-	} else if p.now.Sub(p.lists.Attempted) < p.interval {
+	} else if p.now.Sub(p.updates.Attempted) < p.interval {
 		reason = "the question is another one"
 	}
 	p.do(Action{Step: stepFetch, Reason: reason, fetch: j})
 }
 
-// listJob is what there is to do about the updates.
-func (p *planning) listJob() *listJob {
-	j := &listJob{cv: p.o.cv, query: p.listQuery(), lists: p.lists, own: p.d.own.Version, now: p.now}
+// retrieval is what there is to do about the updates.
+func (p *planner) retrieval() *retrieval {
+	j := &retrieval{cv: p.o.cv, query: p.updatesQuery(), updates: p.updates, own: p.d.own.Version, now: p.now}
 	j.wanted = j.query.wanted(acceptedRisks(p.o.cv, p.d.gates))
-	if j.lists.risks != p.risks {
-		j.lists.risks, j.wanted.RisksChanged = p.risks, true
+	if j.updates.clusterRisks != p.risks {
+		j.updates.clusterRisks, j.wanted.RisksChanged = p.risks, true
 	}
-	if j.lists.Attempted.After(p.now) { // the clock was set back
-		j.lists.Attempted = p.now.Add(-p.interval)
+	if j.updates.Attempted.After(p.now) { // the clock was set back
+		j.updates.Attempted = p.now.Add(-p.interval)
 	}
-	j.plan = j.lists.Plan(j.wanted, p.interval, p.now)
-	if j.lists.Attempted.IsZero() {
-		j.lists.Remembered = p.o.cv.Status.ConditionalUpdates
+	j.plan = j.updates.Plan(j.wanted, p.interval, p.now)
+	if j.updates.Attempted.IsZero() {
+		j.updates.Remembered = p.o.cv.Status.ConditionalUpdates
 	}
 	return j
 }
 
-func (p *planning) listQuery() listQuery {
-	q := listQuery{upstream: string(p.o.cv.Spec.Upstream), channel: p.o.cv.Spec.Channel, arch: p.Architecture}
+func (p *planner) updatesQuery() updatesQuery {
+	q := updatesQuery{upstream: string(p.o.cv.Spec.Upstream), channel: p.o.cv.Spec.Channel, arch: p.Architecture}
 	arch := p.d.base.Architecture
 	q.version, q.current = p.status.Desired.Version, string(arch)
 	if q.version == "" {
@@ -104,14 +98,14 @@ func (p *planning) listQuery() listQuery {
 	return q
 }
 
-// bringUp retrieves the graph if that is planned, and judges the updates of
-// the current version. It returns the next lists, whatever happens.
-func (c *core) bringUp(ctx context.Context, j *listJob) lists {
-	next := j.lists
+// retrieve retrieves the graph if that is planned, and judges the updates of
+// the current version. It returns what is known of them then, whatever happens.
+func (c *core) retrieve(ctx context.Context, j *retrieval) availableUpdates {
+	next := j.updates
 	if j.plan.Fetch {
 		var updates *graph.Updates
 		err := panics.Isolate(func() (err error) {
-			updates, err = c.updates(ctx, j.cv, j.query)
+			updates, err = c.fetchUpdates(ctx, j.cv, j.query)
 			return err
 		})
 		c.log("updates could not be retrieved", err)
@@ -124,7 +118,7 @@ func (c *core) bringUp(ctx context.Context, j *listJob) lists {
 	return next
 }
 
-func (c *core) updates(ctx context.Context, cv *configv1.ClusterVersion, q listQuery) (*graph.Updates, error) {
+func (c *core) fetchUpdates(ctx context.Context, cv *configv1.ClusterVersion, q updatesQuery) (*graph.Updates, error) {
 	source := c.o.Graph
 	if up, ok := source.(graph.Upstreamer); ok && cv.Spec.Upstream != "" {
 		source = up.WithUpstream(string(cv.Spec.Upstream))

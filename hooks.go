@@ -36,7 +36,9 @@ import (
 // are events.
 //
 // A call may take a minute; then its context ends, and it must return. It waits
-// by returning, or with [reconcile.Sleep]. A panic is a failure. Two calls of one hook never overlap.
+// by returning, or with [reconcile.Sleep]. An error or a panic is a failure. Two
+// calls of one hook never overlap, so a Hook need not be safe for concurrent
+// use unless several Updaters share it.
 type Hook interface {
 	// Name tells hooks apart; administrators read it. It is always the same.
 	Name() string
@@ -139,7 +141,7 @@ func (s *session) answer(hook int, phase hookPhase) hookAnswer {
 
 // hooks asks the hooks, where that is due, and keeps passes from beginning
 // until they are done.
-func (p *planning) hooks() {
+func (p *planner) hooks() {
 	phase, ok := phaseOf(p.o.cv.UID, p.status.History)
 	if !ok {
 		return
@@ -167,7 +169,7 @@ func (p *planning) hooks() {
 }
 
 // hookJob calls a hook beside the decisions.
-func (r *deciding) hookJob(call *hookCall) reconcile.Job {
+func (r *decider) hookJob(call *hookCall) reconcile.Job {
 	h := r.o.Hooks[call.id.hook]
 	return reconcile.Job{
 		ID: call.id, Limit: hookLimit,
@@ -183,13 +185,13 @@ func (r *deciding) hookJob(call *hookCall) reconcile.Job {
 				wait, _ := out.(HookWait)
 				r.answered(call.id, wait, err, now, r.interval(q))
 			})
-			return []reconcile.Wake{{Key: theVersion}}
+			return []reconcile.Wake{{Key: decideKey}}
 		},
 	}
 }
 
 // answered takes note of what a hook said.
-func (r *deciding) answered(id hookID, wait HookWait, err error, now time.Time, interval time.Duration) {
+func (r *decider) answered(id hookID, wait HookWait, err error, now time.Time, interval time.Duration) {
 	if phase, _ := phaseOf(r.cv.UID, r.cv.Status.History); phase != id.phase {
 		return // the entry is another one meanwhile
 	}

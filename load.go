@@ -70,7 +70,7 @@ type loadRequest struct {
 	caps     manifest.Capabilities
 	accepted []string          // risks of the release that were accepted
 	previous *manifest.Payload // what the cluster reconciles now; nil: not read yet
-	key      key
+	key      attemptKey
 	now      time.Time
 }
 
@@ -89,7 +89,7 @@ type loaded struct {
 // load loads the wanted release where it is not what passes apply already.
 // Where that is refused, it sees to it that passes apply what the cluster has
 // been at so far.
-func (p *planning) load() {
+func (p *planner) load() {
 	want, base := p.request(p.d.want, p.d.origin), p.request(p.d.base, p.d.baseOrigin)
 	switch {
 	case p.applies(want) || p.s.load.out != nil:
@@ -98,26 +98,26 @@ func (p *planning) load() {
 	case !p.refused(&p.s.load, want):
 		p.begin(want)
 		p.loading = want
-	case want.key.wish == base.key.wish || p.applies(base) || p.s.fallback.out != nil || p.refused(&p.s.fallback, base):
+	case want.key.target == base.key.target || p.applies(base) || p.s.fallback.out != nil || p.refused(&p.s.fallback, base):
 	default:
 		p.begin(base)
 	}
 }
 
-func (p *planning) begin(r *loadRequest) {
+func (p *planner) begin(r *loadRequest) {
 	p.do(Action{Step: stepLoad, Release: r.release, Reason: map[origin]string{
 		running: "the cluster runs it", resumed: "an update to it was started", requested: "it is requested",
 	}[r.origin], load: r})
 }
 
 // applies reports whether passes apply a release as it would be loaded now.
-func (p *planning) applies(r *loadRequest) bool {
-	w := p.s.work
+func (p *planner) applies(r *loadRequest) bool {
+	w := p.s.sync
 	return w != nil && w.release.Image == r.release.Image && w.gates.key() == r.gates.key()
 }
 
 // refused reports whether r failed not long ago.
-func (p *planning) refused(last *attempt, r *loadRequest) bool {
+func (p *planner) refused(last *attempt, r *loadRequest) bool {
 	if last.err == nil || last.key != r.key || !p.later(last.retry, p.longestWait()) {
 		return false
 	}
@@ -128,25 +128,25 @@ func (p *planning) refused(last *attempt, r *loadRequest) bool {
 // request makes the request to load a release. What the cluster runs was
 // verified when it came, and so was an update that was accepted, unless in
 // spite of its signature: only what is new is verified.
-func (p *planning) request(release configv1.Release, from origin) *loadRequest {
+func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 	r := &loadRequest{
 		release: release, origin: from, force: from == requested && p.d.resolution.Force,
 		verify: from == requested && release.Image != p.d.own.Image,
 		gates:  p.d.gates, cv: p.o.cv, own: p.d.own, now: p.now, caps: p.capabilities(p.d.gates, nil),
 	}
-	r.key = key{p.d.wish(release, from), p.o.cv.UID, p.o.cv.Generation}
-	if p.s.work != nil {
-		r.previous = p.s.work.payload
+	r.key = attemptKey{p.d.target(release, from), p.o.cv.UID, p.o.cv.Generation}
+	if p.s.sync != nil {
+		r.previous = p.s.sync.payload
 	}
 	if from == requested && p.d.gates.acceptRisks {
-		r.accepted = p.lists.acceptedOf(release.Image)
+		r.accepted = p.updates.acceptedOf(release.Image)
 	}
 	return r
 }
 
-// wish is what a release is wished for.
-func (d *decision) wish(release configv1.Release, from origin) wish {
-	return wish{from, release.Image, release.Version, from == requested && d.resolution.Force, d.gates.key()}
+// target is what a release is wished for.
+func (d *decision) target(release configv1.Release, from origin) target {
+	return target{from, release.Image, release.Version, from == requested && d.resolution.Force, d.gates.key()}
 }
 
 // loadRetry is how long to wait after the n-th failed load in a row: it
@@ -156,16 +156,16 @@ func loadRetry(n int, interval time.Duration) time.Duration {
 }
 
 // loadID tells loads apart. One is under way at a time, and what came of those
-// before may have been dropped: the same wish may have to be loaded again.
+// before may have been dropped: the same target may have to be loaded again.
 type loadID struct {
 	before int // loads that have ended
-	wish   wish
+	wish   target
 }
 
 // loadJob loads a release beside the decisions. done gets how that ended.
 func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadError)) reconcile.Job {
 	return reconcile.Job{
-		ID: loadID{c.loads, r.key.wish},
+		ID: loadID{c.loads, r.key.target},
 		Run: func(ctx context.Context, _ func(any)) (any, error) {
 			var out *loaded
 			var refusal *LoadError
@@ -190,7 +190,7 @@ func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadErr
 			}
 			c.loads++
 			done(r, release, refusal)
-			return []reconcile.Wake{{Key: theVersion}, {Reconciler: savingName, Key: signaturesKey}}
+			return []reconcile.Wake{{Key: decideKey}, {Reconciler: saverName, Key: signaturesKey}}
 		},
 	}
 }

@@ -44,10 +44,10 @@ type Action struct {
 	// Waits says that nothing is done yet.
 	Waits bool `json:"waits,omitempty"`
 
-	fetch *listJob         // to run
+	fetch *retrieval       // to run
 	load  *loadRequest     // to run
 	ask   *configv1.Update // for which to ask
-	take  *work            // to apply from now on
+	adopt *syncWork        // to apply from now on
 	pass  *passStart       // to begin
 	again bool             // what a pass waits for is looked at
 	hook  *hookCall        // to make
@@ -68,30 +68,30 @@ type settings struct {
 	interval  time.Duration
 	deletions []string                                // that are pending
 	starts    func(operator string) (time.Time, bool) // since when operators are awaited
-	ending    bool                                    // calls of a pass that was called off are under way
+	draining  bool                                    // calls of a pass that was called off are under way
 }
 
-// planning is a plan in the making.
-type planning struct {
+// planner is a plan in the making.
+type planner struct {
 	settings
 	now     time.Time
 	o       object
 	s       session // as it is once the plan is carried out
-	lists   lists
+	updates availableUpdates
 	d       decision
-	accepts bool // what s.work is now becomes an entry of the history
+	accepts bool // what s.sync is now becomes an entry of the history
 	loading *loadRequest
 	held    bool // hooks are not done
 	status  configv1.ClusterVersionStatus
-	risks   riskSources
+	risks   string // see [riskText]
 	actions []Action
 }
 
 // plan decides what to do about a ClusterVersion, and what its status says. It
 // is a pure function: it looks at nothing but its arguments, and changes
 // nothing.
-func plan(now time.Time, o object, s session, l lists, set settings) (configv1.ClusterVersionStatus, []Action) {
-	p := &planning{settings: set, now: now, o: o, s: s, lists: l, d: decide(o, s, l, set)}
+func plan(now time.Time, o object, s session, l availableUpdates, set settings) (configv1.ClusterVersionStatus, []Action) {
+	p := &planner{settings: set, now: now, o: o, s: s, updates: l, d: decide(o, s, l, set)}
 	p.load()
 	p.accept()
 	p.complete()
@@ -106,32 +106,32 @@ func plan(now time.Time, o object, s session, l lists, set settings) (configv1.C
 
 // judge computes the status, with the condition Upgradeable of what it says
 // besides, and the risks behind that.
-func (p *planning) judge() (configv1.ClusterVersionStatus, riskSources) {
-	in := newStatusInput(p.now, p.o.cv, p.d, &p.s, p.lists, &p.settings)
+func (p *planner) judge() (configv1.ClusterVersionStatus, string) {
+	in := newStatusInput(p.now, p.o.cv, p.d, &p.s, p.updates, &p.settings)
 	in.accepts, in.loading = p.accepts, p.loading
 	cv := *p.o.cv
 	cv.Status = nextStatus(p.o.cv.Status, in)
 	condition, risks := p.o.risks.upgradeable(&cv, p.d.own.Version, p.deletions, p.ReasonStyle)
 	in.judged, in.upgradeable = true, condition
-	return nextStatus(p.o.cv.Status, in), newRiskSources(p.d.gates, risks)
+	return nextStatus(p.o.cv.Status, in), riskText(p.d.gates, risks)
 }
 
-func (p *planning) do(a Action) { p.actions = append(p.actions, a) }
+func (p *planner) do(a Action) { p.actions = append(p.actions, a) }
 
-func (p *planning) wait(step string, r configv1.Release, reason string) {
+func (p *planner) wait(step string, r configv1.Release, reason string) {
 	p.waitUntil(step, r, time.Time{}, reason)
 }
 
-func (p *planning) waitUntil(step string, r configv1.Release, at time.Time, reason string) {
+func (p *planner) waitUntil(step string, r configv1.Release, at time.Time, reason string) {
 	p.do(Action{Step: step, Release: r, Reason: reason, At: at, Waits: true})
 }
 
 // later reports whether t is still to come. Where it is further off than
 // anything waits, the clock was set back since, and it is due.
-func (p *planning) later(t time.Time, longest time.Duration) bool {
+func (p *planner) later(t time.Time, longest time.Duration) bool {
 	return t.After(p.now) && t.Sub(p.now) <= longest
 }
 
 // longestWait is the longest time between two passes, and between two attempts
 // at a release.
-func (p *planning) longestWait() time.Duration { return 2 * p.interval }
+func (p *planner) longestWait() time.Duration { return 2 * p.interval }

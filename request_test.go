@@ -558,3 +558,18 @@ func TestNewNeeds(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+func TestNewRefusesNegatives(t *testing.T) {
+	for field, change := range map[string]func(*clusterupdate.Options){
+		"Interval":        func(o *clusterupdate.Options) { o.Interval = -time.Second },
+		"RetrieveTimeout": func(o *clusterupdate.Options) { o.RetrieveTimeout = -1 },
+		"StatusInterval":  func(o *clusterupdate.Options) { o.StatusInterval = -1 },
+		"Workers":         func(o *clusterupdate.Options) { o.Workers = -1 },
+	} {
+		o := clusterupdate.Options{API: memory.New(memory.Options{}), Payloads: manifest.PayloadSourceFunc(nil)}
+		change(&o)
+		if _, err := clusterupdate.New(o); err == nil || !strings.Contains(err.Error(), field+" is negative") {
+			t.Errorf("%s: error %v", field, err)
+		}
+	}
+}

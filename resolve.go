@@ -45,7 +45,7 @@ type Resolution struct {
 // faulty says that the request was dropped for its faults.
 //
 // A started update is never turned around by a request that disappears, gets a
-// fault, or whose version leaves the lists: only by one for another release.
+// fault, or whose version is not offered any more: only by one for another release.
 func Resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool) Resolution {
 	stay := Resolution{Outcome: OwnRelease, Release: base}
 	u := cv.Spec.DesiredUpdate
@@ -86,7 +86,7 @@ func Resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool) Re
 	return stay
 }
 
-// resolved completes a release with what the lists know about its image.
+// resolved completes a release with what the available updates say about its image.
 func resolved(cv *configv1.ClusterVersion, base configv1.Release, version, image string, force bool) Resolution {
 	r := configv1.Release{Version: version, Image: image}
 	if image == base.Image && (version == "" || version == base.Version) {
@@ -136,7 +136,7 @@ const (
 // decision is the answer to a ClusterVersion.
 type decision struct {
 	faults     field.ErrorList
-	cleared    *configv1.ClusterVersion // with the lists as they were retrieved last
+	cleared    *configv1.ClusterVersion // with the available updates as they were retrieved last
 	resolution Resolution
 	own, base  configv1.Release
 	want       configv1.Release
@@ -148,7 +148,7 @@ type decision struct {
 }
 
 // decide answers a ClusterVersion. It is a pure function.
-func decide(o object, s session, l lists, set settings) decision {
+func decide(o object, s session, l availableUpdates, set settings) decision {
 	cv := o.cv
 	if available, conditional, ok := l.answer(cv.Spec, true); ok { // what was retrieved counts, published or not
 		cv = cv.DeepCopy()
@@ -173,8 +173,8 @@ func decide(o object, s session, l lists, set settings) decision {
 		d.base, d.baseOrigin, d.verified = configv1.Release{Version: h.Version, Image: h.Image}, resumed, h.Verified
 	}
 	var applied configv1.Release
-	if s.work != nil {
-		applied = s.work.release
+	if s.sync != nil {
+		applied = s.sync.release
 	}
 	d.base = graph.FillRelease(graph.FillRelease(d.base, applied, nil), cv.Status.Desired, nil)
 
@@ -220,12 +220,12 @@ func reconciledVersion(cv *configv1.ClusterVersion, own configv1.Release) string
 // resolve asks for the newest recommended update in automatic mode, once the
 // cluster has finished the one before. A request of somebody else that is not
 // fulfilled yet goes first.
-func (p *planning) resolve() {
+func (p *planner) resolve() {
 	if why := p.d.resolution.Why; why != "" {
 		p.wait(stepResolve, configv1.Release{}, why)
 	}
 	cv, s := p.o.cv, &p.s
-	if !p.Auto || p.d.installing || s.work == nil || !s.report.Reconciling || cv.Status.History[0].State != configv1.CompletedUpdate {
+	if !p.Auto || p.d.installing || s.sync == nil || !s.report.Reconciling || cv.Status.History[0].State != configv1.CompletedUpdate {
 		return
 	}
 	if u := cv.Spec.DesiredUpdate; u != nil && p.d.resolution.Outcome != OwnRelease && !equality.Semantic.DeepEqual(u, s.asked) {

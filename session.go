@@ -16,25 +16,25 @@ import (
 // of the history and one request. Where either has moved, whoever moved it, it
 // is dropped before anything else happens.
 type session struct {
-	entry entry // as last read or written
-	wish  wish  // what was last asked for
+	entry  entry  // as last read or written
+	target target // what was last asked for
 
 	load     attempt // at the wanted release
 	fallback attempt // at what the cluster has been at, where that is refused
-	accepted string  // what ReleaseAccepted says of work
+	accepted string  // what ReleaseAccepted says of sync
 	asked    *configv1.Update
 
-	work     *work     // what passes apply; nil: nothing is loaded yet
-	pass     bool      // one is under way
-	waits    bool      // all that is left of it
-	begun    time.Time // of the last pass, at its first manifest
-	changed  bool      // work, since the last pass that got through
-	report   runlevel.Report
-	passErr  error     // of the last pass
-	told     string    // of that, last
-	attempt  int       // of the pass in its state
-	failures int       // passes failed in a row
-	nextPass time.Time // zero: at once
+	sync        *syncWork // what passes apply; nil: nothing is loaded yet
+	pass        bool      // one is under way
+	waits       bool      // all that is left of it
+	begun       time.Time // of the last pass, at its first manifest
+	changed     bool      // sync, since the last pass that got through
+	report      runlevel.Report
+	passErr     error     // of the last pass
+	toldFailure string    // of that, last
+	attempt     int       // of the pass in its state
+	failures    int       // passes failed in a row
+	nextPass    time.Time // zero: at once
 
 	hooks []hookAnswer // what the hooks of Options said, in their order
 }
@@ -55,26 +55,26 @@ func entryOf(cv *configv1.ClusterVersion) entry {
 	return e
 }
 
-// wish is a release that is to be applied, and how. Loads of the same wish have
+// target is a release that is to be applied, and how. Loads of the same target have
 // the same result.
-type wish struct {
+type target struct {
 	origin         origin
 	image, version string
 	force          bool
 	gates          string
 }
 
-// key is a wish and the specification that it came from. Attempts at one back
+// attemptKey is a target and the specification that it came from. Attempts at one back
 // off; another specification is tried at once.
-type key struct {
-	wish
+type attemptKey struct {
+	target
 	uid        types.UID
 	generation int64
 }
 
 // attempt is how the last load of a release ended.
 type attempt struct {
-	key      key
+	key      attemptKey
 	out      *loaded // not applied yet; nil: it failed
 	force    bool
 	err      *LoadError
@@ -82,8 +82,8 @@ type attempt struct {
 	retry    time.Time
 }
 
-// work is what passes apply.
-type work struct {
+// sync is what passes apply.
+type syncWork struct {
 	*loaded
 	owner     types.UID // of the ClusterVersion
 	force     bool
@@ -93,12 +93,12 @@ type work struct {
 
 // same reports whether nothing has changed that a pass would have to begin
 // again for.
-func (w *work) same(o *work) bool {
+func (w *syncWork) same(o *syncWork) bool {
 	return w.loaded == o.loaded && w.owner == o.owner && w.force == o.force &&
 		reflect.DeepEqual(w.overrides, o.overrides) && w.caps.Equal(o.caps)
 }
 
-func (w *work) filter() manifest.Filter {
+func (w *syncWork) filter() manifest.Filter {
 	return manifest.Filter{Gates: w.gates.enabled, Capabilities: &w.caps, Overrides: w.overrides}
 }
 
@@ -117,26 +117,26 @@ func (s *session) follow(cv *configv1.ClusterVersion) bool {
 
 // ask drops what a session knows about another request: a release that was
 // loaded for it, a refusal, and the waits after it.
-func (s *session) ask(want, base wish) {
-	if s.load.key.wish != want {
+func (s *session) ask(want, base target) {
+	if s.load.key.target != want {
 		s.load = attempt{}
 	}
-	if s.fallback.key.wish != base {
+	if s.fallback.key.target != base {
 		s.fallback = attempt{}
 	}
-	if s.work != nil && s.wish.image != "" && s.wish.image != want.image && s.work.release.Image == want.image {
-		s.accepted = "Payload loaded " + quoted(s.work.release) // a request that was withdrawn is history
+	if s.sync != nil && s.target.image != "" && s.target.image != want.image && s.sync.release.Image == want.image {
+		s.accepted = "Payload loaded " + quoted(s.sync.release) // a request that was withdrawn is history
 	}
-	s.wish = want
+	s.target = want
 }
 
-// take makes w what passes apply; message is what ReleaseAccepted says of it.
+// adopt makes w what passes apply; message is what ReleaseAccepted says of it.
 // Other work than before begins with a pass of its own.
-func (s *session) take(w *work, status *configv1.ClusterVersionStatus, message string) {
+func (s *session) adopt(w *syncWork, status *configv1.ClusterVersionStatus, message string) {
 	if s.report.Image != w.release.Image {
 		s.report = runlevel.Report{Version: w.release.Version, Image: w.release.Image, LastProgress: s.report.LastProgress}
 	}
-	if s.work == nil || s.work.loaded != w.loaded {
+	if s.sync == nil || s.sync.loaded != w.loaded {
 		s.accepted = message
 	}
 	if s.load.out == w.loaded {
@@ -145,10 +145,10 @@ func (s *session) take(w *work, status *configv1.ClusterVersionStatus, message s
 	if s.fallback.out == w.loaded {
 		s.fallback = attempt{}
 	}
-	s.changed = s.work != nil
+	s.changed = s.sync != nil
 	state := s.state(status, w.release.Image)
 	s.report.Completed, s.report.Reconciling, s.report.Initial = 0, state == runlevel.Reconciling, state == runlevel.Initializing
-	s.work, s.pass, s.waits, s.passErr, s.attempt, s.failures, s.nextPass = w, false, false, nil, 0, 0, time.Time{}
+	s.sync, s.pass, s.waits, s.passErr, s.attempt, s.failures, s.nextPass = w, false, false, nil, 0, 0, time.Time{}
 }
 
 // state is what a pass over a release is for, as the object says it. Work that

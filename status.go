@@ -23,25 +23,25 @@ type statusInput struct {
 	generation  int64
 	spec        configv1.ClusterVersionSpec
 	d           decision
-	lists       lists
+	updates     availableUpdates
 	noGraph     bool // updates are not retrieved at all
 	judged      bool // upgradeable counts
 	upgradeable *configv1.ClusterOperatorStatusCondition
 	load        attempt
 	loading     *loadRequest // of a request that is being loaded
-	accepted    string       // what ReleaseAccepted says of work
-	accepts     bool         // work becomes an entry of the history
+	accepted    string       // what ReleaseAccepted says of sync
+	accepts     bool         // sync becomes an entry of the history
 	hooks       func(history []configv1.UpdateHistory) hookTrouble
-	completed   bool  // a pass over work got through
-	work        *work // nil: nothing is loaded yet
+	completed   bool      // a pass over sync got through
+	sync        *syncWork // nil: nothing is loaded yet
 	report      runlevel.Report
 	starts      func(operator string) (time.Time, bool) // since when operators are awaited
 }
 
-func newStatusInput(now time.Time, cv *configv1.ClusterVersion, d decision, s *session, l lists, set *settings) statusInput {
+func newStatusInput(now time.Time, cv *configv1.ClusterVersion, d decision, s *session, l availableUpdates, set *settings) statusInput {
 	return statusInput{
-		now: metav1.NewTime(now), generation: cv.Generation, spec: cv.Spec, d: d, lists: l, noGraph: set.Graph == nil,
-		load: s.load, accepted: s.accepted, completed: s.completed(), work: s.work, report: s.report, starts: set.starts,
+		now: metav1.NewTime(now), generation: cv.Generation, spec: cv.Spec, d: d, updates: l, noGraph: set.Graph == nil,
+		load: s.load, accepted: s.accepted, completed: s.completed(), sync: s.sync, report: s.report, starts: set.starts,
 		hooks: func(history []configv1.UpdateHistory) hookTrouble { return s.hookTrouble(cv.UID, history, set.Hooks) },
 	}
 }
@@ -56,7 +56,7 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 		setCondition(conds, configv1.ClusterOperatorStatusCondition{Type: t, Status: status, Reason: reason, Message: message}, in.now)
 	}
 
-	publishLists(&s, in, set)
+	publishUpdates(&s, in, set)
 	if in.upgradeable != nil {
 		set(configv1.OperatorUpgradeable, in.upgradeable.Status, in.upgradeable.Reason, in.upgradeable.Message)
 	} else if in.judged {
@@ -68,9 +68,9 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 	} else {
 		removeCondition(conds, ConditionInvalid)
 	}
-	if in.work != nil {
+	if in.sync != nil {
 		mergeRelease(&s, in)
-		if names := sets.List(in.work.caps.Implicit); len(names) > 0 {
+		if names := sets.List(in.sync.caps.Implicit); len(names) > 0 {
 			set(ConditionImplicitlyEnabledCapabilities, configv1.ConditionTrue, "CapabilitiesImplicitlyEnabled",
 				"The following capabilities could not be disabled: "+strings.Join(names, ", "))
 		} else {
@@ -85,12 +85,12 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 		}
 	}
 	if in.report.Completed > 0 {
-		set(configv1.OperatorAvailable, configv1.ConditionTrue, "", "Done applying "+versionText(in.work.release))
+		set(configv1.OperatorAvailable, configv1.ConditionTrue, "", "Done applying "+versionText(in.sync.release))
 	}
 	unset(configv1.OperatorAvailable)
-	if in.work != nil {
+	if in.sync != nil {
 		w := runlevel.Status{
-			Failure: in.report.Failure, Version: in.work.release.Version, Image: in.work.release.Image,
+			Failure: in.report.Failure, Version: in.sync.release.Version, Image: in.sync.release.Image,
 			Reconciling: in.report.Reconciling, History: len(s.History) > 0, Invalid: len(in.d.faults) > 0,
 			Done: in.report.Done, Total: in.report.Total, Starts: in.starts, Now: in.now.Time,
 		}
@@ -99,7 +99,7 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 		set(failing.Type, failing.Status, failing.Reason, failing.Message)
 		set(progressing.Type, progressing.Status, progressing.Reason, progressing.Message)
 	}
-	if in.work == nil && in.d.want.Image == "" {
+	if in.sync == nil && in.d.want.Image == "" {
 		set(ConditionFailing, configv1.ConditionTrue, "NoDesiredImage", "No configured operator version, unable to update cluster")
 	}
 	unset(ConditionFailing)
@@ -110,9 +110,9 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 
 // mergeRelease writes what the status says of the release being applied.
 func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
-	w := in.work
+	w := in.sync
 	current := graph.FillRelease(w.release, in.d.own, nil)
-	current = graph.FillRelease(current, in.lists.Current(), in.lists.retrieved())
+	current = graph.FillRelease(current, in.updates.Current(), in.updates.retrieved())
 	if !in.accepts && (len(s.History) == 0 || !sameEntry(&s.History[0], current)) {
 		return // only what was accepted is on record
 	}

@@ -28,7 +28,8 @@ func (t *tracked) entry() entry { return entry{t.UID, t.Image, t.Started} }
 // deletions are pending, with the update that this is about: what is not in the
 // cluster, and would start again with a new process. Give it to that one as
 // [Options].Tracker. It may be called at any time; before the first pass begins it
-// is what Options.Tracker was.
+// is what Options.Tracker was. Its error, which nothing is known to cause, is one
+// of encoding.
 func (u *Updater) Tracker() ([]byte, error) {
 	u.mu.Lock()
 	e, tracker := u.entry, u.tracker
@@ -62,7 +63,7 @@ func readTracked(data []byte) (t tracked, err error) {
 
 // restore goes on with the clocks that were saved, where they are those of the
 // newest entry of the history.
-func (r *deciding) restore() {
+func (r *decider) restore() {
 	if r.saved.Version > 0 && r.saved.entry() == r.s.entry {
 		r.log("the clocks of operators start again", json.Unmarshal(r.saved.Tracker, r.tracker))
 	}
@@ -70,7 +71,7 @@ func (r *deciding) restore() {
 
 // startClocks takes note that a pass has begun, which started the clocks. The
 // first one of a process goes on with those that were saved.
-func (r *deciding) startClocks() {
+func (r *decider) startClocks() {
 	r.restore()
 	r.saved = tracked{}
 	r.u.mu.Lock()

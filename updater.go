@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -25,8 +26,8 @@ var ErrBusy = errors.New("clusterupdate: the updater is busy")
 //
 // An Updater may be shared between goroutines, but does one thing at a time.
 // Of two Updaters on one cluster, the status is written by whichever read it
-// last; the other one finds that out, and goes on from what it says. To have
-// two work at a time is a waste all the same.
+// last; the other one finds that out, and goes on from what it says. Running
+// two at a time is still a waste.
 type Updater struct {
 	o Options
 
@@ -40,13 +41,19 @@ type Updater struct {
 	tracker *runlevel.Tracker // nil: none has begun
 }
 
-// New returns an Updater. It reads nothing yet.
+// New returns an Updater. It reads nothing yet. Its error is that Options
+// cannot work: API or Payloads is missing, a number is negative, a bypass names
+// no image, a hook is nil or has the name of another one, or Tracker is not
+// what [Updater.Tracker] of this or an earlier version returned.
 func New(o Options) (*Updater, error) {
 	switch {
 	case o.API == nil:
 		return nil, errors.New("clusterupdate: Options.API is required")
 	case o.Payloads == nil:
 		return nil, errors.New("clusterupdate: Options.Payloads is required")
+	}
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
 	}
 	for _, b := range o.Bypasses {
 		if b.Image == "" {
@@ -103,7 +110,7 @@ func (u *Updater) Sync(ctx context.Context) (Result, error) {
 	if u.syncer == nil {
 		u.syncer = reconcile.NewSyncer(u.driver(), u.process(func(c *core) { u.synced = c }))
 	}
-	u.syncer.Wake(processName, decidingName, theVersion)
+	u.syncer.Wake(processName, deciderName, decideKey)
 	after, err := u.syncer.Sync(ctx)
 	if u.synced == nil {
 		return Result{After: after}, err
@@ -159,7 +166,7 @@ func (u *Updater) process(made func(*core)) reconcile.Process {
 	return reconcile.Process{Name: processName, New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		c := newCore(u, api)
 		made(c)
-		return []reconcile.Reconciler{&deciding{core: c}, &applying{c}, &saving{core: c}}
+		return []reconcile.Reconciler{&decider{core: c}, &applier{c}, &saver{core: c}}
 	}}
 }
 

@@ -11,31 +11,31 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
-// saving keeps in the cluster the signatures that verified a release: as soon
+// saver keeps in the cluster the signatures that verified a release: as soon
 // as one did, and at intervals.
-type saving struct {
+type saver struct {
 	*core
 	persister *signature.Persister // nil: the verifier remembers nothing
 	next      time.Time
 }
 
-const savingName = "signatures"
+const saverName = "signatures"
 
 // Name implements [reconcile.Reconciler].
-func (s *saving) Name() string { return savingName }
+func (s *saver) Name() string { return saverName }
 
 // signaturesKey is the one key.
 var signaturesKey = reconcile.Key{Kind: "ConfigMap", Namespace: signature.ConfigMapNamespace, Name: signature.PersistedName}
 
 // Keys implements [reconcile.Lister].
-func (s *saving) Keys() []reconcile.Key { return []reconcile.Key{signaturesKey} }
+func (s *saver) Keys() []reconcile.Key { return []reconcile.Key{signaturesKey} }
 
 // Watches implements [reconcile.Reconciler].
-func (s *saving) Watches() []reconcile.Watch { return nil }
+func (s *saver) Watches() []reconcile.Watch { return nil }
 
 // Reconcile implements [reconcile.Reconciler]. Failures are logged: the
 // signatures can be found again.
-func (s *saving) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+func (s *saver) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	if s.persister == nil {
 		if _, ok := s.o.Verifier.(remembers); s.o.Verifier != nil && !ok {
 			return reconcile.Result{}, nil

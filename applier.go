@@ -19,16 +19,16 @@ import (
 
 // applying works on the nodes of the pass under way: each is a key. What it
 // waits for wakes it, and the pass goes on where it waited.
-type applying struct{ *core }
+type applier struct{ *core }
 
-const applyingName = "pass"
+const applierName = "pass"
 
 // Name implements [reconcile.Reconciler].
-func (r *applying) Name() string { return applyingName }
+func (r *applier) Name() string { return applierName }
 
 // Watches implements [reconcile.Reconciler]: a ClusterOperator that a node
 // waits for wakes it.
-func (r *applying) Watches() []reconcile.Watch {
+func (r *applier) Watches() []reconcile.Watch {
 	return []reconcile.Watch{{GVK: operatorKind, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 		if p := r.current(); p != nil && old != nil && new != nil {
 			return p.awaiting(new.Name())
@@ -38,8 +38,8 @@ func (r *applying) Watches() []reconcile.Watch {
 }
 
 // Workers implements [reconcile.Concurrent].
-func (r *applying) Workers() int {
-	if r.o.Workers == 1 || r.o.Workers < 0 {
+func (r *applier) Workers() int {
+	if r.o.Workers == 1 {
 		return 1
 	}
 	return max(r.o.Workers, 64) // how many nodes are at work at once is the pass's decision
@@ -50,7 +50,7 @@ func nodeKey(node int) reconcile.Key {
 }
 
 // Reconcile implements [reconcile.Reconciler].
-func (r *applying) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+func (r *applier) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	node, err := strconv.Atoi(q.Key.Name)
 	p := r.current()
 	if err != nil || p == nil {
@@ -61,7 +61,7 @@ func (r *applying) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 		return reconcile.Result{At: early}, nil
 	}
 	step := p.run.Step(call, node)
-	decide := reconcile.Wake{Reconciler: decidingName, Key: theVersion, After: r.o.StatusInterval}
+	decide := reconcile.Wake{Reconciler: deciderName, Key: decideKey, After: r.o.StatusInterval}
 	if p.left(node, step, ctx.Err() != nil) {
 		decide.After = 0
 	}
@@ -71,7 +71,7 @@ func (r *applying) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 // pass is one application of a release's manifests that is under way.
 type pass struct {
 	*core
-	work  *work
+	sync  *syncWork
 	run   *runlevel.Pass
 	start runlevel.Report
 	began time.Time     // to be at work
@@ -100,14 +100,14 @@ type liveNode struct {
 // begin begins a pass over what is on record as the cluster's release, in the
 // place of one that waits. One that only keeps the cluster as it is ends with
 // its failures, so that the next one looks at everything again.
-func (r *deciding) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake, error) {
+func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake, error) {
 	s := &r.s
 	if p := r.current(); p != nil && !p.retire() {
 		return nil, nil // it has just gone on
 	}
-	w := s.work
+	w := s.sync
 	tasks := w.payload.Tasks()
-	p := &pass{core: r.core, work: w, start: s.report, began: q.Now, live: make(map[int]*liveNode),
+	p := &pass{core: r.core, sync: w, start: s.report, began: q.Now, live: make(map[int]*liveNode),
 		limit: runlevel.PassLimit(start.state, r.interval(q))}
 	p.raw = runlevel.Report{
 		Version: w.release.Version, Image: w.release.Image, Hash: w.payload.Hash, Total: len(tasks),
@@ -132,7 +132,7 @@ func (r *deciding) begin(q reconcile.Request, start *passStart) ([]reconcile.Wak
 
 // observe takes an event of the pass.
 func (p *pass) observe(e runlevel.Event) {
-	p.emit(Event{Type: EventTask, Time: e.Time, Release: p.work.release, Message: e.Message, Err: e.Err, Progress: &e})
+	p.emit(Event{Type: EventTask, Time: e.Time, Release: p.sync.release, Message: e.Message, Err: e.Err, Progress: &e})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.raw.Done = e.Done
@@ -160,7 +160,7 @@ func (p *pass) hand(nodes []int) []reconcile.Wake {
 	wakes := make([]reconcile.Wake, len(nodes))
 	for i, node := range nodes {
 		p.live[node] = &liveNode{}
-		wakes[i] = reconcile.Wake{Reconciler: applyingName, Key: nodeKey(node)}
+		wakes[i] = reconcile.Wake{Reconciler: applierName, Key: nodeKey(node)}
 	}
 	return wakes
 }
@@ -277,8 +277,8 @@ func (p *pass) finish() {
 	p.mu.Unlock()
 }
 
-// ending reports whether calls of a pass that was called off are under way.
-func (p *pass) ending() bool {
+// draining reports whether calls of a pass that was called off are under way.
+func (p *pass) draining() bool {
 	if p == nil {
 		return false
 	}
@@ -288,7 +288,7 @@ func (p *pass) ending() bool {
 }
 
 // look brings decisions up to date with the pass under way.
-func (r *deciding) look(q reconcile.Request) {
+func (r *decider) look(q reconcile.Request) {
 	p, s := r.current(), &r.s
 	if p == nil {
 		return
@@ -323,7 +323,7 @@ func (r *deciding) look(q reconcile.Request) {
 
 // passEnded takes note of the end of a pass, or that all that is left of it has
 // to wait, and sets the time of the next.
-func (r *deciding) passEnded(q reconcile.Request, p *pass) {
+func (r *decider) passEnded(q reconcile.Request, p *pass) {
 	s := &r.s
 	s.waits = false
 	res, err := p.run.Result()
@@ -339,12 +339,12 @@ func (r *deciding) passEnded(q reconcile.Request, p *pass) {
 		s.attempt++
 		s.failures++
 		s.nextPass = q.Now.Add(runlevel.Delay(s.failures, r.interval(q), r.random(q)))
-		if text := err.Error(); text != s.told {
-			s.told = text
-			r.emit(Event{Type: troubleOf(res.Errors), Time: q.Now, Release: p.work.release, Message: text, Err: err})
+		if text := err.Error(); text != s.toldFailure {
+			s.toldFailure = text
+			r.emit(Event{Type: troubleOf(res.Errors), Time: q.Now, Release: p.sync.release, Message: text, Err: err})
 		}
 	} else {
-		s.told = ""
+		s.toldFailure = ""
 		next.Failure, next.Completed, next.Initial, next.Reconciling = res.Report, p.start.Completed+1, false, true
 		s.attempt, s.failures, s.changed = 0, 0, false
 		s.nextPass = q.Now.Add(r.interval(q))
@@ -356,7 +356,7 @@ func (r *deciding) passEnded(q reconcile.Request, p *pass) {
 	}
 	p.report, p.start = s.report, s.report
 	if err == nil && p.state() != runlevel.Reconciling {
-		r.emit(Event{Type: EventCompleted, Time: q.Now, Release: p.work.release, Message: "Done applying " + versionText(p.work.release)})
+		r.emit(Event{Type: EventCompleted, Time: q.Now, Release: p.sync.release, Message: "Done applying " + versionText(p.sync.release)})
 	}
 }
 

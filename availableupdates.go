@@ -9,27 +9,27 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 )
 
-// lists is what is known of the updates there are.
-type lists struct {
+// updates is what is known of the updates there are.
+type availableUpdates struct {
 	graph.Retrieval
-	risks   riskSources // that the last evaluation took into account
-	recheck time.Time   // when to judge again what could not be judged
-	turn    int         // counts evaluations
+	clusterRisks string // that the last evaluation took into account, see [riskText]
+	recheck      time.Time   // when to judge again what could not be judged
+	evaluations  int         // counts evaluations
 }
 
-// answer returns the lists, if they are about what a specification asks for.
-func (s *lists) answer(spec configv1.ClusterVersionSpec, architectures bool) ([]configv1.Release, []configv1.ConditionalUpdate, bool) {
+// answer returns the updates, if they are about what a specification asks for.
+func (s *availableUpdates) answer(spec configv1.ClusterVersionSpec, architectures bool) ([]configv1.Release, []configv1.ConditionalUpdate, bool) {
 	return s.Published(graph.Wanted{Upstream: string(spec.Upstream), Channel: spec.Channel}, architectures)
 }
 
-// unjudged reports whether the lists are about to be retrieved for the first
+// unjudged reports whether the updates are about to be retrieved for the first
 // time, or to be judged with other risks accepted.
-func (s *lists) unjudged(accepted []string) bool {
+func (s *availableUpdates) unjudged(accepted []string) bool {
 	return s.Attempted.IsZero() || s.Updates != nil && !sets.New(accepted...).Equal(sets.New(s.Asked.Accepted...))
 }
 
 // available are the recommended updates.
-func (s *lists) available() []configv1.Release {
+func (s *availableUpdates) available() []configv1.Release {
 	if s.Evaluation == nil {
 		return nil
 	}
@@ -38,17 +38,17 @@ func (s *lists) available() []configv1.Release {
 
 // retrieved are the updates that the graph has without conditions, whatever
 // the cluster's own risks.
-func (s *lists) retrieved() []configv1.Release {
+func (s *availableUpdates) retrieved() []configv1.Release {
 	if s.Updates == nil {
 		return nil
 	}
 	return s.Updates.Available
 }
 
-// publishLists writes what was retrieved, as far as it answers what the object
+// publishUpdates writes what was retrieved, as far as it answers what the object
 // asks now.
-func publishLists(s *configv1.ClusterVersionStatus, in statusInput, set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
-	l := in.lists
+func publishUpdates(s *configv1.ClusterVersionStatus, in statusInput, set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
+	l := in.updates
 	switch {
 	case in.noGraph && in.spec.Channel == "":
 		c := graph.RetrievedUpdates(&graph.Error{Reason: string(graph.ErrNoChannel), Message: "The update channel has not been configured."})
@@ -64,7 +64,7 @@ func publishLists(s *configv1.ClusterVersionStatus, in statusInput, set func(con
 		return
 	}
 	s.AvailableUpdates, s.ConditionalUpdates, s.ConditionalUpdateRisks = available, conditional, nil
-	if l.risks.merged {
+	if l.clusterRisks != "" {
 		s.ConditionalUpdateRisks = graph.ConditionalUpdateRisks(conditional)
 	}
 	set(configv1.RetrievedUpdates, l.Condition.Status, l.Condition.Reason, l.Condition.Message)

@@ -18,32 +18,32 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// deciding makes all decisions and writes the status. What takes time are its
+// decider makes all decisions and writes the status. What takes time are its
 // jobs, and the nodes of a pass.
-type deciding struct {
+type decider struct {
 	*core
 	written time.Time // when the status was last brought up to date
 	wrote   string    // the resourceVersion that it has had since
-	last    edge      // what was then worth writing at once
+	reached milestone // what was then worth writing at once
 	ended   []func(now time.Time, q reconcile.Request)
 	active  bool   // a ClusterOperator got further
 	ignored string // why the request changes nothing, as it was told
 }
 
-const decidingName = "version"
+const deciderName = "version"
 
-// theVersion is the one key.
-var theVersion = reconcile.Key{Kind: "ClusterVersion", Name: clusterVersionKey.Name}
+// decideKey is the one key.
+var decideKey = reconcile.Key{Kind: "ClusterVersion", Name: clusterVersionKey.Name}
 
 // Name implements [reconcile.Reconciler].
-func (r *deciding) Name() string { return decidingName }
+func (r *decider) Name() string { return deciderName }
 
 // Keys implements [reconcile.Lister].
-func (r *deciding) Keys() []reconcile.Key { return []reconcile.Key{theVersion} }
+func (r *decider) Keys() []reconcile.Key { return []reconcile.Key{decideKey} }
 
 // Watches implements [reconcile.Reconciler].
-func (r *deciding) Watches() []reconcile.Watch {
-	now := []reconcile.Wake{{Key: theVersion}}
+func (r *decider) Watches() []reconcile.Watch {
+	now := []reconcile.Wake{{Key: decideKey}}
 	named := func(key types.NamespacedName) func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake {
 		return func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 			if new == nil {
@@ -107,7 +107,7 @@ func stateOf(co *configv1.ClusterOperator) (s operatorState) {
 // Reconcile implements [reconcile.Reconciler]: it reads the ClusterVersion,
 // drops what is known of another state of it, plans, writes the status on
 // condition that nobody else has meanwhile, and then does what was planned.
-func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r.o.API, clusterVersionKey)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cluster version: %w", err)
@@ -127,10 +127,10 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 	}
 	r.settle(q)
 
-	set := settings{Options: r.o, interval: r.interval(q), deletions: r.tracker.PendingDeletions(), starts: r.tracker.COStart, ending: r.off.ending()}
-	r.d = decide(o, r.s, r.lists, set)
-	r.s.ask(r.d.wish(r.d.want, r.d.origin), r.d.wish(r.d.base, r.d.baseOrigin))
-	status, actions := plan(q.Now, o, r.s, r.lists, set)
+	set := settings{Options: r.o, interval: r.interval(q), deletions: r.tracker.PendingDeletions(), starts: r.tracker.COStart, draining: r.calledOff.draining()}
+	r.d = decide(o, r.s, r.updates, set)
+	r.s.ask(r.d.target(r.d.want, r.d.origin), r.d.target(r.d.base, r.d.baseOrigin))
+	status, actions := plan(q.Now, o, r.s, r.updates, set)
 	r.tell(q.Now, actions)
 
 	res := reconcile.Result{At: q.Now.Add(set.interval)}
@@ -139,7 +139,7 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 			res.At = t
 		}
 	}
-	if due := r.written.Add(r.o.StatusInterval); (r.current() != nil || cv.ResourceVersion != r.wrote) && r.edge(actions) == r.last &&
+	if due := r.written.Add(r.o.StatusInterval); (r.current() != nil || cv.ResourceVersion != r.wrote) && r.milestone(actions) == r.reached &&
 		q.Now.Before(due) && !q.Now.Before(r.written) {
 		// Mere progress is written once in a while, and so is what somebody else
 		// has written over: two that do not agree must not answer each other.
@@ -154,7 +154,7 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 		case a.Waits:
 			sooner(a.At)
 		case a.fetch != nil:
-			res.Jobs = append(res.Jobs, r.listJob(a.fetch))
+			res.Jobs = append(res.Jobs, r.retrievalJob(a.fetch))
 		case a.hook != nil:
 			res.Jobs = append(res.Jobs, r.hookJob(a.hook))
 		case a.load != nil:
@@ -163,15 +163,15 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 			if err := r.ask(ctx, a); err != nil {
 				return reconcile.Result{}, err
 			}
-		case a.take != nil:
+		case a.adopt != nil:
 			r.callOff()
-			r.s.take(a.take, &cv.Status, loadedMessage(a.Release, r.o.architecture(a.Release)))
+			r.s.adopt(a.adopt, &cv.Status, loadedMessage(a.Release, r.o.architecture(a.Release)))
 			r.known = a.Release
 		case a.again:
 			r.s.waits = false
 			res.Wake = append(res.Wake, r.current().again(q.Now)...)
 		case a.pass != nil:
-			if r.off.ending() { // it was called off just now
+			if r.calledOff.draining() { // it was called off just now
 				sooner(q.Now)
 				continue
 			}
@@ -185,7 +185,7 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 	if p := r.current(); p != nil && !r.s.waits && q.Now.Before(p.began.Add(p.limit)) {
 		sooner(p.began.Add(p.limit)) // from then on it is made to end, which tells
 	}
-	r.last = r.edge(nil)
+	r.reached = r.milestone(nil)
 	return res, nil
 }
 
@@ -194,7 +194,7 @@ func (r *deciding) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 type initialID int
 
 // findRelease asks the source of payloads what the cluster was installed with.
-func (r *deciding) findRelease(unknown error) (reconcile.Result, error) {
+func (r *decider) findRelease(unknown error) (reconcile.Result, error) {
 	source, ok := r.o.Payloads.(manifest.InitialReleaser)
 	if !ok {
 		if r.fatal != nil {
@@ -204,11 +204,11 @@ func (r *deciding) findRelease(unknown error) (reconcile.Result, error) {
 	}
 	if err := r.initialErr; err != nil {
 		r.initialErr = nil
-		r.asked++
+		r.initialAsks++
 		return reconcile.Result{}, fmt.Errorf("initial release: %w", err)
 	}
 	return reconcile.Result{Jobs: []reconcile.Job{{
-		ID: initialID(r.asked),
+		ID: initialID(r.initialAsks),
 		Run: func(ctx context.Context, _ func(any)) (found any, err error) {
 			err = panics.Isolate(func() (err error) {
 				found, err = source.InitialRelease(ctx)
@@ -219,13 +219,13 @@ func (r *deciding) findRelease(unknown error) (reconcile.Result, error) {
 		Done: func(found any, err error) []reconcile.Wake {
 			r.known, _ = found.(configv1.Release)
 			r.initialErr = err
-			return []reconcile.Wake{{Key: theVersion}}
+			return []reconcile.Wake{{Key: decideKey}}
 		},
 	}}}, nil
 }
 
 // settle takes note of what has ended since the last look.
-func (r *deciding) settle(q reconcile.Request) {
+func (r *decider) settle(q reconcile.Request) {
 	for _, end := range r.ended {
 		end(q.Now, q)
 	}
@@ -238,10 +238,10 @@ func (r *deciding) settle(q reconcile.Request) {
 }
 
 // loaded takes note of how a load ended.
-func (r *deciding) loaded(request *loadRequest, out *loaded, refusal *LoadError) {
+func (r *decider) loaded(request *loadRequest, out *loaded, refusal *LoadError) {
 	r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
 		a := &r.s.load
-		if request.key.wish != r.s.wish {
+		if request.key.target != r.s.target {
 			a = &r.s.fallback
 		}
 		failures := 1
@@ -255,30 +255,30 @@ func (r *deciding) loaded(request *loadRequest, out *loaded, refusal *LoadError)
 	})
 }
 
-func (r *deciding) listJob(j *listJob) reconcile.Job {
+func (r *decider) retrievalJob(j *retrieval) reconcile.Job {
 	return reconcile.Job{
 		ID:  j.id(),
-		Run: func(ctx context.Context, _ func(any)) (any, error) { return r.bringUp(ctx, j), nil },
+		Run: func(ctx context.Context, _ func(any)) (any, error) { return r.retrieve(ctx, j), nil },
 		Done: func(out any, err error) []reconcile.Wake {
-			next, ok := out.(lists)
+			next, ok := out.(availableUpdates)
 			if !ok { // a panic: as if nothing had been asked
 				r.log("updates could not be retrieved", err)
-				return []reconcile.Wake{{Key: theVersion, After: recheckFailed}}
+				return []reconcile.Wake{{Key: decideKey, After: recheckFailed}}
 			}
 			r.ended = append(r.ended, func(now time.Time, _ reconcile.Request) {
 				next.recheck = now.Add(recheckAfter(&next))
-				r.lists = next
+				r.updates = next
 				if j.plan.Fetch {
 					r.emit(Event{Type: EventRetrievedUpdates, Time: now, Release: next.Current(), Message: next.Condition.Message, Updates: next.available()})
 				}
 			})
-			return []reconcile.Wake{{Key: theVersion}}
+			return []reconcile.Wake{{Key: decideKey}}
 		},
 	}
 }
 
 // tell keeps the plan for those who ask, and tells why a request is ignored.
-func (r *deciding) tell(now time.Time, actions []Action) {
+func (r *decider) tell(now time.Time, actions []Action) {
 	if why := r.d.resolution.Why; why != r.ignored {
 		r.ignored = why
 		if why != "" {
@@ -291,7 +291,7 @@ func (r *deciding) tell(now time.Time, actions []Action) {
 }
 
 // write brings the status up to date.
-func (r *deciding) write(ctx context.Context, now time.Time, status configv1.ClusterVersionStatus) error {
+func (r *decider) write(ctx context.Context, now time.Time, status configv1.ClusterVersionStatus) error {
 	cv, err := writeStatus(ctx, r.o.API, r.cv, status)
 	if err != nil {
 		return fmt.Errorf("status of the cluster version: %w", err)
@@ -310,8 +310,8 @@ func progressMessage(cv *configv1.ClusterVersion) string {
 	return ""
 }
 
-// edge is what about a status is worth writing at once.
-type edge struct {
+// milestone is what about a status is worth writing at once.
+type milestone struct {
 	uid                  types.UID
 	generation           int64
 	entry                entry
@@ -319,22 +319,22 @@ type edge struct {
 	reconciling, failing bool
 	load                 *LoadError
 	accepted             string
-	turn, faults         int
+	evaluations, faults  int
 	waits, failed        int  // of the hooks
 	news                 bool // something is accepted, complete or being loaded
 }
 
-func (r *deciding) edge(actions []Action) edge {
+func (r *decider) milestone(actions []Action) milestone {
 	s := &r.s
-	e := edge{uid: r.cv.UID, generation: r.cv.Generation, entry: s.entry, reconciling: s.report.Reconciling, failing: s.report.Failure != nil,
-		load: s.load.err, accepted: s.accepted, turn: r.lists.turn, faults: len(r.d.faults)}
-	if s.work != nil {
-		e.image = s.work.release.Image
+	e := milestone{uid: r.cv.UID, generation: r.cv.Generation, entry: s.entry, reconciling: s.report.Reconciling, failing: s.report.Failure != nil,
+		load: s.load.err, accepted: s.accepted, evaluations: r.updates.evaluations, faults: len(r.d.faults)}
+	if s.sync != nil {
+		e.image = s.sync.release.Image
 	}
 	trouble := s.hookTrouble(r.cv.UID, r.cv.Status.History, r.o.Hooks)
 	e.waits, e.failed = len(trouble.waits), len(trouble.failed)
 	e.news = slices.ContainsFunc(actions, func(a Action) bool {
-		return a.take != nil || a.load != nil || a.Step == stepComplete && !a.Waits && a.hook == nil
+		return a.adopt != nil || a.load != nil || a.Step == stepComplete && !a.Waits && a.hook == nil
 	})
 	return e
 }
@@ -342,7 +342,7 @@ func (r *deciding) edge(actions []Action) edge {
 var errSpecChanged = errors.New("the specification has changed")
 
 // ask asks for a release, unless somebody else asks for something meanwhile.
-func (r *deciding) ask(ctx context.Context, a Action) error {
+func (r *decider) ask(ctx context.Context, a Action) error {
 	_, err := clusterapi.Modify(ctx, r.o.API, clusterVersionKey, clusterapi.ModifyOptions{}, func(live *configv1.ClusterVersion) error {
 		if live.Generation != r.cv.Generation {
 			return errSpecChanged
@@ -363,10 +363,10 @@ func (r *deciding) ask(ctx context.Context, a Action) error {
 
 // callOff ends the pass under way, which is of no interest any more. Another one
 // begins when the last of its calls has ended.
-func (r *deciding) callOff() {
+func (r *decider) callOff() {
 	if p := r.current(); p != nil {
 		r.setPass(nil)
-		r.off = p
+		r.calledOff = p
 		p.stop(context.Canceled)
 	}
 	r.s.pass, r.s.waits = false, false
