@@ -1,6 +1,5 @@
 // Package upgradeconfig keeps the UpgradeConfig of a cluster in step with the
-// upgrade policies of a provider, and takes an upgrade from its time to its
-// end.
+// upgrade policies of a provider.
 //
 // # The object
 //
@@ -40,26 +39,9 @@
 // object is still the one that the decision was about, and all that a sync
 // needs to know is on the cluster: it may be broken off anywhere, by a crash
 // between delete and create too, and the next one completes what it began. What
-// happens is told as [Event] values; [Metrics] makes metrics of them, and
-// [Explain] tells in sentences what is going to happen.
+// happens is told as [Event] values, and [Explain] tells in sentences what is going to happen.
 //
-// # The upgrade
-//
-// [Controller] carries an UpgradeConfig out. At its time the object is
-// validated, the provider is asked once more whether the upgrade is still
-// wanted, and then the steps are taken: tell the provider, check the cluster's
-// health, reserve capacity, write spec.desiredUpdate of the ClusterVersion, wait
-// for the control plane and the worker nodes, and clean up. What a step needs of
-// the world outside is a hook ([Capacity], [Check], [Maintenance], [Drain]). The
-// update itself is the work of the cluster's version operator and
-// machine-config controller. A Manager beside it asks the provider
-// ([Manager.Refresh]) and tells it how the upgrade goes ([Manager.Notify]).
-//
-// What is to be told is stored before anybody hears it, and that it was told
-// after: as the condition of a step, or in [AnnotationTold]. So it is told at
-// least once, and a second time only where the process ended or a write failed
-// in between, its answer was lost, or another Controller is at work. [Uninstall]
-// removes the annotation.
+// What carries an UpgradeConfig out is package upgrade.
 //
 // # Limits
 //

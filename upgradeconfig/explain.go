@@ -1,6 +1,7 @@
 package upgradeconfig
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ func Explain(policies []Policy, current *UpgradeConfig, now time.Time, o Explain
 	for i, p := range selected {
 		specs = append(specs, p.Spec)
 		if i == 0 {
-			say("policy %s counts: %s at %s", p.ID, release(p.Spec.Desired), orDefault(p.Spec.UpgradeAt, "no time"))
+			say("policy %s counts: %s at %s", p.ID, release(p.Spec.Desired), cmp.Or(p.Spec.UpgradeAt, "no time"))
 			continue
 		}
 		say("policy %s has to wait for policy %s", p.ID, selected[0].ID)
@@ -89,7 +90,7 @@ func release(u Update) string {
 	case u.Channel != "":
 		return u.Version + " from " + u.Channel
 	}
-	return orDefault(u.Version, "no version")
+	return cmp.Or(u.Version, "no version")
 }
 
 // progress says how far the upgrade is or when it starts.
@@ -103,7 +104,7 @@ func (o ExplainOptions) progress(spec Spec, status Status, now time.Time) string
 		}
 		if len(e.Conditions) > 0 {
 			c := e.Conditions[0]
-			text += fmt.Sprintf(", %s: %s", c.Type, orDefault(c.Message, string(c.Status)))
+			text += fmt.Sprintf(", %s: %s", c.Type, cmp.Or(c.Message, string(c.Status)))
 		}
 		return text
 	case PhaseUpgraded:

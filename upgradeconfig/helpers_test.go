@@ -139,3 +139,24 @@ func looseDefinition() *unstructured.Unstructured {
 	versions[0].(map[string]any)["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
 	return u
 }
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// history makes entries of a ClusterVersion: version, and when it completed;
+// empty for one that has not.
+func history(entries ...[2]string) []configv1.UpdateHistory {
+	var out []configv1.UpdateHistory
+	for _, e := range entries {
+		h := configv1.UpdateHistory{Version: e[0], State: configv1.PartialUpdate, StartedTime: metav1.Unix(0, 0)}
+		if e[1] != "" {
+			h.State, h.CompletionTime = configv1.CompletedUpdate, &metav1.Time{Time: at(e[1])}
+		}
+		out = append(out, h)
+	}
+	return out
+}

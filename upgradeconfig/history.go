@@ -122,6 +122,15 @@ func seconds(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
 }
 
+// DeepCopy returns a copy that shares nothing with s.
+func (s Status) DeepCopy() Status {
+	s.History = slices.Clone(s.History)
+	for i := range s.History {
+		s.History[i] = s.History[i].clone()
+	}
+	return s
+}
+
 func (e HistoryEntry) clone() HistoryEntry {
 	for _, t := range []**metav1.Time{&e.StartTime, &e.CompleteTime, &e.WorkerStartTime, &e.WorkerCompleteTime} {
 		*t = (*t).DeepCopy()

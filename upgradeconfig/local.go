@@ -1,6 +1,7 @@
 package upgradeconfig
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -26,13 +27,13 @@ type Local struct {
 // Policies implements [Provider]. Without an UpgradeConfig there is no policy,
 // nor with one that is being deleted.
 func (l Local) Policies(ctx context.Context) ([]Policy, error) {
-	list, err := l.API.List(ctx, gvk, clusterapi.ListOptions{Namespace: orDefault(l.Namespace, DefaultNamespace)})
+	list, err := l.API.List(ctx, gvk, clusterapi.ListOptions{Namespace: cmp.Or(l.Namespace, DefaultNamespace)})
 	if err != nil {
 		return nil, err
 	}
 	for i := range list.Items {
 		// Others are not looked at: they may be broken without harm.
-		if list.Items[i].GetName() != orDefault(l.Name, Name) {
+		if list.Items[i].GetName() != cmp.Or(l.Name, Name) {
 			continue
 		}
 		current, err := clusterapi.FromUnstructured[UpgradeConfig](&list.Items[i])
@@ -63,11 +64,4 @@ func localPolicy(current *UpgradeConfig) Policy {
 func active(current *UpgradeConfig) bool {
 	e, ok := current.Status.Entry(current.Spec.Desired.Version)
 	return ok && e.Phase != PhaseUpgraded
-}
-
-func orDefault(s, byDefault string) string {
-	if s == "" {
-		return byDefault
-	}
-	return s
 }

@@ -1,6 +1,7 @@
 package upgradeconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
 // ManagerOptions are the options of a [Manager]. API is required, and so is
@@ -96,8 +98,8 @@ type Manager struct {
 
 // NewManager returns a Manager that is not running yet.
 func NewManager(o ManagerOptions) *Manager {
-	o.Namespace = orDefault(o.Namespace, DefaultNamespace)
-	o.Name = orDefault(o.Name, Name)
+	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
+	o.Name = cmp.Or(o.Name, Name)
 	if o.FirstSync == 0 {
 		o.FirstSync = firstSync
 	}
@@ -136,7 +138,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return errors.New("upgradeconfig: the Manager is already running")
 	}
 	defer m.running.Store(false)
-	return drive(ctx, m.o.API, m.o.Clock, m.o.Logger, m.process(true))
+	return loop.Run(ctx, m.o.API, m.o.Clock, m.o.Logger, m.process(true))
 }
 
 // Process is the manager for a driver of package reconcile: what Run drives
@@ -150,16 +152,16 @@ func (m *Manager) process(live bool) reconcile.Process {
 		o := m.o
 		o.API = api
 		s := &syncing{Manager: &Manager{o: o, turn: m.turn, observing: m.observing}}
-		r := &repeated{name: "sync", each: s.again, first: s.first}
+		r := &loop.Loop{ID: "sync", Each: s.again, First: s.first}
 		if live {
-			r.poked = m.poked
+			r.Asked = m.asked
 		}
 		return []reconcile.Reconciler{r}
 	}}
 }
 
-// poked waits until somebody asks for a sync.
-func (m *Manager) poked(ctx context.Context) {
+// asked waits until somebody asks for a sync.
+func (m *Manager) asked(ctx context.Context) {
 	wake := m.o.Wake
 	for {
 		select {
@@ -186,7 +188,7 @@ type syncing struct {
 
 // first is the wait before the first sync. Where the interval is not known yet,
 // the configuration is looked at before.
-func (s *syncing) first(l look) time.Duration {
+func (s *syncing) first(t loop.Turn) time.Duration {
 	if s.o.FromConfig != nil && s.o.Provider == nil {
 		return 0
 	}
@@ -194,12 +196,12 @@ func (s *syncing) first(l look) time.Duration {
 	if s.interval <= 0 {
 		s.interval = syncInterval
 	}
-	return s.jitter(l, s.o.FirstSync)
+	return s.jitter(t, s.o.FirstSync)
 }
 
 // again makes a sync and says when the next one is due.
-func (s *syncing) again(ctx context.Context, l look) time.Duration {
-	s.now = l.time
+func (s *syncing) again(ctx context.Context, t loop.Turn) time.Duration {
+	s.now = t.Time
 	if s.interval == 0 {
 		if err := s.findInterval(ctx); err != nil {
 			s.fail(err, configInterval)
@@ -208,7 +210,7 @@ func (s *syncing) again(ctx context.Context, l look) time.Duration {
 	}
 	if !s.began {
 		if s.began = true; s.o.FirstSync > 0 {
-			return s.jitter(l, s.o.FirstSync)
+			return s.jitter(t, s.o.FirstSync)
 		}
 	}
 	_, err := s.Sync(ctx)
@@ -217,12 +219,12 @@ func (s *syncing) again(ctx context.Context, l look) time.Duration {
 	}
 	if err != nil {
 		s.failures++
-		wait := s.jitter(l, s.o.Backoff.Next(s.failures))
+		wait := s.jitter(t, s.o.Backoff.Next(s.failures))
 		s.fail(err, wait)
 		return wait
 	}
 	s.failures = 0
-	return s.jitter(l, s.interval)
+	return s.jitter(t, s.interval)
 }
 
 func (m *Manager) check() error {
@@ -247,11 +249,11 @@ func (s *syncing) findInterval(ctx context.Context) error {
 	return nil
 }
 
-func (m *Manager) jitter(l look, d time.Duration) time.Duration {
+func (m *Manager) jitter(t loop.Turn, d time.Duration) time.Duration {
 	if m.o.Rand != nil {
-		l.draw = m.o.Rand
+		t.Int64N = m.o.Rand
 	}
-	return Jitter(d, m.o.Jitter, l.draw)
+	return Jitter(d, m.o.Jitter, t.Int64N)
 }
 
 func (m *Manager) key() types.NamespacedName { return clusterapi.Key(m.o.Namespace, m.o.Name) }
@@ -268,5 +270,5 @@ func (m *Manager) emit(e Event) {
 	e.Time, e.Name = m.now(), m.o.Name
 	m.observing.Lock()
 	defer m.observing.Unlock()
-	observe(m.o.Observe, e, m.o.Logger)
+	loop.Observe(m.o.Observe, e, m.o.Logger)
 }

@@ -2,7 +2,6 @@ package upgradeconfig
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -89,56 +88,3 @@ func (f ProviderFunc) Policies(ctx context.Context) ([]Policy, error) { return f
 
 // String returns "function".
 func (f ProviderFunc) String() string { return "function" }
-
-// Notifier is told how an upgrade goes: see [ControllerOptions]. It is an
-// optional ability of a [Provider].
-type Notifier interface {
-	// Notify tells n, or does nothing where n is not to be told, for instance
-	// as the policy's state does not allow it. An error means that it has to
-	// be told again.
-	Notify(ctx context.Context, n Notification) error
-}
-
-// State is an event in the life of an upgrade of which a [Notifier] is told.
-type State string
-
-// The states. Those whose name ends in SL make a service log and nothing else.
-const (
-	StatePending      State = "StatePending"
-	StateScheduled    State = "StateScheduled"
-	StateStarted      State = "StateStarted"
-	StateScaleSkipped State = "StateScaleSkipped"
-	StateDelayed      State = "StateDelayed"
-	StateSkipped      State = "StateSkipped"
-	StateCompleted    State = "StateCompleted"
-	StateFailed       State = "StateFailed"
-	StateCancelled    State = "StateCancelled"
-
-	StateControlPlaneStartedSL  State = "StateControlPlaneStartedSL"
-	StateControlPlaneFinishedSL State = "StateControlPlaneFinishedSL"
-	StateWorkerPlaneFinishedSL  State = "StateWorkerPlaneFinishedSL"
-	StateHealthCheckSL          State = "StateHealthCheckSL"
-	StatePreHealthCheckSL       State = "StatePreHealthCheckSL"
-)
-
-// ServiceLog says whether the state makes a service log and nothing else.
-func (s State) ServiceLog() bool { return strings.HasSuffix(string(s), "SL") }
-
-// Notification is what a [Notifier] is told.
-type Notification struct {
-	State State
-	// Config is the UpgradeConfig that this is about. Its spec tells which
-	// policy: the one with this version and time.
-	Config *UpgradeConfig
-	// Version is the desired one.
-	Version string
-	// Description is the text that users see.
-	Description string
-	// Summary is the headline of a service log; empty for other states.
-	Summary string
-	// References are documents that a service log points to; mostly none.
-	References []string
-}
-
-// String names the notification in logs: its state and version.
-func (n Notification) String() string { return fmt.Sprintf("%s %s", n.State, n.Version) }

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // calls records the verbs that a cluster is asked for, and lets a test step in.
@@ -600,9 +601,20 @@ func TestFromConfig(t *testing.T) {
 	mustSync(t, m, upgradeconfig.ActionDelete, true)
 }
 
+// notified is a provider that is told how the upgrade goes.
+type notified struct {
+	upgradeconfig.ProviderFunc
+	told []upgradeconfig.State
+}
+
+func (p *notified) Notify(_ context.Context, n upgradeconfig.Notification) error {
+	p.told = append(p.told, n.State)
+	return nil
+}
+
 // TestNotify: the provider is told, if it wants to know, and else the log.
 func TestNotify(t *testing.T) {
-	told := &scheduledPolicy{state: upgradeconfig.StateScheduled}
+	told := &notified{ProviderFunc: policies()}
 	deaf := policies()
 	broken := errors.New("broken")
 	for _, tt := range []struct {
@@ -622,7 +634,7 @@ func TestNotify(t *testing.T) {
 		{name: "not connected", config: func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return nil, broken }, err: broken},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			told.state, told.told = upgradeconfig.StateScheduled, nil
+			told.told = nil
 			cluster := serving(memory.NewOpenShift(memory.Options{}))
 			if tt.source == "" {
 				tt.source = "source: OCM, ocmBaseUrl: 'https://h'"
@@ -632,7 +644,7 @@ func TestNotify(t *testing.T) {
 			}
 			var log bytes.Buffer
 			m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: tt.provider, FromConfig: tt.config, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			err := m.Notify(t.Context(), upgradeconfig.NewNotification(upgradeconfig.StateStarted, object(specA, upgradeconfig.Status{}), nil))
+			err := m.Notify(t.Context(), upgrade.NewNotification(upgradeconfig.StateStarted, object(specA, upgradeconfig.Status{}), nil))
 			logged := strings.Contains(log.String(), "Upgrade-State: StateStarted Description: Cluster is currently being upgraded to version 4.20.3")
 			if !errors.Is(err, tt.err) || (len(told.told) == 1) != tt.told || logged != (!tt.told && tt.err == nil) {
 				t.Errorf("%v, told %v, log %q", err, told.told, log.String())
@@ -761,3 +773,25 @@ func TestReadInProgress(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestProviderPanics: a sync whose provider panics fails, and writes nothing.
+func TestProviderPanics(t *testing.T) {
+	b := newBench(t, false)
+	b.store(t, object(specA, upgradeconfig.Status{}))
+	m := b.manager(panickingProvider{}, nil)
+	before := b.stored(t)
+	if _, err := m.Sync(t.Context()); !errors.As(err, new(*clusterapi.PanicError)) {
+		t.Fatalf("%v", err)
+	}
+	if after := b.stored(t); after == nil || after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the UpgradeConfig changed: %+v", after)
+	}
+}
+
+type panickingProvider struct{}
+
+func (panickingProvider) Policies(context.Context) ([]upgradeconfig.Policy, error) {
+	panic("no answer")
+}
+
+func (panickingProvider) String() string { return "panicking" }

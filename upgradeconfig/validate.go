@@ -210,7 +210,7 @@ func (v *validator) version() {
 	case c == 0:
 		v.fail(fieldVersion, ErrAlreadyAtVersion, "desired version %s matches the current version %s", d.Version, text)
 	case d.Channel == v.cv.Spec.Channel:
-		if _, ok := offered(v.cv, d.Version); !ok {
+		if !listed(v.cv, d.Version) {
 			v.note(fieldVersion, ErrNotAvailable, "version %s not found in clusterversion available or conditional updates", d.Version)
 		}
 	case v.o.Cincinnati:
@@ -290,25 +290,10 @@ func (v *validator) updates(current string) ([]string, error) {
 	return out, nil
 }
 
-// offer is an update that the ClusterVersion lists.
-type offer struct {
-	release     configv1.Release
-	conditional bool
-}
-
-// offered finds a version among the updates of a ClusterVersion.
-func offered(cv *configv1.ClusterVersion, version string) (offer, bool) {
-	for _, r := range cv.Status.AvailableUpdates {
-		if r.Version == version {
-			return offer{release: r}, true
-		}
-	}
-	for _, c := range cv.Status.ConditionalUpdates {
-		if c.Release.Version == version {
-			return offer{release: c.Release, conditional: true}, true
-		}
-	}
-	return offer{}, false
+// listed says whether a version is among the updates of a ClusterVersion.
+func listed(cv *configv1.ClusterVersion, version string) bool {
+	return slices.ContainsFunc(cv.Status.AvailableUpdates, func(r configv1.Release) bool { return r.Version == version }) ||
+		slices.ContainsFunc(cv.Status.ConditionalUpdates, func(c configv1.ConditionalUpdate) bool { return c.Release.Version == version })
 }
 
 // pullSpec is an image reference in its parts. All but the name may be empty.

@@ -35,6 +35,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // call is what RBAC decides about.
@@ -291,14 +292,14 @@ func TestLeastPrivilege(t *testing.T) {
 				}
 				return []upgradeconfig.Policy{p}, nil
 			})})
-		controller := upgradeconfig.NewController(upgradeconfig.ControllerOptions{
+		controller := upgrade.NewController(upgrade.ControllerOptions{
 			API: policies, Validate: upgradeconfig.ValidateOptions{Cincinnati: true, Graph: graph.Static(g)},
 			Refresh: func(ctx context.Context) (bool, error) {
 				r, err := manager.Sync(ctx)
 				return r.Differs(), err
 			},
-			Capacity: &upgradeconfig.SimulatedCapacity{Ready: 10 * time.Minute}, Maintenance: &upgradeconfig.SimulatedMaintenance{},
-			Health: upgradeconfig.OperatorHealth{API: policies}, Drain: &upgradeconfig.ForcedDrain{API: policies},
+			Capacity: &upgrade.SimulatedCapacity{Ready: 10 * time.Minute}, Maintenance: &upgrade.SimulatedMaintenance{},
+			Health: upgrade.OperatorHealth{API: policies}, Drain: &upgrade.ForcedDrain{API: policies},
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -12,13 +12,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // newController makes what carries out the UpgradeConfig. Through the manager it
 // asks the provider right before an upgrade starts whether that is still
 // wanted, and tells it how the upgrade goes.
-func newController(api clusterapi.ClusterAPI, c clock.WithTicker, updates graph.Source, manager *upgradeconfig.Manager, observe func(upgradeconfig.Event)) *upgradeconfig.Controller {
-	return upgradeconfig.NewController(upgradeconfig.ControllerOptions{
+func newController(api clusterapi.ClusterAPI, c clock.WithTicker, updates graph.Source, manager *upgradeconfig.Manager, observe func(upgradeconfig.Event)) *upgrade.Controller {
+	return upgrade.NewController(upgrade.ControllerOptions{
 		API:      api,
 		Refresh:  manager.Refresh,
 		Notifier: manager,
@@ -26,10 +27,10 @@ func newController(api clusterapi.ClusterAPI, c clock.WithTicker, updates graph.
 		Preconditions: func(ctx context.Context, cv *configv1.ClusterVersion, target configv1.Release) error {
 			return check(ctx, api, cv, target)
 		},
-		Health:      upgradeconfig.OperatorHealth{API: api},
-		Capacity:    &upgradeconfig.SimulatedCapacity{Clock: c, Ready: 4 * time.Minute},
-		Maintenance: &upgradeconfig.SimulatedMaintenance{},
-		Drain:       &upgradeconfig.ForcedDrain{API: api, Clock: c},
+		Health:      upgrade.OperatorHealth{API: api},
+		Capacity:    &upgrade.SimulatedCapacity{Clock: c, Ready: 4 * time.Minute},
+		Maintenance: &upgrade.SimulatedMaintenance{},
+		Drain:       &upgrade.ForcedDrain{API: api, Clock: c},
 		Clock:       c,
 		Observe:     observe,
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 func notification(s upgradeconfig.State) upgradeconfig.Notification {
@@ -294,14 +295,14 @@ func TestCourse(t *testing.T) {
 		{upgradeconfig.StateCompleted, "completed", "Cluster has been successfully upgraded to version 4.17.4"},
 		{upgradeconfig.StateFailed, "completed", "Cluster has been successfully upgraded to version 4.17.4"},
 	} {
-		if err := p.Notify(t.Context(), upgradeconfig.NewNotification(tt.state, c, nil)); err != nil {
+		if err := p.Notify(t.Context(), upgrade.NewNotification(tt.state, c, nil)); err != nil {
 			t.Fatalf("%s: %v", tt.state, err)
 		}
 		if after, _ := s.Policy(clusterID, "p-7"); after.State != tt.value || !strings.Contains(after.Description, tt.text) {
 			t.Errorf("after %s: %s, %q", tt.state, after.State, after.Description)
 		}
 	}
-	if err := p.Notify(t.Context(), upgradeconfig.NewNotification(upgradeconfig.StateHealthCheckSL, c, []string{"x is down"})); err != nil {
+	if err := p.Notify(t.Context(), upgrade.NewNotification(upgradeconfig.StateHealthCheckSL, c, []string{"x is down"})); err != nil {
 		t.Fatal(err)
 	}
 	l := s.ServiceLogs()[0]

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 func TestPolicies(t *testing.T) {
@@ -665,7 +666,7 @@ func TestFromConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := upgradeconfig.NewNotification(upgradeconfig.StateHealthCheckSL, &upgradeconfig.UpgradeConfig{Spec: p7Spec}, nil)
+		n := upgrade.NewNotification(upgradeconfig.StateHealthCheckSL, &upgradeconfig.UpgradeConfig{Spec: p7Spec}, nil)
 		if err := p.(upgradeconfig.Notifier).Notify(t.Context(), n); err != nil || (len(s.ServiceLogs()) == 1) != on {
 			t.Errorf("service logs on %v: %v, %v", on, err, s.ServiceLogs())
 		}

@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"context"
@@ -15,7 +15,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
+
+var errInjected = errors.New("injected fault")
 
 // hearing is a notifier that notes what it hears, or is out of order.
 type hearing struct {
@@ -25,7 +28,7 @@ type hearing struct {
 
 func (h *hearing) Notify(_ context.Context, n upgradeconfig.Notification) error {
 	if h.down {
-		return errOutage
+		return errInjected
 	}
 	h.heard = append(h.heard, n.State)
 	return nil
@@ -49,9 +52,9 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 			if _, err := m.Sync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			_, err := upgradeconfig.NewController(upgradeconfig.ControllerOptions{
-				API: w, Notifier: h, ServiceLogs: true, Capacity: &upgradeconfig.SimulatedCapacity{Fixed: true},
-				Health: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			_, err := upgrade.NewController(upgrade.ControllerOptions{
+				API: w, Notifier: h, ServiceLogs: true, Capacity: &upgrade.SimulatedCapacity{Fixed: true},
+				Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 					if ill {
 						return []string{"a"}, nil
 					}
@@ -73,7 +76,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		}
 		h.down = true
 		passes(20 * time.Minute) // a delay
-		if text := w.object().Annotations[upgradeconfig.AnnotationTold]; !strings.Contains(text, `"format":1,`) || !strings.Contains(text, `"due":["StateDelayed"],"told":["StateHealthCheckSL"]`) {
+		if text := w.object().Annotations[upgrade.AnnotationTold]; !strings.Contains(text, `"format":1,`) || !strings.Contains(text, `"due":["StateDelayed"],"told":["StateHealthCheckSL"]`) {
 			t.Errorf("stored is %s", text)
 		}
 		h.down = false
@@ -88,7 +91,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		if diff := cmp.Diff(want, h.heard); diff != "" {
 			t.Error(diff)
 		}
-		if text, ok := w.object().Annotations[upgradeconfig.AnnotationTold]; ok {
+		if text, ok := w.object().Annotations[upgrade.AnnotationTold]; ok {
 			t.Errorf("after the end there is %s", text)
 		}
 	})
@@ -97,7 +100,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 func annotate(t *testing.T, api clusterapi.ReadWriter, text string) {
 	t.Helper()
 	_, err := clusterapi.Modify(t.Context(), api, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
-		c.Annotations = map[string]string{upgradeconfig.AnnotationTold: text, "other": "stays"}
+		c.Annotations = map[string]string{upgrade.AnnotationTold: text, "other": "stays"}
 		return nil
 	})
 	if err != nil {
@@ -118,14 +121,14 @@ func TestToldFormats(t *testing.T) {
 			h := &hearing{}
 			store(t, w, object(w.provider.policies[0].Spec, underWay(target)))
 			annotate(t, w, tt.text)
-			_, err := upgradeconfig.NewController(upgradeconfig.ControllerOptions{API: w, Notifier: h}).Sync(t.Context())
+			_, err := upgrade.NewController(upgrade.ControllerOptions{API: w, Notifier: h}).Sync(t.Context())
 			if tt.fault == "" && err != nil || tt.fault != "" && (err == nil || err.Error() != tt.fault) {
 				t.Errorf("%s: error %v", tt.text, err)
 			}
 			if slices.Contains(h.heard, upgradeconfig.StateDelayed) {
 				t.Errorf("%s: heard %v", tt.text, h.heard)
 			}
-			if got := w.object().Annotations[upgradeconfig.AnnotationTold]; tt.fault != "" && got != tt.text {
+			if got := w.object().Annotations[upgrade.AnnotationTold]; tt.fault != "" && got != tt.text {
 				t.Errorf("%s became %s", tt.text, got)
 			}
 		})
@@ -144,18 +147,18 @@ func TestUninstall(t *testing.T) {
 		}
 		return do(ctx)
 	}}, false)
-	if err := upgradeconfig.Uninstall(t.Context(), cluster); err != nil {
+	if err := upgrade.Uninstall(t.Context(), cluster); err != nil {
 		t.Error(err)
 	}
 	before := store(t, cluster, object(specA, underWay("4.20.3")))
 	annotate(t, cluster, `{"format":2}`)
 	fails = true
-	if err := upgradeconfig.Uninstall(t.Context(), cluster); !errors.Is(err, errInjected) || !strings.Contains(err.Error(), upgradeconfig.Name) {
+	if err := upgrade.Uninstall(t.Context(), cluster); !errors.Is(err, errInjected) || !strings.Contains(err.Error(), upgradeconfig.Name) {
 		t.Errorf("error %v", err)
 	}
 	fails, writes = false, 0
 	for range 2 {
-		if err := upgradeconfig.Uninstall(t.Context(), cluster); err != nil {
+		if err := upgrade.Uninstall(t.Context(), cluster); err != nil {
 			t.Error(err)
 		}
 	}
@@ -169,7 +172,7 @@ func TestUninstall(t *testing.T) {
 	if diff := cmp.Diff(before.Status, c.Status); diff != "" || c.Spec != specA {
 		t.Errorf("%+v\n%s", c.Spec, diff)
 	}
-	if err := upgradeconfig.Uninstall(t.Context(), memory.NewOpenShift(memory.Options{})); err != nil {
+	if err := upgrade.Uninstall(t.Context(), memory.NewOpenShift(memory.Options{})); err != nil {
 		t.Errorf("without the kind: %v", err)
 	}
 }

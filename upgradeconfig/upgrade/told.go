@@ -1,4 +1,4 @@
-package upgradeconfig
+package upgrade
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // AnnotationTold of an UpgradeConfig is what a [Controller] keeps of the
@@ -31,17 +32,17 @@ const recordFormat = 1
 
 // record is the value of AnnotationTold.
 type record struct {
-	Format  int       `json:"format"`
-	UID     types.UID `json:"uid"`
-	Version string    `json:"version"`
-	Due     []State   `json:"due,omitempty"`
-	Told    []State   `json:"told,omitempty"`
+	Format  int                   `json:"format"`
+	UID     types.UID             `json:"uid"`
+	Version string                `json:"version"`
+	Due     []upgradeconfig.State `json:"due,omitempty"`
+	Told    []upgradeconfig.State `json:"told,omitempty"`
 }
 
 // recordOf reads the record of the upgrade that c asks for. One that is about
 // another upgrade, or cannot be read, is as good as none; one of a newer format
 // is an error.
-func recordOf(c *UpgradeConfig) (record, error) {
+func recordOf(c *upgradeconfig.UpgradeConfig) (record, error) {
 	var r record
 	err := json.Unmarshal([]byte(c.Annotations[AnnotationTold]), &r)
 	if r.Format > recordFormat {
@@ -69,7 +70,7 @@ func (p *pass) mark(ctx context.Context, r record) error {
 	if text == was {
 		return nil
 	}
-	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *UpgradeConfig) error {
+	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *upgradeconfig.UpgradeConfig) error {
 		if !p.same(c) || c.Annotations[AnnotationTold] != was {
 			return errMoved
 		}
@@ -90,7 +91,7 @@ func (p *pass) mark(ctx context.Context, r record) error {
 }
 
 // announce tells the provider, once, what no condition stands for.
-func (p *pass) announce(ctx context.Context, s State, found []string) error {
+func (p *pass) announce(ctx context.Context, s upgradeconfig.State, found []string) error {
 	if slices.Contains(p.told.Told, s) || p.silent(s) {
 		return nil
 	}
@@ -104,7 +105,7 @@ func (p *pass) announce(ctx context.Context, s State, found []string) error {
 	if err := p.tell(ctx, s, found); err != nil {
 		return err
 	}
-	r.Due = slices.DeleteFunc(slices.Clone(r.Due), func(d State) bool { return d == s })
+	r.Due = slices.DeleteFunc(slices.Clone(r.Due), func(d upgradeconfig.State) bool { return d == s })
 	r.Told = append(slices.Clone(r.Told), s)
 	return p.mark(ctx, r)
 }
@@ -112,13 +113,13 @@ func (p *pass) announce(ctx context.Context, s State, found []string) error {
 // overdue tells what earlier passes have left, and of a delay. Service logs
 // are left to the step that has something to put into them.
 func (p *pass) overdue(ctx context.Context, delayed bool) error {
-	due := slices.DeleteFunc(slices.Clone(p.told.Due), State.ServiceLog)
-	if delayed && !slices.Contains(due, StateDelayed) {
-		due = append(due, StateDelayed)
+	due := slices.DeleteFunc(slices.Clone(p.told.Due), upgradeconfig.State.ServiceLog)
+	if delayed && !slices.Contains(due, upgradeconfig.StateDelayed) {
+		due = append(due, upgradeconfig.StateDelayed)
 	}
 	var late error
 	for _, s := range due {
-		if err := p.announce(ctx, s, nil); s == StateDelayed {
+		if err := p.announce(ctx, s, nil); s == upgradeconfig.StateDelayed {
 			late = err
 		} else {
 			p.log(err) // the step under way fails, if anything does
@@ -129,18 +130,18 @@ func (p *pass) overdue(ctx context.Context, delayed bool) error {
 
 // silent says whether a state is not told at all: service logs where they are
 // off.
-func (p *pass) silent(s State) bool { return s.ServiceLog() && !p.serviceLogs }
+func (p *pass) silent(s upgradeconfig.State) bool { return s.ServiceLog() && !p.serviceLogs }
 
 // said is what a process has told of an upgrade. It spares the provider the
 // repetition where the cluster does not know yet, as a write failed.
 type said struct {
 	uid     types.UID
 	version string
-	states  []State
+	states  []upgradeconfig.State
 }
 
 // tell tells the provider, unless this process has.
-func (p *pass) tell(ctx context.Context, s State, found []string) error {
+func (p *pass) tell(ctx context.Context, s upgradeconfig.State, found []string) error {
 	if p.said.uid != p.config.UID || p.said.version != p.entry.Version {
 		p.said = said{uid: p.config.UID, version: p.entry.Version}
 	}
@@ -148,7 +149,8 @@ func (p *pass) tell(ctx context.Context, s State, found []string) error {
 		return nil
 	}
 	config := *p.config
-	config.Status = Status{History: []HistoryEntry{p.entry.clone()}}
+	config.Status = upgradeconfig.Status{}
+	config.Status.SetEntry(p.entry)
 	n := NewNotification(s, &config, found)
 	err := p.o.Notifier.Notify(ctx, n)
 	if err == nil {
@@ -156,7 +158,7 @@ func (p *pass) tell(ctx context.Context, s State, found []string) error {
 	} else if prefix := fmt.Sprintf("can't send notification '%s': ", s); !strings.HasPrefix(err.Error(), prefix) {
 		err = fmt.Errorf("%s%w", prefix, err)
 	}
-	p.emit(Event{Type: EventNotified, Version: n.Version, Notification: &n, Err: err, Text: n.Description})
+	p.emit(upgradeconfig.Event{Type: upgradeconfig.EventNotified, Version: n.Version, Notification: &n, Err: err, Text: n.Description})
 	return err
 }
 
@@ -173,7 +175,7 @@ func (p *pass) log(err error) {
 // too. It goes on where an object cannot be changed; its error joins those of
 // all. A cluster that does not serve the kind has nothing to remove.
 func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
-	list, err := api.List(ctx, gvk, clusterapi.ListOptions{})
+	list, err := api.List(ctx, kind, clusterapi.ListOptions{})
 	if meta.IsNoMatchError(err) {
 		return nil
 	}
@@ -186,7 +188,7 @@ func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
 			continue
 		}
 		key := clusterapi.Key(u.GetNamespace(), u.GetName())
-		_, err := clusterapi.Modify(ctx, api, key, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *UpgradeConfig) error {
+		_, err := clusterapi.Modify(ctx, api, key, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *upgradeconfig.UpgradeConfig) error {
 			delete(c.Annotations, AnnotationTold)
 			return nil
 		})

@@ -1,38 +1,39 @@
-package upgradeconfig
+package upgrade
 
 import (
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Steps returns the steps of an upgrade in their order. An empty type is [ARO],
 // one that does not exist an error.
-func Steps(t UpgradeType) ([]ConditionType, error) {
-	steps := []ConditionType{
-		StartedNotificationSent, IsClusterUpgradable, ClusterHealthyBeforeUpgrade, ExternalDependenciesAvailable,
-		ComputeCapacityReserved, ControlPlaneMaintenanceWindowCreated, UpgradeCommenced, ControlPlaneUpgraded,
-		ControlPlaneMaintenanceWindowRemoved, WorkersMaintenanceWindowCreated, WorkerNodesUpgraded, ComputeCapacityRemoved,
-		WorkersMaintenanceWindowRemoved, ClusterHealthyAfterUpgrade, PostUpgradeTasksCompleted, CompletedNotificationSent,
+func Steps(t upgradeconfig.UpgradeType) ([]upgradeconfig.ConditionType, error) {
+	steps := []upgradeconfig.ConditionType{
+		upgradeconfig.StartedNotificationSent, upgradeconfig.IsClusterUpgradable, upgradeconfig.ClusterHealthyBeforeUpgrade, upgradeconfig.ExternalDependenciesAvailable,
+		upgradeconfig.ComputeCapacityReserved, upgradeconfig.ControlPlaneMaintenanceWindowCreated, upgradeconfig.UpgradeCommenced, upgradeconfig.ControlPlaneUpgraded,
+		upgradeconfig.ControlPlaneMaintenanceWindowRemoved, upgradeconfig.WorkersMaintenanceWindowCreated, upgradeconfig.WorkerNodesUpgraded, upgradeconfig.ComputeCapacityRemoved,
+		upgradeconfig.WorkersMaintenanceWindowRemoved, upgradeconfig.ClusterHealthyAfterUpgrade, upgradeconfig.PostUpgradeTasksCompleted, upgradeconfig.CompletedNotificationSent,
 	}
 	switch t {
-	case OSD:
+	case upgradeconfig.OSD:
 		return steps, nil
-	case ARO, "":
-		return slices.DeleteFunc(steps, func(c ConditionType) bool {
-			return c == IsClusterUpgradable || c == PostUpgradeTasksCompleted
+	case upgradeconfig.ARO, "":
+		return slices.DeleteFunc(steps, func(c upgradeconfig.ConditionType) bool {
+			return c == upgradeconfig.IsClusterUpgradable || c == upgradeconfig.PostUpgradeTasksCompleted
 		}), nil
 	}
-	return nil, fmt.Errorf("spec.type: %q is not one of %s, %s", t, OSD, ARO)
+	return nil, fmt.Errorf("spec.type: %q is not one of %s, %s", t, upgradeconfig.OSD, upgradeconfig.ARO)
 }
 
 // NextStep returns the step to run after a step, or from the beginning if that
 // is empty; false if there is none. Steps that are done are passed over, except
 // that those which an upgrade needs to commence are run again in every pass
 // until it has commenced: the cluster may have become unhealthy meanwhile.
-func NextStep(steps []ConditionType, e HistoryEntry, after ConditionType, commenced bool) (ConditionType, bool) {
+func NextStep(steps []upgradeconfig.ConditionType, e upgradeconfig.HistoryEntry, after upgradeconfig.ConditionType, commenced bool) (upgradeconfig.ConditionType, bool) {
 	for _, t := range steps[slices.Index(steps, after)+1:] {
 		if !e.IsTrue(t) || !commenced && gate(t) {
 			return t, true
@@ -42,9 +43,9 @@ func NextStep(steps []ConditionType, e HistoryEntry, after ConditionType, commen
 }
 
 // gate says whether a step must hold at the time when the upgrade commences.
-func gate(t ConditionType) bool {
+func gate(t upgradeconfig.ConditionType) bool {
 	switch t {
-	case IsClusterUpgradable, ClusterHealthyBeforeUpgrade, ExternalDependenciesAvailable, ComputeCapacityReserved:
+	case upgradeconfig.IsClusterUpgradable, upgradeconfig.ClusterHealthyBeforeUpgrade, upgradeconfig.ExternalDependenciesAvailable, upgradeconfig.ComputeCapacityReserved:
 		return true
 	}
 	return false
@@ -52,11 +53,11 @@ func gate(t ConditionType) bool {
 
 // StartStep gives an entry the condition of a step that begins. One that has
 // it stays as it is; then the result is false.
-func StartStep(e *HistoryEntry, t ConditionType, now time.Time) bool {
+func StartStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, now time.Time) bool {
 	if _, ok := e.Condition(t); ok {
 		return false
 	}
-	return e.SetCondition(Condition{
+	return e.SetCondition(upgradeconfig.Condition{
 		Type: t, Status: metav1.ConditionFalse, Reason: string(t) + " not done", Message: string(t) + " has started", StartTime: seconds(now),
 	}, now)
 }
@@ -64,7 +65,7 @@ func StartStep(e *HistoryEntry, t ConditionType, now time.Time) bool {
 // EndStep gives an entry the condition of a step that was run: it is done, or
 // in progress, or failed with err, which is then its message. It reports
 // whether the condition changed.
-func EndStep(e *HistoryEntry, t ConditionType, done bool, err error, now time.Time) bool {
+func EndStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, done bool, err error, now time.Time) bool {
 	StartStep(e, t, now)
 	c, _ := e.Condition(t)
 	switch {
@@ -83,17 +84,17 @@ func EndStep(e *HistoryEntry, t ConditionType, done bool, err error, now time.Ti
 
 // GiveUp gives an entry its condition FailedUpgrade. Without an error the phase
 // becomes [PhaseFailed]; else it stays, for it is tried again.
-func GiveUp(e *HistoryEntry, err error, now time.Time) {
-	c, ok := e.Condition(FailedUpgrade)
+func GiveUp(e *upgradeconfig.HistoryEntry, err error, now time.Time) {
+	c, ok := e.Condition(upgradeconfig.FailedUpgrade)
 	if !ok {
-		c = Condition{Type: FailedUpgrade, StartTime: seconds(now)}
+		c = upgradeconfig.Condition{Type: upgradeconfig.FailedUpgrade, StartTime: seconds(now)}
 	}
 	c.Reason = "Upgrade failed"
 	if err != nil {
 		c.Status, c.Message = metav1.ConditionFalse, err.Error()
 	} else {
 		c.Status, c.Message, c.CompleteTime = metav1.ConditionTrue, "FailedUpgrade notification sent", seconds(now)
-		e.Phase = PhaseFailed
+		e.Phase = upgradeconfig.PhaseFailed
 	}
 	e.SetCondition(c, now)
 }

@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // brokenWatch goes wrong the first time.
@@ -48,9 +49,9 @@ func TestPanicsAreFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, nil)
 				watched := &brokenWatch{ClusterAPI: w, goWrong: goWrong}
-				o := upgradeconfig.ControllerOptions{}
+				o := upgrade.ControllerOptions{}
 				calls := 0
-				o.Health = upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+				o.Health = upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 					if calls++; calls == 1 {
 						panic("no health")
 					}
@@ -70,7 +71,7 @@ func TestPanicsAreFailures(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
-				go func() { ended <- upgradeconfig.NewController(o).Run(ctx) }()
+				go func() { ended <- upgrade.NewController(o).Run(ctx) }()
 				for range 120 {
 					time.Sleep(time.Minute)
 					synctest.Wait()
@@ -94,28 +95,6 @@ func TestPanicsAreFailures(t *testing.T) {
 		})
 	}
 }
-
-// TestProviderPanics: a sync whose provider panics fails, and writes nothing.
-func TestProviderPanics(t *testing.T) {
-	b := newBench(t, false)
-	b.store(t, object(specA, upgradeconfig.Status{}))
-	m := b.manager(panickingProvider{}, nil)
-	before := b.stored(t)
-	if _, err := m.Sync(t.Context()); !errors.As(err, new(*clusterapi.PanicError)) {
-		t.Fatalf("%v", err)
-	}
-	if after := b.stored(t); after == nil || after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("the UpgradeConfig changed: %+v", after)
-	}
-}
-
-type panickingProvider struct{}
-
-func (panickingProvider) Policies(context.Context) ([]upgradeconfig.Policy, error) {
-	panic("no answer")
-}
-
-func (panickingProvider) String() string { return "panicking" }
 
 // allPods lists pods whatever node is asked for.
 type allPods struct{ *memory.Cluster }
@@ -152,7 +131,7 @@ func TestForcedDrainOfOneNode(t *testing.T) {
 			}
 		}
 	}
-	drain := &upgradeconfig.ForcedDrain{API: allPods{cluster}}
+	drain := &upgrade.ForcedDrain{API: allPods{cluster}}
 	if err := drain.ForceDrain(t.Context(), nil, 0); err != nil {
 		t.Fatal(err)
 	}

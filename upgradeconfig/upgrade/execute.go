@@ -1,4 +1,4 @@
-package upgradeconfig
+package upgrade
 
 import (
 	"context"
@@ -14,58 +14,59 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // execute does what a step asks for, and says whether it is done. Each step can
 // be repeated.
-func (p *pass) execute(ctx context.Context, t ConditionType) (bool, error) {
+func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool, error) {
 	commenced, err := p.commenced()
 	if err != nil {
 		return false, err
 	}
-	if commenced && (t == StartedNotificationSent || gate(t)) {
+	if commenced && (t == upgradeconfig.StartedNotificationSent || gate(t)) {
 		return true, nil // too late for these
 	}
 	switch t {
-	case StartedNotificationSent:
-		return p.saying(ctx, StateStarted)
-	case IsClusterUpgradable:
-		err := CheckUpgradeable(p.config.Spec, p.cv)
+	case upgradeconfig.StartedNotificationSent:
+		return p.saying(ctx, upgradeconfig.StateStarted)
+	case upgradeconfig.IsClusterUpgradable:
+		err := upgradeconfig.CheckUpgradeable(p.config.Spec, p.cv)
 		return err == nil, err
-	case ClusterHealthyBeforeUpgrade:
+	case upgradeconfig.ClusterHealthyBeforeUpgrade:
 		failing, err := p.healthy(ctx)
 		if len(failing) > 0 {
-			p.log(p.announce(ctx, StateHealthCheckSL, failing))
+			p.log(p.announce(ctx, upgradeconfig.StateHealthCheckSL, failing))
 		}
 		return err == nil, err
-	case ExternalDependenciesAvailable:
+	case upgradeconfig.ExternalDependenciesAvailable:
 		_, err := failing(ctx, p.o.Dependencies, p.config, "external dependencies are not available")
 		return err == nil, err
-	case ComputeCapacityReserved:
+	case upgradeconfig.ComputeCapacityReserved:
 		return p.reserve(ctx)
-	case ControlPlaneMaintenanceWindowCreated:
+	case upgradeconfig.ControlPlaneMaintenanceWindowCreated:
 		return p.maintain(ctx, ControlPlane, Maintenance.Start)
-	case UpgradeCommenced:
+	case upgradeconfig.UpgradeCommenced:
 		return p.commence(ctx)
-	case ControlPlaneUpgraded:
+	case upgradeconfig.ControlPlaneUpgraded:
 		if !controlPlaneUpgraded(p.config.Spec.Desired, p.cv) {
 			return false, nil
 		}
-		return p.saying(ctx, StateControlPlaneFinishedSL)
-	case ControlPlaneMaintenanceWindowRemoved:
+		return p.saying(ctx, upgradeconfig.StateControlPlaneFinishedSL)
+	case upgradeconfig.ControlPlaneMaintenanceWindowRemoved:
 		return p.maintain(ctx, ControlPlane, Maintenance.End)
-	case WorkersMaintenanceWindowCreated:
+	case upgradeconfig.WorkersMaintenanceWindowCreated:
 		return p.maintain(ctx, Workers, Maintenance.Start)
-	case WorkerNodesUpgraded:
+	case upgradeconfig.WorkerNodesUpgraded:
 		return p.workers(ctx)
-	case ComputeCapacityRemoved:
+	case upgradeconfig.ComputeCapacityRemoved:
 		return p.release(ctx)
-	case WorkersMaintenanceWindowRemoved:
+	case upgradeconfig.WorkersMaintenanceWindowRemoved:
 		return p.maintain(ctx, Workers, Maintenance.End)
-	case ClusterHealthyAfterUpgrade:
+	case upgradeconfig.ClusterHealthyAfterUpgrade:
 		_, err := p.healthy(ctx)
 		return err == nil, err
-	case PostUpgradeTasksCompleted:
+	case upgradeconfig.PostUpgradeTasksCompleted:
 		if p.o.PostUpgrade == nil {
 			return true, nil
 		}
@@ -75,7 +76,7 @@ func (p *pass) execute(ctx context.Context, t ConditionType) (bool, error) {
 }
 
 // saying tells the provider; the step is done once it was told.
-func (p *pass) saying(ctx context.Context, s State) (bool, error) {
+func (p *pass) saying(ctx context.Context, s upgradeconfig.State) (bool, error) {
 	err := p.tell(ctx, s, nil)
 	return err == nil, err
 }
@@ -85,7 +86,7 @@ func (p *pass) healthy(ctx context.Context) ([]string, error) {
 }
 
 // failing runs a check; findings are an error too.
-func failing(ctx context.Context, check Check, c *UpgradeConfig, what string) ([]string, error) {
+func failing(ctx context.Context, check Check, c *upgradeconfig.UpgradeConfig, what string) ([]string, error) {
 	if check == nil {
 		return nil, nil
 	}
@@ -114,16 +115,16 @@ func (p *pass) reserve(ctx context.Context) (bool, error) {
 	case CapacityPending:
 		return false, nil
 	case CapacityNone:
-		p.log(p.announce(ctx, StateScaleSkipped, nil))
+		p.log(p.announce(ctx, upgradeconfig.StateScaleSkipped, nil))
 		return true, nil
 	case CapacityTimedOut:
-		err := p.announce(ctx, StateSkipped, nil)
+		err := p.announce(ctx, upgradeconfig.StateSkipped, nil)
 		return err == nil, err
 	}
 	return false, fmt.Errorf("upgradeconfig: the capacity hook answers %q, which does not exist", state)
 }
 
-func (p *pass) maintain(ctx context.Context, plane Plane, f func(Maintenance, context.Context, *UpgradeConfig, Plane) error) (bool, error) {
+func (p *pass) maintain(ctx context.Context, plane Plane, f func(Maintenance, context.Context, *upgradeconfig.UpgradeConfig, Plane) error) (bool, error) {
 	if p.o.Maintenance == nil {
 		return true, nil
 	}
@@ -142,7 +143,7 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if commenced {
-		return p.saying(ctx, StateControlPlaneStartedSL)
+		return p.saying(ctx, upgradeconfig.StateControlPlaneStartedSL)
 	}
 	desired := p.config.Spec.Desired
 	if desired.Image == "" && p.cv.Spec.Channel != desired.Channel {
@@ -165,7 +166,7 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	// All that may have taken its time, and what was read may be old: that the
 	// policy still stands is certain once something was written on condition
 	// of it.
-	c, _ := p.entry.Condition(UpgradeCommenced)
+	c, _ := p.entry.Condition(upgradeconfig.UpgradeCommenced)
 	p.entry.SetCondition(c, p.now())
 	if err := p.store(ctx); err != nil {
 		return false, err
@@ -186,59 +187,20 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return p.saying(ctx, StateControlPlaneStartedSL)
+	return p.saying(ctx, upgradeconfig.StateControlPlaneStartedSL)
 }
 
 func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) error) error {
-	cv, err := clusterapi.Modify(ctx, p.o.API, clusterapi.Key("", ClusterVersionName), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, f)
+	cv, err := clusterapi.Modify(ctx, p.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, f)
 	if err == nil {
 		p.cv = cv
 	}
 	return err
 }
 
-// target is the release that is desired, if the cluster can be told to update
-// to it: by its image always, by its version if it is among the updates, with
-// its image.
-func target(desired Update, cv *configv1.ClusterVersion) (configv1.Release, bool) {
-	if desired.Image != "" {
-		return configv1.Release{Version: desired.Version, Image: desired.Image}, true
-	}
-	o, ok := offered(cv, desired.Version)
-	return o.release, ok && o.release.Image != ""
-}
-
-// Request writes the desired release into spec.desiredUpdate of a
-// ClusterVersion, and reports whether it could: an image as it is, a version
-// if it is among the updates. An update under a risk is requested together with
-// its image, by which its risks are accepted. Other fields of a request that is
-// there already stay.
-func Request(desired Update, cv *configv1.ClusterVersion) bool {
-	if cv == nil {
-		return false
-	}
-	if _, ok := target(desired, cv); !ok {
-		return false
-	}
-	u := cv.Spec.DesiredUpdate
-	if u == nil {
-		u = &configv1.Update{}
-		cv.Spec.DesiredUpdate = u
-	}
-	if desired.Image != "" {
-		u.Version, u.Image = "", desired.Image
-		return true
-	}
-	u.Version, u.Image = desired.Version, ""
-	if o, _ := offered(cv, desired.Version); o.conditional {
-		u.Image = o.release.Image
-	}
-	return true
-}
-
 // controlPlaneUpgraded says whether the newest update of the cluster is the
 // desired one, and has completed.
-func controlPlaneUpgraded(desired Update, cv *configv1.ClusterVersion) bool {
+func controlPlaneUpgraded(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
 	if len(cv.Status.History) == 0 {
 		return false
 	}
@@ -267,7 +229,7 @@ func (p *pass) workers(ctx context.Context) (bool, error) {
 		}
 	}
 	if len(open) == 0 {
-		return p.saying(ctx, StateWorkerPlaneFinishedSL)
+		return p.saying(ctx, upgradeconfig.StateWorkerPlaneFinishedSL)
 	}
 	p.waits = "machine config pools that are not updated: " + bounded.Join(open, ", ", maxPools)
 	if p.o.Drain == nil {

@@ -1,11 +1,13 @@
-package upgradeconfig
+package upgrade
 
 import (
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // How soon to look at an UpgradeConfig again.
@@ -68,7 +70,7 @@ type PhaseOptions struct {
 // A nil Config says that there is none, a nil ClusterVersion that nothing is
 // known of the cluster.
 type Situation struct {
-	Config         *UpgradeConfig
+	Config         *upgradeconfig.UpgradeConfig
 	ClusterVersion *configv1.ClusterVersion
 	Now            time.Time
 
@@ -81,7 +83,7 @@ type Situation struct {
 
 // Validated is what came of [ActivityValidate].
 type Validated struct {
-	Validity
+	upgradeconfig.Validity
 	Err error
 }
 
@@ -101,7 +103,7 @@ type Decision struct {
 	Do Activity
 	// Entry is the history entry of the desired version as it is to be stored
 	// first; nil: nothing is to be stored.
-	Entry *HistoryEntry
+	Entry *upgradeconfig.HistoryEntry
 	// Delayed says that the provider has to hear of a delay, once.
 	Delayed bool
 	// After is when to look again; 0 unless Do is ActivityNone.
@@ -138,13 +140,13 @@ func Next(s Situation, o PhaseOptions) Decision {
 		return first(s)
 	}
 	switch e.Phase {
-	case PhaseNew:
+	case upgradeconfig.PhaseNew:
 		return fresh(s, e, o)
-	case PhasePending:
+	case upgradeconfig.PhasePending:
 		return pending(s, e, o)
-	case PhaseUpgrading:
+	case upgradeconfig.PhaseUpgrading:
 		return upgrade(s, e, o)
-	case PhaseUpgraded, PhaseFailed:
+	case upgradeconfig.PhaseUpgraded, upgradeconfig.PhaseFailed:
 		return stay(LookAgain, "the upgrade is over", nil)
 	}
 	return stay(LookAgain, "", fmt.Errorf("upgradeconfig: the history entry of version %q has the phase %q, which does not exist", e.Version, e.Phase))
@@ -166,23 +168,23 @@ func first(s Situation) Decision {
 	if err != nil {
 		return stay(LookSoon, "", commencedError(err))
 	}
-	e := HistoryEntry{Version: desired.Version, PrecedingVersion: PrecedingVersion(desired.Version, s.ClusterVersion), Phase: PhaseNew}
+	e := upgradeconfig.HistoryEntry{Version: desired.Version, PrecedingVersion: PrecedingVersion(desired.Version, s.ClusterVersion), Phase: upgradeconfig.PhaseNew}
 	if commenced {
-		e.Phase, e.StartTime = PhaseUpgrading, seconds(s.Now)
+		e.Phase, e.StartTime = upgradeconfig.PhaseUpgrading, seconds(s.Now)
 	}
 	return Decision{Do: ActivityDecide, Entry: &e}
 }
 
-func fresh(s Situation, e HistoryEntry, o PhaseOptions) Decision {
+func fresh(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision {
 	wait := Due(s.Config.Spec.UpgradeAt, s.Now, o.TimeOut).Wait
 	if o.PreHealthCheck && !s.HealthChecked && wait/time.Minute > preHealthMinutes {
 		return Decision{Do: ActivityHealthCheck}
 	}
-	e.Phase = PhasePending
+	e.Phase = upgradeconfig.PhasePending
 	return Decision{Do: ActivityNone, Entry: &e, After: LookSoon, Reason: "the upgrade is pending"}
 }
 
-func pending(s Situation, e HistoryEntry, o PhaseOptions) Decision {
+func pending(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision {
 	if _, err := Steps(s.Config.Spec.Type); err != nil {
 		return stay(LookAgain, "", err)
 	}
@@ -203,7 +205,7 @@ func pending(s Situation, e HistoryEntry, o PhaseOptions) Decision {
 		return stay(after, v.Message, nil)
 	case !due.Ready && due.Wait > 0:
 		return stay(after, fmt.Sprintf("the upgrade starts in %s", due.Wait), nil)
-	case !due.Ready && sameInstant(s.Config.Spec.UpgradeAt, s.Now.Format(time.RFC3339Nano)):
+	case !due.Ready && isTime(s.Config.Spec.UpgradeAt):
 		return stay(moment, "the upgrade starts now", nil)
 	case !due.Ready:
 		return stay(after, "upgradeAt is not a time", nil)
@@ -214,17 +216,17 @@ func pending(s Situation, e HistoryEntry, o PhaseOptions) Decision {
 	switch {
 	case r == nil:
 		return Decision{Do: ActivityRefresh}
-	case r.Err != nil && !errors.Is(r.Err, ErrNotConfigured):
+	case r.Err != nil && !errors.Is(r.Err, upgradeconfig.ErrNotConfigured):
 		return stay(LookSoon, "the provider cannot be asked once more", r.Err)
 	case r.Err == nil && r.Differs:
-		e.Phase = PhaseNew
+		e.Phase = upgradeconfig.PhaseNew
 		return Decision{Do: ActivityNone, Entry: &e, After: LookSoon, Reason: "the provider has changed the policy"}
 	}
-	e.Phase, e.StartTime = PhaseUpgrading, seconds(s.Now)
+	e.Phase, e.StartTime = upgradeconfig.PhaseUpgrading, seconds(s.Now)
 	return Decision{Do: ActivityDecide, Entry: &e}
 }
 
-func upgrade(s Situation, e HistoryEntry, o PhaseOptions) Decision {
+func upgrade(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision {
 	t := s.Config.Spec.Type
 	if _, err := Steps(t); err != nil {
 		return stay(LookAgain, "", err)
@@ -234,9 +236,19 @@ func upgrade(s Situation, e HistoryEntry, o PhaseOptions) Decision {
 		return stay(LookSoon, "", commencedError(err))
 	}
 	// What was commenced once stays so, whoever takes the request back.
-	commenced = commenced || e.IsTrue(UpgradeCommenced)
+	commenced = commenced || e.IsTrue(upgradeconfig.UpgradeCommenced)
 	if Overdue(t, e, commenced, s.Now, o.TimeOut) {
 		return Decision{Do: ActivityGiveUp}
 	}
 	return Decision{Do: ActivitySteps, Delayed: Delayed(e, commenced, s.Now, o.DelayTrigger)}
+}
+
+func isTime(text string) bool {
+	_, err := time.Parse(time.RFC3339, text)
+	return err == nil
+}
+
+// seconds is a time as the API keeps it.
+func seconds(t time.Time) *metav1.Time {
+	return &metav1.Time{Time: t.UTC().Truncate(time.Second)}
 }

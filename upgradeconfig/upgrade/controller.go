@@ -1,6 +1,7 @@
-package upgradeconfig
+package upgrade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -18,6 +19,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
 // ControllerOptions are the options of a [Controller]. API is required; the
@@ -39,7 +42,7 @@ type ControllerOptions struct {
 	// Nil: the log is told. What is to be told is stored before, and that it
 	// was told after: it is told at least once, and twice only where the process
 	// or a write failed in between, or two Controllers are at work.
-	Notifier Notifier
+	Notifier upgradeconfig.Notifier
 
 	// FromConfig reads TimeOut, DelayTrigger, PreHealthCheck, ServiceLogs and
 	// Validate.Cincinnati from the operator's ConfigMap, anew for each pass,
@@ -60,7 +63,7 @@ type ControllerOptions struct {
 	// ServiceLogs sends the notifications that make service logs.
 	ServiceLogs bool
 	// Validate are the options of validation.
-	Validate ValidateOptions
+	Validate upgradeconfig.ValidateOptions
 
 	// Preconditions refuses an update by an error. It is called right before
 	// spec.desiredUpdate of the ClusterVersion is written, again in each pass
@@ -79,7 +82,7 @@ type ControllerOptions struct {
 	Drain Drain
 	// PostUpgrade does what remains to be done after an upgrade of type OSD,
 	// and says whether it is done.
-	PostUpgrade func(ctx context.Context, c *UpgradeConfig) (done bool, err error)
+	PostUpgrade func(ctx context.Context, c *upgradeconfig.UpgradeConfig) (done bool, err error)
 	// Alerts names the alerts that somebody was paged for since the upgrade
 	// started, for the event that it is done. A failure is logged, and counts
 	// as none. Nil: there are none.
@@ -92,7 +95,7 @@ type ControllerOptions struct {
 	Logger *slog.Logger
 	// Observe gets every [Event], one at a time. Passes wait for it, so it must
 	// not call the Controller. A panic in it is logged.
-	Observe func(Event)
+	Observe func(upgradeconfig.Event)
 }
 
 const (
@@ -117,8 +120,8 @@ type Controller struct {
 
 // NewController returns a Controller that is not running yet.
 func NewController(o ControllerOptions) *Controller {
-	o.Namespace = orDefault(o.Namespace, DefaultNamespace)
-	o.Name = orDefault(o.Name, Name)
+	o.Namespace = cmp.Or(o.Namespace, upgradeconfig.DefaultNamespace)
+	o.Name = cmp.Or(o.Name, upgradeconfig.Name)
 	o.TimeOut = durationOr(o.TimeOut, defaultTimeOut)
 	o.DelayTrigger = durationOr(o.DelayTrigger, defaultDelayTrigger)
 	if o.Clock == nil {
@@ -128,7 +131,7 @@ func NewController(o ControllerOptions) *Controller {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Notifier == nil {
-		o.Notifier = LogNotifier{Logger: o.Logger}
+		o.Notifier = upgradeconfig.LogNotifier{Logger: o.Logger}
 	}
 	return &Controller{o: o, now: o.Clock.Now, turn: make(chan struct{}, 1), observing: new(sync.Mutex)}
 }
@@ -144,7 +147,7 @@ func durationOr(d, def time.Duration) time.Duration {
 // Progress is how far a pass came.
 type Progress struct {
 	// Phase of the upgrade; [PhaseUnknown] if there is none.
-	Phase Phase
+	Phase upgradeconfig.Phase
 	// Reason says in a clause why nothing more was done; may be empty.
 	Reason string
 	// After is when to look again, above 0.
@@ -163,15 +166,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return errors.New("upgradeconfig: the Controller is already running")
 	}
 	defer c.running.Store(false)
-	return drive(ctx, c.o.API, c.o.Clock, c.o.Logger, c.Process())
-}
-
-// drive runs a process live until ctx ends.
-func drive(ctx context.Context, api clusterapi.ReadWriter, c clock.WithTicker, log *slog.Logger, p reconcile.Process) error {
-	if err := reconcile.Run(ctx, reconcile.Options{API: whole(api), Clock: c, Logger: log, Resync: -1}, p); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return loop.Run(ctx, c.o.API, c.o.Clock, c.o.Logger, c.Process())
 }
 
 var errNoAPI = errors.New("upgradeconfig: ControllerOptions.API is required")
@@ -184,18 +179,18 @@ func (c *Controller) Process() reconcile.Process {
 		o := c.o
 		o.API = api
 		own := &Controller{o: o, turn: c.turn, observing: c.observing}
-		return []reconcile.Reconciler{&repeated{name: "upgrade", each: own.again,
-			watch: reconcile.Watch{GVK: gvk, Options: clusterapi.ListOptions{Namespace: o.Namespace}, Changed: own.changed}}}
+		return []reconcile.Reconciler{&loop.Loop{ID: "upgrade", Each: own.again,
+			Watch: reconcile.Watch{GVK: kind, Options: clusterapi.ListOptions{Namespace: o.Namespace}, Changed: own.changed}}}
 	}}
 }
 
 // again makes a pass and says when the next one is due.
-func (c *Controller) again(ctx context.Context, l look) time.Duration {
-	c.now = l.time
+func (c *Controller) again(ctx context.Context, t loop.Turn) time.Duration {
+	c.now = t.Time
 	p, err := c.Sync(ctx)
 	if err != nil && ctx.Err() == nil {
 		c.o.Logger.Warn("pass failed", "error", err, "retry", p.After)
-		c.emit(Event{Type: EventFailed, Err: err, Retry: p.After, Phase: p.Phase, Text: err.Error()})
+		c.emit(upgradeconfig.Event{Type: upgradeconfig.EventFailed, Err: err, Retry: p.After, Phase: p.Phase, Text: err.Error()})
 	}
 	return p.After
 }
@@ -232,16 +227,16 @@ func essence(u *unstructured.Unstructured) *unstructured.Unstructured {
 // the cluster's backend or in a hook is an error, a [clusterapi.PanicError].
 func (c *Controller) Sync(ctx context.Context) (Progress, error) {
 	if c.o.API == nil {
-		return Progress{Phase: PhaseUnknown, After: LookAgain}, errNoAPI
+		return Progress{Phase: upgradeconfig.PhaseUnknown, After: LookAgain}, errNoAPI
 	}
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return Progress{Phase: PhaseUnknown, After: LookSoon}, ctx.Err()
+		return Progress{Phase: upgradeconfig.PhaseUnknown, After: LookSoon}, ctx.Err()
 	}
 	for moves := 0; ; moves++ {
-		p := Progress{Phase: PhaseUnknown}
+		p := Progress{Phase: upgradeconfig.PhaseUnknown}
 		err := panics.Catch(func() (err error) {
 			p, err = c.pass(ctx)
 			return err
@@ -257,13 +252,13 @@ func (c *Controller) Sync(ctx context.Context) (Progress, error) {
 }
 
 func (c *Controller) pass(ctx context.Context) (Progress, error) {
-	none := Progress{Phase: PhaseUnknown, After: LookAgain, Reason: noConfig}
-	config, err := clusterapi.Get[UpgradeConfig](ctx, c.o.API, c.key())
+	none := Progress{Phase: upgradeconfig.PhaseUnknown, After: LookAgain, Reason: noConfig}
+	config, err := clusterapi.Get[upgradeconfig.UpgradeConfig](ctx, c.o.API, c.key())
 	if apierrors.IsNotFound(err) {
 		return none, nil
 	}
 	if err != nil {
-		return Progress{Phase: PhaseUnknown}, err
+		return Progress{Phase: upgradeconfig.PhaseUnknown}, err
 	}
 	p := &pass{Controller: c, config: config, stored: config.Status}
 	p.entry, _ = config.Status.Entry(config.Spec.Desired.Version)
@@ -277,24 +272,25 @@ func (c *Controller) pass(ctx context.Context) (Progress, error) {
 
 func (c *Controller) key() types.NamespacedName { return clusterapi.Key(c.o.Namespace, c.o.Name) }
 
-func (c *Controller) emit(e Event) {
+func (c *Controller) emit(e upgradeconfig.Event) {
 	if c.o.Observe == nil {
 		return
 	}
 	e.Time, e.Name = c.now(), c.o.Name
 	c.observing.Lock()
 	defer c.observing.Unlock()
-	observe(c.o.Observe, e, c.o.Logger)
+	loop.Observe(c.o.Observe, e, c.o.Logger)
 }
 
-// observe tells an observer of an event. A panic in it is logged: what goes on
-// in the cluster does not depend on who looks on.
-func observe(observer func(Event), e Event, log *slog.Logger) {
-	err := panics.Catch(func() error {
-		observer(e)
-		return nil
-	})
-	if p, ok := errors.AsType[*clusterapi.PanicError](err); ok {
-		log.Error("the observer failed", "error", p, "stack", string(p.Stack))
-	}
-}
+// maxMoves is how often a sync starts over because somebody changed the
+// UpgradeConfig meanwhile.
+const maxMoves = 3
+
+// errMoved says that the object is not as it was when the decision was made.
+var errMoved = errors.New("the UpgradeConfig was changed meanwhile")
+
+// moved says that a decision is to be made again with what is stored now.
+func moved(err error) bool { return errors.Is(err, errMoved) || apierrors.IsConflict(err) }
+
+// kind is that of an UpgradeConfig.
+var kind = (*upgradeconfig.UpgradeConfig)(nil).APIKind()

@@ -1,4 +1,4 @@
-package upgradeconfig
+package upgrade
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // pass is one pass of a [Controller].
@@ -19,11 +20,11 @@ type pass struct {
 	*Controller
 	phases      PhaseOptions
 	serviceLogs bool
-	validation  ValidateOptions
+	validation  upgradeconfig.ValidateOptions
 
-	config *UpgradeConfig // as the pass sees it
-	stored Status         // as it was last read or written
-	entry  HistoryEntry   // of the desired version
+	config *upgradeconfig.UpgradeConfig // as the pass sees it
+	stored upgradeconfig.Status         // as it was last read or written
+	entry  upgradeconfig.HistoryEntry   // of the desired version
 	cv     *configv1.ClusterVersion
 	told   record // as it is stored
 	waits  string // what the step under way waits for
@@ -34,8 +35,8 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 		return Progress{}, err
 	}
 	var err error
-	if p.cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, p.o.API, clusterapi.Key("", ClusterVersionName)); err != nil {
-		return Progress{}, fmt.Errorf("%w: %w", ErrClusterVersion, err)
+	if p.cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, p.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName)); err != nil {
+		return Progress{}, fmt.Errorf("%w: %w", upgradeconfig.ErrClusterVersion, err)
 	}
 	if p.told, err = recordOf(p.config); err != nil {
 		return Progress{}, err
@@ -96,7 +97,7 @@ func (p *pass) configure(ctx context.Context) error {
 	if !p.o.FromConfig {
 		return nil
 	}
-	c, err := ReadConfig(ctx, p.o.API, p.o.Namespace)
+	c, err := upgradeconfig.ReadConfig(ctx, p.o.API, p.o.Namespace)
 	if err != nil {
 		return err
 	}
@@ -104,8 +105,8 @@ func (p *pass) configure(ctx context.Context) error {
 		return err
 	}
 	p.phases.TimeOut, p.phases.DelayTrigger = c.TimeOut(), c.DelayTrigger()
-	p.phases.PreHealthCheck = c.Enabled(FeaturePreHealthCheck)
-	p.serviceLogs = c.Enabled(FeatureServiceLogNotification)
+	p.phases.PreHealthCheck = c.Enabled(upgradeconfig.FeaturePreHealthCheck)
+	p.serviceLogs = c.Enabled(upgradeconfig.FeatureServiceLogNotification)
 	p.validation.Cincinnati = c.Validation.Cincinnati
 	return nil
 }
@@ -114,7 +115,7 @@ func (p *pass) configure(ctx context.Context) error {
 // this pass knows it; else the error is errMoved.
 func (p *pass) store(ctx context.Context) error {
 	o := clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerPolicy}
-	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *UpgradeConfig) error {
+	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *upgradeconfig.UpgradeConfig) error {
 		if !p.same(c) || !equality.Semantic.DeepEqual(c.Status, p.stored) {
 			return errMoved
 		}
@@ -125,21 +126,18 @@ func (p *pass) store(ctx context.Context) error {
 		return err
 	}
 	p.stored = stored.Status
-	p.config.Status = Status{}
-	for _, e := range stored.Status.History {
-		p.config.Status.History = append(p.config.Status.History, e.clone())
-	}
+	p.config.Status = stored.Status.DeepCopy()
 	return nil
 }
 
 // same says whether what is stored still is the policy of this pass.
-func (p *pass) same(c *UpgradeConfig) bool {
+func (p *pass) same(c *upgradeconfig.UpgradeConfig) bool {
 	return c.UID == p.config.UID && c.DeletionTimestamp == nil && c.Spec == p.config.Spec
 }
 
 // gone says whether there is no UpgradeConfig any more.
 func (p *pass) gone(ctx context.Context) bool {
-	_, err := p.o.API.Get(ctx, gvk, p.key())
+	_, err := p.o.API.Get(ctx, kind, p.key())
 	return apierrors.IsNotFound(err)
 }
 
@@ -163,12 +161,12 @@ func (p *pass) checkAhead(ctx context.Context) {
 		return
 	}
 	p.o.Logger.Warn("the health check ahead of the upgrade has findings", "failing", failing)
-	p.log(p.tell(ctx, StatePreHealthCheckSL, failing))
+	p.log(p.tell(ctx, upgradeconfig.StatePreHealthCheckSL, failing))
 }
 
 // validate validates, and gives the spec the version of its image.
 func (p *pass) validate(ctx context.Context) (*Validated, error) {
-	v, err := Validate(ctx, p.config.Spec, p.cv, p.validation)
+	v, err := upgradeconfig.Validate(ctx, p.config.Spec, p.cv, p.validation)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -176,7 +174,7 @@ func (p *pass) validate(ctx context.Context) (*Validated, error) {
 	if fault == nil && len(v.Findings) > 0 {
 		fault = v.Findings[0]
 	}
-	p.emit(Event{Type: EventValidated, Version: v.Version, Err: fault, Text: v.Message})
+	p.emit(upgradeconfig.Event{Type: upgradeconfig.EventValidated, Version: v.Version, Err: fault, Text: v.Message})
 	if v.Version != p.config.Spec.Desired.Version {
 		if err := p.setVersion(ctx, v.Version); err != nil {
 			return nil, err
@@ -188,7 +186,7 @@ func (p *pass) validate(ctx context.Context) (*Validated, error) {
 
 func (p *pass) setVersion(ctx context.Context, version string) error {
 	o := clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}
-	_, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *UpgradeConfig) error {
+	_, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *upgradeconfig.UpgradeConfig) error {
 		if !p.same(c) {
 			return errMoved
 		}
@@ -200,7 +198,7 @@ func (p *pass) setVersion(ctx context.Context, version string) error {
 
 func (p *pass) refresh(ctx context.Context) *Refreshed {
 	if p.o.Refresh == nil {
-		return &Refreshed{Err: ErrNotConfigured}
+		return &Refreshed{Err: upgradeconfig.ErrNotConfigured}
 	}
 	differs, err := p.o.Refresh(ctx)
 	return &Refreshed{Differs: differs, Err: err}
@@ -216,7 +214,7 @@ func (p *pass) giveUp(ctx context.Context) (Progress, error) {
 		return Progress{}, ctx.Err()
 	}
 	if err == nil {
-		p.entry.Phase = PhaseFailed
+		p.entry.Phase = upgradeconfig.PhaseFailed
 		GiveUp(&p.entry, errors.New("FailedUpgrade notification not sent yet"), p.now())
 	} else {
 		GiveUp(&p.entry, err, p.now())
@@ -224,11 +222,11 @@ func (p *pass) giveUp(ctx context.Context) (Progress, error) {
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
-	p.tellStep(FailedUpgrade)
+	p.tellStep(upgradeconfig.FailedUpgrade)
 	if err != nil {
 		return Progress{After: LookSoon}, err
 	}
-	p.emit(Event{Type: EventBreached, Version: p.entry.Version, Text: failed.reason})
+	p.emit(upgradeconfig.Event{Type: upgradeconfig.EventBreached, Version: p.entry.Version, Text: failed.reason})
 	p.tellPhase()
 	return p.tellEnd(ctx, failed)
 }
@@ -248,7 +246,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
-	var last ConditionType
+	var last upgradeconfig.ConditionType
 	for {
 		commenced, err := p.commenced()
 		if err != nil {
@@ -258,7 +256,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 		if !ok {
 			break
 		}
-		if step == CompletedNotificationSent {
+		if step == upgradeconfig.CompletedNotificationSent {
 			out, err := p.complete(ctx)
 			return out, errors.Join(late, err)
 		}
@@ -275,7 +273,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 }
 
 func (p *pass) storeUpgraded(ctx context.Context) error {
-	p.entry.Phase, p.entry.CompleteTime = PhaseUpgraded, seconds(p.now())
+	p.entry.Phase, p.entry.CompleteTime = upgradeconfig.PhaseUpgraded, seconds(p.now())
 	if err := p.store(ctx); err != nil {
 		return err
 	}
@@ -285,12 +283,12 @@ func (p *pass) storeUpgraded(ctx context.Context) error {
 
 // complete ends the upgrade.
 func (p *pass) complete(ctx context.Context) (Progress, error) {
-	begun := StartStep(&p.entry, CompletedNotificationSent, p.now())
+	begun := StartStep(&p.entry, upgradeconfig.CompletedNotificationSent, p.now())
 	if err := p.storeUpgraded(ctx); err != nil {
 		return Progress{}, err
 	}
 	if begun {
-		p.tellStep(CompletedNotificationSent)
+		p.tellStep(upgradeconfig.CompletedNotificationSent)
 	}
 	return p.tellEnd(ctx, completed)
 }
@@ -300,19 +298,19 @@ func (p *pass) complete(ctx context.Context) (Progress, error) {
 // True. So the provider hears of it at least once, and twice only after a crash
 // in between.
 type end struct {
-	phase  Phase
-	told   ConditionType
-	state  State
+	phase  upgradeconfig.Phase
+	told   upgradeconfig.ConditionType
+	state  upgradeconfig.State
 	reason string
-	set    func(e *HistoryEntry, err error, now time.Time) // told
+	set    func(e *upgradeconfig.HistoryEntry, err error, now time.Time) // told
 }
 
 var (
-	completed = end{PhaseUpgraded, CompletedNotificationSent, StateCompleted, "the upgrade is over",
-		func(e *HistoryEntry, err error, now time.Time) {
-			EndStep(e, CompletedNotificationSent, err == nil, err, now)
+	completed = end{upgradeconfig.PhaseUpgraded, upgradeconfig.CompletedNotificationSent, upgradeconfig.StateCompleted, "the upgrade is over",
+		func(e *upgradeconfig.HistoryEntry, err error, now time.Time) {
+			EndStep(e, upgradeconfig.CompletedNotificationSent, err == nil, err, now)
 		}}
-	failed = end{PhaseFailed, FailedUpgrade, StateFailed, "the upgrade has not commenced in time", GiveUp}
+	failed = end{upgradeconfig.PhaseFailed, upgradeconfig.FailedUpgrade, upgradeconfig.StateFailed, "the upgrade has not commenced in time", GiveUp}
 	ends   = []end{completed, failed}
 )
 
@@ -327,7 +325,7 @@ func (p *pass) tellEnd(ctx context.Context, e end) (Progress, error) {
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
-	if after, _ := p.entry.Condition(e.told); after.differs(before) {
+	if after, _ := p.entry.Condition(e.told); differs(after, before) {
 		p.tellStep(e.told)
 	}
 	if err != nil {
@@ -351,9 +349,9 @@ func (p *pass) alerts(ctx context.Context) []string {
 
 // step runs a step. Its condition is stored before, so that no step of a policy
 // is run that was withdrawn, and after.
-func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
+func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, error) {
 	if StartStep(&p.entry, t, p.now()) {
-		if t == WorkerNodesUpgraded && p.entry.WorkerStartTime == nil {
+		if t == upgradeconfig.WorkerNodesUpgraded && p.entry.WorkerStartTime == nil {
 			p.entry.WorkerStartTime = seconds(p.now())
 		}
 		if err := p.store(ctx); err != nil {
@@ -379,9 +377,9 @@ func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
 	if after, _ := p.entry.Condition(t); p.waits != "" && !done && err == nil {
 		after.Message += ": " + p.waits
 		p.entry.SetCondition(after, p.now())
-		changed = after.differs(before)
+		changed = differs(after, before)
 	}
-	if t == WorkerNodesUpgraded && done {
+	if t == upgradeconfig.WorkerNodesUpgraded && done {
 		p.entry.WorkerCompleteTime = seconds(p.now())
 	}
 	if changed || !done {
@@ -397,7 +395,7 @@ func (p *pass) step(ctx context.Context, t ConditionType) (bool, error) {
 
 // commenced says whether the cluster has been told to update.
 func (p *pass) commenced() (bool, error) {
-	if p.entry.IsTrue(UpgradeCommenced) {
+	if p.entry.IsTrue(upgradeconfig.UpgradeCommenced) {
 		return true, nil
 	}
 	commenced, err := Commenced(p.config.Spec.Desired, p.cv)
@@ -407,7 +405,7 @@ func (p *pass) commenced() (bool, error) {
 	return commenced, err
 }
 
-func (p *pass) message(t ConditionType) string {
+func (p *pass) message(t upgradeconfig.ConditionType) string {
 	c, _ := p.entry.Condition(t)
 	return c.Message
 }
@@ -415,16 +413,22 @@ func (p *pass) message(t ConditionType) string {
 func (p *pass) tellPhase(alerts ...string) {
 	e := p.entry
 	p.o.Logger.Info("phase", "version", e.Version, "phase", e.Phase)
-	p.emit(Event{
-		Type: EventPhase, Version: e.Version, PrecedingVersion: e.PrecedingVersion, Phase: e.Phase, Alerts: alerts,
+	p.emit(upgradeconfig.Event{
+		Type: upgradeconfig.EventPhase, Version: e.Version, PrecedingVersion: e.PrecedingVersion, Phase: e.Phase, Alerts: alerts,
 		Text: fmt.Sprintf("the upgrade to %s is %s", e.Version, e.Phase),
 	})
 }
 
-func (p *pass) tellStep(t ConditionType) {
+func (p *pass) tellStep(t upgradeconfig.ConditionType) {
 	c, _ := p.entry.Condition(t)
-	p.emit(Event{
-		Type: EventStep, Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase,
+	p.emit(upgradeconfig.Event{
+		Type: upgradeconfig.EventStep, Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase,
 		Condition: &c, Text: c.Message,
 	})
+}
+
+// differs says whether there is more to tell of a condition than that it was
+// looked at again.
+func differs(c, old upgradeconfig.Condition) bool {
+	return old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message
 }

@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"fmt"
@@ -7,12 +7,13 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 func ExampleDue() {
 	for _, now := range []string{"2031-02-04T02:15:00Z", "2031-02-04T03:30:00Z", "2031-02-04T06:00:00Z"} {
 		t, _ := time.Parse(time.RFC3339, now)
-		fmt.Printf("%+v\n", upgradeconfig.Due("2031-02-04T03:00:00Z", t, 2*time.Hour))
+		fmt.Printf("%+v\n", upgrade.Due("2031-02-04T03:00:00Z", t, 2*time.Hour))
 	}
 	// Output:
 	// {Ready:false Breached:false Wait:45m0s}
@@ -27,18 +28,18 @@ func ExampleNext() {
 		Desired: upgradeconfig.Update{Version: "4.20.3", Channel: "stable-4.20"}, UpgradeAt: "2031-02-04T03:00:00Z", Type: upgradeconfig.OSD,
 	}}
 	config.Status.SetEntry(upgradeconfig.HistoryEntry{Version: "4.20.3", Phase: upgradeconfig.PhasePending})
-	s := upgradeconfig.Situation{
+	s := upgrade.Situation{
 		Config: config, ClusterVersion: &configv1.ClusterVersion{}, Now: time.Date(2031, 2, 4, 1, 0, 0, 0, time.UTC),
-		Validated: &upgradeconfig.Validated{Validity: upgradeconfig.Validity{IsValid: true, IsAvailableUpdate: true}},
+		Validated: &upgrade.Validated{Validity: upgradeconfig.Validity{IsValid: true, IsAvailableUpdate: true}},
 	}
-	d := upgradeconfig.Next(s, upgradeconfig.PhaseOptions{})
+	d := upgrade.Next(s, upgrade.PhaseOptions{})
 	fmt.Println(d.Do, d.After, d.Reason)
 
 	s.Now = s.Now.Add(2*time.Hour + time.Second)
-	fmt.Println(upgradeconfig.Next(s, upgradeconfig.PhaseOptions{}).Do)
+	fmt.Println(upgrade.Next(s, upgrade.PhaseOptions{}).Do)
 
-	s.Refreshed = &upgradeconfig.Refreshed{Differs: true}
-	d = upgradeconfig.Next(s, upgradeconfig.PhaseOptions{})
+	s.Refreshed = &upgrade.Refreshed{Differs: true}
+	d = upgrade.Next(s, upgrade.PhaseOptions{})
 	fmt.Println(d.Do, d.Entry.Phase, d.Reason)
 	// Output:
 	// None 5m0s the upgrade starts in 2h0m0s

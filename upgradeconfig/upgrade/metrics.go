@@ -1,4 +1,4 @@
-package upgradeconfig
+package upgrade
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/Masterminds/semver/v3"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // Metrics makes metrics of events, as the managed-upgrade operator has them.
@@ -60,24 +61,24 @@ const (
 // Observe takes an event; it is a function for Observe of options. When the
 // UpgradeConfig disappears, or another one takes its place, all metrics end but
 // the results of upgrades.
-func (m *Metrics) Observe(e Event) {
+func (m *Metrics) Observe(e upgradeconfig.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := map[string]string{"upgradeconfig_name": e.Name}
 	switch e.Type {
-	case EventCreated, EventReplaced, EventDeleted:
+	case upgradeconfig.EventCreated, upgradeconfig.EventReplaced, upgradeconfig.EventDeleted:
 		maps.DeleteFunc(m.samples, func(_ string, s Sample) bool { return s.Name != MetricUpgradeResult })
-	case EventSynced:
+	case upgradeconfig.EventSynced:
 		m.set(MetricSyncTimestamp, name, unix(e.Time))
-	case EventValidated:
+	case upgradeconfig.EventValidated:
 		m.set(MetricValidationFailed, name, number(e.Err != nil))
-	case EventBreached:
+	case upgradeconfig.EventBreached:
 		m.set(MetricWindowBreached, name, 1)
-	case EventNotified:
+	case upgradeconfig.EventNotified:
 		m.notified(e, name)
-	case EventPhase:
+	case upgradeconfig.EventPhase:
 		m.phase(e, name)
-	case EventStep:
+	case upgradeconfig.EventStep:
 		m.step(e, name)
 	}
 }
@@ -95,7 +96,7 @@ func (m *Metrics) Samples() []Sample {
 	return out
 }
 
-func (m *Metrics) notified(e Event, labels map[string]string) {
+func (m *Metrics) notified(e upgradeconfig.Event, labels map[string]string) {
 	if e.Notification == nil {
 		return
 	}
@@ -107,11 +108,11 @@ func (m *Metrics) notified(e Event, labels map[string]string) {
 	}
 }
 
-func (m *Metrics) phase(e Event, labels map[string]string) {
+func (m *Metrics) phase(e upgradeconfig.Event, labels map[string]string) {
 	switch e.Phase {
-	case PhaseUpgrading:
+	case upgradeconfig.PhaseUpgrading:
 		m.time(MetricUpgradeStarted, e, labels)
-	case PhaseUpgraded:
+	case upgradeconfig.PhaseUpgraded:
 		m.time(MetricUpgradeCompleted, e, maps.Clone(labels))
 		labels["version"], labels["preceding_version"] = e.Version, e.PrecedingVersion
 		labels["stream"] = stream(e.PrecedingVersion, e.Version)
@@ -120,25 +121,25 @@ func (m *Metrics) phase(e Event, labels map[string]string) {
 	}
 }
 
-func (m *Metrics) step(e Event, labels map[string]string) {
+func (m *Metrics) step(e upgradeconfig.Event, labels map[string]string) {
 	if e.Condition == nil {
 		return
 	}
 	done := e.Condition.Status == "True"
 	switch {
-	case e.Condition.Type == UpgradeCommenced && done:
+	case e.Condition.Type == upgradeconfig.UpgradeCommenced && done:
 		m.time(MetricControlPlaneStarted, e, labels)
-	case e.Condition.Type == ControlPlaneUpgraded && done:
+	case e.Condition.Type == upgradeconfig.ControlPlaneUpgraded && done:
 		m.time(MetricControlPlaneCompleted, e, labels)
-	case e.Condition.Type == WorkerNodesUpgraded && done:
+	case e.Condition.Type == upgradeconfig.WorkerNodesUpgraded && done:
 		m.time(MetricWorkersCompleted, e, labels)
-	case e.Condition.Type == WorkerNodesUpgraded && e.Condition.StartTime != nil:
+	case e.Condition.Type == upgradeconfig.WorkerNodesUpgraded && e.Condition.StartTime != nil:
 		e.Time = e.Condition.StartTime.Time // not that of a later look at it
 		m.time(MetricWorkersStarted, e, labels)
 	}
 }
 
-func (m *Metrics) time(name string, e Event, labels map[string]string) {
+func (m *Metrics) time(name string, e upgradeconfig.Event, labels map[string]string) {
 	labels["_id"], labels["version"] = m.ClusterID, e.Version
 	m.set(name, labels, unix(e.Time))
 }

@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // TestKeepsWhatBegins: a policy is withdrawn at the time of its upgrade. A
@@ -32,7 +33,7 @@ func TestKeepsWhatBegins(t *testing.T) {
 						Provider: upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return policies, nil }),
 					})
 					refuse := refused
-					controller := upgradeconfig.NewController(upgradeconfig.ControllerOptions{API: w, Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
+					controller := upgrade.NewController(upgrade.ControllerOptions{API: w, Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 						if refuse {
 							return errors.New("refused")
 						}
@@ -116,7 +117,7 @@ func TestEditedWhileStarting(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newSite(t, nil)
 			spec := w.provider.policies[0].Spec
-			c := upgradeconfig.NewController(upgradeconfig.ControllerOptions{API: w})
+			c := upgrade.NewController(upgrade.ControllerOptions{API: w})
 			if _, err := clusterapi.Create(t.Context(), w, object(spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}

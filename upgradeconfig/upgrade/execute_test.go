@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // diary notes which hooks are called, repetitions aside.
@@ -31,9 +32,9 @@ func (d *diary) Failing(context.Context, *upgradeconfig.UpgradeConfig) ([]string
 	return nil, nil
 }
 
-func (d *diary) Reserve(context.Context, *upgradeconfig.UpgradeConfig) (upgradeconfig.CapacityState, error) {
+func (d *diary) Reserve(context.Context, *upgradeconfig.UpgradeConfig) (upgrade.CapacityState, error) {
 	d.note("reserve")
-	return upgradeconfig.CapacityReady, nil
+	return upgrade.CapacityReady, nil
 }
 
 // Release needs a second call.
@@ -43,12 +44,12 @@ func (d *diary) Release(context.Context, *upgradeconfig.UpgradeConfig) (bool, er
 	return done, nil
 }
 
-func (d *diary) Start(_ context.Context, _ *upgradeconfig.UpgradeConfig, p upgradeconfig.Plane) error {
+func (d *diary) Start(_ context.Context, _ *upgradeconfig.UpgradeConfig, p upgrade.Plane) error {
 	d.note("start " + string(p))
 	return nil
 }
 
-func (d *diary) End(_ context.Context, _ *upgradeconfig.UpgradeConfig, p upgradeconfig.Plane) error {
+func (d *diary) End(_ context.Context, _ *upgradeconfig.UpgradeConfig, p upgrade.Plane) error {
 	d.note("end " + string(p))
 	return nil
 }
@@ -60,7 +61,7 @@ func TestHooks(t *testing.T) {
 			w := newSite(t, func(s *upgradeconfig.Spec) { s.Type, s.CapacityReservation = typ, true })
 			d := &diary{}
 			tasks := 0
-			w.run(upgradeconfig.ControllerOptions{
+			w.run(upgrade.ControllerOptions{
 				Health: d, Capacity: d, Maintenance: d,
 				Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 					d.note("preconditions")
@@ -155,7 +156,7 @@ func TestWorkers(t *testing.T) {
 					t.Fatal(err)
 				}
 				helped := 0
-				_, c := w.operator(upgradeconfig.ControllerOptions{Drain: drainFunc(func(after time.Duration) error {
+				_, c := w.operator(upgrade.ControllerOptions{Drain: drainFunc(func(after time.Duration) error {
 					helped++
 					if after != 45*time.Minute {
 						t.Errorf("by force after %s", after)
@@ -180,20 +181,20 @@ func TestCapacity(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		reserve  bool
-		capacity upgradeconfig.Capacity
+		capacity upgrade.Capacity
 		want     []upgradeconfig.State
 	}{
-		{"not asked for", false, &upgradeconfig.SimulatedCapacity{Fixed: true}, startedAndCompleted},
-		{"ready", true, &upgradeconfig.SimulatedCapacity{Ready: 5 * time.Minute}, startedAndCompleted},
-		{"nothing to scale", true, &upgradeconfig.SimulatedCapacity{Fixed: true}, []upgradeconfig.State{"StateStarted", "StateScaleSkipped", "StateCompleted"}},
+		{"not asked for", false, &upgrade.SimulatedCapacity{Fixed: true}, startedAndCompleted},
+		{"ready", true, &upgrade.SimulatedCapacity{Ready: 5 * time.Minute}, startedAndCompleted},
+		{"nothing to scale", true, &upgrade.SimulatedCapacity{Fixed: true}, []upgradeconfig.State{"StateStarted", "StateScaleSkipped", "StateCompleted"}},
 		{"no hook", true, nil, []upgradeconfig.State{"StateStarted", "StateScaleSkipped", "StateCompleted"}},
-		{"too late, before the delay", true, &upgradeconfig.SimulatedCapacity{Ready: 2 * time.Hour, TimeOut: 5 * time.Minute}, startedAndCompleted}, // Started to Skipped is not allowed
-		{"too late, after the delay", true, &upgradeconfig.SimulatedCapacity{Ready: 2 * time.Hour, TimeOut: 40 * time.Minute}, []upgradeconfig.State{"StateStarted", "StateDelayed", "StateSkipped", "StateCompleted"}},
+		{"too late, before the delay", true, &upgrade.SimulatedCapacity{Ready: 2 * time.Hour, TimeOut: 5 * time.Minute}, startedAndCompleted}, // Started to Skipped is not allowed
+		{"too late, after the delay", true, &upgrade.SimulatedCapacity{Ready: 2 * time.Hour, TimeOut: 40 * time.Minute}, []upgradeconfig.State{"StateStarted", "StateDelayed", "StateSkipped", "StateCompleted"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, func(s *upgradeconfig.Spec) { s.CapacityReservation = tt.reserve })
-				w.run(upgradeconfig.ControllerOptions{Capacity: tt.capacity}, 6*time.Hour, never)
+				w.run(upgrade.ControllerOptions{Capacity: tt.capacity}, 6*time.Hour, never)
 				if diff := cmp.Diff(tt.want, w.provider.told); diff != "" || w.entry().Phase != upgradeconfig.PhaseUpgraded {
 					t.Errorf("%s %s", w.entry().Phase, diff)
 				}
@@ -205,8 +206,8 @@ func TestCapacity(t *testing.T) {
 // slowCapacity is extra capacity that never comes and takes its time to go.
 type slowCapacity struct{ gone time.Time }
 
-func (slowCapacity) Reserve(context.Context, *upgradeconfig.UpgradeConfig) (upgradeconfig.CapacityState, error) {
-	return upgradeconfig.CapacityPending, nil
+func (slowCapacity) Reserve(context.Context, *upgradeconfig.UpgradeConfig) (upgrade.CapacityState, error) {
+	return upgrade.CapacityPending, nil
 }
 
 func (s slowCapacity) Release(context.Context, *upgradeconfig.UpgradeConfig) (bool, error) {
@@ -218,7 +219,7 @@ func (s slowCapacity) Release(context.Context, *upgradeconfig.UpgradeConfig) (bo
 func TestCapacityGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, func(s *upgradeconfig.Spec) { s.CapacityReservation = true })
-		o := upgradeconfig.ControllerOptions{Capacity: slowCapacity{gone: time.Now().Add(4 * time.Hour)}}
+		o := upgrade.ControllerOptions{Capacity: slowCapacity{gone: time.Now().Add(4 * time.Hour)}}
 		w.run(o, 3*time.Hour+30*time.Minute, never)
 		e := w.entry()
 		c, _ := e.Condition(upgradeconfig.FailedUpgrade)
@@ -239,8 +240,8 @@ func TestStoredBeforeTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
 		told, failures := 0, 2
-		m, _ := w.operator(upgradeconfig.ControllerOptions{})
-		c := upgradeconfig.NewController(upgradeconfig.ControllerOptions{API: w, Refresh: m.Refresh,
+		m, _ := w.operator(upgrade.ControllerOptions{})
+		c := upgrade.NewController(upgrade.ControllerOptions{API: w, Refresh: m.Refresh,
 			Notifier: notifierFunc(func(n upgradeconfig.Notification) error {
 				if n.State != upgradeconfig.StateCompleted {
 					return nil

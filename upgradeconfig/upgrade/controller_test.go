@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"context"
@@ -26,6 +26,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // site is a cluster with a version operator that takes ten minutes for an
@@ -192,7 +193,7 @@ func (w *site) play() {
 }
 
 // operator is a process: a Manager and a Controller, made anew after a crash.
-func (w *site) operator(o upgradeconfig.ControllerOptions) (*upgradeconfig.Manager, *upgradeconfig.Controller) {
+func (w *site) operator(o upgrade.ControllerOptions) (*upgradeconfig.Manager, *upgrade.Controller) {
 	m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider})
 	o.API, o.Notifier, o.Refresh = w, m, m.Refresh
 	o.Observe = func(e upgradeconfig.Event) {
@@ -201,12 +202,12 @@ func (w *site) operator(o upgradeconfig.ControllerOptions) (*upgradeconfig.Manag
 			w.phases = append(w.phases, e.Phase)
 		}
 	}
-	return m, upgradeconfig.NewController(o)
+	return m, upgrade.NewController(o)
 }
 
 // run makes passes until the upgrade is over or the time is, and returns the
 // errors on the way. crashed says that the process has to be started anew.
-func (w *site) run(o upgradeconfig.ControllerOptions, limit time.Duration, crashed func() bool) (errs []string) {
+func (w *site) run(o upgrade.ControllerOptions, limit time.Duration, crashed func() bool) (errs []string) {
 	m, c := w.operator(o)
 	note := func(err error) {
 		if err != nil {
@@ -265,7 +266,7 @@ func TestController(t *testing.T) {
 		t.Run(string(typ), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, func(s *upgradeconfig.Spec) { s.Type = typ })
-				if errs := w.run(upgradeconfig.ControllerOptions{}, 6*time.Hour, never); errs != nil {
+				if errs := w.run(upgrade.ControllerOptions{}, 6*time.Hour, never); errs != nil {
 					t.Error(errs)
 				}
 				e := w.entry()
@@ -279,7 +280,7 @@ func TestController(t *testing.T) {
 				if diff := cmp.Diff(want, w.phases); diff != "" {
 					t.Error(diff)
 				}
-				steps, _ := upgradeconfig.Steps(typ)
+				steps, _ := upgrade.Steps(typ)
 				var got []upgradeconfig.ConditionType
 				for _, c := range slices.Backward(e.Conditions) {
 					got = append(got, c.Type)
@@ -372,7 +373,7 @@ func faultAt(t *testing.T, mode string, n int) (reached bool) {
 		dead = false
 		return was
 	}
-	errs := w.run(upgradeconfig.ControllerOptions{Capacity: &upgradeconfig.SimulatedCapacity{Ready: time.Minute}}, 8*time.Hour, crashed)
+	errs := w.run(upgrade.ControllerOptions{Capacity: &upgrade.SimulatedCapacity{Ready: time.Minute}}, 8*time.Hour, crashed)
 	if e := w.entry(); e.Phase != upgradeconfig.PhaseUpgraded || len(e.Conditions) != 16 {
 		t.Errorf("%+v\n%v", e, errs)
 	}
@@ -392,7 +393,7 @@ func TestKillSwitch(t *testing.T) {
 		t.Run(withdraw, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, nil)
-				m, c := w.operator(upgradeconfig.ControllerOptions{})
+				m, c := w.operator(upgrade.ControllerOptions{})
 				if _, err := m.Sync(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -416,7 +417,7 @@ func TestKillSwitch(t *testing.T) {
 						return do()
 					}
 				case "no provider":
-					c = upgradeconfig.NewController(upgradeconfig.ControllerOptions{API: w, Notifier: w.provider})
+					c = upgrade.NewController(upgrade.ControllerOptions{API: w, Notifier: w.provider})
 				}
 				p, err := c.Sync(t.Context())
 				got := stored(t, w)
@@ -453,14 +454,14 @@ func TestReplacedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
 		replaced := false
-		o := upgradeconfig.ControllerOptions{Preconditions: func(ctx context.Context, _ *configv1.ClusterVersion, r configv1.Release) error {
+		o := upgrade.ControllerOptions{Preconditions: func(ctx context.Context, _ *configv1.ClusterVersion, r configv1.Release) error {
 			if r.Version != target || r.Image != targetImage {
 				t.Errorf("target is %+v", r)
 			}
 			if !replaced {
 				replaced = true
 				w.provider.policies = nil
-				m, _ := w.operator(upgradeconfig.ControllerOptions{})
+				m, _ := w.operator(upgrade.ControllerOptions{})
 				_, err := m.Sync(ctx)
 				return err
 			}
@@ -476,33 +477,33 @@ func TestReplacedMeanwhile(t *testing.T) {
 // TestNotCommenced: what keeps an upgrade from commencing is told as a delay,
 // once, and after the window as a failure, of type OSD.
 func TestNotCommenced(t *testing.T) {
-	fail := func(text ...string) upgradeconfig.Check {
-		return upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) { return text, nil })
+	fail := func(text ...string) upgrade.Check {
+		return upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) { return text, nil })
 	}
 	for _, tt := range []struct {
 		name    string
 		spec    func(*upgradeconfig.Spec)
-		o       upgradeconfig.ControllerOptions
+		o       upgrade.ControllerOptions
 		cluster func(*configv1.ClusterVersion)
 		step    upgradeconfig.ConditionType
 		message string
 		failed  bool
 		text    string // part of the last notification's
 	}{
-		{name: "alerts", o: upgradeconfig.ControllerOptions{Health: fail("A", "B")}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A, B", failed: true, text: "cancelled during the Pre-Health Check step"},
-		{name: "dependencies", o: upgradeconfig.ControllerOptions{Dependencies: fail("registry")}, step: "ExternalDependenciesAvailable", message: "external dependencies are not available: registry", failed: true, text: "External Dependency Availability Check step"},
-		{name: "capacity", spec: func(s *upgradeconfig.Spec) { s.CapacityReservation = true }, o: upgradeconfig.ControllerOptions{Capacity: &upgradeconfig.SimulatedCapacity{Ready: 9 * time.Hour}},
+		{name: "alerts", o: upgrade.ControllerOptions{Health: fail("A", "B")}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A, B", failed: true, text: "cancelled during the Pre-Health Check step"},
+		{name: "dependencies", o: upgrade.ControllerOptions{Dependencies: fail("registry")}, step: "ExternalDependenciesAvailable", message: "external dependencies are not available: registry", failed: true, text: "External Dependency Availability Check step"},
+		{name: "capacity", spec: func(s *upgradeconfig.Spec) { s.CapacityReservation = true }, o: upgrade.ControllerOptions{Capacity: &upgrade.SimulatedCapacity{Ready: 9 * time.Hour}},
 			step: "ComputeCapacityReserved", message: "ComputeCapacityReserved still in progress", failed: true, text: "Scale-Up Worker Node step"},
-		{name: "preconditions", o: upgradeconfig.ControllerOptions{Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error { return errors.New("refused") }},
+		{name: "preconditions", o: upgrade.ControllerOptions{Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error { return errors.New("refused") }},
 			step: "UpgradeCommenced", message: "refused", failed: true, text: "as the cluster did not pass its pre-upgrade verification checks"},
 		{name: "not listed", cluster: func(cv *configv1.ClusterVersion) { cv.Status.AvailableUpdates = nil }, step: "UpgradeCommenced", message: "UpgradeCommenced still in progress", failed: true, text: "verification checks"},
 		{name: "not upgradeable", spec: func(s *upgradeconfig.Spec) { s.Desired.Version, s.Desired.Channel = "4.21.0", "stable-4.21" },
 			cluster: func(cv *configv1.ClusterVersion) {
 				cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "R", Message: "M", LastTransitionTime: metav1.Unix(0, 0)}}
 			}, step: "IsClusterUpgradable", message: "has been cancelled: R: M", failed: true, text: "has been cancelled: R: M"},
-		{name: "ARO does not fail", spec: func(s *upgradeconfig.Spec) { s.Type = upgradeconfig.ARO }, o: upgradeconfig.ControllerOptions{Health: fail("A")},
+		{name: "ARO does not fail", spec: func(s *upgradeconfig.Spec) { s.Type = upgradeconfig.ARO }, o: upgrade.ControllerOptions{Health: fail("A")},
 			step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
-		{name: "no window", o: upgradeconfig.ControllerOptions{Health: fail("A"), TimeOut: -1}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
+		{name: "no window", o: upgrade.ControllerOptions{Health: fail("A"), TimeOut: -1}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -557,7 +558,7 @@ func TestFailureIsRepeated(t *testing.T) {
 			}
 			return do()
 		}
-		o := upgradeconfig.ControllerOptions{Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error { return errors.New("refused") }}
+		o := upgrade.ControllerOptions{Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error { return errors.New("refused") }}
 		w.run(o, 3*time.Hour+30*time.Minute, never)
 		c, _ := func() (upgradeconfig.Condition, bool) {
 			e := w.entry()
@@ -579,7 +580,7 @@ func TestFailureIsRepeated(t *testing.T) {
 func TestStepsAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
-		w.run(upgradeconfig.ControllerOptions{}, 6*time.Hour, never)
+		w.run(upgrade.ControllerOptions{}, 6*time.Hour, never)
 		told := map[string]int{}
 		for _, e := range w.events {
 			if e.Type == upgradeconfig.EventStep {
@@ -609,7 +610,7 @@ func TestWaiting(t *testing.T) {
 			}
 			return do()
 		}
-		o := upgradeconfig.ControllerOptions{Health: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+		o := upgrade.ControllerOptions{Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 			return []string{"A"}, nil
 		})}
 		errs := w.run(o, 95*time.Minute, never)
@@ -634,12 +635,12 @@ func TestRequestTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
 		asked, cleared := 0, false
-		o := upgradeconfig.ControllerOptions{
+		o := upgrade.ControllerOptions{
 			Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 				asked++
 				return nil
 			},
-			Dependencies: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			Dependencies: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 				if cleared {
 					t.Error("dependencies of an update under way")
 				}
@@ -671,7 +672,7 @@ func TestAnotherImageMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
 		var asked []string
-		o := upgradeconfig.ControllerOptions{Preconditions: func(ctx context.Context, _ *configv1.ClusterVersion, r configv1.Release) error {
+		o := upgrade.ControllerOptions{Preconditions: func(ctx context.Context, _ *configv1.ClusterVersion, r configv1.Release) error {
 			if w.requested > 0 {
 				t.Error("requested already")
 			}
@@ -702,7 +703,7 @@ func TestNotListed(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if errs := w.run(upgradeconfig.ControllerOptions{}, 2*time.Hour, never); errs != nil || w.requested != 0 || w.entry().Phase != upgradeconfig.PhasePending {
+		if errs := w.run(upgrade.ControllerOptions{}, 2*time.Hour, never); errs != nil || w.requested != 0 || w.entry().Phase != upgradeconfig.PhasePending {
 			t.Errorf("%v, %d requests, %+v", errs, w.requested, w.entry())
 		}
 		validated := 0
@@ -735,7 +736,7 @@ func TestAlerts(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newSite(t, nil)
 			var since []time.Time
-			w.run(upgradeconfig.ControllerOptions{Alerts: func(_ context.Context, at time.Time) ([]string, error) {
+			w.run(upgrade.ControllerOptions{Alerts: func(_ context.Context, at time.Time) ([]string, error) {
 				since = append(since, at)
 				return tt.alerts, tt.err
 			}}, 6*time.Hour, never)
@@ -764,7 +765,7 @@ func TestServiceLogs(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newSite(t, func(s *upgradeconfig.Spec) { s.UpgradeAt = time.Now().Add(3 * time.Hour).Format(time.RFC3339) })
 			alerts := time.Now().Add(3*time.Hour + 5*time.Minute)
-			o := upgradeconfig.ControllerOptions{ServiceLogs: on, PreHealthCheck: true, Health: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			o := upgrade.ControllerOptions{ServiceLogs: on, PreHealthCheck: true, Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 				if time.Now().Before(alerts) {
 					return []string{"A"}, nil
 				}
@@ -803,7 +804,7 @@ func TestControllerFromConfig(t *testing.T) {
 				m := &corev1.ConfigMap{Data: map[string]string{upgradeconfig.ConfigMapKey: tt.config}}
 				m.Namespace, m.Name = upgradeconfig.DefaultNamespace, upgradeconfig.ConfigMapName
 				w.load(m)
-				errs := w.run(upgradeconfig.ControllerOptions{FromConfig: true, Preconditions: refuse}, 4*time.Hour, never)
+				errs := w.run(upgrade.ControllerOptions{FromConfig: true, Preconditions: refuse}, 4*time.Hour, never)
 				if len(errs) == 0 || errs[0] != tt.err {
 					t.Errorf("%v", errs)
 				}
@@ -825,9 +826,9 @@ func TestFeaturesFromConfig(t *testing.T) {
 			w := newSite(t, func(s *upgradeconfig.Spec) { s.UpgradeAt = time.Now().Add(3 * time.Hour).Format(time.RFC3339) })
 			w.load(configMap(upgradeconfig.DefaultNamespace, config))
 			checked, asked := false, false
-			o := upgradeconfig.ControllerOptions{
+			o := upgrade.ControllerOptions{
 				FromConfig: true, PreHealthCheck: !on, ServiceLogs: !on,
-				Health: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+				Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 					checked = true
 					return []string{"A"}, nil
 				}),
@@ -849,7 +850,7 @@ func TestFeaturesFromConfig(t *testing.T) {
 func TestImageMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, func(s *upgradeconfig.Spec) { s.Desired = upgradeconfig.Update{Image: targetImage} })
-		o := upgradeconfig.ControllerOptions{Validate: upgradeconfig.ValidateOptions{ReleaseVersion: func(context.Context, string) (string, error) { return target, nil }}}
+		o := upgrade.ControllerOptions{Validate: upgradeconfig.ValidateOptions{ReleaseVersion: func(context.Context, string) (string, error) { return target, nil }}}
 		_, c := w.operator(o)
 		if _, err := clusterapi.Create(t.Context(), w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -888,12 +889,12 @@ func TestAlreadyCommenced(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		o := upgradeconfig.ControllerOptions{
+		o := upgrade.ControllerOptions{
 			Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 				t.Error("preconditions of an update under way")
 				return nil
 			},
-			Dependencies: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			Dependencies: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 				t.Error("dependencies of an update under way")
 				return []string{"registry"}, nil
 			}),
@@ -927,7 +928,7 @@ func TestControllerRun(t *testing.T) {
 			}
 			return do()
 		}
-		_, c := w.operator(upgradeconfig.ControllerOptions{})
+		_, c := w.operator(upgrade.ControllerOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
@@ -994,7 +995,7 @@ func TestControllerRun(t *testing.T) {
 }
 
 func TestControllerWithoutAPI(t *testing.T) {
-	c := upgradeconfig.NewController(upgradeconfig.ControllerOptions{})
+	c := upgrade.NewController(upgrade.ControllerOptions{})
 	if _, err := c.Sync(t.Context()); err == nil {
 		t.Error("a pass without a cluster")
 	}

@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"slices"
@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // TestForcedDrain: only nodes that have waited long enough for one and the same
@@ -55,7 +56,7 @@ func TestForcedDrain(t *testing.T) {
 				load(p)
 			}
 		}
-		drain := &upgradeconfig.ForcedDrain{API: cluster}
+		drain := &upgrade.ForcedDrain{API: cluster}
 		gone := func() (out []string) {
 			t.Helper()
 			if err := drain.ForceDrain(t.Context(), nil, 20*time.Minute); err != nil {
@@ -122,7 +123,7 @@ func TestOperatorHealth(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := upgradeconfig.OperatorHealth{API: cluster}.Failing(t.Context(), nil)
+	got, err := upgrade.OperatorHealth{API: cluster}.Failing(t.Context(), nil)
 	if diff := cmp.Diff([]string{"ClusterOperator console is not available", "ClusterOperator dns is degraded"}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -133,8 +134,8 @@ func TestOperatorHealth(t *testing.T) {
 func TestTwoControllers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
-		m, a := w.operator(upgradeconfig.ControllerOptions{})
-		_, b := w.operator(upgradeconfig.ControllerOptions{})
+		m, a := w.operator(upgrade.ControllerOptions{})
+		_, b := w.operator(upgrade.ControllerOptions{})
 		if _, err := m.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}

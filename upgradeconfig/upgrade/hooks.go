@@ -1,4 +1,4 @@
-package upgradeconfig
+package upgrade
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // Capacity adds worker nodes for the time of an upgrade, so that workloads have
@@ -20,10 +21,10 @@ import (
 // crash too, and must be idempotent.
 type Capacity interface {
 	// Reserve asks for the extra nodes, and says how far they are.
-	Reserve(ctx context.Context, c *UpgradeConfig) (CapacityState, error)
+	Reserve(ctx context.Context, c *upgradeconfig.UpgradeConfig) (CapacityState, error)
 	// Release removes them, and says whether they are gone. It is called
 	// whether or not there are any.
-	Release(ctx context.Context, c *UpgradeConfig) (done bool, err error)
+	Release(ctx context.Context, c *upgradeconfig.UpgradeConfig) (done bool, err error)
 }
 
 // CapacityState is how far a reservation is.
@@ -47,14 +48,16 @@ const (
 type Check interface {
 	// Failing returns what is wrong, in words; nothing means that all is well.
 	// An error means that this cannot be told.
-	Failing(ctx context.Context, c *UpgradeConfig) ([]string, error)
+	Failing(ctx context.Context, c *upgradeconfig.UpgradeConfig) ([]string, error)
 }
 
 // CheckFunc makes a function a [Check].
-type CheckFunc func(ctx context.Context, c *UpgradeConfig) ([]string, error)
+type CheckFunc func(ctx context.Context, c *upgradeconfig.UpgradeConfig) ([]string, error)
 
 // Failing calls f.
-func (f CheckFunc) Failing(ctx context.Context, c *UpgradeConfig) ([]string, error) { return f(ctx, c) }
+func (f CheckFunc) Failing(ctx context.Context, c *upgradeconfig.UpgradeConfig) ([]string, error) {
+	return f(ctx, c)
+}
 
 // Plane is a part of the cluster that is upgraded as a whole.
 type Plane string
@@ -68,8 +71,8 @@ const (
 // Maintenance silences the alerts that the upgrade of a plane causes. Both
 // methods must be idempotent.
 type Maintenance interface {
-	Start(ctx context.Context, c *UpgradeConfig, p Plane) error
-	End(ctx context.Context, c *UpgradeConfig, p Plane) error
+	Start(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error
+	End(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error
 }
 
 // Drain helps nodes on that cannot be drained.
@@ -77,7 +80,7 @@ type Drain interface {
 	// ForceDrain is called about every minute while the worker nodes are
 	// upgraded. It removes what keeps a node from being drained that has been
 	// waiting for longer than after.
-	ForceDrain(ctx context.Context, c *UpgradeConfig, after time.Duration) error
+	ForceDrain(ctx context.Context, c *upgradeconfig.UpgradeConfig, after time.Duration) error
 }
 
 // OperatorHealth is a [Check]: no ClusterOperator may be unavailable or
@@ -87,7 +90,7 @@ type OperatorHealth struct {
 }
 
 // Failing names the ClusterOperators at fault, in the order of their names.
-func (h OperatorHealth) Failing(ctx context.Context, _ *UpgradeConfig) ([]string, error) {
+func (h OperatorHealth) Failing(ctx context.Context, _ *upgradeconfig.UpgradeConfig) ([]string, error) {
 	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, h.API, clusterapi.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -126,7 +129,7 @@ type waitingNode struct {
 
 // ForceDrain deletes the pods of all nodes that wait too long, and returns the
 // first error.
-func (d *ForcedDrain) ForceDrain(ctx context.Context, _ *UpgradeConfig, after time.Duration) error {
+func (d *ForcedDrain) ForceDrain(ctx context.Context, _ *upgradeconfig.UpgradeConfig, after time.Duration) error {
 	nodes, err := clusterapi.List[corev1.Node](ctx, d.API, clusterapi.ListOptions{})
 	if err != nil {
 		return err
@@ -216,7 +219,7 @@ type SimulatedCapacity struct {
 }
 
 // Reserve never fails.
-func (s *SimulatedCapacity) Reserve(context.Context, *UpgradeConfig) (CapacityState, error) {
+func (s *SimulatedCapacity) Reserve(context.Context, *upgradeconfig.UpgradeConfig) (CapacityState, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.Fixed {
@@ -239,7 +242,7 @@ func (s *SimulatedCapacity) Reserve(context.Context, *UpgradeConfig) (CapacitySt
 }
 
 // Release ends the reservation at once.
-func (s *SimulatedCapacity) Release(context.Context, *UpgradeConfig) (bool, error) {
+func (s *SimulatedCapacity) Release(context.Context, *upgradeconfig.UpgradeConfig) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.since = time.Time{}
@@ -261,7 +264,7 @@ type SimulatedMaintenance struct {
 }
 
 // Start opens a window.
-func (s *SimulatedMaintenance) Start(_ context.Context, _ *UpgradeConfig, p Plane) error {
+func (s *SimulatedMaintenance) Start(_ context.Context, _ *upgradeconfig.UpgradeConfig, p Plane) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
@@ -272,7 +275,7 @@ func (s *SimulatedMaintenance) Start(_ context.Context, _ *UpgradeConfig, p Plan
 }
 
 // End closes it.
-func (s *SimulatedMaintenance) End(_ context.Context, _ *UpgradeConfig, p Plane) error {
+func (s *SimulatedMaintenance) End(_ context.Context, _ *upgradeconfig.UpgradeConfig, p Plane) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, p)

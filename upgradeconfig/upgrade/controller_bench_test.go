@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // A pass over an upgrade that is over, with older ones behind it: it reads, and
@@ -40,7 +41,7 @@ func BenchmarkPassNothingToDo(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			controller := upgradeconfig.NewController(upgradeconfig.ControllerOptions{API: cluster})
+			controller := upgrade.NewController(upgrade.ControllerOptions{API: cluster})
 			b.ReportAllocs()
 			for b.Loop() {
 				if p, err := controller.Sync(b.Context()); err != nil || p.Phase != upgradeconfig.PhaseUpgraded {

@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"context"
@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 var simulationStart = at("2031-02-04T00:00:00Z")
@@ -38,8 +39,8 @@ const (
 // about the last one.
 var simulatedReleases = []string{"4.20.2", "4.20.3", "4.20.4", "4.20.5"}
 
-// upgrade names one that an object asks for.
-type upgrade struct {
+// upgradeID names an upgrade that an object asks for.
+type upgradeID struct {
 	uid     types.UID
 	version string
 }
@@ -62,9 +63,9 @@ type simulatedRun struct {
 
 	config  *upgradeconfig.UpgradeConfig // as it is stored now
 	lives   int
-	entries map[upgrade]map[upgradeconfig.Phase]bool // that were stored
-	due     map[upgrade]map[upgradeconfig.State]bool // in annotations that were stored
-	told    map[upgrade]map[upgradeconfig.State]int  // in which life of the process; -1: its answer was lost
+	entries map[upgradeID]map[upgradeconfig.Phase]bool // that were stored
+	due     map[upgradeID]map[upgradeconfig.State]bool // in annotations that were stored
+	told    map[upgradeID]map[upgradeconfig.State]int  // in which life of the process; -1: its answer was lost
 	log     []heard
 	fault   error
 }
@@ -88,7 +89,7 @@ func simulateUpgrades(seed uint64, instances int, f reconcile.Faults) *simulated
 	s := &simulatedRun{
 		seed: seed, clock: reconcile.NewClock(simulationStart), single: instances == 1,
 		rand: rand.New(rand.NewPCG(seed, 7)), luck: rand.New(rand.NewPCG(seed, 8)),
-		entries: map[upgrade]map[upgradeconfig.Phase]bool{}, due: map[upgrade]map[upgradeconfig.State]bool{}, told: map[upgrade]map[upgradeconfig.State]int{},
+		entries: map[upgradeID]map[upgradeconfig.Phase]bool{}, due: map[upgradeID]map[upgradeconfig.State]bool{}, told: map[upgradeID]map[upgradeconfig.State]int{},
 	}
 	if seed%4 == 1 {
 		from := time.Duration(s.rand.IntN(30)) * time.Minute
@@ -153,10 +154,10 @@ func (s *simulatedRun) process(name string) reconcile.Process {
 			API: api, Provider: s, Interval: 10 * time.Minute, Clock: s.clock, Observe: observe,
 			Update: s.seed%2 == 0, KeepWhileUpgrading: s.seed%3 == 0,
 		})
-		c := upgradeconfig.NewController(upgradeconfig.ControllerOptions{
+		c := upgrade.NewController(upgrade.ControllerOptions{
 			API: api, Refresh: m.Refresh, Notifier: m, Clock: s.clock, Observe: observe,
 			TimeOut: time.Hour, DelayTrigger: 10 * time.Minute, ServiceLogs: s.seed%5 == 0,
-			Health: upgradeconfig.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 				if since := s.Now().Sub(simulationStart); since >= s.sick[0] && since < s.sick[1] {
 					return []string{"it is sick"}, nil
 				}
@@ -172,11 +173,11 @@ func (s *simulatedRun) process(name string) reconcile.Process {
 // not at all.
 type extra struct{ s *simulatedRun }
 
-func (x extra) Reserve(_ context.Context, c *upgradeconfig.UpgradeConfig) (upgradeconfig.CapacityState, error) {
+func (x extra) Reserve(_ context.Context, c *upgradeconfig.UpgradeConfig) (upgrade.CapacityState, error) {
 	if e, _ := c.Status.Entry(c.Spec.Desired.Version); x.s.Now().Sub(e.StartTime.Time) < 3*time.Minute {
-		return upgradeconfig.CapacityPending, nil
+		return upgrade.CapacityPending, nil
 	}
-	return []upgradeconfig.CapacityState{upgradeconfig.CapacityReady, upgradeconfig.CapacityNone, upgradeconfig.CapacityTimedOut}[x.s.seed%3], nil
+	return []upgrade.CapacityState{upgrade.CapacityReady, upgrade.CapacityNone, upgrade.CapacityTimedOut}[x.s.seed%3], nil
 }
 
 func (extra) Release(context.Context, *upgradeconfig.UpgradeConfig) (bool, error) { return true, nil }
@@ -207,7 +208,7 @@ func (s *simulatedRun) Notify(ctx context.Context, n upgradeconfig.Notification)
 		return errOffice
 	}
 	s.look()
-	u := upgrade{n.Config.UID, n.Version}
+	u := upgradeID{n.Config.UID, n.Version}
 	stored := s.entries[u]
 	var ok bool
 	switch n.State {
@@ -377,8 +378,8 @@ func (s *simulatedRun) judge(old, c *upgradeconfig.UpgradeConfig) {
 	var record struct {
 		Due []upgradeconfig.State `json:"due"`
 	}
-	u := upgrade{c.UID, c.Spec.Desired.Version}
-	if text, ok := c.Annotations[upgradeconfig.AnnotationTold]; ok {
+	u := upgradeID{c.UID, c.Spec.Desired.Version}
+	if text, ok := c.Annotations[upgrade.AnnotationTold]; ok {
 		if err := json.Unmarshal([]byte(text), &record); err != nil {
 			s.wrong("%s", err)
 		}
@@ -405,7 +406,7 @@ func (s *simulatedRun) judge(old, c *upgradeconfig.UpgradeConfig) {
 		}
 	}
 	for _, e := range c.Status.History {
-		u := upgrade{c.UID, e.Version}
+		u := upgradeID{c.UID, e.Version}
 		if s.entries[u] == nil {
 			s.entries[u] = map[upgradeconfig.Phase]bool{}
 		}

@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"testing"
@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 func TestDue(t *testing.T) {
@@ -17,20 +18,20 @@ func TestDue(t *testing.T) {
 	for _, tt := range []struct {
 		name, upgradeAt string
 		timeOut         time.Duration
-		want            upgradeconfig.Schedule
+		want            upgrade.Schedule
 	}{
-		{"not a time", "tomorrow", time.Hour, upgradeconfig.Schedule{}},
-		{"empty", "", time.Hour, upgradeconfig.Schedule{}},
-		{"later", "2031-02-04T04:30:00Z", time.Hour, upgradeconfig.Schedule{Wait: 90 * time.Minute}},
-		{"another zone", "2031-02-04T04:30:00+01:00", time.Hour, upgradeconfig.Schedule{Wait: 30 * time.Minute}},
-		{"exactly now", "2031-02-04T03:00:00Z", time.Hour, upgradeconfig.Schedule{}},
-		{"a moment ago", "2031-02-04T02:59:59Z", time.Hour, upgradeconfig.Schedule{Ready: true}},
-		{"just within", "2031-02-04T02:00:01Z", time.Hour, upgradeconfig.Schedule{Ready: true}},
-		{"window just over", "2031-02-04T02:00:00Z", time.Hour, upgradeconfig.Schedule{Ready: true, Breached: true}},
-		{"days late", "2031-02-01T02:00:00Z", time.Hour, upgradeconfig.Schedule{Ready: true, Breached: true}},
-		{"no window", "2031-02-04T02:59:59Z", 0, upgradeconfig.Schedule{Ready: true, Breached: true}},
+		{"not a time", "tomorrow", time.Hour, upgrade.Schedule{}},
+		{"empty", "", time.Hour, upgrade.Schedule{}},
+		{"later", "2031-02-04T04:30:00Z", time.Hour, upgrade.Schedule{Wait: 90 * time.Minute}},
+		{"another zone", "2031-02-04T04:30:00+01:00", time.Hour, upgrade.Schedule{Wait: 30 * time.Minute}},
+		{"exactly now", "2031-02-04T03:00:00Z", time.Hour, upgrade.Schedule{}},
+		{"a moment ago", "2031-02-04T02:59:59Z", time.Hour, upgrade.Schedule{Ready: true}},
+		{"just within", "2031-02-04T02:00:01Z", time.Hour, upgrade.Schedule{Ready: true}},
+		{"window just over", "2031-02-04T02:00:00Z", time.Hour, upgrade.Schedule{Ready: true, Breached: true}},
+		{"days late", "2031-02-01T02:00:00Z", time.Hour, upgrade.Schedule{Ready: true, Breached: true}},
+		{"no window", "2031-02-04T02:59:59Z", 0, upgrade.Schedule{Ready: true, Breached: true}},
 	} {
-		if diff := cmp.Diff(tt.want, upgradeconfig.Due(tt.upgradeAt, now, tt.timeOut)); diff != "" {
+		if diff := cmp.Diff(tt.want, upgrade.Due(tt.upgradeAt, now, tt.timeOut)); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
@@ -43,12 +44,12 @@ func TestDueInvariants(t *testing.T) {
 		start := time.Unix(rapid.Int64Range(1e9, 4e9).Draw(t, "at"), 0).UTC()
 		now := start.Add(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")))
 		timeOut := time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "timeOut"))
-		s := upgradeconfig.Due(start.Format(time.RFC3339), now, timeOut)
+		s := upgrade.Due(start.Format(time.RFC3339), now, timeOut)
 		if s.Ready && s.Wait != 0 || s.Breached && !s.Ready || s.Wait < 0 {
 			t.Fatalf("%+v", s)
 		}
 		if !s.Ready {
-			next := upgradeconfig.Due(start.Format(time.RFC3339), now.Add(s.Wait+1), timeOut)
+			next := upgrade.Due(start.Format(time.RFC3339), now.Add(s.Wait+1), timeOut)
 			if !next.Ready {
 				t.Fatalf("%+v, and after the wait %+v", s, next)
 			}
@@ -75,10 +76,10 @@ func TestOverdueAndDelayed(t *testing.T) {
 		{"ARO never fails by time", upgradeconfig.ARO, started, false, "2031-02-04T04:00:01Z", time.Hour, false, true},
 		{"not started", upgradeconfig.OSD, upgradeconfig.HistoryEntry{}, false, "2031-02-04T04:00:01Z", time.Hour, false, false},
 	} {
-		if got := upgradeconfig.Overdue(tt.typ, tt.entry, tt.commenced, at(tt.now), tt.limit); got != tt.overdue {
+		if got := upgrade.Overdue(tt.typ, tt.entry, tt.commenced, at(tt.now), tt.limit); got != tt.overdue {
 			t.Errorf("%s: overdue is %v", tt.name, got)
 		}
-		if got := upgradeconfig.Delayed(tt.entry, tt.commenced, at(tt.now), tt.limit); got != tt.delayed {
+		if got := upgrade.Delayed(tt.entry, tt.commenced, at(tt.now), tt.limit); got != tt.delayed {
 			t.Errorf("%s: delayed is %v", tt.name, got)
 		}
 	}
@@ -101,32 +102,11 @@ func TestCommenced(t *testing.T) {
 		{name: "no channel", desired: upgradeconfig.Update{Version: "4.2.0"}, err: "cannot find the correct upgrade spec source"},
 		{name: "nothing", err: "cannot find the correct upgrade spec source"},
 	} {
-		got, err := upgradeconfig.Commenced(tt.desired, &configv1.ClusterVersion{Spec: configv1.ClusterVersionSpec{DesiredUpdate: tt.update}})
+		got, err := upgrade.Commenced(tt.desired, &configv1.ClusterVersion{Spec: configv1.ClusterVersionSpec{DesiredUpdate: tt.update}})
 		if got != tt.want || errText(err) != tt.err {
 			t.Errorf("%s: %v, %v", tt.name, got, err)
 		}
 	}
-}
-
-func errText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// history makes entries of a ClusterVersion: version, and when it completed;
-// empty for one that has not.
-func history(entries ...[2]string) []configv1.UpdateHistory {
-	var out []configv1.UpdateHistory
-	for _, e := range entries {
-		h := configv1.UpdateHistory{Version: e[0], State: configv1.PartialUpdate, StartedTime: metav1.Unix(0, 0)}
-		if e[1] != "" {
-			h.State, h.CompletionTime = configv1.CompletedUpdate, &metav1.Time{Time: at(e[1])}
-		}
-		out = append(out, h)
-	}
-	return out
 }
 
 func TestVersions(t *testing.T) {
@@ -143,7 +123,7 @@ func TestVersions(t *testing.T) {
 		{"latest is not first", "4.1.0", history([2]string{"4.1.0", "2030-01-01T00:00:00Z"}, [2]string{"4.0.9", "2030-01-03T00:00:00Z"}), "4.2.0", "4.1.0", "4.0.9"},
 	} {
 		cv := &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: tt.at}, History: tt.history}}
-		if got := upgradeconfig.PrecedingVersion(tt.desired, cv); got != tt.preceding {
+		if got := upgrade.PrecedingVersion(tt.desired, cv); got != tt.preceding {
 			t.Errorf("%s: preceding %s, want %s", tt.name, got, tt.preceding)
 		}
 		if got, _ := upgradeconfig.CurrentVersion(cv); got != tt.current {
@@ -152,32 +132,6 @@ func TestVersions(t *testing.T) {
 	}
 	if got, ok := upgradeconfig.CurrentVersion(&configv1.ClusterVersion{}); ok {
 		t.Errorf("no history has current version %q", got)
-	}
-}
-
-func TestCheckUpgradeable(t *testing.T) {
-	for _, tt := range []struct {
-		current, desired string
-		status           configv1.ConditionStatus
-		want             string
-	}{
-		{"4.20.3", "4.20.9", configv1.ConditionFalse, ""},
-		{"4.20.3", "4.21.0", configv1.ConditionTrue, ""},
-		{"4.20.3", "4.21.0", configv1.ConditionUnknown, ""},
-		{"4.20.3", "4.21.0", configv1.ConditionFalse, "cluster upgrade to version 4.21.0 on Tue Feb  4 03:00:00 UTC 2031 has been cancelled: Blocked: ack it"},
-		{"4.22.3", "5.0.1", configv1.ConditionFalse, "cluster upgrade to version 5.0.1 on Tue Feb  4 03:00:00 UTC 2031 has been cancelled: Blocked: ack it"},
-		{"4.20.3", "3.99.0", configv1.ConditionFalse, ""},
-		{"4.20.3", "", configv1.ConditionFalse, ""},
-		{"4.20.3", "4.21", configv1.ConditionFalse, "failed to parse upgrade config desired version 4.21 as semver: invalid semantic version"},
-	} {
-		cv := &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{
-			History:    history([2]string{tt.current, "2030-01-01T00:00:00Z"}),
-			Conditions: []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: tt.status, Reason: "Blocked", Message: "ack it"}},
-		}}
-		s := upgradeconfig.Spec{Desired: upgradeconfig.Update{Version: tt.desired}, UpgradeAt: "2031-02-04T04:00:00+01:00"}
-		if got := errText(upgradeconfig.CheckUpgradeable(s, cv)); got != tt.want {
-			t.Errorf("%s to %s: %s", tt.current, tt.desired, got)
-		}
 	}
 }
 
@@ -204,7 +158,7 @@ func TestRequest(t *testing.T) {
 				ConditionalUpdates: []configv1.ConditionalUpdate{{Release: configv1.Release{Version: "4.2.1", Image: risky}}},
 			},
 		}
-		if got := upgradeconfig.Request(tt.desired, cv); got != (tt.want != nil) {
+		if got := upgrade.Request(tt.desired, cv); got != (tt.want != nil) {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 		if diff := cmp.Diff(tt.want, cv.Spec.DesiredUpdate); diff != "" {

@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 func TestAllowed(t *testing.T) {
@@ -71,7 +72,7 @@ func TestDescribe(t *testing.T) {
 		for _, u := range tt.undone {
 			e.Conditions = append(e.Conditions, upgradeconfig.Condition{Type: u, Status: "False", Message: "message of " + string(u)})
 		}
-		got := upgradeconfig.Describe(tt.state, "V", e, []string{"A", "B"})
+		got := upgrade.Describe(tt.state, "V", e, []string{"A", "B"})
 		if got != tt.want {
 			t.Errorf("%s %v:\n%s\nwant\n%s", tt.state, tt.undone, got, tt.want)
 		}
@@ -92,7 +93,7 @@ func TestNewNotification(t *testing.T) {
 		"StateHealthCheckSL":          "Cluster has encountered healthcheck failure during upgrade",
 		"StatePreHealthCheckSL":       "Cluster has encountered pre-upgrade healthcheck failure",
 	} {
-		n := upgradeconfig.NewNotification(state, c, nil)
+		n := upgrade.NewNotification(state, c, nil)
 		health := strings.Contains(string(state), "HealthCheck")
 		if n.Summary != want || n.Version != "4.20.3" || n.Config != c || health != (len(n.References) == 1) {
 			t.Errorf("%s: %+v", state, n)
@@ -103,7 +104,7 @@ func TestNewNotification(t *testing.T) {
 func TestLogNotifier(t *testing.T) {
 	var out bytes.Buffer
 	l := upgradeconfig.LogNotifier{Logger: slog.New(slog.NewTextHandler(&out, nil))}
-	if err := l.Notify(t.Context(), upgradeconfig.NewNotification("StateStarted", object(specA, upgradeconfig.Status{}), nil)); err != nil {
+	if err := l.Notify(t.Context(), upgrade.NewNotification("StateStarted", object(specA, upgradeconfig.Status{}), nil)); err != nil {
 		t.Fatal(err)
 	}
 	if want := `msg="Upgrade-State: StateStarted Description: Cluster is currently being upgraded to version 4.20.3"`; !strings.Contains(out.String(), want) {

@@ -1,4 +1,4 @@
-package upgradeconfig_test
+package upgrade_test
 
 import (
 	"context"
@@ -25,6 +25,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
 // trusting takes every release for signed.
@@ -110,12 +111,12 @@ func TestEndToEnd(t *testing.T) {
 			},
 		}}, state: upgradeconfig.StateScheduled}
 		manager := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider, KeepWhileUpgrading: true})
-		capacity := &upgradeconfig.SimulatedCapacity{Ready: 10 * time.Minute}
-		maintenance := &upgradeconfig.SimulatedMaintenance{}
-		metrics := &upgradeconfig.Metrics{}
+		capacity := &upgrade.SimulatedCapacity{Ready: 10 * time.Minute}
+		maintenance := &upgrade.SimulatedMaintenance{}
+		metrics := &upgrade.Metrics{}
 		var judged []string
 		var phases []upgradeconfig.Phase
-		controller := upgradeconfig.NewController(upgradeconfig.ControllerOptions{
+		controller := upgrade.NewController(upgrade.ControllerOptions{
 			API:      cluster,
 			Notifier: provider,
 			Refresh: func(ctx context.Context) (bool, error) {
@@ -128,8 +129,8 @@ func TestEndToEnd(t *testing.T) {
 				return nil
 			},
 			Capacity: capacity, Maintenance: maintenance,
-			Health: upgradeconfig.OperatorHealth{API: cluster},
-			Drain:  &upgradeconfig.ForcedDrain{API: cluster},
+			Health: upgrade.OperatorHealth{API: cluster},
+			Drain:  &upgrade.ForcedDrain{API: cluster},
 			Observe: func(e upgradeconfig.Event) {
 				metrics.Observe(e)
 				if e.Type == upgradeconfig.EventPhase {
@@ -182,7 +183,7 @@ func TestEndToEnd(t *testing.T) {
 		if e.PrecedingVersion != sample.FromVersion || e.CompleteTime == nil || e.WorkerCompleteTime == nil || e.WorkerStartTime == nil || e.StartTime.Time.Before(at) {
 			t.Errorf("entry is %+v", e)
 		}
-		steps, _ := upgradeconfig.Steps(upgradeconfig.OSD)
+		steps, _ := upgrade.Steps(upgradeconfig.OSD)
 		if len(e.Conditions) != len(steps) {
 			t.Errorf("%d conditions, want %d", len(e.Conditions), len(steps))
 		}
@@ -213,7 +214,7 @@ func TestEndToEnd(t *testing.T) {
 		if want := []upgradeconfig.Phase{upgradeconfig.PhaseNew, upgradeconfig.PhasePending, upgradeconfig.PhaseUpgrading, upgradeconfig.PhaseUpgraded}; !slices.Equal(phases, want) {
 			t.Errorf("phases %v, want %v", phases, want)
 		}
-		if capacity.Reserved() || maintenance.Open(upgradeconfig.ControlPlane) || maintenance.Open(upgradeconfig.Workers) {
+		if capacity.Reserved() || maintenance.Open(upgrade.ControlPlane) || maintenance.Open(upgrade.Workers) {
 			t.Error("extra capacity or a maintenance window is left")
 		}
 		if len(metrics.Samples()) == 0 {
