@@ -112,7 +112,7 @@ func TestCalledOffPassEndsFirst(t *testing.T) {
 				}
 				time.Sleep(10 * time.Minute)
 				if got := h.calls(before); len(got) > 0 {
-					t.Errorf("calls beside the one that hangs: %v", got)
+					t.Errorf("calls besides the one that hangs: %v", got)
 				}
 				cv := h.testCluster.version(t)
 				if got := historyOf(cv); got != tc.history || cv.Status.ObservedGeneration != cv.Generation {
@@ -170,7 +170,7 @@ func TestCalledOffPassVirtual(t *testing.T) {
 		}
 		for _, call := range h.calls(n) {
 			if call[:5] != "1.0.2" {
-				t.Errorf("seed %d: %s was applied beside 1.0.2", seed, call)
+				t.Errorf("seed %d: %s was applied at the same time as 1.0.2", seed, call)
 			}
 		}
 		v.Close()

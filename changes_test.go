@@ -250,7 +250,7 @@ func TestRefusedAndSlow(t *testing.T) {
 	})
 }
 
-// TestPassLimit: a pass that merely runs out of time is no failure of the
+// TestPassLimit: a pass that merely runs out of time is not a failure of the
 // cluster.
 func TestPassLimit(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
@@ -410,7 +410,7 @@ func TestGatesWhileRefused(t *testing.T) {
 	})
 }
 
-// TestRecreated: a ClusterVersion that is made anew describes the cluster as
+// TestRecreated: a ClusterVersion that is created again describes the cluster as
 // it is, not as it was installed.
 func TestRecreated(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {

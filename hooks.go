@@ -168,7 +168,7 @@ func (p *planner) hooks() {
 	}
 }
 
-// hookJob calls a hook beside the decisions.
+// hookJob calls a hook while decisions go on.
 func (r *decider) hookJob(call *hookCall) reconcile.Job {
 	h := r.o.Hooks[call.id.hook]
 	return reconcile.Job{

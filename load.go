@@ -162,7 +162,7 @@ type loadID struct {
 	wish   target
 }
 
-// loadJob loads a release beside the decisions. done gets how that ended.
+// loadJob loads a release while decisions go on. done gets how that ended.
 func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadError)) reconcile.Job {
 	return reconcile.Job{
 		ID: loadID{c.loads, r.key.target},
@@ -407,7 +407,7 @@ func inapplicable(d preconditions.Decision) bool {
 	})
 }
 
-// implicit returns the capabilities that a release must enable, lest objects
+// implicit returns the capabilities that a release must enable: without them objects
 // that the cluster manages become unmanaged.
 func (c *core) implicit(r *loadRequest, payload *manifest.Payload) []string {
 	return manifest.ImplicitlyEnabled(r.previous, payload, manifest.Filter{Gates: r.gates.enabled, Capabilities: &r.caps})

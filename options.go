@@ -59,7 +59,7 @@ type Options struct {
 	// Architecture of the cluster's release unless the payload declares
 	// itself Multi, as Go names it; empty means "amd64".
 	Architecture string
-	// EnabledCapabilities are always enabled, beside those of the spec.
+	// EnabledCapabilities are always enabled, in addition to those of the spec.
 	EnabledCapabilities []string
 	// Auto requests the newest recommended update whenever the cluster has
 	// finished the one before.

@@ -39,7 +39,7 @@ func (c *core) own(cv *configv1.ClusterVersion) (configv1.Release, error) {
 	case len(cv.Status.History) > 0:
 		h := cv.Status.History[0]
 		return configv1.Release{Version: h.Version, Image: h.Image}, nil
-	case c.known.Image != "": // the object was made anew, the cluster was not
+	case c.known.Image != "": // the object was created again, the cluster was not
 		return c.known, nil
 	}
 	return configv1.Release{}, ErrNoRelease

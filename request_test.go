@@ -153,7 +153,7 @@ func TestUpgradeableBlocksAMinorUpdate(t *testing.T) {
 			t.Errorf("observed generation %d of %d", cv.Status.ObservedGeneration, cv.Generation)
 		}
 
-		// Forced, it goes on, and says so for ever.
+		// Forced, it goes on, and says so from then on.
 		s.request(s, configv1.Update{Version: sample.ToVersion, Force: true})
 		if r := s.syncs(10); !r.Done {
 			t.Fatalf("not done: %v", r.Failure)

@@ -200,7 +200,7 @@ func everCompleted(s *configv1.ClusterVersionStatus) bool {
 }
 
 // started returns the entry of an update that was begun, nil where there is
-// none. What has been going on since the installation is no update.
+// none. What has been going on since the installation is not an update.
 func started(cv *configv1.ClusterVersion, own configv1.Release) *configv1.UpdateHistory {
 	h := cv.Status.History
 	if len(h) == 0 || h[0].State == configv1.CompletedUpdate || h[0].Image == own.Image || !everCompleted(&cv.Status) {

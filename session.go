@@ -13,7 +13,7 @@ import (
 
 // session is what an Updater remembers between its decisions. It is a cache:
 // nothing of it is needed to go on after a restart, and it is about one entry
-// of the history and one request. Where either has moved, whoever moved it, it
+// of the history and one request. Where either has moved, for whatever reason, it
 // is dropped before anything else happens.
 type session struct {
 	entry  entry  // as last read or written

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// statusInput is all that a status is written from, beside the status as read.
+// statusInput is all that a status is written from, besides the status as read.
 type statusInput struct {
 	now         metav1.Time
 	generation  int64
@@ -150,7 +150,7 @@ func writeStatus(ctx context.Context, api clusterapi.ClusterAPI, cv *configv1.Cl
 		return cv, nil
 	}
 	read := cv.ResourceVersion
-	return clusterapi.Modify(ctx, api, clusterVersionKey, clusterapi.ModifyOptions{Status: true, Retries: -1, FieldManager: clusterapi.ManagerStatus},
+	return clusterapi.Modify(ctx, api, clusterVersionKey, clusterapi.ModifyOptions{Status: true, Once: true, FieldManager: clusterapi.ManagerStatus},
 		func(live *configv1.ClusterVersion) error {
 			if live.UID != cv.UID {
 				return errors.New("cluster version was deleted and recreated, cannot update status")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// timely are files that may start goroutines or timers of their own, beside the
+// timely are files that may start goroutines or timers of their own, besides the
 // engine, what is under it, and what only tests use.
 var timely = map[string]string{
 	"clusterapi/memory/definition.go": "a delay by the driver's clock",

@@ -117,7 +117,7 @@ func TestSignaturesAreKept(t *testing.T) {
 		s.restart(prepare)
 		attempt(clusterupdate.PreconditionChecks)
 
-		// What was verified is remembered, and kept anew.
+		// What was verified is remembered, and kept again.
 		remove(signature.PersistedName)
 		attempt(clusterupdate.PreconditionChecks)
 		if !kept() {

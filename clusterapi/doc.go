@@ -6,7 +6,7 @@
 // A cluster is whatever implements [ClusterAPI]: a real API server through
 // client-go, the cluster in memory of clusterapi/memory, or a recording.
 // It is composed of [Reader], [Writer] and [Evictor], and each function asks
-// for the smallest of them that it uses. [Watcher] is optional. Whoever writes
+// for the smallest of them that it uses. [Watcher] is optional. Somebody who writes
 // a backend proves it right with clusterapi/clusterapitest.
 //
 // The verbs are those of the Kubernetes API

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,9 +23,11 @@ type ModifyOptions struct {
 	// Status writes the status and nothing else, by UpdateStatus. Changes that
 	// the function makes elsewhere are then not written.
 	Status bool
-	// Retries is how often to start again after a conflict. Zero means 5; a
-	// negative number means never.
+	// Retries is how often to start again after a conflict. Zero means
+	// [DefaultRetries]; a negative number is an error.
 	Retries int
+	// Once returns the first conflict, as if Retries could be none.
+	Once bool
 	// FieldManager owns the changed fields; empty means [ManagerDefault].
 	FieldManager string
 }
@@ -35,7 +38,7 @@ const DefaultRetries = 5
 // Modify changes an existing object: the one way to do so. It reads the
 // object, calls f with a typed copy, and writes the differences that f made,
 // on condition that nobody else wrote meanwhile. After a conflict it starts
-// again after a short random delay, and calls f anew with what is stored then,
+// again after a short random delay, and calls f again with what is stored then,
 // so f must be a function of its argument.
 //
 // Only differences are laid onto the object as read, so fields that T does not
@@ -55,11 +58,14 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 	if err != nil {
 		return nil, err
 	}
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	retries := o.Retries
 	if retries == 0 {
 		retries = DefaultRetries
 	}
-	if ctx.Value(withoutRetries{}) != nil {
+	if o.Once || ctx.Value(withoutRetries{}) != nil {
 		retries = 0
 	}
 	// Up to as much again is added, so that writers in conflict fall out of step.

@@ -426,7 +426,7 @@ func TestModifyWrites(t *testing.T) {
 		{name: "five conflicts", conflicts: 5, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 6, writes: []string{"Update"}},
 		{name: "six conflicts", conflicts: 6, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 6, want: apierrors.IsConflict},
 		{name: "one retry", conflicts: 2, opts: clusterapi.ModifyOptions{Retries: 1}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 2, want: apierrors.IsConflict},
-		{name: "no retry", conflicts: 1, opts: clusterapi.ModifyOptions{Retries: -1}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 1, want: apierrors.IsConflict},
+		{name: "no retry", conflicts: 1, opts: clusterapi.ModifyOptions{Once: true}, f: func(cm *corev1.ConfigMap) error { cm.Data["count"] += "1"; return nil }, calls: 1, want: apierrors.IsConflict},
 		{name: "another kind", f: func(cm *corev1.ConfigMap) error {
 			cm.TypeMeta = metav1.TypeMeta{APIVersion: "v2", Kind: "Other"}
 			return nil

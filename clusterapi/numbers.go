@@ -11,7 +11,7 @@ type ranges struct {
 	root reflect.Type
 	// path leads to what is being looked at: names of fields and keys of maps,
 	// "" for an element of a list. It is resolved to a type only at numbers
-	// that might not fit, since most of an object is no such.
+	// that might not fit, since most of an object is something else.
 	path []string
 }
 

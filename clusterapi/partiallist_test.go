@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// partial is a recording that has one object, and an error beside it.
+// partial is a recording that has one object, and an error with it.
 type partial struct {
 	clusterapi.Reader
 	err error

@@ -136,7 +136,7 @@ func Run(ctx context.Context, tasks []*manifest.Task, o Options) (*Result, error
 	d := &driven{Pass: p, first: p.Start(), done: cancel}
 	if !p.Finished() {
 		process := reconcile.Process{Name: "pass", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{d} }}
-		if err := reconcile.Run(running, reconcile.Options{Clock: p.clock, Logger: p.log, Resync: -1}, process); err != nil {
+		if err := reconcile.Run(running, reconcile.Options{Clock: p.clock, Logger: p.log, Resync: reconcile.Never}, process); err != nil {
 			return nil, err
 		}
 		p.Stop(ctx)

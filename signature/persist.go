@@ -100,7 +100,7 @@ func NewPersister(o PersistOptions) *Persister {
 // Failures are logged and tried again at the next interval, conflicts at once
 // and then with growing delays. It returns the error of ctx.
 func (p *Persister) Run(ctx context.Context) error {
-	if err := reconcile.Run(ctx, reconcile.Options{Clock: p.o.Clock, Resync: -1}, p.Process()); err != nil {
+	if err := reconcile.Run(ctx, reconcile.Options{Clock: p.o.Clock, Resync: reconcile.Never}, p.Process()); err != nil {
 		return err
 	}
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.o.FlushTimeout)

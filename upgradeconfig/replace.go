@@ -57,7 +57,7 @@ func (m *Manager) create(ctx context.Context, spec Spec) error {
 
 // update changes the fields that can be changed in place.
 func (m *Manager) update(ctx context.Context, current *UpgradeConfig, spec Spec) error {
-	o := clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy, Retries: -1}
+	o := clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy, Once: true}
 	_, err := clusterapi.Modify(ctx, m.o.API, m.key(), o, func(c *UpgradeConfig) error {
 		if c.UID != current.UID || c.ResourceVersion != current.ResourceVersion {
 			return errMoved

@@ -580,7 +580,7 @@ var faults = []fault{
 			return stored, err
 		}
 	}},
-	{"Create of what is there is no error", "Create/AlreadyExists", true, errs(func(verb string, err error) error {
+	{"Create of what is there succeeds", "Create/AlreadyExists", true, errs(func(verb string, err error) error {
 		if verb == "Create" && apierrors.IsAlreadyExists(err) {
 			return nil
 		}
@@ -988,7 +988,7 @@ var faults = []fault{
 			return nil
 		}
 	}},
-	{"Delete of nothing is no error", "Delete/NotFound", true, errs(func(verb string, err error) error {
+	{"Delete of nothing succeeds", "Delete/NotFound", true, errs(func(verb string, err error) error {
 		if verb == "Delete" && apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -1004,7 +1004,7 @@ var faults = []fault{
 	{"Evict ignores the grace period", "Evict/Grace", true, evicts(func(o *clusterapi.EvictOptions) { o.GracePeriodSeconds = nil })},
 	{"Evict always ends pods at once", "Evict/Grace", true, evicts(func(o *clusterapi.EvictOptions) { o.GracePeriodSeconds = new(int64) })},
 	{"Evict ignores the UID", "Evict/OtherUID", true, evicts(func(o *clusterapi.EvictOptions) { o.UID = "" })},
-	{"Evict of nothing is no error", "Evict/NotFound", true, errs(func(verb string, err error) error {
+	{"Evict of nothing succeeds", "Evict/NotFound", true, errs(func(verb string, err error) error {
 		if verb == "Evict" && apierrors.IsNotFound(err) {
 			return nil
 		}

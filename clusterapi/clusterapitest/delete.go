@@ -59,7 +59,7 @@ func testDelete(t *testing.T, s *suite) {
 		if marked.GetDeletionTimestamp() == nil {
 			t.Error("it has no deletionTimestamp")
 		}
-		remove(t, u, clusterapi.DeleteOptions{}) // once more is no error
+		remove(t, u, clusterapi.DeleteOptions{}) // once more is not an error
 		if again := s.get(t, u); !again.GetDeletionTimestamp().Equal(marked.GetDeletionTimestamp()) {
 			t.Error("the deletionTimestamp moved")
 		}

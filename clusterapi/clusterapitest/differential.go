@@ -25,8 +25,10 @@ type DifferentialOptions struct {
 	// unless Kinds is set or -run selects some sequences only.
 	Meant []Difference
 	// Tries is how many shorter sequences to try, at most, for one that fails; 0
-	// means 150, a negative number none.
+	// means 150.
 	Tries int
+	// Whole reports a sequence that fails as it is, without trying shorter ones.
+	Whole bool
 	// Failures is after how many failed sequences to stop; 0 means 3.
 	Failures int
 }

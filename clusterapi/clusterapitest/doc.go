@@ -1,6 +1,6 @@
 // Package clusterapitest proves that an implementation of
 // [clusterapi.ClusterAPI] keeps the contract that the interfaces state. It is
-// for whoever writes a backend; testing/fstest is the model.
+// for authors of backends; testing/fstest is the model.
 //
 //	func TestConformance(t *testing.T) {
 //		clusterapitest.Conformance(t, func(t *testing.T) (clusterapi.ClusterAPI, clusterapitest.Capabilities) {

@@ -50,7 +50,7 @@ func TestBroken(t *testing.T) {
 			t.Parallel()
 			b := newBroken(memory.New(asServer))
 			f.make(b)
-			o := clusterapitest.DifferentialOptions{Sequences: 600, Failures: 1, Tries: -1}
+			o := clusterapitest.DifferentialOptions{Sequences: 600, Failures: 1, Whole: true}
 			switch { // what few sequences come to
 			case strings.HasPrefix(f.test, "Evict/"):
 				o.Kinds = []string{"Pod", "PodDisruptionBudget"}

@@ -88,7 +88,7 @@ func testRecorded(t *testing.T, s *suite) {
 	}
 }
 
-// testWrites: nothing is written, and whoever tries is told.
+// testWrites: nothing is written, and a write is an error.
 func testWrites(t *testing.T, s *suite) {
 	before := s.get(t, s.configMap(t, "get"))
 	changed := before.DeepCopy()

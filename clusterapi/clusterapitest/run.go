@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // differential is one call of [Differential].
@@ -39,6 +40,9 @@ type differential struct {
 const patience = 20 * time.Second
 
 func newDifferential(a, b clusterapi.ClusterAPI, o DifferentialOptions) (*differential, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	if o.Sequences == 0 {
 		o.Sequences = 50
 	}
@@ -50,9 +54,6 @@ func newDifferential(a, b clusterapi.ClusterAPI, o DifferentialOptions) (*differ
 	}
 	if o.Tries == 0 {
 		o.Tries = 150
-	}
-	if o.Sequences < 0 || o.Length < 0 || o.Failures < 0 {
-		return nil, fmt.Errorf("sequences %d, length %d, failures %d: none may be negative", o.Sequences, o.Length, o.Failures)
 	}
 	for i, m := range o.Meant {
 		if m.Reason == "" {

@@ -146,7 +146,7 @@ func TestOwnersInACircle(t *testing.T) {
 	}
 }
 
-// A definition that defines its own kind is no reason to go round for ever.
+// A definition that defines its own kind does not make the search endless.
 func TestDefinitionOfDefinitions(t *testing.T) {
 	c := memory.New(memory.Options{Lenient: true})
 	crd := mustApply(t, c, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, spec: {group: apiextensions.k8s.io,

@@ -78,7 +78,7 @@ func TestEvict(t *testing.T) {
 				finalizer = ", finalizers: [a/b]"
 			}
 			mustLoad(t, c, fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ns, labels: {app: a}%s, %s}, status: {%s}}`, finalizer, tc.meta, tc.status))
-			// A budget of another namespace is no matter.
+			// A budget of another namespace does not count.
 			mustLoad(t, c, fmt.Sprintf(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: x, namespace: other}, spec: {selector: {}}, status: {%s}}`, status(0, 1, 1, 1)))
 			for i, b := range tc.budgets {
 				mustLoad(t, c, fmt.Sprintf(`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b%d, namespace: ns, generation: 1}, spec: {%s}, status: {%s}}`, i, b.spec, b.status))

@@ -47,7 +47,7 @@ type Options struct {
 	// the kubelet that ends it. By default pods end at once.
 	GracefulPods bool
 
-	// CheckShared makes [Cluster.CheckShared] find whoever changes an object that
+	// CheckShared makes [Cluster.CheckShared] find a caller that changes an object that
 	// is shared. It keeps a copy of every state that was stored: it is for tests.
 	CheckShared bool
 

@@ -70,7 +70,7 @@ func (c *calls) do(ctx context.Context, verb string, gvk schema.GroupVersionKind
 	if d, ok := ctx.Value(callTimeoutKey{}).(time.Duration); ok {
 		timeout = d
 	}
-	if timeout <= 0 {
+	if timeout <= 0 || timeout == Never {
 		return f(ctx)
 	}
 	call, cancel := within(ctx, c.clock, timeout)

@@ -164,7 +164,7 @@ func TestJobsOfOneIDDoNotOverlap(t *testing.T) {
 	})
 }
 
-// Report, Done and Changed of a reconciler never run beside its looks.
+// Report, Done and Changed of a reconciler never run during its looks.
 func TestCallbacksDoNotOverlapLooks(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestCallbacksDoNotOverlapLooks(t *testing.T) {
 				}
 				drive(t, reconcile.Options{}, time.Second, r)
 				if calls.Load() < 100 || workers == 1 && overlaps.Load() > 0 || workers > 1 && overlaps.Load() == 0 {
-					t.Errorf("%d of %d callbacks ran beside a look", overlaps.Load(), calls.Load())
+					t.Errorf("%d of %d callbacks ran during a look", overlaps.Load(), calls.Load())
 				}
 			})
 		})

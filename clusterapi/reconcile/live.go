@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -50,6 +51,9 @@ type engine struct {
 }
 
 func newEngine(o Options, syncs bool, processes []Process) (*engine, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	e := &engine{o: o, syncs: syncs, seed: o.Seed}
 	if o.Clock == nil {
 		e.o.Clock = clock.RealClock{}

@@ -30,7 +30,7 @@ func TestFailuresBackOff(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "x", errTest)
 	for _, tc := range []struct {
 		name string
-		errs []error // one after another, the last for ever
+		errs []error // one after another, the last again and again
 		want []string
 	}{
 		{"an error", []error{errTest}, []string{
@@ -70,7 +70,7 @@ func TestALastingErrorIsToldSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		start := time.Now()
-		drive(t, reconcile.Options{Observe: l.observe, Resync: -1}, time.Hour, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		drive(t, reconcile.Options{Observe: l.observe, Resync: reconcile.Never}, time.Hour, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			if time.Since(start) < 20*time.Minute {
 				return reconcile.Result{}, errTest
 			}
@@ -170,7 +170,7 @@ func TestWhenToLookAgain(t *testing.T) {
 					if e.Err != errTest && e.Type != reconcile.EventRecovered {
 						l.observe(e)
 					}
-				}, Resync: -1}
+				}, Resync: reconcile.Never}
 				drive(t, o, 2*time.Hour, at(rec{name: "r", look: script(l, tc.steps...)}, "a"))
 				if diff := cmp.Diff(tc.want, l.take()); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
@@ -212,7 +212,7 @@ func TestAWakeDuringALookIsKept(t *testing.T) {
 func TestReconcilersWakeOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		drive(t, reconcile.Options{Resync: -1}, time.Minute,
+		drive(t, reconcile.Options{Resync: reconcile.Never}, time.Minute,
 			at(rec{name: "one", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 				return reconcile.Result{Wake: []reconcile.Wake{{Reconciler: "two", Key: reconcile.Key{Name: "b"}, After: time.Second}}}, nil
 			}}, "a"),
@@ -230,7 +230,7 @@ func TestKeysAreResynced(t *testing.T) {
 	}{
 		{0, []string{"0s look a", "10m0s look a", "20m0s look a"}},
 		{12 * time.Minute, []string{"0s look a", "12m0s look a", "24m0s look a"}},
-		{-1, []string{"0s look a"}},
+		{reconcile.Never, []string{"0s look a"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLog()
@@ -357,7 +357,7 @@ func TestCallsHaveDeadlines(t *testing.T) {
 	}{
 		{"by default", 0, get, "30s Get of ConfigMap ns/a: no answer within 30s: context deadline exceeded"},
 		{"by options", time.Second, get, "1s Get of ConfigMap ns/a: no answer within 1s: context deadline exceeded"},
-		{"none", -1, get, ""},
+		{"none", reconcile.Never, get, ""},
 		{"longer", 0, func(ctx context.Context, api clusterapi.ClusterAPI) error {
 			return get(reconcile.WithCallTimeout(ctx, time.Minute), api)
 		}, "1m0s Get of ConfigMap ns/a: no answer within 1m0s: context deadline exceeded"},
@@ -403,7 +403,7 @@ func TestCallsHaveDeadlines(t *testing.T) {
 					}}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 					defer cancel()
-					o := reconcile.Options{API: unwatched{newCluster(hang)}, CallTimeout: tc.timeout, Resync: -1}
+					o := reconcile.Options{API: unwatched{newCluster(hang)}, CallTimeout: tc.timeout, Resync: reconcile.Never}
 					if err := reconcile.Run(ctx, o, p); err != nil {
 						t.Fatal(err)
 					}
@@ -704,7 +704,9 @@ func TestAnotherClock(t *testing.T) {
 			return reconcile.Result{At: r.Now.Add(time.Hour)}, nil
 		}}, "a")}
 	}}
-	go func() { ended <- reconcile.Run(ctx, reconcile.Options{API: api, Clock: clock, Resync: -1}, p) }()
+	go func() {
+		ended <- reconcile.Run(ctx, reconcile.Options{API: api, Clock: clock, Resync: reconcile.Never}, p)
+	}()
 	start := <-looked
 	for done := false; !done; {
 		select {
@@ -771,7 +773,7 @@ func TestAHostRunsTheLooks(t *testing.T) {
 				queue <- look
 			}
 		}
-		drive(t, reconcile.Options{Dispatch: dispatch, Resync: -1, Observe: func(e reconcile.Event) {
+		drive(t, reconcile.Options{Dispatch: dispatch, Resync: reconcile.Never, Observe: func(e reconcile.Event) {
 			if e.Err != errTest {
 				l.observe(e)
 			}

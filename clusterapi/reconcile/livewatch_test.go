@@ -252,7 +252,7 @@ func TestAKindThatIsNotServed(t *testing.T) {
 					if e.Type == reconcile.EventNotServed && e.Retry.Sub(e.Time) != time.Minute {
 						t.Errorf("tried again at %s, %s after the event", e.Retry, e.Retry.Sub(e.Time))
 					}
-				}, Resync: -1}, at(r, "k"))
+				}, Resync: reconcile.Never}, at(r, "k"))
 				defer stop()
 				time.Sleep(10*time.Minute + time.Second)
 				define(t, api)

@@ -361,7 +361,7 @@ func (l *loop) resync() bool {
 		return false
 	}
 	l.started = true
-	if l.e.o.Resync > 0 {
+	if l.e.o.Resync != Never {
 		l.resyncAt = now.Add(l.e.o.Resync)
 	}
 	isolated(1, func(int) {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"log/slog"
+	"math"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -26,13 +27,13 @@ type Options struct {
 	// leaves that to the reconcilers ([Concurrent]).
 	Workers int
 	// CallTimeout bounds every call of the API but watches; zero means 30
-	// seconds, a negative one none. See [WithCallTimeout].
+	// seconds, [Never] none. See [WithCallTimeout].
 	CallTimeout time.Duration
 	// Poll is the time between two lists of a kind where API cannot watch;
 	// zero means 30 seconds.
 	Poll time.Duration
 	// Resync is the time between two looks at all keys of reconcilers that are
-	// [Lister]s; zero means 10 minutes, a negative one never. A [Syncer] does
+	// [Lister]s; zero means 10 minutes. With [Never] there is one look. A [Syncer] does
 	// it in the first Sync after that time.
 	Resync time.Duration
 	// Dispatch decides where the looks of [Run] run, for a host that has work
@@ -44,6 +45,9 @@ type Options struct {
 	// is. A panic in it is logged.
 	Observe func(Event)
 }
+
+// Never is a time that does not come: for [Options] that can be switched off.
+const Never time.Duration = math.MaxInt64
 
 const (
 	defaultCallTimeout = 30 * time.Second

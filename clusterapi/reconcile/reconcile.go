@@ -124,7 +124,7 @@ type Watch struct {
 	Changed func(now time.Time, old, new *clusterapi.Object) []Wake
 }
 
-// Job is work that runs beside its reconciler: downloads, signatures, HTTP,
+// Job is work that runs while its reconciler goes on: downloads, signatures, HTTP,
 // hooks. A job of the same key and ID is not started again while the key's
 // Results name it, also after it has ended.
 type Job struct {

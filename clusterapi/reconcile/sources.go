@@ -199,7 +199,7 @@ func (s *source) run(ctx context.Context) {
 func (s *source) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if timeout := s.e.o.CallTimeout; timeout > 0 {
+	if timeout := s.e.o.CallTimeout; timeout != Never {
 		limit, stop := within(ctx, s.e.o.Clock, timeout)
 		defer stop()
 		defer context.AfterFunc(limit, func() {

@@ -130,7 +130,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 	defer c.running.Store(false)
 	return reconcile.Run(internal(ctx), reconcile.Options{
 		API: c.Cluster, Clock: c.clock, Logger: c.logger,
-		CallTimeout: -1, // a scaled clock passes it while a call is computed
+		CallTimeout: reconcile.Never, // a scaled clock passes it while a call is computed
 	}, c.Process())
 }
 

@@ -180,7 +180,7 @@ func live(ctx context.Context, api clusterapi.ClusterAPI, c clock.WithTicker, pr
 	group, ctx := errgroup.WithContext(ctx)
 	// Only the cluster's time is sped up: calls take as long as ever.
 	group.Go(func() error {
-		return reconcile.Run(ctx, reconcile.Options{API: api, Clock: c, CallTimeout: -1}, processes...)
+		return reconcile.Run(ctx, reconcile.Options{API: api, Clock: c, CallTimeout: reconcile.Never}, processes...)
 	})
 	group.Go(func() error {
 		defer cancel()

@@ -36,7 +36,7 @@ type Options struct {
 	Proxy func(*http.Request) (*url.URL, error)
 
 	// Timeout bounds a whole exchange, redirects and body included. Zero means
-	// DefaultTimeout, negative none beside the context's.
+	// DefaultTimeout, negative none but the context's.
 	Timeout time.Duration
 	// MaxBody is the largest body in bytes, after decompression. Zero means
 	// DefaultMaxBody; there is no way to switch it off.

@@ -14,7 +14,7 @@
 //     representation, no Referer, none of the query parameters that
 //     [Options.DropQuery] names.
 //
-// The environment (HTTP_PROXY and friends) is never consulted: whoever wants a
+// The environment (HTTP_PROXY and friends) is never consulted: a program that wants a
 // proxy passes one, e.g. that of [Proxy].
 //
 // [Client.DoRetry] sends a request again that failed for the moment, after the
@@ -30,5 +30,5 @@
 //	redirects                5        Options.MaxRedirects  error
 //
 // Passing a limit is a [*LimitError]; a broken body is a [*BodyError]. A
-// status other than 2xx is no error: callers know what 304 or 404 means to them.
+// status other than 2xx is not an error: callers know what 304 or 404 means to them.
 package httpclient

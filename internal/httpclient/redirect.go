@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The reasons for which a redirect is refused, beside its number.
+// The reasons for which a redirect is refused, besides its number.
 var (
 	ErrInsecureRedirect = errors.New("redirect from https to another scheme refused")
 	ErrOtherHost        = errors.New("redirect to another host refused")

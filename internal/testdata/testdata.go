@@ -30,7 +30,7 @@ func Dir(tb testing.TB) string {
 }
 
 // moduleRoot walks up from the working directory, which for a test is its
-// package's folder. Nested modules are passed: the data lies beside the
+// package's folder. Nested modules are passed: the data lies next to the
 // outermost one.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()

@@ -137,7 +137,7 @@ func (r *Loop) Reconcile(_ context.Context, q reconcile.Request) (res reconcile.
 
 // Run runs a process live until ctx ends.
 func Run(ctx context.Context, api clusterapi.ReadWriter, c clock.WithTicker, log *slog.Logger, p reconcile.Process) error {
-	if err := reconcile.Run(ctx, reconcile.Options{API: whole(api), Clock: c, Logger: log, Resync: -1}, p); err != nil {
+	if err := reconcile.Run(ctx, reconcile.Options{API: whole(api), Clock: c, Logger: log, Resync: reconcile.Never}, p); err != nil {
 		return err
 	}
 	return ctx.Err()

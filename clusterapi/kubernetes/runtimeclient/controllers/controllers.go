@@ -40,7 +40,7 @@ type Options struct {
 	// suspended does. One that stood still for longer ends at once, since
 	// another one may lead; without this it would go on until it fails to renew
 	// its lease. It should be below the Manager's LeaseDuration. Zero means 10
-	// seconds, which fits the default lease; a negative one means any time.
+	// seconds, which fits the default lease; [reconcile.Never] means any time.
 	MaxPause time.Duration
 }
 
@@ -50,8 +50,12 @@ const defaultMaxPause = 10 * time.Second
 var ErrPaused = errors.New("controllers: the process stood still for too long to go on as the leader")
 
 // Add makes a Manager run processes, from its start, or from its election as
-// leader, until it ends. Names of processes must be unique in the Manager.
+// leader, until it ends. Names of processes must be unique in the Manager. Its
+// error is a negative MaxPause, or one of making a client or of the Manager.
 func Add(mgr manager.Manager, o Options, processes ...reconcile.Process) error {
+	if o.MaxPause < 0 {
+		return fmt.Errorf("controllers.Options: MaxPause is negative: %s", o.MaxPause)
+	}
 	if o.Driver.API == nil {
 		api, err := API(mgr, o.Direct...)
 		if err != nil {

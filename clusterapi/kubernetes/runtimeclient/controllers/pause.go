@@ -19,7 +19,7 @@ type pauses struct {
 func newPauses(o Options) *pauses {
 	p := &pauses{limit: o.MaxPause, last: time.Now()}
 	switch {
-	case o.EveryReplica || o.MaxPause < 0:
+	case o.EveryReplica || o.MaxPause == reconcile.Never:
 		p.limit = 0
 	case o.MaxPause == 0:
 		p.limit = defaultMaxPause

@@ -17,7 +17,7 @@ func TestPauses(t *testing.T) {
 		{"none", Options{}, time.Second, false},
 		{"too long", Options{}, 11 * time.Second, true},
 		{"too long for the host", Options{MaxPause: time.Second}, 2 * time.Second, true},
-		{"any", Options{MaxPause: -1}, time.Hour, false},
+		{"any", Options{MaxPause: reconcile.Never}, time.Hour, false},
 		{"not a leader", Options{EveryReplica: true}, time.Hour, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
