@@ -27,7 +27,7 @@ var pending = map[string]bool{"graph": true, "manifest": true, "mcp": true, "olm
 var interfaceMethods = regexp.MustCompile(`^(Unwrap|Error|(Unm|M)arshal(JSON|Text)|Close|Open|Read|Write|Stat|ReadDir)$`)
 
 var (
-	saysErrors      = regexp.MustCompile(`(?i)\berrors?\b|Error\b|\bErr[A-Z]|\bfails?\b|\brefuse`)
+	saysErrors      = regexp.MustCompile(`(?i)\berrors?\b|Error\b|\bErr[A-Z]|\bfails?\b|\brefuse|implements \[`) // those of what it implements
 	saysConcurrency = regexp.MustCompile(`(?i)concurren|goroutine`)
 	saysDefault     = regexp.MustCompile(`(?i)\bdefaults?\b|\bzero\b|\b0\b|\bDefault[A-Z]`)
 	saysBytes       = regexp.MustCompile(`(?i)\bbytes?\b|\b[KMG]i?B\b`)

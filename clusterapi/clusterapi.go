@@ -35,7 +35,7 @@ type ClusterAPI interface {
 	Evictor
 }
 
-// Reader reads objects.
+// Reader reads objects. It is safe for concurrent use.
 type Reader interface {
 	// Get returns the object, or an error that apierrors.IsNotFound
 	// recognises. A backend that answers with a nil object and no error makes
@@ -50,7 +50,10 @@ type Reader interface {
 	List(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) (*unstructured.UnstructuredList, error)
 }
 
-// Writer changes objects. Each verb returns the object as stored.
+// Writer changes objects. Each verb returns the object as stored. An object that
+// does not exist is an error that apierrors.IsNotFound recognises; one that the
+// server refuses has the type that apierrors gives it (Invalid, Forbidden, ...).
+// A Writer is safe for concurrent use.
 type Writer interface {
 	// Create stores a new object. It fails with an error that
 	// apierrors.IsAlreadyExists recognises where there is one.
@@ -60,7 +63,8 @@ type Writer interface {
 	// a forced server-side apply in the name of opts.FieldManager, which is
 	// required. Fields that an earlier Apply of the same manager set, and that
 	// obj no longer names, are given up. An Apply that changes nothing must
-	// not move the resourceVersion, or every reconciliation becomes a write.
+	// not move the resourceVersion, or every reconciliation becomes a write. A
+	// type of a field that the kind does not have is an error.
 	Apply(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (*unstructured.Unstructured, error)
 
 	// Update replaces an object and leaves its status alone where the kind has
@@ -70,15 +74,16 @@ type Writer interface {
 	Update(ctx context.Context, obj *unstructured.Unstructured, opts UpdateOptions) (*unstructured.Unstructured, error)
 
 	// UpdateStatus replaces the status and leaves all else alone. The rules
-	// for the resourceVersion are those of Update.
+	// and errors for the resourceVersion are those of Update.
 	UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts UpdateOptions) (*unstructured.Unstructured, error)
 
 	// Delete removes an object, or only marks it with a deletionTimestamp
-	// while it has finalizers, as the API server does.
+	// while it has finalizers, as the API server does. A precondition in opts
+	// that does not hold is an error that apierrors.IsConflict recognises.
 	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts DeleteOptions) error
 }
 
-// Evictor asks a pod to leave its node.
+// Evictor asks a pod to leave its node. It is safe for concurrent use.
 type Evictor interface {
 	// Evict honours PodDisruptionBudgets. An error that
 	// apierrors.IsTooManyRequests recognises means "not now, try again"; a
@@ -87,7 +92,7 @@ type Evictor interface {
 }
 
 // Watcher is optional: a [ClusterAPI] that has it drives waits by events
-// instead of polls. Find it by type assertion.
+// instead of polls. Find it by type assertion. It is safe for concurrent use.
 type Watcher interface {
 	// Watch yields the matching objects that exist (Added), then one Synced
 	// mark, then every change in order. Resuming after an expired watch is the

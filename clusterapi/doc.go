@@ -6,8 +6,8 @@
 // A cluster is whatever implements [ClusterAPI]: a real API server through
 // client-go, the cluster in memory of clusterapi/memory, or a recording.
 // It is composed of [Reader], [Writer] and [Evictor], and each function asks
-// for the smallest of them that it uses. [Watcher] is optional. Somebody who writes
-// a backend proves it right with clusterapi/clusterapitest.
+// for the smallest of them that it uses. [Watcher] is optional. The author of a
+// backend proves it right with clusterapi/clusterapitest.
 //
 // The verbs are those of the Kubernetes API
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/), narrowed to
@@ -40,6 +40,10 @@
 // does not exist is an error that apierrors.IsNotFound recognises; a kind that
 // the cluster does not serve is one that meta.IsNoMatchError recognises; and a
 // kind that a recording does not contain is [ErrNotCollected].
+//
+// A [ClusterAPI] is safe for concurrent use. Options, events and errors are
+// plain data: safe to read from many goroutines at a time, not to change while
+// others read.
 //
 // [EncodeError] and [DecodeError] keep these apart over a wire, so that a
 // backend may forward to another one: the tests of this package have such a

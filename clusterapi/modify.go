@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// ReadWriter is what [Modify] needs.
+// ReadWriter is what [Modify] needs. It is safe for concurrent use.
 type ReadWriter interface {
 	Reader
 	Writer

@@ -176,7 +176,7 @@ func withoutManagedFields(u *unstructured.Unstructured) *unstructured.Unstructur
 
 // Shared is optional: a [Reader] that has it hands out what it stores, without
 // copying. Use [GetShared] and [ListShared], which work with every Reader. The
-// rules are those of Get and List.
+// rules and errors are those of Get and List. It is safe for concurrent use.
 //
 // A type that is made to be embedded has a method Shares(Reader) bool, which
 // reports whether its argument is the value itself. In a wrapper that embeds it

@@ -17,7 +17,7 @@ import (
 //
 // before and after are pointers to structs of the same type. u.Object is
 // replaced where there is a difference; what it held is shared with the new one
-// and not changed.
+// and not changed. A value that JSON cannot hold is an error.
 func Overlay(u *unstructured.Unstructured, before, after any, statusOnly bool) (bool, error) {
 	before, after = differing(before, after, statusOnly)
 	b, err := ToUnstructured(before)

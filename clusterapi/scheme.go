@@ -28,13 +28,15 @@ import (
 
 // Kinder is what a typed object that neither k8s.io/api nor
 // github.com/openshift/api has implements (on its pointer), so that Get, List
-// and Modify know its kind.
+// and Modify know its kind. APIKind returns a constant, so it is safe for
+// concurrent use.
 type Kinder interface {
 	APIKind() schema.GroupVersionKind
 }
 
 // KindOf returns the group, version and kind of T, a struct of k8s.io/api or
-// github.com/openshift/api, or one whose pointer implements [Kinder].
+// github.com/openshift/api, or one whose pointer implements [Kinder]. Any other
+// type is an error.
 func KindOf[T any]() (schema.GroupVersionKind, error) {
 	if k, ok := any(new(T)).(Kinder); ok {
 		return k.APIKind(), nil

@@ -85,7 +85,8 @@ func listOwned[T any](ctx context.Context, s Shared, gvk schema.GroupVersionKind
 }
 
 // Create stores a new object; its apiVersion and kind need not be set. It
-// returns the object as stored and leaves obj as it is.
+// returns the object as stored and leaves obj as it is. Its errors are those of
+// [Writer], and one that names the field where obj cannot be converted.
 func Create[T any](ctx context.Context, w Writer, obj *T, opts CreateOptions) (*T, error) {
 	u, err := ToUnstructured(obj)
 	if err != nil {

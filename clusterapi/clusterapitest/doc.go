@@ -21,6 +21,9 @@
 //
 // [Conformance] proves a backend that only reads, too: Capabilities.ReadOnly.
 //
+// Options are plain data: safe to read from many goroutines at a time. The tests
+// call a backend from several.
+//
 // [Differential] compares two backends by random sequences of verbs, and prints
 // the shortest sequence by which they differ:
 //

@@ -47,7 +47,8 @@ func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 
 // Remove ends an object at once, whatever finalizers or grace it has: what a
 // kubelet does with a pod whose containers have stopped. Dependents go as in
-// Delete. There is no such verb on an API server, so it is not intercepted.
+// Delete. An API server has no such verb, so it is not intercepted. An object
+// that does not exist is an error that apierrors.IsNotFound recognises.
 func (c *Cluster) Remove(gvk schema.GroupVersionKind, key types.NamespacedName) error {
 	k, err := c.kind(gvk)
 	if err != nil {

@@ -75,6 +75,9 @@
 // (Routes, Builds and others) count as kinds that are not known. An owner
 // reference to an object that never existed has no effect.
 //
+// A [Cluster] is safe for concurrent use. Options and calls are plain data: safe
+// to read from many goroutines at a time, not to change while others read.
+//
 // # Faults
 //
 // [Options].Intercept stands around each verb and can fail, delay or drop it,

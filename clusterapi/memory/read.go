@@ -145,8 +145,9 @@ func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, 
 
 // Dependents returns the objects of a kind that name an owner, by its UID, in
 // their ownerReferences, sorted by namespace, then name. They are shared as
-// those of ListShared. It looks at no other objects. There is no such verb on
-// an API server, so it is not intercepted.
+// those of ListShared. It looks at no other objects. An API server has no such
+// verb, so it is not intercepted. A kind that is not served is an error that
+// meta.IsNoMatchError recognises.
 func (c *Cluster) Dependents(gvk schema.GroupVersionKind, owner types.UID) ([]*clusterapi.Object, error) {
 	k, err := c.kind(gvk)
 	if err != nil {

@@ -72,7 +72,8 @@ type Concurrent interface {
 
 // Lister is optional: a [Reconciler] that has it is woken for all its keys when
 // its watches have been listed, and again at each resync. Keys is called like
-// Changed is.
+// Changed is: never twice at a time, so a Lister need not be safe for concurrent
+// use.
 type Lister interface {
 	Keys() []Key
 }

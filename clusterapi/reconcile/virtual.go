@@ -47,7 +47,7 @@ type VirtualOptions struct {
 	// Cluster is required, and so is the Clock that it was made with.
 	Cluster Cluster
 	Clock   *Clock
-	// Seed decides all that is drawn.
+	// Seed decides all that is drawn; zero is a seed like any other.
 	Seed    uint64
 	Order   Order
 	Latency Latency
@@ -201,7 +201,8 @@ func (v *Virtual) Next() (time.Time, bool) {
 	return v.next()
 }
 
-// RunUntil steps until nothing is due at t or before, and moves time to t.
+// RunUntil steps until nothing is due at t or before, and moves time to t. Its
+// errors are those of [Virtual.Step].
 func (v *Virtual) RunUntil(t time.Time) error {
 	for {
 		at, ok := v.Next()
