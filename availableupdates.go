@@ -12,9 +12,9 @@ import (
 // updates is what is known of the updates there are.
 type availableUpdates struct {
 	graph.Retrieval
-	clusterRisks string // that the last evaluation took into account, see [riskText]
-	recheck      time.Time   // when to judge again what could not be judged
-	evaluations  int         // counts evaluations
+	clusterRisks string    // that the last evaluation took into account, see [riskText]
+	recheck      time.Time // when to judge again what could not be judged
+	evaluations  int       // counts evaluations
 }
 
 // answer returns the updates, if they are about what a specification asks for.

@@ -64,7 +64,7 @@ type Writer interface {
 	// required. Fields that an earlier Apply of the same manager set, and that
 	// obj no longer names, are given up. An Apply that changes nothing must
 	// not move the resourceVersion, or every reconciliation becomes a write. A
-	// type of a field that the kind does not have is an error.
+	// value of another type than the field of the kind has is an error.
 	Apply(ctx context.Context, obj *unstructured.Unstructured, opts ApplyOptions) (*unstructured.Unstructured, error)
 
 	// Update replaces an object and leaves its status alone where the kind has
