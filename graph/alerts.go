@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -120,7 +121,7 @@ func RisksOfAlerts(alerts []Alert) []configv1.ConditionalUpdateRisk {
 		}
 	}
 	for i := range risks {
-		risks[i].Conditions[0].Message = joinMessages(messages[i], "; ")
+		risks[i].Conditions[0].Message = schema.JoinMessages(messages[i], "; ")
 	}
 	slices.SortFunc(risks, func(a, b configv1.ConditionalUpdateRisk) int { return cmp.Compare(a.Name, b.Name) })
 	return risks
@@ -147,7 +148,7 @@ func riskOfAlert(name, impact string, a Alert) configv1.ConditionalUpdateRisk {
 	if runbook == "" {
 		runbook, url = noRunbookText, noRunbookURL
 	}
-	if !isURI(url) {
+	if !schema.IsURI(url) {
 		url = noRunbookURL // the API server would refuse it; the message has it all the same
 	}
 	details := summary + description + " " + runbook

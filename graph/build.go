@@ -1,6 +1,10 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+)
 
 // Data is a graph as a program puts it together.
 type Data struct {
@@ -26,7 +30,7 @@ func New(d Data, o DecodeOptions) (*Graph, error) {
 	for i, n := range d.Nodes {
 		v, err := ParseVersion(n.Version)
 		if err != nil {
-			return nil, withinIndex("nodes", i, within("version", fmt.Errorf("%s: %w", shown(n.Version), err)))
+			return nil, withinIndex("nodes", i, within("version", fmt.Errorf("%s: %w", bounded.Quote(n.Version), err)))
 		}
 		if n.Image == "" && !o.AllowNoPayload && !o.Compat {
 			return nil, withinIndex("nodes", i, within("payload", errMissing))

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,9 +175,7 @@ func (c *PromQLCache) add(e *cacheEntry) {
 	c.byKey[e.key] = e
 	c.entries = append(c.entries, e)
 	c.bytes += len(e.key)
-	maxRules, maxBytes := c.MaxRules, c.MaxBytes
-	orElse(&maxRules, 2_000)
-	orElse(&maxBytes, 8<<20)
+	maxRules, maxBytes := cmp.Or(c.MaxRules, 2_000), cmp.Or(c.MaxBytes, 8<<20)
 	for len(c.entries) > 1 && (len(c.entries) > maxRules || c.bytes > maxBytes) {
 		oldest := slices.MinFunc(c.entries[:len(c.entries)-1], func(a, b *cacheEntry) int { return a.access.Compare(b.access) })
 		c.forget(func(e *cacheEntry) bool { return e == oldest })

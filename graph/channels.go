@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
@@ -29,27 +30,18 @@ func ParseChannel(name string) (c Channel, ok bool) {
 	if at <= 0 {
 		return Channel{}, false
 	}
-	major, minor, found := strings.Cut(name[at+1:], ".")
+	majorText, minorText, found := strings.Cut(name[at+1:], ".")
 	if !found {
 		return Channel{}, false
 	}
 	c.Type = name[:at]
 	var okMajor, okMinor bool
-	c.Major, okMajor = parseNumber(major)
-	c.Minor, okMinor = parseNumber(minor)
+	c.Major, okMajor = minor.Number(majorText)
+	c.Minor, okMinor = minor.Number(minorText)
 	if !okMajor || !okMinor {
 		return Channel{}, false
 	}
 	return c, true
-}
-
-// parseNumber accepts decimal digits without leading zeros.
-func parseNumber(s string) (uint64, bool) {
-	if s == "" || len(s) > 1 && s[0] == '0' || strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	return n, err == nil
 }
 
 // String is the name: stable-4.18.

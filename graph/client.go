@@ -131,7 +131,7 @@ func (c *Client) fetch(ctx context.Context, upstream string, q Query) (*Graph, e
 	if err != nil {
 		return nil, err
 	}
-	key := answerKey{upstream, q.arch(), q.Channel}
+	key := answerKey{upstream, q.Architecture(), q.Channel}
 	return c.share(ctx, key, func(ctx context.Context) (*Graph, error) { return c.exchange(ctx, key, u.String()) })
 }
 
@@ -213,7 +213,7 @@ func transportError(err error) error {
 
 // statusError words an unexpected status and carries what the body says.
 func statusError(code int, status string, body []byte) error {
-	status = bounded.Text(status, maxShown)
+	status = bounded.Text(status, bounded.MaxQuoted)
 	e := &StatusError{StatusCode: code, Status: status}
 	var said struct {
 		Kind  string `json:"kind"`

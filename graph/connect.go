@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
+	"github.com/clusterupdate/clusterupdate/internal/aggregate"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -105,9 +107,9 @@ func (b *builder) localToUnion() [][]int32 {
 	union := make([][]int32, len(b.channels))
 	for c := range b.channels {
 		g := b.channels[c].Graph
-		union[c] = make([]int32, len(g.nodes))
-		for i := range g.nodes {
-			union[c][i] = b.index[g.releases[i].Version]
+		union[c] = make([]int32, g.Len())
+		for i, node := range g.Nodes() {
+			union[c][i] = b.index[node.Version.Original()]
 		}
 	}
 	return union
@@ -130,27 +132,27 @@ func (b *builder) gather(u int32, union [][]int32, slot []int32, out *[]newEdge)
 			if members := b.sets.members[e.set]; len(members) == 0 || members[len(members)-1] != int32(c) {
 				e.set = b.sets.with(e.set, int32(c))
 			}
-			if node := ch.local[to]; ch.Graph.releases[node].err != nil {
+			if _, err := ch.Graph.Release(int(ch.local[to])); err != nil {
 				e.broken = true
 			}
 		}
 		if local >= 0 {
-			for _, to := range ch.Graph.out(int(local)) {
-				if to >= 0 && union[c][to] != u {
-					hold(union[c][to])
+			for edge := range ch.Graph.Edges(int(local)) {
+				if to := union[c][edge.To]; to != u {
+					hold(to)
 				}
 			}
 		}
-		for _, ref := range ch.Graph.outConditional(b.text(u)) {
+		for entry, target := range ch.Graph.ConditionalEdgesFrom(b.text(u)) {
 			// A channel may know of a risk without having the release, in
 			// which case it guards the pair for the others.
-			to, ok := b.index[ch.Graph.conditional[ref.entry].Edges[ref.pair].To]
+			to, ok := b.index[target.Version]
 			if !ok || to == u {
 				continue
 			}
 			e := at(to)
-			e.entries = append(e.entries, entryRef{int32(c), ref.entry})
-			if local >= 0 && ref.to >= 0 {
+			e.entries = append(e.entries, entryRef{int32(c), int32(entry)})
+			if local >= 0 && target.Node >= 0 {
 				hold(to)
 			}
 		}
@@ -171,11 +173,11 @@ func (b *builder) prunedEntries() [][]prunedEntry {
 	}
 	all := make([][]prunedEntry, len(b.channels))
 	for c := range b.channels {
-		for _, entry := range b.channels[c].Graph.conditional {
+		for _, entry := range b.channels[c].Graph.ConditionalEdges() {
 			var p prunedEntry
-			p.risks, p.err = pruneRisks(rules, entry.Risks)
+			p.risks, p.err = rules.PruneRisks(entry.Risks)
 			if len(p.risks) > 0 && p.err == nil && !b.o.Compat {
-				p.refused = refusedRisks(p.risks)
+				p.refused = schema.RefusedRisks(p.risks)
 			}
 			all[c] = append(all[c], p)
 		}
@@ -206,7 +208,7 @@ func (b *builder) newGuard(e *newEdge, pruned [][]prunedEntry) int32 {
 		entries = entries[i:]
 		switch {
 		case count == 0 && unusable == nil:
-			unusable = fmt.Errorf("channel %q: %w", b.channels[c].Channel, aggregate(errs))
+			unusable = fmt.Errorf("channel %q: %w", b.channels[c].Channel, aggregate.Errors(errs))
 		case count > 1 && several == nil:
 			several = fmt.Errorf("channel %q: %d conditional entries lead to it", b.channels[c].Channel, count)
 		}
@@ -245,12 +247,12 @@ func (b *builder) verdictOf(risk *configv1.ConditionalUpdateRisk) int32 {
 	if id, ok := b.same[risk]; ok {
 		return id
 	}
-	key := Evaluator{}.key(risk)
+	key := Evaluator{}.Key(risk)
 	id, ok := b.known[key]
 	if !ok {
 		id = int32(len(b.risks))
 		b.known[key] = id
-		b.risks = append(b.risks, &collected{key: key, risk: risk})
+		b.risks = append(b.risks, &carriedRisk{risk: risk})
 		b.carried = append(b.carried, map[int32]bool{})
 	}
 	b.same[risk] = id

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 )
 
 // ErrNotControlPlaneOnly says that two versions are no pair for a
@@ -54,16 +56,16 @@ func (n *Network) ControlPlaneOnly(from, to string, o ControlPlaneOnlyOptions) (
 	if err != nil {
 		return nil, err
 	}
-	low, high := minorOfVersion(n.versions[start]), minorOfVersion(n.versions[s.to])
-	if low.major != high.major || low.minor%2 != 0 || high.minor != low.minor+2 {
+	low, high := minor.Of(n.versions[start]), minor.Of(n.versions[s.to])
+	if low.Major != high.Major || low.Minor%2 != 0 || high.Minor != low.Minor+2 {
 		return nil, fmt.Errorf("%s to %s: %w", n.text(start), n.text(s.to), ErrNotControlPlaneOnly)
 	}
 	level := func(v int32) int { // 0, 1, 2; -1 outside
-		m := minorOfVersion(n.versions[v])
-		if m.major != low.major || m.minor < low.minor || m.minor > high.minor {
+		m := minor.Of(n.versions[v])
+		if m.Major != low.Major || m.Minor < low.Minor || m.Minor > high.Minor {
 			return -1
 		}
-		return int(m.minor - low.minor)
+		return int(m.Minor - low.Minor)
 	}
 	s.only = func(e *edge) bool {
 		a, b := level(e.from), level(e.to)
@@ -87,11 +89,11 @@ func (n *Network) ControlPlaneOnly(from, to string, o ControlPlaneOnlyOptions) (
 		}
 	}
 	types := []string{"eus"}
-	if high.minor >= 14 {
+	if high.Minor >= 14 {
 		types = append(types, "stable", "fast")
 	}
 	for _, kind := range types {
-		name := Channel{Type: kind, Major: high.major, Minor: high.minor}.String()
+		name := Channel{Type: kind, Major: high.Major, Minor: high.Minor}.String()
 		p.Channels = append(p.Channels, PlanChannel{
 			Name:    name,
 			Offered: slices.Contains(n.releases[start].Channels, name),

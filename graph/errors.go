@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -65,9 +66,9 @@ func (e *Error) Is(target error) bool {
 func (e *Error) ConditionMessage() string {
 	switch Reason(e.Reason) {
 	case ErrNoUpstream, ErrInvalidURI, ErrInvalidID, ErrNoArchitecture, ErrNoCurrentVersion, ErrNoChannel, ErrInvalidCurrentVersion:
-		return cutMessage(e.Message)
+		return schema.CutMessage(e.Message)
 	}
-	return cutMessage("Unable to retrieve available updates: " + e.Message)
+	return schema.CutMessage("Unable to retrieve available updates: " + e.Message)
 }
 
 // KeepsUpdates says whether updates that were retrieved before may stay when

@@ -10,16 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
-)
-
-// The condition types of conditional updates and of their risks.
-const (
-	ConditionRecommended = "Recommended"
-	ConditionApplies     = "Applies"
 )
 
 // Evaluator judges risks for one cluster. The zero value knows rules of type
@@ -106,7 +103,7 @@ func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, c
 		c := *conditional[i].DeepCopy()
 		of := make([]*Verdict, len(c.Risks))
 		for j := range c.Risks {
-			of[j] = verdicts[e.key(&c.Risks[j])]
+			of[j] = verdicts[e.Key(&c.Risks[j])]
 			if e.RiskConditions {
 				c.Risks[j].Conditions = []metav1.Condition{of[j].Applies}
 			} else {
@@ -125,8 +122,8 @@ func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, c
 		result.Conditional = append(result.Conditional, c)
 		result.Available = place(result.Available, c)
 	}
-	slices.SortStableFunc(result.Available, descending)
-	slices.SortStableFunc(result.Conditional, func(a, b configv1.ConditionalUpdate) int { return descending(a.Release, b.Release) })
+	slices.SortStableFunc(result.Available, CompareReleases)
+	slices.SortStableFunc(result.Conditional, func(a, b configv1.ConditionalUpdate) int { return CompareReleases(a.Release, b.Release) })
 	e.limit(result)
 	if len(result.Available) == 0 {
 		result.Available = nil
@@ -144,8 +141,8 @@ func (e Evaluator) publishable(c *configv1.ConditionalUpdate) error {
 	if e.Compat {
 		return nil
 	}
-	if len(c.Risks) > maxRisks {
-		return fmt.Errorf("%d risks, of which a ClusterVersion can hold %d", len(c.Risks), maxRisks)
+	if len(c.Risks) > schema.MaxRisks {
+		return fmt.Errorf("%d risks, of which a ClusterVersion can hold %d", len(c.Risks), schema.MaxRisks)
 	}
 	for i := range c.Risks {
 		risk := &c.Risks[i]
@@ -158,6 +155,17 @@ func (e Evaluator) publishable(c *configv1.ConditionalUpdate) error {
 	return nil
 }
 
+// publicRules returns the rules of the types that the API has.
+func publicRules(rules []configv1.ClusterCondition) []configv1.ClusterCondition {
+	var public []configv1.ClusterCondition
+	for i := range rules {
+		if rules[i].Type == RuleAlways || rules[i].Type == RulePromQL {
+			public = append(public, rules[i])
+		}
+	}
+	return public
+}
+
 // drop takes an update off both lists: a release whose risks cannot be told is
 // not available either.
 func (r *Evaluation) drop(c configv1.ConditionalUpdate, cause DropCause, err error) {
@@ -167,30 +175,29 @@ func (r *Evaluation) drop(c configv1.ConditionalUpdate, cause DropCause, err err
 
 // limit brings the sorted lists to what a ClusterVersion can hold.
 func (e Evaluator) limit(r *Evaluation) {
-	maxBytes := e.MaxBytes
-	orElse(&maxBytes, DefaultMaxList)
-	if !e.Compat && len(r.Conditional) > maxConditionalUpdates {
-		over := slices.Clone(r.Conditional[maxConditionalUpdates:])
-		r.Conditional = r.Conditional[:maxConditionalUpdates]
+	maxBytes := cmp.Or(e.MaxBytes, DefaultMaxList)
+	if !e.Compat && len(r.Conditional) > schema.MaxConditionalUpdates {
+		over := slices.Clone(r.Conditional[schema.MaxConditionalUpdates:])
+		r.Conditional = r.Conditional[:schema.MaxConditionalUpdates]
 		for _, c := range over {
-			r.drop(c, ExceedsLimit, &LimitError{Limit: limitConditionalUpdates, Max: maxConditionalUpdates})
+			r.drop(c, ExceedsLimit, &LimitError{Limit: LimitConditional, Max: schema.MaxConditionalUpdates})
 		}
 	}
-	for _, longest := range [...]int{maxMessage, 4096, 1024, 256} {
-		if longest < maxMessage {
+	for _, longest := range [...]int{schema.MaxMessage, 4096, 1024, 256} {
+		if longest < schema.MaxMessage {
 			cutMessages(r.Conditional, longest)
 		}
-		s := sizer{left: maxBytes, listed: e.RiskConditions}
-		if s.available(r.Available) && !slices.ContainsFunc(r.Conditional, func(c configv1.ConditionalUpdate) bool { return !s.conditional(&c) }) {
+		s := schema.Sizer{Left: maxBytes, Listed: e.RiskConditions}
+		if s.Available(r.Available) && !slices.ContainsFunc(r.Conditional, func(c configv1.ConditionalUpdate) bool { return !s.Conditional(&c) }) {
 			return
 		}
 	}
-	s := sizer{left: maxBytes, listed: e.RiskConditions}
-	tooLong := &LimitError{Limit: limitList, Max: int64(maxBytes)}
+	s := schema.Sizer{Left: maxBytes, Listed: e.RiskConditions}
+	tooLong := &LimitError{Limit: LimitList, Max: int64(maxBytes)}
 	available := r.Available
 	r.Available = nil
 	for i := range available {
-		if s.available(available[i : i+1]) {
+		if s.Available(available[i : i+1]) {
 			r.Available = append(r.Available, available[i])
 		} else {
 			r.Dropped = append(r.Dropped, Dropped{Release: available[i], Cause: ExceedsLimit, Err: tooLong})
@@ -199,7 +206,7 @@ func (e Evaluator) limit(r *Evaluation) {
 	conditional := r.Conditional
 	r.Conditional = nil
 	for _, c := range conditional {
-		if s.conditional(&c) {
+		if s.Conditional(&c) {
 			r.Conditional = append(r.Conditional, c)
 		} else {
 			r.drop(c, ExceedsLimit, tooLong)
@@ -243,10 +250,10 @@ func (e Evaluator) collect(conditional []configv1.ConditionalUpdate) (risks []*c
 			risk := &conditional[i].Risks[j]
 			if first, ok := firstByName[risk.Name]; !ok {
 				firstByName[risk.Name] = risk
-			} else if !equalRisks(*first, *risk) && !slices.Contains(diverging, risk.Name) {
+			} else if !schema.EqualRisks(*first, *risk) && !slices.Contains(diverging, risk.Name) {
 				diverging = append(diverging, risk.Name)
 			}
-			key := e.key(risk)
+			key := e.Key(risk)
 			r, ok := byKey[key]
 			if !ok {
 				r = &collected{key: key, risk: risk, highest: version}
@@ -257,7 +264,7 @@ func (e Evaluator) collect(conditional []configv1.ConditionalUpdate) (risks []*c
 				r.risk, r.highest = risk, version
 			}
 			if r.own == nil {
-				r.own = findCondition(risk.Conditions, ConditionApplies)
+				r.own = meta.FindStatusCondition(risk.Conditions, ConditionApplies)
 			}
 			if n := len(r.versions); n == 0 || r.versions[n-1] != version && !slices.Contains(r.versions, version) {
 				r.versions = append(r.versions, version)
@@ -271,8 +278,8 @@ func (e Evaluator) collect(conditional []configv1.ConditionalUpdate) (risks []*c
 	return risks, diverging
 }
 
-// key identifies the risks that share a verdict.
-func (e Evaluator) key(risk *configv1.ConditionalUpdateRisk) string {
+// Key identifies the risks that share a verdict.
+func (e Evaluator) Key(risk *configv1.ConditionalUpdateRisk) string {
 	if e.ByName || e.Compat {
 		return risk.Name
 	}
@@ -295,12 +302,18 @@ func (e Evaluator) appliesBefore(prev []configv1.ConditionalUpdate) map[string]*
 	for i := range prev {
 		for j := range prev[i].Risks {
 			risk := &prev[i].Risks[j]
-			if c := findCondition(risk.Conditions, ConditionApplies); c != nil && before[e.key(risk)] == nil {
-				before[e.key(risk)] = c
+			if c := meta.FindStatusCondition(risk.Conditions, ConditionApplies); c != nil && before[e.Key(risk)] == nil {
+				before[e.Key(risk)] = c
 			}
 		}
 	}
 	return before
+}
+
+// Judge evaluates one risk, without regard to what was published before; versions
+// are the targets that carry it. The verdict has no transition time.
+func (e Evaluator) Judge(ctx context.Context, risk *configv1.ConditionalUpdateRisk, versions []string) Verdict {
+	return e.judge(ctx, &collected{risk: risk, versions: versions}, nil, time.Time{})
 }
 
 // judge evaluates a risk.
@@ -321,18 +334,18 @@ func (e Evaluator) judge(ctx context.Context, r *collected, before map[string]*m
 	case err != nil:
 		v.Err = err
 		applies.Status, applies.Reason = metav1.ConditionUnknown, reasonEvaluationFailed
-		applies.Message = cutMessage(fmt.Sprintf("Could not evaluate exposure to update risk %s (%s)\n  %s description: %s\n  %s URL: %s",
-			r.risk.Name, bounded.Text(err.Error(), maxMessage/2), r.risk.Name, r.risk.Message, r.risk.Name, r.risk.URL))
+		applies.Message = schema.CutMessage(fmt.Sprintf("Could not evaluate exposure to update risk %s (%s)\n  %s description: %s\n  %s URL: %s",
+			r.risk.Name, bounded.Text(err.Error(), schema.MaxMessage/2), r.risk.Name, r.risk.Message, r.risk.Name, r.risk.URL))
 	case matched:
 		applies.Status, applies.Reason = metav1.ConditionTrue, "Match"
 	default:
 		applies.Status, applies.Reason = metav1.ConditionFalse, "NotMatch"
 	}
-	if old := before[r.key]; old != nil && old.Status == applies.Status && isDate(old.LastTransitionTime) {
+	if old := before[r.key]; old != nil && old.Status == applies.Status && schema.IsDate(old.LastTransitionTime) {
 		applies.LastTransitionTime = old.LastTransitionTime
 	}
 	if err == nil && r.own != nil && r.own.Status == applies.Status {
-		applies, _ = accepted(*r.own, applies.LastTransitionTime.Time)
+		applies, _ = schema.Accepted(*r.own, applies.LastTransitionTime.Time)
 	}
 	v.Applies = applies
 	return v
@@ -341,18 +354,13 @@ func (e Evaluator) judge(ctx context.Context, r *collected, before map[string]*m
 // place puts a conditional update into the available ones, or takes it out.
 func place(available []configv1.Release, c configv1.ConditionalUpdate) []configv1.Release {
 	same := func(r configv1.Release) bool { return r.Image == c.Release.Image }
-	if findCondition(c.Conditions, ConditionRecommended).Status != metav1.ConditionTrue {
+	if meta.FindStatusCondition(c.Conditions, ConditionRecommended).Status != metav1.ConditionTrue {
 		return slices.DeleteFunc(available, same)
 	}
 	if slices.ContainsFunc(available, same) {
 		return available
 	}
 	return append(available, *c.Release.DeepCopy())
-}
-
-// descending orders releases: highest version first, then by image.
-func descending(a, b configv1.Release) int {
-	return cmp.Or(CompareVersions(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
 }
 
 // inherit returns the conditions that were published for the same image, as far
@@ -367,7 +375,7 @@ func inherit(c configv1.ConditionalUpdate, prev []configv1.ConditionalUpdate, no
 	}
 	var kept []metav1.Condition
 	for _, condition := range conditions {
-		if condition, ok := accepted(condition, now); ok && findCondition(kept, condition.Type) == nil {
+		if condition, ok := schema.Accepted(condition, now); ok && meta.FindStatusCondition(kept, condition.Type) == nil {
 			kept = append(kept, condition)
 		}
 	}
@@ -378,7 +386,7 @@ func inherit(c configv1.ConditionalUpdate, prev []configv1.ConditionalUpdate, no
 // only with the status.
 func setCondition(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) {
 	c.LastTransitionTime = metav1.NewTime(now)
-	if old := findCondition(*conditions, c.Type); old != nil {
+	if old := meta.FindStatusCondition(*conditions, c.Type); old != nil {
 		if old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime
 		}
@@ -386,15 +394,6 @@ func setCondition(conditions *[]metav1.Condition, c metav1.Condition, now time.T
 		return
 	}
 	*conditions = append(*conditions, c)
-}
-
-func findCondition(conditions []metav1.Condition, kind string) *metav1.Condition {
-	for i := range conditions {
-		if conditions[i].Type == kind {
-			return &conditions[i]
-		}
-	}
-	return nil
 }
 
 func riskNames(risks []configv1.ConditionalUpdateRisk) []string {

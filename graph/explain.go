@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -98,7 +100,7 @@ func (n *Network) Explain(q ExplainQuery) (*Explanation, error) {
 	if errTo == nil {
 		x.To, x.ToChannels = n.text(to), n.channelsKnown(to)
 	}
-	x.SkipsMinor = !x.Downgrade && skipsMinor(n.minors(), minorOfVersion(vf), minorOfVersion(vt))
+	x.SkipsMinor = !x.Downgrade && minor.Skips(n.minors(), minor.Of(vf), minor.Of(vt))
 	switch {
 	case errFrom != nil:
 		n.missing(x, q, q.From, errFrom)
@@ -273,27 +275,13 @@ func (n *Network) channelsKnown(node int32) []string {
 	return slices.Compact(names)
 }
 
-// skipsMinor says whether a minor version lies between two: one of those given,
-// since no arithmetic knows what follows the last minor of a major, or by
-// number within a major.
-func skipsMinor(minors []minorOf, from, to minorOf) bool {
-	if from.major == to.major && to.minor > from.minor+1 {
-		return true
-	}
-	return slices.ContainsFunc(minors, func(m minorOf) bool { return m.above(from) && to.above(m) })
-}
-
 // minors lists the minor versions of the releases, ascending.
-func (n *Network) minors() []minorOf {
-	minors := make([]minorOf, len(n.versions))
+func (n *Network) minors() []minor.Minor {
+	minors := make([]minor.Minor, len(n.versions))
 	for i, v := range n.versions {
-		minors[i] = minorOfVersion(v)
+		minors[i] = minor.Of(v)
 	}
 	return slices.Compact(minors)
-}
-
-func (m minorOf) above(o minorOf) bool {
-	return m.major > o.major || m.major == o.major && m.minor > o.minor
 }
 
 // String says it in a sentence or more.

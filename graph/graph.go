@@ -3,9 +3,9 @@ package graph
 import (
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -64,6 +64,12 @@ type VersionPair struct {
 	To   string `json:"to"`
 }
 
+// ConditionalTarget is where a conditional edge leads.
+type ConditionalTarget struct {
+	Version string
+	Node    int // its index; -1 where the graph has no node of that version
+}
+
 type release struct {
 	configv1.Release
 	err   error
@@ -79,6 +85,13 @@ func (g *Graph) Len() int { return len(g.nodes) }
 
 // Node returns the i-th node of the wire's order.
 func (g *Graph) Node(i int) Node { return g.nodes[i] }
+
+// Release returns the i-th node as ClusterVersion status shows a release. The
+// error says which of its metadata cannot be shown, as that of [Node.Release]
+// does; what can is there all the same. Do not change the channels.
+func (g *Graph) Release(i int) (configv1.Release, error) {
+	return g.releases[i].Release, g.releases[i].err
+}
 
 // Nodes yields the nodes in the wire's order.
 func (g *Graph) Nodes() iter.Seq2[int, Node] { return slices.All(g.nodes) }
@@ -115,11 +128,27 @@ func (g *Graph) Edges(from int) iter.Seq[Edge] {
 	}
 }
 
+// HasEdge reports whether an unconditional edge leads from one node to another.
+func (g *Graph) HasEdge(from, to int) bool { return slices.Contains(g.out(from), int32(to)) }
+
 // EdgeCount is the number of unconditional edges, each pair counted once.
 func (g *Graph) EdgeCount() int { return len(g.to) }
 
 // ConditionalEdges yields the conditional entries in the wire's order.
 func (g *Graph) ConditionalEdges() iter.Seq2[int, ConditionalEdges] { return slices.All(g.conditional) }
+
+// ConditionalEdgesFrom yields the conditional edges that leave a version, by its
+// exact text, in the wire's order: the index of the entry, and the target.
+func (g *Graph) ConditionalEdgesFrom(version string) iter.Seq2[int, ConditionalTarget] {
+	return func(yield func(int, ConditionalTarget) bool) {
+		for _, ref := range g.outConditional(version) {
+			target := ConditionalTarget{Version: g.conditional[ref.entry].Edges[ref.pair].To, Node: int(ref.to)}
+			if !yield(int(ref.entry), target) {
+				return
+			}
+		}
+	}
+}
 
 // Channels lists every channel that some node's metadata name, in natural
 // order. These are the channels that share a release with this graph, which
@@ -149,7 +178,7 @@ func (g *Graph) Equal(o *Graph) bool {
 		return a.Version.Original() == b.Version.Original() && a.Image == b.Image && a.Metadata.equal(b.Metadata)
 	}) && slices.Equal(g.first, o.first) && slices.Equal(g.to, o.to) &&
 		slices.EqualFunc(g.conditional, o.conditional, func(a, b ConditionalEdges) bool {
-			return slices.Equal(a.Edges, b.Edges) && slices.EqualFunc(a.Risks, b.Risks, equalRisks)
+			return slices.Equal(a.Edges, b.Edges) && slices.EqualFunc(a.Risks, b.Risks, schema.EqualRisks)
 		})
 }
 
@@ -163,24 +192,4 @@ func (g *Graph) outConditional(version string) []conditionalRef {
 		return nil
 	}
 	return g.refs[g.firstRef[i]:g.firstRef[i+1]]
-}
-
-// equalRisks compares the content of two risks, their conditions apart.
-func equalRisks(a, b configv1.ConditionalUpdateRisk) bool {
-	return a.Name == b.Name && a.URL == b.URL && a.Message == b.Message &&
-		slices.EqualFunc(a.MatchingRules, b.MatchingRules, equalRules)
-}
-
-func equalRules(a, b configv1.ClusterCondition) bool {
-	if a.Type != b.Type || (a.PromQL == nil) != (b.PromQL == nil) {
-		return false
-	}
-	return a.PromQL == nil || a.PromQL.PromQL == b.PromQL.PromQL
-}
-
-// minorPrefix is the part of a version that its minor shares: "4.8.".
-func minorPrefix(version string) string {
-	major := strings.IndexByte(version, '.')
-	minor := strings.IndexByte(version[major+1:], '.')
-	return version[:major+1+minor+1]
 }

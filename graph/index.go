@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 )
 
 // parts is a graph as read, before it is indexed.
@@ -173,6 +175,6 @@ func (g *Graph) cacheReleases() {
 	for i := range g.nodes {
 		r := &g.releases[i]
 		r.Release, r.err = g.nodes[i].release(splitOnce)
-		r.bound = boundOfRelease(&r.Release)
+		r.bound = schema.BoundOfRelease(&r.Release)
 	}
 }

@@ -25,7 +25,7 @@ type InstantQuery func(ctx context.Context, query string) (InstantResult, error)
 
 // Match evaluates the rule's query.
 func (f InstantQuery) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
-	if err := (promQLRule{}).Valid(rule); err != nil {
+	if err := CheckPromQL(rule); err != nil {
 		return false, err
 	}
 	r, err := f(ctx, rule.PromQL.PromQL)
@@ -33,7 +33,7 @@ func (f InstantQuery) Match(ctx context.Context, rule configv1.ClusterCondition)
 	case err != nil:
 		return false, err
 	case r.Type != "vector":
-		return false, fmt.Errorf("invalid PromQL result type is %s, not vector", bounded.Text(r.Type, maxShown))
+		return false, fmt.Errorf("invalid PromQL result type is %s, not vector", bounded.Text(r.Type, bounded.MaxQuoted))
 	case len(r.Values) != 1:
 		return false, fmt.Errorf("invalid PromQL result length must be one, but is %d", len(r.Values))
 	case r.Values[0] == 0:

@@ -1,10 +1,7 @@
 package graph
 
 import (
-	"fmt"
 	"strings"
-
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // budget is the memory that decoding may still take. What an element costs is
@@ -188,10 +185,12 @@ func checkMemory(data []byte, limit int64) error {
 	return nil
 }
 
-// shown quotes input in an error, cut to what a line can hold.
-func shown[T string | []byte](text T) string {
-	return fmt.Sprintf("%q", bounded.Text(string(text), maxShown))
-}
+// DefaultMaxList is how many bytes of JSON the lists of updates have at most:
+// an API server takes no object of more than 1.5 MiB.
+const DefaultMaxList = 1 << 20
 
-// maxShown is how many bytes of a text errors repeat.
-const maxShown = 512
+// The limits on lists of updates, as errors name them.
+const (
+	LimitList        = "bytes of updates in a ClusterVersion"
+	LimitConditional = "conditional updates in a ClusterVersion"
+)

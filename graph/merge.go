@@ -11,8 +11,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -58,7 +62,7 @@ func MinorTargets(current string, versions []string) []string {
 	var targets []string
 	for _, text := range versions {
 		to, errTo := ParseVersion(text)
-		if err != nil || errTo != nil || minorOfVersion(to).above(minorOfVersion(from)) {
+		if err != nil || errTo != nil || minor.Of(to).Above(minor.Of(from)) {
 			targets = append(targets, text)
 		}
 	}
@@ -87,7 +91,7 @@ func AggregateRisks(ctx context.Context, sources []RiskSource, current string, v
 			if i, ok := first[risk.Name]; !ok {
 				first[risk.Name] = len(all.Risks)
 				all.Risks = append(all.Risks, risk)
-			} else if !equalRisks(all.Risks[i], risk) {
+			} else if !schema.EqualRisks(all.Risks[i], risk) {
 				errs = append(errs, fmt.Errorf("divergent definitions of risk %q from %q:\n%s", risk.Name, s.Name(), riskDiff(all.Risks[i], risk)))
 			}
 		}
@@ -155,17 +159,17 @@ func MergeRisks(available []configv1.Release, conditional []configv1.Conditional
 		switch {
 		case !riskNamePattern.MatchString(risk.Name):
 			if !invalid[risk.Name] {
-				errs = append(errs, fmt.Errorf("invalid risk name %s does not match %q", shown(risk.Name), riskNamePattern))
+				errs = append(errs, fmt.Errorf("invalid risk name %s does not match %q", bounded.Quote(risk.Name), riskNamePattern))
 			}
 			invalid[risk.Name] = true
-		case utf8.RuneCountInString(risk.Name) > maxRiskName:
+		case utf8.RuneCountInString(risk.Name) > schema.MaxRiskName:
 			if !invalid[risk.Name] {
-				errs = append(errs, fmt.Errorf("the risk name %s has more than %d characters", shown(risk.Name), maxRiskName))
+				errs = append(errs, fmt.Errorf("the risk name %s has more than %d characters", bounded.Quote(risk.Name), schema.MaxRiskName))
 			}
 			invalid[risk.Name] = true
 		case !twice:
 			known[risk.Name] = complete(risk)
-		case !equalRisks(first, complete(risk)):
+		case !schema.EqualRisks(first, complete(risk)):
 			errs = append(errs, fmt.Errorf("divergent definitions of risk %q from the merging source:\n%s", risk.Name, riskDiff(first, risk)))
 		}
 	}
@@ -200,7 +204,7 @@ func complete(risk configv1.ConditionalUpdateRisk) configv1.ConditionalUpdateRis
 	if risk.Message == "" {
 		risk.Message = risk.Name + " says no more."
 	}
-	if !isURI(risk.URL) {
+	if !schema.IsURI(risk.URL) {
 		risk.URL = noRunbookURL
 	}
 	if len(risk.MatchingRules) == 0 {
@@ -256,7 +260,7 @@ func (m *merger) add(risk configv1.ConditionalUpdateRisk, version string) error 
 		if at, ok := m.has[i][risk.Name]; !ok {
 			m.has[i][risk.Name] = len(c.Risks)
 			c.Risks = append(c.Risks, *risk.DeepCopy())
-		} else if !equalRisks(c.Risks[at], risk) {
+		} else if !schema.EqualRisks(c.Risks[at], risk) {
 			errs = append(errs, fmt.Errorf("divergent definitions of risk %q:\n%s", risk.Name, riskDiff(c.Risks[at], risk)))
 		}
 	}
@@ -314,7 +318,7 @@ func ConditionalUpdateRisks(conditional []configv1.ConditionalUpdate) []configv1
 	seen := map[string]bool{}
 	for i := range conditional {
 		for j := range conditional[i].Risks {
-			if risk := &conditional[i].Risks[j]; !seen[risk.Name] && len(all) < maxListedRisks {
+			if risk := &conditional[i].Risks[j]; !seen[risk.Name] && len(all) < schema.MaxListedRisks {
 				seen[risk.Name] = true
 				all = append(all, *risk.DeepCopy())
 			}

@@ -155,7 +155,7 @@ func (n *Network) compatPath(b MirrorBounds, channel string) ([]configv1.Release
 func (n *Network) listed(e *edge, channel string) bool {
 	for _, c := range n.channels {
 		from, to := c.local[e.from], c.local[e.to]
-		if (channel == "" || c.Channel == channel) && from >= 0 && to >= 0 && slices.Contains(c.Graph.out(int(from)), to) {
+		if (channel == "" || c.Channel == channel) && from >= 0 && to >= 0 && c.Graph.HasEdge(int(from), int(to)) {
 			return true
 		}
 	}

@@ -160,7 +160,7 @@ func (m *mirrorer) ends(channel string) (lowest, highest *semver.Version, err er
 		}
 	}
 	if highest == nil {
-		return nil, nil, noVersions(m.query.arch(), channel)
+		return nil, nil, noVersions(m.query.Architecture(), channel)
 	}
 	return lowest, highest, nil
 }
@@ -176,13 +176,13 @@ func (m *mirrorer) selectChannel(c MirrorChannel, b boundedChannel) error {
 		return err
 	}
 	if c.ShortestPath {
-		path, err := g.mirrorPath(c.Name, b.low, b.high)
+		path, err := mirrorPath(g, c.Name, b.low, b.high)
 		m.picked = append(m.picked, path...)
 		return err
 	}
-	for i := range g.nodes {
-		if v := g.nodes[i].Version; v.Compare(b.low) >= 0 && v.Compare(b.high) <= 0 {
-			m.picked = append(m.picked, g.mirrorRelease(i))
+	for i, node := range g.Nodes() {
+		if v := node.Version; v.Compare(b.low) >= 0 && v.Compare(b.high) <= 0 {
+			m.picked = append(m.picked, mirrorRelease(g, i))
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (m *mirrorer) step(channel string, from, to *semver.Version) error {
 	if err != nil {
 		return err
 	}
-	path, err := g.mirrorPath(channel, from, to)
+	path, err := mirrorPath(g, channel, from, to)
 	m.picked = append(m.picked, path...)
 	return err
 }
@@ -262,53 +262,48 @@ func (m *mirrorer) enter(channel, last string, from, to *semver.Version) (entere
 // mirrorPath returns both ends and what lies on the shortest path between them,
 // by a breadth-first search over unconditional edges that takes the greatest
 // versions first. Where there is no path, the ends are all.
-func (g *Graph) mirrorPath(channel string, from, to *semver.Version) ([]configv1.Release, error) {
+func mirrorPath(g *Graph, channel string, from, to *semver.Version) ([]configv1.Release, error) {
 	start, ok := g.Find(from)
 	if !ok {
-		return nil, g.mirrorMissing("current", from, channel)
+		return nil, mirrorMissing(g, "current", from, channel)
 	}
 	end, ok := g.Find(to)
 	if !ok {
-		return nil, g.mirrorMissing("requested", to, channel)
+		return nil, mirrorMissing(g, "requested", to, channel)
 	}
 	before := map[int]int{start: start}
 	queue := []int{start}
 	for at := 0; at < len(queue); at++ {
 		v := queue[at]
-		next := slices.Clone(g.out(v))
-		slices.SortStableFunc(next, func(a, b int32) int {
-			if a < 0 || b < 0 {
-				return cmp.Compare(b, a)
-			}
-			return g.nodes[b].Version.Compare(g.nodes[a].Version)
-		})
-		for _, w := range next {
-			if _, seen := before[int(w)]; w >= 0 && !seen {
-				before[int(w)] = v
-				queue = append(queue, int(w))
+		next := slices.Collect(g.Edges(v))
+		slices.SortStableFunc(next, func(a, b Edge) int { return g.Node(b.To).Version.Compare(g.Node(a.To).Version) })
+		for _, e := range next {
+			if _, seen := before[e.To]; !seen {
+				before[e.To] = v
+				queue = append(queue, e.To)
 			}
 		}
 	}
-	path := []configv1.Release{g.mirrorRelease(start)}
+	path := []configv1.Release{mirrorRelease(g, start)}
 	if _, ok := before[end]; ok {
 		for v := end; v != start; v = before[v] {
-			path = append(path, g.mirrorRelease(v))
+			path = append(path, mirrorRelease(g, v))
 		}
 	} else {
-		path = append(path, g.mirrorRelease(end))
+		path = append(path, mirrorRelease(g, end))
 	}
 	return path, nil
 }
 
 // mirrorMissing says that an end of a path is not in the graph.
-func (g *Graph) mirrorMissing(which string, v *semver.Version, channel string) error {
-	e := g.notFound(v, channel).(*Error)
+func mirrorMissing(g *Graph, which string, v *semver.Version, channel string) error {
+	e := g.NotFound(v, channel)
 	e.Message = fmt.Sprintf("%s version %s not found in the %q channel", which, v.Original(), channel)
 	return e
 }
 
-func (g *Graph) mirrorRelease(node int) configv1.Release {
-	r := g.releases[node].Release
+func mirrorRelease(g *Graph, node int) configv1.Release {
+	r, _ := g.Release(node)
 	r.Channels = slices.Clone(r.Channels)
 	return r
 }

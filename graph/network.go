@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -253,8 +255,8 @@ func (n *Network) find(version string) (int32, error) {
 		return int32(at - 1), nil
 	}
 	details := &NotFoundError{Version: version, Channel: strings.Join(n.Channels(), ", "), Nodes: len(n.releases)}
-	minor := minorPrefix(version)
-	details.MinorKnown = slices.ContainsFunc(n.releases, func(r configv1.Release) bool { return strings.HasPrefix(r.Version, minor) })
+	prefix := minor.Prefix(version)
+	details.MinorKnown = slices.ContainsFunc(n.releases, func(r configv1.Release) bool { return strings.HasPrefix(r.Version, prefix) })
 	if at > 0 {
 		details.Below = n.text(int32(at - 1))
 	}
@@ -270,9 +272,16 @@ type builder struct {
 	o     NetworkOptions
 	known map[string]int32 // content of a risk → verdict
 	same  map[*configv1.ConditionalUpdateRisk]int32
-	risks []*collected // by verdict
+	risks []*carriedRisk // by verdict
 	// carried are the targets of each risk.
 	carried []map[int32]bool
+}
+
+// carriedRisk is a risk and the targets that carry it.
+type carriedRisk struct {
+	risk     *configv1.ConditionalUpdateRisk
+	highest  string
+	versions []string // the highest first
 }
 
 // choose sorts the channels and leaves out those without nodes.
@@ -334,7 +343,7 @@ func newerChannel(a, b string) int {
 func (b *builder) nodes() error {
 	b.index = make(map[string]int32, b.channels[0].Graph.Len())
 	for c := range b.channels {
-		for _, node := range b.channels[c].Graph.nodes {
+		for _, node := range b.channels[c].Graph.Nodes() {
 			text := node.Version.Original()
 			if _, ok := b.index[text]; !ok {
 				b.index[text] = 0
@@ -360,18 +369,18 @@ func (b *builder) nodes() error {
 		for i := range ch.local {
 			ch.local[i] = -1
 		}
-		for i := range ch.Graph.nodes {
-			r := &ch.Graph.releases[i]
+		for i := range ch.Graph.Nodes() {
+			r, err := ch.Graph.Release(i)
 			at := b.index[r.Version]
 			if ch.local[at] >= 0 {
 				continue // a repeated version, which only Compat decodes: the first counts
 			}
 			ch.local[at] = int32(i)
 			if b.broken[at] == nil {
-				b.broken[at] = r.err
+				b.broken[at] = err
 			}
 			if from[at] == 0 {
-				from[at], b.releases[at] = c+1, r.Release
+				from[at], b.releases[at] = c+1, r
 			} else if known := b.releases[at]; !SameDigest(known.Image, r.Image) {
 				errs = append(errs, fmt.Errorf("release %s is %s in channel %q and %s in channel %q",
 					r.Version, known.Image, b.channels[from[at]-1].Channel, r.Image, ch.Channel))
@@ -397,12 +406,11 @@ func (b *builder) judge(ctx context.Context) error {
 		return cmp.Or(CompareVersions(s.highest, r.highest), cmp.Compare(r.risk.Name, s.risk.Name))
 	})
 	b.verdicts = make([]Verdict, len(b.risks))
-	now := metav1.Time{}
 	for _, i := range order {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b.verdicts[i] = e.judge(ctx, b.risks[i], nil, now.Time)
+		b.verdicts[i] = e.Judge(ctx, b.risks[i].risk, b.risks[i].versions)
 		if blind {
 			b.verdicts[i].Err = errNoMatcher
 			b.verdicts[i].Applies.Message = errNoMatcher.Error()

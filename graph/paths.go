@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -120,14 +122,14 @@ func (n *Network) Reachable(from string, p Policy) ([]Reached, error) {
 // from included; with a minor, such as 4.16, the highest of that minor, by
 // whatever way. Where there is none in the minor the error is a
 // [*NoPathError] whose To is the minor. It costs O(V+E).
-func (n *Network) Latest(from, minor string, p Policy) (configv1.Release, error) {
+func (n *Network) Latest(from, in string, p Policy) (configv1.Release, error) {
 	s, start, err := n.search(from, from, Shortest, p)
 	if err != nil {
 		return configv1.Release{}, err
 	}
-	var within *minorOf
-	if minor != "" {
-		m, err := parseMinor(minor)
+	var within *minor.Minor
+	if in != "" {
+		m, err := minor.Parse(in)
 		if err != nil {
 			return configv1.Release{}, err
 		}
@@ -136,23 +138,23 @@ func (n *Network) Latest(from, minor string, p Policy) (configv1.Release, error)
 	_, order := s.reach(start)
 	best := int32(-1)
 	for _, v := range order {
-		if v > best && (within == nil || minorOfVersion(n.versions[v]) == *within) {
+		if v > best && (within == nil || minor.Of(n.versions[v]) == *within) {
 			best = v
 		}
 	}
 	if best < 0 {
-		return configv1.Release{}, &NoPathError{From: n.text(start), To: minor, Highest: n.text(slices.Max(order)), Sources: s.sourcesOf(*within)}
+		return configv1.Release{}, &NoPathError{From: n.text(start), To: in, Highest: n.text(slices.Max(order)), Sources: s.sourcesOf(*within)}
 	}
 	return n.release(best), nil
 }
 
 // sourcesOf lists the versions outside a minor from which one of its releases
 // can be reached, the highest first.
-func (s *search) sourcesOf(m minorOf) []string {
+func (s *search) sourcesOf(m minor.Minor) []string {
 	seen := make([]bool, len(s.n.versions))
 	var queue []int32
 	for v := range s.n.versions {
-		if minorOfVersion(s.n.versions[v]) == m {
+		if minor.Of(s.n.versions[v]) == m {
 			seen[v] = true
 			queue = append(queue, int32(v))
 		}
@@ -168,7 +170,7 @@ func (s *search) sourcesOf(m minorOf) []string {
 	}
 	var sources []string
 	for v := len(seen) - 1; v >= 0; v-- {
-		if seen[v] && minorOfVersion(s.n.versions[v]) != m {
+		if seen[v] && minor.Of(s.n.versions[v]) != m {
 			sources = append(sources, s.n.text(int32(v)))
 		}
 	}

@@ -3,8 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 
 	"github.com/Masterminds/semver/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,23 +49,6 @@ type Policy struct {
 	NoPreReleases bool
 	// Minors are the minor versions allowed, e.g. 4.16; empty allows all.
 	Minors []string
-}
-
-// minorOf is a minor version.
-type minorOf struct{ major, minor uint64 }
-
-func minorOfVersion(v *semver.Version) minorOf { return minorOf{v.Major(), v.Minor()} }
-
-func (m minorOf) String() string { return fmt.Sprintf("%d.%d", m.major, m.minor) }
-
-func parseMinor(s string) (minorOf, error) {
-	major, minor, ok := strings.Cut(s, ".")
-	x, okMajor := parseNumber(major)
-	y, okMinor := parseNumber(minor)
-	if !ok || !okMajor || !okMinor {
-		return minorOf{}, fmt.Errorf("minor version %s is not of the form 4.16", strconv.Quote(s))
-	}
-	return minorOf{x, y}, nil
 }
 
 // rules is a policy made ready for a network.
@@ -130,9 +113,9 @@ func (n *Network) barred(p Policy) ([]string, error) {
 			return nil, fmt.Errorf("policy: maximum version %q: %w", p.MaxVersion, err)
 		}
 	}
-	var minors []minorOf
+	var minors []minor.Minor
 	for _, text := range p.Minors {
-		m, err := parseMinor(text)
+		m, err := minor.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("policy: %w", err)
 		}
@@ -147,8 +130,8 @@ func (n *Network) barred(p Policy) ([]string, error) {
 			barred[i] = "it is above the maximum version " + p.MaxVersion
 		case p.NoPreReleases && v.Prerelease() != "":
 			barred[i] = "it is a pre-release"
-		case len(minors) > 0 && !slices.Contains(minors, minorOfVersion(v)):
-			barred[i] = fmt.Sprintf("its minor version %s is not allowed", minorOfVersion(v))
+		case len(minors) > 0 && !slices.Contains(minors, minor.Of(v)):
+			barred[i] = fmt.Sprintf("its minor version %s is not allowed", minor.Of(v))
 		}
 	}
 	return barred, nil

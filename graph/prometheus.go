@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -105,8 +106,7 @@ func (p *Prometheus) Query(ctx context.Context, query string) (InstantResult, er
 	if r.Type != "vector" {
 		return r, nil
 	}
-	limit := p.MaxSamples
-	orElse(&limit, 10_000)
+	limit := cmp.Or(p.MaxSamples, 10_000)
 	err := eachElement(data.Result, "vector", limit, "samples", func(i int, element []byte) error {
 		var sample struct {
 			Value [2]json.RawMessage `json:"value"`
@@ -175,8 +175,7 @@ func (p *Prometheus) Firing(ctx context.Context) ([]Alert, error) {
 	if err := p.get(ctx, "reading alerts", "alerts", nil, &data); err != nil || data.Alerts == nil {
 		return nil, err
 	}
-	limit := p.MaxAlerts
-	orElse(&limit, 5_000)
+	limit := cmp.Or(p.MaxAlerts, 5_000)
 	var alerts []Alert
 	err := eachElement(data.Alerts, "data", limit, "alerts", func(i int, element []byte) error {
 		var a struct {
@@ -247,13 +246,13 @@ func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.
 	err = json.Unmarshal(resp.Body, &answer)
 	switch {
 	case err == nil && answer.Status == "error":
-		return fmt.Errorf("%s: %s: %s", doing, bounded.Text(answer.ErrorType, maxShown), bounded.Text(answer.Error, maxWords))
+		return fmt.Errorf("%s: %s: %s", doing, bounded.Text(answer.ErrorType, bounded.MaxQuoted), bounded.Text(answer.Error, maxWords))
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: unexpected HTTP status: %s", doing, bounded.Text(resp.Status, maxShown))
+		return fmt.Errorf("%s: unexpected HTTP status: %s", doing, bounded.Text(resp.Status, bounded.MaxQuoted))
 	case err != nil:
 		return fmt.Errorf("%s: invalid answer: %w", doing, err)
 	case answer.Status != "success":
-		return fmt.Errorf("%s: the answer's status is %s", doing, shown(answer.Status))
+		return fmt.Errorf("%s: the answer's status is %s", doing, bounded.Quote(answer.Status))
 	}
 	if err := json.Unmarshal(answer.Data, data); err != nil {
 		return fmt.Errorf("%s: invalid data: %w", doing, err)

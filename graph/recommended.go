@@ -3,6 +3,7 @@ package graph
 import (
 	"slices"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -47,7 +48,7 @@ func (e Evaluator) recommended(risks []configv1.ConditionalUpdateRisk, verdicts 
 		default:
 			c.Status = metav1.ConditionFalse
 			reason := risk.Name
-			if len(reason) > maxReason || !reasonPattern.MatchString(reason) {
+			if len(reason) > schema.MaxReason || !schema.ReasonPattern.MatchString(reason) {
 				reason = reasonExposed
 			}
 			c.Reason = foldReason(c.Reason, reason)
@@ -55,7 +56,7 @@ func (e Evaluator) recommended(risks []configv1.ConditionalUpdateRisk, verdicts 
 		}
 	}
 	if len(parts) > 0 {
-		c.Message = joinMessages(parts, "\n\n")
+		c.Message = schema.JoinMessages(parts, "\n\n")
 	}
 	return c
 }

@@ -1,12 +1,14 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -33,7 +35,7 @@ func (n Node) release(split func(string) ([]string, []error)) (configv1.Release,
 		if e.json {
 			errs = append(errs, fmt.Errorf("%s is not a string: %v", MetadataArchitecture, e.any()))
 		} else if e.value != "multi" {
-			errs = append(errs, fmt.Errorf("unrecognized %s value %s", MetadataArchitecture, shown(e.value)))
+			errs = append(errs, fmt.Errorf("unrecognized %s value %s", MetadataArchitecture, bounded.Quote(e.value)))
 		} else {
 			r.Architecture = configv1.ClusterVersionArchitectureMulti
 		}
@@ -71,7 +73,7 @@ func splitList(value string, compat bool) (channels []string, errs []error) {
 		}
 		if channels[i] == "" {
 			if empty++; empty <= maxEmptyChannels {
-				errs = append(errs, fmt.Errorf("%s entry %d is an empty string: %s", MetadataChannels, i, shown(value)))
+				errs = append(errs, fmt.Errorf("%s entry %d is an empty string: %s", MetadataChannels, i, bounded.Quote(value)))
 			}
 			channels = slices.Delete(channels, i, i+1)
 		}
@@ -91,6 +93,11 @@ func splitList(value string, compat bool) (channels []string, errs []error) {
 
 // maxEmptyChannels is how many empty channel names an error lists.
 const maxEmptyChannels = 10
+
+// CompareReleases orders releases: highest version first, then by image.
+func CompareReleases(a, b configv1.Release) int {
+	return cmp.Or(CompareVersions(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
+}
 
 // SameDigest says whether two pull specs name the same image: they are equal,
 // or each has exactly one @ and the text after it is equal. A tag alone never

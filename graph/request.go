@@ -40,8 +40,8 @@ func (q Query) check() error {
 	return err
 }
 
-// arch is the architecture as an update service names it.
-func (q Query) arch() string {
+// Architecture is the architecture as an update service names it.
+func (q Query) Architecture() string {
 	if strings.EqualFold(q.Arch, "multi") {
 		return "multi"
 	}
@@ -72,7 +72,7 @@ func requestURL(upstream string, q Query, set func(url.Values, string, string)) 
 		return nil, err
 	}
 	query := u.Query()
-	set(query, "arch", q.arch())
+	set(query, "arch", q.Architecture())
 	set(query, "channel", q.Channel)
 	set(query, "id", id.String())
 	set(query, "version", q.Version)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -148,7 +150,7 @@ func (r *Retrieval) Undecided() bool {
 		return len(r.Updates.Conditional) > 0
 	}
 	return slices.ContainsFunc(r.Evaluation.Conditional, func(c configv1.ConditionalUpdate) bool {
-		recommended := findCondition(c.Conditions, ConditionRecommended)
+		recommended := meta.FindStatusCondition(c.Conditions, ConditionRecommended)
 		return recommended == nil || recommended.Status != metav1.ConditionTrue && recommended.Status != metav1.ConditionFalse
 	})
 }

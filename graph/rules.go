@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/aggregate"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -118,7 +118,31 @@ func (r *Rules) Prune(rules []configv1.ClusterCondition) ([]configv1.ClusterCond
 			kept = append(kept, rules[i])
 		}
 	}
-	return kept, aggregate(errs)
+	return kept, aggregate.Errors(errs)
+}
+
+// PruneRisks keeps the rules that are known and valid; risks stays as it is.
+// The error says which risks have none left.
+func (r *Rules) PruneRisks(risks []configv1.ConditionalUpdateRisk) ([]configv1.ConditionalUpdateRisk, error) {
+	pruned := risks
+	var errs []error
+	for i := range risks {
+		kept, err := r.Prune(risks[i].MatchingRules)
+		if len(kept) == 0 {
+			if err == nil {
+				err = errors.New("no matching rules")
+			}
+			errs = append(errs, fmt.Errorf("risk %q: %w", risks[i].Name, err))
+		}
+		if len(kept) == len(risks[i].MatchingRules) {
+			continue
+		}
+		if &pruned[0] == &risks[0] {
+			pruned = slices.Clone(risks)
+		}
+		pruned[i].MatchingRules = kept
+	}
+	return pruned, aggregate.Errors(errs)
 }
 
 // check says why a rule cannot be evaluated, nil if it can.
@@ -149,7 +173,7 @@ func (r *Rules) Match(ctx context.Context, rules []configv1.ClusterCondition) (b
 	if len(errs) == 0 {
 		return false, ErrNoUsableRule
 	}
-	return false, aggregate(errs)
+	return false, aggregate.Errors(errs)
 }
 
 type alwaysRule struct{}
@@ -165,7 +189,10 @@ func (alwaysRule) Match(context.Context, configv1.ClusterCondition) (bool, error
 
 type promQLRule struct{ RiskMatcher }
 
-func (promQLRule) Valid(rule configv1.ClusterCondition) error {
+func (promQLRule) Valid(rule configv1.ClusterCondition) error { return CheckPromQL(rule) }
+
+// CheckPromQL returns an error for a rule that has no PromQL query.
+func CheckPromQL(rule configv1.ClusterCondition) error {
 	if rule.PromQL == nil {
 		return errors.New("the 'promql' property is required for 'type: PromQL' conditions")
 	}
@@ -174,32 +201,3 @@ func (promQLRule) Valid(rule configv1.ClusterCondition) error {
 	}
 	return nil
 }
-
-// aggregate joins errors into the form that conditions show: one as it is,
-// several in brackets, equal texts once.
-func aggregate(errs []error) error {
-	switch len(errs) {
-	case 0:
-		return nil
-	case 1:
-		return errs[0]
-	}
-	return aggregateError(errs)
-}
-
-type aggregateError []error
-
-func (e aggregateError) Error() string {
-	var texts []string
-	for _, err := range e {
-		if text := err.Error(); !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	if len(texts) == 1 {
-		return texts[0]
-	}
-	return "[" + strings.Join(texts, ", ") + "]"
-}
-
-func (e aggregateError) Unwrap() []error { return e }

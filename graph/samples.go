@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -87,7 +89,7 @@ func (r *Retrieval) Alerts(now time.Time) []string {
 		alerts = append(alerts, AlertCannotRetrieve)
 	}
 	if r.Evaluation != nil && slices.ContainsFunc(r.Evaluation.Conditional, func(c configv1.ConditionalUpdate) bool {
-		recommended := findCondition(c.Conditions, ConditionRecommended)
+		recommended := meta.FindStatusCondition(c.Conditions, ConditionRecommended)
 		return recommended != nil && recommended.Status == metav1.ConditionUnknown && now.Sub(recommended.LastTransitionTime.Time) >= hour
 	}) {
 		alerts = append(alerts, AlertCannotEvaluate)

@@ -124,7 +124,7 @@ func (s *scanner) object(field func(key []byte) error) error {
 			return err
 		}
 		if seen.add(key) {
-			return fmt.Errorf("key %s comes twice", shown(key))
+			return fmt.Errorf("key %s comes twice", bounded.Quote(key))
 		}
 		if seen.many != nil {
 			if err := s.spend(costKey + len(key)); err != nil {
@@ -278,7 +278,7 @@ func (s *scanner) integer() ([]byte, error) {
 		return nil, err
 	}
 	if bytes.ContainsAny(text, ".eE") {
-		return nil, fmt.Errorf("expected an integer, found %s", bounded.Text(string(text), maxShown))
+		return nil, fmt.Errorf("expected an integer, found %s", bounded.Text(string(text), bounded.MaxQuoted))
 	}
 	return text, nil
 }

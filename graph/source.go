@@ -111,9 +111,9 @@ func open(fsys fs.FS, name string, q Query) (fs.File, error) {
 	if strings.ContainsAny(q.Channel+q.Arch, `/\`) {
 		return nil, fmt.Errorf("channel %q for %q cannot be a file", q.Channel, q.Arch)
 	}
-	file, err := fsys.Open(path.Join(name, q.arch()+"-"+q.Channel+".json"))
+	file, err := fsys.Open(path.Join(name, q.Architecture()+"-"+q.Channel+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		if other, otherErr := fsys.Open(path.Join(name, q.Channel+"_"+q.arch()+".json")); otherErr == nil {
+		if other, otherErr := fsys.Open(path.Join(name, q.Channel+"_"+q.Architecture()+".json")); otherErr == nil {
 			return other, nil
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -60,7 +62,7 @@ func ChooseTarget(available []configv1.Release, conditional []configv1.Condition
 		}
 	}
 	if q.Latest && q.Image == "" && q.Version == "" {
-		slices.SortStableFunc(candidates, func(a, b target) int { return descending(a.Release, b.Release) })
+		slices.SortStableFunc(candidates, func(a, b target) int { return CompareReleases(a.Release, b.Release) })
 	}
 	for _, c := range candidates {
 		switch {
@@ -83,7 +85,7 @@ type target struct {
 // issueOf returns what says that a conditional update is not recommended, nil
 // if nothing does. An update without the condition has not been judged.
 func issueOf(c configv1.ConditionalUpdate) *metav1.Condition {
-	recommended := findCondition(c.Conditions, ConditionRecommended)
+	recommended := meta.FindStatusCondition(c.Conditions, ConditionRecommended)
 	switch {
 	case recommended == nil:
 		return &metav1.Condition{
@@ -120,7 +122,7 @@ func (q TargetQuery) request(r configv1.Release) *configv1.Update {
 
 // none says that nothing was chosen, and what could be.
 func (q TargetQuery) none(candidates []target) error {
-	slices.SortStableFunc(candidates, func(a, b target) int { return descending(a.Release, b.Release) })
+	slices.SortStableFunc(candidates, func(a, b target) int { return CompareReleases(a.Release, b.Release) })
 	var versions []string
 	for _, c := range candidates {
 		if c.issue == nil || q.AllowNotRecommended {

@@ -7,10 +7,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+)
+
+// The condition types of conditional updates and of their risks.
+const (
+	ConditionRecommended = "Recommended"
+	ConditionApplies     = "Applies"
 )
 
 // UpdatesQuery asks for the updates of one cluster.
@@ -105,7 +114,7 @@ func (g *Graph) Updates(q UpdatesQuery) (*Updates, error) {
 	}
 	current, ok := g.Find(version)
 	if !ok {
-		return nil, g.notFound(version, q.Channel)
+		return nil, g.NotFound(version, q.Channel)
 	}
 	l := lister{g: g, q: q, current: current, version: version.Original()}
 	if err := l.broken(int32(current)); err != nil {
@@ -230,7 +239,7 @@ func (l *lister) guarded() (images map[string]bool, err error) {
 	for _, ref := range refs {
 		entry := &l.g.conditional[ref.entry]
 		if ref.to < 0 {
-			return nil, failure(ErrResponseInvalid, fmt.Errorf("no node for conditional update %s", bounded.Text(entry.Edges[ref.pair].To, maxShown)))
+			return nil, failure(ErrResponseInvalid, fmt.Errorf("no node for conditional update %s", bounded.Text(entry.Edges[ref.pair].To, bounded.MaxQuoted)))
 		}
 		if int(ref.to) == l.current && !l.q.Compat {
 			continue
@@ -285,8 +294,8 @@ func (l *lister) prune() {
 	for _, t := range l.conditional {
 		if t.entry != last {
 			last = t.entry
-			if risks, err = pruneRisks(rules, t.risks); err == nil && !l.q.Compat {
-				refused = refusedRisks(risks)
+			if risks, err = rules.PruneRisks(t.risks); err == nil && !l.q.Compat {
+				refused = schema.RefusedRisks(risks)
 			}
 		}
 		if err != nil {
@@ -315,7 +324,7 @@ func (l *lister) refuse() {
 func (l *lister) limit() {
 	maxBytes := l.q.MaxBytes
 	orElse(&maxBytes, DefaultMaxList)
-	maxConditional := maxConditionalUpdates
+	maxConditional := schema.MaxConditionalUpdates
 	if l.q.Compat {
 		maxConditional = len(l.conditional)
 	}
@@ -329,14 +338,14 @@ func (l *lister) limit() {
 	}
 	candidates := make([]candidate, 0, len(l.available)+len(l.conditional))
 	for _, node := range l.available {
-		candidates = append(candidates, candidate{node, -1, sizeOfRelease(&l.g.releases[node].Release)})
+		candidates = append(candidates, candidate{node, -1, schema.SizeOfRelease(&l.g.releases[node].Release)})
 	}
 	last, risks := int32(-1), 0
 	for i, t := range l.conditional {
 		if t.entry != last {
-			last, risks = t.entry, sizeOfRisks(t.risks)
+			last, risks = t.entry, schema.SizeOfRisks(t.risks)
 		}
-		candidates = append(candidates, candidate{t.node, i, sizeOfRelease(&l.g.releases[t.node].Release) + risks})
+		candidates = append(candidates, candidate{t.node, i, schema.SizeOfRelease(&l.g.releases[t.node].Release) + risks})
 	}
 	slices.SortStableFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(l.g.nodes[b.node].Version.Compare(l.g.nodes[a.node].Version), cmp.Compare(l.image(a.node), l.image(b.node)))
@@ -352,9 +361,9 @@ func (l *lister) limit() {
 		var over error
 		switch {
 		case c.size > left:
-			over = &LimitError{Limit: limitList, Max: int64(maxBytes)}
+			over = &LimitError{Limit: LimitList, Max: int64(maxBytes)}
 		case c.at >= 0 && conditional == maxConditional:
-			over = &LimitError{Limit: limitConditionalUpdates, Max: int64(maxConditional)}
+			over = &LimitError{Limit: LimitConditional, Max: int64(maxConditional)}
 		}
 		switch {
 		case over == nil && c.at >= 0:
@@ -383,7 +392,7 @@ func (l *lister) atMost(size int) bool {
 	last, risks := int32(-1), 0
 	for _, t := range l.conditional {
 		if t.entry != last {
-			last, risks = t.entry, boundOfRisks(t.risks)
+			last, risks = t.entry, schema.BoundOfRisks(t.risks)
 		}
 		if size -= l.g.releases[t.node].bound + risks; size < 0 {
 			return false
@@ -451,30 +460,6 @@ func (l *lister) release(node int32) configv1.Release {
 	return r
 }
 
-// pruneRisks keeps the rules that are known and valid; risks stays as it is.
-// The error says which risks have none left.
-func pruneRisks(rules *Rules, risks []configv1.ConditionalUpdateRisk) ([]configv1.ConditionalUpdateRisk, error) {
-	pruned := risks
-	var errs []error
-	for i := range risks {
-		kept, err := rules.Prune(risks[i].MatchingRules)
-		if len(kept) == 0 {
-			if err == nil {
-				err = errors.New("no matching rules")
-			}
-			errs = append(errs, fmt.Errorf("risk %q: %w", risks[i].Name, err))
-		}
-		if len(kept) == len(risks[i].MatchingRules) {
-			continue
-		}
-		if &pruned[0] == &risks[0] {
-			pruned = slices.Clone(risks)
-		}
-		pruned[i].MatchingRules = kept
-	}
-	return pruned, aggregate(errs)
-}
-
 // duplicates drops targets to which several conditional entries are left.
 func (l *lister) duplicates() {
 	if len(l.conditional) < 2 {
@@ -505,7 +490,7 @@ func (l *lister) duplicates() {
 			if union, ok := unionRisks(same[image]); ok {
 				united := t
 				if united.risks = union; !l.q.Compat {
-					united.refused = refusedRisks(union)
+					united.refused = schema.RefusedRisks(union)
 				}
 				merged[image] = true
 				kept = append(kept, united)
@@ -536,7 +521,7 @@ func unionRisks(targets []guardedTarget) (union []configv1.ConditionalUpdateRisk
 			case !known:
 				byName[risk.Name] = risk
 				union = append(union, risk)
-			case !equalRisks(old, risk):
+			case !schema.EqualRisks(old, risk):
 				return nil, false
 			}
 		}
@@ -555,14 +540,15 @@ func copyRisks(risks []configv1.ConditionalUpdateRisk) []configv1.ConditionalUpd
 	return copied
 }
 
-// notFound explains that a version is not in the graph.
-func (g *Graph) notFound(v *semver.Version, channel string) error {
+// NotFound returns the error that says that a version is not in the graph, and
+// which versions are near: of reason VersionNotFound, with a [*NotFoundError].
+func (g *Graph) NotFound(v *semver.Version, channel string) *Error {
 	e := &NotFoundError{Version: v.Original(), Channel: channel, Nodes: len(g.nodes)}
 	var below, above *semver.Version
-	minor := minorPrefix(v.Original())
+	prefix := minor.Prefix(v.Original())
 	for i := range g.nodes {
 		n := g.nodes[i].Version
-		e.MinorKnown = e.MinorKnown || strings.HasPrefix(n.Original(), minor)
+		e.MinorKnown = e.MinorKnown || strings.HasPrefix(n.Original(), prefix)
 		if n.LessThan(v) {
 			if below == nil || below.LessThan(n) {
 				below = n

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -50,7 +53,7 @@ func (g *Graph) Validate() []Problem {
 				report("edges", "from %s to a node that does not exist", g.nodes[i].Version.Original())
 			case int(to) == i:
 				report("edges", "%s leads to itself", g.nodes[i].Version.Original())
-			case skipsMinor(minors, minorOfVersion(g.nodes[i].Version), minorOfVersion(g.nodes[to].Version)):
+			case minor.Skips(minors, minor.Of(g.nodes[i].Version), minor.Of(g.nodes[to].Version)):
 				report("edges", "%s to %s skips a minor version", g.nodes[i].Version.Original(), g.nodes[to].Version.Original())
 			}
 		}
@@ -63,7 +66,7 @@ func (g *Graph) Validate() []Problem {
 	return problems
 }
 
-func (g *Graph) validateConditional(minors []minorOf, report func(path, format string, args ...any)) {
+func (g *Graph) validateConditional(minors []minor.Minor, report func(path, format string, args ...any)) {
 	type definition struct {
 		risk configv1.ConditionalUpdateRisk
 		path string
@@ -83,7 +86,7 @@ func (g *Graph) validateConditional(minors []minorOf, report func(path, format s
 			if okFrom && okTo && from == to {
 				report(path, "%s leads to itself", e.From)
 			}
-			if okFrom && okTo && skipsMinor(minors, minorOfVersion(g.nodes[from].Version), minorOfVersion(g.nodes[to].Version)) {
+			if okFrom && okTo && minor.Skips(minors, minor.Of(g.nodes[from].Version), minor.Of(g.nodes[to].Version)) {
 				report(path, "%s to %s skips a minor version", e.From, e.To)
 			}
 		}
@@ -105,7 +108,7 @@ func (g *Graph) validateConditional(minors []minorOf, report func(path, format s
 			}
 			if first, ok := defined[risk.Name]; !ok {
 				defined[risk.Name] = definition{risk, path}
-			} else if !equalRisks(first.risk, risk) {
+			} else if !schema.EqualRisks(first.risk, risk) {
 				report(path, "risk %q differs from that of %s", risk.Name, first.path)
 			}
 		}
@@ -115,29 +118,29 @@ func (g *Graph) validateConditional(minors []minorOf, report func(path, format s
 // validateSizes reports what is more than a ClusterVersion can hold.
 func (g *Graph) validateSizes(report func(path, format string, args ...any)) {
 	for i, entry := range g.conditional {
-		if len(entry.Risks) > maxRisks {
-			report(fmt.Sprintf("conditionalEdges[%d].risks", i), "%d risks, of which a ClusterVersion can hold %d", len(entry.Risks), maxRisks)
+		if len(entry.Risks) > schema.MaxRisks {
+			report(fmt.Sprintf("conditionalEdges[%d].risks", i), "%d risks, of which a ClusterVersion can hold %d", len(entry.Risks), schema.MaxRisks)
 		}
 		for j, risk := range entry.Risks {
-			if n := utf8.RuneCountInString(risk.Name); n > maxRiskName {
-				report(fmt.Sprintf("conditionalEdges[%d].risks[%d]", i, j), "the name has %d characters, of which a ClusterVersion can hold %d", n, maxRiskName)
+			if n := utf8.RuneCountInString(risk.Name); n > schema.MaxRiskName {
+				report(fmt.Sprintf("conditionalEdges[%d].risks[%d]", i, j), "the name has %d characters, of which a ClusterVersion can hold %d", n, schema.MaxRiskName)
 			}
 		}
 	}
 	for i := range g.nodes {
 		version := g.nodes[i].Version.Original()
-		if n := len(g.outConditional(version)); n > maxConditionalUpdates {
-			report("conditionalEdges", "%d updates of %s, of which a ClusterVersion can hold %d", n, version, maxConditionalUpdates)
+		if n := len(g.outConditional(version)); n > schema.MaxConditionalUpdates {
+			report("conditionalEdges", "%d updates of %s, of which a ClusterVersion can hold %d", n, version, schema.MaxConditionalUpdates)
 		}
 	}
 }
 
 // minors lists the minor versions of the graph's releases, each once.
-func (g *Graph) minors() []minorOf {
-	seen := map[minorOf]bool{}
-	var minors []minorOf
+func (g *Graph) minors() []minor.Minor {
+	seen := map[minor.Minor]bool{}
+	var minors []minor.Minor
 	for i := range g.nodes {
-		if m := minorOfVersion(g.nodes[i].Version); !seen[m] {
+		if m := minor.Of(g.nodes[i].Version); !seen[m] {
 			seen[m] = true
 			minors = append(minors, m)
 		}

@@ -81,11 +81,11 @@ func (d *decoder) optionalObject(field func(key []byte) error) error {
 func (d *decoder) ignore(key []byte, known ...string) error {
 	for _, name := range known {
 		if strings.EqualFold(name, string(key)) {
-			return fmt.Errorf("key %s differs from %q only by case", shown(key), name)
+			return fmt.Errorf("key %s differs from %q only by case", bounded.Quote(key), name)
 		}
 	}
 	if _, err := d.skip(); err != nil {
-		return within(bounded.Text(string(key), maxShown), err)
+		return within(bounded.Text(string(key), bounded.MaxQuoted), err)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (d *decoder) schema() error {
 		return err
 	}
 	if string(text) != "1" && !d.o.AnySchema {
-		return fmt.Errorf("schema version %s is not known, only 1 is", bounded.Text(string(text), maxShown))
+		return fmt.Errorf("schema version %s is not known, only 1 is", bounded.Text(string(text), bounded.MaxQuoted))
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (d *decoder) nodeVersion(n *Node) error {
 	v, err := ParseVersion(text)
 	if err != nil {
 		if text != "" {
-			err = fmt.Errorf("%s: %w", shown(text), err)
+			err = fmt.Errorf("%s: %w", bounded.Quote(text), err)
 		}
 		return err
 	}
@@ -214,7 +214,7 @@ func (d *decoder) metadata(m *Metadata) error {
 			err = d.spend(costMetadata)
 		}
 		entries = append(entries, e)
-		return within(bounded.Text(name, maxShown), err)
+		return within(bounded.Text(name, bounded.MaxQuoted), err)
 	})
 	if err != nil || len(entries) == 0 {
 		return err
@@ -328,7 +328,7 @@ func (d *decoder) edgeIndex() (int32, error) {
 	n, err := strconv.ParseInt(string(text), 10, 32)
 	if err != nil || n < 0 {
 		if d.badIndex == "" {
-			d.badIndex = bounded.Text(string(text), maxShown)
+			d.badIndex = bounded.Text(string(text), bounded.MaxQuoted)
 		}
 		return -1, nil
 	}

@@ -4,6 +4,7 @@ package bounded
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -70,4 +71,13 @@ func start(s string, limit int) string {
 		limit--
 	}
 	return s[:limit]
+}
+
+// MaxQuoted is how many bytes of a text [Quote] repeats.
+const MaxQuoted = 512
+
+// Quote quotes a text from outside for an error, as %q does. Of one that is
+// longer than [MaxQuoted] it says how much is left out.
+func Quote[T string | []byte](text T) string {
+	return strconv.Quote(Text(string(text), MaxQuoted))
 }

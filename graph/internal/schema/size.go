@@ -1,4 +1,4 @@
-package graph
+package schema
 
 import (
 	"unicode/utf8"
@@ -44,7 +44,7 @@ func sizeOfText(s string) int {
 	return n
 }
 
-func sizeOfRelease(r *configv1.Release) int {
+func SizeOfRelease(r *configv1.Release) int {
 	n := sizeRelease + sizeOfText(r.Version) + sizeOfText(r.Image) + sizeOfText(string(r.URL))
 	for _, c := range r.Channels {
 		n += sizeOfText(c)
@@ -52,7 +52,7 @@ func sizeOfRelease(r *configv1.Release) int {
 	return n
 }
 
-func boundOfRelease(r *configv1.Release) int {
+func BoundOfRelease(r *configv1.Release) int {
 	n := len(r.Version) + len(r.Image) + len(r.URL)
 	for _, c := range r.Channels {
 		n += len(c) + 1
@@ -60,7 +60,7 @@ func boundOfRelease(r *configv1.Release) int {
 	return sizeRelease + escaped*n
 }
 
-func sizeOfRisks(risks []configv1.ConditionalUpdateRisk) int {
+func SizeOfRisks(risks []configv1.ConditionalUpdateRisk) int {
 	n := sizeRisk
 	for i := range risks {
 		n += sizeOfRisk(&risks[i])
@@ -79,7 +79,7 @@ func sizeOfRisk(r *configv1.ConditionalUpdateRisk) int {
 	return n
 }
 
-func boundOfRisks(risks []configv1.ConditionalUpdateRisk) int {
+func BoundOfRisks(risks []configv1.ConditionalUpdateRisk) int {
 	n := sizeRisk
 	for i := range risks {
 		r := &risks[i]
@@ -99,27 +99,27 @@ func sizeOfCondition(c *metav1.Condition) int {
 }
 
 // sizer fits lists into a size. It looks no further than that.
-type sizer struct {
-	left   int
-	listed bool // each risk is in status.conditionalUpdateRisks as well
+type Sizer struct {
+	Left   int
+	Listed bool // each risk is in status.conditionalUpdateRisks as well
 	risks  map[string]bool
 }
 
 // available takes releases in if they fit.
-func (s *sizer) available(releases []configv1.Release) bool {
-	left := s.left
+func (s *Sizer) Available(releases []configv1.Release) bool {
+	left := s.Left
 	for i := range releases {
-		if left -= sizeOfRelease(&releases[i]); left < 0 {
+		if left -= SizeOfRelease(&releases[i]); left < 0 {
 			return false
 		}
 	}
-	s.left = left
+	s.Left = left
 	return true
 }
 
 // conditional takes an update in if it fits.
-func (s *sizer) conditional(c *configv1.ConditionalUpdate) bool {
-	left := s.left - sizeOfRelease(&c.Release) - sizeRisk
+func (s *Sizer) Conditional(c *configv1.ConditionalUpdate) bool {
+	left := s.Left - SizeOfRelease(&c.Release) - sizeRisk
 	for i := range c.Conditions {
 		left -= sizeOfCondition(&c.Conditions[i])
 	}
@@ -132,7 +132,7 @@ func (s *sizer) conditional(c *configv1.ConditionalUpdate) bool {
 		for j := range risk.Conditions {
 			size += sizeOfCondition(&risk.Conditions[j])
 		}
-		if s.listed {
+		if s.Listed {
 			left -= sizeOfText(risk.Name) // in riskNames
 			if !s.risks[risk.Name] {
 				left -= size
@@ -143,8 +143,8 @@ func (s *sizer) conditional(c *configv1.ConditionalUpdate) bool {
 	if left < 0 {
 		return false
 	}
-	s.left = left
-	if s.listed {
+	s.Left = left
+	if s.Listed {
 		if s.risks == nil {
 			s.risks = map[string]bool{}
 		}

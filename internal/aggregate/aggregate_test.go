@@ -1,0 +1,25 @@
+package aggregate_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/aggregate"
+)
+
+func TestErrors(t *testing.T) {
+	a, b := errors.New("a"), errors.New("b")
+	for want, errs := range map[string][]error{
+		"a":      {a},
+		"[a, b]": {a, b, errors.New("a")},
+		"b":      {b, errors.New("b")},
+	} {
+		err := aggregate.Errors(errs)
+		if err.Error() != want || !errors.Is(err, errs[len(errs)-1]) {
+			t.Errorf("%v: %q, want %q", errs, err, want)
+		}
+	}
+	if err := aggregate.Errors(nil); err != nil {
+		t.Error(err)
+	}
+}
