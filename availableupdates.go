@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
 
 // updates is what is known of the updates there are.
 type availableUpdates struct {
-	graph.Retrieval
+	risk.Retrieval
 	clusterRisks string    // that the last evaluation took into account, see [riskText]
 	recheck      time.Time // when to judge again what could not be judged
 	evaluations  int       // counts evaluations
@@ -19,7 +20,7 @@ type availableUpdates struct {
 
 // answer returns the updates, if they are about what a specification asks for.
 func (s *availableUpdates) answer(spec configv1.ClusterVersionSpec, architectures bool) ([]configv1.Release, []configv1.ConditionalUpdate, bool) {
-	return s.Published(graph.Wanted{Upstream: string(spec.Upstream), Channel: spec.Channel}, architectures)
+	return s.Published(risk.Wanted{Upstream: string(spec.Upstream), Channel: spec.Channel}, architectures)
 }
 
 // unjudged reports whether the updates are about to be retrieved for the first
@@ -65,7 +66,7 @@ func publishUpdates(s *configv1.ClusterVersionStatus, in statusInput, set func(c
 	}
 	s.AvailableUpdates, s.ConditionalUpdates, s.ConditionalUpdateRisks = available, conditional, nil
 	if l.clusterRisks != "" {
-		s.ConditionalUpdateRisks = graph.ConditionalUpdateRisks(conditional)
+		s.ConditionalUpdateRisks = risk.ConditionalUpdateRisks(conditional)
 	}
 	set(configv1.RetrievedUpdates, l.Condition.Status, l.Condition.Reason, l.Condition.Message)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -23,7 +23,7 @@ type core struct {
 	fatal func(error) // ends Run; nil elsewhere
 
 	trust   trust
-	alerts  *graph.AlertRisks // nil: alerts are no risks
+	alerts  *risk.AlertRisks // nil: alerts are no risks
 	tracker *runlevel.Tracker
 
 	observing sync.Mutex // events come from several goroutines, one at a time
@@ -48,11 +48,11 @@ type core struct {
 func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
 	c := &core{o: u.o, u: u}
 	c.o.API = api
-	if _, cached := c.o.Risks.(*graph.PromQLCache); c.o.Risks != nil && !cached {
-		c.o.Risks = &graph.PromQLCache{Matcher: c.o.Risks, Clock: c.o.Clock}
+	if _, cached := c.o.Risks.(*risk.Cache); c.o.Risks != nil && !cached {
+		c.o.Risks = &risk.Cache{Matcher: c.o.Risks, Clock: c.o.Clock}
 	}
 	if c.o.Alerts != nil {
-		c.alerts = &graph.AlertRisks{Alerts: c.o.Alerts}
+		c.alerts = &risk.AlertRisks{Alerts: c.o.Alerts}
 	}
 	c.tracker = runlevel.NewTracker(c.o.Clock)
 	c.saved, _ = readTracked(u.o.Tracker) // New has seen its faults
@@ -74,7 +74,7 @@ func (c *core) interval(q reconcile.Request) time.Duration {
 	if c.drawnInterval == 0 {
 		c.drawnInterval = c.o.Interval
 		if c.drawnInterval == 0 {
-			c.drawnInterval = graph.CheckInterval(c.random(q))
+			c.drawnInterval = risk.CheckInterval(c.random(q))
 		}
 	}
 	return c.drawnInterval

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -42,7 +43,7 @@ func (p *planner) evaluate(j *retrieval) {
 
 // evaluate judges the updates of a job.
 func (c *core) evaluate(ctx context.Context, j *retrieval, next *availableUpdates) {
-	e := graph.Evaluator{Matcher: matcher(c.o.Risks), Accepted: j.wanted.Accepted, RiskConditions: next.clusterRisks != ""}
+	e := risk.Evaluator{Matcher: matcher(c.o.Risks), Accepted: j.wanted.Accepted, RiskConditions: next.clusterRisks != ""}
 	next.Evaluate(ctx, e, c.merge(ctx, j), j.now)
 	if j.plan.Fetch && next.Evaluation != nil {
 		c.logDropped(next.Evaluation.Dropped)
@@ -53,8 +54,8 @@ func (c *core) evaluate(ctx context.Context, j *retrieval, next *availableUpdate
 // recheckAfter is when another look at a risk that could not be judged may
 // help: soon while its query waits for its turn, else when it is tried again.
 func recheckAfter(s *availableUpdates) time.Duration {
-	if s.Evaluation != nil && slices.ContainsFunc(s.Evaluation.Verdicts, func(v graph.Verdict) bool { return errors.Is(v.Err, graph.ErrThrottled) }) {
-		return graph.RecheckAfter
+	if s.Evaluation != nil && slices.ContainsFunc(s.Evaluation.Verdicts, func(v risk.Verdict) bool { return errors.Is(v.Err, risk.ErrThrottled) }) {
+		return risk.RecheckAfter
 	}
 	return recheckFailed
 }
@@ -100,14 +101,14 @@ func (c *core) merge(ctx context.Context, j *retrieval) func([]configv1.Release,
 	return func(available []configv1.Release, conditional []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
 		sources := c.riskSources(j.own)
 		if c.alerts != nil {
-			sources = append([]graph.RiskSource{c.alerts}, sources...)
+			sources = append([]risk.Source{c.alerts}, sources...)
 		}
-		risks, err := graph.AggregateRisks(ctx, sources, j.query.version, graph.TargetVersions(available, conditional))
+		risks, err := risk.Aggregate(ctx, sources, j.query.version, risk.TargetVersions(available, conditional))
 		c.log("some risks of the cluster are not known", err)
 		if c.alerts != nil {
 			c.log("the alerts could not be read: those read last count", c.alerts.Stale())
 		}
-		available, conditional, err = graph.MergeRisks(available, conditional, risks)
+		available, conditional, err = risk.Merge(available, conditional, risks)
 		c.log("some risks of the cluster could not be merged", err)
 		return available, conditional
 	}
@@ -115,7 +116,7 @@ func (c *core) merge(ctx context.Context, j *retrieval) func([]configv1.Release,
 
 // riskSources are the sources of risks in the cluster that also stand behind
 // the condition Upgradeable.
-func (c *core) riskSources(own string) []graph.RiskSource {
+func (c *core) riskSources(own string) []risk.Source {
 	return preconditions.Sources(preconditions.RiskOptions{Reader: c.o.API, OwnVersion: own, Deletions: c.tracker.PendingDeletions})
 }
 

@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -21,8 +22,8 @@ type updatesQuery struct {
 }
 
 // wanted is what an evaluation of the updates depends on.
-func (q updatesQuery) wanted(accepted []string) graph.Wanted {
-	w := graph.Wanted{Upstream: q.upstream, Channel: q.channel, Architecture: q.current, Version: q.version, Accepted: accepted}
+func (q updatesQuery) wanted(accepted []string) risk.Wanted {
+	w := risk.Wanted{Upstream: q.upstream, Channel: q.channel, Architecture: q.current, Version: q.version, Accepted: accepted}
 	if q.desired != "" {
 		w.Architecture = q.desired
 	}
@@ -33,8 +34,8 @@ func (q updatesQuery) wanted(accepted []string) graph.Wanted {
 type retrieval struct {
 	cv      *configv1.ClusterVersion
 	query   updatesQuery
-	wanted  graph.Wanted
-	plan    graph.FetchPlan
+	wanted  risk.Wanted
+	plan    risk.FetchPlan
 	updates availableUpdates
 	own     string // version of the cluster's own release
 	now     time.Time

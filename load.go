@@ -12,8 +12,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -205,14 +205,14 @@ func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 	defer cancel()
 	var risks []string
 	if r.verify {
-		risk, err := c.verify(retrieval, r, out)
+		note, err := c.verify(retrieval, r, out)
 		if err != nil {
 			return nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 				fmt.Errorf("The update cannot be verified: %w", err))
 		}
-		if risk != "" {
-			risks = append(risks, risk)
-			c.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: risk})
+		if note != "" {
+			risks = append(risks, note)
+			c.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: note})
 		}
 	}
 	fsys, err := c.payload(retrieval, r.release)
@@ -234,14 +234,14 @@ func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 			fmt.Errorf("release image version %s does not match the expected upstream version %s", got, want))
 	}
 
-	risk, err := c.checkVersion(r, out)
+	note, err := c.checkVersion(r, out)
 	if err != nil {
 		c.discard(ctx, r.release)
 		return nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 			fmt.Errorf("The update cannot be verified: %w", err))
 	}
-	if risk != "" {
-		risks = append(risks, risk)
+	if note != "" {
+		risks = append(risks, note)
 	}
 
 	if r.origin == requested {
@@ -264,7 +264,7 @@ func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 		}
 		c.emit(Event{Type: EventPreconditionsPassed, Release: out.release, Message: "preconditions passed for payload loaded " + quoted(out.release)})
 	}
-	out.acceptedRisks = graph.AcceptedNote(joinLines(risks), r.release.Image, r.accepted)
+	out.acceptedRisks = risk.AcceptedNote(joinLines(risks), r.release.Image, r.accepted)
 	out.implicit = c.implicit(r, payload)
 	c.emit(Event{Type: EventPayloadLoaded, Release: out.release, Message: loadedMessage(out.release, c.o.architecture(out.release))})
 	return out, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -35,7 +36,7 @@ type Options struct {
 	// Alerts that fire become risks of every update, where the feature gate
 	// ClusterUpdateAcceptRisks is on; they are read whenever updates are
 	// judged. Nil: alerts are no risks.
-	Alerts graph.AlertSource
+	Alerts risk.AlertSource
 	// Verifier decides whether a release image was signed. Nil: it is built
 	// from the signature keys and stores of the running payload; where that
 	// has none, no image can be verified.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -124,7 +125,7 @@ func readRisks(ctx context.Context, api clusterapi.Reader) clusterRisks {
 // that nothing stands against an update to another minor version. Beside it
 // come the risks behind it.
 func (r clusterRisks) upgradeable(cv *configv1.ClusterVersion, own string, deletions []string, style preconditions.ReasonStyle) (*configv1.ClusterOperatorStatusCondition, []configv1.ConditionalUpdateRisk) {
-	versions := graph.TargetVersions(cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates)
+	versions := risk.TargetVersions(cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates)
 	asked := *cv // without the long lists, at which no source looks
 	asked.ManagedFields, asked.Status.History, asked.Status.AvailableUpdates, asked.Status.ConditionalUpdates = nil, nil, nil, nil
 	u, err := clusterapi.ToUnstructured(&asked)

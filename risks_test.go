@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 )
 
@@ -100,7 +101,7 @@ func TestUndecidedRisk(t *testing.T) {
 		if !strings.Contains(message, "no route") || !strings.Contains(message, "throttled until") {
 			t.Errorf("message: %s", message)
 		}
-		if r.After > graph.RecheckAfter {
+		if r.After > risk.RecheckAfter {
 			t.Errorf("a query waits for its turn: look again after %v", r.After)
 		}
 		time.Sleep(1500 * time.Millisecond)
@@ -247,11 +248,11 @@ func TestAcceptedRiskInRequest(t *testing.T) {
 
 // alerts are those that fire.
 type alerts struct {
-	firing []graph.Alert
+	firing []risk.Alert
 	err    error
 }
 
-func (a *alerts) Firing(context.Context) ([]graph.Alert, error) { return a.firing, a.err }
+func (a *alerts) Firing(context.Context) ([]risk.Alert, error) { return a.firing, a.err }
 
 // TestClusterRisks: what stands against updates in the cluster itself becomes a
 // risk of the updates that it bears on, and goes with its cause.
@@ -282,7 +283,7 @@ func TestClusterRisks(t *testing.T) {
 		}
 
 		// Alerts bear on every update, and are read with the next judgement.
-		fire.firing = []graph.Alert{{State: "firing", Labels: map[string]string{"alertname": "NodeDown", "severity": "critical"}}}
+		fire.firing = []risk.Alert{{State: "firing", Labels: map[string]string{"alertname": "NodeDown", "severity": "critical"}}}
 		time.Sleep(61 * time.Minute)
 		s.sync()
 		s.wantUpdates(nil, []string{
@@ -310,7 +311,7 @@ func TestClusterRisks(t *testing.T) {
 
 // TestClusterRisksWithoutTheGate: the API has no place for them.
 func TestClusterRisksWithoutTheGate(t *testing.T) {
-	fire := &alerts{firing: []graph.Alert{{State: "firing", Labels: map[string]string{"alertname": "NodeDown", "severity": "critical"}}}}
+	fire := &alerts{firing: []risk.Alert{{State: "firing", Labels: map[string]string{"alertname": "NodeDown", "severity": "critical"}}}}
 	withSample(t, func(o *clusterupdate.Options) { o.Alerts = fire }, func(s *sampleTest) {
 		s.block()
 		s.sync()

@@ -24,7 +24,7 @@ var timely = map[string]string{
 // clock, and nothing that a reconciler decides goes by it.
 var clocked = map[string]string{
 	"clusterapi/simulation/clock.go": "a clock",
-	"graph/cache.go":                 "PromQLCache without a clock",
+	"graph/risk/cache.go":            "Cache without a clock",
 	"graph/client.go":                "the age of kept answers",
 	"preconditions/run.go":           "a run without a clock",
 	"signature/sign.go":              "a signature's time, without a clock",

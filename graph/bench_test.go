@@ -1,87 +1,22 @@
 package graph_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
-const realGraph = "stable-4.8_amd64.json"
-
-func readGraph(tb testing.TB, name string) []byte {
-	tb.Helper()
-	text, err := os.ReadFile(filepath.Join(testdata.Dir(tb), "graphs", name))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return text
-}
-
-// synthetic returns a graph of n releases over minors of 50 releases, each of
-// which leads to the 30 that follow, every tenth of them under a risk.
-func synthetic(tb testing.TB, n int) []byte {
-	tb.Helper()
-	version := func(i int) string { return fmt.Sprintf("4.%d.%d", i/50, i%50) }
-	var d graph.Data
-	for i := range n {
-		d.Nodes = append(d.Nodes, graph.NodeData{
-			Version: version(i),
-			Image:   fmt.Sprintf("quay.io/openshift-release-dev/ocp-release@sha256:%064x", i),
-			Metadata: map[string]string{
-				graph.MetadataURL:         fmt.Sprintf("https://access.redhat.com/errata/RHBA-2026:%d", i),
-				graph.MetadataChannels:    fmt.Sprintf("candidate-4.%[1]d,fast-4.%[1]d,stable-4.%[1]d,candidate-4.%[2]d,fast-4.%[2]d,stable-4.%[2]d", i/50, i/50+1),
-				graph.MetadataManifestRef: fmt.Sprintf("sha256:%064x", i),
-			},
-		})
-		for to := i + 1; to < min(i+31, n); to++ {
-			if to%10 != 0 {
-				d.Edges = append(d.Edges, [2]int{i, to})
-				continue
-			}
-			d.ConditionalEdges = append(d.ConditionalEdges, graph.ConditionalEdges{
-				Edges: []graph.VersionPair{{From: version(i), To: version(to)}},
-				Risks: []configv1.ConditionalUpdateRisk{{
-					Name: fmt.Sprintf("Risk%d", to), URL: "https://example.com/risk", Message: "Nodes of some kind may not come back.",
-					MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: "max(cluster_infrastructure_provider)"}}},
-				}},
-			})
-		}
-	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var b bytes.Buffer
-	if err := graph.Encode(&b, g); err != nil {
-		tb.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func eachSize(b *testing.B, f func(b *testing.B, text []byte, version string)) {
-	b.Run("stable-4.8", func(b *testing.B) { f(b, readGraph(b, realGraph), "4.7.41") })
-	for _, n := range []int{100, 1_000, 10_000} {
-		text := synthetic(b, n)
-		b.Run(fmt.Sprint(n), func(b *testing.B) { f(b, text, "4.0.10") })
-	}
-}
-
 func BenchmarkDecode(b *testing.B) {
-	eachSize(b, func(b *testing.B, text []byte, _ string) {
+	graphtest.EachSize(b, func(b *testing.B, text []byte, _ string) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
@@ -94,7 +29,7 @@ func BenchmarkDecode(b *testing.B) {
 
 // BenchmarkFetch fetches over loopback and answers one query.
 func BenchmarkFetch(b *testing.B) {
-	eachSize(b, func(b *testing.B, text []byte, version string) {
+	graphtest.EachSize(b, func(b *testing.B, text []byte, version string) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(text) }))
 		defer server.Close()
 		client := &graph.Client{Upstream: server.URL}
@@ -112,7 +47,7 @@ func BenchmarkFetch(b *testing.B) {
 // an index, limits or checks: net/http, io.ReadAll, encoding/json, a search
 // through the nodes.
 func BenchmarkFetchPlainly(b *testing.B) {
-	eachSize(b, func(b *testing.B, text []byte, version string) {
+	graphtest.EachSize(b, func(b *testing.B, text []byte, version string) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(text) }))
 		defer server.Close()
 		defer http.DefaultClient.CloseIdleConnections()
@@ -129,7 +64,7 @@ func BenchmarkFetchPlainly(b *testing.B) {
 // them alike, and reports how many times as fast Fetch is: by the sum of all, and
 // by the fastest of each.
 func BenchmarkFetchRatio(b *testing.B) {
-	eachSize(b, func(b *testing.B, text []byte, version string) {
+	graphtest.EachSize(b, func(b *testing.B, text []byte, version string) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(text) }))
 		defer server.Close()
 		client := &graph.Client{Upstream: server.URL}
@@ -211,7 +146,7 @@ func fetchPlainly(address, version string) error {
 }
 
 func BenchmarkUpdates(b *testing.B) {
-	eachSize(b, func(b *testing.B, text []byte, version string) {
+	graphtest.EachSize(b, func(b *testing.B, text []byte, version string) {
 		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
 		if err != nil {
 			b.Fatal(err)
@@ -227,7 +162,7 @@ func BenchmarkUpdates(b *testing.B) {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	eachSize(b, func(b *testing.B, text []byte, _ string) {
+	graphtest.EachSize(b, func(b *testing.B, text []byte, _ string) {
 		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
 		if err != nil {
 			b.Fatal(err)

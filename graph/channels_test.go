@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -106,7 +108,7 @@ func TestUnexpectedChannels(t *testing.T) {
 			}
 		})
 	}
-	g, err := graph.DecodeBytes(readGraph(t, realGraph), graph.DecodeOptions{})
+	g, err := graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +151,7 @@ func TestCheckChannelChange(t *testing.T) {
 }
 
 func TestGraphChannels(t *testing.T) {
-	g, err := graph.DecodeBytes(readGraph(t, realGraph), graph.DecodeOptions{})
+	g, err := graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

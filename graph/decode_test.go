@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -302,8 +304,8 @@ func TestDecodeReal(t *testing.T) {
 	for _, tt := range []struct {
 		name                      string
 		nodes, edges, conditional int
-	}{{realGraph, 101, 3168, 1}, {"candidate-4.12_multi.json", 5, 10, 0}} {
-		text := readGraph(t, tt.name)
+	}{{graphtest.RealGraph, 101, 3168, 1}, {"candidate-4.12_multi.json", 5, 10, 0}} {
+		text := graphtest.ReadGraph(t, tt.name)
 		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -406,11 +408,11 @@ func TestValidateContents(t *testing.T) {
 		// 4.22 comes before 5.0, and 4.21 to 5.0 skips it.
 		Edges: [][2]int{{0, 1}, {0, 2}, {2, 3}, {1, 3}, {3, 0}},
 		ConditionalEdges: []graph.ConditionalEdges{
-			{Edges: []graph.VersionPair{{From: "4.20.0", To: "4.22.0"}, {From: "4.22.0", To: "5.0.0"}}, Risks: named(strings.Repeat("ä", 256))},
-			{Risks: named(strings.Repeat("ä", 257))},
-			{Risks: slices.Repeat(named("A"), 200)}, {Risks: slices.Repeat(named("A"), 201)},
-			{Edges: slices.Repeat([]graph.VersionPair{{From: "5.0.0", To: "5.1.0"}}, 501), Risks: named("A")},
-			{Edges: slices.Repeat([]graph.VersionPair{{From: "4.22.0", To: "5.0.0"}}, 499), Risks: named("A")},
+			{Edges: []graph.VersionPair{{From: "4.20.0", To: "4.22.0"}, {From: "4.22.0", To: "5.0.0"}}, Risks: graphtest.Named(strings.Repeat("ä", 256))},
+			{Risks: graphtest.Named(strings.Repeat("ä", 257))},
+			{Risks: slices.Repeat(graphtest.Named("A"), 200)}, {Risks: slices.Repeat(graphtest.Named("A"), 201)},
+			{Edges: slices.Repeat([]graph.VersionPair{{From: "5.0.0", To: "5.1.0"}}, 501), Risks: graphtest.Named("A")},
+			{Edges: slices.Repeat([]graph.VersionPair{{From: "4.22.0", To: "5.0.0"}}, 499), Risks: graphtest.Named("A")},
 		},
 	}
 	g, err := graph.New(d, graph.DecodeOptions{})
@@ -439,8 +441,8 @@ func TestValidateContents(t *testing.T) {
 
 // What an update service serves is in order.
 func TestValidateReal(t *testing.T) {
-	for _, name := range []string{realGraph, "candidate-4.12_multi.json"} {
-		g, err := graph.DecodeBytes(readGraph(t, name), graph.DecodeOptions{})
+	for _, name := range []string{graphtest.RealGraph, "candidate-4.12_multi.json"} {
+		g, err := graph.DecodeBytes(graphtest.ReadGraph(t, name), graph.DecodeOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,36 +43,17 @@
 //     available without condition, those under risks, and those that were
 //     dropped, each with its cause. A target under a risk is never available as
 //     well; one whose risks the cluster cannot evaluate is not offered at all.
-//  3. [Evaluate] asks a [RiskMatcher] which risks apply, gives each conditional
-//     update its condition Recommended, and moves those that turn out to be
-//     recommended to the available ones.
+//  3. Package graph/risk judges the risks: it gives each conditional update its
+//     condition Recommended, and moves those that turn out to be recommended to
+//     the available ones.
 //
 // [NextUpdate] picks from the result for automatic updates, [ChooseTarget] what
-// an administrator asks for.
+// an administrator asks for. Package graph/path finds ways over several updates.
 //
-// A loop around them keeps a [Retrieval]: its Plan says when to fetch, when to
-// judge the risks again and whether a failure clears what is known. Risks that
-// come from the cluster itself, such as alerts ([AlertRisks]), are collected by
-// [AggregateRisks] and put onto the lists by [MergeRisks] before evaluation.
-//
-// [Prometheus] judges risks by the metrics of a live cluster; a [PromQLCache]
-// spares it. Of recorded metrics the module graph/promqlsnapshot does the same.
-// Both evaluate an [InstantQuery]. [Facts] knows the answers beforehand.
-//
-// # Paths
-//
-// A [Network] is the union of the graphs of several channels, or one graph, with
-// a judgement on each edge: recommended, not recommended, or unknown. A [Policy]
-// says which edges and versions a path may use. [Network.ShortestPath] takes the
-// fewest hops, [Network.SafestPath] the fewest risks, [Network.Paths] gives
-// alternatives, [Network.Latest] and [Network.Reachable] say how far one gets.
-// Where paths are equally good the greater versions win, compared hop by hop.
-// Each hop names the channel to be in. [Network.ControlPlaneOnly] plans the way
-// from one even minor to the next with paused worker pools.
-//
-// [Network.Explain] answers why a release can or cannot be updated to another;
-// [Network.Picture] draws; [Network.MirrorRange] lists what to mirror, and
-// [MirrorChannels] does so by the rules of oc-mirror, from channel to channel.
+// A [RiskMatcher] says whether a rule of a risk matches: [Facts] knows the
+// answers beforehand, package graph/risk asks Prometheus, and the module
+// graph/promqlsnapshot reads recorded metrics. [Rules] is a registry of the
+// types of rules that a cluster knows.
 //
 // # Channels
 //
@@ -85,7 +66,8 @@
 //
 // A graph comes from outside, and so do metrics and alerts. A short text could
 // stand for much memory, so every list and text in it has a limit, and so has
-// all that decoding makes of it.
+// all that decoding makes of it. The table is that of graph/risk and graph/path
+// as well.
 //
 //	limit                                    default    field                         past it
 //	bytes of JSON                            64 MiB     DecodeOptions.MaxBytes        error
@@ -105,19 +87,19 @@
 //	conditional updates                      500        -                             lowest versions dropped
 //	risks of an update                       200        -                             update dropped
 //	targets listed as dropped                1,000      -                             counted only
-//	bytes of evaluated lists                 1 MiB      Evaluator.MaxBytes            messages cut, lowest versions dropped
+//	bytes of evaluated lists                 1 MiB      risk.Evaluator.MaxBytes           messages cut, lowest versions dropped
 //	characters of a condition's message      32,768     -                             cut
 //	risks in ClusterVersion's list           500        -                             those of the lowest versions left out
 //	kept answers                             16         Client.Kept                   least recently used forgotten
 //	bytes of kept answers                    64 MiB     Client.KeptBytes              least recently used forgotten
 //	repetitions of a request                 2          Client.Retries                last answer returned
 //	wait that a service asks for             2 min      -                             answer returned
-//	bytes of an answer of Prometheus         16 MiB     Prometheus.MaxBytes           error
-//	samples of an answer                     10,000     Prometheus.MaxSamples         error
-//	alerts                                   5,000      Prometheus.MaxAlerts          error
+//	bytes of an answer of Prometheus         16 MiB     risk.Prometheus.MaxBytes           error
+//	samples of an answer                     10,000     risk.Prometheus.MaxSamples         error
+//	alerts                                   5,000      risk.Prometheus.MaxAlerts          error
 //	labels of an alert                       100        -                             error
-//	remembered rules                         2,000      PromQLCache.MaxRules          least recently asked forgotten
-//	bytes of remembered rules                8 MiB      PromQLCache.MaxBytes          least recently asked forgotten
+//	remembered rules                         2,000      risk.Cache.MaxRules          least recently asked forgotten
+//	bytes of remembered rules                8 MiB      risk.Cache.MaxBytes          least recently asked forgotten
 //	releases in a network                    1,048,576  -                             error
 //	risks on a network's edges               4,000,000  -                             error
 //
@@ -131,4 +113,8 @@
 // and of the update service (github.com/openshift/cincinnati). Where this
 // package is stricter on purpose, an option named Compat restores what the
 // operator does, for comparisons.
+//
+// A [Graph], [Client] and [Rules] are safe for concurrent use. Types without
+// hidden fields are plain data: safe to read from many goroutines at a time, not
+// to change while others read.
 package graph

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
 
 const exampleGraph = `{
@@ -50,7 +51,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	available, conditional := graph.Evaluate(context.Background(), updates, graph.Facts{"max(disk_full)": 1}, nil, nil, time.Now())
+	available, conditional := risk.Evaluate(context.Background(), updates, graph.Facts{"max(disk_full)": 1}, nil, nil, time.Now())
 	for _, r := range available {
 		fmt.Println("available:", r.Version)
 	}
@@ -105,77 +106,4 @@ func ExampleParseChannel() {
 	fmt.Println(c.Type, c.Major, c.Minor, ok)
 	// Output:
 	// eus 4 16 true
-}
-
-// The way from one release to another over two channels, and why there is no
-// shorter one.
-func ExampleNetwork() {
-	var graphs []graph.ChannelGraph
-	for channel, text := range map[string]string{
-		"stable-4.1": `{"nodes": [{"version": "4.1.0", "payload": "a"}, {"version": "4.1.1", "payload": "b"}], "edges": [[0, 1]]}`,
-		"stable-4.2": `{"nodes": [{"version": "4.1.1", "payload": "b"}, {"version": "4.2.0", "payload": "c"}], "edges": [[0, 1]]}`,
-	} {
-		g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		graphs = append(graphs, graph.ChannelGraph{Channel: channel, Arch: "amd64", Graph: g})
-	}
-	n, err := graph.NewNetwork(context.Background(), graph.NetworkOptions{Present: "stable-4.1"}, graphs...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	path, err := n.ShortestPath("4.1.0", "4.2.0", graph.Policy{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, h := range path.Hops {
-		fmt.Println(h.From, "->", h.To, "in", h.Channel)
-	}
-	why, err := n.Explain(graph.ExplainQuery{From: "4.1.0", To: "4.2.0"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(why)
-	// Output:
-	// 4.1.0 -> 4.1.1 in stable-4.1
-	// 4.1.1 -> 4.2.0 in stable-4.2
-	// 4.1.0 cannot be updated to 4.2.0 (NoEdge): no update leads from 4.1.0 to 4.2.0 in stable-4.2, stable-4.1; only via 4.1.0 -> 4.1.1 -> 4.2.0
-}
-
-// A loop that keeps the updates of a cluster, with a clock of its own.
-func ExampleRetrieval() {
-	var r graph.Retrieval
-	wanted := graph.Wanted{Channel: "stable-4.2", Architecture: "amd64"}
-	interval := graph.CheckInterval(0.5)
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	pass := func(source func() (*graph.Updates, error)) {
-		plan := r.Plan(wanted, interval, now)
-		if plan.Fetch {
-			u, err := source()
-			r.Fetched(wanted, plan, u, err, now)
-		}
-		if plan.Fetch || plan.Reevaluate {
-			r.Evaluate(context.Background(), graph.Evaluator{}, nil, now)
-		}
-		available, _, _ := r.Published(wanted, true)
-		fmt.Printf("fetched: %t, available: %d, RetrievedUpdates=%s %q\n", plan.Fetch, len(available), r.Condition.Status, r.Condition.Reason)
-	}
-	pass(func() (*graph.Updates, error) {
-		return &graph.Updates{Available: []configv1.Release{{Version: "4.2.1", Image: "b"}}}, nil
-	})
-	now = now.Add(time.Minute)
-	pass(nil)
-	now = now.Add(time.Hour)
-	pass(func() (*graph.Updates, error) {
-		return nil, &graph.Error{Reason: "RemoteFailed", Message: "connection refused"}
-	})
-	// Output:
-	// fetched: true, available: 1, RetrievedUpdates=True ""
-	// fetched: false, available: 1, RetrievedUpdates=True ""
-	// fetched: true, available: 1, RetrievedUpdates=False "RemoteFailed"
 }

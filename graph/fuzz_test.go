@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/path"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -111,21 +112,21 @@ func FuzzNetwork(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			n, err := graph.NewNetwork(context.Background(), graph.NetworkOptions{}, graph.ChannelGraph{Channel: "c", Graph: g}, graph.ChannelGraph{Channel: "d", Graph: g})
+			n, err := path.NewNetwork(context.Background(), path.NetworkOptions{}, path.ChannelGraph{Channel: "c", Graph: g}, path.ChannelGraph{Channel: "d", Graph: g})
 			if err != nil {
 				continue
 			}
-			policy := graph.Policy{Edges: graph.AnyEdge}
+			policy := path.Policy{Edges: path.AnyEdge}
 			shortest, err := n.ShortestPath(from, to, policy)
-			paths, errAll := n.Paths(from, to, 3, graph.Shortest, policy)
+			paths, errAll := n.Paths(from, to, 3, path.Shortest, policy)
 			if (err == nil) != (errAll == nil) || err == nil && paths[0].String() != shortest.String() {
 				t.Fatalf("%v, %v, %v, %v", shortest, err, paths, errAll)
 			}
-			x, err := n.Explain(graph.ExplainQuery{From: from, To: to, Policy: policy})
+			x, err := n.Explain(path.ExplainQuery{From: from, To: to, Policy: policy})
 			if err == nil && x.String() == "" {
 				t.Fatal("no explanation")
 			}
-			if _, err := n.Picture(graph.PictureOptions{}); err != nil {
+			if _, err := n.Picture(path.PictureOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -8,16 +8,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
@@ -73,7 +76,7 @@ func fan(t *testing.T, n int, entry graph.ConditionalEdges) *graph.Graph {
 
 func risksOf(n int, message string) (entry graph.ConditionalEdges) {
 	for i := range n {
-		risk := aRisk(fmt.Sprint("R", i), "T")
+		risk := graphtest.Risk(fmt.Sprint("R", i), "T")
 		risk.Message = message
 		entry.Risks = append(entry.Risks, risk)
 	}
@@ -92,8 +95,8 @@ func updatesOf(t *testing.T, g *graph.Graph) *graph.Updates {
 func TestLimits(t *testing.T) {
 	const small, mib = 64 << 10, 1 << 20
 	ctx := context.Background()
-	answers := func(body string) *graph.Prometheus {
-		return &graph.Prometheus{URL: "http://p", NoToken: true, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	answers := func(body string) *risk.Prometheus {
+		return &risk.Prometheus{URL: "http://p", NoToken: true, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			return answer(r, 200, body), nil
 		})}
 	}
@@ -114,7 +117,7 @@ func TestLimits(t *testing.T) {
 	loud := fan(t, 1, risksOf(1, strings.Repeat("世", 33_000)))
 	var named []configv1.ConditionalUpdate
 	for i := range 501 {
-		named = append(named, update(fmt.Sprint("4.1.", i), aRisk(fmt.Sprint("R", i), "F")))
+		named = append(named, graphtest.Update(fmt.Sprint("4.1.", i), graphtest.Risk(fmt.Sprint("R", i), "F")))
 	}
 	kept := func(c *graph.Client, body string, channels int) (conditional int64) {
 		c.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -137,23 +140,23 @@ func TestLimits(t *testing.T) {
 	half := `{"x":"` + strings.Repeat("x", 33<<20) + `"}`
 	remembered := func(t *testing.T, n int, query func(i int) string) int64 {
 		evaluated := int64(0)
-		cache := &graph.PromQLCache{MinBetween: 1, Matcher: graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) {
+		cache := &risk.Cache{MinBetween: 1, Matcher: graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) {
 			evaluated++
 			return true, nil
 		})}
 		for i := range n {
 			time.Sleep(2 * time.Nanosecond)
-			if _, err := cache.Match(ctx, promQL(query(i))); err != nil {
+			if _, err := cache.Match(ctx, graphtest.PromQL(query(i))); err != nil {
 				t.Error(err)
 			}
 		}
 		time.Sleep(2 * time.Nanosecond)
-		cache.Match(ctx, promQL(query(n-1))) // still there
+		cache.Match(ctx, graphtest.PromQL(query(n-1))) // still there
 		time.Sleep(2 * time.Nanosecond)
-		cache.Match(ctx, promQL(query(0))) // forgotten
+		cache.Match(ctx, graphtest.PromQL(query(0))) // forgotten
 		return evaluated
 	}
-	releases := func(minor int) graph.ChannelGraph {
+	releases := func(minor int) path.ChannelGraph {
 		var d graph.Data
 		for i := range 99_999 {
 			d.Nodes = append(d.Nodes, graph.NodeData{Version: fmt.Sprintf("4.%d.%d", minor, i), Image: "i"})
@@ -162,9 +165,9 @@ func TestLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return graph.ChannelGraph{Channel: fmt.Sprint("c-4.", minor), Graph: g}
+		return path.ChannelGraph{Channel: fmt.Sprint("c-4.", minor), Graph: g}
 	}
-	var channels []graph.ChannelGraph
+	var channels []path.ChannelGraph
 	for minor := range 11 {
 		channels = append(channels, releases(minor))
 	}
@@ -224,11 +227,11 @@ func TestLimits(t *testing.T) {
 		}},
 		{Limit: "bytes of evaluated lists", Default: graph.DefaultMaxList, Bytes: 40 * mib, Run: func(t *testing.T) int64 {
 			u := updatesOf(t, exposed)
-			e := graph.Evaluator{Matcher: facts, RiskConditions: true}.Evaluate(ctx, nil, u.Conditional, nil, t0)
+			e := risk.Evaluator{Matcher: graphtest.Facts, RiskConditions: true}.Evaluate(ctx, nil, u.Conditional, nil, graphtest.Start)
 			if len(e.Conditional) != 300 || len(e.Conditional[0].Conditions[0].Message) > 1024 {
 				t.Errorf("%d updates, messages of %d bytes", len(e.Conditional), len(e.Conditional[0].Conditions[0].Message))
 			}
-			e = graph.Evaluator{Matcher: facts, MaxBytes: 100_000}.Evaluate(ctx, []configv1.Release{u.Conditional[0].Release}, u.Conditional, nil, t0)
+			e = risk.Evaluator{Matcher: graphtest.Facts, MaxBytes: 100_000}.Evaluate(ctx, []configv1.Release{u.Conditional[0].Release}, u.Conditional, nil, graphtest.Start)
 			if len(e.Conditional) == 0 || len(e.Conditional)+len(e.Dropped) != 300 || e.Conditional[0].Release.Version != "4.1.300" || e.Dropped[0].Cause != graph.ExceedsLimit || e.Available != nil {
 				t.Errorf("%d updates, %d dropped, available %v", len(e.Conditional), len(e.Dropped), e.Available)
 			}
@@ -236,7 +239,7 @@ func TestLimits(t *testing.T) {
 			return 0
 		}},
 		{Limit: "characters of a condition's message", Default: 32_768, Bytes: 4 * mib, Run: func(t *testing.T) int64 {
-			e := graph.Evaluator{Matcher: facts}.Evaluate(ctx, nil, updatesOf(t, loud).Conditional, nil, t0)
+			e := risk.Evaluator{Matcher: graphtest.Facts}.Evaluate(ctx, nil, updatesOf(t, loud).Conditional, nil, graphtest.Start)
 			message := e.Conditional[0].Conditions[0].Message
 			if n := utf8.RuneCountInString(message); n > 32_768 || !strings.HasSuffix(message, "more bytes)") {
 				t.Errorf("%d characters", n)
@@ -244,7 +247,7 @@ func TestLimits(t *testing.T) {
 			return 0
 		}},
 		{Limit: "risks in ClusterVersion's list", Default: 500, Bytes: 2 * mib, Run: func(t *testing.T) int64 {
-			if risks := graph.ConditionalUpdateRisks(named); len(risks) != 500 || risks[0].Name != "R0" {
+			if risks := risk.ConditionalUpdateRisks(named); len(risks) != 500 || risks[0].Name != "R0" {
 				t.Errorf("%d risks", len(risks))
 			}
 			return 0
@@ -309,12 +312,12 @@ func TestLimits(t *testing.T) {
 		}},
 
 		{Limit: "releases in a network", Default: 1 << 20, Bytes: 400 * mib, Run: func(t *testing.T) int64 {
-			_, err := graph.NewNetwork(ctx, graph.NetworkOptions{}, channels...)
+			_, err := path.NewNetwork(ctx, path.NetworkOptions{}, channels...)
 			wantLimit(t, err, "releases in all channels", 1<<20)
 			return 0
 		}},
 		{Limit: "risks on a network's edges", Default: 4_000_000, Bytes: 400 * mib, Run: func(t *testing.T) int64 {
-			_, err := graph.NewNetwork(ctx, graph.NetworkOptions{}, graph.ChannelGraph{Channel: "c", Graph: crossed})
+			_, err := path.NewNetwork(ctx, path.NetworkOptions{}, path.ChannelGraph{Channel: "c", Graph: crossed})
 			wantLimit(t, err, "risks on all edges", 4_000_000)
 			return 0
 		}},
@@ -356,7 +359,7 @@ func TestSmallAnswersAllocateLittle(t *testing.T) {
 				resp.Body = io.NopCloser(bytes.NewReader(compressed))
 				return resp, nil
 			})}
-			spent := allocated(func() {
+			spent := graphtest.Allocated(func() {
 				if g, err := c.Fetch(context.Background(), query); err == nil {
 					g.Updates(graph.UpdatesQuery{Version: "4.1.0"})
 				}
@@ -366,15 +369,6 @@ func TestSmallAnswersAllocateLittle(t *testing.T) {
 			}
 		}
 	}
-}
-
-// allocated is how many bytes a function allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
 }
 
 func gzipped(text string) []byte {

@@ -9,11 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
 
 // drawGraph draws graphs of up to 8 releases with every kind of oddity that
@@ -48,8 +51,8 @@ func drawGraph(t *rapid.T) graph.Data {
 			c.Edges = append(c.Edges, graph.VersionPair{From: versions[index.Draw(t, "from")], To: to})
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "risks") {
-			r := aRisk(rapid.SampledFrom([]string{"A", "B", "c-d"}).Draw(t, "name"), rapid.SampledFrom([]string{"T", "F", "U"}).Draw(t, "query"))
-			r.MatchingRules = rapid.SliceOfN(rapid.SampledFrom([]configv1.ClusterCondition{promQL("T"), promQL("F"), promQL("U"), promQL(""), alwaysRule, {Type: "CEL"}}), 0, 2).Draw(t, "rules")
+			r := graphtest.Risk(rapid.SampledFrom([]string{"A", "B", "c-d"}).Draw(t, "name"), rapid.SampledFrom([]string{"T", "F", "U"}).Draw(t, "query"))
+			r.MatchingRules = rapid.SliceOfN(rapid.SampledFrom([]configv1.ClusterCondition{graphtest.PromQL("T"), graphtest.PromQL("F"), graphtest.PromQL("U"), graphtest.PromQL(""), graphtest.AlwaysRule, {Type: "CEL"}}), 0, 2).Draw(t, "rules")
 			c.Risks = append(c.Risks, r)
 		}
 		d.ConditionalEdges = append(d.ConditionalEdges, c)
@@ -186,7 +189,7 @@ func TestUpdatesProperty(t *testing.T) {
 					t.Fatalf("%s (from %d) is neither offered nor dropped with a cause", to, i)
 				}
 			}
-			e := graph.Evaluator{Matcher: facts}.Evaluate(context.Background(), u.Available, u.Conditional, nil, t0)
+			e := risk.Evaluator{Matcher: graphtest.Facts}.Evaluate(context.Background(), u.Available, u.Conditional, nil, graphtest.Start)
 			if len(e.Conditional) != len(u.Conditional) {
 				t.Fatal("evaluation lost an update")
 			}

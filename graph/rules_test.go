@@ -5,17 +5,14 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
-
-func promQL(query string) configv1.ClusterCondition {
-	return configv1.ClusterCondition{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: query}}
-}
-
-var alwaysRule = configv1.ClusterCondition{Type: "Always"}
 
 func TestRulesPrune(t *testing.T) {
 	rules := graph.NewRules(graph.Facts{})
@@ -25,14 +22,14 @@ func TestRulesPrune(t *testing.T) {
 		err      string
 	}{
 		{"none", nil, nil, ""},
-		{"valid, in order", []configv1.ClusterCondition{promQL("a"), alwaysRule}, []configv1.ClusterCondition{promQL("a"), alwaysRule}, ""},
-		{"unknown", []configv1.ClusterCondition{{Type: "CEL"}, alwaysRule}, []configv1.ClusterCondition{alwaysRule}, `skipping unrecognized cluster condition type "CEL"`},
+		{"valid, in order", []configv1.ClusterCondition{graphtest.PromQL("a"), graphtest.AlwaysRule}, []configv1.ClusterCondition{graphtest.PromQL("a"), graphtest.AlwaysRule}, ""},
+		{"unknown", []configv1.ClusterCondition{{Type: "CEL"}, graphtest.AlwaysRule}, []configv1.ClusterCondition{graphtest.AlwaysRule}, `skipping unrecognized cluster condition type "CEL"`},
 		{"Always with an empty query", []configv1.ClusterCondition{{Type: "Always", PromQL: &configv1.PromQLClusterCondition{}}}, nil, "the 'promql' property is not valid for 'type: Always' conditions"},
 		{"PromQL without", []configv1.ClusterCondition{{Type: "PromQL"}}, nil, "the 'promql' property is required for 'type: PromQL' conditions"},
-		{"PromQL empty", []configv1.ClusterCondition{promQL("")}, nil, "the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions"},
+		{"PromQL empty", []configv1.ClusterCondition{graphtest.PromQL("")}, nil, "the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions"},
 		{"several, equal texts once", []configv1.ClusterCondition{{Type: "b"}, {Type: "a"}, {Type: "b"}}, nil, `[skipping unrecognized cluster condition type "b", skipping unrecognized cluster condition type "a"]`},
 		{"equal texts alone", []configv1.ClusterCondition{{Type: "b"}, {Type: "b"}}, nil, `skipping unrecognized cluster condition type "b"`},
-		{"syntax is not checked", []configv1.ClusterCondition{promQL("((")}, []configv1.ClusterCondition{promQL("((")}, ""},
+		{"syntax is not checked", []configv1.ClusterCondition{graphtest.PromQL("((")}, []configv1.ClusterCondition{graphtest.PromQL("((")}, ""},
 	} {
 		kept, err := rules.Prune(tt.in)
 		text := ""
@@ -53,13 +50,13 @@ func TestRulesMatch(t *testing.T) {
 		want bool
 		err  string
 	}{
-		{"always", []configv1.ClusterCondition{alwaysRule}, true, ""},
-		{"one", []configv1.ClusterCondition{promQL("one")}, true, ""},
-		{"zero decides", []configv1.ClusterCondition{promQL("zero"), alwaysRule}, false, ""},
-		{"the next after an error", []configv1.ClusterCondition{promQL("none"), promQL("two"), alwaysRule}, true, ""},
-		{"unknown types are skipped", []configv1.ClusterCondition{{Type: "CEL"}, promQL("zero")}, false, ""},
-		{"one error", []configv1.ClusterCondition{{Type: "CEL"}, promQL("two")}, false, "invalid PromQL result (must be 0 or 1): 2"},
-		{"errors", []configv1.ClusterCondition{promQL("two"), promQL("none"), promQL("two")}, false, `[invalid PromQL result (must be 0 or 1): 2, no fact for the query "none"]`},
+		{"always", []configv1.ClusterCondition{graphtest.AlwaysRule}, true, ""},
+		{"one", []configv1.ClusterCondition{graphtest.PromQL("one")}, true, ""},
+		{"zero decides", []configv1.ClusterCondition{graphtest.PromQL("zero"), graphtest.AlwaysRule}, false, ""},
+		{"the next after an error", []configv1.ClusterCondition{graphtest.PromQL("none"), graphtest.PromQL("two"), graphtest.AlwaysRule}, true, ""},
+		{"unknown types are skipped", []configv1.ClusterCondition{{Type: "CEL"}, graphtest.PromQL("zero")}, false, ""},
+		{"one error", []configv1.ClusterCondition{{Type: "CEL"}, graphtest.PromQL("two")}, false, "invalid PromQL result (must be 0 or 1): 2"},
+		{"errors", []configv1.ClusterCondition{graphtest.PromQL("two"), graphtest.PromQL("none"), graphtest.PromQL("two")}, false, `[invalid PromQL result (must be 0 or 1): 2, no fact for the query "none"]`},
 		{"no rule", nil, false, graph.ErrNoUsableRule.Error()},
 		{"no known rule", []configv1.ClusterCondition{{Type: "CEL"}}, false, graph.ErrNoUsableRule.Error()},
 	} {
@@ -97,7 +94,7 @@ func TestRulesRegister(t *testing.T) {
 			t.Errorf("%T replaced another", other)
 		}
 	}
-	if matched, err := rules.Match(context.Background(), []configv1.ClusterCondition{alwaysRule, {Type: "Never"}}); matched || err != nil {
+	if matched, err := rules.Match(context.Background(), []configv1.ClusterCondition{graphtest.AlwaysRule, {Type: "Never"}}); matched || err != nil {
 		t.Errorf("%v, %v: Always is not registered here", matched, err)
 	}
 	if err := rules.Register("U", uncomparable{}); err != nil {
@@ -114,10 +111,10 @@ func TestMatchersRefuse(t *testing.T) {
 		`no fact can answer a rule of type "CEL"`: func() (bool, error) {
 			return graph.Facts{}.Match(context.Background(), configv1.ClusterCondition{Type: "CEL"})
 		},
-		`no fact for the query "up"`:                func() (bool, error) { return graph.Facts{}.Match(context.Background(), promQL("up")) },
-		"invalid PromQL result (must be 0 or 1): 2": func() (bool, error) { return graph.Facts{"up": 2}.Match(context.Background(), promQL("up")) },
+		`no fact for the query "up"`:                func() (bool, error) { return graph.Facts{}.Match(context.Background(), graphtest.PromQL("up")) },
+		"invalid PromQL result (must be 0 or 1): 2": func() (bool, error) { return graph.Facts{"up": 2}.Match(context.Background(), graphtest.PromQL("up")) },
 		"the 'promql' property is required for 'type: PromQL' conditions": func() (bool, error) {
-			return graph.InstantQuery(nil).Match(context.Background(), configv1.ClusterCondition{Type: "PromQL"})
+			return risk.InstantQuery(nil).Match(context.Background(), configv1.ClusterCondition{Type: "PromQL"})
 		},
 	} {
 		if matched, err := match(); matched || err == nil || err.Error() != text {
@@ -129,7 +126,7 @@ func TestMatchersRefuse(t *testing.T) {
 func TestMatchErrorsAreFound(t *testing.T) {
 	broken := errors.New("broken")
 	rules := graph.NewRules(graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) { return false, broken }))
-	if _, err := rules.Match(context.Background(), []configv1.ClusterCondition{promQL("a"), promQL("b")}); !errors.Is(err, broken) || err.Error() != "broken" {
+	if _, err := rules.Match(context.Background(), []configv1.ClusterCondition{graphtest.PromQL("a"), graphtest.PromQL("b")}); !errors.Is(err, broken) || err.Error() != "broken" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -7,73 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 )
-
-const always = `"matchingRules":[{"type":"Always"}]`
-
-// build decodes a graph whose nodes are versions, with edges and conditional
-// entries as JSON. The image of a version is i-<version>.
-func build(t *testing.T, versions, edges, conditional string) *graph.Graph {
-	t.Helper()
-	var nodes []string
-	for _, v := range strings.Fields(versions) {
-		v, metadata, _ := strings.Cut(v, "=")
-		if metadata == "" {
-			metadata = "{}"
-		}
-		nodes = append(nodes, fmt.Sprintf(`{"version":%q,"payload":"i-%s","metadata":%s}`, v, v, metadata))
-	}
-	text := fmt.Sprintf(`{"nodes":[%s],"edges":[%s],"conditionalEdges":[%s]}`, strings.Join(nodes, ","), edges, conditional)
-	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-// conditional returns an entry for pairs "a>b c>d" with risks as JSON.
-func conditional(pairs string, risks ...string) string {
-	var edges []string
-	for _, p := range strings.Fields(pairs) {
-		from, to, _ := strings.Cut(p, ">")
-		edges = append(edges, fmt.Sprintf(`{"from":%q,"to":%q}`, from, to))
-	}
-	return fmt.Sprintf(`{"edges":[%s],"risks":[%s]}`, strings.Join(edges, ","), strings.Join(risks, ","))
-}
-
-func risk(name, rules string) string {
-	return fmt.Sprintf(`{"name":%q,"url":"https://x.io/%s","message":"About %s.",%s}`, name, name, name, rules)
-}
-
-// outline tells what is in Updates: versions, risk names, causes.
-func outline(u *graph.Updates) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s:", u.Current.Version)
-	for _, r := range u.Available {
-		fmt.Fprintf(&b, " %s", r.Version)
-	}
-	for _, c := range u.Conditional {
-		fmt.Fprintf(&b, " %s[", c.Release.Version)
-		for i, r := range c.Risks {
-			if i > 0 {
-				b.WriteString(",")
-			}
-			b.WriteString(r.Name)
-			for _, rule := range r.MatchingRules {
-				b.WriteString(":" + rule.Type)
-			}
-		}
-		b.WriteString("]")
-	}
-	for _, d := range u.Dropped {
-		fmt.Fprintf(&b, " -%s(%s)", d.Release.Version, d.Cause)
-	}
-	return b.String()
-}
 
 func TestUpdates(t *testing.T) {
 	promQL := func(q string) string {
@@ -87,63 +27,63 @@ func TestUpdates(t *testing.T) {
 	}{
 		{
 			name: "the orders of the wire", versions: "4.2.2 4.2.0 4.2.1 4.2.3 4.2.4", edges: "[1,2],[0,2],[1,0]",
-			conditional: conditional("4.2.2>4.2.1 4.2.0>4.2.4", risk("B", always), risk("A", always)) + "," + conditional("4.2.0>4.2.3", risk("C", promQL("up"))),
+			conditional: graphtest.Conditional("4.2.2>4.2.1 4.2.0>4.2.4", graphtest.RiskText("B", graphtest.Always), graphtest.RiskText("A", graphtest.Always)) + "," + graphtest.Conditional("4.2.0>4.2.3", graphtest.RiskText("C", promQL("up"))),
 			q:           graph.UpdatesQuery{Version: "4.2.0"},
 			want:        "4.2.0: 4.2.1 4.2.2 4.2.4[B:Always,A:Always] 4.2.3[C:PromQL]",
 		},
 		{
 			name: "superseded, pruned, duplicate", versions: "4.2.0 4.2.1 4.2.2 4.2.3 4.2.4", edges: "[0,1],[0,2]",
-			conditional: conditional("4.2.0>4.2.2", risk("R1", always)) + "," + conditional("4.2.0>4.2.3", risk("R2", `"matchingRules":[{"type":"CEL"}]`)) + "," +
-				conditional("4.2.0>4.2.4", risk("R3", always)) + "," + conditional("4.2.0>4.2.4", risk("R4", always)),
+			conditional: graphtest.Conditional("4.2.0>4.2.2", graphtest.RiskText("R1", graphtest.Always)) + "," + graphtest.Conditional("4.2.0>4.2.3", graphtest.RiskText("R2", `"matchingRules":[{"type":"CEL"}]`)) + "," +
+				graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R3", graphtest.Always)) + "," + graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R4", graphtest.Always)),
 			q:    graph.UpdatesQuery{Version: "4.2.0"},
 			want: "4.2.0: 4.2.1 4.2.2[R1:Always] -4.2.2(Superseded) -4.2.3(UnrecognizedRules) -4.2.4(DuplicateTarget) -4.2.4(DuplicateTarget)",
 		},
 		{
-			name: "duplicates united", versions: "4.2.0 4.2.4", conditional: conditional("4.2.0>4.2.4", risk("R3", always), risk("R5", always)) + "," + conditional("4.2.0>4.2.4", risk("R4", always), risk("R3", always)),
+			name: "duplicates united", versions: "4.2.0 4.2.4", conditional: graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R3", graphtest.Always), graphtest.RiskText("R5", graphtest.Always)) + "," + graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R4", graphtest.Always), graphtest.RiskText("R3", graphtest.Always)),
 			q:      graph.UpdatesQuery{Version: "4.2.0", UnionDuplicates: true},
 			want:   "4.2.0: 4.2.4[R3:Always,R5:Always,R4:Always]",
 			compat: "4.2.0: 4.2.4[R3:Always,R5:Always,R4:Always]",
 		},
 		{
-			name: "no union of one name for two things", versions: "4.2.0 4.2.4", conditional: conditional("4.2.0>4.2.4", risk("R3", always)) + "," + conditional("4.2.0>4.2.4", risk("R3", promQL("up"))),
+			name: "no union of one name for two things", versions: "4.2.0 4.2.4", conditional: graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R3", graphtest.Always)) + "," + graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R3", promQL("up"))),
 			q:    graph.UpdatesQuery{Version: "4.2.0", UnionDuplicates: true},
 			want: "4.2.0: -4.2.4(DuplicateTarget) -4.2.4(DuplicateTarget)",
 		},
 		{
 			name: "pruning before counting", versions: "4.2.0 4.2.4", edges: "[0,1]",
-			conditional: conditional("4.2.0>4.2.4", risk("R3", always)) + "," + conditional("4.2.0>4.2.4", risk("R4", `"matchingRules":[]`)),
+			conditional: graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R3", graphtest.Always)) + "," + graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R4", `"matchingRules":[]`)),
 			q:           graph.UpdatesQuery{Version: "4.2.0"},
 			want:        "4.2.0: 4.2.4[R3:Always] -4.2.4(Superseded) -4.2.4(UnrecognizedRules)",
 		},
 		{
-			name: "an unknown type fails closed", versions: "4.2.0 4.2.4", edges: "[0,1]", conditional: conditional("4.2.0>4.2.4", risk("R", `"matchingRules":[{"type":"always"}]`)),
+			name: "an unknown type fails closed", versions: "4.2.0 4.2.4", edges: "[0,1]", conditional: graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R", `"matchingRules":[{"type":"always"}]`)),
 			q:    graph.UpdatesQuery{Version: "4.2.0"},
 			want: "4.2.0: -4.2.4(Superseded) -4.2.4(UnrecognizedRules)",
 		},
 		{
 			name: "rules pruned within a risk", versions: "4.2.0 4.2.4",
-			conditional: conditional("4.2.0>4.2.4", risk("R", `"matchingRules":[{"type":"CEL"},{"type":"Always","promql":{"promql":""}},{"type":"PromQL"},{"type":"PromQL","promql":{"promql":"up"}},{"type":"Always"}]`)),
+			conditional: graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("R", `"matchingRules":[{"type":"CEL"},{"type":"Always","promql":{"promql":""}},{"type":"PromQL"},{"type":"PromQL","promql":{"promql":"up"}},{"type":"Always"}]`)),
 			q:           graph.UpdatesQuery{Version: "4.2.0"},
 			want:        "4.2.0: 4.2.4[R:PromQL:Always]",
 		},
 		{
 			name: "one bad risk of two drops the target", versions: "4.2.0 4.2.4",
-			conditional: conditional("4.2.0>4.2.4", risk("A", always), risk("R", `"matchingRules":[{"type":"PromQL","promql":{"promql":""}}]`)),
+			conditional: graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("A", graphtest.Always), graphtest.RiskText("R", `"matchingRules":[{"type":"PromQL","promql":{"promql":""}}]`)),
 			q:           graph.UpdatesQuery{Version: "4.2.0"},
 			want:        "4.2.0: -4.2.4(UnrecognizedRules)",
 		},
 		{
-			name: "a registry without PromQL", versions: "4.2.0 4.2.4 4.2.5", conditional: conditional("4.2.0>4.2.4", risk("A", promQL("up"))) + "," + conditional("4.2.0>4.2.5", risk("B", always)),
+			name: "a registry without PromQL", versions: "4.2.0 4.2.4 4.2.5", conditional: graphtest.Conditional("4.2.0>4.2.4", graphtest.RiskText("A", promQL("up"))) + "," + graphtest.Conditional("4.2.0>4.2.5", graphtest.RiskText("B", graphtest.Always)),
 			q:    graph.UpdatesQuery{Version: "4.2.0", Rules: graph.NewRules(nil)},
 			want: "4.2.0: 4.2.5[B:Always] -4.2.4(UnrecognizedRules)",
 		},
 		{
-			name: "no risks", versions: "4.2.0 4.2.4", conditional: conditional("4.2.0>4.2.4"),
+			name: "no risks", versions: "4.2.0 4.2.4", conditional: graphtest.Conditional("4.2.0>4.2.4"),
 			q:    graph.UpdatesQuery{Version: "4.2.0"},
 			want: "4.2.0: -4.2.4(InvalidRisks)", compat: "4.2.0: 4.2.4[]",
 		},
 		{
-			name: "self edges", versions: "4.2.0 4.2.1", edges: "[0,0],[0,1]", conditional: conditional("4.2.0>4.2.0", risk("A", always)),
+			name: "self edges", versions: "4.2.0 4.2.1", edges: "[0,0],[0,1]", conditional: graphtest.Conditional("4.2.0>4.2.0", graphtest.RiskText("A", graphtest.Always)),
 			q: graph.UpdatesQuery{Version: "4.2.0"}, want: "4.2.0: 4.2.1", compat: "4.2.0: 4.2.1 4.2.0[A:Always]",
 		},
 		{
@@ -160,17 +100,17 @@ func TestUpdates(t *testing.T) {
 		},
 		{
 			name: "builds: nodes by precedence, pairs by text", versions: "4.2.0+amd64 4.2.1 4.2.2 4.2.3+x", edges: "[0,1]",
-			conditional: conditional("4.2.0+amd64>4.2.2", risk("A", always)) + "," + conditional("4.2.0>4.2.3+x", risk("B", always)) + "," + conditional("4.2.0+s390x>4.2.2", risk("C", always)),
+			conditional: graphtest.Conditional("4.2.0+amd64>4.2.2", graphtest.RiskText("A", graphtest.Always)) + "," + graphtest.Conditional("4.2.0>4.2.3+x", graphtest.RiskText("B", graphtest.Always)) + "," + graphtest.Conditional("4.2.0+s390x>4.2.2", graphtest.RiskText("C", graphtest.Always)),
 			q:           graph.UpdatesQuery{Version: "4.2.0"},
 			want:        "4.2.0+amd64: 4.2.1 4.2.3+x[B:Always]",
 		},
 		{
-			name: "bad metadata of a target", versions: `4.2.0 4.2.1={"url":1} 4.2.2 4.2.3={"url":1} 4.2.4={"url":1}`, edges: "[0,1],[0,2],[0,3]", conditional: conditional("4.2.0>4.2.3", risk("A", always)),
+			name: "bad metadata of a target", versions: `4.2.0 4.2.1={"url":1} 4.2.2 4.2.3={"url":1} 4.2.4={"url":1}`, edges: "[0,1],[0,2],[0,3]", conditional: graphtest.Conditional("4.2.0>4.2.3", graphtest.RiskText("A", graphtest.Always)),
 			q: graph.UpdatesQuery{Version: "4.2.0"}, want: "4.2.0: 4.2.2 -4.2.1(InvalidMetadata) -4.2.3(InvalidMetadata) -4.2.3(InvalidMetadata)",
 			compat: "ResponseInvalid: invalid recommended update node: URL is not a string: 1",
 		},
 		{
-			name: "bad metadata of a conditional target", versions: `4.2.0 4.2.1 4.2.3={"url":1}`, edges: "[0,1]", conditional: conditional("4.2.0>4.2.3", risk("A", always)),
+			name: "bad metadata of a conditional target", versions: `4.2.0 4.2.1 4.2.3={"url":1}`, edges: "[0,1]", conditional: graphtest.Conditional("4.2.0>4.2.3", graphtest.RiskText("A", graphtest.Always)),
 			q: graph.UpdatesQuery{Version: "4.2.0"}, want: "4.2.0: 4.2.1 -4.2.3(InvalidMetadata)",
 			compat: "ResponseInvalid: invalid conditional update node: URL is not a string: 1",
 		},
@@ -179,15 +119,15 @@ func TestUpdates(t *testing.T) {
 			q: graph.UpdatesQuery{Version: "4.2.0"}, want: "ResponseInvalid: invalid current node: URL is not a string: 1",
 		},
 		{
-			name: "no node for a conditional target", versions: "4.2.0 4.2.1", edges: "[0,1]", conditional: conditional("4.2.0>4.2.9", risk("A", always)),
+			name: "no node for a conditional target", versions: "4.2.0 4.2.1", edges: "[0,1]", conditional: graphtest.Conditional("4.2.0>4.2.9", graphtest.RiskText("A", graphtest.Always)),
 			q: graph.UpdatesQuery{Version: "4.2.0"}, want: "ResponseInvalid: no node for conditional update 4.2.9",
 		},
 		{
-			name: "no node for a conditional target of another", versions: "4.2.0 4.2.1", edges: "[0,1]", conditional: conditional("4.2.1>4.2.9 4.0.0>4.2.1", risk("A", always)),
+			name: "no node for a conditional target of another", versions: "4.2.0 4.2.1", edges: "[0,1]", conditional: graphtest.Conditional("4.2.1>4.2.9 4.0.0>4.2.1", graphtest.RiskText("A", graphtest.Always)),
 			q: graph.UpdatesQuery{Version: "4.2.0"}, want: "4.2.0: 4.2.1",
 		},
 		{
-			name: "migration", versions: `4.2.0={"release.openshift.io/architecture":"multi"} 4.2.1`, edges: "[0,1]", conditional: conditional("4.2.0>4.2.9", risk("A", always)),
+			name: "migration", versions: `4.2.0={"release.openshift.io/architecture":"multi"} 4.2.1`, edges: "[0,1]", conditional: graphtest.Conditional("4.2.0>4.2.9", graphtest.RiskText("A", graphtest.Always)),
 			q: graph.UpdatesQuery{Version: "4.2.0", Architecture: "amd64", DesiredArchitecture: "Multi"}, want: "4.2.0: 4.2.0",
 		},
 		{
@@ -214,7 +154,7 @@ func TestUpdates(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g := build(t, tt.versions, tt.edges, tt.conditional)
+			g := graphtest.Build(t, tt.versions, tt.edges, tt.conditional)
 			check := func(g *graph.Graph, q graph.UpdatesQuery, want string) {
 				t.Helper()
 				u, err := g.Updates(q)
@@ -222,7 +162,7 @@ func TestUpdates(t *testing.T) {
 				if err != nil {
 					got = err.Error()
 				} else {
-					got = outline(u)
+					got = graphtest.Outline(u)
 					if u.Available != nil && len(u.Available) == 0 || u.Conditional != nil && len(u.Conditional) == 0 || u.Dropped != nil && len(u.Dropped) == 0 {
 						t.Errorf("an empty list is not nil: %#v", u)
 					}
@@ -266,7 +206,7 @@ func TestUpdates(t *testing.T) {
 // itself has to be dropped.
 func TestUpdatesGuardedByImage(t *testing.T) {
 	g, err := graph.Decode(strings.NewReader(`{"nodes":[{"version":"4.2.0","payload":"a"},{"version":"4.2.1","payload":"b"},
-		{"version":"4.2.1+build","payload":"b","metadata":{"url":1}}],"edges":[[0,1]],"conditionalEdges":[`+conditional("4.2.0>4.2.1+build", risk("R", always))+`]}`), graph.DecodeOptions{})
+		{"version":"4.2.1+build","payload":"b","metadata":{"url":1}}],"edges":[[0,1]],"conditionalEdges":[`+graphtest.Conditional("4.2.0>4.2.1+build", graphtest.RiskText("R", graphtest.Always))+`]}`), graph.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +214,7 @@ func TestUpdatesGuardedByImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("4.2.0: -4.2.1+build(InvalidMetadata) -4.2.1(Superseded)", outline(u)); diff != "" {
+	if diff := cmp.Diff("4.2.0: -4.2.1+build(InvalidMetadata) -4.2.1(Superseded)", graphtest.Outline(u)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -292,7 +232,7 @@ func TestUpdatesEdgeToNowhere(t *testing.T) {
 }
 
 func TestUpdatesDetails(t *testing.T) {
-	g := build(t, `4.2.0 4.2.1 4.2.3={"url":1}`, "[0,2]", conditional("4.2.0>4.2.1", risk("A", `"matchingRules":[]`), risk("B", `"matchingRules":[{"type":"X"},{"type":"X"},{"type":"Y"}]`)))
+	g := graphtest.Build(t, `4.2.0 4.2.1 4.2.3={"url":1}`, "[0,2]", graphtest.Conditional("4.2.0>4.2.1", graphtest.RiskText("A", `"matchingRules":[]`), graphtest.RiskText("B", `"matchingRules":[{"type":"X"},{"type":"X"},{"type":"Y"}]`)))
 	u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0"})
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +241,7 @@ func TestUpdatesDetails(t *testing.T) {
 		t.Error("empty lists must be nil")
 	}
 	if len(u.Dropped) != 2 {
-		t.Fatal(outline(u))
+		t.Fatal(graphtest.Outline(u))
 	}
 	if got, want := u.Dropped[1].Err.Error(), `[risk "A": no matching rules, risk "B": [skipping unrecognized cluster condition type "X", skipping unrecognized cluster condition type "Y"]]`; got != want {
 		t.Errorf("cause %q, want %q", got, want)
@@ -324,7 +264,7 @@ func TestVersionNotFoundDetails(t *testing.T) {
 		{"", graph.NotFoundError{Version: "4.2.3"}, `the graph of channel "c" is empty: the channel is empty or unknown`},
 	} {
 		tt.want.Channel = "c"
-		_, err := build(t, tt.versions, "", "").Updates(graph.UpdatesQuery{Version: tt.want.Version, Channel: "c"})
+		_, err := graphtest.Build(t, tt.versions, "", "").Updates(graph.UpdatesQuery{Version: tt.want.Version, Channel: "c"})
 		wantError(t, err, graph.ErrVersionNotFound, prefix+"currently reconciling cluster version "+tt.want.Version+` not found in the "c" channel`)
 		got := new(graph.NotFoundError)
 		if !errors.As(err, &got) {
@@ -339,7 +279,7 @@ func TestVersionNotFoundDetails(t *testing.T) {
 // What an answer holds is the caller's to change.
 func TestUpdatesAreCopies(t *testing.T) {
 	meta := `{"io.openshift.upgrades.graph.release.channels":"a,b"}`
-	g := build(t, "4.2.0="+meta+" 4.2.1="+meta+" 4.2.2="+meta, "[0,1]", conditional("4.2.0>4.2.2", risk("A", `"matchingRules":[{"type":"PromQL","promql":{"promql":"up"}}]`)))
+	g := graphtest.Build(t, "4.2.0="+meta+" 4.2.1="+meta+" 4.2.2="+meta, "[0,1]", graphtest.Conditional("4.2.0>4.2.2", graphtest.RiskText("A", `"matchingRules":[{"type":"PromQL","promql":{"promql":"up"}}]`)))
 	q := graph.UpdatesQuery{Version: "4.2.0"}
 	first, err := g.Updates(q)
 	if err != nil {
@@ -368,7 +308,7 @@ func TestUpdatesAreCopies(t *testing.T) {
 }
 
 func TestUpdatesReal(t *testing.T) {
-	g, err := graph.DecodeBytes(readGraph(t, realGraph), graph.DecodeOptions{})
+	g, err := graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +317,7 @@ func TestUpdatesReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(u.Available) != 44 || len(u.Conditional) != 1 || len(u.Dropped) != 0 {
-		t.Fatal(outline(u))
+		t.Fatal(graphtest.Outline(u))
 	}
 	c := u.Conditional[0]
 	if c.Release.Version != "4.7.4" || c.Risks[0].Name != "VSphereNodeNameChanges" || c.Release.URL == "" {

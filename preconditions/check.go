@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -57,7 +57,7 @@ type Input struct {
 
 	// Alerts, Backups, VSphere and Signatures answer what the API server
 	// cannot. Nil: checks that need them are Unknown (NoSource).
-	Alerts     graph.AlertSource
+	Alerts     risk.AlertSource
 	Backups    BackupSource
 	VSphere    VSphereSource
 	Signatures signature.Store

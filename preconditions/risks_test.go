@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -145,7 +147,7 @@ func (f fixed) Risks(context.Context, []string) ([]configv1.ConditionalUpdateRis
 	return f.risks, f.err
 }
 
-func risk(name, message string, rules ...string) configv1.ConditionalUpdateRisk {
+func aRisk(name, message string, rules ...string) configv1.ConditionalUpdateRisk {
 	r := configv1.ConditionalUpdateRisk{Name: name, Message: message, URL: "https://u"}
 	for _, rule := range rules {
 		r.MatchingRules = append(r.MatchingRules, configv1.ClusterCondition{Type: rule})
@@ -167,34 +169,34 @@ func renderCondition(c *configv1.ClusterOperatorStatusCondition) string {
 }
 
 func TestUpgradeableFolding(t *testing.T) {
-	always := func(name, message string) configv1.ConditionalUpdateRisk { return risk(name, message, "Always") }
-	one := func(r ...configv1.ConditionalUpdateRisk) graph.RiskSource { return fixed{name: "S", risks: r} }
+	always := func(name, message string) configv1.ConditionalUpdateRisk { return aRisk(name, message, "Always") }
+	one := func(r ...configv1.ConditionalUpdateRisk) risk.Source { return fixed{name: "S", risks: r} }
 	const many = "False MultipleReasons: Cluster should not be upgraded between minor or major versions for multiple reasons:"
 	for _, tt := range []struct {
 		name    string
-		sources []graph.RiskSource
+		sources []risk.Source
 		want    string
 		errs    string
 	}{
-		{"nothing", []graph.RiskSource{one(), one()}, "removed", ""},
-		{"errors alone", []graph.RiskSource{fixed{name: "A", err: errors.New("a")}, one(), fixed{name: "B", err: errors.New("b\nb2")}}, "Unknown EvaluationFailed: a\nb\nb2", "a|b\nb2"},
-		{"error beside a risk", []graph.RiskSource{fixed{name: "A", err: errors.New("a")}, one(always("R", "m"))}, "False R: m", "a"},
-		{"source with both", []graph.RiskSource{fixed{name: "A", err: errors.New("a"), risks: []configv1.ConditionalUpdateRisk{always("R", "m")}}}, "False R: m", "a"},
-		{"two", []graph.RiskSource{one(always("Z", "z"), always("A", "a")), one(always("M", ""))}, many + "\n* z\n* a\n* ", ""},
-		{"equal twice", []graph.RiskSource{one(always("R", "m")), one(applies(always("R", "m"), "True"))}, "False R: m", ""},
-		{"divergent twice", []graph.RiskSource{one(always("R", "m")), fixed{name: "T", risks: []configv1.ConditionalUpdateRisk{always("R", "other")}}}, "False R: m",
+		{"nothing", []risk.Source{one(), one()}, "removed", ""},
+		{"errors alone", []risk.Source{fixed{name: "A", err: errors.New("a")}, one(), fixed{name: "B", err: errors.New("b\nb2")}}, "Unknown EvaluationFailed: a\nb\nb2", "a|b\nb2"},
+		{"error beside a risk", []risk.Source{fixed{name: "A", err: errors.New("a")}, one(always("R", "m"))}, "False R: m", "a"},
+		{"source with both", []risk.Source{fixed{name: "A", err: errors.New("a"), risks: []configv1.ConditionalUpdateRisk{always("R", "m")}}}, "False R: m", "a"},
+		{"two", []risk.Source{one(always("Z", "z"), always("A", "a")), one(always("M", ""))}, many + "\n* z\n* a\n* ", ""},
+		{"equal twice", []risk.Source{one(always("R", "m")), one(applies(always("R", "m"), "True"))}, "False R: m", ""},
+		{"divergent twice", []risk.Source{one(always("R", "m")), fixed{name: "T", risks: []configv1.ConditionalUpdateRisk{always("R", "other")}}}, "False R: m",
 			"divergent definitions of risk \"R\" from \"T\":\n- message: m\n+ message: other"},
-		{"divergent in one source", []graph.RiskSource{one(always("R", "m"), risk("R", "m", "PromQL"))}, "False R: m",
+		{"divergent in one source", []risk.Source{one(always("R", "m"), aRisk("R", "m", "PromQL"))}, "False R: m",
 			"divergent definitions of risk \"R\" from \"S\":\n- matchingRules: Always\n+ matchingRules: PromQL"},
-		{"first is kept, though it does not apply", []graph.RiskSource{one(applies(always("R", "m"), "False")), one(always("R", "m"))}, "removed", ""},
-		{"verdict False", []graph.RiskSource{one(applies(always("R", "m"), "False"))}, "removed", ""},
-		{"verdict Unknown counts", []graph.RiskSource{one(applies(risk("R", "m", "Strange"), "Unknown"))}, "False R: m", ""},
-		{"unknown rule types", []graph.RiskSource{one(risk("R", "m", "Strange", "Other"))}, "removed", ""},
-		{"unknown before known", []graph.RiskSource{one(risk("R", "m", "Strange", "Always"))}, "False R: m", ""},
-		{"a rule that fails counts", []graph.RiskSource{one(risk("R", "m", "PromQL"))}, "False R: m", ""},
-		{"only risks that apply count as reasons", []graph.RiskSource{one(applies(always("R", "m"), "False"), always("Q", "q"))}, "False Q: q", ""},
-		{"incompatible name: the source's", []graph.RiskSource{fixed{name: "Src", risks: []configv1.ConditionalUpdateRisk{always("R-1", "m")}}}, "False Src: m", ""},
-		{"incompatible names", []graph.RiskSource{fixed{name: "Src-1", risks: []configv1.ConditionalUpdateRisk{always("R.1", "m")}}}, "False RiskNameNotCompatibleWithReasonProperty: m", ""},
+		{"first is kept, though it does not apply", []risk.Source{one(applies(always("R", "m"), "False")), one(always("R", "m"))}, "removed", ""},
+		{"verdict False", []risk.Source{one(applies(always("R", "m"), "False"))}, "removed", ""},
+		{"verdict Unknown counts", []risk.Source{one(applies(aRisk("R", "m", "Strange"), "Unknown"))}, "False R: m", ""},
+		{"unknown rule types", []risk.Source{one(aRisk("R", "m", "Strange", "Other"))}, "removed", ""},
+		{"unknown before known", []risk.Source{one(aRisk("R", "m", "Strange", "Always"))}, "False R: m", ""},
+		{"a rule that fails counts", []risk.Source{one(aRisk("R", "m", "PromQL"))}, "False R: m", ""},
+		{"only risks that apply count as reasons", []risk.Source{one(applies(always("R", "m"), "False"), always("Q", "q"))}, "False Q: q", ""},
+		{"incompatible name: the source's", []risk.Source{fixed{name: "Src", risks: []configv1.ConditionalUpdateRisk{always("R-1", "m")}}}, "False Src: m", ""},
+		{"incompatible names", []risk.Source{fixed{name: "Src-1", risks: []configv1.ConditionalUpdateRisk{always("R.1", "m")}}}, "False RiskNameNotCompatibleWithReasonProperty: m", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := preconditions.ExplainUpgradeable(context.Background(), tt.sources, nil, preconditions.SourceName, nil)
@@ -216,7 +218,7 @@ func TestUpgradeableFolding(t *testing.T) {
 }
 
 func TestUpgradeableMatcher(t *testing.T) {
-	source := fixed{name: "S", risks: []configv1.ConditionalUpdateRisk{risk("R", "m", "PromQL", "Always")}}
+	source := fixed{name: "S", risks: []configv1.ConditionalUpdateRisk{aRisk("R", "m", "PromQL", "Always")}}
 	no := matcherFunc(func(rule configv1.ClusterCondition) (bool, error) { return false, nil })
 	fails := matcherFunc(func(rule configv1.ClusterCondition) (bool, error) {
 		if rule.Type == "PromQL" {
@@ -225,7 +227,7 @@ func TestUpgradeableMatcher(t *testing.T) {
 		return false, nil
 	})
 	for name, m := range map[string]graph.RiskMatcher{"no match": no, "the first that evaluates decides": fails} {
-		if u := preconditions.ExplainUpgradeable(context.Background(), []graph.RiskSource{source}, nil, "", m); u.Condition != nil {
+		if u := preconditions.ExplainUpgradeable(context.Background(), []risk.Source{source}, nil, "", m); u.Condition != nil {
 			t.Errorf("%s: %s", name, renderCondition(u.Condition))
 		}
 	}
@@ -314,8 +316,8 @@ func TestUpgradeableReasons(t *testing.T) {
 		if !compatible {
 			want = "False RiskNameNotCompatibleWithReasonProperty: m"
 		}
-		source := fixed{name: "Src", risks: []configv1.ConditionalUpdateRisk{risk(name, "m", "Always")}}
-		c, _ := preconditions.Upgradeable(context.Background(), []graph.RiskSource{source}, nil, preconditions.RiskName)
+		source := fixed{name: "Src", risks: []configv1.ConditionalUpdateRisk{aRisk(name, "m", "Always")}}
+		c, _ := preconditions.Upgradeable(context.Background(), []risk.Source{source}, nil, preconditions.RiskName)
 		if diff := cmp.Diff(want, renderCondition(c)); diff != "" {
 			t.Errorf("%q: %s", name, diff)
 		}

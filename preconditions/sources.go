@@ -13,7 +13,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
 
 // Names of the sources of risks that the cluster itself brings. They are stable
@@ -63,8 +63,8 @@ type Detailer interface {
 // safe for concurrent use if the Reader and Deletions are. All their risks
 // apply to every cluster (rule Always) and concern updates to another minor or
 // major version only.
-func Sources(o RiskOptions) []graph.RiskSource {
-	return []graph.RiskSource{
+func Sources(o RiskOptions) []risk.Source {
+	return []risk.Source{
 		source{SourceUpdating, o.updating},
 		source{SourceOverrides, o.overrides},
 		source{SourceDeletions, o.deletions},

@@ -11,11 +11,12 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/path"
 )
 
 // load reads the graphs that the flags name.
-func load(ctx context.Context, o options) ([]graph.ChannelGraph, error) {
-	var all []graph.ChannelGraph
+func load(ctx context.Context, o options) ([]path.ChannelGraph, error) {
+	var all []path.ChannelGraph
 	var errs []error
 	for _, place := range o.graphs {
 		graphs, err := loadPlace(ctx, place, o)
@@ -27,7 +28,7 @@ func load(ctx context.Context, o options) ([]graph.ChannelGraph, error) {
 	return all, errors.Join(errs...)
 }
 
-func loadPlace(ctx context.Context, place string, o options) ([]graph.ChannelGraph, error) {
+func loadPlace(ctx context.Context, place string, o options) ([]path.ChannelGraph, error) {
 	if u, err := url.Parse(place); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 		client := &graph.Client{Upstream: place, UserAgent: "clusterupdate-paths"}
 		defer client.CloseIdleConnections()
@@ -56,7 +57,7 @@ func loadPlace(ctx context.Context, place string, o options) ([]graph.ChannelGra
 	if len(o.graphs) == 1 && len(o.channels) == 1 {
 		channel = o.channels[0]
 	}
-	return []graph.ChannelGraph{{Channel: channel, Arch: arch, Graph: g}}, nil
+	return []path.ChannelGraph{{Channel: channel, Arch: arch, Graph: g}}, nil
 }
 
 // nameOf reads channel and architecture from a file's name: stable-4.8_amd64 or
@@ -76,7 +77,7 @@ func nameOf(file string) (channel, arch string) {
 }
 
 // fetch asks a source for each channel.
-func fetch(ctx context.Context, source graph.Source, o options) ([]graph.ChannelGraph, error) {
+func fetch(ctx context.Context, source graph.Source, o options) ([]path.ChannelGraph, error) {
 	if len(o.channels) == 0 {
 		return nil, errors.New("-channel is missing: which graphs to ask for")
 	}
@@ -91,7 +92,7 @@ func fetch(ctx context.Context, source graph.Source, o options) ([]graph.Channel
 	// The service wants to know who asks; nobody in particular does.
 	id := make([]byte, 16)
 	rand.Read(id)
-	var graphs []graph.ChannelGraph
+	var graphs []path.ChannelGraph
 	var errs []error
 	for _, channel := range o.channels {
 		g, err := source.Fetch(ctx, graph.Query{Channel: channel, Arch: arch, Version: version, ClusterID: fmt.Sprintf("%x", id)})
@@ -99,7 +100,7 @@ func fetch(ctx context.Context, source graph.Source, o options) ([]graph.Channel
 			errs = append(errs, fmt.Errorf("channel %s: %w", channel, err))
 			continue
 		}
-		graphs = append(graphs, graph.ChannelGraph{Channel: channel, Arch: arch, Graph: g})
+		graphs = append(graphs, path.ChannelGraph{Channel: channel, Arch: arch, Graph: g})
 	}
 	return graphs, errors.Join(errs...)
 }

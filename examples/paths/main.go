@@ -32,6 +32,7 @@ import (
 	"os/signal"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/path"
 	"github.com/clusterupdate/clusterupdate/internal/flags"
 )
 
@@ -109,10 +110,10 @@ func (o *options) check(args int) error {
 	return fmt.Errorf("-policy %q is none of Recommended, AcceptRisks, AvoidRisks, Any", o.policy)
 }
 
-func (o *options) rules() graph.Policy {
-	p := graph.Policy{Edges: graph.Edges(o.policy), Risks: o.risks, NoPreReleases: o.noPre}
+func (o *options) rules() path.Policy {
+	p := path.Policy{Edges: path.Edges(o.policy), Risks: o.risks, NoPreReleases: o.noPre}
 	if o.policy == "Recommended" {
-		p.Edges = graph.Recommended
+		p.Edges = path.Recommended
 	}
 	return p
 }
@@ -135,7 +136,7 @@ func answer(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	networks, err := graph.ByArchitecture(ctx, graph.NetworkOptions{Matcher: matcher, Present: o.present}, graphs...)
+	networks, err := path.ByArchitecture(ctx, path.NetworkOptions{Matcher: matcher, Present: o.present}, graphs...)
 	if err != nil {
 		return err
 	}

@@ -13,15 +13,17 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
 
 // printer answers for the graphs of one architecture.
 type printer struct {
 	w       io.Writer
 	o       options
-	n       *graph.Network
-	others  []*graph.Network
-	graphs  []graph.ChannelGraph
+	n       *path.Network
+	others  []*path.Network
+	graphs  []path.ChannelGraph
 	matcher graph.RiskMatcher
 }
 
@@ -93,13 +95,13 @@ func (p *printer) updates(ctx context.Context) error {
 	}
 	var all []channelUpdates
 	for _, channel := range p.n.ChannelsWith(from.Version) {
-		at := slices.IndexFunc(p.graphs, func(g graph.ChannelGraph) bool { return g.Channel == channel && g.Arch == p.n.Arch() })
+		at := slices.IndexFunc(p.graphs, func(g path.ChannelGraph) bool { return g.Channel == channel && g.Arch == p.n.Arch() })
 		u, err := p.graphs[at].Graph.Updates(graph.UpdatesQuery{Version: from.Version, Channel: channel, Architecture: string(from.Architecture)})
 		if err != nil {
 			return err
 		}
 		c := channelUpdates{Channel: channel, Dropped: map[string]graph.DropCause{}}
-		c.Available, c.Conditional = graph.Evaluate(ctx, u, p.matcher, nil, nil, time.Now())
+		c.Available, c.Conditional = risk.Evaluate(ctx, u, p.matcher, nil, nil, time.Now())
 		for _, d := range u.Dropped {
 			if d.Cause != graph.Superseded {
 				c.Dropped[d.Release.Version] = d.Cause
@@ -150,25 +152,25 @@ func (p *printer) updates(ctx context.Context) error {
 
 // paths explains the direct update and prints the best paths.
 func (p *printer) paths() error {
-	var others []*graph.Network
+	var others []*path.Network
 	for _, n := range p.others {
 		if n != p.n {
 			others = append(others, n)
 		}
 	}
-	x, err := p.n.Explain(graph.ExplainQuery{From: p.o.from, To: p.o.to, Policy: p.o.rules(), Channel: p.o.present, Others: others})
+	x, err := p.n.Explain(path.ExplainQuery{From: p.o.from, To: p.o.to, Policy: p.o.rules(), Channel: p.o.present, Others: others})
 	if err != nil {
 		return err
 	}
-	if x.Block == graph.NotInGraph || x.Block == graph.WrongArchitecture && x.Missing != "" {
+	if x.Block == path.NotInGraph || x.Block == path.WrongArchitecture && x.Missing != "" {
 		return errors.New(x.String())
 	}
-	order := graph.Shortest
+	order := path.Shortest
 	if p.o.safest {
-		order = graph.Safest
+		order = path.Safest
 	}
 	paths, err := p.n.Paths(p.o.from, p.o.to, p.o.best, order, p.o.rules())
-	if err != nil && !errors.Is(err, graph.ErrNoPath) {
+	if err != nil && !errors.Is(err, path.ErrNoPath) {
 		return err
 	}
 	if p.o.json {
@@ -182,13 +184,13 @@ func (p *printer) paths() error {
 	return err
 }
 
-func (p *printer) hops(path *graph.Path) {
-	for i, h := range path.Hops {
+func (p *printer) hops(found *path.Path) {
+	for i, h := range found.Hops {
 		if h.Switch {
 			p.line("     switch to channel %s", h.Channel)
 		}
 		text := fmt.Sprintf("  %d. %s -> %s  in %s", i+1, h.From, h.To, h.Channel)
-		if h.Recommendation != graph.IsRecommended {
+		if h.Recommendation != path.IsRecommended {
 			text += "  " + string(h.Recommendation)
 		}
 		if h.Withheld != "" {
@@ -199,7 +201,7 @@ func (p *printer) hops(path *graph.Path) {
 			p.line("       risk %s: Applies=%s  %s %s", r.Risk.Name, r.Applies.Status, r.Risk.Message, r.Risk.URL)
 		}
 	}
-	if path.NotRecommended+path.Unknown > 0 && len(path.Hops) > 1 {
+	if found.NotRecommended+found.Unknown > 0 && len(found.Hops) > 1 {
 		p.line("  Risks are judged by what is known today; later hops happen on another cluster.")
 	}
 }
@@ -213,7 +215,7 @@ func count(n int, noun string) string {
 
 // controlPlaneOnly prints a plan over an odd minor.
 func (p *printer) controlPlaneOnly() error {
-	plan, err := p.n.ControlPlaneOnly(p.o.from, p.o.to, graph.ControlPlaneOnlyOptions{Policy: p.o.rules()})
+	plan, err := p.n.ControlPlaneOnly(p.o.from, p.o.to, path.ControlPlaneOnlyOptions{Policy: p.o.rules()})
 	if err != nil {
 		return err
 	}
@@ -231,7 +233,7 @@ func (p *printer) controlPlaneOnly() error {
 
 // picture draws.
 func (p *printer) picture() error {
-	o := graph.PictureOptions{From: p.o.from, To: p.o.to, Policy: p.o.rules(), AllEdges: p.o.policy == "Recommended" && p.o.from == "", MaxNodes: p.o.nodes}
+	o := path.PictureOptions{From: p.o.from, To: p.o.to, Policy: p.o.rules(), AllEdges: p.o.policy == "Recommended" && p.o.from == "", MaxNodes: p.o.nodes}
 	if p.o.to != "" {
 		path, err := p.n.ShortestPath(p.o.from, p.o.to, p.o.rules())
 		if err != nil {

@@ -8,7 +8,7 @@
 //
 //	var s promqlsnapshot.Snapshot
 //	err := s.ReadText(file, recorded)
-//	updates := graph.Evaluator{Matcher: &s}.Evaluate(…)
+//	updates := risk.Evaluator{Matcher: &s}.Evaluate(…)
 //
 // A query that needs a metric of which nothing was recorded fails with
 // [ErrNotRecorded], since what was not recorded is not known; [Metrics] names

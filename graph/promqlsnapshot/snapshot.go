@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
 
 // metricName is the label that holds a metric's name.
@@ -48,7 +49,7 @@ type Snapshot struct {
 	// zero or less means 500,000 and 2 million.
 	MaxSeries, MaxRecorded int
 	// ClusterID, of a hosted control plane, is put into queries, see
-	// graph.HostedQuery.
+	// risk.HostedQuery.
 	ClusterID string
 
 	series   []*series
@@ -81,21 +82,21 @@ func (s *Snapshot) Add(set map[string]string, t time.Time, value float64) {
 
 // Match evaluates the rule's query.
 func (s *Snapshot) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
-	return graph.InstantQuery(s.Query).Match(ctx, rule)
+	return risk.InstantQuery(s.Query).Match(ctx, rule)
 }
 
 // Query evaluates an instant query at the snapshot's time.
-func (s *Snapshot) Query(ctx context.Context, query string) (graph.InstantResult, error) {
+func (s *Snapshot) Query(ctx context.Context, query string) (risk.InstantResult, error) {
 	r, err := s.query(ctx, query)
 	if err != nil {
-		return graph.InstantResult{}, fmt.Errorf("executing PromQL query: %w", err)
+		return risk.InstantResult{}, fmt.Errorf("executing PromQL query: %w", err)
 	}
 	return r, nil
 }
 
-func (s *Snapshot) query(ctx context.Context, query string) (r graph.InstantResult, err error) {
+func (s *Snapshot) query(ctx context.Context, query string) (r risk.InstantResult, err error) {
 	if s.ClusterID != "" {
-		query = graph.HostedQuery(query, s.ClusterID)
+		query = risk.HostedQuery(query, s.ClusterID)
 	}
 	if err := s.check(query); err != nil {
 		return r, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // pauses finds out that this program stood still: it looks at the time at short

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 func TestPauses(t *testing.T) {

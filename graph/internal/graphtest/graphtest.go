@@ -1,0 +1,240 @@
+// Package graphtest makes graphs, risks and clusters for the tests of package graph and those on top of it.
+package graphtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// facts: T… applies, F… does not, others cannot be evaluated.
+var Facts = graph.RiskMatcherFunc(func(_ context.Context, rule configv1.ClusterCondition) (bool, error) {
+	switch rule.PromQL.PromQL[0] {
+	case 'T':
+		return true, nil
+	case 'F':
+		return false, nil
+	}
+	return false, errors.New("no data")
+})
+
+const Always = `"matchingRules":[{"type":"Always"}]`
+
+var AlwaysRule = configv1.ClusterCondition{Type: "Always"}
+
+const RealGraph = "stable-4.8_amd64.json"
+
+func Named(names ...string) (risks []configv1.ConditionalUpdateRisk) {
+	for _, name := range names {
+		risks = append(risks, Risk(name, "T"))
+	}
+	return risks
+}
+
+// Sketch writes graphs in short: "a>b c>d:Risk" are an edge and one under a
+// risk whose query is the risk's first letter; metadata name channels.
+func Sketch(t testing.TB, edges string, channels map[string]string) *graph.Graph {
+	t.Helper()
+	var d graph.Data
+	index := map[string]int{}
+	node := func(v string) int {
+		i, ok := index[v]
+		if !ok {
+			i = len(d.Nodes)
+			index[v] = i
+			n := graph.NodeData{Version: v, Image: "example.com/release@sha256:" + v}
+			if c := channels[v]; c != "" {
+				n.Metadata = map[string]string{graph.MetadataChannels: c}
+			}
+			d.Nodes = append(d.Nodes, n)
+		}
+		return i
+	}
+	for _, e := range strings.Fields(edges) {
+		pair, risks, conditional := strings.Cut(e, ":")
+		from, to, isEdge := strings.Cut(pair, ">")
+		a := node(from)
+		if !isEdge {
+			continue
+		}
+		b := node(to)
+		if !conditional {
+			d.Edges = append(d.Edges, [2]int{a, b})
+			continue
+		}
+		c := graph.ConditionalEdges{Edges: []graph.VersionPair{{From: from, To: to}}}
+		for _, name := range strings.Split(risks, ",") {
+			if name == "" {
+				continue
+			}
+			r := Risk(name, "-")
+			r.MatchingRules = []configv1.ClusterCondition{PromQL(name[:1])}
+			if name == "CEL" {
+				r.MatchingRules = []configv1.ClusterCondition{{Type: "CEL"}}
+			}
+			c.Risks = append(c.Risks, r)
+		}
+		d.ConditionalEdges = append(d.ConditionalEdges, c)
+	}
+	g, err := graph.New(d, graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func Risk(name, query string) configv1.ConditionalUpdateRisk {
+	return configv1.ConditionalUpdateRisk{Name: name, URL: "https://x.io/" + name, Message: "About " + name + ".", MatchingRules: []configv1.ClusterCondition{PromQL(query)}}
+}
+
+func Update(version string, risks ...configv1.ConditionalUpdateRisk) configv1.ConditionalUpdate {
+	return configv1.ConditionalUpdate{Release: Release(version), Risks: risks}
+}
+
+// build decodes a graph whose nodes are versions, with edges and conditional
+// entries as JSON. The image of a version is i-<version>.
+func Build(t *testing.T, versions, edges, conditional string) *graph.Graph {
+	t.Helper()
+	var nodes []string
+	for _, v := range strings.Fields(versions) {
+		v, metadata, _ := strings.Cut(v, "=")
+		if metadata == "" {
+			metadata = "{}"
+		}
+		nodes = append(nodes, fmt.Sprintf(`{"version":%q,"payload":"i-%s","metadata":%s}`, v, v, metadata))
+	}
+	text := fmt.Sprintf(`{"nodes":[%s],"edges":[%s],"conditionalEdges":[%s]}`, strings.Join(nodes, ","), edges, conditional)
+	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Conditional returns an entry for pairs "a>b c>d" with risks as JSON.
+func Conditional(pairs string, risks ...string) string {
+	var edges []string
+	for _, p := range strings.Fields(pairs) {
+		from, to, _ := strings.Cut(p, ">")
+		edges = append(edges, fmt.Sprintf(`{"from":%q,"to":%q}`, from, to))
+	}
+	return fmt.Sprintf(`{"edges":[%s],"risks":[%s]}`, strings.Join(edges, ","), strings.Join(risks, ","))
+}
+
+func RiskText(name, rules string) string {
+	return fmt.Sprintf(`{"name":%q,"url":"https://x.io/%s","message":"About %s.",%s}`, name, name, name, rules)
+}
+
+// Outline tells what is in Updates: versions, risk names, causes.
+func Outline(u *graph.Updates) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:", u.Current.Version)
+	for _, r := range u.Available {
+		fmt.Fprintf(&b, " %s", r.Version)
+	}
+	for _, c := range u.Conditional {
+		fmt.Fprintf(&b, " %s[", c.Release.Version)
+		for i, r := range c.Risks {
+			if i > 0 {
+				b.WriteString(",")
+			}
+			b.WriteString(r.Name)
+			for _, rule := range r.MatchingRules {
+				b.WriteString(":" + rule.Type)
+			}
+		}
+		b.WriteString("]")
+	}
+	for _, d := range u.Dropped {
+		fmt.Fprintf(&b, " -%s(%s)", d.Release.Version, d.Cause)
+	}
+	return b.String()
+}
+
+func PromQL(query string) configv1.ClusterCondition {
+	return configv1.ClusterCondition{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: query}}
+}
+
+func EachSize(b *testing.B, f func(b *testing.B, text []byte, version string)) {
+	b.Run("stable-4.8", func(b *testing.B) { f(b, ReadGraph(b, RealGraph), "4.7.41") })
+	for _, n := range []int{100, 1_000, 10_000} {
+		text := Synthetic(b, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) { f(b, text, "4.0.10") })
+	}
+}
+
+func ReadGraph(tb testing.TB, name string) []byte {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join(testdata.Dir(tb), "graphs", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
+// Allocated is how many bytes a function allocates.
+func Allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func Release(version string) configv1.Release {
+	return configv1.Release{Version: version, Image: "i-" + version}
+}
+
+// Synthetic returns a graph of n releases over minors of 50 releases, each of
+// which leads to the 30 that follow, every tenth of them under a risk.
+func Synthetic(tb testing.TB, n int) []byte {
+	tb.Helper()
+	version := func(i int) string { return fmt.Sprintf("4.%d.%d", i/50, i%50) }
+	var d graph.Data
+	for i := range n {
+		d.Nodes = append(d.Nodes, graph.NodeData{
+			Version: version(i),
+			Image:   fmt.Sprintf("quay.io/openshift-release-dev/ocp-release@sha256:%064x", i),
+			Metadata: map[string]string{
+				graph.MetadataURL:         fmt.Sprintf("https://access.redhat.com/errata/RHBA-2026:%d", i),
+				graph.MetadataChannels:    fmt.Sprintf("candidate-4.%[1]d,fast-4.%[1]d,stable-4.%[1]d,candidate-4.%[2]d,fast-4.%[2]d,stable-4.%[2]d", i/50, i/50+1),
+				graph.MetadataManifestRef: fmt.Sprintf("sha256:%064x", i),
+			},
+		})
+		for to := i + 1; to < min(i+31, n); to++ {
+			if to%10 != 0 {
+				d.Edges = append(d.Edges, [2]int{i, to})
+				continue
+			}
+			d.ConditionalEdges = append(d.ConditionalEdges, graph.ConditionalEdges{
+				Edges: []graph.VersionPair{{From: version(i), To: version(to)}},
+				Risks: []configv1.ConditionalUpdateRisk{{
+					Name: fmt.Sprintf("Risk%d", to), URL: "https://example.com/risk", Message: "Nodes of some kind may not come back.",
+					MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: "max(cluster_infrastructure_provider)"}}},
+				}},
+			})
+		}
+	}
+	g, err := graph.New(d, graph.DecodeOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := graph.Encode(&b, g); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,314 @@
+package path
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/aggregate"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// channelSets interns sets of channels, since most edges share a few.
+type channelSets struct {
+	members [][]int32 // set → channels, ascending; 0: the empty set
+	next    map[[2]int32]int32
+}
+
+// with returns the set with a channel added that is greater than its members.
+func (s *channelSets) with(set, channel int32) int32 {
+	key := [2]int32{set, channel}
+	if id, ok := s.next[key]; ok {
+		return id
+	}
+	id := int32(len(s.members))
+	s.members = append(s.members, append(slices.Clone(s.members[set]), channel))
+	s.next[key] = id
+	return id
+}
+
+// newEdge is an edge of the node at hand, before its guard is known.
+type newEdge struct {
+	to, set int32
+	entries []entryRef // conditional entries that name the pair
+	broken  bool       // a channel's metadata of the target are invalid
+}
+
+type entryRef struct{ channel, entry int32 }
+
+// connect unites the edges.
+func (b *builder) connect() error {
+	n := len(b.versions)
+	b.sets = channelSets{members: [][]int32{nil}, next: map[[2]int32]int32{}}
+	b.guards = []guard{{}}
+	b.known, b.same = map[string]int32{}, map[*configv1.ConditionalUpdateRisk]int32{}
+	risky := 0 // risks on all edges
+	pruned := b.prunedEntries()
+	guardOf := map[string]int32{}
+	single := map[entryRef]int32{} // the usual case of guardOf
+	b.first = make([]int32, n+1)
+	slot := make([]int32, n) // target → its edge in out, +1
+	union := b.localToUnion()
+	var out []newEdge
+	for u := range int32(n) {
+		out = out[:0]
+		b.gather(u, union, slot, &out)
+		slices.SortFunc(out, func(x, y newEdge) int { return cmp.Compare(y.to, x.to) })
+		for i := range out {
+			e := &out[i]
+			slot[e.to] = 0
+			if e.set == 0 {
+				continue // guarded by a channel, held by none
+			}
+			id := int32(0)
+			switch {
+			case len(e.entries) == 1 && !e.broken:
+				var ok bool
+				if id, ok = single[e.entries[0]]; !ok {
+					id = b.newGuard(e, pruned)
+					single[e.entries[0]] = id
+				}
+			case len(e.entries) > 0 || e.broken:
+				key := fmt.Sprint(e.entries, e.broken)
+				if e.broken {
+					key += b.text(e.to)
+				}
+				var ok bool
+				if id, ok = guardOf[key]; !ok {
+					id = b.newGuard(e, pruned)
+					guardOf[key] = id
+				}
+			}
+			if risky += len(b.guards[id].verdicts); risky > maxNetworkRisks {
+				return &graph.LimitError{Limit: "risks on all edges", Max: maxNetworkRisks}
+			}
+			for _, v := range b.guards[id].verdicts {
+				b.carried[v][e.to] = true
+			}
+			b.edges = append(b.edges, edge{from: u, to: e.to, guard: id, set: e.set})
+		}
+		b.first[u+1] = int32(len(b.edges))
+	}
+	for v, targets := range b.carried {
+		for _, to := range slices.Backward(slices.Sorted(maps.Keys(targets))) {
+			b.risks[v].versions = append(b.risks[v].versions, b.text(to))
+		}
+		if len(targets) > 0 {
+			b.risks[v].highest = b.risks[v].versions[0]
+		}
+	}
+	return nil
+}
+
+// localToUnion maps each channel's nodes to those of the union.
+func (b *builder) localToUnion() [][]int32 {
+	union := make([][]int32, len(b.channels))
+	for c := range b.channels {
+		g := b.channels[c].Graph
+		union[c] = make([]int32, g.Len())
+		for i, node := range g.Nodes() {
+			union[c][i] = b.index[node.Version.Original()]
+		}
+	}
+	return union
+}
+
+// gather lists the edges that leave a node in any channel.
+func (b *builder) gather(u int32, union [][]int32, slot []int32, out *[]newEdge) {
+	at := func(to int32) *newEdge {
+		if slot[to] == 0 {
+			*out = append(*out, newEdge{to: to})
+			slot[to] = int32(len(*out))
+		}
+		return &(*out)[slot[to]-1]
+	}
+	for c := range b.channels {
+		ch := &b.channels[c]
+		local := ch.local[u]
+		hold := func(to int32) {
+			e := at(to)
+			if members := b.sets.members[e.set]; len(members) == 0 || members[len(members)-1] != int32(c) {
+				e.set = b.sets.with(e.set, int32(c))
+			}
+			if _, err := ch.Graph.Release(int(ch.local[to])); err != nil {
+				e.broken = true
+			}
+		}
+		if local >= 0 {
+			for edge := range ch.Graph.Edges(int(local)) {
+				if to := union[c][edge.To]; to != u {
+					hold(to)
+				}
+			}
+		}
+		for entry, target := range ch.Graph.ConditionalEdgesFrom(b.text(u)) {
+			// A channel may know of a risk without having the release, in
+			// which case it guards the pair for the others.
+			to, ok := b.index[target.Version]
+			if !ok || to == u {
+				continue
+			}
+			e := at(to)
+			e.entries = append(e.entries, entryRef{int32(c), int32(entry)})
+			if local >= 0 && target.Node >= 0 {
+				hold(to)
+			}
+		}
+	}
+}
+
+// prunedEntry is a conditional entry with the rules that a cluster knows.
+type prunedEntry struct {
+	risks   []configv1.ConditionalUpdateRisk
+	err     error // a risk has no rule left
+	refused error // a ClusterVersion cannot hold the risks
+}
+
+func (b *builder) prunedEntries() [][]prunedEntry {
+	rules := b.o.Rules
+	if rules == nil {
+		rules = graph.NewRules(graph.Facts(nil)) // only the validity of rules is asked
+	}
+	all := make([][]prunedEntry, len(b.channels))
+	for c := range b.channels {
+		for _, entry := range b.channels[c].Graph.ConditionalEdges() {
+			var p prunedEntry
+			p.risks, p.err = rules.PruneRisks(entry.Risks)
+			if len(p.risks) > 0 && p.err == nil && !b.o.Compat {
+				p.refused = schema.RefusedRisks(p.risks)
+			}
+			all[c] = append(all[c], p)
+		}
+	}
+	return all
+}
+
+// newGuard unites what the channels say about a pair.
+func (b *builder) newGuard(e *newEdge, pruned [][]prunedEntry) int32 {
+	g := guard{conditional: len(e.entries) > 0}
+	var unusable, several, refused error
+	named := map[string]bool{}
+	entries := e.entries // grouped by channel, the newest first
+	for len(entries) > 0 {
+		c := entries[0].channel
+		var kept *prunedEntry
+		var errs []error
+		count, i := 0, 0
+		for ; i < len(entries) && entries[i].channel == c; i++ {
+			p := &pruned[c][entries[i].entry]
+			if p.err != nil {
+				errs = append(errs, p.err)
+				continue
+			}
+			kept = p
+			count++
+		}
+		entries = entries[i:]
+		switch {
+		case count == 0 && unusable == nil:
+			unusable = fmt.Errorf("channel %q: %w", b.channels[c].Channel, aggregate.Errors(errs))
+		case count > 1 && several == nil:
+			several = fmt.Errorf("channel %q: %d conditional entries lead to it", b.channels[c].Channel, count)
+		}
+		if count != 1 {
+			continue
+		}
+		if kept.refused != nil && refused == nil {
+			refused = fmt.Errorf("channel %q: %w", b.channels[c].Channel, kept.refused)
+		}
+		for i := range kept.risks {
+			if risk := &kept.risks[i]; !named[risk.Name] {
+				g.verdicts = append(g.verdicts, b.verdictOf(risk))
+			}
+		}
+		for i := range kept.risks {
+			named[kept.risks[i].Name] = true
+		}
+	}
+	switch {
+	case unusable != nil:
+		g.withheld, g.err = graph.UnrecognizedRules, unusable
+	case several != nil:
+		g.withheld, g.err = graph.DuplicateTarget, several
+	case refused != nil:
+		g.withheld, g.err = graph.InvalidRisks, refused
+	case e.broken:
+		g.withheld, g.err = graph.InvalidMetadata, b.broken[e.to]
+	}
+	b.guards = append(b.guards, g)
+	return int32(len(b.guards) - 1)
+}
+
+// verdictOf returns the index of the verdict on a risk.
+func (b *builder) verdictOf(r *configv1.ConditionalUpdateRisk) int32 {
+	// Equal risks often are the same: those of one entry, for each of its edges.
+	if id, ok := b.same[r]; ok {
+		return id
+	}
+	key := risk.Evaluator{}.Key(r)
+	id, ok := b.known[key]
+	if !ok {
+		id = int32(len(b.risks))
+		b.known[key] = id
+		b.risks = append(b.risks, &carriedRisk{risk: r})
+		b.carried = append(b.carried, map[int32]bool{})
+	}
+	b.same[r] = id
+	return id
+}
+
+// reverse indexes the edges by target.
+func (b *builder) reverse() {
+	n := len(b.versions)
+	b.firstIn = make([]int32, n+1)
+	for i := range b.edges {
+		b.firstIn[b.edges[i].to+1]++
+	}
+	for i := range n {
+		b.firstIn[i+1] += b.firstIn[i]
+	}
+	next := slices.Clone(b.firstIn)
+	b.into = make([]int32, len(b.edges))
+	for i := range b.edges {
+		to := b.edges[i].to
+		b.into[next[to]] = int32(i)
+		next[to]++
+	}
+}
+
+// hasCycle says whether some edges form a cycle: whether taking away nodes that
+// nothing leads to comes to an end before all are gone.
+func (b *builder) hasCycle() bool {
+	upward := true
+	for i := range b.edges {
+		upward = upward && b.edges[i].from < b.edges[i].to
+	}
+	if upward {
+		return false
+	}
+	n := int32(len(b.versions))
+	left := make([]int32, n)
+	var free []int32
+	for i := range n {
+		if left[i] = b.firstIn[i+1] - b.firstIn[i]; left[i] == 0 {
+			free = append(free, i)
+		}
+	}
+	gone := int32(0)
+	for len(free) > 0 {
+		u := free[len(free)-1]
+		free = free[:len(free)-1]
+		gone++
+		for i := b.first[u]; i < b.first[u+1]; i++ {
+			to := b.edges[i].to
+			if left[to]--; left[to] == 0 {
+				free = append(free, to)
+			}
+		}
+	}
+	return gone < n
+}

@@ -1,0 +1,105 @@
+package path
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+)
+
+// ErrNotControlPlaneOnly says that two versions are no pair for a
+// control-plane-only update: their minors are not even and adjacent.
+var ErrNotControlPlaneOnly = errors.New("a control-plane-only update leads from an even minor version to the next even one")
+
+// ControlPlaneOnlyOptions are those of [Network.ControlPlaneOnly].
+type ControlPlaneOnlyOptions struct {
+	Policy Policy
+	// AllowSkip allows an edge over the odd minor, which no cluster should
+	// take, where a custom graph has one.
+	AllowSkip bool
+}
+
+// ControlPlaneOnlyPlan leads from 4.y over 4.(y+1) to 4.(y+2), y even, while
+// the worker pools are paused.
+type ControlPlaneOnlyPlan struct {
+	Path *Path `json:"path"`
+	// PauseBefore is the hop, an index into Path.Hops, before which worker
+	// pools are paused: the first that leaves 4.y. UnpauseAfter is the one
+	// after which they go on: the last.
+	PauseBefore  int `json:"pauseBefore"`
+	UnpauseAfter int `json:"unpauseAfter"`
+	// Intermediate are the versions of the odd minor on the way.
+	Intermediate []string `json:"intermediate"`
+	// Channels are those that lead to 4.(y+2) with releases of all three
+	// minors: the eus one first.
+	Channels []PlanChannel `json:"channels"`
+}
+
+// PlanChannel is a channel that a plan can use.
+type PlanChannel struct {
+	Name string `json:"name"`
+	// Offered says that the metadata of the release to start from name it.
+	Offered bool `json:"offered"`
+	// Holds says that its graph is known and has every hop of the plan.
+	Holds bool `json:"holds"`
+}
+
+// ControlPlaneOnly plans the update of a control plane over an odd minor: with
+// as few releases of it as possible, else the best by the order [Shortest]. The
+// intermediate releases are those that can go on to the target, which the
+// newest often cannot. Errors: ErrNotControlPlaneOnly; else those of
+// [Network.ShortestPath], where the sources of a [*NoPathError] are what can
+// reach the target by such a plan.
+func (n *Network) ControlPlaneOnly(from, to string, o ControlPlaneOnlyOptions) (*ControlPlaneOnlyPlan, error) {
+	s, start, err := n.search(from, to, Shortest, o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	low, high := minor.Of(n.versions[start]), minor.Of(n.versions[s.to])
+	if low.Major != high.Major || low.Minor%2 != 0 || high.Minor != low.Minor+2 {
+		return nil, fmt.Errorf("%s to %s: %w", n.text(start), n.text(s.to), ErrNotControlPlaneOnly)
+	}
+	level := func(v int32) int { // 0, 1, 2; -1 outside
+		m := minor.Of(n.versions[v])
+		if m.Major != low.Major || m.Minor < low.Minor || m.Minor > high.Minor {
+			return -1
+		}
+		return int(m.Minor - low.Minor)
+	}
+	s.only = func(e *edge) bool {
+		a, b := level(e.from), level(e.to)
+		return a >= 0 && b >= a && (b-a < 2 || o.AllowSkip)
+	}
+	s.lead = func(e *edge) uint32 {
+		if level(e.to) == 1 {
+			return 1
+		}
+		return 0
+	}
+	edges, ok := s.best(start, s.measure(nil))
+	if !ok {
+		return nil, s.noPath(start)
+	}
+	p := &ControlPlaneOnlyPlan{Path: n.path(start, edges), UnpauseAfter: len(edges) - 1}
+	p.PauseBefore = slices.IndexFunc(edges, func(i int32) bool { return level(n.edges[i].to) > 0 })
+	for _, i := range edges {
+		if to := n.edges[i].to; level(to) == 1 {
+			p.Intermediate = append(p.Intermediate, n.text(to))
+		}
+	}
+	types := []string{"eus"}
+	if high.Minor >= 14 {
+		types = append(types, "stable", "fast")
+	}
+	for _, kind := range types {
+		name := graph.Channel{Type: kind, Major: high.Major, Minor: high.Minor}.String()
+		p.Channels = append(p.Channels, PlanChannel{
+			Name:    name,
+			Offered: slices.Contains(n.releases[start].Channels, name),
+			Holds:   !slices.ContainsFunc(p.Path.Hops, func(h Hop) bool { return !slices.Contains(h.Channels, name) }),
+		})
+	}
+	return p, nil
+}

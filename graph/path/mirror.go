@@ -1,0 +1,164 @@
+package path
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// MirrorQuery asks which releases of a channel to mirror. It is the release
+// part of a mirror planner's configuration.
+type MirrorQuery struct {
+	// Channel is one of the network's; empty means all of them.
+	Channel string
+	// Min and Max bound the versions, ends included. Where one is empty, see
+	// [Network.MirrorBounds].
+	Min, Max string
+	// Full takes the whole channel where neither bound is given, instead of
+	// its highest version alone.
+	Full bool
+	// ShortestPath takes the shortest path between the bounds instead of all
+	// versions between them.
+	ShortestPath bool
+	// Policy says which way the path may go. The channels of its hops are not
+	// bound by Channel.
+	Policy Policy
+	// VersionFilter restricts which versions are the highest and the lowest;
+	// nil allows all.
+	VersionFilter *regexp.Regexp
+	// Compat finds the path as oc-mirror does: edges that are only conditional
+	// do not exist, those that are listed both ways are safe, versions alone
+	// order the search, and where there is no path the ends are all there is,
+	// without an error. Policy is ignored. For comparisons only.
+	Compat bool
+}
+
+// MirrorBounds are the versions between which a mirror planner selects.
+type MirrorBounds struct {
+	Min, Max string
+	// Full says that the bounds are not just the head of the channel.
+	Full bool
+}
+
+// MirrorBounds completes the bounds: with both they are as given; with none
+// they are the channel's highest version, or with Full its lowest and highest;
+// a missing one is the channel's. The error names the channel where no version
+// is left, with reason NoVersionsFound.
+func (n *Network) MirrorBounds(q MirrorQuery) (MirrorBounds, error) {
+	for _, text := range []string{q.Min, q.Max} {
+		if _, err := graph.ParseVersion(text); text != "" && err != nil {
+			return MirrorBounds{}, fmt.Errorf("bound %q: %w", text, err)
+		}
+	}
+	if q.Min != "" && q.Max != "" {
+		return MirrorBounds{q.Min, q.Max, true}, nil
+	}
+	lowest, highest := "", ""
+	for v := range n.versions {
+		if text := n.text(int32(v)); n.inChannel(int32(v), q.Channel) && (q.VersionFilter == nil || q.VersionFilter.MatchString(text)) {
+			if lowest == "" {
+				lowest = text
+			}
+			highest = text
+		}
+	}
+	if highest == "" {
+		return MirrorBounds{}, noVersions(n.arch, q.Channel)
+	}
+	switch {
+	case q.Min != "":
+		return MirrorBounds{q.Min, highest, true}, nil
+	case q.Max != "":
+		return MirrorBounds{lowest, q.Max, true}, nil
+	case q.Full:
+		return MirrorBounds{lowest, highest, true}, nil
+	}
+	return MirrorBounds{highest, highest, false}, nil
+}
+
+func (n *Network) inChannel(v int32, channel string) bool {
+	if channel == "" {
+		return true
+	}
+	return slices.ContainsFunc(n.channels, func(c channelNodes) bool { return c.Channel == channel && c.local[v] >= 0 })
+}
+
+// MirrorRange lists the releases to mirror, ascending, each image once: all of
+// the channel between the bounds, or those of the shortest path between them.
+// Errors are those of [Network.MirrorBounds] and [Network.ShortestPath].
+func (n *Network) MirrorRange(q MirrorQuery) ([]configv1.Release, error) {
+	bounds, err := n.MirrorBounds(q)
+	if err != nil {
+		return nil, err
+	}
+	var picked []configv1.Release
+	switch {
+	case !q.ShortestPath:
+		for v := range n.versions {
+			r := n.release(int32(v))
+			if n.inChannel(int32(v), q.Channel) && graph.CompareVersions(r.Version, bounds.Min) >= 0 && graph.CompareVersions(r.Version, bounds.Max) <= 0 {
+				picked = append(picked, r)
+			}
+		}
+	case q.Compat:
+		if picked, err = n.compatPath(bounds, q.Channel); err != nil {
+			return nil, err
+		}
+	default:
+		p, err := n.ShortestPath(bounds.Min, bounds.Max, q.Policy)
+		if err != nil {
+			return nil, err
+		}
+		picked = p.Releases
+	}
+	slices.SortStableFunc(picked, func(a, b configv1.Release) int { return graph.CompareVersions(a.Version, b.Version) })
+	return uniqueImages(picked), nil
+}
+
+// compatPath is oc-mirror's search: breadth first over unconditional edges,
+// the greatest versions first.
+func (n *Network) compatPath(b MirrorBounds, channel string) ([]configv1.Release, error) {
+	var ends [2]int32
+	for i, end := range []struct{ which, version string }{{"current", b.Min}, {"requested", b.Max}} {
+		v, err := n.find(end.version)
+		if err != nil || !n.inChannel(v, channel) {
+			return nil, &graph.Error{Reason: string(graph.ErrVersionNotFound), Message: fmt.Sprintf("%s version %s not found in the %q channel", end.which, end.version, channel), Err: err}
+		}
+		ends[i] = v
+	}
+	from, to := ends[0], ends[1]
+	before := map[int32]int32{from: from}
+	queue := []int32{from}
+	for at := 0; at < len(queue); at++ {
+		v := queue[at]
+		for i := n.first[v]; i < n.first[v+1]; i++ {
+			e := &n.edges[i]
+			if _, seen := before[e.to]; !seen && n.listed(e, channel) {
+				before[e.to] = v
+				queue = append(queue, e.to)
+			}
+		}
+	}
+	path := []configv1.Release{n.release(from), n.release(to)}
+	if _, ok := before[to]; ok {
+		for v := to; v != from; v = before[v] {
+			path = append(path, n.release(v))
+		}
+	}
+	return path, nil
+}
+
+// listed says whether the channel, or some for an empty name, lists an edge as
+// unconditional, risks or not.
+func (n *Network) listed(e *edge, channel string) bool {
+	for _, c := range n.channels {
+		from, to := c.local[e.from], c.local[e.to]
+		if (channel == "" || c.Channel == channel) && from >= 0 && to >= 0 && c.Graph.HasEdge(int(from), int(to)) {
+			return true
+		}
+	}
+	return false
+}

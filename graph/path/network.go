@@ -1,0 +1,460 @@
+package path
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ChannelGraph is the graph of one channel.
+type ChannelGraph struct {
+	// Channel is its name. Graphs of one [Network] differ in it.
+	Channel string
+	// Arch is the architecture as an update service names it, empty if it is
+	// not known. Graphs of one Network agree in it.
+	Arch  string
+	Graph *graph.Graph
+}
+
+// NetworkOptions say how edges are judged. The zero value knows no cluster:
+// whether a conditional update is recommended is unknown then.
+type NetworkOptions struct {
+	// Matcher judges the risks; nil means that nothing is known about the
+	// cluster, so that every conditional edge is Unknown.
+	Matcher graph.RiskMatcher
+	// Rules replaces Always and PromQL by a registry; Matcher is not used then.
+	Rules *graph.Rules
+	// Present is the channel that the cluster is in, empty if that does not
+	// matter: a first hop in another one is a switch. It need not be among the
+	// graphs.
+	Present string
+	// Compat takes an edge without risks as recommended, as the
+	// cluster-version operator does. For comparisons only.
+	Compat bool
+}
+
+// Network is the union of the graphs of several channels of one architecture,
+// or of one alone, with a judgement on each edge: what paths are searched in.
+// It never changes, so it is safe to share between goroutines.
+//
+// Nodes are releases by version. What they say about themselves comes from the
+// newest channel that holds them: the one of the highest minor, then the
+// greatest name. An edge is conditional if any channel says so; risks are
+// united by name, in the newest channel's definition. Where a cluster would
+// not be offered the target at all, the edge is withheld (see [Edges]).
+//
+// Judgements describe the cluster of today; later hops of a path happen on
+// another one.
+type Network struct {
+	channels []channelNodes // the newest first
+	present  int            // index of the cluster's channel, -1: none of them
+	away     bool           // the cluster is in a channel that is none of them
+	arch     string
+	notes    []string
+
+	// Nodes in the order of versions, ascending; equal precedence by text.
+	versions []*semver.Version
+	releases []configv1.Release
+	broken   []error // what is wrong with the node's metadata
+	index    map[string]int32
+
+	// Edges: those of node i are first[i]:first[i+1], the greatest target
+	// first. into lists them by target: into[firstIn[i]:firstIn[i+1]].
+	first    []int32
+	edges    []edge
+	firstIn  []int32
+	into     []int32
+	acyclic  bool
+	guards   []guard // 0: none
+	verdicts []risk.Verdict
+	sets     channelSets
+}
+
+// channelNodes is a channel's graph and where its nodes are: union node → its
+// node, -1 for none.
+type channelNodes struct {
+	ChannelGraph
+	local []int32
+}
+
+type edge struct {
+	from, to int32
+	guard    int32
+	set      int32 // of channels that hold the edge
+}
+
+// guard is what stands before an edge.
+type guard struct {
+	conditional bool    // a channel has a conditional edge
+	verdicts    []int32 // of its risks
+	withheld    graph.DropCause
+	err         error // details of withheld
+	judgement
+}
+
+// judgement says whether an edge is recommended. The zero value is.
+type judgement uint8
+
+const (
+	recommended judgement = iota
+	unknown
+	notRecommended
+)
+
+// ErrChannelEmpty says that the graph of a channel has no nodes: the channel is
+// empty or does not exist, which an update service does not tell apart.
+var ErrChannelEmpty = errors.New("the channel's graph is empty: the channel is empty or unknown")
+
+const (
+	// maxNetworkNodes is what path lengths must fit in.
+	maxNetworkNodes = 1 << 20
+	// maxNetworkRisks bounds what a few entries of many edges and many risks
+	// cost.
+	maxNetworkRisks = 4_000_000
+)
+
+// NewNetwork unites graphs and judges their edges by asking the matcher about
+// each different risk once, those of the highest versions first. Empty graphs
+// are left out with a note; where all are empty the error is ErrChannelEmpty.
+// One version with different images is an error, as are graphs of several
+// architectures: see [ByArchitecture]. More than 1,048,576 releases, or 4,000,000
+// risks on all edges together, are a [*LimitError].
+func NewNetwork(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) (*Network, error) {
+	b := builder{Network: &Network{present: -1}, o: o}
+	if err := b.choose(graphs); err != nil {
+		return nil, err
+	}
+	if err := b.nodes(); err != nil {
+		return nil, err
+	}
+	if err := b.connect(); err != nil {
+		return nil, err
+	}
+	b.reverse()
+	if err := b.judge(ctx); err != nil {
+		return nil, err
+	}
+	b.acyclic = !b.hasCycle()
+	return b.Network, nil
+}
+
+// ByArchitecture builds a network for each architecture, sorted by its name.
+func ByArchitecture(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) ([]*Network, error) {
+	byArch := map[string][]ChannelGraph{}
+	for _, g := range graphs {
+		byArch[g.Arch] = append(byArch[g.Arch], g)
+	}
+	var archs []string
+	for arch := range byArch {
+		archs = append(archs, arch)
+	}
+	slices.Sort(archs)
+	var networks []*Network
+	var errs []error
+	for _, arch := range archs {
+		n, err := NewNetwork(ctx, o, byArch[arch]...)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("architecture %q: %w", arch, err))
+			continue
+		}
+		networks = append(networks, n)
+	}
+	return networks, errors.Join(errs...)
+}
+
+// Channels names the channels, the newest first.
+func (n *Network) Channels() []string {
+	names := make([]string, len(n.channels))
+	for i, c := range n.channels {
+		names[i] = c.Channel
+	}
+	return names
+}
+
+// Arch is the architecture of the graphs, empty if they did not say.
+func (n *Network) Arch() string { return n.arch }
+
+// Notes are remarks about the graphs, such as that one was empty.
+func (n *Network) Notes() []string { return slices.Clone(n.notes) }
+
+// Len is the number of releases.
+func (n *Network) Len() int { return len(n.releases) }
+
+// Releases lists all releases, the highest version first.
+func (n *Network) Releases() []configv1.Release {
+	all := make([]configv1.Release, 0, len(n.releases))
+	for i := len(n.releases) - 1; i >= 0; i-- {
+		all = append(all, n.release(int32(i)))
+	}
+	return all
+}
+
+// Release finds a version: the node with its text, else the greatest text of
+// equal precedence. The error is an [*Error] of reason VersionNotFound.
+func (n *Network) Release(version string) (configv1.Release, error) {
+	i, err := n.find(version)
+	if err != nil {
+		return configv1.Release{}, err
+	}
+	return n.release(i), nil
+}
+
+// ChannelsWith names the channels whose graphs hold a version, the newest
+// first; nil if none does.
+func (n *Network) ChannelsWith(version string) []string {
+	i, err := n.find(version)
+	if err != nil {
+		return nil
+	}
+	return n.channelsOf(i)
+}
+
+func (n *Network) channelsOf(node int32) []string {
+	var names []string
+	for _, c := range n.channels {
+		if c.local[node] >= 0 {
+			names = append(names, c.Channel)
+		}
+	}
+	return names
+}
+
+func (n *Network) release(i int32) configv1.Release {
+	r := n.releases[i]
+	r.Channels = slices.Clone(r.Channels)
+	return r
+}
+
+func (n *Network) text(i int32) string { return n.releases[i].Version }
+
+func (n *Network) find(version string) (int32, error) {
+	if i, ok := n.index[version]; ok {
+		return i, nil
+	}
+	v, err := graph.ParseVersion(version)
+	if err != nil {
+		return 0, &graph.Error{Reason: string(graph.ErrVersionNotFound), Message: fmt.Sprintf("%q is not a version: %v", version, err), Err: err}
+	}
+	// The first above: what is equal stands just before it.
+	at, _ := slices.BinarySearchFunc(n.versions, v, func(have, want *semver.Version) int {
+		if have.Compare(want) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	if at > 0 && n.versions[at-1].Compare(v) == 0 {
+		return int32(at - 1), nil
+	}
+	details := &graph.NotFoundError{Version: version, Channel: strings.Join(n.Channels(), ", "), Nodes: len(n.releases)}
+	prefix := minor.Prefix(version)
+	details.MinorKnown = slices.ContainsFunc(n.releases, func(r configv1.Release) bool { return strings.HasPrefix(r.Version, prefix) })
+	if at > 0 {
+		details.Below = n.text(int32(at - 1))
+	}
+	if at < len(n.versions) {
+		details.Above = n.text(int32(at))
+	}
+	return 0, &graph.Error{Reason: string(graph.ErrVersionNotFound), Message: details.Error(), Err: details}
+}
+
+// builder puts a Network together.
+type builder struct {
+	*Network
+	o     NetworkOptions
+	known map[string]int32 // content of a risk → verdict
+	same  map[*configv1.ConditionalUpdateRisk]int32
+	risks []*carriedRisk // by verdict
+	// carried are the targets of each risk.
+	carried []map[int32]bool
+}
+
+// carriedRisk is a risk and the targets that carry it.
+type carriedRisk struct {
+	risk     *configv1.ConditionalUpdateRisk
+	highest  string
+	versions []string // the highest first
+}
+
+// choose sorts the channels and leaves out those without nodes.
+func (b *builder) choose(graphs []ChannelGraph) error {
+	if len(graphs) == 0 {
+		return errors.New("no graph")
+	}
+	var empty []string
+	seen := map[string]bool{}
+	for _, g := range graphs {
+		if seen[g.Channel] {
+			return fmt.Errorf("two graphs of channel %q", g.Channel)
+		}
+		seen[g.Channel] = true
+		switch {
+		case g.Arch == "":
+		case b.arch == "":
+			b.arch = g.Arch
+		case b.arch != g.Arch:
+			return fmt.Errorf("graphs of the architectures %q and %q do not go together", b.arch, g.Arch)
+		}
+		if g.Graph == nil || g.Graph.Len() == 0 {
+			empty = append(empty, g.Channel)
+			continue
+		}
+		b.channels = append(b.channels, channelNodes{ChannelGraph: g})
+	}
+	if len(b.channels) == 0 {
+		return fmt.Errorf("%s: %w", quoteList(empty), ErrChannelEmpty)
+	}
+	for _, name := range empty {
+		b.notes = append(b.notes, fmt.Sprintf("channel %q is left out: its graph is empty", name))
+	}
+	slices.SortStableFunc(b.channels, func(x, y channelNodes) int { return newerChannel(x.Channel, y.Channel) })
+	for i, c := range b.channels {
+		if c.Channel == b.o.Present && b.o.Present != "" {
+			b.present = i
+		}
+	}
+	b.away = b.present < 0 && b.o.Present != ""
+	return nil
+}
+
+// newerChannel orders channels: the highest minor first, then the greatest
+// name. Names that say nothing about a minor come last.
+func newerChannel(a, b string) int {
+	ca, okA := graph.ParseChannel(a)
+	cb, okB := graph.ParseChannel(b)
+	if okA != okB {
+		if okA {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(cb.Major, ca.Major), cmp.Compare(cb.Minor, ca.Minor), cmp.Compare(b, a))
+}
+
+// nodes unites the nodes by version.
+func (b *builder) nodes() error {
+	b.index = make(map[string]int32, b.channels[0].Graph.Len())
+	for c := range b.channels {
+		for _, node := range b.channels[c].Graph.Nodes() {
+			text := node.Version.Original()
+			if _, ok := b.index[text]; !ok {
+				b.index[text] = 0
+				b.versions = append(b.versions, node.Version)
+			}
+		}
+	}
+	if len(b.versions) > maxNetworkNodes {
+		return &graph.LimitError{Limit: "releases in all channels", Max: maxNetworkNodes}
+	}
+	slices.SortFunc(b.versions, func(x, y *semver.Version) int {
+		return cmp.Or(x.Compare(y), cmp.Compare(x.Original(), y.Original()))
+	})
+	for i, v := range b.versions {
+		b.index[v.Original()] = int32(i)
+	}
+	b.releases, b.broken = make([]configv1.Release, len(b.versions)), make([]error, len(b.versions))
+	from := make([]int, len(b.versions)) // the channel that the release is from, +1
+	var errs []error
+	for c := range b.channels {
+		ch := &b.channels[c]
+		ch.local = make([]int32, len(b.versions))
+		for i := range ch.local {
+			ch.local[i] = -1
+		}
+		for i := range ch.Graph.Nodes() {
+			r, err := ch.Graph.Release(i)
+			at := b.index[r.Version]
+			if ch.local[at] >= 0 {
+				continue // a repeated version, which only Compat decodes: the first counts
+			}
+			ch.local[at] = int32(i)
+			if b.broken[at] == nil {
+				b.broken[at] = err
+			}
+			if from[at] == 0 {
+				from[at], b.releases[at] = c+1, r
+			} else if known := b.releases[at]; !graph.SameDigest(known.Image, r.Image) {
+				errs = append(errs, fmt.Errorf("release %s is %s in channel %q and %s in channel %q",
+					r.Version, known.Image, b.channels[from[at]-1].Channel, r.Image, ch.Channel))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// judge asks the matcher about the risks and sums up for each guard.
+func (b *builder) judge(ctx context.Context) error {
+	e := risk.Evaluator{Matcher: b.o.Matcher, Rules: b.o.Rules, Compat: b.o.Compat}
+	blind := b.o.Matcher == nil && b.o.Rules == nil
+	if blind {
+		e.Rules, e.Compat = &graph.Rules{}, false
+	}
+	order := make([]int32, len(b.risks))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(x, y int32) int {
+		r, s := b.risks[x], b.risks[y]
+		return cmp.Or(graph.CompareVersions(s.highest, r.highest), cmp.Compare(r.risk.Name, s.risk.Name))
+	})
+	b.verdicts = make([]risk.Verdict, len(b.risks))
+	for _, i := range order {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b.verdicts[i] = e.Judge(ctx, b.risks[i].risk, b.risks[i].versions)
+		if blind {
+			b.verdicts[i].Err = errNoMatcher
+			b.verdicts[i].Applies.Message = errNoMatcher.Error()
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := range b.guards {
+		b.guards[i].judgement = b.judgeGuard(i)
+	}
+	return nil
+}
+
+var errNoMatcher = errors.New("nothing is known about the cluster")
+
+func (b *builder) judgeGuard(i int) judgement {
+	g := &b.guards[i]
+	switch {
+	case i == 0:
+		return recommended
+	case g.withheld != "":
+		return unknown
+	case len(g.verdicts) == 0 && !b.o.Compat:
+		return unknown
+	}
+	j := recommended
+	for _, v := range g.verdicts {
+		switch b.verdicts[v].Applies.Status {
+		case metav1.ConditionTrue:
+			return notRecommended
+		case metav1.ConditionUnknown:
+			j = unknown
+		}
+	}
+	return j
+}
+
+func quoteList(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(quoted, ", ")
+}

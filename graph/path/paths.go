@@ -1,0 +1,215 @@
+package path
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// ShortestPath finds the best path by the order [Shortest]. From and to the
+// same version is a path without hops. Errors: an [*Error] of reason
+// VersionNotFound when one is not in the graphs; a [*NoPathError]; or what is
+// wrong with the policy. It costs O(V+E), with several channels times their
+// number.
+func (n *Network) ShortestPath(from, to string, p Policy) (*Path, error) {
+	return n.bestPath(from, to, Shortest, p)
+}
+
+// SafestPath finds the best path by the order [Safest], else as
+// [Network.ShortestPath]. It costs O((V+E) log V).
+func (n *Network) SafestPath(from, to string, p Policy) (*Path, error) {
+	return n.bestPath(from, to, Safest, p)
+}
+
+func (n *Network) bestPath(from, to string, order Order, p Policy) (*Path, error) {
+	s, start, err := n.search(from, to, order, p)
+	if err != nil {
+		return nil, err
+	}
+	if start == s.to {
+		return n.path(start, nil), nil
+	}
+	edges, ok := s.best(start, s.measure(nil))
+	if !ok {
+		return nil, s.noPath(start)
+	}
+	return n.path(start, edges), nil
+}
+
+// search prepares a search between two versions.
+func (n *Network) search(from, to string, order Order, p Policy) (*search, int32, error) {
+	start, errFrom := n.find(from)
+	end, errTo := n.find(to)
+	if err := errors.Join(errFrom, errTo); err != nil {
+		if errFrom == nil {
+			return nil, 0, errTo
+		}
+		if errTo == nil {
+			return nil, 0, errFrom
+		}
+		return nil, 0, err
+	}
+	r, err := n.compile(p)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &search{n: n, rules: r, order: order, to: end}, start, nil
+}
+
+// noPath explains that there is none.
+func (s *search) noPath(from int32) error {
+	e := &NoPathError{From: s.n.text(from), To: s.n.text(s.to)}
+	_, order := s.reach(from)
+	e.Highest = s.n.text(slices.Max(order))
+	r := s.measure(nil)
+	for v := len(r.weights) - 1; v >= 0; v-- {
+		if int32(v) != s.to && r.weights[v] != unreachable {
+			e.Sources = append(e.Sources, s.n.text(int32(v)))
+		}
+	}
+	return e
+}
+
+// reach returns the number of hops to each node, -1 where none lead, and the
+// nodes that can be reached, the nearest first.
+func (s *search) reach(from int32) (hops []int32, order []int32) {
+	hops = make([]int32, len(s.n.versions))
+	for i := range hops {
+		hops[i] = -1
+	}
+	hops[from] = 0
+	order = append(order, from)
+	for at := 0; at < len(order); at++ {
+		v := order[at]
+		for i := s.n.first[v]; i < s.n.first[v+1]; i++ {
+			if e := &s.n.edges[i]; hops[e.to] < 0 && s.allows(e) {
+				hops[e.to] = hops[v] + 1
+				order = append(order, e.to)
+			}
+		}
+	}
+	return hops, order
+}
+
+// Reached is a release that can be reached.
+type Reached struct {
+	Release configv1.Release `json:"release"`
+	// Hops is how many updates it takes at least.
+	Hops int `json:"hops"`
+}
+
+// Reachable lists all releases that can be reached, the highest version first,
+// without the one that it starts from. It costs O(V+E).
+func (n *Network) Reachable(from string, p Policy) ([]Reached, error) {
+	s, start, err := n.search(from, from, Shortest, p)
+	if err != nil {
+		return nil, err
+	}
+	hops, _ := s.reach(start)
+	var all []Reached
+	for v := int32(len(hops)) - 1; v >= 0; v-- {
+		if hops[v] > 0 {
+			all = append(all, Reached{Release: n.release(v), Hops: int(hops[v])})
+		}
+	}
+	return all, nil
+}
+
+// Latest finds the highest version that can be reached, the one that it starts
+// from included; with a minor, such as 4.16, the highest of that minor, by
+// whatever way. Where there is none in the minor the error is a
+// [*NoPathError] whose To is the minor. It costs O(V+E).
+func (n *Network) Latest(from, in string, p Policy) (configv1.Release, error) {
+	s, start, err := n.search(from, from, Shortest, p)
+	if err != nil {
+		return configv1.Release{}, err
+	}
+	var within *minor.Minor
+	if in != "" {
+		m, err := minor.Parse(in)
+		if err != nil {
+			return configv1.Release{}, err
+		}
+		within = &m
+	}
+	_, order := s.reach(start)
+	best := int32(-1)
+	for _, v := range order {
+		if v > best && (within == nil || minor.Of(n.versions[v]) == *within) {
+			best = v
+		}
+	}
+	if best < 0 {
+		return configv1.Release{}, &NoPathError{From: n.text(start), To: in, Highest: n.text(slices.Max(order)), Sources: s.sourcesOf(*within)}
+	}
+	return n.release(best), nil
+}
+
+// sourcesOf lists the versions outside a minor from which one of its releases
+// can be reached, the highest first.
+func (s *search) sourcesOf(m minor.Minor) []string {
+	seen := make([]bool, len(s.n.versions))
+	var queue []int32
+	for v := range s.n.versions {
+		if minor.Of(s.n.versions[v]) == m {
+			seen[v] = true
+			queue = append(queue, int32(v))
+		}
+	}
+	for at := 0; at < len(queue); at++ {
+		v := queue[at]
+		for _, i := range s.n.into[s.n.firstIn[v]:s.n.firstIn[v+1]] {
+			if e := &s.n.edges[i]; !seen[e.from] && s.allows(e) {
+				seen[e.from] = true
+				queue = append(queue, e.from)
+			}
+		}
+	}
+	var sources []string
+	for v := len(seen) - 1; v >= 0; v-- {
+		if seen[v] && minor.Of(s.n.versions[v]) != m {
+			sources = append(sources, s.n.text(int32(v)))
+		}
+	}
+	return sources
+}
+
+// Heads lists the releases that no edge of any kind leaves, the highest
+// version first.
+func (n *Network) Heads() []configv1.Release {
+	var heads []configv1.Release
+	for v := int32(len(n.versions)) - 1; v >= 0; v-- {
+		if n.first[v] == n.first[v+1] {
+			heads = append(heads, n.release(v))
+		}
+	}
+	return heads
+}
+
+// Bounds returns the lowest and the highest release of a channel, or of all for
+// an empty name. The error is ErrChannelEmpty for a channel without releases.
+func (n *Network) Bounds(channel string) (lowest, highest configv1.Release, err error) {
+	if channel == "" {
+		return n.release(0), n.release(int32(len(n.versions)) - 1), nil
+	}
+	for _, c := range n.channels {
+		if c.Channel != channel {
+			continue
+		}
+		low, high := -1, -1
+		for v, local := range c.local {
+			if local < 0 {
+				continue
+			}
+			if low < 0 {
+				low = v
+			}
+			high = v
+		}
+		return n.release(int32(low)), n.release(int32(high)), nil
+	}
+	return lowest, highest, ErrChannelEmpty
+}

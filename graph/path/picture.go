@@ -1,0 +1,245 @@
+package path
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// PictureOptions choose what a picture shows. The zero value shows the 40
+// highest releases with all edges between them.
+type PictureOptions struct {
+	// From leaves only what can be reached from a version, To what can reach
+	// one, under Policy; both are shown themselves.
+	From, To string
+	// Policy leaves only the edges and versions that it allows. With the
+	// zero value, which allows what is recommended, set AllEdges to see the
+	// others.
+	Policy   Policy
+	AllEdges bool
+	// Path is highlighted, and shown in any case.
+	Path *Path
+	// MaxNodes is how many releases a person can look at; zero means 40,
+	// negative any number. The highest versions stay.
+	MaxNodes int
+}
+
+// Picture is a part of a network to be drawn.
+type Picture struct {
+	Nodes []PictureNode `json:"nodes"` // ascending
+	Edges []PictureEdge `json:"edges"`
+	// Omitted is how many releases were left out because of MaxNodes.
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// PictureNode is a release.
+type PictureNode struct {
+	Release configv1.Release `json:"release"`
+	OnPath  bool             `json:"onPath,omitempty"`
+}
+
+// PictureEdge is an edge.
+type PictureEdge struct {
+	From           string          `json:"from"`
+	To             string          `json:"to"`
+	Conditional    bool            `json:"conditional,omitempty"`
+	Recommendation Recommendation  `json:"recommendation"`
+	Withheld       graph.DropCause `json:"withheld,omitempty"`
+	Risks          []string        `json:"risks,omitempty"`
+	Channels       []string        `json:"channels"`
+	OnPath         bool            `json:"onPath,omitempty"`
+}
+
+// Picture chooses what to draw.
+func (n *Network) Picture(o PictureOptions) (*Picture, error) {
+	policy := o.Policy
+	if o.AllEdges {
+		policy.Edges = AnyEdge
+	}
+	r, err := n.compile(policy)
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]bool, len(n.versions))
+	for i := range shown {
+		shown[i] = r.barred == nil || r.barred[i] == ""
+	}
+	keep := map[int32]bool{} // whatever the limit
+	if o.From != "" {
+		from, err := n.find(o.From)
+		if err != nil {
+			return nil, err
+		}
+		hops, _ := (&search{n: n, rules: r}).reach(from)
+		for i := range shown {
+			shown[i] = hops[i] >= 0 && (shown[i] || int32(i) == from)
+		}
+		keep[from] = true
+	}
+	if o.To != "" {
+		to, err := n.find(o.To)
+		if err != nil {
+			return nil, err
+		}
+		left := (&search{n: n, rules: r, order: Shortest, to: to}).measure(nil)
+		for i := range shown {
+			shown[i] = shown[i] && left.weights[i] != unreachable
+		}
+		keep[to] = true
+	}
+	onPath := map[[2]string]bool{}
+	if o.Path != nil {
+		for _, release := range o.Path.Releases {
+			if i, ok := n.index[release.Version]; ok {
+				keep[i] = true
+			}
+		}
+		for _, h := range o.Path.Hops {
+			onPath[[2]string{h.From, h.To}] = true
+		}
+	}
+	limit := o.MaxNodes
+	if limit == 0 {
+		limit = 40
+	}
+	p := &Picture{}
+	chosen := make([]bool, len(shown))
+	count := 0
+	for i := range keep {
+		chosen[i] = true
+		count++
+	}
+	for i := len(shown) - 1; i >= 0; i-- {
+		switch {
+		case !shown[i] || chosen[i]:
+		case limit > 0 && count >= limit:
+			p.Omitted++
+		default:
+			chosen[i] = true
+			count++
+		}
+	}
+	for i := range chosen {
+		if chosen[i] {
+			text := n.text(int32(i))
+			p.Nodes = append(p.Nodes, PictureNode{Release: n.release(int32(i)), OnPath: o.Path != nil && slices.Contains(o.Path.Versions(), text)})
+		}
+	}
+	for i := range n.edges {
+		e := &n.edges[i]
+		pair := [2]string{n.text(e.from), n.text(e.to)}
+		if !chosen[e.from] || !chosen[e.to] || !r.allows(e) && !onPath[pair] {
+			continue
+		}
+		h := n.hop(e)
+		drawn := PictureEdge{From: h.From, To: h.To, Conditional: h.Conditional, Recommendation: h.Recommendation, Withheld: h.Withheld, Channels: h.Channels, OnPath: onPath[pair]}
+		for _, v := range h.Risks {
+			drawn.Risks = append(drawn.Risks, v.Risk.Name)
+		}
+		p.Edges = append(p.Edges, drawn)
+	}
+	return p, nil
+}
+
+// DOT draws the picture for Graphviz. Conditional edges are dashed, withheld
+// ones dotted; red are those that are not recommended, orange the unknown.
+func (p *Picture) DOT() string {
+	var b strings.Builder
+	b.WriteString("digraph updates {\n  rankdir=LR;\n  node [shape=box];\n")
+	if p.Omitted > 0 {
+		fmt.Fprintf(&b, "  label=%s;\n", dotQuote(p.omitted()))
+	}
+	for _, node := range p.Nodes {
+		fmt.Fprintf(&b, "  %s", dotQuote(node.Release.Version))
+		if node.OnPath {
+			b.WriteString(" [penwidth=2]")
+		}
+		b.WriteString(";\n")
+	}
+	for _, e := range p.Edges {
+		fmt.Fprintf(&b, "  %s -> %s", dotQuote(e.From), dotQuote(e.To))
+		var attributes []string
+		switch {
+		case e.Withheld != "":
+			attributes = append(attributes, "style=dotted")
+		case e.Conditional:
+			attributes = append(attributes, "style=dashed")
+		}
+		switch e.Recommendation {
+		case IsNotRecommended:
+			attributes = append(attributes, "color=red")
+		case IsUnknown:
+			attributes = append(attributes, "color=orange")
+		}
+		if len(e.Risks) > 0 || e.Withheld != "" {
+			attributes = append(attributes, "label="+dotQuote(e.label()))
+		}
+		if e.OnPath {
+			attributes = append(attributes, "penwidth=2")
+		}
+		if len(attributes) > 0 {
+			fmt.Fprintf(&b, " [%s]", strings.Join(attributes, ", "))
+		}
+		b.WriteString(";\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// Mermaid draws the picture as a Mermaid flowchart: conditional edges are
+// dotted and named by their risks, those on the path thick.
+func (p *Picture) Mermaid() string {
+	var b strings.Builder
+	b.WriteString("flowchart LR\n")
+	if p.Omitted > 0 {
+		fmt.Fprintf(&b, "  %%%% %s\n", p.omitted())
+	}
+	id := map[string]string{}
+	for i, node := range p.Nodes {
+		id[node.Release.Version] = fmt.Sprintf("v%d", i)
+		fmt.Fprintf(&b, "  v%d[\"%s\"]\n", i, mermaidText(node.Release.Version))
+		if node.OnPath {
+			fmt.Fprintf(&b, "  style v%d stroke-width:3px\n", i)
+		}
+	}
+	for _, e := range p.Edges {
+		arrow := "-->"
+		switch {
+		case e.OnPath:
+			arrow = "==>"
+		case e.Conditional || e.Withheld != "":
+			arrow = "-.->"
+		}
+		label := ""
+		if e.Conditional || e.Withheld != "" {
+			label = fmt.Sprintf("|\"%s\"|", mermaidText(e.label()))
+		}
+		fmt.Fprintf(&b, "  %s %s%s %s\n", id[e.From], arrow, label, id[e.To])
+	}
+	return b.String()
+}
+
+func (p *Picture) omitted() string { return fmt.Sprintf("%d lower releases are not shown", p.Omitted) }
+
+// label names the risks, or says why the edge is withheld.
+func (e *PictureEdge) label() string {
+	text := strings.Join(e.Risks, ", ")
+	switch {
+	case e.Withheld != "":
+		return string(e.Withheld)
+	case e.Recommendation != IsRecommended:
+		text = strings.TrimSpace(text + " (" + string(e.Recommendation) + ")")
+	}
+	return text
+}
+
+func dotQuote(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
+}
+
+func mermaidText(s string) string {
+	return strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ").Replace(s)
+}

@@ -1,0 +1,146 @@
+package path_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/path"
+)
+
+func TestPicture(t *testing.T) {
+	n := network(t, path.NetworkOptions{Matcher: graphtest.Facts}, channel("c", graphtest.Sketch(t, `1.0.0>1.1.0 1.1.0>1.2.0:T 1.1.0>1.3.0:CEL 1.0.0>1.3.0:U 0.9.0>1.0.0 2.0.0`, nil)))
+	shortest, err := n.ShortestPath("1.0.0", "1.1.0", path.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := n.Picture(path.PictureOptions{From: "1.0.0", AllEdges: true, Path: shortest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const dot = `digraph updates {
+  rankdir=LR;
+  node [shape=box];
+  "1.0.0" [penwidth=2];
+  "1.1.0" [penwidth=2];
+  "1.2.0";
+  "1.3.0";
+  "1.0.0" -> "1.3.0" [style=dashed, color=orange, label="U (Unknown)"];
+  "1.0.0" -> "1.1.0" [penwidth=2];
+  "1.1.0" -> "1.3.0" [style=dotted, color=orange, label="UnrecognizedRules"];
+  "1.1.0" -> "1.2.0" [style=dashed, color=red, label="T (NotRecommended)"];
+}
+`
+	if diff := cmp.Diff(dot, p.DOT()); diff != "" {
+		t.Error(diff)
+	}
+	const mermaid = `flowchart LR
+  v0["1.0.0"]
+  style v0 stroke-width:3px
+  v1["1.1.0"]
+  style v1 stroke-width:3px
+  v2["1.2.0"]
+  v3["1.3.0"]
+  v0 -.->|"U (Unknown)"| v3
+  v0 ==> v1
+  v1 -.->|"UnrecognizedRules"| v3
+  v1 -.->|"T (NotRecommended)"| v2
+`
+	if diff := cmp.Diff(mermaid, p.Mermaid()); diff != "" {
+		t.Error(diff)
+	}
+	few, err := n.Picture(path.PictureOptions{MaxNodes: 2})
+	if err != nil || few.Omitted != n.Len()-2 || !strings.Contains(few.Mermaid(), fmt.Sprintf("  %%%% %d lower releases are not shown\n", few.Omitted)) {
+		t.Error(few, err)
+	}
+	if _, err := n.Picture(path.PictureOptions{To: "9.9.9"}); !errors.Is(err, graph.ErrVersionNotFound) {
+		t.Error(err)
+	}
+	var again path.Picture
+	text, err := json.Marshal(p)
+	if err != nil || json.Unmarshal(text, &again) != nil || again.DOT() != dot {
+		t.Errorf("%s %v", text, err)
+	}
+	shown := func(o path.PictureOptions) string {
+		p, err := n.Picture(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var versions []string
+		for _, n := range p.Nodes {
+			versions = append(versions, n.Release.Version)
+		}
+		return strings.Join(versions, " ")
+	}
+	for want, o := range map[string]path.PictureOptions{
+		"0.9.0 1.0.0 1.1.0 1.2.0 1.3.0 2.0.0": {},
+		"1.3.0 2.0.0":                         {MaxNodes: 2},
+		"1.0.0 1.1.0 2.0.0":                   {MaxNodes: 3, Path: shortest},
+		"1.0.0 1.1.0":                         {From: "1.0.0"},
+		"0.9.0 1.0.0":                         {To: "1.0.0"},
+		"1.0.0 1.1.0 1.2.0":                   {From: "1.0.0", To: "1.2.0", AllEdges: true},
+		"1.1.0":                               {Policy: path.Policy{Minors: []string{"1.1"}}},
+	} {
+		if got := shown(o); got != want {
+			t.Errorf("%+v: %s, want %s", o, got, want)
+		}
+	}
+	if p, err := n.Picture(path.PictureOptions{MaxNodes: 2}); err != nil || p.Omitted != 4 || !strings.Contains(p.DOT(), "4 lower releases are not shown") {
+		t.Error(p, err)
+	}
+}
+
+func TestMirror(t *testing.T) {
+	n := network(t, path.NetworkOptions{}, channel("stable-4.2", graphtest.Sketch(t, "4.1.0>4.1.1 4.1.1>4.2.0:U 4.1.0>4.1.2 4.1.2>4.1.3 4.1.3>4.2.0 4.2.1 4.3.0-rc.1", nil)), channel("stable-4.1", graphtest.Sketch(t, "4.0.9>4.1.0", nil)))
+	ga := regexp.MustCompile(`^[0-9.]+$`)
+	for name, test := range map[string]struct {
+		q     path.MirrorQuery
+		want  string
+		bound path.MirrorBounds
+	}{
+		"both":            {path.MirrorQuery{Min: "4.1.2", Max: "4.2.0"}, "4.1.2 4.1.3 4.2.0", path.MirrorBounds{"4.1.2", "4.2.0", true}},
+		"head":            {path.MirrorQuery{}, "4.3.0-rc.1", path.MirrorBounds{"4.3.0-rc.1", "4.3.0-rc.1", false}},
+		"head, final":     {path.MirrorQuery{VersionFilter: ga}, "4.2.1", path.MirrorBounds{"4.2.1", "4.2.1", false}},
+		"full":            {path.MirrorQuery{Channel: "stable-4.1", Full: true}, "4.0.9 4.1.0", path.MirrorBounds{"4.0.9", "4.1.0", true}},
+		"min":             {path.MirrorQuery{Min: "4.2.0", VersionFilter: ga}, "4.2.0 4.2.1", path.MirrorBounds{"4.2.0", "4.2.1", true}},
+		"max":             {path.MirrorQuery{Channel: "stable-4.2", Max: "4.1.1"}, "4.1.0 4.1.1", path.MirrorBounds{"4.1.0", "4.1.1", true}},
+		"shortest":        {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true}, "4.1.0 4.1.2 4.1.3 4.2.0", path.MirrorBounds{"4.1.0", "4.2.0", true}},
+		"with the risk":   {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true, Policy: path.Policy{Edges: path.AnyEdge}}, "4.1.0 4.1.1 4.2.0", path.MirrorBounds{"4.1.0", "4.2.0", true}},
+		"compat":          {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true, Compat: true}, "4.1.0 4.1.2 4.1.3 4.2.0", path.MirrorBounds{"4.1.0", "4.2.0", true}},
+		"compat, no path": {path.MirrorQuery{Min: "4.1.0", Max: "4.2.1", ShortestPath: true, Compat: true}, "4.1.0 4.2.1", path.MirrorBounds{"4.1.0", "4.2.1", true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bounds, err := n.MirrorBounds(test.q)
+			if err != nil || bounds != test.bound {
+				t.Errorf("%+v, %v", bounds, err)
+			}
+			releases, err := n.MirrorRange(test.q)
+			var versions []string
+			for _, r := range releases {
+				versions = append(versions, r.Version)
+			}
+			if got := strings.Join(versions, " "); got != test.want || err != nil {
+				t.Errorf("%s, %v, want %s", got, err, test.want)
+			}
+		})
+	}
+	for want, q := range map[string]path.MirrorQuery{
+		`NoVersionsFound: no cluster versions found for "" in the "fast-4.2" channel`:    {Channel: "fast-4.2"},
+		`bound "4.1": invalid semantic version`:                                          {Min: "4.1"},
+		`VersionNotFound: current version 4.0.9 not found in the "stable-4.2" channel`:   {Channel: "stable-4.2", Min: "4.0.9", Max: "4.2.0", ShortestPath: true, Compat: true},
+		`VersionNotFound: requested version 4.9.9 not found in the "stable-4.2" channel`: {Channel: "stable-4.2", Min: "4.1.0", Max: "4.9.9", ShortestPath: true, Compat: true},
+		"no path from 4.1.0 to 4.2.1":                                                    {Min: "4.1.0", Max: "4.2.1", ShortestPath: true},
+	} {
+		if _, err := n.MirrorRange(q); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

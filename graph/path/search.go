@@ -1,0 +1,298 @@
+package path
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+)
+
+// Order says which of two paths is the better one.
+type Order string
+
+// The orders. Where all of an order's terms are equal, the path with fewer
+// switches of channel is better, then the one whose versions are greater,
+// compared hop by hop from the start.
+const (
+	// Safest: fewest edges that are not recommended, fewest unknown ones,
+	// fewest hops.
+	Safest Order = ""
+	// Shortest: fewest hops, fewest edges that are not recommended, fewest
+	// unknown ones.
+	Shortest Order = "Shortest"
+)
+
+// weight is the length of a path: the terms of its order, lexicographically.
+// Three counts share a number; a path has less than 2²¹ hops.
+type weight struct {
+	lead uint32 // a term before those of the order
+	main uint64
+}
+
+const countBits = 21
+
+var unreachable = weight{lead: math.MaxUint32, main: math.MaxUint64}
+
+func (w weight) plus(o weight) weight { return weight{w.lead + o.lead, w.main + o.main} }
+
+func (w weight) compare(o weight) int {
+	return cmp.Or(cmp.Compare(w.lead, o.lead), cmp.Compare(w.main, o.main))
+}
+
+// search looks for paths to one target.
+type search struct {
+	n     *Network
+	rules *rules
+	order Order
+	to    int32
+	// only restricts the edges further, nil does not.
+	only func(e *edge) bool
+	// lead is a term before the order's, nil for none.
+	lead func(e *edge) uint32
+}
+
+func (s *search) allows(e *edge) bool {
+	return s.rules.allows(e) && (s.only == nil || s.only(e))
+}
+
+func (s *search) weigh(e *edge) weight {
+	j := s.n.guards[e.guard].judgement
+	w := weight{}
+	if s.order == Shortest {
+		w.main = 1 << (2 * countBits)
+		switch j {
+		case notRecommended:
+			w.main += 1 << countBits
+		case unknown:
+			w.main++
+		}
+	} else {
+		w.main = 1
+		switch j {
+		case notRecommended:
+			w.main += 1 << (2 * countBits)
+		case unknown:
+			w.main += 1 << countBits
+		}
+	}
+	if s.lead != nil {
+		w.lead = s.lead(e)
+	}
+	return w
+}
+
+// remaining is what is left to the target from each node: the best weight, and
+// among the paths of that weight the fewest switches of channel, by the channel
+// that one comes from.
+type remaining struct {
+	weights  []weight
+	switches []int32 // node × channel; nil with one channel
+	channels int
+	settled  []int32 // the nodes that reach the target, the nearest first
+}
+
+// measure finds what remains from every node, nodes in blocked left out.
+func (s *search) measure(blocked []bool) *remaining {
+	r := &remaining{weights: make([]weight, len(s.n.versions)), channels: len(s.n.channels)}
+	for i := range r.weights {
+		r.weights[i] = unreachable
+	}
+	if r.channels > 1 {
+		r.switches = make([]int32, len(s.n.versions)*r.channels)
+	}
+	r.weights[s.to] = weight{}
+	if s.order == Shortest && s.lead == nil {
+		s.byLayers(r, blocked)
+	} else {
+		s.byWeight(r, blocked)
+	}
+	return r
+}
+
+// byLayers is a breadth-first search: since hops count first, a node's weight
+// is final when its layer is complete.
+func (s *search) byLayers(r *remaining, blocked []bool) {
+	r.settled = append(r.settled, s.to)
+	for at := 0; at < len(r.settled); at++ {
+		v := r.settled[at]
+		s.countSwitches(r, v)
+		for _, i := range s.n.into[s.n.firstIn[v]:s.n.firstIn[v+1]] {
+			e := &s.n.edges[i]
+			if blocked != nil && blocked[e.from] || !s.allows(e) {
+				continue
+			}
+			w := r.weights[v].plus(s.weigh(e))
+			known := r.weights[e.from]
+			if known == unreachable {
+				r.settled = append(r.settled, e.from)
+			}
+			if w.compare(known) < 0 {
+				r.weights[e.from] = w
+			}
+		}
+	}
+}
+
+// byWeight is Dijkstra's search.
+func (s *search) byWeight(r *remaining, blocked []bool) {
+	done := make([]bool, len(r.weights))
+	queue := &nodeQueue{{node: s.to}}
+	for queue.Len() > 0 {
+		v := heap.Pop(queue).(nodeAt).node
+		if done[v] {
+			continue
+		}
+		done[v] = true
+		r.settled = append(r.settled, v)
+		s.countSwitches(r, v)
+		for _, i := range s.n.into[s.n.firstIn[v]:s.n.firstIn[v+1]] {
+			e := &s.n.edges[i]
+			if done[e.from] || blocked != nil && blocked[e.from] || !s.allows(e) {
+				continue
+			}
+			if w := r.weights[v].plus(s.weigh(e)); w.compare(r.weights[e.from]) < 0 {
+				r.weights[e.from] = w
+				heap.Push(queue, nodeAt{w, e.from})
+			}
+		}
+	}
+}
+
+// countSwitches fills in the switches of a node whose weight is final, as are
+// those of all nodes that its best paths can go to next.
+func (s *search) countSwitches(r *remaining, v int32) {
+	if r.switches == nil || v == s.to {
+		return
+	}
+	row := r.row(v)
+	for c := range row {
+		row[c] = math.MaxInt32
+	}
+	best := int32(math.MaxInt32)
+	for i := s.n.first[v]; i < s.n.first[v+1]; i++ {
+		e := &s.n.edges[i]
+		next := r.weights[e.to]
+		if next == unreachable || !s.allows(e) || next.plus(s.weigh(e)) != r.weights[v] {
+			continue
+		}
+		ahead := r.row(e.to)
+		for _, c := range s.n.sets.members[e.set] {
+			row[c] = min(row[c], ahead[c])
+			best = min(best, ahead[c])
+		}
+	}
+	for c := range row {
+		row[c] = min(row[c], best+1)
+	}
+}
+
+func (r *remaining) row(v int32) []int32 {
+	return r.switches[int(v)*r.channels : (int(v)+1)*r.channels]
+}
+
+// progress is a path so far: where it stands and, by the channel of its last
+// hop, how many switches it took at least.
+type progress struct {
+	node     int32
+	weight   weight
+	switches []int32 // nil with one channel
+}
+
+func (s *search) start(from int32) progress {
+	p := progress{node: from}
+	if c := len(s.n.channels); c > 1 {
+		p.switches = make([]int32, c)
+		if s.n.present >= 0 {
+			for i := range p.switches {
+				p.switches[i] = 1
+			}
+			p.switches[s.n.present] = 0
+		}
+	}
+	return p
+}
+
+// follow goes along an edge.
+func (s *search) follow(p progress, e *edge) progress {
+	next := progress{node: e.to, weight: p.weight.plus(s.weigh(e))}
+	if p.switches == nil {
+		return next
+	}
+	least := slices.Min(p.switches)
+	next.switches = make([]int32, len(p.switches))
+	for i := range next.switches {
+		next.switches[i] = noWay
+	}
+	for _, c := range s.n.sets.members[e.set] {
+		next.switches[c] = min(p.switches[c], least+1)
+	}
+	return next
+}
+
+// noWay stands for a channel that the last hop is not in. It leaves room to add
+// to it.
+const noWay = math.MaxInt32 / 2
+
+// total is the weight and the switches of the best path that begins like p.
+func (r *remaining) total(p progress) (weight, int32) {
+	w := r.weights[p.node]
+	if w == unreachable {
+		return unreachable, 0
+	}
+	if p.switches == nil {
+		return p.weight.plus(w), 0
+	}
+	row := r.row(p.node)
+	best := int32(math.MaxInt32)
+	for c := range row {
+		best = min(best, p.switches[c]+row[c])
+	}
+	return p.weight.plus(w), best
+}
+
+// best returns the edges of the best path, given what remains; ok is false if
+// there is none. Since edges are sorted, the first that keeps the total leads
+// to the greatest version.
+func (s *search) best(from int32, r *remaining) (path []int32, ok bool) {
+	p := s.start(from)
+	w, switches := r.total(p)
+	if w == unreachable {
+		return nil, false
+	}
+	for p.node != s.to {
+		for i := s.n.first[p.node]; i < s.n.first[p.node+1]; i++ {
+			e := &s.n.edges[i]
+			ahead := r.weights[e.to]
+			if ahead == unreachable || !s.allows(e) || p.weight.plus(s.weigh(e)).plus(ahead) != w {
+				continue
+			}
+			next := s.follow(p, e)
+			if _, sw := r.total(next); sw == switches {
+				p = next
+				path = append(path, i)
+				break
+			}
+		}
+	}
+	return path, true
+}
+
+// nodeQueue is a heap of nodes by weight.
+type nodeQueue []nodeAt
+
+type nodeAt struct {
+	weight
+	node int32
+}
+
+func (q nodeQueue) Len() int { return len(q) }
+func (q nodeQueue) Less(i, j int) bool {
+	return cmp.Or(q[i].weight.compare(q[j].weight), cmp.Compare(q[i].node, q[j].node)) < 0
+}
+func (q nodeQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *nodeQueue) Push(x any)   { *q = append(*q, x.(nodeAt)) }
+func (q *nodeQueue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}

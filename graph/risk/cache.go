@@ -1,0 +1,265 @@
+package risk
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/utils/clock"
+)
+
+// ErrThrottled is what a [*ThrottledError] is, for errors.Is.
+var ErrThrottled = errors.New("evaluation is throttled")
+
+// ThrottledError says that a query has to wait for its turn.
+type ThrottledError struct {
+	// Until is when to ask again.
+	Until time.Time
+	// taken says that the turn went to another query.
+	taken bool
+}
+
+// Error is the text of ErrThrottled, with the time to ask again where it is known.
+func (e *ThrottledError) Error() string {
+	if e.taken {
+		return ErrThrottled.Error()
+	}
+	return fmt.Sprintf("%s until %s", ErrThrottled, e.Until.Format("15:04:05Z07"))
+}
+
+// Is finds ErrThrottled.
+func (e *ThrottledError) Is(target error) bool { return target == ErrThrottled }
+
+// Cache is a [RiskMatcher] that spares the one behind it: equal rules
+// share an answer, which stays for an hour, and between two evaluations of any
+// rules lies a second. A rule that has no answer yet fails with a
+// [*ThrottledError] until its turn comes; the one that was asked for and is
+// the longest without an evaluation comes first. A failure is an answer, too,
+// and is tried again after 30 s, then after twice as long each time.
+//
+// Set its fields before the first use; after that it is safe for concurrent
+// use. It must not be copied.
+type Cache struct {
+	// Matcher evaluates rules.
+	Matcher graph.RiskMatcher
+	// Clock is the time; nil means the machine's.
+	Clock clock.PassiveClock
+	// MinBetween is the time between evaluations of any rules; zero means 1 s.
+	MinBetween time.Duration
+	// MinFor is how long an answer stays; zero means 1 h.
+	MinFor time.Duration
+	// Expiration is when a rule is forgotten; zero means 24 h.
+	Expiration time.Duration
+	// MaxRules is how many rules are remembered; zero or less means 2,000, which
+	// is half of what an hour has seconds for. MaxBytes is how much text they have
+	// together; zero or less means 8 MiB. Past either, the rules that were asked
+	// for the longest ago are forgotten.
+	MaxRules int
+	MaxBytes int
+	// RetryFirst and RetryMax are the first and the longest wait after a
+	// failure; zero means 30 s and 10 min.
+	RetryFirst, RetryMax time.Duration
+	// Compat behaves as the cluster-version operator's cache: failures stay as
+	// long as other answers, and a rule that is asked for alone is evaluated
+	// each time. For comparisons only.
+	Compat bool
+
+	mu      sync.Mutex
+	entries []*cacheEntry // in the order of their first request
+	byKey   map[string]*cacheEntry
+	bytes   int       // of keys
+	last    time.Time // end of the last evaluation of any
+	busy    bool      // one is going on
+}
+
+type cacheEntry struct {
+	key      string
+	rule     configv1.ClusterCondition
+	when     time.Time // end of its last evaluation, zero for none
+	access   time.Time // last request
+	matched  bool
+	err      error
+	failures int // in a row
+}
+
+func orDefault(d, or time.Duration) time.Duration {
+	if d <= 0 {
+		return or
+	}
+	return d
+}
+
+func (c *Cache) now() time.Time {
+	if c.Clock == nil {
+		return time.Now()
+	}
+	return c.Clock.Now()
+}
+
+// Match answers from the cache or evaluates the rule, or, in its place, one
+// that waits for longer.
+func (c *Cache) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
+	text, err := json.Marshal(rule)
+	if err != nil {
+		return false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	c.expire(now)
+	e := c.find(string(text))
+	if e == nil {
+		// Without a request before, it takes no part in whose turn it is.
+		e = &cacheEntry{key: string(text), rule: *rule.DeepCopy()}
+		c.add(e)
+	}
+	// A request counts from its end: an evaluation in between answers it.
+	defer func() { e.access = later(now, e.when) }()
+
+	if !c.Compat && !e.when.IsZero() && !c.due(e, now) {
+		return e.matched, e.err
+	}
+	between := orDefault(c.MinBetween, time.Second)
+	if until := c.last.Add(between); c.busy || !c.last.IsZero() && !now.After(until) {
+		if !e.when.IsZero() {
+			return e.matched, e.err
+		}
+		if c.busy {
+			until = now.Add(between)
+		}
+		return false, &ThrottledError{Until: until}
+	}
+	pick := c.stalest(now)
+	switch {
+	case pick == nil:
+		pick = e
+	case c.Compat && !c.due(pick, now):
+		if !e.when.IsZero() {
+			return e.matched, e.err
+		}
+		pick = e
+	}
+	now = c.evaluate(ctx, pick)
+	if e.when.IsZero() {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		return false, &ThrottledError{Until: c.last.Add(between), taken: true}
+	}
+	return e.matched, e.err
+}
+
+// expire forgets rules of long ago.
+func (c *Cache) expire(now time.Time) {
+	limit := orDefault(c.Expiration, 24*time.Hour)
+	c.forget(func(e *cacheEntry) bool {
+		since := e.when
+		if since.IsZero() {
+			since = e.access
+		}
+		return !since.IsZero() && now.Sub(since) > limit
+	})
+}
+
+// add remembers a rule, and forgets others where there are too many.
+func (c *Cache) add(e *cacheEntry) {
+	if c.byKey == nil {
+		c.byKey = map[string]*cacheEntry{}
+	}
+	c.byKey[e.key] = e
+	c.entries = append(c.entries, e)
+	c.bytes += len(e.key)
+	maxRules, maxBytes := cmp.Or(c.MaxRules, 2_000), cmp.Or(c.MaxBytes, 8<<20)
+	for len(c.entries) > 1 && (len(c.entries) > maxRules || c.bytes > maxBytes) {
+		oldest := slices.MinFunc(c.entries[:len(c.entries)-1], func(a, b *cacheEntry) int { return a.access.Compare(b.access) })
+		c.forget(func(e *cacheEntry) bool { return e == oldest })
+	}
+}
+
+// forget drops rules.
+func (c *Cache) forget(old func(*cacheEntry) bool) {
+	kept := c.entries[:0]
+	for _, e := range c.entries {
+		if old(e) {
+			delete(c.byKey, e.key)
+			c.bytes -= len(e.key)
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	clear(c.entries[len(kept):])
+	c.entries = kept
+}
+
+func (c *Cache) find(key string) *cacheEntry { return c.byKey[key] }
+
+// due says whether an answer is missing or has served its time.
+func (c *Cache) due(e *cacheEntry, now time.Time) bool {
+	if e.when.IsZero() {
+		return true
+	}
+	lasts := orDefault(c.MinFor, time.Hour)
+	if e.failures > 0 && !c.Compat {
+		longest := orDefault(c.RetryMax, 10*time.Minute)
+		lasts = orDefault(c.RetryFirst, 30*time.Second)
+		for range e.failures - 1 {
+			if lasts >= longest {
+				break
+			}
+			lasts *= 2
+		}
+		lasts = min(lasts, longest)
+	}
+	return now.Sub(e.when) >= lasts
+}
+
+// stalest finds the rule that was asked for since its evaluation and whose
+// evaluation is the longest ago.
+func (c *Cache) stalest(now time.Time) *cacheEntry {
+	var pick *cacheEntry
+	for _, e := range c.entries {
+		if !e.access.After(e.when) || !c.Compat && !c.due(e, now) {
+			continue
+		}
+		if pick == nil || e.when.Before(pick.when) || e.when.Equal(pick.when) && e.access.Before(pick.access) {
+			pick = e
+		}
+	}
+	return pick
+}
+
+// evaluate asks the matcher, with the lock released, and returns the time.
+func (c *Cache) evaluate(ctx context.Context, e *cacheEntry) time.Time {
+	c.busy = true
+	c.mu.Unlock()
+	matched, err := false, errors.New("the matcher panicked")
+	defer func() {
+		c.mu.Lock()
+		c.busy = false
+		end := c.now()
+		c.last = end
+		if err != nil && ctx.Err() != nil {
+			return // the caller gave up: that says nothing about the rule
+		}
+		e.when, e.matched, e.err = end, matched, err
+		if e.failures++; err == nil {
+			e.failures = 0
+		}
+	}()
+	matched, err = c.Matcher.Match(ctx, e.rule)
+	return c.now()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

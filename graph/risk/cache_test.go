@@ -1,0 +1,216 @@
+package risk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+
+	configv1 "github.com/openshift/api/config/v1"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+)
+
+// cacheAt returns a cache whose evaluations are recorded. The query F fails.
+func cacheAt(now *testingclock.FakePassiveClock, asked *[]string) *risk.Cache {
+	return &risk.Cache{Clock: now, Matcher: graph.RiskMatcherFunc(func(_ context.Context, rule configv1.ClusterCondition) (bool, error) {
+		*asked = append(*asked, rule.PromQL.PromQL)
+		if strings.HasPrefix(rule.PromQL.PromQL, "F") {
+			return false, errors.New("failed")
+		}
+		return true, nil
+	})}
+}
+
+// ask returns what the cache says: true, failed, or throttled.
+func ask(c *risk.Cache, query string) string {
+	matched, err := c.Match(context.Background(), graphtest.PromQL(query))
+	var throttled *risk.ThrottledError
+	switch {
+	case errors.As(err, &throttled):
+		return "throttled"
+	case err != nil:
+		return err.Error()
+	}
+	return fmt.Sprint(matched)
+}
+
+func TestCacheRounds(t *testing.T) {
+	for _, compat := range []bool{false, true} {
+		var asked []string
+		now := testingclock.NewFakePassiveClock(graphtest.Start)
+		c := cacheAt(now, &asked)
+		c.Compat = compat
+		round := func() string { return ask(c, "A") + " " + ask(c, "B") + " " + ask(c, "C") }
+		for i, want := range []string{"true throttled throttled", "true true throttled", "true true true", "true true true"} {
+			if got := round(); got != want {
+				t.Errorf("round %d: %s, want %s", i+1, got, want)
+			}
+			now.SetTime(now.Now().Add(1001 * time.Millisecond))
+		}
+		if !slices.Equal(asked, []string{"A", "B", "C"}) {
+			t.Errorf("evaluated %v", asked)
+		}
+		now.SetTime(graphtest.Start.Add(time.Hour + time.Minute))
+		if got := round(); got != "true true true" || len(asked) != 4 {
+			t.Errorf("after an hour: %s, evaluated %v", got, asked)
+		}
+	}
+}
+
+func TestCacheTurns(t *testing.T) {
+	var asked []string
+	now := testingclock.NewFakePassiveClock(graphtest.Start)
+	c := cacheAt(now, &asked)
+	if got := ask(c, "A"); got != "true" {
+		t.Fatal(got)
+	}
+	_, err := c.Match(context.Background(), graphtest.PromQL("B"))
+	var throttled *risk.ThrottledError
+	if !errors.Is(err, risk.ErrThrottled) || !errors.As(err, &throttled) || !throttled.Until.Equal(graphtest.Start.Add(time.Second)) ||
+		err.Error() != "evaluation is throttled until 12:00:01Z" {
+		t.Errorf("%v", err)
+	}
+	// B has been waiting, so that it takes the turn of a newcomer.
+	now.SetTime(graphtest.Start.Add(2 * time.Second))
+	if _, err := c.Match(context.Background(), graphtest.PromQL("C")); !errors.Is(err, risk.ErrThrottled) || err.Error() != "evaluation is throttled" || !slices.Equal(asked, []string{"A", "B"}) {
+		t.Errorf("%v, evaluated %v", err, asked)
+	}
+	// After an hour the stalest comes first, and others keep their answers.
+	now.SetTime(graphtest.Start.Add(2 * time.Hour))
+	for _, q := range []string{"A", "B"} {
+		if got := ask(c, q); got != "true" {
+			t.Error(q, got)
+		}
+	}
+	if !slices.Equal(asked, []string{"A", "B", "C"}) { // C was asked for and never evaluated
+		t.Errorf("evaluated %v", asked)
+	}
+	// A day later nothing is left.
+	now.SetTime(graphtest.Start.Add(48 * time.Hour))
+	if ask(c, "B"); !slices.Equal(asked, []string{"A", "B", "C", "B"}) {
+		t.Errorf("evaluated %v", asked)
+	}
+}
+
+func TestCacheSingle(t *testing.T) {
+	for _, compat := range []bool{false, true} {
+		var asked []string
+		now := testingclock.NewFakePassiveClock(graphtest.Start)
+		c := cacheAt(now, &asked)
+		c.Compat = compat
+		for i := range 5 {
+			now.SetTime(graphtest.Start.Add(time.Duration(i) * time.Minute))
+			ask(c, "A")
+		}
+		if want := map[bool]int{false: 1, true: 5}[compat]; len(asked) != want {
+			t.Errorf("compat %v: %d evaluations, want %d", compat, len(asked), want)
+		}
+	}
+}
+
+func TestCacheBackoff(t *testing.T) {
+	var asked []string
+	now := testingclock.NewFakePassiveClock(graphtest.Start)
+	c := cacheAt(now, &asked)
+	var at []string
+	for s := 0; s <= 40*60; s += 10 {
+		now.SetTime(graphtest.Start.Add(time.Duration(s) * time.Second))
+		before := len(asked)
+		if got := ask(c, "F"); got != "failed" {
+			t.Fatal(got)
+		}
+		if len(asked) > before {
+			at = append(at, fmt.Sprint(time.Duration(s)*time.Second))
+		}
+	}
+	if want := []string{"0s", "30s", "1m30s", "3m30s", "7m30s", "15m30s", "25m30s", "35m30s"}; !slices.Equal(at, want) {
+		t.Errorf("%v, want %v", at, want)
+	}
+}
+
+// A newcomer has the turn where the stalest answer is fresh enough, unless one
+// that waits has it.
+func TestCacheNewcomer(t *testing.T) {
+	for _, compat := range []bool{false, true} {
+		var asked []string
+		now := testingclock.NewFakePassiveClock(graphtest.Start)
+		c := cacheAt(now, &asked)
+		c.Compat = compat
+		ask(c, "A")
+		now.SetTime(graphtest.Start.Add(time.Second)) // a second is not more than a second
+		if got := ask(c, "A") + " " + ask(c, "B"); got != "true throttled" {
+			t.Errorf("Compat %v: %s", compat, got)
+		}
+		now.SetTime(graphtest.Start.Add(time.Second + 1))
+		if got := ask(c, "B"); got != "true" {
+			t.Errorf("Compat %v: %s", compat, got)
+		}
+		now.SetTime(graphtest.Start.Add(2 * time.Second)) // A's request counts, and its answer is fresh
+		if ask(c, "A"); !slices.Equal(asked, []string{"A", "B"}) {
+			t.Errorf("Compat %v: evaluated %v", compat, asked)
+		}
+		now.SetTime(graphtest.Start.Add(4 * time.Second))
+		if got := ask(c, "C"); got != "true" || !slices.Equal(asked, []string{"A", "B", "C"}) {
+			t.Errorf("Compat %v: %s, evaluated %v", compat, got, asked)
+		}
+	}
+}
+
+// While one rule is evaluated, others wait and know until when.
+func TestCacheBusy(t *testing.T) {
+	now := testingclock.NewFakePassiveClock(graphtest.Start)
+	started, finish := make(chan struct{}), make(chan struct{})
+	c := &risk.Cache{Clock: now, Matcher: graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) {
+		close(started)
+		<-finish
+		return true, nil
+	})}
+	done := make(chan string)
+	go func() { done <- ask(c, "A") }()
+	<-started
+	var throttled *risk.ThrottledError
+	if _, err := c.Match(context.Background(), graphtest.PromQL("B")); !errors.As(err, &throttled) || !throttled.Until.Equal(graphtest.Start.Add(time.Second)) {
+		t.Error(err)
+	}
+	close(finish)
+	if got := <-done; got != "true" {
+		t.Error(got)
+	}
+}
+
+func TestCacheConcurrent(t *testing.T) {
+	var mu sync.Mutex
+	running := 0
+	c := &risk.Cache{MinBetween: time.Nanosecond, Matcher: graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) {
+		mu.Lock()
+		running++
+		if running > 1 {
+			t.Error("two evaluations at once")
+		}
+		mu.Unlock()
+		mu.Lock()
+		running--
+		mu.Unlock()
+		return true, nil
+	})}
+	var group sync.WaitGroup
+	for i := range 50 {
+		group.Go(func() { ask(c, fmt.Sprint(i%5)) })
+	}
+	group.Wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	gone := &risk.Cache{Matcher: graph.RiskMatcherFunc(func(ctx context.Context, _ configv1.ClusterCondition) (bool, error) { return false, ctx.Err() })}
+	if _, err := gone.Match(ctx, graphtest.PromQL("A")); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,352 @@
+package risk
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+)
+
+// The defaults of [Prometheus] are what a pod finds in an OpenShift cluster.
+const (
+	DefaultPrometheusURL       = "https://thanos-querier.openshift-monitoring.svc.cluster.local:9091"
+	DefaultPrometheusTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+	DefaultPrometheusCAFile    = "/etc/tls/service-ca/service-ca.crt"
+	// DefaultPrometheusTimeout bounds a query.
+	DefaultPrometheusTimeout = 5 * time.Minute
+)
+
+// Prometheus asks the HTTP API of a Prometheus or Thanos. It is a
+// [RiskMatcher] and an [AlertSource]. Requests are GET, since the proxy before
+// a cluster's monitoring asks for more rights for POST. The zero value asks the
+// monitoring of the cluster that it runs in. Set its fields before the first
+// use; after that it is safe for concurrent use. It must not be copied. Wrap it
+// in a [PromQLCache] where it judges risks again and again.
+//
+// The token never follows a redirect: there are none.
+type Prometheus struct {
+	// URL is where /api/v1 is; empty means DefaultPrometheusURL.
+	URL string
+	// Token is the bearer token. Empty means that TokenFile has it, which is
+	// read for each request since it is rotated; NoToken sends none.
+	Token     string
+	TokenFile string // empty means DefaultPrometheusTokenFile
+	NoToken   bool
+	// RootCAs are the trusted authorities; nil means those in CAFile, and
+	// SystemCAs those of the system.
+	RootCAs   *x509.CertPool
+	CAFile    string // empty means DefaultPrometheusCAFile
+	SystemCAs bool
+	// Address finds the host and port to connect to, such as the cluster IP
+	// and port of a Service; the certificate is still that of URL's host. Nil
+	// resolves URL's host by DNS.
+	Address func(ctx context.Context) (string, error)
+	// Transport sends the requests; nil means an own one with RootCAs and
+	// Address, which are ignored otherwise.
+	Transport http.RoundTripper
+	// Timeout bounds a request; zero means DefaultPrometheusTimeout.
+	Timeout time.Duration
+	// ClusterID, of a hosted control plane, is put into queries, see
+	// [HostedQuery]. Empty leaves them as they are.
+	ClusterID string
+	// MaxBytes bounds an answer; zero or less means 16 MiB.
+	MaxBytes int64
+	// MaxSamples bounds the samples of a query's answer; zero or less means
+	// 10,000. A risk wants one.
+	MaxSamples int
+	// MaxAlerts bounds the alerts; zero or less means 5,000. None may have more
+	// than 100 labels or annotations, or take more than 64 KiB.
+	MaxAlerts int
+
+	mu   sync.Mutex
+	http *httpclient.Client
+}
+
+var (
+	_ graph.RiskMatcher = (*Prometheus)(nil)
+	_ AlertSource       = (*Prometheus)(nil)
+)
+
+// Match evaluates the rule's query. Its errors are those of the
+// cluster-version operator.
+func (p *Prometheus) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
+	return InstantQuery(p.Query).Match(ctx, rule)
+}
+
+// Query evaluates an instant query at the present.
+func (p *Prometheus) Query(ctx context.Context, query string) (InstantResult, error) {
+	if p.ClusterID != "" {
+		query = HostedQuery(query, p.ClusterID)
+	}
+	var data struct {
+		ResultType string          `json:"resultType"`
+		Result     json.RawMessage `json:"result"`
+	}
+	if err := p.get(ctx, "executing PromQL query", "query", url.Values{"query": {query}}, &data); err != nil {
+		return InstantResult{}, err
+	}
+	r := InstantResult{Type: data.ResultType}
+	if r.Type != "vector" {
+		return r, nil
+	}
+	limit := cmp.Or(p.MaxSamples, 10_000)
+	err := eachElement(data.Result, "vector", limit, "samples", func(i int, element []byte) error {
+		var sample struct {
+			Value [2]json.RawMessage `json:"value"`
+		}
+		if err := json.Unmarshal(element, &sample); err != nil {
+			return fmt.Errorf("invalid vector: sample %d: %w", i, err)
+		}
+		var text string
+		if err := json.Unmarshal(sample.Value[1], &text); err != nil {
+			return fmt.Errorf("sample %d: invalid value: %w", i, err)
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("sample %d: %w", i, err)
+		}
+		r.Values = append(r.Values, value)
+		return nil
+	})
+	if err != nil {
+		return r, fmt.Errorf("executing PromQL query: %w", err)
+	}
+	return r, nil
+}
+
+// eachElement calls f for each element of a JSON array, or null. It reads them
+// one by one, so that what a short text can hold is never made at once.
+func eachElement(array []byte, what string, limit int, of string, f func(i int, element []byte) error) error {
+	d := json.NewDecoder(bytes.NewReader(array))
+	switch start, err := d.Token(); {
+	case err != nil:
+		return fmt.Errorf("invalid %s: %w", what, err)
+	case start == nil:
+		return nil
+	case start != json.Delim('['):
+		return fmt.Errorf("invalid %s: not an array", what)
+	}
+	for i := 0; d.More(); i++ {
+		if i >= limit {
+			return fmt.Errorf("the answer exceeds the limit of %d %s", limit, of)
+		}
+		var element json.RawMessage
+		if err := d.Decode(&element); err != nil {
+			return fmt.Errorf("invalid %s: %w", what, err)
+		}
+		if len(element) > maxElement {
+			return fmt.Errorf("number %d exceeds the limit of %d bytes for one of the %s", i, maxElement, of)
+		}
+		if err := f(i, element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	maxElement = 64 << 10 // bytes of one sample or alert
+	maxLabels  = 100      // of an alert, and annotations
+	maxWords   = 4 << 10  // bytes of an error that a server words
+)
+
+// Firing returns the alerts that are pending or firing.
+func (p *Prometheus) Firing(ctx context.Context) ([]Alert, error) {
+	var data struct {
+		Alerts json.RawMessage `json:"alerts"`
+	}
+	if err := p.get(ctx, "reading alerts", "alerts", nil, &data); err != nil || data.Alerts == nil {
+		return nil, err
+	}
+	limit := cmp.Or(p.MaxAlerts, 5_000)
+	var alerts []Alert
+	err := eachElement(data.Alerts, "data", limit, "alerts", func(i int, element []byte) error {
+		var a struct {
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
+			State       string            `json:"state"`
+			ActiveAt    time.Time         `json:"activeAt"`
+		}
+		if err := json.Unmarshal(element, &a); err != nil {
+			return fmt.Errorf("invalid data: alert %d: %w", i, err)
+		}
+		if n := max(len(a.Labels), len(a.Annotations)); n > maxLabels {
+			return fmt.Errorf("alert %d exceeds the limit of %d labels or annotations", i, maxLabels)
+		}
+		alerts = append(alerts, Alert(a))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading alerts: %w", err)
+	}
+	return alerts, nil
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (p *Prometheus) CloseIdleConnections() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.http != nil {
+		p.http.CloseIdleConnections()
+	}
+}
+
+// get asks an endpoint of the API and decodes the answer's data. Its errors begin with
+// what it is doing.
+func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.Values, data any) error {
+	client, err := p.client()
+	if err != nil {
+		return fmt.Errorf("creating PromQL round-tripper: %w", err)
+	}
+	header, err := p.header()
+	if err != nil {
+		return fmt.Errorf("creating PromQL round-tripper: %w", err)
+	}
+	base := p.URL
+	if base == "" {
+		base = DefaultPrometheusURL
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return fmt.Errorf("creating PromQL client: %w", err)
+	}
+	u = u.JoinPath("api", "v1", endpoint)
+	u.RawQuery = query.Encode()
+	resp, err := client.Do(ctx, httpclient.Request{URL: u.String(), Header: header})
+	var address *addressError
+	switch {
+	case errors.As(err, &address):
+		return address
+	case err != nil:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	var answer struct {
+		Status    string          `json:"status"`
+		Data      json.RawMessage `json:"data"`
+		ErrorType string          `json:"errorType"`
+		Error     string          `json:"error"`
+	}
+	err = json.Unmarshal(resp.Body, &answer)
+	switch {
+	case err == nil && answer.Status == "error":
+		return fmt.Errorf("%s: %s: %s", doing, bounded.Text(answer.ErrorType, bounded.MaxQuoted), bounded.Text(answer.Error, maxWords))
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("%s: unexpected HTTP status: %s", doing, bounded.Text(resp.Status, bounded.MaxQuoted))
+	case err != nil:
+		return fmt.Errorf("%s: invalid answer: %w", doing, err)
+	case answer.Status != "success":
+		return fmt.Errorf("%s: the answer's status is %s", doing, bounded.Quote(answer.Status))
+	}
+	if err := json.Unmarshal(answer.Data, data); err != nil {
+		return fmt.Errorf("%s: invalid data: %w", doing, err)
+	}
+	return nil
+}
+
+func (p *Prometheus) header() (http.Header, error) {
+	header := http.Header{"Accept": {"application/json"}}
+	if p.NoToken {
+		return header, nil
+	}
+	token := p.Token
+	if token == "" {
+		name := p.TokenFile
+		if name == "" {
+			name = DefaultPrometheusTokenFile
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("unable to read the bearer token: %w", err)
+		}
+		token = strings.TrimSpace(string(text))
+	}
+	header.Set("Authorization", "Bearer "+token)
+	return header, nil
+}
+
+// client makes the client at the first use; until that succeeds it is tried
+// again, since files may appear.
+func (p *Prometheus) client() (*httpclient.Client, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.http != nil {
+		return p.http, nil
+	}
+	o := httpclient.Options{Transport: p.Transport, Timeout: p.Timeout, MaxBody: p.MaxBytes, MaxRedirects: -1, SameHost: true}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultPrometheusTimeout
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = 16 << 20
+	}
+	if o.Transport == nil {
+		roots, err := p.roots()
+		if err != nil {
+			return nil, err
+		}
+		t := &http.Transport{
+			TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			MaxIdleConns:        4,
+			IdleConnTimeout:     30 * time.Second,
+			TLSHandshakeTimeout: 10 * time.Second,
+		}
+		if p.Address != nil {
+			t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+				address, err := p.Address(ctx)
+				if err != nil {
+					return nil, &addressError{err}
+				}
+				return (&net.Dialer{}).DialContext(ctx, network, address)
+			}
+		}
+		o.Transport = t
+	}
+	p.http = httpclient.New(o)
+	return p.http, nil
+}
+
+func (p *Prometheus) roots() (*x509.CertPool, error) {
+	if p.RootCAs != nil || p.SystemCAs {
+		return p.RootCAs, nil
+	}
+	if strings.HasPrefix(p.URL, "http://") {
+		return nil, nil
+	}
+	name := p.CAFile
+	if name == "" {
+		name = DefaultPrometheusCAFile
+	}
+	pem, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("unable to read the CA file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("unable to add certificates of %s", name)
+	}
+	return pool, nil
+}
+
+// addressError says that the endpoint is not known.
+type addressError struct{ err error }
+
+func (e *addressError) Error() string { return fmt.Sprintf("failure determine thanos IP: %v", e.err) }
+func (e *addressError) Unwrap() error { return e.err }

@@ -1,0 +1,32 @@
+package risk
+
+import (
+	"context"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Source finds risks in the cluster itself, such as overrides or an alert
+// that fires. Evaluation merges them with those of the graph.
+type Source interface {
+	// Name identifies the source in errors.
+	Name() string
+	// Risks returns the risks that bear on updates to some of the versions. A
+	// risk that it cannot judge is returned as one whose condition Applies is
+	// Unknown; an error together with risks means that there may be more.
+	Risks(ctx context.Context, versions []string) ([]configv1.ConditionalUpdateRisk, error)
+}
+
+// Alert is an alert of the cluster's monitoring.
+type Alert struct {
+	Labels      map[string]string
+	Annotations map[string]string
+	State       string // firing or pending
+	ActiveAt    time.Time
+}
+
+// AlertSource returns the alerts that are active.
+type AlertSource interface {
+	Firing(ctx context.Context) ([]Alert, error)
+}

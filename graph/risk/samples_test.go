@@ -1,0 +1,52 @@
+package risk_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+)
+
+func TestSamples(t *testing.T) {
+	var none risk.Retrieval
+	if s := none.Samples("version"); s != nil {
+		t.Error(s)
+	}
+	r := known("T", "U", "F")
+	want := []risk.Sample{
+		{risk.MetricAvailableUpdates, map[string]string{"upstream": "<default>", "channel": "stable-4.2"}, 2},
+		{risk.MetricRetrievalTime, map[string]string{"name": "version"}, float64(graphtest.Start.Unix())},
+	}
+	for _, c := range r.Evaluation.Conditional {
+		want = append(want, risk.Sample{Name: risk.MetricConditionalCondition, Labels: map[string]string{
+			"version": c.Release.Version, "condition": "Recommended", "status": string(c.Conditions[0].Status), "reason": c.Conditions[0].Reason,
+		}, Value: float64(graphtest.Start.Unix())})
+	}
+	for _, v := range []struct {
+		name, reason string
+		value        float64
+	}{{"F", "NotMatch", 0}, {"T", "Match", 1}, {"U", "EvaluationFailed", -1}} {
+		want = append(want, risk.Sample{Name: risk.MetricRiskCondition, Labels: map[string]string{"condition": "Applies", "risk": v.name, "reason": v.reason}, Value: v.value})
+	}
+	if diff := cmp.Diff(want, r.Samples("version")); diff != "" {
+		t.Error(diff)
+	}
+	hour := graphtest.Start.Add(time.Hour)
+	if got := r.Alerts(hour); !slices.Equal(got, []string{risk.AlertCannotRetrieve, risk.AlertCannotEvaluate}) {
+		t.Error(got)
+	}
+	if got := r.Alerts(hour.Add(-time.Second)); got != nil {
+		t.Error(got)
+	}
+	r.Condition = graph.RetrievedUpdates(&graph.Error{Reason: "NoChannel"})
+	r.Evaluation = &risk.Evaluation{Conditional: []configv1.ConditionalUpdate{}}
+	if got := r.Alerts(hour); got != nil {
+		t.Error(got)
+	}
+}
