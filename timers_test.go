@@ -28,7 +28,6 @@ var clocked = map[string]string{
 	"graph/client.go":                "the age of kept answers",
 	"preconditions/run.go":           "a run without a clock",
 	"signature/sign.go":              "a signature's time, without a clock",
-	"upgradeconfig/upgrade/hooks.go": "hooks of a program without a clock",
 }
 
 // engines are the folders of what drives, and of what stands outside.

@@ -26,7 +26,7 @@ func BenchmarkSyncNoChange(b *testing.B) {
 				all[i] = upgradeconfig.Policy{ID: "p", Spec: specA}
 			}
 			provider := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return all, nil })
-			m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider})
+			m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider}))
 			if _, err := clusterapi.Create(b.Context(), cluster, object(specA, underWay("4.20.3")), clusterapi.CreateOptions{}); err != nil {
 				b.Fatal(err)
 			}

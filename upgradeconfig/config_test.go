@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
 const fullConfig = `
@@ -148,7 +149,7 @@ func TestBaseURL(t *testing.T) {
 
 func TestIntervalDoesNotOverflow(t *testing.T) {
 	c := upgradeconfig.Config{ConfigManager: upgradeconfig.ConfigManager{WatchInterval: math.MaxInt64}}
-	wait := upgradeconfig.Jitter(c.Interval(), 0.1, func(n int64) int64 { return n - 1 })
+	wait := loop.Jitter(c.Interval(), 0.1, func(n int64) int64 { return n - 1 })
 	if c.Interval() < 200*365*24*time.Hour || wait < c.Interval() {
 		t.Errorf("%v, jittered %v", c.Interval(), wait)
 	}
@@ -194,7 +195,7 @@ func FuzzParseConfig(f *testing.F) {
 			return
 		}
 		_ = c.Check()
-		if c.CheckInterval() == nil && (c.Interval() <= 0 || upgradeconfig.Jitter(c.Interval(), 0.1, func(int64) int64 { return 0 }) <= 0) {
+		if c.CheckInterval() == nil && (c.Interval() <= 0 || loop.Jitter(c.Interval(), 0.1, func(int64) int64 { return 0 }) <= 0) {
 			t.Fatalf("interval %v of %d", c.Interval(), c.ConfigManager.WatchInterval)
 		}
 	})

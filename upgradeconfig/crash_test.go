@@ -251,7 +251,7 @@ func (s situation) world(t *testing.T) *world {
 
 // manager returns one that has just been started: it knows nothing.
 func (w *world) manager(update bool) *upgradeconfig.Manager {
-	return upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w, Update: update, KeepWhileUpgrading: w.keep})
+	return must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w, Update: update, KeepWhileUpgrading: w.keep}))
 }
 
 // settle syncs undisturbed, and fails unless one sync is enough for the object
@@ -427,7 +427,7 @@ func TestLocalNeverWrites(t *testing.T) {
 					} else {
 						w.before = step
 					}
-					m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: upgradeconfig.Local{API: w}})
+					m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: upgradeconfig.Local{API: w}}))
 					if _, err := m.Sync(t.Context()); err != nil {
 						t.Error(err)
 					}

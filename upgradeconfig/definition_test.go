@@ -70,7 +70,7 @@ func TestDefinition(t *testing.T) {
 // A manager works on a cluster that knows nothing but the definition.
 func TestSyncWithDefinition(t *testing.T) {
 	cluster := memory.NewOpenShift(memory.Options{})
-	m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies(specA)})
+	m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies(specA)}))
 	if _, err := m.Sync(t.Context()); !errors.Is(err, upgradeconfig.ErrRetrieveConfig) {
 		t.Errorf("a cluster without the kind: %v", err)
 	}

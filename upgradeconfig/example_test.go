@@ -26,7 +26,7 @@ func ExampleManager_Sync() {
 	provider := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) {
 		return []upgradeconfig.Policy{{ID: "p-7", Spec: spec}}, nil
 	})
-	manager := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider})
+	manager := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider}))
 	for range 2 {
 		result, err := manager.Sync(ctx)
 		fmt.Println(result.Action.Kind, result.Changed, err)

@@ -11,7 +11,7 @@ import (
 type ExplainOptions struct {
 	DiffOptions
 	// TimeOut is the length of the upgrade window, of which upgradeAt is the
-	// beginning; 0 means 120 minutes, negative that it does not end.
+	// beginning; 0 and less mean 120 minutes, [Never] that it does not end.
 	TimeOut time.Duration
 	// Faults that a validation found; nil: none is known.
 	Faults []error
@@ -124,11 +124,11 @@ func (o ExplainOptions) progress(spec Spec, status Status, now time.Time) string
 		text = "due for " + span(now.Sub(at))
 	}
 	timeOut := o.TimeOut
-	if timeOut == 0 {
-		timeOut = 120 * time.Minute
-	}
-	if timeOut < 0 {
+	switch {
+	case timeOut == Never:
 		return text
+	case timeOut <= 0:
+		timeOut = 120 * time.Minute
 	}
 	end := at.Add(timeOut)
 	if !now.Before(end) {

@@ -160,3 +160,11 @@ func history(entries ...[2]string) []configv1.UpdateHistory {
 	}
 	return out
 }
+
+// must returns what a constructor made.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -17,11 +17,6 @@ type Local struct {
 	// Namespace and Name of the UpgradeConfig; empty means [DefaultNamespace]
 	// and [Name].
 	Namespace, Name string
-	// Compat does as the managed-upgrade operator does: only an upgrade that
-	// has been taken up and has not succeeded is a policy. So a sync deletes
-	// an UpgradeConfig that is finished, and one that no controller has looked
-	// at yet.
-	Compat bool
 }
 
 // Policies implements [Provider]. Without an UpgradeConfig there is no policy,
@@ -40,7 +35,7 @@ func (l Local) Policies(ctx context.Context) ([]Policy, error) {
 		if err != nil {
 			return nil, err
 		}
-		if current.DeletionTimestamp != nil || l.Compat && !active(current) {
+		if current.DeletionTimestamp != nil {
 			return nil, nil
 		}
 		return []Policy{localPolicy(current)}, nil
@@ -57,11 +52,4 @@ func localPolicy(current *UpgradeConfig) Policy {
 		p.NextRun = at
 	}
 	return p
-}
-
-// active says whether the upgrade has been taken up and has not succeeded. One
-// that failed is active.
-func active(current *UpgradeConfig) bool {
-	e, ok := current.Status.Entry(current.Spec.Desired.Version)
-	return ok && e.Phase != PhaseUpgraded
 }

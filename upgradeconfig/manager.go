@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,11 +12,13 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
 // ManagerOptions are the options of a [Manager]. API is required, and so is
-// one of Provider and FromConfig; the zero value of every other field works.
+// one of Provider and FromConfig for syncs; the zero value of every other field
+// works.
 type ManagerOptions struct {
 	// API is the cluster.
 	API clusterapi.ReadWriter
@@ -29,13 +29,14 @@ type ManagerOptions struct {
 	// Provider has the policies. Nil: FromConfig.
 	Provider Provider
 	// FromConfig makes the provider from the operator's ConfigMap, which is
-	// read anew for each sync. It is called for source OCM; source LOCAL is
-	// [Local]. Nil: the ConfigMap is not looked at.
+	// read again for each sync. It is called for source OCM; source LOCAL is
+	// [Local]. Nil: the ConfigMap is not read.
 	FromConfig func(ctx context.Context, c *Config) (Provider, error)
 
-	// FirstSync is the wait before the first sync; 0 means 1 minute, a
-	// negative one none.
+	// FirstSync is the wait before the first sync; 0 means 1 minute.
 	FirstSync time.Duration
+	// AtOnce makes the first sync without that wait.
+	AtOnce bool
 	// Interval from one sync to the next after a success; 0 means that of the
 	// ConfigMap, as it is at the start of Run, and 60 minutes where FromConfig
 	// is nil.
@@ -43,9 +44,11 @@ type ManagerOptions struct {
 	// Backoff is the wait after failures; see there for its defaults.
 	Backoff Backoff
 	// Jitter is the part of a wait by which it is at most shorter or longer; 0
-	// means 0.1, a negative one none, and more than 1 is 1. Back-off is limited
-	// before, so waits can exceed its maximum by that part.
+	// means 0.1, and more than 1 is 1. Waits after failures are limited before
+	// jitter, so they can exceed Backoff.Max by that part.
 	Jitter float64
+	// NoJitter makes all waits exact.
+	NoJitter bool
 	// Wake makes Run sync at once, for each value that it receives. It leaves
 	// the back-off as it is. Nil or closed: nothing does, but
 	// [Manager.SyncNow].
@@ -59,9 +62,6 @@ type ManagerOptions struct {
 	// progress, whatever the provider says by then. By default the provider
 	// has its way.
 	KeepWhileUpgrading bool
-	// Compat makes source LOCAL do as the managed-upgrade operator does: see
-	// [Local.Compat].
-	Compat bool
 
 	// Clock is the time of Run and Sync; nil means the real one. A driver of
 	// [Manager.Process] has its own.
@@ -71,7 +71,7 @@ type ManagerOptions struct {
 	// Logger gets what is worth a line; nil means no logging.
 	Logger *slog.Logger
 	// Observe gets every [Event], one at a time. Syncs wait for it, so it must
-	// not call the Manager.
+	// not call the Manager. A panic in it is logged.
 	Observe func(Event)
 }
 
@@ -83,28 +83,34 @@ const (
 )
 
 // Manager keeps the UpgradeConfig of a cluster in step with the policies of a
-// provider. All that it knows is on the cluster, so another one can go on at
-// any point where one was stopped. It is safe for concurrent use: syncs take
-// turns, and a second Run fails.
+// provider. All that it knows is on the cluster, so another one can continue
+// wherever one was stopped. It is safe for concurrent use: syncs run one at a
+// time, and a second Run fails.
 type Manager struct {
-	o       ManagerOptions
-	now     func() time.Time
-	turn    chan struct{} // holds a value while a sync is under way
-	wanted  chan struct{} // holds a value while a sync is asked for
-	running atomic.Bool
-
-	observing *sync.Mutex
+	o      ManagerOptions
+	now    func() time.Time
+	passes *loop.Passes
+	wanted chan struct{} // holds a value while a sync is requested
 }
 
-// NewManager returns a Manager that is not running yet.
-func NewManager(o ManagerOptions) *Manager {
+// NewManager returns a Manager that does not run yet. It returns an error where
+// the options have no API or a negative number; the error names the field.
+func NewManager(o ManagerOptions) (*Manager, error) {
+	if o.API == nil {
+		return nil, errors.New("upgradeconfig: ManagerOptions.API is required")
+	}
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	o.Namespace = cmp.Or(o.Namespace, DefaultNamespace)
 	o.Name = cmp.Or(o.Name, Name)
-	if o.FirstSync == 0 {
-		o.FirstSync = firstSync
+	o.FirstSync = cmp.Or(o.FirstSync, firstSync)
+	if o.AtOnce {
+		o.FirstSync = 0
 	}
-	if o.Jitter == 0 {
-		o.Jitter = defaultJitter
+	o.Jitter = cmp.Or(o.Jitter, defaultJitter)
+	if o.NoJitter {
+		o.Jitter = 0
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -112,12 +118,12 @@ func NewManager(o ManagerOptions) *Manager {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Manager{o: o, now: o.Clock.Now, turn: make(chan struct{}, 1), wanted: make(chan struct{}, 1), observing: new(sync.Mutex)}
+	return &Manager{o: o, now: o.Clock.Now, passes: loop.New(), wanted: make(chan struct{}, 1)}, nil
 }
 
 // SyncNow makes Run sync at once, or as soon as a sync that is under way has
 // ended. Several calls before that count as one. It does not wait. A driver of
-// one's own wakes the reconciler "sync" with a key of Kind "now" instead.
+// your own wakes the reconciler "sync" with a key of Kind "now" instead.
 func (m *Manager) SyncNow() {
 	select {
 	case m.wanted <- struct{}{}:
@@ -125,20 +131,14 @@ func (m *Manager) SyncNow() {
 	}
 }
 
-// Run syncs until ctx ends, and returns its error promptly then, all its
-// goroutines gone. The first sync is made after FirstSync, the next ones after
+// Run syncs until ctx ends, and returns the error of ctx promptly then, all its
+// goroutines gone. It makes the first sync after FirstSync, the next ones after
 // Interval, or after Backoff while they fail; one success resets the back-off.
-// Each wait is jittered. With FromConfig the ConfigMap is awaited before, and
-// looked at every minute.
+// Each wait is jittered. With FromConfig it waits for a ConfigMap that says how
+// often to sync, and reads it every minute until then. Run fails at once if the
+// Manager is already running.
 func (m *Manager) Run(ctx context.Context) error {
-	if err := m.check(); err != nil {
-		return err
-	}
-	if !m.running.CompareAndSwap(false, true) {
-		return errors.New("upgradeconfig: the Manager is already running")
-	}
-	defer m.running.Store(false)
-	return loop.Run(ctx, m.o.API, m.o.Clock, m.o.Logger, m.process(true))
+	return m.passes.Run(ctx, m.o.API, m.o.Clock, m.o.Logger, m.process(true))
 }
 
 // Process is the manager for a driver of package reconcile: what Run drives
@@ -151,17 +151,17 @@ func (m *Manager) process(live bool) reconcile.Process {
 	return reconcile.Process{Name: "upgradeconfig-policies", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		o := m.o
 		o.API = api
-		s := &syncing{Manager: &Manager{o: o, turn: m.turn, observing: m.observing}}
-		r := &loop.Loop{ID: "sync", Each: s.again, First: s.first}
+		s := &syncLoop{Manager: &Manager{o: o, passes: m.passes}}
+		l := &loop.Loop{ID: "sync", Each: s.next, First: s.first}
 		if live {
-			r.Asked = m.asked
+			l.Requested = m.requested
 		}
-		return []reconcile.Reconciler{r}
+		return []reconcile.Reconciler{l}
 	}}
 }
 
-// asked waits until somebody asks for a sync.
-func (m *Manager) asked(ctx context.Context) {
+// requested waits until somebody asks for a sync.
+func (m *Manager) requested(ctx context.Context) {
 	wake := m.o.Wake
 	for {
 		select {
@@ -178,39 +178,36 @@ func (m *Manager) asked(ctx context.Context) {
 	}
 }
 
-// syncing is a manager that syncs again and again.
-type syncing struct {
+// syncLoop is a manager that syncs again and again.
+type syncLoop struct {
 	*Manager
 	interval time.Duration // zero: not known yet
 	failures int
-	began    bool // the first sync is no longer ahead
+	begun    bool // the wait before the first sync has begun
 }
 
 // first is the wait before the first sync. Where the interval is not known yet,
-// the configuration is looked at before.
-func (s *syncing) first(t loop.Turn) time.Duration {
+// the configuration is read before.
+func (s *syncLoop) first(p loop.Pass) time.Duration {
 	if s.o.FromConfig != nil && s.o.Provider == nil {
 		return 0
 	}
-	s.interval, s.began = s.o.Interval, true
-	if s.interval <= 0 {
-		s.interval = syncInterval
-	}
-	return s.jitter(t, s.o.FirstSync)
+	s.interval, s.begun = cmp.Or(s.o.Interval, syncInterval), true
+	return s.jitter(p, s.o.FirstSync)
 }
 
-// again makes a sync and says when the next one is due.
-func (s *syncing) again(ctx context.Context, t loop.Turn) time.Duration {
-	s.now = t.Time
+// next makes a sync and says when the next one is due.
+func (s *syncLoop) next(ctx context.Context, p loop.Pass) time.Duration {
+	s.now = func() time.Time { return p.Now }
 	if s.interval == 0 {
 		if err := s.findInterval(ctx); err != nil {
 			s.fail(err, configInterval)
 			return configInterval
 		}
 	}
-	if !s.began {
-		if s.began = true; s.o.FirstSync > 0 {
-			return s.jitter(t, s.o.FirstSync)
+	if !s.begun {
+		if s.begun = true; s.o.FirstSync > 0 {
+			return s.jitter(p, s.o.FirstSync)
 		}
 	}
 	_, err := s.Sync(ctx)
@@ -219,23 +216,16 @@ func (s *syncing) again(ctx context.Context, t loop.Turn) time.Duration {
 	}
 	if err != nil {
 		s.failures++
-		wait := s.jitter(t, s.o.Backoff.Next(s.failures))
+		wait := s.jitter(p, s.o.Backoff.Next(s.failures))
 		s.fail(err, wait)
 		return wait
 	}
 	s.failures = 0
-	return s.jitter(t, s.interval)
-}
-
-func (m *Manager) check() error {
-	if m.o.API == nil {
-		return errors.New("upgradeconfig: ManagerOptions.API is required")
-	}
-	return nil
+	return s.jitter(p, s.interval)
 }
 
 // findInterval finds out how often to sync, once the configuration says so.
-func (s *syncing) findInterval(ctx context.Context) error {
+func (s *syncLoop) findInterval(ctx context.Context) error {
 	c, err := ReadConfig(ctx, s.o.API, s.o.Namespace)
 	if err == nil {
 		err = c.CheckInterval()
@@ -243,32 +233,28 @@ func (s *syncing) findInterval(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.interval = s.o.Interval; s.interval <= 0 {
-		s.interval = c.Interval()
-	}
+	s.interval = cmp.Or(s.o.Interval, c.Interval())
 	return nil
 }
 
-func (m *Manager) jitter(t loop.Turn, d time.Duration) time.Duration {
-	if m.o.Rand != nil {
-		t.Int64N = m.o.Rand
+func (s *syncLoop) jitter(p loop.Pass, d time.Duration) time.Duration {
+	if s.o.Rand != nil {
+		p.Int64N = s.o.Rand
 	}
-	return Jitter(d, m.o.Jitter, t.Int64N)
+	return loop.Jitter(d, s.o.Jitter, p.Int64N)
+}
+
+func (s *syncLoop) fail(err error, retry time.Duration) {
+	s.o.Logger.Warn("sync failed", "error", err, "retry", retry)
+	s.emit(Event{Type: EventFailed, Err: err, Retry: retry, Text: err.Error()})
 }
 
 func (m *Manager) key() types.NamespacedName { return clusterapi.Key(m.o.Namespace, m.o.Name) }
-
-func (m *Manager) fail(err error, retry time.Duration) {
-	m.o.Logger.Warn("sync failed", "error", err, "retry", retry)
-	m.emit(Event{Type: EventFailed, Err: err, Retry: retry, Text: err.Error()})
-}
 
 func (m *Manager) emit(e Event) {
 	if m.o.Observe == nil {
 		return
 	}
 	e.Time, e.Name = m.now(), m.o.Name
-	m.observing.Lock()
-	defer m.observing.Unlock()
-	loop.Observe(m.o.Observe, e, m.o.Logger)
+	m.passes.Observe(m.o.Logger, func() { m.o.Observe(e) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
 // How long a deleted object may take to go, and how often to look.
@@ -18,14 +19,14 @@ const (
 	deletionTimeout = 60 * time.Second
 )
 
-// act does what was decided about current. Its error is errMoved if current is
+// act does what was decided about current. Its error is loop.ErrChanged if current is
 // not what is stored; nothing has been written then.
 func (m *Manager) act(ctx context.Context, current *UpgradeConfig, a Action) error {
 	switch a.Kind {
 	case ActionCreate:
 		err := m.create(ctx, a.Spec)
 		if apierrors.IsAlreadyExists(err) {
-			err = fmt.Errorf("%w: %w", errMoved, err)
+			err = fmt.Errorf("%w: %w", loop.ErrChanged, err)
 		}
 		return err
 	case ActionUpdate:
@@ -60,7 +61,7 @@ func (m *Manager) update(ctx context.Context, current *UpgradeConfig, spec Spec)
 	o := clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy, Once: true}
 	_, err := clusterapi.Modify(ctx, m.o.API, m.key(), o, func(c *UpgradeConfig) error {
 		if c.UID != current.UID || c.ResourceVersion != current.ResourceVersion {
-			return errMoved
+			return loop.ErrChanged
 		}
 		c.Spec = spec
 		return nil
@@ -69,7 +70,7 @@ func (m *Manager) update(ctx context.Context, current *UpgradeConfig, spec Spec)
 	case err == nil:
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		err = fmt.Errorf("%w: %w", errMoved, err)
+		err = fmt.Errorf("%w: %w", loop.ErrChanged, err)
 	}
 	return fmt.Errorf("%w: %w", ErrApply, err)
 }
@@ -87,7 +88,7 @@ func (m *Manager) remove(ctx context.Context, current *UpgradeConfig) error {
 	case err == nil, apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		err = fmt.Errorf("%w: %w", errMoved, err)
+		err = fmt.Errorf("%w: %w", loop.ErrChanged, err)
 	}
 	return fmt.Errorf("%w: %w", ErrRemove, err)
 }

@@ -83,9 +83,9 @@ func TestWeek(t *testing.T) {
 		{"longest waits", longest, nil, 66*time.Second - 1, 66*time.Minute - 1, 153},
 		{"a day", unchanged, func(o *upgradeconfig.ManagerOptions) { o.Interval = 24 * time.Hour }, time.Minute, 24 * time.Hour, 7},
 		{"a minute", unchanged, func(o *upgradeconfig.ManagerOptions) { o.Interval = time.Minute }, time.Minute, time.Minute, 10080 - 1},
-		{"no jitter", nil, func(o *upgradeconfig.ManagerOptions) { o.Jitter = -1 }, time.Minute, time.Hour, 168},
+		{"no jitter", nil, func(o *upgradeconfig.ManagerOptions) { o.NoJitter = true }, time.Minute, time.Hour, 168},
 		{"more jitter", shortest, func(o *upgradeconfig.ManagerOptions) { o.Jitter = 0.5 }, 30 * time.Second, 30 * time.Minute, 336},
-		{"at once", unchanged, func(o *upgradeconfig.ManagerOptions) { o.FirstSync = -1 }, 0, time.Hour, 168},
+		{"at once", unchanged, func(o *upgradeconfig.ManagerOptions) { o.AtOnce = true }, 0, time.Hour, 168},
 		{"late", unchanged, func(o *upgradeconfig.ManagerOptions) { o.FirstSync = 2 * time.Hour }, 2 * time.Hour, time.Hour, 166},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -414,7 +414,7 @@ func TestCancel(t *testing.T) {
 		current  *upgradeconfig.UpgradeConfig
 	}{
 		{name: "before it begins", provider: ok, set: none},
-		{name: "before it begins, at once", provider: ok, set: func(o *upgradeconfig.ManagerOptions) { o.FirstSync = -1 }},
+		{name: "before it begins, at once", provider: ok, set: func(o *upgradeconfig.ManagerOptions) { o.AtOnce = true }},
 		{name: "first wait", provider: ok, set: none, after: 30 * time.Second},
 		{name: "interval", provider: ok, set: none, after: 30 * time.Minute},
 		{name: "back-off", provider: failing, set: none, after: 20 * time.Minute},

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // Result is what a sync did.
@@ -33,16 +32,6 @@ func (r Result) policy() string {
 	return r.Policies[0].ID
 }
 
-// maxMoves is how often a sync starts over because somebody changed the
-// UpgradeConfig meanwhile.
-const maxMoves = 3
-
-// errMoved says that the object is not as it was when the decision was made.
-var errMoved = errors.New("the UpgradeConfig was changed meanwhile")
-
-// moved says that a decision is to be made again with what is stored now.
-func moved(err error) bool { return errors.Is(err, errMoved) || apierrors.IsConflict(err) }
-
 // Sync makes the UpgradeConfig what the provider says, once: it reads the
 // object, asks the provider, and does what [Diff] decides. Nothing is written
 // if they agree, nor if the provider gives no answer.
@@ -51,47 +40,31 @@ func moved(err error) bool { return errors.Is(err, errMoved) || apierrors.IsConf
 // was about; if it is not, the sync starts over. A sync that was broken off, or
 // whose answer was lost, leaves the next one all that it needs.
 //
-// Errors wrap one of the sentinels of this package and the cause. Sync neither
-// uses nor changes the back-off of [Manager.Run].
-func (m *Manager) Sync(ctx context.Context) (Result, error) {
-	if err := m.check(); err != nil {
-		return Result{}, err
-	}
-	select {
-	case m.turn <- struct{}{}:
-		defer func() { <-m.turn }()
-	case <-ctx.Done():
-		return Result{}, ctx.Err()
-	}
-	for moves := 0; ; moves++ {
-		var result Result
-		err := panics.Catch(func() (err error) {
-			result, err = m.sync(ctx)
-			return err
-		})
-		if moved(err) && moves < maxMoves {
-			continue
-		}
-		if err == nil {
+// Errors wrap one of the sentinels of this package and the cause, such as
+// [ErrRetrievePolicies]. A panic of the backend or the provider is an error, a
+// [clusterapi.PanicError]. Sync neither uses nor changes the back-off of
+// [Manager.Run].
+func (m *Manager) Sync(ctx context.Context) (result Result, err error) {
+	err = m.passes.Do(ctx, func() (err error) {
+		if result, err = m.sync(ctx); err == nil {
 			m.report(ctx, result)
 		}
-		return result, err
-	}
+		return err
+	})
+	return result, err
 }
 
-// Refresh is [Manager.Sync] in the form of [ControllerOptions].Refresh.
+// Refresh is [Manager.Sync] in the form in which package upgrade asks the
+// provider once more; differs is [Result.Differs]. Its errors are those of Sync.
 func (m *Manager) Refresh(ctx context.Context) (differs bool, err error) {
 	r, err := m.Sync(ctx)
 	return r.Differs(), err
 }
 
-// Notify implements [Notifier]: it passes n on to the provider, as the
-// configuration names it by now. The log gets it if the provider does not want
-// to know, or if there is none.
+// Notify implements [Notifier]: it passes n on to the provider that the
+// configuration names by now, and returns the provider's error. The log gets n
+// if there is no provider, or one that is not a Notifier.
 func (m *Manager) Notify(ctx context.Context, n Notification) error {
-	if err := m.check(); err != nil {
-		return err
-	}
 	p, err := m.provider(ctx)
 	if err != nil && !errors.Is(err, ErrNotConfigured) {
 		return err
@@ -165,7 +138,7 @@ func (m *Manager) provider(ctx context.Context) (Provider, error) {
 		return nil, err
 	}
 	if c.Source() == SourceLocal {
-		return Local{API: m.o.API, Namespace: m.o.Namespace, Name: m.o.Name, Compat: m.o.Compat}, nil
+		return Local{API: m.o.API, Namespace: m.o.Namespace, Name: m.o.Name}, nil
 	}
 	p, err := m.o.FromConfig(ctx, c)
 	if err == nil && p == nil {

@@ -85,7 +85,7 @@ func (b *bench) manager(p upgradeconfig.Provider, set func(*upgradeconfig.Manage
 	if set != nil {
 		set(&o)
 	}
-	return upgradeconfig.NewManager(o)
+	return must(upgradeconfig.NewManager(o))
 }
 
 func (b *bench) store(t *testing.T, c *upgradeconfig.UpgradeConfig) (out *upgradeconfig.UpgradeConfig) {
@@ -360,11 +360,20 @@ func TestSyncFailures(t *testing.T) {
 			}
 		})
 	}
-	if _, err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{}).Sync(t.Context()); err == nil {
-		t.Error("no API, no error")
-	}
-	if err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{}).Run(t.Context()); err == nil {
-		t.Error("no API, no error")
+}
+
+func TestOptionsThatCannotWork(t *testing.T) {
+	api := newCluster(t, memory.Options{}, false)
+	for want, o := range map[string]upgradeconfig.ManagerOptions{
+		"API is required":             {},
+		"Interval is negative":        {API: api, Interval: -time.Second},
+		"FirstSync is negative":       {API: api, FirstSync: -1},
+		"Jitter is negative":          {API: api, Jitter: -0.1},
+		"Backoff.Initial is negative": {API: api, Backoff: upgradeconfig.Backoff{Initial: -1}},
+	} {
+		if _, err := upgradeconfig.NewManager(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }
 
@@ -592,13 +601,6 @@ func TestFromConfig(t *testing.T) {
 	if b.stored(t) == nil || len(urls) != 3 {
 		t.Errorf("urls %v", urls)
 	}
-	m = b.manager(nil, func(o *upgradeconfig.ManagerOptions) {
-		o.Compat = true
-		o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) {
-			return nil, errors.New("not asked")
-		}
-	})
-	mustSync(t, m, upgradeconfig.ActionDelete, true)
 }
 
 // notified is a provider that is told how the upgrade goes.
@@ -643,16 +645,13 @@ func TestNotify(t *testing.T) {
 				t.Fatal(err)
 			}
 			var log bytes.Buffer
-			m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: tt.provider, FromConfig: tt.config, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: tt.provider, FromConfig: tt.config, Logger: slog.New(slog.NewTextHandler(&log, nil))}))
 			err := m.Notify(t.Context(), upgrade.NewNotification(upgradeconfig.StateStarted, object(specA, upgradeconfig.Status{}), nil))
 			logged := strings.Contains(log.String(), "Upgrade-State: StateStarted Description: Cluster is currently being upgraded to version 4.20.3")
 			if !errors.Is(err, tt.err) || (len(told.told) == 1) != tt.told || logged != (!tt.told && tt.err == nil) {
 				t.Errorf("%v, told %v, log %q", err, told.told, log.String())
 			}
 		})
-	}
-	if err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{}).Notify(t.Context(), upgradeconfig.Notification{}); err == nil {
-		t.Error("no API, no error")
 	}
 }
 
@@ -662,7 +661,7 @@ func TestOtherNames(t *testing.T) {
 	cluster := serving(memory.NewOpenShift(memory.Options{}))
 	key := clusterapi.Key("ours", "mine")
 	o := upgradeconfig.ManagerOptions{API: cluster, Namespace: key.Namespace, Name: key.Name, Provider: policies(specA)}
-	mustSync(t, upgradeconfig.NewManager(o), upgradeconfig.ActionCreate, true)
+	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.ActionCreate, true)
 	if _, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, key); err != nil {
 		t.Fatal(err)
 	}
@@ -677,10 +676,10 @@ func TestOtherNames(t *testing.T) {
 	if _, err := clusterapi.Create(t.Context(), cluster, config, clusterapi.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	mustSync(t, upgradeconfig.NewManager(o), upgradeconfig.ActionNone, false)
-	mustSync(t, upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies()}), upgradeconfig.ActionNone, false)
+	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.ActionNone, false)
+	mustSync(t, must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies()})), upgradeconfig.ActionNone, false)
 	o.Provider = policies()
-	mustSync(t, upgradeconfig.NewManager(o), upgradeconfig.ActionDelete, true)
+	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.ActionDelete, true)
 }
 
 func TestLocal(t *testing.T) {
@@ -693,15 +692,14 @@ func TestLocal(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		status upgradeconfig.Status
-		compat upgradeconfig.ActionKind
 	}{
-		{"fresh", state("", ""), upgradeconfig.ActionDelete},
-		{"new", state(upgradeconfig.PhaseNew, "4.20.3"), upgradeconfig.ActionNone},
-		{"active", state(upgradeconfig.PhaseUpgrading, "4.20.3"), upgradeconfig.ActionNone},
-		{"failed", state(upgradeconfig.PhaseFailed, "4.20.3"), upgradeconfig.ActionNone},
-		{"finished", state(upgradeconfig.PhaseUpgraded, "4.20.3"), upgradeconfig.ActionDelete},
-		{"history of another version", state(upgradeconfig.PhaseUpgrading, "4.20.4"), upgradeconfig.ActionDelete},
-		{"first entry counts", upgradeconfig.Status{History: append(state(upgradeconfig.PhaseUpgraded, "4.20.3").History, state(upgradeconfig.PhaseNew, "4.20.3").History...)}, upgradeconfig.ActionDelete},
+		{"fresh", state("", "")},
+		{"new", state(upgradeconfig.PhaseNew, "4.20.3")},
+		{"active", state(upgradeconfig.PhaseUpgrading, "4.20.3")},
+		{"failed", state(upgradeconfig.PhaseFailed, "4.20.3")},
+		{"finished", state(upgradeconfig.PhaseUpgraded, "4.20.3")},
+		{"history of another version", state(upgradeconfig.PhaseUpgrading, "4.20.4")},
+		{"first entry counts", upgradeconfig.Status{History: append(state(upgradeconfig.PhaseUpgraded, "4.20.3").History, state(upgradeconfig.PhaseNew, "4.20.3").History...)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, false)
@@ -729,8 +727,6 @@ func TestLocal(t *testing.T) {
 			if d := cmp.Diff(want, got); err != nil || d != "" {
 				t.Errorf("%v, (-want +got):\n%s", err, d)
 			}
-			local.Compat = true
-			mustSync(t, b.manager(local, nil), tt.compat, tt.compat == upgradeconfig.ActionDelete)
 		})
 	}
 	b := newBench(t, false)

@@ -13,6 +13,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
 )
 
@@ -174,7 +175,7 @@ func (v *validator) image() {
 	if timeout <= 0 {
 		timeout = imageTimeout
 	}
-	ctx, cancel := context.WithTimeout(v.ctx, timeout)
+	ctx, cancel := reconcile.WithTimeout(v.ctx, timeout)
 	defer cancel()
 	version, err := v.o.ReleaseVersion(ctx, image)
 	switch {

@@ -36,6 +36,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
 
 // call is what RBAC decides about.
@@ -281,7 +282,7 @@ func TestLeastPrivilege(t *testing.T) {
 			Type: upgradeconfig.OSD, CapacityReservation: true,
 		}}
 		gone := false // the policy, once it is carried out
-		manager := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: policies, KeepWhileUpgrading: true, Update: true,
+		manager, err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: policies, KeepWhileUpgrading: true, Update: true,
 			Provider: upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) {
 				if gone {
 					return nil, nil
@@ -292,13 +293,16 @@ func TestLeastPrivilege(t *testing.T) {
 				}
 				return []upgradeconfig.Policy{p}, nil
 			})})
-		controller := upgrade.NewController(upgrade.ControllerOptions{
+		if err != nil {
+			t.Fatal(err)
+		}
+		controller, err := upgrade.New(upgrade.Options{
 			API: policies, Validate: upgradeconfig.ValidateOptions{Cincinnati: true, Graph: graph.Static(g)},
 			Refresh: func(ctx context.Context) (bool, error) {
 				r, err := manager.Sync(ctx)
 				return r.Differs(), err
 			},
-			Capacity: &upgrade.SimulatedCapacity{Ready: 10 * time.Minute}, Maintenance: &upgrade.SimulatedMaintenance{},
+			Capacity: &upgradetest.Capacity{Ready: 10 * time.Minute}, Maintenance: &upgradetest.Maintenance{},
 			Health: upgrade.OperatorHealth{API: policies}, Drain: &upgrade.ForcedDrain{API: policies},
 		})
 		ctx, cancel := context.WithCancel(t.Context())

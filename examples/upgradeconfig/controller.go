@@ -13,13 +13,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
 
 // newController makes what carries out the UpgradeConfig. Through the manager it
 // asks the provider right before an upgrade starts whether that is still
 // wanted, and tells it how the upgrade goes.
-func newController(api clusterapi.ClusterAPI, c clock.WithTicker, updates graph.Source, manager *upgradeconfig.Manager, observe func(upgradeconfig.Event)) *upgrade.Controller {
-	return upgrade.NewController(upgrade.ControllerOptions{
+func newController(api clusterapi.ClusterAPI, c clock.WithTicker, updates graph.Source, manager *upgradeconfig.Manager, observe func(upgradeconfig.Event)) (*upgrade.Controller, error) {
+	return upgrade.New(upgrade.Options{
 		API:      api,
 		Refresh:  manager.Refresh,
 		Notifier: manager,
@@ -28,8 +29,8 @@ func newController(api clusterapi.ClusterAPI, c clock.WithTicker, updates graph.
 			return check(ctx, api, cv, target)
 		},
 		Health:      upgrade.OperatorHealth{API: api},
-		Capacity:    &upgrade.SimulatedCapacity{Clock: c, Ready: 4 * time.Minute},
-		Maintenance: &upgrade.SimulatedMaintenance{},
+		Capacity:    &upgradetest.Capacity{Clock: c, Ready: 4 * time.Minute},
+		Maintenance: &upgradetest.Maintenance{},
 		Drain:       &upgrade.ForcedDrain{API: api, Clock: c},
 		Clock:       c,
 		Observe:     observe,

@@ -106,16 +106,22 @@ func play(ctx context.Context, o options, stdout io.Writer) (err error) {
 		defer func() { err = errors.Join(err, story.end()) }()
 	}
 
-	manager := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
+	manager, err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
 		API: cluster, Provider: story.provider, Interval: 10 * time.Minute, Clock: c, Observe: view.config,
 		// An upgrade that runs is not to be cut off by a change of plans.
 		KeepWhileUpgrading: true,
 	})
+	if err != nil {
+		return err
+	}
 	updates, err := newUpdates()
 	if err != nil {
 		return err
 	}
-	controller := newController(cluster, c, updates, manager, view.config)
+	controller, err := newController(cluster, c, updates, manager, view.config)
+	if err != nil {
+		return err
+	}
 	updater, err := newUpdater(cluster, c, updates, view.update)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
-	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
 // connection sends requests on behalf of one cluster.
@@ -89,7 +89,7 @@ func (p *Provider) retryWait(n int) time.Duration {
 	for range n {
 		wait = min(2*wait, maxRetryWait)
 	}
-	return upgradeconfig.Jitter(wait, retryJitter, p.o.Rand)
+	return loop.Jitter(wait, retryJitter, p.o.Rand)
 }
 
 // answer is what a body decodes to.

@@ -66,10 +66,11 @@ func ExampleFromConfig() {
 		fmt.Println(err)
 		return
 	}
-	manager := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
+	manager := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
 		API:        cluster,
 		FromConfig: ocm.FromConfig(cluster, ocm.Options{Kind: ocm.Auto}),
-	})
+	}))
+
 	_, err := manager.Sync(context.Background())
 	fmt.Println(err)
 	// Output: configmaps "managed-upgrade-operator-config" not found

@@ -117,7 +117,7 @@ func TestNothingReadsAsNoPolicy(t *testing.T) {
 						t.Fatal(err)
 					}
 
-					m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: p})
+					m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: p}))
 					result, err := m.Sync(t.Context())
 					if err == nil || !errors.Is(err, upgradeconfig.ErrRetrievePolicies) || result.Changed {
 						t.Fatalf("%+v, %v", result, err)

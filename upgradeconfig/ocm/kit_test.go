@@ -109,3 +109,11 @@ func serving(c *memory.Cluster) *memory.Cluster {
 	}
 	return c
 }
+
+// must returns what a constructor made.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

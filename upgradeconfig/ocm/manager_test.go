@@ -51,9 +51,10 @@ func newScene(t *testing.T, o ocm.Options, list ...ocmtest.Policy) *scene {
 		t.Fatal(err)
 	}
 	o.Base, o.Rand = ocmtest.Transport(s.server), func(n int64) int64 { return n / 2 }
-	s.manager = upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
-		API: s.cluster, FromConfig: ocm.FromConfig(s.cluster, o), Jitter: -1,
-	})
+	s.manager = must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
+		API: s.cluster, FromConfig: ocm.FromConfig(s.cluster, o), NoJitter: true,
+	}))
+
 	s.writes = 0
 	return s
 }

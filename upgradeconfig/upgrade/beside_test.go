@@ -28,17 +28,19 @@ func TestKeepsWhatBegins(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newSite(t, nil)
 					policies := w.provider.policies
-					manager := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
+					manager := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
 						API: w, KeepWhileUpgrading: true,
 						Provider: upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return policies, nil }),
-					})
+					}))
+
 					refuse := refused
-					controller := upgrade.NewController(upgrade.ControllerOptions{API: w, Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
+					controller := must(upgrade.New(upgrade.Options{API: w, Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 						if refuse {
 							return errors.New("refused")
 						}
 						return nil
-					}})
+					}}))
+
 					// Who loses a race may fail, and tries again.
 					sync := func() { _, _ = manager.Sync(t.Context()) }
 					pass := func() { _, _ = controller.Sync(t.Context()) }
@@ -117,7 +119,7 @@ func TestEditedWhileStarting(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newSite(t, nil)
 			spec := w.provider.policies[0].Spec
-			c := upgrade.NewController(upgrade.ControllerOptions{API: w})
+			c := must(upgrade.New(upgrade.Options{API: w}))
 			if _, err := clusterapi.Create(t.Context(), w, object(spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}

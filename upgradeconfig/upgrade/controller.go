@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -18,14 +16,14 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
-// ControllerOptions are the options of a [Controller]. API is required; the
+// Options are the options of a [Controller]. API is required; the
 // zero value of every other field works. A hook that is nil does nothing.
-type ControllerOptions struct {
+type Options struct {
 	// API is the cluster. If it is a [clusterapi.Watcher], changes of the
 	// UpgradeConfig are acted upon at once.
 	API clusterapi.ReadWriter
@@ -45,14 +43,16 @@ type ControllerOptions struct {
 	Notifier upgradeconfig.Notifier
 
 	// FromConfig reads TimeOut, DelayTrigger, PreHealthCheck, ServiceLogs and
-	// Validate.Cincinnati from the operator's ConfigMap, anew for each pass,
-	// instead of taking those of these options. There, what is absent is zero.
+	// Validate.Cincinnati from the operator's ConfigMap, again for
+	// each pass, instead of taking those of these options. There, what is absent is zero.
 	FromConfig bool
-	// TimeOut is how long an upgrade may take to commence, before it fails, if
-	// it is of type OSD; 0 means 120 minutes, a negative one for ever.
+	// TimeOut is how long an upgrade may take to commence before it fails, if
+	// it is of type OSD; 0 means 120 minutes, [upgradeconfig.Never] that it does
+	// not fail.
 	TimeOut time.Duration
 	// DelayTrigger is after which time the provider hears that an upgrade has
-	// not commenced; 0 means 30 minutes, a negative one never.
+	// not commenced; 0 means 30 minutes, [upgradeconfig.Never] that it does not
+	// hear of it.
 	DelayTrigger time.Duration
 	// SkipBreached does not start an upgrade more than TimeOut after its time.
 	// By default it starts, however late.
@@ -104,26 +104,32 @@ const (
 )
 
 // Controller carries out what an UpgradeConfig asks for, and keeps its status.
-// All that it needs is on the cluster, so another one can go on at any point
-// where one was stopped. It is safe for concurrent use: passes take turns, and
-// a second Run fails. Of two Controllers on one cluster, one gives way: each
+// All that it needs is on the cluster, so another one can continue wherever one
+// was stopped. It is safe for concurrent use: passes run one at a time, and a
+// second Run fails. Of two Controllers on one cluster, one gives way: each
 // status is written on condition that it is the one that was read.
 type Controller struct {
-	o       ControllerOptions
-	now     func() time.Time
-	said    said
-	turn    chan struct{} // holds a value while a pass is under way
-	running atomic.Bool
-
-	observing *sync.Mutex
+	o      Options
+	now    func() time.Time
+	sent   sentStates
+	passes *loop.Passes
 }
 
-// NewController returns a Controller that is not running yet.
-func NewController(o ControllerOptions) *Controller {
+// New returns a Controller that does not run yet. It returns an error where the
+// options have no API or a negative number; the error names the field.
+func New(o Options) (*Controller, error) {
+	if o.API == nil {
+		return nil, errors.New("upgrade: Options.API is required")
+	}
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	o.Namespace = cmp.Or(o.Namespace, upgradeconfig.DefaultNamespace)
 	o.Name = cmp.Or(o.Name, upgradeconfig.Name)
-	o.TimeOut = durationOr(o.TimeOut, defaultTimeOut)
-	o.DelayTrigger = durationOr(o.DelayTrigger, defaultDelayTrigger)
+	if o.TimeOut = cmp.Or(o.TimeOut, defaultTimeOut); o.TimeOut == upgradeconfig.Never {
+		o.TimeOut = 0 // as in a ConfigMap
+	}
+	o.DelayTrigger = cmp.Or(o.DelayTrigger, defaultDelayTrigger)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -133,43 +139,28 @@ func NewController(o ControllerOptions) *Controller {
 	if o.Notifier == nil {
 		o.Notifier = upgradeconfig.LogNotifier{Logger: o.Logger}
 	}
-	return &Controller{o: o, now: o.Clock.Now, turn: make(chan struct{}, 1), observing: new(sync.Mutex)}
-}
-
-// durationOr gives a duration its default; a negative one is 0.
-func durationOr(d, def time.Duration) time.Duration {
-	if d == 0 {
-		return def
-	}
-	return max(d, 0)
+	return &Controller{o: o, now: o.Clock.Now, passes: loop.New()}, nil
 }
 
 // Progress is how far a pass came.
 type Progress struct {
-	// Phase of the upgrade; [PhaseUnknown] if there is none.
+	// Phase of the upgrade; [upgradeconfig.PhaseUnknown] if there is none.
 	Phase upgradeconfig.Phase
 	// Reason says in a clause why nothing more was done; may be empty.
 	Reason string
-	// After is when to look again, above 0.
+	// After is when to look again, above 0: 1 minute while an upgrade is under
+	// way, up to 5 minutes otherwise.
 	After time.Duration
 }
 
-// Run makes passes until ctx ends, and returns its error promptly then, all its
-// goroutines gone. A pass is made at once, then after as long as the one before
-// says, and when the UpgradeConfig is created, deleted, or changed other than
-// in its status. Failures are reported as [EventFailed] and tried again.
+// Run makes passes until ctx ends, and returns the error of ctx promptly then,
+// all its goroutines gone. A pass is made at once, then after as long as the one
+// before says, and when the UpgradeConfig is created, deleted, or changed other
+// than in its status. Failures are reported as [upgradeconfig.EventFailed] and
+// tried again. Run fails at once if the Controller is already running.
 func (c *Controller) Run(ctx context.Context) error {
-	if c.o.API == nil {
-		return errNoAPI
-	}
-	if !c.running.CompareAndSwap(false, true) {
-		return errors.New("upgradeconfig: the Controller is already running")
-	}
-	defer c.running.Store(false)
-	return loop.Run(ctx, c.o.API, c.o.Clock, c.o.Logger, c.Process())
+	return c.passes.Run(ctx, c.o.API, c.o.Clock, c.o.Logger, c.Process())
 }
-
-var errNoAPI = errors.New("upgradeconfig: ControllerOptions.API is required")
 
 // Process is the controller for a driver of package reconcile: what Run drives
 // live. It uses the driver's API and time instead of the options'; hooks keep
@@ -178,21 +169,21 @@ func (c *Controller) Process() reconcile.Process {
 	return reconcile.Process{Name: "upgradeconfig", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		o := c.o
 		o.API = api
-		own := &Controller{o: o, turn: c.turn, observing: c.observing}
-		return []reconcile.Reconciler{&loop.Loop{ID: "upgrade", Each: own.again,
+		own := &Controller{o: o, passes: c.passes}
+		return []reconcile.Reconciler{&loop.Loop{ID: "upgrade", Each: own.next,
 			Watch: reconcile.Watch{GVK: kind, Options: clusterapi.ListOptions{Namespace: o.Namespace}, Changed: own.changed}}}
 	}}
 }
 
-// again makes a pass and says when the next one is due.
-func (c *Controller) again(ctx context.Context, t loop.Turn) time.Duration {
-	c.now = t.Time
-	p, err := c.Sync(ctx)
+// next makes a pass and says when the next one is due.
+func (c *Controller) next(ctx context.Context, p loop.Pass) time.Duration {
+	c.now = func() time.Time { return p.Now }
+	out, err := c.Sync(ctx)
 	if err != nil && ctx.Err() == nil {
-		c.o.Logger.Warn("pass failed", "error", err, "retry", p.After)
-		c.emit(upgradeconfig.Event{Type: upgradeconfig.EventFailed, Err: err, Retry: p.After, Phase: p.Phase, Text: err.Error()})
+		c.o.Logger.Warn("pass failed", "error", err, "retry", out.After)
+		c.emit(upgradeconfig.Event{Type: upgradeconfig.EventFailed, Err: err, Retry: out.After, Phase: out.Phase, Text: err.Error()})
 	}
-	return p.After
+	return out.After
 }
 
 // changed asks for a pass after each change that counts.
@@ -201,7 +192,7 @@ func (c *Controller) changed(_ time.Time, old, new *clusterapi.Object) []reconci
 		if o == nil || o.Name() != c.o.Name {
 			return nil
 		}
-		return essence(o.Unstructured())
+		return withoutOwnWrites(o.Unstructured())
 	}
 	if equality.Semantic.DeepEqual(named(old), named(new)) {
 		return nil
@@ -209,8 +200,8 @@ func (c *Controller) changed(_ time.Time, old, new *clusterapi.Object) []reconci
 	return []reconcile.Wake{{}}
 }
 
-// essence is an object without what each write of a controller changes.
-func essence(u *unstructured.Unstructured) *unstructured.Unstructured {
+// withoutOwnWrites is an object without what each write of a controller changes.
+func withoutOwnWrites(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u = u.DeepCopy()
 	u.SetResourceVersion("")
 	u.SetManagedFields(nil)
@@ -219,46 +210,35 @@ func essence(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// Sync makes one pass: it reads the UpgradeConfig and the ClusterVersion and
-// does what [Next] decides, until there is nothing more to do for now. Progress
-// says when to make the next pass, also when there is an error.
+// Sync makes one pass: it reads the UpgradeConfig and the ClusterVersion, and
+// takes the upgrade as far as it can go for now. Progress says when to make the
+// next pass, also when there is an error. Where the UpgradeConfig changes
+// meanwhile, the pass starts over.
 //
-// Where the UpgradeConfig changes meanwhile, the pass starts over. A panic in
-// the cluster's backend or in a hook is an error, a [clusterapi.PanicError].
-func (c *Controller) Sync(ctx context.Context) (Progress, error) {
-	if c.o.API == nil {
-		return Progress{Phase: upgradeconfig.PhaseUnknown, After: LookAgain}, errNoAPI
+// Errors are those of the cluster, the ConfigMap, validation, hooks and the
+// Notifier: what kept the upgrade from going on. A panic in the cluster's
+// backend or in a hook is an error, a [clusterapi.PanicError].
+func (c *Controller) Sync(ctx context.Context) (out Progress, err error) {
+	err = c.passes.Do(ctx, func() (err error) {
+		out = Progress{}
+		out, err = c.pass(ctx)
+		return err
+	})
+	out.Phase = cmp.Or(out.Phase, upgradeconfig.PhaseUnknown)
+	if err != nil && out.After == 0 {
+		out.After = lookSoon
 	}
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return Progress{Phase: upgradeconfig.PhaseUnknown, After: LookSoon}, ctx.Err()
-	}
-	for moves := 0; ; moves++ {
-		p := Progress{Phase: upgradeconfig.PhaseUnknown}
-		err := panics.Catch(func() (err error) {
-			p, err = c.pass(ctx)
-			return err
-		})
-		if moved(err) && moves < maxMoves {
-			continue
-		}
-		if err != nil && p.After == 0 {
-			p.After = LookSoon
-		}
-		return p, err
-	}
+	return out, err
 }
 
 func (c *Controller) pass(ctx context.Context) (Progress, error) {
-	none := Progress{Phase: upgradeconfig.PhaseUnknown, After: LookAgain, Reason: noConfig}
+	none := Progress{After: lookAgain, Reason: noConfig}
 	config, err := clusterapi.Get[upgradeconfig.UpgradeConfig](ctx, c.o.API, c.key())
 	if apierrors.IsNotFound(err) {
 		return none, nil
 	}
 	if err != nil {
-		return Progress{Phase: upgradeconfig.PhaseUnknown}, err
+		return Progress{}, err
 	}
 	p := &pass{Controller: c, config: config, stored: config.Status}
 	p.entry, _ = config.Status.Entry(config.Spec.Desired.Version)
@@ -277,20 +257,8 @@ func (c *Controller) emit(e upgradeconfig.Event) {
 		return
 	}
 	e.Time, e.Name = c.now(), c.o.Name
-	c.observing.Lock()
-	defer c.observing.Unlock()
-	loop.Observe(c.o.Observe, e, c.o.Logger)
+	c.passes.Observe(c.o.Logger, func() { c.o.Observe(e) })
 }
-
-// maxMoves is how often a sync starts over because somebody changed the
-// UpgradeConfig meanwhile.
-const maxMoves = 3
-
-// errMoved says that the object is not as it was when the decision was made.
-var errMoved = errors.New("the UpgradeConfig was changed meanwhile")
-
-// moved says that a decision is to be made again with what is stored now.
-func moved(err error) bool { return errors.Is(err, errMoved) || apierrors.IsConflict(err) }
 
 // kind is that of an UpgradeConfig.
 var kind = (*upgradeconfig.UpgradeConfig)(nil).APIKind()

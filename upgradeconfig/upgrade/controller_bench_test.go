@@ -41,7 +41,7 @@ func BenchmarkPassNothingToDo(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			controller := upgrade.NewController(upgrade.ControllerOptions{API: cluster})
+			controller := must(upgrade.New(upgrade.Options{API: cluster}))
 			b.ReportAllocs()
 			for b.Loop() {
 				if p, err := controller.Sync(b.Context()); err != nil || p.Phase != upgradeconfig.PhaseUpgraded {

@@ -27,6 +27,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
 
 // site is a cluster with a version operator that takes ten minutes for an
@@ -193,8 +194,8 @@ func (w *site) play() {
 }
 
 // operator is a process: a Manager and a Controller, made anew after a crash.
-func (w *site) operator(o upgrade.ControllerOptions) (*upgradeconfig.Manager, *upgrade.Controller) {
-	m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider})
+func (w *site) operator(o upgrade.Options) (*upgradeconfig.Manager, *upgrade.Controller) {
+	m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider}))
 	o.API, o.Notifier, o.Refresh = w, m, m.Refresh
 	o.Observe = func(e upgradeconfig.Event) {
 		w.events = append(w.events, e)
@@ -202,12 +203,12 @@ func (w *site) operator(o upgrade.ControllerOptions) (*upgradeconfig.Manager, *u
 			w.phases = append(w.phases, e.Phase)
 		}
 	}
-	return m, upgrade.NewController(o)
+	return m, must(upgrade.New(o))
 }
 
 // run makes passes until the upgrade is over or the time is, and returns the
 // errors on the way. crashed says that the process has to be started anew.
-func (w *site) run(o upgrade.ControllerOptions, limit time.Duration, crashed func() bool) (errs []string) {
+func (w *site) run(o upgrade.Options, limit time.Duration, crashed func() bool) (errs []string) {
 	m, c := w.operator(o)
 	note := func(err error) {
 		if err != nil {
@@ -266,7 +267,7 @@ func TestController(t *testing.T) {
 		t.Run(string(typ), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, func(s *upgradeconfig.Spec) { s.Type = typ })
-				if errs := w.run(upgrade.ControllerOptions{}, 6*time.Hour, never); errs != nil {
+				if errs := w.run(upgrade.Options{}, 6*time.Hour, never); errs != nil {
 					t.Error(errs)
 				}
 				e := w.entry()
@@ -373,7 +374,7 @@ func faultAt(t *testing.T, mode string, n int) (reached bool) {
 		dead = false
 		return was
 	}
-	errs := w.run(upgrade.ControllerOptions{Capacity: &upgrade.SimulatedCapacity{Ready: time.Minute}}, 8*time.Hour, crashed)
+	errs := w.run(upgrade.Options{Capacity: &upgradetest.Capacity{Ready: time.Minute}}, 8*time.Hour, crashed)
 	if e := w.entry(); e.Phase != upgradeconfig.PhaseUpgraded || len(e.Conditions) != 16 {
 		t.Errorf("%+v\n%v", e, errs)
 	}
@@ -393,7 +394,7 @@ func TestKillSwitch(t *testing.T) {
 		t.Run(withdraw, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, nil)
-				m, c := w.operator(upgrade.ControllerOptions{})
+				m, c := w.operator(upgrade.Options{})
 				if _, err := m.Sync(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -417,7 +418,7 @@ func TestKillSwitch(t *testing.T) {
 						return do()
 					}
 				case "no provider":
-					c = upgrade.NewController(upgrade.ControllerOptions{API: w, Notifier: w.provider})
+					c = must(upgrade.New(upgrade.Options{API: w, Notifier: w.provider}))
 				}
 				p, err := c.Sync(t.Context())
 				got := stored(t, w)
@@ -454,14 +455,14 @@ func TestReplacedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
 		replaced := false
-		o := upgrade.ControllerOptions{Preconditions: func(ctx context.Context, _ *configv1.ClusterVersion, r configv1.Release) error {
+		o := upgrade.Options{Preconditions: func(ctx context.Context, _ *configv1.ClusterVersion, r configv1.Release) error {
 			if r.Version != target || r.Image != targetImage {
 				t.Errorf("target is %+v", r)
 			}
 			if !replaced {
 				replaced = true
 				w.provider.policies = nil
-				m, _ := w.operator(upgrade.ControllerOptions{})
+				m, _ := w.operator(upgrade.Options{})
 				_, err := m.Sync(ctx)
 				return err
 			}
@@ -483,27 +484,27 @@ func TestNotCommenced(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		spec    func(*upgradeconfig.Spec)
-		o       upgrade.ControllerOptions
+		o       upgrade.Options
 		cluster func(*configv1.ClusterVersion)
 		step    upgradeconfig.ConditionType
 		message string
 		failed  bool
 		text    string // part of the last notification's
 	}{
-		{name: "alerts", o: upgrade.ControllerOptions{Health: fail("A", "B")}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A, B", failed: true, text: "cancelled during the Pre-Health Check step"},
-		{name: "dependencies", o: upgrade.ControllerOptions{Dependencies: fail("registry")}, step: "ExternalDependenciesAvailable", message: "external dependencies are not available: registry", failed: true, text: "External Dependency Availability Check step"},
-		{name: "capacity", spec: func(s *upgradeconfig.Spec) { s.CapacityReservation = true }, o: upgrade.ControllerOptions{Capacity: &upgrade.SimulatedCapacity{Ready: 9 * time.Hour}},
+		{name: "alerts", o: upgrade.Options{Health: fail("A", "B")}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A, B", failed: true, text: "cancelled during the Pre-Health Check step"},
+		{name: "dependencies", o: upgrade.Options{Dependencies: fail("registry")}, step: "ExternalDependenciesAvailable", message: "external dependencies are not available: registry", failed: true, text: "External Dependency Availability Check step"},
+		{name: "capacity", spec: func(s *upgradeconfig.Spec) { s.CapacityReservation = true }, o: upgrade.Options{Capacity: &upgradetest.Capacity{Ready: 9 * time.Hour}},
 			step: "ComputeCapacityReserved", message: "ComputeCapacityReserved still in progress", failed: true, text: "Scale-Up Worker Node step"},
-		{name: "preconditions", o: upgrade.ControllerOptions{Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error { return errors.New("refused") }},
+		{name: "preconditions", o: upgrade.Options{Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error { return errors.New("refused") }},
 			step: "UpgradeCommenced", message: "refused", failed: true, text: "as the cluster did not pass its pre-upgrade verification checks"},
 		{name: "not listed", cluster: func(cv *configv1.ClusterVersion) { cv.Status.AvailableUpdates = nil }, step: "UpgradeCommenced", message: "UpgradeCommenced still in progress", failed: true, text: "verification checks"},
 		{name: "not upgradeable", spec: func(s *upgradeconfig.Spec) { s.Desired.Version, s.Desired.Channel = "4.21.0", "stable-4.21" },
 			cluster: func(cv *configv1.ClusterVersion) {
 				cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "R", Message: "M", LastTransitionTime: metav1.Unix(0, 0)}}
 			}, step: "IsClusterUpgradable", message: "has been cancelled: R: M", failed: true, text: "has been cancelled: R: M"},
-		{name: "ARO does not fail", spec: func(s *upgradeconfig.Spec) { s.Type = upgradeconfig.ARO }, o: upgrade.ControllerOptions{Health: fail("A")},
+		{name: "ARO does not fail", spec: func(s *upgradeconfig.Spec) { s.Type = upgradeconfig.ARO }, o: upgrade.Options{Health: fail("A")},
 			step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
-		{name: "no window", o: upgrade.ControllerOptions{Health: fail("A"), TimeOut: -1}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
+		{name: "no window", o: upgrade.Options{Health: fail("A"), TimeOut: upgradeconfig.Never}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -558,7 +559,7 @@ func TestFailureIsRepeated(t *testing.T) {
 			}
 			return do()
 		}
-		o := upgrade.ControllerOptions{Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error { return errors.New("refused") }}
+		o := upgrade.Options{Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error { return errors.New("refused") }}
 		w.run(o, 3*time.Hour+30*time.Minute, never)
 		c, _ := func() (upgradeconfig.Condition, bool) {
 			e := w.entry()
@@ -580,7 +581,7 @@ func TestFailureIsRepeated(t *testing.T) {
 func TestStepsAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
-		w.run(upgrade.ControllerOptions{}, 6*time.Hour, never)
+		w.run(upgrade.Options{}, 6*time.Hour, never)
 		told := map[string]int{}
 		for _, e := range w.events {
 			if e.Type == upgradeconfig.EventStep {
@@ -610,7 +611,7 @@ func TestWaiting(t *testing.T) {
 			}
 			return do()
 		}
-		o := upgrade.ControllerOptions{Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+		o := upgrade.Options{Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 			return []string{"A"}, nil
 		})}
 		errs := w.run(o, 95*time.Minute, never)
@@ -635,7 +636,7 @@ func TestRequestTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
 		asked, cleared := 0, false
-		o := upgrade.ControllerOptions{
+		o := upgrade.Options{
 			Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 				asked++
 				return nil
@@ -672,7 +673,7 @@ func TestAnotherImageMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
 		var asked []string
-		o := upgrade.ControllerOptions{Preconditions: func(ctx context.Context, _ *configv1.ClusterVersion, r configv1.Release) error {
+		o := upgrade.Options{Preconditions: func(ctx context.Context, _ *configv1.ClusterVersion, r configv1.Release) error {
 			if w.requested > 0 {
 				t.Error("requested already")
 			}
@@ -703,7 +704,7 @@ func TestNotListed(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if errs := w.run(upgrade.ControllerOptions{}, 2*time.Hour, never); errs != nil || w.requested != 0 || w.entry().Phase != upgradeconfig.PhasePending {
+		if errs := w.run(upgrade.Options{}, 2*time.Hour, never); errs != nil || w.requested != 0 || w.entry().Phase != upgradeconfig.PhasePending {
 			t.Errorf("%v, %d requests, %+v", errs, w.requested, w.entry())
 		}
 		validated := 0
@@ -736,7 +737,7 @@ func TestAlerts(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newSite(t, nil)
 			var since []time.Time
-			w.run(upgrade.ControllerOptions{Alerts: func(_ context.Context, at time.Time) ([]string, error) {
+			w.run(upgrade.Options{Alerts: func(_ context.Context, at time.Time) ([]string, error) {
 				since = append(since, at)
 				return tt.alerts, tt.err
 			}}, 6*time.Hour, never)
@@ -765,7 +766,7 @@ func TestServiceLogs(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newSite(t, func(s *upgradeconfig.Spec) { s.UpgradeAt = time.Now().Add(3 * time.Hour).Format(time.RFC3339) })
 			alerts := time.Now().Add(3*time.Hour + 5*time.Minute)
-			o := upgrade.ControllerOptions{ServiceLogs: on, PreHealthCheck: true, Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			o := upgrade.Options{ServiceLogs: on, PreHealthCheck: true, Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 				if time.Now().Before(alerts) {
 					return []string{"A"}, nil
 				}
@@ -804,7 +805,7 @@ func TestControllerFromConfig(t *testing.T) {
 				m := &corev1.ConfigMap{Data: map[string]string{upgradeconfig.ConfigMapKey: tt.config}}
 				m.Namespace, m.Name = upgradeconfig.DefaultNamespace, upgradeconfig.ConfigMapName
 				w.load(m)
-				errs := w.run(upgrade.ControllerOptions{FromConfig: true, Preconditions: refuse}, 4*time.Hour, never)
+				errs := w.run(upgrade.Options{FromConfig: true, Preconditions: refuse}, 4*time.Hour, never)
 				if len(errs) == 0 || errs[0] != tt.err {
 					t.Errorf("%v", errs)
 				}
@@ -826,7 +827,7 @@ func TestFeaturesFromConfig(t *testing.T) {
 			w := newSite(t, func(s *upgradeconfig.Spec) { s.UpgradeAt = time.Now().Add(3 * time.Hour).Format(time.RFC3339) })
 			w.load(configMap(upgradeconfig.DefaultNamespace, config))
 			checked, asked := false, false
-			o := upgrade.ControllerOptions{
+			o := upgrade.Options{
 				FromConfig: true, PreHealthCheck: !on, ServiceLogs: !on,
 				Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 					checked = true
@@ -850,7 +851,7 @@ func TestFeaturesFromConfig(t *testing.T) {
 func TestImageMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, func(s *upgradeconfig.Spec) { s.Desired = upgradeconfig.Update{Image: targetImage} })
-		o := upgrade.ControllerOptions{Validate: upgradeconfig.ValidateOptions{ReleaseVersion: func(context.Context, string) (string, error) { return target, nil }}}
+		o := upgrade.Options{Validate: upgradeconfig.ValidateOptions{ReleaseVersion: func(context.Context, string) (string, error) { return target, nil }}}
 		_, c := w.operator(o)
 		if _, err := clusterapi.Create(t.Context(), w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -889,7 +890,7 @@ func TestAlreadyCommenced(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		o := upgrade.ControllerOptions{
+		o := upgrade.Options{
 			Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 				t.Error("preconditions of an update under way")
 				return nil
@@ -928,7 +929,7 @@ func TestControllerRun(t *testing.T) {
 			}
 			return do()
 		}
-		_, c := w.operator(upgrade.ControllerOptions{})
+		_, c := w.operator(upgrade.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
@@ -994,12 +995,16 @@ func TestControllerRun(t *testing.T) {
 	})
 }
 
-func TestControllerWithoutAPI(t *testing.T) {
-	c := upgrade.NewController(upgrade.ControllerOptions{})
-	if _, err := c.Sync(t.Context()); err == nil {
-		t.Error("a pass without a cluster")
-	}
-	if err := c.Run(t.Context()); err == nil {
-		t.Error("a run without a cluster")
+func TestOptionsThatCannotWork(t *testing.T) {
+	api := memory.NewOpenShift(memory.Options{})
+	for want, o := range map[string]upgrade.Options{
+		"API is required":          {},
+		"TimeOut is negative":      {API: api, TimeOut: -1},
+		"DelayTrigger is negative": {API: api, DelayTrigger: -time.Second},
+		"Validate.ImageTimeout":    {API: api, Validate: upgradeconfig.ValidateOptions{ImageTimeout: -1}},
+	} {
+		if _, err := upgrade.New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }

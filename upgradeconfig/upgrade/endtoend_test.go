@@ -26,6 +26,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
 
 // trusting takes every release for signed.
@@ -110,13 +111,13 @@ func TestEndToEnd(t *testing.T) {
 				CapacityReservation:  true,
 			},
 		}}, state: upgradeconfig.StateScheduled}
-		manager := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider, KeepWhileUpgrading: true})
-		capacity := &upgrade.SimulatedCapacity{Ready: 10 * time.Minute}
-		maintenance := &upgrade.SimulatedMaintenance{}
+		manager := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider, KeepWhileUpgrading: true}))
+		capacity := &upgradetest.Capacity{Ready: 10 * time.Minute}
+		maintenance := &upgradetest.Maintenance{}
 		metrics := &upgrade.Metrics{}
 		var judged []string
 		var phases []upgradeconfig.Phase
-		controller := upgrade.NewController(upgrade.ControllerOptions{
+		controller := must(upgrade.New(upgrade.Options{
 			API:      cluster,
 			Notifier: provider,
 			Refresh: func(ctx context.Context) (bool, error) {
@@ -140,7 +141,7 @@ func TestEndToEnd(t *testing.T) {
 					t.Log(e.Time.Sub(start), e.Err)
 				}
 			},
-		})
+		}))
 
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

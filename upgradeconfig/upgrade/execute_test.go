@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
 
 // diary notes which hooks are called, repetitions aside.
@@ -61,7 +62,7 @@ func TestHooks(t *testing.T) {
 			w := newSite(t, func(s *upgradeconfig.Spec) { s.Type, s.CapacityReservation = typ, true })
 			d := &diary{}
 			tasks := 0
-			w.run(upgrade.ControllerOptions{
+			w.run(upgrade.Options{
 				Health: d, Capacity: d, Maintenance: d,
 				Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 					d.note("preconditions")
@@ -156,7 +157,7 @@ func TestWorkers(t *testing.T) {
 					t.Fatal(err)
 				}
 				helped := 0
-				_, c := w.operator(upgrade.ControllerOptions{Drain: drainFunc(func(after time.Duration) error {
+				_, c := w.operator(upgrade.Options{Drain: drainFunc(func(after time.Duration) error {
 					helped++
 					if after != 45*time.Minute {
 						t.Errorf("by force after %s", after)
@@ -184,17 +185,17 @@ func TestCapacity(t *testing.T) {
 		capacity upgrade.Capacity
 		want     []upgradeconfig.State
 	}{
-		{"not asked for", false, &upgrade.SimulatedCapacity{Fixed: true}, startedAndCompleted},
-		{"ready", true, &upgrade.SimulatedCapacity{Ready: 5 * time.Minute}, startedAndCompleted},
-		{"nothing to scale", true, &upgrade.SimulatedCapacity{Fixed: true}, []upgradeconfig.State{"StateStarted", "StateScaleSkipped", "StateCompleted"}},
+		{"not asked for", false, &upgradetest.Capacity{Fixed: true}, startedAndCompleted},
+		{"ready", true, &upgradetest.Capacity{Ready: 5 * time.Minute}, startedAndCompleted},
+		{"nothing to scale", true, &upgradetest.Capacity{Fixed: true}, []upgradeconfig.State{"StateStarted", "StateScaleSkipped", "StateCompleted"}},
 		{"no hook", true, nil, []upgradeconfig.State{"StateStarted", "StateScaleSkipped", "StateCompleted"}},
-		{"too late, before the delay", true, &upgrade.SimulatedCapacity{Ready: 2 * time.Hour, TimeOut: 5 * time.Minute}, startedAndCompleted}, // Started to Skipped is not allowed
-		{"too late, after the delay", true, &upgrade.SimulatedCapacity{Ready: 2 * time.Hour, TimeOut: 40 * time.Minute}, []upgradeconfig.State{"StateStarted", "StateDelayed", "StateSkipped", "StateCompleted"}},
+		{"too late, before the delay", true, &upgradetest.Capacity{Ready: 2 * time.Hour, TimeOut: 5 * time.Minute}, startedAndCompleted}, // Started to Skipped is not allowed
+		{"too late, after the delay", true, &upgradetest.Capacity{Ready: 2 * time.Hour, TimeOut: 40 * time.Minute}, []upgradeconfig.State{"StateStarted", "StateDelayed", "StateSkipped", "StateCompleted"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, func(s *upgradeconfig.Spec) { s.CapacityReservation = tt.reserve })
-				w.run(upgrade.ControllerOptions{Capacity: tt.capacity}, 6*time.Hour, never)
+				w.run(upgrade.Options{Capacity: tt.capacity}, 6*time.Hour, never)
 				if diff := cmp.Diff(tt.want, w.provider.told); diff != "" || w.entry().Phase != upgradeconfig.PhaseUpgraded {
 					t.Errorf("%s %s", w.entry().Phase, diff)
 				}
@@ -219,7 +220,7 @@ func (s slowCapacity) Release(context.Context, *upgradeconfig.UpgradeConfig) (bo
 func TestCapacityGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, func(s *upgradeconfig.Spec) { s.CapacityReservation = true })
-		o := upgrade.ControllerOptions{Capacity: slowCapacity{gone: time.Now().Add(4 * time.Hour)}}
+		o := upgrade.Options{Capacity: slowCapacity{gone: time.Now().Add(4 * time.Hour)}}
 		w.run(o, 3*time.Hour+30*time.Minute, never)
 		e := w.entry()
 		c, _ := e.Condition(upgradeconfig.FailedUpgrade)
@@ -240,8 +241,8 @@ func TestStoredBeforeTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
 		told, failures := 0, 2
-		m, _ := w.operator(upgrade.ControllerOptions{})
-		c := upgrade.NewController(upgrade.ControllerOptions{API: w, Refresh: m.Refresh,
+		m, _ := w.operator(upgrade.Options{})
+		c := must(upgrade.New(upgrade.Options{API: w, Refresh: m.Refresh,
 			Notifier: notifierFunc(func(n upgradeconfig.Notification) error {
 				if n.State != upgradeconfig.StateCompleted {
 					return nil
@@ -254,7 +255,8 @@ func TestStoredBeforeTold(t *testing.T) {
 				}
 				told++
 				return nil
-			})})
+			})}))
+
 		if _, err := m.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}

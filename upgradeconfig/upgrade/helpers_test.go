@@ -167,3 +167,11 @@ func configMap(namespace, text string) *corev1.ConfigMap {
 	m.Namespace, m.Name = namespace, upgradeconfig.ConfigMapName
 	return m
 }
+
+// must returns what a constructor made.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -146,7 +146,7 @@ func (d *ForcedDrain) ForceDrain(ctx context.Context, _ *upgradeconfig.UpgradeCo
 func (d *ForcedDrain) late(nodes []corev1.Node, after time.Duration) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := time.Now()
+	now := clock.RealClock{}.Now()
 	if d.Clock != nil {
 		now = d.Clock.Now()
 	}
@@ -201,90 +201,4 @@ func stays(p corev1.Pod) bool {
 		}
 	}
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-}
-
-// SimulatedCapacity is a [Capacity] that only takes time. It is safe for
-// concurrent use.
-type SimulatedCapacity struct {
-	Clock clock.PassiveClock // nil means the real one
-	// Ready is how long nodes take to become ready.
-	Ready time.Duration
-	// TimeOut is how long to wait for them; 0 means for ever.
-	TimeOut time.Duration
-	// Fixed says that there is nothing that could be scaled.
-	Fixed bool
-
-	mu    sync.Mutex
-	since time.Time // zero: nothing is reserved
-}
-
-// Reserve never fails.
-func (s *SimulatedCapacity) Reserve(context.Context, *upgradeconfig.UpgradeConfig) (CapacityState, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.Fixed {
-		return CapacityNone, nil
-	}
-	now := time.Now()
-	if s.Clock != nil {
-		now = s.Clock.Now()
-	}
-	if s.since.IsZero() {
-		s.since = now
-	}
-	switch waited := now.Sub(s.since); {
-	case waited >= s.Ready:
-		return CapacityReady, nil
-	case s.TimeOut > 0 && waited >= s.TimeOut:
-		return CapacityTimedOut, nil
-	}
-	return CapacityPending, nil
-}
-
-// Release ends the reservation at once.
-func (s *SimulatedCapacity) Release(context.Context, *upgradeconfig.UpgradeConfig) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.since = time.Time{}
-	return true, nil
-}
-
-// Reserved says whether a reservation is held.
-func (s *SimulatedCapacity) Reserved() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.since.IsZero()
-}
-
-// SimulatedMaintenance is a [Maintenance] that only keeps count. The zero value
-// is ready to use, and safe for concurrent use.
-type SimulatedMaintenance struct {
-	mu   sync.Mutex
-	open map[Plane]bool
-}
-
-// Start opens a window.
-func (s *SimulatedMaintenance) Start(_ context.Context, _ *upgradeconfig.UpgradeConfig, p Plane) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open == nil {
-		s.open = make(map[Plane]bool)
-	}
-	s.open[p] = true
-	return nil
-}
-
-// End closes it.
-func (s *SimulatedMaintenance) End(_ context.Context, _ *upgradeconfig.UpgradeConfig, p Plane) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, p)
-	return nil
-}
-
-// Open says whether a plane has a window.
-func (s *SimulatedMaintenance) Open(p Plane) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.open[p]
 }

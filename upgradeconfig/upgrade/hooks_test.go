@@ -134,8 +134,8 @@ func TestOperatorHealth(t *testing.T) {
 func TestTwoControllers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
-		m, a := w.operator(upgrade.ControllerOptions{})
-		_, b := w.operator(upgrade.ControllerOptions{})
+		m, a := w.operator(upgrade.Options{})
+		_, b := w.operator(upgrade.Options{})
 		if _, err := m.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,9 @@
 package upgrade
 
 import (
-	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // The ends of most texts.

@@ -49,7 +49,7 @@ func TestPanicsAreFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, nil)
 				watched := &brokenWatch{ClusterAPI: w, goWrong: goWrong}
-				o := upgrade.ControllerOptions{}
+				o := upgrade.Options{}
 				calls := 0
 				o.Health = upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 					if calls++; calls == 1 {
@@ -58,7 +58,7 @@ func TestPanicsAreFailures(t *testing.T) {
 					return nil, nil
 				})
 				var failed []error
-				m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider, Observe: func(upgradeconfig.Event) { panic("no paper") }})
+				m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider, Observe: func(upgradeconfig.Event) { panic("no paper") }}))
 				if _, err := m.Sync(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -71,7 +71,7 @@ func TestPanicsAreFailures(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
-				go func() { ended <- upgrade.NewController(o).Run(ctx) }()
+				go func() { ended <- must(upgrade.New(o)).Run(ctx) }()
 				for range 120 {
 					time.Sleep(time.Minute)
 					synctest.Wait()

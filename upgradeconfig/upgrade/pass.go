@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
 // pass is one pass of a [Controller].
@@ -60,7 +61,7 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 			p.entry = *d.Entry
 			if err := p.store(ctx); err != nil {
 				if s.Refreshed != nil && s.Refreshed.Differs && overtaken(err) {
-					return Progress{Reason: d.Reason, After: LookSoon}, nil
+					return Progress{Reason: d.Reason, After: lookSoon}, nil
 				}
 				return Progress{}, err
 			}
@@ -112,12 +113,12 @@ func (p *pass) configure(ctx context.Context) error {
 }
 
 // store writes the entry into the status, on condition that the object is as
-// this pass knows it; else the error is errMoved.
+// this pass knows it; else the error is loop.ErrChanged.
 func (p *pass) store(ctx context.Context) error {
 	o := clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerPolicy}
 	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *upgradeconfig.UpgradeConfig) error {
 		if !p.same(c) || !equality.Semantic.DeepEqual(c.Status, p.stored) {
-			return errMoved
+			return loop.ErrChanged
 		}
 		c.Status.SetEntry(p.entry)
 		return nil
@@ -143,7 +144,7 @@ func (p *pass) gone(ctx context.Context) bool {
 
 // overtaken says whether a write came too late.
 func overtaken(err error) bool {
-	return errors.Is(err, errMoved) || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
+	return errors.Is(err, loop.ErrChanged) || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
 
 // checkAhead checks the cluster's health long before the upgrade. Whatever is
@@ -179,7 +180,7 @@ func (p *pass) validate(ctx context.Context) (*Validated, error) {
 		if err := p.setVersion(ctx, v.Version); err != nil {
 			return nil, err
 		}
-		return nil, errMoved // to another version, which has another entry
+		return nil, loop.ErrChanged // to another version, which has another entry
 	}
 	return &Validated{Validity: v, Err: err}, nil
 }
@@ -188,7 +189,7 @@ func (p *pass) setVersion(ctx context.Context, version string) error {
 	o := clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}
 	_, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *upgradeconfig.UpgradeConfig) error {
 		if !p.same(c) {
-			return errMoved
+			return loop.ErrChanged
 		}
 		c.Spec.Desired.Version = version
 		return nil
@@ -224,7 +225,7 @@ func (p *pass) giveUp(ctx context.Context) (Progress, error) {
 	}
 	p.tellStep(upgradeconfig.FailedUpgrade)
 	if err != nil {
-		return Progress{After: LookSoon}, err
+		return Progress{After: lookSoon}, err
 	}
 	p.emit(upgradeconfig.Event{Type: upgradeconfig.EventBreached, Version: p.entry.Version, Text: failed.reason})
 	p.tellPhase()
@@ -262,14 +263,14 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 		}
 		done, err := p.step(ctx, step)
 		if err != nil || !done {
-			return Progress{After: LookSoon, Reason: p.message(step)}, errors.Join(late, err)
+			return Progress{After: lookSoon, Reason: p.message(step)}, errors.Join(late, err)
 		}
 		last = step
 	}
 	if err := p.storeUpgraded(ctx); err != nil {
 		return Progress{}, err
 	}
-	return Progress{After: LookAgain, Reason: completed.reason}, late
+	return Progress{After: lookAgain, Reason: completed.reason}, late
 }
 
 func (p *pass) storeUpgraded(ctx context.Context) error {
@@ -329,9 +330,9 @@ func (p *pass) tellEnd(ctx context.Context, e end) (Progress, error) {
 		p.tellStep(e.told)
 	}
 	if err != nil {
-		return Progress{After: LookSoon, Reason: p.message(e.told)}, err
+		return Progress{After: lookSoon, Reason: p.message(e.told)}, err
 	}
-	return Progress{After: LookAgain, Reason: e.reason}, nil
+	return Progress{After: lookAgain, Reason: e.reason}, nil
 }
 
 // alerts are those that the upgrade caused.
@@ -369,7 +370,7 @@ func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, e
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if errors.Is(err, errMoved) {
+	if errors.Is(err, loop.ErrChanged) {
 		return false, err
 	}
 	done = done && err == nil

@@ -12,10 +12,10 @@ import (
 
 // How soon to look at an UpgradeConfig again.
 const (
-	// LookAgain is how often one is looked at that nothing happens to.
-	LookAgain = 5 * time.Minute
-	// LookSoon is how often one is looked at while its upgrade is under way.
-	LookSoon = time.Minute
+	// lookAgain is how often one is looked at that nothing happens to.
+	lookAgain = 5 * time.Minute
+	// lookSoon is how often one is looked at while its upgrade is under way.
+	lookSoon = time.Minute
 
 	// preHealthMinutes must remain for a health check ahead of the upgrade.
 	preHealthMinutes = 120
@@ -131,9 +131,9 @@ func Next(s Situation, o PhaseOptions) Decision {
 	c := s.Config
 	switch {
 	case c == nil:
-		return stay(LookAgain, noConfig, nil)
+		return stay(lookAgain, noConfig, nil)
 	case c.DeletionTimestamp != nil:
-		return stay(LookAgain, "the UpgradeConfig is being deleted", nil)
+		return stay(lookAgain, "the UpgradeConfig is being deleted", nil)
 	}
 	e, ok := c.Status.Entry(c.Spec.Desired.Version)
 	if !ok {
@@ -147,9 +147,9 @@ func Next(s Situation, o PhaseOptions) Decision {
 	case upgradeconfig.PhaseUpgrading:
 		return upgrade(s, e, o)
 	case upgradeconfig.PhaseUpgraded, upgradeconfig.PhaseFailed:
-		return stay(LookAgain, "the upgrade is over", nil)
+		return stay(lookAgain, "the upgrade is over", nil)
 	}
-	return stay(LookAgain, "", fmt.Errorf("upgradeconfig: the history entry of version %q has the phase %q, which does not exist", e.Version, e.Phase))
+	return stay(lookAgain, "", fmt.Errorf("upgradeconfig: the history entry of version %q has the phase %q, which does not exist", e.Version, e.Phase))
 }
 
 const noConfig = "there is no UpgradeConfig"
@@ -166,7 +166,7 @@ func first(s Situation) Decision {
 	desired := s.Config.Spec.Desired
 	commenced, err := Commenced(desired, s.ClusterVersion)
 	if err != nil {
-		return stay(LookSoon, "", commencedError(err))
+		return stay(lookSoon, "", commencedError(err))
 	}
 	e := upgradeconfig.HistoryEntry{Version: desired.Version, PrecedingVersion: PrecedingVersion(desired.Version, s.ClusterVersion), Phase: upgradeconfig.PhaseNew}
 	if commenced {
@@ -181,15 +181,15 @@ func fresh(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision {
 		return Decision{Do: ActivityHealthCheck}
 	}
 	e.Phase = upgradeconfig.PhasePending
-	return Decision{Do: ActivityNone, Entry: &e, After: LookSoon, Reason: "the upgrade is pending"}
+	return Decision{Do: ActivityNone, Entry: &e, After: lookSoon, Reason: "the upgrade is pending"}
 }
 
 func pending(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision {
 	if _, err := Steps(s.Config.Spec.Type); err != nil {
-		return stay(LookAgain, "", err)
+		return stay(lookAgain, "", err)
 	}
 	due := Due(s.Config.Spec.UpgradeAt, s.Now, o.TimeOut)
-	after := LookAgain
+	after := lookAgain
 	if due.Wait > 0 && due.Wait < after {
 		after = due.Wait
 	}
@@ -217,10 +217,10 @@ func pending(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision
 	case r == nil:
 		return Decision{Do: ActivityRefresh}
 	case r.Err != nil && !errors.Is(r.Err, upgradeconfig.ErrNotConfigured):
-		return stay(LookSoon, "the provider cannot be asked once more", r.Err)
+		return stay(lookSoon, "the provider cannot be asked once more", r.Err)
 	case r.Err == nil && r.Differs:
 		e.Phase = upgradeconfig.PhaseNew
-		return Decision{Do: ActivityNone, Entry: &e, After: LookSoon, Reason: "the provider has changed the policy"}
+		return Decision{Do: ActivityNone, Entry: &e, After: lookSoon, Reason: "the provider has changed the policy"}
 	}
 	e.Phase, e.StartTime = upgradeconfig.PhaseUpgrading, seconds(s.Now)
 	return Decision{Do: ActivityDecide, Entry: &e}
@@ -229,11 +229,11 @@ func pending(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision
 func upgrade(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision {
 	t := s.Config.Spec.Type
 	if _, err := Steps(t); err != nil {
-		return stay(LookAgain, "", err)
+		return stay(lookAgain, "", err)
 	}
 	commenced, err := Commenced(s.Config.Spec.Desired, s.ClusterVersion)
 	if err != nil {
-		return stay(LookSoon, "", commencedError(err))
+		return stay(lookSoon, "", commencedError(err))
 	}
 	// What was commenced once stays so, whoever takes the request back.
 	commenced = commenced || e.IsTrue(upgradeconfig.UpgradeCommenced)

@@ -150,11 +150,12 @@ func (s *simulatedRun) process(name string) reconcile.Process {
 	observe := func(e upgradeconfig.Event) { s.log = append(s.log, heard{name, e}) }
 	return reconcile.Process{Name: name, New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		s.lives++
-		m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
+		m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
 			API: api, Provider: s, Interval: 10 * time.Minute, Clock: s.clock, Observe: observe,
 			Update: s.seed%2 == 0, KeepWhileUpgrading: s.seed%3 == 0,
-		})
-		c := upgrade.NewController(upgrade.ControllerOptions{
+		}))
+
+		c := must(upgrade.New(upgrade.Options{
 			API: api, Refresh: m.Refresh, Notifier: m, Clock: s.clock, Observe: observe,
 			TimeOut: time.Hour, DelayTrigger: 10 * time.Minute, ServiceLogs: s.seed%5 == 0,
 			Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
@@ -164,7 +165,8 @@ func (s *simulatedRun) process(name string) reconcile.Process {
 				return nil, nil
 			}),
 			Capacity: extra{s},
-		})
+		}))
+
 		return append(m.Process().New(api), c.Process().New(api)...)
 	}}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
 // AnnotationTold of an UpgradeConfig is what a [Controller] keeps of the
@@ -72,7 +73,7 @@ func (p *pass) mark(ctx context.Context, r record) error {
 	}
 	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *upgradeconfig.UpgradeConfig) error {
 		if !p.same(c) || c.Annotations[AnnotationTold] != was {
-			return errMoved
+			return loop.ErrChanged
 		}
 		if text == "" {
 			delete(c.Annotations, AnnotationTold)
@@ -132,9 +133,10 @@ func (p *pass) overdue(ctx context.Context, delayed bool) error {
 // off.
 func (p *pass) silent(s upgradeconfig.State) bool { return s.ServiceLog() && !p.serviceLogs }
 
-// said is what a process has told of an upgrade. It spares the provider the
-// repetition where the cluster does not know yet, as a write failed.
-type said struct {
+// sentStates are the states of which a process has told the provider about an
+// upgrade. They spare the provider the repetition where the cluster does not
+// know yet, as a write failed.
+type sentStates struct {
 	uid     types.UID
 	version string
 	states  []upgradeconfig.State
@@ -142,10 +144,10 @@ type said struct {
 
 // tell tells the provider, unless this process has.
 func (p *pass) tell(ctx context.Context, s upgradeconfig.State, found []string) error {
-	if p.said.uid != p.config.UID || p.said.version != p.entry.Version {
-		p.said = said{uid: p.config.UID, version: p.entry.Version}
+	if p.sent.uid != p.config.UID || p.sent.version != p.entry.Version {
+		p.sent = sentStates{uid: p.config.UID, version: p.entry.Version}
 	}
-	if p.silent(s) || slices.Contains(p.said.states, s) {
+	if p.silent(s) || slices.Contains(p.sent.states, s) {
 		return nil
 	}
 	config := *p.config
@@ -154,7 +156,7 @@ func (p *pass) tell(ctx context.Context, s upgradeconfig.State, found []string) 
 	n := NewNotification(s, &config, found)
 	err := p.o.Notifier.Notify(ctx, n)
 	if err == nil {
-		p.said.states = append(p.said.states, s)
+		p.sent.states = append(p.sent.states, s)
 	} else if prefix := fmt.Sprintf("can't send notification '%s': ", s); !strings.HasPrefix(err.Error(), prefix) {
 		err = fmt.Errorf("%s%w", prefix, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
 
 var errInjected = errors.New("injected fault")
@@ -48,19 +49,20 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		ill := true
 		h := &hearing{}
 		pass := func() error {
-			m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider})
+			m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider}))
 			if _, err := m.Sync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			_, err := upgrade.NewController(upgrade.ControllerOptions{
-				API: w, Notifier: h, ServiceLogs: true, Capacity: &upgrade.SimulatedCapacity{Fixed: true},
+			_, err := must(upgrade.New(upgrade.Options{
+				API: w, Notifier: h, ServiceLogs: true, Capacity: &upgradetest.Capacity{Fixed: true},
 				Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 					if ill {
 						return []string{"a"}, nil
 					}
 					return nil, nil
 				}),
-			}).Sync(t.Context())
+			})).
+				Sync(t.Context())
 			w.play()
 			return err
 		}
@@ -121,7 +123,7 @@ func TestToldFormats(t *testing.T) {
 			h := &hearing{}
 			store(t, w, object(w.provider.policies[0].Spec, underWay(target)))
 			annotate(t, w, tt.text)
-			_, err := upgrade.NewController(upgrade.ControllerOptions{API: w, Notifier: h}).Sync(t.Context())
+			_, err := must(upgrade.New(upgrade.Options{API: w, Notifier: h})).Sync(t.Context())
 			if tt.fault == "" && err != nil || tt.fault != "" && (err == nil || err.Error() != tt.fault) {
 				t.Errorf("%s: error %v", tt.text, err)
 			}
@@ -187,11 +189,12 @@ func TestProcessInVirtualTime(t *testing.T) {
 			asked = append(asked, clock.Now().Sub(simulationStart))
 			return policies(specA)(ctx)
 		})
-		m := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{Provider: provider, Observe: func(e upgradeconfig.Event) {
+		m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider, Observe: func(e upgradeconfig.Event) {
 			if !e.Time.Equal(clock.Now()) {
 				t.Errorf("%s at %s, and it is %s", e.Type, e.Time, clock.Now())
 			}
-		}})
+		}}))
+
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, m.Process())
 		defer v.Close()
 		if err := v.RunUntil(simulationStart.Add(5 * time.Minute)); err != nil {
