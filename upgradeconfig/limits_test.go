@@ -9,7 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
-	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestLimits(t *testing.T) {
@@ -45,12 +45,12 @@ func TestLimits(t *testing.T) {
 		}},
 		{Limit: "message of a condition", Default: 32 << 10, Bytes: 256 << 10, Run: func(t *testing.T) int64 {
 			var e upgradeconfig.HistoryEntry
-			upgrade.EndStep(&e, upgradeconfig.ClusterHealthyBeforeUpgrade, false, text, now)
+			e.SetCondition(upgradeconfig.Condition{Type: upgradeconfig.ClusterHealthyBeforeUpgrade, Status: metav1.ConditionFalse, Message: text.Error()}, now)
 			c, _ := e.Condition(upgradeconfig.ClusterHealthyBeforeUpgrade)
 			if len(c.Message) > 32<<10 || !strings.HasSuffix(c.Message, " more bytes)") {
 				t.Errorf("%d bytes", len(c.Message))
 			}
-			if upgrade.EndStep(&e, upgradeconfig.ClusterHealthyBeforeUpgrade, false, text, now) {
+			if e.SetCondition(upgradeconfig.Condition{Type: upgradeconfig.ClusterHealthyBeforeUpgrade, Status: metav1.ConditionFalse, Message: text.Error()}, now) {
 				t.Error("the same failure again is a change")
 			}
 			return 0

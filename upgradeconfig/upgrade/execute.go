@@ -172,13 +172,13 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	err = p.modify(ctx, func(cv *configv1.ClusterVersion) error {
-		if done, err := Commenced(desired, cv); err != nil || done {
+		if done, err := hasCommenced(desired, cv); err != nil || done {
 			return err
 		}
 		if r, ok := target(desired, cv); !ok || r.Image != release.Image {
 			return errNotOffered
 		}
-		Request(desired, cv)
+		request(desired, cv)
 		return nil
 	})
 	if errors.Is(err, errNotOffered) {

@@ -43,19 +43,19 @@ func (s Sample) String() string {
 
 // The names of metrics.
 const (
-	MetricSyncTimestamp      = "upgradeoperator_upgradeconfig_sync_timestamp"
-	MetricValidationFailed   = "upgradeoperator_upgradeconfig_validation_failed"
-	MetricWindowBreached     = "upgradeoperator_upgrade_window_breached"
-	MetricNotification       = "upgradeoperator_upgrade_notification"
-	MetricNotificationFailed = "upgrade_notification_failed" // without a prefix
-	MetricUpgradeResult      = "upgradeoperator_upgrade_result"
+	metricSyncTimestamp      = "upgradeoperator_upgradeconfig_sync_timestamp"
+	metricValidationFailed   = "upgradeoperator_upgradeconfig_validation_failed"
+	metricWindowBreached     = "upgradeoperator_upgrade_window_breached"
+	metricNotification       = "upgradeoperator_upgrade_notification"
+	metricNotificationFailed = "upgrade_notification_failed" // without a prefix
+	metricUpgradeResult      = "upgradeoperator_upgrade_result"
 
-	MetricUpgradeStarted        = "upgradeoperator_upgrade_started_timestamp"
-	MetricUpgradeCompleted      = "upgradeoperator_upgrade_completed_timestamp"
-	MetricControlPlaneStarted   = "upgradeoperator_controlplane_upgrade_started_timestamp"
-	MetricControlPlaneCompleted = "upgradeoperator_controlplane_upgrade_completed_timestamp"
-	MetricWorkersStarted        = "upgradeoperator_workernode_upgrade_started_timestamp"
-	MetricWorkersCompleted      = "upgradeoperator_workernode_upgrade_completed_timestamp"
+	metricUpgradeStarted        = "upgradeoperator_upgrade_started_timestamp"
+	metricUpgradeCompleted      = "upgradeoperator_upgrade_completed_timestamp"
+	metricControlPlaneStarted   = "upgradeoperator_controlplane_upgrade_started_timestamp"
+	metricControlPlaneCompleted = "upgradeoperator_controlplane_upgrade_completed_timestamp"
+	metricWorkersStarted        = "upgradeoperator_workernode_upgrade_started_timestamp"
+	metricWorkersCompleted      = "upgradeoperator_workernode_upgrade_completed_timestamp"
 )
 
 // Observe takes an event; it is a function for Observe of options. When the
@@ -67,13 +67,13 @@ func (m *Metrics) Observe(e upgradeconfig.Event) {
 	name := map[string]string{"upgradeconfig_name": e.Name}
 	switch e.Type {
 	case upgradeconfig.EventCreated, upgradeconfig.EventReplaced, upgradeconfig.EventDeleted:
-		maps.DeleteFunc(m.samples, func(_ string, s Sample) bool { return s.Name != MetricUpgradeResult })
+		maps.DeleteFunc(m.samples, func(_ string, s Sample) bool { return s.Name != metricUpgradeResult })
 	case upgradeconfig.EventSynced:
-		m.set(MetricSyncTimestamp, name, unix(e.Time))
+		m.set(metricSyncTimestamp, name, unix(e.Time))
 	case upgradeconfig.EventValidated:
-		m.set(MetricValidationFailed, name, number(e.Err != nil))
+		m.set(metricValidationFailed, name, number(e.Err != nil))
 	case upgradeconfig.EventBreached:
-		m.set(MetricWindowBreached, name, 1)
+		m.set(metricWindowBreached, name, 1)
 	case upgradeconfig.EventNotified:
 		m.notified(e, name)
 	case upgradeconfig.EventPhase:
@@ -101,23 +101,23 @@ func (m *Metrics) notified(e upgradeconfig.Event, labels map[string]string) {
 		return
 	}
 	labels["event"] = string(e.Notification.State)
-	m.set(MetricNotificationFailed, maps.Clone(labels), number(e.Err != nil))
+	m.set(metricNotificationFailed, maps.Clone(labels), number(e.Err != nil))
 	if e.Err == nil {
 		labels["version"] = e.Notification.Version
-		m.set(MetricNotification, labels, 1)
+		m.set(metricNotification, labels, 1)
 	}
 }
 
 func (m *Metrics) phase(e upgradeconfig.Event, labels map[string]string) {
 	switch e.Phase {
 	case upgradeconfig.PhaseUpgrading:
-		m.time(MetricUpgradeStarted, e, labels)
+		m.time(metricUpgradeStarted, e, labels)
 	case upgradeconfig.PhaseUpgraded:
-		m.time(MetricUpgradeCompleted, e, maps.Clone(labels))
+		m.time(metricUpgradeCompleted, e, maps.Clone(labels))
 		labels["version"], labels["preceding_version"] = e.Version, e.PrecedingVersion
 		labels["stream"] = stream(e.PrecedingVersion, e.Version)
 		labels["alerts"] = strings.Join(e.Alerts, ",")
-		m.set(MetricUpgradeResult, labels, number(len(e.Alerts) == 0))
+		m.set(metricUpgradeResult, labels, number(len(e.Alerts) == 0))
 	}
 }
 
@@ -128,14 +128,14 @@ func (m *Metrics) step(e upgradeconfig.Event, labels map[string]string) {
 	done := e.Condition.Status == "True"
 	switch {
 	case e.Condition.Type == upgradeconfig.UpgradeCommenced && done:
-		m.time(MetricControlPlaneStarted, e, labels)
+		m.time(metricControlPlaneStarted, e, labels)
 	case e.Condition.Type == upgradeconfig.ControlPlaneUpgraded && done:
-		m.time(MetricControlPlaneCompleted, e, labels)
+		m.time(metricControlPlaneCompleted, e, labels)
 	case e.Condition.Type == upgradeconfig.WorkerNodesUpgraded && done:
-		m.time(MetricWorkersCompleted, e, labels)
+		m.time(metricWorkersCompleted, e, labels)
 	case e.Condition.Type == upgradeconfig.WorkerNodesUpgraded && e.Condition.StartTime != nil:
 		e.Time = e.Condition.StartTime.Time // not that of a later look at it
-		m.time(MetricWorkersStarted, e, labels)
+		m.time(metricWorkersStarted, e, labels)
 	}
 }
 

@@ -12,18 +12,18 @@ const (
 	noActionByYou = noAction + " by you"
 )
 
-// HealthReference is the document that service logs about health checks point
+// healthReference is the document that service logs about health checks point
 // to.
-const HealthReference = "https://access.redhat.com/solutions/7081505"
+const healthReference = "https://access.redhat.com/solutions/7081505"
 
-// Describe returns the text that users see about a state of the upgrade to a
+// describe returns the text that users see about a state of the upgrade to a
 // version. Those of StateDelayed and StateFailed tell which step is not done:
 // the first condition of e with status False, FailedUpgrade aside. Those about
 // health checks tell what was found. States that are never sent have no text.
 //
 // OCM makes no difference between delayed and skipped: the word "retry" in the
 // text does, which therefore is in the texts of StateDelayed and in no other.
-func Describe(s upgradeconfig.State, version string, e upgradeconfig.HistoryEntry, found []string) string {
+func describe(s upgradeconfig.State, version string, e upgradeconfig.HistoryEntry, found []string) string {
 	upgrade := "Cluster upgrade to version " + version
 	switch s {
 	case upgradeconfig.StateStarted:
@@ -91,8 +91,8 @@ func undone(e upgradeconfig.HistoryEntry) upgradeconfig.Condition {
 	return upgradeconfig.Condition{}
 }
 
-// Summary returns the headline of a service log, and empty for other states.
-func Summary(s upgradeconfig.State) string {
+// summary returns the headline of a service log, and empty for other states.
+func summary(s upgradeconfig.State) string {
 	switch s {
 	case upgradeconfig.StateControlPlaneStartedSL:
 		return "Cluster is starting with control and worker plane upgrade"
@@ -117,9 +117,9 @@ func NewNotification(s upgradeconfig.State, c *upgradeconfig.UpgradeConfig, foun
 	}
 	version := c.Spec.Desired.Version
 	e, _ := c.Status.Entry(version)
-	n := upgradeconfig.Notification{State: s, Config: c, Version: version, Description: Describe(s, version, e, found), Summary: Summary(s)}
+	n := upgradeconfig.Notification{State: s, Config: c, Version: version, Description: describe(s, version, e, found), Summary: summary(s)}
 	if s == upgradeconfig.StateHealthCheckSL || s == upgradeconfig.StatePreHealthCheckSL {
-		n.References = []string{HealthReference}
+		n.References = []string{healthReference}
 	}
 	return n
 }

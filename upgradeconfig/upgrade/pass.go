@@ -19,7 +19,7 @@ import (
 // pass is one pass of a [Controller].
 type pass struct {
 	*Controller
-	phases      PhaseOptions
+	phases      phaseOptions
 	serviceLogs bool
 	validation  upgradeconfig.ValidateOptions
 
@@ -53,10 +53,10 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 			}
 		}
 	}
-	s := Situation{Config: p.config, ClusterVersion: p.cv}
+	s := situation{Config: p.config, ClusterVersion: p.cv}
 	for {
 		s.Now = p.now()
-		d := Next(s, p.phases)
+		d := decide(s, p.phases)
 		if d.Entry != nil {
 			p.entry = *d.Entry
 			if err := p.store(ctx); err != nil {
@@ -69,20 +69,20 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 		}
 		out := Progress{Reason: d.Reason, After: d.After}
 		switch d.Do {
-		case ActivityNone:
+		case activityNone:
 			return out, d.Err
-		case ActivityHealthCheck:
+		case activityHealthCheck:
 			p.checkAhead(ctx)
 			s.HealthChecked = true
-		case ActivityValidate:
+		case activityValidate:
 			if s.Validated, err = p.validate(ctx); err != nil {
 				return Progress{}, err
 			}
-		case ActivityRefresh:
+		case activityRefresh:
 			s.Refreshed = p.refresh(ctx)
-		case ActivityGiveUp:
+		case activityGiveUp:
 			return p.giveUp(ctx)
-		case ActivitySteps:
+		case activitySteps:
 			return p.steps(ctx, d.Delayed)
 		}
 		if ctx.Err() != nil {
@@ -93,7 +93,7 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 
 // configure takes the rules from the options or from the ConfigMap.
 func (p *pass) configure(ctx context.Context) error {
-	p.phases = PhaseOptions{PreHealthCheck: p.o.PreHealthCheck, TimeOut: p.o.TimeOut, DelayTrigger: p.o.DelayTrigger, SkipBreached: p.o.SkipBreached}
+	p.phases = phaseOptions{PreHealthCheck: p.o.PreHealthCheck, TimeOut: p.o.TimeOut, DelayTrigger: p.o.DelayTrigger, SkipBreached: p.o.SkipBreached}
 	p.serviceLogs, p.validation = p.o.ServiceLogs, p.o.Validate
 	if !p.o.FromConfig {
 		return nil
@@ -166,7 +166,7 @@ func (p *pass) checkAhead(ctx context.Context) {
 }
 
 // validate validates, and gives the spec the version of its image.
-func (p *pass) validate(ctx context.Context) (*Validated, error) {
+func (p *pass) validate(ctx context.Context) (*validated, error) {
 	v, err := upgradeconfig.Validate(ctx, p.config.Spec, p.cv, p.validation)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -182,7 +182,7 @@ func (p *pass) validate(ctx context.Context) (*Validated, error) {
 		}
 		return nil, loop.ErrChanged // to another version, which has another entry
 	}
-	return &Validated{Validity: v, Err: err}, nil
+	return &validated{Validity: v, Err: err}, nil
 }
 
 func (p *pass) setVersion(ctx context.Context, version string) error {
@@ -197,12 +197,12 @@ func (p *pass) setVersion(ctx context.Context, version string) error {
 	return err
 }
 
-func (p *pass) refresh(ctx context.Context) *Refreshed {
+func (p *pass) refresh(ctx context.Context) *refreshed {
 	if p.o.Refresh == nil {
-		return &Refreshed{Err: upgradeconfig.ErrNotConfigured}
+		return &refreshed{Err: upgradeconfig.ErrNotConfigured}
 	}
 	differs, err := p.o.Refresh(ctx)
-	return &Refreshed{Differs: differs, Err: err}
+	return &refreshed{Differs: differs, Err: err}
 }
 
 // giveUp ends an upgrade that has not commenced in time.
@@ -216,9 +216,9 @@ func (p *pass) giveUp(ctx context.Context) (Progress, error) {
 	}
 	if err == nil {
 		p.entry.Phase = upgradeconfig.PhaseFailed
-		GiveUp(&p.entry, errors.New("FailedUpgrade notification not sent yet"), p.now())
+		setFailed(&p.entry, errors.New("FailedUpgrade notification not sent yet"), p.now())
 	} else {
-		GiveUp(&p.entry, err, p.now())
+		setFailed(&p.entry, err, p.now())
 	}
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
@@ -243,7 +243,7 @@ func (p *pass) release(ctx context.Context) (bool, error) {
 // steps runs the steps of the upgrade, up to the first that is not done.
 func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 	late := p.overdue(ctx, delayed)
-	steps, err := Steps(p.config.Spec.Type)
+	steps, err := stepsOf(p.config.Spec.Type)
 	if err != nil {
 		return Progress{}, err
 	}
@@ -253,7 +253,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 		if err != nil {
 			return Progress{}, err
 		}
-		step, ok := NextStep(steps, p.entry, last, commenced)
+		step, ok := nextStep(steps, p.entry, last, commenced)
 		if !ok {
 			break
 		}
@@ -284,7 +284,7 @@ func (p *pass) storeUpgraded(ctx context.Context) error {
 
 // complete ends the upgrade.
 func (p *pass) complete(ctx context.Context) (Progress, error) {
-	begun := StartStep(&p.entry, upgradeconfig.CompletedNotificationSent, p.now())
+	begun := startStep(&p.entry, upgradeconfig.CompletedNotificationSent, p.now())
 	if err := p.storeUpgraded(ctx); err != nil {
 		return Progress{}, err
 	}
@@ -309,9 +309,9 @@ type end struct {
 var (
 	completed = end{upgradeconfig.PhaseUpgraded, upgradeconfig.CompletedNotificationSent, upgradeconfig.StateCompleted, "the upgrade is over",
 		func(e *upgradeconfig.HistoryEntry, err error, now time.Time) {
-			EndStep(e, upgradeconfig.CompletedNotificationSent, err == nil, err, now)
+			endStep(e, upgradeconfig.CompletedNotificationSent, err == nil, err, now)
 		}}
-	failed = end{upgradeconfig.PhaseFailed, upgradeconfig.FailedUpgrade, upgradeconfig.StateFailed, "the upgrade has not commenced in time", GiveUp}
+	failed = end{upgradeconfig.PhaseFailed, upgradeconfig.FailedUpgrade, upgradeconfig.StateFailed, "the upgrade has not commenced in time", setFailed}
 	ends   = []end{completed, failed}
 )
 
@@ -351,7 +351,7 @@ func (p *pass) alerts(ctx context.Context) []string {
 // step runs a step. Its condition is stored before, so that no step of a policy
 // is run that was withdrawn, and after.
 func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, error) {
-	if StartStep(&p.entry, t, p.now()) {
+	if startStep(&p.entry, t, p.now()) {
 		if t == upgradeconfig.WorkerNodesUpgraded && p.entry.WorkerStartTime == nil {
 			p.entry.WorkerStartTime = seconds(p.now())
 		}
@@ -374,7 +374,7 @@ func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, e
 		return false, err
 	}
 	done = done && err == nil
-	changed := EndStep(&p.entry, t, done, err, p.now())
+	changed := endStep(&p.entry, t, done, err, p.now())
 	if after, _ := p.entry.Condition(t); p.waits != "" && !done && err == nil {
 		after.Message += ": " + p.waits
 		p.entry.SetCondition(after, p.now())
@@ -399,7 +399,7 @@ func (p *pass) commenced() (bool, error) {
 	if p.entry.IsTrue(upgradeconfig.UpgradeCommenced) {
 		return true, nil
 	}
-	commenced, err := Commenced(p.config.Spec.Desired, p.cv)
+	commenced, err := hasCommenced(p.config.Spec.Desired, p.cv)
 	if err != nil {
 		err = commencedError(err)
 	}

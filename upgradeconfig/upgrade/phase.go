@@ -24,31 +24,31 @@ const (
 	moment = time.Second
 )
 
-// Activity is what has to be done before a decision about a phase can be made.
-type Activity string
+// activity is what has to be done before a decision about a phase can be made.
+type activity string
 
 // The activities.
 const (
 	// ActivityNone: nothing more for now.
-	ActivityNone Activity = "None"
+	activityNone activity = "None"
 	// ActivityDecide: decide again, with the new entry.
-	ActivityDecide Activity = "Decide"
+	activityDecide activity = "Decide"
 	// ActivityHealthCheck: check the cluster's health ahead of the upgrade.
-	ActivityHealthCheck Activity = "HealthCheck"
+	activityHealthCheck activity = "HealthCheck"
 	// ActivityValidate: validate the UpgradeConfig.
-	ActivityValidate Activity = "Validate"
+	activityValidate activity = "Validate"
 	// ActivityRefresh: ask the provider once more, so that a policy that was
 	// withdrawn since the last sync does not start an upgrade.
-	ActivityRefresh Activity = "Refresh"
+	activityRefresh activity = "Refresh"
 	// ActivitySteps: run the steps of the upgrade.
-	ActivitySteps Activity = "Steps"
+	activitySteps activity = "Steps"
 	// ActivityGiveUp: give the upgrade up, as it has not commenced in time.
-	ActivityGiveUp Activity = "GiveUp"
+	activityGiveUp activity = "GiveUp"
 )
 
-// PhaseOptions are the rules about phases that a configuration can set. The
+// phaseOptions are the rules about phases that a configuration can set. The
 // zero value is a configuration in which everything is absent.
-type PhaseOptions struct {
+type phaseOptions struct {
 	// PreHealthCheck checks the cluster's health when an UpgradeConfig appears
 	// more than two hours ahead.
 	PreHealthCheck bool
@@ -64,12 +64,12 @@ type PhaseOptions struct {
 	SkipBreached bool
 }
 
-// Situation is what a decision about a phase is made from. The last three
+// situation is what a decision about a phase is made from. The last three
 // fields are what came of activities; nil: it was not carried out yet.
 //
 // A nil Config says that there is none, a nil ClusterVersion that nothing is
 // known of the cluster.
-type Situation struct {
+type situation struct {
 	Config         *upgradeconfig.UpgradeConfig
 	ClusterVersion *configv1.ClusterVersion
 	Now            time.Time
@@ -77,18 +77,18 @@ type Situation struct {
 	// HealthChecked is set when the health was checked ahead of the upgrade,
 	// whatever came of it.
 	HealthChecked bool
-	Validated     *Validated
-	Refreshed     *Refreshed
+	Validated     *validated
+	Refreshed     *refreshed
 }
 
-// Validated is what came of [ActivityValidate].
-type Validated struct {
+// validated is what came of [activityValidate].
+type validated struct {
 	upgradeconfig.Validity
 	Err error
 }
 
-// Refreshed is what came of [ActivityRefresh].
-type Refreshed struct {
+// refreshed is what came of [activityRefresh].
+type refreshed struct {
 	// Differs says that the UpgradeConfig was not what the provider says: it
 	// was changed or held. See [Result.Differs].
 	Differs bool
@@ -96,17 +96,17 @@ type Refreshed struct {
 	Err error
 }
 
-// Decision is what [Next] decides.
-type Decision struct {
-	// Do is what comes next; what it finds goes into the Situation of the next
+// decision is what [decide] decides.
+type decision struct {
+	// Do is what comes next; what it finds goes into the situation of the next
 	// decision.
-	Do Activity
+	Do activity
 	// Entry is the history entry of the desired version as it is to be stored
 	// first; nil: nothing is to be stored.
 	Entry *upgradeconfig.HistoryEntry
 	// Delayed says that the provider has to hear of a delay, once.
 	Delayed bool
-	// After is when to look again; 0 unless Do is ActivityNone.
+	// After is when to look again; 0 unless Do is activityNone.
 	After time.Duration
 	// Reason says in a clause why nothing is done.
 	Reason string
@@ -114,7 +114,7 @@ type Decision struct {
 	Err error
 }
 
-// Next decides what happens next to an UpgradeConfig, by the phase of the
+// decide decides what happens next to an UpgradeConfig, by the phase of the
 // history entry of its desired version:
 //
 //   - none: it gets an entry, New, or Upgrading if the cluster was told to
@@ -126,8 +126,8 @@ type Decision struct {
 //   - Upgraded, Failed: nothing more.
 //
 // It is a pure function: drivers carry out what it says and ask again, until it
-// says [ActivityNone].
-func Next(s Situation, o PhaseOptions) Decision {
+// says [activityNone].
+func decide(s situation, o phaseOptions) decision {
 	c := s.Config
 	switch {
 	case c == nil:
@@ -154,41 +154,41 @@ func Next(s Situation, o PhaseOptions) Decision {
 
 const noConfig = "there is no UpgradeConfig"
 
-func stay(after time.Duration, reason string, err error) Decision {
-	return Decision{Do: ActivityNone, After: after, Reason: reason, Err: err}
+func stay(after time.Duration, reason string, err error) decision {
+	return decision{Do: activityNone, After: after, Reason: reason, Err: err}
 }
 
 func commencedError(err error) error {
 	return fmt.Errorf("could not tell if cluster was upgrading: %w", err)
 }
 
-func first(s Situation) Decision {
+func first(s situation) decision {
 	desired := s.Config.Spec.Desired
-	commenced, err := Commenced(desired, s.ClusterVersion)
+	commenced, err := hasCommenced(desired, s.ClusterVersion)
 	if err != nil {
 		return stay(lookSoon, "", commencedError(err))
 	}
-	e := upgradeconfig.HistoryEntry{Version: desired.Version, PrecedingVersion: PrecedingVersion(desired.Version, s.ClusterVersion), Phase: upgradeconfig.PhaseNew}
+	e := upgradeconfig.HistoryEntry{Version: desired.Version, PrecedingVersion: precedingVersion(desired.Version, s.ClusterVersion), Phase: upgradeconfig.PhaseNew}
 	if commenced {
 		e.Phase, e.StartTime = upgradeconfig.PhaseUpgrading, seconds(s.Now)
 	}
-	return Decision{Do: ActivityDecide, Entry: &e}
+	return decision{Do: activityDecide, Entry: &e}
 }
 
-func fresh(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision {
-	wait := Due(s.Config.Spec.UpgradeAt, s.Now, o.TimeOut).Wait
+func fresh(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision {
+	wait := whenDue(s.Config.Spec.UpgradeAt, s.Now, o.TimeOut).Wait
 	if o.PreHealthCheck && !s.HealthChecked && wait/time.Minute > preHealthMinutes {
-		return Decision{Do: ActivityHealthCheck}
+		return decision{Do: activityHealthCheck}
 	}
 	e.Phase = upgradeconfig.PhasePending
-	return Decision{Do: ActivityNone, Entry: &e, After: lookSoon, Reason: "the upgrade is pending"}
+	return decision{Do: activityNone, Entry: &e, After: lookSoon, Reason: "the upgrade is pending"}
 }
 
-func pending(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision {
-	if _, err := Steps(s.Config.Spec.Type); err != nil {
+func pending(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision {
+	if _, err := stepsOf(s.Config.Spec.Type); err != nil {
 		return stay(lookAgain, "", err)
 	}
-	due := Due(s.Config.Spec.UpgradeAt, s.Now, o.TimeOut)
+	due := whenDue(s.Config.Spec.UpgradeAt, s.Now, o.TimeOut)
 	after := lookAgain
 	if due.Wait > 0 && due.Wait < after {
 		after = due.Wait
@@ -196,7 +196,7 @@ func pending(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision
 	v := s.Validated
 	switch {
 	case v == nil:
-		return Decision{Do: ActivityValidate}
+		return decision{Do: activityValidate}
 	case v.Err != nil:
 		return stay(after, "the UpgradeConfig is not valid", v.Err)
 	case !v.IsValid:
@@ -215,32 +215,32 @@ func pending(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision
 	r := s.Refreshed
 	switch {
 	case r == nil:
-		return Decision{Do: ActivityRefresh}
+		return decision{Do: activityRefresh}
 	case r.Err != nil && !errors.Is(r.Err, upgradeconfig.ErrNotConfigured):
 		return stay(lookSoon, "the provider cannot be asked once more", r.Err)
 	case r.Err == nil && r.Differs:
 		e.Phase = upgradeconfig.PhaseNew
-		return Decision{Do: ActivityNone, Entry: &e, After: lookSoon, Reason: "the provider has changed the policy"}
+		return decision{Do: activityNone, Entry: &e, After: lookSoon, Reason: "the provider has changed the policy"}
 	}
 	e.Phase, e.StartTime = upgradeconfig.PhaseUpgrading, seconds(s.Now)
-	return Decision{Do: ActivityDecide, Entry: &e}
+	return decision{Do: activityDecide, Entry: &e}
 }
 
-func upgrade(s Situation, e upgradeconfig.HistoryEntry, o PhaseOptions) Decision {
+func upgrade(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision {
 	t := s.Config.Spec.Type
-	if _, err := Steps(t); err != nil {
+	if _, err := stepsOf(t); err != nil {
 		return stay(lookAgain, "", err)
 	}
-	commenced, err := Commenced(s.Config.Spec.Desired, s.ClusterVersion)
+	commenced, err := hasCommenced(s.Config.Spec.Desired, s.ClusterVersion)
 	if err != nil {
 		return stay(lookSoon, "", commencedError(err))
 	}
 	// What was commenced once stays so, whoever takes the request back.
 	commenced = commenced || e.IsTrue(upgradeconfig.UpgradeCommenced)
-	if Overdue(t, e, commenced, s.Now, o.TimeOut) {
-		return Decision{Do: ActivityGiveUp}
+	if isOverdue(t, e, commenced, s.Now, o.TimeOut) {
+		return decision{Do: activityGiveUp}
 	}
-	return Decision{Do: ActivitySteps, Delayed: Delayed(e, commenced, s.Now, o.DelayTrigger)}
+	return decision{Do: activitySteps, Delayed: isDelayed(e, commenced, s.Now, o.DelayTrigger)}
 }
 
 func isTime(text string) bool {

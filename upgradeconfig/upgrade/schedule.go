@@ -8,44 +8,44 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Schedule says whether an upgrade may start.
-type Schedule struct {
+// schedule says whether an upgrade may start.
+type schedule struct {
 	// Ready: its time has come.
 	Ready bool
 	// Breached: its window is over. It is Ready all the same; whether it still
-	// starts is up to [PhaseOptions].SkipBreached.
+	// starts is up to SkipBreached.
 	Breached bool
 	// Wait is how long until its time comes; 0 when it is Ready, and when
 	// upgradeAt is not a time.
 	Wait time.Duration
 }
 
-// Due says whether an upgrade that is to start at upgradeAt, in RFC 3339, may
+// whenDue says whether an upgrade that is to start at upgradeAt, in RFC 3339, may
 // do so now. It may from the first moment after upgradeAt on; timeOut later its
 // window is over. It never may if upgradeAt is not a time, which validation
 // reports.
-func Due(upgradeAt string, now time.Time, timeOut time.Duration) Schedule {
+func whenDue(upgradeAt string, now time.Time, timeOut time.Duration) schedule {
 	at, err := time.Parse(time.RFC3339, upgradeAt)
 	switch {
 	case err != nil:
-		return Schedule{}
+		return schedule{}
 	case !now.After(at):
-		return Schedule{Wait: at.Sub(now)}
+		return schedule{Wait: at.Sub(now)}
 	}
-	return Schedule{Ready: true, Breached: !now.Before(at.Add(timeOut))}
+	return schedule{Ready: true, Breached: !now.Before(at.Add(timeOut))}
 }
 
-// Overdue says whether an upgrade of type [OSD] that was started, but has not
+// isOverdue says whether an upgrade of type [OSD] that was started, but has not
 // commenced on the cluster, is to be given up: timeOut is over since the
 // entry's StartTime. An upgrade that has commenced never is, nor is any with a
 // timeOut of 0.
-func Overdue(t upgradeconfig.UpgradeType, e upgradeconfig.HistoryEntry, commenced bool, now time.Time, timeOut time.Duration) bool {
+func isOverdue(t upgradeconfig.UpgradeType, e upgradeconfig.HistoryEntry, commenced bool, now time.Time, timeOut time.Duration) bool {
 	return t == upgradeconfig.OSD && waitsLonger(e, commenced, now, timeOut)
 }
 
-// Delayed says whether the provider is to hear that an upgrade, started but
+// isDelayed says whether the provider is to hear that an upgrade, started but
 // not commenced, takes longer than the trigger. With a trigger of 0 it is not.
-func Delayed(e upgradeconfig.HistoryEntry, commenced bool, now time.Time, trigger time.Duration) bool {
+func isDelayed(e upgradeconfig.HistoryEntry, commenced bool, now time.Time, trigger time.Duration) bool {
 	return waitsLonger(e, commenced, now, trigger)
 }
 
@@ -57,11 +57,11 @@ func waitsLonger(e upgradeconfig.HistoryEntry, commenced bool, now time.Time, li
 // together with a channel.
 var ErrNoTarget = errors.New("cannot find the correct upgrade spec source")
 
-// Commenced says whether the cluster has been told to update to the desired
+// hasCommenced says whether the cluster has been told to update to the desired
 // release: spec.desiredUpdate of the ClusterVersion names its image, or in the
 // absence of an image its version. A release that is named by neither an image
 // nor by version and channel is [ErrNoTarget].
-func Commenced(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (bool, error) {
+func hasCommenced(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (bool, error) {
 	if desired.Image == "" && (desired.Version == "" || desired.Channel == "") {
 		return false, ErrNoTarget
 	}
@@ -74,10 +74,10 @@ func Commenced(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (bool,
 	return cv.Spec.DesiredUpdate.Version == desired.Version, nil
 }
 
-// PrecedingVersion returns the version that a cluster is upgraded from: the one
+// precedingVersion returns the version that a cluster is upgraded from: the one
 // that its ClusterVersion is at or, if that is the desired one already, the
 // newest completed one that is another. It is empty if that is not known.
-func PrecedingVersion(desired string, cv *configv1.ClusterVersion) string {
+func precedingVersion(desired string, cv *configv1.ClusterVersion) string {
 	if cv == nil {
 		return ""
 	}
@@ -104,12 +104,12 @@ func target(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (configv1
 	return o.release, ok && o.release.Image != ""
 }
 
-// Request writes the desired release into spec.desiredUpdate of a
+// request writes the desired release into spec.desiredUpdate of a
 // ClusterVersion, and reports whether it could: an image as it is, a version
 // if it is among the updates. An update under a risk is requested together with
 // its image, by which its risks are accepted. Other fields of a request that is
 // there already stay.
-func Request(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
+func request(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
 	if cv == nil {
 		return false
 	}

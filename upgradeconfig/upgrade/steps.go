@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Steps returns the steps of an upgrade in their order. An empty type is [ARO],
+// stepsOf returns the steps of an upgrade in their order. An empty type is [ARO],
 // one that does not exist an error.
-func Steps(t upgradeconfig.UpgradeType) ([]upgradeconfig.ConditionType, error) {
+func stepsOf(t upgradeconfig.UpgradeType) ([]upgradeconfig.ConditionType, error) {
 	steps := []upgradeconfig.ConditionType{
 		upgradeconfig.StartedNotificationSent, upgradeconfig.IsClusterUpgradable, upgradeconfig.ClusterHealthyBeforeUpgrade, upgradeconfig.ExternalDependenciesAvailable,
 		upgradeconfig.ComputeCapacityReserved, upgradeconfig.ControlPlaneMaintenanceWindowCreated, upgradeconfig.UpgradeCommenced, upgradeconfig.ControlPlaneUpgraded,
@@ -29,11 +29,11 @@ func Steps(t upgradeconfig.UpgradeType) ([]upgradeconfig.ConditionType, error) {
 	return nil, fmt.Errorf("spec.type: %q is not one of %s, %s", t, upgradeconfig.OSD, upgradeconfig.ARO)
 }
 
-// NextStep returns the step to run after a step, or from the beginning if that
+// nextStep returns the step to run after a step, or from the beginning if that
 // is empty; false if there is none. Steps that are done are passed over, except
 // that those which an upgrade needs to commence are run again in every pass
 // until it has commenced: the cluster may have become unhealthy meanwhile.
-func NextStep(steps []upgradeconfig.ConditionType, e upgradeconfig.HistoryEntry, after upgradeconfig.ConditionType, commenced bool) (upgradeconfig.ConditionType, bool) {
+func nextStep(steps []upgradeconfig.ConditionType, e upgradeconfig.HistoryEntry, after upgradeconfig.ConditionType, commenced bool) (upgradeconfig.ConditionType, bool) {
 	for _, t := range steps[slices.Index(steps, after)+1:] {
 		if !e.IsTrue(t) || !commenced && gate(t) {
 			return t, true
@@ -51,9 +51,9 @@ func gate(t upgradeconfig.ConditionType) bool {
 	return false
 }
 
-// StartStep gives an entry the condition of a step that begins. One that has
+// startStep gives an entry the condition of a step that begins. One that has
 // it stays as it is; then the result is false.
-func StartStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, now time.Time) bool {
+func startStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, now time.Time) bool {
 	if _, ok := e.Condition(t); ok {
 		return false
 	}
@@ -62,11 +62,11 @@ func StartStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, now
 	}, now)
 }
 
-// EndStep gives an entry the condition of a step that was run: it is done, or
+// endStep gives an entry the condition of a step that was run: it is done, or
 // in progress, or failed with err, which is then its message. It reports
 // whether the condition changed.
-func EndStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, done bool, err error, now time.Time) bool {
-	StartStep(e, t, now)
+func endStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, done bool, err error, now time.Time) bool {
+	startStep(e, t, now)
 	c, _ := e.Condition(t)
 	switch {
 	case err != nil:
@@ -82,9 +82,9 @@ func EndStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, done 
 	return e.SetCondition(c, now)
 }
 
-// GiveUp gives an entry its condition FailedUpgrade. Without an error the phase
+// setFailed gives an entry its condition FailedUpgrade. Without an error the phase
 // becomes [PhaseFailed]; else it stays, for it is tried again.
-func GiveUp(e *upgradeconfig.HistoryEntry, err error, now time.Time) {
+func setFailed(e *upgradeconfig.HistoryEntry, err error, now time.Time) {
 	c, ok := e.Condition(upgradeconfig.FailedUpgrade)
 	if !ok {
 		c = upgradeconfig.Condition{Type: upgradeconfig.FailedUpgrade, StartTime: seconds(now)}

@@ -1,0 +1,52 @@
+package upgrade
+
+// What the tests of package upgrade_test use.
+type (
+	Activity     = activity
+	Situation    = situation
+	Decision     = decision
+	PhaseOptions = phaseOptions
+	Validated    = validated
+	Refreshed    = refreshed
+	Schedule     = schedule
+)
+
+const (
+	ActivityNone                = activityNone
+	ActivityDecide              = activityDecide
+	ActivityHealthCheck         = activityHealthCheck
+	ActivityValidate            = activityValidate
+	ActivityRefresh             = activityRefresh
+	ActivitySteps               = activitySteps
+	ActivityGiveUp              = activityGiveUp
+	HealthReference             = healthReference
+	MetricSyncTimestamp         = metricSyncTimestamp
+	MetricValidationFailed      = metricValidationFailed
+	MetricWindowBreached        = metricWindowBreached
+	MetricNotification          = metricNotification
+	MetricNotificationFailed    = metricNotificationFailed
+	MetricUpgradeResult         = metricUpgradeResult
+	MetricUpgradeStarted        = metricUpgradeStarted
+	MetricUpgradeCompleted      = metricUpgradeCompleted
+	MetricControlPlaneStarted   = metricControlPlaneStarted
+	MetricControlPlaneCompleted = metricControlPlaneCompleted
+	MetricWorkersStarted        = metricWorkersStarted
+	MetricWorkersCompleted      = metricWorkersCompleted
+)
+
+var (
+	Next             = decide
+	Steps            = stepsOf
+	NextStep         = nextStep
+	StartStep        = startStep
+	EndStep          = endStep
+	GiveUp           = setFailed
+	Due              = whenDue
+	Overdue          = isOverdue
+	Delayed          = isDelayed
+	Commenced        = hasCommenced
+	PrecedingVersion = precedingVersion
+	Request          = request
+	Describe         = describe
+	Summary          = summary
+)
