@@ -12,7 +12,7 @@ import (
 // do not change any more; they may return the same value again and again.
 type Catalog interface {
 	// Contents returns the whole catalog, indexed. Faults of single channels and
-	// bundles are part of the contents (see [Contents.Problems]); an error means
+	// bundles are part of the contents; an error means
 	// that the catalog could not be read.
 	Contents(ctx context.Context) (*Contents, error)
 }
@@ -26,9 +26,6 @@ type Contents struct {
 	entries  []*Entry   // in search order
 	index    index
 	bad      index // of the entries in channels that cannot be ordered
-	others   []*Meta
-	problems []Problem
-	warnings []Problem
 }
 
 // Packages returns all packages by name. The caller must not change the slice.
@@ -57,20 +54,12 @@ func (c *Contents) Labelled(label string) []*Entry { return c.index.label[label]
 // Named returns the entries of a name, in the order of Entries.
 func (c *Contents) Named(name string) []*Entry { return c.index.name[name] }
 
-// Others returns the objects of other schemas, in the order of the files. The
-// caller must not change them.
-func (c *Contents) Others() []*Meta { return c.others }
+// Loaded returns a catalog with these contents.
+func Loaded(c *Contents) Catalog { return loaded{c} }
 
-// Problems returns the faults of the catalog: first what could not be read, in
-// the order of the files; then what the catalog tools refuse at once, by
-// packages, channels, bundles, deprecations, each in the order of the files;
-// then what they collect, by the names of package, channel and bundle. The
-// caller must not change the slice.
-func (c *Contents) Problems() []Problem { return c.problems }
+type loaded struct{ contents *Contents }
 
-// Warnings returns what the catalog tools accept but a resolution may stumble
-// over, by package and bundle. The caller must not change the slice.
-func (c *Contents) Warnings() []Problem { return c.warnings }
+func (l loaded) Contents(context.Context) (*Contents, error) { return l.contents, nil }
 
 // Package is a package of a catalog.
 type Package struct {
@@ -82,8 +71,6 @@ type Package struct {
 	Deprecation    string     // message of its deprecation, empty if there is none
 	Icon           *Icon      // nil if there is none
 	Properties     []Property // as found
-
-	pos position
 }
 
 // Bundle returns the bundle of a name, nil if there is none.
@@ -105,6 +92,12 @@ func (p *Package) Channel(name string) *Channel {
 	return nil
 }
 
+// Icon is the picture of a package.
+type Icon struct {
+	Data      []byte `json:"base64data"`
+	MediaType string `json:"mediatype"`
+}
+
 // Channel is a channel of a package.
 type Channel struct {
 	Name        string
@@ -116,8 +109,6 @@ type Channel struct {
 	Err         error      // why the channel has no order: a *ChannelError, nil if it has one
 	Deprecation string     // message of its deprecation, empty if there is none
 	Properties  []Property // as found
-
-	pos position
 }
 
 // Entry returns the entry of a name, nil if there is none. Skipped, stranded

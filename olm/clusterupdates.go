@@ -1,29 +1,12 @@
 package olm
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/blang/semver/v4"
-	configv1 "github.com/openshift/api/config/v1"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
-)
-
-// ClusterOperatorName is the ClusterOperator on which OLM says whether the
-// cluster may be updated.
-const ClusterOperatorName = "operator-lifecycle-manager"
-
-// Reasons of condition Upgradeable=False of that ClusterOperator.
-const (
-	ReasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
-	ReasonErrorChecking         = "ErrorCheckingOperatorCompatibility"
-	textUpdating                = "Waiting for updates to take effect"
-	textChecking                = "Encountered errors while checking compatibility with the next minor version of OpenShift: "
 )
 
 // OpenShiftVersion is a minor release of OpenShift.
@@ -223,49 +206,4 @@ func (c *Compatibility) headline() string {
 		text += fmt.Sprintf(" or major version upgrades to %s", first5)
 	}
 	return text + ":"
-}
-
-// UpgradeableInput is what condition Upgradeable follows from.
-type UpgradeableInput struct {
-	// Updating says that OLM itself is being updated.
-	Updating bool
-	// Err is why the compatibility could not be determined.
-	Err error
-	// Compatibility is the result of [CheckNext]; nil with Err.
-	Compatibility *Compatibility
-}
-
-// UpgradeableCondition returns condition Upgradeable of the ClusterOperator
-// operator-lifecycle-manager, without a time of transition.
-func UpgradeableCondition(in UpgradeableInput) configv1.ClusterOperatorStatusCondition {
-	c := configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse}
-	switch {
-	case in.Updating:
-		c.Message = textUpdating
-	case in.Err != nil:
-		c.Reason = ReasonErrorChecking
-		c.Message = textChecking + in.Err.Error()
-	case in.Compatibility != nil && len(in.Compatibility.Blocking) > 0:
-		c.Reason = ReasonIncompatibleOperators
-		c.Message = in.Compatibility.Message()
-	default:
-		c.Status = configv1.ConditionTrue
-	}
-	c.Message = bounded.Text(c.Message, maxMessage)
-	return c
-}
-
-// ReadCompatibility reads the installed operators of all namespaces and says
-// which of them keep a cluster of this release from its next minor one. The
-// release is that of the running OLM, not the target of an update.
-func ReadCompatibility(ctx context.Context, r clusterapi.Reader, release string) (*Compatibility, error) {
-	v, err := ParseOpenShiftVersion(release)
-	if err != nil {
-		return nil, err
-	}
-	csvs, err := clusterapi.List[ClusterServiceVersion](ctx, r, clusterapi.ListOptions{Labels: originals()})
-	if err != nil {
-		return nil, fmt.Errorf("clusterserviceversions: %w", err)
-	}
-	return CheckNext(v, csvs), nil
 }

@@ -1,30 +1,13 @@
 package olm_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	configv1 "github.com/openshift/api/config/v1"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
-
-// maxed is an operator whose annotation has these values of
-// olm.maxOpenShiftVersion.
-func maxed(name string, values ...string) olm.ClusterServiceVersion {
-	props := []string{`{"type":"olm.label","value":{"label":"x"}}`}
-	for _, v := range values {
-		props = append(props, `{"type":"olm.maxOpenShiftVersion","value":`+v+`}`)
-	}
-	return newCSV(name, withAnnotation(olm.AnnotationProperties, `{"properties":[`+strings.Join(props, ",")+`]}`))
-}
 
 func TestMaxOpenShiftVersion(t *testing.T) {
 	for _, tc := range []struct {
@@ -109,103 +92,6 @@ func TestAllowsTarget(t *testing.T) {
 			t.Errorf("%s allows %s: %v", tc.highest, tc.target, got)
 		}
 	}
-}
-
-func TestUpgradeableCondition(t *testing.T) {
-	check := func(release string, csvs ...olm.ClusterServiceVersion) *olm.Compatibility {
-		v, err := olm.ParseOpenShiftVersion(release)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return olm.CheckNext(v, csvs)
-	}
-	copied := maxed("copy", `"4.1"`)
-	copied.Labels = map[string]string{"olm.copiedFrom": "x"}
-	blocking := check("4.18.0", maxed("a", `"4.18"`), maxed("b", `""`), maxed("c", `"4.19"`), copied, maxed("d", `"v4"`), maxed("e", `"x"`))
-	for _, tc := range []struct {
-		name string
-		in   olm.UpgradeableInput
-		want configv1.ClusterOperatorStatusCondition
-	}{
-		{"nothing blocks", olm.UpgradeableInput{Compatibility: check("4.18.0", maxed("c", `"4.19"`))},
-			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "True"}},
-		{"errors first, the others in reverse", olm.UpgradeableInput{Compatibility: blocking},
-			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "IncompatibleOperatorsInstalled", Message: `ClusterServiceVersions blocking minor version upgrades to 4.19:
-- ops/b has invalid olm.maxOpenShiftVersion properties: value cannot be "" (an empty string)
-- ops/e has invalid olm.maxOpenShiftVersion properties: failed to parse "x" as semver: Invalid character(s) found in major number "x"
-- maximum supported OCP version for ops/d is 4.0
-- maximum supported OCP version for ops/a is 4.18`}},
-		{"two names of the next", olm.UpgradeableInput{Compatibility: check("4.22.1", maxed("a", `"4.22"`))},
-			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "IncompatibleOperatorsInstalled",
-				Message: "ClusterServiceVersions blocking minor version upgrades to 4.23 or major version upgrades to 5.0:\n- maximum supported OCP version for ops/a is 4.22"}},
-		{"the next is of another major version", olm.UpgradeableInput{Compatibility: check("4.23.0", maxed("a", `"5.0"`))},
-			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "IncompatibleOperatorsInstalled",
-				Message: "ClusterServiceVersions blocking major version upgrades to 5.1:\n- maximum supported OCP version for ops/a is 5.0"}},
-		{"shown as written", olm.UpgradeableInput{Compatibility: check("5.0.0", maxed("a", `"4.23"`))},
-			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "IncompatibleOperatorsInstalled",
-				Message: "ClusterServiceVersions blocking minor version upgrades to 5.1:\n- maximum supported OCP version for ops/a is 4.23"}},
-		{"unknown", olm.UpgradeableInput{Err: errors.New("boom")},
-			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Reason: "ErrorCheckingOperatorCompatibility",
-				Message: "Encountered errors while checking compatibility with the next minor version of OpenShift: boom"}},
-		{"updating wins", olm.UpgradeableInput{Updating: true, Err: errors.New("boom"), Compatibility: blocking},
-			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Message: "Waiting for updates to take effect"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, olm.UpgradeableCondition(tc.in)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-// All namespaces count, copies do not, and numbers are warned of.
-func TestReadCompatibility(t *testing.T) {
-	api := memory.NewOpenShift(memory.Options{})
-	other := maxed("b", `4.18`)
-	other.Namespace = "other"
-	copied := maxed("a", `"4.18"`)
-	copied.Namespace = "third"
-	copied.Labels = map[string]string{"olm.copiedFrom": ns}
-	for _, c := range []olm.ClusterServiceVersion{maxed("a", `"4.18"`), other, copied} {
-		create(t, api, &c)
-	}
-	c, err := olm.ReadCompatibility(context.Background(), api, "4.18.9")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, b := range c.Blocking {
-		got = append(got, b.String())
-	}
-	want := []string{"maximum supported OCP version for ops/a is 4.18", "maximum supported OCP version for other/b is 4.18"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if len(c.Warnings) != 1 || !strings.HasPrefix(c.Warnings[0], "other/b: ") {
-		t.Errorf("warnings: %q", c.Warnings)
-	}
-	if _, err := olm.ReadCompatibility(context.Background(), api, "latest"); err == nil || !strings.Contains(err.Error(), "latest") {
-		t.Errorf("a release that is none: %v", err)
-	}
-}
-
-// create stores an object with its status.
-func create[T any](t testing.TB, api clusterapi.ClusterAPI, obj *T) *T {
-	t.Helper()
-	u, err := clusterapi.ToUnstructured(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, ok := api.(*memory.Cluster); ok {
-		if err := m.Load(u); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stored, err := clusterapi.Get[T](context.Background(), api, clusterapi.KeyOf(u))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stored
 }
 
 // Reading a limit never panics, and what it accepts it can show and read again.

@@ -10,14 +10,9 @@
 // package groups the bundles of one operator; a channel is a graph of updates
 // between them, in which an entry names what it replaces, what it skips, and a
 // range of versions that it may follow. The graph alone orders versions, not
-// their numbers.
-//
-// [Load] and [Read] read file-based catalogs, the format of
-// operator-framework's opm: a tree of files, each a stream of JSON or YAML with
-// objects of the schemas olm.package, olm.channel, olm.bundle and
-// olm.deprecations. A [Contents] is ordered and indexed once, immutable, and
-// shared by all resolutions. Its faults do not hide the rest: see
-// [Contents.Problems].
+// their numbers. A catalog is read by package
+// github.com/clusterupdate/clusterupdate/olm/catalog, and a generation is brought
+// into a cluster by github.com/clusterupdate/clusterupdate/olm/install.
 //
 // A Subscription asks for a package and its updates. [Snapshot] holds all that a
 // namespace's decision depends on: Subscriptions, installed CSVs, the
@@ -76,24 +71,7 @@
 // too few) reaches [Options.MaxDecisions], which is a [*LimitError] and no
 // answer.
 //
-// # From generation to cluster
-//
-// [NewChanges] turns a generation into the steps of an InstallPlan, [DecidePlan]
-// says whether there is to be one, and the functions around them give
-// Subscriptions their status. [Decide] puts them together: given all that is
-// known of a namespace, it lists what is to be done, each with its reason.
-// [Controller] does that in a cluster: as a process of package reconcile
-// ([Controller.Process], [Controller.Run]), or in a loop of the caller's
-// ([Controller.Sync]).
-//
-// A plan is carried out with great rights, and what it holds comes from a
-// catalog. So all of it is judged before anything is written ([Refusal]): the
-// kinds are those that OLM supports in a bundle, objects are in the plan's
-// namespace or of a kind that has none, CSVs and Subscriptions are those of the
-// plan's operators, and a CustomResourceDefinition keeps every version in which
-// objects are stored, and all existing objects valid. A plan is carried out
-// only while the present resolution asks for it. An OperatorGroup's service
-// account bounds the rights, see ControllerOptions.Identity.
+// # Updates of the cluster
 //
 // An operator may say up to which OpenShift version it works, by the property
 // olm.maxOpenShiftVersion; it then holds back updates of the cluster beyond
@@ -103,15 +81,6 @@
 // # Limits
 //
 //	limit                              default  field                         past it
-//	bytes of a file or stream          1 GiB    LoadOptions.MaxFileBytes      error
-//	bytes of an object                 64 MiB   LoadOptions.MaxDocumentBytes  error
-//	files                              100,000  LoadOptions.MaxFiles          error
-//	objects                            1000000  LoadOptions.MaxDocuments      error
-//	levels of nesting                  200      LoadOptions.MaxDepth          error
-//	YAML aliases in an object          1,000    LoadOptions.MaxAliases        error
-//	problems of a catalog              10,000   LoadOptions.MaxProblems       error
-//	message of a problem               32 KiB   -                             says how many bytes are left out
-//	message of a condition or plan     32 KiB   -                             says how many bytes are left out
 //	decisions of a resolution          500,000  Options.MaxDecisions          error
 //
 // Sources: the OLM repository (operator-framework/operator-lifecycle-manager,

@@ -68,8 +68,9 @@ type Bundle struct {
 	// tell what it needs, so a resolution that meets it is prevented.
 	Err error
 
-	malformed error // the first property of a form that the catalog tools refuse
-	pos       position
+	// Malformed is the first fault of a property's form that the catalog tools
+	// refuse, nil if there is none. It prevents nothing.
+	Malformed error
 }
 
 // NewBundle returns the bundle of a package with a version and properties, as
@@ -81,7 +82,7 @@ type Bundle struct {
 // The properties are kept, not copied.
 func NewBundle(pkg, name, version string, properties []Property) (*Bundle, error) {
 	b := &Bundle{Package: pkg, Name: name, RawVersion: version, Properties: properties}
-	newPropertyReader().read(b)
+	new(BundleReader).Read(b)
 	b.addIdentity()
 	return b, b.Err
 }
@@ -111,8 +112,7 @@ type Entry struct {
 	// text that is no range counts as absent.
 	SkipRange string
 
-	skipRange    *Range // nil: none
-	skipRangeErr error  // why SkipRange is no range
+	skipRange *Range // nil: none
 
 	rank  int // position in the catalog's order, -1 if the entry is not ordered
 	place int // position among all entries of the catalog, by channels in search order

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -71,7 +72,7 @@ properties:
 
 // exampleSnapshot is a namespace with one Subscription, and nothing installed.
 func exampleSnapshot() olm.Snapshot {
-	catalog, err := olm.Read(context.Background(), strings.NewReader(exampleCatalog), "catalog.yaml", olm.LoadOptions{})
+	catalog, err := catalog.Read(context.Background(), strings.NewReader(exampleCatalog), "catalog.yaml", catalog.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func exampleSnapshot() olm.Snapshot {
 			Spec:       olm.SubscriptionSpec{Source: "example", SourceNamespace: "shop", Package: "app", Channel: "stable"},
 		}},
 		OperatorGroups: make([]olm.OperatorGroup, 1),
-		Catalogs:       []olm.SnapshotCatalog{{Key: types.NamespacedName{Namespace: "shop", Name: "example"}, Contents: catalog}},
+		Catalogs:       []olm.SnapshotCatalog{{Key: types.NamespacedName{Namespace: "shop", Name: "example"}, Contents: catalog.Contents}},
 	}
 }
 

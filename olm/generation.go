@@ -1,6 +1,8 @@
 package olm
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -150,4 +152,22 @@ type Broken struct {
 	Operators   []string     // names of the installed operators concerned, sorted
 	Requirement *Requirement // kind Requirement
 	Subject     string       // kinds API and Package: the API as KIND (GROUP/VERSION), the package
+}
+
+// NewSubscription returns the Subscription that keeps an operator which was
+// added for a requirement up to date.
+func NewSubscription(namespace string, op *Operator) *Subscription {
+	sub := &Subscription{}
+	sub.APIVersion, sub.Kind = sub.APIKind().ToAPIVersionAndKind()
+	sub.Namespace = namespace
+	sub.Name = strings.Join([]string{op.Package, op.Channel, op.Catalog.Name, op.Catalog.Namespace}, "-")
+	sub.Spec = SubscriptionSpec{
+		Source:              op.Catalog.Name,
+		SourceNamespace:     op.Catalog.Namespace,
+		Package:             op.Package,
+		Channel:             op.Channel,
+		StartingCSV:         op.Name,
+		InstallPlanApproval: ApprovalAutomatic,
+	}
+	return sub
 }

@@ -3,6 +3,7 @@ package olm
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -123,4 +124,63 @@ func (c *Contents) Disordered(r *Requirement, eval CELEvaluator) ([]*Channel, er
 		}
 	}
 	return channels, nil
+}
+
+// NewContents orders and indexes packages of different names. Of a package it
+// takes the exported fields, its Bundles and its Channels; of a channel the
+// Name, texts and Entries; of an entry its Name, Bundle, Replaces, Skips and
+// SkipRange. It sets all else, and keeps the packages: the caller must not
+// change them any more.
+func NewContents(packages []*Package) *Contents {
+	c := &Contents{packages: slices.Clone(packages), byName: make(map[string]*Package, len(packages))}
+	parsed := make(ranges)
+	for _, p := range packages {
+		c.byName[p.Name] = p
+		for _, b := range p.Bundles {
+			b.addIdentity()
+		}
+		for _, ch := range p.Channels {
+			ch.Package, ch.Default = p, ch.Name == p.DefaultChannel
+			for _, e := range ch.Entries {
+				e.Package, e.Channel, e.rank, e.walk = p, ch, -1, -1
+				if e.SkipRange != "" {
+					e.skipRange, _ = parsed.parse(e.SkipRange)
+				}
+			}
+		}
+		slices.SortFunc(p.Channels, func(a, b *Channel) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(p.Bundles, func(a, b *Bundle) int { return strings.Compare(a.Name, b.Name) })
+	}
+	slices.SortFunc(c.packages, func(a, b *Package) int { return strings.Compare(a.Name, b.Name) })
+	for _, defaults := range []bool{true, false} {
+		for _, p := range c.packages {
+			for _, ch := range p.Channels {
+				if ch.Default == defaults {
+					c.channels = append(c.channels, ch)
+				}
+			}
+		}
+	}
+	place := 0
+	var bad []*Entry
+	for _, ch := range c.channels {
+		ch.order()
+		for _, e := range ch.Ordered {
+			e.rank, e.place = len(c.entries), place
+			place++
+			c.entries = append(c.entries, e)
+		}
+		for _, e := range ch.Entries {
+			if e.rank >= 0 {
+				continue
+			}
+			e.place = place
+			place++
+			if ch.Err != nil && e.Bundle != nil {
+				bad = append(bad, e)
+			}
+		}
+	}
+	c.index, c.bad = newIndex(c.entries), newIndex(bad)
+	return c
 }

@@ -10,35 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// searchCatalog has packages q and p, each with a default channel "z" and one
-// more, "a"; and package bad, whose channels are in disorder.
-const searchCatalog = `
-{"schema":"olm.package","name":"q","defaultChannel":"z"}
-{"schema":"olm.package","name":"p","defaultChannel":"z"}
-{"schema":"olm.package","name":"bad","defaultChannel":"a"}
-{"schema":"olm.channel","package":"q","name":"a","entries":[{"name":"q.v1"}]}
-{"schema":"olm.channel","package":"q","name":"z","entries":[{"name":"q.v1"},{"name":"q.v2","replaces":"q.v1"}]}
-{"schema":"olm.channel","package":"p","name":"a","entries":[{"name":"p.v1"},{"name":"p.v2","replaces":"p.v1"}]}
-{"schema":"olm.channel","package":"p","name":"z","entries":[{"name":"p.v3","replaces":"p.v2","skips":["p.v2"]},{"name":"p.v2","replaces":"p.v1"},{"name":"p.v1"}]}
-{"schema":"olm.channel","package":"bad","name":"a","entries":[{"name":"bad.v1"},{"name":"bad.v2"}]}
-{"schema":"olm.channel","package":"bad","name":"z","entries":[{"name":"bad.v1","replaces":"bad.v1"}]}
-{"schema":"olm.bundle","package":"q","name":"q.v1","image":"r/q","properties":[{"type":"olm.package","value":{"packageName":"q","version":"1.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}}]}
-{"schema":"olm.bundle","package":"q","name":"q.v2","image":"r/q","properties":[{"type":"olm.package","value":{"packageName":"q","version":"2.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}},{"type":"olm.label","value":{"label":"l"}}]}
-{"schema":"olm.bundle","package":"p","name":"p.v1","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}}]}
-{"schema":"olm.bundle","package":"p","name":"p.v2","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"2.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}}]}
-{"schema":"olm.bundle","package":"p","name":"p.v3","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"3.0.0"}},{"type":"olm.label","value":{"label":"l"}}]}
-{"schema":"olm.bundle","package":"bad","name":"bad.v1","image":"r/b","properties":[{"type":"olm.package","value":{"packageName":"bad","version":"1.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}}]}
-{"schema":"olm.bundle","package":"bad","name":"bad.v2","image":"r/b","properties":[{"type":"olm.package","value":{"packageName":"bad","version":"2.0.0"}},{"type":"olm.label","value":{"label":"l"}}]}
-`
-
-func places(entries []*olm.Entry) []string {
-	var s []string
-	for _, e := range entries {
-		s = append(s, e.Channel.Name+"/"+e.Name)
-	}
-	return s
-}
-
 func TestSearchOrder(t *testing.T) {
 	c := readCatalog(t, searchCatalog)
 	want := []string{"z/p.v3", "z/p.v1", "z/q.v2", "z/q.v1", "a/p.v2", "a/p.v1", "a/q.v1"}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
 // AnnotationProperties on a ClusterServiceVersion holds the properties of the
@@ -95,7 +97,7 @@ func (i *Installed) Of(sub *Subscription) (*InstalledOperator, error) {
 // Bundle.Err. The arguments are not changed; the result points to elements of
 // csvs.
 func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscription, groups []OperatorGroup) (*Installed, error) {
-	present, wishes := presentCSVs(namespace, csvs), subscriptionsIn(namespace, subs)
+	present, wishes := presentCSVs(namespace, csvs), objects.In(namespace, subs)
 	successors := successorsOf(present)
 	out := &Installed{}
 	failForward, err := failsForward(namespace, groups)
@@ -130,14 +132,16 @@ func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscr
 	return out, nil
 }
 
-const labelCopiedFrom = "olm.copiedFrom"
+// LabelCopiedFrom is the label of a ClusterServiceVersion that is a copy of
+// one in another namespace, whose name is the value.
+const LabelCopiedFrom = "olm.copiedFrom"
 
 // IsCopied reports whether the ClusterServiceVersion is a copy that OLM made
 // of one in another namespace.
 func (csv *ClusterServiceVersion) IsCopied() bool { return csv.copiedTo(csv.Namespace) }
 
 func (csv *ClusterServiceVersion) copiedTo(namespace string) bool {
-	if _, ok := csv.Labels[labelCopiedFrom]; ok {
+	if _, ok := csv.Labels[LabelCopiedFrom]; ok {
 		return true
 	}
 	if csv.Status.Reason == CSVReasonCopied {
@@ -147,30 +151,14 @@ func (csv *ClusterServiceVersion) copiedTo(namespace string) bool {
 	return ok && namespace != "" && ns != namespace
 }
 
-// presentCSVs returns the CSVs of the namespace that are no copies, by name.
-func presentCSVs(namespace string, csvs []ClusterServiceVersion) []*ClusterServiceVersion {
-	var out []*ClusterServiceVersion
-	for i := range csvs {
-		if inNamespace(csvs[i].Namespace, namespace) && !csvs[i].copiedTo(namespace) {
-			out = append(out, &csvs[i])
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *ClusterServiceVersion) int { return strings.Compare(a.Name, b.Name) })
-	return out
+// PresentCSVs returns the ClusterServiceVersions of the snapshot's namespace
+// that are not copies, by name. They are elements of Installed.
+func (s *Snapshot) PresentCSVs() []*ClusterServiceVersion {
+	return presentCSVs(s.Namespace, s.Installed)
 }
 
-func inNamespace(ns, namespace string) bool { return ns == "" || ns == namespace }
-
-// subscriptionsIn returns the Subscriptions of the namespace by name.
-func subscriptionsIn(namespace string, subs []Subscription) []*Subscription {
-	var out []*Subscription
-	for i := range subs {
-		if inNamespace(subs[i].Namespace, namespace) {
-			out = append(out, &subs[i])
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *Subscription) int { return strings.Compare(a.Name, b.Name) })
-	return out
+func presentCSVs(namespace string, csvs []ClusterServiceVersion) []*ClusterServiceVersion {
+	return slices.DeleteFunc(objects.In(namespace, csvs), func(csv *ClusterServiceVersion) bool { return csv.copiedTo(namespace) })
 }
 
 // owningSubscriptions returns the Subscriptions whose installed operator it
@@ -278,15 +266,14 @@ func inferPackage(csv *ClusterServiceVersion, owners []*Subscription) (Property,
 	return newProperty(PropertyPackage, wirePackage{PackageName: name, Version: version}), true
 }
 
+// FailsForward reports whether the OperatorGroup of the snapshot's namespace
+// lets a failed update be replaced. Several OperatorGroups are an error.
+func (s *Snapshot) FailsForward() (bool, error) { return failsForward(s.Namespace, s.OperatorGroups) }
+
 // failsForward reports whether the namespace's OperatorGroup lets a failed
 // update be replaced. Without any group there is no such permission.
 func failsForward(namespace string, groups []OperatorGroup) (bool, error) {
-	var of []*OperatorGroup
-	for i := range groups {
-		if inNamespace(groups[i].Namespace, namespace) {
-			of = append(of, &groups[i])
-		}
-	}
+	of := objects.In(namespace, groups)
 	switch len(of) {
 	case 0:
 		return false, nil

@@ -10,37 +10,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
-// newCSV makes a ClusterServiceVersion without an annotation.
-func newCSV(name string, changes ...func(*olm.ClusterServiceVersion)) olm.ClusterServiceVersion {
-	c := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
-	c.Status.Phase = olm.CSVPhaseSucceeded
-	for _, f := range changes {
-		f(&c)
-	}
-	return c
-}
-
-func atVersion(v string) func(*olm.ClusterServiceVersion) {
-	return func(c *olm.ClusterServiceVersion) { c.Spec.Version = v }
-}
-
-func inPhase(p string) func(*olm.ClusterServiceVersion) {
-	return func(c *olm.ClusterServiceVersion) { c.Status.Phase = p }
-}
-
-func withReplaces(name string) func(*olm.ClusterServiceVersion) {
-	return func(c *olm.ClusterServiceVersion) { c.Spec.Replaces = name }
-}
-
-func withAnnotation(key, value string) func(*olm.ClusterServiceVersion) {
-	return func(c *olm.ClusterServiceVersion) {
-		if c.Annotations == nil {
-			c.Annotations = map[string]string{}
-		}
-		c.Annotations[key] = value
-	}
-}
-
 func ownsAndNeeds(c *olm.ClusterServiceVersion) {
 	c.Spec.CustomResourceDefinitions = olm.CustomResourceDefinitions{
 		Owned:    []olm.CRDDescription{{Name: "foos.g.example.com", Version: "v1", Kind: "Foo"}},

@@ -3,10 +3,13 @@ package olm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
 // PlanOptions say what a [Plan] is to answer.
@@ -228,7 +231,7 @@ func (t *TargetPlan) add(s *Snapshot, n *NamespacePlan) error {
 // ownCSVs returns the CSVs of the snapshot's namespace by name.
 func ownCSVs(s *Snapshot) []ClusterServiceVersion {
 	var out []ClusterServiceVersion
-	for _, csv := range presentCSVs(s.Namespace, s.Installed) {
+	for _, csv := range s.PresentCSVs() {
 		own := *csv
 		own.Namespace = s.Namespace
 		out = append(out, own)
@@ -238,7 +241,7 @@ func ownCSVs(s *Snapshot) []ClusterServiceVersion {
 
 func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, states []Snapshot, checks []*Compatibility, generations []*Generation) TargetOperator {
 	o := TargetOperator{BlockingOperator: b}
-	owners := owningSubscriptions(b.Name, subscriptionsIn(s.Namespace, s.Subscriptions))
+	owners := owningSubscriptions(b.Name, objects.In(s.Namespace, s.Subscriptions))
 	for _, sub := range owners {
 		o.Subscriptions = append(o.Subscriptions, sub.Name)
 	}
@@ -250,7 +253,7 @@ func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, st
 	for _, sub := range owners {
 		o.findPaths(s, sub, target, channels)
 	}
-	o.Channels = sortedKeys(channels)
+	o.Channels = slices.Sorted(maps.Keys(channels))
 
 	name := b.Name
 	for i := 1; i < len(states); i++ {

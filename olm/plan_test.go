@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -145,7 +146,7 @@ func TestPlanTargetCatalogs(t *testing.T) {
 		{sub("a", "a.v1", source("", "")), olm.TargetMoves},
 	} {
 		s := snapshot(old, installed("a.v1 X"+limit("4.18")), tc.sub)
-		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: key("olm/d"), Contents: fresh}, olm.SnapshotCatalog{Key: key("olm/e"), Contents: contents(t, "b.v1 Y")})
+		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: clusterapi.Key("olm", "d"), Contents: fresh}, olm.SnapshotCatalog{Key: clusterapi.Key("olm", "e"), Contents: contents(t, "b.v1 Y")})
 		p := planFor(t, "4.19", s).Target
 		if len(p.Operators) != 1 || p.Operators[0].Answer != tc.want {
 			t.Errorf("%s/%s: %v, want %s", tc.sub.Spec.SourceNamespace, tc.sub.Spec.Source, p.Operators, tc.want)

@@ -138,10 +138,10 @@ func gvkProperty(kind string, gvk schema.GroupVersionKind) Property {
 	return newProperty(kind, wireGVK{Group: gvk.Group, Kind: gvk.Kind, Version: gvk.Version})
 }
 
-// propertyReader reads the properties of bundles. It keeps the texts that
-// bundles share, and is not safe for concurrent use.
-type propertyReader struct {
-	texts  map[string]string
+// BundleReader reads the properties of bundles, and keeps one copy of what they
+// share. The zero value is ready to use. It is not safe for concurrent use.
+type BundleReader struct {
+	known  map[string]wireGVK // APIs by the text of their property
 	ranges ranges
 
 	// of the bundle that is being read
@@ -149,18 +149,17 @@ type propertyReader struct {
 	ids  []Identity
 }
 
-func newPropertyReader() *propertyReader {
-	return &propertyReader{texts: make(map[string]string), ranges: make(ranges)}
-}
-
-// read fills a bundle from its properties: what it provides and requires, and
-// the first fault of their form. What cannot be read of that which it provides
-// counts as absent.
-func (r *propertyReader) read(b *Bundle) {
+// Read fills a bundle from its Properties and RawVersion: Version, what it
+// provides and requires, and the first fault of their form. What cannot be read
+// of that which it provides counts as absent.
+func (r *BundleReader) Read(b *Bundle) {
+	if r.known == nil {
+		r.known, r.ranges = make(map[string]wireGVK), make(ranges)
+	}
 	r.gvks, r.ids = r.gvks[:0], r.ids[:0]
 	for i, p := range b.Properties {
-		if err := r.property(b, p); err != nil && b.malformed == nil {
-			b.malformed = fmt.Errorf("parse property[%d] of type %q: %w", i, p.Type, err)
+		if err := r.property(b, p); err != nil && b.Malformed == nil {
+			b.Malformed = fmt.Errorf("parse property[%d] of type %q: %w", i, p.Type, err)
 		}
 	}
 	b.Provides, b.Identities = slices.Clone(r.gvks), slices.Clone(r.ids)
@@ -173,7 +172,7 @@ func (r *propertyReader) read(b *Bundle) {
 
 // property takes one property up. The error is about its form, as the catalog
 // tools check it.
-func (r *propertyReader) property(b *Bundle, p Property) error {
+func (r *BundleReader) property(b *Bundle, p Property) error {
 	switch p.Type {
 	case PropertyGVK:
 		w, err := r.gvk(p.Value)
@@ -182,11 +181,12 @@ func (r *propertyReader) property(b *Bundle, p Property) error {
 		}
 		return err
 	case PropertyPackage:
-		w, err := r.pkg(p.Value)
-		if err == nil {
-			r.ids = append(r.ids, newIdentity(w))
+		var w wirePackage
+		if err := json.Unmarshal(p.Value, &w); err != nil {
+			return err
 		}
-		return err
+		r.ids = append(r.ids, newIdentity(w))
+		return nil
 	case PropertyGVKRequired:
 		w, err := r.gvk(p.Value)
 		b.require(p, Constraint{Kind: ConstraintGVK, GVK: w.gvk()}, err)
@@ -232,7 +232,7 @@ func (r *propertyReader) property(b *Bundle, p Property) error {
 
 func newIdentity(w wirePackage) Identity {
 	id := Identity{Package: w.PackageName, RawVersion: w.Version, Release: w.Release}
-	if v, err := parseVersion(w.Version); err == nil {
+	if v, err := semver.Parse(w.Version); err == nil {
 		id.Version = &v
 	}
 	return id
@@ -249,55 +249,14 @@ func (b *Bundle) require(p Property, c Constraint, err error) {
 }
 
 // gvk reads the value of olm.gvk and olm.gvk.required.
-func (r *propertyReader) gvk(value json.RawMessage) (wireGVK, error) {
-	s := scanner{data: value}
-	if texts, ok := s.flatObject(&[3]string{"group", "kind", "version"}); ok {
-		return wireGVK{Group: r.intern(texts[0]), Kind: r.intern(texts[1]), Version: r.intern(texts[2])}, nil
+func (r *BundleReader) gvk(value json.RawMessage) (wireGVK, error) {
+	if w, ok := r.known[string(value)]; ok {
+		return w, nil
 	}
-	w := new(wireGVK)
-	err := json.Unmarshal(value, w)
-	return *w, err
-}
-
-// pkg reads the value of olm.package.
-func (r *propertyReader) pkg(value json.RawMessage) (wirePackage, error) {
-	s := scanner{data: value}
-	if texts, ok := s.flatObject(&[3]string{"packageName", "version", "release"}); ok {
-		return wirePackage{PackageName: r.intern(texts[0]), Version: string(texts[1]), Release: string(texts[2])}, nil
+	var w wireGVK
+	err := json.Unmarshal(value, &w)
+	if err == nil {
+		r.known[string(value)] = w
 	}
-	w := new(wirePackage)
-	err := json.Unmarshal(value, w)
-	return *w, err
-}
-
-// parseVersion is semver.Parse, faster for versions without pre-release and
-// build metadata.
-func parseVersion(text string) (semver.Version, error) {
-	var numbers [3]uint64
-	part, digits := 0, 0
-	for i := range len(text) {
-		switch c := text[i]; {
-		case isDigit(c) && (digits == 0 || numbers[part] > 0) && digits < 18:
-			numbers[part] = 10*numbers[part] + uint64(c-'0')
-			digits++
-		case c == '.' && digits > 0 && part < 2:
-			part++
-			digits = 0
-		default:
-			return semver.Parse(text)
-		}
-	}
-	if part < 2 || digits == 0 {
-		return semver.Parse(text)
-	}
-	return semver.Version{Major: numbers[0], Minor: numbers[1], Patch: numbers[2]}, nil
-}
-
-func (r *propertyReader) intern(text []byte) string {
-	if s, ok := r.texts[string(text)]; ok {
-		return s
-	}
-	s := string(text)
-	r.texts[s] = s
-	return s
+	return w, err
 }

@@ -130,7 +130,7 @@ func brokenBefore(w *world) bool {
 	r := &reference{strict: true}
 	for _, line := range w.installed {
 		r.installed = append(r.installed, len(r.elements))
-		r.elements = append(r.elements, element{operatorLine: parseOperator(line), catalog: -1})
+		r.elements = append(r.elements, element{OperatorLine: parseOperator(line), catalog: -1})
 	}
 	for i := range r.elements {
 		e := &r.elements[i]

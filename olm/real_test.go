@@ -5,30 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/google/go-cmp/cmp"
 )
-
-// community loads the community catalog.
-func community(tb testing.TB) *olm.Contents {
-	tb.Helper()
-	f, err := os.Open(filepath.Join(testdata.Dir(tb), "catalogs", "community.jsonl"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
-	c, err := olm.Read(context.Background(), f, "community.jsonl", olm.LoadOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return c
-}
 
 // subscribeTo makes new Subscriptions to the first n packages, in their default
 // channels.
@@ -41,7 +23,7 @@ func subscribeTo(c *olm.Contents, n int) []olm.Subscription {
 }
 
 func BenchmarkResolveCommunity(b *testing.B) {
-	c := community(b)
+	c := community(b).Contents
 	for _, n := range []int{1, 20, 200, 332} {
 		for _, o := range []olm.Options{{}, {Greedy: true}} {
 			name := fmt.Sprintf("search/%d", n)
@@ -86,7 +68,7 @@ func resolveValid(t *testing.T, s olm.Snapshot, o olm.Options) *olm.Generation {
 // TestCommunityAlone resolves each package of a real catalog alone, with the
 // default channel and with any.
 func TestCommunityAlone(t *testing.T) {
-	c := community(t)
+	c := community(t).Contents
 	for _, anyChannel := range []bool{false, true} {
 		served := 0
 		for _, p := range c.Packages() {
@@ -119,7 +101,7 @@ func TestCommunityAlone(t *testing.T) {
 
 // TestCommunityTogether subscribes to everything at once.
 func TestCommunityTogether(t *testing.T) {
-	c := community(t)
+	c := community(t).Contents
 	for _, o := range []olm.Options{{}, {Greedy: true}} {
 		s := snapshot(c, nil, subscribeTo(c, len(c.Packages()))...)
 		g := resolveValid(t, s, o)
@@ -136,7 +118,7 @@ func TestCommunityTogether(t *testing.T) {
 // TestCommunityMovedToNewest installs random versions together and updates them
 // until nothing moves.
 func TestCommunityMovedToNewest(t *testing.T) {
-	c := community(t)
+	c := community(t).Contents
 	random := rand.New(rand.NewPCG(1, 2))
 	moves := 0
 	for range 20 {
@@ -181,7 +163,7 @@ func TestCommunityMovedToNewest(t *testing.T) {
 // BenchmarkUpdateCommunity has all that can be installed at an old version, and
 // updates everywhere.
 func BenchmarkUpdateCommunity(b *testing.B) {
-	c := community(b)
+	c := community(b).Contents
 	s := snapshot(c, nil)
 	for _, p := range c.Packages() {
 		if ch := p.Channel(p.DefaultChannel); ch != nil && len(ch.Ordered) > 0 {
@@ -205,7 +187,7 @@ func BenchmarkUpdateCommunity(b *testing.B) {
 // TestCommunityExplained: each package that is held back when all are wished
 // has a reason.
 func TestCommunityExplained(t *testing.T) {
-	c := community(t)
+	c := community(t).Contents
 	g := resolve(t, snapshot(c, nil, subscribeTo(c, len(c.Packages()))...), olm.Options{})
 	explained := 0
 	for _, h := range g.HeldBack {
@@ -236,7 +218,7 @@ func TestCommunityExplained(t *testing.T) {
 // TestCommunityAllOrNothing: what can be installed alone can be together, and
 // what cannot be says why.
 func TestCommunityAllOrNothing(t *testing.T) {
-	c := community(t)
+	c := community(t).Contents
 	var subs []olm.Subscription
 	failed := 0
 	for _, p := range c.Packages() {

@@ -139,7 +139,7 @@ func drawWorld(t *rapid.T, o worldOptions) world {
 	return w
 }
 
-func (w *world) snapshot(t fatal) olm.Snapshot {
+func (w *world) snapshot(t interface{ Fatal(args ...any) }) olm.Snapshot {
 	s := snapshot(nil, installed(w.installed...), w.subs...)
 	s.Catalogs = nil
 	for _, c := range w.catalogs {
@@ -170,7 +170,7 @@ type reference struct {
 }
 
 type element struct {
-	operatorLine
+	OperatorLine
 	catalog   int // -1: installed
 	channel   string
 	position  int // in its channel's order, -1: cannot be chosen but by startingCSV
@@ -188,7 +188,7 @@ func newReference(w *world, strict bool) *reference {
 	r := &reference{strict: strict}
 	for _, line := range w.installed {
 		r.installed = append(r.installed, len(r.elements))
-		e := element{operatorLine: parseOperator(line), catalog: -1}
+		e := element{OperatorLine: parseOperator(line), catalog: -1}
 		e.forbidden = strict && e.deprecated()
 		r.elements = append(r.elements, e)
 	}
@@ -206,14 +206,14 @@ func newReference(w *world, strict bool) *reference {
 			for _, pkg := range []string{"a", "b", "c"} {
 				ordered := orderedLines(lines, pkg)
 				for i, o := range ordered {
-					e := element{operatorLine: o, catalog: c, channel: ch, position: i}
+					e := element{OperatorLine: o, catalog: c, channel: ch, position: i}
 					e.forbidden = e.deprecated()
 					r.elements = append(r.elements, e)
 				}
 				for _, line := range lines {
 					o := parseOperator(line)
-					if o.pkg == pkg && !slices.ContainsFunc(ordered, func(x operatorLine) bool { return x.name == o.name }) {
-						e := element{operatorLine: o, catalog: c, channel: ch, position: -1}
+					if o.Package == pkg && !slices.ContainsFunc(ordered, func(x OperatorLine) bool { return x.Name == o.Name }) {
+						e := element{OperatorLine: o, catalog: c, channel: ch, position: -1}
 						e.forbidden = e.deprecated()
 						r.elements = append(r.elements, e)
 					}
@@ -245,14 +245,14 @@ func newReference(w *world, strict bool) *reference {
 	return r
 }
 
-func (o *operatorLine) deprecated() bool {
-	return slices.ContainsFunc(o.props, func(p olm.Property) bool { return p.Type == "olm.deprecated" })
+func (o *element) deprecated() bool {
+	return slices.ContainsFunc(o.Properties, func(p olm.Property) bool { return p.Type == "olm.deprecated" })
 }
 
 func inChannel(lines []string, ch string) []string {
 	var out []string
 	for _, l := range lines {
-		if slices.Contains(parseOperator(l).channels, ch) {
+		if slices.Contains(parseOperator(l).Channels, ch) {
 			out = append(out, l)
 		}
 	}
@@ -261,18 +261,18 @@ func inChannel(lines []string, ch string) []string {
 
 // orderedLines returns a package's channel from the head down, nothing if it
 // has no order. Chains only go down in versions here, so there are no cycles.
-func orderedLines(lines []string, pkg string) []operatorLine {
-	byName := map[string]operatorLine{}
+func orderedLines(lines []string, pkg string) []OperatorLine {
+	byName := map[string]OperatorLine{}
 	named := map[string]bool{}
 	skipped := map[string]bool{}
 	for _, l := range lines {
 		o := parseOperator(l)
-		if o.pkg != pkg {
+		if o.Package != pkg {
 			continue
 		}
-		byName[o.name] = o
-		named[o.replaces] = true
-		for _, s := range o.skips {
+		byName[o.Name] = o
+		named[o.Replaces] = true
+		for _, s := range o.Skips {
 			named[s], skipped[s] = true, true
 		}
 	}
@@ -285,7 +285,7 @@ func orderedLines(lines []string, pkg string) []operatorLine {
 	if len(heads) != 1 {
 		return nil
 	}
-	var out []operatorLine
+	var out []OperatorLine
 	for at := heads[0]; ; {
 		o, ok := byName[at]
 		if !ok {
@@ -294,28 +294,28 @@ func orderedLines(lines []string, pkg string) []operatorLine {
 		if !skipped[at] {
 			out = append(out, o)
 		}
-		at = o.replaces
+		at = o.Replaces
 	}
 }
 
 func (r *reference) newSub(w *world, s olm.Subscription) refSub {
 	out := refSub{Subscription: s, installed: -1}
 	for _, i := range r.installed {
-		if r.elements[i].name == s.Status.InstalledCSV {
+		if r.elements[i].Name == s.Status.InstalledCSV {
 			out.installed = i
 		}
 	}
 	var from []int
 	for i, e := range r.elements {
-		if e.catalog == 0 && e.pkg == s.Spec.Package && (s.Spec.Channel == "" || s.Spec.Channel == e.channel) {
+		if e.catalog == 0 && e.Package == s.Spec.Package && (s.Spec.Channel == "" || s.Spec.Channel == e.channel) {
 			from = append(from, i)
 		}
 	}
 	out.nowhere = len(from) == 0 || out.installed < 0 && s.Spec.StartingCSV != "" &&
-		!slices.ContainsFunc(from, func(i int) bool { return r.elements[i].name == s.Spec.StartingCSV })
+		!slices.ContainsFunc(from, func(i int) bool { return r.elements[i].Name == s.Spec.StartingCSV })
 	if out.installed < 0 {
 		for _, i := range from {
-			if s.Spec.StartingCSV == "" && r.elements[i].position >= 0 || s.Spec.StartingCSV == r.elements[i].name {
+			if s.Spec.StartingCSV == "" && r.elements[i].position >= 0 || s.Spec.StartingCSV == r.elements[i].Name {
 				out.candidates = append(out.candidates, i)
 			}
 		}
@@ -329,14 +329,14 @@ func (r *reference) newSub(w *world, s olm.Subscription) refSub {
 		// Entries above the installed one on the way down, skipped ones included.
 		below := false
 		for _, o := range walkLines(inChannel(w.catalogs[0].lines, ch), s.Spec.Package) {
-			below = below || o.name == have.name
-			at := slices.IndexFunc(from, func(i int) bool { return r.elements[i].name == o.name && r.elements[i].channel == ch })
+			below = below || o.Name == have.Name
+			at := slices.IndexFunc(from, func(i int) bool { return r.elements[i].Name == o.Name && r.elements[i].channel == ch })
 			e := r.elements[from[at]]
 			if below || e.position < 0 {
 				continue
 			}
-			edge := e.replaces == have.name || slices.Contains(e.skips, have.name)
-			if bound, ok := strings.CutPrefix(e.skipRange, "<"); ok && major(have.version) < major(bound) {
+			edge := e.Replaces == have.Name || slices.Contains(e.Skips, have.Name)
+			if bound, ok := strings.CutPrefix(e.SkipRange, "<"); ok && major(have.Version) < major(bound) {
 				edge = true
 			}
 			if edge {
@@ -347,20 +347,20 @@ func (r *reference) newSub(w *world, s olm.Subscription) refSub {
 	return out
 }
 
-func walkLines(lines []string, pkg string) []operatorLine {
+func walkLines(lines []string, pkg string) []OperatorLine {
 	ordered := orderedLines(lines, pkg)
 	if len(ordered) == 0 {
 		return nil
 	}
-	var out []operatorLine
-	for at := ordered[0].name; ; {
-		i := slices.IndexFunc(lines, func(l string) bool { return parseOperator(l).name == at })
+	var out []OperatorLine
+	for at := ordered[0].Name; ; {
+		i := slices.IndexFunc(lines, func(l string) bool { return parseOperator(l).Name == at })
 		if i < 0 {
 			return out
 		}
 		o := parseOperator(lines[i])
 		out = append(out, o)
-		at = o.replaces
+		at = o.Replaces
 	}
 }
 
@@ -377,18 +377,18 @@ func satisfies(p olm.Property, e *element) bool {
 	}
 	switch p.Type {
 	case "olm.gvk.required":
-		return slices.Contains(e.provides, v.Kind)
+		return slices.Contains(e.Provides, v.Kind)
 	case "olm.label.required":
-		return slices.ContainsFunc(e.props, func(q olm.Property) bool { return q.Type == "olm.label" && string(q.Value) == string(p.Value) })
+		return slices.ContainsFunc(e.Properties, func(q olm.Property) bool { return q.Type == "olm.label" && string(q.Value) == string(p.Value) })
 	case "olm.package.required":
-		return e.pkg == v.PackageName && major(e.version) >= major(strings.TrimPrefix(v.VersionRange, ">="))
+		return e.Package == v.PackageName && major(e.Version) >= major(strings.TrimPrefix(v.VersionRange, ">="))
 	}
 	panic(p.Type)
 }
 
 func (e *element) requirements() []olm.Property {
 	var out []olm.Property
-	for _, p := range e.props {
+	for _, p := range e.Properties {
 		if strings.HasSuffix(p.Type, ".required") {
 			out = append(out, p)
 		}
@@ -418,7 +418,7 @@ func (r *reference) clash(i, j int) bool {
 	if !r.strict && a.catalog < 0 && b.catalog < 0 {
 		return false
 	}
-	return a.pkg == b.pkg || a.name == b.name || slices.ContainsFunc(a.provides, func(k string) bool { return slices.Contains(b.provides, k) })
+	return a.Package == b.Package || a.Name == b.Name || slices.ContainsFunc(a.Provides, func(k string) bool { return slices.Contains(b.Provides, k) })
 }
 
 // rules are what makes a set legal, as masks.
@@ -634,7 +634,7 @@ func (r *reference) names(set uint) string {
 	var names []string
 	for i := range r.elements {
 		if set>>i&1 == 1 {
-			names = append(names, r.elements[i].name)
+			names = append(names, r.elements[i].Name)
 		}
 	}
 	slices.Sort(names)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,7 +29,7 @@ func with(s olm.Snapshot, changes ...func(*olm.Snapshot)) olm.Snapshot {
 	return s
 }
 
-func catalog(namespace, name string, priority int, c *olm.Contents) func(*olm.Snapshot) {
+func withCatalog(namespace, name string, priority int, c *olm.Contents) func(*olm.Snapshot) {
 	return func(s *olm.Snapshot) {
 		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: namespace, Name: name}, Priority: priority, Contents: c})
 	}
@@ -131,7 +132,7 @@ func TestSubscriptions(t *testing.T) {
 			name:    "no source: all catalogs, by preference",
 			subs:    []olm.Subscription{sub("a", "", any)},
 			catalog: []string{"a.v1"},
-			change:  []func(*olm.Snapshot){catalog("olm", "d", 5, readLines(t, "a.v2"))},
+			change:  []func(*olm.Snapshot){withCatalog("olm", "d", 5, readLines(t, "a.v2"))},
 			want:    "a.v2",
 		},
 		{
@@ -139,7 +140,7 @@ func TestSubscriptions(t *testing.T) {
 			installed: installed("a.v1"),
 			subs:      []olm.Subscription{sub("a", "a.v1", any)},
 			catalog:   []string{"a.v1"},
-			change:    []func(*olm.Snapshot){catalog("olm", "d", -5, readLines(t, "a.v2 >a.v1"))},
+			change:    []func(*olm.Snapshot){withCatalog("olm", "d", -5, readLines(t, "a.v2 >a.v1"))},
 			want:      "a.v2",
 		},
 		{
@@ -147,7 +148,7 @@ func TestSubscriptions(t *testing.T) {
 			installed: installed("a.v1"),
 			subs:      []olm.Subscription{sub("a", "a.v1")},
 			catalog:   []string{"a.v1"},
-			change:    []func(*olm.Snapshot){catalog("olm", "d", 5, readLines(t, "a.v2 >a.v1"))},
+			change:    []func(*olm.Snapshot){withCatalog("olm", "d", 5, readLines(t, "a.v2 >a.v1"))},
 			want:      "a.v1",
 		},
 		{
@@ -235,7 +236,7 @@ func TestSubscriptions(t *testing.T) {
 			name:    "catalogs that do not matter for an update do for what it needs",
 			subs:    []olm.Subscription{sub("a", "")},
 			catalog: []string{"a.v1 -K"},
-			change:  []func(*olm.Snapshot){catalog(ns, "d", -1, readLines(t, "k.v1 K"))},
+			change:  []func(*olm.Snapshot){withCatalog(ns, "d", -1, readLines(t, "k.v1 K"))},
 			want:    "a.v1 k.v1",
 		},
 		{
@@ -257,7 +258,7 @@ func TestSubscriptions(t *testing.T) {
 			name:    "an invisible catalog",
 			subs:    []olm.Subscription{sub("a", "", source("d", "elsewhere")), sub("b", "")},
 			catalog: []string{"b.v1"},
-			change:  []func(*olm.Snapshot){catalog("elsewhere", "d", 0, readLines(t, "a.v1"))},
+			change:  []func(*olm.Snapshot){withCatalog("elsewhere", "d", 0, readLines(t, "a.v1"))},
 			want:    "b.v1",
 			strict:  "error: constraints not satisfiable: no operators found from catalog d in namespace elsewhere referenced by subscription a, subscription a exists",
 		},
@@ -585,11 +586,11 @@ func TestFacts(t *testing.T) {
 		text := `{"schema":"olm.package","name":"a","defaultChannel":"stable"}
 {"schema":"olm.channel","package":"a","name":"stable","entries":[{"name":"a.v2","skips":["a.v1"]},{"name":"a.v1"}]}
 {"schema":"olm.bundle","package":"a","name":"a.v1","image":"registry.example/a:1","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}}]}`
-		c, err := olm.Read(context.Background(), strings.NewReader(text), "catalog.json", olm.LoadOptions{})
+		c, err := catalog.Read(context.Background(), strings.NewReader(text), "catalog.json", catalog.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Catalogs[0].Contents = c
+		s.Catalogs[0].Contents = c.Contents
 	}
 	empty := func(s *olm.Snapshot) { s.Catalogs[0].Contents = contents(t) }
 	for _, tc := range []struct {
@@ -707,7 +708,7 @@ func TestInvalidSnapshot(t *testing.T) {
 		o      olm.Options
 		want   string
 	}{
-		{"catalog twice", catalog("olm", "c", 0, contents(t, "a.v1")), olm.Options{}, "catalog olm/c occurs twice"},
+		{"catalog twice", withCatalog("olm", "c", 0, contents(t, "a.v1")), olm.Options{}, "catalog olm/c occurs twice"},
 		{"another namespace", func(s *olm.Snapshot) { s.Subscriptions[0].Namespace = "x" }, olm.Options{}, "subscription x/a is of another namespace than ops"},
 		{"subscription twice", func(s *olm.Snapshot) { s.Subscriptions = append(s.Subscriptions, s.Subscriptions[0]) }, olm.Options{}, "subscription a occurs twice"},
 		{"nameless", func(s *olm.Snapshot) { s.Installed = append(s.Installed, olm.ClusterServiceVersion{}) }, olm.Options{}, "clusterserviceversion 0 has no name"},
@@ -859,7 +860,7 @@ func TestOperators(t *testing.T) {
 func TestDeterminism(t *testing.T) {
 	c := contents(t, "a.v1 X", "a.v2 X Y -K >a.v1", "b.v1 Z", "b.v2 Z Y -L >b.v1", "k.v1 K", "k2.v1 K", "l.v1 L M", "m.v1 M")
 	d := contents(t, "k.v1 K", "l.v2 L")
-	s := with(snapshot(c, installed("a.v1 X", "b.v1 Z", "z.v1 -M"), sub("a", "a.v1"), sub("b", "b.v1"), sub("m", "")), catalog("olm", "d", 0, d))
+	s := with(snapshot(c, installed("a.v1 X", "b.v1 Z", "z.v1 -M"), sub("a", "a.v1"), sub("b", "b.v1"), sub("m", "")), withCatalog("olm", "d", 0, d))
 	want := resolve(t, s, olm.Options{}).String()
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 50 {

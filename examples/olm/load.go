@@ -13,30 +13,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
 //go:embed catalog.yaml
 var builtIn []byte
 
 // load reads a catalog: a folder, a file, or the one that is built in.
-func load(ctx context.Context, name string) (*olm.Contents, error) {
-	o := olm.LoadOptions{DropContent: true}
+func load(ctx context.Context, name string) (*catalog.Catalog, error) {
+	o := catalog.Options{DropContent: true}
 	if name == "" {
-		return olm.Read(ctx, bytes.NewReader(builtIn), "catalog.yaml", o)
+		return catalog.Read(ctx, bytes.NewReader(builtIn), "catalog.yaml", o)
 	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		return olm.Load(ctx, os.DirFS(name), o)
+		return catalog.Load(ctx, os.DirFS(name), o)
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return olm.Read(ctx, f, name, o)
+	return catalog.Read(ctx, f, name, o)
 }
 
 // namespace is where the operators are, catalogKey the CatalogSource.
@@ -46,11 +47,11 @@ var catalogKey = types.NamespacedName{Namespace: "catalogs", Name: "catalog"}
 
 // newSnapshot is a namespace with the Subscriptions and operators of the command
 // line.
-func newSnapshot(catalog *olm.Contents, o options) (*olm.Snapshot, error) {
+func newSnapshot(c *catalog.Catalog, o options) (*olm.Snapshot, error) {
 	s := &olm.Snapshot{
 		Namespace: namespace, GlobalNamespace: catalogKey.Namespace,
 		OperatorGroups: []olm.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "group"}}},
-		Catalogs:       []olm.SnapshotCatalog{{Key: catalogKey, Contents: catalog}},
+		Catalogs:       []olm.SnapshotCatalog{{Key: catalogKey, Contents: c.Contents}},
 	}
 	present := map[string]bool{}
 	install := func(pkg, name string) error {
@@ -58,7 +59,7 @@ func newSnapshot(catalog *olm.Contents, o options) (*olm.Snapshot, error) {
 			return nil
 		}
 		present[name] = true
-		csv, err := installed(catalog, pkg, name)
+		csv, err := installed(c, pkg, name)
 		s.Installed = append(s.Installed, csv)
 		return err
 	}
@@ -100,9 +101,9 @@ func parseSubscription(text string) (olm.Subscription, error) {
 }
 
 // installed is an operator as the catalog's bundle of that name leaves it.
-func installed(catalog *olm.Contents, pkg, name string) (olm.ClusterServiceVersion, error) {
+func installed(c *catalog.Catalog, pkg, name string) (olm.ClusterServiceVersion, error) {
 	csv := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	b := findBundle(catalog, pkg, name)
+	b := findBundle(c, pkg, name)
 	if b == nil {
 		return csv, nil
 	}
@@ -116,8 +117,8 @@ func installed(catalog *olm.Contents, pkg, name string) (olm.ClusterServiceVersi
 }
 
 // findBundle looks in one package, or in all, skipped operators included.
-func findBundle(catalog *olm.Contents, pkg, name string) *olm.Bundle {
-	for _, p := range catalog.Packages() {
+func findBundle(c *catalog.Catalog, pkg, name string) *olm.Bundle {
+	for _, p := range c.Packages() {
 		if pkg != "" && p.Name != pkg {
 			continue
 		}

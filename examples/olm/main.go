@@ -158,19 +158,19 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if o.command == "plan" {
 		return plan(ctx, o)
 	}
-	catalog, err := load(ctx, o.catalog)
+	c, err := load(ctx, o.catalog)
 	if err != nil {
 		return err
 	}
 	switch o.command {
 	case "list":
-		return listCatalog(catalog, o)
+		return listCatalog(c, o)
 	case "validate":
-		return validate(catalog, o)
+		return validate(c, o)
 	case "path":
-		return path(catalog, o)
+		return path(c, o)
 	}
-	snapshot, err := newSnapshot(catalog, o)
+	snapshot, err := newSnapshot(c, o)
 	if err != nil {
 		return err
 	}

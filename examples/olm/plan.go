@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
 // plan says what becomes of the operators of a cluster that lies on disk.
@@ -36,9 +37,9 @@ func plan(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		catalogs[types.NamespacedName{Namespace: ns, Name: name}] = olm.Loaded(contents)
+		catalogs[types.NamespacedName{Namespace: ns, Name: name}] = olm.Loaded(contents.Contents)
 	}
-	snapshots, err := olm.ReadSnapshots(ctx, cluster, olm.SnapshotOptions{Catalogs: catalogs})
+	snapshots, err := install.ReadSnapshots(ctx, cluster, install.SnapshotOptions{Catalogs: catalogs})
 	if err != nil {
 		return err
 	}

@@ -8,15 +8,16 @@ import (
 	"text/tabwriter"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
-func listCatalog(catalog *olm.Contents, o options) error {
+func listCatalog(c *catalog.Catalog, o options) error {
 	if len(o.args) == 1 {
-		return listPackage(catalog, o)
+		return listPackage(c, o)
 	}
 	w := tabwriter.NewWriter(o.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PACKAGE\tDEFAULT CHANNEL\tHEAD\tCHANNELS")
-	for _, p := range catalog.Packages() {
+	for _, p := range c.Packages() {
 		head := "-"
 		if ch := p.Channel(p.DefaultChannel); ch != nil {
 			head = heads(ch)
@@ -40,8 +41,8 @@ func heads(ch *olm.Channel) string {
 	return strings.Join(names, ", ")
 }
 
-func listPackage(catalog *olm.Contents, o options) error {
-	p := catalog.Package(o.args[0])
+func listPackage(c *catalog.Catalog, o options) error {
+	p := c.Package(o.args[0])
 	if p == nil {
 		return fmt.Errorf("the catalog has no package %q", o.args[0])
 	}
@@ -99,17 +100,17 @@ func describe(e *olm.Entry) string {
 	return strings.Join(parts, "; ")
 }
 
-func validate(catalog *olm.Contents, o options) error {
+func validate(c *catalog.Catalog, o options) error {
 	packages, channels := 0, 0
-	for _, p := range catalog.Packages() {
+	for _, p := range c.Packages() {
 		packages++
 		channels += len(p.Channels)
 	}
-	problems := catalog.Problems()
+	problems := c.Problems()
 	for i := range problems {
 		fmt.Fprintln(o.stdout, problems[i].Error())
 	}
-	warnings := catalog.Warnings()
+	warnings := c.Warnings()
 	for i := range warnings {
 		fmt.Fprintf(o.stdout, "warning: %s\n", warnings[i].Error())
 	}
@@ -212,20 +213,20 @@ func printTarget(o options, t *olm.TargetPlan) {
 	}
 }
 
-func path(catalog *olm.Contents, o options) error {
+func path(c *catalog.Catalog, o options) error {
 	pkg := o.args[0]
 	var steps []olm.PathStep
 	if o.from != "" {
 		var err error
 		from := olm.Origin{Name: o.from}
 		if o.to != "" {
-			steps, err = catalog.PathTo(pkg, o.channel, from, func(e *olm.Entry) bool { return e.Name == o.to })
+			steps, err = c.PathTo(pkg, o.channel, from, func(e *olm.Entry) bool { return e.Name == o.to })
 			var none *olm.PathError
 			if errors.As(err, &none) {
 				none.To = o.to
 			}
 		} else {
-			steps, err = catalog.Path(pkg, o.channel, from)
+			steps, err = c.Path(pkg, o.channel, from)
 		}
 		if err != nil {
 			return err
@@ -233,7 +234,7 @@ func path(catalog *olm.Contents, o options) error {
 	}
 	if o.picture == "" {
 		if o.from == "" {
-			return listPackage(catalog, o)
+			return listPackage(c, o)
 		}
 		if len(steps) == 0 {
 			fmt.Fprintf(o.stdout, "Nothing replaces %s.\n", o.from)
@@ -243,15 +244,15 @@ func path(catalog *olm.Contents, o options) error {
 		}
 		return nil
 	}
-	p := catalog.Package(pkg)
+	p := c.Package(pkg)
 	if p == nil {
 		return fmt.Errorf("the catalog has no package %q", pkg)
 	}
-	view := olm.PictureOptions{AllEdges: o.all, Path: steps, MaxNodes: o.nodes}
+	view := catalog.PictureOptions{AllEdges: o.all, Path: steps, MaxNodes: o.nodes}
 	if o.channel != "" {
 		view.Channels = []string{o.channel}
 	}
-	picture, err := p.Picture(view)
+	picture, err := catalog.NewPicture(p, view)
 	if err != nil {
 		return err
 	}

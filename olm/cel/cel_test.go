@@ -2,6 +2,7 @@ package cel_test
 
 import (
 	"errors"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"strings"
 	"sync"
 	"testing"
@@ -141,12 +142,12 @@ func TestConcurrentUse(t *testing.T) {
 // the entries of a catalog.
 func TestResolverUse(t *testing.T) {
 	e := newEvaluator(t, cel.Options{})
-	catalog, err := olm.Read(t.Context(), strings.NewReader(`
+	contents, err := catalog.Read(t.Context(), strings.NewReader(`
 {"schema":"olm.package","name":"p","defaultChannel":"c"}
 {"schema":"olm.channel","package":"p","name":"c","entries":[{"name":"p.v2","replaces":"p.v1"},{"name":"p.v1"}]}
 {"schema":"olm.bundle","package":"p","name":"p.v1","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}},{"type":"certified","value":true}]}
 {"schema":"olm.bundle","package":"p","name":"p.v2","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"2.0.0"}}]}
-`), "catalog", olm.LoadOptions{Strict: true})
+`), "catalog", catalog.Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestResolverUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := catalog.Matching(&b.Requires[0], e)
+	entries, err := contents.Matching(&b.Requires[0], e)
 	if err != nil {
 		t.Fatal(err)
 	}

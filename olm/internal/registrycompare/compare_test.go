@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 )
 
 // ours and theirs are what the two say about a catalog, empty if they accept it.
 func ours(t testing.TB, text string) string {
 	t.Helper()
-	c, err := olm.Read(t.Context(), strings.NewReader(text), "", olm.LoadOptions{})
+	c, err := catalog.Read(t.Context(), strings.NewReader(text), "", catalog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	"pgregory.net/rapid"
@@ -111,7 +111,7 @@ func TestIndexIgnore(t *testing.T) {
 		}); err != nil {
 			rt.Fatal(err)
 		}
-		c, err := olm.Load(t.Context(), tree, olm.LoadOptions{Strict: true})
+		c, err := catalog.Load(t.Context(), tree, catalog.Options{Strict: true})
 		if err != nil {
 			rt.Fatal(err)
 		}

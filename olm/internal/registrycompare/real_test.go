@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 )
@@ -22,11 +23,11 @@ func TestCommunityCatalog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contents, err := olm.Load(t.Context(), dir, olm.LoadOptions{})
+	contents, err := catalog.Load(t.Context(), dir, catalog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareContents(t, config, contents)
+	compareContents(t, config, contents.Contents)
 
 	_, err = declcfg.ConvertToModel(*config)
 	if err == nil {
@@ -121,7 +122,7 @@ func BenchmarkCommunityCatalog(b *testing.B) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			c, err := olm.Read(b.Context(), bytes.NewReader(text), "", olm.LoadOptions{})
+			c, err := catalog.Read(b.Context(), bytes.NewReader(text), "", catalog.Options{})
 			if err != nil || c.Validate() == nil {
 				b.Fatal(err)
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
-	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	"sigs.k8s.io/yaml"
 )
@@ -36,12 +36,12 @@ func TestYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contents, err := olm.Read(t.Context(), strings.NewReader(stream.String()), "stream", olm.LoadOptions{})
+	contents, err := catalog.Read(t.Context(), strings.NewReader(stream.String()), "stream", catalog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(config.Bundles) == 0 {
 		t.Fatal("no bundles")
 	}
-	compareContents(t, config, contents)
+	compareContents(t, config, contents.Contents)
 }

@@ -1,0 +1,189 @@
+package catalog
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+)
+
+// Problem is a fault of a catalog and its place.
+type Problem struct {
+	File     string // path in the tree, or the name of the stream
+	Document int    // which object of the file, from 1; 0 if it concerns none
+	Offset   int64  // where that object begins, in bytes from 0
+	Line     int    // line of the fault in the file, from 1: where known, else where the object begins
+	Package  string // what it concerns; each may be empty
+	Channel  string
+	Bundle   string
+	Rule     Rule
+	Message  string // in the words of the catalog tools
+}
+
+// Rule is a rule of the catalog format that a [Problem] breaks.
+type Rule string
+
+// Rules of the format. Those of the first group make the catalog tools refuse
+// a catalog at once, those of the second are collected into one message.
+const (
+	RuleSyntax        Rule = "Syntax"        // no JSON or YAML object, or a field of the wrong type
+	RuleSchema        Rule = "Schema"        // object without a schema
+	RuleKeys          Rule = "Keys"          // keys that differ by case only
+	RulePackageName   Rule = "PackageName"   // none, twice, or no DNS label
+	RuleChannelName   Rule = "ChannelName"   // none, twice, or of an unknown package
+	RuleEntryName     Rule = "EntryName"     // none or twice in a channel
+	RuleBundleName    Rule = "BundleName"    // twice, or of no or an unknown package
+	RuleProperties    Rule = "Properties"    // malformed, or not exactly one olm.package that fits
+	RuleImage         Rule = "Image"         // no image reference
+	RuleVersion       Rule = "Version"       // no strict semantic version, or a bad release
+	RuleUnusedBundle  Rule = "UnusedBundle"  // in no channel
+	RuleMissingBundle Rule = "MissingBundle" // entries without a bundle
+	RuleDeprecation   Rule = "Deprecation"   // malformed, or of something that does not exist
+
+	RuleDefaultChannel     Rule = "DefaultChannel"     // none, or one that does not exist
+	RuleNoChannel          Rule = "NoChannel"          // package without a channel
+	RuleNoEntry            Rule = "NoEntry"            // channel without an entry
+	RuleHeads              Rule = "Heads"              // not exactly one head
+	RuleCycle              Rule = "Cycle"              // in the chain of replacements
+	RuleStranded           Rule = "Stranded"           // entries that the chain does not reach
+	RuleSkips              Rule = "Skips"              // an empty one
+	RuleSkipRange          Rule = "SkipRange"          // no range of versions
+	RuleNoImage            Rule = "NoImage"            // neither an image nor objects
+	RuleRelease            Rule = "Release"            // name or version do not fit the release
+	RuleSameVersion        Rule = "SameVersion"        // several bundles of one version
+	RuleDeprecationMessage Rule = "DeprecationMessage" // deprecation without one
+)
+
+// Rules of [Catalog.Warnings], which the catalog tools do not know.
+const (
+	RuleRequirement Rule = "Requirement" // a requirement that cannot be read: who reaches the bundle is stuck
+	RuleIgnoredKeys Rule = "IgnoredKeys" // an element of a constraint has several keys, of which one counts
+	RuleNumber      Rule = "Number"      // olm.maxOpenShiftVersion is a number: 4.10 becomes 4.1 when it is encoded anew
+)
+
+// collected reports whether the catalog tools collect problems of this rule.
+// Their messages alone do not say what they are about.
+func (r Rule) collected() bool {
+	switch r {
+	case RuleDefaultChannel, RuleNoChannel, RuleNoEntry, RuleHeads, RuleCycle, RuleStranded,
+		RuleSkips, RuleSkipRange, RuleNoImage, RuleRelease, RuleSameVersion, RuleDeprecationMessage:
+		return true
+	}
+	return false
+}
+
+// Error is the place and the message.
+func (p *Problem) Error() string {
+	var s strings.Builder
+	if p.File != "" {
+		s.WriteString(p.File)
+		if p.Line > 0 {
+			fmt.Fprintf(&s, ":%d", p.Line)
+		}
+		if p.Document > 0 {
+			fmt.Fprintf(&s, ": document %d", p.Document)
+		}
+		s.WriteString(": ")
+	}
+	if p.Rule.collected() {
+		for _, part := range []struct{ kind, name string }{{"package", p.Package}, {"channel", p.Channel}, {"bundle", p.Bundle}} {
+			if part.name != "" {
+				fmt.Fprintf(&s, "invalid %s %q: ", part.kind, bounded.Text(part.name, maxProblemName))
+			}
+		}
+	}
+	s.WriteString(p.Message)
+	return s.String()
+}
+
+// position is where an object was found.
+type position struct {
+	file     string
+	document int
+	offset   int64
+	line     int
+}
+
+func (p position) problem(rule Rule, format string, args ...any) Problem {
+	return Problem{File: p.file, Document: p.document, Offset: p.offset, Line: p.line, Rule: rule, Message: bounded.Text(fmt.Sprintf(format, args...), maxProblemText)}
+}
+
+// maxProblemText is the most bytes of a message, which quotes the catalog, and
+// maxProblemName those of a name where many messages repeat it.
+const (
+	maxProblemText = 32 << 10
+	maxProblemName = 1 << 10
+)
+
+// Validate returns what the catalog tools say about the catalog, nil if they
+// accept it: the first problem that they refuse at once, a [*Problem], else
+// all others in one [*IndexError].
+func (c *Catalog) Validate() error {
+	for i := range c.problems {
+		if !c.problems[i].Rule.collected() {
+			return &c.problems[i]
+		}
+	}
+	if len(c.problems) == 0 {
+		return nil
+	}
+	return &IndexError{Problems: c.problems}
+}
+
+// IndexError are the problems of a catalog that belong to its packages,
+// channels and bundles.
+type IndexError struct {
+	Problems []Problem // by package, channel and bundle
+}
+
+// Error is the tree of the catalog tools: "invalid index:", below it the
+// packages, their channels and bundles.
+func (e *IndexError) Error() string {
+	root := &tree{text: "invalid index"}
+	for i := range e.Problems {
+		p := &e.Problems[i]
+		at := root.child(fmt.Sprintf("invalid package %q", bounded.Text(p.Package, maxProblemName)))
+		if p.Channel != "" {
+			at = at.child(fmt.Sprintf("invalid channel %q", bounded.Text(p.Channel, maxProblemName)))
+		}
+		if p.Bundle != "" {
+			at = at.child(fmt.Sprintf("invalid bundle %q", bounded.Text(p.Bundle, maxProblemName)))
+		}
+		at.children = append(at.children, &tree{text: p.Message})
+	}
+	var s strings.Builder
+	root.write(&s, "", "")
+	return strings.TrimSuffix(s.String(), "\n")
+}
+
+type tree struct {
+	text     string
+	children []*tree
+}
+
+// child returns the inner node of a text: problems are sorted, so it is the
+// last one or new.
+func (t *tree) child(text string) *tree {
+	if n := len(t.children); n > 0 && t.children[n-1].text == text {
+		return t.children[n-1]
+	}
+	c := &tree{text: text}
+	t.children = append(t.children, c)
+	return c
+}
+
+// write writes the node behind prefix, and what is below it behind indent.
+func (t *tree) write(s *strings.Builder, prefix, indent string) {
+	s.WriteString(prefix + t.text)
+	if len(t.children) > 0 {
+		s.WriteByte(':')
+	}
+	s.WriteByte('\n')
+	for i, c := range t.children {
+		if i == len(t.children)-1 {
+			c.write(s, indent+"└── ", indent+"    ")
+		} else {
+			c.write(s, indent+"├── ", indent+"│   ")
+		}
+	}
+}

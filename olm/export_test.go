@@ -1,0 +1,7 @@
+package olm
+
+// What only tests look at.
+var (
+	Check           = (*Generation).check
+	ErrInconsistent = errInconsistent
+)

@@ -1,0 +1,108 @@
+package install_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
+	"github.com/clusterupdate/clusterupdate/olm/install"
+)
+
+const tracingCatalog = `
+schema: olm.package
+name: tracing
+defaultChannel: stable
+---
+schema: olm.channel
+package: tracing
+name: stable
+entries:
+- name: tracing.v1
+- name: tracing.v2
+  replaces: tracing.v1
+- name: tracing.v3
+  replaces: tracing.v2
+---
+schema: olm.bundle
+package: tracing
+name: tracing.v1
+image: registry.example.com/tracing:1
+properties:
+- {type: olm.package, value: {packageName: tracing, version: 1.0.0}}
+---
+schema: olm.bundle
+package: tracing
+name: tracing.v2
+image: registry.example.com/tracing:2
+properties:
+- {type: olm.package, value: {packageName: tracing, version: 2.0.0}}
+- {type: olm.maxOpenShiftVersion, value: "4.18"}
+---
+schema: olm.bundle
+package: tracing
+name: tracing.v3
+image: registry.example.com/tracing:3
+properties:
+- {type: olm.package, value: {packageName: tracing, version: 3.0.0}}
+- {type: olm.maxOpenShiftVersion, value: "4.20"}
+`
+
+// tracing is a namespace that has version 1 and limits OpenShift.
+func tracing() (*olm.Subscription, *olm.ClusterServiceVersion, *olm.OperatorGroup) {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "observe", Name: name} }
+	csv := &olm.ClusterServiceVersion{ObjectMeta: meta("tracing.v1")}
+	csv.Annotations = map[string]string{olm.AnnotationProperties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.17"}]}`}
+	return &olm.Subscription{
+		ObjectMeta: meta("tracing"),
+		Spec:       olm.SubscriptionSpec{Source: "community", SourceNamespace: "openshift-marketplace", Package: "tracing", Channel: "stable"},
+		Status:     olm.SubscriptionStatus{InstalledCSV: "tracing.v1", CurrentCSV: "tracing.v1"},
+	}, csv, &olm.OperatorGroup{ObjectMeta: meta("group")}
+}
+
+// A pass of the controller makes the InstallPlan for the update.
+func ExampleController() {
+	ctx := context.Background()
+	contents, err := catalog.Read(ctx, strings.NewReader(tracingCatalog), "catalog.yaml", catalog.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	cluster := memory.NewOpenShift(memory.Options{})
+	sub, csv, group := tracing()
+	for _, object := range []any{sub, csv, group} {
+		u, err := clusterapi.ToUnstructured(object)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := cluster.Load(u); err != nil {
+			log.Fatal(err)
+		}
+	}
+	controller, err := install.New(install.Options{
+		API: cluster,
+		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{
+			clusterapi.Key("openshift-marketplace", "community"): olm.Loaded(contents.Contents),
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	result, err := controller.Sync(ctx, "observe")
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan, err := clusterapi.Get[olm.InstallPlan](ctx, cluster, clusterapi.Key("observe", result.Plan))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(plan.Spec.ClusterServiceVersionNames, plan.Status.Phase)
+	// Output:
+	// [tracing.v2] Installing
+}

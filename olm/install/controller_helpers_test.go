@@ -1,0 +1,218 @@
+package install_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/install"
+)
+
+func faultless(t testing.TB, text string) *olm.Contents {
+	t.Helper()
+	c := readCatalog(t, text)
+	for _, p := range c.Problems() {
+		t.Fatalf("the catalog has a problem: %v", p)
+	}
+	return c.Contents
+}
+
+// fixed is a catalog with contents that do not change, or an error.
+type fixed struct {
+	c   *olm.Contents
+	err error
+}
+
+func (f fixed) Contents(context.Context) (*olm.Contents, error) { return f.c, f.err }
+
+var catalogKey = types.NamespacedName{Namespace: "olm", Name: "c"}
+
+// managed is a cluster with one catalog, an OperatorGroup, and a controller.
+type managed struct {
+	*memory.Cluster
+	t        testing.TB
+	catalogs map[types.NamespacedName]olm.Catalog
+	clock    *clocktesting.FakeClock
+	events   []install.Event
+	writes   atomic.Int64     // since the start
+	fail     func(n int) bool // before the n-th write, counted from 1
+	options  install.Options
+}
+
+var errCrash = errors.New("crash")
+
+func manage(t testing.TB, c *olm.Contents, objects ...any) *managed {
+	t.Helper()
+	var w *managed
+	w = manageWith(t, func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		switch call.Verb {
+		case "Get", "List", "Watch":
+			return do(ctx)
+		}
+		if n := w.writes.Add(1); w.fail != nil && w.fail(int(n)) {
+			return errCrash
+		}
+		return do(ctx)
+	}, c, objects...)
+	return w
+}
+
+func manageWith(t testing.TB, intercept func(context.Context, memory.Call, func(context.Context) error) error, c *olm.Contents, objects ...any) *managed {
+	t.Helper()
+	w := &managed{t: t, clock: clocktesting.NewFakeClock(statusNow.Time)}
+	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: intercept})
+	w.catalogs = map[types.NamespacedName]olm.Catalog{catalogKey: fixed{c: c}}
+	w.put(&olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}})
+	w.put(&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}})
+	w.put(objects...)
+	w.options = install.Options{Clock: w.clock, Observe: func(e install.Event) { w.events = append(w.events, e) }}
+	return w
+}
+
+// put stores objects as they are, with their status.
+func (w *managed) put(objects ...any) {
+	w.t.Helper()
+	for _, o := range objects {
+		u, err := clusterapi.ToUnstructured(o)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if err := w.Load(u); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *managed) controller() *install.Controller {
+	w.t.Helper()
+	o := w.options
+	o.API = w.Cluster
+	o.SnapshotOptions = install.SnapshotOptions{Catalogs: w.catalogs, GlobalNamespace: "olm"}
+	c, err := install.New(o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+// sync makes one pass.
+func (w *managed) sync() *install.SyncResult {
+	w.t.Helper()
+	r, err := w.controller().Sync(context.Background(), ns)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// settle makes passes until nothing changes.
+func (w *managed) settle() *install.SyncResult {
+	w.t.Helper()
+	for range 30 {
+		if r := w.sync(); !r.Changed {
+			return r
+		}
+	}
+	w.t.Fatal("does not settle")
+	return nil
+}
+
+func (w *managed) subscription(name string) *olm.Subscription {
+	w.t.Helper()
+	return get[olm.Subscription](w, name)
+}
+
+func get[T any](w *managed, name string) *T {
+	w.t.Helper()
+	o, err := clusterapi.Get[T](context.Background(), w.Cluster, clusterapi.Key(ns, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o
+}
+
+func list[T any](w *managed) []T {
+	w.t.Helper()
+	out, err := clusterapi.List[T](context.Background(), w.Cluster, clusterapi.ListOptions{Namespace: ns})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+// plans lists InstallPlans by generation: CSVs, approval and phase.
+func (w *managed) plans() []string {
+	w.t.Helper()
+	all := list[olm.InstallPlan](w)
+	slices.SortFunc(all, func(a, b olm.InstallPlan) int { return int(a.Spec.Generation - b.Spec.Generation) })
+	var out []string
+	for _, p := range all {
+		out = append(out, fmt.Sprintf("%d %s %s %v", p.Spec.Generation, p.Spec.Approval, p.Status.Phase, p.Spec.ClusterServiceVersionNames))
+	}
+	return out
+}
+
+// states lists Subscriptions by name.
+func (w *managed) states() []string {
+	w.t.Helper()
+	var out []string
+	for _, s := range list[olm.Subscription](w) {
+		text := fmt.Sprintf("%s %s %s/%s", s.Name, s.Status.State, s.Status.InstalledCSV, s.Status.CurrentCSV)
+		if c := conditionsText(&s.Status); c != "" {
+			text += ": " + c
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// approve approves an InstallPlan.
+func (w *managed) approve(name string) {
+	w.t.Helper()
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
+		p.Spec.Approved = true
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// install plays the OLM that carries out a plan: its operators appear, what
+// they replace goes.
+func (w *managed) install(csvs ...string) {
+	w.t.Helper()
+	for _, line := range csvs {
+		c := installed(line)[0]
+		w.put(&c)
+		if c.Spec.Replaces != "" {
+			err := w.Delete(context.Background(), c.APIKind(), clusterapi.Key(ns, c.Spec.Replaces), clusterapi.DeleteOptions{})
+			if err != nil && !apierrors.IsNotFound(err) {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	for _, p := range list[olm.InstallPlan](w) {
+		if p.Status.Phase != olm.PlanPhaseInstalling {
+			continue
+		}
+		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{Status: true}, func(p *olm.InstallPlan) error {
+			p.Status.Phase = olm.PlanPhaseComplete
+			return nil
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}

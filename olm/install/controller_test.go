@@ -1,0 +1,805 @@
+package install_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/install"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+func expect(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: %s", what, diff)
+	}
+}
+
+// An operator with a dependency is installed and then updated; the new
+// Subscription that the plan creates is taken up.
+func TestControllerInstallsAndUpdates(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X -Y", "b.v1 Y"), ptr(sub("a", "")))
+	r := w.sync()
+	if !r.Changed || r.Plan == "" {
+		t.Errorf("first pass: %+v", r)
+	}
+	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1 b.v1]"})
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending /a.v1"})
+	p := get[olm.InstallPlan](w, r.Plan)
+	if len(p.OwnerReferences) != 1 || p.OwnerReferences[0].Name != "a" || p.OwnerReferences[0].UID == "" || !strings.HasPrefix(p.Name, "install-") {
+		t.Errorf("the plan's metadata: %+v", p.ObjectMeta)
+	}
+	if len(p.Status.BundleLookups) != 2 || len(p.Status.Plan) != 1 || p.Status.Plan[0].Resource.Name != "b-stable-c-olm" {
+		t.Errorf("the plan's status: %+v", p.Status)
+	}
+	if got := w.settle(); fmt.Sprint(got.Waiting) != "["+r.Plan+"]" || got.Plan != r.Plan {
+		t.Errorf("while the plan is carried out: %+v", got)
+	}
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending /a.v1: InstallPlanPending=True Installing"})
+
+	w.put(ptr(sub("b", "", named("b-stable-c-olm"), generatedBy(r.Plan, "b.v1"))))
+	w.install("a.v1 X -Y", "b.v1 Y")
+	w.settle()
+	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1", "b-stable-c-olm AtLatestKnown b.v1/b.v1"})
+
+	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X -Y", "b.v1 Y", "b.v2 Y >b.v1")}
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1 b.v1]", "2 Automatic Installing [b.v2]"})
+	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1", "b-stable-c-olm UpgradePending b.v1/b.v2: InstallPlanPending=True Installing"})
+	w.install("b.v2 Y >b.v1")
+	if r := w.settle(); r.Plan != "" || r.Generation == nil || len(r.Generation.Operators) != 0 {
+		t.Errorf("at the end: %+v", r)
+	}
+	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1", "b-stable-c-olm AtLatestKnown b.v2/b.v2"})
+}
+
+// What has settled is not written again, whatever the time.
+func TestControllerWritesNothingTwice(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		catalog []string
+		objects []any
+	}{
+		{"at the head", []string{"a.v1 X"}, []any{ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0])}},
+		{"waiting for a plan", []string{"a.v1 X"}, []any{ptr(sub("a", "", manual))}},
+		{"one waits, one is there", []string{"a.v1 X", "b.v1 Y", "b.v2 Y >b.v1"}, []any{ptr(sub("a", "a.v1", manual)), ptr(installed("a.v1 X")[0]), ptr(sub("b", "b.v1")), ptr(installed("b.v1 Y")[0])}},
+		{"failing", []string{"a.v1 X"}, []any{ptr(sub("a", "", channel("none")))}},
+		{"held back", []string{"a.v1 X -Q"}, []any{ptr(sub("a", ""))}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := manage(t, contents(t, tc.catalog...), tc.objects...)
+			w.settle()
+			before := w.writes.Load()
+			for range 3 {
+				w.clock.Step(time.Hour)
+				w.sync()
+			}
+			if n := w.writes.Load(); n != before {
+				t.Errorf("%d further writes", n-before)
+			}
+		})
+	}
+}
+
+// A crash before any of its writes, at whichever, leaves the next controller
+// to come to the same end, with one plan.
+func TestControllerSurvivesCrashes(t *testing.T) {
+	run := func(crash int) (*managed, bool) {
+		w := manage(t, contents(t, "a.v1 X -Y", "b.v1 Y", "d.v1 Z", "d.v2 Z >d.v1"),
+			ptr(sub("a", "")), ptr(sub("d", "d.v1")), ptr(installed("d.v1 Z")[0]))
+		crashed := false
+		w.fail = func(n int) bool {
+			crashed = crashed || n == crash
+			return n == crash
+		}
+		for range 3 {
+			if _, err := w.controller().Sync(context.Background(), ns); err != nil && !errors.Is(err, errCrash) {
+				t.Fatal(err)
+			}
+			w.clock.Step(time.Minute)
+		}
+		w.settle()
+		return w, crashed
+	}
+	want, _ := run(0)
+	expect(t, "plans", want.plans(), []string{"1 Automatic Installing [a.v1 b.v1 d.v2]"})
+	for crash := 1; ; crash++ {
+		w, crashed := run(crash)
+		if !crashed {
+			if crash < 4 {
+				t.Errorf("there were only %d writes", crash-1)
+			}
+			break
+		}
+		expect(t, fmt.Sprintf("plans after a crash at write %d", crash), w.plans(), want.plans())
+		expect(t, fmt.Sprintf("Subscriptions after a crash at write %d", crash), w.states(), want.states())
+	}
+}
+
+func TestControllerManualApproval(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
+	name := w.sync().Plan
+	r := w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Manual RequiresApproval [a.v1 b.v1]"})
+	expect(t, "waiting", r.Waiting, []string{name})
+	expect(t, "Subscriptions", w.states(), []string{
+		"a UpgradePending /a.v1: InstallPlanPending=True RequiresApproval",
+		"b UpgradePending /b.v1: InstallPlanPending=True RequiresApproval"})
+
+	w.approve(name)
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Manual Installing [a.v1 b.v1]"})
+	w.install("a.v1 X", "b.v1 Y")
+	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")}
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Manual Complete [a.v1 b.v1]", "2 Manual RequiresApproval [a.v2]"})
+
+	// Deleting the plan makes another.
+	for _, p := range list[olm.InstallPlan](w) {
+		if p.Spec.Generation == 2 {
+			if err := w.Delete(context.Background(), p.APIKind(), clusterapi.Key(ns, p.Name), clusterapi.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Manual Complete [a.v1 b.v1]", "3 Manual RequiresApproval [a.v2]"})
+	expect(t, "Subscriptions", w.states(), []string{
+		"a UpgradePending a.v1/a.v2: InstallPlanPending=True RequiresApproval",
+		"b AtLatestKnown b.v1/b.v1"})
+}
+
+// A plan that nobody approves does not hide what is newer, and approving it
+// later does nothing.
+func TestControllerSupersedesPlans(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
+	w.options.Execute = true
+	first := w.sync().Plan
+	w.settle()
+	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")}
+	second := w.settle().Plan
+	want := []string{"1 Manual Failed [a.v1 b.v1]", "2 Manual RequiresApproval [a.v2 b.v1]"}
+	expect(t, "plans", w.plans(), want)
+	expect(t, "Subscriptions", w.states(), []string{
+		"a UpgradePending /a.v2: InstallPlanPending=True RequiresApproval",
+		"b UpgradePending /b.v1: InstallPlanPending=True RequiresApproval"})
+	for _, name := range []string{"a", "b"} {
+		if ref := w.subscription(name).Status.InstallPlanRef; ref.Name != second {
+			t.Errorf("%s refers to %+v", name, ref)
+		}
+	}
+	p := get[olm.InstallPlan](w, first)
+	c := p.Status.Conditions[0]
+	if c.Type != install.PlanInstalled || c.Status != corev1.ConditionFalse || c.Reason != install.ReasonPlanSuperseded ||
+		!strings.HasSuffix(c.Message, "but for a.v2, b.v1") || p.Status.Message != c.Message {
+		t.Errorf("status %+v", p.Status)
+	}
+	w.approve(first)
+	w.settle()
+	expect(t, "plans", w.plans(), want)
+
+	// The channel leads nowhere: nothing is asked for of a.
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
+		s.Spec.Channel = "none"
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	expect(t, "plans", w.plans(), []string{want[0], "2 Manual Failed [a.v2 b.v1]", "3 Manual RequiresApproval [b.v1]"})
+	expect(t, "Subscriptions", w.states(), []string{
+		"a  /: ResolutionFailed=True ConstraintsNotSatisfiable no operators found in channel none of package a in the catalog referenced by subscription a",
+		"b UpgradePending /b.v1: InstallPlanPending=True RequiresApproval"})
+
+	// And back: what was asked for before is asked for again, by another plan.
+	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
+		s.Spec.Channel = "stable"
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	expect(t, "plans", w.plans()[2:], []string{"3 Manual Failed [b.v1]", "4 Manual RequiresApproval [a.v2 b.v1]"})
+	var superseded []string
+	for _, e := range w.events {
+		if e.Type == install.EventPlanSuperseded {
+			superseded = append(superseded, e.Plan)
+		}
+	}
+	expect(t, "superseded", superseded, []string{"install-1", "install-2", "install-3"})
+}
+
+// An update that is given up leads back to what is installed.
+func TestControllerGivesUpdatesUp(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1", manual)), ptr(installed("a.v1 X")[0]))
+	w.settle()
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True RequiresApproval"})
+	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X")}
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v2]"})
+	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1"})
+}
+
+// A catalog that cannot be read fails the namespace, and is forgotten once it
+// can.
+func TestControllerUnreadableCatalog(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]), ptr(sub("b", "")))
+	w.put(&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "mine"}})
+	_, err := w.controller().Sync(context.Background(), ns)
+	var prevented *olm.Prevented
+	if !errors.As(err, &prevented) {
+		t.Fatalf("got %v", err)
+	}
+	const text = "error using catalogsource ops/mine: no registry client established for catalogsource ops/mine"
+	expect(t, "Subscriptions", w.states(), []string{
+		"a AtLatestKnown a.v1/a.v1: ResolutionFailed=True ErrorPreventedResolution " + text,
+		"b  /: ResolutionFailed=True ErrorPreventedResolution " + text})
+	var failures int
+	for range 3 {
+		if _, err := w.controller().Sync(context.Background(), ns); err == nil {
+			t.Error("no error in the next pass")
+		}
+	}
+	for _, e := range w.events {
+		if e.Type == install.EventResolutionFailed {
+			failures++
+			if e.Namespace != ns || e.Text != text {
+				t.Errorf("event %+v", e)
+			}
+		}
+	}
+	if failures != 1 {
+		t.Errorf("%d events", failures)
+	}
+
+	w.options.Resolve.TolerateUnusedCatalogs = true
+	w.settle()
+	const gone = "ResolutionFailed=True ConstraintsNotSatisfiable no operators found in package b in the catalog referenced by subscription b"
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing", "b  /: " + gone})
+
+	w.options.Resolve.TolerateUnusedCatalogs = false
+	w.catalogs[types.NamespacedName{Namespace: ns, Name: "mine"}] = fixed{c: contents(t, "q.v1 Q")}
+	w.install("a.v2 X >a.v1")
+	w.settle()
+	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v2/a.v2", "b  /: " + gone})
+	if h := w.subscription("a").Status.CatalogHealth; len(h) != 2 || !h[0].Healthy || !h[1].Healthy {
+		t.Errorf("health %+v", h)
+	}
+}
+
+func TestControllerAllOrNothing(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y -Q"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]), ptr(sub("b", "")))
+	w.options.Resolve.AllOrNothing = true
+	_, err := w.controller().Sync(context.Background(), ns)
+	var no *olm.NotSatisfiable
+	if !errors.As(err, &no) {
+		t.Fatalf("got %v", err)
+	}
+	for _, s := range []string{"a", "b"} {
+		c := w.subscription(s).Status.Conditions
+		if len(c) != 2 || c[1].Reason != "ConstraintsNotSatisfiable" || c[1].Message != err.Error() {
+			t.Errorf("%s: %+v", s, c)
+		}
+	}
+	if len(w.plans()) != 0 {
+		t.Errorf("plans %v", w.plans())
+	}
+	w.options.Resolve.AllOrNothing = false
+	w.settle()
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing", "b  /"})
+}
+
+// A write that meets a conflict is made again on what is stored then.
+func TestControllerKeepsUnknownFields(t *testing.T) {
+	u, err := clusterapi.ToUnstructured(ptr(sub("a", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(u.Object, "kept", "spec", "config", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(u.Object, "kept", "status", "y"); err != nil {
+		t.Fatal(err)
+	}
+	w := manage(t, contents(t, "a.v1 X"), u)
+	w.settle()
+	got, err := w.Get(context.Background(), (&olm.Subscription{}).APIKind(), clusterapi.Key(ns, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _, _ := unstructured.NestedString(got.Object, "spec", "config", "x")
+	y, _, _ := unstructured.NestedString(got.Object, "status", "y")
+	if x != "kept" || y != "kept" {
+		t.Errorf("config %q, status %q", x, y)
+	}
+}
+
+func TestControllerDeletesOldPlans(t *testing.T) {
+	for _, newest := range []olm.InstallPlanPhase{olm.PlanPhaseComplete, olm.PlanPhaseRequiresApproval} {
+		s := sub("a", "a.v1")
+		if newest == olm.PlanPhaseRequiresApproval {
+			// This plan is superseded.
+			s = sub("a", "a.v1", progressing("a.v2"), refersTo("p12"))
+		}
+		w := manage(t, contents(t, "a.v1 X"), &s, ptr(installed("a.v1 X")[0]))
+		for n := range 11 {
+			w.put(ptr(plan(fmt.Sprintf("p%02d", n+1), int64(n+1), olm.PlanPhaseComplete)))
+		}
+		last := plan("p12", 12, newest)
+		last.Spec.Approved = newest == olm.PlanPhaseComplete
+		w.put(&last)
+		w.sync()
+		if n := len(w.plans()); n != 7 {
+			t.Errorf("%s: %d plans after one pass", newest, n)
+		}
+		w.settle()
+		if got := w.plans(); len(got) != 5 || !strings.HasPrefix(got[0], "8 ") {
+			t.Errorf("%s: plans: %v", newest, got)
+		}
+	}
+}
+
+// unpacker serves the objects of one bundle.
+type unpacker struct {
+	objects []*unstructured.Unstructured
+	err     error
+	asked   []string
+}
+
+func (u *unpacker) Unpack(_ context.Context, r install.UnpackRequest) ([]*unstructured.Unstructured, error) {
+	u.asked = append(u.asked, fmt.Sprintf("%s %s %s in %s", r.Namespace, r.Lookup.Path, r.Lookup.Identifier, r.Limits.Timeout))
+	return u.objects, u.err
+}
+
+// With an unpacker and Execute, the controller does all of it.
+func TestControllerExecutes(t *testing.T) {
+	b := inline(t, "a.v1", fullCSV,
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`,
+		`{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"pc"},"value":1}`)
+	objects, err := install.BundleObjects(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := manage(t, contents(t, "a.v1 X -Y", "b.v1 Y"), ptr(sub("a", "")), ptr(sub("b", "b.v1")), ptr(installed("b.v1 Y")[0]))
+	u := &unpacker{err: install.ErrUnpacking}
+	w.options.Unpacker, w.options.Execute = u, true
+	w.settle()
+	expect(t, "Subscriptions", w.states(), []string{
+		"a  /: BundleUnpacking=True UnpackingInProgress",
+		"b AtLatestKnown b.v1/b.v1: BundleUnpacking=True UnpackingInProgress"})
+	expect(t, "asked", u.asked[:1], []string{"ops registry.example/a:1.0.0 a.v1 in 10m0s"})
+
+	u.err = &install.UnpackError{Reason: "DeadlineExceeded", Message: "Job was active longer than specified deadline"}
+	if _, err := w.controller().Sync(context.Background(), ns); !errors.Is(err, u.err) {
+		t.Errorf("got %v", err)
+	}
+	const failed = "BundleUnpackFailed=True BundleUnpackFailed Bundle unpacking failed - DeadlineExceeded: Job was active longer than specified deadline"
+	expect(t, "Subscriptions", w.states(), []string{"a  /: " + failed, "b AtLatestKnown b.v1/b.v1: " + failed})
+
+	annotate := func(timeout string) {
+		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olm.OperatorGroup) error {
+			g.Annotations = map[string]string{"operatorframework.io/bundle-unpack-timeout": timeout}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	annotate("soon")
+	if _, err := w.controller().Sync(context.Background(), ns); err == nil {
+		t.Error("a limit that is none was taken")
+	}
+	if c := w.subscription("a").Status.Conditions; c[len(c)-1].Reason != install.ReasonErrorPreventedUnpacking {
+		t.Errorf("conditions %+v", c)
+	}
+	annotate("1m")
+	u.err, u.objects = nil, objects
+	w.settle()
+	expect(t, "asked", u.asked[len(u.asked)-1:], []string{"ops registry.example/a:1.0.0 a.v1 in 1m0s"})
+	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1]"})
+	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1", "b AtLatestKnown b.v1/b.v1"})
+	installedCSV := get[olm.ClusterServiceVersion](w, "a.v1")
+	sa := get[corev1.ServiceAccount](w, "sa")
+	if len(sa.OwnerReferences) != 1 || sa.OwnerReferences[0].UID != installedCSV.UID || installedCSV.UID == "" {
+		t.Errorf("owners of the account: %+v", sa.OwnerReferences)
+	}
+	get[corev1.Secret](w, "s")
+	if _, err := w.Get(context.Background(), schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, clusterapi.Key("", "pc")); err != nil {
+		t.Error(err)
+	}
+	for _, s := range list[olm.InstallPlan](w)[0].Status.Plan {
+		if s.Status != olm.StepCreated {
+			t.Errorf("%s %s is %s", s.Resource.Kind, s.Resource.Name, s.Status)
+		}
+	}
+}
+
+// lacksKind is a cluster that does not serve a kind yet.
+type lacksKind struct {
+	clusterapi.ReadWriter
+	kind string
+}
+
+func (l *lacksKind) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	if gvk.Kind == l.kind {
+		return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+	}
+	return l.ReadWriter.Get(ctx, gvk, key)
+}
+
+// What becomes of each kind of step: CSVs and Subscriptions that exist stay,
+// other objects are brought to the state of the bundle, a new Subscription
+// refers to the plan, and an object whose API is not there waits. The first
+// attempt ended after it created a.v1.
+func TestControllerCarriesOutSteps(t *testing.T) {
+	object := func(apiVersion, kind, name, rest string) string {
+		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}%s}`, apiVersion, kind, name, rest)
+	}
+	const olmVersion = "operators.coreos.com/v1alpha1"
+	p := plan("p", 1, olm.PlanPhaseInstalling)
+	p.Spec.ClusterServiceVersionNames = []string{"a.v1", "d.v1"}
+	for _, x := range []struct{ of, kind, name, manifest string }{
+		{"a.v1", "ClusterServiceVersion", "a.v1", object(olmVersion, "ClusterServiceVersion", "a.v1", `,"spec":{"version":"9.0.0"}`)},
+		{"d.v1", "ClusterServiceVersion", "d.v1", object(olmVersion, "ClusterServiceVersion", "d.v1", `,"spec":{"version":"1.0.0"}`)},
+		{"a.v1", "Subscription", "a", object(olmVersion, "Subscription", "a", `,"spec":{"name":"z","startingCSV":"a.v1"}`)},
+		{"d.v1", "Subscription", "d-stable-c-olm", object(olmVersion, "Subscription", "d-stable-c-olm", `,"spec":{"name":"d","channel":"stable","source":"c","sourceNamespace":"olm","startingCSV":"d.v1"}`)},
+		{"a.v1", "ConfigMap", "there", object("v1", "ConfigMap", "there", `,"data":{"k":"new"}`)},
+		{"a.v1", "BundleSecret", "s", object("v1", "Secret", "s", ``)},
+		{"a.v1", "ServiceMonitor", "m", object("monitoring.coreos.com/v1", "ServiceMonitor", "m", ``)},
+		{"a.v1", "ConfigMap", "done", "broken"},
+	} {
+		s := step(x.of, olm.StepUnknown)
+		s.Resource.Name, s.Resource.Kind, s.Resource.Manifest = x.name, x.kind, x.manifest
+		if x.name == "done" {
+			s.Status = olm.StepCreated
+		}
+		p.Status.Plan = append(p.Status.Plan, s)
+	}
+	w := manage(t, contents(t, "a.v1 X -Y", "d.v1 Y"), ptr(sub("a", "", progressing("a.v1"), refersTo("p"))), ptr(installed("a.v1 X -Y")[0]), &p,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "there"}, Data: map[string]string{"k": "old"}})
+	api := &lacksKind{w.Cluster, "ServiceMonitor"}
+	c, err := install.New(install.Options{
+		API: api, SnapshotOptions: install.SnapshotOptions{Catalogs: w.catalogs, GlobalNamespace: "olm"}, Execute: true, Clock: w.clock,
+		Unpacker: unpackerOf(func(r install.UnpackRequest) ([]*unstructured.Unstructured, error) {
+			return nil, install.ErrUnpacking // what else is asked for is not known yet
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	statuses := func() []string {
+		var out []string
+		for _, s := range get[olm.InstallPlan](w, "p").Status.Plan {
+			out = append(out, fmt.Sprintf("%s %s %s", s.Resource.Kind, s.Resource.Name, s.Status))
+		}
+		return out
+	}
+	want := []string{
+		"ClusterServiceVersion a.v1 Present", "ClusterServiceVersion d.v1 Created", "Subscription a Present", "Subscription d-stable-c-olm Created",
+		"ConfigMap there Present", "BundleSecret s Created", "ServiceMonitor m WaitingForApi", "ConfigMap done Created",
+	}
+	settle := func() *install.SyncResult {
+		t.Helper()
+		for range 10 {
+			r, err := c.Sync(context.Background(), ns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Changed {
+				return r
+			}
+		}
+		t.Fatal("does not settle")
+		return nil
+	}
+	if r := settle(); !r.Soon {
+		t.Error("a step that waits is not looked at soon")
+	}
+	expect(t, "steps", statuses(), want)
+	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1 d.v1]"})
+	if v := get[olm.ClusterServiceVersion](w, "a.v1").Spec.Version; v != "1.0.0" {
+		t.Errorf("the CSV that was there has now version %s", v)
+	}
+	if s := w.subscription("a"); s.Spec.Package != "a" || len(s.Annotations) > 0 {
+		t.Errorf("the Subscription that was there is now %+v", s)
+	}
+	if k := get[corev1.ConfigMap](w, "there").Data["k"]; k != "new" {
+		t.Errorf("the ConfigMap that was there holds %q", k)
+	}
+	d := w.subscription("d-stable-c-olm")
+	if by := d.Annotations["olm.generated-by"]; by != "p" {
+		t.Errorf("the new Subscription is generated by %q", by)
+	}
+	if got := fmt.Sprintf("%s %s %s", d.Status.State, d.Status.CurrentCSV, d.Status.InstallPlanRef.Name); got != "AtLatestKnown d.v1 p" {
+		t.Errorf("the new Subscription: %s", got)
+	}
+	api.kind = ""
+	settle()
+	want[6] = "ServiceMonitor m Created"
+	expect(t, "steps", statuses(), want)
+	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1 d.v1]"})
+}
+
+// unpackerOf is a function that unpacks.
+type unpackerOf func(install.UnpackRequest) ([]*unstructured.Unstructured, error)
+
+func (f unpackerOf) Unpack(_ context.Context, r install.UnpackRequest) ([]*unstructured.Unstructured, error) {
+	return f(r)
+}
+
+// A step that fails is tried again for a minute.
+func TestControllerRetriesSteps(t *testing.T) {
+	b := inline(t, "a.v1", fullCSV)
+	objects, err := install.BundleObjects(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w.options.Unpacker, w.options.Execute = &unpacker{objects: objects}, true
+	w.sync()
+	w.sync()
+	first := int(w.writes.Load()) + 1
+	w.fail = func(n int) bool { return n == first }
+	if _, err := w.controller().Sync(context.Background(), ns); !errors.Is(err, errCrash) {
+		t.Fatalf("got %v", err)
+	}
+	p := list[olm.InstallPlan](w)[0]
+	if want := "retrying execution due to error: error creating ClusterServiceVersion a.v1: crash"; p.Status.Message != want || p.Status.StartTime == nil {
+		t.Errorf("status: %q, %v", p.Status.Message, p.Status.StartTime)
+	}
+	w.clock.Step(2 * time.Minute)
+	first = int(w.writes.Load()) + 1
+	w.sync()
+	w.fail = nil
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v1]"})
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending /a.v1: InstallPlanFailed=True InstallComponentFailed error creating ClusterServiceVersion a.v1: crash"})
+}
+
+func TestControllerWithoutSubscriptions(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X"))
+	w.catalogs[catalogKey] = fixed{err: errors.New("down")}
+	if r := w.sync(); r.Changed || r.Generation != nil || w.writes.Load() != 0 {
+		t.Errorf("%+v, %d writes", r, w.writes.Load())
+	}
+}
+
+// changing is a catalog that gets other contents while it is in use.
+type changing struct{ c atomic.Pointer[olm.Contents] }
+
+func (c *changing) put(contents *olm.Contents) { c.c.Store(contents) }
+
+func (c *changing) Contents(context.Context) (*olm.Contents, error) { return c.c.Load(), nil }
+
+// Run notices what changes, and ends with its context.
+func TestControllerRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := manage(t, nil)
+		shelf := &changing{}
+		shelf.put(contents(t, "a.v1 X"))
+		w.catalogs[catalogKey] = shelf
+		w.options.Clock = nil
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- w.controller().Run(ctx) }()
+		synctest.Wait()
+		s := sub("a", "")
+		if _, err := clusterapi.Create(ctx, w.Cluster, &s, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1]"})
+
+		// Without an event the interval brings the next look.
+		shelf.put(contents(t, "b.v1 Y"))
+		w.install("a.v1 X")
+		synctest.Wait()
+		expect(t, "Subscriptions", w.states()[:1], []string{"a AtLatestKnown a.v1/a.v1: ResolutionFailed=True ConstraintsNotSatisfiable no operators found in package a in the catalog referenced by subscription a"})
+		shelf.put(contents(t, "a.v1 X", "a.v2 X >a.v1"))
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing"})
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run ended with %v", err)
+		}
+	})
+}
+
+// Who watches hears of each step once.
+func TestControllerEvents(t *testing.T) {
+	objects, err := install.BundleObjects(inline(t, "a.v1", fullCSV))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "", manual)), ptr(plan("old", 1, olm.PlanPhaseComplete)))
+	for n := range 4 {
+		w.put(ptr(plan(fmt.Sprintf("p%d", n), int64(n+2), olm.PlanPhaseComplete)))
+	}
+	w.options.Execute, w.options.Unpacker = true, &unpacker{objects: objects}
+	w.settle()
+	name := w.sync().Waiting[0]
+	w.approve(name)
+	w.settle()
+	var got []string
+	for _, e := range w.events {
+		if !e.Time.Equal(statusNow.Time) || e.Namespace != ns {
+			t.Errorf("event %+v", e)
+		}
+		got = append(got, strings.TrimSpace(strings.ReplaceAll(fmt.Sprintf("%s %s %s %s", e.Type, e.Subscription, e.Plan, e.Text), name, "PLAN")))
+	}
+	expect(t, "events", got, []string{
+		"PlanCreated  PLAN a.v1",
+		"CatalogsChanged a  CatalogSourcesAdded",
+		"Progressing a  a.v1",
+		"PlanDeleted  old",
+		"PlanApproved  PLAN",
+		"PlanCompleted  PLAN",
+	})
+}
+
+// slowUnpacker answers after a while.
+type slowUnpacker struct {
+	ready   time.Time
+	objects []*unstructured.Unstructured
+}
+
+func (u *slowUnpacker) Unpack(context.Context, install.UnpackRequest) ([]*unstructured.Unstructured, error) {
+	if time.Now().Before(u.ready) {
+		return nil, install.ErrUnpacking
+	}
+	return u.objects, nil
+}
+
+// What is under way is looked at every five seconds: a bundle that is being
+// unpacked, then a step that failed.
+func TestControllerRunLooksAgainSoon(t *testing.T) {
+	objects, err := install.BundleObjects(inline(t, "a.v1", fullCSV))
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+		begin := time.Now()
+		firstSteps := 0
+		w.fail = func(int) bool {
+			// Plan, its status and twice that of the Subscription come before the first step.
+			if time.Since(begin) == 20*time.Second {
+				firstSteps++
+			}
+			return firstSteps == 5
+		}
+		c, err := install.New(install.Options{
+			API:             struct{ clusterapi.ReadWriter }{w.Cluster}, // without watches
+			SnapshotOptions: install.SnapshotOptions{Catalogs: w.catalogs, GlobalNamespace: "olm"},
+			Execute:         true,
+			Unpacker:        &slowUnpacker{begin.Add(18 * time.Second), objects},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
+		at := func(since time.Duration, plans ...string) {
+			t.Helper()
+			time.Sleep(time.Until(begin.Add(since)))
+			synctest.Wait()
+			expect(t, "plans", w.plans(), plans)
+		}
+		at(19 * time.Second)
+		at(21*time.Second, "1 Automatic Installing [a.v1]")
+		if message := list[olm.InstallPlan](w)[0].Status.Message; !strings.HasPrefix(message, "retrying execution due to error: ") {
+			t.Errorf("message %q", message)
+		}
+		at(26*time.Second, "1 Automatic Complete [a.v1]")
+		cancel()
+		<-done
+	})
+}
+
+func TestNewRefuses(t *testing.T) {
+	w := manage(t, nil)
+	for _, o := range []install.Options{{}, {API: w.Cluster, Interval: -1}, {API: w.Cluster, Retry: -1}} {
+		if _, err := install.New(o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+}
+
+// Where updates fail forward, a failed plan is not tried again, and the next
+// version takes its place.
+func TestControllerFailsForward(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]))
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olm.OperatorGroup) error {
+		g.Spec.UpgradeStrategy = olm.UpgradeStrategyFailForward
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := w.sync().Plan
+	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{Status: true}, func(p *olm.InstallPlan) error {
+		p.Status.Phase = olm.PlanPhaseFailed
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradeFailed a.v1/a.v2: InstallPlanFailed=True InstallPlanFailed"})
+	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v2]"})
+	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "a.v3 X >a.v2 ~a.v1")}
+	w.settle()
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v3: InstallPlanPending=True Installing"})
+	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v2]", "2 Automatic Installing [a.v3]"})
+}
+
+// Whatever writes fail, and whoever approves when, the end is the same: one plan
+// for each change, and no write after that.
+func TestControllerConverges(t *testing.T) {
+	lines := []string{"a.v1 X -Y", "b.v1 Y", "b.v2 Y >b.v1", "d.v1 Z", "d.v2 Z -Y >d.v1", "e.v1 E -Q"}
+	c := contents(t, lines...)
+	rapid.Check(t, func(r *rapid.T) {
+		var objects []any
+		for _, name := range []string{"a", "b", "d", "e"} {
+			if !rapid.Bool().Draw(r, "subscribe "+name) {
+				continue
+			}
+			s := sub(name, "")
+			if rapid.Bool().Draw(r, "manual "+name) {
+				manual(&s)
+			}
+			if (name == "b" || name == "d") && rapid.Bool().Draw(r, "installed "+name) {
+				s = sub(name, name+".v1", func(x *olm.Subscription) { x.Spec.InstallPlanApproval = s.Spec.InstallPlanApproval })
+				objects = append(objects, ptr(installed(map[string]string{"b": "b.v1 Y", "d": "d.v1 Z"}[name])[0]))
+			}
+			objects = append(objects, &s)
+		}
+		calm := manage(t, c, objects...)
+		calm.settle()
+		rough := manage(t, c, objects...)
+		failing := rapid.SliceOfNDistinct(rapid.IntRange(1, 12), 0, 8, rapid.ID[int]).Draw(r, "failing writes")
+		rough.fail = func(n int) bool { return slices.Contains(failing, n) }
+		for range 13 {
+			if _, err := rough.controller().Sync(context.Background(), ns); err != nil && !errors.Is(err, errCrash) {
+				t.Fatal(err)
+			}
+			rough.clock.Step(time.Second)
+		}
+		rough.settle()
+		if diff := cmp.Diff(calm.plans(), rough.plans()); diff != "" {
+			r.Errorf("plans: %s", diff)
+		}
+		if diff := cmp.Diff(calm.states(), rough.states()); diff != "" {
+			r.Errorf("Subscriptions: %s", diff)
+		}
+		before := rough.writes.Load()
+		rough.clock.Step(time.Hour)
+		rough.sync()
+		if n := rough.writes.Load(); n != before {
+			r.Errorf("%d writes after it settled", n-before)
+		}
+	})
+}

@@ -1,0 +1,349 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// State is all that a pass over a namespace is decided from.
+type State struct {
+	Now      time.Time
+	Snapshot *olm.Snapshot
+	// Plans are all InstallPlans of the namespace.
+	Plans []olm.InstallPlan
+	// Resolve are the options of the resolution.
+	Resolve olm.Options
+	// Unpack says that bundle images are unpacked before their plan is made,
+	// Unpacked what came of it so far, by the identifier of the lookup.
+	Unpack   bool
+	Unpacked map[string]UnpackResult
+	// PlanErr is why the InstallPlan could not be created a moment ago.
+	PlanErr error
+	// Execute says that plans are carried out.
+	Execute bool
+}
+
+// UnpackResult is what an [Unpacker] returned.
+type UnpackResult struct {
+	Objects []*unstructured.Unstructured
+	Err     error
+}
+
+// ActionType says what an [Action] does.
+type ActionType string
+
+// The types of an [Action].
+const (
+	// ActionUnpack unpacks the bundle image that Unpack names.
+	ActionUnpack ActionType = "Unpack"
+	// ActionCreatePlan creates Plan and writes its status.
+	ActionCreatePlan ActionType = "CreatePlan"
+	// ActionWritePlan writes the status of Plan.
+	ActionWritePlan ActionType = "WritePlan"
+	// ActionWriteSubscription writes the status of Subscription.
+	ActionWriteSubscription ActionType = "WriteSubscription"
+	// ActionDeletePlan deletes Plan.
+	ActionDeletePlan ActionType = "DeletePlan"
+	// ActionExecutePlan carries out the steps of Plan that belong to Operators.
+	ActionExecutePlan ActionType = "ExecutePlan"
+)
+
+// Action is one thing to be done, and why.
+type Action struct {
+	Type   ActionType
+	Reason string
+
+	Unpack *UnpackRequest
+	// Plan and Subscription are the objects as they were read, with the status
+	// that they are to have. It is written only if nobody changed the object
+	// since.
+	Plan         *olm.InstallPlan
+	Subscription *olm.Subscription
+	Operators    []string
+}
+
+// Decide says what is to be done for a namespace now. It resolves, and returns
+// the first of these that is not empty, since what comes later depends on it:
+//
+//  1. bundle images to be unpacked,
+//  2. changes of InstallPlans: the one that carries out the generation is
+//     created, approved ones begin, others are superseded,
+//  3. the statuses of Subscriptions, and old plans to be deleted,
+//  4. plans to be carried out, oldest first.
+//
+// So a plan is carried out only once all statuses say so. A plan that waits
+// does not hold up the resolution. One that the resolution no longer asks for
+// becomes Failed with reason PlanSuperseded. What belongs to operators of it
+// that are there already is written before, and where that is all, the plan
+// becomes Complete. While it is not known what is asked for, because the
+// resolution failed or bundles are being unpacked, plans neither begin nor are
+// superseded.
+//
+// The result says what the resolution came to, and the error why there is no
+// generation or no plan for it; actions write it to the Subscriptions. Without
+// Subscriptions there is nothing to do. Decide has no side effects, and does
+// not change s; ctx ends the search of the resolution.
+func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
+	d := &decider{State: s, res: &SyncResult{Namespace: s.Snapshot.Namespace}}
+	if len(s.Snapshot.Subscriptions) == 0 {
+		return nil, d.res, nil
+	}
+	failForward, _ := s.Snapshot.FailsForward()
+	d.seen = Observation{
+		Now: metav1.NewTime(s.Now), CSVs: s.Snapshot.Installed, Plans: s.Plans,
+		FailForward: failForward, Catalogs: s.Snapshot.Catalogs,
+	}
+	observed := *s.Snapshot
+	observed.Subscriptions = slices.Clone(s.Snapshot.Subscriptions)
+	for i := range observed.Subscriptions {
+		sub := &observed.Subscriptions[i]
+		sub.Status = ObservedStatus(sub, &d.seen)
+		if sub.Status.State == olm.StateUpgradePending && sub.Status.InstallPlanRef != nil {
+			d.res.Waiting = append(d.res.Waiting, sub.Status.InstallPlanRef.Name)
+		}
+	}
+	slices.Sort(d.res.Waiting)
+	d.res.Waiting = slices.Compact(d.res.Waiting)
+
+	actions := d.resolve(ctx, &observed)
+	if ctx.Err() != nil {
+		return nil, d.res, ctx.Err()
+	}
+	err := d.err
+	if len(actions) > 0 {
+		return actions, d.res, err
+	}
+	executions := d.judgePlans(observed.Subscriptions)
+	if len(d.plans) > 0 {
+		return d.plans, d.res, err
+	}
+	actions = append(d.statuses(observed.Subscriptions), d.deletions()...)
+	if len(actions) > 0 {
+		return actions, d.res, err
+	}
+	return executions, d.res, err
+}
+
+type decider struct {
+	*State
+	res     *SyncResult
+	seen    Observation
+	r       Resolution
+	err     error    // why there is no generation, or no plan for it
+	changes *Changes // nil while it is not known what is asked for
+	plans   []Action
+}
+
+// resolve finds what is asked for. It returns what has to be unpacked first.
+func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
+	g, err := olm.Resolve(ctx, *s, d.Resolve)
+	if err != nil {
+		d.r.Err, d.err = err, err
+		return nil
+	}
+	d.res.Generation, d.r.Generation = g, g
+	fail := func(reason string, err error) []Action {
+		d.r.Unpack, d.r.UnpackReason, d.r.Unpacking, d.err = err, reason, false, err
+		return nil
+	}
+	changes, err := NewChanges(s, g)
+	if err != nil {
+		return fail(ReasonErrorPreventedUnpacking, err)
+	}
+	if d.Unpack && len(changes.Lookups) > 0 {
+		limits, err := UnpackLimitsOf(s.OperatorGroups)
+		if err != nil {
+			return fail(ReasonErrorPreventedUnpacking, err)
+		}
+		var unpack []Action
+		for _, lookup := range slices.Clone(changes.Lookups) {
+			got, ok := d.Unpacked[lookup.Identifier]
+			if !ok {
+				unpack = append(unpack, Action{
+					Type: ActionUnpack, Reason: "the generation asks for " + lookup.Identifier,
+					Unpack: &UnpackRequest{Namespace: s.Namespace, Lookup: lookup, Limits: limits},
+				})
+				continue
+			}
+			err := got.Err
+			if err == nil {
+				err = changes.Unpacked(lookup.Identifier, got.Objects)
+			}
+			reason := ReasonErrorPreventedUnpacking
+			if failed := (*UnpackError)(nil); errors.As(err, &failed) {
+				reason = ReasonBundleUnpackFailed
+			}
+			switch {
+			case errors.Is(err, ErrUnpacking):
+				d.r.Unpacking, d.res.Soon = true, true
+			case err != nil:
+				fail(reason, err)
+				d.err = fmt.Errorf("bundle %s: %w", lookup.Identifier, err)
+				return nil
+			}
+		}
+		if len(unpack) > 0 || d.r.Unpacking {
+			return unpack
+		}
+	}
+	if d.PlanErr != nil {
+		return fail(ReasonEnsureInstallPlanFailed, d.PlanErr)
+	}
+	d.changes = changes
+	return nil
+}
+
+// judgePlans finds the plan that serves, and what becomes of the others. It
+// returns those that are to be carried out.
+func (d *decider) judgePlans(subs []olm.Subscription) []Action {
+	serving := ""
+	if d.changes != nil {
+		decision := DecidePlan(d.changes, subs, d.Plans)
+		asked := "the generation asks for " + strings.Join(d.changes.CSVs, ", ")
+		switch {
+		case decision.Create != nil:
+			d.plans = append(d.plans, Action{Type: ActionCreatePlan, Reason: asked, Plan: decision.Create})
+		case decision.Status != nil:
+			d.write(decision.Reuse, *decision.Status, "whoever created it was interrupted")
+			serving = decision.Reuse.Name
+		case decision.Reuse != nil:
+			d.r.Plan, d.r.Current = decision.Reuse, d.changes.Current
+			d.res.Plan, serving = decision.Reuse.Name, decision.Reuse.Name
+		}
+	}
+	var executions []Action
+	execute := func(p *olm.InstallPlan, operators []string, reason string) {
+		if d.Execute && !lookupsPending(p.Status.BundleLookups) {
+			executions = append(executions, Action{Type: ActionExecutePlan, Reason: reason, Plan: p, Operators: operators})
+		}
+	}
+	there := settledCSVs(d.Snapshot)
+	for _, p := range byGeneration(d.Plans) {
+		names := p.Spec.ClusterServiceVersionNames
+		var begun []string
+		for _, name := range names {
+			if there[name] {
+				begun = append(begun, name)
+			}
+		}
+		installing := p.Status.Phase == olm.PlanPhaseInstalling
+		switch {
+		case p.DeletionTimestamp != nil || p.Status.Phase == olm.PlanPhaseComplete || p.Status.Phase == olm.PlanPhaseFailed:
+		case p.Name == serving:
+			if status := ApprovedStatus(p); status.Phase != p.Status.Phase {
+				d.write(p, status, "it was approved")
+			} else if installing {
+				execute(p, names, "the generation asks for it")
+			}
+		case d.changes == nil:
+			if installing && len(begun) > 0 {
+				execute(p, names, "it has begun")
+			}
+		case installing && len(begun) > 0 && !d.Execute:
+			// Whoever carries it out knows how far it is.
+		case installing && len(begun) > 0 && !lookupsPending(p.Status.BundleLookups) && !stepsDone(stepsOf(p, begun)):
+			execute(p, begun, "these operators are there, and what belongs to them follows")
+		default:
+			d.write(p, supersededStatus(p, d.changes, d.seen.Now), "the generation no longer asks for it")
+		}
+	}
+	return executions
+}
+
+func (d *decider) write(p *olm.InstallPlan, status olm.InstallPlanStatus, reason string) {
+	out := *p
+	out.Status = status
+	d.plans = append(d.plans, Action{Type: ActionWritePlan, Reason: reason, Plan: &out})
+}
+
+// statuses writes those of Subscriptions that differ.
+func (d *decider) statuses(observed []olm.Subscription) []Action {
+	var out []Action
+	for i := range observed {
+		sub := observed[i]
+		if !objects.Belongs(sub.Namespace, d.Snapshot.Namespace) {
+			continue
+		}
+		before := d.Snapshot.Subscriptions[i].Status
+		sub.Status = ResolvedStatus(&sub, &d.r, d.seen.Now)
+		if !equalStatus(&before, &sub.Status) {
+			out = append(out, Action{Type: ActionWriteSubscription, Reason: "its status differs from what is there", Subscription: &sub})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Action) int { return strings.Compare(a.Subscription.Name, b.Subscription.Name) })
+	return out
+}
+
+func (d *decider) deletions() []Action {
+	var out []Action
+	for _, name := range OldPlans(d.Plans) {
+		out = append(out, Action{Type: ActionDeletePlan, Reason: fmt.Sprintf("only the newest %d are kept", plansKept), Plan: findPlan(d.Plans, name)})
+	}
+	return out
+}
+
+// settledCSVs are the names of those that are there to stay: neither on their
+// way out nor replaced by another.
+func settledCSVs(s *olm.Snapshot) map[string]bool {
+	out := map[string]bool{}
+	present := s.PresentCSVs()
+	replaced := map[string]bool{}
+	for _, csv := range present {
+		replaced[csv.Spec.Replaces] = true
+	}
+	for _, csv := range present {
+		out[csv.Name] = !replaced[csv.Name] && csv.DeletionTimestamp == nil &&
+			csv.Status.Phase != olm.CSVPhaseReplacing && csv.Status.Phase != olm.CSVPhaseDeleting
+	}
+	return out
+}
+
+func stepsOf(p *olm.InstallPlan, operators []string) []*olm.Step {
+	var out []*olm.Step
+	for _, s := range p.Status.Plan {
+		if slices.Contains(operators, s.Resolving) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func byGeneration(plans []olm.InstallPlan) []*olm.InstallPlan {
+	out := make([]*olm.InstallPlan, len(plans))
+	for i := range plans {
+		out[i] = &plans[i]
+	}
+	slices.SortStableFunc(out, func(a, b *olm.InstallPlan) int { return int(a.Spec.Generation - b.Spec.Generation) })
+	return out
+}
+
+func supersededStatus(p *olm.InstallPlan, c *Changes, now metav1.Time) olm.InstallPlanStatus {
+	asked := "nothing"
+	if len(c.CSVs) > 0 {
+		asked = strings.Join(c.CSVs, ", ")
+	}
+	status := p.Status
+	status.Phase = olm.PlanPhaseFailed
+	status.Message = "superseded: the resolution no longer asks for this plan, but for " + asked
+	status.Conditions = setPlanCondition(status.Conditions, olm.InstallPlanCondition{
+		Type: PlanInstalled, Status: corev1.ConditionFalse, Reason: ReasonPlanSuperseded, Message: status.Message,
+	}, now)
+	return status
+}
+
+// superseded reports whether a plan failed because it was no longer asked for.
+func superseded(p *olm.InstallPlan) bool {
+	return p.Status.Phase == olm.PlanPhaseFailed && slices.ContainsFunc(p.Status.Conditions, func(c olm.InstallPlanCondition) bool {
+		return c.Type == PlanInstalled && c.Reason == ReasonPlanSuperseded
+	})
+}

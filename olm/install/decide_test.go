@@ -1,0 +1,126 @@
+package install_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/install"
+)
+
+// What is decided from a state, and why.
+func TestDecide(t *testing.T) {
+	c := contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
+	planned := func(name string, generation int64, phase olm.InstallPlanPhase, csvs ...string) olm.InstallPlan {
+		p := plan(name, generation, phase, csvs...)
+		p.Status.Plan = nil
+		for _, csv := range csvs {
+			s := step(csv, olm.StepUnknown)
+			p.Status.Plan = append(p.Status.Plan, s)
+			pkg, v, _ := strings.Cut(csv, ".v")
+			p.Status.BundleLookups = append(p.Status.BundleLookups, olm.BundleLookup{Path: "registry.example/" + pkg + ":" + v + ".0.0", Identifier: csv})
+		}
+		return p
+	}
+	approved := planned("p", 1, olm.PlanPhaseRequiresApproval, "a.v1")
+	stale := planned("p", 1, olm.PlanPhaseInstalling, "a.v9")
+	waiting := stale
+	waiting.Spec.Approved, waiting.Status.Phase = false, olm.PlanPhaseRequiresApproval
+	for _, tc := range []struct {
+		name  string
+		state install.State
+		want  []string
+	}{
+		{"without Subscriptions", install.State{Snapshot: ptr(snapshot(c, nil))}, nil},
+		{"what has to be unpacked comes first", install.State{Snapshot: ptr(snapshot(c, nil, sub("a", ""))), Unpack: true},
+			[]string{"Unpack a.v2: the generation asks for a.v2"}},
+		{"being unpacked", install.State{Snapshot: ptr(snapshot(c, nil, sub("a", ""))), Unpack: true, Unpacked: map[string]install.UnpackResult{"a.v2": {Err: install.ErrUnpacking}}},
+			[]string{"WriteSubscription a: its status differs from what is there"}},
+		{"a plan is made, and one superseded", install.State{Snapshot: ptr(snapshot(c, nil, sub("a", ""))), Plans: []olm.InstallPlan{waiting}},
+			[]string{"CreatePlan install-2 Installing: the generation asks for a.v2", "WritePlan p Failed: the generation no longer asks for it"}},
+		{"the plan could not be made", install.State{Snapshot: ptr(snapshot(c, nil, sub("a", ""))), PlanErr: errors.New("no")},
+			[]string{"WriteSubscription a: its status differs from what is there"}},
+		{"approved", install.State{Snapshot: ptr(snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))), Plans: []olm.InstallPlan{approved}},
+			[]string{"WritePlan p Installing: it was approved"}},
+		{"statuses before execution", install.State{Execute: true, Snapshot: ptr(snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))), Plans: []olm.InstallPlan{planned("p", 1, olm.PlanPhaseInstalling, "a.v1")}},
+			[]string{"WriteSubscription a: its status differs from what is there"}},
+		{"not known what is asked for", install.State{Execute: true, Snapshot: ptr(snapshot(nil, nil, sub("a", ""))), Plans: []olm.InstallPlan{stale, waiting}},
+			[]string{"WriteSubscription a: its status differs from what is there"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.state.Now = statusNow.Time
+			if len(tc.state.Snapshot.Subscriptions) > 0 && tc.name == "not known what is asked for" {
+				tc.state.Snapshot.Catalogs[0].Err = errors.New("away")
+			}
+			before, err := json.Marshal(tc.state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			decide := func() (out []string) {
+				actions, result, _ := install.Decide(context.Background(), &tc.state)
+				if result.Namespace != ns {
+					t.Errorf("result %+v", result)
+				}
+				for _, a := range actions {
+					text := string(a.Type)
+					switch {
+					case a.Unpack != nil:
+						text += " " + a.Unpack.Lookup.Identifier
+					case a.Subscription != nil:
+						text += " " + a.Subscription.Name
+					default:
+						text += fmt.Sprintf(" %s %s", a.Plan.Name, a.Plan.Status.Phase)
+					}
+					out = append(out, text+": "+a.Reason)
+				}
+				return out
+			}
+			got := decide()
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if again := decide(); !slices.Equal(got, again) {
+				t.Errorf("again: %v", again)
+			}
+			if after, _ := json.Marshal(tc.state); string(after) != string(before) {
+				t.Errorf("the state was changed:\n%s\n%s", before, after)
+			}
+		})
+	}
+	// Executions come once nothing is left to be written, oldest plan first.
+	state := install.State{
+		Now: statusNow.Time, Execute: true,
+		Snapshot: ptr(snapshot(contents(t, "a.v1 X", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"), sub("b", ""))),
+		Plans:    []olm.InstallPlan{planned("new", 2, olm.PlanPhaseInstalling, "b.v1"), planned("old", 1, olm.PlanPhaseInstalling, "a.v1")},
+	}
+	for range 5 {
+		actions, _, err := install.Decide(context.Background(), &state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(actions) == 0 {
+			t.Fatal("nothing to do")
+		}
+		if actions[0].Type == install.ActionExecutePlan {
+			if len(actions) != 2 || actions[0].Plan.Name != "old" || actions[1].Plan.Name != "new" || !slices.Equal(actions[1].Operators, []string{"b.v1"}) {
+				t.Errorf("got %+v", actions)
+			}
+			return
+		}
+		for _, a := range actions {
+			for i := range state.Snapshot.Subscriptions {
+				if a.Subscription != nil && a.Subscription.Name == state.Snapshot.Subscriptions[i].Name {
+					state.Snapshot.Subscriptions[i] = *a.Subscription
+				}
+			}
+		}
+	}
+	t.Error("no plan is carried out")
+}

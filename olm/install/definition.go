@@ -1,0 +1,116 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+)
+
+// errDefinition is an error that makes a CustomResourceDefinition one to be
+// refused, in OLM's words.
+type errDefinition struct{ error }
+
+// checkDefinition reports whether a CustomResourceDefinition can take the place
+// of the stored one: it keeps all versions in which objects are stored, and
+// existing objects are valid by its schemas. A conversion by webhook is trusted
+// for versions that are new.
+func checkDefinition(ctx context.Context, r clusterapi.Reader, u *unstructured.Unstructured) error {
+	stored, err := r.Get(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	before, after := definitionVersions(stored), definitionVersions(u)
+	storedVersions, _, _ := unstructured.NestedStringSlice(stored.Object, "status", "storedVersions")
+	for _, v := range storedVersions {
+		if _, ok := after[v]; !ok {
+			return errDefinition{fmt.Errorf("risk of data loss updating %q: new CRD removes version %s that is listed as a stored version on the existing CRD", u.GetName(), v)}
+		}
+	}
+	storage := ""
+	for name, v := range before {
+		if v["storage"] == true {
+			storage = name
+		}
+	}
+	strategy, _, _ := unstructured.NestedString(u.Object, "spec", "conversion", "strategy")
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		from := name
+		if before[name] == nil {
+			if strategy == "Webhook" {
+				continue
+			}
+			from = storage
+		}
+		if before[from]["served"] != true || equality.Semantic.DeepEqual(before[from]["schema"], after[name]["schema"]) {
+			continue
+		}
+		if err := checkObjects(ctx, r, stored, from, after[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// definitionVersions are the versions of a definition by name.
+func definitionVersions(u *unstructured.Unstructured) map[string]map[string]any {
+	out := map[string]map[string]any{}
+	list, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
+	for _, v := range list {
+		if m, ok := v.(map[string]any); ok {
+			if name, _ := m["name"].(string); name != "" {
+				out[name] = m
+			}
+		}
+	}
+	return out
+}
+
+// checkObjects validates the objects of a definition, as they are in one of its
+// versions, by the schema of another.
+func checkObjects(ctx context.Context, r clusterapi.Reader, definition *unstructured.Unstructured, version string, by map[string]any) error {
+	tree, ok, _ := unstructured.NestedMap(by, "schema", "openAPIV3Schema")
+	if !ok {
+		return nil
+	}
+	s, err := crdschema.Parse(tree)
+	if err != nil {
+		return errDefinition{fmt.Errorf("schema of version %v of %q: %w", by["name"], definition.GetName(), err)}
+	}
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
+	objects, err := clusterapi.ListShared(ctx, r, gvk, clusterapi.ListOptions{})
+	if meta.IsNoMatchError(err) {
+		return nil // the definition is not established: nothing can be stored
+	}
+	if err != nil {
+		return fmt.Errorf("existing objects of %q: %w", definition.GetName(), err)
+	}
+	for _, o := range objects {
+		err := panics.Catch(func() error { // a schema may be anything
+			return errors.Join(validate.NewSchemaValidator(s, nil, "", strfmt.Default).Validate(o.Unstructured().Object).Errors...)
+		})
+		if err != nil {
+			return errDefinition{fmt.Errorf("error validating existing CRs against new CRD's schema for %q: error validating %s %q: updated validation is too restrictive: %w",
+				definition.GetName(), gvk, o.Key(), err)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package install
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+// executePlan carries out the steps of a plan that belong to operators, and
+// writes how far it came. told is the error of a step: it is in the plan's
+// status.
+func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
+	stored, err := clusterapi.Get[olm.InstallPlan](ctx, p.api, clusterapi.Key(a.Plan.Namespace, a.Plan.Name))
+	if err != nil {
+		return nil, err
+	}
+	if err := unchanged(a.Plan, stored); err != nil {
+		return nil, err
+	}
+	x := &execution{pass: p, plan: stored, uids: map[string]types.UID{}}
+	steps, told := x.run(ctx, a.Operators)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	before := stored.Status
+	stored, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(a.Plan.Namespace, a.Plan.Name), modifyStatus, func(stored *olm.InstallPlan) error {
+		next := AttemptedStatus(stored, steps, told, p.state.Now, p.o.Retry)
+		if !equality.Semantic.DeepEqual(stored.Status, next) {
+			stored.Status = next
+		}
+		return nil
+	})
+	if err != nil {
+		return told, err
+	}
+	changed := !equality.Semantic.DeepEqual(before, stored.Status)
+	p.res.Changed = p.res.Changed || changed
+	e := Event{Namespace: stored.Namespace, Plan: stored.Name, Err: told}
+	if refused := (*Refusal)(nil); errors.As(told, &refused) && before.Message != stored.Status.Message {
+		e.Type, e.Text = EventPlanRefused, stored.Status.Message
+		p.observe(e)
+	}
+	switch stored.Status.Phase {
+	case olm.PlanPhaseComplete:
+		e.Type, e.Text = EventPlanCompleted, ""
+		p.observe(e)
+	case olm.PlanPhaseFailed:
+		e.Type, e.Text = EventPlanFailed, stored.Status.Message
+		p.observe(e)
+		told = nil
+	default:
+		p.res.Soon = true
+	}
+	if told != nil {
+		told = fmt.Errorf("installplan %s/%s: %w", stored.Namespace, stored.Name, told)
+	}
+	return told, nil
+}
+
+// unchanged is a conflict if an object is not the one decided from.
+func unchanged(decided, stored metav1.Object) error {
+	if decided.GetUID() == stored.GetUID() && decided.GetResourceVersion() == stored.GetResourceVersion() {
+		return nil
+	}
+	return apierrors.NewConflict(schema.GroupResource{Group: olm.Group}, stored.GetName(), errors.New("it has changed since it was read"))
+}
+
+// execution is one attempt to carry out a plan.
+type execution struct {
+	*pass
+	plan *olm.InstallPlan
+	as   clusterapi.ReadWriter // whose rights bound what is written
+	uids map[string]types.UID  // of CSVs
+}
+
+// run carries out the steps that are not done, once all of the plan have been
+// found fit. It returns all steps with their statuses, and the first error,
+// which ends the attempt.
+func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, error) {
+	steps := make([]*olm.Step, len(x.plan.Status.Plan))
+	for i, s := range x.plan.Status.Plan {
+		done := *s
+		steps[i] = &done
+	}
+	var err error
+	if x.as, err = x.identity(ctx, x.state.Snapshot.OperatorGroups); err != nil {
+		return steps, err
+	}
+	objects := make([]*unstructured.Unstructured, len(steps))
+	var refused error
+	for i, s := range steps {
+		if isDone(s) {
+			continue
+		}
+		if objects[i], err = stepObject(x.plan, s); err != nil {
+			s.Status = olm.StepUnsupportedResource
+			refused = cmp.Or(refused, err)
+		}
+	}
+	if refused != nil {
+		return steps, refused
+	}
+	for i, s := range steps {
+		u := objects[i]
+		if u == nil || u.GetKind() != kindCRD {
+			continue
+		}
+		// The rights to read all objects of a kind are the controller's.
+		err := checkDefinition(ctx, x.api, u)
+		if wrong := (errDefinition{}); errors.As(err, &wrong) {
+			err = &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Operator: s.Resolving, Object: objectText(u), Rule: RuleDefinition, Text: wrong.Error()}
+		}
+		if err != nil {
+			return steps, err
+		}
+	}
+	for i, s := range steps {
+		if objects[i] == nil || !slices.Contains(operators, s.Resolving) {
+			continue
+		}
+		status, err := x.carryOut(ctx, objects[i])
+		if err != nil {
+			return steps, fmt.Errorf("error creating %s %s: %w", s.Resource.Kind, s.Resource.Name, err)
+		}
+		s.Status = status
+	}
+	return steps, nil
+}
+
+func isDone(s *olm.Step) bool { return s.Status == olm.StepCreated || s.Status == olm.StepPresent }
+
+// carryOut writes the object of a step. A CSV or Subscription that exists stays
+// as it is; other objects are brought to the state of the bundle. Definitions
+// are written with the controller's rights, as OLM does: whoever could write
+// them could change those of others.
+func (x *execution) carryOut(ctx context.Context, obj *unstructured.Unstructured) (olm.StepStatus, error) {
+	api := x.as
+	if obj.GetKind() == kindCRD {
+		api = x.api
+	}
+	_, err := api.Get(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
+	switch {
+	case meta.IsNoMatchError(err):
+		return olm.StepWaitingForAPI, nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return "", err
+	}
+	there := err == nil
+	if kind := obj.GetKind(); kind == kindCSV || kind == kindSubscription {
+		if there {
+			return olm.StepPresent, nil
+		}
+		if kind == kindSubscription {
+			annotations := obj.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[annotationGeneratedBy] = x.plan.Name
+			obj.SetAnnotations(annotations)
+		}
+		_, err = api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerOLM})
+		if apierrors.IsAlreadyExists(err) {
+			return olm.StepPresent, nil
+		}
+		return olm.StepCreated, err
+	}
+	if err := x.nameOwners(ctx, obj); err != nil {
+		return "", err
+	}
+	if _, err := api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerOLM}); err != nil {
+		return "", err
+	}
+	if there {
+		return olm.StepPresent, nil
+	}
+	return olm.StepCreated, nil
+}
+
+// nameOwners adds the UID of the CSV to references to it: it is known only now.
+func (x *execution) nameOwners(ctx context.Context, obj *unstructured.Unstructured) error {
+	refs := obj.GetOwnerReferences()
+	for i := range refs {
+		if refs[i].Kind != kindCSV || refs[i].UID != "" {
+			continue
+		}
+		name := refs[i].Name
+		if x.uids[name] == "" {
+			csv, err := clusterapi.GetShared(ctx, x.api, (&olm.ClusterServiceVersion{}).APIKind(), clusterapi.Key(x.plan.Namespace, name))
+			if err != nil {
+				return err
+			}
+			x.uids[name] = csv.UID()
+		}
+		refs[i].UID = x.uids[name]
+	}
+	if len(refs) > 0 {
+		obj.SetOwnerReferences(refs)
+	}
+	return nil
+}

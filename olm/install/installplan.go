@@ -1,0 +1,385 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
+)
+
+// Condition of an InstallPlan, and its reasons.
+const (
+	PlanInstalled            = "Installed"
+	ReasonPlanUnknown        = "PlanUnknown"
+	ReasonInstallCheckFailed = "InstallCheckFailed"
+	ReasonDependencyConflict = "DependenciesConflict"
+	ReasonComponentFailed    = "InstallComponentFailed"
+	ReasonPlanSuperseded     = "PlanSuperseded"
+)
+
+const (
+	retryingText            = "retrying execution due to error: "
+	planNamePrefix          = "install-"
+	annotationGeneratedBy   = "olm.generated-by"
+	annotationUnpackTimeout = "operatorframework.io/bundle-unpack-timeout"
+	annotationUnpackRetry   = "operatorframework.io/bundle-unpack-min-retry-interval"
+
+	plansKept, plansPerSweep  = 5, 5
+	defaultExecutionRetryTime = time.Minute
+	defaultUnpackTimeout      = 10 * time.Minute
+	defaultUnpackRetry        = 5 * time.Minute
+)
+
+// PlanDecision says which InstallPlan carries out changes.
+type PlanDecision struct {
+	// Create is the plan to be created, with the status to be written then;
+	// nil if there is nothing to do or a plan exists.
+	Create *olm.InstallPlan
+	// Reuse is the plan that carries out the changes already. Status is set if
+	// it has none yet, because whoever created it was interrupted.
+	Reuse  *olm.InstallPlan
+	Status *olm.InstallPlanStatus
+}
+
+// DecidePlan finds or makes the InstallPlan for changes, given all
+// Subscriptions and InstallPlans of the namespace. Changes without steps need
+// none. The newest plan serves if it holds what is wanted and is not complete,
+// so that deciding again after an interruption makes no second one. A failed one
+// serves, too: it is not tried again unless somebody deletes it, or it failed
+// because it had been superseded. One of which some operators are there already
+// serves while the rest is asked for, or is held back by nothing but the want of
+// the others: what was to be installed together is.
+//
+// A new plan is named after its generation, so that two which were decided from
+// the same state are one.
+func DecidePlan(c *Changes, subs []olm.Subscription, plans []olm.InstallPlan) PlanDecision {
+	newest := newestPlan(plans)
+	if newest != nil && newest.Status.Phase != olm.PlanPhaseComplete && newest.DeletionTimestamp == nil && !superseded(newest) {
+		same := !c.Empty() && sameNames(newest.Spec.ClusterServiceVersionNames, c.CSVs)
+		if same && planUnwritten(newest) {
+			status := newPlanStatus(c, newest.Spec.Approval, newest.Spec.Approved)
+			return PlanDecision{Reuse: newest, Status: &status}
+		}
+		if (same || planContinues(newest, c)) && planCovers(newest, c) {
+			return PlanDecision{Reuse: newest}
+		}
+	}
+	if c.Empty() {
+		return PlanDecision{}
+	}
+	plan := NewInstallPlan(c, subs, nextGeneration(subs, plans))
+	plan.Name = fmt.Sprint(planNamePrefix, plan.Spec.Generation)
+	return PlanDecision{Create: plan}
+}
+
+// NewInstallPlan returns the plan for changes, owned by all Subscriptions of
+// the namespace. One Subscription with manual approval makes the whole plan
+// wait for approval.
+func NewInstallPlan(c *Changes, subs []olm.Subscription, generation int64) *olm.InstallPlan {
+	approval := olm.ApprovalAutomatic
+	p := &olm.InstallPlan{}
+	p.APIVersion, p.Kind = p.APIKind().ToAPIVersionAndKind()
+	p.GenerateName = planNamePrefix
+	p.Namespace = c.Namespace
+	for _, sub := range objects.In(c.Namespace, subs) {
+		if sub.Spec.InstallPlanApproval == olm.ApprovalManual {
+			approval = olm.ApprovalManual
+		}
+		no := false
+		apiVersion, kind := sub.APIKind().ToAPIVersionAndKind()
+		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{
+			APIVersion: apiVersion, Kind: kind, Name: sub.Name, UID: sub.UID,
+			BlockOwnerDeletion: &no, Controller: &no,
+		})
+	}
+	p.Spec = olm.InstallPlanSpec{
+		ClusterServiceVersionNames: slices.Clone(c.CSVs),
+		Approval:                   approval,
+		Approved:                   approval == olm.ApprovalAutomatic,
+		Generation:                 generation,
+	}
+	p.Status = newPlanStatus(c, approval, p.Spec.Approved)
+	return p
+}
+
+func newPlanStatus(c *Changes, approval olm.Approval, approved bool) olm.InstallPlanStatus {
+	status := olm.InstallPlanStatus{
+		Phase:          olm.PlanPhaseInstalling,
+		CatalogSources: []string{},
+		Plan:           c.Steps,
+		BundleLookups:  c.Lookups,
+	}
+	if approval == olm.ApprovalManual && !approved {
+		status.Phase = olm.PlanPhaseRequiresApproval
+	}
+	for _, s := range c.Steps {
+		status.CatalogSources = append(status.CatalogSources, s.Resource.CatalogSource)
+	}
+	for _, l := range c.Lookups {
+		status.CatalogSources = append(status.CatalogSources, l.CatalogSourceRef.Name)
+	}
+	slices.Sort(status.CatalogSources)
+	status.CatalogSources = slices.Compact(status.CatalogSources)
+	return status
+}
+
+func planUnwritten(p *olm.InstallPlan) bool {
+	return p.Status.Phase == olm.PlanPhaseNone && len(p.Status.Plan) == 0 && len(p.Status.BundleLookups) == 0
+}
+
+// planContinues reports whether a plan is being carried out, and nothing but
+// its rest is asked for.
+func planContinues(p *olm.InstallPlan, c *Changes) bool {
+	names := p.Spec.ClusterServiceVersionNames
+	begun, open := false, false
+	for _, name := range names {
+		wanted := slices.Contains(c.CSVs, name)
+		if !wanted && !c.settled[name] && !c.heldBack[name] {
+			return false
+		}
+		begun, open = begun || c.settled[name], open || !c.settled[name]
+	}
+	for _, name := range c.CSVs {
+		if !slices.Contains(names, name) {
+			return false
+		}
+	}
+	return p.Status.Phase == olm.PlanPhaseInstalling && begun && open
+}
+
+// planCovers reports whether a plan holds all steps that are wanted. Its
+// lookups may have become steps meanwhile.
+func planCovers(p *olm.InstallPlan, c *Changes) bool {
+	type stepKey struct{ resolving, group, kind, name, manifest string }
+	key := func(s *olm.Step) stepKey {
+		r := &s.Resource
+		return stepKey{s.Resolving, r.Group, r.Kind, r.Name, r.Manifest}
+	}
+	steps, lookups := map[stepKey]bool{}, map[string]bool{}
+	for _, s := range p.Status.Plan {
+		steps[key(s)] = true
+	}
+	for i := range p.Status.BundleLookups {
+		l := &p.Status.BundleLookups[i]
+		lookups[l.Path+"\n"+l.Identifier+"\n"+l.Replaces] = true
+	}
+	for _, s := range c.Steps {
+		if !steps[key(s)] {
+			return false
+		}
+	}
+	for _, l := range c.Lookups {
+		if !lookups[l.Path+"\n"+l.Identifier+"\n"+l.Replaces] {
+			return false
+		}
+	}
+	return true
+}
+
+func sameNames(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(slices.Compact(a), slices.Compact(b))
+}
+
+// newestPlan returns the plan of the highest generation, of equals the first
+// by name; nil if there is none.
+func newestPlan(plans []olm.InstallPlan) *olm.InstallPlan {
+	var newest *olm.InstallPlan
+	for i := range plans {
+		p := &plans[i]
+		if newest == nil || p.Spec.Generation > newest.Spec.Generation ||
+			p.Spec.Generation == newest.Spec.Generation && p.Name < newest.Name {
+			newest = p
+		}
+	}
+	return newest
+}
+
+// nextGeneration is one more than any that a Subscription or a plan knows.
+func nextGeneration(subs []olm.Subscription, plans []olm.InstallPlan) int64 {
+	var highest int64
+	for i := range subs {
+		highest = max(highest, subs[i].Status.InstallPlanGeneration)
+	}
+	for i := range plans {
+		highest = max(highest, plans[i].Spec.Generation)
+	}
+	return highest + 1
+}
+
+// OldPlans returns the names of the InstallPlans of a namespace that are to be
+// deleted: of more than five the oldest generations, at most five at a time.
+func OldPlans(plans []olm.InstallPlan) []string {
+	excess := min(len(plans)-plansKept, plansPerSweep)
+	if excess <= 0 {
+		return nil
+	}
+	sorted := make([]*olm.InstallPlan, len(plans))
+	for i := range plans {
+		sorted[i] = &plans[i]
+	}
+	slices.SortFunc(sorted, func(a, b *olm.InstallPlan) int {
+		if a.Spec.Generation != b.Spec.Generation {
+			if a.Spec.Generation < b.Spec.Generation {
+				return -1
+			}
+			return 1
+		}
+		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	names := make([]string, excess)
+	for i := range names {
+		names[i] = sorted[i].Name
+	}
+	return names
+}
+
+// ApprovedStatus returns the status that a plan has as soon as it may be
+// installed: one that waits for approval and got it goes to Installing. Other
+// plans stay as they are.
+func ApprovedStatus(p *olm.InstallPlan) olm.InstallPlanStatus {
+	status := p.Status
+	if status.Phase == olm.PlanPhaseRequiresApproval && p.Spec.Approved {
+		status.Phase = olm.PlanPhaseInstalling
+	}
+	return status
+}
+
+// AttemptedStatus returns the status of a plan in phase Installing after an
+// attempt to carry out its steps, whose statuses are those of the result of
+// the attempt. An error is tried again for retry (0 means a minute) from the
+// first attempt on; what is forbidden is tried for ever, since an administrator
+// may allow it. Without an error the plan is complete once all steps are
+// carried out.
+func AttemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.Time, retry time.Duration) olm.InstallPlanStatus {
+	status := p.Status
+	if status.Phase != olm.PlanPhaseInstalling {
+		return status
+	}
+	if retry == 0 {
+		retry = defaultExecutionRetryTime
+	}
+	at := metav1.NewTime(now)
+	refused := (*Refusal)(nil)
+	errors.As(err, &refused)
+	if refused != nil && refused.Rule == RuleIdentity {
+		status.Message = bounded.Text(err.Error(), maxMessage)
+		status.Conditions = setPlanCondition(status.Conditions, olm.InstallPlanCondition{
+			Type: PlanInstalled, Status: corev1.ConditionFalse, Reason: ReasonInstallCheckFailed, Message: status.Message,
+		}, at)
+		return status
+	}
+	if status.StartTime == nil {
+		status.StartTime = &at
+	}
+	status.Plan = steps
+	switch {
+	case err != nil && (refused == nil || !refused.final()) && (apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry):
+		status.Message = bounded.Text(retryingText+err.Error(), maxMessage)
+	case err != nil:
+		status.Phase = olm.PlanPhaseFailed
+		status.Message = bounded.Text(err.Error(), maxMessage)
+		status.Conditions = setPlanCondition(status.Conditions, olm.InstallPlanCondition{
+			Type: PlanInstalled, Status: corev1.ConditionFalse, Reason: ReasonComponentFailed, Message: status.Message,
+		}, at)
+	case stepsDone(steps) && !lookupsPending(status.BundleLookups):
+		status.Phase = olm.PlanPhaseComplete
+		status.Message = ""
+		status.Conditions = setPlanCondition(status.Conditions, olm.InstallPlanCondition{
+			Type: PlanInstalled, Status: corev1.ConditionTrue,
+		}, at)
+	}
+	return status
+}
+
+func stepsDone(steps []*olm.Step) bool {
+	for _, s := range steps {
+		if !isDone(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func lookupsPending(lookups []olm.BundleLookup) bool {
+	for i := range lookups {
+		for _, c := range lookups[i].Conditions {
+			if (c.Type == conditionLookupPending || c.Type == conditionNotPersisted) && c.Status == corev1.ConditionTrue {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func setPlanCondition(conditions []olm.InstallPlanCondition, c olm.InstallPlanCondition, now metav1.Time) []olm.InstallPlanCondition {
+	c.LastUpdateTime, c.LastTransitionTime = &now, &now
+	out := slices.Clone(conditions)
+	for i := range out {
+		if out[i].Type != c.Type {
+			continue
+		}
+		if out[i].Status == c.Status && out[i].Reason == c.Reason && out[i].Message == c.Message {
+			return conditions
+		}
+		if out[i].Status == c.Status {
+			c.LastTransitionTime = out[i].LastTransitionTime
+		}
+		out[i] = c
+		return out
+	}
+	return append(out, c)
+}
+
+// UnpackLimits are the times that rule the unpacking of bundle images.
+type UnpackLimits struct {
+	// Timeout ends an attempt. Zero: no limit.
+	Timeout time.Duration
+	// Retry is the time after a failure until the next attempt.
+	Retry time.Duration
+}
+
+// UnpackLimitsOf returns the limits that the annotations of a namespace's
+// OperatorGroups set: 10 and 5 minutes without. The error names an annotation
+// that is no duration or a negative one.
+func UnpackLimitsOf(groups []olm.OperatorGroup) (UnpackLimits, error) {
+	limits := UnpackLimits{Timeout: defaultUnpackTimeout, Retry: defaultUnpackRetry}
+	if len(groups) == 0 {
+		return limits, nil
+	}
+	if len(groups) > 1 {
+		return limits, fmt.Errorf("found %d operatorGroups, expected 1", len(groups))
+	}
+	for _, l := range []struct {
+		annotation string
+		limit      *time.Duration
+	}{{annotationUnpackTimeout, &limits.Timeout}, {annotationUnpackRetry, &limits.Retry}} {
+		text, ok := groups[0].Annotations[l.annotation]
+		if !ok {
+			continue
+		}
+		parsed, err := time.ParseDuration(text)
+		if err == nil && parsed < 0 {
+			err = fmt.Errorf("negative duration %q", text)
+		}
+		if err != nil {
+			return limits, fmt.Errorf("operatorgroup %s/%s: annotation %s: %w", groups[0].Namespace, groups[0].Name, l.annotation, err)
+		}
+		*l.limit = parsed
+	}
+	return limits, nil
+}

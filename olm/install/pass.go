@@ -1,0 +1,240 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+var modifyStatus = clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerOLM}
+
+// pass is one pass over a namespace: it does what Decide says.
+type pass struct {
+	*Controller
+	api   clusterapi.ReadWriter
+	state State
+	res   *SyncResult
+	// Before retry no plan is carried out; it moves when an attempt has to be
+	// made again.
+	retry time.Time
+}
+
+func (c *Controller) newPass(api clusterapi.ReadWriter, namespace string, now time.Time) *pass {
+	return &pass{Controller: c, api: api, res: &SyncResult{Namespace: namespace}, state: State{
+		Now: now, Resolve: c.o.Resolve, Unpack: c.o.Unpacker != nil, Execute: c.o.Execute, Unpacked: map[string]UnpackResult{},
+	}}
+}
+
+// unpacking supplies what bundles hold. It returns false where that takes time:
+// the pass ends then.
+type unpacking func(ctx context.Context, requests []*UnpackRequest) (map[string]UnpackResult, bool)
+
+func (c *Controller) unpackAll(ctx context.Context, requests []*UnpackRequest) (map[string]UnpackResult, bool) {
+	out := map[string]UnpackResult{}
+	for _, r := range requests {
+		objects, err := c.o.Unpacker.Unpack(ctx, *r)
+		out[r.Lookup.Identifier] = UnpackResult{Objects: objects, Err: err}
+	}
+	return out, true
+}
+
+// run makes the pass. told is what stands in the statuses of objects already:
+// why there is no generation, or why a step failed.
+func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking) (told, err error) {
+	o := p.o.SnapshotOptions
+	o.Catalogs = catalogs
+	if p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o); err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
+		return nil, err
+	}
+	if p.state.Plans, err = readAll[olm.InstallPlan](ctx, p.api, clusterapi.ListOptions{Namespace: p.res.Namespace}); err != nil {
+		return nil, fmt.Errorf("installplans: %w", err)
+	}
+	for changed := false; ; changed = p.res.Changed {
+		actions, result, told := Decide(ctx, &p.state)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		*p.res = *result
+		p.res.Changed = changed
+		if len(actions) == 0 {
+			return told, nil
+		}
+		switch actions[0].Type {
+		case ActionUnpack:
+			requests := make([]*UnpackRequest, len(actions))
+			for i := range actions {
+				requests[i] = actions[i].Unpack
+			}
+			results, ok := unpack(ctx, requests)
+			if !ok {
+				return nil, nil
+			}
+			for name, r := range results {
+				p.state.Unpacked[name] = r
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		case ActionCreatePlan, ActionWritePlan:
+			if err := p.changePlans(ctx, actions); err != nil {
+				return told, err
+			}
+		case ActionExecutePlan:
+			if changed {
+				return told, nil // what was written is looked at first
+			}
+			if wait := p.retry.Sub(p.state.Now); wait > 0 && wait <= soon { // else the clock was set back
+				p.res.Soon = true
+				return told, nil
+			}
+			told := []error{told}
+			var errs []error
+			for i := range actions {
+				stepErr, err := p.executePlan(ctx, &actions[i])
+				told, errs = append(told, stepErr), append(errs, err)
+			}
+			if p.res.Soon {
+				p.retry = p.state.Now.Add(min(soon, p.o.Interval))
+			}
+			return errors.Join(told...), errors.Join(errs...)
+		default:
+			err := p.writeStatuses(ctx, actions, told)
+			return told, errors.Join(err, p.state.PlanErr)
+		}
+	}
+}
+
+// changePlans creates plans and writes their statuses, and keeps what is stored.
+func (p *pass) changePlans(ctx context.Context, actions []Action) error {
+	var errs []error
+	for i := range actions {
+		a := &actions[i]
+		e := Event{Namespace: a.Plan.Namespace, Plan: a.Plan.Name}
+		switch {
+		case a.Type == ActionCreatePlan:
+			created, err := clusterapi.Create(ctx, p.api, a.Plan, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerOLM})
+			if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
+				return err // it was decided from an old state
+			}
+			if err != nil {
+				p.state.PlanErr = err
+				continue
+			}
+			p.res.Changed = true
+			e.Type, e.Text = EventPlanCreated, strings.Join(a.Plan.Spec.ClusterServiceVersionNames, ", ")
+			p.observe(e)
+			status := a.Plan.Status
+			a.Plan, e.Type = created, ""
+			a.Plan.Status = status
+		case superseded(a.Plan):
+			e.Type, e.Text = EventPlanSuperseded, a.Plan.Status.Message
+		case a.Plan.Spec.Approval == olm.ApprovalManual && a.Plan.Spec.Approved:
+			e.Type = EventPlanApproved
+		}
+		stored, err := writeStatus(ctx, p.api, a.Plan, func(stored *olm.InstallPlan) { stored.Status = a.Plan.Status })
+		if err != nil {
+			errs = append(errs, fmt.Errorf("installplan %s/%s: %w", a.Plan.Namespace, a.Plan.Name, err))
+			continue
+		}
+		p.res.Changed = true
+		if at := slices.IndexFunc(p.state.Plans, func(x olm.InstallPlan) bool { return x.Name == stored.Name }); at < 0 {
+			p.state.Plans = append(p.state.Plans, *stored)
+		} else {
+			p.state.Plans[at] = *stored
+		}
+		if e.Type != "" {
+			p.observe(e)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeStatuses writes the statuses of Subscriptions and deletes old plans.
+// told is why there is no generation.
+func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) error {
+	var errs []error
+	failed := false
+	for i := range actions {
+		if a := &actions[i]; a.Type == ActionDeletePlan {
+			errs = append(errs, p.deletePlan(ctx, a.Plan))
+			continue
+		}
+		sub := actions[i].Subscription
+		at := slices.IndexFunc(p.state.Snapshot.Subscriptions, func(s olm.Subscription) bool { return s.Name == sub.Name })
+		before := &p.state.Snapshot.Subscriptions[at]
+		_, err := writeStatus(ctx, p.api, sub, func(stored *olm.Subscription) { stored.Status = sub.Status })
+		switch {
+		case apierrors.IsNotFound(err):
+			continue // deleted meanwhile
+		case err != nil:
+			errs = append(errs, fmt.Errorf("subscription %s/%s: %w", sub.Namespace, sub.Name, err))
+			continue
+		}
+		p.res.Changed = true
+		e := Event{Namespace: sub.Namespace, Subscription: sub.Name}
+		if change := CatalogsChange(before.Status.CatalogHealth, sub.Status.CatalogHealth); change != "" {
+			e.Type, e.Text = EventCatalogsChanged, change
+			p.observe(e)
+		}
+		if current := sub.Status.CurrentCSV; current != "" && current != before.Status.CurrentCSV {
+			e.Type, e.Text = EventProgressing, current
+			p.observe(e)
+		}
+		failed = failed || conditionText(before, SubscriptionResolutionFailed) != conditionText(sub, SubscriptionResolutionFailed)
+	}
+	if failed && told != nil && p.res.Generation == nil {
+		p.observe(Event{Type: EventResolutionFailed, Namespace: p.res.Namespace, Text: told.Error(), Err: told})
+	}
+	return errors.Join(errs...)
+}
+
+func (p *pass) deletePlan(ctx context.Context, plan *olm.InstallPlan) error {
+	err := p.api.Delete(ctx, plan.APIKind(), clusterapi.Key(plan.Namespace, plan.Name), clusterapi.DeleteOptions{UID: plan.UID})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("installplan %s/%s: %w", plan.Namespace, plan.Name, err)
+	}
+	p.res.Changed = true
+	p.observe(Event{Type: EventPlanDeleted, Namespace: plan.Namespace, Plan: plan.Name})
+	return nil
+}
+
+// observe tells of an event at the time of the pass.
+func (p *pass) observe(e Event) {
+	e.Time = p.state.Now
+	p.Controller.observe(e)
+}
+
+// writeStatus writes the status of an object, unless somebody changed the
+// object since it was read: that is a conflict.
+func writeStatus[T any](ctx context.Context, api clusterapi.ReadWriter, decided *T, set func(*T)) (*T, error) {
+	from := any(decided).(metav1.Object)
+	return clusterapi.Modify(ctx, api, clusterapi.Key(from.GetNamespace(), from.GetName()), modifyStatus, func(stored *T) error {
+		if err := unchanged(from, any(stored).(metav1.Object)); err != nil {
+			return err
+		}
+		set(stored)
+		return nil
+	})
+}
+
+func conditionText(sub *olm.Subscription, typ string) string {
+	for _, c := range sub.Status.Conditions {
+		if c.Type == typ {
+			return c.Reason + " " + c.Message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,307 @@
+package install_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/install"
+)
+
+// bundles serves bundles: of operators in the form of parseOperator the CSV,
+// and what further is given by its name.
+func bundles(t testing.TB, lines []string, further map[string][]string) install.Unpacker {
+	t.Helper()
+	all := map[string][]*unstructured.Unstructured{}
+	for _, line := range lines {
+		csv := installed(line)[0]
+		csv.Status = olm.ClusterServiceVersionStatus{}
+		u, err := clusterapi.ToUnstructured(&csv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unstructured.RemoveNestedField(u.Object, "status")
+		objects := []*unstructured.Unstructured{u}
+		for _, text := range further[csv.Name] {
+			o := &unstructured.Unstructured{}
+			if err := json.Unmarshal([]byte(text), &o.Object); err != nil {
+				t.Fatal(err)
+			}
+			objects = append(objects, o)
+		}
+		all[csv.Name] = objects
+	}
+	return unpackerOf(func(r install.UnpackRequest) ([]*unstructured.Unstructured, error) {
+		if all[r.Lookup.Identifier] == nil {
+			return nil, fmt.Errorf("no bundle %s", r.Lookup.Identifier)
+		}
+		return all[r.Lookup.Identifier], nil
+	})
+}
+
+// settleFailing makes passes until nothing changes, and returns the last error.
+func (w *managed) settleFailing() error {
+	w.t.Helper()
+	for range 30 {
+		if r, err := w.controller().Sync(context.Background(), ns); !r.Changed {
+			return err
+		}
+	}
+	w.t.Fatal("does not settle")
+	return nil
+}
+
+func definition(versions, stored string) string {
+	status := ""
+	if stored != "" {
+		status = `,"status":{"storedVersions":` + stored + `,"acceptedNames":{"kind":"Gadget","plural":"gadgets"},"conditions":[]}`
+	}
+	return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":"Gadget","plural":"gadgets"},"versions":[` + versions + `]}` + status + `}`
+}
+
+func crdVersion(name, size string, storage bool) string {
+	return fmt.Sprintf(`{"name":%q,"served":true,"storage":%v,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"size":%s}}}}}}`, name, storage, size)
+}
+
+// What a plan may not write fails it before anything is written, with an error
+// that names plan, step, object and rule.
+func TestControllerRefuses(t *testing.T) {
+	const gadget = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"namespace":"elsewhere","name":"big"},"spec":{"size":100}}`
+	number := `{"type":"integer"}`
+	for _, tc := range []struct {
+		name    string
+		object  string
+		there   []string
+		rule    install.Rule
+		message string // of the plan in the end
+	}{
+		{"a Deployment in kube-system", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","namespace":"kube-system"}}`, nil, install.RuleKind,
+			"the InstallPlan contains invalid data: plan ops/install-1, step Deployment kube-system/x of a.v1, rule Kind: kind Deployment.apps is not supported in a bundle"},
+		{"a webhook", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration","metadata":{"name":"x"}}`, nil, install.RuleKind,
+			"the InstallPlan contains invalid data: plan ops/install-1, step MutatingWebhookConfiguration x of a.v1, rule Kind: kind MutatingWebhookConfiguration.admissionregistration.k8s.io is not supported in a bundle"},
+		{"a Secret of another group", `{"apiVersion":"example.com/v1","kind":"Secret","metadata":{"name":"x"}}`, nil, install.RuleKind,
+			"the InstallPlan contains invalid data: plan ops/install-1, step Secret x of a.v1, rule Kind: kind Secret.example.com is not supported in a bundle"},
+		{"another namespace", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"kube-system"}}`, nil, install.RuleNamespace,
+			"the InstallPlan contains invalid data: plan ops/install-1, step ConfigMap kube-system/x of a.v1, rule Namespace: the plan writes to namespace ops alone"},
+		{"a Subscription to something else", `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription","metadata":{"name":"x"},"spec":{"name":"evil","startingCSV":"evil.v1"}}`, nil, install.RuleOperator,
+			`the InstallPlan contains invalid data: plan ops/install-1, step Subscription ops/x of a.v1, rule Operator: it asks for "evil.v1", and the step is one of a.v1`},
+		{"a stored version is dropped", definition(crdVersion("v2", number, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`)}, install.RuleDefinition,
+			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: risk of data loss updating "gadgets.example.com": new CRD removes version v1 that is listed as a stored version on the existing CRD`},
+		{"objects become invalid", definition(crdVersion("v1", `{"type":"integer","maximum":10}`, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`), gadget}, install.RuleDefinition,
+			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: error validating existing CRs against new CRD's schema for "gadgets.example.com": error validating example.com/v1, Kind=Gadget "elsewhere/big": updated validation is too restrictive: spec.size in body should be less than or equal to 10`},
+		{"objects are invalid in a new version", definition(crdVersion("v1", number, false)+","+crdVersion("v2", `{"type":"string"}`, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`), gadget}, install.RuleDefinition,
+			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: error validating existing CRs against new CRD's schema for "gadgets.example.com": error validating example.com/v1, Kind=Gadget "elsewhere/big": updated validation is too restrictive: spec.size in body must be of type string: "integer"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+			for _, text := range tc.there {
+				u := &unstructured.Unstructured{}
+				if err := u.UnmarshalJSON([]byte(text)); err != nil {
+					t.Fatal(err)
+				}
+				w.put(u)
+			}
+			w.options.Execute = true
+			w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"innocent"}}`, tc.object}})
+			told := w.settleFailing()
+			refusal := &install.Refusal{}
+			if tc.rule == install.RuleDefinition {
+				if !errors.As(told, &refusal) {
+					t.Errorf("Sync: %v", told)
+				}
+				w.clock.Step(time.Minute)
+				_ = w.settleFailing()
+			}
+			expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v1]"})
+			p := get[olm.InstallPlan](w, "install-1")
+			if p.Status.Message != tc.message {
+				t.Errorf("message %q\n   want %q", p.Status.Message, tc.message)
+			}
+			if c := p.Status.Conditions; len(c) != 1 || c[0].Type != install.PlanInstalled || c[0].Status != "False" || c[0].Reason != install.ReasonComponentFailed || c[0].Message != tc.message {
+				t.Errorf("conditions %+v", c)
+			}
+			expect(t, "Subscriptions", w.states(), []string{"a UpgradePending /a.v1: InstallPlanFailed=True InstallComponentFailed " + tc.message})
+			refused := 0
+			for _, e := range w.events {
+				if e.Type == install.EventPlanRefused {
+					refused++
+					if !errors.As(e.Err, &refusal) || refusal.Rule != tc.rule || refusal.Plan != "ops/install-1" || refusal.Operator != "a.v1" {
+						t.Errorf("event %+v", e)
+					}
+				}
+			}
+			if refused == 0 {
+				t.Error("nobody was told")
+			}
+			if csvs := list[olm.ClusterServiceVersion](w); len(csvs) > 0 {
+				t.Errorf("%s was written", csvs[0].Name)
+			}
+			if maps, err := w.List(context.Background(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, clusterapi.ListOptions{}); err != nil || len(maps.Items) > 0 {
+				t.Errorf("ConfigMaps %v, %v", maps, err)
+			}
+		})
+	}
+}
+
+// A definition that keeps what is stored is brought to the bundle's state.
+func TestControllerUpdatesDefinitions(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	for _, text := range []string{
+		definition(crdVersion("v1", `{"type":"integer"}`, true), `["v1"]`),
+		`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"namespace":"ops","name":"small"},"spec":{"size":1}}`,
+	} {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		w.put(u)
+	}
+	limited := `{"type":"integer","maximum":10}`
+	w.options.Execute = true
+	w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {definition(crdVersion("v1", limited, false)+","+crdVersion("v2", limited, true), "")}})
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1]"})
+	u, err := w.Get(context.Background(), schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, clusterapi.Key("", "gadgets.example.com"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions"); len(versions) != 2 {
+		t.Errorf("versions %v", versions)
+	}
+}
+
+// restricted is an API that may not write ConfigMaps, and notes who writes.
+type restricted struct {
+	clusterapi.ReadWriter
+	wrote []string
+	err   error
+}
+
+func (r *restricted) Create(ctx context.Context, u *unstructured.Unstructured, o clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	r.wrote = append(r.wrote, u.GetKind())
+	return r.ReadWriter.Create(ctx, u, o)
+}
+
+func (r *restricted) Apply(ctx context.Context, u *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	r.wrote = append(r.wrote, u.GetKind())
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.ReadWriter.Apply(ctx, u, o)
+}
+
+// An OperatorGroup with a service account bounds the rights; without a hook
+// that supplies them its plans wait.
+func TestControllerIdentity(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olm.OperatorGroup) error {
+		g.Spec.ServiceAccountName = "scoped"
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.options.Execute = true
+	w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`, definition(crdVersion("v1", `{"type":"integer"}`, true), "")}})
+	waits := func(message string) {
+		t.Helper()
+		refusal := &install.Refusal{}
+		if err := w.settleFailing(); !errors.As(err, &refusal) || refusal.Rule != install.RuleIdentity {
+			t.Errorf("Sync: %v", err)
+		}
+		w.clock.Step(time.Hour)
+		w.settleFailing()
+		p := get[olm.InstallPlan](w, "install-1")
+		if c := p.Status.Conditions; p.Status.Phase != olm.PlanPhaseInstalling || p.Status.Message != message || len(c) != 1 ||
+			c[0].Status != "False" || c[0].Reason != install.ReasonInstallCheckFailed || c[0].Message != message {
+			t.Errorf("status %+v", p.Status)
+		}
+		if e := w.events[len(w.events)-1]; e.Type != install.EventPlanRefused || e.Text != message {
+			t.Errorf("event %+v", e)
+		}
+	}
+	waits("attenuated service account query failed - operatorgroup ops/og names service account scoped, and no Options.Identity supplies its rights")
+
+	scoped := &restricted{ReadWriter: w.Cluster}
+	var identityErr error = errors.New("no token")
+	w.options.Identity = func(_ context.Context, namespace, account string) (clusterapi.ReadWriter, error) {
+		if namespace != ns || account != "scoped" {
+			t.Errorf("asked for %s/%s", namespace, account)
+		}
+		return scoped, identityErr
+	}
+	waits("attenuated service account query failed - service account ops/scoped of operatorgroup og: no token")
+	if len(scoped.wrote) > 0 || len(list[olm.ClusterServiceVersion](w)) > 0 {
+		t.Errorf("written: %v", scoped.wrote)
+	}
+
+	identityErr = nil
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1]"})
+	expect(t, "written by the account", scoped.wrote, []string{"ClusterServiceVersion", "ConfigMap"}) // the definition is OLM's
+}
+
+// A plan that was approved, or is even being installed, is not carried out once
+// another version is there: the older one never comes beside the newer.
+func TestControllerRefusesStalePlans(t *testing.T) {
+	lines := []string{"a.v1 X", "a.v2 X >a.v1", "a.v3 X >a.v2 ~a.v1"}
+	for _, phase := range []olm.InstallPlanPhase{olm.PlanPhaseRequiresApproval, olm.PlanPhaseInstalling} {
+		t.Run(string(phase), func(t *testing.T) {
+			old := plan("old", 1, phase, "a.v2")
+			old.Spec.Approval = olm.ApprovalManual
+			old.Status.Plan[0].Resource.Manifest = `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v2"},"spec":{"version":"2.0.0"}}`
+			done := plan("done", 2, olm.PlanPhaseComplete, "a.v3")
+			w := manage(t, contents(t, lines...), ptr(sub("a", "a.v3", manual, refersTo("done"))), ptr(installed(lines[2])[0]), &old, &done)
+			w.options.Execute, w.options.Unpacker = true, bundles(t, lines, nil)
+			w.settle()
+			expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v2]", "2 Automatic Complete [a.v3]"})
+			if c := get[olm.InstallPlan](w, "old").Status.Conditions; len(c) != 1 || c[0].Reason != install.ReasonPlanSuperseded || !strings.HasSuffix(c[0].Message, "but for nothing") {
+				t.Errorf("conditions %+v", c)
+			}
+			if csvs := list[olm.ClusterServiceVersion](w); len(csvs) != 1 || csvs[0].Name != "a.v3" {
+				t.Errorf("CSVs %v", csvs)
+			}
+			expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v3/a.v3"})
+		})
+	}
+}
+
+// ConfigMaps and Services go with their CSV.
+func TestControllerNamesOwners(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w.options.Execute = true
+	w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`,
+		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}}`,
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}`}})
+	w.settle()
+	csv := get[olm.ClusterServiceVersion](w, "a.v1")
+	for kind, name := range map[string]string{"ConfigMap": "c", "Service": "s", "Secret": "x"} {
+		u, err := w.Get(context.Background(), schema.GroupVersionKind{Version: "v1", Kind: kind}, clusterapi.Key(ns, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		refs := u.GetOwnerReferences()
+		if kind == "Secret" {
+			if len(refs) > 0 {
+				t.Errorf("Secret: %+v", refs)
+			}
+			continue
+		}
+		if len(refs) != 1 || refs[0].UID != csv.UID || refs[0].Name != "a.v1" || csv.UID == "" {
+			t.Errorf("%s: %+v", kind, refs)
+		}
+	}
+}
+
+var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}

@@ -1,0 +1,381 @@
+package install_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/simtest"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/install"
+)
+
+// The operators of the simulation, as they come to be published. b comes as
+// what a needs; from a.v5 on another API of it, which b.v3 gives in the place
+// of the first: b must not lose it before.
+var published = [][]string{
+	{"a.v1 A @stable @beta", "b.v1 B", "d.v1 D -A"},
+	{"a.v1 A @stable @beta", "a.v2 A -B >a.v1", "b.v1 B", "b.v2 B B2 >b.v1", "d.v1 D -A"},
+	{"a.v1 A @stable @beta", "a.v2 A -B >a.v1", "a.v4 A -B2 >a.v1 @beta", "b.v1 B", "b.v2 B B2 >b.v1", "d.v1 D -A", "d.v2 D -A >d.v1"},
+	{"a.v1 A @stable @beta", "a.v2 A -B >a.v1", "a.v4 A -B2 >a.v1 @beta", "a.v5 A -B2 >a.v2 ~a.v4 ~a.v1", "b.v1 B", "b.v2 B B2 >b.v1", "b.v3 B2 >b.v2", "d.v1 D -A", "d.v2 D -A >d.v1"},
+}
+
+// phases plays what carries CSVs on in a cluster: a new one is installed, and
+// what it replaces goes.
+type phases struct{ api clusterapi.ClusterAPI }
+
+func (phases) Name() string { return "phases" }
+
+func (phases) Watches() []reconcile.Watch {
+	return []reconcile.Watch{{GVK: (&olm.ClusterServiceVersion{}).APIKind(), Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+		if new == nil {
+			return nil
+		}
+		wakes := []reconcile.Wake{{Key: reconcile.Key{Name: new.Name()}}}
+		if csv, err := clusterapi.As[olm.ClusterServiceVersion](new); err == nil && csv.Spec.Replaces != "" {
+			wakes = append(wakes, reconcile.Wake{Key: reconcile.Key{Name: csv.Spec.Replaces}})
+		}
+		return wakes
+	}}}
+}
+
+func (p phases) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	csvs, err := clusterapi.ReadAll[olm.ClusterServiceVersion](ctx, p.api, clusterapi.ListOptions{Namespace: ns})
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var csv, successor *olm.ClusterServiceVersion
+	for _, c := range csvs {
+		if c.Name == q.Key.Name {
+			csv = c
+		}
+		if c.Spec.Replaces == q.Key.Name {
+			successor = c
+		}
+	}
+	next := ""
+	switch {
+	case csv == nil || csv.Status.Phase == olm.CSVPhaseSucceeded && successor == nil:
+		return reconcile.Result{}, nil
+	case successor == nil:
+		next = map[string]string{"": "Pending", "Pending": "Installing"}[csv.Status.Phase]
+		if next == "" {
+			next = olm.CSVPhaseSucceeded
+		}
+	case csv.Status.Phase == olm.CSVPhaseDeleting:
+		return reconcile.Result{}, p.api.Delete(ctx, csv.APIKind(), clusterapi.Key(ns, csv.Name), clusterapi.DeleteOptions{UID: csv.UID})
+	case successor.Status.Phase == olm.CSVPhaseSucceeded:
+		next = olm.CSVPhaseDeleting
+	case csv.Status.Phase == olm.CSVPhaseReplacing:
+		return reconcile.Result{}, nil
+	default:
+		next = olm.CSVPhaseReplacing
+	}
+	_, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(ns, csv.Name), clusterapi.ModifyOptions{Status: true}, func(c *olm.ClusterServiceVersion) error {
+		c.Status.Phase = next
+		return nil
+	})
+	return reconcile.Result{At: q.Now.Add(3 * time.Second)}, err
+}
+
+// simulated is a run of the simulation.
+type simulated struct {
+	*reconcile.Virtual
+	cluster *memory.Cluster
+	clock   *reconcile.Clock
+	cursor  clusterapi.Cursor
+	rand    *rand.Rand // the administrator's
+	shelf   *changing
+	levels  []*olm.Contents
+	level   int
+	phase   map[string]olm.InstallPlanPhase // of plans
+	names   map[string][]string             // of their operators
+	log     []string
+}
+
+// adminFor is how long the administrator changes things; then everything is as
+// it is to stay, and what waits is approved.
+const adminFor = 20 * time.Minute
+
+var simulatedLevels = func() (out []*olm.Contents) {
+	for _, lines := range published {
+		out = append(out, readLines(panicking{}, lines...))
+	}
+	return out
+}()
+
+type panicking struct{}
+
+func (panicking) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+func simulate(t testing.TB, seed uint64, f reconcile.Faults) *simulated {
+	s := &simulated{
+		clock: reconcile.NewClock(statusNow.Time), rand: rand.New(rand.NewPCG(seed, 7)), shelf: &changing{},
+		levels: simulatedLevels, phase: map[string]olm.InstallPlanPhase{}, names: map[string][]string{},
+	}
+	s.shelf.put(s.levels[0])
+	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock, CheckShared: seed%10 == 1})
+	for _, o := range []any{
+		&olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
+		&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}},
+		ptr(sub("a", "")), ptr(sub("d", "")),
+	} {
+		u, err := clusterapi.ToUnstructured(o)
+		if err != nil {
+			panic(err)
+		}
+		if err := s.cluster.Load(u); err != nil {
+			panic(err)
+		}
+	}
+	further := map[string][]string{}
+	all := slices.Clone(published[len(published)-1])
+	for _, line := range all {
+		name := strings.Fields(line)[0]
+		further[name] = []string{fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s-config"}}`, name)}
+	}
+	c, err := install.New(install.Options{
+		API:             s.cluster,
+		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: s.shelf}, GlobalNamespace: "olm"},
+		Unpacker:        bundles(t, all, further), Execute: true, Retry: 24 * time.Hour, Interval: 5 * time.Minute,
+		Observe: func(e install.Event) {
+			data, err := e.MarshalJSON()
+			s.log = append(s.log, fmt.Sprint(string(data), err))
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	s.cursor = s.cluster.Follow()
+	o := reconcile.VirtualOptions{Cluster: s.cluster, Clock: s.clock, Seed: seed, Faults: f, Latency: reconcile.Latency{Watch: 500 * time.Millisecond, Job: time.Second}}
+	if seed%2 == 0 {
+		o.Order = reconcile.Random
+	}
+	s.Virtual = reconcile.NewVirtual(o, c.Process(), reconcile.Process{Name: "phases", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		return []reconcile.Reconciler{phases{api}}
+	}})
+	s.clock.AfterFunc(time.Minute, s.administrate)
+	return s
+}
+
+// administrate is what the administrator does from time to time.
+func (s *simulated) administrate() {
+	ctx := context.Background()
+	last := s.clock.Now().Sub(statusNow.Time) > adminFor
+	subscription := func(change func(*olm.Subscription)) {
+		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(a *olm.Subscription) error {
+			change(a)
+			return nil
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	plans, err := clusterapi.ReadAll[olm.InstallPlan](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
+	if err != nil {
+		panic(err)
+	}
+	approve := func(p *olm.InstallPlan) {
+		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
+			p.Spec.Approved = true
+			return nil
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	if last {
+		s.level = len(s.levels) - 1
+		s.shelf.put(s.levels[s.level])
+		subscription(func(a *olm.Subscription) { a.Spec.Channel = "stable" })
+		for _, p := range plans {
+			if p.Status.Phase == olm.PlanPhaseRequiresApproval {
+				approve(p)
+			}
+		}
+	} else {
+		switch s.rand.IntN(6) {
+		case 0, 1:
+			if len(plans) > 0 { // any, old ones too
+				approve(plans[s.rand.IntN(len(plans))])
+			}
+		case 2:
+			approvals := []olm.Approval{olm.ApprovalManual, olm.ApprovalAutomatic}
+			subscription(func(a *olm.Subscription) { a.Spec.InstallPlanApproval = approvals[s.rand.IntN(2)] })
+		case 3:
+			subscription(func(a *olm.Subscription) { a.Spec.Channel = []string{"stable", "beta"}[s.rand.IntN(2)] })
+		case 4:
+			for _, p := range plans {
+				if p.Status.Phase == olm.PlanPhaseRequiresApproval && !p.Spec.Approved {
+					if err := s.cluster.Delete(ctx, p.APIKind(), clusterapi.Key(ns, p.Name), clusterapi.DeleteOptions{}); err != nil {
+						panic(err)
+					}
+					break
+				}
+			}
+		case 5:
+			s.level = min(s.level+1, len(s.levels)-1)
+			s.shelf.put(s.levels[s.level])
+		}
+	}
+	s.clock.AfterFunc(time.Duration(30+s.rand.IntN(60))*time.Second, s.administrate)
+}
+
+// look checks what must hold after each step.
+func (s *simulated) look() error {
+	for c, ok := s.cursor.Next(); ok; c, ok = s.cursor.Next() {
+		o := c.Object()
+		if o.Key().Namespace != ns && o.Key().Namespace != "olm" {
+			return fmt.Errorf("%s %s was written", o.Kind().Kind, o.Key())
+		}
+		switch o.Kind().Kind {
+		case "InstallPlan":
+			p, err := clusterapi.As[olm.InstallPlan](o)
+			if err != nil {
+				return err
+			}
+			if before := s.phase[p.Name]; before == olm.PlanPhaseFailed && c.New != nil && p.Status.Phase != before {
+				return fmt.Errorf("plan %s was %s and is %s", p.Name, before, p.Status.Phase)
+			}
+			s.phase[p.Name], s.names[p.Name] = p.Status.Phase, p.Spec.ClusterServiceVersionNames
+			if c.New == nil {
+				delete(s.phase, p.Name)
+			}
+		case "ClusterServiceVersion":
+			if c.Old != nil {
+				continue
+			}
+			serving := false
+			for name, phase := range s.phase {
+				serving = serving || phase == olm.PlanPhaseInstalling && slices.Contains(s.names[name], o.Name())
+			}
+			if !serving {
+				return fmt.Errorf("%s was created, and no plan that is being installed holds it", o.Name())
+			}
+			csvs, err := clusterapi.ReadAll[olm.ClusterServiceVersion](context.Background(), s.cluster, clusterapi.ListOptions{Namespace: ns})
+			if err != nil {
+				return err
+			}
+			present := map[string]bool{}
+			replaces := ""
+			for _, csv := range csvs {
+				present[csv.Name] = true
+				if csv.Name == o.Name() {
+					replaces = csv.Spec.Replaces
+				}
+			}
+			pkg, _, _ := strings.Cut(o.Name(), ".")
+			for name := range present {
+				if strings.HasPrefix(name, pkg+".") && name != o.Name() && !present[replaces] {
+					return fmt.Errorf("%s was created beside %s, and replaces %q", o.Name(), name, replaces)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *simulated) run(until time.Duration) error {
+	for end := statusNow.Add(until); ; {
+		at, ok := s.Next()
+		if !ok || at.After(end) {
+			return nil
+		}
+		if _, err := s.Step(); err != nil {
+			return err
+		}
+		if err := s.look(); err != nil {
+			return fmt.Errorf("after %s: %w", s.clock.Now().Sub(statusNow.Time), err)
+		}
+	}
+}
+
+// state is all that is there: objects with what matters of them.
+func (s *simulated) state() (lines []string) {
+	ctx := context.Background()
+	csvs, err := clusterapi.ReadAll[olm.ClusterServiceVersion](ctx, s.cluster, clusterapi.ListOptions{})
+	subs, err2 := clusterapi.ReadAll[olm.Subscription](ctx, s.cluster, clusterapi.ListOptions{})
+	maps, err3 := s.cluster.List(ctx, configMapKind, clusterapi.ListOptions{})
+	if err := errors.Join(err, err2, err3); err != nil {
+		panic(err)
+	}
+	for _, c := range csvs {
+		lines = append(lines, c.Namespace+"/"+c.Name+" "+c.Status.Phase)
+	}
+	for _, x := range subs {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s/%s %s", x.Name, x.Status.State, x.Status.InstalledCSV, x.Status.CurrentCSV, conditionsText(&x.Status))))
+	}
+	for _, m := range maps.Items {
+		lines = append(lines, m.GetNamespace()+"/"+m.GetName())
+	}
+	return lines
+}
+
+func (s *simulated) active() (out []string) {
+	for name, phase := range s.phase {
+		if phase != olm.PlanPhaseComplete && phase != olm.PlanPhaseFailed {
+			out = append(out, fmt.Sprintf("%s %s %v", name, phase, s.names[name]))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Whatever goes wrong, and whatever the administrator does meanwhile, the end
+// is what the Subscriptions ask for.
+func TestSimulation(t *testing.T) {
+	want := []string{
+		"ops/a.v5 Succeeded", "ops/b.v3 Succeeded", "ops/d.v2 Succeeded",
+		"a AtLatestKnown a.v5/a.v5", "b-stable-c-olm AtLatestKnown b.v3/b.v3", "d AtLatestKnown d.v2/d.v2",
+		"ops/a.v5-config", "ops/b.v3-config", "ops/d.v2-config",
+	}
+	simtest.Test(t, 0.5, func(seed uint64, only map[string]bool) ([]string, error) {
+		s := simulate(t, seed, reconcile.Faults{
+			Before: 0.03, After: 0.03, Conflict: 0.03, Slow: 0.01, Stale: 0.05, Late: 0.1, Double: 0.05, Merge: 0.05,
+			Crash: 0.02, Outage: 0.2, ClockBack: 0.1, Until: adminFor + 10*time.Minute, Only: only,
+		})
+		defer s.Close()
+		if err := s.run(50 * time.Minute); err != nil {
+			return s.Faults(), err
+		}
+		if diff := cmp.Diff(want, s.state()); diff != "" {
+			return s.Faults(), fmt.Errorf("the end (-want +got):\n%s\n%s", diff, strings.Join(s.log, "\n"))
+		}
+		if err := s.cluster.CheckShared(); err != nil {
+			return s.Faults(), err
+		}
+		if active := s.active(); len(active) > 0 {
+			return s.Faults(), fmt.Errorf("plans are left: %s", active)
+		}
+		return s.Faults(), nil
+	})
+}
+
+// The same seed makes the same run.
+func TestSimulationIsDeterministic(t *testing.T) {
+	run := func(seed uint64) []string {
+		s := simulate(t, seed, reconcile.Faults{Before: 0.05, After: 0.05, Stale: 0.1, Late: 0.1, Crash: 0.02, Until: time.Hour})
+		defer s.Close()
+		if err := s.run(time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Concat(s.log, s.Faults(), s.state())
+	}
+	for _, seed := range []uint64{1, 2} {
+		if diff := cmp.Diff(run(seed), run(seed)); diff != "" {
+			t.Errorf("seed %d:\n%s", seed, diff)
+		}
+	}
+}

@@ -1,0 +1,504 @@
+package install
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
+)
+
+// Condition types of a Subscription. True is bad.
+const (
+	SubscriptionResolutionFailed    = "ResolutionFailed"
+	SubscriptionBundleUnpacking     = "BundleUnpacking"
+	SubscriptionBundleUnpackFailed  = "BundleUnpackFailed"
+	SubscriptionCatalogsUnhealthy   = "CatalogSourcesUnhealthy"
+	SubscriptionInstallPlanPending  = "InstallPlanPending"
+	SubscriptionInstallPlanFailed   = "InstallPlanFailed"
+	SubscriptionInstallPlanMissing  = "InstallPlanMissing"
+	SubscriptionPackageDeprecated   = "PackageDeprecated"
+	SubscriptionChannelDeprecated   = "ChannelDeprecated"
+	SubscriptionBundleDeprecated    = "BundleDeprecated"
+	SubscriptionDeprecated          = "Deprecated"
+	ReasonConstraintsNotSatisfiable = "ConstraintsNotSatisfiable"
+	ReasonErrorPreventedResolution  = "ErrorPreventedResolution"
+	ReasonUnpackingInProgress       = "UnpackingInProgress"
+	ReasonBundleUnpackFailed        = "BundleUnpackFailed"
+	ReasonErrorPreventedUnpacking   = "ErrorPreventedUnpacking"
+	ReasonEnsureInstallPlanFailed   = "EnsureInstallPlanFailed"
+	ReasonUnhealthyCatalog          = "UnhealthyCatalogSourceFound"
+	ReasonAllCatalogsHealthy        = "AllCatalogSourcesHealthy"
+	ReasonCatalogsAdded             = "CatalogSourcesAdded"
+	ReasonCatalogsDeleted           = "CatalogSourcesDeleted"
+	ReasonCatalogsUpdated           = "CatalogSourcesUpdated"
+	ReasonNoCatalogs                = "NoCatalogSourcesFound"
+	ReasonInstallPlanNotReconciled  = "InstallPlanNotYetReconciled"
+	ReasonInstallPlanFailed         = "InstallPlanFailed"
+	ReasonReferencedPlanNotFound    = "ReferencedInstallPlanNotFound"
+	textAllCatalogsHealthy          = "all available catalogsources are healthy"
+	textNoCatalogs                  = "dependency resolution requires at least one catalogsource"
+	textUnpackFailed                = "Bundle unpacking failed"
+)
+
+// Observation is what is known about the surroundings of a Subscription when
+// its status is made.
+type Observation struct {
+	Now metav1.Time
+	// CSVs are all of the namespace, Plans all InstallPlans of it.
+	CSVs  []olm.ClusterServiceVersion
+	Plans []olm.InstallPlan
+	// FailForward says that failed updates may be replaced.
+	FailForward bool
+	// Catalogs are those that the namespace sees.
+	Catalogs []olm.SnapshotCatalog
+}
+
+// ObservedStatus returns the status of a Subscription as far as it follows from
+// what is there: its state, the operator that it has, its InstallPlan, the
+// health of catalogs, and what is deprecated. The conditions of a resolution
+// and of unpacking are left as they are: see [ResolvedStatus]. Applied to its
+// own result it changes nothing, except that a change of healthy catalogs is
+// the reason of their condition once.
+func ObservedStatus(sub *olm.Subscription, o *Observation) olm.SubscriptionStatus {
+	w := statusWriter{status: copyStatus(&sub.Status), now: o.Now}
+	w.adoptPlan(sub, o)
+	w.planConditions(sub, o)
+	w.csvState(sub, o)
+	w.catalogHealth(sub, o)
+	w.deprecations(sub, o)
+	return w.finish(&sub.Status)
+}
+
+// Resolution is the outcome of a resolution for the Subscriptions of its
+// namespace. The zero value means that it went well and changes nothing.
+type Resolution struct {
+	// Err is why there is no generation.
+	Err error
+	// Generation is the result, nil with Err.
+	Generation *olm.Generation
+	// Current are the Subscriptions that progress, Plan the InstallPlan that
+	// they progress with; nil without.
+	Current []CurrentCSV
+	Plan    *olm.InstallPlan
+	// Unpack is why the bundles could not be unpacked, and UnpackReason one of
+	// the reasons of condition BundleUnpackFailed. Unpacking says that it is
+	// not done yet.
+	Unpack       error
+	UnpackReason string
+	Unpacking    bool
+}
+
+// ResolvedStatus returns the status of a Subscription after a resolution:
+// condition ResolutionFailed on all Subscriptions if there is no generation,
+// and where one was made on those alone that lead nowhere; the operator and
+// the InstallPlan that it progresses to.
+func ResolvedStatus(sub *olm.Subscription, r *Resolution, now metav1.Time) olm.SubscriptionStatus {
+	w := statusWriter{status: copyStatus(&sub.Status), now: now}
+	w.resolution(sub, r)
+	switch {
+	case r.Unpack != nil:
+		w.remove(SubscriptionBundleUnpacking)
+		message := r.Unpack.Error()
+		if r.UnpackReason == ReasonBundleUnpackFailed {
+			message = textUnpackFailed + " - " + message
+		}
+		w.set(SubscriptionBundleUnpackFailed, corev1.ConditionTrue, r.UnpackReason, message)
+	case r.Unpacking:
+		w.remove(SubscriptionBundleUnpackFailed)
+		w.set(SubscriptionBundleUnpacking, corev1.ConditionTrue, ReasonUnpackingInProgress, "")
+	case r.Err == nil:
+		w.remove(SubscriptionBundleUnpacking, SubscriptionBundleUnpackFailed)
+	}
+	if r.Plan != nil {
+		for _, c := range r.Current {
+			if c.Subscription == sub.Name && !w.progressing(c.CSV, r.Plan) {
+				w.status.CurrentCSV = c.CSV
+				w.status.State = olm.StateUpgradePending
+				w.refer(r.Plan)
+			}
+		}
+	}
+	if r.Err == nil && w.status.CurrentCSV == "" && w.status.InstalledCSV != "" {
+		// An update that was given up leads back to what is installed.
+		w.status.CurrentCSV = w.status.InstalledCSV
+		w.status.State = olm.StateAtLatestKnown
+	}
+	return w.finish(&sub.Status)
+}
+
+// CatalogsChange is the reason that names how the catalogs which a
+// Subscription sees changed since its status was written; empty if they did
+// not.
+func CatalogsChange(before, after []olm.CatalogHealth) string {
+	switch {
+	case len(after) > len(before):
+		return ReasonCatalogsAdded
+	case len(after) < len(before):
+		return ReasonCatalogsDeleted
+	}
+	for i := range after {
+		if after[i].Healthy != before[i].Healthy || healthKey(&after[i]) != healthKey(&before[i]) {
+			return ReasonCatalogsUpdated
+		}
+	}
+	return ""
+}
+
+// statusWriter changes a copy of a status.
+type statusWriter struct {
+	status olm.SubscriptionStatus
+	now    metav1.Time
+}
+
+func copyStatus(s *olm.SubscriptionStatus) olm.SubscriptionStatus {
+	out := *s
+	out.Conditions = slices.Clone(s.Conditions)
+	out.CatalogHealth = slices.Clone(s.CatalogHealth)
+	return out
+}
+
+// finish says when the status changed last, if it did.
+func (w *statusWriter) finish(before *olm.SubscriptionStatus) olm.SubscriptionStatus {
+	if !equalStatus(before, &w.status) {
+		w.status.LastUpdated = w.now
+	}
+	return w.status
+}
+
+// adoptPlan gives a Subscription that an InstallPlan created its first status.
+func (w *statusWriter) adoptPlan(sub *olm.Subscription, o *Observation) {
+	name := sub.Annotations[annotationGeneratedBy]
+	if name == "" || w.status.InstallPlanRef != nil || w.status.InstallPlan != nil {
+		return
+	}
+	plan := findPlan(o.Plans, name)
+	if plan == nil || w.status.InstalledCSV != "" {
+		return
+	}
+	w.refer(plan)
+	w.status.State = olm.StateUpgradePending
+	w.status.CurrentCSV = sub.Spec.StartingCSV
+}
+
+// progressing reports whether the status has this operator and plan already. Its
+// state is then a matter of how the plan goes.
+func (w *statusWriter) progressing(csv string, plan *olm.InstallPlan) bool {
+	ref := w.status.InstallPlanRef
+	return w.status.CurrentCSV == csv && ref != nil && ref.Name == plan.Name && ref.UID == plan.UID
+}
+
+// refer makes the status name a plan. A reference that names it already stays
+// as it is.
+func (w *statusWriter) refer(plan *olm.InstallPlan) {
+	ref := w.status.InstallPlanRef
+	if ref != nil && ref.Name == plan.Name && ref.UID == plan.UID && w.status.InstallPlanGeneration == plan.Spec.Generation {
+		return
+	}
+	apiVersion, kind := plan.APIKind().ToAPIVersionAndKind()
+	w.status.InstallPlanRef = &corev1.ObjectReference{
+		APIVersion: apiVersion, Kind: kind, Namespace: plan.Namespace, Name: plan.Name, UID: plan.UID,
+	}
+	w.status.InstallPlan = &olm.InstallPlanReference{APIVersion: apiVersion, Kind: kind, Name: plan.Name, UUID: string(plan.UID)}
+	w.status.InstallPlanGeneration = plan.Spec.Generation
+}
+
+// planConditions sets the conditions that speak of the InstallPlan. One that
+// is gone or superseded before it was carried out is forgotten, so that a
+// resolution makes another.
+func (w *statusWriter) planConditions(sub *olm.Subscription, o *Observation) {
+	ref := w.status.InstallPlanRef
+	if ref == nil {
+		w.remove(SubscriptionInstallPlanMissing, SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
+		return
+	}
+	plan := findPlan(o.Plans, ref.Name)
+	if plan == nil || superseded(plan) {
+		w.remove(SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
+		forget := w.status.State == olm.StateUpgradePending && !isThere(sub, w.status.CurrentCSV, o)
+		if plan == nil && !forget {
+			w.set(SubscriptionInstallPlanMissing, corev1.ConditionTrue, ReasonReferencedPlanNotFound, "")
+			return
+		}
+		w.remove(SubscriptionInstallPlanMissing)
+		if forget {
+			w.status.InstallPlanRef, w.status.InstallPlan = nil, nil
+			w.status.CurrentCSV = ""
+			w.status.State = olm.StateNone
+		}
+		return
+	}
+	w.remove(SubscriptionInstallPlanMissing)
+	switch phase := plan.Status.Phase; phase {
+	case olm.PlanPhaseComplete:
+		w.remove(SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
+	case olm.PlanPhaseFailed:
+		w.remove(SubscriptionInstallPlanPending)
+		reason, message := ReasonInstallPlanFailed, ""
+		for _, c := range plan.Status.Conditions {
+			if c.Type == PlanInstalled && c.Reason != "" {
+				reason, message = c.Reason, c.Message
+			}
+		}
+		w.set(SubscriptionInstallPlanFailed, corev1.ConditionTrue, reason, message)
+	default:
+		w.remove(SubscriptionInstallPlanFailed)
+		reason := string(phase)
+		if phase == olm.PlanPhaseNone {
+			reason = ReasonInstallPlanNotReconciled
+		}
+		w.set(SubscriptionInstallPlanPending, corev1.ConditionTrue, reason, "")
+	}
+}
+
+// csvState says whether the operator that the Subscription progresses to is
+// there.
+func (w *statusWriter) csvState(sub *olm.Subscription, o *Observation) {
+	current := w.status.CurrentCSV
+	if current == "" {
+		return
+	}
+	if isThere(sub, current, o) {
+		w.status.State = olm.StateAtLatestKnown
+		w.status.InstalledCSV = current
+		return
+	}
+	w.status.State = olm.StateUpgradePending
+	if o.FailForward && w.status.InstallPlanRef != nil {
+		if plan := findPlan(o.Plans, w.status.InstallPlanRef.Name); plan != nil && plan.Status.Phase == olm.PlanPhaseFailed {
+			w.status.State = olm.StateUpgradeFailed
+		}
+	}
+}
+
+func isThere(sub *olm.Subscription, csv string, o *Observation) bool {
+	return slices.ContainsFunc(o.CSVs, func(c olm.ClusterServiceVersion) bool {
+		return c.Name == csv && objects.Belongs(c.Namespace, sub.Namespace)
+	})
+}
+
+func findPlan(plans []olm.InstallPlan, name string) *olm.InstallPlan {
+	for i := range plans {
+		if plans[i].Name == name {
+			return &plans[i]
+		}
+	}
+	return nil
+}
+
+// catalogHealth lists the catalogs in sight, and says whether all answer.
+func (w *statusWriter) catalogHealth(sub *olm.Subscription, o *Observation) {
+	health := make([]olm.CatalogHealth, 0, len(o.Catalogs))
+	for i := range o.Catalogs {
+		c := &o.Catalogs[i]
+		apiVersion, kind := (&olm.CatalogSource{}).APIKind().ToAPIVersionAndKind()
+		health = append(health, olm.CatalogHealth{
+			CatalogSourceRef: &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: c.Key.Namespace, Name: c.Key.Name},
+			Healthy:          c.Err == nil,
+		})
+	}
+	slices.SortFunc(health, func(a, b olm.CatalogHealth) int {
+		return strings.Compare(healthKey(&a).String(), healthKey(&b).String())
+	})
+	before := map[types.NamespacedName]olm.CatalogHealth{}
+	for i := range w.status.CatalogHealth {
+		before[healthKey(&w.status.CatalogHealth[i])] = w.status.CatalogHealth[i]
+	}
+	for i := range health {
+		old, ok := before[healthKey(&health[i])]
+		if ok && old.Healthy == health[i].Healthy && old.LastUpdated != nil {
+			health[i] = old
+		} else {
+			now := w.now
+			health[i].LastUpdated = &now
+		}
+	}
+	reason := ReasonAllCatalogsHealthy
+	if len(before) > 0 {
+		reason = cmp.Or(CatalogsChange(w.status.CatalogHealth, health), reason)
+	}
+	w.status.CatalogHealth = health
+	switch fault := catalogFault(sub, health); {
+	case len(health) == 0:
+		w.status.CatalogHealth = nil
+		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonNoCatalogs, textNoCatalogs)
+	case fault != "":
+		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonUnhealthyCatalog, fault)
+	default:
+		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionFalse, reason, textAllCatalogsHealthy)
+	}
+}
+
+// catalogFault names the catalog that the Subscription lacks most: its own
+// before others.
+func catalogFault(sub *olm.Subscription, health []olm.CatalogHealth) string {
+	target := types.NamespacedName{Namespace: sub.Spec.SourceNamespace, Name: sub.Spec.Source}
+	found, fault := target == types.NamespacedName{}, ""
+	for i := range health {
+		key := healthKey(&health[i])
+		if key == target {
+			found = true
+			if !health[i].Healthy {
+				return fmt.Sprintf("targeted catalogsource %s unhealthy", key)
+			}
+		}
+		if !health[i].Healthy && fault == "" {
+			fault = fmt.Sprintf("catalogsource %s unhealthy", key)
+		}
+	}
+	if !found {
+		return fmt.Sprintf("targeted catalogsource %s missing", target)
+	}
+	return fault
+}
+
+func healthKey(h *olm.CatalogHealth) types.NamespacedName {
+	if h.CatalogSourceRef == nil {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: h.CatalogSourceRef.Namespace, Name: h.CatalogSourceRef.Name}
+}
+
+// deprecations says what of the installed bundle its catalog calls deprecated.
+// A catalog that cannot be read leaves the conditions as they are.
+func (w *statusWriter) deprecations(sub *olm.Subscription, o *Observation) {
+	entry, known := installedEntry(sub, w.status.InstalledCSV, o.Catalogs)
+	if !known {
+		return
+	}
+	var rollUp []string
+	note := func(condition, schema, name, message string) {
+		if message == "" {
+			w.remove(condition)
+			return
+		}
+		text := fmt.Sprintf("%s/%s: %s", schema, name, message)
+		w.set(condition, corev1.ConditionTrue, "", text)
+		rollUp = append(rollUp, text)
+	}
+	var pkg, channel, bundle, pkgName, channelName, bundleName string
+	if entry != nil {
+		pkg, pkgName = entry.Package.Deprecation, entry.Package.Name
+		bundle, bundleName = entry.Bundle.Deprecation, entry.Name
+		if sub.Spec.Channel != "" {
+			channel, channelName = entry.Channel.Deprecation, entry.Channel.Name
+		}
+	}
+	note(SubscriptionPackageDeprecated, "olm.package", pkgName, pkg)
+	note(SubscriptionChannelDeprecated, "olm.channel", channelName, channel)
+	note(SubscriptionBundleDeprecated, "olm.bundle", bundleName, bundle)
+	if len(rollUp) == 0 {
+		w.remove(SubscriptionDeprecated)
+		return
+	}
+	w.set(SubscriptionDeprecated, corev1.ConditionTrue, "", strings.Join(rollUp, "; "))
+}
+
+// installedEntry finds the installed operator in what the Subscription names.
+// known is false if a catalog that matters cannot be read.
+func installedEntry(sub *olm.Subscription, installed string, catalogs []olm.SnapshotCatalog) (entry *olm.Entry, known bool) {
+	if installed == "" {
+		return nil, true
+	}
+	anyCatalog := sub.Spec.Source == "" && sub.Spec.SourceNamespace == ""
+	known = true
+	for i := range catalogs {
+		c := &catalogs[i]
+		if !anyCatalog && (c.Key.Name != sub.Spec.Source || c.Key.Namespace != sub.Spec.SourceNamespace) {
+			continue
+		}
+		if c.Err != nil || c.Contents == nil {
+			known = false
+			continue
+		}
+		p := c.Contents.Package(sub.Spec.Package)
+		if p == nil {
+			continue
+		}
+		for _, ch := range p.Channels {
+			if sub.Spec.Channel != "" && ch.Name != sub.Spec.Channel {
+				continue
+			}
+			if e := ch.Entry(installed); e != nil && e.Bundle != nil {
+				return e, true
+			}
+		}
+	}
+	return nil, known
+}
+
+// resolution sets condition ResolutionFailed.
+func (w *statusWriter) resolution(sub *olm.Subscription, r *Resolution) {
+	err := r.Err
+	if err == nil && r.Generation != nil {
+		for i := range r.Generation.HeldBack {
+			h := &r.Generation.HeldBack[i]
+			if h.Subscription == sub.Name && h.Err != nil {
+				err = h.Err
+				break
+			}
+		}
+	}
+	if err == nil {
+		w.remove(SubscriptionResolutionFailed)
+		return
+	}
+	w.set(SubscriptionResolutionFailed, corev1.ConditionTrue, resolutionReason(err), err.Error())
+}
+
+// resolutionReason tells what is terminal until the input changes from what
+// kept the question from being answered.
+func resolutionReason(err error) string {
+	var unsatisfiable *olm.NotSatisfiable
+	var fact *olm.Fact
+	if errors.As(err, &unsatisfiable) || errors.As(err, &fact) {
+		return ReasonConstraintsNotSatisfiable
+	}
+	return ReasonErrorPreventedResolution
+}
+
+// maxMessage is the most bytes of a text in a status: what catalogs and
+// explanations have to say can be longer than an object may be.
+const maxMessage = 32 << 10
+
+// set sets a condition. Its time of transition moves with its status alone.
+func (w *statusWriter) set(typ string, status corev1.ConditionStatus, reason, message string) {
+	now := w.now
+	c := olm.SubscriptionCondition{Type: typ, Status: status, Reason: reason, Message: bounded.Text(message, maxMessage), LastTransitionTime: &now}
+	for i := range w.status.Conditions {
+		old := &w.status.Conditions[i]
+		if old.Type != typ {
+			continue
+		}
+		if old.Status == status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		c.LastHeartbeatTime = old.LastHeartbeatTime
+		*old = c
+		return
+	}
+	w.status.Conditions = append(w.status.Conditions, c)
+}
+
+func (w *statusWriter) remove(condition ...string) {
+	w.status.Conditions = slices.DeleteFunc(w.status.Conditions, func(c olm.SubscriptionCondition) bool {
+		return slices.Contains(condition, c.Type)
+	})
+}
+
+// equalStatus reports whether two statuses say the same, the time of the last
+// change aside.
+func equalStatus(a, b *olm.SubscriptionStatus) bool {
+	x, y := *a, *b
+	y.LastUpdated = x.LastUpdated
+	return equality.Semantic.DeepEqual(&x, &y)
+}

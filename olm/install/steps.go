@@ -1,0 +1,376 @@
+package install
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
+)
+
+// Changes are what a generation asks of its namespace: the content of an
+// InstallPlan, and the Subscriptions that progress with it.
+type Changes struct {
+	Namespace string
+
+	// CSVs are the names of the operators to be installed, in the order of the
+	// generation.
+	CSVs []string
+	// Steps are the objects to be written: all ClusterServiceVersions, then all
+	// CustomResourceDefinitions, then the rest.
+	Steps []*olm.Step
+	// Lookups are the bundle images that must be unpacked to know their steps.
+	Lookups []olm.BundleLookup
+	// Current is what the status.currentCSV of Subscriptions becomes, by name
+	// of the Subscription: each that one of CSVs serves.
+	Current []CurrentCSV
+
+	operators map[string]*olm.Operator // of Lookups, by identifier
+	settled   map[string]bool          // CSVs that are there to stay
+	heldBack  map[string]bool          // that a Subscription progresses to and is held back from
+}
+
+// CurrentCSV is the operator that a Subscription progresses to.
+type CurrentCSV struct {
+	Subscription, CSV string
+}
+
+// Empty reports whether there is nothing to install.
+func (c *Changes) Empty() bool { return len(c.Steps) == 0 && len(c.Lookups) == 0 }
+
+// Kinds that are written before others, and the one that OLM gives Secrets of
+// a bundle.
+const (
+	kindCSV                = "ClusterServiceVersion"
+	kindCRD                = "CustomResourceDefinition"
+	groupCRD               = "apiextensions.k8s.io"
+	kindSubscription       = "Subscription"
+	kindBundleSecret       = "BundleSecret"
+	conditionNotPersisted  = "BundleLookupNotPersisted"
+	conditionLookupPending = "BundleLookupPending"
+)
+
+// NewChanges turns a generation of the snapshot into changes. An error is about
+// a bundle whose content cannot be read, in OLM's words.
+func NewChanges(s *olm.Snapshot, g *olm.Generation) (*Changes, error) {
+	c := &Changes{Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{}}
+	present := map[string]bool{}
+	for i := range s.Installed {
+		if objects.Belongs(s.Installed[i].Namespace, s.Namespace) {
+			present[s.Installed[i].Name] = true
+		}
+	}
+	subs := objects.In(s.Namespace, s.Subscriptions)
+	for i := range g.HeldBack {
+		for _, sub := range subs {
+			for _, option := range g.HeldBack[i].NotTaken {
+				if sub.Name == g.HeldBack[i].Subscription && sub.Status.CurrentCSV == option.Entry.Name {
+					c.heldBack[option.Entry.Name] = true
+				}
+			}
+		}
+	}
+	for i := range g.Operators {
+		op := &g.Operators[i]
+		matches := matchingSubscriptions(op, subs)
+		if len(matches) > 0 && allCurrent(matches, op.Name, present) {
+			continue
+		}
+		c.CSVs = append(c.CSVs, op.Name)
+		if op.Bundle.Image != "" {
+			lookup, err := newLookup(op)
+			if err != nil {
+				return nil, err
+			}
+			c.Lookups = append(c.Lookups, lookup)
+			c.operators[op.Name] = op
+		} else {
+			objects, err := BundleObjects(op.Bundle)
+			if err != nil {
+				return nil, err
+			}
+			steps, err := BundleSteps(s.Namespace, op, objects)
+			if err != nil {
+				return nil, err
+			}
+			c.Steps = append(c.Steps, steps...)
+		}
+		if len(matches) == 0 {
+			step, err := newStep(op, olm.NewSubscription(s.Namespace, op))
+			if err != nil {
+				return nil, err
+			}
+			c.Steps = append(c.Steps, step)
+		}
+		for _, sub := range matches {
+			c.Current = append(c.Current, CurrentCSV{Subscription: sub.Name, CSV: op.Name})
+		}
+	}
+	orderSteps(c.Steps)
+	slices.SortFunc(c.Current, func(a, b CurrentCSV) int { return strings.Compare(a.Subscription, b.Subscription) })
+	return c, nil
+}
+
+// Unpacked puts the steps of an unpacked bundle in the place of its lookup.
+func (c *Changes) Unpacked(identifier string, objects []*unstructured.Unstructured) error {
+	op := c.operators[identifier]
+	if op == nil {
+		return fmt.Errorf("no bundle %s is to be unpacked", identifier)
+	}
+	steps, err := BundleSteps(c.Namespace, op, objects)
+	if err != nil {
+		return err
+	}
+	c.Lookups = slices.DeleteFunc(c.Lookups, func(l olm.BundleLookup) bool { return l.Identifier == identifier })
+	delete(c.operators, identifier)
+	c.Steps = append(c.Steps, steps...)
+	orderSteps(c.Steps)
+	return nil
+}
+
+func matchingSubscriptions(op *olm.Operator, subs []*olm.Subscription) []*olm.Subscription {
+	var out []*olm.Subscription
+	for _, sub := range subs {
+		spec := &sub.Spec
+		anyCatalog := spec.Source == "" && spec.SourceNamespace == ""
+		if spec.Package == op.Package &&
+			(spec.Channel == "" || spec.Channel == op.Channel) &&
+			(anyCatalog || spec.Source == op.Catalog.Name && spec.SourceNamespace == op.Catalog.Namespace) {
+			out = append(out, sub)
+		}
+	}
+	return out
+}
+
+func allCurrent(subs []*olm.Subscription, csv string, present map[string]bool) bool {
+	for _, sub := range subs {
+		if sub.Status.CurrentCSV != csv || !present[csv] {
+			return false
+		}
+	}
+	return true
+}
+
+// newLookup is what stands for the steps of a bundle image until it has been
+// unpacked.
+func newLookup(op *olm.Operator) (olm.BundleLookup, error) {
+	annotation, err := propertiesAnnotation(op)
+	if err != nil {
+		return olm.BundleLookup{}, err
+	}
+	return olm.BundleLookup{
+		Path:       op.Bundle.Image,
+		Identifier: op.Name,
+		Replaces:   op.Replaces,
+		CatalogSourceRef: &corev1.ObjectReference{
+			Namespace: op.Catalog.Namespace,
+			Name:      op.Catalog.Name,
+		},
+		Conditions: []olm.BundleLookupCondition{
+			{
+				Type:    conditionNotPersisted,
+				Status:  corev1.ConditionTrue,
+				Reason:  "BundleNotUnpacked",
+				Message: "bundle contents have not yet been persisted to installplan status",
+			},
+			{
+				Type:    conditionLookupPending,
+				Status:  corev1.ConditionTrue,
+				Reason:  "JobNotStarted",
+				Message: "unpack job not yet started",
+			},
+		},
+		Properties: annotation,
+	}, nil
+}
+
+// propertiesAnnotation returns the properties of a bundle as its CSV carries
+// them: without the bundle's content, which would double its size.
+func propertiesAnnotation(op *olm.Operator) (string, error) {
+	list := struct {
+		Properties []olm.Property `json:"properties"`
+	}{Properties: []olm.Property{}}
+	for _, p := range op.Bundle.Properties {
+		if p.Type == olm.PropertyBundleObject || p.Type == olm.PropertyCSVMetadata {
+			continue
+		}
+		list.Properties = append(list.Properties, p)
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return "", fmt.Errorf("failed to construct properties annotation for %q: %w", op.Name, err)
+	}
+	return string(data), nil
+}
+
+// BundleObjects returns the objects of an inline bundle: those of its
+// properties olm.bundle.object, in order.
+func BundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for i, p := range b.Properties {
+		if p.Type != olm.PropertyBundleObject {
+			continue
+		}
+		var value struct {
+			Data []byte `json:"data"`
+		}
+		if err := json.Unmarshal(p.Value, &value); err != nil {
+			return nil, fmt.Errorf("bundle %s: property %d (%s): %w", b.Name, i, p.Type, err)
+		}
+		u, err := decodeObject(value.Data)
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s: property %d (%s): %w", b.Name, i, p.Type, err)
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// BundleSteps returns the steps that install a bundle: its CSV, its other
+// objects, and what its service accounts need, by name of the account. They
+// are the same for an inline bundle and for an image once unpacked. ConfigMaps,
+// Services, accounts and roles are owned by the CSV.
+//
+// The CSV gets the namespace, what it replaces in this generation (nothing, if
+// it replaces nothing), and the properties that the catalog says it has.
+// Objects are not changed.
+func BundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Unstructured) ([]*olm.Step, error) {
+	csv, others, err := findCSV(op.Name, objects)
+	if err != nil {
+		return nil, err
+	}
+	annotation, err := propertiesAnnotation(op)
+	if err != nil {
+		return nil, err
+	}
+	csv = csv.DeepCopy()
+	csv.SetNamespace(namespace)
+	annotations := csv.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[olm.AnnotationProperties] = annotation
+	csv.SetAnnotations(annotations)
+	unstructured.RemoveNestedField(csv.Object, "spec", "replaces")
+	if op.Replaces != "" {
+		if err := unstructured.SetNestedField(csv.Object, op.Replaces, "spec", "replaces"); err != nil {
+			return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
+		}
+	}
+	typed, err := clusterapi.FromUnstructured[olm.ClusterServiceVersion](csv)
+	if err != nil {
+		return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
+	}
+	accounts, err := accountObjects(typed)
+	if err != nil {
+		return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
+	}
+
+	step, err := newStep(op, csv)
+	if err != nil {
+		return nil, err
+	}
+	steps := []*olm.Step{step}
+	for _, u := range others {
+		if gk := u.GroupVersionKind().GroupKind(); gk.Group == "" && (gk.Kind == "ConfigMap" || gk.Kind == "Service") {
+			u = u.DeepCopy()
+			u.SetOwnerReferences(append(u.GetOwnerReferences(), ownerReference(typed)))
+		}
+		step, err := newStep(op, u)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	for _, obj := range accounts {
+		step, err := newStep(op, obj)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+// findCSV splits the objects of a bundle into its CSV, which may lack its kind,
+// and the others. Further CSVs are no part of the others.
+func findCSV(name string, objects []*unstructured.Unstructured) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
+	var csv *unstructured.Unstructured
+	var others []*unstructured.Unstructured
+	for _, u := range objects {
+		switch {
+		case u.GetKind() != kindCSV && (u.GetKind() != "" || u.GetName() != name):
+			others = append(others, u)
+		case csv == nil || csv.GetName() != name && u.GetName() == name:
+			csv = u
+		}
+	}
+	switch {
+	case csv == nil:
+		return nil, nil, fmt.Errorf("bundle %s has no ClusterServiceVersion among its objects", name)
+	case csv.GetAPIVersion() == "":
+		return nil, nil, fmt.Errorf("bundle CSV %s missing APIVersion", csv.GetName())
+	case csv.GetKind() == "":
+		return nil, nil, fmt.Errorf("bundle CSV %s missing Kind", csv.GetName())
+	}
+	return csv, others, nil
+}
+
+// newStep makes the step that writes an object, typed or not.
+func newStep(op *olm.Operator, obj any) (*olm.Step, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		var err error
+		if u, err = clusterapi.ToUnstructured(obj); err != nil {
+			return nil, err
+		}
+		unstructured.RemoveNestedField(u.Object, "status")
+		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	}
+	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", op.Name, err)
+	}
+	manifest, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", op.Name, err)
+	}
+	resource := olm.StepResource{
+		CatalogSource:          op.Catalog.Name,
+		CatalogSourceNamespace: op.Catalog.Namespace,
+		Group:                  gv.Group,
+		Version:                gv.Version,
+		Kind:                   u.GetKind(),
+		Name:                   u.GetName(),
+		Manifest:               string(manifest),
+	}
+	if resource.Name == "" {
+		resource.Name = u.GetGenerateName()
+	}
+	if resource.Kind == "Secret" {
+		resource.Kind = kindBundleSecret
+	}
+	return &olm.Step{Resolving: op.Name, Resource: resource, Status: olm.StepUnknown}, nil
+}
+
+// orderSteps puts all CSVs first, then all definitions, and leaves the order
+// within each.
+func orderSteps(steps []*olm.Step) {
+	class := func(s *olm.Step) int {
+		switch s.Resource.Kind {
+		case kindCSV:
+			return 0
+		case kindCRD:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(steps, func(a, b *olm.Step) int { return class(a) - class(b) })
+}

@@ -1,0 +1,69 @@
+package install
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+// ClusterOperatorName is the ClusterOperator on which OLM says whether the
+// cluster may be updated.
+const ClusterOperatorName = "operator-lifecycle-manager"
+
+// Reasons of condition Upgradeable=False of that ClusterOperator.
+const (
+	ReasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
+	ReasonErrorChecking         = "ErrorCheckingOperatorCompatibility"
+	textUpdating                = "Waiting for updates to take effect"
+	textChecking                = "Encountered errors while checking compatibility with the next minor version of OpenShift: "
+)
+
+// UpgradeableInput is what condition Upgradeable follows from.
+type UpgradeableInput struct {
+	// Updating says that OLM itself is being updated.
+	Updating bool
+	// Err is why the compatibility could not be determined.
+	Err error
+	// Compatibility is the result of [CheckNext]; nil with Err.
+	Compatibility *olm.Compatibility
+}
+
+// UpgradeableCondition returns condition Upgradeable of the ClusterOperator
+// operator-lifecycle-manager, without a time of transition.
+func UpgradeableCondition(in UpgradeableInput) configv1.ClusterOperatorStatusCondition {
+	c := configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse}
+	switch {
+	case in.Updating:
+		c.Message = textUpdating
+	case in.Err != nil:
+		c.Reason = ReasonErrorChecking
+		c.Message = textChecking + in.Err.Error()
+	case in.Compatibility != nil && len(in.Compatibility.Blocking) > 0:
+		c.Reason = ReasonIncompatibleOperators
+		c.Message = in.Compatibility.Message()
+	default:
+		c.Status = configv1.ConditionTrue
+	}
+	c.Message = bounded.Text(c.Message, maxMessage)
+	return c
+}
+
+// ReadCompatibility reads the installed operators of all namespaces and says
+// which of them keep a cluster of this release from its next minor one. The
+// release is that of the running OLM, not the target of an update.
+func ReadCompatibility(ctx context.Context, r clusterapi.Reader, release string) (*olm.Compatibility, error) {
+	v, err := olm.ParseOpenShiftVersion(release)
+	if err != nil {
+		return nil, err
+	}
+	csvs, err := clusterapi.List[olm.ClusterServiceVersion](ctx, r, clusterapi.ListOptions{Labels: originals()})
+	if err != nil {
+		return nil, fmt.Errorf("clusterserviceversions: %w", err)
+	}
+	return olm.CheckNext(v, csvs), nil
+}

@@ -1,0 +1,27 @@
+package olm_test
+
+import (
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+// Whatever the annotation of an operator says, it is read or refused by name.
+func FuzzInstalledAnnotation(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"properties":[{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"K"}}]}`, `{"properties":[{"type":"olm.constraint","value":{"all":{"constraints":[{}]}}}]}`, `{`, `[]`, `{"properties":[{"value":1}]}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, annotation string) {
+		csv := newCSV("a.v1", withAnnotation(olm.AnnotationProperties, annotation))
+		in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{csv}, nil, nil)
+		if err != nil {
+			return
+		}
+		if len(in.Operators) != 1 || in.Operators[0].Bundle.Name != "a.v1" {
+			t.Errorf("%q: %+v", annotation, in)
+		}
+		if _, _, err := csv.MaxOpenShiftVersion(); err != nil && err.Error() == "" {
+			t.Errorf("%q: an error without text", annotation)
+		}
+	})
+}

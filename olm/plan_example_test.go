@@ -1,0 +1,124 @@
+package olm_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
+	"github.com/clusterupdate/clusterupdate/olm/install"
+)
+
+const tracingCatalog = `
+schema: olm.package
+name: tracing
+defaultChannel: stable
+---
+schema: olm.channel
+package: tracing
+name: stable
+entries:
+- name: tracing.v1
+- name: tracing.v2
+  replaces: tracing.v1
+- name: tracing.v3
+  replaces: tracing.v2
+---
+schema: olm.bundle
+package: tracing
+name: tracing.v1
+image: registry.example.com/tracing:1
+properties:
+- {type: olm.package, value: {packageName: tracing, version: 1.0.0}}
+---
+schema: olm.bundle
+package: tracing
+name: tracing.v2
+image: registry.example.com/tracing:2
+properties:
+- {type: olm.package, value: {packageName: tracing, version: 2.0.0}}
+- {type: olm.maxOpenShiftVersion, value: "4.18"}
+---
+schema: olm.bundle
+package: tracing
+name: tracing.v3
+image: registry.example.com/tracing:3
+properties:
+- {type: olm.package, value: {packageName: tracing, version: 3.0.0}}
+- {type: olm.maxOpenShiftVersion, value: "4.20"}
+`
+
+// tracing is a namespace that has version 1 and limits OpenShift.
+func tracing() (*olm.Subscription, *olm.ClusterServiceVersion, *olm.OperatorGroup) {
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "observe", Name: name} }
+	csv := &olm.ClusterServiceVersion{ObjectMeta: meta("tracing.v1")}
+	csv.Annotations = map[string]string{olm.AnnotationProperties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.17"}]}`}
+	return &olm.Subscription{
+		ObjectMeta: meta("tracing"),
+		Spec:       olm.SubscriptionSpec{Source: "community", SourceNamespace: "openshift-marketplace", Package: "tracing", Channel: "stable"},
+		Status:     olm.SubscriptionStatus{InstalledCSV: "tracing.v1", CurrentCSV: "tracing.v1"},
+	}, csv, &olm.OperatorGroup{ObjectMeta: meta("group")}
+}
+
+// What is in the way of an update of the cluster to OpenShift 4.19, and what
+// clears it?
+func ExamplePlan() {
+	contents, err := catalog.Read(context.Background(), strings.NewReader(tracingCatalog), "catalog.yaml", catalog.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sub, csv, group := tracing()
+	snapshot := &olm.Snapshot{
+		Namespace: "observe", GlobalNamespace: "openshift-marketplace",
+		Subscriptions: []olm.Subscription{*sub}, Installed: []olm.ClusterServiceVersion{*csv}, OperatorGroups: []olm.OperatorGroup{*group},
+		Catalogs: []olm.SnapshotCatalog{{Key: clusterapi.Key("openshift-marketplace", "community"), Contents: contents.Contents}},
+	}
+	plan, err := olm.Plan(context.Background(), []*olm.Snapshot{snapshot}, olm.PlanOptions{Target: "4.19"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, change := range plan.Namespaces[0].Changes {
+		fmt.Println(change)
+	}
+	for _, operator := range plan.Target.Operators {
+		fmt.Println(operator)
+	}
+	// Output:
+	// 1: tracing.v1 -> tracing.v2 (channel stable of openshift-marketplace/community)
+	// 2: tracing.v2 -> tracing.v3 (channel stable of openshift-marketplace/community)
+	// maximum supported OCP version for observe/tracing.v1 is 4.17: goes on to tracing.v3 after 2 generations
+}
+
+func ExampleContents_Path() {
+	contents, err := catalog.Read(context.Background(), strings.NewReader(tracingCatalog), "catalog.yaml", catalog.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	steps, err := contents.Path("tracing", "stable", olm.Origin{Name: "tracing.v1"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range steps {
+		fmt.Println(s.From, "->", s.To, "by", s.Edge)
+	}
+	// Output:
+	// tracing.v1 -> tracing.v2 by replaces
+	// tracing.v2 -> tracing.v3 by replaces
+}
+
+func ExampleCheckNext() {
+	_, csv, _ := tracing()
+	compatibility := olm.CheckNext(olm.OpenShiftVersion{Major: 4, Minor: 17}, []olm.ClusterServiceVersion{*csv})
+	condition := install.UpgradeableCondition(install.UpgradeableInput{Compatibility: compatibility})
+	fmt.Println(condition.Status, condition.Reason)
+	fmt.Println(condition.Message)
+	// Output:
+	// False IncompatibleOperatorsInstalled
+	// ClusterServiceVersions blocking minor version upgrades to 4.18:
+	// - maximum supported OCP version for observe/tracing.v1 is 4.17
+}
