@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // ExplainOptions are the options of [Explain].
 type ExplainOptions struct {
 	DiffOptions
 	// TimeOut is the length of the upgrade window, of which upgradeAt is the
-	// beginning; 0 and less mean 120 minutes, [Never] that it does not end.
+	// beginning; 0 and less mean 120 minutes, [reconcile.Never] that it does not end.
 	TimeOut time.Duration
 	// Faults that a validation found; nil: none is known.
 	Faults []error
@@ -125,7 +127,7 @@ func (o ExplainOptions) progress(spec Spec, status Status, now time.Time) string
 	}
 	timeOut := o.TimeOut
 	switch {
-	case timeOut == Never:
+	case timeOut == reconcile.Never:
 		return text
 	case timeOut <= 0:
 		timeOut = 120 * time.Minute

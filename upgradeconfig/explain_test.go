@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -57,7 +58,7 @@ func TestExplain(t *testing.T) {
 			want: []string{counts, inStep, "due for 2h0m, window ended 2031-02-04T05:00:00Z"}},
 		{name: "own window", policies: []upgradeconfig.Policy{policy("p-7", "", specA)}, current: object(specA, upgradeconfig.Status{}), o: upgradeconfig.ExplainOptions{TimeOut: time.Hour},
 			want: []string{counts, inStep, "starts in 2h0m, window ends 2031-02-04T04:00:00Z"}},
-		{name: "no window", policies: []upgradeconfig.Policy{policy("p-7", "", specA)}, current: object(specA, upgradeconfig.Status{}), o: upgradeconfig.ExplainOptions{TimeOut: upgradeconfig.Never},
+		{name: "no window", policies: []upgradeconfig.Policy{policy("p-7", "", specA)}, current: object(specA, upgradeconfig.Status{}), o: upgradeconfig.ExplainOptions{TimeOut: reconcile.Never},
 			want: []string{counts, inStep, "starts in 2h0m"}},
 		{name: "no time", policies: []upgradeconfig.Policy{{ID: "p-7", Spec: never}}, current: object(never, upgradeconfig.Status{}),
 			want: []string{"policy p-7 counts: 4.20.3 from stable-4.20 at soon", inStep, `never starts: upgradeAt "soon" is not a time`}},

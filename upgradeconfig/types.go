@@ -1,9 +1,6 @@
 package upgradeconfig
 
 import (
-	"math"
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -147,7 +144,3 @@ const (
 	// provider was told.
 	FailedUpgrade ConditionType = "FailedUpgrade"
 )
-
-// Never is the time-out that does not end and the delay that does not come, as
-// a duration of options.
-const Never time.Duration = math.MaxInt64

@@ -47,11 +47,11 @@ type Options struct {
 	// each pass, instead of taking those of these options. There, what is absent is zero.
 	FromConfig bool
 	// TimeOut is how long an upgrade may take to commence before it fails, if
-	// it is of type OSD; 0 means 120 minutes, [upgradeconfig.Never] that it does
+	// it is of type OSD; 0 means 120 minutes, [reconcile.Never] that it does
 	// not fail.
 	TimeOut time.Duration
 	// DelayTrigger is after which time the provider hears that an upgrade has
-	// not commenced; 0 means 30 minutes, [upgradeconfig.Never] that it does not
+	// not commenced; 0 means 30 minutes, [reconcile.Never] that it does not
 	// hear of it.
 	DelayTrigger time.Duration
 	// SkipBreached does not start an upgrade more than TimeOut after its time.
@@ -126,7 +126,7 @@ func New(o Options) (*Controller, error) {
 	}
 	o.Namespace = cmp.Or(o.Namespace, upgradeconfig.DefaultNamespace)
 	o.Name = cmp.Or(o.Name, upgradeconfig.Name)
-	if o.TimeOut = cmp.Or(o.TimeOut, defaultTimeOut); o.TimeOut == upgradeconfig.Never {
+	if o.TimeOut = cmp.Or(o.TimeOut, defaultTimeOut); o.TimeOut == reconcile.Never {
 		o.TimeOut = 0 // as in a ConfigMap
 	}
 	o.DelayTrigger = cmp.Or(o.DelayTrigger, defaultDelayTrigger)

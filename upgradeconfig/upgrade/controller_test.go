@@ -23,6 +23,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
@@ -504,7 +505,7 @@ func TestNotCommenced(t *testing.T) {
 			}, step: "IsClusterUpgradable", message: "has been cancelled: R: M", failed: true, text: "has been cancelled: R: M"},
 		{name: "ARO does not fail", spec: func(s *upgradeconfig.Spec) { s.Type = upgradeconfig.ARO }, o: upgrade.Options{Health: fail("A")},
 			step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
-		{name: "no window", o: upgrade.Options{Health: fail("A"), TimeOut: upgradeconfig.Never}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
+		{name: "no window", o: upgrade.Options{Health: fail("A"), TimeOut: reconcile.Never}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
