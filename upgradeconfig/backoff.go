@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Backoff says how long to wait after so many failures in a row: Initial after
+// Backoff says how long to wait after a number of failures in a row: Initial after
 // the first, and Factor times as long after each further one, up to Max.
 type Backoff struct {
 	// Initial wait; 0 means 1 minute.

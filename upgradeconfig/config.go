@@ -24,46 +24,38 @@ import (
 // are no defaults: what is absent is zero.
 type Config struct {
 	// UpgradeType is OSD, ARO or empty; see [Config.Type].
-	UpgradeType   UpgradeType   `json:"upgradeType"`
-	ConfigManager ConfigManager `json:"configManager"`
-	UpgradeWindow UpgradeWindow `json:"upgradeWindow"`
-	Validation    Validation    `json:"validation"`
-	FeatureGate   FeatureGate   `json:"featureGate"`
-}
-
-// ConfigManager says where the policy comes from.
-type ConfigManager struct {
-	// Source is OCM or LOCAL, in any letter case.
-	Source string `json:"source"`
-	// OCMBaseURL is where OCM is, for source OCM.
-	OCMBaseURL string `json:"ocmBaseUrl"`
-	// LocalConfigName names the UpgradeConfig, for source LOCAL. It can only be
-	// [Name].
-	LocalConfigName string `json:"localConfigName"`
-	// WatchInterval between two syncs in minutes, above 0.
-	WatchInterval int64 `json:"watchInterval"`
-}
-
-// UpgradeWindow limits how long an upgrade may take to begin.
-type UpgradeWindow struct {
-	// TimeOut in minutes after which an upgrade fails that has not begun; 0:
-	// it never does.
-	TimeOut int64 `json:"timeOut"`
-	// DelayTrigger in minutes after which the provider is told of a delay; 0:
-	// it never is.
-	DelayTrigger int64 `json:"delayTrigger"`
-}
-
-// Validation of UpgradeConfigs.
-type Validation struct {
-	// Cincinnati asks the update service whether a version of another channel
-	// exists.
-	Cincinnati bool `json:"cincinnati"`
-}
-
-// FeatureGate names the features that are on.
-type FeatureGate struct {
-	Enabled []string `json:"enabled"`
+	UpgradeType UpgradeType `json:"upgradeType"`
+	// ConfigManager says where the policy comes from.
+	ConfigManager struct {
+		// Source is OCM or LOCAL, in any letter case.
+		Source string `json:"source"`
+		// OCMBaseURL is where OCM is, for source OCM.
+		OCMBaseURL string `json:"ocmBaseUrl"`
+		// LocalConfigName names the UpgradeConfig, for source LOCAL. It can only
+		// be [Name].
+		LocalConfigName string `json:"localConfigName"`
+		// WatchInterval between two syncs in minutes, above 0.
+		WatchInterval int64 `json:"watchInterval"`
+	} `json:"configManager"`
+	// UpgradeWindow limits how long an upgrade may take to begin.
+	UpgradeWindow struct {
+		// TimeOut in minutes after which an upgrade fails that has not begun; 0:
+		// it never does.
+		TimeOut int64 `json:"timeOut"`
+		// DelayTrigger in minutes after which the provider is told of a delay; 0:
+		// it never is.
+		DelayTrigger int64 `json:"delayTrigger"`
+	} `json:"upgradeWindow"`
+	// Validation of UpgradeConfigs.
+	Validation struct {
+		// Cincinnati asks the update service whether a version of another channel
+		// exists.
+		Cincinnati bool `json:"cincinnati"`
+	} `json:"validation"`
+	// FeatureGate names the features that are on.
+	FeatureGate struct {
+		Enabled []string `json:"enabled"`
+	} `json:"featureGate"`
 }
 
 // The features that can be on.
@@ -93,8 +85,7 @@ func (e *ConfigError) Error() string {
 func (e *ConfigError) Unwrap() error { return e.Err }
 
 // ReadConfig reads the ConfigMap in a namespace; empty means
-// [DefaultNamespace]. A ConfigMap without the key is as good as an empty
-// document. Errors are those of the [clusterapi.Reader] and of [ParseConfig].
+// [DefaultNamespace]. A ConfigMap without the key counts as an empty document. Errors are those of the [clusterapi.Reader] and of [ParseConfig].
 func ReadConfig(ctx context.Context, r clusterapi.Reader, namespace string) (*Config, error) {
 	if namespace == "" {
 		namespace = DefaultNamespace
@@ -130,13 +121,13 @@ func ParseConfig(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// Check returns all faults of the configuration together.
+// Check returns all errors of CheckInterval, CheckSource and CheckWindow together.
 func (c *Config) Check() error {
 	return errors.Join(c.CheckInterval(), c.CheckSource(), c.CheckWindow())
 }
 
-// CheckInterval says whether the configuration tells how often to sync. A
-// Manager does not start without.
+// CheckInterval returns [ErrNoConfigManager] if the configuration does not say
+// how often to sync. A Manager does not start without.
 func (c *Config) CheckInterval() error {
 	if c.ConfigManager.WatchInterval <= 0 {
 		return ErrNoConfigManager
@@ -144,8 +135,9 @@ func (c *Config) CheckInterval() error {
 	return nil
 }
 
-// CheckSource says whether the configuration tells where policies come from.
-// Each sync needs it.
+// CheckSource returns [ErrNoSource], or errors that wrap [ErrSource],
+// [ErrBaseURL] or [ErrLocalName], if the configuration does not say where
+// policies come from. Each sync needs that.
 func (c *Config) CheckSource() error {
 	m := c.ConfigManager
 	if m.Source == "" {
@@ -171,7 +163,7 @@ func (c *Config) CheckSource() error {
 
 // BaseURL checks the address of OCM and returns it without a slash at its end.
 // It has to be absolute, http or https, without user, query and fragment; else
-// the error is [ErrBaseURL]. That says nothing of the text, which may hold a
+// the error is [ErrBaseURL], which does not quote the text: it may hold a
 // password.
 func BaseURL(text string) (string, error) {
 	u, err := url.Parse(text)
@@ -193,8 +185,8 @@ func BaseURL(text string) (string, error) {
 	return "", fmt.Errorf("%w: %s", ErrBaseURL, fault)
 }
 
-// CheckWindow says whether the times of the upgrade window are not negative.
-// The upgrade itself needs them, syncs do not.
+// CheckWindow returns [ErrTimeOut] and [ErrDelayTrigger] if those times of the
+// upgrade window are negative. The upgrade itself needs them, syncs do not.
 func (c *Config) CheckWindow() error {
 	var errs []error
 	if c.UpgradeWindow.TimeOut < 0 {

@@ -35,13 +35,12 @@ func TestParseConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &upgradeconfig.Config{
-		UpgradeType:   upgradeconfig.OSD,
-		ConfigManager: upgradeconfig.ConfigManager{Source: "OCM", OCMBaseURL: "https://api.openshift.com", LocalConfigName: "managed-upgrade-config", WatchInterval: 60},
-		UpgradeWindow: upgradeconfig.UpgradeWindow{TimeOut: 120, DelayTrigger: 30},
-		Validation:    upgradeconfig.Validation{Cincinnati: true},
-		FeatureGate:   upgradeconfig.FeatureGate{Enabled: []string{"PreHealthCheck", "ServiceLogNotification"}},
-	}
+	want := &upgradeconfig.Config{UpgradeType: upgradeconfig.OSD}
+	want.ConfigManager.Source, want.ConfigManager.OCMBaseURL = "OCM", "https://api.openshift.com"
+	want.ConfigManager.LocalConfigName, want.ConfigManager.WatchInterval = "managed-upgrade-config", 60
+	want.UpgradeWindow.TimeOut, want.UpgradeWindow.DelayTrigger = 120, 30
+	want.Validation.Cincinnati = true
+	want.FeatureGate.Enabled = []string{"PreHealthCheck", "ServiceLogNotification"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -148,7 +147,8 @@ func TestBaseURL(t *testing.T) {
 }
 
 func TestIntervalDoesNotOverflow(t *testing.T) {
-	c := upgradeconfig.Config{ConfigManager: upgradeconfig.ConfigManager{WatchInterval: math.MaxInt64}}
+	var c upgradeconfig.Config
+	c.ConfigManager.WatchInterval = math.MaxInt64
 	wait := loop.Jitter(c.Interval(), 0.1, func(n int64) int64 { return n - 1 })
 	if c.Interval() < 200*365*24*time.Hour || wait < c.Interval() {
 		t.Errorf("%v, jittered %v", c.Interval(), wait)

@@ -62,7 +62,8 @@ func quoteEmpty(s string) string {
 type DiffOptions struct {
 	// KeepWhileUpgrading leaves an object alone whose upgrade is in progress.
 	KeepWhileUpgrading bool
-	// InProgress says whether it is: see [InProgress].
+	// InProgress says that it is: the entry of the desired version is in phase
+	// Upgrading and a step of it is done, or the ClusterVersion is Progressing.
 	InProgress bool
 	// Update changes an object in place if only the time, the drain time-out
 	// or the capacity reservation differ.

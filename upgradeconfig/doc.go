@@ -11,11 +11,11 @@
 //
 // # Policies
 //
-// People do not write it. They tell a [Provider] when to upgrade, and the
-// cluster pulls that from there: OpenShift Cluster Manager (package ocm), or
+// Users do not write that object. They tell a [Provider] when to upgrade, and
+// the cluster asks the provider: OpenShift Cluster Manager (package ocm), or
 // anything else that implements two methods, for instance a Git repository with
 // policies in files. A policy counts unless it is pending, completed or
-// cancelled ([Policy.Counts]); of those that count the one that is due next
+// cancelled ([Policy.Counts]); of those that count, the one that is due next
 // becomes the UpgradeConfig ([Select]). With [Local] the object is its own
 // policy, for clusters where an administrator does write it.
 //
@@ -27,21 +27,28 @@
 // the new object has no history and another UID, so a policy is always started
 // from its beginning. Two options soften that. Update changes in place what is
 // not about the release, and KeepWhileUpgrading leaves an object alone whose
-// upgrade is in progress ([InProgress]).
+// upgrade is in progress.
 //
-// A provider that gives no answer has not said "no policy". So whatever is not
-// a complete answer is an error, and after an error nothing is written.
+// A provider that does not answer has not said "no policy". So anything but a
+// complete answer is an error, and after an error nothing is written.
 //
 // [Manager] does all that again and again: a minute after its start, then once
 // an hour, and after failures with a back-off of 1, 2, 4 … 60 minutes
-// ([Backoff]), everything spread by a tenth ([Jitter]) so that the clusters of
-// a fleet do not call at the same moment. Each write is on condition that the
+// ([Backoff]), all of them spread by a tenth so that the clusters of a fleet do
+// not call at the same moment. Each write is on condition that the
 // object is still the one that the decision was about, and all that a sync
-// needs to know is on the cluster: it may be broken off anywhere, by a crash
-// between delete and create too, and the next one completes what it began. What
-// happens is told as [Event] values, and [Explain] tells in sentences what is going to happen.
+// needs to know is on the cluster: it may be interrupted anywhere, even
+// between delete and create, and the next one completes what it began. An
+// observer gets an [Event] for all that happens, and [Explain] says in sentences
+// what is going to happen.
 //
-// What carries an UpgradeConfig out is package upgrade.
+// [Validate] says whether a cluster can do what an UpgradeConfig asks for, and
+// package upgrade does it.
+//
+// Plain data of this package (objects, policies, options, events, errors) is
+// safe for concurrent use as long as nobody changes it. go doc -short lists more
+// than a page because of the vocabulary of the object and its events, which
+// programs compare with.
 //
 // # Limits
 //

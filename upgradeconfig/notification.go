@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Notifier is told how an upgrade goes: see [ControllerOptions]. It is an
-// optional ability of a [Provider].
+// Notifier is told how an upgrade goes. It is an optional ability of a
+// [Provider]. It must be safe for concurrent use.
 type Notifier interface {
-	// Notify tells n, or does nothing where n is not to be told, for instance
-	// as the policy's state does not allow it. An error means that it has to
-	// be told again.
+	// Notify passes n on, or does nothing if n is not wanted, for instance
+	// because the policy's state does not allow it. After an error it is called
+	// again with the same notification.
 	Notify(ctx context.Context, n Notification) error
 }
 
@@ -61,7 +61,7 @@ type Notification struct {
 func (n Notification) String() string { return fmt.Sprintf("%s %s", n.State, n.Version) }
 
 // Allowed says whether a provider that has a policy in state from is to be told
-// state to. Whatever is not allowed is not sent, and that counts as success.
+// state to. What is not allowed is not sent, and that counts as success.
 func Allowed(from, to State) bool {
 	switch from {
 	case StateScheduled:
@@ -78,14 +78,13 @@ func Allowed(from, to State) bool {
 	return false
 }
 
-// LogNotifier writes notifications to a log: what is done where no provider is
-// to be told.
+// LogNotifier writes notifications to a log, where no provider wants them.
 type LogNotifier struct {
 	// Logger nil means no logging.
 	Logger *slog.Logger
 }
 
-// Notify writes one line.
+// Notify writes one line and never returns an error.
 func (l LogNotifier) Notify(ctx context.Context, n Notification) error {
 	if l.Logger != nil {
 		l.Logger.InfoContext(ctx, fmt.Sprintf("Upgrade-State: %s Description: %s", n.State, n.Description))

@@ -8,7 +8,8 @@ import (
 )
 
 // Provider knows the upgrade policies of the cluster. It is the source of
-// truth: what it does not have is removed from the cluster.
+// truth: what it does not have is removed from the cluster. It must be safe for
+// concurrent use.
 //
 // A provider that also is a [Notifier] is told how the upgrade goes, by
 // [Manager.Notify].
@@ -16,9 +17,9 @@ type Provider interface {
 	// Policies returns the policies that count, the next one first: see
 	// [Select]. The first one becomes the UpgradeConfig.
 	//
-	// None, without an error, says that there is no policy, and the
-	// UpgradeConfig is deleted. So whatever is not a complete answer must be
-	// an error.
+	// An empty list without an error says that there is no policy, and the
+	// UpgradeConfig is deleted. So anything but a complete answer must be an
+	// error.
 	Policies(ctx context.Context) ([]Policy, error)
 	// String names the provider in logs and events, without secrets.
 	String() string
@@ -80,10 +81,11 @@ func CompareNextRun(a, b time.Time) int {
 	return a.Compare(b)
 }
 
-// ProviderFunc makes a function a [Provider].
+// ProviderFunc makes a function a [Provider]. It is safe for concurrent use if
+// the function is, and its errors are the function's.
 type ProviderFunc func(ctx context.Context) ([]Policy, error)
 
-// Policies calls f.
+// Policies calls f and returns its error.
 func (f ProviderFunc) Policies(ctx context.Context) ([]Policy, error) { return f(ctx) }
 
 // String returns "function".

@@ -159,7 +159,7 @@ func (m *Manager) decide(ctx context.Context, current *UpgradeConfig, policies [
 		return action, nil
 	}
 	var err error
-	if o.InProgress, err = ReadInProgress(ctx, m.o.API, current); err != nil {
+	if o.InProgress, err = readInProgress(ctx, m.o.API, current); err != nil {
 		return Action{}, err
 	}
 	return Diff(current, specs, o), nil

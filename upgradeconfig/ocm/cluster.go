@@ -23,18 +23,18 @@ type cluster struct {
 func (c *connection) cluster(ctx context.Context) (*cluster, error) {
 	w, operation, err := c.lookUp(ctx)
 	if err != nil {
-		return nil, blame(operation, err)
+		return nil, withOperation(operation, err)
 	}
 	if err := checkKind(w.Kind, kindCluster); err != nil {
-		return nil, blame(operation, fmt.Errorf("%w: %w", ErrNoClusterID, err))
+		return nil, withOperation(operation, fmt.Errorf("%w: %w", ErrNoClusterID, err))
 	}
 	if w.ID == "" {
-		return nil, blame(operation, ErrNoClusterID)
+		return nil, withOperation(operation, ErrNoClusterID)
 	}
 	w.ID = c.secrets.text(w.ID)
 	id, err := segment(w.ID)
 	if err != nil {
-		return nil, blame(operation, fmt.Errorf("%w: %w", ErrNoClusterID, err))
+		return nil, withOperation(operation, fmt.Errorf("%w: %w", ErrNoClusterID, err))
 	}
 	return &cluster{
 		id: w.ID, path: api + "/" + id,

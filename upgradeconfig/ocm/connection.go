@@ -28,8 +28,8 @@ type connection struct {
 }
 
 // newClient returns the client of a provider. Its own transport leaves no
-// connection open after a request: some hours lie between most of them, and
-// net/http logs what a server sends without being asked on an open one.
+// connection open after a request: most requests are hours apart, and net/http
+// logs what a server sends unasked on an open connection.
 func newClient(o Options, agent bool) *httpclient.Client {
 	transport := cmp.Or(o.Transport, o.Base)
 	if transport == nil {
@@ -97,7 +97,7 @@ type answer interface{ check() error }
 
 // get reads the answer to a GET into a. Anything but status 200 with a body
 // that a accepts is an error: half an answer must not read as "nothing". It
-// returns the operation ID, for those who do not like what a says.
+// returns the operation ID, for errors about what a says.
 func (c *connection) get(ctx context.Context, path string, query url.Values, a answer) (operation string, err error) {
 	resp, err := c.send(ctx, http.MethodGet, path, query, nil)
 	if err != nil {
@@ -114,8 +114,8 @@ func (c *connection) get(ctx context.Context, path string, query url.Values, a a
 	return c.secrets.line(resp.Header.Get("X-Operation-Id")), nil
 }
 
-// blame adds the operation that an error is about.
-func blame(operation string, err error) error {
+// withOperation adds the operation that an error is about.
+func withOperation(operation string, err error) error {
 	if err == nil || operation == "" {
 		return err
 	}

@@ -19,39 +19,41 @@
 //	type                   Options.Type
 //	capacityReservation    capacity_reservation, true where it is not said
 //
-// A policy whose next_run is missing or no time is an error when its turn comes:
-// as a time, nothing would be long past, and the upgrade would start at once.
+// A policy whose next_run is missing or not a time is an error once it is the
+// next one: a zero time would be long past, and the upgrade would start at once.
 //
-// Policies of a hosted control plane are elsewhere, and have their state within
-// themselves: see [Kind].
+// Policies of a hosted control plane are at another path, and include their
+// state: see [Kind].
 //
 // # No answer is not "no policy"
 //
 // Where no policy counts, the UpgradeConfig is deleted. So only status 200 with
 // a document that says how many policies there are, and has as many, is a list.
-// Anything else is an error, whatever its status: an empty document, one that
-// is not UTF-8 or of another kind, a document with other keys or the same one twice, an empty page, a list that changes from one
-// page to the next and does not settle, a redirect to another server.
+// Anything else is an error, whatever its status: an empty document, one that is
+// not UTF-8 or of another kind, a document with other keys or the same one twice,
+// an empty page, a list that keeps changing from one page to the next, a redirect
+// to another server.
 //
 // Reads are tried again when OCM says that it is busy (429, 503) or the
 // connection breaks, at growing intervals or when the answer's Retry-After
-// says. Changes are never sent twice: a [Provider.Notify] that failed is called
-// again, reads the state anew, and finds out whether the change arrived.
+// says. Changes are never sent twice: when a [Provider.Notify] that failed is
+// called again, it reads the state again and finds out whether the change
+// arrived.
 //
 // # Secrets
 //
 // The cluster's pull secret authenticates requests: header "Authorization:
-// AccessToken UUID:TOKEN", with the token of cloud.openshift.com as it stands
-// there. It goes to the configured server alone, and is cut out of all that
-// servers say before that gets into an error, an event or the log. An embedder
+// AccessToken UUID:TOKEN", with the token of cloud.openshift.com unchanged. It
+// goes to the configured server alone, and is cut out of what servers answer
+// before that gets into an error, an event or the log. An embedder
 // with another way to authenticate passes a transport that does it:
 // [Options.Transport].
 //
 // # The agent
 //
 // A cluster can have an OCM agent that speaks for it. It answers for one cluster
-// only, so the look-up is a plain GET /; it is in the cluster, so no proxy leads
-// there. Its address selects its dialect.
+// only, so the look-up is a plain GET /; it is in the cluster, so no proxy is
+// used. Its address selects its dialect.
 //
 // # Notifications
 //
@@ -67,7 +69,8 @@
 //	policies of a cluster  1,000    Options.MaxPolicies  error
 //	pull secret            1 MiB    -                    error
 //
-// Package ocm/ocmtest is a fake OCM for tests.
+// Options and errors are plain data, safe for concurrent use as long as nobody
+// changes them. Package ocm/ocmtest is a fake OCM for tests.
 //
 // Sources: the managed-upgrade operator
 // (https://github.com/openshift/managed-upgrade-operator) for what is asked and

@@ -30,7 +30,7 @@ var (
 
 	// ErrNoPolicy: there is nothing to notify about.
 	ErrNoPolicy = errors.New("no policy matches the current UpgradeConfig")
-	// ErrConvertState: OCM has a policy in a state that nobody knows.
+	// ErrConvertState: OCM has a policy in an unknown state.
 	ErrConvertState = errors.New("failed to convert OCM state")
 )
 
@@ -39,14 +39,14 @@ var (
 type RequestError struct {
 	Method, URL string
 	// StatusCode of the answer, 0 where there was none. 200 means that the
-	// body was no good.
+	// body could not be used.
 	StatusCode int
 	// OperationID is how OCM's operators find the request; empty where the
 	// answer does not say.
 	OperationID string
 	// Code and Reason are what OCM says is wrong; empty where it does not.
 	Code, Reason string
-	// Err is the cause beside the status, or nil.
+	// Err is the cause besides the status, or nil.
 	Err error
 }
 

@@ -200,7 +200,7 @@ func TestRetries(t *testing.T) {
 		{"longest", ocmtest.Fault{Abort: true, Times: -1}, ocm.Options{Rand: high}, seconds(5.2, 10.4, 20.8, 41.6, 83.2), false},
 		{"agent", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{URL: agent}, seconds(2, 4), false},
 		{"agent, other retries", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{URL: agent, Retries: 1, RetryWait: time.Minute}, seconds(120), false},
-		{"never", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{Retries: -1}, nil, false},
+		{"never", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{NoRetry: true}, nil, false},
 		{"at most an hour", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{Retries: 2, RetryWait: 1 << 62}, seconds(3600, 3600), false},
 		{"Retry-After", ocmtest.Fault{Status: 429, Header: after("7"), Times: 1}, ocm.Options{Rand: high}, seconds(7), true},
 		{"Retry-After, long", ocmtest.Fault{Status: 503, Header: after("100000"), Times: 1}, ocm.Options{}, seconds(60), true},
@@ -539,7 +539,7 @@ func TestProxy(t *testing.T) {
 		"http://ocm-agent.openshift-ocm-agent-operator.svc.cluster.local:8081": false,
 	} {
 		asked := 0
-		p, err := ocm.New(newCluster(t), ocm.Options{URL: base, Retries: -1, Timeout: 5 * time.Second, Proxy: func(*http.Request) (*url.URL, error) { asked++; return u, nil }})
+		p, err := ocm.New(newCluster(t), ocm.Options{URL: base, NoRetry: true, Timeout: 5 * time.Second, Proxy: func(*http.Request) (*url.URL, error) { asked++; return u, nil }})
 		if err != nil {
 			t.Fatal(err)
 		}

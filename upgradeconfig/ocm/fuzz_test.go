@@ -40,7 +40,7 @@ func FuzzPolicies(f *testing.F) {
 		}
 		return `{"total":1,"items":[{"id":"1a2b"}]}`
 	}
-	provider := newProvider(f, nil, ocm.Options{Retries: -1, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+	provider := newProvider(f, nil, ocm.Options{NoRetry: true, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: -1, Body: io.NopCloser(strings.NewReader(answer(r)))}, nil
 	})})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -116,7 +116,7 @@ func FuzzClusterAndState(f *testing.F) {
 		}
 		return cluster
 	}
-	provider := newProvider(f, nil, ocm.Options{Retries: -1, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
+	provider := newProvider(f, nil, ocm.Options{NoRetry: true, Base: roundTripper(func(r *http.Request) (*http.Response, error) {
 		if !strings.HasPrefix(r.URL.EscapedPath(), listPath) {
 			panic("a request left the API: " + r.URL.String())
 		}

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -72,17 +73,19 @@ type Options struct {
 	UserAgent string
 
 	// Timeout bounds each try of a request, redirects and body included. Zero
-	// means 30 seconds, negative none.
+	// means 30 seconds.
 	Timeout time.Duration
 	// MaxBody is the largest answer in bytes, after decompression. Zero means
 	// 4 MiB.
 	MaxBody int64
 	// MaxPolicies is how many policies a cluster may have. Zero means 1000.
 	MaxPolicies int
-	// Retries is how often a read is tried again that failed for the moment:
+	// Retries is how often a read is tried again after a transient failure:
 	// status 429 or 503, or a broken connection. Zero means 5, and 2 with the
-	// OCM agent; negative never.
+	// OCM agent.
 	Retries int
+	// NoRetry never tries again.
+	NoRetry bool
 	// RetryWait is half the wait before the first retry; each further one
 	// takes twice as long, up to an hour, all ±30 %. Zero means 2 seconds, and
 	// 1 with the OCM agent. A Retry-After in the answer goes before, up to a
@@ -121,6 +124,9 @@ const (
 // check fills in the defaults and returns the base URL without a slash at its
 // end.
 func (o *Options) check() (base string, agent bool, err error) {
+	if err := options.NonNegative(*o); err != nil {
+		return "", false, err
+	}
 	o.URL = cmp.Or(o.URL, DefaultURL)
 	if base, err = upgradeconfig.BaseURL(o.URL); err != nil {
 		return "", false, err
@@ -144,25 +150,14 @@ func (o *Options) check() (base string, agent bool, err error) {
 	if agent {
 		retries, wait = 2, time.Second
 	}
-	if o.Retries == 0 {
-		o.Retries = retries
+	if o.Retries = cmp.Or(o.Retries, retries); o.NoRetry {
+		o.Retries = 0
 	}
-	if o.RetryWait <= 0 {
-		o.RetryWait = wait
-	}
-	o.RetryWait = min(o.RetryWait, maxRetryWait)
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = DefaultMaxBody
-	}
-	if o.MaxPolicies <= 0 {
-		o.MaxPolicies = DefaultMaxPolicies
-	}
-	if o.UserAgent == "" {
-		o.UserAgent = UserAgent("0.0.0")
-	}
+	o.RetryWait = min(cmp.Or(o.RetryWait, wait), maxRetryWait)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
+	o.MaxPolicies = cmp.Or(o.MaxPolicies, DefaultMaxPolicies)
+	o.UserAgent = cmp.Or(o.UserAgent, UserAgent("0.0.0"))
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

@@ -69,7 +69,7 @@ func (p *Provider) pages(ctx context.Context, c *connection, cl *cluster) ([]pol
 		query := url.Values{"page": {strconv.Itoa(page)}, "size": {strconv.Itoa(pageSize)}}
 		operation, err := c.get(ctx, p.policiesPath(cl), query, &list)
 		if err == nil {
-			err = blame(operation, r.add(c, page, list))
+			err = withOperation(operation, r.add(c, page, list))
 		}
 		if err != nil {
 			return nil, err

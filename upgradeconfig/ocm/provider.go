@@ -30,10 +30,10 @@ var (
 	_ upgradeconfig.Notifier = (*Provider)(nil)
 )
 
-// New returns a provider that reads the pull secret and the cluster's ID anew
-// each time it is used, so that it may live for long. The cluster is not asked
-// yet. Errors are those of options that cannot be used; a URL that cannot is
-// [upgradeconfig.ErrBaseURL].
+// New returns a provider that reads the pull secret and the cluster's ID each
+// time it is used, so that it can be kept for long. It reads nothing yet. It
+// returns an error for options that cannot work, negative numbers among them;
+// the error for a URL is [upgradeconfig.ErrBaseURL].
 func New(api clusterapi.Reader, o Options) (*Provider, error) {
 	if api == nil {
 		return nil, errors.New("ocm: a cluster to read from is required")
@@ -103,10 +103,9 @@ func (p *Provider) connection(ctx context.Context) (*connection, error) {
 // [ErrRetrievingPolicies] (with a [*LimitError] if there are too many),
 // [ErrProcessingPolicies] and the error of a state that could not be read, all
 // with a [*RequestError] where a request failed. What is wrong with a policy
-// that comes after the first one that counts is no error but an event: it is not its
-// turn yet.
+// that comes after the first one that counts is an event and not an error.
 //
-// Without an error and without policies there is none: OCM has answered every
+// An empty list without an error says that OCM has none: it has answered every
 // request in full.
 func (p *Provider) Policies(ctx context.Context) ([]upgradeconfig.Policy, error) {
 	c, cl, listed, err := p.list(ctx)

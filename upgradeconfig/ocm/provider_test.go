@@ -685,3 +685,18 @@ func TestLogger(t *testing.T) {
 		t.Errorf("%v\n%s", err, log.String())
 	}
 }
+
+func TestOptionsThatCannotWork(t *testing.T) {
+	for want, o := range map[string]ocm.Options{
+		"Timeout is negative":     {Timeout: -1},
+		"MaxBody is negative":     {MaxBody: -1},
+		"MaxPolicies is negative": {MaxPolicies: -1},
+		"Retries is negative":     {Retries: -1},
+		"RetryWait is negative":   {RetryWait: -time.Second},
+		"unknown kind":            {Kind: "Other"},
+	} {
+		if _, err := ocm.New(newCluster(t), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

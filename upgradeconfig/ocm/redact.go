@@ -15,9 +15,9 @@ type redactor struct{ secrets *strings.Replacer }
 
 const redacted = "(redacted)"
 
-// newRedactor hides a token as it stands, without its padding, escaped for a
-// URL, decoded, and as the password of what it decodes to. Short ones of the
-// latter are no secrets, and would hide ordinary words.
+// newRedactor hides a token as it is, without its padding, escaped for a URL,
+// decoded, and as the password of what it decodes to. A short password, or a
+// short token decoded or without padding, stays: ordinary words contain it.
 func newRedactor(token string) redactor {
 	const short = 8
 	var pairs []string

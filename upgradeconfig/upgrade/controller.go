@@ -39,7 +39,7 @@ type Options struct {
 	// Notifier is told how the upgrade goes; a [Manager] tells its provider.
 	// Nil: the log is told. What is to be told is stored before, and that it
 	// was told after: it is told at least once, and twice only where the process
-	// or a write failed in between, or two Controllers are at work.
+	// or a write failed in between, or two Controllers run.
 	Notifier upgradeconfig.Notifier
 
 	// FromConfig reads TimeOut, DelayTrigger, PreHealthCheck, ServiceLogs and
@@ -69,8 +69,8 @@ type Options struct {
 	// spec.desiredUpdate of the ClusterVersion is written, again in each pass
 	// until it agrees.
 	Preconditions func(ctx context.Context, cv *configv1.ClusterVersion, target configv1.Release) error
-	// Capacity reserves extra worker nodes. Nil: there are none that could be
-	// had, so a reservation that is asked for is skipped, and said to be.
+	// Capacity reserves extra worker nodes. Nil: there are none, so a reservation
+	// that is asked for is skipped, and the provider hears of that.
 	Capacity Capacity
 	// Health is checked before and after the upgrade.
 	Health Check
@@ -78,7 +78,7 @@ type Options struct {
 	Dependencies Check
 	// Maintenance silences alerts.
 	Maintenance Maintenance
-	// Drain helps worker nodes on that cannot be drained.
+	// Drain helps with worker nodes that cannot be drained.
 	Drain Drain
 	// PostUpgrade does what remains to be done after an upgrade of type OSD,
 	// and says whether it is done.

@@ -31,7 +31,7 @@ func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool
 	case upgradeconfig.StartedNotificationSent:
 		return p.saying(ctx, upgradeconfig.StateStarted)
 	case upgradeconfig.IsClusterUpgradable:
-		err := upgradeconfig.CheckUpgradeable(p.config.Spec, p.cv)
+		err := checkUpgradeable(p.config.Spec, p.cv)
 		return err == nil, err
 	case upgradeconfig.ClusterHealthyBeforeUpgrade:
 		failing, err := p.healthy(ctx)
@@ -215,8 +215,8 @@ func controlPlaneUpgraded(desired upgradeconfig.Update, cv *configv1.ClusterVers
 }
 
 // workers says whether all pools but that of the control plane have their new
-// configuration, and helps nodes on that cannot be drained. A paused pool keeps
-// no upgrade open: somebody updates it later.
+// configuration, and helps with nodes that cannot be drained. It does not wait
+// for paused pools: somebody updates them later.
 func (p *pass) workers(ctx context.Context) (bool, error) {
 	pools, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, p.o.API, clusterapi.ListOptions{})
 	if err != nil && !meta.IsNoMatchError(err) {

@@ -35,6 +35,7 @@ const (
 )
 
 var (
+	CheckUpgradeable = checkUpgradeable
 	Next             = decide
 	Steps            = stepsOf
 	NextStep         = nextStep

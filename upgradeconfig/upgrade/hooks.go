@@ -18,7 +18,8 @@ import (
 
 // Capacity adds worker nodes for the time of an upgrade, so that workloads have
 // room while others restart. Both methods are called again and again, after a
-// crash too, and must be idempotent.
+// crash too, and must be idempotent. An error fails the step, which is tried
+// again. One Controller makes no concurrent calls.
 type Capacity interface {
 	// Reserve asks for the extra nodes, and says how far they are.
 	Reserve(ctx context.Context, c *upgradeconfig.UpgradeConfig) (CapacityState, error)
@@ -44,17 +45,19 @@ const (
 	CapacityTimedOut CapacityState = "TimedOut"
 )
 
-// Check looks for what could harm an upgrade.
+// Check looks for what could harm an upgrade. One Controller makes no concurrent
+// calls.
 type Check interface {
 	// Failing returns what is wrong, in words; nothing means that all is well.
-	// An error means that this cannot be told.
+	// An error means that this is not known.
 	Failing(ctx context.Context, c *upgradeconfig.UpgradeConfig) ([]string, error)
 }
 
-// CheckFunc makes a function a [Check].
+// CheckFunc makes a function a [Check]. It is safe for concurrent use if the
+// function is, and its errors are the function's.
 type CheckFunc func(ctx context.Context, c *upgradeconfig.UpgradeConfig) ([]string, error)
 
-// Failing calls f.
+// Failing calls f and returns its error.
 func (f CheckFunc) Failing(ctx context.Context, c *upgradeconfig.UpgradeConfig) ([]string, error) {
 	return f(ctx, c)
 }
@@ -69,27 +72,30 @@ const (
 )
 
 // Maintenance silences the alerts that the upgrade of a plane causes. Both
-// methods must be idempotent.
+// methods must be idempotent; an error fails the step, which is tried again. One
+// Controller makes no concurrent calls.
 type Maintenance interface {
 	Start(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error
 	End(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error
 }
 
-// Drain helps nodes on that cannot be drained.
+// Drain helps with nodes that cannot be drained. An error fails the step, which
+// is tried again. One Controller makes no concurrent calls.
 type Drain interface {
 	// ForceDrain is called about every minute while the worker nodes are
-	// upgraded. It removes what keeps a node from being drained that has been
-	// waiting for longer than after.
+	// upgraded. For each node that has been waiting for longer than after, it
+	// removes what prevents the drain.
 	ForceDrain(ctx context.Context, c *upgradeconfig.UpgradeConfig, after time.Duration) error
 }
 
-// OperatorHealth is a [Check]: no ClusterOperator may be unavailable or
-// degraded.
+// OperatorHealth is a [Check] that no ClusterOperator is unavailable or
+// degraded. It is safe for concurrent use.
 type OperatorHealth struct {
 	API clusterapi.Reader // required
 }
 
-// Failing names the ClusterOperators at fault, in the order of their names.
+// Failing names the ClusterOperators at fault, in the order of their names. Its
+// errors are those of the cluster.
 func (h OperatorHealth) Failing(ctx context.Context, _ *upgradeconfig.UpgradeConfig) ([]string, error) {
 	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, h.API, clusterapi.ListOptions{})
 	if err != nil {
@@ -111,9 +117,8 @@ func (h OperatorHealth) Failing(ctx context.Context, _ *upgradeconfig.UpgradeCon
 
 // ForcedDrain is a [Drain] that deletes the pods of a node that waits to be
 // drained, past their PodDisruptionBudgets. Pods of DaemonSets and static pods
-// stay. How long a node has been waiting is counted from when it was first
-// seen to wait, so after a restart the time begins anew. It is safe for
-// concurrent use.
+// stay. The wait of a node is counted from when it was first seen to wait, so it
+// starts again after a restart. It is safe for concurrent use.
 type ForcedDrain struct {
 	API   clusterapi.ReadWriter // required
 	Clock clock.PassiveClock    // nil means the real one

@@ -12,8 +12,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-// Metrics makes metrics of events, as the managed-upgrade operator has them.
-// They are plain data: publishing them is up to the caller. The zero value
+// Metrics turns events into the metrics of the managed-upgrade operator. They are
+// plain data: the caller publishes them. The zero value
 // works, and is safe for concurrent use.
 type Metrics struct {
 	// ClusterID is the label _id of times; may be empty.
@@ -59,8 +59,8 @@ const (
 )
 
 // Observe takes an event; it is a function for Observe of options. When the
-// UpgradeConfig disappears, or another one takes its place, all metrics end but
-// the results of upgrades.
+// UpgradeConfig is created, replaced or deleted, all metrics but the results of
+// upgrades go.
 func (m *Metrics) Observe(e upgradeconfig.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -21,8 +21,8 @@ const healthReference = "https://access.redhat.com/solutions/7081505"
 // the first condition of e with status False, FailedUpgrade aside. Those about
 // health checks tell what was found. States that are never sent have no text.
 //
-// OCM makes no difference between delayed and skipped: the word "retry" in the
-// text does, which therefore is in the texts of StateDelayed and in no other.
+// OCM has one state for delayed and skipped. The word "retry" tells them apart:
+// it is in the texts of StateDelayed and in no other.
 func describe(s upgradeconfig.State, version string, e upgradeconfig.HistoryEntry, found []string) string {
 	upgrade := "Cluster upgrade to version " + version
 	switch s {
@@ -109,8 +109,8 @@ func summary(s upgradeconfig.State) string {
 }
 
 // NewNotification returns the notification of a state of the upgrade that c
-// asks for. found is what a health check found. Without an UpgradeConfig there
-// is nothing to tell, and a [Notifier] does not.
+// asks for. found is what a health check found. Without an UpgradeConfig the
+// notification has only a state, and a [upgradeconfig.Notifier] ignores it.
 func NewNotification(s upgradeconfig.State, c *upgradeconfig.UpgradeConfig, found []string) upgradeconfig.Notification {
 	if c == nil {
 		return upgradeconfig.Notification{State: s}

@@ -60,7 +60,7 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 		if d.Entry != nil {
 			p.entry = *d.Entry
 			if err := p.store(ctx); err != nil {
-				if s.Refreshed != nil && s.Refreshed.Differs && overtaken(err) {
+				if s.Refreshed != nil && s.Refreshed.Differs && lostRace(err) {
 					return Progress{Reason: d.Reason, After: lookSoon}, nil
 				}
 				return Progress{}, err
@@ -142,13 +142,13 @@ func (p *pass) gone(ctx context.Context) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// overtaken says whether a write came too late.
-func overtaken(err error) bool {
+// lostRace says whether a write came too late.
+func lostRace(err error) bool {
 	return errors.Is(err, loop.ErrChanged) || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
 
-// checkAhead checks the cluster's health long before the upgrade. Whatever is
-// found does not stop anything.
+// checkAhead checks the cluster's health long before the upgrade. Findings do not
+// stop anything.
 func (p *pass) checkAhead(ctx context.Context) {
 	if p.o.Health == nil {
 		return
@@ -348,8 +348,8 @@ func (p *pass) alerts(ctx context.Context) []string {
 	return alerts
 }
 
-// step runs a step. Its condition is stored before, so that no step of a policy
-// is run that was withdrawn, and after.
+// step runs a step. Its condition is stored before, so that no step of a
+// withdrawn policy is run, and after.
 func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, error) {
 	if startStep(&p.entry, t, p.now()) {
 		if t == upgradeconfig.WorkerNodesUpgraded && p.entry.WorkerStartTime == nil {

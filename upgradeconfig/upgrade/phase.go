@@ -52,8 +52,7 @@ type phaseOptions struct {
 	// PreHealthCheck checks the cluster's health when an UpgradeConfig appears
 	// more than two hours ahead.
 	PreHealthCheck bool
-	// TimeOut is how long an upgrade may take to commence; 0: as long as it
-	// likes.
+	// TimeOut is how long an upgrade may take to commence; 0: without a limit.
 	TimeOut time.Duration
 	// DelayTrigger is after which time the provider hears that an upgrade has
 	// not commenced; 0: never.
@@ -92,7 +91,7 @@ type refreshed struct {
 	// Differs says that the UpgradeConfig was not what the provider says: it
 	// was changed or held. See [Result.Differs].
 	Differs bool
-	// Err is the failure. [ErrNotConfigured] is none.
+	// Err is the failure. [upgradeconfig.ErrNotConfigured] does not count.
 	Err error
 }
 
@@ -235,7 +234,7 @@ func upgrade(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision
 	if err != nil {
 		return stay(lookSoon, "", commencedError(err))
 	}
-	// What was commenced once stays so, whoever takes the request back.
+	// An upgrade that has commenced stays so, even if the request is taken back.
 	commenced = commenced || e.IsTrue(upgradeconfig.UpgradeCommenced)
 	if isOverdue(t, e, commenced, s.Now, o.TimeOut) {
 		return decision{Do: activityGiveUp}

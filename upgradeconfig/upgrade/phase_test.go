@@ -156,7 +156,7 @@ func TestNothingKnown(t *testing.T) {
 	if d.Entry == nil || d.Entry.Phase != upgradeconfig.PhaseNew || d.Entry.PrecedingVersion != "" {
 		t.Errorf("%+v", d)
 	}
-	if err := upgradeconfig.CheckUpgradeable(specA, nil); err == nil {
+	if err := upgrade.CheckUpgradeable(specA, nil); err == nil {
 		t.Error("nobody knows whether it is upgradeable")
 	}
 	if upgrade.Request(specA.Desired, nil) || upgrade.Request(upgradeconfig.Update{Image: "x"}, nil) {

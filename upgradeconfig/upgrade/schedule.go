@@ -2,8 +2,11 @@ package upgrade
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	configv1 "github.com/openshift/api/config/v1"
 )
@@ -152,3 +155,59 @@ func offered(cv *configv1.ClusterVersion, version string) (offer, bool) {
 	}
 	return offer{}, false
 }
+
+// NotUpgradeableError is the error of the step IsClusterUpgradable: the cluster
+// refuses updates to another minor version.
+type NotUpgradeableError struct {
+	Version string
+	// At is when the upgrade was to start.
+	At time.Time
+	// Reason and Message are those of the ClusterVersion's condition.
+	Reason, Message string
+}
+
+func (e *NotUpgradeableError) Error() string {
+	return fmt.Sprintf("cluster upgrade to version %s on %s has been cancelled: %s: %s", e.Version, e.At.UTC().Format(time.UnixDate), e.Reason, e.Message)
+}
+
+// checkUpgradeable refuses an upgrade to a higher minor or major version while
+// the condition Upgradeable of the ClusterVersion is False. The error is a
+// [*NotUpgradeableError], or says which version does not parse. A release that
+// is known by its image alone passes.
+func checkUpgradeable(s upgradeconfig.Spec, cv *configv1.ClusterVersion) error {
+	switch {
+	case s.Desired.Version == "":
+		return nil
+	case cv == nil:
+		return errNoCurrent
+	}
+	refusal := slices.IndexFunc(cv.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
+		return c.Type == configv1.OperatorUpgradeable && c.Status == configv1.ConditionFalse
+	})
+	if refusal < 0 {
+		return nil
+	}
+	current, ok := upgradeconfig.CurrentVersion(cv)
+	if !ok {
+		return errNoCurrent
+	}
+	from, err := graph.ParseVersion(current)
+	if err != nil {
+		return fmt.Errorf("failed to parse current cluster version %s as semver: %w", current, err)
+	}
+	to, err := graph.ParseVersion(s.Desired.Version)
+	if err != nil {
+		return fmt.Errorf("failed to parse upgrade config desired version %s as semver: %w", s.Desired.Version, err)
+	}
+	if to.Major() < from.Major() || to.Major() == from.Major() && to.Minor() <= from.Minor() {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, s.UpgradeAt)
+	if err != nil {
+		return fmt.Errorf("upgradeAt: %w", err)
+	}
+	c := cv.Status.Conditions[refusal]
+	return &NotUpgradeableError{Version: s.Desired.Version, At: at, Reason: c.Reason, Message: c.Message}
+}
+
+var errNoCurrent = errors.New("failed to get current version")

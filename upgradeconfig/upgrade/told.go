@@ -17,16 +17,16 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
-// AnnotationTold of an UpgradeConfig is what a [Controller] keeps of the
-// notifications that no condition of the upgrade stands for: delays, extra
-// capacity that is not to be had, failed health checks. It is JSON: which are
-// due and which were told, of which object and version, in a format that has a
-// number. It goes when the upgrade has ended; what is due then is not told any
+// AnnotationTold of an UpgradeConfig is where a [Controller] keeps the
+// notifications that have no condition of the upgrade: delays, extra capacity
+// that is not available, failed health checks. It is JSON with a format number:
+// which notifications are due and which were sent, of which object and version.
+// It is removed when the upgrade has ended; what is due then is not sent any
 // more.
 //
-// Of all others a condition tells, which is False while they are due and True
-// once they were told. It is stored together with the phase; an annotation could
-// not be, since status is a subresource.
+// All other notifications have a condition, which is False while they are due
+// and True once they were sent. It is stored together with the phase; an
+// annotation could not be, since status is a subresource.
 const AnnotationTold = clusterapi.AnnotationPrefix + "told"
 
 const recordFormat = 1
@@ -41,8 +41,8 @@ type record struct {
 }
 
 // recordOf reads the record of the upgrade that c asks for. One that is about
-// another upgrade, or cannot be read, is as good as none; one of a newer format
-// is an error.
+// another upgrade, or cannot be read, counts as none; one of a newer format is an
+// error.
 func recordOf(c *upgradeconfig.UpgradeConfig) (record, error) {
 	var r record
 	err := json.Unmarshal([]byte(c.Annotations[AnnotationTold]), &r)
@@ -55,8 +55,8 @@ func recordOf(c *upgradeconfig.UpgradeConfig) (record, error) {
 	return r, nil
 }
 
-// mark stores a record, on condition that the one which is stored is the one
-// that the pass knows; an empty one removes the annotation.
+// mark stores a record, on condition that the stored one is the one that the
+// pass knows; an empty one removes the annotation.
 func (p *pass) mark(ctx context.Context, r record) error {
 	was := p.config.Annotations[AnnotationTold]
 	text := ""
@@ -91,7 +91,7 @@ func (p *pass) mark(ctx context.Context, r record) error {
 	return err
 }
 
-// announce tells the provider, once, what no condition stands for.
+// announce sends, once, a notification that has no condition.
 func (p *pass) announce(ctx context.Context, s upgradeconfig.State, found []string) error {
 	if slices.Contains(p.told.Told, s) || p.silent(s) {
 		return nil
@@ -111,8 +111,8 @@ func (p *pass) announce(ctx context.Context, s upgradeconfig.State, found []stri
 	return p.mark(ctx, r)
 }
 
-// overdue tells what earlier passes have left, and of a delay. Service logs
-// are left to the step that has something to put into them.
+// overdue sends what earlier passes have left, and tells of a delay. Service
+// logs are left to the step that knows what to write into them.
 func (p *pass) overdue(ctx context.Context, delayed bool) error {
 	due := slices.DeleteFunc(slices.Clone(p.told.Due), upgradeconfig.State.ServiceLog)
 	if delayed && !slices.Contains(due, upgradeconfig.StateDelayed) {
@@ -142,7 +142,7 @@ type sentStates struct {
 	states  []upgradeconfig.State
 }
 
-// tell tells the provider, unless this process has.
+// tell sends a notification, unless this process has sent it.
 func (p *pass) tell(ctx context.Context, s upgradeconfig.State, found []string) error {
 	if p.sent.uid != p.config.UID || p.sent.version != p.entry.Version {
 		p.sent = sentStates{uid: p.config.UID, version: p.entry.Version}
@@ -164,18 +164,18 @@ func (p *pass) tell(ctx context.Context, s upgradeconfig.State, found []string) 
 	return err
 }
 
-// log logs that somebody could not be told, where nothing waits for it.
+// log logs that a notification failed for which nothing waits.
 func (p *pass) log(err error) {
 	if err != nil {
 		p.o.Logger.Warn("notification failed", "error", err)
 	}
 }
 
-// Uninstall removes what a [Controller] keeps in a cluster for itself, for
-// after the last one has ended: [AnnotationTold] of the UpgradeConfigs of all
-// namespaces. Spec and status stay, which are the managed-upgrade operator's
-// too. It goes on where an object cannot be changed; its error joins those of
-// all. A cluster that does not serve the kind has nothing to remove.
+// Uninstall removes what a [Controller] keeps in a cluster for itself, after the
+// last one has ended: [AnnotationTold] of the UpgradeConfigs of all namespaces.
+// Spec and status stay; the managed-upgrade operator uses them too. Where an
+// object cannot be changed it continues with the others; its error joins all
+// errors. A cluster that does not serve the kind has nothing to remove.
 func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
 	list, err := api.List(ctx, kind, clusterapi.ListOptions{})
 	if meta.IsNoMatchError(err) {

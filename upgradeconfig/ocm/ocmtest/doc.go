@@ -27,5 +27,6 @@
 // [Server.Requests] and [Server.ServiceLogs] say what came.
 //
 // The wire format is that of the public API, https://api.openshift.com. Policies
-// do not run by themselves here: who plays OCM changes their states.
+// do not run by themselves here: the test changes their states. Plain data is
+// safe for concurrent use as long as nobody changes it.
 package ocmtest
