@@ -86,7 +86,7 @@ func (x *run) target(ctx context.Context, pool, node string, to mcp.Target) (sta
 	decided := x.versions[node]
 	var fresh *corev1.Node
 	o := modifyNode
-	o.Retries = -1
+	o.Once = true
 	written, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", node), o, func(n *corev1.Node) error {
 		if n.ResourceVersion != decided {
 			fresh = n.DeepCopy()
