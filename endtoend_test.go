@@ -17,7 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/clusterupdate/clusterupdate"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -49,9 +51,9 @@ func simulated(p *manifest.Payload) simulation.Release {
 func twoNodeGraph(t testing.TB, from, to *manifest.Payload) graph.Source {
 	t.Helper()
 	g, err := graph.New(graph.Data{
-		Nodes: []graph.NodeData{
-			{Version: from.Release.Version, Image: from.Release.Image},
-			{Version: to.Release.Version, Image: to.Release.Image},
+		Nodes: []graph.Node{
+			{Version: semver.MustParse(from.Release.Version), Image: from.Release.Image},
+			{Version: semver.MustParse(to.Release.Version), Image: to.Release.Image},
 		},
 		Edges: [][2]int{{0, 1}},
 	}, graph.DecodeOptions{})

@@ -19,7 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/clusterupdate/clusterupdate"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -100,7 +102,7 @@ func toyGraph(t testing.TB, all []*toyRelease) graph.Source {
 	t.Helper()
 	var d graph.Data
 	for i, r := range all {
-		d.Nodes = append(d.Nodes, graph.NodeData{Version: r.Version, Image: r.Image})
+		d.Nodes = append(d.Nodes, graph.Node{Version: semver.MustParse(r.Version), Image: r.Image})
 		for j := range i {
 			d.Edges = append(d.Edges, [2]int{j, i})
 		}

@@ -30,7 +30,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/clusterupdate/clusterupdate"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
@@ -399,15 +401,15 @@ func (s *scenario) Fetch(_ context.Context, q graph.Query) (*graph.Graph, error)
 	var d graph.Data
 	if strings.EqualFold(q.Arch, "multi") {
 		r := s.releases[5]
-		d.Nodes = []graph.NodeData{{Version: r.Version, Image: r.Image}}
+		d.Nodes = []graph.Node{{Version: semver.MustParse(r.Version), Image: r.Image}}
 		return graph.New(d, graph.DecodeOptions{})
 	}
 	for i, r := range s.releases[:5] {
-		d.Nodes = append(d.Nodes, graph.NodeData{Version: r.Version, Image: r.Image})
+		d.Nodes = append(d.Nodes, graph.Node{Version: semver.MustParse(r.Version), Image: r.Image})
 		for j := range i {
 			if r.Version == "4.21.0" {
 				d.ConditionalEdges = append(d.ConditionalEdges, graph.ConditionalEdges{
-					Edges: []graph.VersionPair{{From: d.Nodes[j].Version, To: r.Version}},
+					Edges: []graph.VersionPair{{From: d.Nodes[j].Version.Original(), To: r.Version}},
 					Risks: []configv1.ConditionalUpdateRisk{{
 						Name: "SlowDisks", URL: "https://docs.example/slow-disks", Message: "Nodes with slow disks may lose leases.",
 						MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},

@@ -8,34 +8,28 @@ import (
 
 // Data is a graph as a program puts it together.
 type Data struct {
-	Nodes []NodeData
+	// Nodes are the releases; their versions must be strict SemVer. Those of
+	// another Graph can be used again: versions and metadata are shared then.
+	Nodes []Node
 	// Edges are pairs of indices into Nodes.
 	Edges            [][2]int
 	ConditionalEdges []ConditionalEdges
 }
 
-// NodeData is a release of a [Data].
-type NodeData struct {
-	Version  string
-	Image    string
-	Metadata map[string]string
-}
-
 // New builds a graph from data, under the rules and limits of [Decode]. The
-// graph keeps the conditional entries: do not change them any more. Memory is
-// not counted, since the data take it already.
+// graph keeps the lists of nodes and of conditional entries: do not change them
+// any more. Memory is not counted, since the data take it already. Errors are
+// those of [Decode].
 func New(d Data, o DecodeOptions) (*Graph, error) {
 	o = o.withDefaults()
-	p := &parts{conditional: d.ConditionalEdges}
-	for i, n := range d.Nodes {
-		v, err := ParseVersion(n.Version)
-		if err != nil {
-			return nil, withinIndex("nodes", i, within("version", fmt.Errorf("%s: %w", bounded.Quote(n.Version), err)))
+	p := &parts{nodes: d.Nodes, conditional: d.ConditionalEdges, edges: make([][2]int32, 0, len(d.Edges))}
+	for i := range d.Nodes {
+		if err := d.Nodes[i].checkVersion(); err != nil {
+			return nil, withinIndex("nodes", i, within("version", err))
 		}
-		if n.Image == "" && !o.AllowNoPayload && !o.Compat {
+		if d.Nodes[i].Image == "" && !o.AllowNoPayload && !o.Compat {
 			return nil, withinIndex("nodes", i, within("payload", errMissing))
 		}
-		p.nodes = append(p.nodes, Node{Version: v, Image: n.Image, Metadata: NewMetadata(n.Metadata)})
 	}
 	for _, e := range d.Edges {
 		pair := [2]int32{compatIndex(e[0]), compatIndex(e[1])}
@@ -50,4 +44,20 @@ func New(d Data, o DecodeOptions) (*Graph, error) {
 		return nil, err
 	}
 	return p.index(o)
+}
+
+// checkVersion says why the version is not one that [ParseVersion] gives.
+func (n *Node) checkVersion() error {
+	if n.Version == nil {
+		return errMissing
+	}
+	text := n.Version.Original()
+	if text == n.Version.String() {
+		return nil
+	}
+	_, err := ParseVersion(text)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", bounded.Quote(text), err)
 }

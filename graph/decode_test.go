@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -156,7 +158,7 @@ func TestDecodeAccepts(t *testing.T) {
 		{"unknown fields", `{"x":{"y":[1,-2.5e+3,true,false,null,"\u00e9\n"]},"nodes":[{"version":"4.1.0","payload":"a","z":[[]]}]}`,
 			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
 		{"metadata are kept", `{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"z":"\u003c\"","n": 1.50,"o":{ "b":[ null ],"a":"<"},"":""}}]}`,
-			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{"":"","n":1.50,"o":{"a":"\u003c","b":[null]},"z":"\u003c\""}}],"edges":[],"conditionalEdges":[]}`},
+			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{"":"","n":1.50,"o":{"a":"<","b":[null]},"z":"<\""}}],"edges":[],"conditionalEdges":[]}`},
 		{"edges before nodes, equal ones once", `{"edges":[[1,0],[0,1],[0,1],[1,1]],` + twoNodes + `}`,
 			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a","metadata":{}},{"version":"4.1.1","payload":"b","metadata":{}}],"edges":[[0,1],[1,0],[1,1]],"conditionalEdges":[]}`},
 		{"builds apart", `{"nodes":[{"version":"4.1.0+a","payload":"a"},{"version":"4.1.0+b","payload":"b"}]}`,
@@ -269,7 +271,7 @@ func TestDecodeLimits(t *testing.T) {
 // Limits hold for a graph that a program puts together, too.
 func TestNewLimits(t *testing.T) {
 	d := graph.Data{
-		Nodes: []graph.NodeData{{Version: "4.1.0", Image: "aa", Metadata: map[string]string{"x": "", graph.MetadataChannels: "a,b"}}, {Version: "4.1.1", Image: "b"}},
+		Nodes: []graph.Node{{Version: semver.MustParse("4.1.0"), Image: "aa", Metadata: graph.NewMetadata(map[string]string{"x": "", graph.MetadataChannels: "a,b"})}, {Version: semver.MustParse("4.1.1"), Image: "b"}},
 		Edges: [][2]int{{0, 1}},
 		ConditionalEdges: []graph.ConditionalEdges{{
 			Edges: []graph.VersionPair{{From: "4.1.0", To: "4.1.1"}},
@@ -334,7 +336,7 @@ func TestDecodeReal(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	d := graph.Data{Nodes: []graph.NodeData{{Version: "4.1.0", Image: "a", Metadata: map[string]string{"url": "u"}}, {Version: "4.1.1", Image: "b"}}, Edges: [][2]int{{0, 1}}}
+	d := graph.Data{Nodes: []graph.Node{{Version: semver.MustParse("4.1.0"), Image: "a", Metadata: graph.NewMetadata(map[string]string{"url": "u"})}, {Version: semver.MustParse("4.1.1"), Image: "b"}}, Edges: [][2]int{{0, 1}}}
 	g, err := graph.New(d, graph.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -347,8 +349,8 @@ func TestNew(t *testing.T) {
 		t.Error("built and decoded graphs differ")
 	}
 	for want, bad := range map[string]graph.Data{
-		`nodes[0].version: "4.1": invalid semantic version`:         {Nodes: []graph.NodeData{{Version: "4.1", Image: "a"}}},
-		`nodes[0].payload: missing`:                                 {Nodes: []graph.NodeData{{Version: "4.1.0"}}},
+		`nodes[0].version: "4.1": invalid semantic version`:         {Nodes: []graph.Node{{Version: semver.MustParse("4.1"), Image: "a"}}},
+		`nodes[0].payload: missing`:                                 {Nodes: []graph.Node{{Version: semver.MustParse("4.1.0")}}},
 		`edges[0]: index -7 is out of range: the graph has 0 nodes`: {Edges: [][2]int{{-7, 0}}},
 	} {
 		if _, err := graph.New(bad, graph.DecodeOptions{}); err == nil || err.Error() != want {
@@ -398,12 +400,12 @@ func TestValidate(t *testing.T) {
 
 func TestValidateContents(t *testing.T) {
 	d := graph.Data{
-		Nodes: []graph.NodeData{
-			{Version: "4.20.0", Image: "r@sha256:a", Metadata: map[string]string{graph.MetadataManifestRef: "sha256:a"}},
-			{Version: "4.21.0", Image: "r@sha256:b", Metadata: map[string]string{graph.MetadataManifestRef: "sha256:c"}},
-			{Version: "4.22.0", Image: "r@sha256:d"},
-			{Version: "5.0.0", Image: "r@sha256:e"},
-			{Version: "5.1.0", Image: "r@sha256:f"},
+		Nodes: []graph.Node{
+			{Version: semver.MustParse("4.20.0"), Image: "r@sha256:a", Metadata: graph.NewMetadata(map[string]string{graph.MetadataManifestRef: "sha256:a"})},
+			{Version: semver.MustParse("4.21.0"), Image: "r@sha256:b", Metadata: graph.NewMetadata(map[string]string{graph.MetadataManifestRef: "sha256:c"})},
+			{Version: semver.MustParse("4.22.0"), Image: "r@sha256:d"},
+			{Version: semver.MustParse("5.0.0"), Image: "r@sha256:e"},
+			{Version: semver.MustParse("5.1.0"), Image: "r@sha256:f"},
 		},
 		// 4.22 comes before 5.0, and 4.21 to 5.0 skips it.
 		Edges: [][2]int{{0, 1}, {0, 2}, {2, 3}, {1, 3}, {3, 0}},

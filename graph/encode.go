@@ -1,66 +1,222 @@
 package graph
 
 import (
-	"encoding/json"
 	"io"
+	"strconv"
+	"unicode/utf8"
 
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// MarshalJSON writes the graph as an update service does, with schema version
-// 1. Decoding the result gives an equal graph.
+// AppendJSON appends the graph as an update service writes it, with schema
+// version 1, and returns the extended buffer. The text is canonical: equal
+// graphs give equal bytes. Nodes and conditional entries keep their order, edges
+// come by origin, the keys of metadata are sorted, lists are never null, there
+// is no white space, and texts are as [encoding/json] writes them without HTML
+// escapes. Conditions of risks are not part of the format and are left out.
+// Decoding the text gives an equal graph.
+func (g *Graph) AppendJSON(b []byte) []byte {
+	b = append(b, `{"version":1,"nodes":[`...)
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		b = appendComma(b, i)
+		b = appendString(append(b, `{"version":`...), n.Version.Original())
+		b = appendString(append(b, `,"payload":`...), n.Image)
+		b = n.Metadata.appendJSON(append(b, `,"metadata":`...))
+		b = append(b, '}')
+	}
+	b = append(b, `],"edges":[`...)
+	var room [16]byte
+	for from := range g.nodes {
+		origin := append(strconv.AppendInt(append(room[:0], '['), int64(from), 10), ',')
+		for _, to := range g.out(from) {
+			b = strconv.AppendInt(append(b, origin...), int64(to), 10)
+			b = append(b, ']', ',')
+		}
+	}
+	if len(g.to) > 0 {
+		b = b[:len(b)-1] // the last comma
+	}
+	b = append(b, `],"conditionalEdges":[`...)
+	for i := range g.conditional {
+		b = g.conditional[i].appendJSON(appendComma(b, i))
+	}
+	return append(b, "]}"...)
+}
+
+// MarshalJSON returns the text of [Graph.AppendJSON]. The error is nil.
+// [encoding/json.Marshal] escapes <, > and & in it, as in every text.
 func (g *Graph) MarshalJSON() ([]byte, error) {
-	type node struct {
-		Version  string   `json:"version"`
-		Payload  string   `json:"payload"`
-		Metadata Metadata `json:"metadata"`
-	}
-	wire := struct {
-		Version          int                `json:"version"`
-		Nodes            []node             `json:"nodes"`
-		Edges            [][2]int32         `json:"edges"`
-		ConditionalEdges []ConditionalEdges `json:"conditionalEdges"`
-	}{
-		Version:          1,
-		Nodes:            make([]node, 0, len(g.nodes)),
-		Edges:            make([][2]int32, 0, len(g.to)),
-		ConditionalEdges: make([]ConditionalEdges, 0, len(g.conditional)),
-	}
-	for i, n := range g.nodes {
-		wire.Nodes = append(wire.Nodes, node{Version: n.Version.Original(), Payload: n.Image, Metadata: n.Metadata})
-		for _, to := range g.out(i) {
-			wire.Edges = append(wire.Edges, [2]int32{int32(i), to})
-		}
-	}
-	for _, entry := range g.conditional {
-		wire.ConditionalEdges = append(wire.ConditionalEdges, withoutNulls(entry))
-	}
-	return json.Marshal(wire)
+	return g.AppendJSON(make([]byte, 0, g.encodedSize())), nil
 }
 
-// withoutNulls returns the entry with empty lists instead of nil ones, which
-// would become null.
-func withoutNulls(entry ConditionalEdges) ConditionalEdges {
-	if entry.Edges == nil {
-		entry.Edges = []VersionPair{}
-	}
-	risks := make([]configv1.ConditionalUpdateRisk, len(entry.Risks))
-	copy(risks, entry.Risks)
-	for i := range risks {
-		if risks[i].MatchingRules == nil {
-			risks[i].MatchingRules = []configv1.ClusterCondition{}
-		}
-	}
-	entry.Risks = risks
-	return entry
-}
-
-// Encode writes the graph's JSON.
+// Encode writes the text of [Graph.AppendJSON]. The error is the writer's.
 func Encode(w io.Writer, g *Graph) error {
-	text, err := g.MarshalJSON()
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(text)
+	_, err := w.Write(g.AppendJSON(make([]byte, 0, g.encodedSize())))
 	return err
+}
+
+// encodedSize estimates the length of the text. It is exceeded only where texts
+// need escapes.
+func (g *Graph) encodedSize() int {
+	const (
+		perNode = len(`{"version":"","payload":"","metadata":{}},`)
+		perKey  = len(`"":"",`)
+		perPair = len(`{"from":"","to":""},`)
+		perRisk = len(`{"url":"","name":"","message":"","matchingRules":[]},`)
+		perRule = len(`{"type":"","promql":{"promql":""}},`)
+	)
+	size := len(`{"version":1,"nodes":[],"edges":[],"conditionalEdges":[]}`)
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		size += perNode + len(n.Version.Original()) + len(n.Image)
+		for _, e := range n.Metadata.entries {
+			size += perKey + len(e.key) + len(e.value)
+		}
+	}
+	size += len(g.to) * (len("[,],") + 2*len(strconv.Itoa(len(g.nodes))))
+	for i := range g.conditional {
+		size += len(`{"edges":[],"risks":[]},`)
+		for _, pair := range g.conditional[i].Edges {
+			size += perPair + len(pair.From) + len(pair.To)
+		}
+		for j := range g.conditional[i].Risks {
+			risk := &g.conditional[i].Risks[j]
+			size += perRisk + len(risk.URL) + len(risk.Name) + len(risk.Message)
+			for _, rule := range risk.MatchingRules {
+				size += perRule + len(rule.Type)
+				if rule.PromQL != nil {
+					size += len(rule.PromQL.PromQL)
+				}
+			}
+		}
+	}
+	return size
+}
+
+func (m Metadata) appendJSON(b []byte) []byte {
+	b = append(b, '{')
+	for i := range m.entries {
+		e := &m.entries[i]
+		b = append(appendString(appendComma(b, i), e.key), ':')
+		if e.json {
+			b = append(b, e.value...)
+		} else {
+			b = appendString(b, e.value)
+		}
+	}
+	return append(b, '}')
+}
+
+func (c *ConditionalEdges) appendJSON(b []byte) []byte {
+	b = append(b, `{"edges":[`...)
+	for i := range c.Edges {
+		b = appendString(append(appendComma(b, i), `{"from":`...), c.Edges[i].From)
+		b = appendString(append(b, `,"to":`...), c.Edges[i].To)
+		b = append(b, '}')
+	}
+	b = append(b, `],"risks":[`...)
+	for i := range c.Risks {
+		b = appendRisk(appendComma(b, i), &c.Risks[i])
+	}
+	return append(b, "]}"...)
+}
+
+func appendRisk(b []byte, risk *configv1.ConditionalUpdateRisk) []byte {
+	b = appendString(append(b, `{"url":`...), risk.URL)
+	b = appendString(append(b, `,"name":`...), risk.Name)
+	b = appendString(append(b, `,"message":`...), risk.Message)
+	b = append(b, `,"matchingRules":[`...)
+	for i := range risk.MatchingRules {
+		rule := &risk.MatchingRules[i]
+		b = appendString(append(appendComma(b, i), `{"type":`...), rule.Type)
+		if rule.PromQL != nil {
+			b = appendString(append(b, `,"promql":{"promql":`...), rule.PromQL.PromQL)
+			b = append(b, '}')
+		}
+		b = append(b, '}')
+	}
+	return append(b, "]}"...)
+}
+
+// appendComma separates the i-th element of a list from the one before it.
+func appendComma(b []byte, i int) []byte {
+	if i > 0 {
+		b = append(b, ',')
+	}
+	return b
+}
+
+// appendString writes a string as [encoding/json] does without HTML escapes:
+// U+2028 and U+2029 are escaped, invalid UTF-8 becomes the escape of U+FFFD.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	start := 0
+	for i := plainWords(s); i < len(s); {
+		c := s[i]
+		if c-' ' < utf8.RuneSelf-' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			switch {
+			case r == utf8.RuneError && size == 1:
+				b = append(append(b, s[start:i]...), `\ufffd`...)
+			case r == '\u2028' || r == '\u2029':
+				b = append(append(b, s[start:i]...), `\u202`...)
+				b = append(b, hex[r&0xf])
+			default:
+				i += size
+				continue
+			}
+			i += size
+			start = i
+			continue
+		}
+		b = append(b, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\b':
+			b = append(b, `\b`...)
+		case '\f':
+			b = append(b, `\f`...)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\r':
+			b = append(b, `\r`...)
+		case '\t':
+			b = append(b, `\t`...)
+		default:
+			b = append(b, `\u00`...)
+			b = append(b, hex[c>>4], hex[c&0xf])
+		}
+		i++
+		start = i
+	}
+	return append(append(b, s[start:]...), '"')
+}
+
+// plainWords returns how many of the first bytes of s, in words of eight, need
+// neither escapes nor a check of UTF-8.
+func plainWords(s string) int {
+	const (
+		each  = 0x0101010101010101
+		high  = each << 7
+		blank = each * ' '
+		quote = each * '"'
+		slash = each * '\\'
+	)
+	i := 0
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		// A subtraction sets the high bit of a byte that is below what is subtracted.
+		if (w|(w-blank)|((w^quote)-each)|((w^slash)-each))&high != 0 {
+			break
+		}
+	}
+	return i
 }

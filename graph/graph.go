@@ -3,18 +3,18 @@ package graph
 import (
 	"iter"
 	"slices"
+	"sync"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Graph is a decoded update graph. It never changes, so it is safe to share
-// between goroutines; it is indexed once, so that questions about one release
-// cost no more than its edges. The zero value is an empty graph.
+// Graph is a decoded update graph. It never changes, so it is safe for
+// concurrent use. The first question indexes it, so that questions about one
+// release cost no more than its edges. The zero value is an empty graph.
 type Graph struct {
-	nodes    []Node
-	releases []release // what nodes say as releases, same order
+	nodes []Node
 
 	byVersion    map[string]int32 // exact string → first node
 	byPrecedence map[string]int32 // precedenceKey → first node; nil: as byVersion
@@ -25,13 +25,31 @@ type Graph struct {
 	to    []int32
 
 	conditional []ConditionalEdges
+	compat      bool
+
+	once sync.Once
+	lazy queryIndex // see queries
+}
+
+// queryIndex is what only questions need: to encode a graph, or to make another
+// one of it, costs less without.
+type queryIndex struct {
+	releases []release // what nodes say as releases, in the nodes' order
+
 	// Pairs of conditional that leave a version, in the order of the wire:
 	// refs[firstRef[i]:firstRef[i+1]] with i = fromVersion[version].
 	fromVersion map[string]int32
 	firstRef    []int32
 	refs        []conditionalRef
+}
 
-	compat bool
+// queries returns the index, which the first call builds.
+func (g *Graph) queries() *queryIndex {
+	g.once.Do(func() {
+		g.lazy.indexConditional(g.conditional, g.byVersion)
+		g.lazy.releases = releasesOf(g.nodes)
+	})
+	return &g.lazy
 }
 
 // Node is a release in a graph.
@@ -90,7 +108,8 @@ func (g *Graph) Node(i int) Node { return g.nodes[i] }
 // error says which of its metadata cannot be shown, as that of [Node.Release]
 // does; what can is there all the same. Do not change the channels.
 func (g *Graph) Release(i int) (configv1.Release, error) {
-	return g.releases[i].Release, g.releases[i].err
+	r := &g.queries().releases[i]
+	return r.Release, r.err
 }
 
 // Nodes yields the nodes in the wire's order.
@@ -156,8 +175,9 @@ func (g *Graph) ConditionalEdgesFrom(version string) iter.Seq2[int, ConditionalT
 func (g *Graph) Channels() []string {
 	seen := map[string]bool{}
 	var all []string
-	for i := range g.releases {
-		for _, c := range g.releases[i].Channels {
+	releases := g.queries().releases
+	for i := range releases {
+		for _, c := range releases[i].Channels {
 			if !seen[c] {
 				seen[c] = true
 				all = append(all, c)
@@ -187,9 +207,10 @@ func (g *Graph) out(from int) []int32 { return g.to[g.first[from]:g.first[from+1
 
 // outConditional returns the conditional pairs that leave a version.
 func (g *Graph) outConditional(version string) []conditionalRef {
-	i, ok := g.fromVersion[version]
+	q := g.queries()
+	i, ok := q.fromVersion[version]
 	if !ok {
 		return nil
 	}
-	return g.refs[g.firstRef[i]:g.firstRef[i+1]]
+	return q.refs[q.firstRef[i]:q.firstRef[i+1]]
 }

@@ -24,8 +24,6 @@ func (p *parts) index(o DecodeOptions) (*Graph, error) {
 	if err := g.indexEdges(p.edges, p.badIndex); err != nil {
 		return nil, err
 	}
-	g.indexConditional()
-	g.cacheReleases()
 	return g, nil
 }
 
@@ -121,43 +119,43 @@ func (g *Graph) indexEdges(edges [][2]int32, badIndex string) error {
 }
 
 // indexConditional groups the conditional pairs by the version that they leave.
-func (g *Graph) indexConditional() {
+func (q *queryIndex) indexConditional(conditional []ConditionalEdges, byVersion map[string]int32) {
 	var counts []int32
-	g.fromVersion = map[string]int32{}
-	for i := range g.conditional {
-		for _, e := range g.conditional[i].Edges {
-			group, ok := g.fromVersion[e.From]
+	q.fromVersion = map[string]int32{}
+	for i := range conditional {
+		for _, e := range conditional[i].Edges {
+			group, ok := q.fromVersion[e.From]
 			if !ok {
 				group = int32(len(counts))
-				g.fromVersion[e.From] = group
+				q.fromVersion[e.From] = group
 				counts = append(counts, 0)
 			}
 			counts[group]++
 		}
 	}
-	g.firstRef = make([]int32, len(counts)+1)
+	q.firstRef = make([]int32, len(counts)+1)
 	for i, n := range counts {
-		g.firstRef[i+1] = g.firstRef[i] + n
+		q.firstRef[i+1] = q.firstRef[i] + n
 	}
-	g.refs = make([]conditionalRef, g.firstRef[len(counts)])
+	q.refs = make([]conditionalRef, q.firstRef[len(counts)])
 	next := counts
-	copy(next, g.firstRef)
-	for i := range g.conditional {
-		for j, e := range g.conditional[i].Edges {
-			to, ok := g.byVersion[e.To]
+	copy(next, q.firstRef)
+	for i := range conditional {
+		for j, e := range conditional[i].Edges {
+			to, ok := byVersion[e.To]
 			if !ok {
 				to = -1
 			}
-			group := g.fromVersion[e.From]
-			g.refs[next[group]] = conditionalRef{entry: int32(i), pair: int32(j), to: to}
+			group := q.fromVersion[e.From]
+			q.refs[next[group]] = conditionalRef{entry: int32(i), pair: int32(j), to: to}
 			next[group]++
 		}
 	}
 }
 
-// cacheReleases converts every node once. Nodes in the same channels, which
-// are most, share the list.
-func (g *Graph) cacheReleases() {
+// releasesOf converts every node once. Nodes in the same channels, which are
+// most, share the list.
+func releasesOf(nodes []Node) []release {
 	type split struct {
 		channels []string
 		errs     []error
@@ -171,10 +169,11 @@ func (g *Graph) cacheReleases() {
 		}
 		return s.channels, s.errs
 	}
-	g.releases = make([]release, len(g.nodes))
-	for i := range g.nodes {
-		r := &g.releases[i]
-		r.Release, r.err = g.nodes[i].release(splitOnce)
+	releases := make([]release, len(nodes))
+	for i := range nodes {
+		r := &releases[i]
+		r.Release, r.err = nodes[i].release(splitOnce)
 		r.bound = schema.BoundOfRelease(&r.Release)
 	}
+	return releases
 }

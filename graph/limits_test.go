@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -60,10 +62,10 @@ func list(n int, format string) string {
 // fan is a graph whose first release leads to n others.
 func fan(t *testing.T, n int, entry graph.ConditionalEdges) *graph.Graph {
 	t.Helper()
-	d := graph.Data{Nodes: []graph.NodeData{{Version: "4.0.0", Image: "i"}}}
+	d := graph.Data{Nodes: []graph.Node{{Version: semver.MustParse("4.0.0"), Image: "i"}}}
 	for i := 1; i <= n; i++ {
 		version := fmt.Sprintf("4.1.%d", i)
-		d.Nodes = append(d.Nodes, graph.NodeData{Version: version, Image: "i-" + version})
+		d.Nodes = append(d.Nodes, graph.Node{Version: semver.MustParse(version), Image: "i-" + version})
 		entry.Edges = append(entry.Edges, graph.VersionPair{From: "4.0.0", To: version})
 	}
 	d.ConditionalEdges = []graph.ConditionalEdges{entry}
@@ -159,7 +161,7 @@ func TestLimits(t *testing.T) {
 	releases := func(minor int) path.ChannelGraph {
 		var d graph.Data
 		for i := range 99_999 {
-			d.Nodes = append(d.Nodes, graph.NodeData{Version: fmt.Sprintf("4.%d.%d", minor, i), Image: "i"})
+			d.Nodes = append(d.Nodes, graph.Node{Version: semver.MustParse(fmt.Sprintf("4.%d.%d", minor, i)), Image: "i"})
 		}
 		g, err := graph.New(d, graph.DecodeOptions{})
 		if err != nil {

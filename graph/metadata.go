@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"bytes"
 	"encoding/json"
 	"iter"
 	"slices"
@@ -87,31 +86,9 @@ func (m Metadata) All() iter.Seq2[string, any] {
 	}
 }
 
-// MarshalJSON writes an object with sorted keys.
-func (m Metadata) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, e := range m.entries {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		key, err := json.Marshal(e.key)
-		if err != nil {
-			return nil, err
-		}
-		value := []byte(e.value)
-		if !e.json {
-			if value, err = json.Marshal(e.value); err != nil {
-				return nil, err
-			}
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
+// MarshalJSON writes an object with sorted keys, as [Graph.AppendJSON] does. The
+// error is nil.
+func (m Metadata) MarshalJSON() ([]byte, error) { return m.appendJSON(nil), nil }
 
 func (m Metadata) sort() {
 	slices.SortFunc(m.entries, func(a, b metadataEntry) int { return strings.Compare(a.key, b.key) })

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,12 +28,12 @@ func drawGraph(t *rapid.T) graph.Data {
 	var d graph.Data
 	versions := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"4.1.0", "4.1.0+b", "4.1.1", "4.1.2-rc.1", "4.1.2", "4.2.0", "4.10.0", "5.0.0"}), 0, 8, rapid.ID[string]).Draw(t, "versions")
 	for i, v := range versions {
-		n := graph.NodeData{Version: v, Image: fmt.Sprint("i", i)}
+		n := graph.Node{Version: semver.MustParse(v), Image: fmt.Sprint("i", i)}
 		if rapid.IntRange(0, 9).Draw(t, "shared") == 0 {
 			n.Image = "i0"
 		}
-		n.Metadata = rapid.MapOfN(rapid.SampledFrom([]string{"url", graph.MetadataChannels, graph.MetadataArchitecture, "x<y"}),
-			rapid.SampledFrom([]string{"a,b", "", "multi", "%zz", "b, a,"}), 0, 2).Draw(t, "metadata")
+		n.Metadata = graph.NewMetadata(rapid.MapOfN(rapid.SampledFrom([]string{"url", graph.MetadataChannels, graph.MetadataArchitecture, "x<y"}),
+			rapid.SampledFrom([]string{"a,b", "", "multi", "%zz", "b, a,"}), 0, 2).Draw(t, "metadata"))
 		d.Nodes = append(d.Nodes, n)
 	}
 	if len(versions) == 0 {
@@ -141,7 +143,7 @@ func TestUpdatesProperty(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, n := range d.Nodes {
-			q := graph.UpdatesQuery{Version: n.Version, UnionDuplicates: rapid.Bool().Draw(t, "union")}
+			q := graph.UpdatesQuery{Version: n.Version.Original(), UnionDuplicates: rapid.Bool().Draw(t, "union")}
 			u, err := g.Updates(q)
 			if err != nil {
 				continue
@@ -166,23 +168,23 @@ func TestUpdatesProperty(t *testing.T) {
 					t.Fatalf("%s is available and conditional", r.Version)
 				}
 				if !slices.ContainsFunc(d.Edges, func(e [2]int) bool {
-					return d.Nodes[e[0]].Version == u.Current.Version && d.Nodes[e[1]].Version == r.Version
+					return d.Nodes[e[0]].Version.Original() == u.Current.Version && d.Nodes[e[1]].Version.Original() == r.Version
 				}) {
 					t.Fatalf("%s has no edge", r.Version)
 				}
 				for _, c := range d.ConditionalEdges {
 					for _, e := range c.Edges {
-						if e.From == n.Version && e.To == r.Version {
+						if e.From == n.Version.Original() && e.To == r.Version {
 							t.Fatalf("%s is guarded by a risk and available", r.Version)
 						}
 					}
 				}
 			}
 			for _, e := range d.Edges {
-				if d.Nodes[e[0]].Version != u.Current.Version || d.Nodes[e[1]].Version == u.Current.Version {
+				if d.Nodes[e[0]].Version.Original() != u.Current.Version || d.Nodes[e[1]].Version.Original() == u.Current.Version {
 					continue
 				}
-				to := d.Nodes[e[1]].Version
+				to := d.Nodes[e[1]].Version.Original()
 				listed := slices.ContainsFunc(u.Available, func(r configv1.Release) bool { return r.Version == to }) ||
 					slices.ContainsFunc(u.Dropped, func(d graph.Dropped) bool { return d.Release.Version == to })
 				if !listed {

@@ -116,7 +116,7 @@ func (g *Graph) Updates(q UpdatesQuery) (*Updates, error) {
 	if !ok {
 		return nil, g.NotFound(version, q.Channel)
 	}
-	l := lister{g: g, q: q, current: current, version: version.Original()}
+	l := lister{g: g, q: q, releases: g.queries().releases, current: current, version: version.Original()}
 	if err := l.broken(int32(current)); err != nil {
 		return nil, &Error{Reason: string(ErrResponseInvalid), Message: "invalid current node: " + err.Error(), Err: err}
 	}
@@ -145,6 +145,7 @@ func parseCurrent(version string) (*semver.Version, error) {
 type lister struct {
 	g           *Graph
 	q           UpdatesQuery
+	releases    []release
 	current     int
 	version     string // as asked for: conditional edges are matched by it
 	available   []int32
@@ -196,7 +197,7 @@ func (l *lister) list() error {
 	return nil
 }
 
-func (l *lister) image(node int32) string { return l.g.releases[node].Image }
+func (l *lister) image(node int32) string { return l.releases[node].Image }
 
 // broken says what is wrong with a node's metadata.
 func (l *lister) broken(node int32) error {
@@ -204,7 +205,7 @@ func (l *lister) broken(node int32) error {
 		_, err := l.g.nodes[node].release(splitChannelsCompat)
 		return err
 	}
-	return l.g.releases[node].err
+	return l.releases[node].err
 }
 
 // unconditional lists the targets of edges.
@@ -338,14 +339,14 @@ func (l *lister) limit() {
 	}
 	candidates := make([]candidate, 0, len(l.available)+len(l.conditional))
 	for _, node := range l.available {
-		candidates = append(candidates, candidate{node, -1, schema.SizeOfRelease(&l.g.releases[node].Release)})
+		candidates = append(candidates, candidate{node, -1, schema.SizeOfRelease(&l.releases[node].Release)})
 	}
 	last, risks := int32(-1), 0
 	for i, t := range l.conditional {
 		if t.entry != last {
 			last, risks = t.entry, schema.SizeOfRisks(t.risks)
 		}
-		candidates = append(candidates, candidate{t.node, i, schema.SizeOfRelease(&l.g.releases[t.node].Release) + risks})
+		candidates = append(candidates, candidate{t.node, i, schema.SizeOfRelease(&l.releases[t.node].Release) + risks})
 	}
 	slices.SortStableFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(l.g.nodes[b.node].Version.Compare(l.g.nodes[a.node].Version), cmp.Compare(l.image(a.node), l.image(b.node)))
@@ -387,14 +388,14 @@ func (l *lister) limit() {
 // atMost says quickly whether the lists surely are within a size.
 func (l *lister) atMost(size int) bool {
 	for _, node := range l.available {
-		size -= l.g.releases[node].bound
+		size -= l.releases[node].bound
 	}
 	last, risks := int32(-1), 0
 	for _, t := range l.conditional {
 		if t.entry != last {
 			last, risks = t.entry, schema.BoundOfRisks(t.risks)
 		}
-		if size -= l.g.releases[t.node].bound + risks; size < 0 {
+		if size -= l.releases[t.node].bound + risks; size < 0 {
 			return false
 		}
 	}
@@ -403,15 +404,15 @@ func (l *lister) atMost(size int) bool {
 
 // answer copies the lists out of the graph.
 func (l *lister) answer() *Updates {
-	channels := len(l.g.releases[l.current].Channels)
+	channels := len(l.releases[l.current].Channels)
 	for _, node := range l.available {
-		channels += len(l.g.releases[node].Channels)
+		channels += len(l.releases[node].Channels)
 	}
 	for _, t := range l.conditional {
-		channels += len(l.g.releases[t.node].Channels)
+		channels += len(l.releases[t.node].Channels)
 	}
 	for _, d := range l.dropped {
-		channels += len(l.g.releases[d.node].Channels)
+		channels += len(l.releases[d.node].Channels)
 	}
 	l.room = make([]string, 0, channels)
 	u := &Updates{Current: l.release(int32(l.current)), DroppedMore: l.more}
@@ -451,7 +452,7 @@ func (l *lister) release(node int32) configv1.Release {
 		r, _ := l.g.nodes[node].release(splitChannelsCompat)
 		return r
 	}
-	r := l.g.releases[node].Release
+	r := l.releases[node].Release
 	if n := len(r.Channels); n > 0 {
 		start := len(l.room)
 		l.room = append(l.room, r.Channels...)

@@ -36,8 +36,9 @@ func (g *Graph) Validate() []Problem {
 	report := func(path, format string, args ...any) {
 		problems = append(problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 	}
-	for i := range g.releases {
-		if err := g.releases[i].err; err != nil {
+	releases := g.queries().releases
+	for i := range releases {
+		if err := releases[i].err; err != nil {
 			report(fmt.Sprintf("nodes[%d].metadata", i), "%s: %v", g.nodes[i].Version.Original(), err)
 		}
 		n := g.nodes[i]

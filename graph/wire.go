@@ -268,8 +268,13 @@ func canonicalJSON(raw []byte) (string, error) {
 	if err := decoder.Decode(&v); err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(v)
-	return string(text), err
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(text.String(), "\n"), nil
 }
 
 func (d *decoder) edge(i int) error {

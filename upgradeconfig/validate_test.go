@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -28,7 +30,7 @@ func TestValidate(t *testing.T) {
 		return upgradeconfig.Spec{UpgradeAt: when, Desired: upgradeconfig.Update{Version: "4.0.0", Image: image}}
 	}
 	g, err := graph.New(graph.Data{
-		Nodes: []graph.NodeData{{Version: "4.20.3", Image: "a"}, {Version: "4.21.0", Image: "b"}, {Version: "4.21.1", Image: "c"}, {Version: "4.21.2", Image: "d"}},
+		Nodes: []graph.Node{{Version: semver.MustParse("4.20.3"), Image: "a"}, {Version: semver.MustParse("4.21.0"), Image: "b"}, {Version: semver.MustParse("4.21.1"), Image: "c"}, {Version: semver.MustParse("4.21.2"), Image: "d"}},
 		Edges: [][2]int{{0, 1}},
 		ConditionalEdges: []graph.ConditionalEdges{{
 			Edges: []graph.VersionPair{{From: "4.20.3", To: "4.21.1"}},

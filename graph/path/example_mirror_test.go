@@ -4,19 +4,21 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
 )
 
 // What to mirror for clusters that go from 4.8 to 4.9.
 func ExampleMirrorChannels() {
-	release := func(version string) graph.NodeData {
-		return graph.NodeData{Version: version, Image: "quay.io/r@sha256:" + version}
+	release := func(version string) graph.Node {
+		return graph.Node{Version: semver.MustParse(version), Image: "quay.io/r@sha256:" + version}
 	}
 	graphs := map[string]*graph.Graph{}
 	for channel, d := range map[string]graph.Data{
-		"stable-4.8": {Nodes: []graph.NodeData{release("4.8.1"), release("4.8.5"), release("4.8.9")}, Edges: [][2]int{{0, 1}, {0, 2}, {1, 2}}},
-		"stable-4.9": {Nodes: []graph.NodeData{release("4.8.9"), release("4.9.4")}, Edges: [][2]int{{0, 1}}},
+		"stable-4.8": {Nodes: []graph.Node{release("4.8.1"), release("4.8.5"), release("4.8.9")}, Edges: [][2]int{{0, 1}, {0, 2}, {1, 2}}},
+		"stable-4.9": {Nodes: []graph.Node{release("4.8.9"), release("4.9.4")}, Edges: [][2]int{{0, 1}}},
 	} {
 		g, err := graph.New(d, graph.DecodeOptions{})
 		if err != nil {

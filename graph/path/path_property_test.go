@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -44,7 +46,7 @@ func drawChannels(t *rapid.T, cyclic bool) []path.ChannelGraph {
 		d := graph.Data{}
 		picked := rapid.SliceOfNDistinct(rapid.SampledFrom(refVersions), 2, 6, rapid.ID[string]).Draw(t, "versions")
 		for _, v := range picked {
-			d.Nodes = append(d.Nodes, graph.NodeData{Version: v, Image: "image-of-" + v})
+			d.Nodes = append(d.Nodes, graph.Node{Version: semver.MustParse(v), Image: "image-of-" + v})
 		}
 		index := rapid.IntRange(0, len(picked)-1)
 		pair := func() (int, int) {
@@ -447,7 +449,7 @@ func TestControlPlaneOnlyProperty(t *testing.T) {
 		versions := []string{"4.2.0", "4.2.1", "4.3.0", "4.3.1", "4.3.2", "4.4.0", "4.4.1", "4.5.0"}
 		var d graph.Data
 		for _, v := range versions {
-			d.Nodes = append(d.Nodes, graph.NodeData{Version: v, Image: "image-of-" + v})
+			d.Nodes = append(d.Nodes, graph.Node{Version: semver.MustParse(v), Image: "image-of-" + v})
 		}
 		index := rapid.IntRange(0, len(versions)-1)
 		for range rapid.IntRange(0, 25).Draw(t, "edges") {

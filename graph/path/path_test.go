@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -315,7 +317,7 @@ func TestUnionOfChannels(t *testing.T) {
 func TestNetworkErrors(t *testing.T) {
 	empty := graphtest.Sketch(t, "", nil)
 	g := graphtest.Sketch(t, "1.0.0>1.1.0", nil)
-	other, err := graph.New(graph.Data{Nodes: []graph.NodeData{{Version: "1.0.0", Image: "other"}}}, graph.DecodeOptions{})
+	other, err := graph.New(graph.Data{Nodes: []graph.Node{{Version: semver.MustParse("1.0.0"), Image: "other"}}}, graph.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -210,7 +212,8 @@ func adversarialGraph(t *rapid.T) *graph.Graph {
 	n := rapid.SampledFrom([]int{2, 3, 5, 10, 10, 700}).Draw(t, "nodes")
 	var d graph.Data
 	for i := range n {
-		node := graph.NodeData{Version: fmt.Sprintf("4.%d.%d", i%7, i), Image: fmt.Sprintf("i-%d", i), Metadata: map[string]string{}}
+		node := graph.Node{Version: semver.MustParse(fmt.Sprintf("4.%d.%d", i%7, i)), Image: fmt.Sprintf("i-%d", i)}
+		metadata := map[string]string{}
 		if i > 0 && rapid.IntRange(0, 19).Draw(t, "odd image") == 0 {
 			node.Image = rapid.SampledFrom([]string{"i-1", strings.Repeat("i", 100_000), "\xff"}).Draw(t, "image")
 		}
@@ -223,11 +226,11 @@ func adversarialGraph(t *rapid.T) *graph.Graph {
 			{graph.MetadataArchitecture, func() string { return odd(t, "arch", "multi") }},
 		} {
 			if n < 100 && rapid.Bool().Draw(t, m.key) {
-				node.Metadata[m.key] = m.value()
+				metadata[m.key] = m.value()
 			}
 		}
-		if i == 0 { // a graph without a current release answers nothing
-			node.Metadata = nil
+		if i > 0 { // a graph without a current release answers nothing
+			node.Metadata = graph.NewMetadata(metadata)
 		}
 		d.Nodes = append(d.Nodes, node)
 		if rapid.IntRange(0, 3).Draw(t, "edge") == 0 {
@@ -239,7 +242,7 @@ func adversarialGraph(t *rapid.T) *graph.Graph {
 		first := rapid.IntRange(0, n-1).Draw(t, "first")
 		last := rapid.SampledFrom([]int{first, first, n - 1}).Draw(t, "last")
 		for i := first; i <= last; i++ {
-			entry.Edges = append(entry.Edges, graph.VersionPair{From: "4.0.0", To: d.Nodes[i].Version})
+			entry.Edges = append(entry.Edges, graph.VersionPair{From: "4.0.0", To: d.Nodes[i].Version.Original()})
 		}
 		for i := range rapid.SampledFrom([]int{0, 1, 1, 2, 3, 200, 201}).Draw(t, "risks") {
 			if i < 5 {

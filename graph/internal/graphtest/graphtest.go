@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	configv1 "github.com/openshift/api/config/v1"
@@ -55,9 +57,9 @@ func Sketch(t testing.TB, edges string, channels map[string]string) *graph.Graph
 		if !ok {
 			i = len(d.Nodes)
 			index[v] = i
-			n := graph.NodeData{Version: v, Image: "example.com/release@sha256:" + v}
+			n := graph.Node{Version: semver.MustParse(v), Image: "example.com/release@sha256:" + v}
 			if c := channels[v]; c != "" {
-				n.Metadata = map[string]string{graph.MetadataChannels: c}
+				n.Metadata = graph.NewMetadata(map[string]string{graph.MetadataChannels: c})
 			}
 			d.Nodes = append(d.Nodes, n)
 		}
@@ -205,14 +207,14 @@ func Synthetic(tb testing.TB, n int) []byte {
 	version := func(i int) string { return fmt.Sprintf("4.%d.%d", i/50, i%50) }
 	var d graph.Data
 	for i := range n {
-		d.Nodes = append(d.Nodes, graph.NodeData{
-			Version: version(i),
+		d.Nodes = append(d.Nodes, graph.Node{
+			Version: semver.MustParse(version(i)),
 			Image:   fmt.Sprintf("quay.io/openshift-release-dev/ocp-release@sha256:%064x", i),
-			Metadata: map[string]string{
+			Metadata: graph.NewMetadata(map[string]string{
 				graph.MetadataURL:         fmt.Sprintf("https://access.redhat.com/errata/RHBA-2026:%d", i),
 				graph.MetadataChannels:    fmt.Sprintf("candidate-4.%[1]d,fast-4.%[1]d,stable-4.%[1]d,candidate-4.%[2]d,fast-4.%[2]d,stable-4.%[2]d", i/50, i/50+1),
 				graph.MetadataManifestRef: fmt.Sprintf("sha256:%064x", i),
-			},
+			}),
 		})
 		for to := i + 1; to < min(i+31, n); to++ {
 			if to%10 != 0 {

@@ -1,0 +1,170 @@
+package graph_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+)
+
+// encodePlainly is what AppendJSON promises, by encoding/json.
+func encodePlainly(t interface{ Fatal(...any) }, g *graph.Graph) string {
+	type node struct {
+		Version  string         `json:"version"`
+		Payload  string         `json:"payload"`
+		Metadata map[string]any `json:"metadata"`
+	}
+	wire := struct {
+		Version          int                      `json:"version"`
+		Nodes            []node                   `json:"nodes"`
+		Edges            [][2]int                 `json:"edges"`
+		ConditionalEdges []graph.ConditionalEdges `json:"conditionalEdges"`
+	}{1, []node{}, [][2]int{}, []graph.ConditionalEdges{}}
+	for i, n := range g.Nodes() {
+		metadata := map[string]any{}
+		for k, v := range n.Metadata.All() {
+			metadata[k] = v
+		}
+		wire.Nodes = append(wire.Nodes, node{n.Version.Original(), n.Image, metadata})
+		for e := range g.Edges(i) {
+			wire.Edges = append(wire.Edges, [2]int{e.From, e.To})
+		}
+	}
+	for _, c := range g.ConditionalEdges() {
+		entry := graph.ConditionalEdges{Edges: append([]graph.VersionPair{}, c.Edges...), Risks: append([]configv1.ConditionalUpdateRisk{}, c.Risks...)}
+		for i := range entry.Risks {
+			entry.Risks[i].Conditions = nil
+			if entry.Risks[i].MatchingRules == nil {
+				entry.Risks[i].MatchingRules = []configv1.ClusterCondition{}
+			}
+		}
+		wire.ConditionalEdges = append(wire.ConditionalEdges, entry)
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(wire); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// The text is that of encoding/json without HTML escapes, byte for byte.
+func TestAppendJSONProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawGraph(t)
+		text := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("a<>&\"\\/\b\f\n\r\t\x00\x1f\x7f\u2028\u2029é\U0001f600"))),
+			rapid.SampledFrom([]string{"\xff", "a\xc3", "\xed\xa0\x80", "\ufffd"}))
+		for i := range d.Nodes {
+			d.Nodes[i].Image = "i" + text.Draw(t, "image")
+			d.Nodes[i].Metadata = graph.NewMetadata(map[string]string{text.Draw(t, "key"): text.Draw(t, "value"), "z": ""})
+		}
+		for i := range d.ConditionalEdges {
+			for j := range d.ConditionalEdges[i].Risks {
+				risk := &d.ConditionalEdges[i].Risks[j]
+				risk.Message, risk.URL, risk.Name = text.Draw(t, "message"), text.Draw(t, "url"), text.Draw(t, "name")
+			}
+		}
+		g, err := graph.New(d, graph.DecodeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := encodePlainly(t, g), string(g.AppendJSON([]byte("before")))
+		if !strings.HasPrefix(got, "before") {
+			t.Fatal("AppendJSON does not append")
+		}
+		if diff := cmp.Diff(want, got[len("before"):]); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func FuzzAppendJSON(f *testing.F) {
+	for _, s := range []string{"", "plain", "<a&b>", "\"\\\b\f\n\r\t\x00\x1f\x7f", "\u2028\u2029", "é\U0001f600", "\xff", "a\xc3", "\xed\xa0\x80", "\ufffd"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		g, err := graph.New(graph.Data{
+			Nodes:            []graph.Node{{Version: semver.MustParse("4.1.0"), Image: "i" + s, Metadata: graph.NewMetadata(map[string]string{s: s})}},
+			ConditionalEdges: []graph.ConditionalEdges{{Edges: []graph.VersionPair{{From: "f" + s, To: s + "t"}}, Risks: []configv1.ConditionalUpdateRisk{graphtest.Risk(s, s)}}},
+		}, graph.DecodeOptions{})
+		if err != nil {
+			t.Skip(err)
+		}
+		if diff := cmp.Diff(encodePlainly(t, g), string(g.AppendJSON(nil))); diff != "" {
+			t.Fatal(diff)
+		}
+		again, err := graph.DecodeBytes(g.AppendJSON(nil), graph.DecodeOptions{})
+		if err != nil || utf8.ValidString(s) && !again.Equal(g) {
+			t.Fatalf("decode(encode(g)) is not g: %v", err)
+		}
+	})
+}
+
+// A graph of parts of another shares them, and encodes without being indexed.
+func TestNewOfNodes(t *testing.T) {
+	whole := graphtest.Sketch(t, "4.1.0>4.1.1 4.1.1>4.2.0 4.1.0>4.2.0:A", map[string]string{"4.1.1": "a,b"})
+	part, err := graph.New(graph.Data{Nodes: []graph.Node{whole.Node(0), whole.Node(1)}, Edges: [][2]int{{0, 1}}}, graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part.Node(1).Version != whole.Node(1).Version {
+		t.Error("the version was copied")
+	}
+	if diff := cmp.Diff(encodePlainly(t, part), string(part.AppendJSON(nil))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEncodeAllocations(t *testing.T) {
+	g, err := graph.DecodeBytes(graphtest.Synthetic(t, 1000), graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(10, func() { g.MarshalJSON() }); n > 2 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Many goroutines may put the first question at once.
+func TestFirstQuestionAtOnce(t *testing.T) {
+	text := graphtest.Synthetic(t, 100)
+	g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := graph.DecodeBytes(text, graph.DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := graph.UpdatesQuery{Version: "4.0.0", Architecture: "amd64"}
+	updates, err := want.Updates(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := make(chan string)
+	for range 8 {
+		go func() {
+			got, err := g.Updates(q)
+			if err != nil {
+				results <- err.Error()
+				return
+			}
+			results <- cmp.Diff(updates.Available, got.Available) + cmp.Diff(want.Channels(), g.Channels())
+		}()
+	}
+	for range 8 {
+		if problem := <-results; problem != "" {
+			t.Error(problem)
+		}
+	}
+}
