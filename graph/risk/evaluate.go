@@ -92,7 +92,9 @@ func Evaluate(ctx context.Context, u *graph.Updates, m graph.RiskMatcher, prev [
 // before, are not changed.
 func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, conditional, prev []configv1.ConditionalUpdate, now time.Time) *Evaluation {
 	risks, diverging := e.collect(conditional)
-	result := &Evaluation{Available: slices.Clone(available), Diverging: diverging}
+	result := &Evaluation{Diverging: diverging}
+	listed := newReleaseList(available)
+	published := publishedConditions(prev)
 	verdicts := make(map[string]*Verdict, len(risks))
 	result.Verdicts = make([]Verdict, len(risks))
 	before := e.appliesBefore(prev)
@@ -114,15 +116,21 @@ func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, c
 		if e.RiskConditions {
 			c.RiskNames = riskNames(c.Risks)
 		}
-		c.Conditions = inherit(c, prev, now)
+		c.Conditions = published.of(&c, now)
 		setCondition(&c.Conditions, e.recommended(c.Risks, of), now)
 		if err := e.publishable(&c); err != nil {
 			result.drop(c, graph.InvalidRisks, err)
+			listed.remove(c.Release.Image)
 			continue
 		}
 		result.Conditional = append(result.Conditional, c)
-		result.Available = place(result.Available, c)
+		if meta.IsStatusConditionTrue(c.Conditions, graph.ConditionRecommended) {
+			listed.add(c.Release)
+		} else {
+			listed.remove(c.Release.Image)
+		}
 	}
+	result.Available = listed.kept()
 	slices.SortStableFunc(result.Available, graph.CompareReleases)
 	slices.SortStableFunc(result.Conditional, func(a, b configv1.ConditionalUpdate) int { return graph.CompareReleases(a.Release, b.Release) })
 	e.limit(result)
@@ -167,22 +175,30 @@ func publicRules(rules []configv1.ClusterCondition) []configv1.ClusterCondition 
 	return public
 }
 
-// drop takes an update off both lists: a release whose risks cannot be told is
-// not available either.
+// drop says that an update is in neither list. Whoever calls it takes it off
+// both: a release whose risks cannot be told is not available either.
 func (r *Evaluation) drop(c configv1.ConditionalUpdate, cause graph.DropCause, err error) {
 	r.Dropped = append(r.Dropped, graph.Dropped{Release: c.Release, Risks: c.Risks, Cause: cause, Err: err})
-	r.Available = slices.DeleteFunc(r.Available, func(a configv1.Release) bool { return a.Image == c.Release.Image })
+}
+
+// removeImages takes releases off the available ones.
+func (r *Evaluation) removeImages(images map[string]bool) {
+	if len(images) > 0 {
+		r.Available = slices.DeleteFunc(r.Available, func(a configv1.Release) bool { return images[a.Image] })
+	}
 }
 
 // limit brings the sorted lists to what a ClusterVersion can hold.
 func (e Evaluator) limit(r *Evaluation) {
 	maxBytes := cmp.Or(e.MaxBytes, graph.DefaultMaxList)
 	if !e.Compat && len(r.Conditional) > schema.MaxConditionalUpdates {
-		over := slices.Clone(r.Conditional[schema.MaxConditionalUpdates:])
-		r.Conditional = r.Conditional[:schema.MaxConditionalUpdates]
-		for _, c := range over {
+		images := map[string]bool{}
+		for _, c := range r.Conditional[schema.MaxConditionalUpdates:] {
 			r.drop(c, graph.ExceedsLimit, &graph.LimitError{Limit: graph.LimitConditional, Max: schema.MaxConditionalUpdates})
+			images[c.Release.Image] = true
 		}
+		r.Conditional = slices.Delete(r.Conditional, schema.MaxConditionalUpdates, len(r.Conditional))
+		r.removeImages(images)
 	}
 	for _, longest := range [...]int{schema.MaxMessage, 4096, 1024, 256} {
 		if longest < schema.MaxMessage {
@@ -204,15 +220,17 @@ func (e Evaluator) limit(r *Evaluation) {
 			r.Dropped = append(r.Dropped, graph.Dropped{Release: available[i], Cause: graph.ExceedsLimit, Err: tooLong})
 		}
 	}
-	conditional := r.Conditional
+	conditional, images := r.Conditional, map[string]bool{}
 	r.Conditional = nil
 	for _, c := range conditional {
 		if s.Conditional(&c) {
 			r.Conditional = append(r.Conditional, c)
 		} else {
 			r.drop(c, graph.ExceedsLimit, tooLong)
+			images[c.Release.Image] = true
 		}
 	}
+	r.removeImages(images)
 }
 
 // cutMessages shortens the messages of conditions.
@@ -245,13 +263,20 @@ type collected struct {
 func (e Evaluator) collect(conditional []configv1.ConditionalUpdate) (risks []*collected, diverging []string) {
 	byKey := map[string]*collected{}
 	firstByName := map[string]*configv1.ConditionalUpdateRisk{}
+	diverges := map[string]bool{}
+	type target struct {
+		risk    *collected
+		version string
+	}
+	listed := map[target]bool{}
 	for i := range conditional {
 		version := conditional[i].Release.Version
 		for j := range conditional[i].Risks {
 			risk := &conditional[i].Risks[j]
 			if first, ok := firstByName[risk.Name]; !ok {
 				firstByName[risk.Name] = risk
-			} else if !schema.EqualRisks(*first, *risk) && !slices.Contains(diverging, risk.Name) {
+			} else if !diverges[risk.Name] && !schema.EqualRisks(*first, *risk) {
+				diverges[risk.Name] = true
 				diverging = append(diverging, risk.Name)
 			}
 			key := e.Key(risk)
@@ -267,7 +292,8 @@ func (e Evaluator) collect(conditional []configv1.ConditionalUpdate) (risks []*c
 			if r.own == nil {
 				r.own = meta.FindStatusCondition(risk.Conditions, graph.ConditionApplies)
 			}
-			if n := len(r.versions); n == 0 || r.versions[n-1] != version && !slices.Contains(r.versions, version) {
+			if t := (target{r, version}); !listed[t] {
+				listed[t] = true
 				r.versions = append(r.versions, version)
 			}
 		}
@@ -352,27 +378,67 @@ func (e Evaluator) judge(ctx context.Context, r *collected, before map[string]*m
 	return v
 }
 
-// place puts a conditional update into the available ones, or takes it out.
-func place(available []configv1.Release, c configv1.ConditionalUpdate) []configv1.Release {
-	same := func(r configv1.Release) bool { return r.Image == c.Release.Image }
-	if meta.FindStatusCondition(c.Conditions, graph.ConditionRecommended).Status != metav1.ConditionTrue {
-		return slices.DeleteFunc(available, same)
-	}
-	if slices.ContainsFunc(available, same) {
-		return available
-	}
-	return append(available, *c.Release.DeepCopy())
+// releaseList is a list of releases that is asked for images.
+type releaseList struct {
+	releases []configv1.Release
+	removed  []bool
+	at       map[string][]int // image → places of those that are not removed
 }
 
-// inherit returns the conditions that were published for the same image, as far
-// as the API accepts them.
-func inherit(c configv1.ConditionalUpdate, prev []configv1.ConditionalUpdate, now time.Time) []metav1.Condition {
-	conditions := c.Conditions
-	for i := range prev {
-		if prev[i].Release.Image == c.Release.Image {
-			conditions = prev[i].Conditions
-			break
+func newReleaseList(releases []configv1.Release) *releaseList {
+	l := &releaseList{releases: slices.Clone(releases), removed: make([]bool, len(releases)), at: make(map[string][]int, len(releases))}
+	for i := range releases {
+		l.at[releases[i].Image] = append(l.at[releases[i].Image], i)
+	}
+	return l
+}
+
+// add appends a release unless its image is in the list.
+func (l *releaseList) add(r configv1.Release) {
+	if len(l.at[r.Image]) == 0 {
+		l.at[r.Image] = []int{len(l.releases)}
+		l.releases, l.removed = append(l.releases, *r.DeepCopy()), append(l.removed, false)
+	}
+}
+
+// remove takes all releases of an image off the list.
+func (l *releaseList) remove(image string) {
+	for _, i := range l.at[image] {
+		l.removed[i] = true
+	}
+	delete(l.at, image)
+}
+
+// kept returns the releases that are not removed, in order.
+func (l *releaseList) kept() []configv1.Release {
+	var kept []configv1.Release
+	for i := range l.releases {
+		if !l.removed[i] {
+			kept = append(kept, l.releases[i])
 		}
+	}
+	return kept
+}
+
+// published are the conditions of updates as published before, by image.
+type published map[string][]metav1.Condition
+
+func publishedConditions(prev []configv1.ConditionalUpdate) published {
+	p := make(published, len(prev))
+	for i := range prev {
+		if _, ok := p[prev[i].Release.Image]; !ok {
+			p[prev[i].Release.Image] = prev[i].Conditions
+		}
+	}
+	return p
+}
+
+// of returns the conditions that were published for the update's image, else its
+// own, as far as the API accepts them.
+func (p published) of(c *configv1.ConditionalUpdate, now time.Time) []metav1.Condition {
+	conditions, ok := p[c.Release.Image]
+	if !ok {
+		conditions = c.Conditions
 	}
 	var kept []metav1.Condition
 	for _, condition := range conditions {
