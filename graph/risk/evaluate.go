@@ -91,7 +91,8 @@ func Evaluate(ctx context.Context, u *graph.Updates, m graph.RiskMatcher, prev [
 // inputs, which must be the lists as retrieved and not those of an evaluation
 // before, are not changed.
 func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, conditional, prev []configv1.ConditionalUpdate, now time.Time) *Evaluation {
-	risks, diverging := e.collect(conditional)
+	order := versionOrder{}
+	risks, diverging := e.collect(conditional, order)
 	result := &Evaluation{Diverging: diverging}
 	listed := newReleaseList(available)
 	published := publishedConditions(prev)
@@ -131,8 +132,8 @@ func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, c
 		}
 	}
 	result.Available = listed.kept()
-	slices.SortStableFunc(result.Available, graph.CompareReleases)
-	slices.SortStableFunc(result.Conditional, func(a, b configv1.ConditionalUpdate) int { return graph.CompareReleases(a.Release, b.Release) })
+	slices.SortStableFunc(result.Available, order.releases)
+	slices.SortStableFunc(result.Conditional, func(a, b configv1.ConditionalUpdate) int { return order.releases(a.Release, b.Release) })
 	e.limit(result)
 	if len(result.Available) == 0 {
 		result.Available = nil
@@ -260,7 +261,7 @@ type collected struct {
 
 // collect lists the different risks in the order of their evaluation: those of
 // the highest targets first, since throttled queries are answered late.
-func (e Evaluator) collect(conditional []configv1.ConditionalUpdate) (risks []*collected, diverging []string) {
+func (e Evaluator) collect(conditional []configv1.ConditionalUpdate, order versionOrder) (risks []*collected, diverging []string) {
 	byKey := map[string]*collected{}
 	firstByName := map[string]*configv1.ConditionalUpdateRisk{}
 	diverges := map[string]bool{}
@@ -286,7 +287,7 @@ func (e Evaluator) collect(conditional []configv1.ConditionalUpdate) (risks []*c
 				byKey[key] = r
 				risks = append(risks, r)
 			}
-			if graph.CompareVersions(version, r.highest) > 0 {
+			if order.compare(version, r.highest) > 0 {
 				r.risk, r.highest = risk, version
 			}
 			if r.own == nil {
@@ -299,7 +300,7 @@ func (e Evaluator) collect(conditional []configv1.ConditionalUpdate) (risks []*c
 		}
 	}
 	slices.SortStableFunc(risks, func(a, b *collected) int {
-		return cmp.Or(graph.CompareVersions(b.highest, a.highest), cmp.Compare(a.risk.Name, b.risk.Name))
+		return cmp.Or(order.compare(b.highest, a.highest), cmp.Compare(a.risk.Name, b.risk.Name))
 	})
 	slices.Sort(diverging)
 	return risks, diverging

@@ -283,8 +283,9 @@ func (m *merger) lists() (available []configv1.Release, conditional []configv1.C
 			available = append(available, m.available[i])
 		}
 	}
+	order := versionOrder{}
 	slices.SortStableFunc(m.conditional, func(a, b configv1.ConditionalUpdate) int {
-		return graph.CompareVersions(a.Release.Version, b.Release.Version)
+		return order.compare(a.Release.Version, b.Release.Version)
 	})
 	for i := range m.conditional {
 		slices.SortStableFunc(m.conditional[i].Risks, func(a, b configv1.ConditionalUpdateRisk) int { return cmp.Compare(a.Name, b.Name) })
