@@ -29,11 +29,6 @@ type MirrorQuery struct {
 	// VersionFilter restricts which versions are the highest and the lowest;
 	// nil allows all.
 	VersionFilter *regexp.Regexp
-	// Compat finds the path as oc-mirror does: edges that are only conditional
-	// do not exist, those that are listed both ways are safe, versions alone
-	// order the search, and where there is no path the ends are all there is,
-	// without an error. Policy is ignored. For comparisons only.
-	Compat bool
 }
 
 // MirrorBounds are the versions between which a mirror planner selects.
@@ -103,10 +98,6 @@ func (n *Network) MirrorRange(q MirrorQuery) ([]configv1.Release, error) {
 				picked = append(picked, r)
 			}
 		}
-	case q.Compat:
-		if picked, err = n.compatPath(bounds, q.Channel); err != nil {
-			return nil, err
-		}
 	default:
 		p, err := n.ShortestPath(bounds.Min, bounds.Max, q.Policy)
 		if err != nil {
@@ -116,49 +107,4 @@ func (n *Network) MirrorRange(q MirrorQuery) ([]configv1.Release, error) {
 	}
 	slices.SortStableFunc(picked, func(a, b configv1.Release) int { return graph.CompareVersions(a.Version, b.Version) })
 	return uniqueImages(picked), nil
-}
-
-// compatPath is oc-mirror's search: breadth first over unconditional edges,
-// the greatest versions first.
-func (n *Network) compatPath(b MirrorBounds, channel string) ([]configv1.Release, error) {
-	var ends [2]int32
-	for i, end := range []struct{ which, version string }{{"current", b.Min}, {"requested", b.Max}} {
-		v, err := n.find(end.version)
-		if err != nil || !n.inChannel(v, channel) {
-			return nil, &graph.Error{Reason: string(graph.ErrVersionNotFound), Message: fmt.Sprintf("%s version %s not found in the %q channel", end.which, end.version, channel), Err: err}
-		}
-		ends[i] = v
-	}
-	from, to := ends[0], ends[1]
-	before := map[int32]int32{from: from}
-	queue := []int32{from}
-	for at := 0; at < len(queue); at++ {
-		v := queue[at]
-		for i := n.first[v]; i < n.first[v+1]; i++ {
-			e := &n.edges[i]
-			if _, seen := before[e.to]; !seen && n.listed(e, channel) {
-				before[e.to] = v
-				queue = append(queue, e.to)
-			}
-		}
-	}
-	path := []configv1.Release{n.release(from), n.release(to)}
-	if _, ok := before[to]; ok {
-		for v := to; v != from; v = before[v] {
-			path = append(path, n.release(v))
-		}
-	}
-	return path, nil
-}
-
-// listed says whether the channel, or some for an empty name, lists an edge as
-// unconditional, risks or not.
-func (n *Network) listed(e *edge, channel string) bool {
-	for _, c := range n.channels {
-		from, to := c.local[e.from], c.local[e.to]
-		if (channel == "" || c.Channel == channel) && from >= 0 && to >= 0 && c.Graph.HasEdge(int(from), int(to)) {
-			return true
-		}
-	}
-	return false
 }

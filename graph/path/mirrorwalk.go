@@ -47,8 +47,9 @@ const maxMirrorSteps = 100
 // more than one channel, those of a walk from the lowest minimum to the highest
 // maximum. The walk goes to the highest release of its channel, then to that of
 // the next minor's channel of the same type, until it is in the minor of the
-// last channel. It knows unconditional edges alone, and where the release that
-// it reached is not in the next channel it gives up with a warning.
+// last channel. It knows unconditional edges alone: a step without a path adds
+// nothing, and where the release that it reached is not in the next channel it
+// gives up with a warning.
 //
 // Graphs come from s, asked by q with its Channel replaced, each once. Errors
 // are s's, or an [*Error] of reason NoVersionsFound or VersionNotFound, or name
@@ -178,8 +179,16 @@ func (m *mirrorer) selectChannel(c MirrorChannel, b boundedChannel) error {
 	}
 	if c.ShortestPath {
 		path, err := mirrorPath(g, c.Name, b.low, b.high)
+		if err != nil {
+			return err
+		}
+		if path == nil { // the ends are selected all the same
+			low, _ := g.Find(b.low)
+			high, _ := g.Find(b.high)
+			path = []configv1.Release{mirrorRelease(g, low), mirrorRelease(g, high)}
+		}
 		m.picked = append(m.picked, path...)
-		return err
+		return nil
 	}
 	for i, node := range g.Nodes() {
 		if v := node.Version; v.Compare(b.low) >= 0 && v.Compare(b.high) <= 0 {
@@ -189,7 +198,7 @@ func (m *mirrorer) selectChannel(c MirrorChannel, b boundedChannel) error {
 	return nil
 }
 
-// step adds the path between two versions of a channel.
+// step adds the path between two versions of a channel, if there is one.
 func (m *mirrorer) step(channel string, from, to *semver.Version) error {
 	g, err := m.graph(channel)
 	if err != nil {
@@ -260,9 +269,9 @@ func (m *mirrorer) enter(channel, last string, from, to *semver.Version) (entere
 	return false, m.step(last, to, to)
 }
 
-// mirrorPath returns both ends and what lies on the shortest path between them,
-// by a breadth-first search over unconditional edges that takes the greatest
-// versions first. Where there is no path, the ends are all.
+// mirrorPath returns the releases of the shortest path between two versions, nil
+// where there is no path: a breadth-first search over unconditional edges that
+// takes the greatest versions first.
 func mirrorPath(g *graph.Graph, channel string, from, to *semver.Version) ([]configv1.Release, error) {
 	start, ok := g.Find(from)
 	if !ok {
@@ -285,13 +294,12 @@ func mirrorPath(g *graph.Graph, channel string, from, to *semver.Version) ([]con
 			}
 		}
 	}
+	if _, ok := before[end]; !ok {
+		return nil, nil
+	}
 	path := []configv1.Release{mirrorRelease(g, start)}
-	if _, ok := before[end]; ok {
-		for v := end; v != start; v = before[v] {
-			path = append(path, mirrorRelease(g, v))
-		}
-	} else {
-		path = append(path, mirrorRelease(g, end))
+	for v := end; v != start; v = before[v] {
+		path = append(path, mirrorRelease(g, v))
 	}
 	return path, nil
 }

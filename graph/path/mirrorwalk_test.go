@@ -46,11 +46,14 @@ func TestMirrorChannels(t *testing.T) {
 		"one: no walk":              {channels: channels{{Name: "stable-4.8"}}, want: "4.8.9"},
 		"one: shortest":             {channels: channels{{Name: "stable-4.8", Min: "4.8.1", Max: "4.8.9", ShortestPath: true}}, want: "4.8.1 4.8.3 4.8.9"},
 		"one: shortest without way": {channels: channels{{Name: "stable-4.8", Min: "4.8.4", Max: "4.8.9", ShortestPath: true}}, want: "4.8.4 4.8.9"},
-		"one: range":                {channels: channels{{Name: "stable-4.8", Min: "4.8.2", Full: true}}, want: "4.8.2 4.8.3 4.8.4 4.8.9"},
-		"one: full":                 {channels: channels{{Name: "fast-4.8", Full: true}}, want: "4.8.0 4.8.1 4.8.10"},
-		"one: up to max":            {channels: channels{{Name: "fast-4.8", Max: "4.8.1"}}, want: "4.8.0 4.8.1"},
-		"filter":                    {channels: channels{{Name: "stable-4.9"}}, filter: ga, want: "4.9.5"},
-		"without filter":            {channels: channels{{Name: "stable-4.9"}}, want: "4.9.6-rc.1"},
+		"one: shortest, not by a risk": {
+			channels: channels{{Name: "stable-4.9", Min: "4.8.1", Max: "4.9.5", ShortestPath: true}}, want: "4.8.1 4.9.5",
+		},
+		"one: range":     {channels: channels{{Name: "stable-4.8", Min: "4.8.2", Full: true}}, want: "4.8.2 4.8.3 4.8.4 4.8.9"},
+		"one: full":      {channels: channels{{Name: "fast-4.8", Full: true}}, want: "4.8.0 4.8.1 4.8.10"},
+		"one: up to max": {channels: channels{{Name: "fast-4.8", Max: "4.8.1"}}, want: "4.8.0 4.8.1"},
+		"filter":         {channels: channels{{Name: "stable-4.9"}}, filter: ga, want: "4.9.5"},
+		"without filter": {channels: channels{{Name: "stable-4.9"}}, want: "4.9.6-rc.1"},
 		"OKD aside: a path though none was asked for": {
 			channels: channels{{Name: "okd-4", OKD: true}, {Name: "stable-4.8", Min: "4.8.4", Max: "4.8.9"}}, want: "4.8.4 4.8.9 4.9.9",
 		},
@@ -80,7 +83,7 @@ func TestMirrorChannels(t *testing.T) {
 		"blocked before it: the goal is in the target": {
 			channels: channels{{Name: "stable-4.8", Min: "4.8.1", Max: "4.8.1"}, {Name: "fast-4.10", Min: "4.10.3", Max: "4.10.3"}},
 			filter:   regexp.MustCompile(`^4\.8\.[0-4]$|^4\.9\.5$`),
-			want:     "4.8.1 4.8.4 4.9.5 4.10.3",
+			want:     "4.8.1 4.9.5 4.10.3", // no path leads to 4.8.4
 			warnings: []string{"No upgrade path for 4.8.4 in target channel fast-4.10"},
 		},
 		"same minor": {

@@ -106,16 +106,14 @@ func TestMirror(t *testing.T) {
 		want  string
 		bound path.MirrorBounds
 	}{
-		"both":            {path.MirrorQuery{Min: "4.1.2", Max: "4.2.0"}, "4.1.2 4.1.3 4.2.0", path.MirrorBounds{"4.1.2", "4.2.0", true}},
-		"head":            {path.MirrorQuery{}, "4.3.0-rc.1", path.MirrorBounds{"4.3.0-rc.1", "4.3.0-rc.1", false}},
-		"head, final":     {path.MirrorQuery{VersionFilter: ga}, "4.2.1", path.MirrorBounds{"4.2.1", "4.2.1", false}},
-		"full":            {path.MirrorQuery{Channel: "stable-4.1", Full: true}, "4.0.9 4.1.0", path.MirrorBounds{"4.0.9", "4.1.0", true}},
-		"min":             {path.MirrorQuery{Min: "4.2.0", VersionFilter: ga}, "4.2.0 4.2.1", path.MirrorBounds{"4.2.0", "4.2.1", true}},
-		"max":             {path.MirrorQuery{Channel: "stable-4.2", Max: "4.1.1"}, "4.1.0 4.1.1", path.MirrorBounds{"4.1.0", "4.1.1", true}},
-		"shortest":        {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true}, "4.1.0 4.1.2 4.1.3 4.2.0", path.MirrorBounds{"4.1.0", "4.2.0", true}},
-		"with the risk":   {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true, Policy: path.Policy{Edges: path.AnyEdge}}, "4.1.0 4.1.1 4.2.0", path.MirrorBounds{"4.1.0", "4.2.0", true}},
-		"compat":          {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true, Compat: true}, "4.1.0 4.1.2 4.1.3 4.2.0", path.MirrorBounds{"4.1.0", "4.2.0", true}},
-		"compat, no path": {path.MirrorQuery{Min: "4.1.0", Max: "4.2.1", ShortestPath: true, Compat: true}, "4.1.0 4.2.1", path.MirrorBounds{"4.1.0", "4.2.1", true}},
+		"both":          {path.MirrorQuery{Min: "4.1.2", Max: "4.2.0"}, "4.1.2 4.1.3 4.2.0", path.MirrorBounds{"4.1.2", "4.2.0", true}},
+		"head":          {path.MirrorQuery{}, "4.3.0-rc.1", path.MirrorBounds{"4.3.0-rc.1", "4.3.0-rc.1", false}},
+		"head, final":   {path.MirrorQuery{VersionFilter: ga}, "4.2.1", path.MirrorBounds{"4.2.1", "4.2.1", false}},
+		"full":          {path.MirrorQuery{Channel: "stable-4.1", Full: true}, "4.0.9 4.1.0", path.MirrorBounds{"4.0.9", "4.1.0", true}},
+		"min":           {path.MirrorQuery{Min: "4.2.0", VersionFilter: ga}, "4.2.0 4.2.1", path.MirrorBounds{"4.2.0", "4.2.1", true}},
+		"max":           {path.MirrorQuery{Channel: "stable-4.2", Max: "4.1.1"}, "4.1.0 4.1.1", path.MirrorBounds{"4.1.0", "4.1.1", true}},
+		"shortest":      {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true}, "4.1.0 4.1.2 4.1.3 4.2.0", path.MirrorBounds{"4.1.0", "4.2.0", true}},
+		"with the risk": {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true, Policy: path.Policy{Edges: path.AnyEdge}}, "4.1.0 4.1.1 4.2.0", path.MirrorBounds{"4.1.0", "4.2.0", true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bounds, err := n.MirrorBounds(test.q)
@@ -133,11 +131,9 @@ func TestMirror(t *testing.T) {
 		})
 	}
 	for want, q := range map[string]path.MirrorQuery{
-		`NoVersionsFound: no cluster versions found for "" in the "fast-4.2" channel`:    {Channel: "fast-4.2"},
-		`bound "4.1": invalid semantic version`:                                          {Min: "4.1"},
-		`VersionNotFound: current version 4.0.9 not found in the "stable-4.2" channel`:   {Channel: "stable-4.2", Min: "4.0.9", Max: "4.2.0", ShortestPath: true, Compat: true},
-		`VersionNotFound: requested version 4.9.9 not found in the "stable-4.2" channel`: {Channel: "stable-4.2", Min: "4.1.0", Max: "4.9.9", ShortestPath: true, Compat: true},
-		"no path from 4.1.0 to 4.2.1":                                                    {Min: "4.1.0", Max: "4.2.1", ShortestPath: true},
+		`NoVersionsFound: no cluster versions found for "" in the "fast-4.2" channel`: {Channel: "fast-4.2"},
+		`bound "4.1": invalid semantic version`:                                       {Min: "4.1"},
+		"no path from 4.1.0 to 4.2.1":                                                 {Min: "4.1.0", Max: "4.2.1", ShortestPath: true},
 	} {
 		if _, err := n.MirrorRange(q); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
