@@ -101,7 +101,7 @@ func (c *core) merge(ctx context.Context, j *retrieval) func([]configv1.Release,
 	return func(available []configv1.Release, conditional []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
 		sources := c.riskSources(j.own)
 		if c.alerts != nil {
-			sources = append([]risk.Source{c.alerts}, sources...)
+			sources = append([]risk.RiskSource{c.alerts}, sources...)
 		}
 		risks, err := risk.Aggregate(ctx, sources, j.query.version, risk.TargetVersions(available, conditional))
 		c.log("some risks of the cluster are not known", err)
@@ -116,7 +116,7 @@ func (c *core) merge(ctx context.Context, j *retrieval) func([]configv1.Release,
 
 // riskSources are the sources of risks in the cluster that also stand behind
 // the condition Upgradeable.
-func (c *core) riskSources(own string) []risk.Source {
+func (c *core) riskSources(own string) []risk.RiskSource {
 	return preconditions.Sources(preconditions.RiskOptions{Reader: c.o.API, OwnVersion: own, Deletions: c.tracker.PendingDeletions})
 }
 

@@ -170,33 +170,33 @@ func renderCondition(c *configv1.ClusterOperatorStatusCondition) string {
 
 func TestUpgradeableFolding(t *testing.T) {
 	always := func(name, message string) configv1.ConditionalUpdateRisk { return aRisk(name, message, "Always") }
-	one := func(r ...configv1.ConditionalUpdateRisk) risk.Source { return fixed{name: "S", risks: r} }
+	one := func(r ...configv1.ConditionalUpdateRisk) risk.RiskSource { return fixed{name: "S", risks: r} }
 	const many = "False MultipleReasons: Cluster should not be upgraded between minor or major versions for multiple reasons:"
 	for _, tt := range []struct {
 		name    string
-		sources []risk.Source
+		sources []risk.RiskSource
 		want    string
 		errs    string
 	}{
-		{"nothing", []risk.Source{one(), one()}, "removed", ""},
-		{"errors alone", []risk.Source{fixed{name: "A", err: errors.New("a")}, one(), fixed{name: "B", err: errors.New("b\nb2")}}, "Unknown EvaluationFailed: a\nb\nb2", "a|b\nb2"},
-		{"error beside a risk", []risk.Source{fixed{name: "A", err: errors.New("a")}, one(always("R", "m"))}, "False R: m", "a"},
-		{"source with both", []risk.Source{fixed{name: "A", err: errors.New("a"), risks: []configv1.ConditionalUpdateRisk{always("R", "m")}}}, "False R: m", "a"},
-		{"two", []risk.Source{one(always("Z", "z"), always("A", "a")), one(always("M", ""))}, many + "\n* z\n* a\n* ", ""},
-		{"equal twice", []risk.Source{one(always("R", "m")), one(applies(always("R", "m"), "True"))}, "False R: m", ""},
-		{"divergent twice", []risk.Source{one(always("R", "m")), fixed{name: "T", risks: []configv1.ConditionalUpdateRisk{always("R", "other")}}}, "False R: m",
+		{"nothing", []risk.RiskSource{one(), one()}, "removed", ""},
+		{"errors alone", []risk.RiskSource{fixed{name: "A", err: errors.New("a")}, one(), fixed{name: "B", err: errors.New("b\nb2")}}, "Unknown EvaluationFailed: a\nb\nb2", "a|b\nb2"},
+		{"error beside a risk", []risk.RiskSource{fixed{name: "A", err: errors.New("a")}, one(always("R", "m"))}, "False R: m", "a"},
+		{"source with both", []risk.RiskSource{fixed{name: "A", err: errors.New("a"), risks: []configv1.ConditionalUpdateRisk{always("R", "m")}}}, "False R: m", "a"},
+		{"two", []risk.RiskSource{one(always("Z", "z"), always("A", "a")), one(always("M", ""))}, many + "\n* z\n* a\n* ", ""},
+		{"equal twice", []risk.RiskSource{one(always("R", "m")), one(applies(always("R", "m"), "True"))}, "False R: m", ""},
+		{"divergent twice", []risk.RiskSource{one(always("R", "m")), fixed{name: "T", risks: []configv1.ConditionalUpdateRisk{always("R", "other")}}}, "False R: m",
 			"divergent definitions of risk \"R\" from \"T\":\n- message: m\n+ message: other"},
-		{"divergent in one source", []risk.Source{one(always("R", "m"), aRisk("R", "m", "PromQL"))}, "False R: m",
+		{"divergent in one source", []risk.RiskSource{one(always("R", "m"), aRisk("R", "m", "PromQL"))}, "False R: m",
 			"divergent definitions of risk \"R\" from \"S\":\n- matchingRules: Always\n+ matchingRules: PromQL"},
-		{"first is kept, though it does not apply", []risk.Source{one(applies(always("R", "m"), "False")), one(always("R", "m"))}, "removed", ""},
-		{"verdict False", []risk.Source{one(applies(always("R", "m"), "False"))}, "removed", ""},
-		{"verdict Unknown counts", []risk.Source{one(applies(aRisk("R", "m", "Strange"), "Unknown"))}, "False R: m", ""},
-		{"unknown rule types", []risk.Source{one(aRisk("R", "m", "Strange", "Other"))}, "removed", ""},
-		{"unknown before known", []risk.Source{one(aRisk("R", "m", "Strange", "Always"))}, "False R: m", ""},
-		{"a rule that fails counts", []risk.Source{one(aRisk("R", "m", "PromQL"))}, "False R: m", ""},
-		{"only risks that apply count as reasons", []risk.Source{one(applies(always("R", "m"), "False"), always("Q", "q"))}, "False Q: q", ""},
-		{"incompatible name: the source's", []risk.Source{fixed{name: "Src", risks: []configv1.ConditionalUpdateRisk{always("R-1", "m")}}}, "False Src: m", ""},
-		{"incompatible names", []risk.Source{fixed{name: "Src-1", risks: []configv1.ConditionalUpdateRisk{always("R.1", "m")}}}, "False RiskNameNotCompatibleWithReasonProperty: m", ""},
+		{"first is kept, though it does not apply", []risk.RiskSource{one(applies(always("R", "m"), "False")), one(always("R", "m"))}, "removed", ""},
+		{"verdict False", []risk.RiskSource{one(applies(always("R", "m"), "False"))}, "removed", ""},
+		{"verdict Unknown counts", []risk.RiskSource{one(applies(aRisk("R", "m", "Strange"), "Unknown"))}, "False R: m", ""},
+		{"unknown rule types", []risk.RiskSource{one(aRisk("R", "m", "Strange", "Other"))}, "removed", ""},
+		{"unknown before known", []risk.RiskSource{one(aRisk("R", "m", "Strange", "Always"))}, "False R: m", ""},
+		{"a rule that fails counts", []risk.RiskSource{one(aRisk("R", "m", "PromQL"))}, "False R: m", ""},
+		{"only risks that apply count as reasons", []risk.RiskSource{one(applies(always("R", "m"), "False"), always("Q", "q"))}, "False Q: q", ""},
+		{"incompatible name: the source's", []risk.RiskSource{fixed{name: "Src", risks: []configv1.ConditionalUpdateRisk{always("R-1", "m")}}}, "False Src: m", ""},
+		{"incompatible names", []risk.RiskSource{fixed{name: "Src-1", risks: []configv1.ConditionalUpdateRisk{always("R.1", "m")}}}, "False RiskNameNotCompatibleWithReasonProperty: m", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := preconditions.ExplainUpgradeable(context.Background(), tt.sources, nil, preconditions.SourceName, nil)
@@ -227,7 +227,7 @@ func TestUpgradeableMatcher(t *testing.T) {
 		return false, nil
 	})
 	for name, m := range map[string]graph.RiskMatcher{"no match": no, "the first that evaluates decides": fails} {
-		if u := preconditions.ExplainUpgradeable(context.Background(), []risk.Source{source}, nil, "", m); u.Condition != nil {
+		if u := preconditions.ExplainUpgradeable(context.Background(), []risk.RiskSource{source}, nil, "", m); u.Condition != nil {
 			t.Errorf("%s: %s", name, renderCondition(u.Condition))
 		}
 	}
@@ -317,7 +317,7 @@ func TestUpgradeableReasons(t *testing.T) {
 			want = "False RiskNameNotCompatibleWithReasonProperty: m"
 		}
 		source := fixed{name: "Src", risks: []configv1.ConditionalUpdateRisk{aRisk(name, "m", "Always")}}
-		c, _ := preconditions.Upgradeable(context.Background(), []risk.Source{source}, nil, preconditions.RiskName)
+		c, _ := preconditions.Upgradeable(context.Background(), []risk.RiskSource{source}, nil, preconditions.RiskName)
 		if diff := cmp.Diff(want, renderCondition(c)); diff != "" {
 			t.Errorf("%q: %s", name, diff)
 		}

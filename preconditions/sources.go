@@ -42,7 +42,7 @@ type RiskOptions struct {
 // Risk is a risk with what its published form leaves out.
 type Risk struct {
 	configv1.ConditionalUpdateRisk
-	// Source is the name of the source that reports it.
+	// RiskSource is the name of the source that reports it.
 	Source string
 	// Operator and OperatorReason are the ClusterOperator that is not
 	// upgradeable and the reason in its own condition; empty for other risks.
@@ -63,8 +63,8 @@ type Detailer interface {
 // safe for concurrent use if the Reader and Deletions are. All their risks
 // apply to every cluster (rule Always) and concern updates to another minor or
 // major version only.
-func Sources(o RiskOptions) []risk.Source {
-	return []risk.Source{
+func Sources(o RiskOptions) []risk.RiskSource {
+	return []risk.RiskSource{
 		source{SourceUpdating, o.updating},
 		source{SourceOverrides, o.overrides},
 		source{SourceDeletions, o.deletions},

@@ -59,7 +59,7 @@ type Upgradeability struct {
 // are those of both lists of updates. The risks are what the sources report and
 // the cluster is exposed to; two of one name count once. See
 // [ExplainUpgradeable] for the errors and the details of risks.
-func Upgradeable(ctx context.Context, sources []risk.Source, versions []string, style ReasonStyle) (*configv1.ClusterOperatorStatusCondition, []configv1.ConditionalUpdateRisk) {
+func Upgradeable(ctx context.Context, sources []risk.RiskSource, versions []string, style ReasonStyle) (*configv1.ClusterOperatorStatusCondition, []configv1.ConditionalUpdateRisk) {
 	u := ExplainUpgradeable(ctx, sources, versions, style, nil)
 	var risks []configv1.ConditionalUpdateRisk
 	for _, r := range u.Risks {
@@ -71,7 +71,7 @@ func Upgradeable(ctx context.Context, sources []risk.Source, versions []string, 
 // ExplainUpgradeable is [Upgradeable] with all that is known. matcher evaluates
 // the rules of risks that carry no verdict of their own; nil knows the rule
 // Always only, and takes a PromQL rule as failed, so that its risk counts.
-func ExplainUpgradeable(ctx context.Context, sources []risk.Source, versions []string, style ReasonStyle, matcher graph.RiskMatcher) Upgradeability {
+func ExplainUpgradeable(ctx context.Context, sources []risk.RiskSource, versions []string, style ReasonStyle, matcher graph.RiskMatcher) Upgradeability {
 	all, errs := collect(ctx, sources, versions)
 	u := Upgradeability{Errors: errs}
 	for _, r := range all {
@@ -124,7 +124,7 @@ func loneReason(r Risk, style ReasonStyle) string {
 
 // collect asks the sources in order. Of two risks with one name the first is
 // kept; that they differ, apart from their conditions, is an error.
-func collect(ctx context.Context, sources []risk.Source, versions []string) ([]Risk, []error) {
+func collect(ctx context.Context, sources []risk.RiskSource, versions []string) ([]Risk, []error) {
 	var all []Risk
 	var errs []error
 	at := make(map[string]int)
@@ -148,7 +148,7 @@ func collect(ctx context.Context, sources []risk.Source, versions []string) ([]R
 	return all, errs
 }
 
-func details(ctx context.Context, s risk.Source, versions []string) ([]Risk, error) {
+func details(ctx context.Context, s risk.RiskSource, versions []string) ([]Risk, error) {
 	if d, ok := s.(Detailer); ok {
 		return d.Details(ctx, versions)
 	}

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AlertRisks is the [Source] of alerts that fire: each that bears on
+// AlertRisks is the [RiskSource] of alerts that fire: each that bears on
 // updates is a risk to all of them. Where the alerts cannot be read, it goes on
 // with those that it read last, whatever their age; [AlertRisks.Stale] alone
 // tells, as with the cluster-version operator. It is safe for concurrent use and
@@ -31,8 +31,8 @@ type AlertRisks struct {
 const SourceAlert = "Alert"
 
 var (
-	_ Source   = (*AlertRisks)(nil)
-	_ Targeter = (*AlertRisks)(nil)
+	_ RiskSource = (*AlertRisks)(nil)
+	_ Targeter   = (*AlertRisks)(nil)
 )
 
 // Name is SourceAlert.

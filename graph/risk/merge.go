@@ -31,7 +31,7 @@ type Set struct {
 	Versions map[string][]string
 }
 
-// Targeter is an optional ability of a [Source]: to say itself which
+// Targeter is an optional ability of a [RiskSource]: to say itself which
 // versions its risks apply to. Find it by type assertion. Without it, they
 // apply to targets of a greater minor or major version.
 type Targeter interface {
@@ -42,7 +42,7 @@ type Targeter interface {
 
 // TargetRisks asks a source for its risks, given the current version and those
 // of all targets. What it returned beside an error counts.
-func Targeted(ctx context.Context, s Source, current string, versions []string) (Set, error) {
+func Targeted(ctx context.Context, s RiskSource, current string, versions []string) (Set, error) {
 	if t, ok := s.(Targeter); ok {
 		return t.Targets(ctx, versions)
 	}
@@ -74,7 +74,7 @@ func MinorTargets(current string, versions []string) []string {
 // that was seen before is dropped, with an error if it has another content;
 // versions are united in the order in which they were first seen. Errors, and
 // panics of sources, are joined; the result counts regardless.
-func Aggregate(ctx context.Context, sources []Source, current string, versions []string) (Set, error) {
+func Aggregate(ctx context.Context, sources []RiskSource, current string, versions []string) (Set, error) {
 	all := Set{Versions: map[string][]string{}}
 	first := map[string]int{}            // name → risk
 	seen := map[string]map[string]bool{} // name → versions
@@ -113,7 +113,7 @@ func Aggregate(ctx context.Context, sources []Source, current string, versions [
 }
 
 // AggregateName is the name of sources taken together.
-func AggregateName(sources []Source) string {
+func AggregateName(sources []RiskSource) string {
 	names := make([]string, len(sources))
 	for i, s := range sources {
 		names[i] = s.Name()

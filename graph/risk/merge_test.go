@@ -127,7 +127,7 @@ func TestAggregateRisks(t *testing.T) {
 	other := graphtest.Risk("A", "T")
 	other.Message = "other"
 	alerts := &risk.AlertRisks{Alerts: firing{{Labels: map[string]string{"alertname": "Down", "severity": "critical"}, State: "firing"}}}
-	sources := []risk.Source{alerts, riskSource{name: "One", risks: graphtest.Named("A"), err: errors.New("half")}, riskSource{name: "Two", risks: append(graphtest.Named("B"), other)}}
+	sources := []risk.RiskSource{alerts, riskSource{name: "One", risks: graphtest.Named("A"), err: errors.New("half")}, riskSource{name: "Two", risks: append(graphtest.Named("B"), other)}}
 	got, err := risk.Aggregate(context.Background(), sources, "4.1.3", []string{"4.1.4", "4.2.0", "5.0.0", "odd", "4.0.9"})
 	var names []string
 	for _, r := range got.Risks {

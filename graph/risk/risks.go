@@ -7,9 +7,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Source finds risks in the cluster itself, such as overrides or an alert
+// RiskSource finds risks in the cluster itself, such as overrides or an alert
 // that fires. Evaluation merges them with those of the graph.
-type Source interface {
+type RiskSource interface {
 	// Name identifies the source in errors.
 	Name() string
 	// Risks returns the risks that bear on updates to some of the versions. A

@@ -11,7 +11,7 @@
 //   - it keeps the taint UpdateInProgress and the pools' status;
 //   - it fulfils the daemons' requests to be drained, by cordoning and by
 //     evictions, which honour PodDisruptionBudgets; it never forces;
-//   - where Options has a [NodeUpdater], it updates the nodes through that
+//   - where Options has a [mcp.NodeUpdater], it updates the nodes through that
 //     instead of leaving it to a daemon on each node.
 //
 // # Stopping and going on

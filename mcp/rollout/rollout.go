@@ -56,7 +56,7 @@ type Options struct {
 	// controller's.
 	Delays Delays
 	// NodeUpdater updates nodes in mode Drive; nil: daemons on the nodes do.
-	NodeUpdater NodeUpdater
+	NodeUpdater mcp.NodeUpdater
 	// DrainWorkers is how many drains are worked on at a time; 0 means 5. A
 	// drain that waits, for a pod to end or a budget to allow an eviction, is
 	// not worked on, so blocked drains do not hold up others.

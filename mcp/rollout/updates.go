@@ -10,21 +10,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// NodeUpdater brings nodes to their targets: it does what a machine-config
-// daemon on a node would do. The node's annotations stay the truth: it writes
-// them.
-//
-// Step takes one action for a node that has been told to reach t and is in
-// phase p, and returns: the phase that the node is in then, and after how long
-// to step it again; zero: when the node has changed. It is called for a node
-// that is not done, one step at a time, also after a restart, when p is what
-// the annotations tell. It may take its time, and must return when ctx ends;
-// it waits by returning, or with [reconcile.Sleep]. After an error, also a
-// panic, it is called again after [Delays].RetryMax.
-type NodeUpdater interface {
-	Step(ctx context.Context, node string, t mcp.Target, p mcp.Phase) (next mcp.Phase, after time.Duration, err error)
-}
-
 // updatesReconciler steps a NodeUpdater. Its keys are nodes.
 type updatesReconciler struct {
 	*run
