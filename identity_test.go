@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
 
@@ -60,7 +61,7 @@ func TestIdentity(t *testing.T) {
 					o.Graph = nil // which knows the version
 				}
 			}, func(s *sampleTest) {
-				found, err := signature.ConfigMap(digest, [][]byte{message})
+				found, err := cluster.ConfigMap(digest, [][]byte{message})
 				if err != nil {
 					s.Fatal(err)
 				}

@@ -312,7 +312,7 @@ func (c *core) verifySigner(ctx context.Context, verifier signature.Verifier, r 
 	var v *signature.Verification
 	err := panics.Isolate(func() (err error) {
 		if of, ok := verifier.(signature.ReleaseVerifier); ok {
-			v, err = of.VerifyRelease(ctx, r)
+			v, err = of.VerifyRelease(ctx, digest, r.Version)
 		} else {
 			v, err = verifier.Verify(ctx, digest)
 		}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // saver keeps in the cluster the signatures that verified a release: as soon
 // as one did, and at intervals.
 type saver struct {
 	*core
-	persister *signature.Persister // nil: the verifier remembers nothing
+	persister *cluster.Persister // nil: the verifier remembers nothing
 	next      time.Time
 }
 
@@ -25,7 +26,7 @@ const saverName = "signatures"
 func (s *saver) Name() string { return saverName }
 
 // signaturesKey is the one key.
-var signaturesKey = reconcile.Key{Kind: "ConfigMap", Namespace: signature.ConfigMapNamespace, Name: signature.PersistedName}
+var signaturesKey = reconcile.Key{Kind: "ConfigMap", Namespace: cluster.ConfigMapNamespace, Name: cluster.PersistedName}
 
 // Keys implements [reconcile.Lister].
 func (s *saver) Keys() []reconcile.Key { return []reconcile.Key{signaturesKey} }
@@ -40,7 +41,7 @@ func (s *saver) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.R
 		if _, ok := s.o.Verifier.(remembers); s.o.Verifier != nil && !ok {
 			return reconcile.Result{}, nil
 		}
-		s.persister = signature.NewPersister(signature.PersistOptions{API: s.o.API, Signatures: s.signatures, Recent: s.recent, Retries: -1})
+		s.persister = cluster.NewPersister(cluster.PersistOptions{API: s.o.API, Signatures: s.signatures, Recent: s.recent, Retries: -1})
 	}
 	interval := 2 * s.interval(q)
 	if wait := s.next.Sub(q.Now); !s.trust.hasNews() && wait > 0 && wait <= interval {

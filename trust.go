@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // trust keeps the verifier that the running payload configures: it remembers
@@ -45,15 +46,15 @@ func (c *core) payloadVerifier(ctx context.Context, r *loadRequest) (signature.V
 	}
 	// Nobody waits for these reads: of two verifiers that are made at the same
 	// time the later one is kept.
-	sources := make([]signature.ConfigSource, 0, len(payload.Manifests))
+	sources := make([]cluster.ConfigSource, 0, len(payload.Manifests))
 	for _, m := range payload.Manifests {
-		sources = append(sources, signature.ConfigSource{Name: m.Filename, Object: m.Object})
+		sources = append(sources, cluster.ConfigSource{Name: m.Filename, Object: m.Object})
 	}
-	o := signature.ConfigOptions{Options: signature.Options{Clock: c.o.Clock, Identity: c.o.Identity}, Reader: c.o.API}
-	if o.HTTP, err = signature.ClusterHTTP(ctx, c.o.API); err != nil {
+	o := cluster.ConfigOptions{Options: signature.Options{Clock: c.o.Clock, Identity: c.o.Identity}, Reader: c.o.API}
+	if o.HTTP, err = cluster.ClusterHTTP(ctx, c.o.API); err != nil {
 		return nil, err
 	}
-	v, err := signature.FromManifests(sources, o)
+	v, err := cluster.FromManifests(sources, o)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (c *core) trustKey(ctx context.Context, payload string) (string, error) {
 		key types.NamespacedName
 	}{
 		{configv1.GroupVersion.WithKind("Proxy"), clusterapi.Key("", "cluster")},
-		{corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(signature.ConfigMapNamespace, "trusted-ca-bundle")},
+		{corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(cluster.ConfigMapNamespace, "trusted-ca-bundle")},
 	} {
 		read, cancel := context.WithTimeout(ctx, trustRead)
 		obj, err := c.o.API.Get(read, o.gvk, o.key)

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
 
@@ -66,7 +67,7 @@ func TestSignaturesAreKept(t *testing.T) {
 	withSample(t, prepare, func(s *sampleTest) {
 		t := s.T
 		ctx := context.Background()
-		found, err := signature.ConfigMap(digest, [][]byte{message})
+		found, err := cluster.ConfigMap(digest, [][]byte{message})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,14 +76,14 @@ func TestSignaturesAreKept(t *testing.T) {
 		}
 		remove := func(name string) {
 			t.Helper()
-			err := s.Delete(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(signature.ConfigMapNamespace, name), clusterapi.DeleteOptions{})
+			err := s.Delete(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(cluster.ConfigMapNamespace, name), clusterapi.DeleteOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		kept := func() bool {
 			t.Helper()
-			cm, err := clusterapi.Get[corev1.ConfigMap](ctx, s.Cluster, clusterapi.Key(signature.ConfigMapNamespace, signature.PersistedName))
+			cm, err := clusterapi.Get[corev1.ConfigMap](ctx, s.Cluster, clusterapi.Key(cluster.ConfigMapNamespace, cluster.PersistedName))
 			if apierrors.IsNotFound(err) {
 				return false
 			}
@@ -118,7 +119,7 @@ func TestSignaturesAreKept(t *testing.T) {
 		attempt(clusterupdate.PreconditionChecks)
 
 		// What was verified is remembered, and kept again.
-		remove(signature.PersistedName)
+		remove(cluster.PersistedName)
 		attempt(clusterupdate.PreconditionChecks)
 		if !kept() {
 			t.Error("the signature is not kept again")
@@ -126,9 +127,9 @@ func TestSignaturesAreKept(t *testing.T) {
 
 		// Other ways out of the cluster are another verifier, which remembers
 		// nothing.
-		remove(signature.PersistedName)
+		remove(cluster.PersistedName)
 		bundle := &corev1.ConfigMap{}
-		bundle.Namespace, bundle.Name = signature.ConfigMapNamespace, "trusted-ca-bundle"
+		bundle.Namespace, bundle.Name = cluster.ConfigMapNamespace, "trusted-ca-bundle"
 		if _, err := clusterapi.Create(ctx, s.Cluster, bundle, clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +150,7 @@ func TestRunKeepsSignatures(t *testing.T) {
 	}
 	withSample(t, signedBy(t, key, t.TempDir()), func(s *sampleTest) {
 		t := s.T
-		found, err := signature.ConfigMap(digest, [][]byte{message})
+		found, err := cluster.ConfigMap(digest, [][]byte{message})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +170,7 @@ func TestRunKeepsSignatures(t *testing.T) {
 		if !s.version(t).Status.History[0].Verified {
 			t.Error("the update was not verified")
 		}
-		_, err = clusterapi.Get[corev1.ConfigMap](context.Background(), s.Cluster, clusterapi.Key(signature.ConfigMapNamespace, signature.PersistedName))
+		_, err = clusterapi.Get[corev1.ConfigMap](context.Background(), s.Cluster, clusterapi.Key(cluster.ConfigMapNamespace, cluster.PersistedName))
 		if err != nil {
 			t.Error(err)
 		}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // Messages by which somebody who controls a store, but no key, or a key for
@@ -58,7 +59,7 @@ func TestStoreAttacks(t *testing.T) {
 	prefix := "sha256-" + digestA[7:]
 	mapWith := func(data map[string]any) fakeReader {
 		return fakeReader{"ConfigMap openshift-config-managed/x": {"apiVersion": "v1", "kind": "ConfigMap", "binaryData": data,
-			"metadata": map[string]any{"name": "x", "namespace": "openshift-config-managed", "labels": map[string]any{signature.ConfigMapLabel: ""}}}}
+			"metadata": map[string]any{"name": "x", "namespace": "openshift-config-managed", "labels": map[string]any{cluster.ConfigMapLabel: ""}}}}
 	}
 
 	t.Run("rollback shows when and what was signed", func(t *testing.T) {
@@ -79,10 +80,10 @@ func TestStoreAttacks(t *testing.T) {
 	})
 	t.Run("poisoned config map", func(t *testing.T) {
 		reader := mapWith(map[string]any{prefix + "-1": "!", prefix + "-2": 5, prefix + "-3": base64.StdEncoding.EncodeToString([]byte("rubbish")), prefix + "-4": base64.StdEncoding.EncodeToString(k.message(msg{body: statement(digestB)}))})
-		if _, err := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: reader}).Verify(t.Context(), digestA); err == nil {
+		if _, err := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: reader}).Verify(t.Context(), digestA); err == nil {
 			t.Error("verified")
 		}
-		if _, err := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: reader}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA); err != nil {
+		if _, err := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: reader}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA); err != nil {
 			t.Errorf("it kept the next store from being asked: %v", err)
 		}
 	})
@@ -141,16 +142,16 @@ func TestStoreAttacks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			hang := hangingReader{}
-			_, err := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
+			_, err := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
 			if err != nil || time.Since(start) != 30*time.Second {
 				t.Errorf("after %s: %v", time.Since(start), err)
 			}
-			_, err = signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: hang, Timeout: time.Second}).Verify(t.Context(), digestA)
+			_, err = signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: hang, Timeout: time.Second}).Verify(t.Context(), digestA)
 			if err == nil || !strings.Contains(signature.Chain(err), "unable to list config maps in") || time.Since(start) != 31*time.Second {
 				t.Errorf("after %s: %v", time.Since(start), err)
 			}
 			// What a ClusterVersion demands cannot be gone around, but it ends.
-			_, err = signature.NewVerifier(rings, &signature.ClusterVersionStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
+			_, err = signature.NewVerifier(rings, &cluster.ClusterVersionStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
 			if err == nil || !strings.Contains(signature.Chain(err), "unable to read spec.signatureStores") || time.Since(start) != 61*time.Second {
 				t.Errorf("after %s: %v", time.Since(start), err)
 			}
@@ -251,7 +252,7 @@ func TestLimitsOnWhatIsRead(t *testing.T) {
 			read.Store(0)
 			n := allocated(func() {
 				k := 0
-				for range tt.store.Signatures(t.Context(), digestA) {
+				for range tt.store.Candidates(t.Context(), digestA) {
 					if k++; k > 20 {
 						t.Fatal("no end")
 					}
@@ -274,7 +275,7 @@ func TestLimitsOnWhatIsRead(t *testing.T) {
 	r := ring(t, k.public(cert{}))
 	for _, size := range []int{2 << 20, 64 << 20} {
 		bomb := compressed(cat(onePass(0, 8, 22, k.id, 1), pkt(11, literalBody('b', "", bytes.Repeat([]byte{' '}, size)))))
-		v := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {bomb}}}, Clock: clocktesting.NewFakePassiveClock(now)})
+		v := newVerifier(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {bomb}}}, Clock: clocktesting.NewFakePassiveClock(now)})
 		if n := allocated(func() {
 			if _, err := v.Verify(context.Background(), digestA); err == nil {
 				t.Error("verified")
@@ -297,14 +298,14 @@ func TestLimitsCanBeSet(t *testing.T) {
 		data[fmt.Sprintf("sha256-%s-%d", digestA[7:], n)] = "QQ=="
 	}
 	reader := fakeReader{"ConfigMap openshift-config-managed/x": {"binaryData": data,
-		"metadata": map[string]any{"name": "x", "namespace": "openshift-config-managed", "labels": map[string]any{signature.ConfigMapLabel: ""}}}}
+		"metadata": map[string]any{"name": "x", "namespace": "openshift-config-managed", "labels": map[string]any{cluster.ConfigMapLabel: ""}}}}
 	for _, tt := range []struct {
 		store signature.Store
 		want  []string
 	}{
 		{must(signature.NewHTTPStore("http://h.example", server)), []string{"more than 3 bytes", "more than 3 bytes", "has been asked for 2 signatures"}},
 		{&signature.FileStore{FS: files, MaxSignatures: 2, MaxSignature: 3}, []string{"more than 3 bytes", "more than 3 bytes", "has been asked for 2 signatures"}},
-		{&signature.ConfigMapStore{Reader: reader, MaxSignatures: 2}, []string{"A", "A", "than the limit of 2"}},
+		{&cluster.ConfigMapStore{Reader: reader, MaxSignatures: 2}, []string{"A", "A", "than the limit of 2"}},
 	} {
 		got := collect(t.Context(), tt.store, digestA)
 		if len(got) != len(tt.want) {
@@ -351,7 +352,7 @@ func TestEveryBit(t *testing.T) {
 		for bit := 0; bit < 8*len(good); bit += step {
 			altered := bytes.Clone(good)
 			altered[bit/8] ^= 1 << (bit % 8)
-			v := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Clock: clocktesting.NewFakePassiveClock(now),
+			v := newVerifier(signature.Options{Keyrings: []*signature.Keyring{r}, Clock: clocktesting.NewFakePassiveClock(now),
 				Stores: []signature.Store{signature.MemoryStore{digestA: {altered}, digestB: {altered}}}})
 			if got, err := v.Verify(t.Context(), digestA); err == nil {
 				survived++

@@ -33,10 +33,10 @@ func BenchmarkVerify(b *testing.B) {
 		plain := kind.key.message(msg{})
 		for i, message := range [][]byte{plain, compressed(plain)} {
 			b.Run(kind.name+"/"+[]string{"plain", "compressed"}[i], func(b *testing.B) {
-				v := signature.New(signature.Options{
-					Keyrings:  []*signature.Keyring{ring(b, kind.key.public(cert{}))},
-					Stores:    []signature.Store{signature.MemoryStore{digestA: {message}}},
-					CacheSize: -1,
+				v := newVerifier(signature.Options{
+					Keyrings: []*signature.Keyring{ring(b, kind.key.public(cert{}))},
+					Stores:   []signature.Store{signature.MemoryStore{digestA: {message}}},
+					NoCache:  true,
 				})
 				b.ReportAllocs()
 				for b.Loop() {
@@ -73,25 +73,15 @@ type slowStore struct {
 	latency time.Duration
 }
 
-func (s slowStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
+func (s slowStore) Candidates(ctx context.Context, digest string) iter.Seq2[signature.Candidate, error] {
+	return func(yield func(signature.Candidate, error) bool) {
 		select {
 		case <-time.After(s.latency):
 		case <-ctx.Done():
-			yield(nil, &signature.StoreError{Store: s.String(), Err: ctx.Err()})
+			yield(signature.Candidate{}, &signature.StoreError{Store: s.String(), Err: ctx.Err()})
 			return
 		}
-		s.MemoryStore.Signatures(ctx, digest)(yield)
-	}
-}
-
-func (s slowStore) Candidates(ctx context.Context, digest string) iter.Seq2[signature.Candidate, error] {
-	return func(yield func(signature.Candidate, error) bool) {
-		for sig, err := range s.Signatures(ctx, digest) {
-			if !yield(signature.Candidate{Signature: sig, Store: s.String()}, err) {
-				return
-			}
-		}
+		s.MemoryStore.Candidates(ctx, digest)(yield)
 	}
 }
 
@@ -106,7 +96,7 @@ func BenchmarkStores(b *testing.B) {
 			for range n {
 				stores = append(stores, slowStore{signature.MemoryStore{digestA: {k.message(msg{})}}, 20 * time.Millisecond})
 			}
-			v := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.Parallel(stores...)}, CacheSize: -1})
+			v := newVerifier(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.Parallel(stores...)}, NoCache: true})
 			b.ReportAllocs()
 			b.SetParallelism(10)
 			b.RunParallel(func(p *testing.PB) {
@@ -138,7 +128,7 @@ func BenchmarkDigests(b *testing.B) {
 				for i := range stores {
 					stores[i] = slowStore{all, 20 * time.Millisecond}
 				}
-				v := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.Parallel(stores...)}, CacheSize: -1})
+				v := newVerifier(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.Parallel(stores...)}, NoCache: true})
 				b.ReportAllocs()
 				for b.Loop() {
 					var group errgroup.Group

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -26,11 +27,11 @@ type cached struct {
 	until      time.Time // zero: without end
 }
 
-func newCache(size int, maxAge time.Duration) *cache {
-	if size == 0 {
-		size = defaultCacheSize
+func newCache(o Options) *cache {
+	if o.NoCache {
+		return &cache{}
 	}
-	return &cache{size: size, maxAge: maxAge}
+	return &cache{size: cmp.Or(o.CacheSize, defaultCacheSize), maxAge: o.CacheMaxAge}
 }
 
 // get returns a copy of what is known about digest, or nil. An entry that was
@@ -51,7 +52,7 @@ func (c *cache) get(digest string, now time.Time) *Verification {
 
 // put remembers v until then; zero is without end.
 func (c *cache) put(v *Verification, signatures [][]byte, now, until time.Time) {
-	if c.size < 0 {
+	if c.size == 0 {
 		return
 	}
 	e := &cached{

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // Each rule admits its own case, and no other rule does.
@@ -134,7 +135,7 @@ func TestCompatKeyrings(t *testing.T) {
 func TestCompatLists(t *testing.T) {
 	k := newEd25519(keyTime)
 	for compat, want := range map[bool]bool{false: true, true: false} {
-		store := &signature.ConfigMapStore{Reader: fakeReader{"error": nil}, Compat: compat}
+		store := &cluster.ConfigMapStore{Reader: fakeReader{"error": nil}, Compat: compat}
 		_, err := signature.NewVerifier([]*signature.Keyring{ring(t, k.public(cert{}))}, store, signature.MemoryStore{digestA: {k.message(msg{})}}).Verify(t.Context(), digestA)
 		if (err == nil) != want {
 			t.Errorf("compat %v: %v", compat, err)

@@ -25,10 +25,6 @@ type serial []Store
 
 func (s serial) String() string { return "serial signature store wrapping " + list(s) }
 
-func (s serial) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
-	return signatures(s.Candidates(ctx, digest))
-}
-
 func (s serial) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		own := Candidate{Store: s.String()}
@@ -50,10 +46,6 @@ func (s serial) Candidates(ctx context.Context, digest string) iter.Seq2[Candida
 type parallel []Store
 
 func (p parallel) String() string { return "parallel signature store wrapping " + list(p) }
-
-func (p parallel) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
-	return signatures(p.Candidates(ctx, digest))
-}
 
 type result struct {
 	candidate Candidate

@@ -24,6 +24,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // fakeReader holds objects by kind, namespace and name; "error" fails lists.
@@ -114,11 +115,11 @@ func TestReadConfig(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var sources []signature.ConfigSource
+			var sources []cluster.ConfigSource
 			for _, o := range tt.objects {
-				sources = append(sources, signature.ConfigSource{Name: "0000_90.yaml", Object: o})
+				sources = append(sources, cluster.ConfigSource{Name: "0000_90.yaml", Object: o})
 			}
-			v, err := signature.FromManifests(sources, signature.ConfigOptions{})
+			v, err := cluster.FromManifests(sources, cluster.ConfigOptions{})
 			if tt.err != nil {
 				if err == nil || !strings.HasPrefix(err.Error(), "0000_90.yaml: ") {
 					t.Fatal(err)
@@ -142,11 +143,11 @@ func TestReadConfig(t *testing.T) {
 		})
 	}
 
-	none := []signature.ConfigSource{{Object: other}}
-	if v, err := signature.FromManifests(none, signature.ConfigOptions{}); err != nil || v != (signature.NotPossible{}) {
+	none := []cluster.ConfigSource{{Object: other}}
+	if v, err := cluster.FromManifests(none, cluster.ConfigOptions{}); err != nil || v != (signature.NotPossible{}) {
 		t.Errorf("%v, %v", v, err)
 	}
-	if _, err := signature.ReadConfig(none, signature.HTTPOptions{}); !errors.Is(err, signature.ErrNoConfig) {
+	if _, err := cluster.ReadConfig(none, signature.HTTPOptions{}); !errors.Is(err, cluster.ErrNoConfig) {
 		t.Error(err)
 	}
 }
@@ -164,7 +165,7 @@ func TestConfigWarningsAndSources(t *testing.T) {
 		"store-a":               "http://a.example", "x": "y",
 	}}
 	cm.Namespace, cm.Name = "n", "m"
-	v, err := signature.FromConfigMap(cm, signature.ConfigOptions{Reader: fakeReader{}, Options: signature.Options{Stores: []signature.Store{signature.MemoryStore{}}}})
+	v, err := cluster.FromConfigMap(cm, cluster.ConfigOptions{Reader: fakeReader{}, Options: signature.Options{Stores: []signature.Store{signature.MemoryStore{}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestConfigWarningsAndSources(t *testing.T) {
 	for key, value := range cm.Data {
 		u.Object["data"].(map[string]any)[key] = value
 	}
-	c, err := signature.ReadConfig([]signature.ConfigSource{{Object: u}}, signature.HTTPOptions{})
+	c, err := cluster.ReadConfig([]cluster.ConfigSource{{Object: u}}, signature.HTTPOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,14 +209,14 @@ func TestConfigMapStore(t *testing.T) {
 		"ConfigMap openshift-config-managed/c": cm("c", false, map[string]string{prefix + "-1": "no"}),
 		"ConfigMap elsewhere/d":                cm("d", true, map[string]string{prefix + "-1": "no"}),
 	}
-	s := &signature.ConfigMapStore{Reader: r}
+	s := &cluster.ConfigMapStore{Reader: r}
 	want := []string{"a5", "[prefix " + prefix + " in config map a" + noMore, "b0", "b7", "b9", "b10", "[prefix " + prefix + " in config map b" + noMore}
 	if diff := cmp.Diff(want, collect(t.Context(), s, digestA)); diff != "" {
 		t.Error(diff)
 	}
 	bad := cm("a", true, nil)
 	bad["binaryData"] = map[string]any{prefix + "-1": "!", prefix + "-2": 5, prefix + "-3": "Yw=="}
-	got := collect(t.Context(), &signature.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/a": bad}}, digestA)
+	got := collect(t.Context(), &cluster.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/a": bad}}, digestA)
 	if len(got) != 4 || !strings.HasPrefix(got[0], "[unable to read signature from config map openshift-config-managed/a key "+prefix+"-1: ") || got[2] != "c" {
 		t.Error(got)
 	}
@@ -223,16 +224,16 @@ func TestConfigMapStore(t *testing.T) {
 	for i := range 70 {
 		many[fmt.Sprintf("%s-%d", prefix, i)] = "x"
 	}
-	got = collect(t.Context(), &signature.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/a": cm("a", true, many)}}, digestA)
+	got = collect(t.Context(), &cluster.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/a": cm("a", true, many)}}, digestA)
 	if len(got) != 65 || !strings.Contains(got[64], "than the limit of 64") {
 		t.Errorf("%d: %v", len(got), got)
 	}
-	if got := collect(t.Context(), &signature.ConfigMapStore{Reader: fakeReader{}}, digestA); len(got) != 0 {
+	if got := collect(t.Context(), &cluster.ConfigMapStore{Reader: fakeReader{}}, digestA); len(got) != 0 {
 		t.Error(got)
 	}
 
 	// A failing list is no reason not to ask the next store.
-	got = collect(t.Context(), signature.Serial(&signature.ConfigMapStore{Reader: fakeReader{"error": nil}}, signature.MemoryStore{digestA: {[]byte("a")}}), digestA)
+	got = collect(t.Context(), signature.Serial(&cluster.ConfigMapStore{Reader: fakeReader{"error": nil}}, signature.MemoryStore{digestA: {[]byte("a")}}), digestA)
 	if len(got) != 4 || !strings.Contains(got[0], "list failed") || got[1] != "a" {
 		t.Error(got)
 	}
@@ -245,7 +246,7 @@ func TestConfigMapStore(t *testing.T) {
 
 // What is written for a disconnected cluster is found there.
 func TestConfigMapRoundTrip(t *testing.T) {
-	cm, err := signature.ConfigMap(digestA, [][]byte{[]byte("a"), []byte("b")})
+	cm, err := cluster.ConfigMap(digestA, [][]byte{[]byte("a"), []byte("b")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,16 +257,16 @@ func TestConfigMapRoundTrip(t *testing.T) {
 	if u.GetName() != "sha256-"+digestA[7:] || u.GetNamespace() != "openshift-config-managed" {
 		t.Error(u.GetNamespace(), u.GetName())
 	}
-	got := collect(t.Context(), &signature.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/x": u.Object}}, digestA)
+	got := collect(t.Context(), &cluster.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/x": u.Object}}, digestA)
 	if len(got) != 3 || got[0] != "a" || got[1] != "b" || string(cm.BinaryData[cm.Name+"-1"]) != "a" || string(cm.BinaryData[cm.Name+"-2"]) != "b" {
 		t.Error(got)
 	}
 	for _, digest := range []string{"", "sha256:ABC", "sha256:a=b", "a+b:c"} {
-		if _, err := signature.ConfigMap(digest, nil); err == nil {
+		if _, err := cluster.ConfigMap(digest, nil); err == nil {
 			t.Errorf("%q: no error", digest)
 		}
 	}
-	if _, err := signature.ConfigMap(digestA, [][]byte{make([]byte, 1<<20)}); err == nil {
+	if _, err := cluster.ConfigMap(digestA, [][]byte{make([]byte, 1<<20)}); err == nil {
 		t.Error("too large: no error")
 	}
 }
@@ -322,7 +323,7 @@ func TestClusterVersionStore(t *testing.T) {
 			if tt.ca != nil {
 				tt.reader["ConfigMap openshift-config/ca"] = tt.ca
 			}
-			s := &signature.ClusterVersionStore{Reader: tt.reader, HTTP: tt.o}
+			s := &cluster.ClusterVersionStore{Reader: tt.reader, HTTP: tt.o}
 			got := collect(t.Context(), signature.Serial(s, next), digestA)
 			if !strings.HasPrefix(got[0], tt.first) || tt.last != "" && got[len(got)-1] != tt.last {
 				t.Errorf("%v, want %q … %q", got, tt.first, tt.last)

@@ -81,7 +81,7 @@ func ValidateDigestStrict(digest string) error {
 
 // digestPrefix joins algorithm and hash of a digest by sep, for use as a path
 // element or key. It checks the digest anew: a store may be called by anyone.
-func digestPrefix(digest, sep string) (string, error) {
+func DigestKey(digest, sep string) (string, error) {
 	if err := checkDigest(digest); err != nil {
 		return "", err
 	}

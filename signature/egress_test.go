@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 func TestClusterHTTP(t *testing.T) {
@@ -48,7 +49,7 @@ func TestClusterHTTP(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("HTTPS_PROXY", "http://environment.example:1")
-			o, err := signature.ClusterHTTP(t.Context(), load(t, tt.proxy, tt.bundle))
+			o, err := cluster.ClusterHTTP(t.Context(), load(t, tt.proxy, tt.bundle))
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret") {
 					t.Errorf("%v, want %s", err, tt.err)
@@ -75,7 +76,7 @@ func TestClusterHTTP(t *testing.T) {
 		})
 	}
 	down := memory.NewOpenShift(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error { return errors.New("down") }})
-	if _, err := signature.ClusterHTTP(t.Context(), down); err == nil {
+	if _, err := cluster.ClusterHTTP(t.Context(), down); err == nil {
 		t.Error("no error")
 	}
 }
@@ -92,11 +93,11 @@ func TestClusterVersionStoreTrustsTheProxysAuthorities(t *testing.T) {
 	if err := api.Load(u, cv); err != nil {
 		t.Fatal(err)
 	}
-	o, err := signature.ClusterHTTP(t.Context(), api)
+	o, err := cluster.ClusterHTTP(t.Context(), api)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := collect(t.Context(), &signature.ClusterVersionStore{Reader: api, HTTP: o}, digestA)
+	got := collect(t.Context(), &cluster.ClusterVersionStore{Reader: api, HTTP: o}, digestA)
 	if got[0] != "custom" {
 		t.Error(got)
 	}

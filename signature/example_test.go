@@ -11,6 +11,7 @@ import (
 	pgppacket "github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
 
 // A publisher signs a release, and a cluster that trusts its key verifies it.
@@ -31,7 +32,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	message, err := signature.Sign(publisher, body, signed)
+	message, err := signaturetest.Sign(publisher, body, signed)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -28,19 +28,14 @@ type FileStore struct {
 // DirStore returns a store of the files in a directory.
 func DirStore(dir string) *FileStore { return &FileStore{FS: os.DirFS(dir), Name: dir} }
 
-// String implements [Store].
+// String describes the store.
 func (s *FileStore) String() string { return "file://" + s.Name }
 
-// Signatures implements [Store].
-func (s *FileStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
-	return signatures(s.Candidates(ctx, digest))
-}
-
-// Candidates implements [Locator].
+// Candidates implements [Store].
 func (s *FileStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		own := Candidate{Store: s.String()}
-		prefix, err := digestPrefix(digest, "=")
+		prefix, err := DigestKey(digest, "=")
 		if err != nil {
 			yield(own, &StoreError{Store: own.Store, Err: err})
 			return

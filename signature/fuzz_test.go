@@ -12,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // fuzzKey is the same in every process, so that corpora stay meaningful.
@@ -22,9 +23,9 @@ func fuzzKey() *pgpKey {
 }
 
 func fuzzVerify(r *signature.Keyring, message []byte) error {
-	_, err := signature.New(signature.Options{
+	_, err := newVerifier(signature.Options{
 		Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {message}}},
-		Clock: clocktesting.NewFakePassiveClock(now), CacheSize: -1,
+		Clock: clocktesting.NewFakePassiveClock(now), NoCache: true,
 	}).Verify(context.Background(), digestA)
 	return err
 }
@@ -60,7 +61,7 @@ func FuzzAlteredMessage(f *testing.F) {
 			}(),
 		} {
 			sources = append(sources, m)
-			v, _ := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {m}}}, Clock: clocktesting.NewFakePassiveClock(now)}).Verify(context.Background(), digestA)
+			v, _ := newVerifier(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {m}}}, Clock: clocktesting.NewFakePassiveClock(now)}).Verify(context.Background(), digestA)
 			wants = append(wants, fmt.Sprint(v))
 		}
 	}
@@ -73,7 +74,7 @@ func FuzzAlteredMessage(f *testing.F) {
 		altered[int(at)%len(altered)] ^= bits
 		p := int(insertAt) % (len(altered) + 1)
 		altered = cat(altered[:p], insert, altered[p:])
-		v, err := signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {altered}}}, Clock: clocktesting.NewFakePassiveClock(now)}).Verify(context.Background(), digestA)
+		v, err := newVerifier(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {altered}}}, Clock: clocktesting.NewFakePassiveClock(now)}).Verify(context.Background(), digestA)
 		switch {
 		case err != nil:
 		case i >= len(sources)/2:
@@ -96,14 +97,14 @@ func FuzzConfigMap(f *testing.F) {
 			return
 		}
 		n := 0
-		store := &signature.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/x": obj}}
-		for sig, err := range store.Signatures(context.Background(), digestA) {
-			if n++; err == nil && len(sig) == 0 || n > signature.MaxConfigMapSignatures+2 {
+		store := &cluster.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/x": obj}}
+		for sig, err := range signatures(store.Candidates(context.Background(), digestA)) {
+			if n++; err == nil && len(sig) == 0 || n > cluster.MaxConfigMapSignatures+2 {
 				t.Fatalf("%d: %q %v", n, sig, err)
 			}
 		}
 		// And as the configuration of a payload: keys and stores, or an error.
-		c, err := signature.ReadConfig([]signature.ConfigSource{{Name: "f", Object: &unstructured.Unstructured{Object: obj}}}, signature.HTTPOptions{})
+		c, err := cluster.ReadConfig([]cluster.ConfigSource{{Name: "f", Object: &unstructured.Unstructured{Object: obj}}}, signature.HTTPOptions{})
 		if err == nil && (len(c.Keyrings) == 0 || len(c.Stores) == 0) {
 			t.Fatalf("%+v", c)
 		}

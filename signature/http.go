@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 )
 
@@ -57,8 +56,8 @@ type HTTPOptions struct {
 	// from https to http, too.
 	Compat bool
 
-	// bundle is what RootCAs were read from, for those who add others to it.
-	bundle []byte
+	// Bundle is what RootCAs were read from, for those who add others to it.
+	Bundle []byte
 }
 
 // HTTPStore reads signatures from a web server, where they lie as
@@ -117,17 +116,7 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	return s, nil
 }
 
-// redactURL removes the user info of a URL, and cuts what is too long to show.
-func redactURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "(a URL that cannot be parsed)"
-	}
-	u.User = nil
-	return bounded.Text(u.String(), maxCause)
-}
-
-// String implements [Store].
+// String describes the store.
 func (s *HTTPStore) String() string {
 	return "containers/image signature store under " + s.base.String()
 }
@@ -135,16 +124,11 @@ func (s *HTTPStore) String() string {
 // CloseIdleConnections closes connections that wait for a next request.
 func (s *HTTPStore) CloseIdleConnections() { s.client.CloseIdleConnections() }
 
-// Signatures implements [Store].
-func (s *HTTPStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
-	return signatures(s.Candidates(ctx, digest))
-}
-
-// Candidates implements [Locator].
+// Candidates implements [Store].
 func (s *HTTPStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		own := Candidate{Store: s.String()}
-		prefix, err := digestPrefix(digest, "=")
+		prefix, err := DigestKey(digest, "=")
 		if err != nil {
 			yield(own, &StoreError{Store: own.Store, Err: err})
 			return

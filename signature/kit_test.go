@@ -16,6 +16,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/big"
 	"strings"
 	"sync"
@@ -441,7 +442,7 @@ func verify(t testing.TB, r *signature.Keyring, message []byte, o signature.Opti
 	if o.Clock == nil {
 		o.Clock = clocktesting.NewFakePassiveClock(now)
 	}
-	return signature.New(o).Verify(context.Background(), digestA)
+	return newVerifier(o).Verify(context.Background(), digestA)
 }
 
 // cause returns the first attempt's error of a failed verification.
@@ -473,5 +474,36 @@ func wantRefused(t testing.TB, err error, reason signature.Reason, text string) 
 	}
 	if r.Reason != reason || !strings.Contains(r.Error(), text) {
 		t.Errorf("refused for %s: %v; want %s: %s", r.Reason, r, reason, text)
+	}
+}
+
+// newVerifier fails the test where the options cannot work.
+func newVerifier(o signature.Options) *signature.OpenPGP {
+	v, err := signature.New(o)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// unplaced are candidates that say nothing of their origin.
+func unplaced(seq iter.Seq2[[]byte, error]) iter.Seq2[signature.Candidate, error] {
+	return func(yield func(signature.Candidate, error) bool) {
+		for sig, err := range seq {
+			if !yield(signature.Candidate{Signature: sig}, err) {
+				return
+			}
+		}
+	}
+}
+
+// signatures leaves out where candidates come from.
+func signatures(seq iter.Seq2[signature.Candidate, error]) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for c, err := range seq {
+			if !yield(c.Signature, err) {
+				return
+			}
+		}
 	}
 }

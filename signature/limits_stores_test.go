@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // storeLimits proves the limits on stores, caches and what is kept.
@@ -32,13 +33,13 @@ func storeLimits() []limittest.Case {
 			return int64(len(got))
 		}
 	}
-	inMaps := func(maps, keys int) *signature.ConfigMapStore {
+	inMaps := func(maps, keys int) *cluster.ConfigMapStore {
 		api := memory.New(memory.Options{})
 		for i := range maps {
 			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
-			u.SetNamespace(signature.ConfigMapNamespace)
+			u.SetNamespace(cluster.ConfigMapNamespace)
 			u.SetName(fmt.Sprintf("m%d", i))
-			u.SetLabels(map[string]string{signature.ConfigMapLabel: ""})
+			u.SetLabels(map[string]string{cluster.ConfigMapLabel: ""})
 			data := map[string]any{}
 			for k := range keys {
 				data[fmt.Sprintf("sha256-%s-%d", digestA[7:], k)] = "eA=="
@@ -48,25 +49,25 @@ func storeLimits() []limittest.Case {
 				panic(err)
 			}
 		}
-		return &signature.ConfigMapStore{Reader: api}
+		return &cluster.ConfigMapStore{Reader: api}
 	}
 	config := map[string]string{}
-	for i := range signature.MaxConfigEntries + 1 {
+	for i := range cluster.MaxConfigEntries + 1 {
 		config[fmt.Sprintf("store-%d", i)] = "https://a.example"
 	}
 	many := map[string][][]byte{}
-	for i := range signature.MaxPersistedDigests + 1 {
+	for i := range cluster.MaxPersistedDigests + 1 {
 		many[fmt.Sprintf("sha256:%03d", i)] = [][]byte{[]byte("x")}
 	}
 	return []limittest.Case{
 		{Limit: "signatures of a store", Default: signature.MaxSignatures, Bytes: 1 << 20, Steps: 10, Run: ends(&signature.FileStore{FS: files}, "has been asked for 9 signatures")},
 		{Limit: "signature", Default: signature.MaxSignature, Bytes: 1 << 20, Steps: 2, Run: ends(&signature.FileStore{FS: large}, "signature is too large: more than 51200 bytes")},
-		{Limit: "signatures in config maps", Default: signature.MaxConfigMapSignatures, Bytes: 4 << 20, Steps: 65, Run: ends(inMaps(1, 65), "than the limit of 64")},
-		{Limit: "config maps with signatures", Default: signature.MaxConfigMaps, Bytes: 64 << 20, Steps: 1, Run: ends(inMaps(signature.MaxConfigMaps+1, 1), "4096")},
-		{Limit: "keyrings and stores", Default: signature.MaxConfigEntries, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
-			cm := must(signature.ConfigMap(digestA, nil))
+		{Limit: "signatures in config maps", Default: cluster.MaxConfigMapSignatures, Bytes: 4 << 20, Steps: 65, Run: ends(inMaps(1, 65), "than the limit of 64")},
+		{Limit: "config maps with signatures", Default: cluster.MaxConfigMaps, Bytes: 64 << 20, Steps: 1, Run: ends(inMaps(cluster.MaxConfigMaps+1, 1), "4096")},
+		{Limit: "keyrings and stores", Default: cluster.MaxConfigEntries, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			cm := must(cluster.ConfigMap(digestA, nil))
 			cm.Data = config
-			if _, err := signature.FromConfigMap(cm, signature.ConfigOptions{}); err == nil || !strings.Contains(err.Error(), "more than the limit of 64") {
+			if _, err := cluster.FromConfigMap(cm, cluster.ConfigOptions{}); err == nil || !strings.Contains(err.Error(), "more than the limit of 64") {
 				t.Error(err)
 			}
 			return 0
@@ -86,7 +87,7 @@ func storeLimits() []limittest.Case {
 			}
 			return 0
 		}},
-		{Limit: "kept digests", Default: signature.MaxPersistedDigests, Bytes: 4 << 20, Steps: signature.MaxPersistedDigests, Run: func(t *testing.T) int64 {
+		{Limit: "kept digests", Default: cluster.MaxPersistedDigests, Bytes: 4 << 20, Steps: cluster.MaxPersistedDigests, Run: func(t *testing.T) int64 {
 			api := memory.New(memory.Options{})
 			save(t, api, many)
 			return int64(len(persisted(t, api).BinaryData))

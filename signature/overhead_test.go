@@ -47,10 +47,10 @@ func BenchmarkOverhead(b *testing.B) {
 			wrap func([]byte) []byte
 		}{{"plain", func(m []byte) []byte { return m }}, {"compressed", compressed}} {
 			b.Run(kind.name+"/"+shape.name, func(b *testing.B) {
-				v := signature.New(signature.Options{
-					Keyrings:  []*signature.Keyring{ring(b, kind.key.public(cert{}))},
-					Stores:    []signature.Store{signature.MemoryStore{digestA: {shape.wrap(kind.key.message(msg{}))}}},
-					CacheSize: -1,
+				v := newVerifier(signature.Options{
+					Keyrings: []*signature.Keyring{ring(b, kind.key.public(cert{}))},
+					Stores:   []signature.Store{signature.MemoryStore{digestA: {shape.wrap(kind.key.message(msg{}))}}},
+					NoCache:  true,
 				})
 				arithmetic := bare(kind.key)
 				var without, with []time.Duration

@@ -27,6 +27,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 var persistedKey = clusterapi.Key("openshift-config-managed", "signatures-managed")
@@ -69,7 +70,7 @@ func persisted(t testing.TB, api clusterapi.Reader) *corev1.ConfigMap {
 
 func save(t testing.TB, api clusterapi.ReadWriter, of map[string][][]byte) {
 	t.Helper()
-	if err := signature.NewPersister(signature.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context()); err != nil {
+	if err := cluster.NewPersister(cluster.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -115,7 +116,7 @@ func TestPersist(t *testing.T) {
 	}
 
 	// It is read again as any other ConfigMap with signatures.
-	if got := collect(t.Context(), &signature.ConfigMapStore{Reader: api}, digestB); len(got) != 2 || got[0] != "b" {
+	if got := collect(t.Context(), &cluster.ConfigMapStore{Reader: api}, digestB); len(got) != 2 || got[0] != "b" {
 		t.Error(got)
 	}
 }
@@ -175,9 +176,9 @@ func TestPersistLimits(t *testing.T) {
 // Smaller limits can be set.
 func TestPersistSmallerLimits(t *testing.T) {
 	of := map[string][][]byte{"sha256:a": {[]byte("a")}, "sha256:b": {[]byte("b")}, "sha256:c": {[]byte("c")}}
-	for want, o := range map[int]signature.PersistOptions{2: {MaxDigests: 2}, 1: {MaxBytes: len("sha256-a-0") + 4}, 3: {}} {
+	for want, o := range map[int]cluster.PersistOptions{2: {MaxDigests: 2}, 1: {MaxBytes: len("sha256-a-0") + 4}, 3: {}} {
 		o.API, o.Signatures = (&writes{}).cluster(), found(of)
-		if err := signature.NewPersister(o).Save(t.Context()); err != nil {
+		if err := cluster.NewPersister(o).Save(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(persisted(t, o.API).BinaryData); got != want {
@@ -210,7 +211,7 @@ func TestPersistRetries(t *testing.T) {
 					}
 					return nil
 				}}
-				err := signature.NewPersister(signature.PersistOptions{API: w.cluster(), Signatures: found(map[string][][]byte{digestA: {[]byte("a")}})}).Save(t.Context())
+				err := cluster.NewPersister(cluster.PersistOptions{API: w.cluster(), Signatures: found(map[string][][]byte{digestA: {[]byte("a")}})}).Save(t.Context())
 				if (err == nil) != tt.ok || w.n() != tt.writes || !tt.ok && !errors.Is(err, tt.err) {
 					t.Errorf("%d writes: %v", w.n(), err)
 				}
@@ -249,7 +250,7 @@ func TestPersisterRuns(t *testing.T) {
 		api := w.cluster()
 		digests := 0
 		var log bytes.Buffer
-		p := signature.NewPersister(signature.PersistOptions{
+		p := cluster.NewPersister(cluster.PersistOptions{
 			API: api, Interval: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil)), Clock: clock.RealClock{},
 			Signatures: func() map[string][][]byte {
 				digests++
@@ -290,7 +291,7 @@ func TestPersisterRuns(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		start := time.Now()
-		err := signature.NewPersister(signature.PersistOptions{API: api, Signatures: found(nil), Logger: slog.New(slog.NewTextHandler(&log, nil))}).Run(ctx)
+		err := cluster.NewPersister(cluster.PersistOptions{API: api, Signatures: found(nil), Logger: slog.New(slog.NewTextHandler(&log, nil))}).Run(ctx)
 		if !errors.Is(err, context.Canceled) || time.Since(start) != 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
@@ -306,14 +307,14 @@ func TestPersistedSignaturesSurviveARestart(t *testing.T) {
 	k := newEd25519(keyTime)
 	rings := []*signature.Keyring{ring(t, k.public(cert{}))}
 	api := memory.NewOpenShift(memory.Options{})
-	first := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: api}, signature.MemoryStore{digestA: {k.message(msg{})}})
+	first := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: api}, signature.MemoryStore{digestA: {k.message(msg{})}})
 	if _, err := first.Verify(t.Context(), digestA); err != nil {
 		t.Fatal(err)
 	}
-	if err := signature.NewPersister(signature.PersistOptions{API: api, Signatures: first.Signatures}).Save(t.Context()); err != nil {
+	if err := cluster.NewPersister(cluster.PersistOptions{API: api, Signatures: first.Signatures}).Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	second := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: api})
+	second := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: api})
 	v, err := second.Verify(t.Context(), digestA)
 	if err != nil {
 		t.Fatal(err)
@@ -332,7 +333,7 @@ func TestPersistedSignaturesSurviveARestart(t *testing.T) {
 	if _, err := api.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := signature.NewVerifier(rings, &signature.ConfigMapStore{Reader: api}).Verify(t.Context(), digestA); err == nil {
+	if _, err := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: api}).Verify(t.Context(), digestA); err == nil {
 		t.Error("an altered signature verified")
 	}
 }
@@ -368,7 +369,7 @@ func TestPersisterProcess(t *testing.T) {
 	}}
 	api := w.cluster()
 	digests := 0
-	p := signature.NewPersister(signature.PersistOptions{Interval: time.Minute, Signatures: func() map[string][][]byte {
+	p := cluster.NewPersister(cluster.PersistOptions{Interval: time.Minute, Signatures: func() map[string][][]byte {
 		digests++
 		return map[string][][]byte{fmt.Sprintf("sha256:%d", digests): {[]byte("x")}}
 	}})

@@ -10,29 +10,20 @@ import (
 )
 
 // Store is where signatures come from. What it yields is not trusted: a store
-// can withhold signatures, but not make any.
+// can withhold signatures, but not make any. One that has a method String is
+// described by it to people, without any credentials.
 type Store interface {
-	// Signatures yields the signatures of a digest, in the order of the store.
-	// A pair with an error is a failure to retrieve one, after which more may
-	// follow; an error that wraps [ErrNotFound] says that there is nothing
-	// more; a [*StoreError] is the last pair and ends the whole search. The
-	// consumer stops by leaving the loop. Empty signatures are skipped, and a
-	// digest that is none gives a StoreError, so that it cannot lead out of
-	// the store.
+	// Candidates yields the signatures of a digest, in the order of the store,
+	// and where each comes from. A pair with an error is a failure to retrieve
+	// one, after which more may follow; an error that wraps [ErrNotFound] says
+	// that there is nothing more; a [*StoreError] is the last pair and ends the
+	// whole search. The consumer stops by leaving the loop. Empty signatures
+	// are skipped, and a digest that is not one gives a StoreError, so that it
+	// cannot lead out of the store.
 	//
 	// An implementation must be safe for concurrent use, return promptly when
 	// ctx ends, and bound the size and number of what it yields: a store
 	// without an end would keep a verification busy until its context ends.
-	Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error]
-	// String describes the store to people, without any credentials.
-	String() string
-}
-
-// Locator is optional: a [Store] that has it says where each signature comes
-// from, and results and errors of a verification tell. Find it by type
-// assertion. All stores of this package have it.
-type Locator interface {
-	// Candidates yields what Signatures yields, with its origin.
 	Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error]
 }
 
@@ -73,13 +64,14 @@ func isStoreError(err error) bool {
 	return ok
 }
 
-// candidates asks s, whether it is a Locator or not. A panic in it is a failure
-// to retrieve a signature, and its last pair: other stores may have more.
+// candidates asks s. A panic in it is a failure to retrieve a signature, and its
+// last pair: other stores may have more. What s leaves out of a candidate is
+// filled in.
 func candidates(ctx context.Context, s Store, digest string) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		inside, left := false, false // of the consumer's loop
 		err := panics.Catch(func() error {
-			for c, err := range origins(ctx, s, digest) {
+			for c, err := range numbered(ctx, s, digest) {
 				inside = true
 				if !yield(c, err) {
 					left = true
@@ -100,37 +92,28 @@ func candidates(ctx context.Context, s Store, digest string) iter.Seq2[Candidate
 	}
 }
 
-// describe is s.String, which may panic too.
+// describe is the String of s, which may panic too.
 func describe(s Store) (text string) {
-	if panics.Catch(func() error { text = s.String(); return nil }) != nil {
-		text = fmt.Sprintf("a store of type %T", s)
+	text = fmt.Sprintf("a store of type %T", s)
+	if named, ok := s.(fmt.Stringer); ok {
+		_ = panics.Catch(func() error { text = named.String(); return nil })
 	}
 	return text
 }
 
-func origins(ctx context.Context, s Store, digest string) iter.Seq2[Candidate, error] {
-	if l, ok := s.(Locator); ok {
-		return l.Candidates(ctx, digest)
-	}
+// numbered skips empty signatures, and numbers and names those that s does not.
+func numbered(ctx context.Context, s Store, digest string) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		n := 0
-		for sig, err := range s.Signatures(ctx, digest) {
-			if err == nil && len(sig) == 0 {
+		for c, err := range s.Candidates(ctx, digest) {
+			if err == nil && len(c.Signature) == 0 {
 				continue
 			}
-			n++
-			if !yield(Candidate{Signature: sig, Store: s.String(), Number: n}, err) {
-				return
+			if c.Store == "" {
+				n++
+				c.Store, c.Number = describe(s), n
 			}
-		}
-	}
-}
-
-// signatures drops the origins.
-func signatures(seq iter.Seq2[Candidate, error]) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		for c, err := range seq {
-			if !yield(c.Signature, err) {
+			if !yield(c, err) {
 				return
 			}
 		}
@@ -141,12 +124,7 @@ func signatures(seq iter.Seq2[Candidate, error]) iter.Seq2[[]byte, error] {
 // as it is not changed.
 type MemoryStore map[string][][]byte
 
-// Signatures implements [Store].
-func (m MemoryStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
-	return signatures(m.Candidates(ctx, digest))
-}
-
-// Candidates implements [Locator].
+// Candidates implements [Store].
 func (m MemoryStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		c := Candidate{Store: m.String()}
@@ -170,5 +148,5 @@ func (m MemoryStore) Candidates(ctx context.Context, digest string) iter.Seq2[Ca
 	}
 }
 
-// String implements [Store].
+// String describes the store.
 func (m MemoryStore) String() string { return "in-memory signature store" }

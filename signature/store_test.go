@@ -20,13 +20,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // collect lists what a store yields, in short: signatures as they are, errors
 // in brackets, those that end the search with a "!".
 func collect(ctx context.Context, s signature.Store, digest string) []string {
 	var out []string
-	for sig, err := range s.Signatures(ctx, digest) {
+	for sig, err := range signatures(s.Candidates(ctx, digest)) {
 		var end *signature.StoreError
 		switch {
 		case errors.As(err, &end):
@@ -57,7 +58,7 @@ func TestStoresCheckDigests(t *testing.T) {
 		return nil, errors.New("no")
 	})}))
 	stores := []signature.Store{
-		signature.MemoryStore{}, h, signature.DirStore("/"), &signature.ConfigMapStore{Reader: fakeReader{}},
+		signature.MemoryStore{}, h, signature.DirStore("/"), &cluster.ConfigMapStore{Reader: fakeReader{}},
 	}
 	for digest, text := range map[string]string{
 		"sha256:../../x": "the provided release image digest has an invalid format: \"sha256:../../x\"",
@@ -122,7 +123,7 @@ func TestParallelDeliversEverything(t *testing.T) {
 				stores = append(stores, &fakeStore{name: "f", items: []any{fmt.Appendf(nil, "%d1", i), fmt.Appendf(nil, "%d2", i)}})
 			}
 			got := map[string]bool{}
-			for sig, err := range signature.Parallel(stores...).Signatures(t.Context(), digestA) {
+			for sig, err := range signatures(signature.Parallel(stores...).Candidates(t.Context(), digestA)) {
 				time.Sleep(time.Millisecond)
 				if err == nil {
 					got[string(sig)] = true
@@ -133,7 +134,7 @@ func TestParallelDeliversEverything(t *testing.T) {
 			}
 			start := time.Now()
 			hang := &fakeStore{name: "hang", items: []any{time.Hour}}
-			for range signature.Parallel(append(stores, hang)...).Signatures(t.Context(), digestA) {
+			for range signature.Parallel(append(stores, hang)...).Candidates(t.Context(), digestA) {
 				break
 			}
 			if time.Since(start) != 0 {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +24,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // A remembered success ends when the signature does, the self-signature that
@@ -49,7 +49,7 @@ func TestRememberedSuccessExpires(t *testing.T) {
 			k := newEd25519(keyTime)
 			clock := clocktesting.NewFakePassiveClock(now)
 			store := &fakeStore{name: "s", items: []any{k.message(tt.message)}}
-			v := signature.New(signature.Options{
+			v := newVerifier(signature.Options{
 				Keyrings: []*signature.Keyring{ring(t, k.public(tt.key))}, Stores: []signature.Store{store}, Clock: clock, Validity: tt.validity,
 			})
 			for _, at := range []time.Time{now, end.Add(-time.Second)} {
@@ -87,7 +87,7 @@ func TestRememberedSuccessExpires(t *testing.T) {
 func TestSuccessOfAnOldKeyIsRemembered(t *testing.T) {
 	k := newEd25519(keyTime)
 	life := uint32(sigTime.Add(time.Hour).Sub(keyTime) / time.Second)
-	v := signature.New(signature.Options{
+	v := newVerifier(signature.Options{
 		Keyrings: []*signature.Keyring{ring(t, k.public(cert{lifetime: life}))}, Clock: clocktesting.NewFakePassiveClock(now),
 		Stores: []signature.Store{signature.MemoryStore{digestA: {k.message(msg{})}}},
 	})
@@ -102,7 +102,7 @@ func TestSuccessOfAnOldKeyIsRemembered(t *testing.T) {
 func TestRememberedSuccessOfALaterTime(t *testing.T) {
 	k := newEd25519(keyTime)
 	clock, skew := clocktesting.NewFakePassiveClock(now), time.Hour
-	v := signature.New(signature.Options{
+	v := newVerifier(signature.Options{
 		Keyrings: []*signature.Keyring{ring(t, k.public(cert{}))}, Clock: clock, FutureSkew: &skew,
 		Stores: []signature.Store{signature.MemoryStore{digestA: {k.message(msg{})}}},
 	})
@@ -233,7 +233,11 @@ func (p panicking) String() string {
 	return "panicking"
 }
 
-func (p panicking) Signatures(context.Context, string) iter.Seq2[[]byte, error] {
+func (p panicking) Candidates(context.Context, string) iter.Seq2[signature.Candidate, error] {
+	return unplaced(p.signatures())
+}
+
+func (p panicking) signatures() iter.Seq2[[]byte, error] {
 	if p.in == "call" {
 		panic("no signatures")
 	}
@@ -282,7 +286,7 @@ func TestPanickingStores(t *testing.T) {
 				t.Errorf("recovered %v", v)
 			}
 		}()
-		for range signature.Serial(good).Signatures(t.Context(), digestA) {
+		for range signature.Serial(good).Candidates(t.Context(), digestA) {
 			panic("mine")
 		}
 	}()
@@ -293,7 +297,11 @@ type endlessStore struct{ until int }
 
 func (endlessStore) String() string { return "endless" }
 
-func (e endlessStore) Signatures(context.Context, string) iter.Seq2[[]byte, error] {
+func (e endlessStore) Candidates(context.Context, string) iter.Seq2[signature.Candidate, error] {
+	return unplaced(e.signatures())
+}
+
+func (e endlessStore) signatures() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for i := range e.until {
 			var err error
@@ -388,7 +396,7 @@ func TestKeptDigests(t *testing.T) {
 	// Of those of this process, the last success stays.
 	api = withHistory(t, running)
 	found := many("p", 66)
-	err := signature.NewPersister(signature.PersistOptions{
+	err := cluster.NewPersister(cluster.PersistOptions{
 		API: api, Signatures: func() map[string][][]byte { return found },
 		Recent: func() []string {
 			order := slices.Sorted(maps.Keys(found))
@@ -433,7 +441,7 @@ func TestNothingIsDroppedWithoutTheHistory(t *testing.T) {
 	}
 	save(t, api, of) // fits: the history is not asked for
 	of["sha256:zzz"] = [][]byte{[]byte("x")}
-	err := signature.NewPersister(signature.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context())
+	err := cluster.NewPersister(cluster.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context())
 	if !errors.Is(err, errNoVersion) || persisted(t, api).BinaryData["sha256-zzz-0"] != nil {
 		t.Errorf("%v", err)
 	}
@@ -486,7 +494,7 @@ func TestPersisterSurvives(t *testing.T) {
 			return do(ctx)
 		}})
 		asked := 0
-		p := signature.NewPersister(signature.PersistOptions{
+		p := cluster.NewPersister(cluster.PersistOptions{
 			API: hang, Interval: time.Minute, Logger: slog.New(panicLog{slog.DiscardHandler}),
 			Signatures: func() map[string][][]byte {
 				if asked++; asked == 2 {
@@ -591,13 +599,13 @@ func TestVerifierWantsAnIdentity(t *testing.T) {
 		for _, r := range references {
 			store[digestA] = append(store[digestA], k.message(msg{body: named1(r)}))
 		}
-		return signature.New(signature.Options{
+		return newVerifier(signature.Options{
 			Keyrings: []*signature.Keyring{ring(t, k.public(cert{}))}, Stores: []signature.Store{store}, Identity: i, Clock: clocktesting.NewFakePassiveClock(now),
 		})
 	}
 	ask := func(v *signature.OpenPGP, version, want string) {
 		t.Helper()
-		got, err := v.VerifyRelease(t.Context(), configv1.Release{Image: image, Version: version})
+		got, err := v.VerifyRelease(t.Context(), signature.Digest(image), version)
 		if want == "" {
 			var r *signature.Rejection
 			if !errors.As(err, &r) || r.Reason != signature.WrongIdentity || !strings.Contains(err.Error(), "is not accepted") {
@@ -616,7 +624,7 @@ func TestVerifierWantsAnIdentity(t *testing.T) {
 		ask(v, "4.18.15", "rhel.example/rhel7:7.6")
 		ask(v, "", "rhel.example/rhel7:7.6")
 	}
-	got, _ := v.VerifyRelease(t.Context(), configv1.Release{Image: image, Version: "4.18.15"})
+	got, _ := v.VerifyRelease(t.Context(), signature.Digest(image), "4.18.15")
 	if text := got.String(); !got.Cached || !strings.Contains(text, "signed 2022-06-01T12:00:00Z as rhel.example/rhel7:7.6 (which does not fit version 4.18.15), found in ") {
 		t.Error(text)
 	}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // Verifier decides whether a release may be trusted. Implementations must be
@@ -26,11 +26,11 @@ type Verifier interface {
 // ReleaseVerifier is optional: a [Verifier] that has it takes the version of the
 // release into account. Find it by type assertion.
 type ReleaseVerifier interface {
-	// VerifyRelease is Verify for a release of which more than the digest is
-	// known: the digest is that of its Image, and the name under which it was
-	// signed is compared with its Version, for [Signer.Fit] and, where the
-	// verifier wants that, to refuse. An empty Version is not known.
-	VerifyRelease(ctx context.Context, r configv1.Release) (*Verification, error)
+	// VerifyRelease is Verify for a release of which the version is known as
+	// well: the name under which it was signed is compared with it, for
+	// [Signer.Fit] and, where the verifier wants that, to refuse. An empty
+	// version is not known. Errors are those of Verify.
+	VerifyRelease(ctx context.Context, digest, version string) (*Verification, error)
 }
 
 // Verification is a success: every keyring has vouched for the digest.
@@ -147,9 +147,11 @@ type Options struct {
 	// constant MaxAttempts. Those that tell least are left out.
 	MaxAttempts int
 
-	// CacheSize is how many verified digests are remembered; zero means 64,
-	// negative none. The least recently used goes first.
+	// CacheSize is how many verified digests are remembered; zero means 64. The
+	// least recently used goes first.
 	CacheSize int
+	// NoCache remembers none.
+	NoCache bool
 	// CacheMaxAge is how long a verified digest is remembered; zero means until
 	// it is displaced. It is never remembered for longer than signature,
 	// self-signatures and key are valid.
@@ -166,7 +168,8 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-func (o *Options) rules() CompatRules {
+// Switched returns the rules that Compat and Rules come to.
+func (o *Options) Switched() CompatRules {
 	if o.Compat {
 		return OperatorRules()
 	}
@@ -184,18 +187,26 @@ type OpenPGP struct {
 	inflaters inflaters
 }
 
-// New returns a verifier. One without keyrings or stores fails every
-// verification with ErrMisconfigured.
-func New(o Options) *OpenPGP {
+// New returns a verifier, or an error that names the numbers of o that are
+// negative. One without keyrings or stores fails every verification with
+// [ErrMisconfigured].
+func New(o Options) (*OpenPGP, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
+	return newVerifier(o), nil
+}
+
+func newVerifier(o Options) *OpenPGP {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	o.Keyrings = slices.Clone(o.Keyrings)
 	slices.SortStableFunc(o.Keyrings, func(a, b *Keyring) int { return strings.Compare(a.name, b.name) })
-	if o.rules().ExpiredKeys {
+	if o.Switched().ExpiredKeys {
 		o.Validity = IgnoreValidity
 	}
-	v := &OpenPGP{o: o, rules: o.rules(), cache: newCache(o.CacheSize, o.CacheMaxAge)}
+	v := &OpenPGP{o: o, rules: o.Switched(), cache: newCache(o)}
 	switch len(o.Stores) {
 	case 0:
 	case 1:
@@ -208,7 +219,7 @@ func New(o Options) *OpenPGP {
 
 // NewVerifier is [New] with default options.
 func NewVerifier(keyrings []*Keyring, stores ...Store) *OpenPGP {
-	return New(Options{Keyrings: keyrings, Stores: stores})
+	return newVerifier(Options{Keyrings: keyrings, Stores: stores})
 }
 
 // WithStores returns a verifier that asks stores first, one after the other,
@@ -219,7 +230,7 @@ func (v *OpenPGP) WithStores(stores ...Store) *OpenPGP {
 	if v.store != nil {
 		o.Stores = append(o.Stores, v.store)
 	}
-	w := New(o)
+	w := newVerifier(o)
 	w.cache = v.cache
 	return w
 }
@@ -229,7 +240,7 @@ func (v *OpenPGP) WithStores(stores ...Store) *OpenPGP {
 func (v *OpenPGP) WithIdentity(i Identity) *OpenPGP {
 	o := v.o
 	o.Identity = i
-	w := New(o)
+	w := newVerifier(o)
 	w.store, w.cache = v.store, v.cache
 	return w
 }
@@ -292,8 +303,8 @@ func (v *OpenPGP) Verify(ctx context.Context, digest string) (*Verification, err
 }
 
 // VerifyRelease implements [ReleaseVerifier].
-func (v *OpenPGP) VerifyRelease(ctx context.Context, r configv1.Release) (*Verification, error) {
-	return v.verify(ctx, Digest(r.Image), r.Version)
+func (v *OpenPGP) VerifyRelease(ctx context.Context, digest, version string) (*Verification, error) {
+	return v.verify(ctx, digest, version)
 }
 
 func (v *OpenPGP) verify(ctx context.Context, digest, version string) (*Verification, error) {

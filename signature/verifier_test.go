@@ -27,7 +27,11 @@ type fakeStore struct {
 
 func (s *fakeStore) String() string { return s.name }
 
-func (s *fakeStore) Signatures(ctx context.Context, _ string) iter.Seq2[[]byte, error] {
+func (s *fakeStore) Candidates(ctx context.Context, _ string) iter.Seq2[signature.Candidate, error] {
+	return unplaced(s.signatures(ctx))
+}
+
+func (s *fakeStore) signatures(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		s.asked++
 		for _, item := range s.items {
@@ -78,7 +82,7 @@ func TestOrderOfChecks(t *testing.T) {
 		{"nothing, no digest", signature.NewVerifier(nil), "", "the release verifier is incorrectly configured, unable to verify digests", signature.ErrMisconfigured},
 		{"no digest", signature.NewVerifier([]*signature.Keyring{r}, store), "", "release images that are not accessed via digest cannot be verified", signature.ErrNoDigest},
 		{"syntax", signature.NewVerifier([]*signature.Keyring{r}, store), "sha256:a/b", `the provided release image digest has an invalid format: "sha256:a/b"`, nil},
-		{"strict", signature.New(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{store}, StrictDigest: true}), "md5:x", "unsupported digest", signature.ErrUnsupportedDigest},
+		{"strict", newVerifier(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{store}, StrictDigest: true}), "md5:x", "unsupported digest", signature.ErrUnsupportedDigest},
 		{"not possible", signature.NotPossible{}, digestA, "verification is not possible", signature.ErrNotPossible},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,7 +140,7 @@ func TestFailureReport(t *testing.T) {
 	rings := []*signature.Keyring{named(t, "z", k1.public(cert{})), named(t, "a", k2.public(cert{}))}
 	down := errors.New("server down")
 	store := &fakeStore{name: "s", items: []any{down, k1.message(msg{body: statement(digestB)}), []byte("rubbish"), down, fmt.Errorf("s: %w", signature.ErrNotFound)}}
-	v := signature.New(signature.Options{Keyrings: rings, Stores: []signature.Store{store}, Clock: clocktesting.NewFakePassiveClock(now)})
+	v := newVerifier(signature.Options{Keyrings: rings, Stores: []signature.Store{store}, Clock: clocktesting.NewFakePassiveClock(now)})
 	_, err := v.Verify(t.Context(), digestA)
 	var e *signature.Error
 	if !errors.As(err, &e) {
@@ -260,7 +264,7 @@ func TestCache(t *testing.T) {
 	k := newEd25519(keyTime)
 	clock := clocktesting.NewFakePassiveClock(now)
 	store := &fakeStore{name: "s", items: []any{k.message(msg{})}}
-	v := signature.New(signature.Options{
+	v := newVerifier(signature.Options{
 		Keyrings: []*signature.Keyring{ring(t, k.public(cert{}))}, Stores: []signature.Store{store},
 		Clock: clock, CacheMaxAge: time.Hour,
 	})

@@ -25,6 +25,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
+	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
 
@@ -56,7 +58,7 @@ func publish(t *testing.T) (ring, store string) {
 	ring, store = filepath.Join(dir, "verifier-public-key-test"), filepath.Join(dir, "store")
 	sigs := filepath.Join(store, strings.Replace(digest, ":", "=", 1))
 	body := must(signature.Body(digest, reference, "test/1", made))
-	for path, data := range map[string][]byte{ring: public.Bytes(), filepath.Join(sigs, "signature-1"): must(signature.Sign(e, body, made))} {
+	for path, data := range map[string][]byte{ring: public.Bytes(), filepath.Join(sigs, "signature-1"): must(signaturetest.Sign(e, body, made))} {
 		write(t, path, data)
 	}
 	return ring, store
@@ -140,7 +142,7 @@ func TestConfigMap(t *testing.T) {
 			t.Fatal(err)
 		}
 		keys := must(signature.ParseKeyring("k", must(os.ReadFile(ring))))
-		v, err := signature.NewVerifier([]*signature.Keyring{keys}, &signature.ConfigMapStore{Reader: api}).Verify(t.Context(), digest)
+		v, err := signature.NewVerifier([]*signature.Keyring{keys}, &cluster.ConfigMapStore{Reader: api}).Verify(t.Context(), digest)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // openPGP verifies by keyrings.
@@ -90,7 +91,7 @@ func openStore(s string) (signature.Store, error) {
 // writeConfigMap writes the manifest of the signatures. In a directory it is
 // named as mirror tools name it.
 func writeConfigMap(digest string, signatures [][]byte, path string, stdout io.Writer) error {
-	cm, err := signature.ConfigMap(digest, signatures)
+	cm, err := cluster.ConfigMap(digest, signatures)
 	if err != nil {
 		return err
 	}

@@ -32,9 +32,13 @@ func verify(t *testing.T, public, message []byte) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = signature.New(signature.Options{
+	v, err := signature.New(signature.Options{
 		Keyrings: []*signature.Keyring{ring}, Stores: []signature.Store{signature.MemoryStore{digest: {message}}}, Clock: clocktesting.NewFakePassiveClock(now),
-	}).Verify(context.Background(), digest)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = v.Verify(context.Background(), digest)
 	return err
 }
 

@@ -348,9 +348,8 @@ func (v *verifier) Verify(ctx context.Context, digest string) (*signature.Verifi
 }
 
 // VerifyRelease implements [signature.ReleaseVerifier].
-func (v *verifier) VerifyRelease(ctx context.Context, r configv1.Release) (*signature.Verification, error) {
-	digest := signature.Digest(r.Image)
-	return v.policy.verify(ctx, v.repository+"@"+digest, digest, r.Version, v.source)
+func (v *verifier) VerifyRelease(ctx context.Context, digest, version string) (*signature.Verification, error) {
+	return v.policy.verify(ctx, v.repository+"@"+digest, digest, version, v.source)
 }
 
 // String tells people what is required.

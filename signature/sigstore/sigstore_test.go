@@ -551,7 +551,7 @@ func TestVerifyRelease(t *testing.T) {
 			p := policy(ed())
 			p.Release = c.release
 			verifier := p.Verifier(repo, sigstore.MemorySource{digestA: c.attachments}).(signature.ReleaseVerifier)
-			v, err := verifier.VerifyRelease(t.Context(), configv1.Release{Image: "mirror.example/rel@" + digestA, Version: c.version})
+			v, err := verifier.VerifyRelease(t.Context(), digestA, c.version)
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Fatalf("got %v, %v, want %s", v, err, c.want)
@@ -570,7 +570,7 @@ func TestVerifyRelease(t *testing.T) {
 			}
 		})
 	}
-	if _, err := policy(ed()).Verifier(repo, sigstore.MemorySource{}).(signature.ReleaseVerifier).VerifyRelease(t.Context(), configv1.Release{Image: repo + ":4.21.1", Version: "4.21.1"}); !errors.Is(err, signature.ErrNoDigest) {
+	if _, err := policy(ed()).Verifier(repo, sigstore.MemorySource{}).(signature.ReleaseVerifier).VerifyRelease(t.Context(), signature.Digest(repo+":4.21.1"), "4.21.1"); !errors.Is(err, signature.ErrNoDigest) {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package signature
+package cluster
 
 import (
 	"cmp"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 const (
@@ -58,38 +59,33 @@ type ConfigMapStore struct {
 	Compat bool
 }
 
-// String implements [Store].
+// String describes the store.
 func (s *ConfigMapStore) String() string {
 	return fmt.Sprintf("config maps in %s with label %q", ConfigMapNamespace, ConfigMapLabel)
 }
 
-// Signatures implements [Store].
-func (s *ConfigMapStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
-	return signatures(s.Candidates(ctx, digest))
-}
-
-// Candidates implements [Locator].
-func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
-	return func(yield func(Candidate, error) bool) {
-		own := Candidate{Store: s.String()}
-		prefix, err := digestPrefix(digest, "-")
+// Candidates implements [Store].
+func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq2[signature.Candidate, error] {
+	return func(yield func(signature.Candidate, error) bool) {
+		own := signature.Candidate{Store: s.String()}
+		prefix, err := signature.DigestKey(digest, "-")
 		if err != nil {
-			yield(own, &StoreError{Store: own.Store, Err: err})
+			yield(own, &signature.StoreError{Store: own.Store, Err: err})
 			return
 		}
 		maps, err := s.list(ctx)
 		if err != nil {
 			if ctx.Err() != nil || s.Compat {
-				err = &StoreError{Store: own.Store, Err: err}
+				err = &signature.StoreError{Store: own.Store, Err: err}
 			}
 			yield(own, err)
 			return
 		}
-		n, limit := 0, orDefault(s.MaxSignatures, MaxConfigMapSignatures)
+		n, limit := 0, cmp.Or(s.MaxSignatures, MaxConfigMapSignatures)
 		for i := range maps {
 			cm := &maps[i]
 			for _, key := range numberedKeys(cm, prefix) {
-				c := Candidate{Store: own.Store, Location: fmt.Sprintf("config map %s/%s key %s", ConfigMapNamespace, cm.GetName(), key), Number: n + 1}
+				c := signature.Candidate{Store: own.Store, Location: fmt.Sprintf("config map %s/%s key %s", ConfigMapNamespace, cm.GetName(), key), Number: n + 1}
 				if n == limit {
 					c.Number = 0
 					yield(c, fmt.Errorf("%s hold more signatures for %s than the limit of %d", own.Store, digest, limit))
@@ -110,7 +106,7 @@ func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq
 					return
 				}
 			}
-			if !yield(own, fmt.Errorf("prefix %s in config map %s: %w", prefix, cm.GetName(), ErrNotFound)) {
+			if !yield(own, fmt.Errorf("prefix %s in config map %s: %w", prefix, cm.GetName(), signature.ErrNotFound)) {
 				return
 			}
 		}
@@ -129,7 +125,7 @@ func (s *ConfigMapStore) list(ctx context.Context) ([]unstructured.Unstructured,
 		return nil, err
 	}
 	found, err := s.Reader.List(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.ListOptions{
-		Namespace: ConfigMapNamespace, Labels: labels.NewSelector().Add(*exists), Limit: orDefault(s.MaxConfigMaps, MaxConfigMaps),
+		Namespace: ConfigMapNamespace, Labels: labels.NewSelector().Add(*exists), Limit: cmp.Or(s.MaxConfigMaps, MaxConfigMaps),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("unable to list %s: %w", s, err)
@@ -165,7 +161,7 @@ var mapName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 // disconnected cluster: apply it there, and [ConfigMapStore] finds them. The
 // signatures are not verified here.
 func ConfigMap(digest string, signatures [][]byte) (*corev1.ConfigMap, error) {
-	prefix, err := digestPrefix(digest, "-")
+	prefix, err := signature.DigestKey(digest, "-")
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package signature
+package cluster
 
 import (
 	"crypto/ecdsa"
@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/signature"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -31,7 +32,7 @@ func TestSystemRoots(t *testing.T) {
 	}
 	alone := x509.NewCertPool()
 	alone.AppendCertsFromPEM(bundle)
-	store := ClusterVersionStore{HTTP: HTTPOptions{RootCAs: alone, bundle: bundle}}
+	store := ClusterVersionStore{HTTP: signature.HTTPOptions{RootCAs: alone, Bundle: bundle}}
 	o, err := store.trust(t.Context(), configv1.SignatureStore{URL: "https://h.example"})
 	if err != nil {
 		t.Fatal(err)

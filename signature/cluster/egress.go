@@ -1,4 +1,4 @@
-package signature
+package cluster
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // ClusterHTTP returns how a cluster reaches the outside: the proxy of its Proxy
@@ -20,8 +21,8 @@ import (
 // where there are any. The environment's proxy is not consulted. A proxy or a
 // bundle that cannot be used is an error: going around it would be worse. Each
 // of the two is read within 30 s.
-func ClusterHTTP(ctx context.Context, r clusterapi.Reader) (HTTPOptions, error) {
-	var o HTTPOptions
+func ClusterHTTP(ctx context.Context, r clusterapi.Reader) (signature.HTTPOptions, error) {
+	var o signature.HTTPOptions
 	proxy, err := readObject[configv1.Proxy](ctx, r, "", "cluster")
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
@@ -41,7 +42,7 @@ func ClusterHTTP(ctx context.Context, r clusterapi.Reader) (HTTPOptions, error) 
 		if o.RootCAs, err = httpclient.RootCAs([]byte(bundle.Data["ca-bundle.crt"])); err != nil {
 			return o, errors.New("unable to add ca-bundle.crt certificates")
 		}
-		o.bundle = []byte(bundle.Data["ca-bundle.crt"])
+		o.Bundle = []byte(bundle.Data["ca-bundle.crt"])
 	}
 	return o, nil
 }

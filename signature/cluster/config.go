@@ -1,4 +1,4 @@
-package signature
+package cluster
 
 import (
 	"encoding/json"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // ConfigAnnotation marks the ConfigMap of a release payload that says which
@@ -34,6 +35,8 @@ const (
 	// MaxConfigEntries is how many keyrings and stores a configuration may have
 	// together.
 	MaxConfigEntries = 64
+	// maxKeyName is how many bytes of a key errors show.
+	maxKeyName = 256
 	// maxConfigFaults is how many faults and warnings are listed.
 	maxConfigFaults = 32
 )
@@ -47,9 +50,9 @@ type Config struct {
 	// Source names the ConfigMap: "the config map <namespace>/<name>".
 	Source string
 	// Keyrings are in the order of their keys.
-	Keyrings []*Keyring
+	Keyrings []*signature.Keyring
 	// Stores are in the order of their keys. They are asked in parallel.
-	Stores []Store
+	Stores []signature.Store
 	// Warnings name keys that were ignored and public keys that were skipped.
 	Warnings []string
 }
@@ -67,56 +70,56 @@ type ConfigSource struct {
 type ConfigOptions struct {
 	// Options of the verifier. Its Keyrings are required in addition to those
 	// of the configuration, its Stores are asked before all others.
-	Options
+	signature.Options
 	// Reader reads the cluster's own sources of signatures, which are asked
 	// before the stores of the configuration: a [ConfigMapStore], then a
 	// [ClusterVersionStore]. Nil means that neither is asked.
 	Reader clusterapi.Reader
 	// HTTP configures the HTTP stores.
-	HTTP HTTPOptions
+	HTTP signature.HTTPOptions
 }
 
 // FromManifests returns the verifier that a payload configures: see
 // [ReadConfig]. A payload without a configuration gives [NotPossible], as in the
 // cluster-version operator: nothing passes unverified.
-func FromManifests(manifests []ConfigSource, o ConfigOptions) (Verifier, error) {
-	rules := o.rules()
+func FromManifests(manifests []ConfigSource, o ConfigOptions) (signature.Verifier, error) {
+	rules := o.Switched()
 	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects
 	c, err := readManifests(manifests, o.HTTP, rules)
 	if errors.Is(err, ErrNoConfig) {
-		return NotPossible{}, nil
+		return signature.NotPossible{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return c.Verifier(o), nil
+	return c.Verifier(o)
 }
 
 // FromConfigMap returns the verifier that a ConfigMap configures. Whether it
 // carries [ConfigAnnotation] is not checked.
-func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*OpenPGP, error) {
-	rules := o.rules()
+func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*signature.OpenPGP, error) {
+	rules := o.Switched()
 	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects
 	c, err := readConfig(cm.Namespace, cm.Name, cm.Data, o.HTTP, rules)
 	if err != nil {
 		return nil, err
 	}
-	return c.Verifier(o), nil
+	return c.Verifier(o)
 }
 
-// Verifier returns a verifier for the configuration.
-func (c *Config) Verifier(o ConfigOptions) *OpenPGP {
+// Verifier returns a verifier for the configuration. Its error is that of [New].
+func (c *Config) Verifier(o ConfigOptions) (*signature.OpenPGP, error) {
 	v := o.Options
-	o.HTTP.Compat = o.HTTP.Compat || o.rules().Redirects
+	o.HTTP.Compat = o.HTTP.Compat || o.Switched().Redirects
 	v.Keyrings = append(slices.Clone(v.Keyrings), c.Keyrings...)
 	v.Stores = slices.Clone(v.Stores)
-	published := Parallel(c.Stores...)
+	published := signature.Parallel(c.Stores...)
 	if o.Reader != nil {
-		published = Serial(&ClusterVersionStore{Reader: o.Reader, HTTP: o.HTTP}, published)
-		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader, Compat: o.rules().FatalLists})
+		published = signature.Serial(&ClusterVersionStore{Reader: o.Reader, HTTP: o.HTTP}, published)
+		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader, Compat: o.Switched().FatalLists})
 	}
 	v.Stores = append(v.Stores, published)
-	return New(v)
+	return signature.New(v)
 }
 
 // ReadConfig looks for the first ConfigMap with [ConfigAnnotation] among the
@@ -126,11 +129,11 @@ func (c *Config) Verifier(o ConfigOptions) *OpenPGP {
 //
 // The manifests must be those of the release that runs: keys out of the release
 // that is to be verified would vouch for themselves.
-func ReadConfig(manifests []ConfigSource, o HTTPOptions) (*Config, error) {
-	return readManifests(manifests, o, CompatRules{})
+func ReadConfig(manifests []ConfigSource, o signature.HTTPOptions) (*Config, error) {
+	return readManifests(manifests, o, signature.CompatRules{})
 }
 
-func readManifests(manifests []ConfigSource, o HTTPOptions, rules CompatRules) (*Config, error) {
+func readManifests(manifests []ConfigSource, o signature.HTTPOptions, rules signature.CompatRules) (*Config, error) {
 	for _, m := range manifests {
 		obj := m.Object
 		// Another group may have a kind of that name.
@@ -184,7 +187,7 @@ func sourceName(namespace, name string) string {
 	return fmt.Sprintf("the config map %s/%s", namespace, name)
 }
 
-func readConfig(namespace, name string, data map[string]string, o HTTPOptions, rules CompatRules) (*Config, error) {
+func readConfig(namespace, name string, data map[string]string, o signature.HTTPOptions, rules signature.CompatRules) (*Config, error) {
 	c := &Config{Source: sourceName(namespace, name)}
 	var errs []error
 	rings, stores := 0, 0
@@ -192,7 +195,7 @@ func readConfig(namespace, name string, data map[string]string, o HTTPOptions, r
 		return nil, fmt.Errorf("%s has %d keyrings and stores, more than the limit of %d", c.Source, len(entries), MaxConfigEntries)
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		key, value := bounded.Text(name, maxReference), data[name]
+		key, value := bounded.Text(name, maxKeyName), data[name]
 		switch {
 		case strings.HasPrefix(key, keyringPrefix):
 			rings++
@@ -241,20 +244,20 @@ func unknownKey(key string) bool {
 }
 
 // storeFor returns the store of a URL; ok is false for one that cannot be used.
-func storeFor(text string, o HTTPOptions) (s Store, ok bool) {
+func storeFor(text string, o signature.HTTPOptions) (s signature.Store, ok bool) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, false
 	}
 	switch u.Scheme {
 	case "http", "https":
-		h, err := NewHTTPStore(text, o)
+		h, err := signature.NewHTTPStore(text, o)
 		return h, err == nil
 	case "file":
 		if u.Path == "" {
 			return nil, false
 		}
-		return &FileStore{FS: os.DirFS(u.Path), Name: u.Path}, true
+		return &signature.FileStore{FS: os.DirFS(u.Path), Name: u.Path}, true
 	}
 	return nil, false
 }

@@ -1,6 +1,7 @@
-package signature
+package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 const (
@@ -91,8 +93,8 @@ func NewPersister(o PersistOptions) *Persister {
 	if o.Retries == 0 {
 		o.Retries = 4
 	}
-	o.MaxDigests = orDefault(o.MaxDigests, MaxPersistedDigests)
-	o.MaxBytes = orDefault(o.MaxBytes, MaxPersistedBytes)
+	o.MaxDigests = cmp.Or(o.MaxDigests, MaxPersistedDigests)
+	o.MaxBytes = cmp.Or(o.MaxBytes, MaxPersistedBytes)
 	return &Persister{o: o}
 }
 
@@ -284,7 +286,7 @@ func (p *Persister) known(found map[string][][]byte, old map[string]any) []*kept
 	var all []*kept
 	byPrefix := map[string]*kept{}
 	for _, digest := range slices.Sorted(maps.Keys(found)) {
-		prefix, err := digestPrefix(digest, "-")
+		prefix, err := signature.DigestKey(digest, "-")
 		if err != nil || !mapKey.MatchString(prefix+"-0") || len(found[digest]) == 0 {
 			continue // cannot be the key of a ConfigMap
 		}
@@ -320,16 +322,16 @@ func (p *Persister) rank(ctx context.Context, all []*kept) error {
 	}
 	history, recent := map[string]int{}, map[string]int{}
 	note := func(in map[string]int, digest string) {
-		if prefix, err := digestPrefix(digest, "-"); err == nil {
+		if prefix, err := signature.DigestKey(digest, "-"); err == nil {
 			if _, known := in[prefix]; !known {
 				in[prefix] = len(in)
 			}
 		}
 	}
 	if err == nil {
-		note(history, Digest(cv.Status.Desired.Image))
+		note(history, signature.Digest(cv.Status.Desired.Image))
 		for _, entry := range cv.Status.History {
-			note(history, Digest(entry.Image))
+			note(history, signature.Digest(entry.Image))
 		}
 	}
 	if p.o.Recent != nil {

@@ -1,4 +1,4 @@
-package signature
+package cluster
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 const (
@@ -43,13 +44,13 @@ type ClusterVersionStore struct {
 	Reader clusterapi.Reader
 	// HTTP configures the stores. "ca" can be honoured only if its Transport is
 	// nil or an *http.Transport.
-	HTTP HTTPOptions
+	HTTP signature.HTTPOptions
 
 	mu   sync.Mutex
 	last []configv1.SignatureStore // as last read
 }
 
-// String implements [Store]. Before the first search it describes the field as
+// String describes the store. Before the first search it describes the field as
 // unset.
 func (s *ClusterVersionStore) String() string {
 	s.mu.Lock()
@@ -62,22 +63,17 @@ func (s *ClusterVersionStore) String() string {
 	}
 	urls := make([]string, len(s.last))
 	for i, item := range s.last {
-		urls[i] = redactURL(item.URL)
+		urls[i] = httpclient.Redact(item.URL)
 	}
-	return "ClusterVersion signatureStores: " + bounded.Join(urls, ", ", maxChain/2)
+	return "ClusterVersion signatureStores: " + bounded.Join(urls, ", ", 16<<10)
 }
 
-// Signatures implements [Store].
-func (s *ClusterVersionStore) Signatures(ctx context.Context, digest string) iter.Seq2[[]byte, error] {
-	return signatures(s.Candidates(ctx, digest))
-}
-
-// Candidates implements [Locator].
-func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
-	return func(yield func(Candidate, error) bool) {
+// Candidates implements [Store].
+func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) iter.Seq2[signature.Candidate, error] {
+	return func(yield func(signature.Candidate, error) bool) {
 		end := func(err error) {
-			own := Candidate{Store: s.String()}
-			yield(own, &StoreError{Store: own.Store, Err: err})
+			own := signature.Candidate{Store: s.String()}
+			yield(own, &signature.StoreError{Store: own.Store, Err: err})
 		}
 		cv, err := readObject[configv1.ClusterVersion](ctx, s.Reader, "", clusterVersionName)
 		if err != nil {
@@ -99,7 +95,7 @@ func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) ite
 			return
 		}
 
-		var members []Store
+		var members []signature.Store
 		reads, cancel := context.WithTimeout(ctx, readTimeout) // of all members together
 		defer cancel()
 		for _, item := range items {
@@ -107,7 +103,7 @@ func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) ite
 			var ca *caError
 			switch {
 			case errors.As(err, &ca):
-				if !yield(Candidate{Store: redactURL(item.URL)}, err) {
+				if !yield(signature.Candidate{Store: httpclient.Redact(item.URL)}, err) {
 					return
 				}
 			case err != nil:
@@ -121,8 +117,8 @@ func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) ite
 			}
 		}
 		cancel()
-		for c, err := range candidates(ctx, Parallel(members...), digest) {
-			if !yield(c, err) || isStoreError(err) {
+		for c, err := range signature.Parallel(members...).Candidates(ctx, digest) {
+			if _, ended := err.(*signature.StoreError); !yield(c, err) || ended { // one that another error wraps is an ordinary failure
 				return
 			}
 		}
@@ -160,23 +156,23 @@ func withSystemRoots(bundle []byte) *x509.CertPool {
 }
 
 // member returns the store of one item.
-func (s *ClusterVersionStore) member(ctx context.Context, item configv1.SignatureStore) (*HTTPStore, error) {
+func (s *ClusterVersionStore) member(ctx context.Context, item configv1.SignatureStore) (*signature.HTTPStore, error) {
 	o, err := s.trust(ctx, item)
 	if err != nil {
 		return nil, err
 	}
-	return NewHTTPStore(item.URL, o)
+	return signature.NewHTTPStore(item.URL, o)
 }
 
 // trust returns the options with whom to trust for one item.
-func (s *ClusterVersionStore) trust(ctx context.Context, item configv1.SignatureStore) (HTTPOptions, error) {
+func (s *ClusterVersionStore) trust(ctx context.Context, item configv1.SignatureStore) (signature.HTTPOptions, error) {
 	o := s.HTTP
-	if o.Transport == nil && len(o.bundle) > 0 {
-		o.RootCAs = withSystemRoots(o.bundle)
+	if o.Transport == nil && len(o.Bundle) > 0 {
+		o.RootCAs = withSystemRoots(o.Bundle)
 	}
 	if name := item.CA.Name; name != "" {
-		fail := func(err error) (HTTPOptions, error) {
-			return o, &caError{url: redactURL(item.URL), name: name, err: err}
+		fail := func(err error) (signature.HTTPOptions, error) {
+			return o, &caError{url: httpclient.Redact(item.URL), name: name, err: err}
 		}
 		cm, err := readObject[corev1.ConfigMap](ctx, s.Reader, caNamespace, name)
 		if err != nil {
