@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/signature"
+
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -61,7 +63,7 @@ func wholeUpdate(b *testing.B, fromFS, toFS fs.FS, o simulation.Options) {
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
 				return map[string]fs.FS{from.Release.Image: fromFS, to.Release.Image: toFS}[r.Image], nil
 			}),
-			Graph: source, Verifier: trusting{}, Clock: clock,
+			Graph: source, Verifier: signature.Insecure(), Clock: clock,
 		})
 		if err != nil {
 			b.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/signature"
+
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"golang.org/x/sync/errgroup"
@@ -105,7 +107,7 @@ func endToEnd(t *testing.T, fromFS, toFS fs.FS, operators, manifests int) {
 				return map[string]fs.FS{from.Release.Image: fromFS, to.Release.Image: toFS}[r.Image], nil
 			}),
 			Graph:    twoNodeGraph(t, from, to),
-			Verifier: trusting{},
+			Verifier: signature.Insecure(),
 			Observe:  order.observe,
 		})
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/signature"
+
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -38,7 +40,7 @@ func TestHealsWhileWaiting(t *testing.T) {
 			c.hold[tc.waits] = tc.update
 			clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 			u, err := clusterupdate.New(clusterupdate.Options{
-				API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: trusting{}, Clock: clock,
+				API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -176,6 +177,26 @@ func roomFault(from, to string) string {
 func top(p string) string {
 	first, _, _ := strings.Cut(p, "/")
 	return first
+}
+
+// TestVerifyingLinksNoKubernetes: a program that verifies a file links neither
+// Kubernetes nor OpenShift's types, and none of the curves of go-crypto.
+func TestVerifyingLinksNoKubernetes(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./signature").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, module+"/signature") {
+		t.Fatalf("go list printed %d packages, and not the one asked for", len(deps))
+	}
+	for _, dep := range deps {
+		for _, refused := range []string{"k8s.io/api/", "k8s.io/apimachinery/", "github.com/openshift/", "github.com/cloudflare/circl", "github.com/ProtonMail/go-crypto/openpgp/internal/ecc", module + "/clusterapi"} {
+			if strings.HasPrefix(dep, refused) {
+				t.Errorf("signature links %s", dep)
+			}
+		}
+	}
 }
 
 func TestImportFault(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/signature"
+
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -40,7 +42,7 @@ func TestInitialRelease(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newTestCluster(t, from, to, noHistory)
 			source := &initially{PayloadSource: sampleSource(), failures: 3}
-			u, err := clusterupdate.New(clusterupdate.Options{API: c.Cluster, Payloads: source, Verifier: trusting{}})
+			u, err := clusterupdate.New(clusterupdate.Options{API: c.Cluster, Payloads: source, Verifier: signature.Insecure()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +88,7 @@ func TestAcceptedWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTestCluster(t, from, to, noHistory)
 		api := &lostAnswer{Cluster: c.Cluster}
-		u, err := clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: trusting{},
+		u, err := clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure(),
 			Own: configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}})
 		if err != nil {
 			t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/signature"
+
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -20,7 +22,7 @@ func TestInstallUnderFaults(t *testing.T) {
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: sample.ToVersion}
 			cv.Status = configv1.ClusterVersionStatus{}
 		})
-		o := clusterupdate.Options{API: c.Cluster, Graph: sampleGraph(t), Verifier: trusting{}, Clock: reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		o := clusterupdate.Options{API: c.Cluster, Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 			Payloads: &initially{PayloadSource: sampleSource(), failures: int(seed % 3)}}
 		if seed%2 == 0 {
 			o.Own = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/signature"
+
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -109,7 +111,7 @@ func kill(t *testing.T, from, to *manifest.Payload, n int, after bool, workers i
 		order := newOrderCheck(to, sample.To())
 		finish := func(ctx context.Context, api clusterapi.ClusterAPI) error {
 			u, err := clusterupdate.New(clusterupdate.Options{
-				API: api, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: trusting{}, Workers: workers, Observe: order.observe,
+				API: api, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Workers: workers, Observe: order.observe,
 			})
 			if err != nil {
 				return err

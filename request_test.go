@@ -56,7 +56,7 @@ func withSample(t *testing.T, change func(*clusterupdate.Options), f func(*sampl
 func (s *sampleTest) restart(change func(*clusterupdate.Options)) {
 	s.Helper()
 	o := clusterupdate.Options{
-		API: s.Cluster, Payloads: sampleSource(), Graph: sampleGraph(s), Verifier: trusting{}, Workers: 1,
+		API: s.Cluster, Payloads: sampleSource(), Graph: sampleGraph(s), Verifier: signature.Insecure(), Workers: 1,
 		Observe: func(e clusterupdate.Event) { s.events = append(s.events, e) },
 	}
 	if change != nil {
@@ -458,7 +458,7 @@ func TestNoHistory(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
 	synctest.Test(t, func(t *testing.T) {
 		c := newTestCluster(t, from, to, noHistory)
-		o := clusterupdate.Options{API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: trusting{}}
+		o := clusterupdate.Options{API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure()}
 		u, err := clusterupdate.New(o)
 		if err != nil {
 			t.Fatal(err)

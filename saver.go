@@ -41,7 +41,11 @@ func (s *saver) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.R
 		if _, ok := s.o.Verifier.(remembers); s.o.Verifier != nil && !ok {
 			return reconcile.Result{}, nil
 		}
-		s.persister = cluster.NewPersister(cluster.PersistOptions{API: s.o.API, Signatures: s.signatures, Recent: s.recent, Retries: -1})
+		p, err := cluster.NewPersister(cluster.PersistOptions{API: s.o.API, Signatures: s.signatures, Recent: s.recent, Once: true})
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		s.persister = p
 	}
 	interval := 2 * s.interval(q)
 	if wait := s.next.Sub(q.Now); !s.trust.hasNews() && wait > 0 && wait <= interval {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/signature"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -27,7 +29,7 @@ func virtualUpdate(t *testing.T, from, to *manifest.Payload, seed uint64, faults
 	order := newOrderCheck(to, sample.To())
 	var events strings.Builder
 	u, err := clusterupdate.New(clusterupdate.Options{
-		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: trusting{}, Clock: clock,
+		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock,
 		Observe: func(e clusterupdate.Event) {
 			order.observe(e)
 			line, err := json.Marshal(e)

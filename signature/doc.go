@@ -15,14 +15,13 @@
 //
 // Messages are published as files <store>/sha256=<hash>/signature-1,
 // signature-2, and so on. A [Store] finds them: [HTTPStore], [FileStore],
-// [MemoryStore], [ConfigMapStore] for disconnected clusters, and
-// [ClusterVersionStore] for those that a ClusterVersion names; [Serial] and
-// [Parallel] combine them. Stores are not trusted.
+// [MemoryStore], and those of package signature/cluster; [Serial] and [Parallel]
+// combine them. Stores are not trusted.
 //
 // # Who must have signed
 //
 // Trust comes from the payload that runs: a ConfigMap in it holds keyrings and
-// the addresses of stores ([FromManifests]). [OpenPGP.Verify] wants a valid
+// the addresses of stores (cluster.FromManifests). [OpenPGP.Verify] wants a valid
 // signature for every [Keyring], made by any of its keys, found in any store.
 // The digest must be equal byte for byte; the name is not compared with
 // anything, since releases are used from mirrors. What a success does not say is
@@ -55,13 +54,14 @@
 //
 // # Clusters
 //
-// A cluster needs its stores only once: [Persister] keeps the signatures that
-// verified in a ConfigMap, where [ConfigMapStore] finds them again; they are
-// verified anew each time. For a cluster that reaches no store, [ConfigMap] makes
-// the object that brings a release's signatures along. [ClusterHTTP] says how
-// the cluster itself reaches the outside. Package sigstore, below this one,
-// verifies images by the other system, cosign signatures; its verifiers are a
-// [Verifier], too.
+// Package signature/cluster has the stores of a cluster, what a payload trusts,
+// and keeps what was verified. Package signature/sigstore verifies images by the
+// other system, cosign signatures; its verifiers are a [Verifier], too.
+// [Insecure] verifies nothing. Package signature/signaturetest signs.
+//
+// An [OpenPGP], [Keyring] and the stores are safe for concurrent use. Types
+// without hidden fields are plain data: safe to read from many goroutines at a
+// time, not to change while others read.
 //
 // Every failure is an [*Error]: the operator's one-line text, with every
 // attempt as data, and [Error.Summary] for the most telling one. Signatures that

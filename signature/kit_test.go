@@ -26,6 +26,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // This file builds keys and messages packet by packet, independently of the
@@ -506,4 +507,13 @@ func signatures(seq iter.Seq2[signature.Candidate, error]) iter.Seq2[[]byte, err
 			}
 		}
 	}
+}
+
+// newPersister fails the test where the options cannot work.
+func newPersister(o cluster.PersistOptions) *cluster.Persister {
+	p, err := cluster.NewPersister(o)
+	if err != nil {
+		panic(err)
+	}
+	return p
 }

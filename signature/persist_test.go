@@ -70,7 +70,7 @@ func persisted(t testing.TB, api clusterapi.Reader) *corev1.ConfigMap {
 
 func save(t testing.TB, api clusterapi.ReadWriter, of map[string][][]byte) {
 	t.Helper()
-	if err := cluster.NewPersister(cluster.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context()); err != nil {
+	if err := newPersister(cluster.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -178,7 +178,7 @@ func TestPersistSmallerLimits(t *testing.T) {
 	of := map[string][][]byte{"sha256:a": {[]byte("a")}, "sha256:b": {[]byte("b")}, "sha256:c": {[]byte("c")}}
 	for want, o := range map[int]cluster.PersistOptions{2: {MaxDigests: 2}, 1: {MaxBytes: len("sha256-a-0") + 4}, 3: {}} {
 		o.API, o.Signatures = (&writes{}).cluster(), found(of)
-		if err := cluster.NewPersister(o).Save(t.Context()); err != nil {
+		if err := newPersister(o).Save(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(persisted(t, o.API).BinaryData); got != want {
@@ -211,7 +211,7 @@ func TestPersistRetries(t *testing.T) {
 					}
 					return nil
 				}}
-				err := cluster.NewPersister(cluster.PersistOptions{API: w.cluster(), Signatures: found(map[string][][]byte{digestA: {[]byte("a")}})}).Save(t.Context())
+				err := newPersister(cluster.PersistOptions{API: w.cluster(), Signatures: found(map[string][][]byte{digestA: {[]byte("a")}})}).Save(t.Context())
 				if (err == nil) != tt.ok || w.n() != tt.writes || !tt.ok && !errors.Is(err, tt.err) {
 					t.Errorf("%d writes: %v", w.n(), err)
 				}
@@ -250,7 +250,7 @@ func TestPersisterRuns(t *testing.T) {
 		api := w.cluster()
 		digests := 0
 		var log bytes.Buffer
-		p := cluster.NewPersister(cluster.PersistOptions{
+		p := newPersister(cluster.PersistOptions{
 			API: api, Interval: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil)), Clock: clock.RealClock{},
 			Signatures: func() map[string][][]byte {
 				digests++
@@ -291,7 +291,7 @@ func TestPersisterRuns(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		start := time.Now()
-		err := cluster.NewPersister(cluster.PersistOptions{API: api, Signatures: found(nil), Logger: slog.New(slog.NewTextHandler(&log, nil))}).Run(ctx)
+		err := newPersister(cluster.PersistOptions{API: api, Signatures: found(nil), Logger: slog.New(slog.NewTextHandler(&log, nil))}).Run(ctx)
 		if !errors.Is(err, context.Canceled) || time.Since(start) != 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
@@ -311,7 +311,7 @@ func TestPersistedSignaturesSurviveARestart(t *testing.T) {
 	if _, err := first.Verify(t.Context(), digestA); err != nil {
 		t.Fatal(err)
 	}
-	if err := cluster.NewPersister(cluster.PersistOptions{API: api, Signatures: first.Signatures}).Save(t.Context()); err != nil {
+	if err := newPersister(cluster.PersistOptions{API: api, Signatures: first.Signatures}).Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	second := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: api})
@@ -369,7 +369,7 @@ func TestPersisterProcess(t *testing.T) {
 	}}
 	api := w.cluster()
 	digests := 0
-	p := cluster.NewPersister(cluster.PersistOptions{Interval: time.Minute, Signatures: func() map[string][][]byte {
+	p := newPersister(cluster.PersistOptions{Interval: time.Minute, Signatures: func() map[string][][]byte {
 		digests++
 		return map[string][][]byte{fmt.Sprintf("sha256:%d", digests): {[]byte("x")}}
 	}})

@@ -396,7 +396,7 @@ func TestKeptDigests(t *testing.T) {
 	// Of those of this process, the last success stays.
 	api = withHistory(t, running)
 	found := many("p", 66)
-	err := cluster.NewPersister(cluster.PersistOptions{
+	err := newPersister(cluster.PersistOptions{
 		API: api, Signatures: func() map[string][][]byte { return found },
 		Recent: func() []string {
 			order := slices.Sorted(maps.Keys(found))
@@ -441,7 +441,7 @@ func TestNothingIsDroppedWithoutTheHistory(t *testing.T) {
 	}
 	save(t, api, of) // fits: the history is not asked for
 	of["sha256:zzz"] = [][]byte{[]byte("x")}
-	err := cluster.NewPersister(cluster.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context())
+	err := newPersister(cluster.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context())
 	if !errors.Is(err, errNoVersion) || persisted(t, api).BinaryData["sha256-zzz-0"] != nil {
 		t.Errorf("%v", err)
 	}
@@ -494,7 +494,7 @@ func TestPersisterSurvives(t *testing.T) {
 			return do(ctx)
 		}})
 		asked := 0
-		p := cluster.NewPersister(cluster.PersistOptions{
+		p := newPersister(cluster.PersistOptions{
 			API: hang, Interval: time.Minute, Logger: slog.New(panicLog{slog.DiscardHandler}),
 			Signatures: func() map[string][][]byte {
 				if asked++; asked == 2 {

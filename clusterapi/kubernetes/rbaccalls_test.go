@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"github.com/clusterupdate/clusterupdate/signature"
 	"context"
 	"errors"
 	"fmt"
@@ -268,7 +269,7 @@ func TestLeastPrivilege(t *testing.T) {
 		// Image mode, which is not simulated: the mark of a stale build.
 		rolling.note(mcfgv1.GroupVersion.WithKind("MachineOSConfig"), "", "", "worker", "update")
 		updater, err := clusterupdate.New(clusterupdate.Options{
-			API: cluster, Graph: graph.Static(g), Verifier: trusting{},
+			API: cluster, Graph: graph.Static(g), Verifier: signature.Insecure(),
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) { return sample.Payload(r.Image) }),
 		})
 		if err != nil {

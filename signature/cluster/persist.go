@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/options"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -59,9 +62,10 @@ type PersistOptions struct {
 	// but MaxDigests drops none that the history of the ClusterVersion names.
 	MaxDigests int
 	MaxBytes   int
-	// Retries is how often Save repeats a write after a conflict; zero means 4, a
-	// negative number that the conflict is returned at once.
+	// Retries is how often Save repeats a write after a conflict; zero means 4.
 	Retries int
+	// Once returns a conflict at once.
+	Once bool
 	// Clock measures the interval; nil means the real one.
 	Clock clock.WithTicker
 	// Logger gets failures as warnings; nil means none.
@@ -70,7 +74,7 @@ type PersistOptions struct {
 
 // Persister keeps signatures that verified a release in the cluster, so that
 // they are there when the stores are not. A [ConfigMapStore] reads them again;
-// they are not trusted, and verified anew each time.
+// they are not trusted, and verified again each time.
 //
 // What is in the cluster already stays there, within the limits. Where not all
 // fit, the releases of the ClusterVersion's history come first, the newest before
@@ -79,15 +83,22 @@ type PersistOptions struct {
 // It is safe for concurrent use. Make one with [NewPersister].
 type Persister struct{ o PersistOptions }
 
-// NewPersister returns a persister.
-func NewPersister(o PersistOptions) *Persister {
+// NewPersister returns a persister, or an error for options that cannot work:
+// without Signatures, or with a negative number.
+func NewPersister(o PersistOptions) (*Persister, error) {
+	if o.Signatures == nil {
+		return nil, errors.New("cluster.PersistOptions: Signatures is required")
+	}
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Interval <= 0 {
+	if o.Interval == 0 {
 		o.Interval = 4*time.Minute + rand.N(4*time.Minute)
 	}
-	if o.FlushTimeout <= 0 {
+	if o.FlushTimeout == 0 {
 		o.FlushTimeout = 30 * time.Second
 	}
 	if o.Retries == 0 {
@@ -95,7 +106,7 @@ func NewPersister(o PersistOptions) *Persister {
 	}
 	o.MaxDigests = cmp.Or(o.MaxDigests, MaxPersistedDigests)
 	o.MaxBytes = cmp.Or(o.MaxBytes, MaxPersistedBytes)
-	return &Persister{o: o}
+	return &Persister{o: o}, nil
 }
 
 // Run saves at once, then at each interval, then once more after ctx has ended.
@@ -121,7 +132,7 @@ func (p *Persister) Process() reconcile.Process {
 		if api != nil {
 			o.API = api
 		}
-		o.Retries = -1 // a conflict is the driver's
+		o.Once = true // a conflict is the driver's
 		return []reconcile.Reconciler{persisting{&Persister{o: o}}}
 	}}
 }
@@ -162,7 +173,7 @@ const retryDelay = 10 * time.Millisecond
 func (p *Persister) Save(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
 		err := panics.Catch(func() error { return p.save(ctx) })
-		if err == nil || attempt >= p.o.Retries || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		if err == nil || p.o.Once || attempt >= p.o.Retries || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 		if err := reconcile.Sleep(reconcile.WithClock(ctx, p.o.Clock), retryDelay<<min(attempt, 10)); err != nil {
