@@ -27,7 +27,6 @@ var clocked = map[string]string{
 	"graph/risk/cache.go":            "Cache without a clock",
 	"graph/client.go":                "the age of kept answers",
 	"preconditions/run.go":           "a run without a clock",
-	"signature/sign.go":              "a signature's time, without a clock",
 }
 
 // engines are the folders of what drives, and of what stands outside.
