@@ -29,11 +29,11 @@ type Gate struct {
 	// Text tells what there is to consider; URL is the first https link in it,
 	// else that of the OpenShift documentation.
 	Text, URL string
-	// From is the minor version, like 4.18, that the gate guards the way out
-	// of; empty where Problem says why it cannot be told.
+	// From is the minor version, like 4.18, that a cluster cannot leave before
+	// the gate is acknowledged; empty where Problem says why it is not known.
 	From string
 	// Problem says what is wrong with the entry; such a gate cannot be
-	// acknowledged. Without From it stands in the way of every version.
+	// acknowledged. Without From it stops clusters of every version.
 	Problem string
 }
 
@@ -132,8 +132,8 @@ func (o RiskOptions) adminAcks(ctx context.Context) ([]Risk, error) {
 	return risks, nil
 }
 
-// readGates reads both ConfigMaps. Each must exist: without the gates nobody
-// knows whether there is something to acknowledge.
+// readGates reads both ConfigMaps. Each must exist: without the gates it is not
+// known whether there is something to acknowledge.
 func readGates(ctx context.Context, r clusterapi.Reader) ([]Gate, map[string]string, error) {
 	gates, err := configMapData(ctx, r, gatesNamespace, gatesName)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 // Check is one rule about whether a cluster may start an update.
 //
-// A check only reads. It must be safe for use by several runs at once, and its
-// findings must follow from the Transition and the Input alone, in an order
+// A check only reads. It must be safe for concurrent use, and its findings must
+// follow from the Transition and the Input alone, in an order
 // that does not vary: reports are compared byte for byte.
 type Check interface {
 	// Name is stable, in CamelCase and unique in a run. Policies, bypasses and
@@ -30,13 +30,13 @@ type Check interface {
 	// Run judges. No findings, or only Info ones, mean that the check passed.
 	// An error means that the question could not be answered, which is never a
 	// pass: see [NotApplicableError] and [NoSourceError] for the two errors
-	// that a check itself gives rise to. Run returns soon after ctx ends; a
+	// that checks make themselves. Run returns soon after ctx ends; a
 	// check that does not is abandoned and reported as timed out.
 	Run(ctx context.Context, in *Input) ([]Finding, error)
 }
 
-// Input is what checks see of the world. Every check of a run gets its own copy
-// of the struct; what the fields point to is shared and read-only.
+// Input is what checks judge by. Every check of a run gets its own copy of the
+// struct; what the fields point to is shared and read-only.
 type Input struct {
 	// Reader reads the cluster. Within a run each Get and each List is sent at
 	// most once, its answer (an error too) is kept for all checks, and lists
@@ -66,16 +66,18 @@ type Input struct {
 	Now time.Time
 }
 
-// BackupSource knows when the control plane was last backed up.
+// BackupSource knows when the control plane was last backed up. It must be safe
+// for concurrent use.
 type BackupSource interface {
 	// Latest returns the time of the newest complete backup of etcd; the zero
-	// time means that there is none.
+	// time means that there is none. An error makes the check Unknown.
 	Latest(ctx context.Context) (time.Time, error)
 }
 
 // VSphereSource knows the versions of the infrastructure below a cluster on
-// vSphere.
+// vSphere. It must be safe for concurrent use.
 type VSphereSource interface {
+	// Versions returns them. An error makes the check Unknown.
 	Versions(ctx context.Context) (*VSphereVersions, error)
 }
 
@@ -110,7 +112,7 @@ func (s Severity) String() string {
 // MarshalText writes the severity's name.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Finding is one thing that a check has to say.
+// Finding is one thing that a check found.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	// Reason is a CamelCase word to switch on and to grep for.

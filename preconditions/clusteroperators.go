@@ -48,7 +48,7 @@ func clusterOperators(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	add(severity, "ClusterOperatorNotAvailable", "Cluster operators are not available", down)
 	add(severity, "ClusterOperatorDegraded", "Cluster operators are degraded", degraded)
-	if in.Minorish() {
+	if in.LeavesMinor() {
 		add(Blocking, "ClusterOperatorNotUpgradeable", "Cluster operators must not be updated to another minor version", held)
 	}
 	return findings, nil

@@ -27,7 +27,7 @@ type Policy struct {
 	Bypasses []Bypass
 
 	// AcceptedRisks are the names in spec.desiredUpdate.acceptRisks. Each sets
-	// aside the findings that report the risk of this very name, nothing else.
+	// aside the findings that report the risk of exactly this name.
 	AcceptedRisks []string
 }
 
@@ -35,8 +35,8 @@ type Policy struct {
 type Bypass struct {
 	Check, By, Why string
 	// Image is the pull spec of the target that the bypass was given for; for
-	// any other target it is void. Empty: given for the report at hand, so
-	// whoever stores a Bypass sets it.
+	// any other target it is void. Empty: given for this report; set it in a
+	// Bypass that is stored.
 	Image string
 }
 
@@ -44,7 +44,7 @@ type Bypass struct {
 type Decision struct {
 	// Blocked says that the target must not be taken.
 	Blocked bool
-	// Forced says that something would have blocked, but for the force flag.
+	// Forced says that something would have blocked without the force flag.
 	Forced bool
 	// Summary is the text for the refusal, or for the warning event where
 	// nothing blocks; empty where there is nothing to say.
@@ -140,8 +140,8 @@ func stateAfter(r Result, counting int) State {
 	return Passed // lowered to Info by the policy
 }
 
-// line words one failure as the operator does. A failed read of its four
-// checks has one reason there, whatever made it fail.
+// line words one failure as the operator does, which has one reason for every
+// failed read of its four checks.
 func line(r Result, f Finding) string {
 	reason, message := f.Reason, f.Message
 	if r.State == Unknown && isOperatorCheck(r.Check) && reason != ReasonTimedOut && reason != ReasonPanicked && reason != ReasonCancelled {
@@ -219,7 +219,7 @@ func (r *Report) bypasses(p Policy) (map[string]Bypass, []Bypass, error) {
 	return valid, void, errors.Join(errs...)
 }
 
-// checkNames finds names in the policy that are no checks of the report.
+// checkNames finds names in the policy that are not checks of the report.
 func (r *Report) checkNames(p Policy) error {
 	var errs []error
 	for _, name := range p.UnknownBlocks {

@@ -6,7 +6,7 @@
 // Every rule is a [Check] with a stable name. It reads the cluster, writes
 // nothing, and has findings: Info (worth knowing), Warning (recorded), Blocking
 // (stops the update). What it cannot find out it reports as Unknown, never as
-// passed: a failed read, a forbidden one, a time-out, a panic, a kind that a
+// passed: a read that failed or is forbidden, a time-out, a panic, a kind that a
 // must-gather does not contain.
 //
 // [Run] runs a set of checks on one [Input], eight at a time, and returns a
@@ -48,6 +48,9 @@
 // that say Upgradeable=False. The condition is False or absent, and Unknown
 // where nothing is known; it is never True. How its reason reads is a
 // [ReasonStyle].
+//
+// Plain data of this package (inputs, findings, reports, policies, options) is
+// safe for concurrent use as long as nobody changes it.
 //
 // The rules are those of the cluster-version operator and of the OpenShift
 // documentation, "Updating clusters":

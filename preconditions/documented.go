@@ -17,7 +17,7 @@ func Documented() []Check {
 		documented{"PoolsPaused", anyStep, poolsPaused},
 		documented{"PoolsDegraded", anyStep, poolsDegraded},
 		documented{"ClusterOperators", anyStep, clusterOperators},
-		documented{"AdminAcks", Transition.Minorish, adminAcks},
+		documented{"AdminAcks", Transition.LeavesMinor, adminAcks},
 		documented{"VersionOverrides", anyStep, versionOverrides},
 		documented{"Channel", anyStep, updateChannel},
 		documented{"FeatureSet", anyStep, featureSet},
@@ -42,7 +42,7 @@ func anyStep(Transition) bool { return true }
 
 // blockMinor is the severity of what stops other minor and major versions only.
 func blockMinor(t Transition) Severity {
-	if t.Minorish() {
+	if t.LeavesMinor() {
 		return Blocking
 	}
 	return Warning

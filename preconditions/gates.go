@@ -14,8 +14,8 @@ import (
 // acknowledgements wanted on the way out of it can be planned before it runs.
 // Operators may add others at run time.
 //
-// The error names every gate with a Problem, beside the gates: whoever builds a
-// release can refuse it then.
+// Together with the gates it returns an error that names every gate with a
+// Problem, so that the builder of a release can refuse it.
 func PayloadGates(p *manifest.Payload) ([]Gate, error) {
 	if p == nil {
 		return nil, &NoSourceError{Source: "TargetPayload"}

@@ -21,7 +21,7 @@ func poolObject(name, field, value, note string) Object {
 }
 
 // poolsPaused: the nodes of a paused pool are not updated. That is a fault in
-// the control plane, and elsewhere unless the plan wants it so.
+// the control plane, and elsewhere unless it is planned.
 func poolsPaused(ctx context.Context, in *Input) ([]Finding, error) {
 	pools, err := listPools(ctx, in)
 	if err != nil {

@@ -92,7 +92,7 @@ func (m *memoReader) List(ctx context.Context, gvk schema.GroupVersionKind, opts
 	return r.list.DeepCopy(), nil
 }
 
-// wait returns the answer to key, asking for it if nobody has yet.
+// wait returns the answer to key, and asks for it if it is the first.
 func (m *memoReader) wait(ctx context.Context, key readKey, ask func(*read) error) (*read, error) {
 	if m.reader == nil {
 		return nil, &NoSourceError{Source: "Reader"}

@@ -25,7 +25,7 @@ func (ReleasePrevious) Applies(t Transition) bool {
 	return t.Kind == Patch || t.Kind == Minor || t.Kind == Major || t.Kind == ""
 }
 
-// Run judges.
+// Run judges. Without a target payload the error is a [*NoSourceError].
 func (c ReleasePrevious) Run(ctx context.Context, in *Input) ([]Finding, error) {
 	if in.TargetPayload == nil {
 		return nil, &NoSourceError{Source: "TargetPayload"}
@@ -81,7 +81,7 @@ func (c ReleasePrevious) Run(ctx context.Context, in *Input) ([]Finding, error) 
 
 const previousSource = "release-metadata of the target, field previous"
 
-// listed compares by precedence, and as text where a version is none.
+// listed compares by precedence, and as text where a version does not parse.
 func listed(previous []string, version string) bool {
 	v := versionOrNil(version)
 	for _, p := range previous {
@@ -127,7 +127,8 @@ func (ReleaseNewer) Name() string { return "ReleaseNewer" }
 // Applies is true for the same version.
 func (ReleaseNewer) Applies(t Transition) bool { return t.Kind == Same }
 
-// Run judges. Where an image is not known there is nothing to compare.
+// Run judges and never returns an error. Where an image is not known there is
+// nothing to compare.
 func (ReleaseNewer) Run(_ context.Context, in *Input) ([]Finding, error) {
 	if in.TargetImage == "" || in.CurrentImage == "" || in.TargetImage == in.CurrentImage {
 		return nil, nil

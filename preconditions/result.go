@@ -38,7 +38,7 @@ const (
 	ReasonCancelled     = "CheckCancelled" // the run was cancelled
 )
 
-// Result is what one check had to say.
+// Result is the outcome of one check.
 type Result struct {
 	Check    string
 	State    State
@@ -70,7 +70,7 @@ type Report struct {
 	Time       time.Time  `json:"time"` // Input.Now
 	Results    []Result   `json:"results"`
 	// Seen are the objects that were read, with the versions that the
-	// judgement stands on, sorted by kind, namespace and name. A report is
+	// results depend on, sorted by kind, namespace and name. A report is
 	// stale once one of them has changed.
 	Seen []ObjectVersion `json:"seen,omitempty"`
 }
@@ -103,8 +103,8 @@ func (r *Report) Result(check string) (Result, bool) {
 	return Result{}, false
 }
 
-// PanicError is the Err of a check that panicked. Its text leaves the stack
-// out, so that reports stay the same from run to run.
+// PanicError is the Err of a check that panicked. Its text does not include the
+// stack, so that reports are the same from run to run.
 type PanicError struct {
 	Where string
 	Value any

@@ -34,7 +34,7 @@ func rollback(cv *configv1.ClusterVersion, targetText string) *Finding {
 }
 
 // previousVersion returns the newest history entry of another release than the
-// current one. Where its version is no semantic version there is none; older
+// current one. If its version is not a semantic version there is none; older
 // entries are not tried.
 func previousVersion(cv *configv1.ClusterVersion) (*semver.Version, configv1.UpdateHistory) {
 	for _, entry := range cv.Status.History {

@@ -1,6 +1,7 @@
 package preconditions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,30 +10,23 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // Options are the limits of a run. The zero value works.
 type Options struct {
-	Workers  int              // checks at once; 0 or less: 8
-	PerCheck time.Duration    // time for one check; 0 or less: 60 s
-	Total    time.Duration    // time for all; 0 or less: 5 min
-	MaxItems int              // longest list that is read; 0 or less: 500 000
+	Workers  int              // checks at once; 0: 8
+	PerCheck time.Duration    // time for one check; 0: 60 s
+	Total    time.Duration    // time for all; 0: 5 min
+	MaxItems int              // longest list that is read; 0: 500 000
 	Clock    clock.WithTicker // for the time-outs; nil: the driver's, else the real one
 }
 
 func (o Options) withDefaults() Options {
-	if o.Workers <= 0 {
-		o.Workers = 8
-	}
-	if o.PerCheck <= 0 {
-		o.PerCheck = time.Minute
-	}
-	if o.Total <= 0 {
-		o.Total = 5 * time.Minute
-	}
-	if o.MaxItems <= 0 {
-		o.MaxItems = 500_000
-	}
+	o.Workers = cmp.Or(o.Workers, 8)
+	o.PerCheck = cmp.Or(o.PerCheck, time.Minute)
+	o.Total = cmp.Or(o.Total, 5*time.Minute)
+	o.MaxItems = cmp.Or(o.MaxItems, 500_000)
 	return o
 }
 
@@ -49,12 +43,15 @@ func (e *stopError) Unwrap() error { return e.err }
 // order of checks, whatever the order of completion.
 //
 // A check that fails, panics, or does not answer in time is Unknown in the
-// report and no error of Run. Run fails where two checks have one name, or a
-// check is nil or without a name (no report then), and where ctx ends before every check has
-// answered (with a report in which the unanswered ones are Unknown; the error
-// wraps the cause of ctx). It does not wait for checks that ignore the end of
-// their context.
+// report, and Run returns no error for it. Run fails without a report where
+// two checks have one name, a check is nil or without a name, or a number of the
+// options is negative. It fails with a report where ctx ends before every check
+// has answered: those that have not are Unknown, and the error wraps the cause of
+// ctx. It does not wait for checks that ignore the end of their context.
 func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	names, err := namesOf(checks)
 	if err != nil {
 		return nil, err
@@ -78,7 +75,7 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 		return nil
 	})
 	for i, name := range names {
-		if results[i].Check == "" { // its turn did not come
+		if results[i].Check == "" { // it was not started
 			results[i] = unknown(name, r.stopCause())
 		}
 	}
@@ -148,7 +145,7 @@ func (r *running) one(name string, check Check, in *Input) Result {
 	var result Result
 	switch {
 	case ctx.Err() != nil && (err != nil || a.applies && a.err != nil):
-		result = unknown(name, r.stopCause()) // the error is but an echo of the end
+		result = unknown(name, r.stopCause()) // the error only repeats that the time was over
 	case err != nil:
 		result = judge(name, nil, errors.New("the check ended its goroutine"))
 	case !a.applies:

@@ -499,3 +499,16 @@ func TestWorkersLimit(t *testing.T) {
 		t.Errorf("order %v", names)
 	}
 }
+
+func TestOptionsThatCannotWork(t *testing.T) {
+	for want, o := range map[string]preconditions.Options{
+		"Workers is negative":  {Workers: -1},
+		"PerCheck is negative": {PerCheck: -time.Second},
+		"Total is negative":    {Total: -1},
+		"MaxItems is negative": {MaxItems: -1},
+	} {
+		if report, err := preconditions.Run(t.Context(), nil, nil, o); err == nil || report != nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v", want, report, err)
+		}
+	}
+}

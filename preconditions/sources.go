@@ -31,7 +31,7 @@ type RiskOptions struct {
 	// Reader reads the cluster; required.
 	Reader clusterapi.Reader
 	// OwnVersion is the version of the release that manages the cluster: admin
-	// gates are those of its minor version. A text that is no semantic version
+	// gates are those of its minor version. A text that is not a semantic version
 	// makes the sources that need it report a risk that says so.
 	OwnVersion string
 	// Deletions returns the deletions that a payload asked for and that have
@@ -49,9 +49,12 @@ type Risk struct {
 	Operator, OperatorReason string
 }
 
-// Detailer is an optional ability of a graph.RiskSource: the same risks, in the
-// same order, with their details. The sources of this package have it.
+// Detailer is an optional ability of a [risk.Source]: the same risks, in the same
+// order, with their details. The sources of this package have it. It must be safe
+// for concurrent use.
 type Detailer interface {
+	// Details returns the risks that it found, and an error for what it could
+	// not find out.
 	Details(ctx context.Context, versions []string) ([]Risk, error)
 }
 
@@ -59,8 +62,8 @@ type Detailer interface {
 // cluster-version operator asks them: an update in progress, overrides,
 // deletions in progress, administrator acknowledgements, ClusterOperators.
 //
-// They read anew at each call, return what they found beside an error, and are
-// safe for concurrent use if the Reader and Deletions are. All their risks
+// They read again at each call, return what they found together with an error,
+// and are safe for concurrent use if the Reader and Deletions are. All their risks
 // apply to every cluster (rule Always) and concern updates to another minor or
 // major version only.
 func Sources(o RiskOptions) []risk.RiskSource {
@@ -164,8 +167,8 @@ func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
 	return []Risk{newRisk(SourceDeletions, message, docsURL(own, deletionDocs))}, nil
 }
 
-// operators: a ClusterOperator says Upgradeable=False. There is no minimum age:
-// it counts at once and is gone at once.
+// operators: a ClusterOperator says Upgradeable=False. That counts from the first
+// moment to the last.
 func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 	own, err := ParseVersion(o.OwnVersion)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 type Kind string
 
 // The kinds of a step. The empty Kind means that it is not known, because a
-// version is missing or is no semantic version: checks that are bound to a kind
+// version is missing or not a semantic version: checks that are bound to a kind
 // then treat the step as the greatest that it could be.
 const (
 	Patch    Kind = "Patch"    // newer, same major and minor
@@ -48,7 +48,7 @@ func (p Plan) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 type Transition struct {
 	// Current is the version that the cluster reconciles now, complete or not
 	// (status.desired); Target the one asked for; Completed that of the newest
-	// Completed history entry. Nil: not known or no semantic version.
+	// Completed history entry. Nil: not known or not a semantic version.
 	Current   *semver.Version `json:"current,omitempty"`
 	Target    *semver.Version `json:"target,omitempty"`
 	Completed *semver.Version `json:"completed,omitempty"`
@@ -60,7 +60,7 @@ type Transition struct {
 	Force bool `json:"force,omitempty"`
 	Plan  Plan `json:"plan"`
 
-	// The texts behind Current and Target, which may be no semantic versions.
+	// The texts behind Current and Target, which may not be semantic versions.
 	currentText, targetText string
 }
 
@@ -109,10 +109,10 @@ func KindOf(current, target *semver.Version, toMulti bool) Kind {
 	}
 }
 
-// Minorish says whether the step is, or for all one knows could be, one to
-// another minor or major version that is not a rollback: the steps that an
+// LeavesMinor says whether the step goes, or could go as far as is known, to
+// another minor or major version and is not a rollback: the steps that an
 // Upgradeable=False condition stops.
-func (t Transition) Minorish() bool {
+func (t Transition) LeavesMinor() bool {
 	return t.Kind == Minor || t.Kind == Major || t.Kind == ""
 }
 

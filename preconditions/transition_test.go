@@ -36,7 +36,7 @@ func TestNewTransition(t *testing.T) {
 		cv := clusterVersion(tt.current+"@A", history(tt.current+"@A P", "4.17.1@B C", "4.16.1@C C"))
 		cv.Status.Desired.Architecture = tt.fromArch
 		tr := preconditions.NewTransition(cv, configv1.Release{Version: tt.target, Image: "T", Architecture: tt.arch}, true, preconditions.Canary)
-		if tr.Kind != tt.want || tr.Minorish() != tt.minorish {
+		if tr.Kind != tt.want || tr.LeavesMinor() != tt.minorish {
 			t.Errorf("%s %s to %s %s: %q", tt.current, tt.fromArch, tt.target, tt.arch, tr.Kind)
 		}
 		if tr.CurrentImage != "A" || tr.TargetImage != "T" || !tr.Force || tr.Plan != preconditions.Canary || tr.Completed.String() != "4.17.1" {

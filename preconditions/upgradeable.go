@@ -21,7 +21,7 @@ type ReasonStyle string
 
 // The styles; the zero value is SourceName.
 const (
-	// SourceName is RiskName, except that a lone risk whose name is no valid
+	// SourceName is RiskName, except that a lone risk whose name is not a valid
 	// reason (a single admin gate, a single ClusterOperator) gives the stable
 	// name of its source.
 	SourceName ReasonStyle = ""
@@ -34,14 +34,14 @@ const (
 	Legacy ReasonStyle = "Legacy"
 )
 
-// Reasons of the condition Upgradeable that stand for no single risk.
+// Reasons of the condition Upgradeable that do not stand for a single risk.
 const (
 	ReasonEvaluationFailed = "EvaluationFailed"
 	ReasonMultiple         = "MultipleReasons"
 	ReasonIncompatibleName = "RiskNameNotCompatibleWithReasonProperty"
 )
 
-// Upgradeability is the condition Upgradeable and what it stands on.
+// Upgradeability is the condition Upgradeable and the reasons for it.
 type Upgradeability struct {
 	// Condition is to be set; nil means that it is to be removed: nothing is
 	// known against an update to another minor version. It is never True. The
@@ -192,7 +192,7 @@ func rules(list []configv1.ClusterCondition) string {
 
 // exposed says whether a risk counts: by its own verdict, else by its rules, of
 // which the first that can be evaluated decides. A rule that fails counts as a
-// match; rules of unknown types as none.
+// match; rules of unknown types do not.
 func exposed(ctx context.Context, r configv1.ConditionalUpdateRisk, matcher graph.RiskMatcher) bool {
 	if c := meta.FindStatusCondition(r.Conditions, "Applies"); c != nil {
 		return c.Status != metav1.ConditionFalse

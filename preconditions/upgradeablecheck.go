@@ -51,7 +51,7 @@ func upgradeable(cv *configv1.ClusterVersion, targetText string) *Finding {
 	}
 }
 
-// overridesPreventUpgrades is worded otherwise in the Upgradeable condition
+// overridesPreventUpgrades is worded differently in the Upgradeable condition
 // itself ("updates"): both texts are in use.
 const overridesPreventUpgrades = "Disabling ownership via cluster version overrides prevents upgrades between minor or major versions. Please remove overrides before requesting a minor or major version update."
 

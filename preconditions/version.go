@@ -12,10 +12,10 @@ import (
 // ParseVersion reads a strict semantic version: three numbers, an optional
 // pre-release, optional build metadata, and nothing else. Faults are looked for
 // in the order major, minor, patch, pre-release, build, and the error of the
-// first one reads as the cluster-version operator words it, since its
-// conditions and summaries quote that text.
+// first one is worded as by the cluster-version operator, whose conditions and
+// summaries quote that text.
 //
-// Build metadata takes no part in comparisons (precedence).
+// Build metadata does not count in comparisons (precedence).
 func ParseVersion(s string) (*semver.Version, error) {
 	if s == "" {
 		return nil, errors.New("Version string empty")
