@@ -29,14 +29,14 @@ func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool
 	}
 	switch t {
 	case upgradeconfig.StartedNotificationSent:
-		return p.saying(ctx, upgradeconfig.StateStarted)
+		return p.notified(ctx, upgradeconfig.StateStarted)
 	case upgradeconfig.IsClusterUpgradable:
 		err := checkUpgradeable(p.config.Spec, p.cv)
 		return err == nil, err
 	case upgradeconfig.ClusterHealthyBeforeUpgrade:
 		failing, err := p.healthy(ctx)
 		if len(failing) > 0 {
-			p.log(p.announce(ctx, upgradeconfig.StateHealthCheckSL, failing))
+			p.log(p.notifyOnce(ctx, upgradeconfig.StateHealthCheckSL, failing))
 		}
 		return err == nil, err
 	case upgradeconfig.ExternalDependenciesAvailable:
@@ -52,7 +52,7 @@ func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool
 		if !controlPlaneUpgraded(p.config.Spec.Desired, p.cv) {
 			return false, nil
 		}
-		return p.saying(ctx, upgradeconfig.StateControlPlaneFinishedSL)
+		return p.notified(ctx, upgradeconfig.StateControlPlaneFinishedSL)
 	case upgradeconfig.ControlPlaneMaintenanceWindowRemoved:
 		return p.maintain(ctx, ControlPlane, Maintenance.End)
 	case upgradeconfig.WorkersMaintenanceWindowCreated:
@@ -75,9 +75,9 @@ func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool
 	return false, fmt.Errorf("upgradeconfig: there is no step %q", t)
 }
 
-// saying tells the provider; the step is done once it was told.
-func (p *pass) saying(ctx context.Context, s upgradeconfig.State) (bool, error) {
-	err := p.tell(ctx, s, nil)
+// notified tells the provider; the step is done once it was told.
+func (p *pass) notified(ctx context.Context, s upgradeconfig.State) (bool, error) {
+	err := p.notify(ctx, s, nil)
 	return err == nil, err
 }
 
@@ -115,10 +115,10 @@ func (p *pass) reserve(ctx context.Context) (bool, error) {
 	case CapacityPending:
 		return false, nil
 	case CapacityNone:
-		p.log(p.announce(ctx, upgradeconfig.StateScaleSkipped, nil))
+		p.log(p.notifyOnce(ctx, upgradeconfig.StateScaleSkipped, nil))
 		return true, nil
 	case CapacityTimedOut:
-		err := p.announce(ctx, upgradeconfig.StateSkipped, nil)
+		err := p.notifyOnce(ctx, upgradeconfig.StateSkipped, nil)
 		return err == nil, err
 	}
 	return false, fmt.Errorf("upgradeconfig: the capacity hook answers %q, which does not exist", state)
@@ -135,15 +135,15 @@ func (p *pass) maintain(ctx context.Context, plane Plane, f func(Maintenance, co
 // errNotOffered says that a release is not among the updates any more.
 var errNotOffered = errors.New("the release is not among the updates")
 
-// commence tells the cluster to update. Where it cannot yet, as its updates do
-// not list the version, that is not an error.
+// commence tells the cluster to update. It is not an error that the cluster's
+// updates do not list the version yet.
 func (p *pass) commence(ctx context.Context) (bool, error) {
 	commenced, err := p.commenced()
 	if err != nil {
 		return false, err
 	}
 	if commenced {
-		return p.saying(ctx, upgradeconfig.StateControlPlaneStartedSL)
+		return p.notified(ctx, upgradeconfig.StateControlPlaneStartedSL)
 	}
 	desired := p.config.Spec.Desired
 	if desired.Image == "" && p.cv.Spec.Channel != desired.Channel {
@@ -163,9 +163,8 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	// All that may have taken its time, and what was read may be old: that the
-	// policy still stands is certain once something was written on condition
-	// of it.
+	// The checks may have taken long, so what was read may be old. A write on
+	// condition of it proves that the policy still stands.
 	c, _ := p.entry.Condition(upgradeconfig.UpgradeCommenced)
 	p.entry.SetCondition(c, p.now())
 	if err := p.store(ctx); err != nil {
@@ -187,7 +186,7 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return p.saying(ctx, upgradeconfig.StateControlPlaneStartedSL)
+	return p.notified(ctx, upgradeconfig.StateControlPlaneStartedSL)
 }
 
 func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) error) error {
@@ -196,22 +195,6 @@ func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) erro
 		p.cv = cv
 	}
 	return err
-}
-
-// controlPlaneUpgraded says whether the newest update of the cluster is the
-// desired one, and has completed.
-func controlPlaneUpgraded(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
-	if len(cv.Status.History) == 0 {
-		return false
-	}
-	newest := cv.Status.History[0]
-	if newest.State != configv1.CompletedUpdate {
-		return false
-	}
-	if desired.Image != "" {
-		return newest.Image == desired.Image
-	}
-	return newest.Version == desired.Version
 }
 
 // workers says whether all pools but that of the control plane have their new
@@ -229,9 +212,9 @@ func (p *pass) workers(ctx context.Context) (bool, error) {
 		}
 	}
 	if len(open) == 0 {
-		return p.saying(ctx, upgradeconfig.StateWorkerPlaneFinishedSL)
+		return p.notified(ctx, upgradeconfig.StateWorkerPlaneFinishedSL)
 	}
-	p.waits = "machine config pools that are not updated: " + bounded.Join(open, ", ", maxPools)
+	p.waitsFor = "machine config pools that are not updated: " + bounded.Join(open, ", ", maxPools)
 	if p.o.Drain == nil {
 		return false, nil
 	}

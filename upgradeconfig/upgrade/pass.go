@@ -23,12 +23,12 @@ type pass struct {
 	serviceLogs bool
 	validation  upgradeconfig.ValidateOptions
 
-	config *upgradeconfig.UpgradeConfig // as the pass sees it
-	stored upgradeconfig.Status         // as it was last read or written
-	entry  upgradeconfig.HistoryEntry   // of the desired version
-	cv     *configv1.ClusterVersion
-	told   record // as it is stored
-	waits  string // what the step under way waits for
+	config   *upgradeconfig.UpgradeConfig // as the pass sees it
+	stored   upgradeconfig.Status         // as it was last read or written
+	entry    upgradeconfig.HistoryEntry   // of the desired version
+	cv       *configv1.ClusterVersion
+	record   record // as it is stored
+	waitsFor string // what the step under way waits for
 }
 
 func (p *pass) run(ctx context.Context) (Progress, error) {
@@ -39,16 +39,16 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 	if p.cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, p.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName)); err != nil {
 		return Progress{}, fmt.Errorf("%w: %w", upgradeconfig.ErrClusterVersion, err)
 	}
-	if p.told, err = recordOf(p.config); err != nil {
+	if p.record, err = recordOf(p.config); err != nil {
 		return Progress{}, err
 	}
 	for _, e := range ends {
 		switch {
 		case p.entry.Phase != e.phase:
 		case p.entry.IsFalse(e.told): // by a pass that was cut short before it told anybody
-			return p.tellEnd(ctx, e)
+			return p.notifyEnd(ctx, e)
 		default:
-			if err := p.mark(ctx, record{}); err != nil {
+			if err := p.storeRecord(ctx, record{}); err != nil {
 				return Progress{}, err
 			}
 		}
@@ -65,7 +65,7 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 				}
 				return Progress{}, err
 			}
-			p.tellPhase()
+			p.emitPhase()
 		}
 		out := Progress{Reason: d.Reason, After: d.After}
 		switch d.Do {
@@ -162,7 +162,7 @@ func (p *pass) checkAhead(ctx context.Context) {
 		return
 	}
 	p.o.Logger.Warn("the health check ahead of the upgrade has findings", "failing", failing)
-	p.log(p.tell(ctx, upgradeconfig.StatePreHealthCheckSL, failing))
+	p.log(p.notify(ctx, upgradeconfig.StatePreHealthCheckSL, failing))
 }
 
 // validate validates, and gives the spec the version of its image.
@@ -223,13 +223,13 @@ func (p *pass) giveUp(ctx context.Context) (Progress, error) {
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
-	p.tellStep(upgradeconfig.FailedUpgrade)
+	p.emitStep(upgradeconfig.FailedUpgrade)
 	if err != nil {
 		return Progress{After: lookSoon}, err
 	}
 	p.emit(upgradeconfig.Event{Type: upgradeconfig.EventBreached, Version: p.entry.Version, Text: failed.reason})
-	p.tellPhase()
-	return p.tellEnd(ctx, failed)
+	p.emitPhase()
+	return p.notifyEnd(ctx, failed)
 }
 
 // release removes extra capacity, and says whether it is gone.
@@ -242,7 +242,7 @@ func (p *pass) release(ctx context.Context) (bool, error) {
 
 // steps runs the steps of the upgrade, up to the first that is not done.
 func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
-	late := p.overdue(ctx, delayed)
+	late := p.notifyDue(ctx, delayed)
 	steps, err := stepsOf(p.config.Spec.Type)
 	if err != nil {
 		return Progress{}, err
@@ -278,7 +278,7 @@ func (p *pass) storeUpgraded(ctx context.Context) error {
 	if err := p.store(ctx); err != nil {
 		return err
 	}
-	p.tellPhase(p.alerts(ctx)...)
+	p.emitPhase(p.alerts(ctx)...)
 	return nil
 }
 
@@ -289,13 +289,13 @@ func (p *pass) complete(ctx context.Context) (Progress, error) {
 		return Progress{}, err
 	}
 	if begun {
-		p.tellStep(upgradeconfig.CompletedNotificationSent)
+		p.emitStep(upgradeconfig.CompletedNotificationSent)
 	}
-	return p.tellEnd(ctx, completed)
+	return p.notifyEnd(ctx, completed)
 }
 
 // end is how an upgrade ends. Its phase is stored together with the condition
-// told, which is False; then the provider is told, and then the condition is
+// told, which is False; then the provider is notified, and then the condition is
 // True. So the provider hears of it at least once, and twice only after a crash
 // in between.
 type end struct {
@@ -315,9 +315,9 @@ var (
 	ends   = []end{completed, failed}
 )
 
-// tellEnd tells the provider that the upgrade has ended.
-func (p *pass) tellEnd(ctx context.Context, e end) (Progress, error) {
-	err := panics.Catch(func() error { return p.tell(ctx, e.state, nil) })
+// notifyEnd tells the provider that the upgrade has ended.
+func (p *pass) notifyEnd(ctx context.Context, e end) (Progress, error) {
+	err := panics.Catch(func() error { return p.notify(ctx, e.state, nil) })
 	if ctx.Err() != nil {
 		return Progress{}, ctx.Err()
 	}
@@ -327,7 +327,7 @@ func (p *pass) tellEnd(ctx context.Context, e end) (Progress, error) {
 		return Progress{}, err
 	}
 	if after, _ := p.entry.Condition(e.told); differs(after, before) {
-		p.tellStep(e.told)
+		p.emitStep(e.told)
 	}
 	if err != nil {
 		return Progress{After: lookSoon, Reason: p.message(e.told)}, err
@@ -358,10 +358,10 @@ func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, e
 		if err := p.store(ctx); err != nil {
 			return false, err
 		}
-		p.tellStep(t)
+		p.emitStep(t)
 	}
 	var done bool
-	p.waits = ""
+	p.waitsFor = ""
 	before, _ := p.entry.Condition(t)
 	err := panics.Catch(func() (err error) { // of a hook: then the step failed
 		done, err = p.execute(ctx, t)
@@ -375,8 +375,8 @@ func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, e
 	}
 	done = done && err == nil
 	changed := endStep(&p.entry, t, done, err, p.now())
-	if after, _ := p.entry.Condition(t); p.waits != "" && !done && err == nil {
-		after.Message += ": " + p.waits
+	if after, _ := p.entry.Condition(t); p.waitsFor != "" && !done && err == nil {
+		after.Message += ": " + p.waitsFor
 		p.entry.SetCondition(after, p.now())
 		changed = differs(after, before)
 	}
@@ -389,7 +389,7 @@ func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, e
 		}
 	}
 	if changed {
-		p.tellStep(t)
+		p.emitStep(t)
 	}
 	return done, err
 }
@@ -411,7 +411,7 @@ func (p *pass) message(t upgradeconfig.ConditionType) string {
 	return c.Message
 }
 
-func (p *pass) tellPhase(alerts ...string) {
+func (p *pass) emitPhase(alerts ...string) {
 	e := p.entry
 	p.o.Logger.Info("phase", "version", e.Version, "phase", e.Phase)
 	p.emit(upgradeconfig.Event{
@@ -420,7 +420,7 @@ func (p *pass) tellPhase(alerts ...string) {
 	})
 }
 
-func (p *pass) tellStep(t upgradeconfig.ConditionType) {
+func (p *pass) emitStep(t upgradeconfig.ConditionType) {
 	c, _ := p.entry.Condition(t)
 	p.emit(upgradeconfig.Event{
 		Type: upgradeconfig.EventStep, Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase,

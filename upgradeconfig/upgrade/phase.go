@@ -12,120 +12,73 @@ import (
 
 // How soon to look at an UpgradeConfig again.
 const (
-	// lookAgain is how often one is looked at that nothing happens to.
-	lookAgain = 5 * time.Minute
-	// lookSoon is how often one is looked at while its upgrade is under way.
-	lookSoon = time.Minute
-
-	// preHealthMinutes must remain for a health check ahead of the upgrade.
-	preHealthMinutes = 120
-	// moment is how long to wait at the very time of an upgrade, which starts
-	// after it.
-	moment = time.Second
+	lookAgain = 5 * time.Minute // if nothing happens to it
+	lookSoon  = time.Minute     // while its upgrade is under way
+	dueWait   = time.Second     // at the very time of an upgrade, which starts after it
 )
 
-// activity is what has to be done before a decision about a phase can be made.
+// preHealthMinutes must remain for a health check ahead of the upgrade.
+const preHealthMinutes = 120
+
+// activity is what comes next for an UpgradeConfig.
 type activity string
 
-// The activities.
 const (
-	// ActivityNone: nothing more for now.
-	activityNone activity = "None"
-	// ActivityDecide: decide again, with the new entry.
-	activityDecide activity = "Decide"
-	// ActivityHealthCheck: check the cluster's health ahead of the upgrade.
-	activityHealthCheck activity = "HealthCheck"
-	// ActivityValidate: validate the UpgradeConfig.
-	activityValidate activity = "Validate"
-	// ActivityRefresh: ask the provider once more, so that a policy that was
-	// withdrawn since the last sync does not start an upgrade.
-	activityRefresh activity = "Refresh"
-	// ActivitySteps: run the steps of the upgrade.
-	activitySteps activity = "Steps"
-	// ActivityGiveUp: give the upgrade up, as it has not commenced in time.
-	activityGiveUp activity = "GiveUp"
+	activityNone        activity = "None"        // nothing more for now
+	activityDecide      activity = "Decide"      // decide again, with the new entry
+	activityHealthCheck activity = "HealthCheck" // check the cluster's health ahead of the upgrade
+	activityValidate    activity = "Validate"    // validate the UpgradeConfig
+	activityRefresh     activity = "Refresh"     // ask the provider once more: it may have withdrawn the policy
+	activitySteps       activity = "Steps"       // run the steps of the upgrade
+	activityGiveUp      activity = "GiveUp"      // fail the upgrade, which has not commenced in time
 )
 
-// phaseOptions are the rules about phases that a configuration can set. The
-// zero value is a configuration in which everything is absent.
+// phaseOptions are those of [Options] that a configuration can set, except that 0
+// means no limit. The zero value is a configuration in which everything is absent.
 type phaseOptions struct {
-	// PreHealthCheck checks the cluster's health when an UpgradeConfig appears
-	// more than two hours ahead.
-	PreHealthCheck bool
-	// TimeOut is how long an upgrade may take to commence; 0: without a limit.
-	TimeOut time.Duration
-	// DelayTrigger is after which time the provider hears that an upgrade has
-	// not commenced; 0: never.
-	DelayTrigger time.Duration
-	// SkipBreached does not start an upgrade whose window is over. By default
-	// it starts, however late it is. With a TimeOut of 0 no window is ever
-	// over.
-	SkipBreached bool
+	PreHealthCheck        bool
+	TimeOut, DelayTrigger time.Duration
+	SkipBreached          bool // with a TimeOut of 0 no window is ever over
 }
 
-// situation is what a decision about a phase is made from. The last three
-// fields are what came of activities; nil: it was not carried out yet.
-//
-// A nil Config says that there is none, a nil ClusterVersion that nothing is
-// known of the cluster.
+// situation is what a decision is made from. A nil Config says that there is
+// none, a nil ClusterVersion that nothing is known of the cluster. The last three
+// fields are the results of activities; nil: not done yet.
 type situation struct {
 	Config         *upgradeconfig.UpgradeConfig
 	ClusterVersion *configv1.ClusterVersion
 	Now            time.Time
 
-	// HealthChecked is set when the health was checked ahead of the upgrade,
-	// whatever came of it.
-	HealthChecked bool
+	HealthChecked bool // with any result
 	Validated     *validated
 	Refreshed     *refreshed
 }
 
-// validated is what came of [activityValidate].
+// validated is the result of activityValidate.
 type validated struct {
 	upgradeconfig.Validity
 	Err error
 }
 
-// refreshed is what came of [activityRefresh].
+// refreshed is the result of activityRefresh, as Options.Refresh returns it.
 type refreshed struct {
-	// Differs says that the UpgradeConfig was not what the provider says: it
-	// was changed or held. See [Result.Differs].
 	Differs bool
-	// Err is the failure. [upgradeconfig.ErrNotConfigured] does not count.
-	Err error
+	Err     error
 }
 
 // decision is what [decide] decides.
 type decision struct {
-	// Do is what comes next; what it finds goes into the situation of the next
-	// decision.
-	Do activity
-	// Entry is the history entry of the desired version as it is to be stored
-	// first; nil: nothing is to be stored.
-	Entry *upgradeconfig.HistoryEntry
-	// Delayed says that the provider has to hear of a delay, once.
-	Delayed bool
-	// After is when to look again; 0 unless Do is activityNone.
-	After time.Duration
-	// Reason says in a clause why nothing is done.
-	Reason string
-	// Err is a fault to report.
-	Err error
+	Do      activity
+	Entry   *upgradeconfig.HistoryEntry // to be stored first; nil: nothing is
+	Delayed bool                        // the provider has to hear of a delay, once
+	After   time.Duration               // when to look again, if nothing is to be done
+	Reason  string                      // why nothing is done, in a clause
+	Err     error                       // a fault to report
 }
 
-// decide decides what happens next to an UpgradeConfig, by the phase of the
-// history entry of its desired version:
-//
-//   - none: it gets an entry, New, or Upgrading if the cluster was told to
-//     update to that release already;
-//   - New: Pending, after a health check ahead if there is time for one;
-//   - Pending: Upgrading, once it is valid, due, and the provider asked once
-//     more still wants it;
-//   - Upgrading: its steps, or the end of it if it does not commence in time;
-//   - Upgraded, Failed: nothing more.
-//
-// It is a pure function: drivers carry out what it says and ask again, until it
-// says [activityNone].
+// decide decides what happens next to an UpgradeConfig by the phase of the
+// history entry of its desired version; the package's doc has the table. A pass
+// does what it says and asks again, until it says activityNone.
 func decide(s situation, o phaseOptions) decision {
 	c := s.Config
 	switch {
@@ -205,7 +158,7 @@ func pending(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision
 	case !due.Ready && due.Wait > 0:
 		return stay(after, fmt.Sprintf("the upgrade starts in %s", due.Wait), nil)
 	case !due.Ready && isTime(s.Config.Spec.UpgradeAt):
-		return stay(moment, "the upgrade starts now", nil)
+		return stay(dueWait, "the upgrade starts now", nil)
 	case !due.Ready:
 		return stay(after, "upgradeAt is not a time", nil)
 	case due.Breached && o.SkipBreached && o.TimeOut > 0:

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stepsOf returns the steps of an upgrade in their order. An empty type is [ARO],
-// one that does not exist an error.
+// stepsOf returns the steps of an upgrade in their order. An empty type is ARO;
+// one that does not exist is an error.
 func stepsOf(t upgradeconfig.UpgradeType) ([]upgradeconfig.ConditionType, error) {
 	steps := []upgradeconfig.ConditionType{
 		upgradeconfig.StartedNotificationSent, upgradeconfig.IsClusterUpgradable, upgradeconfig.ClusterHealthyBeforeUpgrade, upgradeconfig.ExternalDependenciesAvailable,
@@ -30,9 +30,8 @@ func stepsOf(t upgradeconfig.UpgradeType) ([]upgradeconfig.ConditionType, error)
 }
 
 // nextStep returns the step to run after a step, or from the beginning if that
-// is empty; false if there is none. Steps that are done are passed over, except
-// that those which an upgrade needs to commence are run again in every pass
-// until it has commenced: the cluster may have become unhealthy meanwhile.
+// is empty; false if there is none. It skips steps that are done, except those
+// which gate the upgrade until it has commenced.
 func nextStep(steps []upgradeconfig.ConditionType, e upgradeconfig.HistoryEntry, after upgradeconfig.ConditionType, commenced bool) (upgradeconfig.ConditionType, bool) {
 	for _, t := range steps[slices.Index(steps, after)+1:] {
 		if !e.IsTrue(t) || !commenced && gate(t) {
@@ -83,7 +82,7 @@ func endStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, done 
 }
 
 // setFailed gives an entry its condition FailedUpgrade. Without an error the phase
-// becomes [PhaseFailed]; else it stays, for it is tried again.
+// becomes PhaseFailed; else it stays, because it is tried again.
 func setFailed(e *upgradeconfig.HistoryEntry, err error, now time.Time) {
 	c, ok := e.Condition(upgradeconfig.FailedUpgrade)
 	if !ok {

@@ -55,9 +55,9 @@ func recordOf(c *upgradeconfig.UpgradeConfig) (record, error) {
 	return r, nil
 }
 
-// mark stores a record, on condition that the stored one is the one that the
+// storeRecord stores a record, on condition that the stored one is the one that the
 // pass knows; an empty one removes the annotation.
-func (p *pass) mark(ctx context.Context, r record) error {
+func (p *pass) storeRecord(ctx context.Context, r record) error {
 	was := p.config.Annotations[AnnotationTold]
 	text := ""
 	if len(r.Due)+len(r.Told) > 0 {
@@ -86,41 +86,41 @@ func (p *pass) mark(ctx context.Context, r record) error {
 		return nil
 	})
 	if err == nil {
-		p.config.Annotations, p.told = stored.Annotations, r
+		p.config.Annotations, p.record = stored.Annotations, r
 	}
 	return err
 }
 
-// announce sends, once, a notification that has no condition.
-func (p *pass) announce(ctx context.Context, s upgradeconfig.State, found []string) error {
-	if slices.Contains(p.told.Told, s) || p.silent(s) {
+// notifyOnce sends, once, a notification that has no condition.
+func (p *pass) notifyOnce(ctx context.Context, s upgradeconfig.State, found []string) error {
+	if slices.Contains(p.record.Told, s) || p.isSilent(s) {
 		return nil
 	}
-	r := p.told
+	r := p.record
 	if !slices.Contains(r.Due, s) {
 		r.Due = append(slices.Clone(r.Due), s)
-		if err := p.mark(ctx, r); err != nil {
+		if err := p.storeRecord(ctx, r); err != nil {
 			return err
 		}
 	}
-	if err := p.tell(ctx, s, found); err != nil {
+	if err := p.notify(ctx, s, found); err != nil {
 		return err
 	}
 	r.Due = slices.DeleteFunc(slices.Clone(r.Due), func(d upgradeconfig.State) bool { return d == s })
 	r.Told = append(slices.Clone(r.Told), s)
-	return p.mark(ctx, r)
+	return p.storeRecord(ctx, r)
 }
 
-// overdue sends what earlier passes have left, and tells of a delay. Service
+// notifyDue sends what earlier passes have left, and tells of a delay. Service
 // logs are left to the step that knows what to write into them.
-func (p *pass) overdue(ctx context.Context, delayed bool) error {
-	due := slices.DeleteFunc(slices.Clone(p.told.Due), upgradeconfig.State.ServiceLog)
+func (p *pass) notifyDue(ctx context.Context, delayed bool) error {
+	due := slices.DeleteFunc(slices.Clone(p.record.Due), upgradeconfig.State.ServiceLog)
 	if delayed && !slices.Contains(due, upgradeconfig.StateDelayed) {
 		due = append(due, upgradeconfig.StateDelayed)
 	}
 	var late error
 	for _, s := range due {
-		if err := p.announce(ctx, s, nil); s == upgradeconfig.StateDelayed {
+		if err := p.notifyOnce(ctx, s, nil); s == upgradeconfig.StateDelayed {
 			late = err
 		} else {
 			p.log(err) // the step under way fails, if anything does
@@ -129,9 +129,9 @@ func (p *pass) overdue(ctx context.Context, delayed bool) error {
 	return late
 }
 
-// silent says whether a state is not told at all: service logs where they are
+// isSilent says whether a state is not told at all: service logs where they are
 // off.
-func (p *pass) silent(s upgradeconfig.State) bool { return s.ServiceLog() && !p.serviceLogs }
+func (p *pass) isSilent(s upgradeconfig.State) bool { return s.ServiceLog() && !p.serviceLogs }
 
 // sentStates are the states of which a process has told the provider about an
 // upgrade. They spare the provider the repetition where the cluster does not
@@ -142,12 +142,12 @@ type sentStates struct {
 	states  []upgradeconfig.State
 }
 
-// tell sends a notification, unless this process has sent it.
-func (p *pass) tell(ctx context.Context, s upgradeconfig.State, found []string) error {
+// notify sends a notification, unless this process has sent it.
+func (p *pass) notify(ctx context.Context, s upgradeconfig.State, found []string) error {
 	if p.sent.uid != p.config.UID || p.sent.version != p.entry.Version {
 		p.sent = sentStates{uid: p.config.UID, version: p.entry.Version}
 	}
-	if p.silent(s) || slices.Contains(p.sent.states, s) {
+	if p.isSilent(s) || slices.Contains(p.sent.states, s) {
 		return nil
 	}
 	config := *p.config
