@@ -16,8 +16,8 @@ type Backoff struct {
 	Max time.Duration
 }
 
-// Next returns the wait after failure number attempt, the first being 1. There
-// is no jitter in it.
+// Next returns the wait after failure number attempt, the first being 1,
+// without jitter.
 func (b Backoff) Next(attempt int) time.Duration {
 	b = b.withDefaults()
 	wait := float64(b.Initial) * math.Pow(b.Factor, float64(max(attempt, 1)-1))

@@ -8,7 +8,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// ChannelError says that no channel can be told.
+// ChannelError is the error of [InferChannel].
 type ChannelError struct {
 	Group, Version string
 	// PolicyID is the policy that names the version; empty if there is none.
@@ -34,7 +34,7 @@ func (e *ChannelError) Unwrap() error { return e.Err }
 // InferChannel returns the channel from which a cluster of a channel group
 // gets a version: GROUP-MAJOR.MINOR of the version. An empty group is stable.
 // The group eus has channels of even minors only, so an odd one is rounded up.
-// A version that is no full semantic version is a [*ChannelError].
+// The error is a [*ChannelError] if the version is not a full semantic version.
 func InferChannel(group, version string) (string, error) {
 	if group == "" {
 		group = "stable"

@@ -51,7 +51,8 @@ func progressing(cv *configv1.ClusterVersion) bool {
 	})
 }
 
-// CurrentVersion returns the version that completed last; false if none has.
+// CurrentVersion returns the version whose update completed last; false if none
+// has.
 func CurrentVersion(cv *configv1.ClusterVersion) (string, bool) {
 	if cv == nil {
 		return "", false

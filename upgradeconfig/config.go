@@ -20,8 +20,8 @@ import (
 
 // Config is the configuration of the managed-upgrade operator as far as it
 // concerns the UpgradeConfig: key config.yaml of ConfigMap
-// managed-upgrade-operator-config. All else in that document is ignored. There
-// are no defaults: what is absent is zero.
+// managed-upgrade-operator-config. All else in that document is ignored.
+// Nothing has a default: what is absent is zero.
 type Config struct {
 	// UpgradeType is OSD, ARO or empty; see [Config.Type].
 	UpgradeType UpgradeType `json:"upgradeType"`
@@ -97,9 +97,8 @@ func ReadConfig(ctx context.Context, r clusterapi.Reader, namespace string) (*Co
 	return ParseConfig([]byte(m.Data[ConfigMapKey]))
 }
 
-// ParseConfig decodes the YAML document. It does not judge what the document
-// says: that is up to [Config.Check] and its parts, each for its own concern.
-// A document that cannot be decoded is a [*ConfigError].
+// ParseConfig decodes the YAML document. The error is a [*ConfigError] if that
+// fails. It does not check what the document says: see [Config.Check].
 func ParseConfig(data []byte) (*Config, error) {
 	if len(data) > maxConfigSize {
 		return nil, &ConfigError{fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
@@ -212,8 +211,8 @@ func (c *Config) Type() UpgradeType {
 // Interval returns the time between two syncs.
 func (c *Config) Interval() time.Duration { return minutes(c.ConfigManager.WatchInterval) }
 
-// TimeOut returns how long an upgrade may take to begin; 0: as long as it
-// likes.
+// TimeOut returns how long an upgrade may take to begin; 0: without a
+// limit.
 func (c *Config) TimeOut() time.Duration { return minutes(c.UpgradeWindow.TimeOut) }
 
 // DelayTrigger returns after which time the provider is told of a delay; 0:

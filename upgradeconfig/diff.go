@@ -1,7 +1,7 @@
 package upgradeconfig
 
 import (
-	"strconv"
+	"fmt"
 	"time"
 )
 
@@ -14,8 +14,8 @@ const (
 	ActionNone ActionKind = "None"
 	// ActionCreate: there is none, and should be one.
 	ActionCreate ActionKind = "Create"
-	// ActionReplace: it is deleted and created anew, so that its history ends
-	// and its UID marks a new policy.
+	// ActionReplace: it is deleted and created again, without its history and with
+	// another UID, which marks a new policy.
 	ActionReplace ActionKind = "Replace"
 	// ActionUpdate: its spec is changed in place and its status kept.
 	ActionUpdate ActionKind = "Update"
@@ -75,9 +75,9 @@ type DiffOptions struct {
 // the object is deleted. An object that does not have that spec, or that is
 // being deleted, is replaced.
 //
-// All fields of the spec are compared, two texts of one instant being equal.
-// A policy that names an image and no version wants the version of that image,
-// which the object has learned. Metadata and status do not take part.
+// Diff compares all fields of the spec; two texts of one instant are equal. A
+// policy that names an image and no version wants the version of that image,
+// which the object has by then. Metadata and status do not count.
 func Diff(current *UpgradeConfig, specs []Spec, o DiffOptions) Action {
 	a := diff(current, specs, o.Update)
 	if o.KeepWhileUpgrading && o.InProgress && a.disturbs() {
@@ -140,13 +140,9 @@ func changes(from, to Spec) []Change {
 	if !sameInstant(from.UpgradeAt, to.UpgradeAt) {
 		add("upgradeAt", from.UpgradeAt, to.UpgradeAt)
 	}
-	if from.PDBForceDrainTimeout != to.PDBForceDrainTimeout {
-		add("PDBForceDrainTimeout", strconv.Itoa(int(from.PDBForceDrainTimeout)), strconv.Itoa(int(to.PDBForceDrainTimeout)))
-	}
+	add("PDBForceDrainTimeout", fmt.Sprint(from.PDBForceDrainTimeout), fmt.Sprint(to.PDBForceDrainTimeout))
 	add("type", string(from.Type), string(to.Type))
-	if from.CapacityReservation != to.CapacityReservation {
-		add("capacityReservation", strconv.FormatBool(from.CapacityReservation), strconv.FormatBool(to.CapacityReservation))
-	}
+	add("capacityReservation", fmt.Sprint(from.CapacityReservation), fmt.Sprint(to.CapacityReservation))
 	return out
 }
 

@@ -13,8 +13,8 @@ var (
 	ErrRetrievePolicies = errors.New("unable to retrieve upgrade spec")
 	// ErrRemove: the UpgradeConfig cannot be deleted.
 	ErrRemove = errors.New("unable to remove existing UpgradeConfig")
-	// ErrConfirmDeletion: the UpgradeConfig was told to go, but has not gone,
-	// or somebody else created another one.
+	// ErrConfirmDeletion: the UpgradeConfig was deleted, but is still there,
+	// or another one was created meanwhile.
 	ErrConfirmDeletion = errors.New("unable to confirm deletion of current UpgradeConfig")
 	// ErrApply: the UpgradeConfig cannot be created or updated.
 	ErrApply = errors.New("unable to apply UpgradeConfig changes")
@@ -31,7 +31,7 @@ var (
 	ErrNoSource = errors.New("no configManager spec provider configured")
 	// ErrSource: the source or the upgrade type is not one of those that exist.
 	ErrSource = errors.New("invalid configManager spec provider type defined")
-	// ErrBaseURL: ocmBaseUrl is none that [BaseURL] accepts.
+	// ErrBaseURL: [BaseURL] does not accept ocmBaseUrl.
 	ErrBaseURL = errors.New("OCM Base URL is not a parseable URL")
 	// ErrLocalName: localConfigName is not the one name that counts.
 	ErrLocalName = errors.New("please use " + Name + " as the upgrade config name")

@@ -66,8 +66,8 @@ type Event struct {
 	Phase                     Phase
 	Condition                 *Condition
 	Notification              *Notification
-	// Alerts that somebody is paged for and that fired during the upgrade, when
-	// it came to phase Upgraded.
+	// Alerts are the paging alerts that fired during the upgrade, when it came to
+	// phase Upgraded.
 	Alerts []string
 
 	// Err is what went wrong.

@@ -19,10 +19,10 @@ type ExplainOptions struct {
 	Faults []error
 }
 
-// Explain tells in sentences what becomes of policies and of the object, nil if
+// Explain says in sentences what becomes of policies and of the object, nil if
 // there is none: which policy counts and why the others do not, what a sync
-// will do and why, and when the upgrade starts. The policies may be given in
-// any order, those that do not count among them.
+// will do and why, and when the upgrade starts. The policies may be in any
+// order and include those that do not count.
 func Explain(policies []Policy, current *UpgradeConfig, now time.Time, o ExplainOptions) []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }

@@ -9,8 +9,8 @@ import (
 )
 
 // Local is a [Provider] whose policy is the UpgradeConfig itself: an
-// administrator writes it, and syncs leave it as it is, whatever has become of
-// its upgrade. It is safe for concurrent use.
+// administrator writes it, and syncs leave it as it is, in any phase of its
+// upgrade. It is safe for concurrent use.
 type Local struct {
 	// API is the cluster; required.
 	API clusterapi.Reader
@@ -19,8 +19,8 @@ type Local struct {
 	Namespace, Name string
 }
 
-// Policies implements [Provider]. Without an UpgradeConfig there is no policy,
-// nor with one that is being deleted.
+// Policies implements [Provider]. There is no policy without an UpgradeConfig or
+// with one that is being deleted. Errors are those of the cluster.
 func (l Local) Policies(ctx context.Context) ([]Policy, error) {
 	list, err := l.API.List(ctx, gvk, clusterapi.ListOptions{Namespace: cmp.Or(l.Namespace, DefaultNamespace)})
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	deletionTimeout = 60 * time.Second
 )
 
-// act does what was decided about current. Its error is loop.ErrChanged if current is
-// not what is stored; nothing has been written then.
+// act does what was decided about current. If current is not what is stored, it
+// writes nothing and the error is loop.ErrChanged.
 func (m *Manager) act(ctx context.Context, current *UpgradeConfig, a Action) error {
 	switch a.Kind {
 	case ActionCreate:
@@ -93,7 +93,7 @@ func (m *Manager) remove(ctx context.Context, current *UpgradeConfig) error {
 	return fmt.Errorf("%w: %w", ErrRemove, err)
 }
 
-// awaitGone returns when the object is no more.
+// awaitGone waits until the object has gone.
 func (m *Manager) awaitGone(ctx context.Context, old *UpgradeConfig) error {
 	for left := deletionTimeout; ; left -= deletionPoll {
 		stored, err := m.o.API.Get(ctx, gvk, m.key())

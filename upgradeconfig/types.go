@@ -5,11 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The one object that counts, where it lives, and where its operator is
-// configured.
+// The one object that counts, its namespace, and the configuration of its
+// operator.
 const (
-	// Name of the UpgradeConfig. Objects of other names are nobody's business
-	// here: they are neither read nor deleted.
+	// Name of the UpgradeConfig. Objects of other names are neither read
+	// nor deleted.
 	Name = "managed-upgrade-config"
 	// DefaultNamespace is where the managed-upgrade operator runs.
 	DefaultNamespace = "openshift-managed-upgrade-operator"
@@ -40,8 +40,8 @@ func (*UpgradeConfig) APIKind() schema.GroupVersionKind { return gvk }
 type Spec struct {
 	// Desired release. The field is required, but may be empty.
 	Desired Update `json:"desired"`
-	// UpgradeAt is when the upgrade starts, in RFC 3339. Validation finds out
-	// whether it is a time, the schema does not.
+	// UpgradeAt is when the upgrade starts, in RFC 3339. Validation checks that
+	// it is a time; the schema does not.
 	UpgradeAt string `json:"upgradeAt"`
 	// PDBForceDrainTimeout is after how many minutes a node is drained by
 	// force, 0 or more.

@@ -1,6 +1,7 @@
 package upgradeconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 // Validity is what [Validate] found.
 type Validity struct {
 	// IsValid says that the UpgradeConfig can be acted upon, and
-	// IsAvailableUpdate that there is something to do: it is no downgrade, nor
-	// the version that the cluster has.
+	// IsAvailableUpdate that there is something to do: it is neither a
+	// downgrade nor the version that the cluster has.
 	IsValid, IsAvailableUpdate bool
 	// Message is the first finding, or says that all is well.
 	Message string
@@ -56,7 +57,7 @@ var (
 	ErrAlreadyAtVersion = errors.New("the cluster has that version")
 	// ErrNotAvailable: the desired version is not among the updates.
 	ErrNotAvailable = errors.New("the version is not an available update")
-	// ErrInvalidImage: the image is no pull spec by digest.
+	// ErrInvalidImage: the image is not a pull spec by digest.
 	ErrInvalidImage = errors.New("not an image pull spec by digest")
 	// ErrImageConfig is for ReleaseVersion of [ValidateOptions] to wrap: the
 	// manifest was read, but not the image's configuration.
@@ -135,7 +136,7 @@ type validator struct {
 	errs []error
 }
 
-// note adds a finding that is no error.
+// note adds a finding that is not an error.
 func (v *validator) note(field string, cause error, format string, args ...any) *Finding {
 	f := &Finding{Field: field, Text: fmt.Sprintf(format, args...), Err: cause}
 	v.out.Findings = append(v.out.Findings, f)
@@ -171,11 +172,7 @@ func (v *validator) image() {
 	if v.o.ReleaseVersion == nil || len(v.out.Findings) > before {
 		return
 	}
-	timeout := v.o.ImageTimeout
-	if timeout <= 0 {
-		timeout = imageTimeout
-	}
-	ctx, cancel := reconcile.WithTimeout(v.ctx, timeout)
+	ctx, cancel := reconcile.WithTimeout(v.ctx, cmp.Or(v.o.ImageTimeout, imageTimeout))
 	defer cancel()
 	version, err := v.o.ReleaseVersion(ctx, image)
 	switch {

@@ -23,7 +23,7 @@ var (
 	// ErrClusterNotFound: not exactly one cluster has the external ID; comes
 	// with ErrNoClusterID.
 	ErrClusterNotFound = errors.New("cluster id not found")
-	// ErrRetrievingPolicies: there is no complete list of policies.
+	// ErrRetrievingPolicies: the list of policies could not be read in full.
 	ErrRetrievingPolicies = errors.New("could not retrieve provider upgrade policies")
 	// ErrProcessingPolicies: the next policy cannot become an UpgradeConfig.
 	ErrProcessingPolicies = errors.New("could not process provider upgrade policies")

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-// DefaultURL is where OCM is for everybody.
+// DefaultURL is the public OCM.
 const DefaultURL = "https://api.openshift.com"
 
 // The defaults of [Options].

@@ -148,7 +148,7 @@ func parseNextRun(raw json.RawMessage) (time.Time, error) {
 	case err != nil:
 		return time.Time{}, fmt.Errorf("its next_run %q is not a time in RFC 3339", text)
 	case t.IsZero():
-		return time.Time{}, fmt.Errorf("its next_run %q is no time", text)
+		return time.Time{}, fmt.Errorf("its next_run %q is a zero time", text)
 	}
 	return t, nil
 }

@@ -143,7 +143,7 @@ func TestConversion(t *testing.T) {
 		{"next_run empty", nextRun(""), nil, "not a time in RFC 3339"},
 		{"next_run a date", nextRun("2031-02-04"), nil, "not a time in RFC 3339"},
 		{"next_run a number", nextRun(5), nil, "its next_run is not a text"},
-		{"next_run zero", nextRun("0001-01-01T00:00:00Z"), nil, "is no time"},
+		{"next_run zero", nextRun("0001-01-01T00:00:00Z"), nil, "is a zero time"},
 
 		{"capacity on", func(_ *ocmtest.Cluster, p *ocmtest.Policy) { p.CapacityReservation = &yes }, &p7Spec, ""},
 		{"capacity null", capacity(nil), &p7Spec, ""},
@@ -581,7 +581,7 @@ func TestErrorTexts(t *testing.T) {
 		"status 404 Not Found: CLUSTERS-MGMT-404: Cluster '1a2b' not found (operation id header-op)",
 		"status 403 Forbidden: CLUSTERS-MGMT-11: line break (operation id body-op)",
 		"status 502 Bad Gateway (operation id op-3)",
-		"malformed answer: it has no total, so it is no list (operation id op-4)",
+		"malformed answer: it has no total, so it is not a list (operation id op-4)",
 		"so sorry: malformed answer: it is an error (operation id op-5)",
 		"status 599 (operation id op-6)",
 	} {

@@ -78,7 +78,7 @@ func (l *wireList) check() error {
 	case checkKind(l.Kind, l.want) != nil:
 		return checkKind(l.Kind, l.want)
 	case l.Total == nil:
-		return errors.New("it has no total, so it is no list")
+		return errors.New("it has no total, so it is not a list")
 	case *l.Total < 0:
 		return fmt.Errorf("its total is %d", *l.Total)
 	case *l.Total == 0 && len(l.Items) > 0:
@@ -133,7 +133,7 @@ type wireState struct {
 
 func (s *wireState) check() error {
 	if s.Value == nil && s.Kind != "Error" {
-		return errors.New("it has no value, so it is no state")
+		return errors.New("it has no value, so it is not a state")
 	}
 	return checkKind(s.Kind, kindState)
 }

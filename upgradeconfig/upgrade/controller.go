@@ -83,8 +83,8 @@ type Options struct {
 	// PostUpgrade does what remains to be done after an upgrade of type OSD,
 	// and says whether it is done.
 	PostUpgrade func(ctx context.Context, c *upgradeconfig.UpgradeConfig) (done bool, err error)
-	// Alerts names the alerts that somebody was paged for since the upgrade
-	// started, for the event that it is done. A failure is logged, and counts
+	// Alerts names the paging alerts that fired since the upgrade started, for
+	// the event that it is done. A failure is logged, and counts
 	// as none. Nil: there are none.
 	Alerts func(ctx context.Context, since time.Time) ([]string, error)
 

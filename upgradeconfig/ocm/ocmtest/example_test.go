@@ -42,7 +42,7 @@ func Example() {
 	fmt.Println(len(server.Requests()), "requests")
 	// Output:
 	// 0 can't pull upgrade policy state: GET https://ocm.example/api/clusters_mgmt/v1/clusters/1a2b/upgrade_policies/p-7/state: status 500 Internal Server Error: CLUSTERS-MGMT-500: Internal Server Error (operation id operation-3)
-	// 0 could not retrieve provider upgrade policies: can't pull upgrade policies for cluster ID: GET https://ocm.example/api/clusters_mgmt/v1/clusters/1a2b/upgrade_policies?page=1&size=100: malformed answer: it has no total, so it is no list (operation id operation-5)
+	// 0 could not retrieve provider upgrade policies: can't pull upgrade policies for cluster ID: GET https://ocm.example/api/clusters_mgmt/v1/clusters/1a2b/upgrade_policies?page=1&size=100: malformed answer: it has no total, so it is not a list (operation id operation-5)
 	// 1 <nil>
 	// 8 requests
 }

@@ -368,7 +368,7 @@ func (p *Policy) patch(body []byte, result func() map[string]any) reply {
 		switch *change.Value {
 		case "pending", "scheduled", "started", "delayed", "completed", "failed", "cancelled":
 		default:
-			return problem(http.StatusBadRequest, fmt.Sprintf("'%s' is no state", *change.Value))
+			return problem(http.StatusBadRequest, fmt.Sprintf("'%s' is not a state", *change.Value))
 		}
 		p.State = *change.Value
 	}
