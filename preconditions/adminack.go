@@ -65,7 +65,7 @@ func newGate(key, text string) Gate {
 		g.Problem = fmt.Sprintf("admin-gates configmap gate %q is invalid: admin-gates configmap gate name %s has invalid format; must comply with %q", key, key, gateKey)
 		return g
 	}
-	if _, err := ParseVersion(match[1] + ".0"); err != nil {
+	if _, err := parseVersion(match[1] + ".0"); err != nil {
 		g.Problem = fmt.Sprintf("admin-gates configmap gate %q is invalid: failed to parse SemVer ack version from admin-gate %q: %v", key, key, err)
 		return g
 	}
@@ -110,7 +110,7 @@ func (o RiskOptions) adminAcks(ctx context.Context) ([]Risk, error) {
 	fail := func(err error) ([]Risk, error) {
 		return []Risk{newRisk(SourceAdminAck+"Unknown", err.Error(), docs)}, err
 	}
-	own, err := ParseVersion(o.OwnVersion)
+	own, err := parseVersion(o.OwnVersion)
 	if err != nil {
 		return fail(fmt.Errorf("Failed to parse cluster version to check admin-acks: %w", err))
 	}

@@ -77,7 +77,7 @@ func adminAcks(ctx context.Context, in *Input) ([]Finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		if current, err = ParseVersion(cv.Status.Desired.Version); err != nil {
+		if current, err = parseVersion(cv.Status.Desired.Version); err != nil {
 			return nil, fmt.Errorf("current version %q: %w", cv.Status.Desired.Version, err)
 		}
 	}

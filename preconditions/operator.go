@@ -92,11 +92,11 @@ func getClusterVersion(ctx context.Context, r clusterapi.Reader) (*configv1.Clus
 // parseBoth parses the versions that a check compares. A bad current version
 // only warns: a cluster must be able to leave it.
 func parseBoth(current, target string) (c, t *semver.Version, f *Finding) {
-	c, err := ParseVersion(current)
+	c, err := parseVersion(current)
 	if err != nil {
 		return nil, nil, &Finding{Severity: Warning, Reason: "InvalidCurrentVersion", Message: err.Error()}
 	}
-	t, err = ParseVersion(target)
+	t, err = parseVersion(target)
 	if err != nil {
 		return nil, nil, &Finding{Severity: Blocking, Reason: "InvalidDesiredVersion", Message: err.Error(),
 			Remedy: "ask for a release whose version is a semantic version"}

@@ -49,10 +49,10 @@ type Risk struct {
 	Operator, OperatorReason string
 }
 
-// Detailer is an optional ability of a [risk.Source]: the same risks, in the same
+// detailer is an optional ability of a [risk.Source]: the same risks, in the same
 // order, with their details. The sources of this package have it. It must be safe
 // for concurrent use.
-type Detailer interface {
+type detailer interface {
 	// Details returns the risks that it found, and an error for what it could
 	// not find out.
 	Details(ctx context.Context, versions []string) ([]Risk, error)
@@ -142,7 +142,7 @@ func (o RiskOptions) overrides(ctx context.Context) ([]Risk, error) {
 }
 
 func clusterVersionRisk(cv *configv1.ClusterVersion, name, message, page string) ([]Risk, error) {
-	current, err := ParseVersion(cv.Status.Desired.Version)
+	current, err := parseVersion(cv.Status.Desired.Version)
 	if err != nil {
 		return nil, fmt.Errorf("failed to parse current target %q to SemVer: %w", cv.Status.Desired.Version, err)
 	}
@@ -151,7 +151,7 @@ func clusterVersionRisk(cv *configv1.ClusterVersion, name, message, page string)
 
 // deletions: objects that the payload wants gone are still there.
 func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
-	own, err := ParseVersion(o.OwnVersion)
+	own, err := parseVersion(o.OwnVersion)
 	if err != nil {
 		err = fmt.Errorf("Failed to parse cluster version to check resource deletion: %w", err)
 		return []Risk{newRisk(SourceDeletions+"Unknown", err.Error(), docs)}, err
@@ -170,7 +170,7 @@ func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
 // operators: a ClusterOperator says Upgradeable=False. That counts from the first
 // moment to the last.
 func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
-	own, err := ParseVersion(o.OwnVersion)
+	own, err := parseVersion(o.OwnVersion)
 	if err != nil {
 		err = fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err)
 		return []Risk{newRisk(SourceOperators+"Unknown", err.Error(), docs)}, err

@@ -83,14 +83,14 @@ func NewTransition(cv *configv1.ClusterVersion, target configv1.Release, force b
 	}
 	toMulti := target.Architecture == configv1.ClusterVersionArchitectureMulti &&
 		architecture != configv1.ClusterVersionArchitectureMulti
-	t.Kind = KindOf(t.Current, t.Target, toMulti)
+	t.Kind = kindOf(t.Current, t.Target, toMulti)
 	return t
 }
 
-// KindOf compares two versions by precedence. toMulti says that the target is a
+// kindOf compares two versions by precedence. toMulti says that the target is a
 // multi-architecture release and the current one is not; it matters only where
 // the versions are equal. A nil version gives the empty Kind.
-func KindOf(current, target *semver.Version, toMulti bool) Kind {
+func kindOf(current, target *semver.Version, toMulti bool) Kind {
 	switch {
 	case current == nil || target == nil:
 		return ""
@@ -127,7 +127,7 @@ func completedVersion(history []configv1.UpdateHistory) (string, bool) {
 }
 
 func versionOrNil(text string) *semver.Version {
-	v, err := ParseVersion(text)
+	v, err := parseVersion(text)
 	if err != nil {
 		return nil
 	}

@@ -149,7 +149,7 @@ func collect(ctx context.Context, sources []risk.RiskSource, versions []string) 
 }
 
 func details(ctx context.Context, s risk.RiskSource, versions []string) ([]Risk, error) {
-	if d, ok := s.(Detailer); ok {
+	if d, ok := s.(detailer); ok {
 		return d.Details(ctx, versions)
 	}
 	published, err := s.Risks(ctx, versions)

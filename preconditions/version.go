@@ -9,14 +9,14 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// ParseVersion reads a strict semantic version: three numbers, an optional
+// parseVersion reads a strict semantic version: three numbers, an optional
 // pre-release, optional build metadata, and nothing else. Faults are looked for
 // in the order major, minor, patch, pre-release, build, and the error of the
 // first one is worded as by the cluster-version operator, whose conditions and
 // summaries quote that text.
 //
 // Build metadata does not count in comparisons (precedence).
-func ParseVersion(s string) (*semver.Version, error) {
+func parseVersion(s string) (*semver.Version, error) {
 	if s == "" {
 		return nil, errors.New("Version string empty")
 	}

@@ -64,7 +64,7 @@ const (
 	FeatureServiceLogNotification = "ServiceLogNotification"
 )
 
-// The sources of policies, as [Config.Source] gives them.
+// The values of ConfigManager.Source, in capitals.
 const (
 	SourceOCM   = "OCM"
 	SourceLocal = "LOCAL"
@@ -120,24 +120,26 @@ func ParseConfig(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// Check returns all errors of CheckInterval, CheckSource and CheckWindow together.
+// Check returns all faults of the configuration together: [ErrNoConfigManager],
+// [ErrNoSource], [ErrSource], [ErrBaseURL], [ErrLocalName], [ErrTimeOut] and
+// [ErrDelayTrigger].
 func (c *Config) Check() error {
-	return errors.Join(c.CheckInterval(), c.CheckSource(), c.CheckWindow())
+	return errors.Join(c.checkInterval(), c.checkSource(), c.CheckWindow())
 }
 
-// CheckInterval returns [ErrNoConfigManager] if the configuration does not say
+// checkInterval returns [ErrNoConfigManager] if the configuration does not say
 // how often to sync. A Manager does not start without.
-func (c *Config) CheckInterval() error {
+func (c *Config) checkInterval() error {
 	if c.ConfigManager.WatchInterval <= 0 {
 		return ErrNoConfigManager
 	}
 	return nil
 }
 
-// CheckSource returns [ErrNoSource], or errors that wrap [ErrSource],
+// checkSource returns [ErrNoSource], or errors that wrap [ErrSource],
 // [ErrBaseURL] or [ErrLocalName], if the configuration does not say where
 // policies come from. Each sync needs that.
-func (c *Config) CheckSource() error {
+func (c *Config) checkSource() error {
 	m := c.ConfigManager
 	if m.Source == "" {
 		return ErrNoSource
@@ -146,7 +148,7 @@ func (c *Config) CheckSource() error {
 	if t := c.UpgradeType; t != "" && t != OSD && t != ARO {
 		errs = append(errs, fmt.Errorf("%w: upgradeType %q", ErrSource, t))
 	}
-	switch c.Source() {
+	switch c.source() {
 	case SourceOCM:
 		_, err := BaseURL(m.OCMBaseURL)
 		errs = append(errs, err)
@@ -197,8 +199,8 @@ func (c *Config) CheckWindow() error {
 	return errors.Join(errs...)
 }
 
-// Source returns the source in capitals.
-func (c *Config) Source() string { return strings.ToUpper(c.ConfigManager.Source) }
+// source returns the source in capitals.
+func (c *Config) source() string { return strings.ToUpper(c.ConfigManager.Source) }
 
 // Type returns the upgrade type: [ARO] if none is named.
 func (c *Config) Type() UpgradeType {

@@ -5,3 +5,6 @@ var (
 	InProgress     = inProgress
 	ReadInProgress = readInProgress
 )
+
+func (c *Config) CheckInterval() error { return c.checkInterval() }
+func (c *Config) CheckSource() error   { return c.checkSource() }

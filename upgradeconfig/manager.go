@@ -228,7 +228,7 @@ func (s *syncLoop) next(ctx context.Context, p loop.Pass) time.Duration {
 func (s *syncLoop) findInterval(ctx context.Context) error {
 	c, err := ReadConfig(ctx, s.o.API, s.o.Namespace)
 	if err == nil {
-		err = c.CheckInterval()
+		err = c.checkInterval()
 	}
 	if err != nil {
 		return err

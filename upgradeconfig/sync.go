@@ -131,13 +131,13 @@ func (m *Manager) provider(ctx context.Context) (Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.CheckSource(); err != nil {
+	if err := c.checkSource(); err != nil {
 		if errors.Is(err, ErrNoSource) {
 			err = fmt.Errorf("%w: %w", ErrNotConfigured, err)
 		}
 		return nil, err
 	}
-	if c.Source() == SourceLocal {
+	if c.source() == SourceLocal {
 		return Local{API: m.o.API, Namespace: m.o.Namespace, Name: m.o.Name}, nil
 	}
 	p, err := m.o.FromConfig(ctx, c)

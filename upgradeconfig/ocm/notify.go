@@ -54,7 +54,7 @@ func (p *Provider) notify(ctx context.Context, n upgradeconfig.Notification) err
 	if err != nil {
 		return fmt.Errorf("can't determine policy state: %w", err)
 	}
-	from, err := StateOf(value, description)
+	from, err := stateOf(value, description)
 	if err != nil {
 		return fmt.Errorf("can't determine policy state: %w", err)
 	}
@@ -62,7 +62,7 @@ func (p *Provider) notify(ctx context.Context, n upgradeconfig.Notification) err
 		p.o.Logger.Info("notification not sent: the policy's state does not allow it", "policy", pol.ID, "from", from, "to", n.State)
 		return nil
 	}
-	if err := p.setState(ctx, c, cl, pol, valueOf(n.State), n.Description); err != nil {
+	if err := p.setState(ctx, c, cl, pol, values[n.State], n.Description); err != nil {
 		return fmt.Errorf("can't send notification: %w", err)
 	}
 	return nil
@@ -88,46 +88,40 @@ func (p *Provider) find(ctx context.Context, c *connection, cl *cluster, spec up
 	return policy{}, fmt.Errorf("%w: version %q at %s", ErrNoPolicy, spec.Desired.Version, spec.UpgradeAt)
 }
 
-// valueOf is how OCM words a state that it can be told.
-func valueOf(s upgradeconfig.State) string {
-	switch s {
-	case upgradeconfig.StateStarted:
-		return "started"
-	case upgradeconfig.StateScaleSkipped, upgradeconfig.StateDelayed, upgradeconfig.StateSkipped:
-		return "delayed"
-	case upgradeconfig.StateCompleted:
-		return "completed"
-	case upgradeconfig.StateFailed:
-		return "failed"
-	}
-	return ""
+// states are OCM's values and the states that they stand for.
+var states = map[string]upgradeconfig.State{
+	"pending":   upgradeconfig.StatePending,
+	"scheduled": upgradeconfig.StateScheduled,
+	"started":   upgradeconfig.StateStarted,
+	"delayed":   upgradeconfig.StateSkipped, // or StateDelayed, or StateScaleSkipped
+	"completed": upgradeconfig.StateCompleted,
+	"failed":    upgradeconfig.StateFailed,
+	"cancelled": upgradeconfig.StateCancelled,
 }
 
-// StateOf returns the state that OCM's value stands for. OCM has one value for
-// three kinds of delay, of which the description tells two apart: a delay
-// whose text has the word retry is StateDelayed, any other StateSkipped. Values
-// are compared as they are; one that is not known is [ErrConvertState].
-func StateOf(value, description string) (upgradeconfig.State, error) {
-	switch value {
-	case "pending":
-		return upgradeconfig.StatePending, nil
-	case "scheduled":
-		return upgradeconfig.StateScheduled, nil
-	case "started":
-		return upgradeconfig.StateStarted, nil
-	case "delayed":
-		if strings.Contains(description, "retry") {
-			return upgradeconfig.StateDelayed, nil
-		}
-		return upgradeconfig.StateSkipped, nil
-	case "completed":
-		return upgradeconfig.StateCompleted, nil
-	case "failed":
-		return upgradeconfig.StateFailed, nil
-	case "cancelled":
-		return upgradeconfig.StateCancelled, nil
+// values are OCM's values for the states that it can be told.
+var values = map[upgradeconfig.State]string{
+	upgradeconfig.StateStarted:      "started",
+	upgradeconfig.StateScaleSkipped: "delayed",
+	upgradeconfig.StateDelayed:      "delayed",
+	upgradeconfig.StateSkipped:      "delayed",
+	upgradeconfig.StateCompleted:    "completed",
+	upgradeconfig.StateFailed:       "failed",
+}
+
+// stateOf returns the state that OCM's value stands for. OCM has one value for
+// three kinds of delay. The description tells two apart: a delay whose text has
+// the word retry is StateDelayed, any other StateSkipped. An unknown value is
+// [ErrConvertState].
+func stateOf(value, description string) (upgradeconfig.State, error) {
+	state, ok := states[value]
+	if !ok {
+		return "", fmt.Errorf("%w: %q", ErrConvertState, value)
 	}
-	return "", fmt.Errorf("%w: %q", ErrConvertState, value)
+	if value == "delayed" && strings.Contains(description, "retry") {
+		state = upgradeconfig.StateDelayed
+	}
+	return state, nil
 }
 
 // setState changes the state of a policy. That of a hosted control plane is a

@@ -18,14 +18,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-// DefaultURL is the public OCM.
-const DefaultURL = "https://api.openshift.com"
+// defaultURL is the public OCM.
+const defaultURL = "https://api.openshift.com"
 
 // The defaults of [Options].
 const (
-	DefaultTimeout     = 30 * time.Second
-	DefaultMaxBody     = 4 << 20 // bytes
-	DefaultMaxPolicies = 1000
+	defaultTimeout     = 30 * time.Second
+	defaultMaxBody     = 4 << 20 // bytes
+	defaultMaxPolicies = 1000
 )
 
 // Kind says which of OCM's policies count.
@@ -45,7 +45,7 @@ const (
 // Options configure a [Provider]. The zero value is usable.
 type Options struct {
 	// URL of OCM, absolute, http or https, without user, query and fragment.
-	// The paths of the API are appended to its own. Empty means [DefaultURL].
+	// The paths of the API are appended to its own. Empty means https://api.openshift.com.
 	// The address of the OCM agent in the cluster selects the agent's dialect.
 	URL string
 	// Type is the upgrade type of UpgradeConfigs; empty means ARO.
@@ -127,7 +127,7 @@ func (o *Options) check() (base string, agent bool, err error) {
 	if err := options.NonNegative(*o); err != nil {
 		return "", false, err
 	}
-	o.URL = cmp.Or(o.URL, DefaultURL)
+	o.URL = cmp.Or(o.URL, defaultURL)
 	if base, err = upgradeconfig.BaseURL(o.URL); err != nil {
 		return "", false, err
 	}
@@ -154,9 +154,9 @@ func (o *Options) check() (base string, agent bool, err error) {
 		o.Retries = 0
 	}
 	o.RetryWait = min(cmp.Or(o.RetryWait, wait), maxRetryWait)
-	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
-	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
-	o.MaxPolicies = cmp.Or(o.MaxPolicies, DefaultMaxPolicies)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.MaxBody = cmp.Or(o.MaxBody, defaultMaxBody)
+	o.MaxPolicies = cmp.Or(o.MaxPolicies, defaultMaxPolicies)
 	o.UserAgent = cmp.Or(o.UserAgent, UserAgent("0.0.0"))
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

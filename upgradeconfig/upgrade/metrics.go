@@ -65,6 +65,7 @@ func (m *Metrics) Observe(e upgradeconfig.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := map[string]string{"upgradeconfig_name": e.Name}
+	timed := with(name, "_id", m.ClusterID, "version", e.Version)
 	switch e.Type {
 	case upgradeconfig.EventCreated, upgradeconfig.EventReplaced, upgradeconfig.EventDeleted:
 		maps.DeleteFunc(m.samples, func(_ string, s Sample) bool { return s.Name != metricUpgradeResult })
@@ -75,11 +76,38 @@ func (m *Metrics) Observe(e upgradeconfig.Event) {
 	case upgradeconfig.EventBreached:
 		m.set(metricWindowBreached, name, 1)
 	case upgradeconfig.EventNotified:
-		m.notified(e, name)
+		if e.Notification == nil {
+			return
+		}
+		event := with(name, "event", string(e.Notification.State))
+		m.set(metricNotificationFailed, event, number(e.Err != nil))
+		if e.Err == nil {
+			m.set(metricNotification, with(event, "version", e.Notification.Version), 1)
+		}
 	case upgradeconfig.EventPhase:
-		m.phase(e, name)
+		switch e.Phase {
+		case upgradeconfig.PhaseUpgrading:
+			m.set(metricUpgradeStarted, timed, unix(e.Time))
+		case upgradeconfig.PhaseUpgraded:
+			m.set(metricUpgradeCompleted, timed, unix(e.Time))
+			m.set(metricUpgradeResult, with(name, "version", e.Version, "preceding_version", e.PrecedingVersion,
+				"stream", stream(e.PrecedingVersion, e.Version), "alerts", strings.Join(e.Alerts, ",")), number(len(e.Alerts) == 0))
+		}
 	case upgradeconfig.EventStep:
-		m.step(e, name)
+		if e.Condition == nil {
+			return
+		}
+		done := e.Condition.Status == "True"
+		switch t := e.Condition.Type; {
+		case t == upgradeconfig.UpgradeCommenced && done:
+			m.set(metricControlPlaneStarted, timed, unix(e.Time))
+		case t == upgradeconfig.ControlPlaneUpgraded && done:
+			m.set(metricControlPlaneCompleted, timed, unix(e.Time))
+		case t == upgradeconfig.WorkerNodesUpgraded && done:
+			m.set(metricWorkersCompleted, timed, unix(e.Time))
+		case t == upgradeconfig.WorkerNodesUpgraded && e.Condition.StartTime != nil:
+			m.set(metricWorkersStarted, timed, unix(e.Condition.StartTime.Time)) // not that of a later look at it
+		}
 	}
 }
 
@@ -96,54 +124,6 @@ func (m *Metrics) Samples() []Sample {
 	return out
 }
 
-func (m *Metrics) notified(e upgradeconfig.Event, labels map[string]string) {
-	if e.Notification == nil {
-		return
-	}
-	labels["event"] = string(e.Notification.State)
-	m.set(metricNotificationFailed, maps.Clone(labels), number(e.Err != nil))
-	if e.Err == nil {
-		labels["version"] = e.Notification.Version
-		m.set(metricNotification, labels, 1)
-	}
-}
-
-func (m *Metrics) phase(e upgradeconfig.Event, labels map[string]string) {
-	switch e.Phase {
-	case upgradeconfig.PhaseUpgrading:
-		m.time(metricUpgradeStarted, e, labels)
-	case upgradeconfig.PhaseUpgraded:
-		m.time(metricUpgradeCompleted, e, maps.Clone(labels))
-		labels["version"], labels["preceding_version"] = e.Version, e.PrecedingVersion
-		labels["stream"] = stream(e.PrecedingVersion, e.Version)
-		labels["alerts"] = strings.Join(e.Alerts, ",")
-		m.set(metricUpgradeResult, labels, number(len(e.Alerts) == 0))
-	}
-}
-
-func (m *Metrics) step(e upgradeconfig.Event, labels map[string]string) {
-	if e.Condition == nil {
-		return
-	}
-	done := e.Condition.Status == "True"
-	switch {
-	case e.Condition.Type == upgradeconfig.UpgradeCommenced && done:
-		m.time(metricControlPlaneStarted, e, labels)
-	case e.Condition.Type == upgradeconfig.ControlPlaneUpgraded && done:
-		m.time(metricControlPlaneCompleted, e, labels)
-	case e.Condition.Type == upgradeconfig.WorkerNodesUpgraded && done:
-		m.time(metricWorkersCompleted, e, labels)
-	case e.Condition.Type == upgradeconfig.WorkerNodesUpgraded && e.Condition.StartTime != nil:
-		e.Time = e.Condition.StartTime.Time // not that of a later look at it
-		m.time(metricWorkersStarted, e, labels)
-	}
-}
-
-func (m *Metrics) time(name string, e upgradeconfig.Event, labels map[string]string) {
-	labels["_id"], labels["version"] = m.ClusterID, e.Version
-	m.set(name, labels, unix(e.Time))
-}
-
 func (m *Metrics) set(name string, labels map[string]string, value float64) {
 	if m.samples == nil {
 		m.samples = map[string]Sample{}
@@ -152,6 +132,15 @@ func (m *Metrics) set(name string, labels map[string]string, value float64) {
 	key := s.String()
 	s.Value = value
 	m.samples[key] = s
+}
+
+// with returns labels and more of them: names and values in turn.
+func with(labels map[string]string, more ...string) map[string]string {
+	labels = maps.Clone(labels)
+	for i := 0; i < len(more); i += 2 {
+		labels[more[i]] = more[i+1]
+	}
+	return labels
 }
 
 // stream says whether an upgrade is to another minor version, y, or within one,

@@ -1,0 +1,4 @@
+package preconditions
+
+// What the tests of package preconditions_test use.
+var ParseVersion = parseVersion
