@@ -178,7 +178,7 @@ func (b *builder) prunedEntries() [][]prunedEntry {
 		for _, entry := range b.channels[c].Graph.ConditionalEdges() {
 			var p prunedEntry
 			p.risks, p.err = rules.PruneRisks(entry.Risks)
-			if len(p.risks) > 0 && p.err == nil && !b.o.Compat {
+			if len(p.risks) > 0 && p.err == nil {
 				p.refused = schema.RefusedRisks(p.risks)
 			}
 			all[c] = append(all[c], p)

@@ -39,9 +39,6 @@ type NetworkOptions struct {
 	// matter: a first hop in another one is a switch. It need not be among the
 	// graphs.
 	Present string
-	// Compat takes an edge without risks as recommended, as the
-	// cluster-version operator does. For comparisons only.
-	Compat bool
 }
 
 // Network is the union of the graphs of several channels of one architecture,
@@ -394,10 +391,10 @@ func (b *builder) nodes() error {
 
 // judge asks the matcher about the risks and sums up for each guard.
 func (b *builder) judge(ctx context.Context) error {
-	e := risk.Evaluator{Matcher: b.o.Matcher, Rules: b.o.Rules, Compat: b.o.Compat}
+	e := risk.Evaluator{Matcher: b.o.Matcher, Rules: b.o.Rules}
 	blind := b.o.Matcher == nil && b.o.Rules == nil
 	if blind {
-		e.Rules, e.Compat = &graph.Rules{}, false
+		e.Rules = &graph.Rules{}
 	}
 	order := make([]int32, len(b.risks))
 	for i := range order {
@@ -436,7 +433,7 @@ func (b *builder) judgeGuard(i int) judgement {
 		return recommended
 	case g.withheld != "":
 		return unknown
-	case len(g.verdicts) == 0 && !b.o.Compat:
+	case len(g.verdicts) == 0:
 		return unknown
 	}
 	j := recommended

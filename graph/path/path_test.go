@@ -57,7 +57,6 @@ func TestPathOrders(t *testing.T) {
 		"not all accepted": {edges: "1.0.0>1.2.0:Tx,Ux", o: path.NetworkOptions{Matcher: graphtest.Facts},
 			p: path.Policy{Edges: path.AcceptRisks, Risks: []string{"Tx"}}, want: ""},
 		"no risk to accept":            {edges: "1.0.0>1.2.0:", p: path.Policy{Edges: path.AcceptRisks}, want: ""},
-		"no risk, as the operator":     {edges: "1.0.0>1.2.0:", o: path.NetworkOptions{Matcher: graphtest.Facts, Compat: true}, want: "1.0.0 -> 1.2.0"},
 		"avoided though it is not met": {edges: "1.0.0>1.2.0:F 1.0.0>1.1.0:U 1.1.0>1.2.0", o: path.NetworkOptions{Matcher: graphtest.Facts}, p: path.Policy{Edges: path.AvoidRisks, Risks: []string{"F"}}, want: "1.0.0 -> 1.1.0 -> 1.2.0"},
 		"withheld":                     {edges: "1.0.0>1.2.0:CEL", p: path.Policy{Edges: path.AvoidRisks}, want: ""},
 		"withheld passes any":          {edges: "1.0.0>1.2.0:CEL", p: path.Policy{Edges: path.AnyEdge}, want: "1.0.0 -> 1.2.0"},
@@ -261,10 +260,6 @@ func TestRefusedRisksAreWithheld(t *testing.T) {
 	x, err := n.Explain(path.ExplainQuery{From: "4.1.0", To: "4.1.1"})
 	if err != nil || x.Block != path.BlockedByAPI || x.Edge.Withheld != graph.InvalidRisks || !x.Edge.Conditional || !strings.Contains(x.Detail, `the url "relative" is not a URI`) {
 		t.Errorf("%+v, %v", x, err)
-	}
-	peer := network(t, path.NetworkOptions{Matcher: graphtest.Facts, Compat: true}, channel("stable-4.1", g))
-	if p, err := peer.ShortestPath("4.1.0", "4.1.1", path.Policy{}); err != nil || p.Hops[0].Withheld != "" {
-		t.Errorf("Compat: %v, %v", p, err)
 	}
 }
 

@@ -66,10 +66,6 @@ type Cache struct {
 	// RetryFirst and RetryMax are the first and the longest wait after a
 	// failure; zero means 30 s and 10 min.
 	RetryFirst, RetryMax time.Duration
-	// Compat behaves as the cluster-version operator's cache: failures stay as
-	// long as other answers, and a rule that is asked for alone is evaluated
-	// each time. For comparisons only.
-	Compat bool
 
 	mu      sync.Mutex
 	entries []*cacheEntry // in the order of their first request
@@ -123,7 +119,7 @@ func (c *Cache) Match(ctx context.Context, rule configv1.ClusterCondition) (bool
 	// A request counts from its end: an evaluation in between answers it.
 	defer func() { e.access = later(now, e.when) }()
 
-	if !c.Compat && !e.when.IsZero() && !c.due(e, now) {
+	if !c.due(e, now) {
 		return e.matched, e.err
 	}
 	between := orDefault(c.MinBetween, time.Second)
@@ -136,17 +132,11 @@ func (c *Cache) Match(ctx context.Context, rule configv1.ClusterCondition) (bool
 		}
 		return false, &ThrottledError{Until: until}
 	}
-	pick := c.stalest(now)
-	switch {
-	case pick == nil:
-		pick = e
-	case c.Compat && !c.due(pick, now):
-		if !e.when.IsZero() {
-			return e.matched, e.err
-		}
-		pick = e
+	next := c.stalest(now)
+	if next == nil {
+		next = e
 	}
-	now = c.evaluate(ctx, pick)
+	now = c.evaluate(ctx, next)
 	if e.when.IsZero() {
 		if err := ctx.Err(); err != nil {
 			return false, err
@@ -206,7 +196,7 @@ func (c *Cache) due(e *cacheEntry, now time.Time) bool {
 		return true
 	}
 	lasts := orDefault(c.MinFor, time.Hour)
-	if e.failures > 0 && !c.Compat {
+	if e.failures > 0 {
 		longest := orDefault(c.RetryMax, 10*time.Minute)
 		lasts = orDefault(c.RetryFirst, 30*time.Second)
 		for range e.failures - 1 {
@@ -223,16 +213,16 @@ func (c *Cache) due(e *cacheEntry, now time.Time) bool {
 // stalest finds the rule that was asked for since its evaluation and whose
 // evaluation is the longest ago.
 func (c *Cache) stalest(now time.Time) *cacheEntry {
-	var pick *cacheEntry
+	var stalest *cacheEntry
 	for _, e := range c.entries {
-		if !e.access.After(e.when) || !c.Compat && !c.due(e, now) {
+		if !e.access.After(e.when) || !c.due(e, now) {
 			continue
 		}
-		if pick == nil || e.when.Before(pick.when) || e.when.Equal(pick.when) && e.access.Before(pick.access) {
-			pick = e
+		if stalest == nil || e.when.Before(stalest.when) || e.when.Equal(stalest.when) && e.access.Before(stalest.access) {
+			stalest = e
 		}
 	}
-	return pick
+	return stalest
 }
 
 // evaluate asks the matcher, with the lock released, and returns the time.

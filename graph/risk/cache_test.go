@@ -44,25 +44,22 @@ func ask(c *risk.Cache, query string) string {
 }
 
 func TestCacheRounds(t *testing.T) {
-	for _, compat := range []bool{false, true} {
-		var asked []string
-		now := testingclock.NewFakePassiveClock(graphtest.Start)
-		c := cacheAt(now, &asked)
-		c.Compat = compat
-		round := func() string { return ask(c, "A") + " " + ask(c, "B") + " " + ask(c, "C") }
-		for i, want := range []string{"true throttled throttled", "true true throttled", "true true true", "true true true"} {
-			if got := round(); got != want {
-				t.Errorf("round %d: %s, want %s", i+1, got, want)
-			}
-			now.SetTime(now.Now().Add(1001 * time.Millisecond))
+	var asked []string
+	now := testingclock.NewFakePassiveClock(graphtest.Start)
+	c := cacheAt(now, &asked)
+	round := func() string { return ask(c, "A") + " " + ask(c, "B") + " " + ask(c, "C") }
+	for i, want := range []string{"true throttled throttled", "true true throttled", "true true true", "true true true"} {
+		if got := round(); got != want {
+			t.Errorf("round %d: %s, want %s", i+1, got, want)
 		}
-		if !slices.Equal(asked, []string{"A", "B", "C"}) {
-			t.Errorf("evaluated %v", asked)
-		}
-		now.SetTime(graphtest.Start.Add(time.Hour + time.Minute))
-		if got := round(); got != "true true true" || len(asked) != 4 {
-			t.Errorf("after an hour: %s, evaluated %v", got, asked)
-		}
+		now.SetTime(now.Now().Add(1001 * time.Millisecond))
+	}
+	if !slices.Equal(asked, []string{"A", "B", "C"}) {
+		t.Errorf("evaluated %v", asked)
+	}
+	now.SetTime(graphtest.Start.Add(time.Hour + time.Minute))
+	if got := round(); got != "true true true" || len(asked) != 4 {
+		t.Errorf("after an hour: %s, evaluated %v", got, asked)
 	}
 }
 
@@ -102,18 +99,15 @@ func TestCacheTurns(t *testing.T) {
 }
 
 func TestCacheSingle(t *testing.T) {
-	for _, compat := range []bool{false, true} {
-		var asked []string
-		now := testingclock.NewFakePassiveClock(graphtest.Start)
-		c := cacheAt(now, &asked)
-		c.Compat = compat
-		for i := range 5 {
-			now.SetTime(graphtest.Start.Add(time.Duration(i) * time.Minute))
-			ask(c, "A")
-		}
-		if want := map[bool]int{false: 1, true: 5}[compat]; len(asked) != want {
-			t.Errorf("compat %v: %d evaluations, want %d", compat, len(asked), want)
-		}
+	var asked []string
+	now := testingclock.NewFakePassiveClock(graphtest.Start)
+	c := cacheAt(now, &asked)
+	for i := range 5 {
+		now.SetTime(graphtest.Start.Add(time.Duration(i) * time.Minute))
+		ask(c, "A")
+	}
+	if len(asked) != 1 {
+		t.Errorf("%d evaluations, want 1", len(asked))
 	}
 }
 
@@ -140,28 +134,25 @@ func TestCacheBackoff(t *testing.T) {
 // A newcomer has the turn where the stalest answer is fresh enough, unless one
 // that waits has it.
 func TestCacheNewcomer(t *testing.T) {
-	for _, compat := range []bool{false, true} {
-		var asked []string
-		now := testingclock.NewFakePassiveClock(graphtest.Start)
-		c := cacheAt(now, &asked)
-		c.Compat = compat
-		ask(c, "A")
-		now.SetTime(graphtest.Start.Add(time.Second)) // a second is not more than a second
-		if got := ask(c, "A") + " " + ask(c, "B"); got != "true throttled" {
-			t.Errorf("Compat %v: %s", compat, got)
-		}
-		now.SetTime(graphtest.Start.Add(time.Second + 1))
-		if got := ask(c, "B"); got != "true" {
-			t.Errorf("Compat %v: %s", compat, got)
-		}
-		now.SetTime(graphtest.Start.Add(2 * time.Second)) // A's request counts, and its answer is fresh
-		if ask(c, "A"); !slices.Equal(asked, []string{"A", "B"}) {
-			t.Errorf("Compat %v: evaluated %v", compat, asked)
-		}
-		now.SetTime(graphtest.Start.Add(4 * time.Second))
-		if got := ask(c, "C"); got != "true" || !slices.Equal(asked, []string{"A", "B", "C"}) {
-			t.Errorf("Compat %v: %s, evaluated %v", compat, got, asked)
-		}
+	var asked []string
+	now := testingclock.NewFakePassiveClock(graphtest.Start)
+	c := cacheAt(now, &asked)
+	ask(c, "A")
+	now.SetTime(graphtest.Start.Add(time.Second)) // a second is not more than a second
+	if got := ask(c, "A") + " " + ask(c, "B"); got != "true throttled" {
+		t.Errorf("%s", got)
+	}
+	now.SetTime(graphtest.Start.Add(time.Second + 1))
+	if got := ask(c, "B"); got != "true" {
+		t.Errorf("%s", got)
+	}
+	now.SetTime(graphtest.Start.Add(2 * time.Second)) // A's request counts, and its answer is fresh
+	if ask(c, "A"); !slices.Equal(asked, []string{"A", "B"}) {
+		t.Errorf("evaluated %v", asked)
+	}
+	now.SetTime(graphtest.Start.Add(4 * time.Second))
+	if got := ask(c, "C"); got != "true" || !slices.Equal(asked, []string{"A", "B", "C"}) {
+		t.Errorf("%s, evaluated %v", got, asked)
 	}
 }
 

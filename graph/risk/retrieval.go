@@ -94,11 +94,6 @@ type Retrieval struct {
 	// Remembered are conditional updates as published before the first fetch,
 	// whose conditions keep their transition times: seed them from status.
 	Remembered []configv1.ConditionalUpdate
-	// Compat plans as the cluster-version operator does: a last change of
-	// StaleAfter ago makes each look a fetch, and an upstream that changed keeps
-	// the lists of the one before where its first fetch fails once the interval
-	// is over; Version does not matter. For comparisons only.
-	Compat bool
 }
 
 // FetchPlan says what to do now.
@@ -122,16 +117,6 @@ type FetchPlan struct {
 func (r *Retrieval) Plan(w Wanted, interval time.Duration, now time.Time) FetchPlan {
 	age, idle := now.Sub(r.Changed), now.Sub(r.Attempted)
 	switch {
-	case r.Compat && !r.Attempted.IsZero():
-		if w.Channel != r.Asked.Channel || w.Architecture != r.Asked.Architecture || age >= StaleAfter {
-			return FetchPlan{Fetch: true, Next: now}
-		}
-		if idle >= interval {
-			return FetchPlan{Fetch: true, KeepOnFailure: true, Next: now}
-		}
-		if !r.Asked.sameService(w) {
-			return FetchPlan{Fetch: true, Next: now}
-		}
 	case r.Attempted.IsZero(), !r.Asked.sameQuestion(w):
 		return FetchPlan{Fetch: true, Next: now}
 	case idle >= interval:

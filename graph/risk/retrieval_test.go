@@ -75,38 +75,6 @@ func TestRetrievalPlan(t *testing.T) {
 			}
 		})
 	}
-	// What the cluster-version operator does differently.
-	for name, test := range map[string]struct {
-		w    risk.Wanted
-		now  time.Time
-		want risk.FetchPlan
-	}{
-		"within the interval":     {wanted, soon, idle},
-		"accepted":                {with(func(w *risk.Wanted) { w.Accepted = nil }), soon, again},
-		"interval over":           {wanted, due, keep},
-		"channel":                 {with(func(w *risk.Wanted) { w.Channel = "fast-4.2" }), due, fetch},
-		"architecture":            {with(func(w *risk.Wanted) { w.Architecture = "Multi" }), due, fetch},
-		"version":                 {with(func(w *risk.Wanted) { w.Version = "4.2.9" }), soon, idle},
-		"upstream":                {with(func(w *risk.Wanted) { w.Upstream = "https://example.com" }), soon, fetch},
-		"upstream, interval too":  {with(func(w *risk.Wanted) { w.Upstream = "https://example.com" }), due, keep},
-		"a day ago, at each look": {wanted, old.Add(1), fetch},
-	} {
-		t.Run("Compat: "+name, func(t *testing.T) {
-			r := known("T")
-			r.Compat = true
-			if test.now.After(old) {
-				r.Attempted = old
-			}
-			got := r.Plan(test.w, interval, test.now)
-			got.Next = time.Time{}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-	if p := (&risk.Retrieval{Compat: true}).Plan(wanted, interval, graphtest.Start); !p.Fetch || p.KeepOnFailure {
-		t.Errorf("%+v", p)
-	}
 	// Once the change is a day ago, each failure clears but only at intervals.
 	r := known()
 	r.Fetched(wanted, keep, nil, &graph.Error{Reason: "RemoteFailed"}, old)
