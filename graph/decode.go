@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/strictjson"
 )
 
 // The defaults of [DecodeOptions].
@@ -113,7 +115,8 @@ func decodeParts(data []byte, o DecodeOptions) (*parts, error) {
 	if o.Compat {
 		return decodeCompat(data, o)
 	}
-	d := decoder{scanner: scanner{data: data, maxKeys: o.MaxKeys, budget: budget{left: o.MaxMemory, max: o.MaxMemory}}, o: o}
+	d := decoder{budget: budget{left: o.MaxMemory, max: o.MaxMemory}, o: o, interned: map[string]string{}}
+	d.Scanner = strictjson.Scanner{Data: data, MaxKeys: o.MaxKeys, Spend: d.spend}
 	err := d.graph()
 	if err == nil {
 		return &d.parts, nil
@@ -122,8 +125,12 @@ func decodeParts(data []byte, o DecodeOptions) (*parts, error) {
 	if !ok {
 		at = &DecodeError{Err: err}
 	}
-	if errors.Is(err, errSyntax) {
-		at.Line, at.Err = d.describe()
+	if errors.Is(err, strictjson.ErrSyntax) {
+		at.Line, at.Err = d.Describe()
+	}
+	var limit *strictjson.LimitError
+	if errors.As(at.Err, &limit) {
+		at.Err = &LimitError{Limit: limit.Limit, Max: int64(limit.Max)}
 	}
 	return nil, at
 }

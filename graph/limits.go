@@ -27,7 +27,6 @@ const (
 	costRule     = 64
 	costInterned = 96 // beside the text
 	costChannel  = 48
-	costKey      = 64 // of an object with many
 	costJSON     = 48 // a byte of a value that is kept as JSON
 )
 

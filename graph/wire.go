@@ -11,28 +11,30 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/strictjson"
 )
 
 // decoder reads the wire's fields into parts. A null is taken for an absent
 // value, except for a node and for an edge.
 type decoder struct {
-	scanner
-	arena
+	strictjson.Scanner
+	budget
 	o DecodeOptions
 	parts
-	pairs int
+	pairs    int
+	interned map[string]string // texts that come often, each copied once
 }
 
 var errMissing = errors.New("missing")
 
 func (d *decoder) graph() error {
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.Null(); null || err != nil {
 		if err == nil {
-			err = d.end()
+			err = d.End()
 		}
 		return err
 	}
-	err := d.object(func(key []byte) error {
+	err := d.Object(func(key []byte) error {
 		switch string(key) {
 		case "version":
 			return within("version", d.schema())
@@ -48,16 +50,16 @@ func (d *decoder) graph() error {
 	if err != nil {
 		return err
 	}
-	return d.end()
+	return d.End()
 }
 
 // optionalArray reads an array or null; errors of an element name it.
 func (d *decoder) optionalArray(name string, element func(i int) error) error {
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.Null(); null || err != nil {
 		return within(name, err)
 	}
 	at := -1
-	err := d.array(func(i int) error {
+	err := d.Array(func(i int) error {
 		at = i
 		return element(i)
 	})
@@ -69,10 +71,10 @@ func (d *decoder) optionalArray(name string, element func(i int) error) error {
 
 // optionalObject reads an object or null.
 func (d *decoder) optionalObject(field func(key []byte) error) error {
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.Null(); null || err != nil {
 		return err
 	}
-	return d.object(field)
+	return d.Object(field)
 }
 
 // ignore reads an unknown field, which must be valid all the same. One that
@@ -84,7 +86,7 @@ func (d *decoder) ignore(key []byte, known ...string) error {
 			return fmt.Errorf("key %s differs from %q only by case", bounded.Quote(key), name)
 		}
 	}
-	if _, err := d.skip(); err != nil {
+	if _, err := d.Skip(); err != nil {
 		return within(bounded.Text(string(key), bounded.MaxQuoted), err)
 	}
 	return nil
@@ -92,10 +94,10 @@ func (d *decoder) ignore(key []byte, known ...string) error {
 
 // field reads a string or null into a field.
 func (d *decoder) field(name string, into *string, copied func([]byte) (string, error)) error {
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.Null(); null || err != nil {
 		return within(name, err)
 	}
-	text, err := d.text()
+	text, err := d.Text()
 	if err != nil {
 		return within(name, err)
 	}
@@ -111,7 +113,7 @@ func (d *decoder) unique(text []byte) (string, error) {
 	if err := d.spend(len(text)); err != nil {
 		return "", err
 	}
-	return d.arena.string(text), nil
+	return string(text), nil
 }
 
 // shared copies a text once for all that are equal.
@@ -125,14 +127,16 @@ func (d *decoder) shared(text []byte) (string, error) {
 	if err := d.spend(costInterned + len(text)); err != nil {
 		return "", err
 	}
-	return d.intern(text), nil
+	s := string(text)
+	d.interned[s] = s
+	return s, nil
 }
 
 func (d *decoder) schema() error {
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.Null(); null || err != nil {
 		return err
 	}
-	text, err := d.integer()
+	text, err := d.Integer()
 	if err != nil {
 		return err
 	}
@@ -143,7 +147,7 @@ func (d *decoder) schema() error {
 }
 
 func (d *decoder) node(i int) error {
-	if null, err := d.null(); null || err != nil {
+	if null, err := d.Null(); null || err != nil {
 		if err == nil {
 			err = errors.New("null is not a node")
 		}
@@ -156,7 +160,7 @@ func (d *decoder) node(i int) error {
 		return err
 	}
 	n := Node{}
-	err := d.object(func(key []byte) error {
+	err := d.Object(func(key []byte) error {
 		switch string(key) {
 		case "version":
 			return within("version", d.nodeVersion(&n))
@@ -204,7 +208,7 @@ func (d *decoder) metadata(m *Metadata) error {
 			return within("key", err)
 		}
 		e := metadataEntry{key: name}
-		if d.peek() == '"' {
+		if d.Peek() == '"' {
 			e.value, err = d.metadataText(name)
 		} else {
 			e.value, err = d.metadataJSON()
@@ -225,7 +229,7 @@ func (d *decoder) metadata(m *Metadata) error {
 }
 
 func (d *decoder) metadataText(key string) (string, error) {
-	text, err := d.text()
+	text, err := d.Text()
 	if err != nil {
 		return "", err
 	}
@@ -247,7 +251,7 @@ func (d *decoder) metadataText(key string) (string, error) {
 }
 
 func (d *decoder) metadataJSON() (string, error) {
-	raw, err := d.skip()
+	raw, err := d.Skip()
 	if err != nil {
 		return "", err
 	}
@@ -280,7 +284,7 @@ func canonicalJSON(raw []byte) (string, error) {
 func (d *decoder) edge(i int) error {
 	if i == 0 {
 		// A sized list: no more edges than brackets follow.
-		room := min(bytes.Count(d.data[d.pos:], []byte{'['}), d.o.MaxEdges, int(d.left/costEdge))
+		room := min(bytes.Count(d.Data[d.Pos:], []byte{'['}), d.o.MaxEdges, int(d.left/costEdge))
 		d.edges = make([][2]int32, 0, room)
 	}
 	if d.pairs++; d.pairs > d.o.MaxEdges {
@@ -289,30 +293,30 @@ func (d *decoder) edge(i int) error {
 	if err := d.spend(costEdge); err != nil {
 		return err
 	}
-	if e, ok := d.pair(); ok {
+	if e, ok := d.Pair(); ok {
 		d.edges = append(d.edges, e)
 		return nil
 	}
 	var e [2]int32
 	found := 0
-	if null, err := d.null(); err != nil {
+	if null, err := d.Null(); err != nil {
 		return err
 	} else if !null {
-		if d.peek() != '[' {
-			return d.typeError("an array")
+		if d.Peek() != '[' {
+			return d.TypeError("an array")
 		}
-		d.pos++
-		for more := !d.accept(']'); more; found++ {
+		d.Pos++
+		for more := !d.Accept(']'); more; found++ {
 			if found < len(e) {
 				var err error
 				if e[found], err = d.edgeIndex(); err != nil {
 					return err
 				}
-			} else if _, err := d.skip(); err != nil {
+			} else if _, err := d.Skip(); err != nil {
 				return err
 			}
-			if more = d.accept(','); !more && !d.accept(']') {
-				return errSyntax
+			if more = d.Accept(','); !more && !d.Accept(']') {
+				return strictjson.ErrSyntax
 			}
 		}
 	}
@@ -326,7 +330,7 @@ func (d *decoder) edge(i int) error {
 // edgeIndex reads an index. One that cannot be a node's becomes -1; the first
 // such is remembered for the error's text.
 func (d *decoder) edgeIndex() (int32, error) {
-	text, err := d.integer()
+	text, err := d.Integer()
 	if err != nil {
 		return 0, err
 	}
@@ -437,11 +441,11 @@ func (d *decoder) rule(i int) (rule configv1.ClusterCondition, err error) {
 		case "type":
 			return d.field("type", &rule.Type, d.shared)
 		case "promql":
-			if null, err := d.null(); null || err != nil {
+			if null, err := d.Null(); null || err != nil {
 				return within("promql", err)
 			}
 			rule.PromQL = &configv1.PromQLClusterCondition{}
-			return within("promql", d.object(func(key []byte) error {
+			return within("promql", d.Object(func(key []byte) error {
 				if string(key) == "promql" {
 					return d.field("promql", &rule.PromQL.PromQL, d.shared)
 				}
