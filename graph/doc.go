@@ -52,7 +52,7 @@
 //
 // A [RiskMatcher] says whether a rule of a risk matches: [Facts] knows the
 // answers beforehand, package graph/risk asks Prometheus, and the module
-// graph/promqlsnapshot reads recorded metrics. [Rules] is a registry of the
+// graph/risk/promqlsnapshot reads recorded metrics. [Rules] is a registry of the
 // types of rules that a cluster knows.
 //
 // # Channels

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/picture"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -146,83 +147,44 @@ func (n *Network) Picture(o PictureOptions) (*Picture, error) {
 
 // DOT draws the picture for Graphviz. Conditional edges are dashed, withheld
 // ones dotted; red are those that are not recommended, orange the unknown.
-func (p *Picture) DOT() string {
-	var b strings.Builder
-	b.WriteString("digraph updates {\n  rankdir=LR;\n  node [shape=box];\n")
-	if p.Omitted > 0 {
-		fmt.Fprintf(&b, "  label=%s;\n", dotQuote(p.omitted()))
-	}
-	for _, node := range p.Nodes {
-		fmt.Fprintf(&b, "  %s", dotQuote(node.Release.Version))
-		if node.OnPath {
-			b.WriteString(" [penwidth=2]")
-		}
-		b.WriteString(";\n")
-	}
-	for _, e := range p.Edges {
-		fmt.Fprintf(&b, "  %s -> %s", dotQuote(e.From), dotQuote(e.To))
-		var attributes []string
-		switch {
-		case e.Withheld != "":
-			attributes = append(attributes, "style=dotted")
-		case e.Conditional:
-			attributes = append(attributes, "style=dashed")
-		}
-		switch e.Recommendation {
-		case IsNotRecommended:
-			attributes = append(attributes, "color=red")
-		case IsUnknown:
-			attributes = append(attributes, "color=orange")
-		}
-		if len(e.Risks) > 0 || e.Withheld != "" {
-			attributes = append(attributes, "label="+dotQuote(e.label()))
-		}
-		if e.OnPath {
-			attributes = append(attributes, "penwidth=2")
-		}
-		if len(attributes) > 0 {
-			fmt.Fprintf(&b, " [%s]", strings.Join(attributes, ", "))
-		}
-		b.WriteString(";\n")
-	}
-	b.WriteString("}\n")
-	return b.String()
-}
+func (p *Picture) DOT() string { return p.drawing().DOT() }
 
 // Mermaid draws the picture as a Mermaid flowchart: conditional edges are
 // dotted and named by their risks, those on the path thick.
-func (p *Picture) Mermaid() string {
-	var b strings.Builder
-	b.WriteString("flowchart LR\n")
+func (p *Picture) Mermaid() string { return p.drawing().Mermaid() }
+
+func (p *Picture) drawing() *picture.Drawing {
+	d := &picture.Drawing{Name: "updates", Prefix: "v"}
 	if p.Omitted > 0 {
-		fmt.Fprintf(&b, "  %%%% %s\n", p.omitted())
+		d.Remark = fmt.Sprintf("%d lower releases are not shown", p.Omitted)
 	}
-	id := map[string]string{}
-	for i, node := range p.Nodes {
-		id[node.Release.Version] = fmt.Sprintf("v%d", i)
-		fmt.Fprintf(&b, "  v%d[\"%s\"]\n", i, mermaidText(node.Release.Version))
-		if node.OnPath {
-			fmt.Fprintf(&b, "  style v%d stroke-width:3px\n", i)
-		}
+	for _, n := range p.Nodes {
+		d.Nodes = append(d.Nodes, picture.Node{Name: n.Release.Version, Thick: n.OnPath})
 	}
 	for _, e := range p.Edges {
-		arrow := "-->"
+		drawn := picture.Edge{From: e.From, To: e.To, Dotted: e.Conditional || e.Withheld != "", Thick: e.OnPath}
 		switch {
-		case e.OnPath:
-			arrow = "==>"
-		case e.Conditional || e.Withheld != "":
-			arrow = "-.->"
+		case e.Withheld != "":
+			drawn.Attributes = append(drawn.Attributes, "style=dotted")
+		case e.Conditional:
+			drawn.Attributes = append(drawn.Attributes, "style=dashed")
 		}
-		label := ""
-		if e.Conditional || e.Withheld != "" {
-			label = fmt.Sprintf("|\"%s\"|", mermaidText(e.label()))
+		switch e.Recommendation {
+		case IsNotRecommended:
+			drawn.Attributes = append(drawn.Attributes, "color=red")
+		case IsUnknown:
+			drawn.Attributes = append(drawn.Attributes, "color=orange")
 		}
-		fmt.Fprintf(&b, "  %s %s%s %s\n", id[e.From], arrow, label, id[e.To])
+		if len(e.Risks) > 0 || e.Withheld != "" {
+			drawn.Attributes = append(drawn.Attributes, "label="+picture.Quote(e.label()))
+		}
+		if drawn.Dotted {
+			drawn.Label = e.label()
+		}
+		d.Edges = append(d.Edges, drawn)
 	}
-	return b.String()
+	return d
 }
-
-func (p *Picture) omitted() string { return fmt.Sprintf("%d lower releases are not shown", p.Omitted) }
 
 // label names the risks, or says why the edge is withheld.
 func (e *PictureEdge) label() string {
@@ -234,12 +196,4 @@ func (e *PictureEdge) label() string {
 		text = strings.TrimSpace(text + " (" + string(e.Recommendation) + ")")
 	}
 	return text
-}
-
-func dotQuote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
-}
-
-func mermaidText(s string) string {
-	return strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ").Replace(s)
 }

@@ -12,7 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/promqlsnapshot"
+	"github.com/clusterupdate/clusterupdate/graph/risk/promqlsnapshot"
 )
 
 var recorded = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/graph/promqlsnapshot"
+	"github.com/clusterupdate/clusterupdate/graph/risk/promqlsnapshot"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 

@@ -1,4 +1,4 @@
-module github.com/clusterupdate/clusterupdate/graph/promqlsnapshot
+module github.com/clusterupdate/clusterupdate/graph/risk/promqlsnapshot
 
 go 1.26.0
 
@@ -51,4 +51,4 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/clusterupdate/clusterupdate => ../..
+replace github.com/clusterupdate/clusterupdate => ../../..
