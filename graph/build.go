@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // Data is a graph as a program puts it together.
@@ -21,6 +22,9 @@ type Data struct {
 // any more. Memory is not counted, since the data take it already. Errors are
 // those of [Decode].
 func New(d Data, o DecodeOptions) (*Graph, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	o = o.withDefaults()
 	p := &parts{nodes: d.Nodes, conditional: d.ConditionalEdges, edges: make([][2]int32, 0, len(d.Edges))}
 	for i := range d.Nodes {

@@ -109,7 +109,7 @@ func UnexpectedChannels(current configv1.Release) []string {
 	return unexpected
 }
 
-// ChannelChange is a wish for another channel.
+// ChannelChange asks for another channel.
 type ChannelChange struct {
 	Present   string
 	Requested string   // empty: no retrieval of updates any more
@@ -117,9 +117,10 @@ type ChannelChange struct {
 	Force     bool
 }
 
-// CheckChannelChange says whether a change is sensible, as oc adm upgrade
-// channel does: a channel that is known not to be offered, or leaving an offered
-// one for none, needs force. Where the offer is not known, it warns.
+// CheckChannelChange reports whether a change does anything, as oc adm upgrade
+// channel does. To ask for a channel that is known not to be offered, or for none
+// where the present one is offered, is an error without Force. Where it is not
+// known what is offered, there is a warning.
 func CheckChannelChange(c ChannelChange) (changed bool, warning string, err error) {
 	if c.Requested == c.Present {
 		return false, "", nil

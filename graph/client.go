@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // Client asks an update service over HTTP. The zero value asks the public one.
@@ -38,8 +39,8 @@ type Client struct {
 	// UserAgent is sent if it is set. The cluster-version operator's is
 	// ClusterVersionOperator/<version>.
 	UserAgent string
-	// Transport sends the requests; nil means an own one with Proxy and RootCAs,
-	// which are ignored otherwise.
+	// Transport sends the requests; nil means one of the client's own, with
+	// Proxy and RootCAs, which are ignored otherwise.
 	Transport http.RoundTripper
 	// Proxy chooses the proxy; nil means none: the environment is not
 	// consulted. See [ClusterProxy].
@@ -47,19 +48,24 @@ type Client struct {
 	// RootCAs are the trusted authorities; nil means the system's. See
 	// [TrustedCABundle].
 	RootCAs *x509.CertPool
-	// Timeout bounds a whole exchange; zero means 60 seconds. Each that is sent
-	// again has as much.
+	// Timeout bounds a whole exchange; zero means 60 seconds. A request that is
+	// sent again has as much again.
 	Timeout time.Duration
-	// Retries is how often a request is sent again; zero means 2, negative
-	// never. An answer that asks for more than two minutes of patience is final.
-	Retries int
-	// MaxRedirects is how many redirects are followed; zero means 5, negative
-	// none. Going from https to http is always refused.
-	MaxRedirects int
+	// Retries is how often a request is sent again; zero means 2. An answer that
+	// asks to wait for more than two minutes is final. DisableRetries sends each
+	// request once.
+	Retries        int
+	DisableRetries bool
+	// MaxRedirects is how many redirects are followed; zero means 5. Going from
+	// https to http is always refused. DisableRedirects follows none.
+	MaxRedirects     int
+	DisableRedirects bool
 	// Kept is the number of answers that are kept for conditional requests;
-	// zero means 16, negative none.
-	Kept int
-	// KeptBytes bounds the JSON of all that are kept; zero or less means 64 MiB.
+	// zero means 16. DisableKept keeps none.
+	Kept        int
+	DisableKept bool
+	// KeptBytes bounds the JSON of all that are kept, in bytes; zero means
+	// 64 MiB.
 	KeptBytes int64
 	// MaxAge is for how long an answer serves further calls without asking, as a
 	// fleet of clusters wants it; zero means that each asks.
@@ -71,6 +77,7 @@ type Client struct {
 
 	once    sync.Once
 	http    *httpclient.Client
+	invalid error     // what is wrong with the fields
 	buffers sync.Pool // of *[]byte
 
 	mu      sync.Mutex
@@ -96,7 +103,8 @@ var (
 
 // Fetch asks for the graph. Errors are [*Error] of the reasons that
 // [RequestURL] names, InvalidRequest, RemoteFailed, ResponseFailed (with a
-// [*StatusError] for a status other than 200) or ResponseInvalid.
+// [*StatusError] for a status other than 200) or ResponseInvalid. Fields below
+// zero are an InvalidRequest that names them.
 func (c *Client) Fetch(ctx context.Context, q Query) (*Graph, error) {
 	return c.fetch(ctx, cmp.Or(c.Upstream, DefaultUpstream), q)
 }
@@ -109,17 +117,28 @@ func (c *Client) WithUpstream(upstream string) Source {
 }
 
 // CloseIdleConnections closes the connections that no request uses.
-func (c *Client) CloseIdleConnections() { c.client().CloseIdleConnections() }
+func (c *Client) CloseIdleConnections() {
+	if client, err := c.client(); err == nil {
+		client.CloseIdleConnections()
+	}
+}
 
-func (c *Client) client() *httpclient.Client {
+func (c *Client) client() (*httpclient.Client, error) {
 	c.once.Do(func() {
+		if c.invalid = options.NonNegative(c); c.invalid != nil {
+			return
+		}
+		maxRedirects := c.MaxRedirects
+		if c.DisableRedirects {
+			maxRedirects = -1
+		}
 		c.http = httpclient.New(httpclient.Options{
 			Transport: c.Transport, Proxy: c.Proxy, RootCAs: c.RootCAs,
-			Timeout: c.Timeout, MaxRedirects: c.MaxRedirects, MaxBody: c.Decode.withDefaults().MaxBytes,
+			Timeout: c.Timeout, MaxRedirects: maxRedirects, MaxBody: c.Decode.withDefaults().MaxBytes,
 			DropQuery: []string{"id"}, UserAgent: c.UserAgent,
 		})
 	})
-	return c.http
+	return c.http, c.invalid
 }
 
 func (c *Client) fetch(ctx context.Context, upstream string, q Query) (*Graph, error) {
@@ -130,6 +149,9 @@ func (c *Client) fetch(ctx context.Context, upstream string, q Query) (*Graph, e
 	u, err := requestURL(upstream, q, set)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := c.client(); err != nil {
+		return nil, failure(ErrInvalidRequest, err)
 	}
 	key := answerKey{upstream, q.Architecture(), q.Channel}
 	return c.share(ctx, key, func(ctx context.Context) (*Graph, error) { return c.exchange(ctx, key, u.String()) })
@@ -150,11 +172,11 @@ func (c *Client) exchange(ctx context.Context, key answerKey, address string) (*
 	if buffer == nil {
 		buffer = new([]byte)
 	}
-	retries := c.Retries
-	if retries == 0 {
-		retries = 2
+	retries := cmp.Or(c.Retries, 2)
+	if c.DisableRetries {
+		retries = -1
 	}
-	resp, err := c.client().DoRetry(ctx, httpclient.Request{URL: address, Header: header, Buffer: *buffer}, httpclient.Retry{
+	resp, err := c.http.DoRetry(ctx, httpclient.Request{URL: address, Header: header, Buffer: *buffer}, httpclient.Retry{
 		Max: retries, Wait: func(n int) time.Duration { return time.Second << (n - 1) }, Patience: retryPatience,
 	})
 	if err != nil {
@@ -240,11 +262,10 @@ func (c *Client) lookup(key answerKey) (keptAnswer, bool) {
 
 // keep stores an answer that can be used again, in the place of the one before.
 func (c *Client) keep(answer keptAnswer) {
-	limit, maxBytes := c.Kept, c.KeptBytes
-	if limit == 0 {
-		limit = 16
+	limit, maxBytes := cmp.Or(c.Kept, 16), cmp.Or(c.KeptBytes, DefaultMaxBytes)
+	if c.DisableKept {
+		limit = 0
 	}
-	orElse(&maxBytes, DefaultMaxBytes)
 	if len(answer.etag) > maxETag {
 		answer.etag = ""
 	}
@@ -262,7 +283,7 @@ func (c *Client) keep(answer keptAnswer) {
 		kept = append(kept, answer)
 		size += answer.bytes
 	}
-	for len(kept) > max(limit, 0) || size > maxBytes {
+	for len(kept) > limit || size > maxBytes {
 		size -= kept[0].bytes
 		kept = kept[1:]
 	}
@@ -279,7 +300,8 @@ func ClusterProxy(status configv1.ProxyStatus) (func(*http.Request) (*url.URL, e
 
 // TrustedCABundle returns the authorities of a PEM bundle, the key
 // ca-bundle.crt of ConfigMap openshift-config-managed/trusted-ca-bundle. They
-// replace those of the system, which an empty bundle (nil) stands for.
+// replace those of the system; an empty bundle gives nil, which means the
+// system's. A bundle without a certificate that parses is an error.
 func TrustedCABundle(pem string) (*x509.CertPool, error) {
 	pool, err := httpclient.RootCAs([]byte(pem))
 	if err != nil {

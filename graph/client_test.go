@@ -262,7 +262,7 @@ func TestClientAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := service(t, tt.handler)
-			c.Retries = -1 // see TestClientRetries
+			c.DisableRetries = true // see TestClientRetries
 			c.Decode.MaxBytes = 1 << 20
 			g, err := c.Fetch(context.Background(), query)
 			if g != nil {
@@ -444,7 +444,7 @@ func TestClientConditional(t *testing.T) {
 	if diff := cmp.Diff([]string{"", "", `"x-1"`, "", `"x-1"`, ""}, asked); diff != "" {
 		t.Error(diff)
 	}
-	c.Kept, asked = -1, nil
+	c.DisableKept, asked = true, nil
 	fetch("n", clusterID)
 	fetch("n", clusterID)
 	if diff := cmp.Diff([]string{"", ""}, asked); diff != "" {

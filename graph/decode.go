@@ -7,29 +7,30 @@ import (
 	"io"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/strictjson"
 )
 
 // The defaults of [DecodeOptions].
 const (
-	DefaultMaxBytes = 64 << 20
+	DefaultMaxBytes = 64 << 20 // bytes of JSON
 	DefaultMaxNodes = 100_000
 	DefaultMaxEdges = 4_000_000
 )
 
 // DecodeOptions say what a graph may be. The zero value is strict and bounded.
-// A limit of zero or less means its default.
+// A limit of zero means its default; one below zero is an error.
 type DecodeOptions struct {
-	// MaxBytes is the largest JSON text; its default is DefaultMaxBytes.
+	// MaxBytes is the largest JSON text in bytes; 64 MiB by default.
 	MaxBytes int64
-	// MaxMemory is how many bytes of memory decoding may take beside the text,
-	// as counted in advance for each element; 128 MiB by default. It bounds what
-	// a short text of many small elements costs.
+	// MaxMemory is how many bytes of memory decoding may take in addition to the
+	// text, as counted in advance for each element; 128 MiB by default. It bounds
+	// what a short text of many small elements costs.
 	MaxMemory int64
-	// MaxNodes is the largest number of nodes; its default is DefaultMaxNodes.
+	// MaxNodes is the largest number of nodes; 100,000 by default.
 	MaxNodes int
 	// MaxEdges is the largest number of edges and conditional pairs together;
-	// its default is DefaultMaxEdges.
+	// 4,000,000 by default.
 	MaxEdges int
 	// MaxConditional is the largest number of conditional entries; 100,000 by
 	// default.
@@ -78,15 +79,18 @@ func (o DecodeOptions) withDefaults() DecodeOptions {
 
 // orElse gives a limit that is not set its default.
 func orElse[T int | int64](limit *T, or T) {
-	if *limit <= 0 {
+	if *limit == 0 {
 		*limit = or
 	}
 }
 
 // Decode reads a graph of schema version 1. The whole graph must be valid,
 // also where a question would never look. Errors: [*DecodeError] with the place;
-// a [*LimitError]; the reader's own.
+// a [*LimitError]; the reader's own; one that names an option below zero.
 func Decode(r io.Reader, o DecodeOptions) (*Graph, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	o = o.withDefaults()
 	var buf bytes.Buffer
 	if sized, ok := r.(interface{ Len() int }); ok {
@@ -98,8 +102,12 @@ func Decode(r io.Reader, o DecodeOptions) (*Graph, error) {
 	return DecodeBytes(buf.Bytes(), o)
 }
 
-// DecodeBytes is [Decode] for a text in memory. The graph keeps nothing of it.
+// DecodeBytes is [Decode] for a text in memory, with the same errors. The graph
+// keeps nothing of the text.
 func DecodeBytes(data []byte, o DecodeOptions) (*Graph, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	o = o.withDefaults()
 	if int64(len(data)) > o.MaxBytes {
 		return nil, &LimitError{Limit: "bytes", Max: o.MaxBytes}

@@ -227,7 +227,7 @@ func TestClientRetries(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked := 0
-				c := &graph.Client{Retries: tt.retries, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				c := &graph.Client{Retries: max(tt.retries, 0), DisableRetries: tt.retries < 0, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 					if asked++; asked <= len(tt.answers) {
 						return tt.answers[asked-1](r)
 					}

@@ -21,15 +21,19 @@ const (
 // is not asked about rules of type Always. An error says that the rule could
 // not be evaluated, which makes an update neither recommended nor not: a
 // matcher that answered false instead would let clusters run into the risk.
-// Evaluations of one [Evaluator] come one after the other.
+// An evaluation asks about one rule after the other, so that a matcher need be
+// safe for concurrent use only where several evaluations share it.
 type RiskMatcher interface {
+	// Match reports whether the rule matches. The error says why that cannot be
+	// told.
 	Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
 }
 
-// RiskMatcherFunc is a function as a [RiskMatcher].
+// RiskMatcherFunc is a function as a [RiskMatcher]. It is as safe for concurrent
+// use as the function, and its errors are the function's.
 type RiskMatcherFunc func(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
 
-// Match calls f.
+// Match calls f and returns its error.
 func (f RiskMatcherFunc) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
 	return f(ctx, rule)
 }
@@ -38,7 +42,8 @@ func (f RiskMatcherFunc) Match(ctx context.Context, rule configv1.ClusterConditi
 // returns, 0 or 1. A query that it does not have is an error.
 type Facts map[string]float64
 
-// Match looks the query up.
+// Match looks the query up. A rule without a query, a query without an answer and
+// an answer other than 0 and 1 are errors.
 func (f Facts) Match(_ context.Context, rule configv1.ClusterCondition) (bool, error) {
 	if rule.PromQL == nil {
 		return false, fmt.Errorf("no fact can answer a rule of type %q", rule.Type)
@@ -59,16 +64,17 @@ func (f Facts) Match(_ context.Context, rule configv1.ClusterCondition) (bool, e
 // that nothing can tell whether the risk applies.
 var ErrNoUsableRule = errors.New("no matching rule of a known type")
 
-// RuleType is one type of matching rules.
+// RuleType is one type of matching rules. It must be as safe for concurrent use
+// as the [Rules] that it is registered in.
 type RuleType interface {
-	// Valid says what is wrong with a rule's content.
+	// Valid returns an error that says what is wrong with a rule's content.
 	Valid(rule configv1.ClusterCondition) error
-	// Match evaluates a valid rule, as [RiskMatcher] does.
+	// Match evaluates a valid rule, as [RiskMatcher] does, with the same errors.
 	Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
 }
 
 // Rules is a registry of rule types. Registering is not safe for concurrent
-// use, everything else is. The zero value knows no type.
+// use, everything else is. The zero value knows no types.
 type Rules struct {
 	types map[string]RuleType
 }

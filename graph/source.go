@@ -25,17 +25,19 @@ type Source interface {
 }
 
 // Upstreamer is a [Source] that can ask another service: the one that
-// ClusterVersion's spec.upstream names. Find it by type assertion.
+// ClusterVersion's spec.upstream names. Find it by type assertion. It must be
+// safe for concurrent use, as the source that it is.
 type Upstreamer interface {
 	// WithUpstream returns the source for an upstream, which is the default for
 	// an empty one. The source that it is called on stays as it is.
 	WithUpstream(upstream string) Source
 }
 
-// SourceFunc is a function as a [Source].
+// SourceFunc is a function as a [Source]. It is as safe for concurrent use as the
+// function, and its errors are the function's.
 type SourceFunc func(ctx context.Context, q Query) (*Graph, error)
 
-// Fetch calls f.
+// Fetch calls f and returns its error.
 func (f SourceFunc) Fetch(ctx context.Context, q Query) (*Graph, error) { return f(ctx, q) }
 
 type static struct{ g *Graph }
@@ -55,7 +57,7 @@ func (s static) Fetch(ctx context.Context, q Query) (*Graph, error) {
 }
 
 // File is a source that reads a file, or a folder of files for many channels,
-// anew at each Fetch.
+// again at each Fetch. It is safe for concurrent use.
 type File struct {
 	// Path names a file with a graph, or a folder that holds
 	// <arch>-<channel>.json or <channel>_<arch>.json for each channel.
@@ -66,7 +68,9 @@ type File struct {
 	Decode DecodeOptions
 }
 
-// Fetch reads the graph.
+// Fetch reads the graph. Errors are [*Error]: what the query lacks; RemoteFailed
+// where the file cannot be opened, ResponseFailed where it cannot be read,
+// ResponseInvalid where it is not a graph.
 func (f File) Fetch(ctx context.Context, q Query) (*Graph, error) {
 	if err := q.check(); err != nil {
 		return nil, err

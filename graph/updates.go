@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // The condition types of conditional updates and of their risks.
@@ -41,7 +42,7 @@ type UpdatesQuery struct {
 	// one with the risks of all, instead of dropping the target. Entries that
 	// give one name to different risks are dropped all the same.
 	UnionDuplicates bool
-	// MaxBytes bounds both lists together, as JSON; zero or less means 1 MiB,
+	// MaxBytes bounds both lists together, in bytes of JSON; zero means 1 MiB,
 	// since an API server takes no object of more than 1.5 MiB. The highest
 	// versions that fit stay.
 	MaxBytes int
@@ -104,10 +105,13 @@ const (
 )
 
 // Updates lists the updates of a cluster. The error is an [*Error] of reason
-// NoCurrentVersion, InvalidCurrentVersion, VersionNotFound (with a
-// [*NotFoundError]) or ResponseInvalid. It costs no more than the edges that
-// leave the version.
+// InvalidRequest (a MaxBytes below zero), NoCurrentVersion, InvalidCurrentVersion,
+// VersionNotFound (with a [*NotFoundError]) or ResponseInvalid. It costs no more
+// than the edges that leave the version.
 func (g *Graph) Updates(q UpdatesQuery) (*Updates, error) {
+	if q.MaxBytes < 0 {
+		return nil, failure(ErrInvalidRequest, options.NonNegative(q))
+	}
 	version, err := parseCurrent(q.Version)
 	if err != nil {
 		return nil, err
@@ -323,8 +327,7 @@ func (l *lister) refuse() {
 // limit keeps as many targets as a ClusterVersion can hold, the highest
 // versions first.
 func (l *lister) limit() {
-	maxBytes := l.q.MaxBytes
-	orElse(&maxBytes, DefaultMaxList)
+	maxBytes := cmp.Or(l.q.MaxBytes, DefaultMaxList)
 	maxConditional := schema.MaxConditionalUpdates
 	if l.q.Compat {
 		maxConditional = len(l.conditional)

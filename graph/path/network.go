@@ -43,7 +43,7 @@ type NetworkOptions struct {
 
 // Network is the union of the graphs of several channels of one architecture,
 // or of one alone, with a judgement on each edge: what paths are searched in.
-// It never changes, so it is safe to share between goroutines.
+// It never changes, so it is safe for concurrent use.
 //
 // Nodes are releases by version. What they say about themselves comes from the
 // newest channel that holds them: the one of the highest minor, then the
@@ -126,7 +126,7 @@ const (
 // are left out with a note; where all are empty the error is ErrChannelEmpty.
 // One version with different images is an error, as are graphs of several
 // architectures: see [ByArchitecture]. More than 1,048,576 releases, or 4,000,000
-// risks on all edges together, are a [*LimitError].
+// risks on all edges together, are a [*graph.LimitError]. A context that ends is an error, too.
 func NewNetwork(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) (*Network, error) {
 	b := builder{Network: &Network{present: -1}, o: o}
 	if err := b.choose(graphs); err != nil {
@@ -147,6 +147,8 @@ func NewNetwork(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) (
 }
 
 // ByArchitecture builds a network for each architecture, sorted by its name.
+// Errors are those of [NewNetwork], joined, each with its architecture; the other
+// networks are there all the same.
 func ByArchitecture(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) ([]*Network, error) {
 	byArch := map[string][]ChannelGraph{}
 	for _, g := range graphs {

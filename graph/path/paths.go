@@ -10,7 +10,7 @@ import (
 )
 
 // ShortestPath finds the best path by the order [Shortest]. From and to the
-// same version is a path without hops. Errors: an [*Error] of reason
+// same version is a path without hops. Errors: a [*graph.Error] of reason
 // VersionNotFound when one is not in the graphs; a [*NoPathError]; or what is
 // wrong with the policy. It costs O(V+E), with several channels times their
 // number.
@@ -19,7 +19,7 @@ func (n *Network) ShortestPath(from, to string, p Policy) (*Path, error) {
 }
 
 // SafestPath finds the best path by the order [Safest], else as
-// [Network.ShortestPath]. It costs O((V+E) log V).
+// [Network.ShortestPath], with the same errors. It costs O((V+E) log V).
 func (n *Network) SafestPath(from, to string, p Policy) (*Path, error) {
 	return n.bestPath(from, to, Safest, p)
 }
@@ -102,7 +102,8 @@ type Reached struct {
 }
 
 // Reachable lists all releases that can be reached, the highest version first,
-// without the one that it starts from. It costs O(V+E).
+// without the one that it starts from. Errors are as those of
+// [Network.ShortestPath]. It costs O(V+E).
 func (n *Network) Reachable(from string, p Policy) ([]Reached, error) {
 	s, start, err := n.search(from, from, Shortest, p)
 	if err != nil {

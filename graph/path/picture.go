@@ -1,11 +1,13 @@
 package path
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/picture"
 	configv1 "github.com/openshift/api/config/v1"
 )
@@ -23,9 +25,10 @@ type PictureOptions struct {
 	AllEdges bool
 	// Path is highlighted, and shown in any case.
 	Path *Path
-	// MaxNodes is how many releases a person can look at; zero means 40,
-	// negative any number. The highest versions stay.
+	// MaxNodes is how many releases a person can look at; zero means 40. The
+	// highest versions stay. AllNodes shows any number.
 	MaxNodes int
+	AllNodes bool
 }
 
 // Picture is a part of a network to be drawn.
@@ -54,8 +57,12 @@ type PictureEdge struct {
 	OnPath         bool            `json:"onPath,omitempty"`
 }
 
-// Picture chooses what to draw.
+// Picture chooses what to draw. Errors are about the options: a version that is
+// not in the graphs, a policy that is invalid, a MaxNodes below zero.
 func (n *Network) Picture(o PictureOptions) (*Picture, error) {
+	if o.MaxNodes < 0 {
+		return nil, options.NonNegative(o)
+	}
 	policy := o.Policy
 	if o.AllEdges {
 		policy.Edges = AnyEdge
@@ -102,9 +109,9 @@ func (n *Network) Picture(o PictureOptions) (*Picture, error) {
 			onPath[[2]string{h.From, h.To}] = true
 		}
 	}
-	limit := o.MaxNodes
-	if limit == 0 {
-		limit = 40
+	limit := cmp.Or(o.MaxNodes, 40)
+	if o.AllNodes {
+		limit = len(n.versions)
 	}
 	p := &Picture{}
 	chosen := make([]bool, len(shown))
@@ -116,7 +123,7 @@ func (n *Network) Picture(o PictureOptions) (*Picture, error) {
 	for i := len(shown) - 1; i >= 0; i-- {
 		switch {
 		case !shown[i] || chosen[i]:
-		case limit > 0 && count >= limit:
+		case count >= limit:
 			p.Omitted++
 		default:
 			chosen[i] = true

@@ -38,7 +38,8 @@ var (
 // Name is SourceAlert.
 func (a *AlertRisks) Name() string { return SourceAlert }
 
-// Risks returns the risks; the versions do not matter.
+// Risks returns the risks; the versions do not matter. The error is nil: see
+// [AlertRisks.Stale].
 func (a *AlertRisks) Risks(ctx context.Context, _ []string) ([]configv1.ConditionalUpdateRisk, error) {
 	alerts, err := a.Alerts.Firing(ctx)
 	a.mu.Lock()
@@ -49,7 +50,7 @@ func (a *AlertRisks) Risks(ctx context.Context, _ []string) ([]configv1.Conditio
 	return OfAlerts(a.last), nil
 }
 
-// Targets returns the risks for all versions.
+// Targets returns the risks for all versions. The error is nil.
 func (a *AlertRisks) Targets(ctx context.Context, versions []string) (Set, error) {
 	risks, err := a.Risks(ctx, versions)
 	r := Set{Risks: risks, Versions: map[string][]string{}}
@@ -59,7 +60,8 @@ func (a *AlertRisks) Targets(ctx context.Context, versions []string) (Set, error
 	return r, err
 }
 
-// Stale is why the alerts could not be read the last time, nil if they could.
+// Stale returns the error of the last reading of the alerts, nil if there was
+// none.
 func (a *AlertRisks) Stale() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/utils/clock"
 )
@@ -51,16 +52,16 @@ type Cache struct {
 	Matcher graph.RiskMatcher
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
-	// MinBetween is the time between evaluations of any rules; zero means 1 s.
+	// MinBetween is the time between two evaluations; zero means 1 s.
 	MinBetween time.Duration
 	// MinFor is how long an answer stays; zero means 1 h.
 	MinFor time.Duration
 	// Expiration is when a rule is forgotten; zero means 24 h.
 	Expiration time.Duration
-	// MaxRules is how many rules are remembered; zero or less means 2,000, which
-	// is half of what an hour has seconds for. MaxBytes is how much text they have
-	// together; zero or less means 8 MiB. Past either, the rules that were asked
-	// for the longest ago are forgotten.
+	// MaxRules is how many rules are remembered; zero means 2,000, which is half
+	// of the seconds of an hour. MaxBytes is how many bytes of text they have
+	// together; zero means 8 MiB. Past either, the rules that were asked for the
+	// longest ago are forgotten.
 	MaxRules int
 	MaxBytes int
 	// RetryFirst and RetryMax are the first and the longest wait after a
@@ -72,7 +73,7 @@ type Cache struct {
 	byKey   map[string]*cacheEntry
 	bytes   int       // of keys
 	last    time.Time // end of the last evaluation of any
-	busy    bool      // one is going on
+	busy    bool      // a rule is being evaluated
 }
 
 type cacheEntry struct {
@@ -85,13 +86,6 @@ type cacheEntry struct {
 	failures int // in a row
 }
 
-func orDefault(d, or time.Duration) time.Duration {
-	if d <= 0 {
-		return or
-	}
-	return d
-}
-
 func (c *Cache) now() time.Time {
 	if c.Clock == nil {
 		return time.Now()
@@ -100,7 +94,8 @@ func (c *Cache) now() time.Time {
 }
 
 // Match answers from the cache or evaluates the rule, or, in its place, one
-// that waits for longer.
+// that has waited longer. Errors: those of the Matcher, which are remembered; a
+// [*ThrottledError]; the context's; one that names a field below zero.
 func (c *Cache) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
 	text, err := json.Marshal(rule)
 	if err != nil {
@@ -108,9 +103,15 @@ func (c *Cache) Match(ctx context.Context, rule configv1.ClusterCondition) (bool
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.byKey == nil {
+		if err := options.NonNegative(c); err != nil {
+			return false, err
+		}
+		c.byKey = map[string]*cacheEntry{}
+	}
 	now := c.now()
 	c.expire(now)
-	e := c.find(string(text))
+	e := c.byKey[string(text)]
 	if e == nil {
 		// Without a request before, it takes no part in whose turn it is.
 		e = &cacheEntry{key: string(text), rule: *rule.DeepCopy()}
@@ -122,7 +123,7 @@ func (c *Cache) Match(ctx context.Context, rule configv1.ClusterCondition) (bool
 	if !c.due(e, now) {
 		return e.matched, e.err
 	}
-	between := orDefault(c.MinBetween, time.Second)
+	between := cmp.Or(c.MinBetween, time.Second)
 	if until := c.last.Add(between); c.busy || !c.last.IsZero() && !now.After(until) {
 		if !e.when.IsZero() {
 			return e.matched, e.err
@@ -148,7 +149,7 @@ func (c *Cache) Match(ctx context.Context, rule configv1.ClusterCondition) (bool
 
 // expire forgets rules of long ago.
 func (c *Cache) expire(now time.Time) {
-	limit := orDefault(c.Expiration, 24*time.Hour)
+	limit := cmp.Or(c.Expiration, 24*time.Hour)
 	c.forget(func(e *cacheEntry) bool {
 		since := e.when
 		if since.IsZero() {
@@ -160,9 +161,6 @@ func (c *Cache) expire(now time.Time) {
 
 // add remembers a rule, and forgets others where there are too many.
 func (c *Cache) add(e *cacheEntry) {
-	if c.byKey == nil {
-		c.byKey = map[string]*cacheEntry{}
-	}
 	c.byKey[e.key] = e
 	c.entries = append(c.entries, e)
 	c.bytes += len(e.key)
@@ -188,17 +186,15 @@ func (c *Cache) forget(old func(*cacheEntry) bool) {
 	c.entries = kept
 }
 
-func (c *Cache) find(key string) *cacheEntry { return c.byKey[key] }
-
 // due says whether an answer is missing or has served its time.
 func (c *Cache) due(e *cacheEntry, now time.Time) bool {
 	if e.when.IsZero() {
 		return true
 	}
-	lasts := orDefault(c.MinFor, time.Hour)
+	lasts := cmp.Or(c.MinFor, time.Hour)
 	if e.failures > 0 {
-		longest := orDefault(c.RetryMax, 10*time.Minute)
-		lasts = orDefault(c.RetryFirst, 30*time.Second)
+		longest := cmp.Or(c.RetryMax, 10*time.Minute)
+		lasts = cmp.Or(c.RetryFirst, 30*time.Second)
 		for range e.failures - 1 {
 			if lasts >= longest {
 				break

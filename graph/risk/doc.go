@@ -5,7 +5,7 @@
 //
 //  1. Where the cluster itself is a risk to updates, because of an alert that
 //     fires ([AlertRisks]) or what stands behind its condition Upgradeable, the
-//     risks of each [Source] are collected by [Aggregate] and put onto the lists
+//     risks of each [RiskSource] are collected by [Aggregate] and put onto the lists
 //     by [Merge].
 //  2. [Evaluate], or an [Evaluator] with options, asks a [graph.RiskMatcher] about
 //     each different risk once, those of the highest versions first. It gives

@@ -39,10 +39,10 @@ type Evaluator struct {
 	// the highest version, though their contents differ. By default each
 	// content has its own.
 	ByName bool
-	// MaxBytes bounds the lists together, as JSON and with what
-	// [ConditionalUpdateRisks] makes of them; zero or less means 1 MiB. Longer
-	// ones get shorter messages, and where that does not suffice, the lowest
-	// versions go.
+	// MaxBytes bounds the lists together, in bytes of JSON and with what
+	// [ConditionalUpdateRisks] makes of them; zero means 1 MiB. Longer lists get
+	// shorter messages, and where that does not suffice, the lowest versions go.
+	// Below zero nothing fits.
 	MaxBytes int
 	// Compat judges as the cluster-version operator does: by name, an update
 	// without risks is recommended, and so is one whose rules are all of
@@ -144,7 +144,7 @@ func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, c
 	return result
 }
 
-// publishable brings an update whose risks [Graph.Updates] let pass into a form
+// publishable brings an update whose risks [graph.Graph.Updates] let pass into a form
 // that a ClusterVersion can hold: with the rules that the API has. The error says
 // why there is none.
 func (e Evaluator) publishable(c *configv1.ConditionalUpdate) error {

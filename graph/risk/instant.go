@@ -19,12 +19,13 @@ type InstantResult struct {
 	Values []float64
 }
 
-// InstantQuery evaluates PromQL at the present. As a [RiskMatcher] it judges
+// InstantQuery evaluates PromQL at the present. As a [graph.RiskMatcher] it judges
 // rules of type PromQL: a vector of one sample that is 1 matches, 0 does not,
-// anything else is an error.
+// anything else is an error. It is as safe for concurrent use as the function.
 type InstantQuery func(ctx context.Context, query string) (InstantResult, error)
 
-// Match evaluates the rule's query.
+// Match evaluates the rule's query. Errors are those of f, or say that the rule
+// has no query or that the result is not a vector of one sample, 0 or 1.
 func (f InstantQuery) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
 	if err := graph.CheckPromQL(rule); err != nil {
 		return false, err

@@ -33,15 +33,16 @@ type Set struct {
 
 // Targeter is an optional ability of a [RiskSource]: to say itself which
 // versions its risks apply to. Find it by type assertion. Without it, they
-// apply to targets of a greater minor or major version.
+// apply to targets of a greater minor or major version. It must be as safe for
+// concurrent use as the source that it is.
 type Targeter interface {
 	// Targets returns the risks with the versions, of those given, that each
-	// applies to.
+	// applies to. Errors are as those of [RiskSource].
 	Targets(ctx context.Context, versions []string) (Set, error)
 }
 
-// TargetRisks asks a source for its risks, given the current version and those
-// of all targets. What it returned beside an error counts.
+// Targeted asks a source for its risks, given the current version and those
+// of all targets. What comes with an error counts; the error is the source's.
 func Targeted(ctx context.Context, s RiskSource, current string, versions []string) (Set, error) {
 	if t, ok := s.(Targeter); ok {
 		return t.Targets(ctx, versions)
@@ -70,7 +71,7 @@ func MinorTargets(current string, versions []string) []string {
 	return targets
 }
 
-// AggregateRisks asks sources in their order and unites what they say. A risk
+// Aggregate asks sources in their order and unites what they say. A risk
 // that was seen before is dropped, with an error if it has another content;
 // versions are united in the order in which they were first seen. Errors, and
 // panics of sources, are joined; the result counts regardless.
@@ -146,7 +147,7 @@ func riskDiff(a, b configv1.ConditionalUpdateRisk) string {
 	return strings.Join(lines, "\n")
 }
 
-// MergeRisks puts risks from the cluster onto updates as retrieved. A target
+// Merge puts risks from the cluster onto updates as retrieved. A target
 // without conditions becomes conditional; one that is conditional gains the
 // risk. The conditional updates come in ascending order of versions, their
 // risks by name, also where there is nothing to merge. Errors are joined; the

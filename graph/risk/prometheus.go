@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // The defaults of [Prometheus] are what a pod finds in an OpenShift cluster.
@@ -35,11 +36,11 @@ const (
 )
 
 // Prometheus asks the HTTP API of a Prometheus or Thanos. It is a
-// [RiskMatcher] and an [AlertSource]. Requests are GET, since the proxy before
+// [graph.RiskMatcher] and an [AlertSource]. Requests are GET, since the proxy before
 // a cluster's monitoring asks for more rights for POST. The zero value asks the
 // monitoring of the cluster that it runs in. Set its fields before the first
 // use; after that it is safe for concurrent use. It must not be copied. Wrap it
-// in a [PromQLCache] where it judges risks again and again.
+// in a [Cache] where it judges risks again and again.
 //
 // The token never follows a redirect: there are none.
 type Prometheus struct {
@@ -59,21 +60,21 @@ type Prometheus struct {
 	// and port of a Service; the certificate is still that of URL's host. Nil
 	// resolves URL's host by DNS.
 	Address func(ctx context.Context) (string, error)
-	// Transport sends the requests; nil means an own one with RootCAs and
-	// Address, which are ignored otherwise.
+	// Transport sends the requests; nil means one of its own, with RootCAs
+	// and Address, which are ignored otherwise.
 	Transport http.RoundTripper
-	// Timeout bounds a request; zero means DefaultPrometheusTimeout.
+	// Timeout bounds a request; zero means 5 minutes.
 	Timeout time.Duration
 	// ClusterID, of a hosted control plane, is put into queries, see
 	// [HostedQuery]. Empty leaves them as they are.
 	ClusterID string
-	// MaxBytes bounds an answer; zero or less means 16 MiB.
+	// MaxBytes bounds an answer, in bytes; zero means 16 MiB.
 	MaxBytes int64
-	// MaxSamples bounds the samples of a query's answer; zero or less means
-	// 10,000. A risk wants one.
+	// MaxSamples bounds the samples of a query's answer; zero means 10,000. A
+	// risk wants one.
 	MaxSamples int
-	// MaxAlerts bounds the alerts; zero or less means 5,000. None may have more
-	// than 100 labels or annotations, or take more than 64 KiB.
+	// MaxAlerts bounds the alerts; zero means 5,000. One that has more than 100
+	// labels or annotations, or takes more than 64 KiB, is an error.
 	MaxAlerts int
 
 	mu   sync.Mutex
@@ -91,7 +92,9 @@ func (p *Prometheus) Match(ctx context.Context, rule configv1.ClusterCondition) 
 	return InstantQuery(p.Query).Match(ctx, rule)
 }
 
-// Query evaluates an instant query at the present.
+// Query evaluates an instant query at the present. Errors say what was being done
+// (executing PromQL query, creating PromQL client, ...) and why it failed; a limit
+// that was passed; a field below zero.
 func (p *Prometheus) Query(ctx context.Context, query string) (InstantResult, error) {
 	if p.ClusterID != "" {
 		query = HostedQuery(query, p.ClusterID)
@@ -168,7 +171,8 @@ const (
 	maxWords   = 4 << 10  // bytes of an error that a server words
 )
 
-// Firing returns the alerts that are pending or firing.
+// Firing returns the alerts that are pending or firing. Errors are as those of
+// [Prometheus.Query], and begin with "reading alerts".
 func (p *Prometheus) Firing(ctx context.Context) ([]Alert, error) {
 	var data struct {
 		Alerts json.RawMessage `json:"alerts"`
@@ -220,11 +224,7 @@ func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.
 	if err != nil {
 		return fmt.Errorf("creating PromQL round-tripper: %w", err)
 	}
-	base := p.URL
-	if base == "" {
-		base = DefaultPrometheusURL
-	}
-	u, err := url.Parse(base)
+	u, err := url.Parse(cmp.Or(p.URL, DefaultPrometheusURL))
 	if err != nil {
 		return fmt.Errorf("creating PromQL client: %w", err)
 	}
@@ -268,11 +268,7 @@ func (p *Prometheus) header() (http.Header, error) {
 	}
 	token := p.Token
 	if token == "" {
-		name := p.TokenFile
-		if name == "" {
-			name = DefaultPrometheusTokenFile
-		}
-		text, err := os.ReadFile(name)
+		text, err := os.ReadFile(cmp.Or(p.TokenFile, DefaultPrometheusTokenFile))
 		if err != nil {
 			return nil, fmt.Errorf("unable to read the bearer token: %w", err)
 		}
@@ -290,12 +286,12 @@ func (p *Prometheus) client() (*httpclient.Client, error) {
 	if p.http != nil {
 		return p.http, nil
 	}
-	o := httpclient.Options{Transport: p.Transport, Timeout: p.Timeout, MaxBody: p.MaxBytes, MaxRedirects: -1, SameHost: true}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultPrometheusTimeout
+	if err := options.NonNegative(p); err != nil {
+		return nil, err
 	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = 16 << 20
+	o := httpclient.Options{
+		Transport: p.Transport, Timeout: cmp.Or(p.Timeout, DefaultPrometheusTimeout), MaxBody: cmp.Or(p.MaxBytes, 16<<20),
+		MaxRedirects: -1, SameHost: true,
 	}
 	if o.Transport == nil {
 		roots, err := p.roots()
@@ -330,10 +326,7 @@ func (p *Prometheus) roots() (*x509.CertPool, error) {
 	if strings.HasPrefix(p.URL, "http://") {
 		return nil, nil
 	}
-	name := p.CAFile
-	if name == "" {
-		name = DefaultPrometheusCAFile
-	}
+	name := cmp.Or(p.CAFile, DefaultPrometheusCAFile)
 	pem, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("unable to read the CA file: %w", err)

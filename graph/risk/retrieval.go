@@ -33,7 +33,7 @@ func CheckInterval(random float64) time.Duration {
 
 // Wanted is what the updates of a cluster depend on.
 type Wanted struct {
-	// Upstream is spec.upstream; empty and [DefaultUpstream] are the same.
+	// Upstream is spec.upstream; empty and [graph.DefaultUpstream] are the same.
 	Upstream string
 	// Channel is spec.channel.
 	Channel string
@@ -76,7 +76,7 @@ func sameNames(a, b []string) bool {
 // [Retrieval.Fetched] and [Retrieval.Evaluate] as the plan says, and publishes
 // [Retrieval.Published]. The zero value knows nothing yet. It is a value
 // without a clock or a network, and not safe for concurrent use; a copy of it is
-// independent, so that a fetch beside the loop can work on one.
+// independent, so that a fetch that runs alongside the loop can work on one.
 type Retrieval struct {
 	// Attempted is the time of the last fetch, zero for none.
 	Attempted time.Time
@@ -143,7 +143,7 @@ func (r *Retrieval) Undecided() bool {
 
 // Fetched notes the result of a fetch that a plan asked for: updates, or the
 // error. A failure clears what is known unless the plan keeps it and the error
-// is one that [Error.KeepsUpdates].
+// is one that [graph.Error.KeepsUpdates].
 func (r *Retrieval) Fetched(w Wanted, p FetchPlan, u *graph.Updates, err error, now time.Time) {
 	if err == nil || r.Attempted.IsZero() || !r.Asked.sameQuestion(w) {
 		r.Changed = now

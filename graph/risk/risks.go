@@ -8,7 +8,9 @@ import (
 )
 
 // RiskSource finds risks in the cluster itself, such as overrides or an alert
-// that fires. Evaluation merges them with those of the graph.
+// that fires. Evaluation merges them with those of the graph. It must be as safe
+// for concurrent use as its user needs it; [Aggregate] asks one source after the
+// other.
 type RiskSource interface {
 	// Name identifies the source in errors.
 	Name() string
@@ -26,7 +28,10 @@ type Alert struct {
 	ActiveAt    time.Time
 }
 
-// AlertSource returns the alerts that are active.
+// AlertSource returns the alerts that are active. It must be safe for concurrent
+// use.
 type AlertSource interface {
+	// Firing returns the alerts that are pending or firing. The error says why
+	// they cannot be read.
 	Firing(ctx context.Context) ([]Alert, error)
 }
