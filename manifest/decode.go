@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/clusterupdate/clusterupdate/manifest/internal/yamljson"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
-	"github.com/clusterupdate/clusterupdate/manifest/internal/yamljson"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"

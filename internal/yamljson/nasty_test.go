@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/manifest/internal/yamljson"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
 // scalars are values and keys that YAML 1.1 has its own ideas about.
