@@ -37,12 +37,12 @@ import (
 func simulated(p *manifest.Payload) simulation.Release {
 	r := simulation.Release{Version: p.Release.Version, Image: p.Release.Image}
 	for _, m := range p.Manifests {
-		r.Manifests = append(r.Manifests, m.Object)
+		r.Manifests = append(r.Manifests, m.Object())
 	}
 	for _, op := range p.Operators() {
 		o := simulation.Operator{Name: op.Name, Versions: op.Versions}
 		for _, w := range op.Workloads {
-			o.Workloads = append(o.Workloads, w.Object)
+			o.Workloads = append(o.Workloads, w.Object())
 		}
 		r.Operators = append(r.Operators, o)
 	}

@@ -48,7 +48,10 @@ func (c *core) payloadVerifier(ctx context.Context, r *loadRequest) (signature.V
 	// time the later one is kept.
 	sources := make([]cluster.ConfigSource, 0, len(payload.Manifests))
 	for _, m := range payload.Manifests {
-		sources = append(sources, cluster.ConfigSource{Name: m.Filename, Object: m.Object})
+		if m.Identity().Kind != "ConfigMap" {
+			continue // holds no keys, and need not be decoded
+		}
+		sources = append(sources, cluster.ConfigSource{Name: m.Filename, Object: m.Object()})
 	}
 	o := cluster.ConfigOptions{Options: signature.Options{Clock: c.o.Clock, Identity: c.o.Identity}, Reader: c.o.API}
 	if o.HTTP, err = cluster.ClusterHTTP(ctx, c.o.API); err != nil {

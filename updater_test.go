@@ -127,7 +127,7 @@ func (c *testCluster) react(ctx context.Context, call memory.Call) {
 	for _, op := range c.next {
 		for _, w := range op.Workloads {
 			if w.Identity() == id {
-				c.applied[id] = lacks(w.Object.Object, call.Object.Object, "") == ""
+				c.applied[id] = lacks(w.Object().Object, call.Object.Object, "") == ""
 			}
 		}
 	}
@@ -365,7 +365,7 @@ func checkApplied(t testing.TB, c *testCluster, p *manifest.Payload) {
 			t.Errorf("%s: %v", m, err)
 		case m.Annotations()["release.openshift.io/create-only"] == "true", m.GVK().Kind == "ClusterOperator":
 		default:
-			if missing := lacks(m.Object.Object, got.Object, ""); missing != "" {
+			if missing := lacks(m.Object().Object, got.Object, ""); missing != "" {
 				t.Errorf("%s: %s is not as in the manifest", m, missing)
 			}
 		}

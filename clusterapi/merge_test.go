@@ -111,7 +111,7 @@ func TestMergeIsServerSideApply(t *testing.T) {
 	for _, m := range p.Manifests {
 		switch kind := m.GVK().Kind; kind {
 		case "Deployment", "Service", "ConfigMap", "Namespace", "ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding":
-			byKind[kind] = append(byKind[kind], m.Object)
+			byKind[kind] = append(byKind[kind], m.Object())
 		}
 	}
 	kinds := slices.Sorted(maps.Keys(byKind))

@@ -45,7 +45,8 @@ func Parse(name string, data []byte, limits Limits) ([]*Manifest, error) {
 type decoder struct {
 	limits Limits
 	fast   yamljson.Decoder
-	buf    []byte // for the contents of files
+	buf    []byte            // for the contents of files
+	kept   map[string]string // texts of manifests: see keep
 
 	// of the file that is being read
 	ctx       context.Context
@@ -56,7 +57,7 @@ type decoder struct {
 }
 
 func newDecoder(limits Limits) *decoder {
-	return &decoder{limits: limits, fast: yamljson.Decoder{MaxDepth: limits.Depth}}
+	return &decoder{limits: limits, kept: make(map[string]string), fast: yamljson.Decoder{MaxDepth: limits.Depth}}
 }
 
 // file reads the objects of a file, whose contents it does not keep. On an
@@ -210,49 +211,100 @@ func checkSeparator(line string) error {
 // that needs the slow way, also to word an error.
 func (d *decoder) decodeFast(document string) (done bool, err error) {
 	d.fast.MaxValues = max(d.valuesLeft(), 1)
-	object, raw, ok := d.fast.Decode(document)
+	raw, ok := d.fast.Decode(document)
 	if !ok {
 		if d.fast.Full() {
 			return false, d.tooManyValues()
 		}
 		return false, nil
 	}
-	if object == nil {
+	if raw == nil {
 		return true, nil
 	}
-	obj := &unstructured.Unstructured{Object: object}
-	if !plainTypeMeta(object) {
+	meta, ok := d.metaOf(d.fast.Root())
+	if !ok || meta.validate() != nil {
 		return false, nil
 	}
-	meta := newMeta(obj)
-	if meta.validate() != nil {
-		return false, nil
-	}
-	return true, d.add(&Manifest{Raw: bytes.Clone(raw), Object: obj, meta: meta}, d.fast.Values())
+	return true, d.add(&Manifest{Raw: bytes.Clone(raw), meta: meta}, d.fast.Values())
 }
 
-// plainTypeMeta reports whether apiVersion and kind need no closer look:
-// encoding/json, which reads them, does not regard the case of keys.
-func plainTypeMeta(object map[string]any) bool {
-	for key, value := range object {
+// metaOf reads what newMeta reads from an object. ok is false for an object
+// whose apiVersion and kind need a closer look: encoding/json, which reads
+// them, does not regard the case of keys.
+func (d *decoder) metaOf(root yamljson.Node) (m meta, ok bool) {
+	for key, value := range root.Fields() {
+		text, isText := value.Text()
 		switch {
 		case len(key) != len("kind") && len(key) != len("apiVersion"):
 		case strings.EqualFold(key, "kind"):
-			if kind, ok := value.(string); !ok || kind == "" || key != "kind" {
-				return false
+			if key != "kind" || !isText {
+				return m, false
 			}
+			m.gvk.Kind = d.keep(text)
 		case strings.EqualFold(key, "apiVersion"):
-			version, ok := value.(string)
-			if !ok || key != "apiVersion" {
-				return false
+			gv, err := schema.ParseGroupVersion(text)
+			if key != "apiVersion" || !isText || err != nil {
+				return m, false
 			}
-			if _, err := schema.ParseGroupVersion(version); err != nil {
-				return false
-			}
+			m.gvk.Group, m.gvk.Version = d.keep(gv.Group), d.keep(gv.Version)
 		}
 	}
-	return true
+	metadata := root.Field("metadata")
+	namespace, _ := metadata.Field("namespace").Text()
+	name, _ := metadata.Field("name").Text()
+	m.id = Identity{Group: m.gvk.Group, Kind: m.gvk.Kind, Namespace: d.keep(namespace), Name: d.keep(name)}
+	m.annotations, ok = d.annotationsOf(metadata.Field("annotations"))
+	m.unreadable = !ok
+	return m, true
 }
+
+// annotationsOf reads annotations, nil for none. ok is false where a value is
+// neither a string nor null, or annotations are not a map.
+func (d *decoder) annotationsOf(n yamljson.Node) (annotations map[string]string, ok bool) {
+	if n.IsNull() {
+		return nil, true
+	}
+	if !n.IsMap() {
+		return nil, false
+	}
+	annotations = make(map[string]string, n.Len())
+	var wrong map[string]bool // keys whose last value so far cannot be read
+	for key, value := range n.Fields() {
+		text, ok := value.Text()
+		if ok = ok || value.IsNull(); !ok && wrong == nil {
+			wrong = make(map[string]bool)
+		}
+		if key = d.keep(key); ok {
+			delete(wrong, key)
+		} else {
+			wrong[key] = true
+		}
+		annotations[key] = d.keep(text)
+	}
+	if len(wrong) > 0 {
+		return nil, false
+	}
+	return annotations, true
+}
+
+// keep returns a copy of a text that does not keep its file in memory. Short
+// texts, which come again and again, have one copy.
+func (d *decoder) keep(text string) string {
+	if kept, ok := d.kept[text]; ok {
+		return kept
+	}
+	text = strings.Clone(text)
+	if len(text) <= maxKeptText && len(d.kept) < maxKeptTexts {
+		d.kept[text] = text
+	}
+	return text
+}
+
+// What a decoder remembers of texts.
+const (
+	maxKeptText  = 256
+	maxKeptTexts = 4096
+)
 
 func (d *decoder) addObject(o *object) error {
 	if isNull(o.raw) {
@@ -261,7 +313,7 @@ func (d *decoder) addObject(o *object) error {
 	if tooDeep(o.unstructured.Object, d.limits.Depth-1) {
 		return d.fault(depthError(d.limits.Depth))
 	}
-	return d.add(&Manifest{Raw: o.raw, Object: o.unstructured, meta: o.meta}, countValues(o.raw))
+	return d.add(&Manifest{Raw: o.raw, object: o.unstructured, meta: o.meta}, countValues(o.raw))
 }
 
 // add takes up an object.
@@ -288,7 +340,7 @@ func (d *decoder) add(m *Manifest, values int) error {
 type object struct {
 	raw          []byte
 	unstructured *unstructured.Unstructured
-	meta         *meta
+	meta         meta
 }
 
 // UnmarshalJSON decodes an object with the checks, and so the errors, of the

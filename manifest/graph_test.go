@@ -30,9 +30,9 @@ func tasks(names ...string) []*manifest.Task {
 		case strings.Contains(name, "beta"):
 			kind, version = "Job", "batch/v1beta1"
 		}
-		manifests[i] = &manifest.Manifest{Filename: file, Object: &unstructured.Unstructured{Object: map[string]any{
+		manifests[i], _ = manifest.New(file, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name},
-		}}}
+		}})
 	}
 	return manifest.NewTasks(manifests)
 }
@@ -349,13 +349,15 @@ func TestValidateOrder(t *testing.T) {
 }
 
 func TestTaskString(t *testing.T) {
-	m := &manifest.Manifest{Filename: "f.yaml", Object: &unstructured.Unstructured{Object: map[string]any{"kind": "DaemonSet", "metadata": map[string]any{"namespace": "ns", "name": "n"}}}}
-	nameless := &manifest.Manifest{Filename: "f.yaml", Object: &unstructured.Unstructured{Object: map[string]any{"kind": "K"}}}
+	named := &unstructured.Unstructured{Object: map[string]any{"kind": "DaemonSet", "metadata": map[string]any{"namespace": "ns", "name": "n"}}}
+	m, _ := manifest.New("f.yaml", named)
+	noFile, _ := manifest.New("", named)
+	nameless, _ := manifest.New("f.yaml", &unstructured.Unstructured{Object: map[string]any{"kind": "K"}})
 	var got []string
 	for _, task := range manifest.NewTasks([]*manifest.Manifest{m, nameless}) {
 		got = append(got, task.String())
 	}
-	got = append(got, m.String(), (&manifest.Manifest{Object: m.Object}).String(), nameless.String())
+	got = append(got, m.String(), noFile.String(), nameless.String())
 	if diff := cmp.Diff([]string{`daemonset "ns/n" (1 of 2)`, `k "f.yaml" (2 of 2)`,
 		`Filename: "f.yaml" Group: "" Kind: "DaemonSet" Namespace: "ns" Name: "n"`, `Group: "" Kind: "DaemonSet" Namespace: "ns" Name: "n"`, `Filename: "f.yaml" Group: "" Kind: "K" Name: ""`}, got); diff != "" {
 		t.Error(diff)

@@ -183,7 +183,7 @@ func TestKeptMemory(t *testing.T) {
 			}
 			kept := heap() - before
 			m := p.Excluded[0].Manifest
-			if counted := int64(len(data)) + 2*int64(len(m.Raw)) + 400*int64(values(m.Object.Object)) + 1<<20; kept > counted {
+			if counted := int64(len(data)) + 2*int64(len(m.Raw)) + 400*int64(values(m.Object().Object)) + 1<<20; kept > counted {
 				t.Errorf("%d bytes kept, %d expected", kept, counted)
 			}
 			runtime.KeepAlive(p)
@@ -328,7 +328,7 @@ func TestValuesOfJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := values(manifests[0].Object.Object)
+		n := values(manifests[0].Object().Object)
 		if _, err := manifest.Parse("a", data, manifest.Limits{Values: n}); err != nil {
 			t.Errorf("%d values: %v\n%s", n, err, data)
 		}

@@ -363,7 +363,7 @@ func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document in
 	f.verdicts = make([]Verdict, len(manifests))
 	for i, m := range manifests {
 		f.verdicts[i] = l.filter.judge(m)
-		if !f.verdicts[i].Included && m.hasUnreadableAnnotations() {
+		if !f.verdicts[i].Included && m.meta.unreadable {
 			f.warnings = append(f.warnings, newWarning(f.path(), m.Document,
 				fmt.Sprintf("%s: an annotation is not a string, so all its annotations count as absent", m.Identity())))
 		}

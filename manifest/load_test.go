@@ -203,13 +203,13 @@ func TestLoadTemplates(t *testing.T) {
 	}
 	got := map[string]any{}
 	for key := range want {
-		got[key] = p.Manifests[0].Object.Object[key]
+		got[key] = p.Manifests[0].Object().Object[key]
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if p.Manifests[1].Object.Object["a"] != "{{.ReleaseImage}}" {
-		t.Error(p.Manifests[1].Object)
+	if p.Manifests[1].Object().Object["a"] != "{{.ReleaseImage}}" {
+		t.Error(p.Manifests[1].Object())
 	}
 	var places []string
 	for _, w := range p.Warnings {

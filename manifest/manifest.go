@@ -5,14 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Manifest is one Kubernetes object of a payload. It is read-only: whoever
-// wants to change the object takes a deep copy of it. It is safe for
-// concurrent use.
+// Manifest is one Kubernetes object of a payload. It is read-only, and so is
+// its object: change a deep copy. It is safe for concurrent use and must not be
+// copied.
 type Manifest struct {
 	// Filename is the base name of the file that the object came from; empty
 	// if it is not known. Runlevel and component follow from it alone.
@@ -23,11 +25,10 @@ type Manifest struct {
 	// Raw is the object in JSON: as the file has it, or converted from YAML
 	// with sorted keys. The hash of a payload is made from it.
 	Raw []byte
-	// Object is the object. Numbers are int64 where they are whole and fit,
-	// else float64.
-	Object *unstructured.Unstructured
 
-	meta *meta // what was read from Object when it was decoded; nil: read it again
+	meta   meta
+	decode sync.Once // makes object from Raw
+	object *unstructured.Unstructured
 }
 
 // meta is what inclusion and ordering ask of an object again and again.
@@ -35,6 +36,7 @@ type meta struct {
 	gvk         schema.GroupVersionKind
 	id          Identity
 	annotations map[string]string
+	unreadable  bool // there are annotations, which count as absent since one is not a string
 }
 
 // New returns the manifest of an object that did not come from a file, such as
@@ -49,21 +51,38 @@ func New(filename string, obj *unstructured.Unstructured) (*Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", filename, err)
 	}
-	m := &Manifest{Filename: filename, Raw: raw, Object: obj, meta: newMeta(obj)}
+	m := &Manifest{Filename: filename, Raw: raw, object: obj, meta: newMeta(obj)}
 	return m, m.meta.validate()
 }
 
+// Object returns the object, which is decoded from Raw when it is asked for
+// the first time: most manifests of a payload never are. Numbers are int64
+// where they are whole and fit, else float64. It is nil for a Manifest that
+// came neither from a file nor from [New].
+func (m *Manifest) Object() *unstructured.Unstructured {
+	m.decode.Do(func() {
+		if m.object != nil || len(m.Raw) == 0 {
+			return
+		}
+		// Loading has checked the text, so that there is nothing to report here.
+		if object, ok := yamljson.Object(string(m.Raw)); ok {
+			m.object = &unstructured.Unstructured{Object: object}
+		}
+	})
+	return m.object
+}
+
 // Identity returns which resource the manifest is.
-func (m *Manifest) Identity() Identity { return m.metadata().id }
+func (m *Manifest) Identity() Identity { return m.meta.id }
 
 // GVK returns the manifest's group, version and kind.
-func (m *Manifest) GVK() schema.GroupVersionKind { return m.metadata().gvk }
+func (m *Manifest) GVK() schema.GroupVersionKind { return m.meta.gvk }
 
 // Annotations returns the object's annotations, not to be changed. They are
 // nil when there are none or when the value of any of them is neither a string
 // nor null; an empty map is not nil, and a value null reads as the empty
 // string. Inclusion depends on each of these (see [LoadFilter.Judge]).
-func (m *Manifest) Annotations() map[string]string { return m.metadata().annotations }
+func (m *Manifest) Annotations() map[string]string { return m.meta.annotations }
 
 // String returns the form that errors use, with the namespace if there is one
 // and the file if it is known:
@@ -76,22 +95,14 @@ func (m *Manifest) String() string {
 	return fmt.Sprintf("Filename: %q %s", m.Filename, m.Identity())
 }
 
-func (m *Manifest) metadata() *meta {
-	if m.meta != nil {
-		return m.meta
-	}
-	return newMeta(m.Object)
-}
-
-func newMeta(obj *unstructured.Unstructured) *meta {
-	if obj == nil {
-		return &meta{}
-	}
+func newMeta(obj *unstructured.Unstructured) meta {
 	gvk := obj.GroupVersionKind()
-	return &meta{
+	annotations, found, err := unstructured.NestedNullCoercingStringMap(obj.Object, "metadata", "annotations")
+	return meta{
 		gvk:         gvk,
 		id:          Identity{Group: gvk.Group, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()},
-		annotations: obj.GetAnnotations(),
+		annotations: annotations,
+		unreadable:  !found && err != nil,
 	}
 }
 
@@ -100,16 +111,6 @@ func (m *meta) validate() error {
 		return fmt.Errorf("Resource with fields %s must contain kubernetes required fields kind and name", m.id) // a text that users search for
 	}
 	return nil
-}
-
-// hasUnreadableAnnotations reports whether the object has annotations that
-// count as absent because the value of one of them is not a string.
-func (m *Manifest) hasUnreadableAnnotations() bool {
-	if m.Annotations() != nil {
-		return false
-	}
-	_, found, err := unstructured.NestedNullCoercingStringMap(m.Object.Object, "metadata", "annotations")
-	return !found && err != nil
 }
 
 // isNull reports whether raw is an empty document.

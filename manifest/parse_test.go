@@ -252,7 +252,7 @@ func compare(t rapid.TB, name string, data []byte) {
 		if !bytes.Equal(m.Raw, raws[i]) {
 			t.Errorf("%s, document %d:\n%s\nwanted\n%s", name, i+1, m.Raw, raws[i])
 		}
-		if !reflect.DeepEqual(m.Object.Object, objects[i]) {
+		if !reflect.DeepEqual(m.Object().Object, objects[i]) {
 			t.Errorf("%s, document %d: objects differ", name, i+1)
 		}
 	}

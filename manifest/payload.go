@@ -151,7 +151,7 @@ func deleted(m *Manifest) bool {
 // as absent.
 func operandVersions(m *Manifest) []configv1.OperandVersion {
 	var co configv1.ClusterOperator
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object.Object, &co); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object().Object, &co); err != nil {
 		return nil
 	}
 	return co.Status.Versions

@@ -176,7 +176,7 @@ func TestTemplateFits(t *testing.T) {
 			t.Errorf("%.200s: %v %v", source, err, p)
 			continue
 		}
-		if diff := cmp.Diff(strings.TrimRight(want, " "), strings.TrimRight(fmt.Sprint(p.Manifests[0].Object.Object["x"]), " ")); diff != "" {
+		if diff := cmp.Diff(strings.TrimRight(want, " "), strings.TrimRight(fmt.Sprint(p.Manifests[0].Object().Object["x"]), " ")); diff != "" {
 			t.Errorf("%s: %s", source, diff)
 		}
 	}
@@ -240,7 +240,7 @@ func TestTemplateAsTextTemplate(t *testing.T) {
 		} else if skipped {
 			return
 		}
-		if got := p.Manifests[0].Object.Object["x"]; got != out.String()+"\n" {
+		if got := p.Manifests[0].Object().Object["x"]; got != out.String()+"\n" {
 			rt.Errorf("%q\nwant %q", got, out.String())
 		}
 	})
@@ -342,7 +342,7 @@ func FuzzTemplate(f *testing.F) {
 			t.Fatalf("%q: rendered, but text/template says %v", source, err)
 		}
 		want := strings.ReplaceAll(out.String(), "manifest_test.templateData", "manifest.templateData")
-		if got := p.Manifests[0].Object.Object["x"]; printable(want) && got != want+"\n" {
+		if got := p.Manifests[0].Object().Object["x"]; printable(want) && got != want+"\n" {
 			t.Errorf("%q: %q\nwant %q", source, got, want)
 		}
 	})

@@ -74,9 +74,14 @@ func TestOpenGates(t *testing.T) {
 
 func TestPayloadGates(t *testing.T) {
 	cm := func(namespace, name string, data map[string]any) *manifest.Manifest {
-		return &manifest.Manifest{Filename: "0000_00_x_" + name + ".yaml", Document: 1, Object: &unstructured.Unstructured{Object: map[string]any{
+		m, err := manifest.New("0000_00_x_"+name+".yaml", &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": namespace, "name": name}, "data": data,
-		}}}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Document = 1
+		return m
 	}
 	p := &manifest.Payload{Manifests: []*manifest.Manifest{
 		cm("openshift-config", "admin-gates", map[string]any{"ack-4.19-other": "x"}),

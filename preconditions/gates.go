@@ -27,7 +27,7 @@ func PayloadGates(p *manifest.Payload) ([]Gate, error) {
 		if id.Group != "" || id.Kind != "ConfigMap" || id.Namespace != gatesNamespace || id.Name != gatesName {
 			continue
 		}
-		cm, err := clusterapi.FromUnstructured[corev1.ConfigMap](m.Object)
+		cm, err := clusterapi.FromUnstructured[corev1.ConfigMap](m.Object())
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", m, err))
 			continue

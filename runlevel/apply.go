@@ -90,13 +90,13 @@ func (a *applier) create(ctx context.Context, t *manifest.Task) (*clusterapi.Obj
 // status and fields that the schema lacks. It must not be changed.
 func (a *applier) prepare(ctx context.Context, tasks []*manifest.Task) (*unstructured.Unstructured, error) {
 	if len(tasks) == 1 {
-		obj, err := a.statement(tasks[0], tasks[0].Manifest.Object.GetAPIVersion())
+		obj, err := a.statement(tasks[0], tasks[0].Manifest.Object().GetAPIVersion())
 		if err != nil {
 			return nil, err
 		}
 		return a.inject(ctx, obj)
 	}
-	version := tasks[len(tasks)-1].Manifest.Object.GetAPIVersion()
+	version := tasks[len(tasks)-1].Manifest.Object().GetAPIVersion()
 	objs := make([]*unstructured.Unstructured, 0, len(tasks))
 	for _, t := range tasks {
 		obj, err := a.statement(t, version)
@@ -121,7 +121,7 @@ type statement struct {
 func (a *applier) statement(t *manifest.Task, version string) (*unstructured.Unstructured, error) {
 	s, ok := a.tracker.statement(t.Manifest)
 	if owner := ptr.Deref(a.owner, metav1.OwnerReference{}); !ok || s.version != version || s.owner.UID != owner.UID || s.owner.Name != owner.Name {
-		obj := bare(t.Manifest.Object)
+		obj := bare(t.Manifest.Object())
 		if isClusterOperator(t.Manifest) {
 			unstructured.RemoveNestedField(obj.Object, "spec") // the operator's own
 		}

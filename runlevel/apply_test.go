@@ -114,7 +114,7 @@ func TestStatusAndServerMetadataAreNotApplied(t *testing.T) {
 	if diff := cmp.Diff(want, applied.Object); diff != "" {
 		t.Fatal(diff)
 	}
-	if tasks[0].Manifest.Object.Object["status"] == nil {
+	if tasks[0].Manifest.Object().Object["status"] == nil {
 		t.Fatal("the manifest was changed")
 	}
 }

@@ -20,7 +20,7 @@ import (
 // a new one.
 func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state State) error {
 	m := t.Manifest
-	name := m.Object.GetName()
+	name := m.Identity().Name
 	var stored *clusterapi.Object
 	switch state {
 	case Precreating:
@@ -39,7 +39,7 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 		return operatorError(EffectFail, ReasonOperatorNoVersions, name, &Wait{Operator: name}, nil)
 	}
 	if stored == nil {
-		if stored, err = clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object)); err != nil {
+		if stored, err = clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object())); err != nil {
 			return err
 		}
 	}
@@ -54,11 +54,11 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 // objects of the manifest, so that must-gather finds them when the operator
 // never starts.
 func (a *applier) precreate(ctx context.Context, m *manifest.Manifest) error {
-	_, err := clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object))
+	_, err := clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object()))
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	obj := bare(m.Object)
+	obj := bare(m.Object())
 	a.setOwners(obj)
 	created, err := a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
 	if apierrors.IsAlreadyExists(err) {
@@ -67,7 +67,7 @@ func (a *applier) precreate(ctx context.Context, m *manifest.Manifest) error {
 	if err != nil {
 		return err
 	}
-	related, found, err := unstructured.NestedSlice(m.Object.Object, "status", "relatedObjects")
+	related, found, err := unstructured.NestedSlice(m.Object().Object, "status", "relatedObjects")
 	if err != nil || !found || len(related) == 0 {
 		return err
 	}
@@ -85,7 +85,7 @@ func (a *applier) precreate(ctx context.Context, m *manifest.Manifest) error {
 // ClusterOperator.
 func (a *applier) mergeMetadata(ctx context.Context, t *manifest.Task) (*clusterapi.Object, error) {
 	// applying would create it
-	if _, err := clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(t.Manifest.Object)); err != nil {
+	if _, err := clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(t.Manifest.Object())); err != nil {
 		return nil, err
 	}
 	return a.applyOnce(ctx, t, true)

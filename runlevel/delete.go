@@ -27,7 +27,7 @@ func (a *applier) delete(ctx context.Context, t *manifest.Task, state State) err
 		return nil
 	}
 
-	existing, err := a.api.Get(ctx, m.GVK(), clusterapi.KeyOf(m.Object))
+	existing, err := a.api.Get(ctx, m.GVK(), clusterapi.KeyOf(m.Object()))
 	if isAbsent(err) { // with its kind, perhaps
 		a.tracker.setDeletion(key, deletion{requested: true, verified: true})
 		return nil
@@ -46,7 +46,7 @@ func (a *applier) delete(ctx context.Context, t *manifest.Task, state State) err
 	}
 	// the uid, so that an object made anew meanwhile is not hit
 	opts := clusterapi.DeleteOptions{UID: existing.GetUID()}
-	if err := a.api.Delete(ctx, m.GVK(), clusterapi.KeyOf(m.Object), opts); err != nil && !apierrors.IsNotFound(err) {
+	if err := a.api.Delete(ctx, m.GVK(), clusterapi.KeyOf(m.Object()), opts); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete request for %s failed, err=%w", key, err)
 	}
 	a.tracker.setDeletion(key, deletion{requested: true})

@@ -88,7 +88,7 @@ func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*
 			return nil, nil
 		}
 		last := d.tasks[len(d.tasks)-1].Manifest
-		stored, err := clusterapi.GetShared(ctx, a.api, last.GVK(), clusterapi.KeyOf(last.Object))
+		stored, err := clusterapi.GetShared(ctx, a.api, last.GVK(), clusterapi.KeyOf(last.Object()))
 		if !apierrors.IsNotFound(err) {
 			return stored, err
 		}

@@ -53,7 +53,7 @@ func ExampleRun() {
 // An error of one component stops what comes after it, and nothing else.
 func ExampleRun_failure() {
 	apply := func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
-		if t.Manifest.Object.GetName() == "10-b" {
+		if t.Manifest.Identity().Name == "10-b" {
 			return &runlevel.TaskError{Effect: runlevel.EffectFail, Reason: "Demo", Message: "b does not come up", Name: "b"}
 		}
 		fmt.Println("applied", t)
@@ -84,7 +84,7 @@ func ExampleSchedule() {
 		for node, ok := s.Next(); ok; node, ok = s.Next() {
 			ends[node] = now
 			for _, t := range g.Nodes[node].Tasks {
-				ends[node] += took[t.Manifest.Object.GetName()]
+				ends[node] += took[t.Manifest.Identity().Name]
 			}
 		}
 		first := -1

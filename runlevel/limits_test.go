@@ -53,7 +53,7 @@ func TestLimits(t *testing.T) {
 
 	unknown := func(n int) []*manifest.Task {
 		tasks := tasksOf(t, "{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns}, spec: {}}")
-		spec := tasks[0].Manifest.Object.Object["spec"].(map[string]any)
+		spec := tasks[0].Manifest.Object().Object["spec"].(map[string]any)
 		for i := range n {
 			spec[fmt.Sprintf("unknown%05d", i)] = "x"
 		}

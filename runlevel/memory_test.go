@@ -37,7 +37,7 @@ func TestRealPayloadOnMemory(t *testing.T) {
 	versions := func() map[string]string {
 		out := make(map[string]string)
 		for _, task := range tasks {
-			u, err := c.Get(t.Context(), task.Manifest.GVK(), clusterapi.KeyOf(task.Manifest.Object))
+			u, err := c.Get(t.Context(), task.Manifest.GVK(), clusterapi.KeyOf(task.Manifest.Object()))
 			if err == nil {
 				out[task.String()] = u.GetResourceVersion()
 			}

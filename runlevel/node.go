@@ -166,7 +166,7 @@ func (n *nodeRun) finish(t *manifest.Task, err error) (over bool, _ error) {
 	switch {
 	case err == nil:
 		if isClusterOperator(t.Manifest) {
-			n.tracker.StopCO(t.Manifest.Object.GetName())
+			n.tracker.StopCO(t.Manifest.Identity().Name)
 		}
 		n.emitTask(t, Event{Type: TaskDone, Node: n.index, Attempt: attempt})
 	case isTask && te.Effect == EffectReport:
@@ -232,7 +232,7 @@ func (n *nodeRun) precreate(ctx context.Context) error {
 		if err := n.contextError(ctx); err != nil {
 			return err
 		}
-		n.tracker.StartCO(t.Manifest.Object.GetName())
+		n.tracker.StartCO(t.Manifest.Identity().Name)
 		n.next = i // whom a Goexit is about
 		err := n.apply(ctx, t, Precreating)
 		n.next = 0

@@ -97,7 +97,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		return nil, errNoSteps
 	}
 	for i, t := range tasks {
-		if t == nil || t.Manifest == nil || t.Manifest.Object == nil {
+		if t == nil || t.Manifest == nil || t.Manifest.Raw == nil {
 			return nil, fmt.Errorf("runlevel: task %d of %d has no manifest", i+1, len(tasks))
 		}
 	}

@@ -34,7 +34,7 @@ type recorder struct {
 
 func (r *recorder) Apply(ctx context.Context, t *manifest.Task, s runlevel.State) error {
 	r.mu.Lock()
-	text := t.Manifest.Object.GetName()
+	text := t.Manifest.Identity().Name
 	if s == runlevel.Precreating {
 		text = "pre " + text
 	}
@@ -137,7 +137,7 @@ func TestRunWorkers(t *testing.T) {
 
 func TestRunErrorBlocksOnlyWhatDependsOnIt(t *testing.T) {
 	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
-		if n := t.Manifest.Object.GetName(); n == "0000_10_a_1" || n == "0000_10_c_1" {
+		if n := t.Manifest.Identity().Name; n == "0000_10_a_1" || n == "0000_10_c_1" {
 			return fatal("no " + n)
 		}
 		return nil
@@ -167,8 +167,8 @@ func TestRunErrorBlocksOnlyWhatDependsOnIt(t *testing.T) {
 func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2")
 	bare := newManifest(t, "0000_10_a_3", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")
-	bare.Object.SetAnnotations(nil)
-	again, err := manifest.New("0000_10_a_3", bare.Object)
+	bare.Object().SetAnnotations(nil)
+	again, err := manifest.New("0000_10_a_3", bare.Object())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 
 func TestRunReportDoesNotBlock(t *testing.T) {
 	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
-		return &runlevel.TaskError{Effect: runlevel.EffectReport, Reason: "X", Message: "m " + t.Manifest.Object.GetName()}
+		return &runlevel.TaskError{Effect: runlevel.EffectReport, Reason: "X", Message: "m " + t.Manifest.Identity().Name}
 	}}
 	res, err := runlevel.Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_2"), runlevel.Options{Applier: r})
 	if err != nil || res.Done != 2 || res.Failure != nil {
@@ -319,7 +319,7 @@ func TestTaskErrorIsNotRetried(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
-		if t.Manifest.Object.GetName() == "0000_20_c_1" {
+		if t.Manifest.Identity().Name == "0000_20_c_1" {
 			return &runlevel.TaskError{Effect: runlevel.EffectNone, Reason: "W", Message: "not yet", Wait: &runlevel.Wait{Operator: "c", Undone: []string{"x to 1"}}}
 		}
 		return nil
@@ -405,7 +405,7 @@ func TestRunProperties(t *testing.T) {
 
 		tasks := configMaps(t, files...)
 		r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
-			if n := t.Manifest.Object.GetName(); fails[n] {
+			if n := t.Manifest.Identity().Name; fails[n] {
 				return fatal(n)
 			}
 			return nil
@@ -417,7 +417,7 @@ func TestRunProperties(t *testing.T) {
 			rt.Fatal(err)
 		}
 		nodeFails := func(i int) bool {
-			return slices.ContainsFunc(g.Nodes[i].Tasks, func(t *manifest.Task) bool { return fails[t.Manifest.Object.GetName()] })
+			return slices.ContainsFunc(g.Nodes[i].Tasks, func(t *manifest.Task) bool { return fails[t.Manifest.Identity().Name] })
 		}
 		var blocked func(int) bool
 		blocked = func(i int) bool {
@@ -429,7 +429,7 @@ func TestRunProperties(t *testing.T) {
 				continue
 			}
 			for _, t := range node.Tasks {
-				name := t.Manifest.Object.GetName()
+				name := t.Manifest.Identity().Name
 				want = append(want, name)
 				if fails[name] {
 					errs = append(errs, name)

@@ -175,7 +175,7 @@ func (t *Tracker) wanted(m *manifest.Manifest) (*configv1.ClusterOperator, error
 	if co := t.operands[m]; co != nil {
 		return co, nil
 	}
-	co, err := clusterapi.FromUnstructured[configv1.ClusterOperator](m.Object)
+	co, err := clusterapi.FromUnstructured[configv1.ClusterOperator](m.Object())
 	if err == nil {
 		t.operands[m] = co
 	}

@@ -177,14 +177,14 @@ func (a actors) operators(ctx context.Context) error {
 
 func (a actors) ready(ctx context.Context, op manifest.Operator) (bool, error) {
 	for _, w := range op.Workloads {
-		stored, err := a.api.Get(ctx, w.GVK(), clusterapi.KeyOf(w.Object))
+		stored, err := a.api.Get(ctx, w.GVK(), clusterapi.KeyOf(w.Object()))
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			return false, nil
 		}
 		if err != nil {
 			return false, err
 		}
-		if !simulation.Applied(stored, w.Object) {
+		if !simulation.Applied(stored, w.Object()) {
 			return false, nil
 		}
 	}

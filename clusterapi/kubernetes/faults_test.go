@@ -280,8 +280,8 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 	}
 	both := releases{from, to}
 	for _, m := range from.payload.Manifests {
-		if name := m.Object.GetName(); name == "clusterversions.config.openshift.io" || name == "clusteroperators.config.openshift.io" {
-			create(t, direct, m.Object)
+		if name := m.Object().GetName(); name == "clusterversions.config.openshift.io" || name == "clusteroperators.config.openshift.io" {
+			create(t, direct, m.Object())
 		}
 	}
 	err = poll(t.Context(), time.Minute, func(ctx context.Context) (bool, error) {

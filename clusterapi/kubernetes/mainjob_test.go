@@ -76,7 +76,7 @@ func TestMainJob(t *testing.T) {
 
 	checkSecondPass(t, s.Config(), api, both)
 	for _, m := range refused {
-		_, err := api.Apply(t.Context(), m.Object, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
+		_, err := api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
 		if err == nil || !m.is(err) {
 			t.Errorf("%s: %v, where the list says: %s", nameOf(m.Manifest), err, m.text)
 		}
@@ -97,11 +97,11 @@ func checkOperandNamespaces(t testing.TB, both releases) {
 		brought := map[string]bool{}
 		for _, m := range r.payload.Manifests {
 			if m.GVK().Kind == "Namespace" {
-				brought[m.Object.GetName()] = true
+				brought[m.Object().GetName()] = true
 			}
 		}
 		for _, m := range r.payload.Manifests {
-			if ns := m.Object.GetNamespace(); ns != "" && !brought[ns] {
+			if ns := m.Object().GetNamespace(); ns != "" && !brought[ns] {
 				needed[ns] = true
 			}
 		}
@@ -305,7 +305,7 @@ func checkStored(t testing.TB, api clusterapi.ClusterAPI, p *manifest.Payload) {
 	n := 0
 	for _, m := range p.Manifests {
 		_, deleted := m.Annotations()["release.openshift.io/delete"]
-		u, err := api.Get(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object))
+		u, err := api.Get(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object()))
 		if (err == nil) == deleted {
 			t.Errorf("%s: to be deleted: %t, but: %v", m, deleted, err)
 		}

@@ -51,7 +51,7 @@ func TestPermissions(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range objects {
-			if _, err := admin.Apply(t.Context(), m.Object, clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
+			if _, err := admin.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
 				t.Fatalf("%s: %v", m, err)
 			}
 		}

@@ -171,20 +171,20 @@ func grants(t *testing.T, file string) []*grant {
 		var rules []rbacv1.PolicyRule
 		switch m.GVK().Kind {
 		case "ClusterRole":
-			role, err := clusterapi.FromUnstructured[rbacv1.ClusterRole](m.Object)
+			role, err := clusterapi.FromUnstructured[rbacv1.ClusterRole](m.Object())
 			if err != nil {
 				t.Fatal(err)
 			}
 			rules = role.Rules
 		case "Role":
-			role, err := clusterapi.FromUnstructured[rbacv1.Role](m.Object)
+			role, err := clusterapi.FromUnstructured[rbacv1.Role](m.Object())
 			if err != nil {
 				t.Fatal(err)
 			}
 			rules = role.Rules
 		}
 		for _, r := range rules {
-			out = append(out, &grant{r, m.Object.GetNamespace(), map[string]bool{}})
+			out = append(out, &grant{r, m.Object().GetNamespace(), map[string]bool{}})
 		}
 	}
 	return out
@@ -226,12 +226,12 @@ func TestLeastPrivilege(t *testing.T) {
 		}
 		r := simulation.Release{Version: p.Release.Version, Image: p.Release.Image}
 		for _, m := range p.Manifests {
-			r.Manifests = append(r.Manifests, m.Object)
+			r.Manifests = append(r.Manifests, m.Object())
 		}
 		for _, op := range p.Operators() {
 			o := simulation.Operator{Name: op.Name, Versions: op.Versions}
 			for _, w := range op.Workloads {
-				o.Workloads = append(o.Workloads, w.Object)
+				o.Workloads = append(o.Workloads, w.Object())
 			}
 			r.Operators = append(r.Operators, o)
 		}

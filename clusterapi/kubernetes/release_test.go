@@ -125,7 +125,7 @@ func without(file string, data []byte, skip map[string]reason) ([]byte, []*manif
 
 // nameOf is how the lists above name an object.
 func nameOf(m *manifest.Manifest) string {
-	return fmt.Sprintf("%s %s %s", m.Filename, m.GVK().Kind, clusterapi.KeyOf(m.Object))
+	return fmt.Sprintf("%s %s %s", m.Filename, m.GVK().Kind, clusterapi.KeyOf(m.Object()))
 }
 
 func openRelease(ctx context.Context, name string, fsys fs.FS) (*release, error) {
@@ -163,7 +163,7 @@ func lacking(manifests []*manifest.Manifest) []schema.GroupVersionKind {
 		if strings.HasSuffix(m.GVK().Group, ".openshift.io") {
 			out = append(out, m.GVK())
 		}
-		brought = append(brought, served(m.Object)...)
+		brought = append(brought, served(m.Object())...)
 	}
 	return slices.DeleteFunc(out, func(gvk schema.GroupVersionKind) bool { return slices.Contains(brought, gvk) })
 }
@@ -197,13 +197,13 @@ func definitions(t testing.TB, kinds []schema.GroupVersionKind) []*unstructured.
 			t.Fatal(err)
 		}
 		for _, m := range all {
-			if !filter.Judge(m).Included || !slices.ContainsFunc(served(m.Object), func(gvk schema.GroupVersionKind) bool { return needed[gvk] }) {
+			if !filter.Judge(m).Included || !slices.ContainsFunc(served(m.Object()), func(gvk schema.GroupVersionKind) bool { return needed[gvk] }) {
 				continue
 			}
-			for _, gvk := range served(m.Object) {
+			for _, gvk := range served(m.Object()) {
 				delete(needed, gvk)
 			}
-			crds = append(crds, m.Object)
+			crds = append(crds, m.Object())
 		}
 	}
 	return crds

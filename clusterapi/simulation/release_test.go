@@ -42,12 +42,12 @@ func releaseOf(p *manifest.Payload) simulation.Release {
 	for _, o := range p.Operators() {
 		op := simulation.Operator{Name: o.Name, Versions: o.Versions}
 		for _, w := range o.Workloads {
-			op.Workloads = append(op.Workloads, w.Object)
+			op.Workloads = append(op.Workloads, w.Object())
 		}
 		r.Operators = append(r.Operators, op)
 	}
 	for _, m := range p.Manifests {
-		r.Manifests = append(r.Manifests, m.Object)
+		r.Manifests = append(r.Manifests, m.Object())
 	}
 	return r
 }

@@ -77,12 +77,12 @@ func (p payloads) Payload(ctx context.Context, want configv1.Release) (fs.FS, er
 func (r *release) simulated() simulation.Release {
 	out := simulation.Release{Version: r.version(), Image: r.image}
 	for _, m := range r.payload.Manifests {
-		out.Manifests = append(out.Manifests, m.Object)
+		out.Manifests = append(out.Manifests, m.Object())
 	}
 	for _, op := range r.payload.Operators() {
 		o := simulation.Operator{Name: op.Name, Versions: op.Versions}
 		for _, w := range op.Workloads {
-			o.Workloads = append(o.Workloads, w.Object)
+			o.Workloads = append(o.Workloads, w.Object())
 		}
 		out.Operators = append(out.Operators, o)
 	}

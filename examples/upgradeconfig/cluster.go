@@ -65,12 +65,12 @@ func release(ctx context.Context, version string) (simulation.Release, error) {
 	}
 	out := simulation.Release{Version: version, Image: image}
 	for _, m := range payload.Manifests {
-		out.Manifests = append(out.Manifests, m.Object)
+		out.Manifests = append(out.Manifests, m.Object())
 	}
 	for _, op := range payload.Operators() {
 		o := simulation.Operator{Name: op.Name, Versions: op.Versions}
 		for _, w := range op.Workloads {
-			o.Workloads = append(o.Workloads, w.Object)
+			o.Workloads = append(o.Workloads, w.Object())
 		}
 		out.Operators = append(out.Operators, o)
 	}

@@ -93,7 +93,7 @@ func TestToFollowsFrom(t *testing.T) {
 	}
 	deleted := 0
 	for _, m := range p.Manifests {
-		if m.Object.GetAnnotations()["release.openshift.io/delete"] == "true" {
+		if m.Object().GetAnnotations()["release.openshift.io/delete"] == "true" {
 			deleted++
 		}
 	}

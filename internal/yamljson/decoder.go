@@ -30,11 +30,11 @@ type Decoder struct {
 	bol       bool
 	eof       bool
 
+	root  int32
 	nodes []node // nodes[0] is not used, so that 0 can mean none
 	buf   []byte // a scalar that is being joined
 	out   []byte // the JSON that is being written
 	order []int32
-	boxes [256]any // strings that came lately, as values: see box
 }
 
 type kind uint8
@@ -87,37 +87,47 @@ func Clean(data []byte) bool {
 	return true
 }
 
-// Decode decodes one document, which ends with a line end and may begin with a
-// line "---". All its characters must be [Clean]. The object is nil for an
-// empty document, else a map. The text is valid until the next call. ok is
+// Decode converts one document, which ends with a line end and may begin with
+// a line "---". All its characters must be [Clean]. text is its JSON form: a
+// map, or nil for an empty document; it is valid until the next call. ok is
 // false for whatever needs the slow way.
-func (d *Decoder) Decode(doc string) (object map[string]any, text []byte, ok bool) {
+func (d *Decoder) Decode(doc string) (text []byte, ok bool) {
 	d.nodes = append(d.nodes[:0], node{})
 	if doc == "" || doc[len(doc)-1] != '\n' {
-		return nil, nil, false
+		return nil, false
 	}
 	d.s, d.pos, d.lineStart, d.bol, d.eof = doc, 0, 0, true, false
 	if strings.HasPrefix(doc, "---") {
 		d.pos = len("---")
 		if !d.lineEnds() {
-			return nil, nil, false
+			return nil, false
 		}
 		d.pos = strings.IndexByte(doc, '\n') + 1
 		d.lineStart = d.pos
 	}
 	if !d.skip() {
-		return nil, nil, false
+		return nil, false
 	}
 	if d.eof {
-		return nil, nil, true
+		return nil, true
 	}
-	root, ok := d.block(-1, 1)
-	if !ok || !d.eof || d.nodes[root].kind != kindMap {
-		return nil, nil, false
+	d.root, ok = d.block(-1, 1)
+	if !ok || !d.eof || d.nodes[d.root].kind != kindMap {
+		return nil, false
 	}
 	d.out, d.order = d.out[:0], d.order[:0]
-	object = d.emitMap(root)
-	return object, d.out, true
+	d.emitMap(d.root)
+	return d.out, true
+}
+
+// Root returns the map that the last call of [Decoder.Decode] accepted. It is
+// valid until the next call.
+func (d *Decoder) Root() Node { return Node{d, d.root} }
+
+// Forget drops the last document, so that it is not kept in memory.
+func (d *Decoder) Forget() {
+	clear(d.nodes)
+	d.s, d.nodes = "", d.nodes[:0]
 }
 
 // Values returns how many values the last document has, or had until it was

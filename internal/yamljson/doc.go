@@ -1,6 +1,8 @@
-// Package yamljson decodes the YAML that manifests are written in, fast, to
-// exactly what sigs.k8s.io/yaml and apimachinery make of it: the JSON text and
-// the generic object.
+// Package yamljson reads the YAML that Kubernetes objects are written in, fast,
+// as exactly what sigs.k8s.io/yaml and apimachinery make of it: [Decoder] turns
+// a document into its JSON text, [Object] that text into the generic object.
+// The two steps are apart so that a program that needs only a few of a
+// document's fields, which [Decoder.Root] has, does not pay for the object.
 //
 // It knows the part of YAML 1.1 that generators and people use for Kubernetes
 // objects: block mappings and sequences, plain, quoted and block scalars, flow

@@ -1,58 +1,48 @@
 package yamljson
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// emit writes a node as JSON and returns it as a value.
-func (d *Decoder) emit(i int32) any {
+// emit writes a node as JSON.
+func (d *Decoder) emit(i int32) {
 	n := &d.nodes[i]
 	switch n.kind {
 	case kindFalse:
 		d.out = append(d.out, "false"...)
-		return false
 	case kindTrue:
 		d.out = append(d.out, "true"...)
-		return true
 	case kindInt:
 		d.out = strconv.AppendInt(d.out, n.num, 10)
-		return n.num
 	case kindFloat:
 		d.out = append(d.out, n.str...)
-		return jsonNumber(n.str)
 	case kindString:
 		d.out = appendString(d.out, n.str)
-		return d.box(n.str)
 	case kindSeq:
-		return d.emitSeq(i)
+		d.emitSeq(i)
 	case kindMap:
-		return d.emitMap(i)
+		d.emitMap(i)
 	default:
 		d.out = append(d.out, "null"...)
-		return nil
 	}
 }
 
-func (d *Decoder) emitSeq(i int32) []any {
-	list := make([]any, 0, d.nodes[i].n)
+func (d *Decoder) emitSeq(i int32) {
 	d.out = append(d.out, '[')
 	for c := d.nodes[i].first; c != 0; c = d.nodes[c].next {
-		if len(list) > 0 {
+		if c != d.nodes[i].first {
 			d.out = append(d.out, ',')
 		}
-		list = append(list, d.emit(c))
+		d.emit(c)
 	}
 	d.out = append(d.out, ']')
-	return list
 }
 
 // emitMap writes the keys sorted. Of equal ones the last counts.
-func (d *Decoder) emitMap(i int32) map[string]any {
-	m := make(map[string]any, d.nodes[i].n)
+func (d *Decoder) emitMap(i int32) {
 	from := len(d.order)
 	inOrder := true
 	last := ""
@@ -80,39 +70,10 @@ func (d *Decoder) emitMap(i int32) map[string]any {
 		}
 		d.out = appendString(d.out, key)
 		d.out = append(d.out, ':')
-		m[key] = d.emit(c)
+		d.emit(c)
 	}
 	d.out = append(d.out, '}')
 	d.order = d.order[:from]
-	return m
-}
-
-// box makes a value of a string. Short ones come again and again ("string",
-// "object"), so the last of each kind is kept, which saves most allocations.
-func (d *Decoder) box(s string) any {
-	if len(s) == 0 || len(s) > 32 {
-		return s
-	}
-	slot := &d.boxes[(uint(len(s))*31+uint(s[0])*7+uint(s[len(s)-1])*3+uint(s[len(s)/2]))%uint(len(d.boxes))]
-	if old, ok := (*slot).(string); ok && old == s {
-		return *slot
-	}
-	*slot = s
-	return *slot
-}
-
-// jsonNumber returns what apimachinery reads from the JSON text of a number.
-func jsonNumber(text string) any {
-	if !strings.Contains(text, ".") {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return n
-		}
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return json.Number(text) // not possible: the text was made from a number
-	}
-	return f
 }
 
 const hex = "0123456789abcdef"

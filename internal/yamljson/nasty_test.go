@@ -84,7 +84,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a:\n  b:\n    c:\n":         true,
 		"a:\n  b:\n    c:\n      d:": false,
 	} {
-		if _, _, ok := d.Decode(doc); ok != want {
+		if _, ok := d.Decode(doc); ok != want {
 			t.Errorf("%q: accepted %v, want %v", doc, ok, want)
 		}
 	}
@@ -92,16 +92,20 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestDecoderIsReusable(t *testing.T) {
 	var d yamljson.Decoder
-	first, text, ok := d.Decode("a: [string, string]\nb: {c: 1}\n")
+	text, ok := d.Decode("a: [string, string]\nb: {c: 1}\n")
 	if !ok || string(text) != `{"a":["string","string"],"b":{"c":1}}` {
 		t.Fatal(string(text), ok)
 	}
-	if _, _, ok := d.Decode("a: [b\n"); ok {
+	if _, ok := d.Decode("a: [b\n"); ok {
 		t.Fatal("accepted a list without an end")
 	}
-	second, _, ok := d.Decode("a: string\n")
-	if !ok || len(first) != 2 || len(second) != 1 {
-		t.Fatal(first, second, ok)
+	text, ok = d.Decode("a: string\n")
+	if !ok || string(text) != `{"a":"string"}` {
+		t.Fatal(string(text), ok)
+	}
+	d.Forget()
+	if text, ok = d.Decode("b: 1\n"); !ok || string(text) != `{"b":1}` {
+		t.Fatal(string(text), ok)
 	}
 }
 

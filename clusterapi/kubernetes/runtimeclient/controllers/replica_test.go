@@ -89,11 +89,11 @@ func permit(t testing.TB, api clusterapi.ClusterAPI, account string, rules ...rb
 		t.Fatal(err)
 	}
 	for _, m := range objects {
-		subjects, ok := m.Object.Object["subjects"].([]any)
+		subjects, ok := m.Object().Object["subjects"].([]any)
 		if ok {
-			m.Object.Object["subjects"] = append(subjects, map[string]any{"kind": "ServiceAccount", "namespace": namespace, "name": account})
+			m.Object().Object["subjects"] = append(subjects, map[string]any{"kind": "ServiceAccount", "namespace": namespace, "name": account})
 		}
-		if _, err := api.Apply(t.Context(), m.Object, clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
+		if _, err := api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
 			t.Fatalf("%s: %v", m, err)
 		}
 	}

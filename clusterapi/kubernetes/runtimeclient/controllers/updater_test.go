@@ -157,7 +157,7 @@ func (c *played) prepare() {
 		if m.GVK().Kind != "CustomResourceDefinition" {
 			continue
 		}
-		if _, err := c.api.Create(c.t.Context(), m.Object, clusterapi.CreateOptions{}); err != nil {
+		if _, err := c.api.Create(c.t.Context(), m.Object(), clusterapi.CreateOptions{}); err != nil {
 			c.t.Fatalf("%s: %v", m, err)
 		}
 	}
@@ -342,8 +342,8 @@ func (c *played) report(ctx context.Context, op manifest.Operator) error {
 		return nil
 	}
 	for _, w := range op.Workloads {
-		stored, err := c.api.Get(ctx, w.GVK(), clusterapi.KeyOf(w.Object))
-		if apierrors.IsNotFound(err) || err == nil && !simulation.Applied(stored, w.Object) {
+		stored, err := c.api.Get(ctx, w.GVK(), clusterapi.KeyOf(w.Object()))
+		if apierrors.IsNotFound(err) || err == nil && !simulation.Applied(stored, w.Object()) {
 			return nil
 		} else if err != nil {
 			return err
@@ -379,13 +379,13 @@ func (c *played) checkApplied() {
 			continue
 		}
 		_, deleted := m.Annotations()["release.openshift.io/delete"]
-		stored, err := c.api.Get(c.t.Context(), m.GVK(), clusterapi.KeyOf(m.Object))
+		stored, err := c.api.Get(c.t.Context(), m.GVK(), clusterapi.KeyOf(m.Object()))
 		switch {
 		case deleted && !apierrors.IsNotFound(err):
 			c.t.Errorf("%s is to be deleted: %v", m, err)
 		case !deleted && err != nil:
 			c.t.Errorf("%s: %v", m, err)
-		case !deleted && m.GVK().Kind == "Deployment" && !simulation.Applied(stored, m.Object):
+		case !deleted && m.GVK().Kind == "Deployment" && !simulation.Applied(stored, m.Object()):
 			c.t.Errorf("%s is not as the release has it", m)
 		}
 	}
