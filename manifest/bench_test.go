@@ -29,6 +29,25 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
+// BenchmarkLoadObjects loads the same payload and decodes all its objects, also
+// those that are excluded.
+func BenchmarkLoadObjects(b *testing.B) {
+	fsys := os.DirFS(filepath.Join(testdata.Dir(b), "payload-4.18.15"))
+	b.ReportAllocs()
+	for b.Loop() {
+		p, err := manifest.Load(b.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, m := range p.Manifests {
+			m.Object()
+		}
+		for _, e := range p.Excluded {
+			e.Manifest.Object()
+		}
+	}
+}
+
 // BenchmarkLoadYAML is what BenchmarkLoad compares with: the documents of the
 // same files, decoded one after another by sigs.k8s.io/yaml.
 func BenchmarkLoadYAML(b *testing.B) {
