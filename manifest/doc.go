@@ -42,11 +42,10 @@
 //	0000_<runlevel>_<component>_<rest>
 //
 // Lower runlevels come first; within one, components run side by side, and
-// each component's manifests one after another. [NewGraph], [Graph.SplitJobs]
-// and [Graph.Parallelize] make that order into a directed graph, whose nodes
-// are lists of [Task]. [ByNumberAndComponent] is the grouping of an update;
-// [FlattenByNumberAndComponent] is the one of an installation and of
-// reconciliation, which have no order between components. Grouping looks at
+// each component's manifests one after another. [UpdateGraph] makes that order
+// into a directed graph, whose nodes are lists of [Task]; [FlatGraph] and
+// [AttemptGraph] are the graphs of an installation and of reconciliation, which
+// have no order between components. Grouping looks at
 // neighbours in the list and compares levels as text: the order of the list is
 // the truth, not the number. Package runlevel executes such graphs.
 //

@@ -58,9 +58,7 @@ func ExampleGraph() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g := manifest.NewGraph(p.Tasks())
-	g.SplitJobs()
-	g.Parallelize(manifest.ByNumberAndComponent)
+	g := manifest.UpdateGraph(p.Tasks())
 	fmt.Println(g.DOT())
 	// Output:
 	// digraph tasks {

@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"math/rand"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,18 +29,46 @@ type Node struct {
 	In, Out []int
 }
 
-// NewGraph returns a graph of one node with all tasks, also for none.
-func NewGraph(tasks []*Task) *Graph {
-	return &Graph{Nodes: []Node{{Tasks: tasks}}, tasks: tasks}
+// UpdateGraph returns the order of an update: runlevels one after another, the
+// components of one side by side, the manifests of each one after another.
+// Jobs are barriers, as in the graphs below.
+//
+// Only neighbours in the list are grouped; [ValidateOrder] reports a list where
+// that loses an order.
+func UpdateGraph(tasks []*Task) *Graph { return newGraph(tasks, byNumberAndComponent) }
+
+// FlatGraph returns the order of an installation: all components of all
+// runlevels side by side, the manifests of each one after another.
+func FlatGraph(tasks []*Task) *Graph { return newGraph(tasks, flattenByNumberAndComponent) }
+
+// AttemptGraph returns the order of a reconciliation: that of [FlatGraph], but
+// the components begin in an order that depends on the attempt, so that one
+// that fails does not always block the same others. Attempts rotate the list,
+// and every eighth one shuffles it. The same attempt gives the same order; a
+// negative one counts as 0.
+func AttemptGraph(tasks []*Task, attempt int) *Graph {
+	const stride = 8
+	attempt = max(attempt, 0)
+	r := rand.New(rand.NewSource(int64(attempt / stride)))
+	return newGraph(tasks, shiftOrder(permuteOrder(flattenByNumberAndComponent, r), attempt%stride, stride))
 }
 
-// SplitJobs makes each Job (batch/v1 exactly) a barrier: all tasks that stand
+// newGraph returns a graph of one node with all tasks, also for none, cut at
+// Jobs and made parallel by f.
+func newGraph(tasks []*Task, f grouping) *Graph {
+	g := &Graph{Nodes: []Node{{Tasks: tasks}}, tasks: tasks}
+	g.splitJobs()
+	g.parallelize(f)
+	return g
+}
+
+// splitJobs makes each Job (batch/v1 exactly) a barrier: all tasks that stand
 // before it in its node are done before it, and none that stand after it
 // starts before it is done. A node with a Job is cut at the first one: the
 // tasks before it become a new node that takes over the node's inputs, those
 // after it one that takes over its outputs, and the node keeps the Job. New
 // nodes are cut in the same way. A node of one task stays as it is.
-func (g *Graph) SplitJobs() {
+func (g *Graph) splitJobs() {
 	for i := 0; i < len(g.Nodes); i++ {
 		tasks := g.Nodes[i].Tasks
 		if len(tasks) < 2 {
@@ -69,7 +98,7 @@ func (g *Graph) SplitJobs() {
 	}
 }
 
-// Parallelize replaces each node by what f makes of its tasks, in the order of
+// parallelize replaces each node by what f makes of its tasks, in the order of
 // the nodes and including those that are added meanwhile. f returns buckets;
 // the nodes of a bucket may run in parallel, and each of them follows all of
 // the bucket before. No buckets, or one with one node, leave the node as it
@@ -77,7 +106,7 @@ func (g *Graph) SplitJobs() {
 // anything followed it, another one stands after the last bucket; and where
 // two buckets of several nodes meet, an empty node between them makes n+m
 // edges out of n·m.
-func (g *Graph) Parallelize(f Grouping) {
+func (g *Graph) parallelize(f grouping) {
 	for i := 0; i < len(g.Nodes); i++ {
 		buckets := f(g.Nodes[i].Tasks)
 		if len(buckets) == 0 || len(buckets) == 1 && len(buckets[0]) <= 1 {
@@ -85,28 +114,30 @@ func (g *Graph) Parallelize(f Grouping) {
 		}
 		out := g.Nodes[i].Out
 		g.Nodes[i].Tasks, g.Nodes[i].Out = nil, nil
+		more := 1 + len(buckets) // anchors
+		for _, bucket := range buckets {
+			more += len(bucket)
+		}
+		g.Nodes = slices.Grow(g.Nodes, more)
 		exits := []int{i}
 		for _, bucket := range buckets {
 			if len(bucket) == 0 {
 				continue
 			}
 			if len(exits) > 1 && len(bucket) > 1 {
-				exits = g.join(exits, Node{})
+				exits = g.join(exits, nil)
 			}
-			entries := make([]int, 0, len(bucket))
-			for _, tasks := range bucket {
-				n := g.add(Node{Tasks: tasks})
-				for _, e := range exits {
-					g.connect(e, n)
-				}
-				entries = append(entries, n)
+			entries := make([]int, len(bucket))
+			for k, tasks := range bucket {
+				entries[k] = g.add(Node{Tasks: tasks})
 			}
+			g.link(exits, entries)
 			exits = entries
 		}
 		if len(out) == 0 {
 			continue
 		}
-		right := g.join(exits, Node{Out: out})[0]
+		right := g.join(exits, out)[0]
 		for _, j := range out {
 			replace(g.Nodes[j].In, i, right)
 		}
@@ -139,8 +170,9 @@ func (g *Graph) DOT() string {
 
 // Validate checks what must hold of every graph: inputs and outputs mirror
 // each other without doubles, there is no cycle, no task is in two places, and
-// a node's tasks keep their original order. For a graph of [NewGraph], no task
-// is missing or new. All that does not hold is returned together.
+// a node's tasks keep their original order. For a graph that this
+// package made, no task is missing or new. All that does not hold is returned
+// together, as one joined error; nil if all holds.
 func (g *Graph) Validate() error {
 	return errors.Join(g.checkEdges(), g.checkCycles(), g.checkTasks())
 }
@@ -254,13 +286,26 @@ func (g *Graph) connect(from, to int) {
 	g.Nodes[to].In = append(g.Nodes[to].In, from)
 }
 
-// join adds a node that follows all of exits, and returns it as the only exit.
-func (g *Graph) join(exits []int, n Node) []int {
-	i := g.add(n)
-	for _, e := range exits {
-		g.connect(e, i)
+// link makes each node of to follow each of from. Those of from lead nowhere
+// yet, and nothing leads to those of to: their lists share one array.
+func (g *Graph) link(from, to []int) {
+	ends := make([]int, 0, 2*len(from)*len(to))
+	for _, i := range from {
+		ends = append(ends, to...)
+		g.Nodes[i].Out = ends[len(ends)-len(to) : len(ends) : len(ends)]
 	}
-	return []int{i}
+	for _, i := range to {
+		ends = append(ends, from...)
+		g.Nodes[i].In = ends[len(ends)-len(from) : len(ends) : len(ends)]
+	}
+}
+
+// join adds a node that follows all of exits and leads to out, and returns it
+// as the only exit.
+func (g *Graph) join(exits, out []int) []int {
+	node := []int{g.add(Node{Out: out})}
+	g.link(exits, node)
+	return node
 }
 
 func replace(list []int, old, new int) {

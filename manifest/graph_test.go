@@ -179,16 +179,13 @@ func TestGraphExample(t *testing.T) {
 	if diff := cmp.Diff(want, g.DOT()); diff != "" {
 		t.Error(diff)
 	}
-	if got := manifest.NewGraph(list("x y")).DOT(); !strings.Contains(got, `0 [ label="configmap x (1 of 2)\nconfigmap y (2 of 2)" shape="box" ];`) {
+	if got := manifest.UpdateGraph(list("x y")).DOT(); !strings.Contains(got, `0 [ label="configmap x (1 of 2)\nconfigmap y (2 of 2)" shape="box" ];`) {
 		t.Error(got)
 	}
 }
 
 func updating(tasks []*manifest.Task) *manifest.Graph {
-	g := manifest.NewGraph(tasks)
-	g.SplitJobs()
-	g.Parallelize(manifest.ByNumberAndComponent)
-	return g
+	return manifest.UpdateGraph(tasks)
 }
 
 // shape writes a graph as its nodes with their outputs.
@@ -232,17 +229,14 @@ func TestGraphInvariants(t *testing.T) {
 	word := rapid.SampledFrom([]string{"10_a", "10_a", "10_b", "10_c", "20_a", "20_b", "30_a", "x", "10_job", "20_job", "10_beta"})
 	rapid.Check(t, func(t *rapid.T) {
 		input := tasks(rapid.SliceOfN(word, 0, 40).Draw(t, "tasks")...)
-		g := manifest.NewGraph(input)
-		g.SplitJobs()
-		if err := g.Validate(); err != nil {
+		if err := manifest.NewGraph(input, manifest.OneNode).Validate(); err != nil {
 			t.Fatal(err)
 		}
 		strict := rapid.Bool().Draw(t, "strict")
-		f := manifest.FlattenByNumberAndComponent
+		g := manifest.FlatGraph(input)
 		if strict {
-			f = manifest.ByNumberAndComponent
+			g = manifest.UpdateGraph(input)
 		}
-		g.Parallelize(f)
 		if err := g.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +308,7 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	g := manifest.NewGraph(two)
+	g := manifest.NewGraph(two, manifest.OneNode)
 	g.Nodes[0].Tasks = []*manifest.Task{two[1], two[0]}
 	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "stands after") {
 		t.Error(err)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Grouping makes buckets out of a list of tasks. Buckets follow one another;
+// grouping makes buckets out of a list of tasks. Buckets follow one another;
 // the nodes of a bucket may run in parallel; the tasks of a node run in order.
-type Grouping = func(tasks []*Task) [][][]*Task
+type grouping = func(tasks []*Task) [][][]*Task
 
 // chunk is a run of neighbours with the same level and component, or a single
 // task whose file name tells neither.
@@ -19,7 +19,7 @@ type chunk struct {
 
 // chunks cuts a list into its chunks.
 func chunks(tasks []*Task) []chunk {
-	var list []chunk
+	list := make([]chunk, 0, len(tasks))
 	for i, t := range tasks {
 		level, component, ok := ParseName(t.Manifest.Filename)
 		if n := len(list); ok && n > 0 {
@@ -42,7 +42,7 @@ func levelRun(list []chunk, from int) int {
 	return to
 }
 
-// ByNumberAndComponent is the grouping of an update. Neighbours of one
+// byNumberAndComponent is the grouping of an update. Neighbours of one
 // runlevel with at least two components become a bucket with one node per
 // component. Everything between such buckets becomes a single node, across
 // levels. Fewer than two tasks make no buckets.
@@ -50,7 +50,7 @@ func levelRun(list []chunk, from int) int {
 // Only neighbours are grouped: in a list that is not sorted by file name, a
 // component that comes back within a level is two nodes, without an order
 // between them. See [ValidateOrder].
-func ByNumberAndComponent(tasks []*Task) [][][]*Task {
+func byNumberAndComponent(tasks []*Task) [][][]*Task {
 	if len(tasks) < 2 {
 		return nil
 	}
@@ -82,9 +82,9 @@ func ByNumberAndComponent(tasks []*Task) [][][]*Task {
 	return buckets
 }
 
-// FlattenByNumberAndComponent puts all components of all levels in one bucket,
+// flattenByNumberAndComponent puts all components of all levels in one bucket,
 // a node for each. Fewer than two tasks make no buckets.
-func FlattenByNumberAndComponent(tasks []*Task) [][][]*Task {
+func flattenByNumberAndComponent(tasks []*Task) [][][]*Task {
 	if len(tasks) < 2 {
 		return nil
 	}
@@ -96,10 +96,10 @@ func FlattenByNumberAndComponent(tasks []*Task) [][][]*Task {
 	return [][][]*Task{bucket}
 }
 
-// PermuteOrder shuffles the nodes of each bucket of f with r, which is used up
-// from bucket to bucket and from call to call: the same order comes from a new
-// generator with the same seed. A bucket of one draws nothing.
-func PermuteOrder(f Grouping, r *rand.Rand) Grouping {
+// permuteOrder shuffles the nodes of each bucket of f with r, from bucket
+// to bucket and from call to call: a new generator with the same seed gives the
+// same order. A bucket of one draws nothing.
+func permuteOrder(f grouping, r *rand.Rand) grouping {
 	return func(tasks []*Task) [][][]*Task {
 		buckets := f(tasks)
 		for _, b := range buckets {
@@ -109,11 +109,11 @@ func PermuteOrder(f Grouping, r *rand.Rand) Grouping {
 	}
 }
 
-// ShiftOrder rotates each bucket of f to the left, so that stride steps
+// shiftOrder rotates each bucket of f to the left, so that stride steps
 // together begin with every part of a bucket: with m nodes by step mod m if m
 // is smaller than stride, else by the whole part of step·m/stride, mod m. A
 // stride below 1 counts as 1, a negative step as 0.
-func ShiftOrder(f Grouping, step, stride int) Grouping {
+func shiftOrder(f grouping, step, stride int) grouping {
 	step, stride = max(step, 0), max(stride, 1)
 	return func(tasks []*Task) [][][]*Task {
 		buckets := f(tasks)

@@ -21,7 +21,7 @@ func (e *OrderError) Error() string {
 
 // ValidateOrder reports each component that comes back within a runlevel, as
 // joined [*OrderError]s in the order of the list. One that comes back after a
-// Job is in order, since Jobs are barriers: see [Graph.SplitJobs].
+// Job is in order, since Jobs are barriers: see [UpdateGraph].
 func ValidateOrder(tasks []*Task) error {
 	var errs []error
 	for len(tasks) > 0 {

@@ -48,12 +48,10 @@ func TestLoadRealPayloads(t *testing.T) {
 				t.Errorf("%d operators", n)
 			}
 			for _, c := range []struct {
-				f    manifest.Grouping
-				want [3]int
-			}{{manifest.ByNumberAndComponent, tt.updating}, {manifest.FlattenByNumberAndComponent, tt.flat}} {
-				g := manifest.NewGraph(p.Tasks())
-				g.SplitJobs()
-				g.Parallelize(c.f)
+				graph func([]*manifest.Task) *manifest.Graph
+				want  [3]int
+			}{{manifest.UpdateGraph, tt.updating}, {manifest.FlatGraph, tt.flat}} {
+				g := c.graph(p.Tasks())
 				if err := g.Validate(); err != nil {
 					t.Error(err)
 				}

@@ -1,10 +1,6 @@
 package runlevel
 
-import (
-	"math/rand"
-
-	"github.com/clusterupdate/clusterupdate/manifest"
-)
+import "github.com/clusterupdate/clusterupdate/manifest"
 
 // State is what a pass is for. It decides the order of tasks, the number of
 // workers, the back-off and what is checked after an object was applied.
@@ -29,34 +25,23 @@ const (
 const (
 	updatingWorkers    = 16
 	reconcilingWorkers = 2
-	// Reconciling rotates the order of components by attempt and shuffles it
-	// anew after this many, so that a failing one does not always block the
-	// same others.
-	shiftStride = 8
 )
 
 // GraphFor returns the graph of a pass: the tasks cut at Jobs, which are
 // barriers in every state, then made parallel as the state allows.
 //
 // Updating runs buckets of components strictly one after another
-// ([manifest.ByNumberAndComponent]). Initializing and Reconciling run all
+// ([manifest.UpdateGraph]). Initializing and Reconciling run all
 // components side by side; Reconciling orders them by attempt, reproducibly.
 // A negative attempt counts as 0.
 func GraphFor(state State, tasks []*manifest.Task, attempt int) *manifest.Graph {
-	attempt = max(attempt, 0)
-	g := manifest.NewGraph(tasks)
-	g.SplitJobs()
 	switch state {
 	case Initializing:
-		g.Parallelize(manifest.FlattenByNumberAndComponent)
+		return manifest.FlatGraph(tasks)
 	case Reconciling:
-		r := rand.New(rand.NewSource(int64(attempt / shiftStride)))
-		f := manifest.PermuteOrder(manifest.FlattenByNumberAndComponent, r)
-		g.Parallelize(manifest.ShiftOrder(f, attempt%shiftStride, shiftStride))
-	default:
-		g.Parallelize(manifest.ByNumberAndComponent)
+		return manifest.AttemptGraph(tasks, attempt)
 	}
-	return g
+	return manifest.UpdateGraph(tasks)
 }
 
 // workers returns how many nodes run at once.

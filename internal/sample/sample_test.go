@@ -123,9 +123,7 @@ func TestTemplatesAreFilled(t *testing.T) {
 
 func TestUpdatingGraph(t *testing.T) {
 	p := load(t, sample.ToImage, manifest.LoadOptions{Filter: manifest.DefaultFilter()})
-	g := manifest.NewGraph(p.Tasks())
-	g.SplitJobs()
-	g.Parallelize(manifest.ByNumberAndComponent)
+	g := manifest.UpdateGraph(p.Tasks())
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
 	}
