@@ -181,13 +181,41 @@ func TestKeptMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kept := heap() - before
 			m := p.Excluded[0].Manifest
+			m.Object()
+			kept := heap() - before
 			if counted := int64(len(data)) + 2*int64(len(m.Raw)) + 400*int64(values(m.Object().Object)) + 1<<20; kept > counted {
 				t.Errorf("%d bytes kept, %d expected", kept, counted)
 			}
 			runtime.KeepAlive(p)
 		})
+	}
+}
+
+// TestKeptFile: a manifest does not keep the file that it came from, in each
+// of the ways in which files are read.
+func TestKeptFile(t *testing.T) {
+	padding := strings.Repeat("# padding\n", 1<<20)
+	for name, data := range map[string]string{
+		"common form":   "apiVersion: v1\nkind: K\nmetadata:\n  name: a\n  annotations:\n    text: " + strings.Repeat("a", 300) + "\n" + padding,
+		"unusual form":  "kind: K\nmetadata: {name: &a a}\n" + padding,
+		"two documents": "kind: K\nmetadata: {name: a}\n---\n" + padding,
+		"JSON":          `{"kind":"K","metadata":{"name":"a"}}` + strings.Repeat(" \n", 4<<20),
+	} {
+		for _, decoded := range []bool{false, true} {
+			before := heap()
+			manifests, err := manifest.Parse("a.yaml", bytes.Clone([]byte(data)), manifest.Limits{})
+			if err != nil || len(manifests) != 1 {
+				t.Fatal(name, manifests, err)
+			}
+			if decoded {
+				manifests[0].Object()
+			}
+			if kept := heap() - before; kept > 1<<20 {
+				t.Errorf("%s, decoded: %v: %d bytes kept of a file of %d", name, decoded, kept, len(data))
+			}
+			runtime.KeepAlive(manifests)
+		}
 	}
 }
 

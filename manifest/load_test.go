@@ -149,40 +149,6 @@ func TestLoadImages(t *testing.T) {
 	}
 }
 
-// TestLoadOrder: manifests/ as a whole before release-manifests/, byte order
-// within, only three extensions, no sub-directories.
-func TestLoadOrder(t *testing.T) {
-	p, err := load(t, payload(map[string]string{
-		"manifests/0000_90_z.yaml":             object("own", included),
-		"release-manifests/0000_20_a_x.yaml":   object("c", included) + "---\n" + object("c2", included),
-		"release-manifests/0000_100_a_x.yml":   object("b", included),
-		"release-manifests/.hidden.json":       `{"kind":"K","metadata":{"name":"hidden","annotations":{"include.release.openshift.io/self-managed-high-availability":"true"}}}`,
-		"release-manifests/a.YAML":             "[",
-		"release-manifests/b.txt":              "[",
-		"release-manifests/c.yaml/d.yaml":      "[",
-		"release-manifests/0000_30_a_out.yaml": object("out", "a: b"),
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, task := range p.Tasks() {
-		names = append(names, task.String())
-	}
-	if diff := cmp.Diff([]string{`k "own" (1 of 5)`, `k "hidden" (2 of 5)`, `k "b" (3 of 5)`, `k "c" (4 of 5)`, `k "c2" (5 of 5)`}, names); diff != "" {
-		t.Error(diff)
-	}
-	if len(p.Excluded) != 1 || p.Excluded[0].Reason != "include.release.openshift.io/self-managed-high-availability unset" || p.Excluded[0].Manifest.Filename != "0000_30_a_out.yaml" {
-		t.Error(p.Excluded)
-	}
-	if len(p.Warnings) != 0 {
-		t.Error(p.Warnings)
-	}
-	if p.Manifests[4].Document != 2 || p.Manifests[4].Filename != "0000_20_a_x.yaml" {
-		t.Error(p.Manifests[4])
-	}
-}
-
 func TestLoadTemplates(t *testing.T) {
 	template := object("own", included) + "a: {{.ReleaseImage}}\nb: {{.ClusterProfile}}\nc: '{{.Images.foo}}'\nd: '{{index .Images \"foo\"}}'\ne: {{index .Images \"a-b\"}}\nf: {{.Images.cli}}\n"
 	fsys := payload(map[string]string{

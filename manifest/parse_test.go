@@ -109,6 +109,30 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestObjectIsDecodedOnce asks for one object from many goroutines.
+func TestObjectIsDecodedOnce(t *testing.T) {
+	manifests, err := manifest.Parse("f.yaml", []byte(configMap), manifest.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := make(chan *unstructured.Unstructured)
+	for range 20 {
+		go func() { objects <- manifests[0].Object() }()
+	}
+	first := <-objects
+	if first.GetName() != "a" {
+		t.Error(first)
+	}
+	for range 19 {
+		if got := <-objects; got != first {
+			t.Error("decoded again")
+		}
+	}
+	if got := new(manifest.Manifest).Object(); got != nil {
+		t.Error(got)
+	}
+}
+
 func TestRawBytes(t *testing.T) {
 	tests := []struct{ name, data, want string }{
 		{"YAML", "kind: K\nb: <&>\na: [1.0, 0x10, 1.5, y, 2001-01-01, ~]\nmetadata: {name: a}", `{"a":[1,16,1.5,true,"2001-01-01",null],"b":"\u003c\u0026\u003e","kind":"K","metadata":{"name":"a"}}`},
@@ -254,6 +278,11 @@ func compare(t rapid.TB, name string, data []byte) {
 		}
 		if !reflect.DeepEqual(m.Object().Object, objects[i]) {
 			t.Errorf("%s, document %d: objects differ", name, i+1)
+		}
+		obj := &unstructured.Unstructured{Object: objects[i]}
+		id := manifest.Identity{Group: obj.GroupVersionKind().Group, Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		if m.GVK() != obj.GroupVersionKind() || m.Identity() != id || !reflect.DeepEqual(m.Annotations(), obj.GetAnnotations()) {
+			t.Errorf("%s, document %d: %s %s %v of\n%s", name, i+1, m.GVK(), m.Identity(), m.Annotations(), m.Raw)
 		}
 	}
 }
