@@ -18,7 +18,7 @@ type BuildNames struct {
 // files in byte order. A name that begins with 0000_ is kept, so it may carry
 // another component's name; any other becomes 0000_50_<component>_<name>. If
 // that is taken, _2, _3, … goes before the extension. ok is false for
-// image-references, which is no manifest.
+// image-references, which is not a manifest.
 func (b *BuildNames) Name(component, file string) (name string, ok bool) {
 	if file == "image-references" {
 		return "", false

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,10 +27,10 @@ import (
 // by lines "---", JSON objects one after another. Empty documents are skipped,
 // lists are not expanded.
 func Parse(name string, data []byte, limits Limits) ([]*Manifest, error) {
-	limits, err := limits.complete()
-	if err != nil {
+	if err := options.NonNegative(limits); err != nil {
 		return nil, err
 	}
+	limits = limits.complete()
 	if int64(len(data)) > limits.FileSize {
 		return nil, &Error{File: name, Err: fileSizeError(limits.FileSize)}
 	}

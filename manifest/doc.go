@@ -15,7 +15,8 @@
 // release-manifests/, the files of each in the byte order of their names. A
 // file holds one or more objects, in YAML 1.1 or JSON. Each becomes a
 // [Manifest], which remembers its file, its place in it, and the JSON form that
-// the payload's hash is made from. One object that cannot be read fails the
+// the payload's hash is made from. Its object is checked while it is loaded, and
+// decoded when [Manifest.Object] asks for it. One object that cannot be read fails the
 // whole payload; all such faults are reported together, as an [Error] that
 // says which file and document each is in. Only a template that the program
 // does not understand is skipped, with a [Warning]; one that might not end is a
@@ -74,6 +75,12 @@
 //
 // The file release-metadata has limits of its own: 256 KiB, and metadata nested
 // at most 100 levels deep.
+//
+// # Concurrency
+//
+// What is loaded is read-only and safe for concurrent use: payloads, manifests,
+// their objects, tasks, graphs, verdicts and errors. Options and filters are too
+// as long as nobody changes them. [BuildNames] is not.
 //
 // # Sources
 //

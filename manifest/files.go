@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -19,13 +20,14 @@ type FilesOptions struct {
 
 // LoadFiles reads the objects of a list of files, in its order, as they are:
 // no templates, nothing filtered. Unlike the files of a payload, no two of
-// them may hold the same resource. All faults are collected: each says which
-// file it is in, by the path as given.
+// them may hold the same resource. All faults are collected in one [*Error]:
+// each says which file it is in, by the path as given. A negative option is an
+// error that names the field, and a context that ends gives its error and cause.
 func LoadFiles(ctx context.Context, paths []string, o FilesOptions) ([]*Manifest, error) {
-	limits, err := o.Limits.complete()
-	if err != nil {
-		return nil, fmt.Errorf("FilesOptions: %w", err)
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
 	}
+	limits := o.Limits.complete()
 	l := filesLoader{open: o.Open, decoder: newDecoder(limits), seen: make(map[Identity]bool)}
 	if l.open == nil {
 		l.open = func(path string) (io.ReadCloser, error) { return os.Open(path) }

@@ -16,20 +16,20 @@ const DefaultProfile = "self-managed-high-availability"
 
 // The annotations that decide whether a manifest applies to a cluster.
 const (
-	// AnnotationExcludePrefix is followed by an exclude identifier.
-	AnnotationExcludePrefix = "exclude.release.openshift.io/"
-	// AnnotationIncludePrefix is followed by a cluster profile.
-	AnnotationIncludePrefix = "include.release.openshift.io/"
-	AnnotationFeatureSet    = "release.openshift.io/feature-set"
-	AnnotationFeatureGate   = "release.openshift.io/feature-gate"
-	AnnotationMajorVersion  = "release.openshift.io/major-version"
-	AnnotationCapability    = "capability.openshift.io/name"
+	// annotationExcludePrefix is followed by an exclude identifier.
+	annotationExcludePrefix = "exclude.release.openshift.io/"
+	// annotationIncludePrefix is followed by a cluster profile.
+	annotationIncludePrefix = "include.release.openshift.io/"
+	annotationFeatureSet    = "release.openshift.io/feature-set"
+	annotationFeatureGate   = "release.openshift.io/feature-gate"
+	annotationMajorVersion  = "release.openshift.io/major-version"
+	annotationCapability    = "capability.openshift.io/name"
 )
 
 // LoadFilter holds what inclusion depends on when a payload is loaded: what
 // only another load changes. Each input may be unset; then its check is
-// skipped, so the zero LoadFilter excludes only what has no annotations. One
-// that is no longer changed is safe for concurrent use.
+// skipped, so the zero LoadFilter excludes only what has no annotations. It is
+// safe for concurrent use as long as nobody changes it.
 type LoadFilter struct {
 	// ExcludeIdentifier excludes manifests with the annotation
 	// exclude.release.openshift.io/<identifier> = true. Empty means unset.
@@ -72,8 +72,7 @@ func (f LoadFilter) checks() checks {
 
 // Filter holds what inclusion depends on in each pass over a loaded payload:
 // what may change without another load. Each input may be unset; then its
-// check is skipped. A Filter that is no longer changed is safe for concurrent
-// use.
+// check is skipped. It is safe for concurrent use as long as nobody changes it.
 type Filter struct {
 	// Gates are the enabled feature gates. nil means unset, which differs from
 	// an empty set.
@@ -118,8 +117,8 @@ const (
 	RuleOverride          Rule = "Override" // the cluster's owner has taken it over
 )
 
-// Verdict says whether a manifest applies to a cluster. The zero value is one
-// that does not, for no reason.
+// Verdict says whether a manifest applies to a cluster. The zero value says that
+// it does not, and gives no reason.
 type Verdict struct {
 	Included bool
 	// Rule is the check that excludes the manifest; empty if it is included.
@@ -157,7 +156,7 @@ func (f *checks) judge(m *Manifest) Verdict {
 		return excluded(RuleAnnotations, "no annotations")
 	}
 	if f.excludeIdentifier != "" {
-		if key := AnnotationExcludePrefix + f.excludeIdentifier; annotations[key] == "true" {
+		if key := annotationExcludePrefix + f.excludeIdentifier; annotations[key] == "true" {
 			return excluded(RuleExcludeIdentifier, key+"=true")
 		}
 	}
@@ -165,14 +164,14 @@ func (f *checks) judge(m *Manifest) Verdict {
 		return v
 	}
 	if f.majorVersion != nil {
-		if value, ok := annotations[AnnotationMajorVersion]; ok {
+		if value, ok := annotations[annotationMajorVersion]; ok {
 			if reason := excludedByMajorVersion(m.GVK().GroupKind(), value, *f.majorVersion); reason != "" {
 				return excluded(RuleMajorVersion, reason)
 			}
 		}
 	}
 	if f.profile != nil {
-		key := AnnotationIncludePrefix + *f.profile
+		key := annotationIncludePrefix + *f.profile
 		if value, ok := annotations[key]; !ok {
 			return excluded(RuleProfile, key+" unset")
 		} else if value != "true" {
@@ -191,8 +190,8 @@ func (f *checks) judge(m *Manifest) Verdict {
 }
 
 func (f *checks) judgeFeatures(annotations map[string]string) Verdict {
-	set, hasSet := annotations[AnnotationFeatureSet]
-	gates, hasGates := annotations[AnnotationFeatureGate]
+	set, hasSet := annotations[annotationFeatureSet]
+	gates, hasGates := annotations[annotationFeatureGate]
 	if hasSet && hasGates && f.featureSet != nil && f.gates != nil {
 		return excluded(RuleFeatures, "both feature set and feature gate annotations are present: manifests may specify either a feature set or a feature gate, but not both")
 	}
@@ -219,7 +218,7 @@ func excludedByFeatureSet(value, cluster string) string {
 	for _, item := range items {
 		if !slices.Contains(knownFeatureSets[:], item) {
 			return fmt.Sprintf("unrecognized value %q in %s=%s; known values are: %s",
-				item, AnnotationFeatureSet, value, strings.Join(knownFeatureSets[:], ","))
+				item, annotationFeatureSet, value, strings.Join(knownFeatureSets[:], ","))
 		}
 	}
 	if cluster == "" {
@@ -228,7 +227,7 @@ func excludedByFeatureSet(value, cluster string) string {
 	if slices.Contains(items, cluster) {
 		return ""
 	}
-	return fmt.Sprintf("%q is required, and %s=%s", cluster, AnnotationFeatureSet, strings.Join(sets.List(sets.New(items...)), ","))
+	return fmt.Sprintf("%q is required, and %s=%s", cluster, annotationFeatureSet, strings.Join(sets.List(sets.New(items...)), ","))
 }
 
 func excludedByGates(value string, enabled sets.Set[string]) string {
@@ -312,7 +311,7 @@ func (f *checks) overridden(id Identity) bool {
 // requiredCapabilities returns the capabilities that an object needs, in the
 // order of its annotation. Items are not trimmed.
 func requiredCapabilities(annotations map[string]string) []string {
-	value := annotations[AnnotationCapability]
+	value := annotations[annotationCapability]
 	if value == "" {
 		return nil
 	}

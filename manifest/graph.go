@@ -13,7 +13,7 @@ import (
 // start when all nodes that lead to it are done. The order of nodes in the
 // list is that of their making, not that of their execution.
 //
-// A graph that is no longer changed is safe for concurrent use.
+// A graph that nobody changes any more is safe for concurrent use.
 type Graph struct {
 	Nodes []Node
 
@@ -99,7 +99,7 @@ func (g *Graph) splitJobs() {
 }
 
 // parallelize replaces each node by what f makes of its tasks, in the order of
-// the nodes and including those that are added meanwhile. f returns buckets;
+// the nodes and including those that it adds. f returns buckets;
 // the nodes of a bucket may run in parallel, and each of them follows all of
 // the bucket before. No buckets, or one with one node, leave the node as it
 // is. Otherwise the node becomes an empty anchor before the first bucket; if

@@ -6,7 +6,7 @@ import (
 )
 
 // Identity says which resource of a cluster an object is. The version of the
-// API is no part of it: apps/v1 and apps/v1beta1 of one Deployment are the
+// API does not belong to it: apps/v1 and apps/v1beta1 of one Deployment are the
 // same resource.
 type Identity struct {
 	Group, Kind, Namespace, Name string

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,39 +45,19 @@ type Limits struct {
 }
 
 // complete returns the limits with defaults in place of zeros.
-func (l Limits) complete() (Limits, error) {
-	var errs []error
-	def := func(name string, n *int, value int) {
-		if *n < 0 {
-			errs = append(errs, negative("Limits."+name, int64(*n)))
-		}
-		if *n == 0 {
-			*n = value
-		}
+func (l Limits) complete() Limits {
+	return Limits{
+		Files:            cmp.Or(l.Files, 20_000),
+		Documents:        cmp.Or(l.Documents, 50_000),
+		DocumentsPerFile: cmp.Or(l.DocumentsPerFile, 5_000),
+		FileSize:         cmp.Or(l.FileSize, 16<<20),
+		TotalSize:        cmp.Or(l.TotalSize, 512<<20),
+		Depth:            cmp.Or(l.Depth, 500),
+		Values:           cmp.Or(l.Values, 2_000_000),
+		ExpandedSize:     cmp.Or(l.ExpandedSize, 16<<20),
+		TemplateSteps:    cmp.Or(l.TemplateSteps, 100_000),
+		TemplateText:     cmp.Or(l.TemplateText, 64<<10),
 	}
-	def64 := func(name string, n *int64, value int64) {
-		if *n < 0 {
-			errs = append(errs, negative("Limits."+name, *n))
-		}
-		if *n == 0 {
-			*n = value
-		}
-	}
-	def("Files", &l.Files, 20_000)
-	def("Documents", &l.Documents, 50_000)
-	def("DocumentsPerFile", &l.DocumentsPerFile, 5_000)
-	def64("FileSize", &l.FileSize, 16<<20)
-	def64("TotalSize", &l.TotalSize, 512<<20)
-	def("Depth", &l.Depth, 500)
-	def("Values", &l.Values, 2_000_000)
-	def64("ExpandedSize", &l.ExpandedSize, 16<<20)
-	def("TemplateSteps", &l.TemplateSteps, 100_000)
-	def64("TemplateText", &l.TemplateText, 64<<10)
-	return l, errors.Join(errs...)
-}
-
-func negative(field string, n int64) error {
-	return fmt.Errorf("%s is negative: %d", field, n)
 }
 
 // LimitError says which of the [Limits] was passed.

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/internal/release"
 	configv1 "github.com/openshift/api/config/v1"
@@ -36,8 +37,8 @@ type LoadOptions struct {
 	// Architecture is the release's architecture if its metadata does not say
 	// that it is Multi. Empty: none.
 	Architecture configv1.ClusterVersionArchitecture
-	// Filter decides which manifests are included. The zero value includes
-	// whatever has annotations: see [DefaultFilter]. An unset MajorVersion
+	// Filter decides which manifests are included. The zero value includes all
+	// that have annotations: see [DefaultFilter]. An unset MajorVersion
 	// means that of the payload's own version; an unset Profile is
 	// [DefaultProfile] where templates refer to it. Capabilities and overrides
 	// come later: see [Payload.Included].
@@ -52,8 +53,8 @@ type LoadOptions struct {
 }
 
 // Load reads a payload: all files of manifests/, which are templates, then
-// those of release-manifests/, in the byte order of their names. Names that do
-// not end in .yaml, .yml or .json are no manifests.
+// those of release-manifests/, in the byte order of their names. Files whose
+// names do not end in .yaml, .yml or .json are not read.
 //
 // A directory without one of the four parts of a payload is an error that
 // errors.Is recognises as [fs.ErrNotExist]. Faults in manifests are all
@@ -63,17 +64,15 @@ type LoadOptions struct {
 // that passes a limit, is a fault: see [TemplateError] and [Limits].
 //
 // Load returns soon after ctx has ended, with its error and cause. A panic in
-// fsys becomes an error, as clusterapi.PanicError has it.
+// fsys becomes an error, as clusterapi.PanicError has it. A negative option is
+// an error that names the field.
 func Load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
-	var err error
-	if o.Limits, err = o.Limits.complete(); err != nil {
-		return nil, fmt.Errorf("LoadOptions: %w", err)
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
 	}
-	if o.Workers < 0 {
-		return nil, fmt.Errorf("LoadOptions: %w", negative("Workers", int64(o.Workers)))
-	}
+	o.Limits = o.Limits.complete()
 	var p *Payload
-	err = panics.Isolate(func() error {
+	err := panics.Isolate(func() error {
 		var err error
 		p, err = load(ctx, fsys, o)
 		return err
@@ -245,7 +244,7 @@ func (l *loader) load(ctx context.Context, files []*file) error {
 					if l.isFull() {
 						return nil
 					}
-					i := int(next.Add(1)) - 1 // whoever takes a file reads it: see use
+					i := int(next.Add(1)) - 1 // a file that is taken is read: see use
 					if i >= len(files) {
 						return nil
 					}
@@ -274,9 +273,9 @@ func (l *loader) isFull() bool {
 	return l.full
 }
 
-// use counts what a file takes of the payload's limits. A file counts as a
-// whole, whatever the others take, so that which one passes a limit does not
-// depend on their timing.
+// use counts what a file takes of the payload's limits. Each file is read to
+// its end even where others have passed a limit, so that which one passes it
+// does not depend on timing.
 func (l *loader) use(u usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -313,7 +312,7 @@ func (l *loader) collect(files []*file) {
 			}
 		}
 	}
-	p.Hash = Hash(p.Manifests)
+	p.Hash = hashOf(p.Manifests)
 }
 
 // read reads one file into f. The error is the context's; a panic in the file

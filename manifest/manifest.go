@@ -40,9 +40,11 @@ type meta struct {
 }
 
 // New returns the manifest of an object that did not come from a file, such as
-// one made by a program. Raw is its JSON form with sorted keys. The object
-// needs a kind and a name. It is kept, so the caller must not change it any
-// more.
+// one made by a program. Raw is its JSON form with sorted keys. The object is
+// kept, so the caller must not change it any more.
+//
+// A nil object, one that JSON cannot hold, and one without a kind or a name are
+// errors; in the last case the manifest comes with the error.
 func New(filename string, obj *unstructured.Unstructured) (*Manifest, error) {
 	if obj == nil {
 		return nil, errors.New("a manifest needs an object")

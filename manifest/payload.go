@@ -74,12 +74,13 @@ type Operator struct {
 	// Workloads are the Deployments, DaemonSets, StatefulSets, Jobs
 	// and CronJobs of the same component that come before the ClusterOperator,
 	// in the payload's order: an update does not get to later ones before the
-	// operator is done. Manifests that ask for their object to be deleted are
-	// none. The list is read-only: operators of one component share it.
+	// operator is done. Manifests that ask for their object to be deleted do
+	// not count. The list is read-only: operators of one component share it.
 	Workloads []*Manifest
 }
 
-// Image returns the pull spec of a component image.
+// Image returns the pull spec of a component image. A name that the payload
+// does not have is an error.
 func (p *Payload) Image(name string) (string, error) {
 	image, ok := p.Images[name]
 	if !ok {
@@ -157,10 +158,10 @@ func operandVersions(m *Manifest) []configv1.OperandVersion {
 	return co.Status.Versions
 }
 
-// Hash returns what stands for a list of manifests: the 64-bit FNV-1 of their
+// hashOf returns what stands for a list of manifests: the 64-bit FNV-1 of their
 // raw bytes one after another, big-endian, in base64 with the alphabet for
 // URLs, padded to 12 characters.
-func Hash(manifests []*Manifest) string {
+func hashOf(manifests []*Manifest) string {
 	h := newHash()
 	for _, m := range manifests {
 		h.add(m.Raw)

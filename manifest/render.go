@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -54,15 +55,15 @@ type File struct {
 // together. Render returns soon after ctx has ended, with its error and cause;
 // a panic in fsys becomes an error.
 func Render(ctx context.Context, fsys fs.FS, o RenderOptions) ([]File, error) {
-	var err error
-	if o.Limits, err = o.Limits.complete(); err != nil {
-		return nil, fmt.Errorf("RenderOptions: %w", err)
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
 	}
+	o.Limits = o.Limits.complete()
 	if o.Filter.ExcludeIdentifier != "" {
-		return nil, errors.New("RenderOptions: Filter.ExcludeIdentifier is set, which rendering does not know")
+		return nil, errors.New("manifest.RenderOptions: Filter.ExcludeIdentifier is set, which rendering does not know")
 	}
 	var files []File
-	err = panics.Catch(func() error {
+	err := panics.Catch(func() error {
 		var err error
 		files, err = renderAll(ctx, fsys, o)
 		return err

@@ -85,8 +85,8 @@ func countValues(data []byte) int {
 }
 
 // jsonShape returns how many values a JSON text has, and how deep its maps and
-// lists are nested. It makes sense of any text; of one that is not JSON it says
-// nothing of use.
+// lists are nested. For a text that is not JSON the numbers mean
+// nothing.
 func jsonShape(data []byte) (values, depth int) {
 	level := 0
 	value := true // the next token begins a value
@@ -160,8 +160,8 @@ func inName(c byte) bool {
 	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// mayPrecede reports whether a token can begin behind c. It may say yes where
-// it is no.
+// mayPrecede reports whether a token can begin after c. It may be true where
+// none can.
 func mayPrecede(c byte) bool {
 	return !inName(c) && c != '*' && c != '&' && c != '/' && c != '(' && c != '.'
 }

@@ -35,7 +35,7 @@ var plainInJSON = func() (table [256]bool) {
 }()
 
 // allPrintable reports whether each of eight bytes is printable ASCII. It may
-// say no where it is yes.
+// be false for some that are.
 func allPrintable(word uint64) bool {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	// A byte below 0x20 borrows from its high bit; one of 0x7f or more has it

@@ -6,8 +6,8 @@
 //
 // It knows the part of YAML 1.1 that generators and people use for Kubernetes
 // objects: block mappings and sequences, plain, quoted and block scalars, flow
-// collections, comments. It refuses whatever is beyond it, is unusual or looks
-// wrong: anchors, aliases, tags, merge keys, directives, complex keys, tabs
+// collections, comments. It refuses what it does not know, what is unusual and
+// what looks wrong: anchors, aliases, tags, merge keys, directives, complex keys, tabs
 // between tokens, keys that are not strings, carriage returns, errors. The
 // caller then takes the slow way, which also words the error. So the only duty
 // here is never to accept something with another result than the slow way has;

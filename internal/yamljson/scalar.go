@@ -103,7 +103,7 @@ func (d *Decoder) plain(indent int) (int32, bool) {
 	return d.end(node{kind: k, num: num, str: str})
 }
 
-// nextLine returns the first character that is no blank on a later line than i,
+// nextLine returns the first character that is not a blank on a later line than i,
 // and the number of line ends between them; lineStart becomes its line's. It
 // returns -1 for what must be refused.
 func (d *Decoder) nextLine(i int) (pos, breaks int) {
@@ -177,7 +177,7 @@ func (d *Decoder) quoted() (string, bool) {
 			}
 			i += n
 		case c == '\n':
-			// Blanks at the end of the line go too; escaped ones are no blanks.
+			// Blanks at the end of the line go too; escaped ones are not blanks.
 			end := len(d.buf)
 			for j := i; j > start && s[j-1] == ' ' && !(quote == '"' && escapedAt(s, start, j-1)); j-- {
 				end--
