@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+
 	"github.com/clusterupdate/clusterupdate/signature"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -18,7 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/internal/sample"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
@@ -47,8 +49,8 @@ func BenchmarkWholeUpdate(b *testing.B) {
 
 func wholeUpdate(b *testing.B, fromFS, toFS fs.FS, o simulation.Options) {
 	from, to := loadSample(b, fromFS, sample.FromImage), loadSample(b, toFS, sample.ToImage)
-	o.Release, o.ClusterVersion = simulated(from), simulation.ClusterVersion{Channel: "stable-4.21"}
-	next, source := simulated(to), twoNodeGraph(b, from, to)
+	o.Release, o.ClusterVersion = payload.Release(from), simulation.ClusterVersion{Channel: "stable-4.21"}
+	next, source := payload.Release(to), twoNodeGraph(b, from, to)
 	b.ReportAllocs()
 	for b.Loop() {
 		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))

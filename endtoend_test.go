@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+
 	"github.com/clusterupdate/clusterupdate/signature"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -24,30 +26,14 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
-
-// simulated is what a payload brings to a simulated cluster.
-func simulated(p *manifest.Payload) simulation.Release {
-	r := simulation.Release{Version: p.Release.Version, Image: p.Release.Image}
-	for _, m := range p.Manifests {
-		r.Manifests = append(r.Manifests, m.Object())
-	}
-	for _, op := range p.Operators() {
-		o := simulation.Operator{Name: op.Name, Versions: op.Versions}
-		for _, w := range op.Workloads {
-			o.Workloads = append(o.Workloads, w.Object())
-		}
-		r.Operators = append(r.Operators, o)
-	}
-	return r
-}
 
 // twoNodeGraph has one edge.
 func twoNodeGraph(t testing.TB, from, to *manifest.Payload) graph.Source {
@@ -91,7 +77,7 @@ func endToEnd(t *testing.T, fromFS, toFS fs.FS, operators, manifests int) {
 	synctest.Test(t, func(t *testing.T) {
 		two := intstr.FromInt32(2)
 		cluster, err := simulation.New(simulation.Options{
-			Release:        simulated(from),
+			Release:        payload.Release(from),
 			Pools:          []simulation.Pool{{Name: "worker", Nodes: 4}, {Name: "infra", Nodes: 2}},
 			ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.21"},
 			Workloads:      []simulation.Workload{{Namespace: "shop", Name: "web", Replicas: 3, MinAvailable: &two}},
@@ -99,7 +85,7 @@ func endToEnd(t *testing.T, fromFS, toFS fs.FS, operators, manifests int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cluster.Expect(simulated(to))
+		cluster.Expect(payload.Release(to))
 		order := newOrderCheck(to, toFS)
 		updater, err := clusterupdate.New(clusterupdate.Options{
 			API: cluster,

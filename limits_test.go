@@ -10,8 +10,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
-	"github.com/clusterupdate/clusterupdate/internal/sample"
 )
 
 func TestLimits(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -155,7 +157,7 @@ func newToyRun(releases []*toyRelease, source graph.Source, instances int, hooks
 	o.Clock = reconcile.NewClock(toyStart)
 	var err error
 	x.cluster, err = simulation.New(simulation.Options{
-		Clock: o.Clock, Release: simulated(releases[0].payload), ControlPlane: 1, Pools: []simulation.Pool{},
+		Clock: o.Clock, Release: payload.Release(releases[0].payload), ControlPlane: 1, Pools: []simulation.Pool{},
 		ClusterVersion: simulation.ClusterVersion{Channel: "stable"},
 		Memory:         memory.Options{Intercept: x.intercept},
 	})
@@ -163,7 +165,7 @@ func newToyRun(releases []*toyRelease, source graph.Source, instances int, hooks
 		return nil, err
 	}
 	for _, r := range releases[1:] {
-		x.cluster.Expect(simulated(r.payload))
+		x.cluster.Expect(payload.Release(r.payload))
 	}
 	marks := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
 	if _, err := clusterapi.Create(context.Background(), x.cluster, marks, clusterapi.CreateOptions{}); err != nil {

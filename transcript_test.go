@@ -18,6 +18,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+
 	"github.com/cockroachdb/datadriven"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -36,8 +38,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -256,7 +258,7 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 		return fmt.Errorf("no release %s", version)
 	}
 	o := simulation.Options{
-		Clock: clock, Release: simulated(own.payload), ControlPlane: 3,
+		Clock: clock, Release: payload.Release(own.payload), ControlPlane: 3,
 		Pools:          []simulation.Pool{{Name: "worker", Nodes: workers}},
 		ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
 	}
@@ -270,7 +272,7 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 	}
 	for _, r := range s.releases {
 		if r != own {
-			s.cluster.Expect(simulated(r.payload))
+			s.cluster.Expect(payload.Release(r.payload))
 		}
 	}
 	if gate := argOf(d, "gate"); gate != "" {

@@ -1,7 +1,6 @@
 package kubernetes_test
 
 import (
-	"github.com/clusterupdate/clusterupdate/signature"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/signature"
 
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -30,8 +32,8 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -224,18 +226,7 @@ func TestLeastPrivilege(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := simulation.Release{Version: p.Release.Version, Image: p.Release.Image}
-		for _, m := range p.Manifests {
-			r.Manifests = append(r.Manifests, m.Object())
-		}
-		for _, op := range p.Operators() {
-			o := simulation.Operator{Name: op.Name, Versions: op.Versions}
-			for _, w := range op.Workloads {
-				o.Workloads = append(o.Workloads, w.Object())
-			}
-			r.Operators = append(r.Operators, o)
-		}
-		return r
+		return payload.Release(p)
 	}
 	from, to := load(sample.From(), sample.FromImage), load(sample.To(), sample.ToImage)
 	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -19,7 +21,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/internal/sample"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -34,22 +36,6 @@ func load(t testing.TB, fsys fs.FS, image string) *manifest.Payload {
 		t.Fatal(err)
 	}
 	return p
-}
-
-// releaseOf is what the simulation needs to know about a payload.
-func releaseOf(p *manifest.Payload) simulation.Release {
-	r := simulation.Release{Version: p.Release.Version, Image: p.Release.Image}
-	for _, o := range p.Operators() {
-		op := simulation.Operator{Name: o.Name, Versions: o.Versions}
-		for _, w := range o.Workloads {
-			op.Workloads = append(op.Workloads, w.Object())
-		}
-		r.Operators = append(r.Operators, op)
-	}
-	for _, m := range p.Manifests {
-		r.Manifests = append(r.Manifests, m.Object())
-	}
-	return r
 }
 
 // applyAll stores a release's manifests as an update does, in order, apart
@@ -75,9 +61,9 @@ func applyAll(t *testing.T, c clusterapi.ClusterAPI, r simulation.Release) {
 // library's machine-config controller beside the simulation.
 func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 	one, two := intstr.FromInt32(1), intstr.FromInt32(2)
-	target := releaseOf(to)
+	target := payload.Release(to)
 	c := start(t, simulation.Options{
-		Release: releaseOf(from),
+		Release: payload.Release(from),
 		Pools:   []simulation.Pool{{Nodes: 4, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}},
 		Workloads: []simulation.Workload{
 			{Name: "web", Replicas: 5, MaxUnavailable: &one},
@@ -153,7 +139,7 @@ func TestUpdateOfRealReleases(t *testing.T) {
 // A backend that serves no kind without its definition gets them from the
 // release.
 func TestStrictBackend(t *testing.T) {
-	c := start(t, simulation.Options{Release: releaseOf(load(t, sample.From(), sample.FromImage))})
+	c := start(t, simulation.Options{Release: payload.Release(load(t, sample.From(), sample.FromImage))})
 	c.pass(time.Hour)
 	if got := len(list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{})); got != 2 {
 		t.Errorf("%d pools, want 2", got)

@@ -3,6 +3,8 @@ package main
 import (
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/clock"
 
@@ -15,7 +17,7 @@ func newCluster(c clock.WithTicker, from, to *release, component string) (*simul
 	two := intstr.FromInt32(2)
 	cluster, err := simulation.New(simulation.Options{
 		Clock:          c,
-		Release:        from.simulated(),
+		Release:        payload.Release(from.payload),
 		ControlPlane:   3,
 		Pools:          []simulation.Pool{{Name: "worker", Nodes: 4}, {Name: "infra", Nodes: 2}},
 		ClusterVersion: simulation.ClusterVersion{Channel: channel},
@@ -27,7 +29,7 @@ func newCluster(c clock.WithTicker, from, to *release, component string) (*simul
 	if err != nil {
 		return nil, err
 	}
-	next := to.simulated()
+	next := payload.Release(to.payload)
 	if component != "" {
 		if err := fail(&next, to.payload.Operators(), component); err != nil {
 			return nil, err

@@ -73,22 +73,6 @@ func (p payloads) Payload(ctx context.Context, want configv1.Release) (fs.FS, er
 	return nil, fmt.Errorf("no release %s here", want.Image)
 }
 
-// simulated tells the simulation what a release brings.
-func (r *release) simulated() simulation.Release {
-	out := simulation.Release{Version: r.version(), Image: r.image}
-	for _, m := range r.payload.Manifests {
-		out.Manifests = append(out.Manifests, m.Object())
-	}
-	for _, op := range r.payload.Operators() {
-		o := simulation.Operator{Name: op.Name, Versions: op.Versions}
-		for _, w := range op.Workloads {
-			o.Workloads = append(o.Workloads, w.Object())
-		}
-		out.Operators = append(out.Operators, o)
-	}
-	return out
-}
-
 // fail makes an operator go Degraded in this release. It may be named as its
 // ClusterOperator or as its component.
 func fail(r *simulation.Release, ops []manifest.Operator, component string) error {

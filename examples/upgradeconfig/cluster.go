@@ -6,13 +6,15 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -59,22 +61,11 @@ func release(ctx context.Context, version string) (simulation.Release, error) {
 	if err != nil {
 		return simulation.Release{}, err
 	}
-	payload, err := manifest.Load(ctx, fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter(), Dir: version})
+	p, err := manifest.Load(ctx, fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter(), Dir: version})
 	if err != nil {
 		return simulation.Release{}, err
 	}
-	out := simulation.Release{Version: version, Image: image}
-	for _, m := range payload.Manifests {
-		out.Manifests = append(out.Manifests, m.Object())
-	}
-	for _, op := range payload.Operators() {
-		o := simulation.Operator{Name: op.Name, Versions: op.Versions}
-		for _, w := range op.Workloads {
-			o.Workloads = append(o.Workloads, w.Object())
-		}
-		out.Operators = append(out.Operators, o)
-	}
-	return out, nil
+	return payload.Release(p), nil
 }
 
 // newUpdater makes the cluster's version operator, and newRollout its

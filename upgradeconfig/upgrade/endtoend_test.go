@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -19,8 +21,8 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/internal/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -29,7 +31,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
 
-func payload(t *testing.T, fsys fs.FS, image string) *manifest.Payload {
+func loadPayload(t *testing.T, fsys fs.FS, image string) *manifest.Payload {
 	t.Helper()
 	p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
 	if err != nil {
@@ -38,26 +40,11 @@ func payload(t *testing.T, fsys fs.FS, image string) *manifest.Payload {
 	return p
 }
 
-func simulated(p *manifest.Payload) simulation.Release {
-	r := simulation.Release{Version: p.Release.Version, Image: p.Release.Image}
-	for _, m := range p.Manifests {
-		r.Manifests = append(r.Manifests, m.Object())
-	}
-	for _, op := range p.Operators() {
-		o := simulation.Operator{Name: op.Name, Versions: op.Versions}
-		for _, w := range op.Workloads {
-			o.Workloads = append(o.Workloads, w.Object())
-		}
-		r.Operators = append(r.Operators, o)
-	}
-	return r
-}
-
 // TestEndToEnd: a policy in a provider becomes a finished update of a simulated
 // cluster, its nodes included. One of its workloads cannot be drained, so the
 // drain has to be forced.
 func TestEndToEnd(t *testing.T) {
-	from, to := payload(t, sample.From(), sample.FromImage), payload(t, sample.To(), sample.ToImage)
+	from, to := loadPayload(t, sample.From(), sample.FromImage), loadPayload(t, sample.To(), sample.ToImage)
 	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +52,7 @@ func TestEndToEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		two, three := intstr.FromInt32(2), intstr.FromInt32(3)
 		cluster, err := simulation.New(simulation.Options{
-			Release:        simulated(from),
+			Release:        payload.Release(from),
 			Pools:          []simulation.Pool{{Name: "worker", Nodes: 3}, {Name: "infra", Nodes: 2}},
 			ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.20"},
 			Workloads: []simulation.Workload{
@@ -76,7 +63,7 @@ func TestEndToEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cluster.Expect(simulated(to))
+		cluster.Expect(payload.Release(to))
 		if _, err := cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

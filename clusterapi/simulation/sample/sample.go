@@ -1,11 +1,10 @@
 // Package sample embeds two small releases, self-written and laid out as in a
-// release image, and an update graph that leads from one to the other. Tests
-// and examples update a simulated cluster with them where no real release is
-// at hand.
+// release image, and an update graph that leads from one to the other: to try an update
+// on a simulated cluster where no real release is at hand.
 //
 // A release has 10 ClusterOperators and ten runlevels. Levels 03, 20, 25, 50,
 // 70 and 90 hold several components, which an update may handle in parallel;
-// machine-config is alone at level 80. Beside what every release has
+// machine-config is alone at level 80. Besides what every release has
 // (Namespaces, CRDs, RBAC, Deployments, ClusterOperators), each holds manifests
 // of every sort that is treated in a special way:
 //
@@ -22,6 +21,9 @@
 //   - the ConfigMap that configures signature verification; the private part
 //     of its key was thrown away;
 //   - in [To] a manifest that deletes a ConfigMap of [From].
+//
+// All functions are safe for concurrent use. [Image] and [Payload] fail for what
+// is not one of the two releases.
 package sample
 
 import (
@@ -69,7 +71,8 @@ func Graph() []byte {
 	return slices.Clone(data)
 }
 
-// Image returns the pull spec of the release of the given version.
+// Image returns the pull spec of the release of the given version, and an error
+// for any other.
 func Image(version string) (string, error) {
 	switch version {
 	case FromVersion:
@@ -80,7 +83,8 @@ func Image(version string) (string, error) {
 	return "", fmt.Errorf("sample: no release %q, only %s and %s", version, FromVersion, ToVersion)
 }
 
-// Payload returns the contents of the release image with the given pull spec.
+// Payload returns the contents of the release image with the given pull spec. For
+// any other the error is [fs.ErrNotExist].
 func Payload(image string) (fs.FS, error) {
 	switch image {
 	case FromImage:
