@@ -8,7 +8,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
@@ -129,15 +128,6 @@ func serving(c *memory.Cluster) *memory.Cluster {
 		panic(err)
 	}
 	return c
-}
-
-// looseDefinition is the definition without what its schema says of fields: to
-// validate them takes a third of the time of an upgrade.
-func looseDefinition() *unstructured.Unstructured {
-	u := upgradeconfig.Definition()
-	versions := u.Object["spec"].(map[string]any)["versions"].([]any)
-	versions[0].(map[string]any)["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
-	return u
 }
 
 func errText(err error) string {

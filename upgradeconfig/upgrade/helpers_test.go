@@ -18,22 +18,13 @@ import (
 
 var objectKey = clusterapi.Key(upgradeconfig.DefaultNamespace, upgradeconfig.Name)
 
-// specA and specB are two different policies' specs.
-var (
-	specA = upgradeconfig.Spec{
-		Desired:              upgradeconfig.Update{Version: "4.20.3", Channel: "stable-4.20"},
-		UpgradeAt:            "2031-02-04T03:00:00Z",
-		PDBForceDrainTimeout: 45,
-		Type:                 upgradeconfig.OSD,
-		CapacityReservation:  true,
-	}
-	specB = upgradeconfig.Spec{
-		Desired:              upgradeconfig.Update{Version: "4.20.4", Channel: "stable-4.20"},
-		UpgradeAt:            "2031-03-04T03:00:00Z",
-		PDBForceDrainTimeout: 30,
-		Type:                 upgradeconfig.OSD,
-	}
-)
+var specA = upgradeconfig.Spec{
+	Desired:              upgradeconfig.Update{Version: "4.20.3", Channel: "stable-4.20"},
+	UpgradeAt:            "2031-02-04T03:00:00Z",
+	PDBForceDrainTimeout: 45,
+	Type:                 upgradeconfig.OSD,
+	CapacityReservation:  true,
+}
 
 func policies(specs ...upgradeconfig.Spec) upgradeconfig.ProviderFunc {
 	var out []upgradeconfig.Policy
