@@ -262,7 +262,7 @@ func (c *Client) lookup(key answerKey) (keptAnswer, bool) {
 
 // keep stores an answer that can be used again, in the place of the one before.
 func (c *Client) keep(answer keptAnswer) {
-	limit, maxBytes := cmp.Or(c.Kept, 16), cmp.Or(c.KeptBytes, DefaultMaxBytes)
+	limit, maxBytes := cmp.Or(c.Kept, 16), cmp.Or(c.KeptBytes, defaultMaxBytes)
 	if c.DisableKept {
 		limit = 0
 	}

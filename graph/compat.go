@@ -1,9 +1,36 @@
 package graph
 
+// What the options named Compat change, and nothing else:
+//
+// [DecodeOptions], and [Client] with it:
+//   - names of fields are read in any case, repeated keys merge, other schema
+//     versions and nodes without a payload are accepted
+//   - a node without a version is 0.0.0, of equal versions the first counts
+//   - edges to indices that do not exist are kept, and so are repeated ones; null as
+//     an index is 0
+//   - an empty from or to of a conditional edge is accepted
+//   - a Client adds its parameters to those of the upstream
+//
+// [UpdatesQuery]:
+//   - one target whose metadata are invalid fails the query
+//   - channels are neither trimmed nor deduplicated
+//   - the release can be its own update
+//   - risks that a ClusterVersion cannot hold, and updates without risks, stay; so
+//     do more than 500 conditional updates
+//
+// Evaluator of graph/risk:
+//   - risks of one name share a verdict, that of the highest version
+//   - an update without risks is recommended, and so is one whose rules are all of
+//     unknown types
+//   - what a ClusterVersion cannot hold stays
+//
+// Limits on bytes and memory hold all the same.
+
 import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // decodeCompat reads a graph by encoding/json into structs like those of the
@@ -99,14 +126,53 @@ func metadataOf(values map[string]any) (Metadata, error) {
 		if text, ok := value.(string); ok {
 			e.value = text
 		} else {
-			text, err := json.Marshal(value)
+			text, err := marshal(value)
 			if err != nil {
 				return m, err
 			}
-			e.value, e.json = string(text), true
+			e.value, e.json = text, true
 		}
 		m.entries = append(m.entries, e)
 	}
 	m.sort()
 	return m, nil
+}
+
+// splitChannelsCompat reads it as the cluster-version operator does, which
+// neither trims nor deduplicates.
+func splitChannelsCompat(value string) ([]string, []error) { return splitList(value, true) }
+
+// checkMemory estimates what encoding/json makes of a text before it does so,
+// from the kinds of its values.
+func checkMemory(data []byte, limit int64) error {
+	b := budget{left: limit, max: limit}
+	for i := 0; i < len(data); i++ {
+		cost, start := 0, i
+		switch c := data[i]; c {
+		case ' ', '\t', '\r', '\n', ',', ':', ']', '}':
+			continue
+		case '{':
+			cost = 192
+		case '[':
+			cost = 96
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+			cost = 48 + i - start
+		default: // a number or a literal
+			if cost = 24; c > '9' {
+				cost = 192
+			}
+			for i+1 < len(data) && strings.IndexByte(" \t\r\n,:]}\"", data[i+1]) < 0 {
+				i++
+			}
+		}
+		if err := b.spend(cost); err != nil {
+			return err
+		}
+	}
+	return nil
 }

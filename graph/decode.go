@@ -13,9 +13,9 @@ import (
 
 // The defaults of [DecodeOptions].
 const (
-	DefaultMaxBytes = 64 << 20 // bytes of JSON
-	DefaultMaxNodes = 100_000
-	DefaultMaxEdges = 4_000_000
+	defaultMaxBytes = 64 << 20 // bytes of JSON
+	defaultMaxNodes = 100_000
+	defaultMaxEdges = 4_000_000
 )
 
 // DecodeOptions say what a graph may be. The zero value is strict and bounded.
@@ -56,17 +56,16 @@ type DecodeOptions struct {
 	AnySchema bool
 	// AllowNoPayload accepts nodes without a release image.
 	AllowNoPayload bool
-	// Compat decodes as the cluster-version operator does, faults included:
-	// names of any case, nodes without a version (0.0.0), repeated keys that
-	// merge, edges to nowhere. The limits stay. For comparisons only.
+	// Compat decodes as the cluster-version operator does, faults included; see
+	// compat.go. The limits stay. For comparisons only.
 	Compat bool
 }
 
 func (o DecodeOptions) withDefaults() DecodeOptions {
-	orElse(&o.MaxBytes, DefaultMaxBytes)
+	orElse(&o.MaxBytes, defaultMaxBytes)
 	orElse(&o.MaxMemory, 128<<20)
-	orElse(&o.MaxNodes, DefaultMaxNodes)
-	orElse(&o.MaxEdges, DefaultMaxEdges)
+	orElse(&o.MaxNodes, defaultMaxNodes)
+	orElse(&o.MaxEdges, defaultMaxEdges)
 	orElse(&o.MaxConditional, 100_000)
 	orElse(&o.MaxPairs, 100_000)
 	orElse(&o.MaxRisks, 1_000)

@@ -147,9 +147,6 @@ func (g *Graph) Edges(from int) iter.Seq[Edge] {
 	}
 }
 
-// HasEdge reports whether an unconditional edge leads from one node to another.
-func (g *Graph) HasEdge(from, to int) bool { return slices.Contains(g.out(from), int32(to)) }
-
 // EdgeCount is the number of unconditional edges, each pair counted once.
 func (g *Graph) EdgeCount() int { return len(g.to) }
 

@@ -176,11 +176,11 @@ func TestLimits(t *testing.T) {
 	crossed := fan(t, 8_000, risksOf(501, "m"))
 
 	limittest.Walk(t, []limittest.Case{
-		{Limit: "bytes of JSON", Default: graph.DefaultMaxBytes, Bytes: 4096, Run: decoding(strings.Repeat(" ", graph.DefaultMaxBytes+1), "bytes", graph.DefaultMaxBytes)},
+		{Limit: "bytes of JSON", Default: 64 << 20, Bytes: 4096, Run: decoding(strings.Repeat(" ", 64<<20+1), "bytes", 64<<20)},
 		{Limit: "bytes of memory", Default: 128 << 20, Bytes: 200 * mib,
 			Run: decoding(`{"conditionalEdges":[`+list(2_000, `{"risks":[`+list(400, `{}`)+`]}`)+`]}`, "bytes of memory", 128<<20)},
-		{Limit: "nodes", Default: graph.DefaultMaxNodes, Bytes: 100 * mib, Run: decoding(`{"nodes":[`+list(100_001, `{"version":"4.1.%d","payload":"a"}`)+`]}`, "nodes", 100_000)},
-		{Limit: "edges, conditional ones included", Default: graph.DefaultMaxEdges, Bytes: 40 * mib, Run: decoding(`{"edges":[`+list(4_000_001, `[0,0]`)+`]}`, "edges", 4_000_000)},
+		{Limit: "nodes", Default: 100_000, Bytes: 100 * mib, Run: decoding(`{"nodes":[`+list(100_001, `{"version":"4.1.%d","payload":"a"}`)+`]}`, "nodes", 100_000)},
+		{Limit: "edges, conditional ones included", Default: 4_000_000, Bytes: 40 * mib, Run: decoding(`{"edges":[`+list(4_000_001, `[0,0]`)+`]}`, "edges", 4_000_000)},
 		{Limit: "conditional entries", Default: 100_000, Bytes: 40 * mib, Run: decoding(`{"conditionalEdges":[`+list(100_001, `{}`)+`]}`, "conditional entries", 100_000)},
 		{Limit: "edges of a conditional entry", Default: 100_000, Bytes: 40 * mib,
 			Run: decoding(`{"conditionalEdges":[{"edges":[`+list(100_001, `{"from":"a","to":"b"}`)+`]}]}`, "edges of a conditional entry", 100_000)},
@@ -197,7 +197,7 @@ func TestLimits(t *testing.T) {
 		}},
 		{Limit: "levels of nested JSON", Default: 500, Bytes: 256 << 10, Run: decoding(`{"x":`+strings.Repeat("[", 1<<20), "levels of nested JSON", 500)},
 
-		{Limit: "bytes of a query's lists", Default: graph.DefaultMaxList, Bytes: 4 * mib, Run: func(t *testing.T) int64 {
+		{Limit: "bytes of a query's lists", Default: 1 << 20, Bytes: 4 * mib, Run: func(t *testing.T) int64 {
 			u := updatesOf(t, huge)
 			if len(u.Conditional) != 10 || u.Conditional[0].Release.Version != "4.1.11" || len(u.Dropped) != 10 || u.Dropped[0].Cause != graph.ExceedsLimit {
 				t.Errorf("%d updates, %d dropped", len(u.Conditional), len(u.Dropped))
@@ -227,7 +227,7 @@ func TestLimits(t *testing.T) {
 			}
 			return 0
 		}},
-		{Limit: "bytes of evaluated lists", Default: graph.DefaultMaxList, Bytes: 40 * mib, Run: func(t *testing.T) int64 {
+		{Limit: "bytes of evaluated lists", Default: 1 << 20, Bytes: 40 * mib, Run: func(t *testing.T) int64 {
 			u := updatesOf(t, exposed)
 			e := risk.Evaluator{Matcher: graphtest.Facts, RiskConditions: true}.Evaluate(ctx, nil, u.Conditional, nil, graphtest.Start)
 			if len(e.Conditional) != 300 || len(e.Conditional[0].Conditions[0].Message) > 1024 {
@@ -256,7 +256,7 @@ func TestLimits(t *testing.T) {
 		}},
 
 		{Limit: "kept answers", Default: 16, Bytes: 4 * mib, Steps: 0, Run: func(*testing.T) int64 { return kept(&graph.Client{}, oneNode, 17) }},
-		{Limit: "bytes of kept answers", Default: graph.DefaultMaxBytes, Bytes: 1100 * mib, Steps: 0, Run: func(*testing.T) int64 { return kept(&graph.Client{}, half, 2) }},
+		{Limit: "bytes of kept answers", Default: 64 << 20, Bytes: 1100 * mib, Steps: 0, Run: func(*testing.T) int64 { return kept(&graph.Client{}, half, 2) }},
 		{Limit: "repetitions of a request", Default: 2, Bytes: mib, Steps: 3, Run: func(t *testing.T) (asked int64) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &graph.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) { asked++; return answer(r, 429, ""), nil })}

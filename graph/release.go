@@ -55,10 +55,6 @@ func (n Node) release(split func(string) ([]string, []error)) (configv1.Release,
 // name once.
 func splitChannels(value string) ([]string, []error) { return splitList(value, false) }
 
-// splitChannelsCompat reads it as the cluster-version operator does, which
-// neither trims nor deduplicates.
-func splitChannelsCompat(value string) ([]string, []error) { return splitList(value, true) }
-
 // splitList reports empty items from the last to the first, as the operator
 // removes them; of many, the first few.
 func splitList(value string, compat bool) (channels []string, errs []error) {

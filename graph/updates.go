@@ -46,10 +46,8 @@ type UpdatesQuery struct {
 	// since an API server takes no object of more than 1.5 MiB. The highest
 	// versions that fit stay.
 	MaxBytes int
-	// Compat answers as the cluster-version operator does, faults included:
-	// one bad target fails the query, a release can be its own update, equal
-	// edges repeat it, an update may have risks that a ClusterVersion cannot
-	// hold, or none. MaxBytes holds all the same. For comparisons only.
+	// Compat answers as the cluster-version operator does, faults included; see
+	// compat.go. MaxBytes holds all the same. For comparisons only.
 	Compat bool
 }
 
@@ -327,7 +325,7 @@ func (l *lister) refuse() {
 // limit keeps as many targets as a ClusterVersion can hold, the highest
 // versions first.
 func (l *lister) limit() {
-	maxBytes := cmp.Or(l.q.MaxBytes, DefaultMaxList)
+	maxBytes := cmp.Or(l.q.MaxBytes, schema.MaxListBytes)
 	maxConditional := schema.MaxConditionalUpdates
 	if l.q.Compat {
 		maxConditional = len(l.conditional)
@@ -365,9 +363,9 @@ func (l *lister) limit() {
 		var over error
 		switch {
 		case c.size > left:
-			over = &LimitError{Limit: LimitList, Max: int64(maxBytes)}
+			over = &LimitError{Limit: schema.LimitList, Max: int64(maxBytes)}
 		case c.at >= 0 && conditional == maxConditional:
-			over = &LimitError{Limit: LimitConditional, Max: int64(maxConditional)}
+			over = &LimitError{Limit: schema.LimitConditional, Max: int64(maxConditional)}
 		}
 		switch {
 		case over == nil && c.at >= 0:

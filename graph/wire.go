@@ -272,6 +272,11 @@ func canonicalJSON(raw []byte) (string, error) {
 	if err := decoder.Decode(&v); err != nil {
 		return "", err
 	}
+	return marshal(v)
+}
+
+// marshal is [json.Marshal] without HTML escapes.
+func marshal(v any) (string, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

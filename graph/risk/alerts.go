@@ -27,16 +27,13 @@ type AlertRisks struct {
 	err  error
 }
 
-// SourceAlert is the name of [AlertRisks].
-const SourceAlert = "Alert"
-
 var (
 	_ RiskSource = (*AlertRisks)(nil)
 	_ Targeter   = (*AlertRisks)(nil)
 )
 
-// Name is SourceAlert.
-func (a *AlertRisks) Name() string { return SourceAlert }
+// Name is Alert.
+func (a *AlertRisks) Name() string { return "Alert" }
 
 // Risks returns the risks; the versions do not matter. The error is nil: see
 // [AlertRisks.Stale].

@@ -44,10 +44,10 @@ type Evaluator struct {
 	// shorter messages, and where that does not suffice, the lowest versions go.
 	// Below zero nothing fits.
 	MaxBytes int
-	// Compat judges as the cluster-version operator does: by name, an update
-	// without risks is recommended, and so is one whose rules are all of
-	// unknown types. What a ClusterVersion cannot hold stays, but MaxBytes
-	// holds. For comparisons only.
+	// Compat judges as the cluster-version operator does: by name; an update
+	// without risks is recommended, and so is one whose rules are all of unknown
+	// types; what a ClusterVersion cannot hold stays. MaxBytes holds. For
+	// comparisons only. Package graph's compat.go lists all such points.
 	Compat bool
 }
 
@@ -191,11 +191,11 @@ func (r *Evaluation) removeImages(images map[string]bool) {
 
 // limit brings the sorted lists to what a ClusterVersion can hold.
 func (e Evaluator) limit(r *Evaluation) {
-	maxBytes := cmp.Or(e.MaxBytes, graph.DefaultMaxList)
+	maxBytes := cmp.Or(e.MaxBytes, schema.MaxListBytes)
 	if !e.Compat && len(r.Conditional) > schema.MaxConditionalUpdates {
 		images := map[string]bool{}
 		for _, c := range r.Conditional[schema.MaxConditionalUpdates:] {
-			r.drop(c, graph.ExceedsLimit, &graph.LimitError{Limit: graph.LimitConditional, Max: schema.MaxConditionalUpdates})
+			r.drop(c, graph.ExceedsLimit, &graph.LimitError{Limit: schema.LimitConditional, Max: schema.MaxConditionalUpdates})
 			images[c.Release.Image] = true
 		}
 		r.Conditional = slices.Delete(r.Conditional, schema.MaxConditionalUpdates, len(r.Conditional))
@@ -211,7 +211,7 @@ func (e Evaluator) limit(r *Evaluation) {
 		}
 	}
 	s := schema.Sizer{Left: maxBytes, Listed: e.RiskConditions}
-	tooLong := &graph.LimitError{Limit: graph.LimitList, Max: int64(maxBytes)}
+	tooLong := &graph.LimitError{Limit: schema.LimitList, Max: int64(maxBytes)}
 	available := r.Available
 	r.Available = nil
 	for i := range available {

@@ -41,25 +41,25 @@ type Targeter interface {
 	Targets(ctx context.Context, versions []string) (Set, error)
 }
 
-// Targeted asks a source for its risks, given the current version and those
+// targeted asks a source for its risks, given the current version and those
 // of all targets. What comes with an error counts; the error is the source's.
-func Targeted(ctx context.Context, s RiskSource, current string, versions []string) (Set, error) {
+func targeted(ctx context.Context, s RiskSource, current string, versions []string) (Set, error) {
 	if t, ok := s.(Targeter); ok {
 		return t.Targets(ctx, versions)
 	}
 	risks, err := s.Risks(ctx, versions)
 	r := Set{Risks: risks, Versions: map[string][]string{}}
-	targets := MinorTargets(current, versions)
+	targets := minorTargets(current, versions)
 	for _, risk := range risks {
 		r.Versions[risk.Name] = targets
 	}
 	return r, err
 }
 
-// MinorTargets keeps the versions of a greater minor or major than the current
+// minorTargets keeps the versions of a greater minor or major than the current
 // one. Those that do not parse count too, as do all where the current one does
 // not parse.
-func MinorTargets(current string, versions []string) []string {
+func minorTargets(current string, versions []string) []string {
 	from, err := graph.ParseVersion(current)
 	var targets []string
 	for _, text := range versions {
@@ -83,7 +83,7 @@ func Aggregate(ctx context.Context, sources []RiskSource, current string, versio
 	for _, s := range sources {
 		var r Set
 		err := panics.Catch(func() (err error) {
-			r, err = Targeted(ctx, s, current, versions)
+			r, err = targeted(ctx, s, current, versions)
 			return err
 		})
 		if err != nil {

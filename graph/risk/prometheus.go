@@ -28,11 +28,10 @@ import (
 
 // The defaults of [Prometheus] are what a pod finds in an OpenShift cluster.
 const (
-	DefaultPrometheusURL       = "https://thanos-querier.openshift-monitoring.svc.cluster.local:9091"
-	DefaultPrometheusTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
-	DefaultPrometheusCAFile    = "/etc/tls/service-ca/service-ca.crt"
-	// DefaultPrometheusTimeout bounds a query.
-	DefaultPrometheusTimeout = 5 * time.Minute
+	defaultPrometheusURL       = "https://thanos-querier.openshift-monitoring.svc.cluster.local:9091"
+	defaultPrometheusTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+	defaultPrometheusCAFile    = "/etc/tls/service-ca/service-ca.crt"
+	defaultPrometheusTimeout   = 5 * time.Minute
 )
 
 // Prometheus asks the HTTP API of a Prometheus or Thanos. It is a
@@ -44,17 +43,18 @@ const (
 //
 // The token never follows a redirect: there are none.
 type Prometheus struct {
-	// URL is where /api/v1 is; empty means DefaultPrometheusURL.
+	// URL is where /api/v1 is; empty means that of Thanos
+	// in the cluster: https://thanos-querier.openshift-monitoring.svc.cluster.local:9091.
 	URL string
 	// Token is the bearer token. Empty means that TokenFile has it, which is
 	// read for each request since it is rotated; NoToken sends none.
 	Token     string
-	TokenFile string // empty means DefaultPrometheusTokenFile
+	TokenFile string // empty means that of the pod's service account
 	NoToken   bool
 	// RootCAs are the trusted authorities; nil means those in CAFile, and
 	// SystemCAs those of the system.
 	RootCAs   *x509.CertPool
-	CAFile    string // empty means DefaultPrometheusCAFile
+	CAFile    string // empty means that of the cluster's Services
 	SystemCAs bool
 	// Address finds the host and port to connect to, such as the cluster IP
 	// and port of a Service; the certificate is still that of URL's host. Nil
@@ -224,7 +224,7 @@ func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.
 	if err != nil {
 		return fmt.Errorf("creating PromQL round-tripper: %w", err)
 	}
-	u, err := url.Parse(cmp.Or(p.URL, DefaultPrometheusURL))
+	u, err := url.Parse(cmp.Or(p.URL, defaultPrometheusURL))
 	if err != nil {
 		return fmt.Errorf("creating PromQL client: %w", err)
 	}
@@ -268,7 +268,7 @@ func (p *Prometheus) header() (http.Header, error) {
 	}
 	token := p.Token
 	if token == "" {
-		text, err := os.ReadFile(cmp.Or(p.TokenFile, DefaultPrometheusTokenFile))
+		text, err := os.ReadFile(cmp.Or(p.TokenFile, defaultPrometheusTokenFile))
 		if err != nil {
 			return nil, fmt.Errorf("unable to read the bearer token: %w", err)
 		}
@@ -290,7 +290,7 @@ func (p *Prometheus) client() (*httpclient.Client, error) {
 		return nil, err
 	}
 	o := httpclient.Options{
-		Transport: p.Transport, Timeout: cmp.Or(p.Timeout, DefaultPrometheusTimeout), MaxBody: cmp.Or(p.MaxBytes, 16<<20),
+		Transport: p.Transport, Timeout: cmp.Or(p.Timeout, defaultPrometheusTimeout), MaxBody: cmp.Or(p.MaxBytes, 16<<20),
 		MaxRedirects: -1, SameHost: true,
 	}
 	if o.Transport == nil {
@@ -326,7 +326,7 @@ func (p *Prometheus) roots() (*x509.CertPool, error) {
 	if strings.HasPrefix(p.URL, "http://") {
 		return nil, nil
 	}
-	name := cmp.Or(p.CAFile, DefaultPrometheusCAFile)
+	name := cmp.Or(p.CAFile, defaultPrometheusCAFile)
 	pem, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("unable to read the CA file: %w", err)

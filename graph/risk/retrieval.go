@@ -15,20 +15,17 @@ import (
 
 // The times of the retrieval.
 const (
-	// MinCheckInterval is the shortest time between two fetches of the same
-	// question; see [CheckInterval].
-	MinCheckInterval = 2 * time.Minute
 	// StaleAfter is how long updates outlive a service that is out of reach.
 	StaleAfter = 24 * time.Hour
 	// RecheckAfter is when to look again where a risk is still unknown.
 	RecheckAfter = time.Second
 )
 
-// CheckInterval is the time between fetches: MinCheckInterval times a factor
+// CheckInterval is the time between two fetches of one question: 2 minutes times a factor
 // from 1 up to 2, which a random number from 0 up to 1 chooses. Draw one per
 // process, so that clusters do not ask all at once.
 func CheckInterval(random float64) time.Duration {
-	return time.Duration(float64(MinCheckInterval) * (1 + random))
+	return time.Duration(float64(2*time.Minute) * (1 + random))
 }
 
 // Wanted is what the updates of a cluster depend on.

@@ -28,6 +28,17 @@ const (
 	maxType               = 316   // characters
 )
 
+// MaxListBytes is how many bytes of JSON the lists of updates may have together,
+// unless a caller says otherwise: an API server takes no object of more than
+// 1.5 MiB.
+const MaxListBytes = 1 << 20
+
+// The limits of a ClusterVersion, as errors name them.
+const (
+	LimitList        = "bytes of updates in a ClusterVersion"
+	LimitConditional = "conditional updates in a ClusterVersion"
+)
+
 // The patterns of a condition's reason and type.
 var (
 	ReasonPattern = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
@@ -86,7 +97,7 @@ func IsURI(s string) bool {
 	return err == nil
 }
 
-// cutMessage brings a text to the length that a condition can have.
+// CutMessage brings a text to the length that a condition can have.
 func CutMessage(text string) string {
 	if len(text) <= MaxMessage || len(text) <= utf8.UTFMax*MaxMessage && utf8.RuneCountInString(text) <= MaxMessage {
 		return text
@@ -94,7 +105,7 @@ func CutMessage(text string) string {
 	return bounded.Text(text, MaxMessage)
 }
 
-// joinMessages joins the parts of a condition's message. Of those that are too
+// JoinMessages joins the parts of a condition's message. Of those that are too
 // long together, it says how many are left out.
 func JoinMessages(parts []string, sep string) string {
 	size := 0
@@ -111,7 +122,7 @@ func JoinMessages(parts []string, sep string) string {
 	return bounded.Join(parts, sep, MaxMessage)
 }
 
-// accepted brings a condition into a form that the API accepts; ok is false
+// Accepted brings a condition into a form that the API accepts; ok is false
 // where its type or status leave nothing to bring.
 func Accepted(c metav1.Condition, now time.Time) (_ metav1.Condition, ok bool) {
 	if len(c.Type) > maxType || !typePattern.MatchString(c.Type) {
