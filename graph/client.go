@@ -291,9 +291,9 @@ func (c *Client) keep(answer keptAnswer) {
 }
 
 // ClusterProxy returns a proxy function from the status of the cluster's Proxy
-// object (config.openshift.io/v1, named cluster). Where there is no such object
-// there is no proxy: pass a nil func then. A proxy that does not parse is an
-// error, since going around it would be worse than not going.
+// object (config.openshift.io/v1, named cluster). A cluster without that object
+// has no proxy: pass a nil func then. A proxy that does not parse is an error,
+// since to go around it would be worse than not to go.
 func ClusterProxy(status configv1.ProxyStatus) (func(*http.Request) (*url.URL, error), error) {
 	return httpclient.Proxy(status.HTTPProxy, status.HTTPSProxy, status.NoProxy)
 }

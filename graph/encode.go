@@ -11,8 +11,8 @@ import (
 // AppendJSON appends the graph as an update service writes it, with schema
 // version 1, and returns the extended buffer. The text is canonical: equal
 // graphs give equal bytes. Nodes and conditional entries keep their order, edges
-// come by origin, the keys of metadata are sorted, lists are never null, there
-// is no white space, and texts are as [encoding/json] writes them without HTML
+// come by origin, the keys of metadata are sorted, lists are never null,
+// nothing is indented, and texts are as [encoding/json] writes them without HTML
 // escapes. Conditions of risks are not part of the format and are left out.
 // Decoding the text gives an equal graph.
 func (g *Graph) AppendJSON(b []byte) []byte {

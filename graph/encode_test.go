@@ -3,6 +3,7 @@ package graph_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -167,4 +168,28 @@ func TestFirstQuestionAtOnce(t *testing.T) {
 			t.Error(problem)
 		}
 	}
+}
+
+// A part of a graph, as a server selects it, shares its nodes with the whole.
+func ExampleGraph_AppendJSON() {
+	whole, err := graph.New(graph.Data{
+		Nodes: []graph.Node{
+			{Version: semver.MustParse("4.18.1"), Image: "quay.io/r@sha256:1", Metadata: graph.NewMetadata(map[string]string{graph.MetadataChannels: "stable-4.18"})},
+			{Version: semver.MustParse("4.18.2"), Image: "quay.io/r@sha256:2"},
+			{Version: semver.MustParse("4.18.3"), Image: "quay.io/r@sha256:3"},
+		},
+		Edges: [][2]int{{0, 1}, {1, 2}},
+	}, graph.DecodeOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	part, err := graph.New(graph.Data{Nodes: []graph.Node{whole.Node(0), whole.Node(1)}, Edges: [][2]int{{0, 1}}}, graph.DecodeOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s\n", part.AppendJSON(nil))
+	// Output:
+	// {"version":1,"nodes":[{"version":"4.18.1","payload":"quay.io/r@sha256:1","metadata":{"io.openshift.upgrades.graph.release.channels":"stable-4.18"}},{"version":"4.18.2","payload":"quay.io/r@sha256:2","metadata":{}}],"edges":[[0,1]],"conditionalEdges":[]}
 }

@@ -3,7 +3,6 @@ package graph
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
@@ -52,7 +51,7 @@ type Error struct {
 // Error is the reason and the message.
 func (e *Error) Error() string { return e.Reason + ": " + e.Message }
 
-// Unwrap returns the cause, nil if there is none.
+// Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is finds the reason.
@@ -118,40 +117,6 @@ func (e *StatusError) Error() string {
 		text += fmt.Sprintf(" (%s: %s)", e.Kind, e.Value)
 	}
 	return text
-}
-
-// NotFoundError details why a version is not in a graph.
-type NotFoundError struct {
-	Version string
-	Channel string
-	// Nodes is the size of the graph. Zero means that the channel is empty or
-	// unknown: the service does not tell these apart.
-	Nodes int
-	// MinorKnown says whether the graph has another version of the same minor.
-	MinorKnown bool
-	// Below and Above are the nearest versions in the graph, empty if none.
-	Below, Above string
-}
-
-// Error explains in one sentence.
-func (e *NotFoundError) Error() string {
-	if e.Nodes == 0 {
-		return fmt.Sprintf("the graph of channel %q is empty: the channel is empty or unknown", e.Channel)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "version %s is not among the %d releases of channel %q", e.Version, e.Nodes, e.Channel)
-	if !e.MinorKnown {
-		b.WriteString(", which has none of its minor")
-	}
-	switch {
-	case e.Below != "" && e.Above != "":
-		fmt.Fprintf(&b, "; nearest are %s and %s", e.Below, e.Above)
-	case e.Below != "":
-		fmt.Fprintf(&b, "; the highest below is %s", e.Below)
-	case e.Above != "":
-		fmt.Fprintf(&b, "; the lowest above is %s", e.Above)
-	}
-	return b.String()
 }
 
 // LimitError says that input passed a limit.

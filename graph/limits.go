@@ -25,7 +25,7 @@ const (
 	costPair     = 128
 	costRisk     = 320
 	costRule     = 64
-	costInterned = 96 // beside the text
+	costInterned = 96 // in addition to the text
 	costChannel  = 48
 	costJSON     = 48 // a byte of a value that is kept as JSON
 )

@@ -1,13 +1,10 @@
 package graph
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
@@ -31,7 +28,7 @@ type UpdatesQuery struct {
 	Channel string
 	// Architecture is the cluster's: "Multi", or a Go architecture name.
 	Architecture string
-	// DesiredArchitecture is what it shall be. Empty means as it is. "Multi"
+	// DesiredArchitecture is what it is to become. Empty means as it is. "Multi"
 	// where Architecture is another asks for the migration, of which the graph
 	// then is the multi-architecture one.
 	DesiredArchitecture string
@@ -153,7 +150,7 @@ type lister struct {
 	available   []int32
 	conditional []guardedTarget
 	dropped     []drop
-	more        int      // dropped beside those
+	more        int      // that were dropped and are not listed
 	room        []string // for channels
 }
 
@@ -311,98 +308,6 @@ func (l *lister) prune() {
 	l.conditional = kept
 }
 
-// refuse drops the targets whose risks a ClusterVersion cannot hold. It comes
-// after duplicates, since what is refused is a second entry all the same.
-func (l *lister) refuse() {
-	l.conditional = slices.DeleteFunc(l.conditional, func(t guardedTarget) bool {
-		if t.refused != nil {
-			l.drop(t.node, t.entry, InvalidRisks, t.refused)
-		}
-		return t.refused != nil
-	})
-}
-
-// limit keeps as many targets as a ClusterVersion can hold, the highest
-// versions first.
-func (l *lister) limit() {
-	maxBytes := cmp.Or(l.q.MaxBytes, schema.MaxListBytes)
-	maxConditional := schema.MaxConditionalUpdates
-	if l.q.Compat {
-		maxConditional = len(l.conditional)
-	}
-	if len(l.conditional) <= maxConditional && l.atMost(maxBytes) {
-		return
-	}
-	type candidate struct {
-		node int32
-		at   int // in conditional, -1 for available ones
-		size int
-	}
-	candidates := make([]candidate, 0, len(l.available)+len(l.conditional))
-	for _, node := range l.available {
-		candidates = append(candidates, candidate{node, -1, schema.SizeOfRelease(&l.releases[node].Release)})
-	}
-	last, risks := int32(-1), 0
-	for i, t := range l.conditional {
-		if t.entry != last {
-			last, risks = t.entry, schema.SizeOfRisks(t.risks)
-		}
-		candidates = append(candidates, candidate{t.node, i, schema.SizeOfRelease(&l.releases[t.node].Release) + risks})
-	}
-	slices.SortStableFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(l.g.nodes[b.node].Version.Compare(l.g.nodes[a.node].Version), cmp.Compare(l.image(a.node), l.image(b.node)))
-	})
-	left, conditional := maxBytes, 0
-	out := make([]bool, len(l.conditional))
-	outAvailable := map[int32]bool{}
-	for _, c := range candidates {
-		entry := int32(-1)
-		if c.at >= 0 {
-			entry = l.conditional[c.at].entry
-		}
-		var over error
-		switch {
-		case c.size > left:
-			over = &LimitError{Limit: schema.LimitList, Max: int64(maxBytes)}
-		case c.at >= 0 && conditional == maxConditional:
-			over = &LimitError{Limit: schema.LimitConditional, Max: int64(maxConditional)}
-		}
-		switch {
-		case over == nil && c.at >= 0:
-			left, conditional = left-c.size, conditional+1
-		case over == nil:
-			left -= c.size
-		case c.at >= 0:
-			out[c.at] = true
-		default:
-			outAvailable[c.node] = true
-		}
-		if over != nil {
-			l.drop(c.node, entry, ExceedsLimit, over)
-		}
-	}
-	l.available = slices.DeleteFunc(l.available, func(node int32) bool { return outAvailable[node] })
-	at := -1
-	l.conditional = slices.DeleteFunc(l.conditional, func(guardedTarget) bool { at++; return out[at] })
-}
-
-// atMost says quickly whether the lists surely are within a size.
-func (l *lister) atMost(size int) bool {
-	for _, node := range l.available {
-		size -= l.releases[node].bound
-	}
-	last, risks := int32(-1), 0
-	for _, t := range l.conditional {
-		if t.entry != last {
-			last, risks = t.entry, schema.BoundOfRisks(t.risks)
-		}
-		if size -= l.releases[t.node].bound + risks; size < 0 {
-			return false
-		}
-	}
-	return size >= 0
-}
-
 // answer copies the lists out of the graph.
 func (l *lister) answer() *Updates {
 	channels := len(l.releases[l.current].Channels)
@@ -540,34 +445,4 @@ func copyRisks(risks []configv1.ConditionalUpdateRisk) []configv1.ConditionalUpd
 		risks[i].DeepCopyInto(&copied[i])
 	}
 	return copied
-}
-
-// NotFound returns the error that says that a version is not in the graph, and
-// which versions are near: of reason VersionNotFound, with a [*NotFoundError].
-func (g *Graph) NotFound(v *semver.Version, channel string) *Error {
-	e := &NotFoundError{Version: v.Original(), Channel: channel, Nodes: len(g.nodes)}
-	var below, above *semver.Version
-	prefix := minor.Prefix(v.Original())
-	for i := range g.nodes {
-		n := g.nodes[i].Version
-		e.MinorKnown = e.MinorKnown || strings.HasPrefix(n.Original(), prefix)
-		if n.LessThan(v) {
-			if below == nil || below.LessThan(n) {
-				below = n
-			}
-		} else if above == nil || n.LessThan(above) {
-			above = n
-		}
-	}
-	if below != nil {
-		e.Below = below.Original()
-	}
-	if above != nil {
-		e.Above = above.Original()
-	}
-	return &Error{
-		Reason:  string(ErrVersionNotFound),
-		Message: fmt.Sprintf("currently reconciling cluster version %s not found in the %q channel", v.Original(), channel),
-		Err:     e,
-	}
 }

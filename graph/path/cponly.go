@@ -9,7 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 )
 
-// ErrNotControlPlaneOnly says that two versions are no pair for a
+// ErrNotControlPlaneOnly says that two versions do not fit a
 // control-plane-only update: their minors are not even and adjacent.
 var ErrNotControlPlaneOnly = errors.New("a control-plane-only update leads from an even minor version to the next even one")
 

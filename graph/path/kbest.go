@@ -45,7 +45,7 @@ type prefix struct {
 // kBest expands the best beginning there is, again and again. As it is known
 // exactly how good the best path of a beginning is, each step is on a path that
 // is among the k best. Without cycles what remains from a node is the same on
-// any path; with cycles it is measured anew without the nodes behind.
+// any path; with cycles it is measured again without the nodes behind.
 func (s *search) kBest(from int32, k int) [][]int32 {
 	var all *remaining
 	if s.n.acyclic {

@@ -89,13 +89,13 @@ func (n *Network) MirrorRange(q MirrorQuery) ([]configv1.Release, error) {
 	if err != nil {
 		return nil, err
 	}
-	var picked []configv1.Release
+	var selected []configv1.Release
 	switch {
 	case !q.ShortestPath:
 		for v := range n.versions {
 			r := n.release(int32(v))
 			if n.inChannel(int32(v), q.Channel) && graph.CompareVersions(r.Version, bounds.Min) >= 0 && graph.CompareVersions(r.Version, bounds.Max) <= 0 {
-				picked = append(picked, r)
+				selected = append(selected, r)
 			}
 		}
 	default:
@@ -103,8 +103,8 @@ func (n *Network) MirrorRange(q MirrorQuery) ([]configv1.Release, error) {
 		if err != nil {
 			return nil, err
 		}
-		picked = p.Releases
+		selected = p.Releases
 	}
-	slices.SortStableFunc(picked, func(a, b configv1.Release) int { return graph.CompareVersions(a.Version, b.Version) })
-	return uniqueImages(picked), nil
+	slices.SortStableFunc(selected, func(a, b configv1.Release) int { return graph.CompareVersions(a.Version, b.Version) })
+	return uniqueImages(selected), nil
 }

@@ -80,8 +80,8 @@ func MirrorChannels(ctx context.Context, s graph.Source, q graph.Query, channels
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(m.picked, func(a, b configv1.Release) int { return graph.CompareVersions(a.Version, b.Version) })
-	return &MirrorSelection{Releases: uniqueImages(m.picked), Warnings: m.warnings}, nil
+	slices.SortStableFunc(m.selected, func(a, b configv1.Release) int { return graph.CompareVersions(a.Version, b.Version) })
+	return &MirrorSelection{Releases: uniqueImages(m.selected), Warnings: m.warnings}, nil
 }
 
 // boundedChannel is a channel with the bounds that its configuration comes to.
@@ -97,7 +97,7 @@ type mirrorer struct {
 	query    graph.Query
 	o        MirrorOptions
 	graphs   map[string]*graph.Graph
-	picked   []configv1.Release
+	selected []configv1.Release
 	warnings []string
 }
 
@@ -187,12 +187,12 @@ func (m *mirrorer) selectChannel(c MirrorChannel, b boundedChannel) error {
 			high, _ := g.Find(b.high)
 			path = []configv1.Release{mirrorRelease(g, low), mirrorRelease(g, high)}
 		}
-		m.picked = append(m.picked, path...)
+		m.selected = append(m.selected, path...)
 		return nil
 	}
 	for i, node := range g.Nodes() {
 		if v := node.Version; v.Compare(b.low) >= 0 && v.Compare(b.high) <= 0 {
-			m.picked = append(m.picked, mirrorRelease(g, i))
+			m.selected = append(m.selected, mirrorRelease(g, i))
 		}
 	}
 	return nil
@@ -205,7 +205,7 @@ func (m *mirrorer) step(channel string, from, to *semver.Version) error {
 		return err
 	}
 	path, err := mirrorPath(g, channel, from, to)
-	m.picked = append(m.picked, path...)
+	m.selected = append(m.selected, path...)
 	return err
 }
 

@@ -56,7 +56,7 @@ type NetworkOptions struct {
 type Network struct {
 	channels []channelNodes // the newest first
 	present  int            // index of the cluster's channel, -1: none of them
-	away     bool           // the cluster is in a channel that is none of them
+	away     bool           // the cluster is in a channel that is not among them
 	arch     string
 	notes    []string
 

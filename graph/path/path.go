@@ -162,7 +162,7 @@ func (n *Network) hop(e *edge) Hop {
 	return h
 }
 
-// chooseChannels picks a channel for each hop with the fewest changes: it stays
+// chooseChannels chooses a channel for each hop with the fewest changes: it stays
 // where it is for as long as that costs nothing, else takes the newest.
 func (n *Network) chooseChannels(edges []int32) []int32 {
 	chosen := make([]int32, len(edges))
@@ -190,17 +190,17 @@ func (n *Network) chooseChannels(edges []int32) []int32 {
 	}
 	at := int32(n.present)
 	for i := range edges {
-		best, pick := int32(math.MaxInt32), int32(0)
+		fewest, channel := int32(math.MaxInt32), int32(0)
 		for _, c := range n.sets.members[n.edges[edges[i]].set] {
 			changes := ahead[i][c]
 			if at >= 0 && c != at {
 				changes++
 			}
-			if changes < best || changes == best && c == at {
-				best, pick = changes, c
+			if changes < fewest || changes == fewest && c == at {
+				fewest, channel = changes, c
 			}
 		}
-		chosen[i], at = pick, pick
+		chosen[i], at = channel, channel
 	}
 	return chosen
 }

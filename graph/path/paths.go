@@ -59,7 +59,7 @@ func (n *Network) search(from, to string, order Order, p Policy) (*search, int32
 	return &search{n: n, rules: r, order: order, to: end}, start, nil
 }
 
-// noPath explains that there is none.
+// noPath explains that there is no path.
 func (s *search) noPath(from int32) error {
 	e := &NoPathError{From: s.n.text(from), To: s.n.text(s.to)}
 	_, order := s.reach(from)
@@ -121,7 +121,7 @@ func (n *Network) Reachable(from string, p Policy) ([]Reached, error) {
 
 // Latest finds the highest version that can be reached, the one that it starts
 // from included; with a minor, such as 4.16, the highest of that minor, by
-// whatever way. Where there is none in the minor the error is a
+// any way. Where there is none in the minor the error is a
 // [*NoPathError] whose To is the minor. It costs O(V+E).
 func (n *Network) Latest(from, in string, p Policy) (configv1.Release, error) {
 	s, start, err := n.search(from, from, Shortest, p)

@@ -16,7 +16,7 @@ import (
 
 // AlertRisks is the [RiskSource] of alerts that fire: each that bears on
 // updates is a risk to all of them. Where the alerts cannot be read, it goes on
-// with those that it read last, whatever their age; [AlertRisks.Stale] alone
+// with those that it read last, however old; [AlertRisks.Stale] alone
 // tells, as with the cluster-version operator. It is safe for concurrent use and
 // must not be copied.
 type AlertRisks struct {
@@ -92,7 +92,7 @@ func impactOf(name string, labels map[string]string) string {
 // OfAlerts makes risks of alerts, sorted by name: of those that are
 // critical, that slow drains or the redistribution of workloads, or that say
 // themselves that they are to be looked at before an update. Pending ones and
-// those without a name are none. Alerts of one name are one risk. Names that a
+// those without a name are left out. Alerts of one name are one risk. Names that a
 // risk cannot have are left to [Merge] to refuse.
 func OfAlerts(alerts []Alert) []configv1.ConditionalUpdateRisk {
 	var risks []configv1.ConditionalUpdateRisk

@@ -41,7 +41,7 @@ const (
 // use; after that it is safe for concurrent use. It must not be copied. Wrap it
 // in a [Cache] where it judges risks again and again.
 //
-// The token never follows a redirect: there are none.
+// Redirects are not followed, so that the token stays with its server.
 type Prometheus struct {
 	// URL is where /api/v1 is; empty means that of Thanos
 	// in the cluster: https://thanos-querier.openshift-monitoring.svc.cluster.local:9091.

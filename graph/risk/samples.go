@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Sample is one value of a metric, for whatever exporter a program has.
+// Sample is one value of a metric, for the exporter of a program.
 type Sample struct {
 	Name   string
 	Labels map[string]string
@@ -31,7 +31,7 @@ const (
 // above: the number of available updates; the time of the last change, under
 // the name of the ClusterVersion; the transition times of the conditional
 // updates' conditions; the verdicts on risks as 1, 0 and -1 for True, False and
-// Unknown. Before the first fetch there is none.
+// Unknown. Before the first fetch there are no samples.
 func (r *Retrieval) Samples(name string) []Sample {
 	if r.Attempted.IsZero() {
 		return nil
