@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"sigs.k8s.io/yaml"
+	"sigs.k8s.io/yaml" // the YAML of Kubernetes; it words the errors
 )
 
 // Parse reads the objects of one file, JSON or YAML, in their order. name is
@@ -138,7 +138,7 @@ func (d *decoder) decodeSlowly(document string, jsonErr error) error {
 	if left := d.valuesLeft(); len(document) > left && mayBegin(document) > left {
 		return d.tooManyValues()
 	}
-	d.used.expanded += expansion(document, d.limits.ExpandedSize-d.used.expanded)
+	d.used.expanded += expansion([]byte(document), d.limits.ExpandedSize-d.used.expanded)
 	if err := d.used.check(&d.limits); err != nil {
 		return d.fault(err)
 	}

@@ -24,7 +24,7 @@ func decodeImages(data []byte, version string, limits Limits) (map[string]string
 		if mayBegin(string(data)) > limits.Values {
 			return nil, fmt.Errorf("unmarshal image-references: %w", valuesError(limits.Values))
 		}
-		if expansion(string(data), limits.ExpandedSize) > limits.ExpandedSize {
+		if expansion(data, limits.ExpandedSize) > limits.ExpandedSize {
 			return nil, fmt.Errorf("unmarshal image-references: %w", expandedError(limits.ExpandedSize))
 		}
 		converted, err := yaml.YAMLToJSON(data)

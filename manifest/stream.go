@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	yamlv2 "go.yaml.in/yaml/v2"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
@@ -126,68 +125,17 @@ func jsonShape(data []byte) (values, depth int) {
 // gives up: it allows 400,000 parts where most come from aliases.
 const worstExpansion = 4 << 20
 
-// expansion returns about how many bytes of JSON a document becomes that has
-// aliases, and anything more than limit for one that becomes longer. It is 0
-// for a document without aliases. The YAML decoder bounds how many parts
-// aliases may make, but neither their size nor their sum.
-func expansion(document string, limit int64) int64 {
-	if !hasName(document, '&') || !hasName(document, '*') {
-		return 0
-	}
-	var value any
-	if err := yamlv2.Unmarshal([]byte(document), &value); err != nil {
+// expansion returns about how many bytes a document becomes that has aliases,
+// and anything more than limit for one that becomes longer. It is 0 for a
+// document without aliases. The YAML decoder bounds how many parts aliases may
+// make, but neither their size nor their sum.
+func expansion(document []byte, limit int64) int64 {
+	aliases, size, err := yamljson.MeasureAliases(document, limit)
+	switch {
+	case err != nil:
 		return worstExpansion // the error comes again, and is worded, when the document is decoded
-	}
-	return expandedSize(value, limit)
-}
-
-// hasName reports whether a document may have an anchor ('&') or an alias
-// ('*'): the sign at the beginning of a token, followed by a name.
-func hasName(document string, sign byte) bool {
-	for i := 0; ; i++ {
-		next := strings.IndexByte(document[i:], sign)
-		if next < 0 {
-			return false
-		}
-		i += next
-		if i+1 < len(document) && inName(document[i+1]) && (i == 0 || mayPrecede(document[i-1])) {
-			return true
-		}
-	}
-}
-
-func inName(c byte) bool {
-	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-}
-
-// mayPrecede reports whether a token can begin after c. It may be true where
-// none can.
-func mayPrecede(c byte) bool {
-	return !inName(c) && c != '*' && c != '&' && c != '/' && c != '(' && c != '.'
-}
-
-// expandedSize returns about how long a value is as JSON, and anything more
-// than limit for one that is longer than that.
-func expandedSize(value any, limit int64) int64 {
-	size := int64(1)
-	switch value := value.(type) {
-	case string:
-		size += int64(len(value)) + 2
-	case []any:
-		for _, v := range value {
-			if size += expandedSize(v, limit-size); size > limit {
-				break
-			}
-		}
-	case map[any]any:
-		for k, v := range value {
-			size += expandedSize(k, limit-size)
-			if size += expandedSize(v, limit-size); size > limit {
-				break
-			}
-		}
-	default:
-		size += 8
+	case aliases == 0:
+		return 0
 	}
 	return size
 }

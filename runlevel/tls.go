@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v3" // its nodes keep the order and the comments of what is not changed
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"

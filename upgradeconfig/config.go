@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/aliases"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
 // Config is the configuration of the managed-upgrade operator as far as it
@@ -103,7 +103,7 @@ func ParseConfig(data []byte) (*Config, error) {
 	if len(data) > maxConfigSize {
 		return nil, &ConfigError{fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
 	}
-	switch _, size, err := aliases.Measure(data, maxConfigSize); {
+	switch _, size, err := yamljson.MeasureAliases(data, maxConfigSize); {
 	case err != nil:
 		return nil, &ConfigError{err}
 	case size > maxConfigSize:

@@ -124,12 +124,6 @@ func (d *Decoder) Decode(doc string) (text []byte, ok bool) {
 // valid until the next call.
 func (d *Decoder) Root() Node { return Node{d, d.root} }
 
-// Forget drops the last document, so that it is not kept in memory.
-func (d *Decoder) Forget() {
-	clear(d.nodes)
-	d.s, d.nodes = "", d.nodes[:0]
-}
-
 // Values returns how many values the last document has, or had until it was
 // refused.
 func (d *Decoder) Values() int { return len(d.nodes) - 1 }

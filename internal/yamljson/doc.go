@@ -4,12 +4,15 @@
 // The two steps are apart so that a program that needs only a few of a
 // document's fields, which [Decoder.Root] has, does not pay for the object.
 //
-// It knows the part of YAML 1.1 that generators and people use for Kubernetes
-// objects: block mappings and sequences, plain, quoted and block scalars, flow
-// collections, comments. It refuses what it does not know, what is unusual and
-// what looks wrong: anchors, aliases, tags, merge keys, directives, complex keys, tabs
-// between tokens, keys that are not strings, carriage returns, errors. The
-// caller then takes the slow way, which also words the error. So the only duty
+// [MeasureAliases] tells what the aliases of a document expand it to, before
+// anything expands them.
+//
+// [Decoder] knows the part of YAML 1.1 that generators and people use for
+// Kubernetes objects: block mappings and sequences, plain, quoted and block
+// scalars, flow collections, comments. It refuses what it does not know, what is
+// unusual and what looks wrong: anchors, aliases, tags, merge keys, directives,
+// complex keys, tabs between tokens, keys that are not strings, carriage
+// returns, errors. The caller then takes the slow way, which also words the error. So the only duty
 // here is never to accept something with another result than the slow way has;
 // a fuzz test compares the two.
 //

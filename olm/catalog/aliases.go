@@ -1,11 +1,11 @@
 package catalog
 
-import "github.com/clusterupdate/clusterupdate/internal/aliases"
+import "github.com/clusterupdate/clusterupdate/internal/yamljson"
 
 // checkAliases refuses a YAML document with too many aliases, or one that they
 // expand to more than a number of bytes.
 func checkAliases(text []byte, maxAliases int, maxBytes int64) error {
-	count, size, err := aliases.Measure(text, maxBytes)
+	count, size, err := yamljson.MeasureAliases(text, maxBytes)
 	switch {
 	case err != nil:
 		return yamlFault(err) // rather than convert what cannot be counted

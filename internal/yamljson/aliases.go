@@ -1,7 +1,4 @@
-// Package aliases measures what the aliases of a YAML document expand it to,
-// before anything expands them: a few hundred bytes of aliases to aliases can
-// stand for gigabytes.
-package aliases
+package yamljson
 
 import (
 	"bytes"
@@ -9,11 +6,13 @@ import (
 	"go.yaml.in/yaml/v3" // its nodes keep aliases as they are written
 )
 
-// Measure returns how many aliases the YAML document text has, and about how
+// MeasureAliases returns how many aliases the YAML document text has, and about how
 // many bytes it has with all of them replaced by what they stand for. Where
 // that is more than limit, the size is some number above limit. An error is
-// one of syntax. It takes no more memory than the document without expansion.
-func Measure(text []byte, limit int64) (aliases int, size int64, err error) {
+// one of syntax. A few hundred bytes of aliases to aliases can stand for
+// gigabytes, so ask before anything expands them: this takes no more memory than
+// the document without expansion.
+func MeasureAliases(text []byte, limit int64) (aliases int, size int64, err error) {
 	if bytes.IndexByte(text, '&') < 0 || bytes.IndexByte(text, '*') < 0 {
 		return 0, int64(len(text)), nil
 	}

@@ -1,11 +1,11 @@
-package aliases_test
+package yamljson_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/aliases"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
 // laughs is a document in which each list stands for ten of the one before.
@@ -18,7 +18,7 @@ func laughs(levels int) string {
 	return b.String()
 }
 
-func TestMeasure(t *testing.T) {
+func TestMeasureAliases(t *testing.T) {
 	const limit = 1 << 20
 	for _, tt := range []struct {
 		name, text string
@@ -34,7 +34,7 @@ func TestMeasure(t *testing.T) {
 		{"an alias within itself", "a: &x [b, *x]\n", 1, 1, 100},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n, size, err := aliases.Measure([]byte(tt.text), limit)
+			n, size, err := yamljson.MeasureAliases([]byte(tt.text), limit)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,7 +43,7 @@ func TestMeasure(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := aliases.Measure([]byte("a: &x [*x\n"), limit); err == nil {
+	if _, _, err := yamljson.MeasureAliases([]byte("a: &x [*x\n"), limit); err == nil {
 		t.Error("no error for what is not YAML")
 	}
 }

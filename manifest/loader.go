@@ -1,0 +1,313 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"golang.org/x/sync/errgroup"
+)
+
+// file is one file of a payload, and what became of it.
+type file struct {
+	dir, name string
+
+	manifests []*Manifest
+	verdicts  []Verdict // one for each manifest
+	warnings  []Warning
+	fault     *Error
+	used      usage
+}
+
+func (f *file) path() string { return f.dir + "/" + f.name }
+
+// listFiles returns the manifest files of both directories in their order.
+func listFiles(fsys fs.FS) ([]*file, error) {
+	var files []*file
+	for _, dir := range []string{ownDir, releaseDir} {
+		entries, err := fs.ReadDir(fsys, dir)
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		for _, e := range entries {
+			if !e.IsDir() && isManifestFile(e.Name()) {
+				files = append(files, &file{dir: dir, name: e.Name()})
+			}
+		}
+	}
+	return files, nil
+}
+
+func isManifestFile(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.HasSuffix(name, ".json")
+}
+
+// loader reads the files of a payload with several workers.
+type loader struct {
+	fsys     fs.FS
+	payload  *Payload
+	limits   Limits
+	workers  int
+	filter   checks
+	renderer *renderer
+	faults   []*Error
+
+	mu   sync.Mutex
+	used usage // by the files that were read
+	full bool  // passes a limit: no further file is begun
+}
+
+// newLoader returns a loader, o.Limits being complete.
+func newLoader(fsys fs.FS, o LoadOptions, p *Payload) *loader {
+	l := &loader{fsys: fsys, payload: p, limits: o.Limits, workers: o.Workers, filter: o.Filter.checks()}
+	if l.workers == 0 {
+		l.workers = runtime.GOMAXPROCS(0)
+	}
+	if l.filter.majorVersion == nil {
+		l.filter.majorVersion = p.majorVersion()
+	}
+	data := templateData{ReleaseImage: o.Image, ClusterProfile: DefaultProfile, Images: p.Images}
+	if l.filter.profile != nil {
+		data.ClusterProfile = *l.filter.profile
+	}
+	l.renderer = newRenderer(data, l.limits)
+	return l
+}
+
+// load reads all files and puts together what came of them, in their order.
+// The error is the context's, or that a file system ended its goroutine;
+// faults of files are collected.
+func (l *loader) load(ctx context.Context, files []*file) error {
+	if len(files) > l.limits.Files {
+		l.faults = []*Error{{Err: filesError(l.limits.Files)}}
+		return nil
+	}
+	var group errgroup.Group
+	var next atomic.Int64
+	for range min(l.workers, len(files)) {
+		group.Go(func() error {
+			var current *file
+			d := newDecoder(l.limits)
+			err := panics.Isolate(func() error {
+				for {
+					if l.isFull() {
+						return nil
+					}
+					i := int(next.Add(1)) - 1 // a file that is taken is read: see use
+					if i >= len(files) {
+						return nil
+					}
+					current = files[i]
+					if err := l.read(ctx, d, current); err != nil {
+						return err
+					}
+				}
+			})
+			if ended := (*panics.Error)(nil); errors.As(err, &ended) {
+				return fmt.Errorf("%s: %w", current.path(), err)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	l.collect(files)
+	return nil
+}
+
+func (l *loader) isFull() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.full
+}
+
+// use counts what a file takes of the payload's limits. Each file is read to
+// its end even where others have passed a limit, so that which one passes it
+// does not depend on timing.
+func (l *loader) use(u usage) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used.add(u)
+	l.full = l.used.check(&l.limits) != nil
+}
+
+// collect puts together what came of the files. A limit of the payload that
+// they pass is its only fault, and says which file was one too much.
+func (l *loader) collect(files []*file) {
+	var used usage
+	for _, f := range files {
+		used.add(f.used)
+		if err := used.check(&l.limits); err != nil {
+			place := &Error{File: f.path()}
+			if limit := (*LimitError)(nil); f.fault != nil && errors.As(f.fault, &limit) {
+				place.Document = f.fault.Document
+			}
+			l.faults = []*Error{{Err: fmt.Errorf("%s: %w", place.Position(), err)}}
+			return
+		}
+	}
+	p := l.payload
+	for _, f := range files {
+		if f.fault != nil {
+			l.faults = append(l.faults, f.fault)
+		}
+		p.Warnings = append(p.Warnings, f.warnings...)
+		for i, m := range f.manifests {
+			if f.verdicts[i].Included {
+				p.Manifests = append(p.Manifests, m)
+			} else {
+				p.Excluded = append(p.Excluded, Exclusion{Manifest: m, Verdict: f.verdicts[i]})
+			}
+		}
+	}
+	p.Hash = hashOf(p.Manifests)
+}
+
+// read reads one file into f. The error is the context's; a panic in the file
+// system is a fault of the file.
+func (l *loader) read(ctx context.Context, d *decoder, f *file) error {
+	document := 0
+	err := panics.Catch(func() error {
+		var err error
+		document, err = l.readInto(ctx, d, f)
+		return err
+	})
+	if ctx.Err() != nil {
+		return contextError(ctx)
+	}
+	if panicked, ok := err.(*panics.Error); ok { // not one of the file system, which is wrapped
+		err = namePanic(f.path(), panicked)
+	}
+	if err != nil {
+		f.fault = &Error{File: f.path(), Document: document, Err: short(err)}
+	}
+	l.use(f.used)
+	return nil
+}
+
+// readInto reads one file into f. On an error, document is the place of the
+// object that caused it, 0 if none did.
+func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document int, err error) {
+	data, err := readFile(ctx, l.fsys, f.path(), d.buf, l.limits.FileSize)
+	if err != nil {
+		return 0, err
+	}
+	d.buf = data[:0]
+	f.used.size = int64(len(data))
+	if f.dir == ownDir {
+		if data, err = l.render(ctx, f, data); data == nil {
+			return 0, err
+		}
+	}
+	read := f.used.size
+	manifests, document, err := d.file(ctx, f.name, data)
+	f.used = d.used
+	f.used.size += max(read-int64(len(data)), 0) // the larger of source and result counts
+	if err != nil {
+		return document, fmt.Errorf("parse %s: %w", f.name, err)
+	}
+	f.manifests = manifests
+	f.verdicts = make([]Verdict, len(manifests))
+	for i, m := range manifests {
+		f.verdicts[i] = l.filter.judge(m)
+		if !f.verdicts[i].Included && m.meta.unreadable {
+			f.warnings = append(f.warnings, newWarning(f.path(), m.Document,
+				fmt.Sprintf("%s: an annotation is not a string, so all its annotations count as absent", m.Identity())))
+		}
+	}
+	return 0, nil
+}
+
+// namePanic says which file a panic is about; other errors say so themselves.
+func namePanic(path string, err error) error {
+	if panicked := (*panics.Error)(nil); errors.As(err, &panicked) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
+// noValue is what a template makes of a reference to nothing.
+const noValue = "<no value>"
+
+// render executes a template. It returns nil for one that is skipped, and for
+// one that is an error.
+func (l *loader) render(ctx context.Context, f *file, source []byte) ([]byte, error) {
+	data, err := l.renderer.render(ctx, f.dir, f.name, source)
+	limit, refused := (*LimitError)(nil), (*TemplateError)(nil)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil, errors.As(err, &refused):
+		return nil, err
+	case errors.As(err, &limit):
+		return nil, fmt.Errorf("%s: %w", f.path(), err)
+	default:
+		f.warnings = append(f.warnings, newWarning(f.path(), 0, "skipped, not a template that this version understands: "+err.Error()))
+		return nil, nil
+	}
+	if bytes.Contains(data, []byte(noValue)) && !bytes.Contains(source, []byte(noValue)) {
+		f.warnings = append(f.warnings, newWarning(f.path(), 0, "the template refers to an image that the payload does not have: it stands as "+noValue))
+	}
+	return data, nil
+}
+
+func newWarning(file string, document int, message string) Warning {
+	return Warning{File: file, Document: document, Message: bounded.Text(message, maxWarningText)}
+}
+
+// readFile reads a file of at most limit bytes, into buf if that is large
+// enough.
+func readFile(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int64) (data []byte, err error) {
+	err = panics.Catch(func() error {
+		data, err = readAll(ctx, fsys, name, buf, limit)
+		return err
+	})
+	return data, namePanic(name, err)
+}
+
+func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read only
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))
+	}
+	data := slices.Grow(buf[:0], int(info.Size())+1) // so that the end shows without growing
+	r := contextReader{ctx: ctx, r: f}
+	for {
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if int64(len(data)) > limit {
+			return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))
+		}
+		if err == io.EOF { // as io.Reader documents it
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, 1)
+		}
+	}
+}
