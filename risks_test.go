@@ -209,12 +209,8 @@ func TestAcceptedRiskInRequest(t *testing.T) {
 	m := &matcher{answers: map[string]any{"a": true}}
 	prepare := func(o *clusterupdate.Options) {
 		g, _ := riskGraph(t, "a").Fetch(context.Background(), graph.Query{})
-		var b strings.Builder
-		if err := graph.Encode(&b, g); err != nil {
-			t.Fatal(err)
-		}
 		// The one conditional update is that to the release that there is.
-		text := strings.ReplaceAll(b.String(), `"to":"4.21.0"`, `"to":"4.21.1"`)
+		text := strings.ReplaceAll(string(g.AppendJSON(nil)), `"to":"4.21.0"`, `"to":"4.21.1"`)
 		g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -63,7 +63,7 @@ func NextUpdate(s AutoState, p AutoPolicy) (next *configv1.Update, why string) {
 		if p.Eligible != nil && !p.Eligible(*r) {
 			continue
 		}
-		if best == nil || CompareReleases(*r, *best) < 0 {
+		if best == nil || compareReleases(*r, *best) < 0 {
 			best = r
 		}
 	}

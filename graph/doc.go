@@ -116,6 +116,10 @@
 // operator does, for comparisons: that of [DecodeOptions], of [UpdatesQuery], and
 // of graph/risk's Evaluator. The file compat.go lists the points.
 //
+// This package has more names than most: the wire format, the errors whose reasons
+// users know, and the small decisions about channels and targets that programs
+// make around a graph.
+//
 // A [Graph], [Client] and [Rules] are safe for concurrent use. Types without
 // hidden fields are plain data: safe to read from many goroutines at a time, not
 // to change while others read.

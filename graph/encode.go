@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"io"
 	"strconv"
 	"unicode/utf8"
 
@@ -48,12 +47,6 @@ func (g *Graph) AppendJSON(b []byte) []byte {
 // [encoding/json.Marshal] escapes <, > and & in it, as in every text.
 func (g *Graph) MarshalJSON() ([]byte, error) {
 	return g.AppendJSON(make([]byte, 0, g.encodedSize())), nil
-}
-
-// Encode writes the text of [Graph.AppendJSON]. The error is the writer's.
-func Encode(w io.Writer, g *Graph) error {
-	_, err := w.Write(g.AppendJSON(make([]byte, 0, g.encodedSize())))
-	return err
 }
 
 // encodedSize estimates the length of the text. It is exceeded only where texts

@@ -29,9 +29,6 @@ const (
 	ErrUnknown               Reason = "Unknown"
 )
 
-// ErrNoVersionsFound says that a channel has no release to mirror.
-const ErrNoVersionsFound Reason = "NoVersionsFound"
-
 // Error is the reason itself.
 func (r Reason) Error() string { return string(r) }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The metadata keys that a client reads. Others are kept verbatim.
+// The metadata keys that a client reads. All others are kept as they are.
 const (
 	// MetadataURL is the address of the errata or release notes.
 	MetadataURL = "url"
@@ -19,6 +19,23 @@ const (
 	MetadataArchitecture = "release.openshift.io/architecture"
 	// MetadataManifestRef is the digest of the release image.
 	MetadataManifestRef = "io.openshift.upgrades.graph.release.manifestref"
+)
+
+// The metadata keys that a graph is built by. A client ignores them; some are
+// left in the graphs that a service serves.
+const (
+	// MetadataArch is the architecture of a release, in graphs of several.
+	MetadataArch = "io.openshift.upgrades.graph.release.arch"
+	// MetadataRemove is "true" on a release that is to be left out.
+	MetadataRemove = "io.openshift.upgrades.graph.release.remove"
+	// The edits of edges list versions, separated by commas, from which edges to
+	// the release are added or removed (previous), or to which its edges lead
+	// (next). MetadataPreviousRemoveRegex is a regular expression on versions.
+	MetadataPreviousAdd         = "io.openshift.upgrades.graph.previous.add"
+	MetadataPreviousRemove      = "io.openshift.upgrades.graph.previous.remove"
+	MetadataPreviousRemoveRegex = "io.openshift.upgrades.graph.previous.remove_regex"
+	MetadataNextAdd             = "io.openshift.upgrades.graph.next.add"
+	MetadataNextRemove          = "io.openshift.upgrades.graph.next.remove"
 )
 
 // Metadata are the key-value pairs of a node. The wire format says that values

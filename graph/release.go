@@ -90,8 +90,8 @@ func splitList(value string, compat bool) (channels []string, errs []error) {
 // maxEmptyChannels is how many empty channel names an error lists.
 const maxEmptyChannels = 10
 
-// CompareReleases orders releases: highest version first, then by image.
-func CompareReleases(a, b configv1.Release) int {
+// compareReleases orders releases: highest version first, then by image.
+func compareReleases(a, b configv1.Release) int {
 	return cmp.Or(CompareVersions(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
 }
 

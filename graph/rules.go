@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/internal/aggregate"
 	configv1 "github.com/openshift/api/config/v1"
 )
@@ -195,15 +196,4 @@ func (alwaysRule) Match(context.Context, configv1.ClusterCondition) (bool, error
 
 type promQLRule struct{ RiskMatcher }
 
-func (promQLRule) Valid(rule configv1.ClusterCondition) error { return CheckPromQL(rule) }
-
-// CheckPromQL returns an error for a rule that has no PromQL query.
-func CheckPromQL(rule configv1.ClusterCondition) error {
-	if rule.PromQL == nil {
-		return errors.New("the 'promql' property is required for 'type: PromQL' conditions")
-	}
-	if rule.PromQL.PromQL == "" {
-		return errors.New("the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions")
-	}
-	return nil
-}
+func (promQLRule) Valid(rule configv1.ClusterCondition) error { return schema.CheckPromQL(rule) }

@@ -62,7 +62,7 @@ func ChooseTarget(available []configv1.Release, conditional []configv1.Condition
 		}
 	}
 	if q.Latest && q.Image == "" && q.Version == "" {
-		slices.SortStableFunc(candidates, func(a, b target) int { return CompareReleases(a.Release, b.Release) })
+		slices.SortStableFunc(candidates, func(a, b target) int { return compareReleases(a.Release, b.Release) })
 	}
 	for _, c := range candidates {
 		switch {
@@ -122,7 +122,7 @@ func (q TargetQuery) request(r configv1.Release) *configv1.Update {
 
 // none says that nothing was chosen, and what could be.
 func (q TargetQuery) none(candidates []target) error {
-	slices.SortStableFunc(candidates, func(a, b target) int { return CompareReleases(a.Release, b.Release) })
+	slices.SortStableFunc(candidates, func(a, b target) int { return compareReleases(a.Release, b.Release) })
 	var versions []string
 	for _, c := range candidates {
 		if c.issue == nil || q.AllowNotRecommended {

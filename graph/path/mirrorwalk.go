@@ -12,6 +12,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
+// ErrNoVersionsFound is the reason of the [*graph.Error] for a channel that has no
+// release to mirror.
+const ErrNoVersionsFound graph.Reason = "NoVersionsFound"
+
 // MirrorChannel is a channel of a mirror planner's configuration.
 type MirrorChannel struct {
 	Name string
@@ -168,7 +172,7 @@ func (m *mirrorer) ends(channel string) (lowest, highest *semver.Version, err er
 }
 
 func noVersions(arch, channel string) error {
-	return &graph.Error{Reason: string(graph.ErrNoVersionsFound), Message: fmt.Sprintf("no cluster versions found for %q in the %q channel", arch, channel)}
+	return &graph.Error{Reason: string(ErrNoVersionsFound), Message: fmt.Sprintf("no cluster versions found for %q in the %q channel", arch, channel)}
 }
 
 // selectChannel selects what one channel's bounds ask for.
@@ -260,7 +264,7 @@ func (m *mirrorer) enter(channel, last string, from, to *semver.Version) (entere
 	case err != nil:
 		return false, err
 	case g.Len() == 0:
-		return false, &graph.Error{Reason: string(graph.ErrNoVersionsFound), Message: fmt.Sprintf("no cluster versions found in the %q channel", channel)}
+		return false, &graph.Error{Reason: string(ErrNoVersionsFound), Message: fmt.Sprintf("no cluster versions found in the %q channel", channel)}
 	}
 	if _, ok := g.Find(from); ok {
 		return true, m.step(channel, from, to)

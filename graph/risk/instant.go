@@ -7,7 +7,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -27,7 +27,7 @@ type InstantQuery func(ctx context.Context, query string) (InstantResult, error)
 // Match evaluates the rule's query. Errors are those of f, or say that the rule
 // has no query or that the result is not a vector of one sample, 0 or 1.
 func (f InstantQuery) Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error) {
-	if err := graph.CheckPromQL(rule); err != nil {
+	if err := schema.CheckPromQL(rule); err != nil {
 		return false, err
 	}
 	r, err := f(ctx, rule.PromQL.PromQL)

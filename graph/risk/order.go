@@ -33,7 +33,7 @@ func (o versionOrder) parse(text string) *semver.Version {
 	return v
 }
 
-// releases orders releases as [graph.CompareReleases] does.
+// releases orders releases: the highest version first, then by image.
 func (o versionOrder) releases(a, b configv1.Release) int {
 	return cmp.Or(o.compare(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
 }

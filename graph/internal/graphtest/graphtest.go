@@ -2,7 +2,6 @@
 package graphtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -234,9 +233,5 @@ func Synthetic(tb testing.TB, n int) []byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var b bytes.Buffer
-	if err := graph.Encode(&b, g); err != nil {
-		tb.Fatal(err)
-	}
-	return b.Bytes()
+	return g.AppendJSON(nil)
 }

@@ -166,3 +166,14 @@ func equalRules(a, b configv1.ClusterCondition) bool {
 	}
 	return a.PromQL == nil || a.PromQL.PromQL == b.PromQL.PromQL
 }
+
+// CheckPromQL returns an error for a rule that has no PromQL query.
+func CheckPromQL(rule configv1.ClusterCondition) error {
+	if rule.PromQL == nil {
+		return errors.New("the 'promql' property is required for 'type: PromQL' conditions")
+	}
+	if rule.PromQL.PromQL == "" {
+		return errors.New("the 'promql.promql' query string must be non-empty for 'type: PromQL' conditions")
+	}
+	return nil
+}
