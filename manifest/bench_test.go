@@ -66,10 +66,11 @@ func BenchmarkLoadYAML(b *testing.B) {
 	}
 }
 
-// BenchmarkLoadRatio alternates the two, so that both see the machine in the
-// same state, and reports how many times as long as a load the documents take
-// through sigs.k8s.io/yaml: the fastest of each. Run it with -cpu 1, since a
-// load uses all processors.
+// BenchmarkLoadRatio alternates a load, the documents through sigs.k8s.io/yaml,
+// and their JSON form through apimachinery, so that all see the machine in the
+// same state. It reports how many times as long as a load the documents take,
+// and which part of their decoding from JSON a load takes: the fastest of each.
+// Run it with -cpu 1, since a load uses all processors.
 func BenchmarkLoadRatio(b *testing.B) {
 	fsys := os.DirFS(filepath.Join(testdata.Dir(b), "payload-4.18.15"))
 	docs := realDocuments(b)
@@ -82,7 +83,8 @@ func BenchmarkLoadRatio(b *testing.B) {
 			*best = d
 		}
 	}
-	var load, plain time.Duration
+	raws := realJSON(b)
+	var load, plain, fromJSON time.Duration
 	for b.Loop() {
 		for range 3 {
 			fastest(&load, func() error {
@@ -102,30 +104,46 @@ func BenchmarkLoadRatio(b *testing.B) {
 			}
 			return nil
 		})
+		for range 3 {
+			fastest(&fromJSON, func() error {
+				for _, raw := range raws {
+					if err := new(unstructured.Unstructured).UnmarshalJSON(raw); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
 	}
 	b.ReportMetric(float64(plain)/float64(load), "yaml/load")
+	b.ReportMetric(float64(load)/float64(fromJSON), "load/json")
 	b.ReportMetric(float64(load)/1e6, "ms/load")
 }
 
 // BenchmarkLoadJSON is the floor: the same objects, decoded from their JSON
 // form.
 func BenchmarkLoadJSON(b *testing.B) {
-	var docs [][]byte
-	for _, doc := range realDocuments(b) {
-		raw, err := yaml.YAMLToJSON(doc)
-		if err != nil {
-			b.Fatal(err)
-		}
-		docs = append(docs, raw)
-	}
+	raws := realJSON(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, raw := range docs {
+		for _, raw := range raws {
 			if err := new(unstructured.Unstructured).UnmarshalJSON(raw); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
+}
+
+// realJSON is the JSON form of the real documents.
+func realJSON(b *testing.B) (raws [][]byte) {
+	for _, doc := range realDocuments(b) {
+		raw, err := yaml.YAMLToJSON(doc)
+		if err != nil {
+			b.Fatal(err)
+		}
+		raws = append(raws, raw)
+	}
+	return raws
 }
 
 // realDocuments are the documents of the real payload's release-manifests.

@@ -105,6 +105,26 @@ func TestDecoderIsReusable(t *testing.T) {
 	}
 }
 
+// TestStrings tries each ASCII character that a document may have in each place
+// of a string, and a few others.
+func TestStrings(t *testing.T) {
+	var d yamljson.Decoder
+	chars := []string{"é", "日", "\u00a0", "\\u2028", "\\0", "\\x7f", "\\b", "\\f", "\\r", "\\t", `\"`, `\\`}
+	for c := byte(' '); c < 0x7f; c++ {
+		if c != '"' && c != '\\' {
+			chars = append(chars, string(c))
+		}
+	}
+	for _, c := range chars {
+		for at := range 20 {
+			text := strings.Repeat("x", at) + c + strings.Repeat("y", 20-at)
+			if !check(t, &d, `a: "`+text+"\"\n") {
+				t.Errorf("%q is refused", text)
+			}
+		}
+	}
+}
+
 // TestClean tries each byte in each place, and characters of several bytes.
 func TestClean(t *testing.T) {
 	for c := range 256 {
