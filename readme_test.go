@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"go/ast"
-	"go/format"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -234,8 +233,15 @@ func TestDocsShowExamples(t *testing.T) {
 			t.Errorf("%s has %d programs in Go, of which %d name an Example", page, blocks, len(found))
 		}
 		for _, m := range found {
-			if got, want := m[3], exampleBody(t, m[2], m[1]); got != want {
-				t.Errorf("%s does not show %s of %s. It should be:\n%s", page, m[1], m[2], want)
+			want := exampleBody(t, m[2], m[1])
+			if m[3] != want && !*update {
+				t.Errorf("%s does not show %s of %s: rewrite it by go test . -run TestDocsShow -update", page, m[1], m[2])
+			}
+			text = bytes.Replace(text, []byte(m[0]), []byte(strings.TrimSuffix(m[0], m[3]+"```")+want+"```"), 1)
+		}
+		if *update {
+			if err := os.WriteFile(page, text, 0o644); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
@@ -260,11 +266,11 @@ func exampleBody(t *testing.T, file, name string) string {
 		}
 		body := src[fset.Position(f.Body.Lbrace).Offset+1 : fset.Position(f.Body.Rbrace).Offset]
 		body, _, _ = bytes.Cut(body, []byte("\t// Output:"))
-		out, err := format.Source(body)
-		if err != nil {
-			t.Fatal(err)
+		lines := strings.Split(strings.Trim(string(body), "\n"), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimPrefix(lines[i], "\t")
 		}
-		return strings.TrimSpace(string(out)) + "\n"
+		return strings.Join(lines, "\n") + "\n"
 	}
 	t.Fatalf("%s has no function %s", file, name)
 	return ""
