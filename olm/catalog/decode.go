@@ -18,8 +18,6 @@ import (
 type decoder struct {
 	options    Options
 	properties *olm.BundleReader
-	texts      map[string]string
-	scratch    []olm.Property
 }
 
 // document is one document of a file.
@@ -55,195 +53,16 @@ func (d *decoder) decode(doc document) (object, error) {
 			return object{}, nil
 		}
 	}
-	if o, ok := d.fast(text); ok {
-		return o, nil
-	}
-	o, err := d.slow(text)
+	o, err := d.object(text)
 	if bad := (*fault)(nil); errors.As(err, &bad) && doc.yaml {
 		bad.line, bad.column = 0, 0 // they are of the JSON
 	} else if bad != nil && bad.rule == RuleSyntax {
 		// A flow mapping looks like JSON at first.
 		if flow, err := d.yamlToJSON(text); err == nil && !json.Valid(text) {
-			return d.slow(flow)
+			return d.object(flow)
 		}
 	}
 	return o, err
-}
-
-// fast decodes channels and bundles in the form that tools write.
-func (d *decoder) fast(text []byte) (object, bool) {
-	var schema, pkg, name, image string
-	var properties, entries, related []byte
-	s := scanner{data: text, depth: d.options.MaxDepth}
-	var seen fieldSet
-	str := func(field uint, into *string) bool {
-		text, ok := s.text()
-		*into = string(text)
-		return ok && seen.add(field)
-	}
-	raw := func(field uint, into *[]byte) (ok bool) {
-		*into, ok = s.value()
-		return ok && seen.add(field)
-	}
-	ok := s.object(func(key []byte) bool {
-		switch string(key) {
-		case "schema":
-			return str(0, &schema)
-		case "package":
-			text, ok := s.text()
-			pkg = d.intern(text)
-			return ok && seen.add(1)
-		case "name":
-			return str(2, &name)
-		case "image":
-			return str(3, &image)
-		case "properties":
-			return raw(4, &properties)
-		case "entries":
-			return raw(5, &entries)
-		case "relatedImages":
-			return raw(6, &related)
-		}
-		return false
-	}) && s.end()
-	switch {
-	case ok && schema == SchemaBundle && entries == nil:
-		blob := BundleBlob{Package: pkg, Name: name, Image: image}
-		if blob.Properties, ok = d.fastProperties(properties); !ok {
-			return object{}, false
-		}
-		if blob.RelatedImages, ok = fastImages(related); !ok {
-			return object{}, false
-		}
-		return object{bundle: d.bundle(&blob)}, true
-	case ok && schema == SchemaChannel && related == nil && image == "":
-		blob := ChannelBlob{Package: pkg, Name: name}
-		if blob.Entries, ok = fastEntries(entries); !ok {
-			return object{}, false
-		}
-		if blob.Properties, ok = d.fastProperties(properties); !ok {
-			return object{}, false
-		}
-		return object{channel: &blob}, true
-	}
-	return object{}, false
-}
-
-// fastProperties reads a list of properties that is known to be valid JSON.
-func (d *decoder) fastProperties(list []byte) ([]olm.Property, bool) {
-	if list == nil {
-		return nil, true
-	}
-	d.scratch = d.scratch[:0]
-	s := scanner{data: list, depth: deep}
-	ok := s.array(func() bool {
-		var p olm.Property
-		var seen fieldSet
-		ok := s.object(func(key []byte) (ok bool) {
-			switch string(key) {
-			case "type":
-				var text []byte
-				text, ok = s.text()
-				p.Type = propertyType(text)
-				return ok && seen.add(0)
-			case "value":
-				var value []byte
-				value, ok = s.value()
-				p.Value = slices.Clip(value)
-				return ok && seen.add(1)
-			}
-			return false
-		})
-		d.scratch = append(d.scratch, p)
-		return ok
-	})
-	return slices.Clone(d.scratch), ok
-}
-
-// deep stands for no limit, where it has been checked before.
-const deep = 1 << 30
-
-// propertyType returns a constant for the frequent types.
-func propertyType(text []byte) string {
-	switch string(text) {
-	case olm.PropertyGVK:
-		return olm.PropertyGVK
-	case olm.PropertyPackage:
-		return olm.PropertyPackage
-	case olm.PropertyGVKRequired:
-		return olm.PropertyGVKRequired
-	case olm.PropertyMaxOpenShift:
-		return olm.PropertyMaxOpenShift
-	case olm.PropertyCSVMetadata:
-		return olm.PropertyCSVMetadata
-	case olm.PropertyBundleObject:
-		return olm.PropertyBundleObject
-	}
-	return string(text)
-}
-
-func fastImages(list []byte) ([]olm.RelatedImage, bool) {
-	if list == nil {
-		return nil, true
-	}
-	var images []olm.RelatedImage
-	s := scanner{data: list, depth: deep}
-	ok := s.array(func() bool {
-		var image olm.RelatedImage
-		var seen fieldSet
-		ok := s.object(func(key []byte) bool {
-			text, ok := s.text()
-			switch string(key) {
-			case "name":
-				image.Name = string(text)
-				return ok && seen.add(0)
-			case "image":
-				image.Image = string(text)
-				return ok && seen.add(1)
-			}
-			return false
-		})
-		images = append(images, image)
-		return ok
-	})
-	return images, ok
-}
-
-func fastEntries(list []byte) ([]ChannelEntry, bool) {
-	if list == nil {
-		return nil, true
-	}
-	entries := make([]ChannelEntry, 0, 1+len(list)/100)
-	s := scanner{data: list, depth: deep}
-	ok := s.array(func() bool {
-		var e ChannelEntry
-		var seen fieldSet
-		str := func(field uint, into *string) bool {
-			text, ok := s.text()
-			*into = string(text)
-			return ok && seen.add(field)
-		}
-		ok := s.object(func(key []byte) bool {
-			switch string(key) {
-			case "name":
-				return str(0, &e.Name)
-			case "replaces":
-				return str(1, &e.Replaces)
-			case "skipRange":
-				return str(2, &e.SkipRange)
-			case "skips":
-				return seen.add(3) && s.array(func() bool {
-					text, ok := s.text()
-					e.Skips = append(e.Skips, string(text))
-					return ok
-				})
-			}
-			return false
-		})
-		entries = append(entries, e)
-		return ok
-	})
-	return entries, ok
 }
 
 // bundle reads the properties of a bundle, and drops contents if the options
@@ -268,8 +87,8 @@ func (d *decoder) bundle(blob *BundleBlob) *olm.Bundle {
 	return b
 }
 
-// slow decodes any object, by the rules of encoding/json.
-func (d *decoder) slow(text []byte) (object, error) {
+// object decodes an object by the rules of encoding/json.
+func (d *decoder) object(text []byte) (object, error) {
 	if depth(text) > d.options.MaxDepth {
 		return object{}, &LimitError{Limit: "MaxDepth", Max: int64(d.options.MaxDepth), What: "levels of nesting"}
 	}
@@ -458,13 +277,4 @@ func yamlFault(err error) *fault {
 		f.err = errors.New("yaml: " + m[2])
 	}
 	return f
-}
-
-func (d *decoder) intern(text []byte) string {
-	if s, ok := d.texts[string(text)]; ok {
-		return s
-	}
-	s := string(text)
-	d.texts[s] = s
-	return s
 }

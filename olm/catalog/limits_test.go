@@ -84,7 +84,7 @@ func TestNegativeLimits(t *testing.T) {
 		_, err := catalog.Read(t.Context(), strings.NewReader(goodCatalog), "good", o)
 		_, treeErr := catalog.Load(t.Context(), fstest.MapFS{}, o)
 		for _, err := range []error{err, treeErr} {
-			if err == nil || !strings.Contains(err.Error(), "Options."+name+" is negative") {
+			if err == nil || !strings.Contains(err.Error(), "catalog.Options: "+name+" is negative") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
@@ -49,34 +51,16 @@ type Options struct {
 
 // withDefaults refuses negative limits.
 func (o Options) withDefaults() (Options, error) {
-	for _, limit := range []struct {
-		name  string
-		value int64
-	}{
-		{"MaxFileBytes", o.MaxFileBytes}, {"MaxDocumentBytes", o.MaxDocumentBytes}, {"MaxFiles", int64(o.MaxFiles)}, {"MaxDocuments", int64(o.MaxDocuments)},
-		{"MaxDepth", int64(o.MaxDepth)}, {"MaxAliases", int64(o.MaxAliases)}, {"MaxProblems", int64(o.MaxProblems)},
-	} {
-		if limit.value < 0 {
-			return o, fmt.Errorf("catalog: Options.%s is negative: %d", limit.name, limit.value)
-		}
+	if err := options.NonNegative(o); err != nil {
+		return o, err
 	}
-	def := func(n *int, value int) {
-		if *n == 0 {
-			*n = value
-		}
-	}
-	def64 := func(n *int64, value int64) {
-		if *n == 0 {
-			*n = value
-		}
-	}
-	def64(&o.MaxFileBytes, 1<<30)
-	def64(&o.MaxDocumentBytes, 64<<20)
-	def(&o.MaxFiles, 100_000)
-	def(&o.MaxDocuments, 1_000_000)
-	def(&o.MaxDepth, 200)
-	def(&o.MaxAliases, 1000)
-	def(&o.MaxProblems, 10_000)
+	o.MaxFileBytes = cmp.Or(o.MaxFileBytes, 1<<30)
+	o.MaxDocumentBytes = cmp.Or(o.MaxDocumentBytes, 64<<20)
+	o.MaxFiles = cmp.Or(o.MaxFiles, 100_000)
+	o.MaxDocuments = cmp.Or(o.MaxDocuments, 1_000_000)
+	o.MaxDepth = cmp.Or(o.MaxDepth, 200)
+	o.MaxAliases = cmp.Or(o.MaxAliases, 1000)
+	o.MaxProblems = cmp.Or(o.MaxProblems, 10_000)
 	return o, nil
 }
 
@@ -188,7 +172,7 @@ func decodeAll(ctx context.Context, o Options, produce func(context.Context, *lo
 	var found atomic.Int64 // problems
 	for range workers {
 		group.Go(func() error {
-			d := &decoder{options: o, properties: new(olm.BundleReader), texts: map[string]string{}}
+			d := &decoder{options: o, properties: new(olm.BundleReader)}
 			for b := range l.work {
 				if err := ctx.Err(); err != nil {
 					return err
