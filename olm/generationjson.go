@@ -1,0 +1,256 @@
+package olm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
+)
+
+// A generation as JSON: what it was resolved from, and as text what it came to.
+// The catalogs hold only the packages that the resolution may have looked at.
+type generationJSON struct {
+	Namespace       string                  `json:"namespace"`
+	GlobalNamespace string                  `json:"globalNamespace,omitempty"`
+	Options         optionsJSON             `json:"options"`
+	Subscriptions   []Subscription          `json:"subscriptions,omitempty"`
+	Installed       []ClusterServiceVersion `json:"installed,omitempty"`
+	OperatorGroups  []OperatorGroup         `json:"operatorGroups,omitempty"`
+	Catalogs        []catalogJSON           `json:"catalogs,omitempty"`
+	Generation      string                  `json:"generation"` // as String has it
+}
+
+type optionsJSON struct {
+	AllOrNothing           bool `json:"allOrNothing,omitempty"`
+	Greedy                 bool `json:"greedy,omitempty"`
+	TolerateUnusedCatalogs bool `json:"tolerateUnusedCatalogs,omitempty"`
+}
+
+type catalogJSON struct {
+	Namespace string        `json:"namespace"`
+	Name      string        `json:"name"`
+	Priority  int           `json:"priority,omitempty"`
+	Error     string        `json:"error,omitempty"`
+	Packages  []packageJSON `json:"packages,omitempty"`
+}
+
+type packageJSON struct {
+	Name           string        `json:"name"`
+	DefaultChannel string        `json:"defaultChannel,omitempty"`
+	Deprecation    string        `json:"deprecation,omitempty"`
+	Channels       []channelJSON `json:"channels,omitempty"`
+	Bundles        []bundleJSON  `json:"bundles,omitempty"`
+}
+
+type channelJSON struct {
+	Name        string      `json:"name"`
+	Deprecation string      `json:"deprecation,omitempty"`
+	Entries     []entryJSON `json:"entries,omitempty"`
+}
+
+type entryJSON struct {
+	Name      string   `json:"name"`
+	Replaces  string   `json:"replaces,omitempty"`
+	Skips     []string `json:"skips,omitempty"`
+	SkipRange string   `json:"skipRange,omitempty"`
+}
+
+type bundleJSON struct {
+	Name        string     `json:"name"`
+	Version     string     `json:"version,omitempty"`
+	Release     string     `json:"release,omitempty"`
+	Image       string     `json:"image,omitempty"`
+	Deprecation string     `json:"deprecation,omitempty"`
+	Properties  []Property `json:"properties,omitempty"`
+}
+
+// MarshalJSON writes all that [ReadGeneration] needs to make the generation
+// again: its Subscriptions, installed operators and OperatorGroups, and of the
+// catalogs what a resolution of them looks at. The same generation gives the
+// same text. The error is about a generation that [Resolve] did not make, or a
+// property that is not JSON.
+func (g *Generation) MarshalJSON() ([]byte, error) {
+	if g.problem == nil {
+		return nil, errors.New("olm: only a generation that Resolve made can be written as JSON")
+	}
+	s, o := &g.problem.snapshot, g.problem.options
+	out := generationJSON{
+		Namespace: s.Namespace, GlobalNamespace: s.GlobalNamespace,
+		Options:       optionsJSON{AllOrNothing: o.AllOrNothing, Greedy: o.Greedy, TolerateUnusedCatalogs: o.TolerateUnusedCatalogs},
+		Subscriptions: s.Subscriptions, OperatorGroups: s.OperatorGroups, Generation: g.String(),
+	}
+	for _, csv := range s.PresentCSVs() {
+		out.Installed = append(out.Installed, *csv)
+	}
+	needed := neededPackages(g.problem)
+	for i := range s.Catalogs {
+		c := &s.Catalogs[i]
+		written := catalogJSON{Namespace: c.Key.Namespace, Name: c.Key.Name, Priority: c.Priority}
+		if c.Err != nil {
+			written.Error = c.Err.Error()
+		} else if c.Contents != nil {
+			for _, p := range c.Contents.Packages() {
+				if needed[i][p] {
+					written.Packages = append(written.Packages, writePackage(p))
+				}
+			}
+		}
+		out.Catalogs = append(out.Catalogs, written)
+	}
+	return json.Marshal(out)
+}
+
+// neededPackages are, for each catalog of the snapshot, the packages that
+// Subscriptions name and those that hold what their operators, or installed
+// ones, require, and so on.
+func neededPackages(p *problem) []map[*Package]bool {
+	catalogs := p.snapshot.Catalogs
+	needed := make([]map[*Package]bool, len(catalogs))
+	var queue []*Bundle
+	need := func(i int, pkg *Package) {
+		if pkg != nil && !needed[i][pkg] {
+			needed[i][pkg] = true
+			queue = append(queue, pkg.Bundles...)
+		}
+	}
+	for i := range catalogs {
+		needed[i] = map[*Package]bool{}
+		c := catalogs[i].Contents
+		if c == nil {
+			continue
+		}
+		for _, sub := range objects.In(p.snapshot.Namespace, p.snapshot.Subscriptions) {
+			need(i, c.Package(sub.Spec.Package))
+		}
+		// A catalog with entries differs from an empty one.
+		if at := slices.IndexFunc(c.Packages(), func(pkg *Package) bool { return slices.ContainsFunc(pkg.Channels, (*Channel).holdsEntries) }); at >= 0 {
+			need(i, c.Packages()[at])
+		}
+	}
+	for i := range p.installed {
+		queue = append(queue, p.installed[i].Bundle)
+	}
+	seen := map[string]bool{}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for j := range queue[0].Requires {
+			r := &queue[0].Requires[j]
+			key := r.Property.Type + " " + string(r.Property.Value)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			for i := range catalogs {
+				c := catalogs[i].Contents
+				if c == nil {
+					continue
+				}
+				for _, x := range []*index{&c.index, &c.bad} {
+					entries, err := x.matching(r, p.options.CEL)
+					if err != nil {
+						entries = x.all // whatever it may match
+					}
+					for _, e := range entries {
+						need(i, e.Package)
+					}
+				}
+			}
+		}
+	}
+	return needed
+}
+
+func writePackage(p *Package) packageJSON {
+	out := packageJSON{Name: p.Name, DefaultChannel: p.DefaultChannel, Deprecation: p.Deprecation}
+	for _, ch := range p.Channels {
+		c := channelJSON{Name: ch.Name, Deprecation: ch.Deprecation}
+		for _, e := range ch.Entries {
+			c.Entries = append(c.Entries, entryJSON{e.Name, e.Replaces, e.Skips, e.SkipRange})
+		}
+		out.Channels = append(out.Channels, c)
+	}
+	for _, b := range p.Bundles {
+		out.Bundles = append(out.Bundles, bundleJSON{b.Name, b.RawVersion, b.Release, b.Image, b.Deprecation, b.Properties})
+	}
+	return out
+}
+
+// ReadGeneration makes a generation of the JSON that [Generation.MarshalJSON]
+// wrote. It resolves again from what the JSON holds, so the result can be
+// explained as the original could. eval evaluates cel constraints; it may be
+// nil if there are none.
+//
+// The error is about JSON of another form, one of [Resolve], or says that the
+// resolution comes to something else than what was written, as it may after a
+// change of this package or of eval.
+func ReadGeneration(ctx context.Context, data []byte, eval CELEvaluator) (*Generation, error) {
+	var in generationJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return nil, fmt.Errorf("olm: generation: %w", err)
+	}
+	s := Snapshot{
+		Namespace: in.Namespace, GlobalNamespace: in.GlobalNamespace,
+		Subscriptions: in.Subscriptions, Installed: in.Installed, OperatorGroups: in.OperatorGroups,
+	}
+	r := new(BundleReader)
+	for _, c := range in.Catalogs {
+		catalog := SnapshotCatalog{Key: types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, Priority: c.Priority}
+		if c.Error != "" {
+			catalog.Err = errors.New(c.Error)
+		} else {
+			catalog.Contents = readPackages(r, c.Packages)
+		}
+		s.Catalogs = append(s.Catalogs, catalog)
+	}
+	g, err := Resolve(ctx, s, Options{
+		AllOrNothing: in.Options.AllOrNothing, Greedy: in.Options.Greedy, TolerateUnusedCatalogs: in.Options.TolerateUnusedCatalogs, CEL: eval,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if got := g.String(); got != in.Generation {
+		return nil, fmt.Errorf("olm: the generation was written as %q, and comes to %q now", in.Generation, got)
+	}
+	return g, nil
+}
+
+func readPackages(r *BundleReader, packages []packageJSON) *Contents {
+	var out []*Package
+	for _, w := range packages {
+		p := &Package{Name: w.Name, DefaultChannel: w.DefaultChannel, Deprecation: w.Deprecation}
+		bundles := map[string]*Bundle{}
+		for _, b := range w.Bundles {
+			bundle := &Bundle{
+				Package: p.Name, Name: b.Name, RawVersion: b.Version, Release: b.Release, Image: b.Image,
+				Deprecation: b.Deprecation, Properties: b.Properties,
+			}
+			r.Read(bundle)
+			bundles[b.Name] = bundle
+			p.Bundles = append(p.Bundles, bundle)
+		}
+		for _, c := range w.Channels {
+			ch := &Channel{Name: c.Name, Deprecation: c.Deprecation}
+			for _, e := range c.Entries {
+				ch.Entries = append(ch.Entries, &Entry{Name: e.Name, Bundle: bundles[e.Name], Replaces: e.Replaces, Skips: e.Skips, SkipRange: e.SkipRange})
+			}
+			p.Channels = append(p.Channels, ch)
+		}
+		out = append(out, p)
+	}
+	return NewContents(out)
+}
+
+// UnmarshalJSON does what [ReadGeneration] does, without an evaluator of cel
+// constraints and without a deadline. The errors are the same.
+func (g *Generation) UnmarshalJSON(data []byte) error {
+	read, err := ReadGeneration(context.Background(), data, nil)
+	if err != nil {
+		return err
+	}
+	*g = *read
+	return nil
+}
