@@ -35,7 +35,7 @@ const (
 )
 
 // Starts tells since when a ClusterOperator is awaited; [Tracker.COStart] is
-// one.
+// one. It is safe for concurrent use.
 type Starts func(operator string) (time.Time, bool)
 
 // Judgement says what an error means while an update is under way: trouble,

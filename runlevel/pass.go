@@ -262,7 +262,7 @@ func (p *Pass) Stop(ctx context.Context) {
 }
 
 // Result is the outcome of a pass that has ended or was called off, and what
-// [Run] returns. Of a pass that stays it is how things are now.
+// [Run] returns, with its errors. Of a pass that stays it is how things are now.
 func (p *Pass) Result() (*Result, error) {
 	p.scheduling.Lock()
 	errs := p.errors()

@@ -13,7 +13,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// API is what [Run] asks of a cluster; [clusterapi.ClusterAPI] has it.
+// API is what [Run] asks of a cluster; [clusterapi.ClusterAPI] has it. It is safe
+// for concurrent use.
 type API interface {
 	clusterapi.Reader
 	clusterapi.Writer
@@ -34,10 +35,11 @@ type Applier interface {
 	Apply(ctx context.Context, t *manifest.Task, state State) error
 }
 
-// ApplierFunc is a function as an [Applier].
+// ApplierFunc is a function as an [Applier], with its errors. It is safe for
+// concurrent use if the function is.
 type ApplierFunc func(ctx context.Context, t *manifest.Task, state State) error
 
-// Apply calls f.
+// Apply calls f and returns its error.
 func (f ApplierFunc) Apply(ctx context.Context, t *manifest.Task, state State) error {
 	return f(ctx, t, state)
 }

@@ -322,7 +322,7 @@ func TestLimitsCanBeSet(t *testing.T) {
 		t.Errorf("%d requests", asked)
 	}
 	hops := 0
-	none := signature.HTTPOptions{MaxRedirects: -1, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	none := signature.HTTPOptions{DisableRedirects: true, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		hops++
 		return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"/"}}, Body: http.NoBody, Request: r}, nil
 	})}

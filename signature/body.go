@@ -47,7 +47,7 @@ type Optional struct {
 
 // Body writes the statement that digest was published as reference, by
 // creator at time t, in the way of `oc adm release new`: indented by two
-// spaces. All four are required.
+// spaces. All four are required; one that is missing is an error.
 func Body(digest, reference, creator string, t time.Time) ([]byte, error) {
 	if digest == "" || reference == "" || creator == "" || t.IsZero() {
 		return nil, errors.New("you must specify a signer, current timestamp, release digest, and pull spec to sign")

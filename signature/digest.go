@@ -63,7 +63,8 @@ func ValidateDigest(digest string) error {
 var ErrUnsupportedDigest = errors.New("unsupported digest")
 
 // ValidateDigestStrict is [ValidateDigest] that also wants one of sha256,
-// sha384 and sha512 with its exact number of lower-case hexadecimal digits.
+// sha384 and sha512 with its exact number of lower-case hexadecimal digits, else
+// the error is [ErrUnsupportedDigest].
 func ValidateDigestStrict(digest string) error {
 	if err := ValidateDigest(digest); err != nil {
 		return err
@@ -79,8 +80,9 @@ func ValidateDigestStrict(digest string) error {
 	return nil
 }
 
-// digestPrefix joins algorithm and hash of a digest by sep, for use as a path
-// element or key. It checks the digest anew: a store may be called by anyone.
+// DigestKey joins algorithm and hash of a digest by sep, for use as a path
+// element or key. It checks the digest again, since a store may be called by
+// anyone: the errors are those of [ValidateDigest].
 func DigestKey(digest, sep string) (string, error) {
 	if err := checkDigest(digest); err != nil {
 		return "", err

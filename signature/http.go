@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // The limits of [HTTPStore] and [FileStore].
@@ -49,9 +50,10 @@ type HTTPOptions struct {
 	// MaxSignature is the largest signature, in bytes, that is read; zero means
 	// the constant MaxSignature.
 	MaxSignature int
-	// MaxRedirects is how many redirects a request follows; zero means 3,
-	// negative none.
+	// MaxRedirects is how many redirects a request follows; zero means 3.
 	MaxRedirects int
+	// DisableRedirects follows none.
+	DisableRedirects bool
 	// Compat follows redirects as the cluster-version operator does: 10, and
 	// from https to http, too.
 	Compat bool
@@ -81,6 +83,9 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 		// The text of the parser's error holds the URL, and with it a password.
 		return nil, errors.New("the URL of the signature store cannot be parsed")
 	}
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	s := &HTTPStore{base: *u, last: orDefault(o.MaxSignatures, MaxSignatures), limit: orDefault(o.MaxSignature, MaxSignature)}
 	if u.User != nil {
 		password, _ := u.User.Password()
@@ -98,6 +103,9 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	}
 	if o.MaxRedirects == 0 {
 		o.MaxRedirects = maxRedirects
+	}
+	if o.DisableRedirects {
+		o.MaxRedirects = -1 // none
 	}
 	if o.Compat {
 		if o.Transport == nil {

@@ -89,7 +89,7 @@ func ParseKeyring(name string, data []byte) (*Keyring, error) {
 	return CompatRules{}.ParseKeyring(name, data)
 }
 
-// ParseKeyring is the function ParseKeyring under other rules.
+// ParseKeyring is the function ParseKeyring, with its errors, under other rules.
 func (r CompatRules) ParseKeyring(name string, data []byte) (k *Keyring, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -11,7 +11,8 @@ import (
 
 // Store is where signatures come from. What it yields is not trusted: a store
 // can withhold signatures, but not make any. One that has a method String is
-// described by it to people, without any credentials.
+// described by it to people, without any credentials. It must be safe for
+// concurrent use.
 type Store interface {
 	// Candidates yields the signatures of a digest, in the order of the store,
 	// and where each comes from. A pair with an error is a failure to retrieve

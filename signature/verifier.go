@@ -25,6 +25,7 @@ type Verifier interface {
 
 // ReleaseVerifier is optional: a [Verifier] that has it takes the version of the
 // release into account. Find it by type assertion.
+// Like a Verifier it is safe for concurrent use.
 type ReleaseVerifier interface {
 	// VerifyRelease is Verify for a release of which the version is known as
 	// well: the name under which it was signed is compared with it, for
@@ -147,8 +148,8 @@ type Options struct {
 	// constant MaxAttempts. Those that tell least are left out.
 	MaxAttempts int
 
-	// CacheSize is how many verified digests are remembered; zero means 64. The
-	// least recently used goes first.
+	// CacheSize is how many verified digests are remembered, of some bytes each;
+	// zero means 64. The least recently used goes first.
 	CacheSize int
 	// NoCache remembers none.
 	NoCache bool

@@ -59,7 +59,7 @@ type Options struct {
 	APIFaults []APIFault
 
 	// Seed starts the random numbers of APIFaults that have a Rate: equal
-	// seeds and equal sequences of calls fail alike.
+	// seeds and equal sequences of calls fail alike. Zero is a seed like any other.
 	Seed uint64
 
 	// Memory are options of the backend. Its Clock is set to the simulation's

@@ -80,8 +80,9 @@ type ConfigOptions struct {
 }
 
 // FromManifests returns the verifier that a payload configures: see
-// [ReadConfig]. A payload without a configuration gives [NotPossible], as in the
-// cluster-version operator: nothing passes unverified.
+// [ReadConfig], whose errors it returns but for [ErrNoConfig]. A payload without a
+// configuration gives [signature.NotPossible], as in the cluster-version operator:
+// nothing passes unverified.
 func FromManifests(manifests []ConfigSource, o ConfigOptions) (signature.Verifier, error) {
 	rules := o.Switched()
 	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects
@@ -96,7 +97,8 @@ func FromManifests(manifests []ConfigSource, o ConfigOptions) (signature.Verifie
 }
 
 // FromConfigMap returns the verifier that a ConfigMap configures. Whether it
-// carries [ConfigAnnotation] is not checked.
+// carries [ConfigAnnotation] is not checked. Errors are those of [ReadConfig], and
+// of signature.New.
 func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*signature.OpenPGP, error) {
 	rules := o.Switched()
 	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects

@@ -159,7 +159,8 @@ var mapName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 // ConfigMap returns the object that brings the signatures of a digest to a
 // disconnected cluster: apply it there, and [ConfigMapStore] finds them. The
-// signatures are not verified here.
+// signatures are not verified here. A digest that does not make a name, and
+// signatures that an object cannot hold, are errors.
 func ConfigMap(digest string, signatures [][]byte) (*corev1.ConfigMap, error) {
 	prefix, err := signature.DigestKey(digest, "-")
 	if err != nil {

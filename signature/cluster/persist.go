@@ -57,7 +57,7 @@ type PersistOptions struct {
 	// FlushTimeout bounds the last write, after the context of Run has ended.
 	// Zero means 30 s.
 	FlushTimeout time.Duration
-	// MaxDigests and MaxBytes bound what is kept; zero means the constants
+	// MaxDigests and MaxBytes bound what is kept, in bytes; zero means the constants
 	// MaxPersistedDigests and MaxPersistedBytes. What does not fit is left out,
 	// but MaxDigests drops none that the history of the ClusterVersion names.
 	MaxDigests int

@@ -14,7 +14,7 @@ import (
 
 // CosignLayout returns an OCI image layout with cosign signatures of the image
 // with this digest, one for each name that it is signed under. The key is
-// ECDSA, RSA or Ed25519.
+// ECDSA, RSA or Ed25519; another kind is an error.
 func CosignLayout(key crypto.Signer, digest string, references ...string) (fstest.MapFS, error) {
 	files := fstest.MapFS{"oci-layout": {Data: []byte(`{"imageLayoutVersion":"1.0.0"}`)}}
 	type object = map[string]any

@@ -13,4 +13,8 @@
 // system.
 //
 // The keys are for tests alone: nothing protects them.
+//
+// A type that holds a key or a cache says whether it is safe for concurrent use.
+// All others are plain data: safe to read from many goroutines at a time, not to
+// change while others read.
 package signaturetest

@@ -13,8 +13,8 @@ import (
 
 // Sign returns body as a message signed by signer, whose private key must be
 // decrypted: version 4, SHA-256, neither compressed nor armored. t is when the
-// signature is said to be made; zero means now. Whoever builds or mirrors
-// releases publishes the result as signature-1.
+// signature is said to be made; zero means now. Publishers of releases store the
+// result as signature-1. A signer without a private key is an error.
 func Sign(signer *openpgp.Entity, body []byte, t time.Time) ([]byte, error) {
 	if signer == nil || signer.PrivateKey == nil {
 		return nil, errors.New("signing needs an entity with a private key")

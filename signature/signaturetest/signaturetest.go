@@ -31,7 +31,7 @@ type KeyOptions struct {
 	UserID string
 	// Created is when the key was made; zero means 2020-01-01.
 	Created time.Time
-	// Lifetime is how long the key is valid; zero means for ever.
+	// Lifetime is how long the key is valid; zero means without end.
 	Lifetime time.Duration
 	// Revoked adds a revocation by the key itself.
 	Revoked bool
@@ -50,7 +50,8 @@ type Key struct {
 	sub    *Key // signs messages; may be nil
 }
 
-// NewKey makes a key. RSA keys take a second or so.
+// NewKey makes a key. RSA keys take a second or so; one of fewer than 1024 bits is
+// an error.
 func NewKey(o KeyOptions) (*Key, error) {
 	if o.UserID == "" {
 		o.UserID = "Test <test@example.com>"
@@ -122,7 +123,8 @@ func (k *Key) Public() []byte {
 	return out
 }
 
-// Armored returns the public key as a text, for a ConfigMap or a file.
+// Armored returns the public key as a text, for a ConfigMap or a file. Its error
+// is one of encoding.
 func (k *Key) Armored() ([]byte, error) {
 	var b bytes.Buffer
 	w, err := armor.Encode(&b, "PGP PUBLIC KEY BLOCK", nil)
@@ -170,7 +172,7 @@ type Shape struct {
 }
 
 // SignRelease signs the statement that the release with this digest was
-// published as reference.
+// published as reference. Errors are those of [Key.Sign] and signature.Body.
 func (k *Key) SignRelease(digest, reference string, s Shape) ([]byte, error) {
 	body, err := signature.Body(digest, reference, "signaturetest", k.created(s))
 	if err != nil {
@@ -188,7 +190,7 @@ func (k *Key) created(s Shape) time.Time {
 
 var hashIDs = map[crypto.Hash]byte{crypto.SHA256: 8, crypto.SHA384: 9, crypto.SHA512: 10}
 
-// Sign signs any body.
+// Sign signs any body. A shape that the key cannot sign is an error.
 func (k *Key) Sign(body []byte, s Shape) ([]byte, error) {
 	if s.Version == 0 {
 		s.Version = 4

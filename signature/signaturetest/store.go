@@ -41,7 +41,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.Copy(w, resp.Body)
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements [http.RoundTripper].
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := wait(r.Context(), s.Delay); err != nil {
 		return nil, err

@@ -31,17 +31,19 @@ type Key struct {
 	algorithm   string
 }
 
-// BlobVerifier checks a signature over a blob with one key.
+// BlobVerifier checks a signature over a blob with one key. It is safe for
+// concurrent use.
 type BlobVerifier interface {
 	// VerifyBlob returns nil only for a signature that the key made over
-	// exactly this blob. It must be safe for concurrent use.
+	// exactly this blob, else an error. It must be safe for concurrent use.
 	VerifyBlob(blob, signature []byte) error
 }
 
 // ParseKey reads one public key in PEM: "PUBLIC KEY" (PKIX), or "RSA PUBLIC
 // KEY" (PKCS #1). Only white space may follow it. Keys are ECDSA over P-256,
 // P-384 or P-521, RSA of 2048 to 8192 bits, or Ed25519. Signatures of RSA
-// (PKCS #1 v1.5) and ECDSA keys are over SHA-256, whatever the curve.
+// (PKCS #1 v1.5) and ECDSA keys are over SHA-256, whatever the curve. Anything
+// else is an error.
 func ParseKey(text []byte) (*Key, error) {
 	if len(text) > MaxKey {
 		return nil, fmt.Errorf("public key is larger than the limit of %d bytes", MaxKey)
@@ -74,7 +76,7 @@ func ParseKey(text []byte) (*Key, error) {
 }
 
 // NewKey is [ParseKey] for a key that has been read: *ecdsa.PublicKey,
-// *rsa.PublicKey or ed25519.PublicKey.
+// *rsa.PublicKey or ed25519.PublicKey. Other kinds are errors.
 func NewKey(public crypto.PublicKey) (*Key, error) {
 	k := &Key{public: public}
 	switch p := public.(type) {

@@ -13,7 +13,7 @@ import (
 // The defaults of [Limits].
 const (
 	DefaultCandidates = 64
-	DefaultBytes      = 16 << 20
+	DefaultBytes      = 16 << 20 // 16 MiB, in bytes
 )
 
 // Limits bound what a [Layout] or a [Registry] reads in one verification. The

@@ -28,7 +28,7 @@ type Payload struct {
 }
 
 // MarshalPayload writes the statement that digest was published under
-// reference, as cosign does, for signing.
+// reference, as cosign does, for signing. Its error is one of encoding.
 func MarshalPayload(digest, reference string) ([]byte, error) {
 	if err := signature.ValidateDigestStrict(digest); err != nil {
 		return nil, err
@@ -53,7 +53,8 @@ func MarshalPayload(digest, reference string) ([]byte, error) {
 
 // ParsePayload decodes the JSON of a payload in its strict form: exactly the
 // keys of the format, spelt exactly, each once; only "optional" may be null or
-// hold more. It decides nothing about trust.
+// hold more. It decides nothing about trust. Anything else is an error that says
+// what.
 func ParsePayload(data []byte) (*Payload, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("invalid UTF-8")

@@ -19,7 +19,8 @@ import (
 type Policies []*Policy
 
 // ReadPolicies reads all ClusterImagePolicies and ImagePolicies of a cluster. A
-// cluster that does not serve these kinds has none.
+// cluster that does not serve these kinds has none. Errors are those of r, and
+// name the policy that cannot be used.
 func ReadPolicies(ctx context.Context, r clusterapi.Reader) (Policies, error) {
 	var all Policies
 	var errs []error
@@ -58,7 +59,8 @@ func ReadPolicies(ctx context.Context, r clusterapi.Reader) (Policies, error) {
 // Scopes are, from the most to the least specific: the whole name with tag or
 // digest, the repository, each of its parents up to the host, and wildcards
 // *.example.com. The scope of an ImagePolicy that equals one of a
-// ClusterImagePolicy, or lies within one, does not count.
+// ClusterImagePolicy, or lies within one, does not count. A name that cannot be
+// parsed is an error.
 func (p Policies) For(image, namespace string) (Policies, error) {
 	r, err := parseReference(image)
 	if err != nil {
@@ -84,7 +86,7 @@ func (p Policies) For(image, namespace string) (Policies, error) {
 
 // Verify reports who vouches for an image by every policy that governs it. An
 // image that none governs gives a Verification without signers: nothing is
-// required of it.
+// required of it. Errors are those of [Policies.For] and [Policy.Verify].
 func (p Policies) Verify(ctx context.Context, image, namespace string, src Source) (*signature.Verification, error) {
 	governing, err := p.For(image, namespace)
 	if err != nil {

@@ -284,7 +284,7 @@ func (p *Policy) Verify(ctx context.Context, image string, src Source) (*signatu
 }
 
 // VerifyAs is Verify for an image whose digest is known apart from its name, as
-// of one that is used by tag.
+// of one that is used by tag. Its errors are those of Verify.
 func (p *Policy) VerifyAs(ctx context.Context, image, digest string, src Source) (*signature.Verification, error) {
 	return p.verify(ctx, image, digest, "", src)
 }

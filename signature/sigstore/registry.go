@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -30,10 +31,11 @@ type RegistryOptions struct {
 	// Timeout bounds each request from the connection to the end of the body.
 	// Zero means 30 s.
 	Timeout time.Duration
-	// MaxRedirects is how many redirects a request follows; zero means 3,
-	// negative none. None may leave https, and credentials never follow one to
-	// another host.
+	// MaxRedirects is how many redirects a request follows; zero means 3.
+	// None may leave https, and credentials never follow one to another host.
 	MaxRedirects int
+	// DisableRedirects follows none.
+	DisableRedirects bool
 	// Username and Password are sent to the registry's own host, when it asks
 	// for them; a token service on another host is asked without. Empty means
 	// that nobody logs in.
@@ -62,7 +64,8 @@ type Registry struct {
 
 // NewRegistry returns the source for a repository, such as
 // quay.io/openshift-release-dev/ocp-release, without tag and digest. That of an
-// image in use may be a mirror; the policy compares the name that was signed.
+// image in use may be a mirror; the policy compares the name that was signed. A
+// repository that is not one, and negative options, are errors.
 func NewRegistry(repository string, o RegistryOptions) (*Registry, error) {
 	ref, err := parseReference(repository)
 	if err == nil && (ref.tag != "" || ref.digest != "") {
@@ -71,11 +74,17 @@ func NewRegistry(repository string, o RegistryOptions) (*Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("repository %q: %w", repository, err)
 	}
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
 	if o.MaxRedirects == 0 {
 		o.MaxRedirects = 3
+	}
+	if o.DisableRedirects {
+		o.MaxRedirects = -1 // none
 	}
 	host, path, _ := strings.Cut(ref.name, "/")
 	r := &Registry{repository: ref.name, path: path, base: url.URL{Scheme: "https", Host: host}, limits: o.Limits.withDefaults()}

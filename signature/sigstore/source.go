@@ -43,7 +43,8 @@ type Attachment struct {
 	Number   int
 }
 
-// Source is where the signatures of images come from.
+// Source is where the signatures of images come from. It must be safe for
+// concurrent use.
 type Source interface {
 	// Attachments yields the signatures of the image with this digest. A pair
 	// with an error is a failure to read one, after which more may follow; an
@@ -70,7 +71,7 @@ func (e *OtherError) Error() string {
 
 // SignatureTag returns the tag, in the image's repository, under which its
 // signatures lie: sha256-<hash>.sig. The index of a multi-architecture image
-// and each of its images have their own.
+// and each of its images have their own. A digest that is not one is an error.
 func SignatureTag(digest string) (string, error) {
 	if err := signature.ValidateDigestStrict(digest); err != nil {
 		return "", err
