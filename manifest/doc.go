@@ -52,10 +52,10 @@
 //
 // # Limits
 //
-// What is read is bounded, and so is what is kept of it: the JSON of the objects,
-// and of each object that was decoded as much again and some 400 bytes a value.
-// A limit that is passed is an error that names its field and the file. A
-// negative field is an error too.
+// What is read is bounded, and so is what is kept of it: the JSON of the objects
+// with a copy of their annotations, and of each object that was decoded as much
+// again and some 400 bytes a value. A limit that is passed is an error that
+// names its field and the file. A negative field is an error too.
 //
 //	limit                          default    field                    past it
 //	manifest files                 20,000     Limits.Files             error
