@@ -34,33 +34,13 @@ var plainInJSON = func() (table [256]bool) {
 	return table
 }()
 
-// The functions below look at eight bytes at once. Each bit of highs belongs to
-// one of them.
-const (
-	ones  = 0x0101010101010101
-	highs = 0x80 * ones
-	lows  = 0x7f * ones
-)
-
-// equal marks the bytes that are c, which is below 0x80.
-func equal(word uint64, c byte) uint64 {
-	diff := word ^ ones*uint64(c)
-	return ^(diff&lows + lows | diff) & highs
-}
-
-// control marks the bytes below 0x20, and perhaps others above 0x7f.
-func control(word uint64) uint64 { return ^(word&lows + 0x60*ones) & highs }
-
-// isText reports whether each of eight bytes is printable ASCII or a line end.
-func isText(word uint64) bool {
-	return word&highs|control(word)&^equal(word, '\n')|equal(word, 0x7f) == 0
-}
-
-// isPlain reports whether encoding/json writes each of eight bytes as it is:
-// all ASCII but controls, \ and the quotes, brackets and ampersands, each two of
-// which differ in one bit.
-func isPlain(word uint64) bool {
-	return word&highs|control(word)|equal(word, '\\')|equal(word|('<'^'>')*ones, '<'|'>')|equal(word|('"'^'&')*ones, '"'|'&') == 0
+// allPrintable reports whether each of eight bytes is printable ASCII. It may
+// be false for some that are.
+func allPrintable(word uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	// A byte below 0x20 borrows from its high bit; one of 0x7f or more has it
+	// once 1 is added.
+	return ((word-ones*0x20)|(word+ones)|word)&high == 0
 }
 
 // cleanRune returns the length of the character of several bytes that data

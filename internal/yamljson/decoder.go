@@ -66,7 +66,7 @@ type node struct {
 // returns.
 func Clean(data []byte) bool {
 	for i := 0; i < len(data); {
-		if i+8 <= len(data) && isText(binary.LittleEndian.Uint64(data[i:])) {
+		if i+8 <= len(data) && allPrintable(binary.LittleEndian.Uint64(data[i:])) {
 			i += 8
 			continue
 		}

@@ -83,12 +83,6 @@ func appendString(out []byte, s string) []byte {
 	out = append(out, '"')
 	start := 0
 	for i := 0; i < len(s); i++ {
-		for i+8 <= len(s) && isPlain(word(s[i:])) {
-			i += 8
-		}
-		if i == len(s) {
-			break
-		}
 		c := s[i]
 		if plainInJSON[c] {
 			continue
@@ -124,10 +118,4 @@ func appendString(out []byte, s string) []byte {
 	}
 	out = append(out, s[start:]...)
 	return append(out, '"')
-}
-
-// word returns the first eight bytes of s.
-func word(s string) uint64 {
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
