@@ -9,7 +9,8 @@ import (
 )
 
 // Catalog is a source of operators. Implementations must return contents that
-// do not change any more; they may return the same value again and again.
+// do not change any more, and may return the same value each time. They must be
+// safe for concurrent use.
 type Catalog interface {
 	// Contents returns the whole catalog, indexed. Faults of single channels and
 	// bundles are part of the contents; an error means

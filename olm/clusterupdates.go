@@ -53,6 +53,7 @@ func (v OpenShiftVersion) Allows(w OpenShiftVersion) bool {
 
 // ParseOpenShiftVersion returns the minor release of a version such as
 // "4.18.3" or "4.19".
+// The error is about a text that is not a version.
 func ParseOpenShiftVersion(version string) (OpenShiftVersion, error) {
 	v, err := semver.ParseTolerant(version)
 	if err != nil {
@@ -64,7 +65,7 @@ func ParseOpenShiftVersion(version string) (OpenShiftVersion, error) {
 // MaxOpenShiftVersion returns the highest OpenShift that an operator with these
 // properties supports; nil if they do not say. The error is in OLM's words.
 // warning is not empty if the value is a number: 4.10 written so becomes 4.1
-// as soon as anybody encodes it anew.
+// as soon as anybody encodes it again.
 func MaxOpenShiftVersion(properties []Property) (highest *OpenShiftVersion, warning string, err error) {
 	var values []json.RawMessage
 	for _, p := range properties {
@@ -97,13 +98,14 @@ func maxOpenShift(values []json.RawMessage) (*OpenShiftVersion, string, error) {
 	}
 	warning := ""
 	if !strings.HasPrefix(raw, `"`) {
-		warning = fmt.Sprintf("property %s is the number %s, which may lose its last digits when it is encoded anew: write %q", PropertyMaxOpenShift, raw, value)
+		warning = fmt.Sprintf("property %s is the number %s, which may lose its last digits when it is encoded again: write %q", PropertyMaxOpenShift, raw, value)
 	}
 	return &OpenShiftVersion{v.Major, v.Minor}, warning, nil
 }
 
 // MaxOpenShiftVersion returns the highest OpenShift that the installed operator
 // supports, by the properties in its annotation.
+// The error is that of [MaxOpenShiftVersion], or about the annotation.
 func (csv *ClusterServiceVersion) MaxOpenShiftVersion() (highest *OpenShiftVersion, warning string, err error) {
 	text, ok := csv.Annotations[AnnotationProperties]
 	if !ok {
@@ -117,6 +119,7 @@ func (csv *ClusterServiceVersion) MaxOpenShiftVersion() (highest *OpenShiftVersi
 }
 
 // MaxOpenShiftVersion returns the highest OpenShift that the bundle supports.
+// The error is that of [MaxOpenShiftVersion].
 func (b *Bundle) MaxOpenShiftVersion() (highest *OpenShiftVersion, warning string, err error) {
 	return maxOpenShift(b.MaxOpenShift)
 }

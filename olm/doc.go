@@ -78,6 +78,18 @@
 // that. The package tells which operators do, and by which generations they
 // get out of the way.
 //
+// # Later
+//
+// A [Generation] has JSON, which holds what it was resolved from. [ReadGeneration]
+// makes it again, so that it can be explained without the cluster and its
+// catalogs.
+//
+// # Concurrent use
+//
+// All types are safe for concurrent use while nobody changes them, but for
+// [BundleReader]. What [Resolve] and NewContents return never changes. A [Catalog]
+// and a [CELEvaluator] must be safe for concurrent use.
+//
 // # Limits
 //
 //	limit                              default  field                         past it

@@ -204,6 +204,7 @@ func installedBundle(csv *ClusterServiceVersion, owners []*Subscription) (*Bundl
 }
 
 // ParsePropertiesAnnotation reads the value of [AnnotationProperties].
+// The error is about JSON of another form.
 func ParsePropertiesAnnotation(text string) ([]Property, error) {
 	var list struct {
 		Properties []Property `json:"properties"`

@@ -83,8 +83,7 @@ type TargetPlan struct {
 	Operators []TargetOperator
 	// Introduced are operators that updates bring and that are then in the way.
 	Introduced []BlockingOperator
-	// Generations is how many generations it takes until nothing is in the way
-	// any more: 0 if nothing is, -1 if that does not come.
+	// Generations is how many generations it takes until nothing is in the way: 0 if nothing is, -1 if that does not come.
 	Generations int
 	// Warnings are about limits that others may read differently.
 	Warnings []string

@@ -28,6 +28,8 @@ const maxRange = 64 << 10
 // a token of one character is passed over (so "1.0.0 - 2.0.0" contains nothing),
 // and where a version has an x that is not its whole last part only >= and <
 // work.
+//
+// The error is about a text that is empty, too long, or not a range.
 func ParseRange(text string) (r Range, err error) {
 	if len(text) > maxRange {
 		return Range{}, fmt.Errorf("version range of %d bytes is longer than %d", len(text), maxRange)

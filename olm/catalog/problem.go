@@ -58,7 +58,7 @@ const (
 const (
 	RuleRequirement Rule = "Requirement" // a requirement that cannot be read: who reaches the bundle is stuck
 	RuleIgnoredKeys Rule = "IgnoredKeys" // an element of a constraint has several keys, of which one counts
-	RuleNumber      Rule = "Number"      // olm.maxOpenShiftVersion is a number: 4.10 becomes 4.1 when it is encoded anew
+	RuleNumber      Rule = "Number"      // olm.maxOpenShiftVersion is a number: 4.10 becomes 4.1 when it is encoded again
 )
 
 // collected reports whether the catalog tools collect problems of this rule.

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
@@ -33,14 +34,14 @@ type Options struct {
 	Resolve olm.Options
 
 	// Unpacker reads bundle images before their InstallPlan is made. Nil: they
-	// go into the plan as lookups, and whoever carries it out unpacks them.
+	// go into the plan as lookups, and what carries it out unpacks them.
 	Unpacker Unpacker
 
 	// Execute makes the controller carry out InstallPlans without pending
 	// lookups: see [Refusal] for what it does not write. Otherwise plans stay
 	// in phase Installing until somebody else has carried them out and makes
 	// them Complete: a program of the caller's. OLM's catalog operator would,
-	// but it resolves, too, and must not run beside the controller.
+	// but it resolves, too, and must not run at the same time as the controller.
 	Execute bool
 	// Identity returns the API by which InstallPlans of a namespace are carried
 	// out whose OperatorGroup names a service account: one that has the rights
@@ -95,7 +96,7 @@ func (e *UnpackError) Error() string { return e.Reason + ": " + e.Message }
 
 // Controller keeps the operators of namespaces at what their Subscriptions ask
 // for: it resolves, writes InstallPlans, and the status of Subscriptions. That
-// is the work of OLM's catalog operator, beside which it must not run. What it
+// is the work of OLM's catalog operator, and the two must not run at once. What it
 // does is decided by [Decide]. It keeps no state of its own: a pass can be
 // interrupted between any two calls, and the next one goes on. It is safe for
 // concurrent use for different namespaces.
@@ -104,14 +105,14 @@ type Controller struct {
 	mu sync.Mutex // around Observe
 }
 
-// New returns a controller. It does nothing yet. The error names an
-// option that is missing or negative.
+// New returns a controller. It does nothing yet. The error names an option that
+// is missing or negative.
 func New(o Options) (*Controller, error) {
 	if o.API == nil {
-		return nil, errors.New("olm: Options.API is required")
+		return nil, errors.New("install: Options.API is required")
 	}
-	if o.Interval < 0 || o.Retry < 0 {
-		return nil, errors.New("olm: Options has a negative duration")
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
 	}
 	if o.Interval == 0 {
 		o.Interval = time.Minute

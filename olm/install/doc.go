@@ -1,21 +1,34 @@
 // Package install brings a generation of operators into a cluster.
 //
-// [NewChanges] turns a generation into the steps of an InstallPlan, [DecidePlan]
-// says whether there is to be one, and the functions around them give
-// Subscriptions their status. [Decide] puts them together: given all that is
-// known of a namespace, it lists what is to be done, each with its reason.
-// [Controller] does that in a cluster: as a process of package reconcile
+// [ReadSnapshot] reads from a cluster what a resolution looks at. [NewChanges]
+// turns the generation that it comes to into the steps of an InstallPlan,
+// [DecidePlan] says whether there is to be one, and [ObservedStatus] and
+// [ResolvedStatus] give Subscriptions their status. [Decide] puts them together:
+// given all that is known of a namespace, it lists what is to be done, each with
+// its reason. None of these writes anything.
+//
+// [Controller] does what Decide says: as a process of package reconcile
 // ([Controller.Process], [Controller.Run]), or in a loop of the caller's
 // ([Controller.Sync]).
 //
+// # What a plan may write
+//
 // A plan is carried out with great rights, and what it holds comes from a
-// catalog. So all of it is judged before anything is written ([Refusal]): the
-// kinds are those that OLM supports in a bundle, objects are in the plan's
-// namespace or of a kind that has none, CSVs and Subscriptions are those of the
-// plan's operators, and a CustomResourceDefinition keeps every version in which
-// objects are stored, and all existing objects valid. A plan is carried out
-// only while the present resolution asks for it. An OperatorGroup's service
-// account bounds the rights, see Options.Identity.
+// catalog. So all of it is judged before anything is written ([Refusal]):
+//
+//   - The kinds are those that OLM supports in a bundle.
+//   - Objects are in the plan's namespace, or of a kind that has none.
+//   - CSVs and Subscriptions are those of the plan's operators.
+//   - A CustomResourceDefinition keeps every version in which objects are stored,
+//     and existing objects stay valid.
+//
+// A plan is carried out only while the present resolution asks for it. An
+// OperatorGroup's service account bounds the rights: see Options.Identity.
+//
+// # Concurrent use
+//
+// A [Controller] is safe for concurrent use, see there. The other types are plain
+// data: safe for concurrent use while nobody changes them.
 //
 // # Limits
 //

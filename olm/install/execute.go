@@ -144,7 +144,7 @@ func isDone(s *olm.Step) bool { return s.Status == olm.StepCreated || s.Status =
 
 // carryOut writes the object of a step. A CSV or Subscription that exists stays
 // as it is; other objects are brought to the state of the bundle. Definitions
-// are written with the controller's rights, as OLM does: whoever could write
+// are written with the controller's rights, as OLM does: who could write
 // them could change those of others.
 func (x *execution) carryOut(ctx context.Context, obj *unstructured.Unstructured) (olm.StepStatus, error) {
 	api := x.as

@@ -45,7 +45,7 @@ type PlanDecision struct {
 	// nil if there is nothing to do or a plan exists.
 	Create *olm.InstallPlan
 	// Reuse is the plan that carries out the changes already. Status is set if
-	// it has none yet, because whoever created it was interrupted.
+	// it has none yet, because its creator was interrupted.
 	Reuse  *olm.InstallPlan
 	Status *olm.InstallPlanStatus
 }
@@ -262,7 +262,7 @@ func ApprovedStatus(p *olm.InstallPlan) olm.InstallPlanStatus {
 // AttemptedStatus returns the status of a plan in phase Installing after an
 // attempt to carry out its steps, whose statuses are those of the result of
 // the attempt. An error is tried again for retry (0 means a minute) from the
-// first attempt on; what is forbidden is tried for ever, since an administrator
+// first attempt on; what is forbidden is tried without end, since an administrator
 // may allow it. Without an error the plan is complete once all steps are
 // carried out.
 func AttemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.Time, retry time.Duration) olm.InstallPlanStatus {

@@ -23,12 +23,14 @@ const nameLength = 63
 
 // RoleName returns the name that OLM gives the Role, and its RoleBinding, of a
 // permission in a CSV.
+// The error is about rules that cannot be written as JSON.
 func RoleName(csv string, p olm.Permission) (string, error) {
 	return hashedName(csv+"-"+p.ServiceAccountName, p)
 }
 
 // ClusterRoleName returns the name that OLM gives the ClusterRole, and its
 // ClusterRoleBinding, of a cluster permission in a CSV.
+// The error is about rules that cannot be written as JSON.
 func ClusterRoleName(csv string, p olm.Permission) (string, error) {
 	return hashedName(csv, p)
 }
@@ -49,6 +51,7 @@ func hashedName(base string, p olm.Permission) (string, error) {
 }
 
 // RulesHash returns the value of [LabelPermissionsHash] for a role.
+// The error is about rules that cannot be written as JSON.
 func RulesHash(rules []rbacv1.PolicyRule) (string, error) {
 	data, err := json.Marshal(rules)
 	if err != nil {
@@ -58,6 +61,7 @@ func RulesHash(rules []rbacv1.PolicyRule) (string, error) {
 }
 
 // BindingHash returns the value of [LabelPermissionsHash] for a binding.
+// The error is about a reference or subjects that cannot be written as JSON.
 func BindingHash(ref rbacv1.RoleRef, subjects []rbacv1.Subject) (string, error) {
 	data, err := json.Marshal(struct {
 		RoleRef  rbacv1.RoleRef

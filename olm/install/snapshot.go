@@ -54,6 +54,7 @@ func ReadSnapshot(ctx context.Context, r clusterapi.Reader, namespace string, o 
 
 // ReadSnapshots reads a snapshot of every namespace that has a Subscription or
 // an installed operator, by name. Each catalog is asked for its contents once.
+// The error is the reader's or the context's.
 func ReadSnapshots(ctx context.Context, r clusterapi.Reader, o SnapshotOptions) ([]*olm.Snapshot, error) {
 	c, err := readCluster(ctx, r, "", o)
 	if err != nil {

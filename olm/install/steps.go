@@ -119,6 +119,7 @@ func NewChanges(s *olm.Snapshot, g *olm.Generation) (*Changes, error) {
 }
 
 // Unpacked puts the steps of an unpacked bundle in the place of its lookup.
+// The error is that of [BundleSteps].
 func (c *Changes) Unpacked(identifier string, objects []*unstructured.Unstructured) error {
 	op := c.operators[identifier]
 	if op == nil {
@@ -212,6 +213,7 @@ func propertiesAnnotation(op *olm.Operator) (string, error) {
 
 // BundleObjects returns the objects of an inline bundle: those of its
 // properties olm.bundle.object, in order.
+// The error names the property that is not a Kubernetes object.
 func BundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for i, p := range b.Properties {
@@ -241,6 +243,8 @@ func BundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
 // The CSV gets the namespace, what it replaces in this generation (nothing, if
 // it replaces nothing), and the properties that the catalog says it has.
 // Objects are not changed.
+// The error is about objects without the operator's CSV or with several, or one
+// that cannot be written as JSON.
 func BundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Unstructured) ([]*olm.Step, error) {
 	csv, others, err := findCSV(op.Name, objects)
 	if err != nil {
