@@ -110,7 +110,7 @@ func (g *Generation) Explain(ctx context.Context, name string) (*Explanation, er
 
 // Why says what stands against each option of an element of HeldBack that was
 // not taken. It costs what Explain costs but for the ways out, which are left
-// out.
+// out. Errors are those of the context, and of a search that gives up.
 func (g *Generation) Why(ctx context.Context, h *HeldBack) (*Explanation, error) {
 	reasons, err := (&explainer{p: g.problem}).reasons(ctx, h)
 	if err != nil {

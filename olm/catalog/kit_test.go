@@ -11,9 +11,7 @@ const (
 type OperatorLine = olmtest.OperatorLine
 
 var (
-	parseOperator  = olmtest.ParseOperator
 	contents       = olmtest.Contents
-	readLines      = olmtest.ReadLines
 	readCatalog    = olmtest.ReadCatalog
 	channelCatalog = olmtest.ChannelCatalog
 	community      = olmtest.Community
@@ -21,21 +19,4 @@ var (
 	problemTexts   = olmtest.ProblemTexts
 	places         = olmtest.Places
 	property       = olmtest.Property
-	version        = olmtest.Version
-	installed      = olmtest.Installed
-	newCSV         = olmtest.NewCSV
-	maxed          = olmtest.Maxed
-	atVersion      = olmtest.AtVersion
-	inPhase        = olmtest.InPhase
-	withReplaces   = olmtest.WithReplaces
-	withAnnotation = olmtest.WithAnnotation
-	sub            = olmtest.Sub
-	named          = olmtest.Named
-	channel        = olmtest.Channel
-	source         = olmtest.Source
-	startingCSV    = olmtest.StartingCSV
-	snapshot       = olmtest.Snapshot
-	members        = olmtest.Members
-	resolve        = olmtest.Resolve
-	outcome        = olmtest.Outcome
 )
