@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -183,25 +180,6 @@ func TestFileStore(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-// A named pipe must not be waited for.
-func TestDirStore(t *testing.T) {
-	root := t.TempDir()
-	dir := filepath.Join(root, "sha256="+digestA[7:])
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "signature-1"), 0o644); err != nil {
-		t.Skipf("needs a file system with named pipes: %v", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "signature-2"), []byte("b"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	got := collect(t.Context(), signature.DirStore(root), digestA)
-	if len(got) != 3 || !strings.HasSuffix(got[0], "not a regular file]") || got[1] != "b" {
-		t.Error(got)
 	}
 }
 
