@@ -146,6 +146,26 @@ func adversaries() []adversary {
 			served: everything,
 		},
 		{
+			// Subscriptions in pairs of which only one can be served, whichever
+			// of its versions it takes.
+			name: "pairs",
+			lines: func(entries int) (lines, subs []string) {
+				for i := range entries / 6 {
+					for _, side := range []string{"a", "b"} {
+						p := fmt.Sprintf("%s%04d", side, i)
+						for v := 1; v <= 3; v++ {
+							lines = append(lines, fmt.Sprintf("%s.v%d Y%d", p, v, i))
+						}
+						lines[len(lines)-1] += " >" + p + ".v2"
+						lines[len(lines)-2] += " >" + p + ".v1"
+						subs = append(subs, p)
+					}
+				}
+				return lines, subs
+			},
+			served: func(subs int) int { return subs / 2 },
+		},
+		{
 			// Grid of choices: each Subscription needs one of ten providers in each
 			// of ten layers, and those of a layer exclude each other, so all must
 			// agree; all but the last of each layer lead to a dead end.

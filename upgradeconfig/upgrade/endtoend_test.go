@@ -189,7 +189,8 @@ func TestEndToEnd(t *testing.T) {
 		if want := []upgradeconfig.State{upgradeconfig.StateStarted, upgradeconfig.StateCompleted}; !slices.Equal(provider.told, want) {
 			t.Errorf("the provider was told %v, want %v", provider.told, want)
 		}
-		if want := []string{sample.ToVersion + " " + sample.ToImage}; !slices.Equal(judged, want) {
+		// A pass that loses a race for a write judges again, but nothing else.
+		if want := []string{sample.ToVersion + " " + sample.ToImage}; !slices.Equal(slices.Compact(judged), want) {
 			t.Errorf("preconditions judged %v, want %v", judged, want)
 		}
 		if want := []upgradeconfig.Phase{upgradeconfig.PhaseNew, upgradeconfig.PhasePending, upgradeconfig.PhaseUpgrading, upgradeconfig.PhaseUpgraded}; !slices.Equal(phases, want) {
