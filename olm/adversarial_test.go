@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/olm"
 )
@@ -205,12 +209,17 @@ func (a *adversary) snapshot(t testing.TB, entries int) olm.Snapshot {
 	return snapshot(contents(t, lines...), nil, subs...)
 }
 
-// TestAdversaries: hard catalogs take few decisions.
+// TestAdversaries: hard catalogs meet few conflicts.
 func TestAdversaries(t *testing.T) {
 	for _, a := range adversaries() {
 		t.Run(a.name, func(t *testing.T) {
 			s := a.snapshot(t, 2000)
-			g := resolveValid(t, s, olm.Options{MaxDecisions: 200_000})
+			g := resolveValid(t, s, olm.Options{MaxConflicts: 500})
+			for _, h := range g.HeldBack {
+				if limit := (*olm.LimitError)(nil); errors.As(h.Err, &limit) {
+					t.Error(limit)
+				}
+			}
 			served := 0
 			for _, slot := range g.Slots {
 				if slot.Outcome == olm.AddedForSubscription {
@@ -221,7 +230,7 @@ func TestAdversaries(t *testing.T) {
 				t.Errorf("%d Subscriptions served, want %d", served, want)
 			}
 			resolveValid(t, s, olm.Options{Greedy: true})
-			strict, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true, MaxDecisions: 200_000})
+			strict, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true, MaxConflicts: 2000})
 			if served < len(s.Subscriptions) {
 				if unsat := (*olm.NotSatisfiable)(nil); !errors.As(err, &unsat) {
 					t.Errorf("error %v, want NotSatisfiable", err)
@@ -255,9 +264,12 @@ func pigeons(t testing.TB, n int) olm.Snapshot {
 
 func TestLimit(t *testing.T) {
 	s := pigeons(t, 14)
-	_, err := olm.Resolve(context.Background(), s, olm.Options{MaxDecisions: 1000})
-	if limit := (*olm.LimitError)(nil); !errors.As(err, &limit) || limit.Limit != 1000 {
+	_, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true, MaxConflicts: 1000})
+	if limit := (*olm.LimitError)(nil); !errors.As(err, &limit) || limit.Limit != 1000 || limit.What != "" {
 		t.Errorf("error %v, want a LimitError of 1000", err)
+	}
+	if _, err := olm.Resolve(context.Background(), s, olm.Options{MaxConflicts: -1}); err == nil || !strings.Contains(err.Error(), "MaxConflicts is negative") {
+		t.Errorf("error %v, want that MaxConflicts is negative", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -269,6 +281,50 @@ func TestLimit(t *testing.T) {
 	g := resolveValid(t, pigeons(t, 6), olm.Options{})
 	if len(g.HeldBack) == 0 || len(g.Operators) != 10 {
 		t.Errorf("six Subscriptions for five places: %d operators\n%s", len(g.Operators), g)
+	}
+}
+
+// TestGiveUp: what is too hard for one Subscription holds back that one alone.
+func TestGiveUp(t *testing.T) {
+	s := pigeons(t, 14)
+	c := contents(t, "easy.v2 >easy.v1", "easy.v1", "zeal.v1 -Helper", "help.v1 Helper")
+	s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: ns, Name: "easy"}, Contents: c})
+	s.Subscriptions = append(s.Subscriptions, sub("easy", "easy.v1", source("easy", ns)), sub("zeal", "", source("easy", ns)))
+	s.Installed = append(s.Installed, installed("easy.v1")...)
+
+	o := olm.Options{MaxConflicts: 1000}
+	g := resolveValid(t, s, o)
+	given := map[string]string{}
+	for _, h := range g.HeldBack {
+		if limit := (*olm.LimitError)(nil); errors.As(h.Err, &limit) {
+			given[h.Subscription] = limit.Error()
+		}
+	}
+	if want := map[string]string{"s13": "gave up on subscription s13 after 1000 conflicts (MaxConflicts)"}; !maps.Equal(given, want) {
+		t.Errorf("gave up on %v, want %v", given, want)
+	}
+	if got := len(g.Operators); got != 2*13+3 {
+		t.Errorf("%d operators, want 13 with their places, easy.v2, zeal.v1 and help.v1:\n%s", got, g)
+	}
+	for name, want := range map[string]string{"easy": "updated easy.v1 to easy.v2", "zeal": "added zeal.v1"} {
+		e, err := g.Explain(context.Background(), name)
+		if err != nil || !strings.HasPrefix(e.Text, want) {
+			t.Errorf("%s: %v, %v", name, e, err)
+		}
+	}
+	e, err := g.Explain(context.Background(), "s13")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "nothing for subscription s13\n" +
+		"  gave up on subscription s13 after 1000 conflicts (MaxConflicts)\n" +
+		"  s13.v1 not taken\n" +
+		"    no answer within 1000 conflicts (MaxConflicts)\n"
+	if got := e.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("explanation:\n%s\nwant\n%s", got, want)
+	}
+	if again := resolveValid(t, s, o); again.String() != g.String() {
+		t.Errorf("the same input gives\n%s\nand\n%s", g, again)
 	}
 }
 
@@ -295,7 +351,7 @@ func BenchmarkLimit(b *testing.B) {
 	s := pigeons(b, 30)
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := olm.Resolve(context.Background(), s, olm.Options{MaxDecisions: 100_000})
+		_, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true})
 		if limit := (*olm.LimitError)(nil); !errors.As(err, &limit) {
 			b.Fatal(err)
 		}

@@ -135,83 +135,110 @@ func joinLast(texts []string, last string) string {
 	return strings.Join(texts[:n], ", ") + last + texts[n]
 }
 
-// conflict returns a *NotSatisfiable with facts of which none can be left out.
+// conflict returns a *NotSatisfiable with all that stands in the way.
 func (p *problem) conflict(ctx context.Context) error {
 	facts := &factSet{}
 	f := newFormula(p, facts)
 	f.expandAll()
 	facts.finish(f)
-	rules, err := f.contradiction(ctx, nil)
-	if err != nil {
-		return err
-	}
-	found := make([]Fact, len(rules))
-	for i, r := range rules {
-		found[i] = r.fact
-		if r.fact.Kind != FactRequirement {
-			continue
+	var cores [][]Fact
+	for rules := f.inForce(nil); ; {
+		core, err := f.minimalCore(ctx, rules)
+		if limit := (*LimitError)(nil); errors.As(err, &limit) && len(cores) > 0 {
+			break // what was found still holds
 		}
-		for _, l := range r.need.lits {
-			found[i].IDs = append(found[i].IDs, f.id(f.subjects[l/2].node))
+		if err != nil {
+			return err
 		}
+		if core == nil {
+			break
+		}
+		rules = slices.DeleteFunc(rules, func(r *rule) bool { return slices.Contains(core, r) })
+		cores = append(cores, f.coreFacts(core))
 	}
-	slices.SortStableFunc(found, func(a, b Fact) int { return strings.Compare(a.Message, b.Message) })
-	return &NotSatisfiable{found}
+	if len(cores) == 0 {
+		return errInconsistent
+	}
+	return &NotSatisfiable{cores[0], cores[1:]}
 }
 
-// contradiction returns a minimal set of rules that cannot be together, beside
-// what is given. Of several such sets it returns one that does without the
-// facts that say least: first promises and clashes of names, last that a
-// Subscription exists.
-func (f *formula) contradiction(ctx context.Context, further []rule, given ...sat.Lit) ([]*rule, error) {
-	var all []*rule
-	for i := range further {
-		all = append(all, &further[i])
+// coreFacts says what the rules of a core mean, by message.
+func (f *formula) coreFacts(core []*rule) []Fact {
+	facts := make([]Fact, len(core))
+	for i, r := range core {
+		facts[i] = r.fact
+		if r.fact.Kind == FactRequirement {
+			for _, l := range r.need.lits {
+				facts[i].IDs = append(facts[i].IDs, f.id(f.subjects[l/2].node))
+			}
+		}
+	}
+	slices.SortStableFunc(facts, func(a, b Fact) int { return strings.Compare(a.Message, b.Message) })
+	return facts
+}
+
+// inForce returns what can contradict each other, with what was decided before:
+// the facts that say least come first.
+func (f *formula) inForce(decided []rule) []*rule {
+	var rules []*rule
+	for i := range decided {
+		rules = append(rules, &decided[i])
 	}
 	for i := range f.facts.rules {
 		if r := &f.facts.rules[i]; r.members == nil || len(r.members) > 1 {
-			all = append(all, r)
+			rules = append(rules, r)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *rule) int { return cmp.Compare(a.fact.weight(), b.fact.weight()) })
-	rules := make(map[sat.Lit]*rule, len(all))
-	core := make([]sat.Lit, len(all))
-	for i, r := range all {
+	slices.SortStableFunc(rules, func(a, b *rule) int { return cmp.Compare(a.fact.weight(), b.fact.weight()) })
+	return rules
+}
+
+// minimalCore returns rules that cannot hold together, in addition to what is
+// given, and of which none can be left out; nil if all can hold. Of several such
+// sets it returns one that does without the first rules where it can.
+func (f *formula) minimalCore(ctx context.Context, rules []*rule, given ...sat.Lit) ([]*rule, error) {
+	byLit := make(map[sat.Lit]*rule, len(rules))
+	core := make([]sat.Lit, len(rules))
+	for i, r := range rules {
 		core[i] = r.lit
-		rules[r.lit] = r
+		byLit[r.lit] = r
+	}
+	// fails reports whether literals contradict each other, and reduces core to
+	// those that do.
+	fails := func(parts ...[]sat.Lit) (bool, error) {
+		f.s.MaxConflicts = f.p.maxConflicts()
+		ok, err := f.s.Solve(ctx, slices.Concat(append([][]sat.Lit{given}, parts...)...)...)
+		if errors.Is(err, sat.ErrLimit) {
+			err = f.p.limitError("")
+		}
+		if ok || err != nil {
+			return false, err
+		}
+		core = slices.DeleteFunc(slices.Clone(f.s.Failed()), func(l sat.Lit) bool { return slices.Contains(given, l) })
+		return true, nil
 	}
 	// First without what was merely decided: what cannot be anyway says more.
-	firm := slices.IndexFunc(all, func(r *rule) bool { return r.fact.weight() > weightDecided })
-	if ok, err := f.s.Solve(ctx, append(slices.Clone(given), core[max(firm, 0):]...)...); err == nil && !ok {
-		core = slices.DeleteFunc(slices.Clone(f.s.Failed()), func(l sat.Lit) bool { return slices.Contains(given, l) })
+	firm := slices.IndexFunc(rules, func(r *rule) bool { return r.fact.weight() > weightDecided })
+	failed, err := fails(core[max(firm, 0):])
+	if err == nil && !failed && firm > 0 {
+		failed, err = fails(core)
 	}
-	for i := -1; i < len(core); {
-		trial := slices.Clone(given)
-		if i < 0 {
-			trial = append(trial, core...)
-		} else {
-			trial = append(append(trial, core[:i]...), core[i+1:]...)
-		}
-		ok, err := f.s.Solve(ctx, trial...)
-		if errors.Is(err, sat.ErrLimit) {
-			err = &LimitError{f.s.MaxDecisions}
-		}
-		switch {
-		case err != nil:
-			return nil, err
-		case ok && i < 0:
-			return nil, errInconsistent
-		case ok:
-			i++ // the contradiction needs it
-			continue
-		}
+	if err != nil || !failed {
+		return nil, err
+	}
+	for i := 0; i < len(core); {
 		// Those found needed before are in every contradiction, and come first.
-		core = slices.DeleteFunc(slices.Clone(f.s.Failed()), func(l sat.Lit) bool { return slices.Contains(given, l) })
-		i = max(i, 0)
+		failed, err := fails(core[:i], core[i+1:])
+		if err != nil {
+			return nil, err
+		}
+		if !failed {
+			i++
+		}
 	}
 	out := make([]*rule, len(core))
 	for i, l := range core {
-		out[i] = rules[l]
+		out[i] = byLit[l]
 	}
 	return out, nil
 }

@@ -41,7 +41,7 @@
 // What cannot be is held back and the rest goes on ([HeldBack]); what was broken
 // before is tolerated and reported. With [Options.AllOrNothing] any such thing
 // fails the namespace, as in OLM today: a [*NotSatisfiable] lists facts of which
-// none can be left out, in OLM's words. [Options.Greedy] runs OLM's first
+// none can be left out, in OLM's words, for each conflict apart. [Options.Greedy] runs OLM's first
 // algorithm, which takes the first in order and only ever takes back.
 //
 // [Generation.Explain] says why an operator is as it is: what brought it, what
@@ -68,8 +68,8 @@
 // 332 packages of a public catalog takes a few milliseconds, and hard catalogs
 // of thousands of entries well below a second. Only a problem made to be hard
 // for this kind of proof (such as many Subscriptions that must share one place
-// too few) reaches [Options.MaxDecisions], which is a [*LimitError] and no
-// answer.
+// too few) reaches [Options.MaxConflicts]: the search then gives up on that
+// Subscription, says so in its [HeldBack], and goes on with the others.
 //
 // # Updates of the cluster
 //
@@ -93,7 +93,7 @@
 // # Limits
 //
 //	limit                              default  field                         past it
-//	decisions of a resolution          500,000  Options.MaxDecisions          error
+//	conflicts of a choice              10,000   Options.MaxConflicts          gives up on it; with AllOrNothing error
 //
 // Sources: the OLM repository (operator-framework/operator-lifecycle-manager,
 // above all doc/design/dependency-resolution.md and pkg/controller/registry/resolver)

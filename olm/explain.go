@@ -27,7 +27,8 @@ type Explanation struct {
 // Exit is a change that helps.
 type Exit struct {
 	Text string
-	// Generation is what a resolution comes to after the change.
+	// Generation is what a resolution comes to after the change; nil if other
+	// conflicts remain.
 	Generation *Generation
 }
 
@@ -244,15 +245,24 @@ func (x *explainer) against(ctx context.Context, h *HeldBack, k int) (*Explanati
 		return root, nil
 	}
 	story, err := x.contradiction(ctx, h, o)
-	if err != nil || story == nil {
-		return root, err
+	if limit := (*LimitError)(nil); errors.As(err, &limit) {
+		root.Children = append(root.Children, &Explanation{Text: limit.Error()})
+		return root, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if story == nil {
+		root.Children = append(root.Children, &Explanation{Text: "nothing stands against it; a search with more conflicts finds that"})
+		return root, nil
 	}
 	root.Children = story.whyNot(story.option)
 	root.Children = append(root.Children, story.rest()...)
 	return root, nil
 }
 
-// contradiction finds the facts that stand against an option.
+// contradiction finds the facts that stand against an option; nil if nothing
+// does, but the search gave up before it found that.
 func (x *explainer) contradiction(ctx context.Context, h *HeldBack, o Option) (*story, error) {
 	if x.of != h {
 		if err := x.prepare(ctx, h); err != nil {
@@ -261,9 +271,15 @@ func (x *explainer) contradiction(ctx context.Context, h *HeldBack, o Option) (*
 		x.of = h
 	}
 	option := x.f.find(x.p.catalogOf(o), o.Entry)
-	rules, err := x.f.contradiction(ctx, x.before, x.f.nodes[option].lit)
+	rules, err := x.f.minimalCore(ctx, x.f.inForce(x.before), x.f.nodes[option].lit)
 	if err != nil {
 		return nil, err
+	}
+	if limit := (*LimitError)(nil); rules == nil && errors.As(h.Err, &limit) {
+		return nil, nil
+	}
+	if rules == nil {
+		return nil, errInconsistent
 	}
 	return newStory(x.f, option, rules), nil
 }
@@ -343,16 +359,21 @@ func (g *Generation) exits(ctx context.Context, h *HeldBack, x *explainer) ([]Ex
 	var rules []*rule
 	if len(h.NotTaken) > 0 && !p.options.Greedy {
 		story, err := x.contradiction(ctx, h, h.NotTaken[0])
-		if err != nil {
+		if limit := (*LimitError)(nil); err != nil && !errors.As(err, &limit) {
 			return nil, err
 		}
-		rules = story.rules
+		if story != nil {
+			rules = story.rules
+		}
 	}
 	var facts []Fact
 	for _, r := range rules {
 		facts = append(facts, r.fact)
 	}
-	better := func(n *Generation) bool {
+	better := func(n *Generation, err error) bool {
+		if err != nil {
+			return false
+		}
 		i := n.slotOf(h.Subscription)
 		if i == none || n.Slots[i].Operator == nil || n.Slots[i].Operator.Name == h.Taken {
 			return false
@@ -369,25 +390,37 @@ func (g *Generation) exits(ctx context.Context, h *HeldBack, x *explainer) ([]Ex
 }
 
 // Explain says in an administrator's words why a resolution of the snapshot
-// with these options failed, and which changes would help, each tried out. The
-// error is the one to be explained if it is no [*NotSatisfiable], or that of
-// looking for ways out.
+// with these options failed, and which changes would help, each tried out. With
+// several conflicts, a change helps that leaves fewer. The error is the one to be
+// explained if it is not a [*NotSatisfiable], or that of looking for ways out.
 func (e *NotSatisfiable) Explain(ctx context.Context, s Snapshot, o Options) (*Explanation, error) {
 	p, err := newProblem(s, o)
 	if err != nil {
 		return nil, err
 	}
 	root := &Explanation{Text: "no generation satisfies all of these together"}
-	for i := range e.Facts {
-		root.Children = append(root.Children, &Explanation{Text: e.Facts[i].Message})
+	var facts []Fact
+	for i, set := range e.sets() {
+		at := root
+		if i > 0 {
+			at = &Explanation{Text: "nor all of these"}
+			root.Children = append(root.Children, at)
+		}
+		for j := range set {
+			at.Children = append(at.Children, &Explanation{Text: set[j].Message})
+		}
+		facts = append(facts, set...)
 	}
-	root.Exits, err = tryExits(ctx, p, e.Facts, "", func(*Generation) bool { return true })
+	root.Exits, err = tryExits(ctx, p, facts, "", func(g *Generation, err error) bool {
+		left := (*NotSatisfiable)(nil)
+		return err == nil || errors.As(err, &left) && len(left.sets()) < len(e.sets())
+	})
 	return root, err
 }
 
 // tryExits resolves after each change that the facts suggest and returns those
 // that help. self is the Subscription that is to be helped, empty for all.
-func tryExits(ctx context.Context, p *problem, facts []Fact, self string, helps func(*Generation) bool) ([]Exit, error) {
+func tryExits(ctx context.Context, p *problem, facts []Fact, self string, helps func(*Generation, error) bool) ([]Exit, error) {
 	var out []Exit
 	try := func(text string, change func(*Snapshot)) error {
 		s := p.snapshot
@@ -399,7 +432,7 @@ func tryExits(ctx context.Context, p *problem, facts []Fact, self string, helps 
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == nil && helps(g) {
+		if helps(g, err) {
 			out = append(out, Exit{text, g})
 		}
 		return nil

@@ -296,3 +296,42 @@ way out: offer catalog elsewhere/d to the namespace
 		}
 	}
 }
+
+// TestNotSatisfiableTwice: each conflict is reported, and what ends one of them
+// helps.
+func TestNotSatisfiableTwice(t *testing.T) {
+	s := snapshot(contents(t, "a.v1 -Gone", "b.v1 -Lost", "b.v0 @old", "c.v1"), nil, sub("a", ""), sub("b", ""), sub("c", ""))
+	o := olm.Options{AllOrNothing: true}
+	_, err := olm.Resolve(context.Background(), s, o)
+	var unsat *olm.NotSatisfiable
+	if !errors.As(err, &unsat) || len(unsat.Others) != 1 {
+		t.Fatalf("error %v", err)
+	}
+	const text = "constraints not satisfiable: " +
+		"bundle a.v1 requires an operator providing an API with group: g, version: v1, kind: Gone, " +
+		"subscription a exists, subscription a requires c/olm/stable/a.v1; " +
+		"bundle b.v1 requires an operator providing an API with group: g, version: v1, kind: Lost, " +
+		"subscription b exists, subscription b requires c/olm/stable/b.v1"
+	if err.Error() != text {
+		t.Errorf("error %q\nwant  %q", err, text)
+	}
+	e, err := unsat.Explain(context.Background(), s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `no generation satisfies all of these together
+  bundle a.v1 requires an operator providing an API with group: g, version: v1, kind: Gone
+  subscription a exists
+  subscription a requires c/olm/stable/a.v1
+  nor all of these
+    bundle b.v1 requires an operator providing an API with group: g, version: v1, kind: Lost
+    subscription b exists
+    subscription b requires c/olm/stable/b.v1
+way out: remove subscription a
+way out: remove subscription b
+way out: switch subscription b to channel old
+`
+	if diff := cmp.Diff(want, e.String()); diff != "" {
+		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+}

@@ -49,23 +49,35 @@ func (f *Fact) Error() string { return f.Message }
 // NotSatisfiable says that no generation fulfils what is asked. It stays so
 // until the input changes.
 type NotSatisfiable struct {
-	// Facts cannot all be: without any one of them there would be a generation.
-	// By message.
+	// Facts cannot all be: without any one of them the others could. By message.
 	Facts []Fact
+
+	// Others are further such sets of facts, if there are any. No two sets have
+	// a fact in common, so each of them takes a change of its own.
+	Others [][]Fact
 }
 
-// Error lists the facts as OLM does.
+// Error lists the facts as OLM does, the sets with semicolons between them.
 func (e *NotSatisfiable) Error() string {
-	const text = "constraints not satisfiable"
+	text := "constraints not satisfiable"
+	separator := ": "
+	for _, facts := range e.sets() {
+		messages := make([]string, len(facts))
+		for i, f := range facts {
+			messages[i] = f.Message
+		}
+		slices.Sort(messages)
+		text += separator + strings.Join(messages, ", ")
+		separator = "; "
+	}
+	return text
+}
+
+func (e *NotSatisfiable) sets() [][]Fact {
 	if len(e.Facts) == 0 {
-		return text
+		return e.Others
 	}
-	messages := make([]string, len(e.Facts))
-	for i, f := range e.Facts {
-		messages[i] = f.Message
-	}
-	slices.Sort(messages)
-	return text + ": " + strings.Join(messages, ", ")
+	return append([][]Fact{e.Facts}, e.Others...)
 }
 
 // Prevented says that the question could not be answered: a catalog cannot be
@@ -112,15 +124,21 @@ func (e *CatalogError) Error() string {
 // Unwrap returns the cause.
 func (e *CatalogError) Unwrap() error { return e.Err }
 
-// LimitError says that a search passed its limit. It says nothing about
-// whether there is a generation.
+// LimitError says that a search passed [Options.MaxConflicts]. It says nothing
+// about whether there is what it looked for.
 type LimitError struct {
-	Limit int // decisions
+	Limit int // contradictions
+	// What was looked for: "subscription NAME", or an operator and what it
+	// requires. Empty: any generation at all.
+	What string
 }
 
-// Error names the limit.
+// Error names the limit, and what was given up.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("no answer within %d decisions (MaxDecisions)", e.Limit)
+	if e.What == "" {
+		return fmt.Sprintf("no answer within %d conflicts (MaxConflicts)", e.Limit)
+	}
+	return fmt.Sprintf("gave up on %s after %d conflicts (MaxConflicts)", e.What, e.Limit)
 }
 
 // ErrSnapshot is wrapped by errors about a Snapshot that contradicts itself.

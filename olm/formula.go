@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,10 +77,6 @@ func newFormula(p *problem, facts *factSet) *formula {
 		apis:      map[schema.GroupVersionKind]sat.Group{},
 		packages:  map[string]sat.Group{},
 		names:     map[string]sat.Group{},
-	}
-	f.s.MaxDecisions = p.options.MaxDecisions
-	if f.s.MaxDecisions <= 0 {
-		f.s.MaxDecisions = DefaultMaxDecisions
 	}
 	for c := range p.catalogs {
 		f.ranked[c] = make([]int32, len(p.catalogs[c].contents.entries))
@@ -256,7 +253,7 @@ func (f *formula) forbid(n int) {
 // addWish states what a Subscription needs.
 func (f *formula) addWish(i int) {
 	p, w := f.p, &f.p.wishes[i]
-	n := &need{wish: i, owner: none, last: noLit, rest: noLit, rule: noLit}
+	n := &need{wish: i, owner: none, last: noLit, rest: noLit, rule: noLit, budget: p.maxConflicts()}
 	f.wishes = append(f.wishes, n)
 	n.lit = f.newVar(subject{node: none})
 	f.require(n.lit, none, func() Fact {
@@ -313,12 +310,24 @@ func (f *formula) exclude(update, installed int) {
 }
 
 // solve looks for a model with the assumptions that is a generation: all that
-// it chooses is expanded.
-func (f *formula) solve(ctx context.Context, assumptions ...sat.Lit) (bool, error) {
+// it chooses is expanded. The error is the context's, or a *LimitError after as
+// many conflicts as the budget has, from which those that it met are taken; nil
+// is a budget without bound. After an error the last model still stands.
+func (f *formula) solve(ctx context.Context, budget *int, assumptions ...sat.Lit) (bool, error) {
 	for {
+		f.s.MaxConflicts = 0
+		if budget != nil {
+			if *budget <= 0 {
+				return false, f.p.limitError("")
+			}
+			f.s.MaxConflicts = *budget
+		}
 		ok, err := f.s.Solve(ctx, assumptions...)
+		if budget != nil {
+			*budget -= f.s.Conflicts()
+		}
 		if errors.Is(err, sat.ErrLimit) {
-			return false, &LimitError{f.s.MaxDecisions}
+			err = f.p.limitError("")
 		}
 		if !ok || err != nil {
 			return false, err
@@ -345,6 +354,11 @@ func (f *formula) solve(ctx context.Context, assumptions ...sat.Lit) (bool, erro
 		}
 	}
 }
+
+// maxConflicts is the budget of one choice.
+func (p *problem) maxConflicts() int { return cmp.Or(p.options.MaxConflicts, DefaultMaxConflicts) }
+
+func (p *problem) limitError(what string) *LimitError { return &LimitError{p.maxConflicts(), what} }
 
 // inModel reports whether the last generation that was found has a positive
 // literal. It has not if the variable is younger.

@@ -82,7 +82,9 @@ type HeldBack struct {
 	Taken string
 
 	// Err says why there is no option but the present state: the Subscription
-	// leads nowhere (a *Fact), or its channel or catalog is faulty.
+	// leads nowhere (a *Fact), or its channel or catalog is faulty. A
+	// [*LimitError] says that the search gave up on the options before Taken:
+	// whether one of them could be is not known.
 	Err error
 
 	reason string // of the greedy engine

@@ -12,11 +12,11 @@ type need struct {
 	owner int // node that has the requirement; none for a wish
 	req   *Requirement
 
-	lit      sat.Lit // the owner's; for a wish one of its own
-	before   []int   // installed operators that do, the first options
-	options  options // entries that do, the next options
-	last     sat.Lit // the last option, noLit if there is none
-	optional bool    // the owner gets along without
+	lit      sat.Lit   // the owner's; for a wish one of its own
+	before   []int     // installed operators that do, the first options
+	options  entryList // entries that do, the next options
+	last     sat.Lit   // the last option, noLit if there is none
+	optional bool      // the owner gets along without
 
 	lits    []sat.Lit // of the options so far
 	clauses int       // how many of lits are in clauses
@@ -24,6 +24,9 @@ type need struct {
 	rule    sat.Lit   // the literal that puts it into force, with facts
 	segment int       // of the next option
 	entry   int       // in segment
+
+	budget int  // conflicts that the search for it may still meet
+	gaveUp bool // they were not enough
 }
 
 // firstClause is how many options the first clause of a need has. Each further
@@ -117,7 +120,7 @@ func (f *formula) expand(id int) {
 // newNeed looks up who can satisfy a requirement.
 func (f *formula) newNeed(owner int, r *Requirement) *need {
 	p, o := f.p, &f.nodes[owner]
-	n := &need{wish: none, owner: owner, req: r, lit: o.lit, last: noLit, rest: noLit, rule: noLit}
+	n := &need{wish: none, owner: owner, req: r, lit: o.lit, last: noLit, rest: noLit, rule: noLit, budget: p.maxConflicts()}
 	for i := range p.installed {
 		b := p.installed[i].Bundle
 		if !p.going[b.Name] && matches(r, b, p.options.CEL) {
@@ -131,10 +134,10 @@ func (f *formula) newNeed(owner int, r *Requirement) *need {
 
 // eligible returns the entries that satisfy a requirement, in order, last those
 // that only a startingCSV makes available.
-func (p *problem) eligible(own int, r *Requirement) options {
+func (p *problem) eligible(own int, r *Requirement) entryList {
 	o, err := p.providers(own, r)
 	if err != nil {
-		return options{} // only with an unreadable requirement, which nobody asks for
+		return entryList{} // only with an unreadable requirement, which nobody asks for
 	}
 	for i := range p.wishes {
 		w := &p.wishes[i]

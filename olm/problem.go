@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // problem is a snapshot made ready for resolution: what is visible, in order.
@@ -34,18 +36,18 @@ type catalogView struct {
 // wish is a Subscription with the operators that it can have.
 type wish struct {
 	sub        *Subscription
-	installed  int     // index of the installed operator, none if there is none
-	candidates options // updates, or what can be installed
-	fact       *Fact   // why it leads nowhere
-	err        error   // why channels or candidates could not be taken
-	waits      bool    // an update of its operator is in progress
+	installed  int       // index of the installed operator, none if there is none
+	candidates entryList // updates, or what can be installed
+	fact       *Fact     // why it leads nowhere
+	err        error     // why channels or candidates could not be taken
+	waits      bool      // an update of its operator is in progress
 	stuck      bool
 }
 
 const none = -1
 
-// options are entries in order of preference.
-type options struct {
+// entryList holds entries in order of preference.
+type entryList struct {
 	segments []segment
 	length   int
 }
@@ -56,7 +58,7 @@ type segment struct {
 	entries []*Entry
 }
 
-func (o *options) add(catalog int, entries []*Entry) {
+func (o *entryList) add(catalog int, entries []*Entry) {
 	if len(entries) > 0 {
 		o.segments = append(o.segments, segment{catalog, entries})
 		o.length += len(entries)
@@ -64,7 +66,7 @@ func (o *options) add(catalog int, entries []*Entry) {
 }
 
 // all calls f with each option until f returns false.
-func (o *options) all(f func(catalog int, e *Entry) bool) {
+func (o *entryList) all(f func(catalog int, e *Entry) bool) {
 	for _, s := range o.segments {
 		for _, e := range s.entries {
 			if !f(s.catalog, e) {
@@ -75,8 +77,11 @@ func (o *options) all(f func(catalog int, e *Entry) bool) {
 }
 
 // newProblem checks a snapshot and reads what does not depend on the search.
-// The error is one about the snapshot or a *Prevented.
+// The error is one about the snapshot or the options, or a *Prevented.
 func newProblem(s Snapshot, o Options) (*problem, error) {
+	if err := options.NonNegative(&o); err != nil {
+		return nil, err
+	}
 	if o.AllOrNothing && o.Greedy {
 		return nil, fmt.Errorf("%w: AllOrNothing and Greedy exclude each other", ErrSnapshot)
 	}
@@ -338,8 +343,8 @@ func (p *problem) faults(start func(visit func(b *Bundle, catalog int) bool)) er
 // providers returns the entries that satisfy a requirement of a bundle of a
 // catalog (none: an installed operator), in order: its own catalog, then the
 // others by preference.
-func (p *problem) providers(own int, r *Requirement) (options, error) {
-	var o options
+func (p *problem) providers(own int, r *Requirement) (entryList, error) {
+	var o entryList
 	add := func(c int) error {
 		entries, err := p.catalogs[c].contents.Matching(r, p.options.CEL)
 		o.add(c, entries)
@@ -347,13 +352,13 @@ func (p *problem) providers(own int, r *Requirement) (options, error) {
 	}
 	if own != none {
 		if err := add(own); err != nil {
-			return options{}, err
+			return entryList{}, err
 		}
 	}
 	for c := range p.catalogs {
 		if c != own {
 			if err := add(c); err != nil {
-				return options{}, err
+				return entryList{}, err
 			}
 		}
 	}

@@ -305,6 +305,16 @@ func TestConflictIsMinimal(t *testing.T) {
 		if len(unsat.Facts) == 0 {
 			t.Fatalf("no facts\n%s", &w)
 		}
+		seen := map[string]bool{}
+		for _, set := range append([][]olm.Fact{unsat.Facts}, unsat.Others...) {
+			for _, f := range set {
+				key := fmt.Sprint(f.Kind, f.Subscription, f.Member, f.Message)
+				if len(set) == 0 || seen[key] {
+					t.Fatalf("%q is in two sets: %v\n%s", f.Message, err, &w)
+				}
+				seen[key] = true
+			}
+		}
 		for _, f := range unsat.Facts {
 			without := w
 			switch f.Kind {
@@ -452,4 +462,41 @@ func TestSequenceEnds(t *testing.T) {
 		}
 	})
 	t.Logf("%d steps", steps)
+}
+
+// TestLittleEffort: a search that may meet one conflict for each choice still
+// comes to a generation that keeps its promises, and says what it gave up on.
+func TestLittleEffort(t *testing.T) {
+	gaveUp := 0
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t, worldOptions{deprecated: true, starting: true, labels: true})
+		s := w.snapshot(t)
+		g, err := olm.Resolve(context.Background(), s, olm.Options{MaxConflicts: 1})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &w)
+		}
+		full, err := olm.Resolve(context.Background(), s, olm.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gave := false
+		for i := range g.HeldBack {
+			h := &g.HeldBack[i]
+			if limit := (*olm.LimitError)(nil); errors.As(h.Err, &limit) {
+				gave = true
+				if limit.What == "" || len(h.NotTaken) == 0 {
+					t.Fatalf("%+v\n%s", h, &w)
+				}
+			}
+			if _, err := g.Why(context.Background(), h); err != nil {
+				t.Fatalf("%v\n%s", err, &w)
+			}
+		}
+		if gave {
+			gaveUp++
+		} else if slots(g) != slots(full) {
+			t.Fatalf("gave up on nothing:\n%s\nwant\n%s\n%s", g, full, &w)
+		}
+	})
+	t.Logf("gave up in %d worlds", gaveUp)
 }

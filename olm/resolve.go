@@ -50,26 +50,31 @@ type Options struct {
 	// Subscription refers to it. Otherwise it fails the resolution.
 	TolerateUnusedCatalogs bool
 
-	// MaxDecisions bounds the work of the search: the number of decisions over
-	// all its steps. Passing it is a *LimitError. 0 means DefaultMaxDecisions.
-	MaxDecisions int
+	// MaxConflicts bounds the search for each Subscription and each requirement:
+	// how many contradictions it may meet. Where it meets more, it gives up on
+	// what it looked for, takes the best that it found before and goes on; the
+	// [HeldBack] has a *LimitError. With AllOrNothing the resolution fails with
+	// the *LimitError. 0 means DefaultMaxConflicts; a negative number is an error.
+	// Greedy needs no bound.
+	MaxConflicts int
 
 	// CEL evaluates cel constraints. Nil: a bundle that has one cannot be read.
 	CEL CELEvaluator
 }
 
-// DefaultMaxDecisions is the number of decisions after which a search gives up
-// unless [Options.MaxDecisions] says otherwise. A resolution of every package
-// of a large public catalog takes some thousands; this many take some seconds.
-const DefaultMaxDecisions = 500_000
+// DefaultMaxConflicts is the number of contradictions after which a search gives
+// up on a Subscription or a requirement unless [Options.MaxConflicts] says
+// otherwise. Most take none at all; this many take a fraction of a second.
+const DefaultMaxConflicts = 10_000
 
 // Resolve decides the next generation of a namespace: what stays, what is
 // updated, what is added, and what is held back. It depends on its arguments
 // alone; the same arguments give the same generation.
 //
-// Errors: one that wraps [ErrSnapshot]; a [*Prevented] if the question could
-// not be answered; a [*NotSatisfiable] with AllOrNothing; a [*LimitError]; the
-// context's error. With any of them nothing is to be changed.
+// Errors: one that wraps [ErrSnapshot]; one about a negative option; a
+// [*Prevented] if the question could not be answered; with AllOrNothing, a
+// [*NotSatisfiable] or a [*LimitError]; the context's error. With any of them
+// nothing is to be changed.
 func Resolve(ctx context.Context, s Snapshot, o Options) (*Generation, error) {
 	p, err := newProblem(s, o)
 	if err != nil {

@@ -30,6 +30,7 @@ type result struct {
 	wishes    []pick // what each Subscription gets
 	additions []addition
 	demands   []HeldBack // of requirements
+	limits    []error    // by Subscription: why the search for it ended early
 	reasons   []string   // greedily: why each Subscription's first option was taken back
 }
 
@@ -60,12 +61,15 @@ func (s *search) result() *result {
 		x := &f.nodes[n]
 		return pick{x.installed, x.catalog, x.entry}
 	}
-	r := &result{wishes: make([]pick, len(f.wishes))}
+	r := &result{wishes: make([]pick, len(f.wishes)), limits: make([]error, len(f.wishes))}
 	added := map[int]bool{}
 	for _, st := range s.steps {
 		if st.need.wish != none {
 			r.wishes[st.need.wish] = toPick(st.node)
 			added[st.node] = true
+			if st.need.gaveUp {
+				r.limits[st.need.wish] = f.p.limitError("subscription " + f.p.wishes[st.need.wish].sub.Name)
+			}
 		}
 	}
 	for _, st := range s.steps {
@@ -82,6 +86,9 @@ func (s *search) result() *result {
 			if st.node != none {
 				h.Taken = f.nodes[st.node].bundle.Name
 			}
+			if n.gaveUp {
+				h.Err = f.p.limitError(fmt.Sprintf("an operator %s for %s", n.req, by.Bundle.Name))
+			}
 			r.demands = append(r.demands, h)
 		}
 	}
@@ -92,7 +99,7 @@ func (s *search) result() *result {
 func (s *search) passedOver(n *need, taken int) []Option {
 	var out []Option
 	for k := len(n.before); k < taken; k++ {
-		x := &s.f.nodes[s.f.subjects[n.lits[k]/2].node]
+		x := &s.f.nodes[s.f.subjects[s.f.option(n, k)/2].node]
 		if !x.unreadable {
 			out = append(out, s.f.p.option(x.catalog, x.entry))
 		}
@@ -215,6 +222,9 @@ func (p *problem) addHeldBack(g *Generation, r *result) {
 		})
 		if h.Err == nil && len(h.NotTaken) == 0 {
 			continue
+		}
+		if h.Err == nil && r.limits != nil {
+			h.Err = r.limits[i]
 		}
 		if b := p.bundle(r.wishes[i]); b != nil {
 			h.Taken = b.Name

@@ -2,6 +2,7 @@ package olm
 
 import (
 	"context"
+	"errors"
 
 	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
@@ -36,8 +37,11 @@ func runSearch(ctx context.Context, p *problem) (*search, bool, error) {
 		if err := s.promise(ctx); err != nil {
 			return nil, false, err
 		}
-	} else if ok, err := s.f.solve(ctx); !ok || err != nil {
-		return nil, false, err
+	} else {
+		budget := p.maxConflicts()
+		if ok, err := s.f.solve(ctx, &budget); !ok || err != nil {
+			return nil, false, err
+		}
 	}
 	s.queue = append(s.queue, s.f.wishes...)
 	s.expandFreestanding()
@@ -55,40 +59,55 @@ func runSearch(ctx context.Context, p *problem) (*search, bool, error) {
 // installed ones, as far as they can hold together.
 func (s *search) promise(ctx context.Context) error {
 	f := s.f
-	var turn []int
+	var order []int // wishes
 	for _, installed := range []bool{false, true} {
 		for i, n := range f.wishes {
 			if (f.p.wishes[i].installed != none) == installed && n.count() > 0 {
-				turn = append(turn, i)
+				order = append(order, i)
 			}
 		}
 	}
 	// The promise of a wish is that its last option is not counted on.
-	lits := make([]sat.Lit, len(turn))
-	for j, i := range turn {
+	lits := make([]sat.Lit, len(order))
+	for j, i := range order {
 		lits[j] = f.promiseLit(f.wishes[i])
 	}
-	f.s.Prefer(lits...)
-	if ok, err := f.solve(ctx); err != nil || !ok {
-		return inconsistent(ok, err)
+	if err := s.firstModel(ctx, lits); err != nil {
+		return err
 	}
-	for j, i := range turn {
-		ok := f.inModel(lits[j])
-		if !ok {
-			var err error
-			if ok, err = f.solve(ctx, lits[j]); err != nil {
-				return err
-			}
+	for j, i := range order {
+		ok, err := s.possible(ctx, f.wishes[i], lits[j])
+		if err != nil {
+			return err
 		}
-		if !ok {
-			f.s.Add(lits[j].Not())
-			continue
+		if ok {
+			f.s.Add(lits[j])
+			s.promised[i] = true
+			s.promises = append(s.promises, i)
 		}
-		f.s.Add(lits[j])
-		s.promised[i] = true
-		s.promises = append(s.promises, i)
 	}
 	return nil
+}
+
+// firstModel finds a generation that keeps as many promises as go together at
+// first sight. Where that is too hard, it finds one that keeps none: that in
+// which all stays as it is.
+func (s *search) firstModel(ctx context.Context, promises []sat.Lit) error {
+	f := s.f
+	f.s.Prefer(promises...)
+	budget := f.p.maxConflicts()
+	ok, err := f.solve(ctx, &budget)
+	if limit := (*LimitError)(nil); !errors.As(err, &limit) {
+		return inconsistent(ok, err)
+	}
+	f.s.Prefer()
+	var last []sat.Lit
+	for _, n := range f.wishes {
+		if n.last != noLit {
+			last = append(last, n.last)
+		}
+	}
+	return inconsistent(f.solve(ctx, nil, last...))
 }
 
 // promiseLit returns a literal that, where true, leaves a wish its candidates
@@ -114,7 +133,8 @@ func (s *search) expandFreestanding() {
 	}
 }
 
-// decide takes the first option of a choice that works out.
+// decide takes the first option of a choice that works out, or once the search
+// for it is given up, the one that the last generation has.
 func (s *search) decide(ctx context.Context, n *need) error {
 	f := s.f
 	if n.wish == none && n.req == nil { // a freestanding operator
@@ -126,8 +146,11 @@ func (s *search) decide(ctx context.Context, n *need) error {
 		return nil
 	}
 	for k := range n.count() {
+		if n.gaveUp && k >= n.clauses {
+			break // no model has come that far
+		}
 		l := f.option(n, k)
-		ok, err := s.possible(ctx, l)
+		ok, err := s.possible(ctx, n, l)
 		if err != nil {
 			return err
 		}
@@ -140,9 +163,8 @@ func (s *search) decide(ctx context.Context, n *need) error {
 	}
 	node := none
 	if n.last != noLit {
-		ok, err := s.possible(ctx, n.last)
-		if !ok || err != nil {
-			return inconsistent(ok, err)
+		if !f.inModel(n.last) { // it has one option, and no other
+			return errInconsistent
 		}
 		if node = f.subjects[n.last/2].node; node != none {
 			s.choose(node)
@@ -150,7 +172,7 @@ func (s *search) decide(ctx context.Context, n *need) error {
 			f.s.Add(n.last)
 		}
 	} else if !n.optional {
-		return inconsistent(false, nil)
+		return errInconsistent
 	}
 	s.steps = append(s.steps, step{n, n.count(), node})
 	return nil
@@ -178,9 +200,10 @@ func (s *search) met(n *need) (int, bool) {
 	return met, met != none
 }
 
-// possible reports whether there is a generation with a literal beside what was
-// decided. What is not possible stays so.
-func (s *search) possible(ctx context.Context, l sat.Lit) (bool, error) {
+// possible reports whether there is a generation with a literal, in addition to
+// what was decided. What is not possible stays so. Once the budget of the choice
+// is spent, only what the last generation has counts as possible.
+func (s *search) possible(ctx context.Context, n *need, l sat.Lit) (bool, error) {
 	f := s.f
 	if f.inModel(l) {
 		return true, nil
@@ -188,7 +211,11 @@ func (s *search) possible(ctx context.Context, l sat.Lit) (bool, error) {
 	if f.s.Fixed(l.Not()) {
 		return false, nil
 	}
-	ok, err := f.solve(ctx, l)
+	ok, err := f.solve(ctx, &n.budget, l)
+	if limit := (*LimitError)(nil); errors.As(err, &limit) && f.p.lenient() {
+		n.gaveUp = true
+		return false, nil
+	}
 	if err == nil && !ok {
 		f.s.Add(l.Not())
 	}

@@ -721,7 +721,7 @@ func TestControllerRunLooksAgainSoon(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	w := manage(t, nil)
-	for _, o := range []install.Options{{}, {API: w.Cluster, Interval: -1}, {API: w.Cluster, Retry: -1}, {API: w.Cluster, Resolve: olm.Options{MaxDecisions: -1}}} {
+	for _, o := range []install.Options{{}, {API: w.Cluster, Interval: -1}, {API: w.Cluster, Retry: -1}, {API: w.Cluster, Resolve: olm.Options{MaxConflicts: -1}}} {
 		if _, err := install.New(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}

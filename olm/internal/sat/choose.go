@@ -2,27 +2,32 @@ package sat
 
 // choose returns the next decision, false if none is needed.
 func (s *Solver) choose() (Lit, bool) {
+	if s.conflicts >= patience {
+		if l, ok := s.mostActive(); ok {
+			return l, true
+		}
+	}
+	if s.assumed {
+		if l, ok := s.scan(&s.scanned, len(s.trail)); ok {
+			return l, true
+		}
+	}
 	for ; s.preferred < len(s.prefer); s.preferred++ {
 		if l := s.prefer[s.preferred]; s.values[l] == unknown {
 			return l, true
 		}
 	}
-	if s.calls >= patience {
-		for {
-			v, ok := s.order.pop(s)
-			if !ok {
-				break
-			}
-			if l := Lit(2 * v); s.values[l] == unknown {
-				if s.vars[v].phase {
-					return l, true
-				}
-				return l.Not(), true
-			}
-		}
+	if l, ok := s.scan(&s.early, s.facts); ok {
+		return l, true
 	}
-	for ; s.scanned < len(s.trail); s.scanned++ {
-		l := s.trail[s.scanned]
+	return s.scan(&s.scanned, len(s.trail))
+}
+
+// scan returns the first option of the next requirement on the trail that
+// nothing satisfies yet.
+func (s *Solver) scan(from *int, to int) (Lit, bool) {
+	for ; *from < to; *from++ {
+		l := s.trail[*from]
 		if l.Negative() {
 			continue
 		}
@@ -33,6 +38,23 @@ func (s *Solver) choose() (Lit, bool) {
 		}
 	}
 	return 0, false
+}
+
+// mostActive returns the literal without a value that took part in the most
+// recent contradictions.
+func (s *Solver) mostActive() (Lit, bool) {
+	for {
+		v, ok := s.order.pop(s)
+		if !ok {
+			return 0, false
+		}
+		if l := Lit(2 * v); s.values[l] == unknown {
+			if s.vars[v].phase {
+				return l, true
+			}
+			return l.Not(), true
+		}
+	}
 }
 
 // option returns the first option that is left of a requirement which nothing

@@ -1,5 +1,10 @@
 package sat
 
+import (
+	"cmp"
+	"slices"
+)
+
 // firstRestart is the number of conflicts before the first restart, and the
 // unit of the later ones.
 const firstRestart = 100
@@ -10,10 +15,12 @@ const patience = 50
 
 const decay = 1 / 0.95
 
+const defaultMaxLearnt = 2000
+
 // learn derives a clause from a contradiction, goes back to where it leaves one
 // literal open, and asserts that.
 func (s *Solver) learn(c conflict) {
-	s.learnt = append(s.learnt[:0], 0)
+	s.derived = append(s.derived[:0], 0)
 	open := 0
 	current := int32(len(s.levels))
 	add := func(f Lit) { // f is false
@@ -27,7 +34,7 @@ func (s *Solver) learn(c conflict) {
 		if x.level == current {
 			open++
 		} else {
-			s.learnt = append(s.learnt, f)
+			s.derived = append(s.derived, f)
 		}
 	}
 	if c.clause == excluded {
@@ -50,7 +57,7 @@ func (s *Solver) learn(c conflict) {
 		i--
 		open--
 		if open == 0 {
-			s.learnt[0] = l.Not()
+			s.derived[0] = l.Not()
 			s.clearSeen(l)
 			break
 		}
@@ -60,21 +67,73 @@ func (s *Solver) learn(c conflict) {
 	s.minimise()
 	s.bump *= decay
 
+	levels := s.countLevels()
 	back, second := int32(0), 1
-	for j, l := range s.learnt[1:] {
+	for j, l := range s.derived[1:] {
 		if lv := s.vars[l.variable()].level; lv > back {
 			back, second = lv, j+1
 		}
 	}
 	s.backtrack(int(back))
-	if len(s.learnt) == 1 {
-		s.assign(s.learnt[0], reason{clause: decided})
+	if len(s.derived) == 1 {
+		s.assign(s.derived[0], reason{clause: decided})
 		return
 	}
-	n := int32(len(s.clauses))
-	s.clauses = append(s.clauses, clause{lits: append([]Lit(nil), s.learnt...)})
-	s.attach(n, s.learnt[0], s.learnt[second])
-	s.assign(s.learnt[0], reason{clause: n})
+	n := s.keep(clause{lits: slices.Clone(s.derived), levels: levels})
+	s.attach(n, s.derived[0], s.derived[second])
+	s.assign(s.derived[0], reason{clause: n})
+}
+
+// countLevels says how many decisions the derived clause came from: the fewer,
+// the more often it will be of use.
+func (s *Solver) countLevels() int32 {
+	s.counted = s.counted[:0]
+	for _, l := range s.derived {
+		s.counted = append(s.counted, s.vars[l.variable()].level)
+	}
+	slices.Sort(s.counted)
+	return int32(len(slices.Compact(s.counted)))
+}
+
+// keep adds a learnt clause and returns its place.
+func (s *Solver) keep(c clause) int32 {
+	s.learnt++
+	if last := len(s.dropped) - 1; last >= 0 {
+		n := s.dropped[last]
+		s.dropped = s.dropped[:last]
+		s.clauses[n] = c
+		return n
+	}
+	s.clauses = append(s.clauses, c)
+	return int32(len(s.clauses) - 1)
+}
+
+// forget drops the half of the learnt clauses that came from most decisions, if
+// there are too many; those from two at most are kept. There must be no
+// decision, so that no clause is the reason of anything.
+func (s *Solver) forget() {
+	if s.MaxLearnt == 0 {
+		s.MaxLearnt = defaultMaxLearnt
+	}
+	if s.learnt <= s.MaxLearnt {
+		return
+	}
+	s.MaxLearnt += s.MaxLearnt/10 + 1
+	var learnt []int32
+	for i := range s.clauses {
+		if s.clauses[i].levels > 2 {
+			learnt = append(learnt, int32(i))
+		}
+	}
+	slices.SortStableFunc(learnt, func(a, b int32) int { return cmp.Compare(s.clauses[b].levels, s.clauses[a].levels) })
+	for _, i := range learnt[:len(learnt)/2] {
+		s.clauses[i] = clause{}
+		s.dropped = append(s.dropped, i)
+		s.learnt--
+	}
+	for l, ws := range s.watches {
+		s.watches[l] = slices.DeleteFunc(ws, func(w watch) bool { return s.clauses[w.clause].lits == nil })
+	}
 }
 
 func (s *Solver) clearSeen(l Lit) { s.seen[l.variable()] = false }
@@ -100,7 +159,7 @@ func (s *Solver) because(l Lit, f func(Lit)) {
 // minimise drops literals of the learnt clause that the others imply, and
 // unmarks all of them.
 func (s *Solver) minimise() {
-	s.marked = append(s.marked[:0], s.learnt...)
+	s.marked = append(s.marked[:0], s.derived...)
 	kept := 1
 	for _, l := range s.marked[1:] {
 		redundant := s.vars[l.variable()].reason.clause != decided
@@ -110,18 +169,18 @@ func (s *Solver) minimise() {
 			}
 		})
 		if !redundant {
-			s.learnt[kept] = l
+			s.derived[kept] = l
 			kept++
 		}
 	}
-	s.learnt = s.learnt[:kept]
+	s.derived = s.derived[:kept]
 	for _, l := range s.marked {
 		s.clearSeen(l)
 	}
 }
 
-// blame returns the assumptions that make the assumption a false, and a.
-func (s *Solver) blame(a Lit, assumptions []Lit) []Lit {
+// contradicting returns the assumptions that make the assumption a false, and a.
+func (s *Solver) contradicting(a Lit, assumptions []Lit) []Lit {
 	guilty := map[Lit]bool{a: true}
 	mark := func(f Lit) {
 		if v := f.variable(); s.vars[v].level > 0 {

@@ -19,14 +19,18 @@ func (l Lit) variable() int32 { return int32(l >> 1) }
 // Group is a set of literals of which at most one may be true.
 type Group int32
 
-// ErrLimit is returned when a search has made as many decisions as it may.
-var ErrLimit = errors.New("too many decisions")
+// ErrLimit is returned by a search that met more conflicts than it may.
+var ErrLimit = errors.New("too many conflicts")
 
 // Solver holds a formula. The zero value is an empty one, ready to use. It is
 // not safe for concurrent use.
 type Solver struct {
-	// MaxDecisions bounds the decisions over all calls of Solve; 0: no bound.
-	MaxDecisions int
+	// MaxConflicts bounds the conflicts of each call of Solve; 0: no bound.
+	MaxConflicts int
+
+	// MaxLearnt is how many clauses learnt from conflicts are kept at first;
+	// 0: 2,000. Each time that half of them are dropped, it may be a tenth more.
+	MaxLearnt int
 
 	vars    []variable
 	values  []value // by literal
@@ -35,28 +39,40 @@ type Solver struct {
 	groups  []group
 	prefer  []Lit
 
+	learnt  int     // clauses in use that were derived
+	dropped []int32 // clauses whose places are free
+
 	trail  []Lit
 	levels []level // one for each decision
 	head   int     // first literal of the trail that is not propagated
 
-	scanned   int  // all requirements of the trail before this are satisfied
-	preferred int  // all of prefer before this have a value
-	broken    bool // no model whatever the assumptions
-	failed    []Lit
-	model     []bool // by variable
+	scans
+	broken bool // no model whatever the assumptions
+	failed []Lit
+	model  []bool // by variable
 
 	stamps   []int // by literal: the last clause that was added with it
 	clauseNo int
 
 	seen      []bool
-	learnt    []Lit
+	derived   []Lit // the clause that is being learnt
+	counted   []int32
 	marked    []Lit
 	order     heap
 	bump      float64
-	calls     int // conflicts within this call
-	decisions int // over all calls
+	conflicts int // of this call, then of the last one
 	restart   int // conflicts until the next restart
 	restarts  int
+}
+
+// scans say how far the search for the next decision has come. It looks at what
+// the assumptions brought first: if they cannot be, that mostly shows there.
+type scans struct {
+	assumed   bool // there are assumptions
+	facts     int  // how many literals the trail had before the first assumption
+	scanned   int  // all requirements of the trail from facts up to this are satisfied
+	preferred int  // all of prefer before this have a value
+	early     int  // all requirements of the trail before this, up to facts, are satisfied
 }
 
 type value int8
@@ -84,6 +100,7 @@ type clause struct {
 	lits    []Lit
 	watched [2]Lit
 	hint    int32 // index of the option that satisfied it last
+	levels  int32 // of a learnt clause: from how many decisions it was derived; 0 for a given one
 }
 
 // watch stands for a clause that watches a literal; if blocker is true the
@@ -114,7 +131,11 @@ type group struct {
 const unguarded Lit = -1
 
 // level is what to go back to when a decision is undone.
-type level struct{ trail, scanned, preferred int }
+type level struct {
+	decision Lit
+	trail    int
+	scans
+}
 
 // reason says why a literal is true: none for decisions and facts, else a
 // clause, or another literal that excludes its negation.
@@ -140,11 +161,12 @@ func (s *Solver) NewVar() Lit {
 	return Lit(2 * v)
 }
 
-// Prefer makes the solver try to make these literals true before anything
-// else, in order. It does not change which formulas have a model.
+// Prefer makes the solver try to make these literals true before anything but
+// the assumptions, in order; none: no longer any. It does not change which
+// formulas have a model.
 func (s *Solver) Prefer(lits ...Lit) {
 	s.backtrack(0)
-	s.prefer = append(s.prefer, lits...)
+	s.prefer = append(s.prefer[:0], lits...)
 }
 
 // NewGroup adds an empty group.
@@ -233,7 +255,6 @@ func (s *Solver) Add(lits ...Lit) {
 				owner.requires = append(owner.requires, c)
 			}
 		}
-		s.scanned = 0
 	}
 	// Watch two literals that are not false. Only the owner can be.
 	w := kept
@@ -263,12 +284,15 @@ func (s *Solver) Fixed(l Lit) bool {
 // model without assumptions either.
 func (s *Solver) Failed() []Lit { return s.failed }
 
+// Conflicts returns how many contradictions the last Solve met: what it cost.
+func (s *Solver) Conflicts() int { return s.conflicts }
+
 // Solve looks for a model in which the assumptions are true. It returns
 // ErrLimit or the context's error if it had to give up.
 func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) (bool, error) {
-	s.backtrack(0)
+	s.resume(assumptions)
 	s.failed = nil
-	s.calls, s.restarts, s.restart = 0, 0, firstRestart
+	s.conflicts, s.restarts, s.restart = 0, 0, firstRestart
 	if s.bump == 0 {
 		s.bump = 1
 	}
@@ -284,28 +308,35 @@ func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) (bool, error) {
 		}
 		conflict, ok := s.propagate()
 		if !ok {
-			s.calls++
+			s.conflicts++
 			if len(s.levels) == 0 {
 				s.broken = true
 				return false, nil
 			}
 			s.learn(conflict)
+			if s.MaxConflicts > 0 && s.conflicts >= s.MaxConflicts {
+				s.backtrack(0)
+				return false, ErrLimit
+			}
 			continue
 		}
-		if s.calls >= s.restart {
+		if s.conflicts >= s.restart {
 			s.restarts++
-			s.restart = s.calls + firstRestart*luby(s.restarts)
+			s.restart = s.conflicts + firstRestart*luby(s.restarts)
 			s.backtrack(0)
+			s.forget()
 			continue
 		}
 		if n := len(s.levels); n < len(assumptions) {
 			a := assumptions[n]
 			if s.values[a] == no {
-				s.failed = s.blame(a, assumptions)
-				s.backtrack(0)
+				s.failed = s.contradicting(a, assumptions)
 				return false, nil
 			}
-			s.push()
+			if n == 0 {
+				s.scans = scans{assumed: true, facts: len(s.trail), scanned: len(s.trail)}
+			}
+			s.push(a)
 			if s.values[a] == unknown {
 				s.assign(a, reason{clause: decided})
 			}
@@ -316,18 +347,29 @@ func (s *Solver) Solve(ctx context.Context, assumptions ...Lit) (bool, error) {
 			s.keepModel()
 			return true, nil
 		}
-		s.decisions++
-		if s.MaxDecisions > 0 && s.decisions > s.MaxDecisions {
-			s.backtrack(0)
-			return false, ErrLimit
-		}
-		s.push()
+		s.push(next)
 		s.assign(next, reason{clause: decided})
+	}
+}
+
+// resume goes back to the last assumption that this call has in common with the
+// one before: what follows from those is known.
+func (s *Solver) resume(assumptions []Lit) {
+	same := 0
+	for same < min(len(assumptions), len(s.levels)) && s.levels[same].decision == assumptions[same] {
+		same++
+	}
+	s.backtrack(same)
+	if same == 0 {
+		s.scans = scans{}
 	}
 }
 
 // settle propagates the facts.
 func (s *Solver) settle() bool {
+	if len(s.levels) > 0 {
+		return true
+	}
 	if _, ok := s.propagate(); !ok {
 		s.broken = true
 	}
@@ -369,7 +411,9 @@ func (s *Solver) fact(l Lit) {
 	}
 }
 
-func (s *Solver) push() { s.levels = append(s.levels, level{len(s.trail), s.scanned, s.preferred}) }
+func (s *Solver) push(decision Lit) {
+	s.levels = append(s.levels, level{decision, len(s.trail), s.scans})
+}
 
 func (s *Solver) assign(l Lit, r reason) {
 	s.values[l], s.values[l.Not()] = yes, no
@@ -393,7 +437,7 @@ func (s *Solver) backtrack(n int) {
 		}
 	}
 	s.trail = s.trail[:to.trail]
-	s.scanned, s.preferred = to.scanned, to.preferred
+	s.scans = to.scans
 	s.levels = s.levels[:n]
 	s.head = len(s.trail)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
@@ -125,7 +127,7 @@ func TestSolveAgainstBruteForce(t *testing.T) {
 			var model uint
 			s.True(func(l sat.Lit) { model |= 1 << (l / 2) })
 			if !f.holds(model) {
-				t.Fatalf("%b is no model of %v", model, f)
+				t.Fatalf("%b is not a model of %v", model, f)
 			}
 			for _, a := range assumptions {
 				if !s.Value(a) {
@@ -188,6 +190,61 @@ func TestGuardedGroups(t *testing.T) {
 	})
 }
 
+// TestForget compares a solver that hardly keeps what it learns with one that
+// keeps it all, on formulas that take many conflicts.
+func TestForget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := formula{vars: rapid.IntRange(30, 60).Draw(t, "variables")}
+		positive := func() sat.Lit { return sat.Lit(2 * rapid.IntRange(0, f.vars-1).Draw(t, "variable")) }
+		for range rapid.IntRange(0, 8).Draw(t, "facts") {
+			f.clauses = append(f.clauses, []sat.Lit{positive()})
+		}
+		for range 3 * f.vars {
+			f.clauses = append(f.clauses, []sat.Lit{positive().Not(), positive(), positive(), positive()})
+		}
+		for range f.vars {
+			g := map[sat.Lit]int{}
+			for range rapid.IntRange(2, 5).Draw(t, "members") {
+				g[positive()] = 0
+			}
+			f.groups = append(f.groups, g)
+		}
+		forgets, keeps := sat.Solver{MaxLearnt: 1}, sat.Solver{MaxLearnt: 1 << 30}
+		for _, s := range []*sat.Solver{&forgets, &keeps} {
+			for range f.vars {
+				s.NewVar()
+			}
+			for _, c := range f.clauses {
+				s.Add(c...)
+			}
+			for _, g := range f.groups {
+				id := s.NewGroup()
+				for _, l := range slices.Sorted(maps.Keys(g)) {
+					s.Join(id, l, 0)
+				}
+			}
+		}
+		assumptions := []sat.Lit{positive(), positive(), positive()}
+		for i := range len(assumptions) + 1 { // calls that begin alike
+			got, err := forgets.Solve(context.Background(), assumptions[:i]...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := keeps.Solve(context.Background(), assumptions[:i]...)
+			if err != nil || got != want {
+				t.Fatalf("satisfiable: %v, want %v, %v; %v under %v", got, want, err, f, assumptions[:i])
+			}
+			for _, s := range []*sat.Solver{&forgets, &keeps} {
+				var model uint
+				s.True(func(l sat.Lit) { model |= 1 << (l / 2) })
+				if got && !f.holds(model) {
+					t.Fatalf("%b is not a model of %v", model, f)
+				}
+			}
+		}
+	})
+}
+
 // pigeons asks for n pigeons in m holes.
 func pigeons(s *sat.Solver, n, m int) {
 	holes := make([]sat.Group, m)
@@ -220,6 +277,22 @@ func TestFirstOptionsFirst(t *testing.T) {
 	}
 }
 
+// TestForgetPigeons: a proof of many thousand conflicts succeeds although nearly
+// all that is learnt is dropped.
+func TestForgetPigeons(t *testing.T) {
+	s := sat.Solver{MaxLearnt: 50}
+	pigeons(&s, 9, 8)
+	if ok, err := s.Solve(context.Background()); ok || err != nil {
+		t.Error(ok, err)
+	}
+	if s.Conflicts() < 1000 {
+		t.Errorf("%d conflicts: nothing was dropped", s.Conflicts())
+	}
+	if kept := sat.Clauses(&s); kept > s.Conflicts()/2 {
+		t.Errorf("%d clauses kept after %d conflicts", kept, s.Conflicts())
+	}
+}
+
 func TestPigeons(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		for _, m := range []int{n - 1, n} {
@@ -236,7 +309,7 @@ func TestPigeons(t *testing.T) {
 }
 
 func TestLimitAndCancel(t *testing.T) {
-	s := sat.Solver{MaxDecisions: 50}
+	s := sat.Solver{MaxConflicts: 50}
 	pigeons(&s, 12, 11)
 	if _, err := s.Solve(context.Background()); !errors.Is(err, sat.ErrLimit) {
 		t.Errorf("error %v, want ErrLimit", err)
