@@ -13,16 +13,9 @@ import (
 // greedy is the original algorithm: update everything, seek what is missing,
 // take back what does not fit. Each step takes the first in order.
 type greedy struct {
-	p     *problem
-	slots []*greedySlot // of Subscriptions by name, freestanding by name, additions
-
+	p      *problem
+	slots  []*greedySlot   // of Subscriptions by name, freestanding by name, additions
 	owners map[trait][]int // slots whose operators have it now, in order
-	before map[trait][]int // slots whose previous operators have it, in order
-	askers map[trait][]int // slots whose operators, now or before, may require it
-	choosy []int           // slots with requirements that name no trait
-
-	clashes  map[trait]bool // where there may be one; nowhere else is one
-	suspects map[int]bool   // slots that may lack something; no others do
 }
 
 type greedySlot struct {
@@ -33,9 +26,6 @@ type greedySlot struct {
 	added    bool          // for a requirement
 	by       Demand
 	reason   string // why it was taken back
-
-	lacks []*Requirement // those that nobody satisfies
-	known bool           // lacks is up to date
 }
 
 func (s *greedySlot) changed() bool { return s.current != s.previous }
@@ -98,7 +88,7 @@ func (r *Requirement) trait() (trait, bool) {
 }
 
 func (p *problem) greedy(ctx context.Context) (*result, error) {
-	g := &greedy{p: p, owners: map[trait][]int{}, before: map[trait][]int{}, askers: map[trait][]int{}, clashes: map[trait]bool{}, suspects: map[int]bool{}}
+	g := &greedy{p: p, owners: map[trait][]int{}}
 	g.update()
 	if err := g.expand(ctx); err != nil {
 		return nil, err
@@ -189,77 +179,28 @@ func joinSlots(slots []*greedySlot) []*greedySlot {
 }
 
 func (g *greedy) place(s *greedySlot) {
-	i := len(g.slots)
 	g.slots = append(g.slots, s)
-	g.listen(i, s.current)
-	if s.changed() {
-		g.listen(i, s.previous)
-		g.recall(i, s.previous)
-		for _, o := range s.also {
-			g.recall(i, o.previous)
-		}
-	}
-	g.enter(i, true)
+	g.enter(len(g.slots)-1, true)
 }
 
-// listen notes what an operator of a slot requires.
-func (g *greedy) listen(i int, x pick) {
-	b := g.p.bundle(x)
-	if b == nil {
-		return
-	}
-	for j := range b.Requires {
-		if t, ok := b.Requires[j].trait(); ok {
-			g.askers[t] = append(g.askers[t], i)
-		} else {
-			g.choosy = append(g.choosy, i)
-		}
-	}
-}
-
-// recall notes what the operators have that a slot had before.
-func (g *greedy) recall(i int, x pick) {
-	b := g.p.bundle(x)
-	if b == nil || g.p.going[b.Name] {
-		return
-	}
-	for _, t := range b.traits() {
-		g.before[t] = append(g.before[t], i)
-	}
-}
-
-// enter adds a slot's operator to what there is, or removes it.
+// enter adds a slot's operator to what there is, or removes it. Of an operator
+// that is being replaced only the name counts.
 func (g *greedy) enter(i int, add bool) {
-	g.suspect(i)
 	b := g.p.bundle(g.slots[i].current)
 	if b == nil {
 		return
 	}
-	gone := g.member(i) == nil
 	for _, t := range b.traits() {
-		if gone && t.kind != traitName {
+		if g.member(i) == nil && t.kind != traitName {
 			continue
 		}
-		owners := g.owners[t]
-		at, _ := slices.BinarySearch(owners, i)
-		if !add {
-			g.owners[t] = slices.Delete(owners, at, at+1)
-		} else if g.owners[t] = slices.Insert(owners, at, i); len(owners) > 0 && t.kind != traitLabel {
-			g.clashes[t] = true
-		}
-		for _, j := range g.askers[t] {
-			g.suspect(j)
+		at, _ := slices.BinarySearch(g.owners[t], i)
+		if add {
+			g.owners[t] = slices.Insert(g.owners[t], at, i)
+		} else {
+			g.owners[t] = slices.Delete(g.owners[t], at, at+1)
 		}
 	}
-	for _, j := range g.choosy {
-		g.suspect(j)
-	}
-}
-
-// suspect notes that what a slot lacks may have changed.
-func (g *greedy) suspect(i int) {
-	g.slots[i].known = false
-	g.suspects[i] = true
 }
 
 // member returns what a slot contributes, nil for nothing and for an operator
@@ -347,88 +288,58 @@ func (g *greedy) downgrade() bool {
 		g.revert(i, reason)
 		return true
 	}
-	var lackers []int
-	for i := range g.suspects {
-		if len(g.lacking(i)) == 0 {
-			delete(g.suspects, i)
-		} else {
-			lackers = append(lackers, i)
-		}
-	}
-	slices.Sort(lackers)
 	// Who was not changed must not lose what it had.
-	for _, i := range lackers {
-		if g.slots[i].changed() {
-			continue
-		}
-		for _, r := range g.lacking(i) {
-			if k, old := g.hadBefore(r); k != none {
-				g.revert(k, fmt.Sprintf("%s requires %s, which only %s provides", g.member(i).Name, apiOf(r), old.Name))
-				return true
+	var lacking []int // changed slots
+	for i, s := range g.slots {
+		switch missing := g.missing(i); {
+		case len(missing) == 0:
+		case s.changed():
+			lacking = append(lacking, i)
+		default:
+			for _, r := range missing {
+				if k, old := g.hadBefore(r); k != none {
+					g.revert(k, fmt.Sprintf("%s requires %s, which only %s provides", g.member(i).Name, apiOf(r), old.Name))
+					return true
+				}
 			}
 		}
 	}
-	lackers = slices.DeleteFunc(lackers, func(i int) bool { return !g.slots[i].changed() })
-	if len(lackers) == 0 {
+	if len(lacking) == 0 {
 		return false
 	}
 	// All that require it at once, whatever comes back with one of them.
-	first := g.lacking(lackers[0])[0]
-	lackers = slices.DeleteFunc(lackers, func(i int) bool {
-		return !slices.ContainsFunc(g.lacking(i), func(r *Requirement) bool { return r.same(first) })
-	})
-	for _, i := range lackers {
+	first := g.missing(lacking[0])[0]
+	lacking = slices.DeleteFunc(lacking, func(i int) bool { return !slices.ContainsFunc(g.missing(i), first.same) })
+	for _, i := range lacking {
 		g.revert(i, fmt.Sprintf("%s requires %s, which nothing provides", g.member(i).Name, apiOf(first)))
 	}
 	return true
 }
 
-// lacking returns the requirements of a member that nobody satisfies.
-func (g *greedy) lacking(i int) []*Requirement {
-	s := g.slots[i]
-	if s.known {
-		return s.lacks
-	}
-	s.lacks, s.known = nil, true
+// missing returns the requirements of a member that nobody satisfies.
+func (g *greedy) missing(i int) []*Requirement {
+	var out []*Requirement
 	if b := g.member(i); b != nil {
 		for j := range b.Requires {
 			if r := &b.Requires[j]; !g.satisfied(r) {
-				s.lacks = append(s.lacks, r)
+				out = append(out, r)
 			}
 		}
 	}
-	return s.lacks
+	return out
 }
 
 // hadBefore returns the first changed slot of which a previous operator
 // satisfies a requirement, and that operator.
 func (g *greedy) hadBefore(r *Requirement) (int, *Bundle) {
-	try := func(i int) *Bundle {
-		s := g.slots[i]
+	for i, s := range g.slots {
 		if !s.changed() {
-			return nil
+			continue
 		}
-		if b := g.p.bundle(s.previous); b != nil && !g.p.going[b.Name] && matches(r, b, g.p.options.CEL) {
-			return b
-		}
-		for _, o := range s.also {
-			if b := g.p.bundle(o.previous); !g.p.going[b.Name] && matches(r, b, g.p.options.CEL) {
-				return b
-			}
-		}
-		return nil
-	}
-	if t, ok := r.trait(); ok {
-		for _, i := range g.before[t] {
-			if b := try(i); b != nil {
+		for _, o := range append([]*greedySlot{s}, s.also...) {
+			if b := g.p.bundle(o.previous); b != nil && !g.p.going[b.Name] && matches(r, b, g.p.options.CEL) {
 				return i, b
 			}
-		}
-		return none, nil
-	}
-	for i := range g.slots {
-		if b := try(i); b != nil {
-			return i, b
 		}
 	}
 	return none, nil
@@ -439,16 +350,17 @@ func (g *greedy) hadBefore(r *Requirement) (int, *Bundle) {
 func (g *greedy) conflict() (int, string) {
 	var first trait
 	loser := none
-	for t := range g.clashes {
-		i := none
-		if owners := g.owners[t]; len(owners) > 1 {
-			i = g.givesWay(owners)
+	for t, owners := range g.owners {
+		if t.kind == traitLabel || len(owners) < 2 || loser != none && compareTraits(t, first) > 0 {
+			continue
 		}
-		switch {
-		case i == none:
-			delete(g.clashes, t)
-		case loser == none || compareTraits(t, first) < 0:
-			first, loser = t, i
+		// The last of the changed ones gives way. Those that a requirement added
+		// come after all others.
+		for _, i := range slices.Backward(owners) {
+			if g.slots[i].changed() {
+				first, loser = t, i
+				break
+			}
 		}
 	}
 	if loser == none {
@@ -464,17 +376,6 @@ func (g *greedy) conflict() (int, string) {
 		what = "operator from package " + first.name
 	}
 	return loser, fmt.Sprintf("there can be only one %s: %s exclude each other", what, joinLast(names, " and "))
-}
-
-// givesWay chooses among slots that clash: the last of the changed ones. Those
-// that a requirement added come after all others.
-func (g *greedy) givesWay(slots []int) int {
-	for _, i := range slices.Backward(slots) {
-		if g.slots[i].changed() {
-			return i
-		}
-	}
-	return none
 }
 
 func (g *greedy) revert(i int, reason string) {
