@@ -102,6 +102,9 @@ func (r *Requirement) Matches(b *Bundle, eval CELEvaluator) (bool, error) {
 
 // named writes the owner into an error.
 func (r *Requirement) named(err error) error {
+	if err == nil {
+		return nil // the common case, without the allocation below
+	}
 	if fault := (*CELError)(nil); errors.As(err, &fault) {
 		fault.Bundle = r.Owner
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -214,31 +215,30 @@ func (g *greedy) member(i int) *Bundle {
 	return b
 }
 
-// satisfying calls f with the slots whose operators satisfy a requirement, until
-// it returns false.
-func (g *greedy) satisfying(r *Requirement, f func(i int) bool) {
-	if t, ok := r.trait(); ok {
-		for _, i := range g.owners[t] {
-			if matches(r, g.member(i), g.p.options.CEL) && !f(i) {
+// satisfying yields the slots whose operators satisfy a requirement.
+func (g *greedy) satisfying(r *Requirement) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if t, ok := r.trait(); ok {
+			for _, i := range g.owners[t] {
+				if matches(r, g.member(i), g.p.options.CEL) && !yield(i) {
+					return
+				}
+			}
+			return
+		}
+		for i := range g.slots {
+			if b := g.member(i); b != nil && matches(r, b, g.p.options.CEL) && !yield(i) {
 				return
 			}
-		}
-		return
-	}
-	for i := range g.slots {
-		if b := g.member(i); b != nil && matches(r, b, g.p.options.CEL) && !f(i) {
-			return
 		}
 	}
 }
 
 func (g *greedy) satisfied(r *Requirement) bool {
-	found := false
-	g.satisfying(r, func(int) bool {
-		found = true
-		return false
-	})
-	return found
+	for range g.satisfying(r) {
+		return true
+	}
+	return false
 }
 
 // expand seeks providers of what is missing. It ends because each addition
@@ -416,17 +416,16 @@ func (g *greedy) prune() {
 			if kept.satisfies(r, g.p.options.CEL) {
 				continue
 			}
-			g.satisfying(r, func(i int) bool {
+			for i := range g.satisfying(r) {
 				if left[i] {
 					x := g.member(i)
 					delete(left, i)
 					needed[i] = Demand{b, r}
 					kept.add(x)
 					open = append(open, x)
-					return false
+					break
 				}
-				return true
-			})
+			}
 		}
 	}
 	for i := range g.slots {
