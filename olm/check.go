@@ -1,10 +1,9 @@
 package olm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // check re-checks the promises that every generation keeps. An error is a fault
@@ -13,14 +12,14 @@ func (g *Generation) check() error {
 	p := g.problem
 	var before, after memberIndex
 	for i := range p.installed {
-		if b := p.installed[i].Bundle; !p.going[b.Name] {
+		if b := p.installed[i].Bundle; !p.leaving[b.Name] {
 			before.add(b)
 		}
 	}
 	var members []*Slot
 	for i := range g.Slots {
 		s := &g.Slots[i]
-		if s.Current != nil && !(s.Outcome == Kept && p.going[s.Current.Name]) {
+		if s.Current != nil && !(s.Outcome == Kept && p.leaving[s.Current.Name]) {
 			after.add(s.Current)
 			members = append(members, s)
 		}
@@ -62,32 +61,24 @@ func (g *Generation) check() error {
 func clashes(members []*Slot) []error {
 	type owners struct{ kept, changed string }
 	var errs []error
-	apis := make(map[schema.GroupVersionKind]owners, 4*len(members))
-	packages := make(map[string]owners, len(members))
-	names := make(map[string]owners, len(members))
-	meet := func(o owners, s *Slot, what func() string) owners {
-		rival := o.changed
-		if s.Outcome == Kept {
-			o.kept = s.Current.Name
-		} else {
-			if rival == "" {
-				rival = o.kept
-			}
-			o.changed = s.Current.Name
-		}
-		if rival != "" {
-			errs = append(errs, fmt.Errorf("%s and %s %s", rival, s.Current.Name, what()))
-		}
-		return o
-	}
+	byTrait := make(map[trait]owners, 4*len(members))
 	for _, s := range members {
-		for _, gvk := range s.Current.Provides {
-			apis[gvk] = meet(apis[gvk], s, func() string { return "provide " + apiText(gvk) })
+		for _, t := range s.Current.traits() {
+			if t.kind == traitLabel {
+				continue
+			}
+			o := byTrait[t]
+			rival := o.changed
+			if s.Outcome == Kept {
+				o.kept = s.Current.Name
+			} else {
+				rival, o.changed = cmp.Or(rival, o.kept), s.Current.Name
+			}
+			byTrait[t] = o
+			if rival != "" {
+				errs = append(errs, fmt.Errorf("%s and %s %s", rival, s.Current.Name, t.shared()))
+			}
 		}
-		for _, pkg := range s.Current.packages() {
-			packages[pkg] = meet(packages[pkg], s, func() string { return "originate from package " + pkg })
-		}
-		names[s.Current.Name] = meet(names[s.Current.Name], s, func() string { return "have one name" })
 	}
 	return errs
 }

@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 		}, []string{"d.v1 is deprecated", "a.v1 and d.v1 provide Old (g/v1)"}},
 		{"one package and one name twice", func(g *olm.Generation, add func(string, string) *olm.Slot) {
 			g.Slots = append(g.Slots, *add("a", "a.v2"), *add("a", "a.v2"))
-		}, []string{"a.v2 and a.v2 originate from package a", "a.v2 and a.v2 have one name"}},
+		}, []string{"a.v2 and a.v2 originate from package a", "a.v2 and a.v2 have the name a.v2"}},
 		{"an update without an edge", func(g *olm.Generation, add func(string, string) *olm.Slot) {
 			s := add("a", "a.v2")
 			s.Outcome, s.Previous = olm.Updated, g.Slots[1].Previous

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
 
@@ -31,6 +29,7 @@ type rule struct {
 	lit      sat.Lit
 	fact     Fact
 	members  []int // nodes of a group
+	shared   trait // by the members
 	need     *need // of a requirement or a Subscription
 	node     int   // that the fact is about; none if it is about several
 	replaced int   // node that the node replaces, with FactReplaces
@@ -49,14 +48,16 @@ func (s *factSet) of(l sat.Lit) *rule {
 	return &s.rules[i]
 }
 
-func (s *factSet) newGroup(f *formula, kind FactKind, api schema.GroupVersionKind, key string) sat.Group {
-	fact := Fact{Kind: kind, API: api}
-	if kind == FactSamePackage {
-		fact.Package = key
-	} else {
-		fact.Member = key
+func (s *factSet) newGroup(f *formula, t trait) sat.Group {
+	fact := Fact{Kind: FactSameName, Member: t.name}
+	switch t.kind {
+	case traitAPI:
+		fact = Fact{Kind: FactSameAPI, API: t.api}
+	case traitPackage:
+		fact = Fact{Kind: FactSamePackage, Package: t.name}
 	}
 	l := s.rule(f, fact)
+	s.rules[len(s.rules)-1].shared = t
 	g := f.s.NewGuardedGroup(l)
 	if s.groups == nil {
 		s.groups = map[sat.Group]int{}
@@ -90,21 +91,13 @@ func (s *factSet) finish(f *formula) {
 		}
 		slices.Sort(ids)
 		r.fact.IDs = ids
-		list := joinLast(ids, " and ")
-		switch r.fact.Kind {
-		case FactSameAPI:
-			r.fact.Message = list + " provide " + apiText(r.fact.API)
-		case FactSamePackage:
-			r.fact.Message = list + " originate from package " + r.fact.Package
-		case FactSameName:
-			r.fact.Message = list + " have the name " + r.fact.Member
-		}
+		r.fact.Message = joinLast(ids, " and ") + " " + r.shared.shared()
 	}
 }
 
-// wishFact says what a Subscription needs.
-func (f *formula) wishFact(n *need) Fact {
-	name := f.p.wishes[n.wish].sub.Name
+// requestFact says what a Subscription needs.
+func (f *formula) requestFact(n *need) Fact {
+	name := f.p.requests[n.request].sub.Name
 	fact := Fact{Kind: FactSubscriptionNeeds, Subscription: name}
 	lits := n.lits
 	if n.last != noLit {

@@ -20,12 +20,12 @@ type Explanation struct {
 	Text     string
 	Children []*Explanation
 
-	// Exits are changes that would help, each tried out. At the root only.
-	Exits []Exit
+	// Remedies are changes that would help, each tried out. At the root only.
+	Remedies []Remedy
 }
 
-// Exit is a change that helps.
-type Exit struct {
+// Remedy is a change that helps.
+type Remedy struct {
 	Text string
 	// Generation is what a resolution comes to after the change; nil if other
 	// conflicts remain.
@@ -36,7 +36,7 @@ type Exit struct {
 func (e *Explanation) String() string {
 	var b strings.Builder
 	e.draw(&b, "")
-	for _, x := range e.Exits {
+	for _, x := range e.Remedies {
 		fmt.Fprintf(&b, "way out: %s\n", x.Text)
 	}
 	return b.String()
@@ -71,7 +71,7 @@ func (e *Explanation) flat() []string {
 }
 
 // Explain says why the operator of a Subscription, of a package or of a CSV's
-// name is as it is in the generation: which edge or wish or requirement brought
+// name is as it is in the generation: which edge, Subscription or requirement brought
 // it, and for each option before it what stands against that. What stands
 // against an option is minimal: nothing of it can be left out. For a
 // Subscription that is held back, Exits are changes that would give it a better
@@ -99,19 +99,19 @@ func (g *Generation) Explain(ctx context.Context, name string) (*Explanation, er
 		}
 		root.Children = append(root.Children, reasons...)
 		if h.Subscription != "" {
-			exits, err := g.exits(ctx, h, x)
+			remedies, err := g.remedies(ctx, h, x)
 			if err != nil {
 				return nil, err
 			}
-			root.Exits = append(root.Exits, exits...)
+			root.Remedies = append(root.Remedies, remedies...)
 		}
 	}
 	return root, nil
 }
 
 // Why says what stands against each option of an element of HeldBack that was
-// not taken. It costs what Explain costs but for the ways out, which are left
-// out. Errors are those of the context, and of a search that gives up.
+// not taken. It costs what Explain costs but for the remedies. The error is the
+// context's, or wraps [ErrNothingToExplain].
 func (g *Generation) Why(ctx context.Context, h *HeldBack) (*Explanation, error) {
 	reasons, err := (&explainer{p: g.problem}).reasons(ctx, h)
 	if err != nil {
@@ -120,7 +120,7 @@ func (g *Generation) Why(ctx context.Context, h *HeldBack) (*Explanation, error)
 	return &Explanation{Text: h.String(), Children: reasons}, nil
 }
 
-// concerns reports whether the wish decided about the slot.
+// concerns reports whether the request decided about the slot.
 func (h *HeldBack) concerns(s *Slot) bool {
 	if h.Subscription != "" {
 		return slices.Contains(s.Subscriptions, h.Subscription)
@@ -136,7 +136,7 @@ func (g *Generation) slotOf(name string) int {
 			return s.Current != nil && s.Current.Name == name || s.Previous != nil && s.Previous.Name == name
 		},
 		func(s *Slot) bool {
-			for _, w := range g.problem.wishes {
+			for _, w := range g.problem.requests {
 				if w.sub.Spec.Package == name && slices.Contains(s.Subscriptions, w.sub.Name) {
 					return true
 				}
@@ -210,7 +210,7 @@ type explainer struct {
 	before []rule
 }
 
-// reasons says why a wish did not get its first option.
+// reasons says why a request did not get its first option.
 func (x *explainer) reasons(ctx context.Context, h *HeldBack) ([]*Explanation, error) {
 	var out []*Explanation
 	if h.Err != nil {
@@ -244,7 +244,7 @@ func (x *explainer) against(ctx context.Context, h *HeldBack, k int) (*Explanati
 		root.Children = append(root.Children, &Explanation{Text: reason})
 		return root, nil
 	}
-	story, err := x.contradiction(ctx, h, o)
+	r, err := x.contradiction(ctx, h, o)
 	if limit := (*LimitError)(nil); errors.As(err, &limit) {
 		root.Children = append(root.Children, &Explanation{Text: limit.Error()})
 		return root, nil
@@ -252,18 +252,17 @@ func (x *explainer) against(ctx context.Context, h *HeldBack, k int) (*Explanati
 	if err != nil {
 		return nil, err
 	}
-	if story == nil {
+	if r == nil {
 		root.Children = append(root.Children, &Explanation{Text: "nothing stands against it; a search with more conflicts finds that"})
 		return root, nil
 	}
-	root.Children = story.whyNot(story.option)
-	root.Children = append(root.Children, story.rest()...)
+	root.Children = append(r.whyNot(r.option), r.rest()...)
 	return root, nil
 }
 
 // contradiction finds the facts that stand against an option; nil if nothing
 // does, but the search gave up before it found that.
-func (x *explainer) contradiction(ctx context.Context, h *HeldBack, o Option) (*story, error) {
+func (x *explainer) contradiction(ctx context.Context, h *HeldBack, o Option) (*renderer, error) {
 	if x.of != h {
 		if err := x.prepare(ctx, h); err != nil {
 			return nil, err
@@ -281,14 +280,14 @@ func (x *explainer) contradiction(ctx context.Context, h *HeldBack, o Option) (*
 	if rules == nil {
 		return nil, errInconsistent
 	}
-	return newStory(x.f, option, rules), nil
+	return newRenderer(x.f, option, rules), nil
 }
 
 func (p *problem) catalogOf(o Option) int {
 	return slices.IndexFunc(p.catalogs, func(c catalogView) bool { return c.key == o.Catalog })
 }
 
-// prepare states the problem with facts, as it was before the choice that a wish
+// prepare states the problem with facts, as it was before the choice that a request
 // was held back in.
 func (x *explainer) prepare(ctx context.Context, h *HeldBack) error {
 	p := x.p
@@ -316,15 +315,15 @@ func (x *explainer) prepare(ctx context.Context, h *HeldBack) error {
 	// first, then the choices.
 	var before []rule
 	for _, i := range slices.Backward(x.search.promises) {
-		n := f.wishes[i]
-		name := p.wishes[i].sub.Name
+		n := f.requests[i]
+		name := p.requests[i].sub.Name
 		before = append(before, rule{lit: f.promiseLit(n), need: n, node: none, fact: Fact{
 			Kind: factPromise, Subscription: name, Message: fmt.Sprintf("subscription %s is served before", name)}})
 	}
 	for _, st := range x.search.steps {
 		n := st.need
-		if h.Demand == nil && n.wish != none && p.wishes[n.wish].sub.Name == h.Subscription ||
-			h.Demand != nil && n.wish == none && n.req == h.Demand.Requirement && x.search.f.nodes[n.owner].bundle == h.Demand.Bundle {
+		if h.Demand == nil && n.request != none && p.requests[n.request].sub.Name == h.Subscription ||
+			h.Demand != nil && n.request == none && n.req == h.Demand.Requirement && x.search.f.nodes[n.owner].bundle == h.Demand.Bundle {
 			break
 		}
 		if st.node == none {
@@ -338,8 +337,8 @@ func (x *explainer) prepare(ctx context.Context, h *HeldBack) error {
 			node = f.installed[from.installed]
 		}
 		r := rule{lit: f.nodes[node].lit, node: node, need: n}
-		if n.wish != none {
-			name := p.wishes[n.wish].sub.Name
+		if n.request != none {
+			name := p.requests[n.request].sub.Name
 			r.fact = Fact{Kind: factSubscriptionTook, Subscription: name, Member: f.id(node), Message: fmt.Sprintf("subscription %s takes %s", name, from.bundle.Name)}
 		} else {
 			r.fact = Fact{Kind: factRequirementTook, Requirement: n.req, Member: f.id(node), Message: fmt.Sprintf("%s is taken for another requirement", from.bundle.Name)}
@@ -353,17 +352,17 @@ func (x *explainer) prepare(ctx context.Context, h *HeldBack) error {
 	return nil
 }
 
-// exits tries changes that could give a held-back Subscription a better option.
-func (g *Generation) exits(ctx context.Context, h *HeldBack, x *explainer) ([]Exit, error) {
+// remedies tries changes that could give a held-back Subscription a better option.
+func (g *Generation) remedies(ctx context.Context, h *HeldBack, x *explainer) ([]Remedy, error) {
 	p := g.problem
 	var rules []*rule
 	if len(h.NotTaken) > 0 && !p.options.Greedy {
-		story, err := x.contradiction(ctx, h, h.NotTaken[0])
+		r, err := x.contradiction(ctx, h, h.NotTaken[0])
 		if limit := (*LimitError)(nil); err != nil && !errors.As(err, &limit) {
 			return nil, err
 		}
-		if story != nil {
-			rules = story.rules
+		if r != nil {
+			rules = r.rules
 		}
 	}
 	var facts []Fact
@@ -386,13 +385,13 @@ func (g *Generation) exits(ctx context.Context, h *HeldBack, x *explainer) ([]Ex
 		}
 		return len(h.NotTaken) == 0 || op.Channel != h.NotTaken[0].Entry.Channel.Name
 	}
-	return tryExits(ctx, p, facts, h.Subscription, better)
+	return tryRemedies(ctx, p, facts, h.Subscription, better)
 }
 
 // Explain says in an administrator's words why a resolution of the snapshot
 // with these options failed, and which changes would help, each tried out. With
 // several conflicts, a change helps that leaves fewer. The error is the one to be
-// explained if it is not a [*NotSatisfiable], or that of looking for ways out.
+// explained if it is not a [*NotSatisfiable], or that of looking for remedies.
 func (e *NotSatisfiable) Explain(ctx context.Context, s Snapshot, o Options) (*Explanation, error) {
 	p, err := newProblem(s, o)
 	if err != nil {
@@ -411,7 +410,7 @@ func (e *NotSatisfiable) Explain(ctx context.Context, s Snapshot, o Options) (*E
 		}
 		facts = append(facts, set...)
 	}
-	root.Exits, err = tryExits(ctx, p, facts, "", func(g *Generation, err error) bool {
+	root.Remedies, err = tryRemedies(ctx, p, facts, "", func(g *Generation, err error) bool {
 		left := (*NotSatisfiable)(nil)
 		return err == nil || errors.As(err, &left) && len(left.sets()) < len(e.sets())
 	})
@@ -420,8 +419,8 @@ func (e *NotSatisfiable) Explain(ctx context.Context, s Snapshot, o Options) (*E
 
 // tryExits resolves after each change that the facts suggest and returns those
 // that help. self is the Subscription that is to be helped, empty for all.
-func tryExits(ctx context.Context, p *problem, facts []Fact, self string, helps func(*Generation, error) bool) ([]Exit, error) {
-	var out []Exit
+func tryRemedies(ctx context.Context, p *problem, facts []Fact, self string, helps func(*Generation, error) bool) ([]Remedy, error) {
+	var out []Remedy
 	try := func(text string, change func(*Snapshot)) error {
 		s := p.snapshot
 		s.Subscriptions = slices.Clone(s.Subscriptions)
@@ -433,7 +432,7 @@ func tryExits(ctx context.Context, p *problem, facts []Fact, self string, helps 
 			return ctx.Err()
 		}
 		if helps(g, err) {
-			out = append(out, Exit{text, g})
+			out = append(out, Remedy{text, g})
 		}
 		return nil
 	}
@@ -443,8 +442,8 @@ func tryExits(ctx context.Context, p *problem, facts []Fact, self string, helps 
 			concerned[name] = true
 		}
 	}
-	for i := range p.wishes {
-		w := &p.wishes[i]
+	for i := range p.requests {
+		w := &p.requests[i]
 		name := w.sub.Name
 		if !concerned[name] {
 			continue
@@ -509,7 +508,7 @@ func tryExits(ctx context.Context, p *problem, facts []Fact, self string, helps 
 }
 
 // channelsOf returns the other channels of a Subscription's package.
-func (p *problem) channelsOf(w *wish) []string {
+func (p *problem) channelsOf(w *request) []string {
 	var out []string
 	for _, c := range p.catalogs {
 		if c.key.Name != w.sub.Spec.Source || c.key.Namespace != w.sub.Spec.SourceNamespace {

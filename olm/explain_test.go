@@ -290,7 +290,7 @@ way out: offer catalog elsewhere/d to the namespace
 	if diff := cmp.Diff(want, e.String()); diff != "" {
 		t.Errorf("explanation (-want +got):\n%s", diff)
 	}
-	for _, x := range e.Exits {
+	for _, x := range e.Remedies {
 		if x.Generation == nil {
 			t.Errorf("%s was not tried", x.Text)
 		}

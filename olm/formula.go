@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
 
@@ -29,12 +27,10 @@ type formula struct {
 	installed []int     // nodes of the installed operators
 	ranked    [][]int32 // by catalog and rank: node + 1
 	unranked  map[entryKey]int
-	wishes    []*need
+	requests  []*need
 	exclusive map[exclusion]bool
 
-	apis     map[schema.GroupVersionKind]sat.Group
-	packages map[string]sat.Group
-	names    map[string]sat.Group
+	groups map[trait]sat.Group // of those that exclude each other
 }
 
 // node is an operator that may be a member of the generation.
@@ -74,9 +70,7 @@ func newFormula(p *problem, facts *factSet) *formula {
 		ranked:    make([][]int32, len(p.catalogs)),
 		unranked:  map[entryKey]int{},
 		exclusive: map[exclusion]bool{},
-		apis:      map[schema.GroupVersionKind]sat.Group{},
-		packages:  map[string]sat.Group{},
-		names:     map[string]sat.Group{},
+		groups:    map[trait]sat.Group{},
 	}
 	for c := range p.catalogs {
 		f.ranked[c] = make([]int32, len(p.catalogs[c].contents.entries))
@@ -84,8 +78,8 @@ func newFormula(p *problem, facts *factSet) *formula {
 	for i := range p.installed {
 		f.addInstalled(i)
 	}
-	for i := range p.wishes {
-		f.addWish(i)
+	for i := range p.requests {
+		f.addRequest(i)
 	}
 	for i := range p.installed {
 		if p.mandatory(i) {
@@ -102,8 +96,8 @@ func newFormula(p *problem, facts *factSet) *formula {
 // mandatory reports whether an installed operator stays whatever comes: no
 // Subscription has it, or it is not clear which one is meant.
 func (p *problem) mandatory(installed int) bool {
-	for i := range p.wishes {
-		if p.wishes[i].installed == installed {
+	for i := range p.requests {
+		if p.requests[i].installed == installed {
 			return false
 		}
 	}
@@ -121,9 +115,9 @@ func (f *formula) addInstalled(i int) {
 	if f.p.lenient() {
 		class = 1
 	}
-	if f.p.going[b.Name] {
+	if f.p.leaving[b.Name] {
 		// Its successor stands for it; only its name is still taken.
-		f.join(n, f.group(f.names, b.Name, FactSameName), class)
+		f.join(n, trait{kind: traitName, name: b.Name}, class)
 		f.nodes[n].expanded = true
 		return
 	}
@@ -180,56 +174,28 @@ func (f *formula) newVar(s subject) sat.Lit {
 }
 
 func (f *formula) joinAll(n, class int) {
-	b := f.nodes[n].bundle
-	for _, pkg := range b.packages() {
-		f.join(n, f.group(f.packages, pkg, FactSamePackage), class)
-	}
-	for _, gvk := range b.Provides {
-		g, ok := f.apis[gvk]
-		if !ok {
-			g = f.newGroup(FactSameAPI, gvk, "")
-			f.apis[gvk] = g
+	for _, t := range f.nodes[n].bundle.traits() {
+		if t.kind != traitLabel {
+			f.join(n, t, class)
 		}
-		f.join(n, g, class)
 	}
-	f.join(n, f.group(f.names, b.Name, FactSameName), class)
 }
 
-func (f *formula) join(n int, g sat.Group, class int) {
+// join adds a node to those of which at most one may be chosen.
+func (f *formula) join(n int, t trait, class int) {
+	g, ok := f.groups[t]
+	if !ok {
+		if f.facts == nil {
+			g = f.s.NewGroup()
+		} else {
+			g = f.facts.newGroup(f, t)
+		}
+		f.groups[t] = g
+	}
 	f.s.Join(g, f.nodes[n].lit, class)
 	if f.facts != nil {
 		f.facts.joined(g, n)
 	}
-}
-
-func (f *formula) group(of map[string]sat.Group, key string, kind FactKind) sat.Group {
-	g, ok := of[key]
-	if !ok {
-		g = f.newGroup(kind, schema.GroupVersionKind{}, key)
-		of[key] = g
-	}
-	return g
-}
-
-func (f *formula) newGroup(kind FactKind, api schema.GroupVersionKind, key string) sat.Group {
-	if f.facts == nil {
-		return f.s.NewGroup()
-	}
-	return f.facts.newGroup(f, kind, api, key)
-}
-
-// packages returns the packages that a bundle belongs to.
-func (b *Bundle) packages() []string {
-	var out []string
-	if b.Package != "" {
-		out = append(out, b.Package)
-	}
-	for _, id := range b.Identities {
-		if id.Package != "" && !slices.Contains(out, id.Package) {
-			out = append(out, id.Package)
-		}
-	}
-	return out
 }
 
 // require makes a literal true, which is about a node or none.
@@ -251,10 +217,10 @@ func (f *formula) forbid(n int) {
 }
 
 // addWish states what a Subscription needs.
-func (f *formula) addWish(i int) {
-	p, w := f.p, &f.p.wishes[i]
-	n := &need{wish: i, owner: none, last: noLit, rest: noLit, rule: noLit, budget: p.maxConflicts()}
-	f.wishes = append(f.wishes, n)
+func (f *formula) addRequest(i int) {
+	p, w := f.p, &f.p.requests[i]
+	n := &need{request: i, owner: none, last: noLit, rest: noLit, rule: noLit, budget: p.maxConflicts()}
+	f.requests = append(f.requests, n)
 	n.lit = f.newVar(subject{node: none})
 	f.require(n.lit, none, func() Fact {
 		return Fact{Kind: FactSubscription, Subscription: w.sub.Name, Message: fmt.Sprintf("subscription %s exists", w.sub.Name)}
@@ -289,7 +255,7 @@ func (f *formula) addWish(i int) {
 	n.rule = f.facts.rule(f, Fact{})
 	f.extend(n)
 	r := f.facts.of(n.rule)
-	r.fact, r.need = f.wishFact(n), n
+	r.fact, r.need = f.requestFact(n), n
 }
 
 // exclude states that an update and what it replaces are not there together.

@@ -66,11 +66,11 @@ type Operator struct {
 	StartingCSV string
 }
 
-// HeldBack is a wish that got something other than its first option. Reasons
+// HeldBack is a request that got something other than its first option. Reasons
 // are found on demand: see [Generation.Explain] and
 // [Generation.Why].
 type HeldBack struct {
-	Subscription string  // whose wish it was; empty if it was the wish of Demand
+	Subscription string  // whose request it was; empty if it was Demand's
 	Demand       *Demand // whose requirement it was; nil if it was a Subscription's
 
 	// NotTaken are the options before the one taken, in order. Empty only with
@@ -114,7 +114,7 @@ type Generation struct {
 	// added for a requirement, in the order of Slots.
 	NewSubscriptions []Subscription
 
-	// HeldBack: wishes that got less than their first option: Subscriptions by
+	// HeldBack: requests that got less than their first option: Subscriptions by
 	// name, then requirements in the order in which they were looked at.
 	HeldBack []HeldBack
 

@@ -1,14 +1,10 @@
 package olm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // greedy is the original algorithm: update everything, seek what is missing,
@@ -20,9 +16,9 @@ type greedy struct {
 }
 
 type greedySlot struct {
-	wishes   []int
-	previous pick
-	current  pick
+	requests []int
+	previous member
+	current  member
 	also     []*greedySlot // of further operators that current replaces
 	added    bool          // for a requirement
 	by       Demand
@@ -30,63 +26,6 @@ type greedySlot struct {
 }
 
 func (s *greedySlot) changed() bool { return s.current != s.previous }
-
-// trait is what a requirement may ask for, and operators may clash by.
-type trait struct {
-	kind traitKind
-	api  schema.GroupVersionKind
-	name string
-}
-
-type traitKind int
-
-// The kinds of traits, in the order in which clashes are looked at.
-const (
-	traitAPI traitKind = iota
-	traitPackage
-	traitName
-	traitLabel // which many may have
-)
-
-func compareTraits(a, b trait) int {
-	return cmp.Or(
-		cmp.Compare(a.kind, b.kind),
-		strings.Compare(a.api.Group, b.api.Group),
-		strings.Compare(a.api.Version, b.api.Version),
-		strings.Compare(a.api.Kind, b.api.Kind),
-		strings.Compare(a.name, b.name),
-	)
-}
-
-// traits returns what a bundle has.
-func (b *Bundle) traits() []trait {
-	packages := b.packages()
-	out := make([]trait, 0, len(b.Provides)+len(packages)+len(b.Labels)+1)
-	for _, gvk := range b.Provides {
-		out = append(out, trait{kind: traitAPI, api: gvk})
-	}
-	for _, pkg := range packages {
-		out = append(out, trait{kind: traitPackage, name: pkg})
-	}
-	for _, l := range b.Labels {
-		out = append(out, trait{kind: traitLabel, name: l})
-	}
-	return append(out, trait{kind: traitName, name: b.Name})
-}
-
-// trait returns what everyone has who satisfies the requirement, false if
-// that is not a single trait.
-func (r *Requirement) trait() (trait, bool) {
-	switch c := &r.Constraint; {
-	case c.Kind == ConstraintGVK:
-		return trait{kind: traitAPI, api: c.GVK}, true
-	case c.Kind == ConstraintPackage && c.Package != "":
-		return trait{kind: traitPackage, name: c.Package}, true
-	case c.Kind == ConstraintLabel:
-		return trait{kind: traitLabel, name: c.Label}, true
-	}
-	return trait{}, false
-}
 
 func (p *problem) greedy(ctx context.Context) (*result, error) {
 	g := &greedy{p: p, owners: map[trait][]int{}}
@@ -109,22 +48,22 @@ func (g *greedy) update() {
 	p := g.p
 	byInstalled := map[int]*greedySlot{}
 	var slots []*greedySlot
-	for i := range p.wishes {
-		w := &p.wishes[i]
+	for i := range p.requests {
+		w := &p.requests[i]
 		first := g.first(w)
 		s := byInstalled[w.installed]
 		switch {
 		case s == nil:
 			s = &greedySlot{previous: nothing, current: first}
 			if w.installed != none {
-				s.previous = installedPick(w.installed)
+				s.previous = installedMember(w.installed)
 				byInstalled[w.installed] = s
 			}
 			slots = append(slots, s)
 		case s.current != first:
 			s.current, s.reason = s.previous, "subscriptions want different things of one operator"
 		}
-		s.wishes = append(s.wishes, i)
+		s.requests = append(s.requests, i)
 	}
 	slots = joinSlots(slots)
 	for _, s := range slots {
@@ -132,17 +71,17 @@ func (g *greedy) update() {
 	}
 	for i := range p.installed {
 		if p.mandatory(i) {
-			g.place(&greedySlot{previous: installedPick(i), current: installedPick(i)})
+			g.place(&greedySlot{previous: installedMember(i), current: installedMember(i)})
 		}
 	}
 }
 
-// first is what a Subscription wishes first of all; the installed operator or
+// first is what a Subscription asks for first; the installed operator or
 // nothing if there is no option.
-func (g *greedy) first(w *wish) pick {
+func (g *greedy) first(w *request) member {
 	out := nothing
 	if w.installed != none {
-		out = installedPick(w.installed)
+		out = installedMember(w.installed)
 	}
 	if w.fact != nil || w.waits {
 		return out
@@ -151,7 +90,7 @@ func (g *greedy) first(w *wish) pick {
 		if e.Bundle.Deprecated {
 			return true
 		}
-		out = entryPick(catalog, e)
+		out = entryMember(catalog, e)
 		return false
 	})
 	return out
@@ -159,7 +98,7 @@ func (g *greedy) first(w *wish) pick {
 
 // joinSlots lets slots that come to one entry be one.
 func joinSlots(slots []*greedySlot) []*greedySlot {
-	byEntry := map[pick]*greedySlot{}
+	byEntry := map[member]*greedySlot{}
 	var out []*greedySlot
 	for _, s := range slots {
 		o := byEntry[s.current]
@@ -170,7 +109,7 @@ func joinSlots(slots []*greedySlot) []*greedySlot {
 		case o.previous != nothing && s.previous != nothing:
 			o.also = append(o.also, s)
 		default:
-			o.wishes = append(o.wishes, s.wishes...)
+			o.requests = append(o.requests, s.requests...)
 			if o.previous == nothing {
 				o.previous = s.previous
 			}
@@ -205,11 +144,11 @@ func (g *greedy) enter(i int, add bool) {
 }
 
 // member returns what a slot contributes, nil for nothing and for an operator
-// that is going.
+// that is leaving.
 func (g *greedy) member(i int) *Bundle {
 	s := g.slots[i]
 	b := g.p.bundle(s.current)
-	if b != nil && s.current.entry == nil && g.p.going[b.Name] {
+	if b != nil && s.current.entry == nil && g.p.leaving[b.Name] {
 		return nil
 	}
 	return b
@@ -264,7 +203,7 @@ func (g *greedy) expand(ctx context.Context) error {
 				if !g.fits(e.Bundle) {
 					return true
 				}
-				x := entryPick(catalog, e)
+				x := entryMember(catalog, e)
 				g.place(&greedySlot{previous: nothing, current: x, added: true, by: Demand{b, r}})
 				return false
 			})
@@ -337,7 +276,7 @@ func (g *greedy) hadBefore(r *Requirement) (int, *Bundle) {
 			continue
 		}
 		for _, o := range append([]*greedySlot{s}, s.also...) {
-			if b := g.p.bundle(o.previous); b != nil && !g.p.going[b.Name] && matches(r, b, g.p.options.CEL) {
+			if b := g.p.bundle(o.previous); b != nil && !g.p.leaving[b.Name] && matches(r, b, g.p.options.CEL) {
 				return i, b
 			}
 		}
@@ -367,15 +306,7 @@ func (g *greedy) conflict() (int, string) {
 		return none, ""
 	}
 	owners := g.owners[first]
-	names := firstNames(len(owners), func(i int) string { return g.p.bundle(g.slots[owners[i]].current).Name })
-	what := "operator named " + first.name
-	switch first.kind {
-	case traitAPI:
-		what = "provider of " + apiText(first.api)
-	case traitPackage:
-		what = "operator from package " + first.name
-	}
-	return loser, fmt.Sprintf("there can be only one %s: %s exclude each other", what, joinLast(names, " and "))
+	return loser, first.clash(firstNames(len(owners), func(i int) string { return g.p.bundle(g.slots[owners[i]].current).Name }))
 }
 
 func (g *greedy) revert(i int, reason string) {
@@ -442,17 +373,17 @@ func (g *greedy) prune() {
 }
 
 func (g *greedy) result() *result {
-	r := &result{wishes: make([]pick, len(g.p.wishes)), reasons: make([]string, len(g.p.wishes))}
+	r := &result{requests: make([]member, len(g.p.requests)), reasons: make([]string, len(g.p.requests))}
 	for _, s := range g.slots {
-		for _, w := range s.wishes {
-			r.wishes[w], r.reasons[w] = s.current, s.reason
-			if s.current.entry == nil && g.p.wishes[w].installed == none {
-				r.wishes[w] = nothing // it shared the slot of an update that was taken back
+		for _, w := range s.requests {
+			r.requests[w], r.reasons[w] = s.current, s.reason
+			if s.current.entry == nil && g.p.requests[w].installed == none {
+				r.requests[w] = nothing // it shared the slot of an update that was taken back
 			}
 		}
 		for _, o := range s.also {
-			for _, w := range o.wishes {
-				r.wishes[w] = s.current
+			for _, w := range o.requests {
+				r.requests[w] = s.current
 			}
 		}
 		if s.added && s.changed() {

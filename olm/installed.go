@@ -97,7 +97,7 @@ func (i *Installed) Of(sub *Subscription) (*InstalledOperator, error) {
 // Bundle.Err. The arguments are not changed; the result points to elements of
 // csvs.
 func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscription, groups []OperatorGroup) (*Installed, error) {
-	present, wishes := presentCSVs(namespace, csvs), objects.In(namespace, subs)
+	present, own := presentCSVs(namespace, csvs), objects.In(namespace, subs)
 	successors := successorsOf(present)
 	out := &Installed{}
 	failForward, err := failsForward(namespace, groups)
@@ -115,7 +115,7 @@ func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscr
 				continue
 			}
 		}
-		owners := owningSubscriptions(csv.Name, wishes)
+		owners := owningSubscriptions(csv.Name, own)
 		b, err := installedBundle(csv, owners)
 		if err != nil {
 			return nil, err
@@ -125,7 +125,7 @@ func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscr
 			o.Subscriptions = append(o.Subscriptions, s.Name)
 		}
 		out.Operators = append(out.Operators, o)
-		if u, ok := inProgress(csv, successors, wishes); ok {
+		if u, ok := inProgress(csv, successors, own); ok {
 			out.InProgress = append(out.InProgress, u)
 		}
 	}

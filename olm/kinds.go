@@ -63,7 +63,7 @@ const (
 	StateUpgradeFailed SubscriptionState = "UpgradeFailed"
 )
 
-// SubscriptionStatus says how far the wish has come.
+// SubscriptionStatus says how far the Subscription has come.
 type SubscriptionStatus struct {
 	// CurrentCSV is the CSV that is being progressed to, InstalledCSV the one
 	// that is there.

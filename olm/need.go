@@ -8,11 +8,11 @@ import (
 
 // need is a choice: its owner needs one of the options.
 type need struct {
-	wish  int // index; none for a requirement
-	owner int // node that has the requirement; none for a wish
-	req   *Requirement
+	request int // index; none for a requirement
+	owner   int // node that has the requirement; none for a Subscription
+	req     *Requirement
 
-	lit      sat.Lit   // the owner's; for a wish one of its own
+	lit      sat.Lit   // the owner's; for a Subscription one of its own
 	before   []int     // installed operators that do, the first options
 	options  entryList // entries that do, the next options
 	last     sat.Lit   // the last option, noLit if there is none
@@ -120,10 +120,10 @@ func (f *formula) expand(id int) {
 // newNeed looks up who can satisfy a requirement.
 func (f *formula) newNeed(owner int, r *Requirement) *need {
 	p, o := f.p, &f.nodes[owner]
-	n := &need{wish: none, owner: owner, req: r, lit: o.lit, last: noLit, rest: noLit, rule: noLit, budget: p.maxConflicts()}
+	n := &need{request: none, owner: owner, req: r, lit: o.lit, last: noLit, rest: noLit, rule: noLit, budget: p.maxConflicts()}
 	for i := range p.installed {
 		b := p.installed[i].Bundle
-		if !p.going[b.Name] && matches(r, b, p.options.CEL) {
+		if !p.leaving[b.Name] && matches(r, b, p.options.CEL) {
 			n.before = append(n.before, f.installed[i])
 		}
 	}
@@ -139,8 +139,8 @@ func (p *problem) eligible(own int, r *Requirement) entryList {
 	if err != nil {
 		return entryList{} // only with an unreadable requirement, which nobody asks for
 	}
-	for i := range p.wishes {
-		w := &p.wishes[i]
+	for i := range p.requests {
+		w := &p.requests[i]
 		if w.sub.Spec.StartingCSV == "" || w.installed != none {
 			continue
 		}

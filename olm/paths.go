@@ -199,7 +199,7 @@ func (c *Contents) originVersion(pkg string, from Origin) *semver.Version {
 	return nil
 }
 
-// firstUpdate is what an update without other wishes takes.
+// firstUpdate is what an update takes where nothing else matters.
 func firstUpdate(channels []*Channel, name string, version *semver.Version) *Entry {
 	for _, ch := range channels {
 		for _, e := range ch.Updates(name, version) {

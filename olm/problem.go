@@ -22,8 +22,8 @@ type problem struct {
 	catalogs  []catalogView // readable ones, in the order in which they are searched
 	installed []InstalledOperator
 	updates   []InProgressUpdate
-	going     map[string]bool // names of installed operators that are being replaced
-	wishes    []wish          // by name
+	leaving   map[string]bool // names of installed operators that are being replaced
+	requests  []request       // by name
 	warnings  []string
 }
 
@@ -33,8 +33,8 @@ type catalogView struct {
 	contents *Contents
 }
 
-// wish is a Subscription with the operators that it can have.
-type wish struct {
+// request is a Subscription with the operators that it can have.
+type request struct {
 	sub        *Subscription
 	installed  int       // index of the installed operator, none if there is none
 	candidates entryList // updates, or what can be installed
@@ -93,7 +93,7 @@ func newProblem(s Snapshot, o Options) (*problem, error) {
 	s.OperatorGroups, s.Catalogs = slices.Clone(s.OperatorGroups), slices.Clone(s.Catalogs)
 	p := &problem{snapshot: s, options: o}
 	if len(s.Subscriptions) == 0 {
-		// Nothing is wished, so nothing that could fail is looked at.
+		// Nothing is asked for, so nothing that could fail is looked at.
 		installed, err := ReadInstalled(s.Namespace, s.Installed, nil, nil)
 		if err == nil {
 			p.installed = installed.Operators
@@ -121,10 +121,10 @@ func newProblem(s Snapshot, o Options) (*problem, error) {
 		}
 		return nil, &Prevented{errs}
 	}
-	p.going = map[string]bool{}
+	p.leaving = map[string]bool{}
 	if !o.AllOrNothing {
 		for _, u := range p.updates {
-			p.going[u.Old] = true
+			p.leaving[u.Old] = true
 		}
 	}
 	if err := p.readSubscriptions(installed); err != nil {

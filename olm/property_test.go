@@ -395,7 +395,7 @@ func TestExplanations(t *testing.T) {
 					t.Fatalf("no reason for %q:\n%s\n%s\n%s", c.Text, e, g, &w)
 				}
 			}
-			for _, x := range e.Exits {
+			for _, x := range e.Remedies {
 				if x.Generation == nil || x.Text == "" {
 					t.Fatalf("exit %v", x)
 				}

@@ -82,7 +82,7 @@ func Resolve(ctx context.Context, s Snapshot, o Options) (*Generation, error) {
 	}
 	var r *result
 	switch {
-	case len(p.wishes) == 0:
+	case len(p.requests) == 0:
 		r = &result{} // nobody asks for anything
 	case o.Greedy:
 		if r, err = p.greedy(ctx); err != nil {

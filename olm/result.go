@@ -12,22 +12,22 @@ import (
 
 var errInconsistent = errors.New("olm: the search contradicts itself; this is a fault of the resolver, please report it with its input")
 
-// pick is a member of a generation: an installed operator or an entry.
-type pick struct {
+// member is a member of a generation: an installed operator or an entry.
+type member struct {
 	installed int // index; none for an entry
 	catalog   int
 	entry     *Entry
 }
 
-var nothing = pick{installed: none, catalog: none}
+var nothing = member{installed: none, catalog: none}
 
-func installedPick(i int) pick { return pick{installed: i, catalog: none} }
+func installedMember(i int) member { return member{installed: i, catalog: none} }
 
-func entryPick(catalog int, e *Entry) pick { return pick{none, catalog, e} }
+func entryMember(catalog int, e *Entry) member { return member{none, catalog, e} }
 
 // result is what an engine decided, before it is put into words.
 type result struct {
-	wishes    []pick // what each Subscription gets
+	requests  []member // what each Subscription gets
 	additions []addition
 	demands   []HeldBack // of requirements
 	limits    []error    // by Subscription: why the search for it ended early
@@ -36,12 +36,12 @@ type result struct {
 
 // addition is an entry that a requirement added.
 type addition struct {
-	pick
+	member
 	by Demand
 }
 
-// bundle returns the bundle of a pick, nil for nothing.
-func (p *problem) bundle(x pick) *Bundle {
+// bundle returns the bundle of a member, nil for nothing.
+func (p *problem) bundle(x member) *Bundle {
 	switch {
 	case x.entry != nil:
 		return x.entry.Bundle
@@ -54,27 +54,27 @@ func (p *problem) bundle(x pick) *Bundle {
 // result reads off what a search decided.
 func (s *search) result() *result {
 	f := s.f
-	toPick := func(n int) pick {
+	toPick := func(n int) member {
 		if n == none {
 			return nothing
 		}
 		x := &f.nodes[n]
-		return pick{x.installed, x.catalog, x.entry}
+		return member{x.installed, x.catalog, x.entry}
 	}
-	r := &result{wishes: make([]pick, len(f.wishes)), limits: make([]error, len(f.wishes))}
+	r := &result{requests: make([]member, len(f.requests)), limits: make([]error, len(f.requests))}
 	added := map[int]bool{}
 	for _, st := range s.steps {
-		if st.need.wish != none {
-			r.wishes[st.need.wish] = toPick(st.node)
+		if st.need.request != none {
+			r.requests[st.need.request] = toPick(st.node)
 			added[st.node] = true
 			if st.need.gaveUp {
-				r.limits[st.need.wish] = f.p.limitError("subscription " + f.p.wishes[st.need.wish].sub.Name)
+				r.limits[st.need.request] = f.p.limitError("subscription " + f.p.requests[st.need.request].sub.Name)
 			}
 		}
 	}
 	for _, st := range s.steps {
 		n := st.need
-		if n.wish != none || st.taken == none {
+		if n.request != none || st.taken == none {
 			continue
 		}
 		by := Demand{f.nodes[n.owner].bundle, n.req}
@@ -121,19 +121,19 @@ func (p *problem) generation(r *result) *Generation {
 	})
 	p.addHeldBack(g, r)
 	p.addBroken(g)
-	for i := range p.wishes {
-		if p.wishes[i].stuck && p.bundle(r.wishes[i]) == p.installed[p.wishes[i].installed].Bundle {
-			g.Stuck = append(g.Stuck, p.wishes[i].sub.Name)
+	for i := range p.requests {
+		if p.requests[i].stuck && p.bundle(r.requests[i]) == p.installed[p.requests[i].installed].Bundle {
+			g.Stuck = append(g.Stuck, p.requests[i].sub.Name)
 		}
 	}
 	return g
 }
 
 func (p *problem) addSlots(g *Generation, r *result) {
-	byPick := map[pick]int{}
+	byPick := map[member]int{}
 	placed := map[int]bool{} // installed operators
-	for i, x := range r.wishes {
-		w := &p.wishes[i]
+	for i, x := range r.requests {
+		w := &p.requests[i]
 		if at, ok := byPick[x]; ok && x != nothing {
 			s := &g.Slots[at]
 			s.Subscriptions = append(s.Subscriptions, w.sub.Name)
@@ -176,7 +176,7 @@ func (p *problem) addSlots(g *Generation, r *result) {
 	}
 	for i := range r.additions {
 		a := &r.additions[i]
-		op := p.operator(a.pick)
+		op := p.operator(a.member)
 		g.Slots = append(g.Slots, Slot{Outcome: AddedForRequirement, Current: a.entry.Bundle, Operator: op, RequiredBy: &a.by})
 		g.NewSubscriptions = append(g.NewSubscriptions, *NewSubscription(p.snapshot.Namespace, op))
 	}
@@ -188,15 +188,15 @@ func (p *problem) addSlots(g *Generation, r *result) {
 }
 
 // operator describes a chosen entry.
-func (p *problem) operator(x pick) *Operator {
+func (p *problem) operator(x member) *Operator {
 	e := x.entry
 	op := &Operator{
 		Name: e.Name, Version: e.Bundle.RawVersion, Package: e.Package.Name, Channel: e.Channel.Name,
 		DefaultChannel: e.Channel.Name == e.Package.DefaultChannel,
 		Catalog:        p.catalogs[x.catalog].key, Bundle: e.Bundle, Entry: e, Replaces: e.Replaces,
 	}
-	for i := range p.wishes {
-		if w := &p.wishes[i]; w.installed == none && w.sub.Spec.StartingCSV == e.Name {
+	for i := range p.requests {
+		if w := &p.requests[i]; w.installed == none && w.sub.Spec.StartingCSV == e.Name {
 			op.StartingCSV = e.Name
 		}
 	}
@@ -204,8 +204,8 @@ func (p *problem) operator(x pick) *Operator {
 }
 
 func (p *problem) addHeldBack(g *Generation, r *result) {
-	for i := range p.wishes {
-		w := &p.wishes[i]
+	for i := range p.requests {
+		w := &p.requests[i]
 		if w.waits {
 			continue
 		}
@@ -214,7 +214,7 @@ func (p *problem) addHeldBack(g *Generation, r *result) {
 			h.Err = w.fact
 		}
 		w.candidates.all(func(catalog int, e *Entry) bool {
-			if entryPick(catalog, e) == r.wishes[i] {
+			if entryMember(catalog, e) == r.requests[i] {
 				return false
 			}
 			h.NotTaken = append(h.NotTaken, p.option(catalog, e))
@@ -226,7 +226,7 @@ func (p *problem) addHeldBack(g *Generation, r *result) {
 		if h.Err == nil && r.limits != nil {
 			h.Err = r.limits[i]
 		}
-		if b := p.bundle(r.wishes[i]); b != nil {
+		if b := p.bundle(r.requests[i]); b != nil {
 			h.Taken = b.Name
 		}
 		if r.reasons != nil {
@@ -247,13 +247,13 @@ func (p *problem) addBroken(g *Generation) {
 	}
 	var members memberIndex
 	for i := range g.Slots {
-		if b := g.Slots[i].Current; b != nil && !(g.Slots[i].Outcome == Kept && p.going[b.Name]) {
+		if b := g.Slots[i].Current; b != nil && !(g.Slots[i].Outcome == Kept && p.leaving[b.Name]) {
 			members.add(b)
 		}
 	}
 	for i := range p.installed {
 		b := p.installed[i].Bundle
-		if !stays[b] || p.going[b.Name] {
+		if !stays[b] || p.leaving[b.Name] {
 			continue
 		}
 		if b.Deprecated {
@@ -265,35 +265,28 @@ func (p *problem) addBroken(g *Generation) {
 			}
 		}
 	}
-	apis := map[schema.GroupVersionKind][]string{}
-	packages := map[string][]string{}
+	byTrait := map[trait][]string{}
 	for i := range p.installed {
-		b := p.installed[i].Bundle
-		if !stays[b] || p.going[b.Name] {
-			continue
-		}
-		for _, gvk := range b.Provides {
-			apis[gvk] = append(apis[gvk], b.Name)
-		}
-		for _, pkg := range b.packages() {
-			packages[pkg] = append(packages[pkg], b.Name)
+		if b := p.installed[i].Bundle; stays[b] && !p.leaving[b.Name] {
+			for _, t := range b.traits() {
+				byTrait[t] = append(byTrait[t], b.Name)
+			}
 		}
 	}
-	var clashes []Broken
-	for gvk, names := range apis {
-		if len(names) > 1 {
-			clashes = append(clashes, Broken{Kind: BrokenAPI, Operators: names, Subject: apiText(gvk)})
+	var shared []trait
+	for t, names := range byTrait {
+		if len(names) > 1 && (t.kind == traitAPI || t.kind == traitPackage) {
+			shared = append(shared, t)
 		}
 	}
-	for pkg, names := range packages {
-		if len(names) > 1 {
-			clashes = append(clashes, Broken{Kind: BrokenPackage, Operators: names, Subject: pkg})
+	slices.SortFunc(shared, compareTraits)
+	for _, t := range shared {
+		broken := Broken{Kind: BrokenPackage, Operators: byTrait[t], Subject: t.name}
+		if t.kind == traitAPI {
+			broken.Kind, broken.Subject = BrokenAPI, apiText(t.api)
 		}
+		g.BrokenBefore = append(g.BrokenBefore, broken)
 	}
-	slices.SortFunc(clashes, func(a, b Broken) int {
-		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Subject, b.Subject))
-	})
-	g.BrokenBefore = append(g.BrokenBefore, clashes...)
 }
 
 // memberIndex answers which requirements the members of a generation satisfy.

@@ -18,8 +18,8 @@ type search struct {
 	queue  []*need
 	steps  []step // the choices made
 
-	promised []bool // by wish: it gets one of its candidates
-	promises []int  // wishes in the order in which they were promised
+	promised []bool // by request: it gets one of its candidates
+	promises []int  // requests in the order in which they were promised
 }
 
 // step is a choice that was made.
@@ -32,7 +32,7 @@ type step struct {
 // runSearch returns the search after its last choice, or false if there is no
 // generation, which takes AllOrNothing.
 func runSearch(ctx context.Context, p *problem) (*search, bool, error) {
-	s := &search{f: newFormula(p, nil), chosen: map[int]bool{}, promised: make([]bool, len(p.wishes))}
+	s := &search{f: newFormula(p, nil), chosen: map[int]bool{}, promised: make([]bool, len(p.requests))}
 	if p.lenient() {
 		if err := s.promise(ctx); err != nil {
 			return nil, false, err
@@ -43,7 +43,7 @@ func runSearch(ctx context.Context, p *problem) (*search, bool, error) {
 			return nil, false, err
 		}
 	}
-	s.queue = append(s.queue, s.f.wishes...)
+	s.queue = append(s.queue, s.f.requests...)
 	s.expandFreestanding()
 	for len(s.queue) > 0 {
 		n := s.queue[0]
@@ -59,24 +59,24 @@ func runSearch(ctx context.Context, p *problem) (*search, bool, error) {
 // installed ones, as far as they can hold together.
 func (s *search) promise(ctx context.Context) error {
 	f := s.f
-	var order []int // wishes
+	var order []int // of requests
 	for _, installed := range []bool{false, true} {
-		for i, n := range f.wishes {
-			if (f.p.wishes[i].installed != none) == installed && n.count() > 0 {
+		for i, n := range f.requests {
+			if (f.p.requests[i].installed != none) == installed && n.count() > 0 {
 				order = append(order, i)
 			}
 		}
 	}
-	// The promise of a wish is that its last option is not counted on.
+	// The promise of a request is that its last option is not counted on.
 	lits := make([]sat.Lit, len(order))
 	for j, i := range order {
-		lits[j] = f.promiseLit(f.wishes[i])
+		lits[j] = f.promiseLit(f.requests[i])
 	}
 	if err := s.firstModel(ctx, lits); err != nil {
 		return err
 	}
 	for j, i := range order {
-		ok, err := s.possible(ctx, f.wishes[i], lits[j])
+		ok, err := s.possible(ctx, f.requests[i], lits[j])
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (s *search) firstModel(ctx context.Context, promises []sat.Lit) error {
 	}
 	f.s.Prefer()
 	var last []sat.Lit
-	for _, n := range f.wishes {
+	for _, n := range f.requests {
 		if n.last != noLit {
 			last = append(last, n.last)
 		}
@@ -110,7 +110,7 @@ func (s *search) firstModel(ctx context.Context, promises []sat.Lit) error {
 	return inconsistent(f.solve(ctx, nil, last...))
 }
 
-// promiseLit returns a literal that, where true, leaves a wish its candidates
+// promiseLit returns a literal that, where true, leaves a request its candidates
 // only.
 func (f *formula) promiseLit(n *need) sat.Lit {
 	l := f.newVar(subject{node: none})
@@ -128,7 +128,7 @@ func (s *search) expandFreestanding() {
 	for i, n := range s.f.installed {
 		if s.f.p.mandatory(i) && !s.chosen[n] {
 			s.f.expand(n)
-			s.queue = append(s.queue, &need{wish: none, owner: n, req: nil})
+			s.queue = append(s.queue, &need{request: none, owner: n, req: nil})
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (s *search) expandFreestanding() {
 // for it is given up, the one that the last generation has.
 func (s *search) decide(ctx context.Context, n *need) error {
 	f := s.f
-	if n.wish == none && n.req == nil { // a freestanding operator
+	if n.request == none && n.req == nil { // a freestanding operator
 		s.choose(n.owner)
 		return nil
 	}

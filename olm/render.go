@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// story tells a minimal contradiction as a tree, beginning with the option that
+// renderer tells a minimal contradiction as a tree, beginning with the option that
 // it stands against.
-type story struct {
+type renderer struct {
 	f         *formula
 	option    int // node
 	rules     []*rule
@@ -16,8 +16,8 @@ type story struct {
 	mentioned map[int]bool // nodes that the facts are about
 }
 
-func newStory(f *formula, option int, rules []*rule) *story {
-	s := &story{f: f, option: option, rules: rules, told: map[*rule]bool{}, mentioned: map[int]bool{option: true}}
+func newRenderer(f *formula, option int, rules []*rule) *renderer {
+	s := &renderer{f: f, option: option, rules: rules, told: map[*rule]bool{}, mentioned: map[int]bool{option: true}}
 	for _, r := range rules {
 		if r.node != none {
 			s.mentioned[r.node] = true
@@ -35,7 +35,7 @@ func newStory(f *formula, option int, rules []*rule) *story {
 }
 
 // options are the nodes of a need.
-func (s *story) options(n *need) []int {
+func (s *renderer) options(n *need) []int {
 	var out []int
 	for _, l := range n.lits {
 		out = append(out, s.f.subjects[l/2].node)
@@ -49,7 +49,7 @@ func (s *story) options(n *need) []int {
 }
 
 // whyNot says what rules out a node.
-func (s *story) whyNot(node int) []*Explanation {
+func (s *renderer) whyNot(node int) []*Explanation {
 	var out []*Explanation
 	if n := &s.f.nodes[node]; n.unreadable {
 		out = append(out, &Explanation{Text: s.f.p.readable(n.bundle).Error()})
@@ -99,7 +99,7 @@ func (s *story) whyNot(node int) []*Explanation {
 }
 
 // tellNeed says what a member needs, and why that cannot be had.
-func (s *story) tellNeed(r *rule) *Explanation {
+func (s *renderer) tellNeed(r *rule) *Explanation {
 	s.told[r] = true
 	options := s.options(r.need)
 	names := s.names(options)
@@ -126,7 +126,7 @@ func (s *story) tellNeed(r *rule) *Explanation {
 }
 
 // whyThere says what demands a node.
-func (s *story) whyThere(node int) []*Explanation {
+func (s *renderer) whyThere(node int) []*Explanation {
 	var out []*Explanation
 	for _, r := range s.rules {
 		if s.told[r] {
@@ -145,7 +145,7 @@ func (s *story) whyThere(node int) []*Explanation {
 			}
 		case FactSubscriptionNeeds, factPromise:
 			if options := s.options(r.need); slices.Contains(options, node) {
-				out = append(out, s.tellWish(r))
+				out = append(out, s.tellRequest(r))
 			}
 		case FactRequirement:
 			if slices.Contains(s.options(r.need), node) {
@@ -158,8 +158,8 @@ func (s *story) whyThere(node int) []*Explanation {
 	return out
 }
 
-// tellWish says what a Subscription needs.
-func (s *story) tellWish(r *rule) *Explanation {
+// tellRequest says what a Subscription needs.
+func (s *renderer) tellRequest(r *rule) *Explanation {
 	s.told[r] = true
 	name := r.fact.Subscription
 	options := s.options(r.need)
@@ -172,7 +172,7 @@ func (s *story) tellWish(r *rule) *Explanation {
 	switch names := s.names(options); {
 	case r.fact.Kind == factPromise:
 		verb := "is updated"
-		if s.f.p.wishes[r.need.wish].installed == none {
+		if s.f.p.requests[r.need.request].installed == none {
 			verb = "is served"
 		}
 		e.Text = fmt.Sprintf("subscription %s %s first, with %s", name, verb, joinLast(names, " or "))
@@ -188,7 +188,7 @@ func (s *story) tellWish(r *rule) *Explanation {
 }
 
 // rest tells what hangs together with the option only through others.
-func (s *story) rest() []*Explanation {
+func (s *renderer) rest() []*Explanation {
 	var out []*Explanation
 	for _, r := range s.rules {
 		if s.told[r] {
@@ -200,7 +200,7 @@ func (s *story) rest() []*Explanation {
 			e.Children = append(s.whyThere(r.node), e.Children...)
 			out = append(out, e)
 		case FactSubscriptionNeeds, factPromise:
-			out = append(out, s.tellWish(r))
+			out = append(out, s.tellRequest(r))
 		case FactSameAPI, FactSamePackage, FactSameName:
 			s.told[r] = true
 			out = append(out, &Explanation{Text: s.clash(r)})
@@ -212,31 +212,24 @@ func (s *story) rest() []*Explanation {
 	return out
 }
 
-// clash names the members of a group that the story is about.
-func (s *story) clash(r *rule) string {
+// clash names the members of a group that the text is about.
+func (s *renderer) clash(r *rule) string {
 	var nodes []int
 	for _, m := range r.members {
 		if s.mentioned[m] {
 			nodes = append(nodes, m)
 		}
 	}
-	names := joinLast(s.names(nodes), " and ")
-	switch r.fact.Kind {
-	case FactSameAPI:
-		return fmt.Sprintf("there can be only one provider of %s: %s exclude each other", apiText(r.fact.API), names)
-	case FactSamePackage:
-		return fmt.Sprintf("there can be only one operator from package %s: %s exclude each other", r.fact.Package, names)
-	}
-	return fmt.Sprintf("there can be only one operator named %s", r.fact.Member)
+	return r.shared.clash(s.names(nodes))
 }
 
-func (s *story) name(node int) string { return s.f.nodes[node].bundle.Name }
+func (s *renderer) name(node int) string { return s.f.nodes[node].bundle.Name }
 
 // shownNames is how many names a text shows.
 const shownNames = 5
 
 // names of nodes, each once, in order.
-func (s *story) names(nodes []int) []string {
+func (s *renderer) names(nodes []int) []string {
 	var out []string
 	for _, n := range nodes {
 		if name := s.name(n); !slices.Contains(out, name) {

@@ -17,10 +17,10 @@ func (p *problem) readSubscriptions(installed *Installed) error {
 	}
 	slices.SortFunc(subs, func(a, b *Subscription) int { return strings.Compare(a.Name, b.Name) })
 
-	p.wishes = make([]wish, len(subs))
+	p.requests = make([]request, len(subs))
 	var errs []error
 	for i, sub := range subs {
-		w := &p.wishes[i]
+		w := &p.requests[i]
 		w.sub, w.installed = sub, none
 		o, err := installed.Of(sub)
 		if err != nil {
@@ -33,7 +33,7 @@ func (p *problem) readSubscriptions(installed *Installed) error {
 		}
 		p.findCandidates(w)
 		if p.options.AllOrNothing {
-			if err := p.wishFault(w); err != nil {
+			if err := p.requestFault(w); err != nil {
 				errs = append(errs, err)
 			}
 			continue
@@ -54,7 +54,7 @@ func (p *problem) readSubscriptions(installed *Installed) error {
 // findCandidates looks for the entries that a Subscription can have. A reason
 // why there can be none at all is a fact; a channel without an order is an
 // error, beside the candidates of other channels.
-func (p *problem) findCandidates(w *wish) {
+func (p *problem) findCandidates(w *request) {
 	spec := &w.sub.Spec
 	starting := spec.StartingCSV
 	if w.installed != none {
@@ -125,8 +125,8 @@ func (p *problem) findCandidates(w *wish) {
 	}
 }
 
-// wishFault returns the first fault of what a Subscription reaches.
-func (p *problem) wishFault(w *wish) error {
+// requestFault returns the first fault of what a Subscription reaches.
+func (p *problem) requestFault(w *request) error {
 	if w.err != nil || w.fact != nil {
 		return w.err
 	}
@@ -137,7 +137,7 @@ func (p *problem) wishFault(w *wish) error {
 
 // dropUnreadable removes the candidates of which it cannot be told what they
 // need.
-func (p *problem) dropUnreadable(w *wish) {
+func (p *problem) dropUnreadable(w *request) {
 	for i := range w.candidates.segments {
 		s := &w.candidates.segments[i]
 		kept, err := p.readableEntries(s.entries)
