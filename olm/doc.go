@@ -84,6 +84,13 @@
 // makes it again, so that it can be explained without the cluster and its
 // catalogs.
 //
+// # What else is here
+//
+// A third of the package's types are the objects of OLM's API as they are on the
+// wire, from [Subscription] to [InstallPlan]: resolution, catalogs and install
+// plans all speak of them, so they are with the package that the other two
+// import. That makes its list of types longer than that of other packages.
+//
 // # Concurrent use
 //
 // All types are safe for concurrent use while nobody changes them, but for
