@@ -210,7 +210,7 @@ func (f *formula) minimalCore(ctx context.Context, rules []*rule, given ...sat.L
 		core = slices.DeleteFunc(slices.Clone(f.s.Failed()), func(l sat.Lit) bool { return slices.Contains(given, l) })
 		return true, nil
 	}
-	// First without what was merely decided: what cannot be anyway says more.
+	// First without the choices made before: a conflict of firm facts says more.
 	firm := slices.IndexFunc(rules, func(r *rule) bool { return r.fact.weight() > weightDecided })
 	failed, err := fails(core[max(firm, 0):])
 	if err == nil && !failed && firm > 0 {

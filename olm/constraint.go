@@ -52,9 +52,9 @@ type Requirement struct {
 // github.com/clusterupdate/clusterupdate/olm/cel has one, a module of its own.
 // It must be safe for concurrent use.
 type CELEvaluator interface {
-	// Compile returns the test of a rule, or an error if the rule is no boolean
+	// Compile returns the test of a rule, or an error if the rule is not a boolean
 	// expression. The test sees all properties of a bundle; a failure while it
-	// runs (a missing key, a text that is no version) means false. Compile is
+	// runs (a missing key, a text that is not a version) means false. Compile is
 	// called for each bundle that a rule is tested against, so it should remember
 	// what it compiled.
 	Compile(rule string) (func(properties []Property) bool, error)

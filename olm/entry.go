@@ -109,7 +109,7 @@ type Entry struct {
 	Skips    []string // names that it replaces too, and hides from the channel
 
 	// SkipRange is the range of versions that it replaces too, as written. A
-	// text that is no range counts as absent.
+	// text that is not a range counts as absent.
 	SkipRange string
 
 	skipRange *Range // nil: none

@@ -289,7 +289,7 @@ func (x *explainer) prepare(ctx context.Context, h *HeldBack) error {
 		x.search = s
 	}
 	// An operator that only meets what was lacking before is in no constraint, so
-	// the formula would not come upon it.
+	// the formula would not reach it.
 	f := newFormula(p, &factSet{})
 	for _, o := range h.NotTaken {
 		f.entryNode(p.catalogOf(o), o.Entry)

@@ -50,7 +50,7 @@ const noLit sat.Lit = -1
 
 // subject says what a variable stands for.
 type subject struct {
-	node int   // none if it is no operator
+	node int   // none if it is not an operator
 	rest *need // further options of a need
 }
 
@@ -143,7 +143,7 @@ func (f *formula) entryNode(catalog int, e *Entry) int {
 		f.forbid(n)
 	}
 	if f.p.readable(e.Bundle) != nil {
-		// With AllOrNothing there is none. Without, it is no option.
+		// With AllOrNothing there is none. Otherwise it is not an option.
 		f.nodes[n].unreadable = true
 		f.s.Add(f.nodes[n].lit.Not())
 	}

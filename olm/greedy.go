@@ -77,7 +77,7 @@ func (g *greedy) update() {
 }
 
 // first is what a Subscription asks for first; the installed operator or
-// nothing if there is no option.
+// nothing without an option.
 func (g *greedy) first(w *request) member {
 	out := nothing
 	if w.installed != none {
@@ -212,7 +212,7 @@ func (g *greedy) expand(ctx context.Context) error {
 	return nil
 }
 
-// fits reports whether a bundle may be added beside the members.
+// fits reports whether a bundle may be added to the members.
 func (g *greedy) fits(b *Bundle) bool {
 	if b.Deprecated || g.p.readable(b) != nil {
 		return false

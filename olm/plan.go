@@ -274,7 +274,7 @@ func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, st
 	return o
 }
 
-// successor is what a generation puts in the place of an operator.
+// successor is what a generation replaces an operator with.
 func successor(g *Generation, name string) string {
 	for i := range g.Slots {
 		slot := &g.Slots[i]

@@ -57,7 +57,7 @@ func ParseRange(text string) (r Range, err error) {
 // between two tokens "||". Tokens end at blanks, except at those after < > and =;
 // tokens of one character are passed over.
 func emptyAlternative(text string) bool {
-	var last byte // the last character that is no blank
+	var last byte // the last character that is not a blank
 	start, empty := 0, false
 	for i := 0; i <= len(text); i++ {
 		if i < len(text) && (text[i] != ' ' || last == '<' || last == '>' || last == '=') {

@@ -28,7 +28,7 @@ func newRenderer(f *formula, option int, rules []*rule) *renderer {
 			}
 		}
 		if r.fact.Kind == FactSubscription {
-			s.told[r] = true // goes without saying
+			s.told[r] = true // needs no words
 		}
 	}
 	return s
@@ -89,7 +89,7 @@ func (s *renderer) whyNot(node int) []*Explanation {
 				}
 			}
 			if r.fact.Kind != FactSameAPI && len(rivals) > 0 {
-				out = append(out, rivals...) // that versions exclude each other goes without saying
+				out = append(out, rivals...) // everybody knows that versions exclude each other
 				continue
 			}
 			out = append(out, &Explanation{Text: s.clash(r), Children: rivals})

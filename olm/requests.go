@@ -53,7 +53,7 @@ func (p *problem) readSubscriptions(installed *Installed) error {
 
 // findCandidates looks for the entries that a Subscription can have. A reason
 // why there can be none at all is a fact; a channel without an order is an
-// error, beside the candidates of other channels.
+// error, which leaves the candidates of other channels.
 func (p *problem) findCandidates(w *request) {
 	spec := &w.sub.Spec
 	starting := spec.StartingCSV
@@ -153,7 +153,7 @@ func (p *problem) dropUnreadable(w *request) {
 }
 
 // readableEntries returns those entries of which it can be told what they
-// need, and why the first of the others is none of them.
+// need, and why the first of the others is not one of them.
 func (p *problem) readableEntries(entries []*Entry) ([]*Entry, error) {
 	for i, e := range entries {
 		err := p.readable(e.Bundle)

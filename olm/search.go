@@ -18,8 +18,7 @@ type search struct {
 	queue  []*need
 	steps  []step // the choices made
 
-	promised []bool // by request: it gets one of its candidates
-	promises []int  // requests in the order in which they were promised
+	promises []int // requests in the order in which they were promised
 }
 
 // step is a choice that was made.
@@ -32,7 +31,7 @@ type step struct {
 // runSearch returns the search after its last choice, or false if there is no
 // generation, which takes AllOrNothing.
 func runSearch(ctx context.Context, p *problem) (*search, bool, error) {
-	s := &search{f: newFormula(p, nil), chosen: map[int]bool{}, promised: make([]bool, len(p.requests))}
+	s := &search{f: newFormula(p, nil), chosen: map[int]bool{}}
 	if p.lenient() {
 		if err := s.promise(ctx); err != nil {
 			return nil, false, err
@@ -82,7 +81,6 @@ func (s *search) promise(ctx context.Context) error {
 		}
 		if ok {
 			f.s.Add(lits[j])
-			s.promised[i] = true
 			s.promises = append(s.promises, i)
 		}
 	}

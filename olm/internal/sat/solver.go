@@ -95,7 +95,7 @@ type variable struct {
 }
 
 // clause keeps its literals in the order in which they were given, since that
-// is the order of decisions; the watched two are beside them.
+// is the order of decisions; the watched two are kept apart.
 type clause struct {
 	lits    []Lit
 	watched [2]Lit
