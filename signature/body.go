@@ -101,14 +101,6 @@ func decodeBody(body []byte, ignoreOptional bool) (*Statement, error) {
 	if !utf8.Valid(body) {
 		return nil, errors.New("invalid UTF-8")
 	}
-	if s, ok := quickBody(body); ok {
-		return s, nil
-	}
-	return fullBody(body, ignoreOptional)
-}
-
-// fullBody decodes every shape of a statement, and words errors.
-func fullBody(body []byte, ignoreOptional bool) (*Statement, error) {
 	var s Statement
 	if !ignoreOptional {
 		return &s, strictErr(kjson.UnmarshalStrict(body, &s))
