@@ -101,21 +101,21 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// What a signed body must look like.
-func TestStatements(t *testing.T) {
-	k := newEd25519(keyTime)
-	r := ring(t, k.public(cert{}))
+// bodyCase is a signed body.
+type bodyCase struct {
+	name, body string
+	reason     signature.Reason // empty: accepted
+	loose      signature.Reason // with IgnoreUnknownOptional
+}
+
+func bodyCases() []bodyCase {
 	const (
 		digest   = `"image": {"docker-manifest-digest": "` + digestA + `"}`
 		identity = `"identity": {"docker-reference": "quay.io/a/b:1"}`
 		typ      = `"type": "atomic container signature"`
 		critical = `"critical": {` + digest + `, ` + typ + `, ` + identity + `}`
 	)
-	for _, tt := range []struct {
-		name, body string
-		reason     signature.Reason // empty: accepted
-		loose      signature.Reason // with IgnoreUnknownOptional
-	}{
+	return []bodyCase{
 		{"compact", `{` + critical + `, "optional": {"creator": "Red Hat RCM Pub "}}`, "", ""},
 		{"indented", "{\n  " + critical + "\n}\n", "", ""},
 		{"optional absent", `{` + critical + `}`, "", ""},
@@ -162,7 +162,14 @@ func TestStatements(t *testing.T) {
 		{"another digest", strings.Replace(`{`+critical+`}`, digestA, digestB, 1), signature.WrongDigest, signature.WrongDigest},
 		{"digest in capitals", strings.Replace(`{`+critical+`}`, digestA, strings.ToUpper(digestA), 1), signature.WrongDigest, signature.WrongDigest},
 		{"digest with a blank", strings.Replace(`{`+critical+`}`, digestA, digestA+" ", 1), signature.WrongDigest, signature.WrongDigest},
-	} {
+	}
+}
+
+// What a signed body must look like.
+func TestStatements(t *testing.T) {
+	k := newEd25519(keyTime)
+	r := ring(t, k.public(cert{}))
+	for _, tt := range bodyCases() {
 		t.Run(tt.name, func(t *testing.T) {
 			m := k.message(msg{body: []byte(tt.body)})
 			for loose, reason := range map[bool]signature.Reason{false: tt.reason, true: tt.loose} {

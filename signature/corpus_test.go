@@ -326,7 +326,7 @@ func keyCases() []keyCase {
 		bad = signature.BadSignature
 	)
 	return []keyCase{
-		{"plain", k.public(cert{}), k, 0, "", ""},
+		{"key without anything unusual", k.public(cert{}), k, 0, "", ""},
 		{"e no sign flag", k.public(cert{flags: []byte{1}}), k, 0, inv, "invalid signature: key"},
 		{"e revoked", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed()))}), k, 0, inv, "is revoked"},
 		{"e revoked as superseded, after the signature", k.public(cert{more: pkt(2, k.sign(sig{typ: 0x20, created: now, hashed: reasonSub}, k.hashed()))}), k, 0, inv, "is revoked"},
@@ -355,15 +355,15 @@ func keyCases() []keyCase {
 		{"subkey's primary expired", k.public(cert{lifetime: life, extra: k.subkey(s, nil, 0, true)}), s, 0, bad, "expired on"},
 		{"subkey younger than the signature", k.public(cert{extra: k.subkey(newEd25519(now), nil, 0, true)}), k, 0, "", ""},
 
-		{"renewed after the signature", k.public(cert{lifetime: 1, extra: selfSig(now, 0x13, canSign)}), k, 0, "", ""},
-		{"shortened by the newest", k.public(cert{extra: selfSig(now, 0x10, canSign, lifetime(life))}), k, 0, bad, "expired on"},
-		{"older one does not matter", k.public(cert{self: sig{created: now}, extra: selfSig(keyTime, 0x13, certifyOnly, lifetime(1))}), k, 0, "", ""},
+		{"expired key renewed after the signature", k.public(cert{lifetime: 1, extra: selfSig(now, 0x13, canSign)}), k, 0, "", ""},
+		{"life shortened by the newest self-signature", k.public(cert{extra: selfSig(now, 0x10, canSign, lifetime(life))}), k, 0, bad, "expired on"},
+		{"older self-signature does not matter", k.public(cert{self: sig{created: now}, extra: selfSig(keyTime, 0x13, certifyOnly, lifetime(1))}), k, 0, "", ""},
 		{"flags outside of what is signed say nothing", k.public(cert{self: sig{unhashed: certifyOnly}}), k, 0, "", ""},
 		{"direct-key signature is the newest", k.public(cert{more: selfSig(now, 0x1f, certifyOnly)}), k, 0, inv, "is not for signing"},
-		{"flags taken away", k.public(cert{extra: selfSig(now, 0x13, certifyOnly)}), k, 0, inv, "is not for signing"},
-		{"newest lies on a revoked user id", k.public(cert{extra: cat(pkt(13, []byte("b")), pkt(2, k.sign(sig{typ: 0x13, hashed: certifyOnly}, uidParts(k, "b")...)), pkt(2, k.sign(sig{typ: 0x30, created: now}, uidParts(k, "b")...)))}), k, 0, "", ""},
+		{"newest self-signature takes the flag for signing away", k.public(cert{extra: selfSig(now, 0x13, certifyOnly)}), k, 0, inv, "is not for signing"},
+		{"newest self-signature lies on a revoked user id", k.public(cert{extra: cat(pkt(13, []byte("b")), pkt(2, k.sign(sig{typ: 0x13, hashed: certifyOnly}, uidParts(k, "b")...)), pkt(2, k.sign(sig{typ: 0x30, created: now}, uidParts(k, "b")...)))}), k, 0, "", ""},
 		{"user id certified again after its revocation", k.public(cert{extra: cat(pkt(2, k.sign(sig{typ: 0x30}, uidParts(k, uid)...)), selfSig(now, 0x13, canSign))}), k, 0, "", ""},
-		{"newest has expired itself", k.public(cert{extra: selfSig(sigTime, 0x13, certifyOnly, sub(3, u32(1)))}), k, 0, "", ""},
+		{"newest self-signature has expired itself", k.public(cert{extra: selfSig(sigTime, 0x13, certifyOnly, sub(3, u32(1)))}), k, 0, "", ""},
 		{"SHA-1 self-signature", rsa2048().public(cert{self: sig{hash: 2}}), rsa2048(), 0, "", ""},
 		{"v3 self-signature", rsa2048().public3(uid), rsa2048(), 0, "", ""},
 		{"others' certifications say nothing", k.public(cert{extra: pkt(2, s.sign(sig{typ: 0x10, created: now, hashed: certifyOnly}, uidParts(k, uid)...))}), k, 0, "", ""},
