@@ -297,6 +297,9 @@ func TestLeastPrivilege(t *testing.T) {
 			Capacity: &upgradetest.Capacity{Ready: 10 * time.Minute}, Maintenance: &upgradetest.Maintenance{},
 			Health: upgrade.OperatorHealth{API: policies}, Drain: &upgrade.ForcedDrain{API: policies},
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		group, ctx := errgroup.WithContext(ctx)
