@@ -27,7 +27,9 @@ type Options struct {
 	Payloads manifest.PayloadSource
 	// Graph answers which updates there are. Nil: updates are not retrieved,
 	// and a request must name its image. A source that is a
-	// [graph.Upstreamer] is pointed to spec.upstream where that is set.
+	// [graph.Upstreamer] is pointed to spec.upstream where that is set. A
+	// [graph.Client] whose Transport is [clusterapi.NewTransport] of API goes out
+	// by the cluster's proxy and trusts its authorities.
 	Graph graph.Source
 	// Risks judges the risks of conditional updates. Nil: only risks that
 	// always apply are judged, others are Unknown. It is asked through a

@@ -4,14 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
-
-	configv1 "github.com/openshift/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -36,11 +28,12 @@ func (c *core) payloadVerifier(ctx context.Context, r *loadRequest) (signature.V
 	if err != nil {
 		return nil, fmt.Errorf("the running release's signature keys: %w", err)
 	}
-	// Which of the payload's manifests count depends on the feature gates.
-	key, err := c.trustKey(ctx, payload.Release.Image+" "+r.gates.key())
+	egress, err := clusterapi.ReadEgress(ctx, c.o.API)
 	if err != nil {
 		return nil, err
 	}
+	// Which of the payload's manifests count depends on the feature gates.
+	key := payload.Release.Image + " " + r.gates.key() + " " + egress.Revision
 	if v := c.trust.made(key); v != nil {
 		return v, nil
 	}
@@ -54,9 +47,7 @@ func (c *core) payloadVerifier(ctx context.Context, r *loadRequest) (signature.V
 		sources = append(sources, cluster.ConfigSource{Name: m.Filename, Object: m.Object()})
 	}
 	o := cluster.ConfigOptions{Options: signature.Options{Clock: c.o.Clock, Identity: c.o.Identity}, Reader: c.o.API}
-	if o.HTTP, err = cluster.ClusterHTTP(ctx, c.o.API); err != nil {
-		return nil, err
-	}
+	o.HTTP = signature.HTTPOptions{Proxy: egress.Proxy, RootCAs: egress.RootCAs, Bundle: egress.Bundle}
 	v, err := cluster.FromManifests(sources, o)
 	if err != nil {
 		return nil, err
@@ -83,35 +74,6 @@ func (t *trust) made(key string) signature.Verifier {
 		return nil
 	}
 	return t.verifier
-}
-
-// trustRead bounds each read of what a verifier is made of.
-const trustRead = 30 * time.Second
-
-// trustKey tells verifiers apart: by the payload that has the keys, and by the
-// objects that say how to get out of the cluster.
-func (c *core) trustKey(ctx context.Context, payload string) (string, error) {
-	key := payload
-	for _, o := range []struct {
-		gvk schema.GroupVersionKind
-		key types.NamespacedName
-	}{
-		{configv1.GroupVersion.WithKind("Proxy"), clusterapi.Key("", "cluster")},
-		{corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(cluster.ConfigMapNamespace, "trusted-ca-bundle")},
-	} {
-		read, cancel := context.WithTimeout(ctx, trustRead)
-		obj, err := c.o.API.Get(read, o.gvk, o.key)
-		cancel()
-		switch {
-		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-			key += " none"
-		case err != nil:
-			return "", err
-		default:
-			key += " " + string(obj.GetUID()) + "/" + obj.GetResourceVersion()
-		}
-	}
-	return key, nil
 }
 
 // noteVerified takes note of a signature that was found.

@@ -49,6 +49,14 @@
 // backend may forward to another one: the tests of this package have such a
 // backend, over HTTP. [ReadOnly] makes a whole cluster of what is only read.
 //
+// # The way out
+//
+// [NewTransport] sends the requests of an HTTP client as programs of the cluster
+// do: by the proxy of its Proxy object, trusting the authorities of its trusted
+// bundle. It fits the Transport field of the clients for update graphs,
+// signatures, metrics and upgrade policies. [ReadEgress] returns the same as
+// values.
+//
 // # Limits
 //
 // What [DecodeError] reads comes from the other end of a wire.

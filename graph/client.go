@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
-
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/internal/options"
@@ -40,13 +38,13 @@ type Client struct {
 	// ClusterVersionOperator/<version>.
 	UserAgent string
 	// Transport sends the requests; nil means one of the client's own, with
-	// Proxy and RootCAs, which are ignored otherwise.
+	// Proxy and RootCAs, which are ignored otherwise. That of NewTransport of
+	// package clusterapi goes out as a cluster does.
 	Transport http.RoundTripper
 	// Proxy chooses the proxy; nil means none: the environment is not
-	// consulted. See [ClusterProxy].
+	// consulted.
 	Proxy func(*http.Request) (*url.URL, error)
-	// RootCAs are the trusted authorities; nil means the system's. See
-	// [TrustedCABundle].
+	// RootCAs are the trusted authorities; nil means the system's.
 	RootCAs *x509.CertPool
 	// Timeout bounds a whole exchange; zero means 60 seconds. A request that is
 	// sent again has as much again.
@@ -288,24 +286,4 @@ func (c *Client) keep(answer keptAnswer) {
 		kept = kept[1:]
 	}
 	c.kept = slices.Clone(kept)
-}
-
-// ClusterProxy returns a proxy function from the status of the cluster's Proxy
-// object (config.openshift.io/v1, named cluster). A cluster without that object
-// has no proxy: pass a nil func then. A proxy that does not parse is an error,
-// since to go around it would be worse than not to go.
-func ClusterProxy(status configv1.ProxyStatus) (func(*http.Request) (*url.URL, error), error) {
-	return httpclient.Proxy(status.HTTPProxy, status.HTTPSProxy, status.NoProxy)
-}
-
-// TrustedCABundle returns the authorities of a PEM bundle, the key
-// ca-bundle.crt of ConfigMap openshift-config-managed/trusted-ca-bundle. They
-// replace those of the system; an empty bundle gives nil, which means the
-// system's. A bundle without a certificate that parses is an error.
-func TrustedCABundle(pem string) (*x509.CertPool, error) {
-	pool, err := httpclient.RootCAs([]byte(pem))
-	if err != nil {
-		return nil, errors.New("unable to add ca-bundle.crt certificates")
-	}
-	return pool, nil
 }

@@ -1,85 +1,18 @@
 package signature_test
 
 import (
-	"context"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
-
-func TestClusterHTTP(t *testing.T) {
-	secure := httptest.NewTLSServer(http.NotFoundHandler())
-	defer secure.Close()
-	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}))
-	load := func(t *testing.T, proxy, bundle string) *memory.Cluster {
-		api := memory.NewOpenShift(memory.Options{})
-		if proxy != "" {
-			if err := api.Load(object(t, "apiVersion: config.openshift.io/v1\nkind: Proxy\nmetadata: {name: cluster}\nstatus: {"+proxy+"}\n")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if bundle != "" {
-			u := object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: trusted-ca-bundle, namespace: openshift-config-managed}\n")
-			u.Object["data"] = map[string]any{"ca-bundle.crt": bundle}
-			if err := api.Load(u); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return api
-	}
-	for _, tt := range []struct {
-		name, proxy, bundle string
-		err                 string
-		proxied, trusted    bool
-	}{
-		{"nothing", "", "", "", false, false},
-		{"empty objects", "httpProxy: ''", "", "", false, false},
-		{"proxy", "httpsProxy: 'http://proxy.example:3128', noProxy: .internal", "", "", true, false},
-		{"bad proxy", "httpProxy: '://user:secret@x'", "", "the cluster's proxy: httpProxy is not a proxy URL", false, false},
-		{"authorities", "", ca, "", false, true},
-		{"bad authorities", "", "x", "unable to add ca-bundle.crt certificates", false, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv("HTTPS_PROXY", "http://environment.example:1")
-			o, err := cluster.ClusterHTTP(t.Context(), load(t, tt.proxy, tt.bundle))
-			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret") {
-					t.Errorf("%v, want %s", err, tt.err)
-				}
-				return
-			}
-			if err != nil || (o.Proxy != nil) != tt.proxied || (o.RootCAs != nil) != tt.trusted {
-				t.Errorf("%+v %v", o, err)
-			}
-			if tt.proxied {
-				for host, want := range map[string]string{"https://a.example/": "http://proxy.example:3128", "https://a.internal/": "<nil>", "http://a.example/": "<nil>"} {
-					if got := must(o.Proxy(httptest.NewRequest(http.MethodGet, host, nil))); fmt.Sprint(got) != want {
-						t.Errorf("%s: %v", host, got)
-					}
-				}
-			}
-			if tt.trusted {
-				s := must(signature.NewHTTPStore(secure.URL, o))
-				defer s.CloseIdleConnections()
-				if got := collect(t.Context(), s, digestA); len(got) != 1 || !strings.Contains(got[0], "no more signatures") {
-					t.Error(got)
-				}
-			}
-		})
-	}
-	down := memory.NewOpenShift(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error { return errors.New("down") }})
-	if _, err := cluster.ClusterHTTP(t.Context(), down); err == nil {
-		t.Error("no error")
-	}
-}
 
 // The stores that a ClusterVersion names trust the proxy's authorities and the
 // system's.
@@ -93,10 +26,8 @@ func TestClusterVersionStoreTrustsTheProxysAuthorities(t *testing.T) {
 	if err := api.Load(u, cv); err != nil {
 		t.Fatal(err)
 	}
-	o, err := cluster.ClusterHTTP(t.Context(), api)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must(clusterapi.ReadEgress(t.Context(), api))
+	o := signature.HTTPOptions{Proxy: e.Proxy, RootCAs: e.RootCAs, Bundle: e.Bundle}
 	got := collect(t.Context(), &cluster.ClusterVersionStore{Reader: api, HTTP: o}, digestA)
 	if got[0] != "custom" {
 		t.Error(got)

@@ -84,21 +84,27 @@ func New(o Options) *Client {
 		o.MaxRedirects = 0
 	}
 	if o.Transport == nil {
-		o.Transport = &http.Transport{
-			Proxy:                 o.Proxy,
-			TLSClientConfig:       &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
-			ForceAttemptHTTP2:     true,
-			MaxIdleConns:          16,
-			IdleConnTimeout:       30 * time.Second,
-			TLSHandshakeTimeout:   10 * time.Second,
-			ExpectContinueTimeout: time.Second,
-
-			MaxResponseHeaderBytes: MaxHeader,
-		}
+		o.Transport = NewTransport(o.Proxy, o.RootCAs)
 	}
 	c := &Client{o: o}
 	c.http = http.Client{Transport: o.Transport, CheckRedirect: c.checkRedirect}
 	return c
+}
+
+// NewTransport returns the transport that a client has of its own: TLS 1.2 or
+// better, and no proxy from the environment.
+func NewTransport(proxy func(*http.Request) (*url.URL, error), roots *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		Proxy:                 proxy,
+		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          16,
+		IdleConnTimeout:       30 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+
+		MaxResponseHeaderBytes: MaxHeader,
+	}
 }
 
 // CloseIdleConnections closes connections that wait for a next request, and

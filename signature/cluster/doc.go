@@ -19,7 +19,7 @@
 // the signatures that verified in a ConfigMap, where ConfigMapStore finds them
 // again. They are verified again each time.
 //
-// [ClusterHTTP] reads the cluster's proxy and trusted authorities.
+// A cluster's proxy and trusted authorities come from [clusterapi.ReadEgress].
 //
 // A [Persister] and the stores are safe for concurrent use. All other types are
 // plain data: safe to read from many goroutines at a time, not to change while

@@ -1,0 +1,133 @@
+package clusterapi
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+)
+
+// egressRead bounds each read of an object that says how to get out.
+const egressRead = 30 * time.Second
+
+// Egress is how a cluster reaches the outside. Each HTTP client of this module
+// has fields of these names and types, and some have a Transport besides, which
+// [NewTransport] fills.
+type Egress struct {
+	// Proxy returns the proxy of a request. Nil means none; the environment is
+	// not consulted.
+	Proxy func(*http.Request) (*url.URL, error)
+	// RootCAs are the authorities to trust. Nil means those of the system.
+	RootCAs *x509.CertPool
+	// Bundle is the PEM text that RootCAs were read from, for those who add others
+	// to it.
+	Bundle []byte
+	// Revision changes when an object that Egress was read from does.
+	Revision string
+}
+
+// ReadEgress reads the proxy of a cluster's Proxy object, none where there is
+// no such object, and the authorities of ConfigMap
+// openshift-config-managed/trusted-ca-bundle, which replace those of the system
+// where there are any. Each of the two is read within 30 s. Errors are those of
+// the reads, and a proxy or a bundle that cannot be used: going around it would
+// be worse.
+func ReadEgress(ctx context.Context, r Reader) (Egress, error) {
+	var e Egress
+	proxy, revision, err := readEgress[configv1.Proxy](ctx, r, "", "cluster")
+	if err != nil {
+		return e, fmt.Errorf("unable to read the cluster's proxy: %w", err)
+	}
+	bundle, bundleRevision, err := readEgress[corev1.ConfigMap](ctx, r, "openshift-config-managed", "trusted-ca-bundle")
+	if err != nil {
+		return e, fmt.Errorf("unable to read the trusted authorities: %w", err)
+	}
+	e.Bundle = []byte(bundle.Data["ca-bundle.crt"])
+	e.Revision = revision + " " + bundleRevision
+	if e.Proxy, err = httpclient.Proxy(proxy.Status.HTTPProxy, proxy.Status.HTTPSProxy, proxy.Status.NoProxy); err != nil {
+		return Egress{}, fmt.Errorf("the cluster's proxy: %w", err)
+	}
+	if e.RootCAs, err = httpclient.RootCAs(e.Bundle); err != nil {
+		return Egress{}, errors.New("unable to add ca-bundle.crt certificates")
+	}
+	return e, nil
+}
+
+// readEgress returns an empty object for one that is not there.
+func readEgress[T any](ctx context.Context, r Reader, namespace, name string) (object *T, revision string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, egressRead)
+	defer cancel()
+	object, err = Get[T](ctx, r, Key(namespace, name))
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return new(T), "none", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return nil, "", err
+	}
+	return object, string(m.GetUID()) + "/" + m.GetResourceVersion(), nil
+}
+
+// Transport is the [http.RoundTripper] of a cluster's programs: each request
+// goes out as [ReadEgress] says at that time. It fits the Transport field of
+// every HTTP client of this module. It is safe for concurrent use. Make one with
+// [NewTransport].
+type Transport struct {
+	reader Reader
+
+	mu       sync.Mutex
+	revision string
+	current  *http.Transport
+}
+
+// NewTransport returns a transport that reads the proxy and the authorities of
+// a cluster before each request, so that a change counts at once.
+func NewTransport(r Reader) *Transport { return &Transport{reader: r} }
+
+// RoundTrip implements [http.RoundTripper]. Errors are those of [ReadEgress],
+// before anything is sent, and those of [http.Transport].
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	e, err := ReadEgress(r.Context(), t.reader)
+	if err != nil {
+		if r.Body != nil {
+			r.Body.Close()
+		}
+		return nil, err
+	}
+	return t.transport(e).RoundTrip(r)
+}
+
+func (t *Transport) transport(e Egress) *http.Transport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current == nil || t.revision != e.Revision {
+		if t.current != nil {
+			t.current.CloseIdleConnections()
+		}
+		t.revision, t.current = e.Revision, httpclient.NewTransport(e.Proxy, e.RootCAs)
+	}
+	return t.current
+}
+
+// CloseIdleConnections closes connections that wait for a next request.
+func (t *Transport) CloseIdleConnections() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current != nil {
+		t.current.CloseIdleConnections()
+	}
+}
