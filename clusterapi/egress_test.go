@@ -119,13 +119,13 @@ func tunnel(t *testing.T, to string, connections *atomic.Int32) string {
 			t.Error(err)
 			return
 		}
-		w.WriteHeader(http.StatusOK)
-		in, _, err := http.NewResponseController(w).Hijack()
+		in, buffered, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		go func() { io.Copy(out, in); out.Close() }()
+		io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { io.Copy(out, buffered); out.Close() }()
 		go func() { io.Copy(in, out); in.Close() }()
 	}))
 	t.Cleanup(s.Close)
