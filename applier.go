@@ -115,7 +115,7 @@ func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake
 		LastProgress: s.report.LastProgress,
 	}
 	p.report = p.start
-	p.fold(q.Now)
+	p.updateReport(q.Now)
 	run, err := runlevel.NewPass(tasks, runlevel.Options{
 		API: r.o.API, State: start.state, Attempt: start.attempt, Workers: r.o.Workers, Filter: w.filter(), Owner: ownerOf(r.cv),
 		Clock: r.o.Clock, Tracker: r.tracker, Logger: r.o.Logger, Stay: start.state != runlevel.Reconciling, Observe: p.observe,
@@ -136,13 +136,13 @@ func (p *pass) observe(e runlevel.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.raw.Done = e.Done
-	p.fold(e.Time)
+	p.updateReport(e.Time)
 }
 
-// fold brings the report up to date.
-func (p *pass) fold(now time.Time) {
-	if folded, ok := runlevel.Fold(p.start, p.raw, now); ok {
-		p.report = folded
+// updateReport brings the report up to date.
+func (p *pass) updateReport(now time.Time) {
+	if next, ok := runlevel.NextReport(p.start, p.raw, now); ok {
+		p.report = next
 	}
 }
 
@@ -349,8 +349,8 @@ func (r *decider) passEnded(q reconcile.Request, p *pass) {
 		s.attempt, s.failures, s.changed = 0, 0, false
 		s.nextPass = q.Now.Add(r.interval(q))
 	}
-	if folded, ok := runlevel.Fold(p.start, next, q.Now); ok {
-		s.report = folded
+	if report, ok := runlevel.NextReport(p.start, next, q.Now); ok {
+		s.report = report
 	} else {
 		s.report = p.start // earlier trouble shows until a pass gets past it
 	}

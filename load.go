@@ -159,7 +159,7 @@ func loadRetry(n int, interval time.Duration) time.Duration {
 // before may have been dropped: the same target may have to be loaded again.
 type loadID struct {
 	before int // loads that have ended
-	wish   target
+	target target
 }
 
 // loadJob loads a release while decisions go on. done gets how that ended.

@@ -120,8 +120,8 @@ func (w *statusWriter) buildProgress() (corev1.ConditionStatus, string) {
 	if !paused && w.otherwiseDegraded() {
 		return corev1.ConditionFalse, "Pool update paused due to degraded condition"
 	}
-	pick := func(going corev1.ConditionStatus, text string, stopped corev1.ConditionStatus, pausedText string) (corev1.ConditionStatus, string) {
-		status, format := going, text
+	state := func(updating corev1.ConditionStatus, text string, stopped corev1.ConditionStatus, pausedText string) (corev1.ConditionStatus, string) {
+		status, format := updating, text
 		if paused {
 			status, format = stopped, pausedText
 		}
@@ -133,28 +133,28 @@ func (w *statusWriter) buildProgress() (corev1.ConditionStatus, string) {
 	const yes, no = corev1.ConditionTrue, corev1.ConditionFalse
 	switch {
 	case b.build == nil:
-		return pick(yes, "Pool is waiting for a new OS image build to start",
+		return state(yes, "Pool is waiting for a new OS image build to start",
 			yes, "Pool is paused; waiting for a new OS image build to start")
 	case b.is(mcfgv1.MachineOSBuildPrepared):
-		return pick(yes, "Pool is waiting for OS image build to start",
+		return state(yes, "Pool is waiting for OS image build to start",
 			yes, "Pool is paused; OS image build has been prepared but will not rollout")
 	case b.is(mcfgv1.MachineOSBuilding):
-		return pick(yes, "Pool is waiting for OS image build to complete",
+		return state(yes, "Pool is waiting for OS image build to complete",
 			yes, "Pool is paused; OS image build in progress")
 	case b.is(mcfgv1.MachineOSBuildSucceeded):
 		if !paused && w.allUpdated() {
 			return "", ""
 		}
-		return pick(yes, "Pool is waiting for nodes to apply OS image",
+		return state(yes, "Pool is waiting for nodes to apply OS image",
 			no, "Pool is paused; OS image build completed successfully")
 	case b.is(mcfgv1.MachineOSBuildFailed):
-		return pick(no, "Pool update stopped due to OS image build failure",
+		return state(no, "Pool update stopped due to OS image build failure",
 			no, "Pool is paused; OS image build failed")
 	case b.is(mcfgv1.MachineOSBuildInterrupted):
-		return pick(no, "Pool update stopped due to OS image build being interrupted",
+		return state(no, "Pool update stopped due to OS image build being interrupted",
 			no, "Pool is paused; OS image build was interrupted")
 	}
-	return pick(yes, "Pool is waiting for OS image build to start",
+	return state(yes, "Pool is waiting for OS image build to start",
 		yes, "Pool is paused; OS image build has been created but not yet started")
 }
 

@@ -245,7 +245,7 @@ func TestFold(t *testing.T) {
 		{"from nothing", runlevel.Report{Image: "i"}, runlevel.Report{Image: "i", Done: 1, Total: 10}, false, now},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, ok := runlevel.Fold(c.start, c.next, now)
+			got, ok := runlevel.NextReport(c.start, c.next, now)
 			if ok == c.dropped || !got.LastProgress.Equal(c.last) {
 				t.Fatalf("%+v %v", got, ok)
 			}

@@ -27,14 +27,14 @@ type Report struct {
 	LastProgress time.Time
 }
 
-// Fold decides what becomes of a new report in a pass that began with start.
+// NextReport decides what becomes of a new report in a pass that began with start.
 //
 // It is dropped (ok is false) when there was trouble at the start, it tells
 // of none and has not got further about the same image: earlier trouble stays
 // visible until the pass gets past it. Otherwise it is returned with
 // LastProgress set: now where more is done or completed than at the start, or
 // the image has changed without a failure, else as it was.
-func Fold(start, next Report, now time.Time) (folded Report, ok bool) {
+func NextReport(start, next Report, now time.Time) (report Report, ok bool) {
 	change := compareProgress(next, start)
 	if start.Failure != nil && next.Failure == nil && start.Image == next.Image && change < 0 {
 		return Report{}, false

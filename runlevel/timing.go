@@ -8,7 +8,7 @@ import "time"
 // Interval returns the time between passes, 2 to 4 minutes. It is drawn once
 // per process, so that clusters do not work in step.
 func Interval(random float64) time.Duration {
-	return stretch(2*time.Minute, random)
+	return spread(2*time.Minute, random)
 }
 
 // PassLimit returns the time that one pass may take: the interval while
@@ -22,7 +22,7 @@ func PassLimit(state State, interval time.Duration) time.Duration {
 
 // Delay returns the time until the next pass, given how many passes have
 // failed in a row. After a success (0) that is the interval; after failures
-// an eighth, a quarter and half of it, then the whole, each stretched by up
+// an eighth, a quarter and half of it, then the whole, each lengthened by up
 // to a fifth.
 func Delay(failures int, interval time.Duration, random float64) time.Duration {
 	switch {
@@ -31,9 +31,9 @@ func Delay(failures int, interval time.Duration, random float64) time.Duration {
 	case failures <= 3:
 		interval /= 1 << (4 - failures)
 	}
-	return stretch(interval, random/5)
+	return spread(interval, random/5)
 }
 
-func stretch(d time.Duration, part float64) time.Duration {
+func spread(d time.Duration, part float64) time.Duration {
 	return d + time.Duration(float64(d)*part)
 }

@@ -127,7 +127,7 @@ func decodeBody(body []byte, ignoreOptional bool) (*Statement, error) {
 	return &s, nil
 }
 
-// strictErr folds the two results of kjson.UnmarshalStrict: duplicate and
+// strictErr joins the two results of kjson.UnmarshalStrict: duplicate and
 // unknown keys are only in the first.
 func strictErr(strict []error, err error) error {
 	if err != nil {

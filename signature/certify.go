@@ -33,8 +33,8 @@ func (c *collection) weigh() error {
 		if !c.claim(s, found) && found.early {
 			c.strays = append(c.strays, stray{tagSignature, found.order})
 		}
-		if c.work.err != nil {
-			return c.work.err
+		if c.budget.err != nil {
+			return c.budget.err
 		}
 	}
 	// Only now is it known whom the keys allow to revoke them.
@@ -46,8 +46,8 @@ func (c *collection) weigh() error {
 			}
 			strange = append(strange, text)
 		}
-		if c.work.err != nil {
-			return c.work.err
+		if c.budget.err != nil {
+			return c.budget.err
 		}
 	}
 	if len(strange) == 0 {
@@ -71,7 +71,7 @@ func (c *collection) claim(s *sigPacket, found foundSignature) bool {
 	for _, by := range issuers {
 		switch {
 		case s.typ == typeDirectKey:
-			if !c.work.made(by.pub, s, by.hashed()) {
+			if !c.budget.made(by.pub, s, by.hashed()) {
 				continue
 			}
 			by.claims = append(by.claims, claim{sig: s})
@@ -111,7 +111,7 @@ func (c *collection) claim(s *sigPacket, found foundSignature) bool {
 // certified returns the user id or attribute that by certifies in s.
 func (c *collection) certified(by *certificate, s *sigPacket, near int) *userID {
 	for u := range nearest(c.users, near) {
-		if c.work.made(by.pub, s, u.hashed(by.pub, s)...) {
+		if c.budget.made(by.pub, s, u.hashed(by.pub, s)...) {
 			return u
 		}
 	}
@@ -121,7 +121,7 @@ func (c *collection) certified(by *certificate, s *sigPacket, near int) *userID 
 // bound returns the subkey of by that s is about.
 func (c *collection) bound(by *certificate, s *sigPacket, near int) *subkey {
 	for sub := range nearest(c.subkeys, near) {
-		if c.work.made(by.pub, s, by.hashed(), sub.hashed) {
+		if c.budget.made(by.pub, s, by.hashed(), sub.hashed) {
 			return sub
 		}
 	}
@@ -139,7 +139,7 @@ func (c *collection) crossSigned(by *certificate, sub *subkey, binding *sigPacke
 		if err != nil || s.twice != nil || s.typ != typePrimaryBinding || slices.ContainsFunc(s.issuers, func(id uint64) bool { return id != sub.pub.id }) {
 			continue
 		}
-		if c.work.made(sub.pub, s, by.hashed(), sub.hashed) {
+		if c.budget.made(sub.pub, s, by.hashed(), sub.hashed) {
 			return true
 		}
 	}

@@ -44,7 +44,7 @@ type collection struct {
 	byBody map[string]any // the packets above, by tag and body
 	byID   map[uint64][]*certificate
 	order  int // of the next packet
-	work   work
+	budget budget
 }
 
 // certificate is a primary key and what verified signatures say about it.
@@ -258,14 +258,14 @@ func (u *userID) hashed(k *publicKey, s *sigPacket) [][]byte {
 	return [][]byte{k.hashed, binary.BigEndian.AppendUint32(prefix, uint32(len(u.body))), u.body}
 }
 
-// work bounds what classifying the signatures of a value may take.
-type work struct {
+// budget bounds what classifying the signatures of a value may take.
+type budget struct {
 	checks, hashed int
 	err            error // once a limit has been reached
 }
 
 // made reports whether k made s over parts.
-func (w *work) made(k *publicKey, s *sigPacket, parts ...[]byte) bool {
+func (w *budget) made(k *publicKey, s *sigPacket, parts ...[]byte) bool {
 	if w.err != nil || k == nil || k.material == nil || !k.suits(s) {
 		return false
 	}

@@ -61,27 +61,27 @@ func (c *collection) revokeAs(by, of *certificate, r foundRevocation) bool {
 	s := r.sig
 	switch s.typ {
 	case typeKeyRevocation:
-		if !c.work.made(by.pub, s, of.hashed()) {
+		if !c.budget.made(by.pub, s, of.hashed()) {
 			return false
 		}
 		of.revoked = true
 		return true
 	case typeSubkeyRevocation:
 		for sub := range nearest(c.subkeys, r.subkey) {
-			if c.work.made(by.pub, s, of.hashed(), sub.hashed) {
+			if c.budget.made(by.pub, s, of.hashed(), sub.hashed) {
 				of.binding(sub).revoked = true
 				return true
 			}
 		}
 	case typeCertRevocation:
 		for u := range nearest(c.users, r.user) {
-			if c.work.made(by.pub, s, u.hashed(of.pub, s)...) {
+			if c.budget.made(by.pub, s, u.hashed(of.pub, s)...) {
 				n := of.name(u)
 				n.revoked = later(n.revoked, s.created)
 				return true
 			}
 		}
-		if c.work.made(by.pub, s, of.hashed()) {
+		if c.budget.made(by.pub, s, of.hashed()) {
 			of.claimsRevoked = later(of.claimsRevoked, s.created)
 			return true
 		}
@@ -92,11 +92,11 @@ func (c *collection) revokeAs(by, of *certificate, r foundRevocation) bool {
 // takesBack reports whether r is by's revocation of a certification over of.
 func (c *collection) takesBack(by, of *certificate, r foundRevocation) bool {
 	for u := range nearest(c.users, r.user) {
-		if c.work.made(by.pub, r.sig, u.hashed(of.pub, r.sig)...) {
+		if c.budget.made(by.pub, r.sig, u.hashed(of.pub, r.sig)...) {
 			return true
 		}
 	}
-	return c.work.made(by.pub, r.sig, of.hashed())
+	return c.budget.made(by.pub, r.sig, of.hashed())
 }
 
 // mayRevoke reports whether the owner of another key has named c as its

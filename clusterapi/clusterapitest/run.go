@@ -496,17 +496,17 @@ func (r *run) call(side *side, s step, key objectKey) (fields, error) {
 	return f, err
 }
 
-// version gives a step's wish for a resourceVersion its value.
-func (s *side) version(wish string, key objectKey, current string) string {
+// version gives a step's want for a resourceVersion its value.
+func (s *side) version(want string, key objectKey, current string) string {
 	known := s.versions[key]
 	switch {
-	case wish == "none":
+	case want == "none":
 		return ""
-	case wish == "current" && current != "":
+	case want == "current" && current != "":
 		return current
-	case wish == "current" && len(known) > 0:
+	case want == "current" && len(known) > 0:
 		return known[len(known)-1]
-	case wish == "stale" && len(known) > 0 && known[0] != current:
+	case want == "stale" && len(known) > 0 && known[0] != current:
 		return known[0]
 	case current == "1":
 		return "999999999"

@@ -19,7 +19,7 @@
 // restart is in the cluster; what it keeps in memory is a cache, and a new
 // instance that begins without it comes to the same end.
 //
-// Caches are filled by the callbacks of a [Watch]: Fold takes a change into a
+// Caches are filled by the callbacks of a [Watch]: Cache takes a change into a
 // cache that several reconcilers read, Changed says which keys to look at.
 // Neither tells what happened, only how an object was when the reconciler was
 // last told and how it is now. A cache lags behind the cluster and behind one's

@@ -84,13 +84,13 @@ func (l *loop) start(ctx context.Context, key Key, description Job) *job {
 		if earlier != nil {
 			<-earlier.ended
 		}
-		l.work(ctx, j, run)
+		l.runJob(ctx, j, run)
 	})
 	return j
 }
 
 // work runs a job.
-func (l *loop) work(ctx context.Context, j *job, run func(context.Context, func(any)) (any, error)) {
+func (l *loop) runJob(ctx context.Context, j *job, run func(context.Context, func(any)) (any, error)) {
 	end := report{job: j, done: true, err: &panics.Error{}} // what a Goexit leaves
 	defer func() { l.post(end) }()
 	limited, stop := ctx, func() {}

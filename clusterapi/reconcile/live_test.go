@@ -503,8 +503,8 @@ func TestPanicsAreErrors(t *testing.T) {
 		{"Changed", func(l *log, f func()) rec {
 			return rec{watches: []reconcile.Watch{{GVK: configMaps, Changed: func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake { f(); return nil }}}}
 		}, "Failed bad x1: panic: "},
-		{"Fold", func(l *log, f func()) rec {
-			return rec{watches: []reconcile.Watch{{GVK: configMaps, Fold: func(time.Time, *clusterapi.Object, *clusterapi.Object) { f() }}}}
+		{"Cache", func(l *log, f func()) rec {
+			return rec{watches: []reconcile.Watch{{GVK: configMaps, Cache: func(time.Time, *clusterapi.Object, *clusterapi.Object) { f() }}}}
 		}, "Failed bad x1: panic: "},
 		{"job", func(l *log, f func()) rec {
 			return rec{look: func(context.Context, reconcile.Request) (reconcile.Result, error) {

@@ -107,7 +107,7 @@ func TestFoldsSeeAChangeFirst(t *testing.T) {
 			check(new.Name(), dataOf(new))
 			return nil
 		}}
-		owner := reconcile.Watch{GVK: configMaps, Fold: func(_ time.Time, _, new *clusterapi.Object) {
+		owner := reconcile.Watch{GVK: configMaps, Cache: func(_ time.Time, _, new *clusterapi.Object) {
 			mu.Lock()
 			defer mu.Unlock()
 			cache[new.Name()] = dataOf(new)

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// loop drives one reconciler. Its dispatcher is the goroutine that calls turn.
+// loop drives one reconciler. Its dispatcher is the goroutine that calls runReady.
 type loop struct {
 	Reconciler
 	name    string
@@ -68,7 +68,7 @@ type result struct {
 
 func (l *loop) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if l.turn(ctx) {
+		if l.runReady(ctx) {
 			continue
 		}
 		at, timed := l.next()
@@ -83,9 +83,9 @@ func (l *loop) wakeUp() {
 	}
 }
 
-// turn does what can be done without waiting, and reports whether that was
+// runReady does what can be done without waiting, and reports whether that was
 // anything. Looks are begun here, and go on in goroutines of their own.
-func (l *loop) turn(ctx context.Context) bool {
+func (l *loop) runReady(ctx context.Context) bool {
 	did := l.finish(ctx)
 	if l.serial && l.running > 0 {
 		return did

@@ -113,11 +113,11 @@ type Watch struct {
 	// Trim returns what is kept of an object, for kinds that are large. It
 	// must not change its argument. nil keeps all.
 	Trim func(*unstructured.Unstructured) *unstructured.Unstructured
-	// Fold takes a change into a cache that several reconcilers read. Every
-	// Fold of a process sees a change before any Changed does. It may run
+	// Cache takes a change into a cache that several reconcilers read. Every
+	// Cache of a process sees a change before any Changed does. It may run
 	// while reconcilers work, so the cache needs a lock of its own; and it must
-	// be quick. nil folds nothing.
-	Fold func(now time.Time, old, new *clusterapi.Object)
+	// be quick. nil caches nothing.
+	Cache func(now time.Time, old, new *clusterapi.Object)
 	// Changed says what to look at after a change. old is nil for an object
 	// that is new to the watch, new for one that went. Both are shared and must
 	// not be changed; they may be the same, and changes in quick succession may

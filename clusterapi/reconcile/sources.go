@@ -416,18 +416,18 @@ func (s *source) put(key types.NamespacedName, state stored) {
 
 // tell hands a change to subscribers: to all Folds, then to the loops.
 func (s *source) tell(subs []*subscriber, key types.NamespacedName, old, new *clusterapi.Object) {
-	var folds []*subscriber
+	var caches []*subscriber
 	for _, sub := range subs {
-		if sub.watch.Fold != nil {
-			folds = append(folds, sub)
+		if sub.watch.Cache != nil {
+			caches = append(caches, sub)
 		}
 	}
-	if len(folds) > 0 {
+	if len(caches) > 0 {
 		now, at := s.e.now(), 0
-		isolated(len(folds), func(i int) {
+		isolated(len(caches), func(i int) {
 			at = i
-			folds[i].watch.Fold(now, old, new)
-		}, func(err error) { folds[at].l.fault(Key{}, err) })
+			caches[i].watch.Cache(now, old, new)
+		}, func(err error) { caches[at].l.fault(Key{}, err) })
 	}
 	for _, sub := range subs {
 		if sub.watch.Changed != nil {

@@ -59,7 +59,7 @@ func (s *Syncer) Sync(ctx context.Context) (after time.Duration, err error) {
 	for ctx.Err() == nil {
 		did := s.list(ctx)
 		for _, l := range e.loops {
-			did = l.turn(ctx) || did
+			did = l.runReady(ctx) || did
 		}
 		if did {
 			continue

@@ -204,7 +204,7 @@ func TestVirtualWatch(t *testing.T) {
 	w := newWorld(reconcile.VirtualOptions{})
 	watch := func(who string, o clusterapi.ListOptions) reconcile.Watch {
 		return reconcile.Watch{GVK: configMap, Options: o,
-			Fold: func(_ time.Time, old, new *clusterapi.Object) { w.say("%s fold %s %s", who, value(old), value(new)) },
+			Cache: func(_ time.Time, old, new *clusterapi.Object) { w.say("%s fold %s %s", who, value(old), value(new)) },
 			Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 				w.say("%s changed %s %s", who, value(old), value(new))
 				if new == nil {

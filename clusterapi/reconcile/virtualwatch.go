@@ -237,8 +237,8 @@ func (p *vprocess) tell(all []told, only *subscription) {
 		}
 	}
 	each(func(s *subscription, e event) {
-		if s.watch.Fold != nil {
-			s.r.guard(func() { s.watch.Fold(now, e.old, e.new) })
+		if s.watch.Cache != nil {
+			s.r.guard(func() { s.watch.Cache(now, e.old, e.new) })
 		}
 	})
 	each(func(s *subscription, e event) {

@@ -43,8 +43,8 @@ func (c *cache) index(of func(*clusterapi.Object) []string) *index {
 	return x
 }
 
-// fold takes a change in. One that is older than what is known is dropped.
-func (c *cache) fold(_ time.Time, old, new *clusterapi.Object) {
+// update takes a change in. One that is older than what is known is dropped.
+func (c *cache) update(_ time.Time, old, new *clusterapi.Object) {
 	if new != nil {
 		c.put(new)
 		return

@@ -238,8 +238,8 @@ func (o *operatorBehaviour) step(ctx context.Context, req reconcile.Request) (re
 	}
 	var pools *poolReport
 	if name == machineConfigOperator {
-		work := step.fault == nil && step.worked(&co.Status)
-		if pools, err = o.machineConfigWork(ctx, r, &co.Status, work, step.after, now); err != nil {
+		worked := step.fault == nil && step.worked(&co.Status)
+		if pools, err = o.machineConfigWork(ctx, r, &co.Status, worked, step.after, now); err != nil {
 			return none, err
 		}
 		step.hold, step.problem = pools.hold, pools.degraded
@@ -409,8 +409,8 @@ func (p *poolReport) report(status *configv1.ClusterOperatorStatus, now metav1.T
 // machineConfigWork does what the machine-config operator does beside
 // reporting: it describes the release to the renderer, and awaits the pools
 // that an update needs.
-func (p *process) machineConfigWork(ctx context.Context, r *release, status *configv1.ClusterOperatorStatus, work bool, after time.Duration, now time.Time) (*poolReport, error) {
-	if work || reports(status.Versions, r.operators[machineConfigOperator].Versions) {
+func (p *process) machineConfigWork(ctx context.Context, r *release, status *configv1.ClusterOperatorStatus, worked bool, after time.Duration, now time.Time) (*poolReport, error) {
+	if worked || reports(status.Versions, r.operators[machineConfigOperator].Versions) {
 		if err := p.ensureControllerConfig(ctx, r); err != nil {
 			return nil, err
 		}
@@ -436,7 +436,7 @@ func (p *process) machineConfigWork(ctx context.Context, r *release, status *con
 	}
 	problem, fatal := requiredPools(pools, configs, r)
 	report := &poolReport{pools: pools, hold: problem != "", problem: problem}
-	if !work || problem == "" {
+	if !worked || problem == "" {
 		return report, nil
 	}
 	machines := 0

@@ -108,7 +108,7 @@ func (b *behaviour) Reconcile(ctx context.Context, r reconcile.Request) (reconci
 func (p *process) watch(gvk schema.GroupVersionKind, changed func(old, new *clusterapi.Object) []reconcile.Wake) reconcile.Watch {
 	w := reconcile.Watch{GVK: gvk, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake { return changed(old, new) }}
 	if c := p.cacheOf(gvk); c != nil {
-		w.Fold = c.fold
+		w.Cache = c.update
 	}
 	return w
 }

@@ -195,7 +195,7 @@ func Merge(available []configv1.Release, conditional []configv1.ConditionalUpdat
 	if len(unknown) > 0 {
 		errs = append(errs, fmt.Errorf("merge versions referenced unknown risks: %s", strings.Join(unknown, ", ")))
 	}
-	available, merged := m.lists()
+	available, merged := m.result()
 	return available, merged, errors.Join(errs...)
 }
 
@@ -277,8 +277,8 @@ func (m *merger) add(risk configv1.ConditionalUpdateRisk, version string) error 
 	return errors.Join(errs...)
 }
 
-// lists returns the result, sorted and nil when empty.
-func (m *merger) lists() (available []configv1.Release, conditional []configv1.ConditionalUpdate) {
+// result returns the result, sorted and nil when empty.
+func (m *merger) result() (available []configv1.Release, conditional []configv1.ConditionalUpdate) {
 	for i := range m.available {
 		if !m.moved[i] {
 			available = append(available, m.available[i])

@@ -46,7 +46,7 @@ func (c *Client) DoRetry(ctx context.Context, r Request, retry Retry) (*Response
 	}
 	for n := 1; ; n++ {
 		resp, err := c.Do(ctx, r)
-		if n > retry.Max || !repeatable(r) || !momentary(resp, err) || ctx.Err() != nil {
+		if n > retry.Max || !repeatable(r) || !isTransient(resp, err) || ctx.Err() != nil {
 			return resp, err
 		}
 		wait, ok := retry.wait(n, resp)
@@ -100,8 +100,8 @@ func repeatable(r Request) bool {
 	return false
 }
 
-// momentary says whether a failure may be over soon.
-func momentary(resp *Response, err error) bool {
+// isTransient says whether a failure may be over soon.
+func isTransient(resp *Response, err error) bool {
 	if err == nil {
 		return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 	}

@@ -111,7 +111,7 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 	d, name := x.nodeDrain, x.node
 	var at time.Time
 	err = panics.Isolate(func() (err error) {
-		at, err = x.work()
+		at, err = x.advance()
 		return err
 	})
 	r.lock(q.Now)
@@ -169,7 +169,7 @@ type drainer struct {
 // work goes on with the attempt under way, and begins one where the node is
 // queued. It returns when to look again. An error is one of something else than
 // the drain, which is tried again soon.
-func (x *drainer) work() (at time.Time, err error) {
+func (x *drainer) advance() (at time.Time, err error) {
 	for {
 		if x.attempt == nil {
 			if !x.dirty {

@@ -97,12 +97,12 @@ func (x *run) release() {
 }
 
 // sources are the watches of every reconciler: none looks at anything before
-// all have been listed. The State is folded once, by the reconciler of pools.
-func (x *run) sources(fold bool, changed map[string]func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake) []reconcile.Watch {
+// all have been listed. The State is kept once, by the reconciler of pools.
+func (x *run) sources(cached bool, changed map[string]func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake) []reconcile.Watch {
 	var all []reconcile.Watch
 	add := func(w reconcile.Watch, convert func(*clusterapi.Object) (any, error)) {
-		if fold {
-			w.Fold = func(now time.Time, old, new *clusterapi.Object) { x.fold(now, old, new, convert) }
+		if cached {
+			w.Cache = func(now time.Time, old, new *clusterapi.Object) { x.cacheChange(now, old, new, convert) }
 		}
 		w.Changed = changed[w.GVK.Kind]
 		all = append(all, w)
@@ -118,7 +118,7 @@ func (x *run) sources(fold bool, changed map[string]func(now time.Time, old, new
 	pods.Options = clusterapi.ListOptions{Namespace: mcp.OperatorNamespace, Labels: labels.SelectorFromSet(labels.Set{mcp.LabelApp: mcp.AppOperator})}
 	add(pods, convert)
 	configs, _ := watchOf[mcfgv1.MachineConfig]()
-	if fold {
+	if cached {
 		configs.Trim = trimConfig
 		add(configs, func(o *clusterapi.Object) (any, error) {
 			c := &mcfgv1.MachineConfig{}
@@ -148,8 +148,8 @@ func trimConfig(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// fold takes in a change.
-func (x *run) fold(now time.Time, old, new *clusterapi.Object, convert func(*clusterapi.Object) (any, error)) {
+// cacheChange takes a change into the State.
+func (x *run) cacheChange(now time.Time, old, new *clusterapi.Object, convert func(*clusterapi.Object) (any, error)) {
 	x.lock(now)
 	defer x.release()
 	if new == nil {

@@ -145,7 +145,7 @@ func (o Options) tooManyProblems() error {
 // loader cuts files into documents and hands these on in batches.
 type loader struct {
 	options Options
-	work    chan *batch
+	queue   chan *batch
 	batches []*batch // all, in order
 	count   int      // documents
 }
@@ -163,17 +163,17 @@ const batchBytes = 256 << 10
 // reading. The results are in the order of the documents.
 func decodeAll(ctx context.Context, o Options, produce func(context.Context, *loader) error) ([]object, []Problem, error) {
 	workers := runtime.GOMAXPROCS(0)
-	l := &loader{options: o, work: make(chan *batch, 2*workers)}
+	l := &loader{options: o, queue: make(chan *batch, 2*workers)}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		defer close(l.work)
+		defer close(l.queue)
 		return panics.Isolate(func() error { return produce(ctx, l) }) // the files are the caller's
 	})
 	var found atomic.Int64 // problems
 	for range workers {
 		group.Go(func() error {
 			d := &decoder{options: o, properties: new(olm.BundleReader)}
-			for b := range l.work {
+			for b := range l.queue {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -236,7 +236,7 @@ func (l *loader) read(ctx context.Context, r io.Reader, name string) error {
 func (l *loader) send(ctx context.Context, b *batch) error {
 	l.batches = append(l.batches, b)
 	select {
-	case l.work <- b:
+	case l.queue <- b:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

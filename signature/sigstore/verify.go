@@ -92,7 +92,7 @@ func (v *visit) try(a Attachment, err error) *signature.Signer {
 
 // check takes the steps in the order in which the container runtime takes them.
 // Nothing of the payload is looked at before the arithmetic.
-func (v *visit) check(a Attachment) (by *maker, p *Payload, err error) {
+func (v *visit) check(a Attachment) (by *signer, p *Payload, err error) {
 	err = panics.Catch(func() error {
 		by, p, err = v.steps(a)
 		return err
@@ -106,8 +106,8 @@ func (v *visit) check(a Attachment) (by *maker, p *Payload, err error) {
 	return by, p, nil
 }
 
-func (v *visit) steps(a Attachment) (by *maker, p *Payload, err error) {
-	refuse := func(r signature.Reason, err error) (*maker, *Payload, error) {
+func (v *visit) steps(a Attachment) (by *signer, p *Payload, err error) {
+	refuse := func(r signature.Reason, err error) (*signer, *Payload, error) {
 		return nil, nil, &signature.Rejection{Reason: r, Err: err}
 	}
 	sig, err := decodeBase64(a)
@@ -135,36 +135,36 @@ func (v *visit) steps(a Attachment) (by *maker, p *Payload, err error) {
 	return by, p, nil
 }
 
-// maker is who made a signature.
-type maker struct {
+// signer is who made a signature.
+type signer struct {
 	key    *Key
 	name   string    // of a certificate
 	logged time.Time // by a transparency log; may be zero
 }
 
 // authentic reports who made sig over the payload, by the root of trust.
-func (p *Policy) authentic(a Attachment, sig []byte, now time.Time) (*maker, error) {
+func (p *Policy) authentic(a Attachment, sig []byte, now time.Time) (*signer, error) {
 	switch {
 	case p.Fulcio != nil:
 		key, at, err := p.Fulcio.check(a, sig)
-		return &maker{key, p.Fulcio.Email, at}, err
+		return &signer{key, p.Fulcio.Email, at}, err
 	case p.PKI != nil:
 		key, err := p.PKI.check(a, sig, now)
-		return &maker{key: key, name: strings.TrimSpace(p.PKI.Email + " " + p.PKI.Hostname)}, err
+		return &signer{key: key, name: strings.TrimSpace(p.PKI.Email + " " + p.PKI.Hostname)}, err
 	}
 	for _, k := range p.Keys {
 		if k.VerifyBlob(a.Payload, sig) != nil {
 			continue
 		}
 		if p.Log == nil {
-			return &maker{key: k}, nil
+			return &signer{key: k}, nil
 		}
 		der, err := x509.MarshalPKIXPublicKey(k.public)
 		if err != nil {
 			return nil, err
 		}
 		at, err := logged(p.Log, a, sig, der)
-		return &maker{key: k, logged: at}, err
+		return &signer{key: k, logged: at}, err
 	}
 	return nil, errors.New("made with none of the keys, or altered")
 }

@@ -109,7 +109,7 @@ func (w *watcher) run(ctx context.Context) error {
 			w.version = ""
 		case err == nil:
 			// It ended at once. Without a wait this would be a busy loop.
-		case !w.synced || !passing(err):
+		case !w.synced || !isTransient(err):
 			return err
 		default:
 			w.Logger.Warn("a watch is interrupted", "kind", w.gvk.Kind, "error", err)
@@ -125,9 +125,9 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// passing tells whether a fault may go away by itself: one of the network or
+// isTransient tells whether a fault may go away by itself: one of the network or
 // of the server, not one of the request.
-func passing(err error) bool {
+func isTransient(err error) bool {
 	for _, final := range []error{ErrAnswer, ErrTooLarge, ErrClosed} {
 		if errors.Is(err, final) {
 			return false

@@ -187,17 +187,17 @@ func (h *host) controller(r reconcile.Reconciler) (controller.TypedController[re
 
 // queue hands looks to the workers of a controller.
 type queue struct {
-	mu    sync.Mutex
-	work  workqueue.TypedRateLimitingInterface[reconcile.Key] // nil before the controller has started
-	looks map[reconcile.Key]func() error
+	mu      sync.Mutex
+	limited workqueue.TypedRateLimitingInterface[reconcile.Key] // nil before the controller has started
+	looks   map[reconcile.Key]func() error
 }
 
-func (q *queue) begin(work workqueue.TypedRateLimitingInterface[reconcile.Key]) {
+func (q *queue) begin(limited workqueue.TypedRateLimitingInterface[reconcile.Key]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.work = work
+	q.limited = limited
 	for _, key := range slices.SortedFunc(maps.Keys(q.looks), reconcile.Key.Compare) {
-		work.Add(key)
+		limited.Add(key)
 	}
 }
 
@@ -205,8 +205,8 @@ func (q *queue) add(key reconcile.Key, look func() error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.looks[key] = look
-	if q.work != nil {
-		q.work.Add(key)
+	if q.limited != nil {
+		q.limited.Add(key)
 	}
 }
 
