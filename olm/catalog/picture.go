@@ -1,10 +1,13 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/picture"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -18,9 +21,10 @@ type PictureOptions struct {
 	AllEdges bool
 	// Path is highlighted.
 	Path []olm.PathStep
-	// MaxNodes is how many operators a person can look at; zero means 40,
-	// negative any number. Those nearest to the heads stay.
+	// MaxNodes is how many operators a person can look at; zero means 40. Those
+	// nearest to the heads stay. AllNodes shows any number.
 	MaxNodes int
+	AllNodes bool
 }
 
 // Picture is the update graph of a package, to be drawn.
@@ -57,8 +61,11 @@ type PictureEdge struct {
 }
 
 // NewPicture chooses what to draw of a package's update graph. The error is
-// about a channel that the package does not have.
+// about a channel that the package does not have, or a MaxNodes below zero.
 func NewPicture(p *olm.Package, o PictureOptions) (*Picture, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	out := &Picture{Package: p.Name, Nodes: []PictureNode{}, Edges: []PictureEdge{}}
 	var channels []*olm.Channel
 	for _, name := range o.Channels {
@@ -101,13 +108,10 @@ func NewPicture(p *olm.Package, o PictureOptions) (*Picture, error) {
 			}
 		}
 	}
-	limit := o.MaxNodes
-	if limit == 0 {
-		limit = 40
-	}
+	limit := cmp.Or(o.MaxNodes, 40)
 	shown := map[string]bool{}
 	for i := range nodes {
-		if limit < 0 || len(out.Nodes) < limit || nodes[i].OnPath {
+		if o.AllNodes || len(out.Nodes) < limit || nodes[i].OnPath {
 			out.Nodes = append(out.Nodes, nodes[i])
 			shown[nodes[i].Name] = true
 		} else {
@@ -160,69 +164,38 @@ func inRounds(channels []*olm.Channel) [][]*olm.Entry {
 
 // DOT draws the picture for Graphviz: updates by skips dashed, by skipRange
 // dotted, heads with a double frame, what is no longer installed grey.
-func (p *Picture) DOT() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "digraph %s {\n  rankdir=LR;\n  node [shape=box];\n", dotQuote(p.Package))
-	if text := p.remark(); text != "" {
-		fmt.Fprintf(&b, "  label=%s;\n", dotQuote(text))
-	}
-	for _, n := range p.Nodes {
-		attributes := []string{"label=" + dotQuote(n.label())}
-		if len(n.Heads) > 0 {
-			attributes = append(attributes, "peripheries=2")
-		}
-		if n.Skipped || n.Deprecated {
-			attributes = append(attributes, "color=grey")
-		}
-		if n.OnPath {
-			attributes = append(attributes, "penwidth=2")
-		}
-		fmt.Fprintf(&b, "  %s [%s];\n", dotQuote(n.Name), strings.Join(attributes, ", "))
-	}
-	for _, e := range p.Edges {
-		attributes := []string{"label=" + dotQuote(e.Channel)}
-		switch e.Kind {
-		case olm.EdgeSkips:
-			attributes = append(attributes, "style=dashed")
-		case olm.EdgeSkipRange:
-			attributes = append(attributes, "style=dotted")
-		}
-		if e.OnPath {
-			attributes = append(attributes, "penwidth=2")
-		}
-		fmt.Fprintf(&b, "  %s -> %s [%s];\n", dotQuote(e.From), dotQuote(e.To), strings.Join(attributes, ", "))
-	}
-	b.WriteString("}\n")
-	return b.String()
-}
+func (p *Picture) DOT() string { return p.drawing().DOT() }
 
 // Mermaid draws the picture as a Mermaid flowchart: updates by skips or
 // skipRange dotted, those on the path thick.
-func (p *Picture) Mermaid() string {
-	var b strings.Builder
-	b.WriteString("flowchart LR\n")
-	if text := p.remark(); text != "" {
-		fmt.Fprintf(&b, "  %%%% %s\n", text)
-	}
-	id := map[string]string{}
-	for i, n := range p.Nodes {
-		id[n.Name] = fmt.Sprintf("n%d", i)
-		fmt.Fprintf(&b, "  n%d[\"%s\"]\n", i, mermaidText(n.label()))
-		if n.OnPath {
-			fmt.Fprintf(&b, "  style n%d stroke-width:3px\n", i)
+func (p *Picture) Mermaid() string { return p.drawing().Mermaid() }
+
+func (p *Picture) drawing() *picture.Drawing {
+	d := &picture.Drawing{Name: picture.Quote(p.Package), Remark: p.remark(), Prefix: "n"}
+	for _, n := range p.Nodes {
+		node := picture.Node{Name: n.Name, Label: n.label(), Thick: n.OnPath}
+		if len(n.Heads) > 0 {
+			node.Attributes = append(node.Attributes, "peripheries=2")
 		}
+		if n.Skipped || n.Deprecated {
+			node.Attributes = append(node.Attributes, "color=grey")
+		}
+		d.Nodes = append(d.Nodes, node)
 	}
 	for _, e := range p.Edges {
-		arrow := "-->"
-		switch {
-		case e.OnPath:
-			arrow = "==>"
-		case e.Kind != olm.EdgeReplaces:
-			arrow = "-.->"
+		update := picture.Edge{
+			From: e.From, To: e.To, Label: e.Channel, Attributes: []string{"label=" + picture.Quote(e.Channel)},
+			Dotted: e.Kind != olm.EdgeReplaces, Thick: e.OnPath,
 		}
-		fmt.Fprintf(&b, "  %s %s|\"%s\"| %s\n", id[e.From], arrow, mermaidText(e.Channel), id[e.To])
+		switch e.Kind {
+		case olm.EdgeSkips:
+			update.Attributes = append(update.Attributes, "style=dashed")
+		case olm.EdgeSkipRange:
+			update.Attributes = append(update.Attributes, "style=dotted")
+		}
+		d.Edges = append(d.Edges, update)
 	}
-	return b.String()
+	return d
 }
 
 // remark is what the picture lacks.
@@ -241,14 +214,6 @@ func (n *PictureNode) label() string {
 		text += " (" + strings.Join(n.Heads, ", ") + ")"
 	}
 	return text
-}
-
-func dotQuote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
-}
-
-func mermaidText(s string) string {
-	return strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ").Replace(s)
 }
 
 // searchOrder is the order in which a Subscription without a channel looks: the

@@ -70,7 +70,8 @@ func TestPicture(t *testing.T) {
 		{catalog.PictureOptions{Channels: []string{"beta"}}, "1 nodes, 0 omitted: "},
 		{catalog.PictureOptions{Channels: []string{"x"}}, `error: package "a" has no channel "x"`},
 		{catalog.PictureOptions{MaxNodes: 2}, "2 nodes, 2 omitted: a.v2>a.v3"},
-		{catalog.PictureOptions{MaxNodes: -1}, "4 nodes, 0 omitted: a.v1>a.v3 a.v2>a.v3 a.v1.5>a.v3"},
+		{catalog.PictureOptions{MaxNodes: -1}, "error: catalog.PictureOptions: MaxNodes is negative: -1"},
+		{catalog.PictureOptions{MaxNodes: 1, AllNodes: true}, "4 nodes, 0 omitted: a.v1>a.v3 a.v2>a.v3 a.v1.5>a.v3"},
 	} {
 		if diff := cmp.Diff(tc.want, edges(tc.o)); diff != "" {
 			t.Error(diff)
