@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -91,6 +92,18 @@ type Release struct {
 	// those of Options.Release, but for ClusterOperators and manifests that
 	// delete. Operators' workloads are stored whether listed here or not.
 	Manifests []*unstructured.Unstructured
+}
+
+// Break gives an operator of the release, named as its ClusterOperator, a
+// fault. It fails where there is no such operator.
+func (r *Release) Break(operator string, f Fault) error {
+	for i := range r.Operators {
+		if r.Operators[i].Name == operator {
+			r.Operators[i].Fault = &f
+			return nil
+		}
+	}
+	return errors.New("the release has no such operator")
 }
 
 // Operator is a ClusterOperator and what stands behind it. It reports Versions

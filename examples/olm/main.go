@@ -40,7 +40,7 @@ import (
 	"os/signal"
 	"slices"
 
-	"github.com/clusterupdate/clusterupdate/internal/flags"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -52,13 +52,13 @@ func main() {
 
 type options struct {
 	catalog           string
-	subscribe         flags.List
-	installed         flags.List
+	subscribe         program.List
+	installed         program.List
 	allOrNothing      bool
 	greedy            bool
 	openshift         string
 	cluster           string
-	sources           flags.List
+	sources           program.List
 	from, to, channel string
 	picture           string
 	all               bool

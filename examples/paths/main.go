@@ -33,7 +33,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
-	"github.com/clusterupdate/clusterupdate/internal/flags"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
 func main() {
@@ -43,7 +43,7 @@ func main() {
 }
 
 type options struct {
-	graphs, channels, risks  flags.List
+	graphs, channels, risks  program.List
 	arch, from, to           string
 	present, policy, facts   string
 	picture                  string

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -11,7 +13,7 @@ import (
 func rehearsed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, &out, &errs)
+	code = command().Execute(t.Context(), args, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -87,21 +89,43 @@ func TestTamper(t *testing.T) {
 	}
 }
 
+// One line says what is wrong with which flag.
 func TestBadFlags(t *testing.T) {
-	for _, args := range [][]string{{"-from", "x"}, {"-payload", "x"}, {"extra"}, {"-speed", "0"}, {"-speed", "NaN"}, {"-speed", "+Inf"}, {"-nope"}} {
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), args, &out, &errs); code != 2 || errs.Len() == 0 {
-			t.Errorf("%v: exit %d, %q", args, code, errs.String())
+	empty := t.TempDir()
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-from", "x"}, 2, "-from and -payload go together; update -h shows the usage"},
+		{[]string{"-payload", "x"}, 2, "-from and -payload go together; update -h shows the usage"},
+		{[]string{"extra"}, 2, `unexpected argument "extra"; update -h shows the usage`},
+		{[]string{"-speed", "0"}, 2, `invalid value "0" for flag -speed: not a number above 0; update -h shows the usage`},
+		{[]string{"-speed", "-1"}, 2, `invalid value "-1" for flag -speed: not a number above 0; update -h shows the usage`},
+		{[]string{"-speed", "NaN"}, 2, `invalid value "NaN" for flag -speed: not a number above 0; update -h shows the usage`},
+		{[]string{"-speed", "+Inf"}, 2, `invalid value "+Inf" for flag -speed: not a number above 0; update -h shows the usage`},
+		{[]string{"-nope"}, 2, "flag provided but not defined: -nope; update -h shows the usage"},
+		{[]string{"-fail", "nobody"}, 1, "-fail nobody: the release has no such operator"},
+		{[]string{"-from", empty, "-payload", empty}, 1, empty + " does not hold a release: stat release-manifests: no such file or directory"},
+		{[]string{"-from", "/nowhere", "-payload", empty}, 1, "/nowhere does not hold a release: stat release-manifests: no such file or directory"},
+	} {
+		code, out, errs := rehearsed(t, tt.args...)
+		if code != tt.code || errs != "update: "+tt.want+"\n" || out != "" {
+			t.Errorf("%v: exit %d, %q, %q", tt.args, code, out, errs)
 		}
 	}
-	code, _, errs := rehearsed(t, "-fail", "nobody")
-	if code != 1 {
-		t.Errorf("exit %d", code)
+	code, out, errs := rehearsed(t, "-h")
+	if code != 0 || errs != "" {
+		t.Errorf("exit %d: %s", code, errs)
 	}
-	want(t, errs, "-fail nobody: the release has no such operator")
-	code, _, errs = rehearsed(t, "-from", t.TempDir(), "-payload", t.TempDir())
-	if code != 1 {
-		t.Errorf("exit %d", code)
+	want(t, out, "usage: update [flags]\n", "-speed factor", "exit codes: 0: the update completed;")
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("terminated signal received"))
+	var out, errs bytes.Buffer
+	if code := command().Execute(ctx, nil, &out, &errs); code != 1 || errs.String() != "update: terminated signal received\n" {
+		t.Errorf("exit %d: %s", code, &errs)
 	}
-	want(t, errs, "manifests: no such file or directory")
 }

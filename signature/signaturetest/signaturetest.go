@@ -181,6 +181,25 @@ func (k *Key) SignRelease(digest, reference string, s Shape) ([]byte, error) {
 	return k.Sign(body, s)
 }
 
+// Publish signs releases, each by its digest under the name that references has
+// for it, and returns a keyring of this name that holds the key, and a store of
+// the signatures. Errors are those of [Key.SignRelease].
+func (k *Key) Publish(name string, references map[string]string) (*signature.Keyring, signature.MemoryStore, error) {
+	ring, err := signature.ParseKeyring(name, k.Public())
+	if err != nil {
+		return nil, nil, err
+	}
+	store := signature.MemoryStore{}
+	for digest, reference := range references {
+		message, err := k.SignRelease(digest, reference, Shape{})
+		if err != nil {
+			return nil, nil, err
+		}
+		store[digest] = [][]byte{message}
+	}
+	return ring, store, nil
+}
+
 func (k *Key) created(s Shape) time.Time {
 	if s.Created.IsZero() {
 		return k.o.Created.AddDate(0, 0, 1)

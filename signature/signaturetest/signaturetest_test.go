@@ -271,3 +271,22 @@ func Example() {
 	fmt.Println(v.Signers[0].Reference)
 	// Output: quay.io/example/release:1
 }
+
+func TestPublish(t *testing.T) {
+	key, err := signaturetest.NewKey(signaturetest.KeyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := "sha256:" + strings.Repeat("a", 64)
+	ring, store, err := key.Publish("keys", map[string]string{digest: "quay.io/a/b:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := signature.NewVerifier([]*signature.Keyring{ring}, store).Verify(t.Context(), digest)
+	if err != nil || who.Signers[0].Reference != "quay.io/a/b:1" || who.Signers[0].Keyring != "keys" {
+		t.Errorf("%+v %v", who, err)
+	}
+	if _, _, err := key.Publish("keys", map[string]string{"x": "quay.io/a/b:1"}); err == nil {
+		t.Error("x passes for a digest")
+	}
+}

@@ -1,0 +1,92 @@
+package payload
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// repository is the made-up place of images that were read from files.
+const repository = "registry.example/ocp/release"
+
+// Image is a release whose contents are at hand, laid out as in its image. It is
+// plain data: safe to read from many goroutines at a time.
+type Image struct {
+	FS fs.FS
+	// PullSpec names the image by a digest of its files, as if it were in a
+	// registry.
+	PullSpec string
+	Payload  *manifest.Payload
+}
+
+// Open reads the release in a file system: the directories manifests and
+// release-manifests at its root. name is what errors call it. Errors are those of
+// reading files and of [manifest.Load].
+func Open(ctx context.Context, name string, fsys fs.FS) (*Image, error) {
+	if _, err := fs.Stat(fsys, "release-manifests"); err != nil {
+		return nil, fmt.Errorf("%s does not hold a release: %w", name, err)
+	}
+	digest, err := digestOf(fsys)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	i := &Image{FS: fsys, PullSpec: repository + "@" + digest}
+	if i.Payload, err = manifest.Load(ctx, fsys, manifest.LoadOptions{Image: i.PullSpec, Filter: manifest.DefaultFilter(), Dir: name}); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return i, nil
+}
+
+// Version returns the release's version.
+func (i *Image) Version() string { return i.Payload.Release.Version }
+
+// Digest returns the digest in the PullSpec.
+func (i *Image) Digest() string { return i.PullSpec[len(repository)+1:] }
+
+// Tag returns a pull spec by the release's version, as signatures name a release.
+func (i *Image) Tag() string { return repository + ":" + i.Version() }
+
+// digestOf stands in for an image's digest: it covers every file.
+func digestOf(fsys fs.FS) (string, error) {
+	h := sha256.New()
+	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(fsys, path)
+		fmt.Fprintf(h, "%s %d\n", path, len(data))
+		h.Write(data)
+		return err
+	})
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
+}
+
+// Images is the [manifest.PayloadSource] of the images at hand. Like a registry
+// it serves what a digest names, or nothing. It is safe for concurrent use.
+type Images []*Image
+
+// Payload implements [manifest.PayloadSource]. It fails for an image that is
+// not among them, and for one whose files have changed.
+func (all Images) Payload(ctx context.Context, want configv1.Release) (fs.FS, error) {
+	for _, i := range all {
+		if i.PullSpec != want.Image {
+			continue
+		}
+		digest, err := digestOf(i.FS)
+		if err != nil {
+			return nil, err
+		}
+		if digest != i.Digest() {
+			return nil, errors.New("the contents do not have the digest that the image names")
+		}
+		return i.FS, ctx.Err()
+	}
+	return nil, fmt.Errorf("no release %s here", want.Image)
+}

@@ -1,0 +1,142 @@
+// Package program has what the example programs share: one style of flags,
+// usage and errors, exit codes, signals and terminals.
+//
+// A program prints what it was asked for to standard output, and what is wrong to
+// standard error, one line for each mistake. Flags and arguments may come in any
+// order. -h prints the usage to standard output. SIGINT and SIGTERM end the
+// program cleanly; a second one ends it at once. The exit codes are [Done],
+// [Failed] and [BadUsage].
+package program
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// The exit codes of all programs.
+const (
+	Done     = 0 // the program did what was asked
+	Failed   = 1 // it could not, the answer is no, or it was interrupted
+	BadUsage = 2 // the command line is wrong; nothing was done
+)
+
+// ErrNo makes a program exit with Failed without a message, where its output
+// has said already why the answer is no.
+var ErrNo = errors.New("the answer is no")
+
+type usageError struct{ error }
+
+// Usagef returns an error that makes a program exit with BadUsage.
+func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Command is a program, or a command of one. It is safe for concurrent use if
+// its functions are.
+type Command struct {
+	Name  string // as it is called, without flags
+	Args  string // arguments in the usage, such as [PACKAGE]; empty: none
+	About string // what it does, in a line
+	Exit  string // what the exit codes 0 and 1 mean here
+	Min   int    // fewest arguments
+	Max   int    // most arguments; negative: any number
+	// Commands that the first argument chooses from; there are no flags then.
+	Commands []Command
+	// Flags declares the flags; nil: none.
+	Flags func(*flag.FlagSet)
+	// Run does the work once the flags are read.
+	Run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+// Main runs a program and exits.
+func Main(c Command) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the next signal does what signals do
+	os.Exit(c.Execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// Execute runs a program and returns its exit code.
+func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := c.execute(ctx, args, stdout, stderr)
+	name, _, _ := strings.Cut(c.Name, " ")
+	switch bad := (usageError{}); {
+	case err == nil:
+		return Done
+	case ctx.Err() != nil:
+		fmt.Fprintf(stderr, "%s: %v\n", name, context.Cause(ctx))
+	case errors.As(err, &bad):
+		fmt.Fprintf(stderr, "%s: %v; %s -h shows the usage\n", name, err, name)
+		return BadUsage
+	case !errors.Is(err, ErrNo):
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	}
+	return Failed
+}
+
+func (c Command) execute(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(c.Commands) > 0 && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		for _, sub := range c.Commands {
+			if sub.Name == args[0] {
+				sub.Name, sub.Exit = c.Name+" "+sub.Name, c.Exit
+				return sub.execute(ctx, args[1:], stdout, stderr)
+			}
+		}
+		return Usagef("there is no command %q", args[0])
+	}
+	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	if c.Flags != nil {
+		c.Flags(flags)
+	}
+	var words []string // flags may follow them
+	for {
+		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+			c.usage(stdout, flags)
+			return nil
+		} else if err != nil {
+			return usageError{err}
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		words, args = append(words, flags.Arg(0)), flags.Args()[1:]
+	}
+	switch {
+	case len(c.Commands) > 0:
+		return Usagef("a command is missing")
+	case c.Max >= 0 && len(words) > c.Max:
+		return Usagef("unexpected argument %q", words[c.Max])
+	case len(words) < c.Min:
+		return Usagef("%s is missing", c.Args)
+	}
+	return c.Run(ctx, words, stdout, stderr)
+}
+
+// usage prints the usage in the form that all programs have.
+func (c Command) usage(w io.Writer, flags *flag.FlagSet) {
+	args := strings.TrimSpace("[flags] " + c.Args)
+	if len(c.Commands) > 0 {
+		args = "COMMAND [flags] [ARGUMENT]"
+	}
+	fmt.Fprintf(w, "usage: %s %s\n\n%s\n", c.Name, args, c.About)
+	if len(c.Commands) > 0 {
+		fmt.Fprintln(w, "\ncommands:")
+		for _, sub := range c.Commands {
+			fmt.Fprintf(w, "  %-9s %s\n", sub.Name, sub.About)
+		}
+		fmt.Fprintf(w, "\n%s COMMAND -h shows the flags of a command.\n", c.Name)
+	}
+	any := false
+	flags.VisitAll(func(*flag.Flag) { any = true })
+	if any {
+		fmt.Fprintln(w, "\nflags:")
+		flags.SetOutput(w)
+		flags.PrintDefaults()
+	}
+	fmt.Fprintf(w, "\nexit codes: %s; 2: the command line is wrong.\n", c.Exit)
+}

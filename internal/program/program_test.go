@@ -1,0 +1,193 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("PROGRAM_WAITS") != "" { // TestSignals
+		Main(Command{Name: "waiter", Run: func(ctx context.Context, _ []string, stdout, _ io.Writer) error {
+			fmt.Fprintln(stdout, "waiting")
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+	}
+	os.Exit(m.Run())
+}
+
+// example is a program with two commands.
+func example() Command {
+	var list List
+	var version Version
+	var speed Speed
+	return Command{
+		Name: "example", About: "Example shows.", Exit: "0: shown; 1: not",
+		Commands: []Command{
+			{Name: "show", Args: "THING", About: "show a thing", Min: 1, Max: 1,
+				Flags: func(f *flag.FlagSet) {
+					f.Var(&list, "list", "`names`")
+					f.Var(&version, "version", "a `version`")
+					f.Var(&speed, "speed", "a `factor`")
+				},
+				Run: func(_ context.Context, args []string, stdout, _ io.Writer) error {
+					fmt.Fprintln(stdout, args, list, version, speed)
+					return nil
+				}},
+			{Name: "fail", About: "fail", Max: -1, Run: func(_ context.Context, args []string, _, _ io.Writer) error {
+				switch len(args) {
+				case 0:
+					return errors.New("no luck")
+				case 1:
+					return ErrNo
+				}
+				return fmt.Errorf("%s: %w", args[0], Usagef("too much"))
+			}},
+		},
+	}
+}
+
+func TestExecute(t *testing.T) {
+	const hint = "; example -h shows the usage\n"
+	for _, tt := range []struct {
+		args           string
+		code           int
+		stdout, stderr string
+	}{
+		{"show a", Done, "[a] []  0\n", ""},
+		{"show -list x,y a -list z -version 4.7.0 -speed 2.5", Done, "[a] [x y z] 4.7.0 2.5\n", ""},
+		{"fail", Failed, "", "example: no luck\n"},
+		{"fail 1", Failed, "", ""},
+		{"fail 1 2", BadUsage, "", "example: 1: too much" + hint},
+		{"", BadUsage, "", "example: a command is missing" + hint},
+		{"shew", BadUsage, "", `example: there is no command "shew"` + hint},
+		{"show", BadUsage, "", "example: THING is missing" + hint},
+		{"show a b", BadUsage, "", `example: unexpected argument "b"` + hint},
+		{"show a -x", BadUsage, "", "example: flag provided but not defined: -x" + hint},
+		{"show -list", BadUsage, "", "example: flag needs an argument: -list" + hint},
+		{"show -list a,,b", BadUsage, "", `example: invalid value "a,,b" for flag -list: empty` + hint},
+		{"show -version v4.7.0", BadUsage, "", `example: invalid value "v4.7.0" for flag -version: versions of releases have no v: write 4.7.0` + hint},
+		{"show -speed 0", BadUsage, "", `example: invalid value "0" for flag -speed: not a number above 0` + hint},
+		{"show -speed -1", BadUsage, "", `example: invalid value "-1" for flag -speed: not a number above 0` + hint},
+		{"show -speed NaN", BadUsage, "", `example: invalid value "NaN" for flag -speed: not a number above 0` + hint},
+		{"show -speed +Inf", BadUsage, "", `example: invalid value "+Inf" for flag -speed: not a number above 0` + hint},
+		{"-h", Done, "usage: example COMMAND [flags] [ARGUMENT]\n\nExample shows.\n\ncommands:\n  show      show a thing\n  fail      fail\n\n" +
+			"example COMMAND -h shows the flags of a command.\n\nexit codes: 0: shown; 1: not; 2: the command line is wrong.\n", ""},
+		{"show --help", Done, "usage: example show [flags] THING\n\nshow a thing\n\nflags:\n  -list names\n    \tnames\n  -speed factor\n    \ta factor\n" +
+			"  -version version\n    \ta version\n\nexit codes: 0: shown; 1: not; 2: the command line is wrong.\n", ""},
+	} {
+		var out, errs bytes.Buffer
+		code := example().Execute(t.Context(), strings.Fields(tt.args), &out, &errs)
+		if d := cmp.Diff([]any{tt.code, tt.stdout, tt.stderr}, []any{code, out.String(), errs.String()}); d != "" {
+			t.Errorf("%q (-want +got):\n%s", tt.args, d)
+		}
+	}
+}
+
+func TestSignals(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no SIGTERM")
+	}
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		c := exec.CommandContext(t.Context(), os.Args[0])
+		c.Env = append(os.Environ(), "PROGRAM_WAITS=1")
+		var errs bytes.Buffer
+		c.Stderr = &errs
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 8)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		exit := new(exec.ExitError)
+		if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != Failed || errs.String() != "waiter: "+sig.String()+" signal received\n" {
+			t.Errorf("%v: %v, %q", sig, err, errs.String())
+		}
+	}
+}
+
+func TestTerminal(t *testing.T) {
+	for _, tt := range []struct {
+		width int
+		env   map[string]string
+		want  Terminal
+	}{
+		{120, map[string]string{"TERM": "xterm"}, Terminal{120, true}},
+		{120, map[string]string{"TERM": "xterm", "COLUMNS": "60"}, Terminal{60, true}},
+		{120, map[string]string{"TERM": "xterm", "COLUMNS": "wide"}, Terminal{120, true}},
+		{0, map[string]string{"TERM": "dumb"}, Terminal{80, false}},
+		{0, map[string]string{"TERM": "xterm", "NO_COLOR": "1"}, Terminal{80, false}},
+		{0, nil, Terminal{80, false}},
+	} {
+		if got := terminal(tt.width, func(name string) string { return tt.env[name] }); got != tt.want {
+			t.Errorf("%d %v: %v, want %v", tt.width, tt.env, got, tt.want)
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for _, w := range []io.Writer{io.Discard, null} {
+		if got := TerminalOf(w); got != (Terminal{}) {
+			t.Errorf("%v is none", got)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	var b strings.Builder
+	if (Terminal{}).Wrap(&b) != io.Writer(&b) {
+		t.Error("a pipe is wrapped")
+	}
+	w := (Terminal{Width: 20}).Wrap(&b)
+	io.WriteString(w, "short\n  a line that is far ")
+	io.WriteString(w, "too wide\naverylongwordthatcannotbebroken\n\n")
+	const want = "short\n  a line that is far \n      too wide\naverylongwordthatcannotbebroken\n\n"
+	if d := cmp.Diff(want, b.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestBlock(t *testing.T) {
+	lines := func() []string { return []string{"a wide line", "b"} }
+	var b strings.Builder
+	block := &Block{w: &b, t: Terminal{Width: 7, Escapes: true}}
+	block.Print("begins")
+	block.Draw(lines)
+	block.Draw(lines) // too early
+	block.at = time.Now().Add(-time.Second)
+	block.Draw(lines)
+	block.Print("ends")
+	const up = "\x1b[2A\x1b[J"
+	if d := cmp.Diff("begins\na wide\nb\n"+up+"a wide\nb\n"+up+"ends\n", b.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	b.Reset()
+	block = NewBlock(&b)
+	block.Draw(lines)
+	block.Print("a line that is wider than any terminal")
+	if b.String() != "a line that is wider than any terminal\n" {
+		t.Errorf("%q", b.String())
+	}
+}

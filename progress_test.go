@@ -1,0 +1,152 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+func TestProgress(t *testing.T) {
+	var lines []string
+	p := &clusterupdate.Progress{Target: "4.21.1", Say: func(line string) { lines = append(lines, line) }}
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	to := configv1.Release{Version: "4.21.1"}
+	task := func(seconds int, e runlevel.Event) {
+		p.Updater(clusterupdate.Event{Type: clusterupdate.EventTask, Time: at(seconds), Release: to, Progress: &e})
+	}
+	p.Updater(clusterupdate.Event{Type: clusterupdate.EventRetrievedUpdates, Time: at(0), Release: configv1.Release{Version: "4.20.3"}, Updates: []configv1.Release{to}})
+	p.Updater(clusterupdate.Event{Type: clusterupdate.EventTask, Time: at(1), Release: configv1.Release{Version: "4.20.3"}, Progress: &runlevel.Event{Type: runlevel.PassStarted, Total: 7}})
+	task(2, runlevel.Event{Type: runlevel.PassStarted, Total: 20})
+	wait := &runlevel.Wait{Operator: "etcd", Available: "True", Degraded: "True", Reason: "Slow", Message: "disk"}
+	task(3, runlevel.Event{Type: runlevel.Waiting, Level: "20", LevelTotal: 4, Wait: wait})
+	task(4, runlevel.Event{Type: runlevel.Waiting, Level: "20", LevelTotal: 4, Wait: wait}) // nothing new
+	task(5, runlevel.Event{Type: runlevel.Waiting, Level: "20", LevelTotal: 4, Wait: &runlevel.Wait{Operator: "dns", Undone: []string{"operator 4.21.1", "x"}}})
+	p.Node(rollout.Event{Type: rollout.EventNodePhase, Time: at(62), Pool: "worker", Node: "w0", Phase: "Draining"})
+	p.Node(rollout.Event{Type: rollout.EventPoolProgress, Time: at(61), Pool: "worker", Updated: 1, Total: 4})
+	p.Node(rollout.Event{Type: rollout.EventDrainBlocked, Time: at(63), Pool: "worker", Node: "w0", Err: errors.New("budget")})
+	want := []string{
+		"00:00:00  graph          recommended updates of 4.20.3: 4.21.1",
+		"00:00:03  runlevel 20    0/4 done, waiting on etcd: Available=True Degraded=True Slow: disk",
+		"00:00:05  runlevel 20    0/4 done, waiting on dns: operator 4.21.1, x",
+		"00:01:03  nodes worker   w0 budget",
+	}
+	if d := cmp.Diff(want, lines); d != "" {
+		t.Errorf("lines (-want +got):\n%s", d)
+	}
+	none, quarter := strings.Repeat(".", 40), strings.Repeat("#", 10)+strings.Repeat(".", 30)
+	want = []string{
+		"manifests      [" + none + "] 0/20",
+		"runlevel 20    [" + none + "] 0/4",
+		"waiting on     dns, etcd",
+		"nodes worker   [" + quarter + "] 1/4",
+		"  w0           Draining",
+	}
+	if d := cmp.Diff(want, p.Bars()); d != "" {
+		t.Errorf("bars (-want +got):\n%s", d)
+	}
+	cv := &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{
+		Conditions: []configv1.ClusterOperatorStatusCondition{{Type: "Failing", Status: "True", Reason: "Slow", Message: "disk"}, {Type: "Available", Status: "True"}},
+		History:    []configv1.UpdateHistory{{Version: "4.21.1", State: configv1.PartialUpdate, StartedTime: metav1.NewTime(start)}},
+	}}
+	history := []string{"history of the cluster version:", "  4.21.1 Partial, started 2026-01-01 12:00"}
+	want = append([]string{"Failing=True Slow: disk", "waiting on dns: operator 4.21.1, x", "waiting on etcd: Available=True Degraded=True Slow: disk"}, history...)
+	if d := cmp.Diff(want, p.Summary(cv)); d != "" {
+		t.Errorf("summary (-want +got):\n%s", d)
+	}
+	done := metav1.NewTime(at(600))
+	cv.Status.History[0].State, cv.Status.History[0].CompletionTime = configv1.CompletedUpdate, &done
+	want = []string{history[0], "  4.21.1 Completed, started 2026-01-01 12:00, ended 2026-01-01 12:10"}
+	if d := cmp.Diff(want, p.Summary(cv)); d != "" {
+		t.Errorf("summary (-want +got):\n%s", d)
+	}
+}
+
+func TestRequestRun(t *testing.T) {
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	offered := func(cv *configv1.ClusterVersion) {
+		cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.21.1", Image: "r@sha256:1"}}
+	}
+	condition := func(name, reason string, status configv1.ConditionStatus) func(*configv1.ClusterVersion) {
+		return func(cv *configv1.ClusterVersion) {
+			cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.ClusterStatusConditionType(name), Status: status, Reason: reason, Message: "because", LastTransitionTime: metav1.NewTime(start)}}
+		}
+	}
+	completed := func(cv *configv1.ClusterVersion) {
+		cv.Status.History = []configv1.UpdateHistory{{Version: "4.21.1", State: configv1.CompletedUpdate, StartedTime: metav1.NewTime(start), CompletionTime: new(metav1.NewTime(start))}}
+	}
+	over := errors.New("no more time")
+	for _, tt := range []struct {
+		name    string
+		changes []func(*configv1.ClusterVersion) // one in each wait
+		want    string
+		waits   int
+	}{
+		{"not offered", nil, "no more time", 1},
+		{"refused", []func(*configv1.ClusterVersion){offered, condition("ReleaseAccepted", "RetrievePayload", "False")}, "refused: RetrievePayload: because", 2},
+		{"stuck", []func(*configv1.ClusterVersion){offered, condition("Failing", "ClusterOperatorDegraded", "True")}, "stuck: ClusterOperatorDegraded: because", 16},
+		{"done", []func(*configv1.ClusterVersion){offered, completed}, "<nil>", 3}, // the pool is late
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			api := memory.NewOpenShift(memory.Options{})
+			cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"}}
+			if _, err := clusterapi.Create(t.Context(), api, cv, clusterapi.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			pool := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}
+			if _, err := clusterapi.Create(t.Context(), api, pool, clusterapi.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			waits, now := 0, start
+			err := clusterupdate.Request{API: api, Version: "4.21.1", Interval: time.Minute, Now: func() time.Time { return now }, Wait: func(d time.Duration) error {
+				waits, now = waits+1, now.Add(d)
+				if len(tt.changes) == 0 && waits > 0 {
+					return over
+				}
+				if waits <= len(tt.changes) {
+					_, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+						tt.changes[waits-1](cv)
+						return nil
+					})
+					return err
+				}
+				if tt.name == "done" {
+					_, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
+						p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: "True"}}
+						return nil
+					})
+					return err
+				}
+				return nil
+			}}.Run(t.Context())
+			got := "<nil>"
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want || waits != tt.waits {
+				t.Errorf("%s after %d waits, want %s after %d", got, waits, tt.want, tt.waits)
+			}
+		})
+	}
+	if err := (clusterupdate.Request{Interval: -1}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Interval") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := (clusterupdate.Request{API: memory.NewOpenShift(memory.Options{})}).Run(ctx); err == nil {
+		t.Error("a context that has ended is no error")
+	}
+}
