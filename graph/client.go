@@ -126,13 +126,9 @@ func (c *Client) client() (*httpclient.Client, error) {
 		if c.invalid = options.NonNegative(c); c.invalid != nil {
 			return
 		}
-		maxRedirects := c.MaxRedirects
-		if c.DisableRedirects {
-			maxRedirects = -1
-		}
 		c.http = httpclient.New(httpclient.Options{
 			Transport: c.Transport, Proxy: c.Proxy, RootCAs: c.RootCAs,
-			Timeout: c.Timeout, MaxRedirects: maxRedirects, MaxBody: c.Decode.withDefaults().MaxBytes,
+			Timeout: c.Timeout, MaxRedirects: c.MaxRedirects, NoRedirects: c.DisableRedirects, MaxBody: c.Decode.withDefaults().MaxBytes,
 			DropQuery: []string{"id"}, UserAgent: c.UserAgent,
 		})
 	})

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -98,15 +99,8 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	if u.Hostname() == "" {
 		return nil, fmt.Errorf("the store %s has no host", &s.base)
 	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.MaxRedirects == 0 {
-		o.MaxRedirects = maxRedirects
-	}
-	if o.DisableRedirects {
-		o.MaxRedirects = -1 // none
-	}
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.MaxRedirects = cmp.Or(o.MaxRedirects, maxRedirects)
 	if o.Compat {
 		if o.Transport == nil {
 			o.Transport = &http.Transport{
@@ -119,7 +113,7 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	s.client = httpclient.New(httpclient.Options{
 		Transport: o.Transport, RootCAs: o.RootCAs, Proxy: o.Proxy,
 		Timeout: o.Timeout, MaxBody: int64(s.limit), MaxRedirects: o.MaxRedirects,
-		NoDecompression: true,
+		NoRedirects: o.DisableRedirects, NoDecompression: true,
 	})
 	return s, nil
 }

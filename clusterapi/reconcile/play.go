@@ -33,7 +33,9 @@ func Play(ctx context.Context, o PlayOptions, act func(ctx context.Context, wait
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	// The clock may be fast, but calls take as long as ever.
-	group.Go(func() error { return Run(ctx, Options{API: o.Cluster, Clock: o.Clock, CallTimeout: Never}, processes...) })
+	group.Go(func() error {
+		return Run(ctx, Options{API: o.Cluster, Clock: o.Clock, CallTimeout: Never}, processes...)
+	})
 	group.Go(func() error {
 		defer cancel()
 		return act(ctx, func(d time.Duration) error {

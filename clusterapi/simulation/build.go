@@ -36,9 +36,6 @@ func (c *Cluster) build(ctx context.Context, o Options) error {
 	if o.ControlPlane == 0 {
 		o.ControlPlane = 3
 	}
-	if o.ControlPlane < 0 {
-		return fmt.Errorf("Options.ControlPlane is %d", o.ControlPlane)
-	}
 	if o.Zones == nil {
 		o.Zones = []string{"zone-a", "zone-b", "zone-c"}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // Cluster is a simulated cluster: a [memory.Cluster], which serves the API,
@@ -44,6 +45,9 @@ type Cluster struct {
 func New(o Options) (*Cluster, error) {
 	if o.Release.Version == "" {
 		return nil, errors.New("simulation: Options.Release.Version is empty")
+	}
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

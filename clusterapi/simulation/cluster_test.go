@@ -104,7 +104,8 @@ func TestNewRefuses(t *testing.T) {
 		{"two pools of a name", simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{}, {Name: "worker"}}}, "simulation: Options.Pools[1], worker: a second pool of that name, or a negative number of nodes"},
 		{"both budgets", simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{{Name: "web", MinAvailable: &one, MaxUnavailable: &one}}}, "simulation: workload web: both MinAvailable and MaxUnavailable are set"},
 		{"a workload without a name", simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{{}}}, "simulation: Options.Workloads[0] has no name"},
-		{"a negative control plane", simulation.Options{Release: release("4.20.3"), ControlPlane: -1}, "simulation: Options.ControlPlane is -1"},
+		{"a negative control plane", simulation.Options{Release: release("4.20.3"), ControlPlane: -1}, "simulation.Options: ControlPlane is negative: -1"},
+		{"a negative time", simulation.Options{Release: release("4.20.3"), Timing: simulation.Timing{Reboot: -1}}, "simulation.Options: Timing.Reboot is negative: -1ns"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

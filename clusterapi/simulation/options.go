@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -170,8 +171,8 @@ type Workload struct {
 	Fault *Fault
 }
 
-// Timing says how long things take. A zero field means its default; a negative
-// one means no time at all.
+// Timing says how long things take. A zero field means its default; [New]
+// refuses a negative one.
 type Timing struct {
 	// Operator is how long an operator works on a new version; 2 min.
 	Operator time.Duration
@@ -230,12 +231,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Reboot, 3 * time.Minute},
 		{&t.PoolLimit, 10 * time.Minute},
 	} {
-		switch {
-		case *f.field == 0:
-			*f.field = f.value
-		case *f.field < 0:
-			*f.field = 0
-		}
+		*f.field = cmp.Or(*f.field, f.value)
 	}
 	return t
 }

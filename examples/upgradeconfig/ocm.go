@@ -86,7 +86,7 @@ func (s *stage) playOCM(ctx context.Context, server *ocmtest.Server, wake func()
 	s.view.say("OCM", "is down; the UpgradeConfig stays")
 	*requests += len(server.Requests())
 	server.Forget()
-	server.Fail(ocmtest.Fault{Status: http.StatusServiceUnavailable, Times: -1})
+	server.Fail(ocmtest.Fault{Status: http.StatusServiceUnavailable, Always: true})
 	if err := asked(3 * 6); err != nil { // three syncs, of which each tries six times
 		return err
 	}

@@ -291,7 +291,7 @@ func (p *Prometheus) client() (*httpclient.Client, error) {
 	}
 	o := httpclient.Options{
 		Transport: p.Transport, Timeout: cmp.Or(p.Timeout, defaultPrometheusTimeout), MaxBody: cmp.Or(p.MaxBytes, 16<<20),
-		MaxRedirects: -1, SameHost: true,
+		NoRedirects: true, SameHost: true,
 	}
 	if o.Transport == nil {
 		roots, err := p.roots()

@@ -2,6 +2,7 @@ package httpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -36,14 +37,16 @@ type Options struct {
 	Proxy func(*http.Request) (*url.URL, error)
 
 	// Timeout bounds a whole exchange, redirects and body included. Zero means
-	// DefaultTimeout, negative none but the context's.
-	Timeout time.Duration
+	// DefaultTimeout. NoTimeout leaves the context's alone.
+	Timeout   time.Duration
+	NoTimeout bool
 	// MaxBody is the largest body in bytes, after decompression. Zero means
 	// DefaultMaxBody; there is no way to switch it off.
 	MaxBody int64
 	// MaxRedirects is how many redirects are followed. Zero means
-	// DefaultMaxRedirects, negative none.
+	// DefaultMaxRedirects. NoRedirects follows none.
 	MaxRedirects int
+	NoRedirects  bool
 
 	// DropQuery names the query parameters that must not follow a redirect to
 	// another host.
@@ -71,16 +74,10 @@ type Client struct {
 
 // New returns a client.
 func New(o Options) *Client {
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = DefaultMaxBody
-	}
-	switch {
-	case o.MaxRedirects == 0:
-		o.MaxRedirects = DefaultMaxRedirects
-	case o.MaxRedirects < 0:
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
+	o.MaxRedirects = cmp.Or(o.MaxRedirects, DefaultMaxRedirects)
+	if o.NoRedirects {
 		o.MaxRedirects = 0
 	}
 	if o.Transport == nil {
@@ -149,7 +146,7 @@ func (c *Client) Get(ctx context.Context, url string, header http.Header) (*Resp
 // found by errors.Is in each.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	outer := ctx
-	if c.o.Timeout > 0 {
+	if !c.o.NoTimeout {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.o.Timeout)
 		defer cancel()

@@ -209,7 +209,7 @@ func TestTimeout(t *testing.T) {
 	// The caller's own deadline is not our limit.
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	_, err := client(t, httpclient.Options{Timeout: -1}).Get(ctx, s.URL+"/head", nil)
+	_, err := client(t, httpclient.Options{NoTimeout: true}).Get(ctx, s.URL+"/head", nil)
 	if limit := new(httpclient.LimitError); errors.As(err, &limit) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
@@ -243,7 +243,7 @@ func TestRedirectLimit(t *testing.T) {
 	})
 	for _, tt := range []struct{ limit, n, hops int }{{0, 5, 6}, {0, 6, -6}, {2, 2, 3}, {2, 3, -3}, {-1, 0, 1}, {-1, 1, -1}} {
 		hops = 0
-		resp, err := client(t, httpclient.Options{MaxRedirects: tt.limit}).Get(context.Background(), fmt.Sprintf("%s/%d", s.URL, tt.n), nil)
+		resp, err := client(t, httpclient.Options{MaxRedirects: max(tt.limit, 0), NoRedirects: tt.limit < 0}).Get(context.Background(), fmt.Sprintf("%s/%d", s.URL, tt.n), nil)
 		if tt.hops > 0 {
 			if err != nil || string(resp.Body) != "there" || hops != tt.hops || resp.URL.Path != "/0" {
 				t.Errorf("%+v: %v after %d requests", tt, err, hops)

@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/base64"
@@ -77,15 +78,8 @@ func NewRegistry(repository string, o RegistryOptions) (*Registry, error) {
 	if err := options.NonNegative(o); err != nil {
 		return nil, err
 	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.MaxRedirects == 0 {
-		o.MaxRedirects = 3
-	}
-	if o.DisableRedirects {
-		o.MaxRedirects = -1 // none
-	}
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.MaxRedirects = cmp.Or(o.MaxRedirects, 3)
 	host, path, _ := strings.Cut(ref.name, "/")
 	r := &Registry{repository: ref.name, path: path, base: url.URL{Scheme: "https", Host: host}, limits: o.Limits.withDefaults()}
 	if host == "docker.io" {
@@ -99,7 +93,7 @@ func NewRegistry(repository string, o RegistryOptions) (*Registry, error) {
 	}
 	client := httpclient.Options{
 		Transport: o.Transport, RootCAs: o.RootCAs, Proxy: o.Proxy, Timeout: o.Timeout,
-		MaxBody: min(maxManifest, r.limits.Bytes), MaxRedirects: o.MaxRedirects, NoDecompression: true,
+		MaxBody: min(maxManifest, r.limits.Bytes), MaxRedirects: o.MaxRedirects, NoRedirects: o.DisableRedirects, NoDecompression: true,
 	}
 	r.manifests = httpclient.New(client)
 	client.MaxBody = min(MaxPayload, r.limits.Bytes)

@@ -103,7 +103,7 @@ func TestNothingReadsAsNoPolicy(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newServer(p7)
 					fault := tt.fault
-					fault.Path, fault.Times = path, -1
+					fault.Path, fault.Always = path, true
 					s.Fail(fault)
 					cluster := newCluster(t)
 					p, err := ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)})
@@ -195,13 +195,13 @@ func TestRetries(t *testing.T) {
 	}{
 		{"503 twice", ocmtest.Fault{Status: 503, Times: 2}, ocm.Options{}, seconds(4, 8), true},
 		{"429 five times", ocmtest.Fault{Status: 429, Times: 5}, ocm.Options{}, seconds(4, 8, 16, 32, 64), true},
-		{"for ever", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{}, seconds(4, 8, 16, 32, 64), false},
-		{"shortest", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{Rand: low}, seconds(2.8, 5.6, 11.2, 22.4, 44.8), false},
-		{"longest", ocmtest.Fault{Abort: true, Times: -1}, ocm.Options{Rand: high}, seconds(5.2, 10.4, 20.8, 41.6, 83.2), false},
-		{"agent", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{URL: agent}, seconds(2, 4), false},
-		{"agent, other retries", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{URL: agent, Retries: 1, RetryWait: time.Minute}, seconds(120), false},
-		{"never", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{NoRetry: true}, nil, false},
-		{"at most an hour", ocmtest.Fault{Status: 503, Times: -1}, ocm.Options{Retries: 2, RetryWait: 1 << 62}, seconds(3600, 3600), false},
+		{"for ever", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{}, seconds(4, 8, 16, 32, 64), false},
+		{"shortest", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{Rand: low}, seconds(2.8, 5.6, 11.2, 22.4, 44.8), false},
+		{"longest", ocmtest.Fault{Abort: true, Always: true}, ocm.Options{Rand: high}, seconds(5.2, 10.4, 20.8, 41.6, 83.2), false},
+		{"agent", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{URL: agent}, seconds(2, 4), false},
+		{"agent, other retries", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{URL: agent, Retries: 1, RetryWait: time.Minute}, seconds(120), false},
+		{"never", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{NoRetry: true}, nil, false},
+		{"at most an hour", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{Retries: 2, RetryWait: 1 << 62}, seconds(3600, 3600), false},
 		{"Retry-After", ocmtest.Fault{Status: 429, Header: after("7"), Times: 1}, ocm.Options{Rand: high}, seconds(7), true},
 		{"Retry-After, long", ocmtest.Fault{Status: 503, Header: after("100000"), Times: 1}, ocm.Options{}, seconds(60), true},
 		{"Retry-After, none", ocmtest.Fault{Status: 503, Header: after("0"), Times: 1}, ocm.Options{}, seconds(0), true},
@@ -248,7 +248,7 @@ func TestRetries(t *testing.T) {
 // TestCancel: a client that goes gets an answer at once, wherever it is.
 func TestCancel(t *testing.T) {
 	for name, fault := range map[string]ocmtest.Fault{
-		"in a retry's wait": {Status: 503, Times: -1},
+		"in a retry's wait": {Status: 503, Always: true},
 		"before the answer": {Delay: time.Hour},
 		"in a body":         {Stall: time.Hour},
 	} {
@@ -436,7 +436,7 @@ func TestTokenIsNeverTold(t *testing.T) {
 			t.Run(shape+" "+name, func(t *testing.T) {
 				s := newServer(p7)
 				if fault.Times == 0 {
-					fault.Times = -1
+					fault.Always = true
 				}
 				s.Fail(fault)
 				var logged bytes.Buffer

@@ -25,7 +25,7 @@ func TestLimits(t *testing.T) {
 	// policies asks a server that answers with a body for the policies.
 	policies := func(t *testing.T, body string, gzip bool) (requests int64, err error) {
 		s := newServer(p7)
-		fault := ocmtest.Fault{Path: "/upgrade_policies", Body: body, Times: -1}
+		fault := ocmtest.Fault{Path: "/upgrade_policies", Body: body, Always: true}
 		if gzip {
 			fault.Header = map[string][]string{"Content-Encoding": {"gzip"}}
 		}

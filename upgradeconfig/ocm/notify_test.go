@@ -169,10 +169,10 @@ func TestNotifyErrors(t *testing.T) {
 		{"list", upgradeconfig.StateStarted, ocmtest.Fault{Path: "/upgrade_policies", Status: 404}, "can't send notification 'StateStarted': can't determine policy ID to notify for: could not retrieve provider upgrade policies: ", 404},
 		{"state", upgradeconfig.StateStarted, ocmtest.Fault{Method: "GET", Path: "/state", Status: 401}, "can't send notification 'StateStarted': can't determine policy state: can't pull upgrade policy state: ", 401},
 		{"unknown state", upgradeconfig.StateStarted, ocmtest.Fault{Method: "GET", Path: "/state", Body: `{"value":"Started"}`}, "can't send notification 'StateStarted': can't determine policy state: failed to convert OCM state", 0},
-		{"change", upgradeconfig.StateStarted, ocmtest.Fault{Method: "PATCH", Status: 503, Times: -1}, "can't send notification 'StateStarted': can't send notification: can't set upgrade policy state: request to 'https://api.openshift.com" + policies + "/p-7/state' returned error 'status 503 Service Unavailable: CLUSTERS-MGMT-503: Service Unavailable (operation id operation-4)'", 503},
+		{"change", upgradeconfig.StateStarted, ocmtest.Fault{Method: "PATCH", Status: 503, Always: true}, "can't send notification 'StateStarted': can't send notification: can't set upgrade policy state: request to 'https://api.openshift.com" + policies + "/p-7/state' returned error 'status 503 Service Unavailable: CLUSTERS-MGMT-503: Service Unavailable (operation id operation-4)'", 503},
 		{"change answered elsewhere", upgradeconfig.StateStarted, ocmtest.Fault{Method: "PATCH", Status: 303, Header: map[string][]string{"Location": {"/"}}}, "redirect that turns the request into another method refused", 0},
-		{"change broken off", upgradeconfig.StateStarted, ocmtest.Fault{Method: "PATCH", Abort: true, Times: -1}, "returned error 'EOF'", 0},
-		{"service log", upgradeconfig.StateHealthCheckSL, ocmtest.Fault{Method: "POST", Status: 429, Times: -1}, "can't send notification 'StateHealthCheckSL': can't send notification: can't post service log: POST https://api.openshift.com/api/service_logs/v1/cluster_logs: status 429 Too Many Requests", 429},
+		{"change broken off", upgradeconfig.StateStarted, ocmtest.Fault{Method: "PATCH", Abort: true, Always: true}, "returned error 'EOF'", 0},
+		{"service log", upgradeconfig.StateHealthCheckSL, ocmtest.Fault{Method: "POST", Status: 429, Always: true}, "can't send notification 'StateHealthCheckSL': can't send notification: can't post service log: POST https://api.openshift.com/api/service_logs/v1/cluster_logs: status 429 Too Many Requests", 429},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(p7)

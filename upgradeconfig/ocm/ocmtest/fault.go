@@ -15,8 +15,9 @@ type Fault struct {
 	// Skip is how many such requests this failure lets pass first; another one
 	// may take them.
 	Skip int
-	// Times is how many are failed; zero means one, negative all that come.
-	Times int
+	// Times is how many are failed; zero means one. Always fails all that come.
+	Times  int
+	Always bool
 
 	// Delay before the answer, or until the client goes.
 	Delay time.Duration
@@ -58,16 +59,14 @@ func (s *Server) Fail(faults ...Fault) {
 // the lock.
 func (s *Server) fault(r Request) *Fault {
 	for _, f := range s.faults {
-		if f.Times == 0 || f.Method != "" && f.Method != r.Method || !strings.HasSuffix(r.Path, f.Path) {
+		if f.Times <= 0 && !f.Always || f.Method != "" && f.Method != r.Method || !strings.HasSuffix(r.Path, f.Path) {
 			continue
 		}
 		if f.Skip > 0 {
 			f.Skip--
 			continue
 		}
-		if f.Times > 0 {
-			f.Times--
-		}
+		f.Times--
 		return f
 	}
 	return nil

@@ -317,7 +317,7 @@ func TestTransport(t *testing.T) {
 // TestServed over a real connection, too.
 func TestServed(t *testing.T) {
 	s := newServer()
-	s.Fail(ocmtest.Fault{Cut: true}, ocmtest.Fault{Abort: true, Times: -1})
+	s.Fail(ocmtest.Fault{Cut: true}, ocmtest.Fault{Abort: true, Always: true})
 	server := httptest.NewServer(s)
 	defer server.Close()
 	resp, err := http.Get(server.URL + clusters)
