@@ -4,21 +4,19 @@
 //	paths -graph stable-4.8_amd64.json -from 4.7.0
 //	paths -graph stable-4.8_amd64.json -from 4.7.0 -to 4.8.54
 //	paths -graph https://api.openshift.com/api/upgrades_info/v1/graph -channel stable-4.17,eus-4.18 -from 4.16.3 -to 4.18.1
-//	paths -graph graphs/ -channel stable-4.8 -from 4.7.0 -to 4.8.54 -picture dot | dot -Tsvg > path.svg
+//	paths -graph graphs/ -channel stable-4.8 -from 4.7.0 -to 4.8.54 -picture dot
 //
-// -graph is a file, a folder of files for many channels, or the address of an
-// update service; it may be given several times. -channel names the channels,
-// separated by commas; a file named <channel>_<arch>.json or <arch>-<channel>.json
-// names its own. Several channels are searched as one.
+// -graph is a file, a folder of files, or the address of an update service.
+// -channel names the channels, which are searched as one; a file that is named
+// <channel>_<arch>.json names its own. Lists may be repeated or have commas.
 //
-// Without -to it prints the updates of -from and the highest version that can
-// be reached; with -to an explanation of the direct update and the best paths.
-// Without -from it prints what the graphs hold. With -picture it draws instead.
+// With -to it explains the update and prints the best paths, with -from alone the
+// updates and how far they get, and without both what the graphs hold.
 //
-// What is known about the cluster comes from -facts, a JSON file of PromQL
-// queries and their values; without it, whether a conditional update is
-// recommended is unknown. The exit code is 0 with an answer, 1 without a path or
-// a graph, 2 when the flags are wrong.
+// -facts tells what is known about the cluster: PromQL queries and their values.
+//
+// The exit code is 0 with an answer, 1 without a path, a graph or a release, 2
+// when the command line is wrong.
 package main
 
 import (
@@ -29,96 +27,83 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
+	"slices"
+	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
 	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { program.Main(command()) }
 
 type options struct {
-	graphs, channels, risks  program.List
-	arch, from, to           string
-	present, policy, facts   string
+	graphs, channels         program.List
+	arch, present, facts     string
+	from, to                 program.Version
 	picture                  string
 	best, nodes              int
 	json, safest, eus, noPre bool
+	policy                   path.Policy
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func command() program.Command {
 	var o options
-	flags := flag.NewFlagSet("paths", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Var(&o.graphs, "graph", "`file`, folder or address of update graphs; may be repeated")
-	flags.Var(&o.channels, "channel", "`names` of the channels, separated by commas")
-	flags.StringVar(&o.arch, "arch", "", "architecture: amd64, arm64, ppc64le, s390x or multi (default: the file's, else amd64)")
-	flags.StringVar(&o.from, "from", "", "`version` to start from")
-	flags.StringVar(&o.to, "to", "", "`version` to get to")
-	flags.StringVar(&o.present, "in", "", "`channel` that the cluster is in, if that matters")
-	flags.StringVar(&o.policy, "policy", "Recommended", "edges to use: Recommended, AcceptRisks, AvoidRisks or Any")
-	flags.Var(&o.risks, "risk", "`names` of risks for AcceptRisks and AvoidRisks")
-	flags.BoolVar(&o.noPre, "no-pre-releases", false, "leave out pre-releases")
-	flags.StringVar(&o.facts, "facts", "", "JSON `file` of PromQL queries and their values, 0 or 1")
-	flags.IntVar(&o.best, "best", 1, "how many paths to show")
-	flags.BoolVar(&o.safest, "safest", false, "fewest risks first instead of fewest hops")
-	flags.BoolVar(&o.eus, "control-plane-only", false, "plan an update over an odd minor with paused pools")
-	flags.StringVar(&o.picture, "picture", "", "draw: dot, mermaid or json")
-	flags.IntVar(&o.nodes, "nodes", 40, "how many releases to draw")
-	flags.BoolVar(&o.json, "json", false, "print JSON")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
+	var edges string
+	return program.Command{
+		Name:  "paths",
+		About: "Paths answers questions about update graphs: what a release can be updated to, by which way, and why not.",
+		Exit:  "0: an answer; 1: no path, graph or release",
+		Flags: func(f *flag.FlagSet) {
+			f.Var(&o.graphs, "graph", "`file`, folder or address of update graphs; may be repeated")
+			f.Var(&o.channels, "channel", "`names` of channels; may be repeated")
+			f.StringVar(&o.arch, "arch", "", "architecture: amd64, arm64, ppc64le, s390x or multi (default: the file's, else amd64)")
+			f.Var(&o.from, "from", "`version` to start from")
+			f.Var(&o.to, "to", "`version` to get to")
+			f.StringVar(&o.present, "in", "", "`channel` that the cluster is in, if that matters")
+			f.StringVar(&edges, "policy", "Recommended", "edges to use: Recommended, AcceptRisks, AvoidRisks or Any")
+			f.Var((*program.List)(&o.policy.Risks), "risk", "`names` of risks for AcceptRisks and AvoidRisks; may be repeated")
+			f.BoolVar(&o.policy.NoPreReleases, "no-pre-releases", false, "leave out pre-releases")
+			f.StringVar(&o.facts, "facts", "", "JSON `file` of PromQL queries and their values, 0 or 1")
+			f.IntVar(&o.best, "best", 1, "how many paths to show")
+			f.BoolVar(&o.safest, "safest", false, "fewest risks first instead of fewest hops")
+			f.BoolVar(&o.eus, "control-plane-only", false, "plan an update over an odd minor with paused pools")
+			f.StringVar(&o.picture, "picture", "", "draw: dot, mermaid or json")
+			f.IntVar(&o.nodes, "nodes", 40, "how many releases to draw")
+			f.BoolVar(&o.json, "json", false, "print JSON")
+		},
+		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
+			if err := o.check(edges); err != nil {
+				return err
+			}
+			return answer(ctx, o, stdout, stderr)
+		},
 	}
-	if err := o.check(flags.NArg()); err != nil {
-		fmt.Fprintln(stderr, "paths:", err)
-		return 2
-	}
-	if err := answer(ctx, o, stdout, stderr); err != nil {
-		fmt.Fprintln(stderr, "paths:", err)
-		return 1
-	}
-	return 0
 }
 
-func (o *options) check(args int) error {
+// check reports flags that are wrong or do not go together.
+func (o *options) check(edges string) error {
 	switch {
-	case args > 0:
-		return errors.New("there are no arguments, only flags")
 	case len(o.graphs) == 0:
-		return errors.New("-graph is missing")
+		return program.Usagef("-graph is missing")
 	case o.to != "" && o.from == "":
-		return errors.New("-to needs -from")
+		return program.Usagef("-to needs -from")
 	case o.eus && o.to == "":
-		return errors.New("-control-plane-only needs -from and -to")
-	case o.picture != "" && o.picture != "dot" && o.picture != "mermaid" && o.picture != "json":
-		return fmt.Errorf("-picture %q is none of dot, mermaid, json", o.picture)
+		return program.Usagef("-control-plane-only needs -from and -to")
+	case !slices.Contains([]string{"", "dot", "mermaid", "json"}, o.picture):
+		return program.Usagef("-picture %q is none of dot, mermaid, json", o.picture)
+	case !slices.Contains([]string{"Recommended", "AcceptRisks", "AvoidRisks", "Any"}, edges):
+		return program.Usagef("-policy %q is none of Recommended, AcceptRisks, AvoidRisks, Any", edges)
 	case o.best < 1:
-		return errors.New("-best is below 1")
+		return program.Usagef("-best %d is below 1", o.best)
+	case o.nodes < 1:
+		return program.Usagef("-nodes %d is below 1", o.nodes)
 	}
-	switch o.policy {
-	case "Recommended", "AcceptRisks", "AvoidRisks", "Any":
-		return nil
-	}
-	return fmt.Errorf("-policy %q is none of Recommended, AcceptRisks, AvoidRisks, Any", o.policy)
+	o.policy.Edges = path.Edges(strings.TrimPrefix(edges, "Recommended")) // empty stands for it
+	return nil
 }
 
-func (o *options) rules() path.Policy {
-	p := path.Policy{Edges: path.Edges(o.policy), Risks: o.risks, NoPreReleases: o.noPre}
-	if o.policy == "Recommended" {
-		p.Edges = path.Recommended
-	}
-	return p
-}
-
-// answer loads the graphs and answers what was asked.
+// answer loads the graphs and answers what was asked, for each architecture.
 func answer(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	var matcher graph.RiskMatcher
 	if o.facts != "" {
@@ -132,7 +117,8 @@ func answer(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		}
 		matcher = facts
 	}
-	graphs, err := load(ctx, o)
+	load := path.LoadOptions{Channels: o.channels, Arch: o.arch, Client: &graph.Client{UserAgent: "clusterupdate-paths"}}
+	graphs, err := path.Load(ctx, o.graphs, load)
 	if err != nil {
 		return err
 	}
@@ -140,17 +126,74 @@ func answer(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	var answered error
+	text := program.TerminalOf(stdout).Wrap(stdout)
 	for i, n := range networks {
 		for _, note := range n.Notes() {
 			fmt.Fprintln(stderr, "paths:", note)
 		}
-		if i > 0 && !o.json && o.picture == "" {
-			fmt.Fprintln(stdout)
-		}
-		p := printer{w: stdout, o: o, n: n, others: networks, graphs: graphs, matcher: matcher}
-		if err := p.print(ctx); err != nil {
+		found, missing, err := o.find(ctx, n, networks, matcher)
+		if err != nil {
+			if channels := load.ChannelsWith(ctx, o.graphs, missing); len(channels) > 0 {
+				err = fmt.Errorf("%w; %s is in %s", err, missing, strings.Join(channels, ", "))
+			}
 			return err
 		}
+		switch picture, drawn := found.(*path.Picture); {
+		case drawn && o.picture == "dot":
+			fmt.Fprint(stdout, picture.DOT())
+		case drawn && o.picture == "mermaid":
+			fmt.Fprint(stdout, picture.Mermaid())
+		case drawn || o.json:
+			e := json.NewEncoder(stdout)
+			e.SetIndent("", "  ")
+			if err := e.Encode(found); err != nil {
+				return err
+			}
+		default:
+			if i > 0 {
+				fmt.Fprintln(text)
+			}
+			fmt.Fprint(text, found)
+		}
+		if a, ok := found.(*path.Answer); ok && len(a.Paths) == 0 {
+			answered = program.ErrNo // and it says why
+		}
 	}
-	return nil
+	return answered
+}
+
+// find returns the answer, which prints as text and as JSON, or a picture; or an
+// error, and the version that is in no graph if that is why.
+func (o *options) find(ctx context.Context, n *path.Network, all []*path.Network, m graph.RiskMatcher) (found any, missing string, err error) {
+	from, to := string(o.from), string(o.to)
+	switch {
+	case from == "" && o.picture == "":
+		return n.Summary(), "", nil
+	case to == "" && o.picture == "":
+		found, err = n.Updates(ctx, from, m, o.policy)
+		return found, from, err
+	case o.picture == "" && !o.eus:
+		order := path.Shortest
+		if o.safest {
+			order = path.Safest
+		}
+		others := slices.DeleteFunc(slices.Clone(all), func(other *path.Network) bool { return other == n })
+		a, err := n.Answer(path.ExplainQuery{From: from, To: to, Policy: o.policy, Channel: o.present, Others: others}, o.best, order)
+		if err == nil && a.Missing != "" && a.Block != path.NotInChannel {
+			return nil, a.Missing, errors.New(a.Explanation.String())
+		}
+		return a, "", err
+	case o.eus:
+		found, err = n.ControlPlaneOnly(from, to, path.ControlPlaneOnlyOptions{Policy: o.policy})
+		return found, "", err
+	}
+	p := path.PictureOptions{From: from, To: to, Policy: o.policy, AllEdges: o.policy.Edges == path.Recommended && from == "", MaxNodes: o.nodes}
+	if to != "" {
+		if p.Path, err = n.ShortestPath(from, to, o.policy); err != nil {
+			return nil, "", err
+		}
+	}
+	found, err = n.Picture(p)
+	return found, "", err
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -24,7 +25,7 @@ const small = `{"version":1,"nodes":[
 func paths(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = run(context.Background(), args, &out, &err)
+	code = command().Execute(t.Context(), args, &out, &err)
 	return code, out.String(), err.String()
 }
 
@@ -55,7 +56,7 @@ func TestPaths(t *testing.T) {
 		"two paths": {args: []string{"-from", "4.14.1", "-to", "4.16.2", "-best", "5", "-policy", "Any", "-facts", applies},
 			want: []string{"Path 2: 2 hops", "  2. 4.15.9 -> 4.16.2  in eus-4.16  NotRecommended\n       risk Disk: Applies=True  Disks fill up. https://example.com\n"}},
 		"accepted":           {args: []string{"-from", "4.15.9", "-to", "4.16.2", "-policy", "AcceptRisks", "-risk", "Disk"}, want: []string{"4.15.9 can be updated to 4.16.2: "}},
-		"no path":            {args: []string{"-from", "4.15.9", "-to", "4.16.2"}, code: 1, want: []string{"(Risk): risk Disk may apply: Disks fill up."}, err: "no path from 4.15.9 to 4.16.2"},
+		"no path":            {args: []string{"-from", "4.15.9", "-to", "4.16.2"}, code: 1, want: []string{"(Risk): risk Disk may apply: Disks fill up.", "; no path from 4.15.9 to 4.16.2"}},
 		"not found":          {args: []string{"-from", "4.14.1", "-to", "4.14.7"}, code: 1, err: "(NotInGraph)"},
 		"control plane only": {args: []string{"-from", "4.14.1", "-to", "4.16.2", "-control-plane-only"}, want: []string{"over 4.15.5", "channel eus-4.16: offered now: true, holds the plan: true", "pause the worker pools before hop 1, unpause them after hop 2"}},
 		"dot":                {args: []string{"-picture", "dot"}, want: []string{"digraph updates {", `"4.14.1" -> "4.15.5";`, `"4.15.9" -> "4.16.2" [style=dashed, color=orange, label="Disk (Unknown)"];`}},
@@ -63,13 +64,17 @@ func TestPaths(t *testing.T) {
 		"nothing to ask":     {args: []string{"-to", "4.16.2"}, code: 2, err: "-to needs -from"},
 		"bad policy":         {args: []string{"-policy", "Safe"}, code: 2, err: `-policy "Safe" is none of`},
 		"bad picture":        {args: []string{"-picture", "png"}, code: 2, err: `-picture "png"`},
-		"argument":           {args: []string{"x"}, code: 2, err: "there are no arguments"},
+		"argument":           {args: []string{"x"}, code: 2, err: `unexpected argument "x"`},
 		"no facts":           {args: []string{"-facts", "none"}, code: 1, err: "none"},
-		"help":               {args: []string{"-h"}, err: "-graph"},
+		"no version":         {args: []string{"-from", "v4.14.1"}, code: 2, err: "for flag -from: versions of releases have no v: write 4.14.1"},
+		"best":               {args: []string{"-best", "0"}, code: 2, err: "-best 0 is below 1"},
+		"nodes":              {args: []string{"-nodes", "-1"}, code: 2, err: "-nodes -1 is below 1"},
+		"another channel":    {args: []string{"-channel", "stable-4.9"}, code: 1, err: "the file holds channel eus-4.16, not stable-4.9"},
+		"help":               {args: []string{"-h"}, want: []string{"usage: paths [flags]\n", "-graph file", "exit codes: 0: an answer;"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := paths(t, append([]string{"-graph", g}, test.args...)...)
-			if code != test.code || !strings.Contains(stderr, test.err) || code == 0 && test.err == "" && stderr != "" {
+			if code != test.code || !strings.Contains(stderr, test.err) || test.err == "" && stderr != "" || strings.Count(stderr, "\n") > 1 {
 				t.Errorf("code %d, %s", code, stderr)
 			}
 			for _, part := range test.want {
@@ -116,7 +121,7 @@ func TestChannelsOfAService(t *testing.T) {
 			t.Errorf("%d %s", code, stderr)
 		}
 	}
-	if code, _, stderr := paths(t, "-graph", server.URL); code != 1 || !strings.Contains(stderr, "-channel is missing") {
+	if code, _, stderr := paths(t, "-graph", server.URL); code != 1 || !strings.Contains(stderr, "a channel is missing") {
 		t.Errorf("%d %s", code, stderr)
 	}
 }
@@ -141,12 +146,42 @@ func TestRealGraphs(t *testing.T) {
 	}
 }
 
-func TestNameOf(t *testing.T) {
-	for name, want := range map[string][2]string{
-		"a/stable-4.8_amd64.json": {"stable-4.8", "amd64"}, "arm64-fast-4.1.json": {"fast-4.1", "arm64"}, "mine.json": {"mine", ""}, "my-own.json": {"my-own", ""},
-	} {
-		if channel, arch := nameOf(name); channel != want[0] || arch != want[1] {
-			t.Errorf("%s: %s %s", name, channel, arch)
+// One error says where the version is instead.
+func TestVersionInAnotherChannel(t *testing.T) {
+	dir := t.TempDir()
+	for name, versions := range map[string][2]string{"stable-4.1_amd64": {"4.1.0", "4.1.1"}, "amd64-fast-4.1": {"4.1.1", "4.1.2"}, "stable-4.2_amd64": {"4.1.2", "4.2.0"}, "stable-4.2_arm64": {"4.1.2", "4.2.1"}} {
+		channels := `{"io.openshift.upgrades.graph.release.channels":"stable-4.1,fast-4.1,stable-4.2"}`
+		text := fmt.Sprintf(`{"nodes":[{"version":%q,"payload":"a","metadata":%s},{"version":%q,"payload":"b"}],"edges":[[0,1]]}`, versions[0], channels, versions[1])
+		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g, err := graph.File{Path: dir}.Fetch(r.Context(), graph.Query{Channel: r.FormValue("channel"), Arch: r.FormValue("arch"), Version: "4.1.0"})
+		if err != nil {
+			w.Write([]byte(`{"nodes":[],"edges":[]}`))
+			return
+		}
+		w.Write(g.AppendJSON(nil))
+	}))
+	defer server.Close()
+	for _, place := range []string{dir, server.URL} {
+		for _, tt := range []struct{ args, want string }{
+			{"-from 4.1.2", `version 4.1.2 is not among the 2 releases of channel "stable-4.1"; the highest below is 4.1.1; 4.1.2 is in fast-4.1, stable-4.2`},
+			{"-from 4.1.0 -to 4.2.0", `4.1.0 cannot be updated to 4.2.0 (NotInGraph): version 4.2.0 is not among the 2 releases of channel "stable-4.1", which has none of its minor; the highest below is 4.1.1; 4.2.0 is in stable-4.2`},
+			{"-from 4.1.0 -to 4.9.0", "which has none of its minor; the highest below is 4.1.1\n"},
+		} {
+			code, stdout, stderr := paths(t, append([]string{"-graph", place, "-channel", "stable-4.1"}, strings.Fields(tt.args)...)...)
+			if code != 1 || stdout != "" || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s %s: %d %s%s", place, tt.args, code, stdout, stderr)
+			}
+		}
+	}
+	code, _, stderr := paths(t, "-graph", dir, "-channel", "stable-4.9")
+	if want := "paths: " + dir + ": no graph of channel stable-4.9 for amd64, only of fast-4.1, stable-4.1, stable-4.2\n"; code != 1 || stderr != want {
+		t.Errorf("%d %s", code, stderr)
+	}
+	if code, _, stderr := paths(t, "-graph", "/nowhere"); code != 1 || stderr != "paths: /nowhere: no such file or directory\n" {
+		t.Errorf("%d %s", code, stderr)
 	}
 }
