@@ -1,7 +1,6 @@
 package clusterupdate_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -9,12 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate"
-	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -72,81 +68,5 @@ func TestProgress(t *testing.T) {
 	want = []string{history[0], "  4.21.1 Completed, started 2026-01-01 12:00, ended 2026-01-01 12:10"}
 	if d := cmp.Diff(want, p.Summary(cv)); d != "" {
 		t.Errorf("summary (-want +got):\n%s", d)
-	}
-}
-
-func TestRequestRun(t *testing.T) {
-	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	offered := func(cv *configv1.ClusterVersion) {
-		cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.21.1", Image: "r@sha256:1"}}
-	}
-	condition := func(name, reason string, status configv1.ConditionStatus) func(*configv1.ClusterVersion) {
-		return func(cv *configv1.ClusterVersion) {
-			cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.ClusterStatusConditionType(name), Status: status, Reason: reason, Message: "because", LastTransitionTime: metav1.NewTime(start)}}
-		}
-	}
-	completed := func(cv *configv1.ClusterVersion) {
-		cv.Status.History = []configv1.UpdateHistory{{Version: "4.21.1", State: configv1.CompletedUpdate, StartedTime: metav1.NewTime(start), CompletionTime: new(metav1.NewTime(start))}}
-	}
-	over := errors.New("no more time")
-	for _, tt := range []struct {
-		name    string
-		changes []func(*configv1.ClusterVersion) // one in each wait
-		want    string
-		waits   int
-	}{
-		{"not offered", nil, "no more time", 1},
-		{"refused", []func(*configv1.ClusterVersion){offered, condition("ReleaseAccepted", "RetrievePayload", "False")}, "refused: RetrievePayload: because", 2},
-		{"stuck", []func(*configv1.ClusterVersion){offered, condition("Failing", "ClusterOperatorDegraded", "True")}, "stuck: ClusterOperatorDegraded: because", 16},
-		{"done", []func(*configv1.ClusterVersion){offered, completed}, "<nil>", 3}, // the pool is late
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			api := memory.NewOpenShift(memory.Options{})
-			cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"}}
-			if _, err := clusterapi.Create(t.Context(), api, cv, clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			pool := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}
-			if _, err := clusterapi.Create(t.Context(), api, pool, clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			waits, now := 0, start
-			err := clusterupdate.Request{API: api, Version: "4.21.1", Interval: time.Minute, Now: func() time.Time { return now }, Wait: func(d time.Duration) error {
-				waits, now = waits+1, now.Add(d)
-				if len(tt.changes) == 0 && waits > 0 {
-					return over
-				}
-				if waits <= len(tt.changes) {
-					_, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-						tt.changes[waits-1](cv)
-						return nil
-					})
-					return err
-				}
-				if tt.name == "done" {
-					_, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
-						p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: "True"}}
-						return nil
-					})
-					return err
-				}
-				return nil
-			}}.Run(t.Context())
-			got := "<nil>"
-			if err != nil {
-				got = err.Error()
-			}
-			if got != tt.want || waits != tt.waits {
-				t.Errorf("%s after %d waits, want %s after %d", got, waits, tt.want, tt.waits)
-			}
-		})
-	}
-	if err := (clusterupdate.Request{Interval: -1}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Interval") {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := (clusterupdate.Request{API: memory.NewOpenShift(memory.Options{})}).Run(ctx); err == nil {
-		t.Error("a context that has ended is no error")
 	}
 }

@@ -40,7 +40,7 @@ import (
 	"os/signal"
 	"slices"
 
-	"github.com/clusterupdate/clusterupdate/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 

@@ -29,10 +29,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
-	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
 func main() { program.Main(command()) }
@@ -171,7 +172,7 @@ func (o *options) find(ctx context.Context, n *path.Network, all []*path.Network
 	case from == "" && o.picture == "":
 		return n.Summary(), "", nil
 	case to == "" && o.picture == "":
-		found, err = n.Updates(ctx, from, m, o.policy)
+		found, err = n.Updates(ctx, from, m, time.Now(), o.policy)
 		return found, from, err
 	case o.picture == "" && !o.eus:
 		order := path.Shortest

@@ -37,8 +37,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
@@ -168,7 +168,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 	// cluster run alongside one another, as they do in reality.
 	err = reconcile.Play(ctx, reconcile.PlayOptions{Cluster: cluster, Clock: clock, Seed: 1},
 		func(ctx context.Context, wait func(time.Duration) error) error {
-			return clusterupdate.Request{API: cluster, Version: to.Version(), Now: clock.Now, Wait: wait}.Run(ctx)
+			return program.Request{API: cluster, Version: to.Version(), Now: clock.Now, Wait: wait}.Run(ctx)
 		}, cluster.Process(), nodes.Process(), updater.Process())
 	cv, getErr := clusterapi.Get[configv1.ClusterVersion](context.WithoutCancel(ctx), cluster, clusterapi.Key("", "version"))
 	if getErr != nil {

@@ -69,9 +69,9 @@ type ChannelUpdates struct {
 }
 
 // Updates lists what a cluster that runs a version would be offered in each
-// channel, its risks judged by m, and what it can reach by the policy. Errors
-// are those of [Network.Release], [Network.Reachable] and [graph.Graph.Updates].
-func (n *Network) Updates(ctx context.Context, version string, m graph.RiskMatcher, p Policy) (*Updates, error) {
+// channel, its risks judged by m at the time now, and what it can reach by the
+// policy. Errors are those of [Network.Release], [Network.Reachable] and [graph.Graph.Updates].
+func (n *Network) Updates(ctx context.Context, version string, m graph.RiskMatcher, now time.Time, p Policy) (*Updates, error) {
 	from, err := n.Release(version)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (n *Network) Updates(ctx context.Context, version string, m graph.RiskMatch
 			return nil, err
 		}
 		in := ChannelUpdates{Channel: c.Channel, Dropped: map[string]graph.DropCause{}}
-		in.Available, in.Conditional = risk.Evaluate(ctx, updates, m, nil, nil, time.Now())
+		in.Available, in.Conditional = risk.Evaluate(ctx, updates, m, nil, nil, now)
 		for _, d := range updates.Dropped {
 			if d.Cause != graph.Superseded {
 				in.Dropped[d.Release.Version] = d.Cause

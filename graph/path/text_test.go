@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -22,7 +23,7 @@ func ExampleNetwork_Answer() {
 		log.Fatal(err)
 	}
 	fmt.Print(network.Summary(), "\n")
-	updates, err := network.Updates(context.Background(), "4.20.4", nil, path.Policy{})
+	updates, err := network.Updates(context.Background(), "4.20.4", nil, time.Time{}, path.Policy{})
 	if err != nil {
 		log.Fatal(err)
 	}

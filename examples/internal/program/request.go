@@ -1,4 +1,4 @@
-package clusterupdate
+package program
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 
+	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/options"
@@ -23,7 +24,7 @@ var (
 )
 
 // Request asks a cluster for an update as an administrator does, and follows it.
-// Whatever updates the cluster, an [Updater] or its own operators, runs
+// Whatever updates the cluster, a [clusterupdate.Updater] or its own operators, runs
 // elsewhere.
 type Request struct {
 	API     clusterapi.ClusterAPI
@@ -93,9 +94,9 @@ func (r Request) request(ctx context.Context, cv *configv1.ClusterVersion) (bool
 func (r Request) ended(ctx context.Context, cv *configv1.ClusterVersion) (bool, error) {
 	for _, c := range cv.Status.Conditions {
 		switch {
-		case c.Type == ConditionReleaseAccepted && c.Status == configv1.ConditionFalse:
+		case c.Type == clusterupdate.ConditionReleaseAccepted && c.Status == configv1.ConditionFalse:
 			return false, fmt.Errorf("%w: %s: %s", ErrRefused, c.Reason, c.Message)
-		case c.Type == ConditionFailing && c.Status != configv1.ConditionFalse && r.Now().Sub(c.LastTransitionTime.Time) > r.StuckAfter:
+		case c.Type == clusterupdate.ConditionFailing && c.Status != configv1.ConditionFalse && r.Now().Sub(c.LastTransitionTime.Time) > r.StuckAfter:
 			return false, fmt.Errorf("%w: %s: %s", ErrStuck, c.Reason, c.Message)
 		}
 	}
