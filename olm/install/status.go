@@ -1,16 +1,12 @@
 package install
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/olm"
@@ -134,24 +130,6 @@ func ResolvedStatus(sub *olm.Subscription, r *Resolution, now metav1.Time) olm.S
 		w.status.State = olm.StateAtLatestKnown
 	}
 	return w.finish(&sub.Status)
-}
-
-// CatalogsChange is the reason that names how the catalogs which a
-// Subscription sees changed since its status was written; empty if they did
-// not.
-func CatalogsChange(before, after []olm.CatalogHealth) string {
-	switch {
-	case len(after) > len(before):
-		return ReasonCatalogsAdded
-	case len(after) < len(before):
-		return ReasonCatalogsDeleted
-	}
-	for i := range after {
-		if after[i].Healthy != before[i].Healthy || healthKey(&after[i]) != healthKey(&before[i]) {
-			return ReasonCatalogsUpdated
-		}
-	}
-	return ""
 }
 
 // statusWriter changes a copy of a status.
@@ -293,147 +271,6 @@ func findPlan(plans []olm.InstallPlan, name string) *olm.InstallPlan {
 		}
 	}
 	return nil
-}
-
-// catalogHealth lists the catalogs in sight, and says whether all answer.
-func (w *statusWriter) catalogHealth(sub *olm.Subscription, o *Observation) {
-	health := make([]olm.CatalogHealth, 0, len(o.Catalogs))
-	for i := range o.Catalogs {
-		c := &o.Catalogs[i]
-		apiVersion, kind := (&olm.CatalogSource{}).APIKind().ToAPIVersionAndKind()
-		health = append(health, olm.CatalogHealth{
-			CatalogSourceRef: &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: c.Key.Namespace, Name: c.Key.Name},
-			Healthy:          c.Err == nil,
-		})
-	}
-	slices.SortFunc(health, func(a, b olm.CatalogHealth) int {
-		return strings.Compare(healthKey(&a).String(), healthKey(&b).String())
-	})
-	before := map[types.NamespacedName]olm.CatalogHealth{}
-	for i := range w.status.CatalogHealth {
-		before[healthKey(&w.status.CatalogHealth[i])] = w.status.CatalogHealth[i]
-	}
-	for i := range health {
-		old, ok := before[healthKey(&health[i])]
-		if ok && old.Healthy == health[i].Healthy && old.LastUpdated != nil {
-			health[i] = old
-		} else {
-			now := w.now
-			health[i].LastUpdated = &now
-		}
-	}
-	reason := ReasonAllCatalogsHealthy
-	if len(before) > 0 {
-		reason = cmp.Or(CatalogsChange(w.status.CatalogHealth, health), reason)
-	}
-	w.status.CatalogHealth = health
-	switch fault := catalogFault(sub, health); {
-	case len(health) == 0:
-		w.status.CatalogHealth = nil
-		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonNoCatalogs, textNoCatalogs)
-	case fault != "":
-		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonUnhealthyCatalog, fault)
-	default:
-		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionFalse, reason, textAllCatalogsHealthy)
-	}
-}
-
-// catalogFault names the catalog that the Subscription lacks most: its own
-// before others.
-func catalogFault(sub *olm.Subscription, health []olm.CatalogHealth) string {
-	target := types.NamespacedName{Namespace: sub.Spec.SourceNamespace, Name: sub.Spec.Source}
-	found, fault := target == types.NamespacedName{}, ""
-	for i := range health {
-		key := healthKey(&health[i])
-		if key == target {
-			found = true
-			if !health[i].Healthy {
-				return fmt.Sprintf("targeted catalogsource %s unhealthy", key)
-			}
-		}
-		if !health[i].Healthy && fault == "" {
-			fault = fmt.Sprintf("catalogsource %s unhealthy", key)
-		}
-	}
-	if !found {
-		return fmt.Sprintf("targeted catalogsource %s missing", target)
-	}
-	return fault
-}
-
-func healthKey(h *olm.CatalogHealth) types.NamespacedName {
-	if h.CatalogSourceRef == nil {
-		return types.NamespacedName{}
-	}
-	return types.NamespacedName{Namespace: h.CatalogSourceRef.Namespace, Name: h.CatalogSourceRef.Name}
-}
-
-// deprecations says what of the installed bundle its catalog calls deprecated.
-// A catalog that cannot be read leaves the conditions as they are.
-func (w *statusWriter) deprecations(sub *olm.Subscription, o *Observation) {
-	entry, known := installedEntry(sub, w.status.InstalledCSV, o.Catalogs)
-	if !known {
-		return
-	}
-	var rollUp []string
-	note := func(condition, schema, name, message string) {
-		if message == "" {
-			w.remove(condition)
-			return
-		}
-		text := fmt.Sprintf("%s/%s: %s", schema, name, message)
-		w.set(condition, corev1.ConditionTrue, "", text)
-		rollUp = append(rollUp, text)
-	}
-	var pkg, channel, bundle, pkgName, channelName, bundleName string
-	if entry != nil {
-		pkg, pkgName = entry.Package.Deprecation, entry.Package.Name
-		bundle, bundleName = entry.Bundle.Deprecation, entry.Name
-		if sub.Spec.Channel != "" {
-			channel, channelName = entry.Channel.Deprecation, entry.Channel.Name
-		}
-	}
-	note(SubscriptionPackageDeprecated, "olm.package", pkgName, pkg)
-	note(SubscriptionChannelDeprecated, "olm.channel", channelName, channel)
-	note(SubscriptionBundleDeprecated, "olm.bundle", bundleName, bundle)
-	if len(rollUp) == 0 {
-		w.remove(SubscriptionDeprecated)
-		return
-	}
-	w.set(SubscriptionDeprecated, corev1.ConditionTrue, "", strings.Join(rollUp, "; "))
-}
-
-// installedEntry finds the installed operator in what the Subscription names.
-// known is false if a catalog that matters cannot be read.
-func installedEntry(sub *olm.Subscription, installed string, catalogs []olm.SnapshotCatalog) (entry *olm.Entry, known bool) {
-	if installed == "" {
-		return nil, true
-	}
-	anyCatalog := sub.Spec.Source == "" && sub.Spec.SourceNamespace == ""
-	known = true
-	for i := range catalogs {
-		c := &catalogs[i]
-		if !anyCatalog && (c.Key.Name != sub.Spec.Source || c.Key.Namespace != sub.Spec.SourceNamespace) {
-			continue
-		}
-		if c.Err != nil || c.Contents == nil {
-			known = false
-			continue
-		}
-		p := c.Contents.Package(sub.Spec.Package)
-		if p == nil {
-			continue
-		}
-		for _, ch := range p.Channels {
-			if sub.Spec.Channel != "" && ch.Name != sub.Spec.Channel {
-				continue
-			}
-			if e := ch.Entry(installed); e != nil && e.Bundle != nil {
-				return e, true
-			}
-		}
-	}
-	return nil, known
 }
 
 // resolution sets condition ResolutionFailed.

@@ -1,0 +1,199 @@
+package path
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// builder puts a Network together.
+type builder struct {
+	*Network
+	o     NetworkOptions
+	known map[string]int32 // content of a risk → verdict
+	same  map[*configv1.ConditionalUpdateRisk]int32
+	risks []*carriedRisk // by verdict
+	// carried are the targets of each risk.
+	carried []map[int32]bool
+}
+
+// carriedRisk is a risk and the targets that carry it.
+type carriedRisk struct {
+	risk     *configv1.ConditionalUpdateRisk
+	highest  string
+	versions []string // the highest first
+}
+
+// choose sorts the channels and leaves out those without nodes.
+func (b *builder) choose(graphs []ChannelGraph) error {
+	if len(graphs) == 0 {
+		return errors.New("no graph")
+	}
+	var empty []string
+	seen := map[string]bool{}
+	for _, g := range graphs {
+		if seen[g.Channel] {
+			return fmt.Errorf("two graphs of channel %q", g.Channel)
+		}
+		seen[g.Channel] = true
+		switch {
+		case g.Arch == "":
+		case b.arch == "":
+			b.arch = g.Arch
+		case b.arch != g.Arch:
+			return fmt.Errorf("graphs of the architectures %q and %q do not go together", b.arch, g.Arch)
+		}
+		if g.Graph == nil || g.Graph.Len() == 0 {
+			empty = append(empty, g.Channel)
+			continue
+		}
+		b.channels = append(b.channels, channelNodes{ChannelGraph: g})
+	}
+	if len(b.channels) == 0 {
+		return fmt.Errorf("%s: %w", quoteList(empty), ErrChannelEmpty)
+	}
+	for _, name := range empty {
+		b.notes = append(b.notes, fmt.Sprintf("channel %q is left out: its graph is empty", name))
+	}
+	slices.SortStableFunc(b.channels, func(x, y channelNodes) int { return newerChannel(x.Channel, y.Channel) })
+	for i, c := range b.channels {
+		if c.Channel == b.o.Present && b.o.Present != "" {
+			b.present = i
+		}
+	}
+	b.away = b.present < 0 && b.o.Present != ""
+	return nil
+}
+
+// newerChannel orders channels: the highest minor first, then the greatest
+// name. Names that say nothing about a minor come last.
+func newerChannel(a, b string) int {
+	ca, okA := graph.ParseChannel(a)
+	cb, okB := graph.ParseChannel(b)
+	if okA != okB {
+		if okA {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(cb.Major, ca.Major), cmp.Compare(cb.Minor, ca.Minor), cmp.Compare(b, a))
+}
+
+// nodes unites the nodes by version.
+func (b *builder) nodes() error {
+	b.index = make(map[string]int32, b.channels[0].Graph.Len())
+	for c := range b.channels {
+		for _, node := range b.channels[c].Graph.Nodes() {
+			text := node.Version.Original()
+			if _, ok := b.index[text]; !ok {
+				b.index[text] = 0
+				b.versions = append(b.versions, node.Version)
+			}
+		}
+	}
+	if len(b.versions) > maxNetworkNodes {
+		return &graph.LimitError{Limit: "releases in all channels", Max: maxNetworkNodes}
+	}
+	slices.SortFunc(b.versions, func(x, y *semver.Version) int {
+		return cmp.Or(x.Compare(y), cmp.Compare(x.Original(), y.Original()))
+	})
+	for i, v := range b.versions {
+		b.index[v.Original()] = int32(i)
+	}
+	b.releases, b.broken = make([]configv1.Release, len(b.versions)), make([]error, len(b.versions))
+	from := make([]int, len(b.versions)) // the channel that the release is from, +1
+	var errs []error
+	for c := range b.channels {
+		ch := &b.channels[c]
+		ch.local = make([]int32, len(b.versions))
+		for i := range ch.local {
+			ch.local[i] = -1
+		}
+		for i := range ch.Graph.Nodes() {
+			r, err := ch.Graph.Release(i)
+			at := b.index[r.Version]
+			if ch.local[at] >= 0 {
+				continue // a repeated version, which only Compat decodes: the first counts
+			}
+			ch.local[at] = int32(i)
+			if b.broken[at] == nil {
+				b.broken[at] = err
+			}
+			if from[at] == 0 {
+				from[at], b.releases[at] = c+1, r
+			} else if known := b.releases[at]; !graph.SameDigest(known.Image, r.Image) {
+				errs = append(errs, fmt.Errorf("release %s is %s in channel %q and %s in channel %q",
+					r.Version, known.Image, b.channels[from[at]-1].Channel, r.Image, ch.Channel))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// judge asks the matcher about the risks and sums up for each guard.
+func (b *builder) judge(ctx context.Context) error {
+	e := risk.Evaluator{Matcher: b.o.Matcher, Rules: b.o.Rules}
+	blind := b.o.Matcher == nil && b.o.Rules == nil
+	if blind {
+		e.Rules = &graph.Rules{}
+	}
+	order := make([]int32, len(b.risks))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(x, y int32) int {
+		r, s := b.risks[x], b.risks[y]
+		return cmp.Or(graph.CompareVersions(s.highest, r.highest), cmp.Compare(r.risk.Name, s.risk.Name))
+	})
+	b.verdicts = make([]risk.Verdict, len(b.risks))
+	for _, i := range order {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b.verdicts[i] = e.Judge(ctx, b.risks[i].risk, b.risks[i].versions)
+		if blind {
+			b.verdicts[i].Err = errNoMatcher
+			b.verdicts[i].Applies.Message = errNoMatcher.Error()
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := range b.guards {
+		b.guards[i].judgement = b.judgeGuard(i)
+	}
+	return nil
+}
+
+var errNoMatcher = errors.New("nothing is known about the cluster")
+
+func (b *builder) judgeGuard(i int) judgement {
+	g := &b.guards[i]
+	switch {
+	case i == 0:
+		return recommended
+	case g.withheld != "":
+		return unknown
+	case len(g.verdicts) == 0:
+		return unknown
+	}
+	j := recommended
+	for _, v := range g.verdicts {
+		switch b.verdicts[v].Applies.Status {
+		case metav1.ConditionTrue:
+			return notRecommended
+		case metav1.ConditionUnknown:
+			j = unknown
+		}
+	}
+	return j
+}

@@ -1,0 +1,95 @@
+package clusterupdate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// verify checks the signature of a release image. An update that is forced
+// goes on without one; why that is a risk is returned.
+func (c *core) verify(ctx context.Context, r *loadRequest, out *loaded) (risk string, err error) {
+	verifier := c.o.Verifier
+	if verifier == nil {
+		verifier, err = c.payloadVerifier(ctx, r)
+	}
+	if err == nil {
+		half, cancel := reconcile.WithTimeout(ctx, c.o.RetrieveTimeout/2)
+		defer cancel()
+		if out.verification, err = c.verifySigner(half, verifier, r.release); err == nil {
+			out.verified = true
+			c.trust.noteVerified()
+			c.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: out.verification.String(), Verification: out.verification})
+			return "", nil
+		}
+	}
+	if r.force && ctx.Err() == nil {
+		return forcedRisk(r.release, err), nil
+	}
+	return "", err
+}
+
+// forcedRisk is why it is a risk to go on with a release that is not verified.
+func forcedRisk(r configv1.Release, err error) string {
+	return signature.Chain(fmt.Errorf("Target release %s cannot be verified, but continuing anyway because the update was forced: %w", quoted(r), err))
+}
+
+// verifySigner verifies a release, and that it was signed under a name that
+// counts. Without a version, the version in that name plays no part.
+func (c *core) verifySigner(ctx context.Context, verifier signature.Verifier, r configv1.Release) (*signature.Verification, error) {
+	identity := c.o.Identity
+	if r.Version == "" && identity.Version {
+		identity.Version = false
+		if v, ok := verifier.(*signature.OpenPGP); ok && c.o.Verifier == nil {
+			verifier = v.WithIdentity(identity)
+		}
+	}
+	digest := signature.Digest(r.Image)
+	var v *signature.Verification
+	err := panics.Isolate(func() (err error) {
+		if of, ok := verifier.(signature.ReleaseVerifier); ok {
+			v, err = of.VerifyRelease(ctx, digest, r.Version)
+		} else {
+			v, err = verifier.Verify(ctx, digest)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case v == nil:
+		return nil, &signature.Error{Digest: digest, Err: fmt.Errorf("verifier %T returned neither a proof nor an error", verifier)}
+	case v.Digest != "" && v.Digest != digest:
+		return nil, &signature.Error{Digest: digest, Err: fmt.Errorf("verifier %T vouches for %s instead", verifier, v.Digest)}
+	}
+	if err := identity.CheckAll(v, r.Version); err != nil {
+		return nil, &signature.Error{Digest: digest, Err: err}
+	}
+	return v.For(r.Version), nil
+}
+
+// checkVersion compares the names under which a release was signed with its
+// version, where that was not known before its contents were read.
+func (c *core) checkVersion(r *loadRequest, out *loaded) (risk string, err error) {
+	if out.verification == nil || r.release.Version != "" {
+		return "", nil
+	}
+	v := out.verification.For(out.release.Version)
+	err = c.o.Identity.CheckAll(v, v.Version)
+	switch {
+	case err == nil && slices.ContainsFunc(v.Signers, func(s signature.Signer) bool { return s.Fit == signature.FitOther }):
+		c.emit(Event{Type: EventSignatureVerified, Release: out.release, Message: v.String(), Verification: v})
+	case err != nil && r.force:
+		out.verified = false
+		risk = forcedRisk(out.release, err)
+		c.emit(Event{Type: EventRetrievePayload, Release: out.release, Message: risk})
+		return risk, nil
+	}
+	return "", err
+}
