@@ -73,18 +73,18 @@ type pass struct {
 	*core
 	sync  *syncWork
 	run   *runlevel.Pass
-	start runlevel.Report
+	start passReport
 	began time.Time     // to be at work
 	limit time.Duration // of being at work
 
 	mu      sync.Mutex
 	live    map[int]*liveNode
-	working int             // nodes at which a step is
-	raw     runlevel.Report // of this pass alone
-	report  runlevel.Report // what to tell
-	settled bool            // no node is at work, and decisions do not know yet
-	ended   error           // why it was called off
-	cut     bool            // the driver's calls were: it cannot go on
+	working int        // nodes at which a step is
+	raw     passReport // of this pass alone
+	report  passReport // what to tell
+	settled bool       // no node is at work, and decisions do not know yet
+	ended   error      // why it was called off
+	cut     bool       // the driver's calls were: it cannot go on
 	done    bool
 	closed  bool // after it was called off
 }
@@ -108,8 +108,8 @@ func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake
 	w := s.sync
 	tasks := w.payload.Tasks()
 	p := &pass{core: r.core, sync: w, start: s.report, began: q.Now, live: make(map[int]*liveNode),
-		limit: runlevel.PassLimit(start.state, r.interval(q))}
-	p.raw = runlevel.Report{
+		limit: passLimit(start.state, r.interval(q))}
+	p.raw = passReport{
 		Version: w.release.Version, Image: w.release.Image, Hash: w.payload.Hash, Total: len(tasks),
 		Reconciling: start.state == runlevel.Reconciling, Initial: start.state == runlevel.Initializing,
 		LastProgress: s.report.LastProgress,
@@ -141,13 +141,13 @@ func (p *pass) observe(e runlevel.Event) {
 
 // updateReport brings the report up to date.
 func (p *pass) updateReport(now time.Time) {
-	if next, ok := runlevel.NextReport(p.start, p.raw, now); ok {
+	if next, ok := nextReport(p.start, p.raw, now); ok {
 		p.report = next
 	}
 }
 
 // reported is how far the pass has come.
-func (p *pass) reported() runlevel.Report {
+func (p *pass) reported() passReport {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.report
@@ -338,7 +338,7 @@ func (r *decider) passEnded(q reconcile.Request, p *pass) {
 		}
 		s.attempt++
 		s.failures++
-		s.nextPass = q.Now.Add(runlevel.Delay(s.failures, r.interval(q), r.random(q)))
+		s.nextPass = q.Now.Add(passDelay(s.failures, r.interval(q), r.random(q)))
 		if text := err.Error(); text != s.toldFailure {
 			s.toldFailure = text
 			r.emit(Event{Type: troubleOf(res.Errors), Time: q.Now, Release: p.sync.release, Message: text, Err: err})
@@ -349,7 +349,7 @@ func (r *decider) passEnded(q reconcile.Request, p *pass) {
 		s.attempt, s.failures, s.changed = 0, 0, false
 		s.nextPass = q.Now.Add(r.interval(q))
 	}
-	if report, ok := runlevel.NextReport(p.start, next, q.Now); ok {
+	if report, ok := nextReport(p.start, next, q.Now); ok {
 		s.report = report
 	} else {
 		s.report = p.start // earlier trouble shows until a pass gets past it

@@ -7,13 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // Types of conditions of a ClusterVersion that github.com/openshift/api does
 // not name.
 const (
-	ConditionFailing                                                           = runlevel.ConditionFailing
+	// ConditionFailing says that an update or the upkeep of a release is in trouble.
+	ConditionFailing                       configv1.ClusterStatusConditionType = "Failing"
 	ConditionInvalid                       configv1.ClusterStatusConditionType = "Invalid"
 	ConditionReleaseAccepted               configv1.ClusterStatusConditionType = "ReleaseAccepted"
 	ConditionImplicitlyEnabledCapabilities configv1.ClusterStatusConditionType = "ImplicitlyEnabledCapabilities"

@@ -29,7 +29,7 @@ type session struct {
 	waits       bool      // all that is left of it
 	begun       time.Time // of the last pass, at its first manifest
 	changed     bool      // sync, since the last pass that got through
-	report      runlevel.Report
+	report      passReport
 	passErr     error     // of the last pass
 	toldFailure string    // of that, last
 	attempt     int       // of the pass in its state
@@ -134,7 +134,7 @@ func (s *session) ask(want, base target) {
 // Other work than before begins with a pass of its own.
 func (s *session) adopt(w *syncWork, status *configv1.ClusterVersionStatus, message string) {
 	if s.report.Image != w.release.Image {
-		s.report = runlevel.Report{Version: w.release.Version, Image: w.release.Image, LastProgress: s.report.LastProgress}
+		s.report = passReport{Version: w.release.Version, Image: w.release.Image, LastProgress: s.report.LastProgress}
 	}
 	if s.sync == nil || s.sync.loaded != w.loaded {
 		s.accepted = message

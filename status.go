@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // statusInput is all that a status is written from, besides the status as read.
@@ -34,7 +33,7 @@ type statusInput struct {
 	hooks       func(history []configv1.UpdateHistory) hookTrouble
 	completed   bool      // a pass over sync got through
 	sync        *syncWork // nil: nothing is loaded yet
-	report      runlevel.Report
+	report      passReport
 	starts      func(operator string) (time.Time, bool) // since when operators are awaited
 }
 
@@ -89,12 +88,12 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 	}
 	unset(configv1.OperatorAvailable)
 	if in.sync != nil {
-		w := runlevel.Status{
+		w := passStatus{
 			Failure: in.report.Failure, Version: in.sync.release.Version, Image: in.sync.release.Image,
 			Reconciling: in.report.Reconciling, History: len(s.History) > 0, Invalid: len(in.d.faults) > 0,
 			Done: in.report.Done, Total: in.report.Total, Starts: in.starts, Now: in.now.Time,
 		}
-		failing, progressing := runlevel.Failing(w), runlevel.Progressing(w)
+		failing, progressing := failingCondition(w), progressingCondition(w)
 		in.hooks(s.History).show(&failing, &progressing)
 		set(failing.Type, failing.Status, failing.Reason, failing.Message)
 		set(progressing.Type, progressing.Status, progressing.Reason, progressing.Message)

@@ -65,15 +65,13 @@
 //
 // Errors of the API are tried again, a few times per pass ([BackoffFor]);
 // findings about an object, which are [*TaskError], are not: waiting is done
-// by passes, one after another ([Delay]), or by a pass that stays. An error stops what depends on it
-// and nothing else. [Summarize] puts the errors of a pass together, and
-// [Failing] and [Progressing] word the conditions of ClusterVersion from the
-// result, as users know them: "Working towards 4.18.15: 405 of 806 done (50%
-// complete), waiting on etcd". A degraded operator has 40 minutes, and one
-// without its versions 30 (machine-config 90) before that is called slow;
-// the [Tracker] holds these clocks.
+// by passes, one after another, or by a pass that stays. An error stops what
+// depends on it and nothing else. [Summarize] puts the errors of a pass
+// together, and [Judge] says whether that is trouble or progress: a degraded
+// operator has 40 minutes, and one without its versions 30 (machine-config 90)
+// before that is called slow; the [Tracker] holds these clocks.
 //
-// The end of the context is no error of any task: a pass that it interrupts
+// The end of the context is not an error of a task: a pass that it interrupts
 // has no Failure, and the next one continues from what is in the cluster.
 // context.Cause is found in its error.
 //
@@ -87,7 +85,6 @@
 // them is bounded:
 //
 //	limit                              default  field    past it
-//	message of a condition             32 KiB   -        cut
 //	message of several errors          32 KiB   -        the first ones, and how many more
 //	text of an object                  4 KiB    -        cut
 //	names or fields in a message       4 KiB    -        the first ones, and how many more

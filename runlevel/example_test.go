@@ -63,12 +63,12 @@ func ExampleRun_failure() {
 	res, err := runlevel.Run(context.Background(), tasks, runlevel.Options{Applier: runlevel.ApplierFunc(apply), Workers: 1})
 	var te *runlevel.TaskError
 	fmt.Println(errors.As(err, &te), te.Reason, te.Task)
-	fmt.Println(runlevel.Progressing(runlevel.Status{Failure: res.Failure, Version: "4.18.15", Done: res.Done, Total: res.Total}).Message)
+	fmt.Println(res.Failure)
 	// Output:
 	// applied configmap "demo/10-a" (1 of 4)
 	// applied configmap "demo/10-c" (3 of 4)
 	// true Demo configmap "demo/10-b" (2 of 4)
-	// Unable to apply 4.18.15: b has an unknown error: Demo
+	// b does not come up
 }
 
 // The schedule alone, as a rehearsal in virtual time would drive it: time

@@ -28,9 +28,6 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s has %d bytes, limit %d, and ends with %q", what, len(text), limit, text[max(0, len(text)-60):])
 		}
 	}
-	failure := &runlevel.TaskError{Reason: "R", Message: long}
-	slow := &runlevel.TaskError{Effect: runlevel.EffectReport, Reason: "R", Message: long}
-
 	var several []error
 	for i := range 1000 {
 		several = append(several, &runlevel.TaskError{Reason: "R", Message: fmt.Sprintf("error %04d %s", i, long[:100])})
@@ -75,13 +72,6 @@ func TestLimits(t *testing.T) {
 	parallel := configMaps(t, files...)
 
 	limittest.Walk(t, []limittest.Case{
-		{Limit: "message of a condition", Default: 32 << 10, Bytes: 4 * MiB, Run: func(t *testing.T) int64 {
-			s := runlevel.Status{Failure: failure, Version: "1", History: true}
-			atMost(t, "Failing", runlevel.Failing(s).Message, 32<<10, "more bytes")
-			s.Failure = slow
-			atMost(t, "Progressing", runlevel.Progressing(s).Message, 32<<10, "more bytes")
-			return 0
-		}},
 		{Limit: "message of several errors", Default: 32 << 10, Bytes: 2 * MiB, Run: func(t *testing.T) int64 {
 			err := runlevel.Summarize(several)
 			atMost(t, "MultipleErrors", err.Error(), 32<<10, " more")
@@ -118,7 +108,6 @@ func TestLimits(t *testing.T) {
 			}
 			atMost(t, "names", te.Name, 4<<10, " more")
 			atMost(t, "message", te.Message, 5<<10, " more")
-			atMost(t, "Progressing", runlevel.Progressing(runlevel.Status{Failure: te, History: true}).Message, 5<<10, " more")
 			return 0
 		}},
 		{Limit: "version that an operator reports", Default: 256, Bytes: 1 * MiB, Run: func(t *testing.T) int64 {

@@ -1,13 +1,13 @@
-package runlevel
+package clusterupdate
 
 import (
 	"cmp"
 	"time"
 )
 
-// Report is what a worker tells about itself: the state of a pass, seen from
+// passReport is what a worker tells about itself: the state of a pass, seen from
 // outside.
-type Report struct {
+type passReport struct {
 	// Failure is the trouble of the last pass, nil when there is none.
 	Failure error
 	// Done counts the tasks that succeeded in this pass, Total all of them.
@@ -34,10 +34,10 @@ type Report struct {
 // visible until the pass gets past it. Otherwise it is returned with
 // LastProgress set: now where more is done or completed than at the start, or
 // the image has changed without a failure, else as it was.
-func NextReport(start, next Report, now time.Time) (report Report, ok bool) {
+func nextReport(start, next passReport, now time.Time) (report passReport, ok bool) {
 	change := compareProgress(next, start)
 	if start.Failure != nil && next.Failure == nil && start.Image == next.Image && change < 0 {
-		return Report{}, false
+		return passReport{}, false
 	}
 	moved := start.Image != next.Image && next.Failure == nil
 	if change > 0 || next.Completed > start.Completed || moved {
@@ -50,6 +50,6 @@ func NextReport(start, next Report, now time.Time) (report Report, ok bool) {
 
 // compareProgress compares done/total of two reports, exactly. A report that
 // does not know its total has done nothing.
-func compareProgress(a, b Report) int {
+func compareProgress(a, b passReport) int {
 	return cmp.Compare(a.Done*max(b.Total, 1), b.Done*max(a.Total, 1))
 }

@@ -1,30 +1,28 @@
-package runlevel
+package clusterupdate
 
-import "time"
+import (
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
 
 // The times of the cluster-version operator's worker, as pure functions: the
 // caller draws the random numbers, each in [0, 1).
 
-// Interval returns the time between passes, 2 to 4 minutes. It is drawn once
-// per process, so that clusters do not work in step.
-func Interval(random float64) time.Duration {
-	return spread(2*time.Minute, random)
-}
-
-// PassLimit returns the time that one pass may take: the interval while
+// passLimit returns the time that one pass may take: the interval while
 // Initializing, otherwise twice that.
-func PassLimit(state State, interval time.Duration) time.Duration {
-	if state == Initializing {
+func passLimit(state runlevel.State, interval time.Duration) time.Duration {
+	if state == runlevel.Initializing {
 		return interval
 	}
 	return 2 * interval
 }
 
-// Delay returns the time until the next pass, given how many passes have
+// passDelay returns the time until the next pass, given how many passes have
 // failed in a row. After a success (0) that is the interval; after failures
 // an eighth, a quarter and half of it, then the whole, each lengthened by up
 // to a fifth.
-func Delay(failures int, interval time.Duration, random float64) time.Duration {
+func passDelay(failures int, interval time.Duration, random float64) time.Duration {
 	switch {
 	case failures <= 0:
 		return interval
