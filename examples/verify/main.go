@@ -10,162 +10,190 @@
 //	    -keyring verifier-public-key-redhat
 //
 // With a public key in PEM it looks for cosign signatures, as the container
-// runtime does on a pull: in repositories of registries that anybody may read,
-// and in OCI image layouts. The image must have been signed under its own
-// repository, so -digest takes a whole pull spec here; a bare digest is taken
-// for one of the product's repository:
+// runtime does on a pull: in registries that anybody may read, and in OCI image
+// layouts. The image must have been signed under its own repository: -digest
+// takes a whole pull spec, or a digest in the product's repository:
 //
 //	go run ./examples/verify -digest quay.io/openshift-release-dev/ocp-release@sha256:… \
-//	    -store docker://quay.io/openshift-release-dev/ocp-release -store ./layout -key openshift.pem
+//	    -store docker://quay.io/openshift-release-dev/ocp-release,./layout -key openshift.pem
 //
-// -store and -keyring take several values, at once or by repetition. -configmap
-// prints the manifest that brings the OpenPGP signatures which verified to a
-// disconnected cluster; -configmap FILE writes it, and -configmap DIR names the
-// file as mirror tools do.
+// -store and -keyring may be repeated, or have several values with commas.
+// -configmap writes the manifest that brings the OpenPGP signatures which verified
+// to a disconnected cluster; in a directory it is named as mirror tools do.
 //
 // The exit code is 0 when the digest verified, 1 when it did not, 2 when the
-// flags are wrong.
+// command line is wrong.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
-	"os/signal"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/cluster"
+	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { program.Main(command()) }
+
+// productRepository is where releases are published.
+const productRepository = "quay.io/openshift-release-dev/ocp-release"
 
 type options struct {
-	image     string // a digest or a pull spec
-	stores    list
-	keyrings  list
-	key       string
-	plainHTTP bool
-	configMap destination
-	timeout   time.Duration
+	image            string // a digest or a pull spec
+	stores, keyrings program.List
+	key, configMap   string
+	plainHTTP        bool
+	timeout          time.Duration
 }
 
-// list is a flag that may be given several times.
-type list []string
-
-func (l *list) String() string     { return strings.Join(*l, " ") }
-func (l *list) Set(s string) error { *l = append(*l, s); return nil }
-
-// destination is where a manifest goes: a flag that needs no value.
-type destination struct {
-	wanted bool
-	path   string // empty: standard output
-}
-
-func (d *destination) String() string   { return d.path }
-func (d *destination) IsBoolFlag() bool { return true }
-
-func (d *destination) Set(s string) error {
-	d.wanted, d.path = s != "false", s
-	if s == "true" || s == "false" || s == "-" {
-		d.path = ""
-	}
-	return nil
-}
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func command() program.Command {
 	var o options
-	flags := flag.NewFlagSet("verify", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar(&o.image, "digest", "", "digest, or pull spec with a digest, of the release image")
-	flags.Var(&o.stores, "store", "`URL or directory` of signatures; several are asked; with -key, docker://repository or an OCI layout")
-	flags.Var(&o.keyrings, "keyring", "`file` of OpenPGP public keys; each of several must be satisfied")
-	flags.StringVar(&o.key, "key", "", "`file` of a public key in PEM, for cosign signatures")
-	flags.BoolVar(&o.plainHTTP, "plain-http", false, "speak http with registries")
-	flags.Var(&o.configMap, "configmap", "write the manifest with the signatures to a `file`, else to standard output")
-	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to look for signatures")
-	if err := flags.Parse(expand(args)); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
-	}
-	if err := o.check(flags.Args()); err != nil {
-		fmt.Fprintln(stderr, "verify:", err)
-		return 2
-	}
-
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	verify := openPGP
-	if o.key != "" {
-		verify = cosign
-	}
-	if err := verify(ctx, o, stdout, stderr); err != nil {
-		explain(stderr, err)
-		return 1
-	}
-	return 0
-}
-
-// expand writes out flags with several values, "-store a b" as "-store a
-// -store b", and the value that -configmap may have.
-func expand(args []string) []string {
-	var out []string
-	var list string // the flag that more values belong to
-	value := false  // the next argument is a value, whatever it looks like
-	for i, a := range args {
-		name := strings.TrimLeft(a, "-")
-		switch {
-		case value:
-			out, value = append(out, a), false
-		case !strings.HasPrefix(a, "-") && list == "configmap":
-			out[len(out)-1], list = "-configmap="+a, ""
-		case !strings.HasPrefix(a, "-") && list != "":
-			out = append(out, "-"+list, a)
-		case a == "-" || !strings.HasPrefix(a, "-"):
-			return append(out, args[i:]...)
-		default:
-			out = append(out, a)
-			list, value = name, false
-			switch name {
-			case "store", "keyring":
-				value = true
-			case "configmap":
-			case "digest", "key", "timeout":
-				list, value = "", true
-			default:
-				if list, _, _ = strings.Cut(name, "="); list != "store" && list != "keyring" {
-					list = ""
-				}
+	return program.Command{
+		Name:  "verify",
+		About: "Verify tells whether a release may be trusted: who signed its digest, under which name and when.",
+		Exit:  "0: the digest is verified; 1: it is not",
+		Flags: func(f *flag.FlagSet) {
+			f.StringVar(&o.image, "digest", "", "digest, or pull spec with a `digest`, of the release image")
+			f.Var(&o.stores, "store", "`URL` or directory of signatures; with -key, docker://repository or an OCI layout; may be repeated")
+			f.Var(&o.keyrings, "keyring", "`file` of OpenPGP public keys; each must be satisfied; may be repeated")
+			f.StringVar(&o.key, "key", "", "`file` of a public key in PEM, for cosign signatures")
+			f.BoolVar(&o.plainHTTP, "plain-http", false, "speak http with registries")
+			f.StringVar(&o.configMap, "configmap", "", "write the manifest with the signatures to a `file`, into a directory, or to - (standard output)")
+			f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to look for signatures")
+		},
+		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
+			if err := o.check(); err != nil {
+				return err
 			}
-		}
+			within, cancel := context.WithTimeout(ctx, o.timeout)
+			defer cancel()
+			verify := o.openPGP
+			if o.key != "" {
+				verify = o.cosign
+			}
+			err := verify(within, stdout, stderr)
+			if e := new(signature.Error); ctx.Err() == nil && errors.As(err, &e) {
+				fmt.Fprintf(program.TerminalOf(stderr).Wrap(stderr), "verify: %s", e.Text())
+				return program.ErrNo
+			}
+			return err
+		},
 	}
-	return out
 }
 
 // check reports flags that do not go together.
-func (o *options) check(rest []string) error {
+func (o *options) check() error {
 	switch {
-	case len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q", rest[0])
 	case o.image == "":
-		return errors.New("-digest is required")
+		return program.Usagef("-digest is required")
 	case len(o.stores) == 0:
-		return errors.New("at least one -store is required")
+		return program.Usagef("at least one -store is required")
 	case (len(o.keyrings) == 0) == (o.key == ""):
-		return errors.New("either -keyring or -key is required")
-	case o.key != "" && o.configMap.wanted:
-		return errors.New("-configmap holds OpenPGP signatures: it goes with -keyring")
+		return program.Usagef("either -keyring or -key is required")
+	case o.key != "" && o.configMap != "":
+		return program.Usagef("-configmap holds OpenPGP signatures: it goes with -keyring")
 	case o.plainHTTP && o.key == "":
-		return errors.New("-plain-http is for registries: it goes with -key")
+		return program.Usagef("-plain-http is for registries: it goes with -key")
 	case o.timeout <= 0:
-		return errors.New("-timeout must be above 0")
+		return program.Usagef("-timeout must be above 0")
 	}
 	return nil
+}
+
+// openPGP verifies by keyrings.
+func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
+	digest := signature.Digest(o.image)
+	if digest == "" && !strings.Contains(o.image, "/") {
+		digest = o.image
+	}
+	var rings []*signature.Keyring
+	for _, name := range o.keyrings {
+		ring, err := signature.ReadKeyring(name)
+		if err != nil {
+			return err
+		}
+		for _, s := range ring.Skipped() {
+			fmt.Fprintf(stderr, "%s: key %s is not used: %s\n", name, s.ID, s.Reason)
+		}
+		rings = append(rings, ring)
+	}
+	var stores []signature.Store
+	for _, place := range o.stores {
+		store, err := signature.OpenStore(place, signature.HTTPOptions{Proxy: http.ProxyFromEnvironment})
+		if err != nil {
+			return err
+		}
+		stores = append(stores, store)
+	}
+	v := signature.NewVerifier(rings, signature.Parallel(stores...))
+	result, err := v.Verify(ctx, digest)
+	if err != nil {
+		return err
+	}
+	// A manifest on standard output stands alone there, to be piped.
+	file, report := o.configMap, stdout
+	if file == "-" {
+		report = stderr
+	}
+	fmt.Fprint(report, result.Text())
+	if file == "" {
+		return nil
+	}
+	cm, err := cluster.ConfigMap(digest, v.Signatures()[digest])
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(cm, "", "  ")
+	if err != nil {
+		return err
+	}
+	if file == "-" {
+		_, err := fmt.Fprintf(stdout, "%s\n", data)
+		return err
+	} else if info, err := os.Stat(file); err == nil && info.IsDir() {
+		file = filepath.Join(file, cluster.ConfigMapFile(digest))
+	}
+	return os.WriteFile(file, append(data, '\n'), 0o644)
+}
+
+// cosign verifies by a public key. The stores are asked one after the other.
+func (o *options) cosign(ctx context.Context, stdout, _ io.Writer) error {
+	text, err := os.ReadFile(o.key)
+	if err != nil {
+		return err
+	}
+	key, err := sigstore.ParseKey(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.key, err)
+	}
+	image := o.image
+	if !strings.Contains(image, "/") {
+		image = productRepository + "@" + image
+	}
+	policy := &sigstore.Policy{Name: o.key, Keys: []*sigstore.Key{key}}
+	var last error
+	for _, place := range o.stores {
+		source, err := sigstore.OpenSource(place, sigstore.RegistryOptions{Proxy: http.ProxyFromEnvironment, PlainHTTP: o.plainHTTP})
+		if err != nil {
+			return err
+		}
+		result, err := policy.Verify(ctx, image, source)
+		if err == nil {
+			fmt.Fprint(stdout, result.Text())
+			return nil
+		}
+		last = err
+	}
+	return last
 }

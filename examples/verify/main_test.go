@@ -77,7 +77,7 @@ func write(t *testing.T, path string, data []byte) {
 func verify(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if got := run(t.Context(), args, &out, &errs); got != code {
+	if got := command().Execute(t.Context(), args, &out, &errs); got != code {
 		t.Fatalf("%q: exit code %d, want %d\n%s%s", args, got, code, &out, &errs)
 	}
 	return out.String(), errs.String()
@@ -101,9 +101,9 @@ func TestOpenPGP(t *testing.T) {
 		out, _ := verify(t, 0, "-digest", digest, "-store", empty, "-store", store, "-keyring", ring)
 		contains(t, out, digest+" is verified", "verifier-public-key-test", "(Publisher <p@example.com>)", "signed as  "+reference, "signed on  2024-01-01T00:00:00Z", "signature-1")
 	}
-	out, _ := verify(t, 0, "-store", empty, dir, served.URL, "-keyring", ring, ring, "-digest", digest)
+	out, _ := verify(t, 0, "-store", empty+","+dir, "-store", served.URL, "-keyring", ring+","+ring, "-digest", digest)
 	contains(t, out, "is verified")
-	out, _ = verify(t, 0, "--store="+empty, dir, "-keyring="+ring, "-digest="+digest, "-timeout", "1m")
+	out, _ = verify(t, 0, "--store="+empty+","+dir, "-keyring="+ring, "-digest="+digest, "-timeout", "1m")
 	contains(t, out, "is verified")
 	verify(t, 0, "-digest", "mirror.example.com/release@"+digest, "-store", dir, "-keyring", ring)
 
@@ -125,7 +125,7 @@ func TestOpenPGP(t *testing.T) {
 
 func TestConfigMap(t *testing.T) {
 	ring, dir := publish(t)
-	out, errs := verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap")
+	out, errs := verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap", "-")
 	contains(t, errs, "is verified")
 	file := filepath.Join(t.TempDir(), "cm.json")
 	verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap="+file)
@@ -149,7 +149,7 @@ func TestConfigMap(t *testing.T) {
 		contains(t, v.Signers[0].Location, "key sha256-"+digest[7:]+"-1")
 	}
 	// Nothing is written for what does not verify.
-	out, _ = verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring, "-configmap")
+	out, _ = verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring, "-configmap", "-")
 	if out != "" {
 		t.Error(out)
 	}
@@ -194,7 +194,7 @@ func TestCosign(t *testing.T) {
 	registry := httptest.NewServer(serveLayout(t, dir))
 	defer registry.Close()
 	mirror := "docker://" + strings.TrimPrefix(registry.URL, "http://") + "/mirror/release"
-	out, _ := verify(t, 0, "-digest", digest, "-store", foreign, mirror, "-plain-http", "-key", file)
+	out, _ := verify(t, 0, "-digest", digest, "-store", foreign, "-store", mirror, "-plain-http", "-key", file)
 	contains(t, out, digest+" is verified", "signed as  "+reference, "/mirror/release:sha256-"+digest[7:]+".sig layer 1")
 	_, errs = verify(t, 1, "-digest", other, "-store", mirror, "-plain-http", "-key", file)
 	contains(t, errs, "A signature was required, but no signature exists", "has no signatures under")
@@ -237,7 +237,7 @@ func TestFlags(t *testing.T) {
 		"at least one -store is required":     {"-digest", digest, "-keyring", ring},
 		"either -keyring or -key is required": {"-digest", digest, "-store", dir},
 		"-plain-http is for registries":       {"-digest", digest, "-store", dir, "-keyring", ring, "-plain-http"},
-		"it goes with -keyring":               {"-digest", digest, "-store", dir, "-key", ring, "-configmap"},
+		"it goes with -keyring":               {"-digest", digest, "-store", dir, "-key", ring, "-configmap", "x"},
 		"unexpected argument":                 {"-digest", digest, "more", "-store", dir, "-keyring", ring},
 		"-timeout must be above 0":            {"-digest", digest, "-store", dir, "-keyring", ring, "-timeout", "0s"},
 		"flag provided but not defined":       {"-nonsense"},
@@ -247,8 +247,11 @@ func TestFlags(t *testing.T) {
 	}
 	_, errs := verify(t, 2, "-digest", digest, "-store", dir, "-keyring", ring, "-key", ring)
 	contains(t, errs, "either -keyring or -key")
-	_, errs = verify(t, 0, "-h")
-	contains(t, errs, "-configmap")
+	out, errs := verify(t, 0, "-h")
+	contains(t, out, "usage: verify [flags]\n", "-configmap file", "exit codes: 0: the digest is verified;")
+	if errs != "" {
+		t.Error(errs)
+	}
 	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-keyring", filepath.Join(dir, "absent"))
 	contains(t, errs, "absent")
 	_, errs = verify(t, 1, "-digest", digest, "-store", ring, "-keyring", ring)

@@ -154,6 +154,12 @@ func numberedKeys(cm *unstructured.Unstructured, prefix string) []string {
 	return keys
 }
 
+// ConfigMapFile is how mirror tools name the file of a [ConfigMap], in JSON.
+func ConfigMapFile(digest string) string {
+	algo, hash, _ := strings.Cut(digest, ":")
+	return fmt.Sprintf("signature-%s-%s.json", algo, hash[:min(16, len(hash))])
+}
+
 // mapName is what the name of a ConfigMap may look like.
 var mapName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 

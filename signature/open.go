@@ -1,0 +1,49 @@
+package signature
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// OpenStore opens a store by its place: a URL with scheme http or https, or a
+// directory, with or without file:// before it. A directory that is not there and
+// another scheme are errors, and so is what [NewHTTPStore] refuses.
+func OpenStore(place string, o HTTPOptions) (Store, error) {
+	scheme, dir, ok := strings.Cut(place, "://")
+	switch scheme = strings.ToLower(scheme); {
+	case !ok:
+		dir = place
+	case scheme == "http" || scheme == "https":
+		return NewHTTPStore(place, o)
+	case scheme != "file":
+		return nil, fmt.Errorf("store %s: a store is a URL with scheme http, https or file, or a directory", scheme+"://…")
+	}
+	info, err := os.Stat(dir)
+	if p := new(fs.PathError); errors.As(err, &p) {
+		return nil, fmt.Errorf("store %s: %w", dir, p.Err)
+	} else if err != nil {
+		return nil, fmt.Errorf("store %s: %w", dir, err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("store %s is not a directory", dir)
+	}
+	return DirStore(dir), nil
+}
+
+// ReadKeyring reads a keyring from a file and names it like the file. Errors are
+// those of reading, and of [ParseKeyring] with the file's path.
+func ReadKeyring(file string) (*Keyring, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	ring, err := ParseKeyring(filepath.Base(file), data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return ring, nil
+}

@@ -1,0 +1,46 @@
+package signature_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/sigstore"
+)
+
+func TestOpenStore(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ place, want, err string }{
+		{"https://mirror.example/s", "containers/image signature store under https://mirror.example/s", ""},
+		{"HTTP://mirror.example/s", "containers/image signature store under http://mirror.example/s", ""},
+		{"file://" + dir, fmt.Sprint(signature.DirStore(dir)), ""},
+		{"ftp://user:secret@x", "", "store ftp://…: a store is a URL with scheme http, https or file, or a directory"},
+		{file, "", "store " + file + " is not a directory"},
+		{filepath.Join(dir, "none"), "", "store " + filepath.Join(dir, "none") + ": no such file or directory"},
+	} {
+		s, err := signature.OpenStore(tt.place, signature.HTTPOptions{})
+		switch {
+		case tt.err != "":
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("%s: %v, want %s", tt.place, err, tt.err)
+			}
+		case err != nil || fmt.Sprint(s) != tt.want:
+			t.Errorf("%s: %v %v, want %s", tt.place, s, err, tt.want)
+		}
+	}
+	for place, want := range map[string]string{
+		"docker://quay.io/a:tag":      `repository "quay.io/a:tag": a repository has neither tag nor digest`,
+		"https://quay.io":             "store https://quay.io: cosign signatures are read from a repository, docker://host/path, or from a directory with an OCI image layout",
+		filepath.Join(dir, "nowhere"): "store " + filepath.Join(dir, "nowhere") + ": no such file or directory",
+	} {
+		if _, err := sigstore.OpenSource(place, sigstore.RegistryOptions{}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", place, err, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package signature
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Text says in lines who signed, under which name, when, and where the signature
+// was found.
+func (v *Verification) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is verified\n", v.Digest)
+	for _, s := range v.Signers {
+		signer := s.Fingerprint
+		if s.UserID != "" {
+			signer += " (" + s.UserID + ")"
+		}
+		when := "at an unknown time"
+		if !s.Created.IsZero() {
+			when = s.Created.UTC().Format(time.RFC3339)
+		}
+		where := s.Location
+		if where == "" {
+			where = s.Store
+		}
+		fmt.Fprintf(&b, "  %s\n    signed by  %s\n    signed as  %s\n    signed on  %s\n    found in   %s\n", s.Keyring, signer, s.Reference, when, where)
+	}
+	return b.String()
+}
+
+// Text says in lines why a digest could not be verified: the Summary, then each
+// attempt.
+func (e *Error) Text() string {
+	var b strings.Builder
+	b.WriteString(e.Summary() + "\n")
+	for _, a := range e.Attempts {
+		where := a.Location
+		if where == "" {
+			where = a.Store
+		}
+		if a.Keyring != "" {
+			where += ", " + a.Keyring
+		}
+		fmt.Fprintf(&b, "  %s: %v\n", where, a.Err)
+	}
+	if e.Omitted > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", e.Omitted)
+	}
+	return b.String()
+}
