@@ -14,7 +14,7 @@
 // Users do not write that object. They tell a [Provider] when to upgrade, and
 // the cluster asks the provider: OpenShift Cluster Manager (package ocm), or
 // anything else that implements two methods, for instance a Git repository with
-// policies in files. A policy counts unless it is pending, completed or
+// policies in files ([GitDir]). A policy counts unless it is pending, completed or
 // cancelled ([Policy.Counts]); of those that count, the one that is due next
 // becomes the UpgradeConfig ([Select]). With [Local] the object is its own
 // policy, for clusters where an administrator does write it.
@@ -57,6 +57,8 @@
 //	configuration, aliases expanded  1 MiB    -      error
 //	entries of a history             100      -      the oldest go
 //	message of a condition           32 KiB   -      says how many bytes are left out
+//	policies in a directory          1000     -      error
+//	policy in a file                 64 KiB   -      error
 //
 // # Sources
 //

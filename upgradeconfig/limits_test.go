@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
@@ -52,6 +53,23 @@ func TestLimits(t *testing.T) {
 			}
 			if e.SetCondition(upgradeconfig.Condition{Type: upgradeconfig.ClusterHealthyBeforeUpgrade, Status: metav1.ConditionFalse, Message: text.Error()}, now) {
 				t.Error("the same failure again is a change")
+			}
+			return 0
+		}},
+		{Limit: "policies in a directory", Default: 1000, Bytes: 16 << 20, Run: func(t *testing.T) int64 {
+			tree := fstest.MapFS{}
+			for i := range 1001 {
+				tree[fmt.Sprintf("%04d.yaml", i)] = &fstest.MapFile{Data: []byte("state: pending\n")}
+			}
+			if _, err := (upgradeconfig.GitDir{Tree: tree}).Policies(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 1000 policies") {
+				t.Error(err)
+			}
+			return 0
+		}},
+		{Limit: "policy in a file", Default: 64 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			tree := fstest.MapFS{"a.yaml": {Data: make([]byte, 64<<10+1)}}
+			if _, err := (upgradeconfig.GitDir{Tree: tree}).Policies(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than 65536 bytes") {
+				t.Error(err)
 			}
 			return 0
 		}},

@@ -17,14 +17,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -33,12 +31,9 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
-	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
@@ -78,31 +73,13 @@ func command() program.Command {
 // channel is where the update graph of a run has its releases.
 const channel = "rehearsal"
 
-// patience is how long nobody loses it: the cluster's time is fast, this
-// machine perhaps not.
-const patience = 6 * time.Hour
-
 // rehearse runs the update to its end.
 func rehearse(ctx context.Context, o options, stdout io.Writer) error {
-	fromFS, toFS := sample.From(), sample.To()
-	if o.from != "" {
-		fromFS, toFS = os.DirFS(o.from), os.DirFS(o.payload)
-	}
-	from, err := payload.Open(ctx, cmp.Or(o.from, "the built-in release"), fromFS)
+	images, err := rehearsal.Open(ctx, o.from, o.payload)
 	if err != nil {
 		return err
 	}
-	to, err := payload.Open(ctx, cmp.Or(o.payload, "the built-in release"), toFS)
-	if err != nil {
-		return err
-	}
-	next := payload.Release(to.Payload)
-	if o.fail != "" {
-		fault := simulation.Fault{Kind: simulation.FaultDegraded, Reason: "Rehearsal", Message: "made to fail by -fail " + o.fail}
-		if err := next.Break(o.fail, fault); err != nil {
-			return fmt.Errorf("-fail %s: %w", o.fail, err)
-		}
-	}
+	from, to := images[0], images[1]
 	key, err := signaturetest.NewKey(signaturetest.KeyOptions{})
 	if err != nil {
 		return err
@@ -114,27 +91,6 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 	if message := signatures[to.Digest()][0]; o.tamper {
 		message[len(message)/2] ^= 1
 	}
-	updates, err := graph.DecodeBytes(fmt.Appendf(nil, `{"nodes": [%s, %s], "edges": [[0, 1]]}`, node(from), node(to)), graph.DecodeOptions{})
-	if err != nil {
-		return err
-	}
-	clock := simulation.ScaledClock(float64(o.speed))
-	if o.speed == 0 {
-		clock = reconcile.NewClock(time.Now())
-	}
-	two := intstr.FromInt32(2)
-	cluster, err := simulation.New(simulation.Options{
-		Clock: clock, Release: payload.Release(from.Payload), ClusterVersion: simulation.ClusterVersion{Channel: channel},
-		ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 4}, {Name: "infra", Nodes: 2}},
-		// A web shop must keep two of its three replicas.
-		Workloads: []simulation.Workload{{Namespace: "shop", Name: "web", Replicas: 3, MinAvailable: &two}},
-		Timing:    simulation.Timing{PoolLimit: patience, DrainLimit: patience, UncordonLimit: patience},
-	})
-	if err != nil {
-		return err
-	}
-	cluster.Expect(next)
-
 	// What happens is shown in lines, with bars below them on a terminal, or as
 	// JSON.
 	block, encoder := program.NewBlock(stdout), json.NewEncoder(stdout)
@@ -150,26 +106,35 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 		tell()
 		block.Draw(progress.Bars)
 	}
-	updater, err := clusterupdate.New(clusterupdate.Options{
-		API: cluster, Payloads: payload.Images{from, to}, Graph: graph.Static(updates),
+	two := intstr.FromInt32(2)
+	cluster, err := rehearsal.New(rehearsal.Options{
+		Cluster: simulation.Options{
+			ClusterVersion: simulation.ClusterVersion{Channel: channel},
+			ControlPlane:   3, Pools: []simulation.Pool{{Name: "worker", Nodes: 4}, {Name: "infra", Nodes: 2}},
+			// A web shop must keep two of its three replicas.
+			Workloads: []simulation.Workload{{Namespace: "shop", Name: "web", Replicas: 3, MinAvailable: &two}},
+		},
+		Images: images, Channel: channel, Speed: float64(o.speed), Start: time.Now(),
+		Fault: func(next *simulation.Release) error {
+			if o.fail == "" {
+				return nil
+			}
+			fault := simulation.Fault{Kind: simulation.FaultDegraded, Reason: "Rehearsal", Message: "made to fail by -fail " + o.fail}
+			if err := next.Break(o.fail, fault); err != nil {
+				return fmt.Errorf("-fail %s: %w", o.fail, err)
+			}
+			return nil
+		},
 		Verifier: signature.NewVerifier([]*signature.Keyring{keyring}, signatures),
-		Interval: time.Hour, RetrieveTimeout: time.Hour, Clock: clock,
-		Observe: func(e clusterupdate.Event) { show(e, func() { progress.Updater(e) }) },
+		Updater:  func(e clusterupdate.Event) { show(e, func() { progress.Updater(e) }) },
+		Nodes:    func(e rollout.Event) { show(e, func() { progress.Node(e) }) },
 	})
 	if err != nil {
 		return err
 	}
-	nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock,
-		Observe: func(e rollout.Event) { show(e, func() { progress.Node(e) }) }})
-	if err != nil {
-		return err
-	}
-	// The version operator, the machine-config controller and the rest of the
-	// cluster run alongside one another, as they do in reality.
-	err = reconcile.Play(ctx, reconcile.PlayOptions{Cluster: cluster, Clock: clock, Seed: 1},
-		func(ctx context.Context, wait func(time.Duration) error) error {
-			return program.Request{API: cluster, Version: to.Version(), Now: clock.Now, Wait: wait}.Run(ctx)
-		}, cluster.Process(), nodes.Process(), updater.Process())
+	err = cluster.Play(ctx, func(ctx context.Context, wait func(time.Duration) error) error {
+		return program.Request{API: cluster, Version: to.Version(), Now: cluster.Clock.Now, Wait: wait}.Run(ctx)
+	})
 	cv, getErr := clusterapi.Get[configv1.ClusterVersion](context.WithoutCancel(ctx), cluster, clusterapi.Key("", "version"))
 	if getErr != nil {
 		return errors.Join(err, getErr)
@@ -182,9 +147,4 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 		block.Print(line)
 	}
 	return err
-}
-
-func node(r *payload.Image) string {
-	return fmt.Sprintf(`{"version": %q, "payload": %q, "metadata": {"url": %q, %q: %q}}`,
-		r.Version(), r.PullSpec, r.Payload.Release.URL, graph.MetadataChannels, channel)
 }

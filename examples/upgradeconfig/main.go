@@ -2,18 +2,19 @@
 // provider is asked for policies, the UpgradeConfig of the cluster follows
 // them, and at its time the cluster is upgraded, control plane and nodes.
 //
-// The cluster is simulated, and its time is virtual: the story is over at once,
-// and is the same each time. With -speed it runs live, so many times faster than
-// on the wall. The version operator and the machine-config controller are the
-// library's.
+// The cluster is simulated, and its time is virtual: the upgrade is over at
+// once, and is the same each time. With -speed it runs live, so many times faster
+// than on the wall.
 //
 //	go run ./examples/upgradeconfig          # policies are files in a Git repository
 //	go run ./examples/upgradeconfig -local   # an administrator writes the UpgradeConfig
-//	go run ./examples/upgradeconfig -ocm     # OpenShift Cluster Manager, a look-alike on loopback
+//	go run ./examples/upgradeconfig -ocm     # OpenShift Cluster Manager, a look-alike
 //
 // With -ocm the policy is moved, OCM is down for a while, an upgrade is
-// cancelled, and another one is carried out. The exit code is 0 when the story
-// came to its end, 1 when it did not, 2 when the flags are wrong.
+// cancelled, and another one is carried out.
+//
+// The exit code is 0 when all that came to its end, 1 when it did not, 2 when
+// the command line is wrong.
 package main
 
 import (
@@ -22,153 +23,178 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
+	"net/http"
 	"os"
-	"os/signal"
+	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+func main() { program.Main(command()) }
+
+// externalID is how the cluster calls itself, internalID how OCM calls it.
+const externalID, internalID = "3f1c52c4-0a55-4a1d-9c1b-2f6c1f1d7a10", "1a2b"
+
+func command() program.Command {
+	var local, ocm bool
+	var speed program.Speed
+	return program.Command{
+		Name:  "upgradeconfig",
+		About: "Upgradeconfig shows how a policy becomes a finished upgrade, on a simulated cluster.",
+		Exit:  "0: the upgrade came to its end; 1: it did not",
+		Flags: func(f *flag.FlagSet) {
+			f.BoolVar(&local, "local", false, "an administrator writes the UpgradeConfig")
+			f.BoolVar(&ocm, "ocm", false, "policies come from OpenShift Cluster Manager")
+			f.Var(&speed, "speed", "run live, by this `factor` faster than real time (default: in virtual time, at once)")
+		},
+		Run: func(ctx context.Context, _ []string, stdout, _ io.Writer) error {
+			if local && ocm {
+				return program.Usagef("-local and -ocm exclude each other")
+			}
+			dir, err := os.MkdirTemp("", "policies")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(dir)
+			images, err := rehearsal.Open(ctx, "", "")
+			if err != nil {
+				return err
+			}
+			cluster, err := rehearsal.New(rehearsal.Options{
+				Cluster: simulation.Options{
+					Pools:          []simulation.Pool{{Name: "worker", Nodes: 2}},
+					ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.20", ClusterID: externalID},
+				},
+				Images: images, Channel: sample.Channel, Verifier: signature.Insecure(), Log: &rehearsal.Log{Out: stdout},
+				Speed: float64(speed), Start: time.Date(2031, time.February, 4, 0, 0, 0, 0, time.UTC),
+			})
+			if err != nil {
+				return err
+			}
+			if err := cluster.Load(upgradeconfig.Definition()); err != nil {
+				return err
+			}
+			switch {
+			case local:
+				return play(ctx, cluster, upgradeconfig.Local{API: cluster}, administrator(cluster))
+			case ocm:
+				return manager(ctx, cluster)
+			}
+			return play(ctx, cluster, upgradeconfig.GitDir{Tree: os.DirFS(dir)}, git(dir))
+		},
+	}
 }
 
-type options struct {
-	local, ocm bool
-	speed      float64
-}
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var o options
-	flags := flag.NewFlagSet("upgradeconfig", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.BoolVar(&o.local, "local", false, "an administrator writes the UpgradeConfig")
-	flags.BoolVar(&o.ocm, "ocm", false, "policies come from OpenShift Cluster Manager")
-	flags.Float64Var(&o.speed, "speed", virtual, "run live, this many times faster than real time (default: in virtual time, at once)")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
-	}
-	if flags.NArg() > 0 || o.local && o.ocm || o.speed != virtual && !(o.speed > 0 && o.speed <= math.MaxFloat64) {
-		fmt.Fprintln(stderr, "upgradeconfig: no arguments; -local or -ocm, not both; -speed is above 0")
-		return 2
-	}
-	if err := play(ctx, o, stdout); err != nil {
-		fmt.Fprintln(stderr, "upgradeconfig:", err)
-		return 1
-	}
-	return 0
-}
-
-// virtual is the speed of a run in virtual time.
-const virtual = -1
-
-// play plays a story to its end.
-func play(ctx context.Context, o options, stdout io.Writer) (err error) {
-	c := simulation.ScaledClock(max(o.speed, 1))
-	var jumps *reconcile.Clock
-	if o.speed == virtual {
-		jumps = reconcile.NewClock(time.Date(2031, time.February, 4, 0, 0, 0, 0, time.UTC))
-		c = jumps
-	}
-	cluster, err := newCluster(ctx, c)
-	if err != nil {
-		return err
-	}
-	view := newView(stdout, c)
-	st := &stage{cluster: cluster, clock: c, view: view}
-	var story *story
-	switch {
-	case o.ocm:
-		if story, err = st.manager(ctx); err != nil {
-			return err
-		}
-	case o.local:
-		story = st.local()
-	default:
-		dir, err := os.MkdirTemp("", "policies")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		story = st.git(dir)
-	}
-	if story.end != nil {
-		defer func() { err = errors.Join(err, story.end()) }()
-	}
-
+// play carries out what the provider says, while people take their steps.
+func play(ctx context.Context, s *rehearsal.Rehearsal, provider upgradeconfig.Provider, steps []rehearsal.Step) error {
 	manager, err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
-		API: cluster, Provider: story.provider, Interval: 10 * time.Minute, Clock: c, Observe: view.config,
-		// An upgrade that runs is not to be cut off by a change of plans.
-		KeepWhileUpgrading: true,
+		API: s, Provider: provider, Interval: 10 * time.Minute, KeepWhileUpgrading: true, Clock: s.Clock, Observe: s.Log.Config,
 	})
 	if err != nil {
 		return err
 	}
-	updates, err := newUpdates()
+	// Through the manager the controller asks the provider right before an upgrade
+	// starts, and tells it how that goes.
+	controller, err := upgrade.New(upgrade.Options{
+		API: s, Refresh: manager.Refresh, Notifier: manager, Clock: s.Clock, Observe: s.Log.Config,
+		Validate:      upgradeconfig.ValidateOptions{Cincinnati: true, Graph: s.Graph, Architecture: "amd64"},
+		Preconditions: preconditions.Require(s),
+		Health:        upgrade.OperatorHealth{API: s},
+		Capacity:      &upgradetest.Capacity{Clock: s.Clock, Ready: 4 * time.Minute},
+		Maintenance:   &upgradetest.Maintenance{},
+		Drain:         &upgrade.ForcedDrain{API: s, Clock: s.Clock},
+	})
 	if err != nil {
 		return err
 	}
-	controller, err := newController(cluster, c, updates, manager, view.config)
-	if err != nil {
-		return err
-	}
-	updater, err := newUpdater(cluster, c, updates, view.update)
-	if err != nil {
-		return err
-	}
-	nodes, err := newRollout(cluster, c, view.node)
-	if err != nil {
-		return err
-	}
+	return s.Perform(ctx, steps, manager.Process(), controller.Process())
+}
 
-	// All of them run beside one another, as they do in reality, and meet in
-	// the cluster's API only.
-	if o.speed == virtual {
-		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: jumps, Seed: 1},
-			cluster.Process(), nodes.Process(), updater.Process(), manager.Process(), controller.Process())
-		defer v.Close()
-		st.wait = func(ctx context.Context, d time.Duration) error {
-			return errors.Join(v.RunUntil(v.Now().Add(d)), ctx.Err())
-		}
-		return story.play(ctx, func() { v.Wake("upgradeconfig-policies", "sync", reconcile.Key{Kind: "now"}) })
+// administrator writes the UpgradeConfig by hand.
+func administrator(s *rehearsal.Rehearsal) []rehearsal.Step {
+	create := func(at string) error {
+		c := &upgradeconfig.UpgradeConfig{Spec: upgradeconfig.Spec{
+			Desired:   upgradeconfig.Update{Version: sample.ToVersion, Channel: sample.Channel},
+			UpgradeAt: at, PDBForceDrainTimeout: 60, Type: upgradeconfig.OSD,
+		}}
+		c.Namespace, c.Name = upgradeconfig.DefaultNamespace, upgradeconfig.Name
+		_, err := clusterapi.Create(context.Background(), s, c, clusterapi.CreateOptions{})
+		return err
 	}
-	st.wait = func(ctx context.Context, d time.Duration) error {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-c.After(d):
+	return []rehearsal.Step{{Who: "admin", Text: "creates an UpgradeConfig: " + sample.ToVersion, In: 10 * time.Minute, Do: create, Until: rehearsal.Upgraded}}
+}
+
+// git: a team plans upgrades in a Git repository, of which dir is a clone.
+func git(dir string) []rehearsal.Step {
+	commit := func(state string) func(string) error {
+		return func(at string) error {
+			text := fmt.Sprintf("id: p-1\nversion: %s\nupgradeAt: %s\ncapacityReservation: true\nstate: %s\n", sample.ToVersion, at, state)
+			return errors.Join(os.WriteFile(filepath.Join(dir, "new"), []byte(text), 0o600),
+				os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "upgrade.yaml")))
+		}
+	}
+	return []rehearsal.Step{
+		{Who: "git", Text: "commit: upgrade in two hours", In: 2 * time.Hour, Do: commit("scheduled"), Until: rehearsal.Planned},
+		{Who: "git", Text: "commit: upgrade in fifteen minutes already", In: 15 * time.Minute, Do: commit("scheduled"), Until: rehearsal.Upgraded},
+		{Who: "git", Text: "commit: done", Do: commit("completed"), Until: rehearsal.Gone},
+	}
+}
+
+// manager: OpenShift Cluster Manager has the policies. It goes down for a while, a
+// policy is cancelled, and another one is carried out.
+func manager(ctx context.Context, s *rehearsal.Rehearsal) error {
+	server, provider, err := ocmtest.Connect(ctx, s, ocmtest.Cluster{ID: internalID, ExternalID: externalID, Version: sample.FromVersion, ChannelGroup: "stable"}, ocm.Options{
+		Type: upgradeconfig.OSD, Clock: s.Clock, Observe: s.Log.Config,
+		Rand: func(n int64) int64 { return n / 2 }, // the middle of each wait, so that runs are alike
+	})
+	if err != nil {
+		return err
+	}
+	set := func(id, state string) func(string) error {
+		return func(at string) error {
+			server.SetPolicy(internalID, ocmtest.Policy{ID: id, Version: sample.ToVersion, NextRun: at, State: state})
 			return nil
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return cluster.Run(ctx) })
-	group.Go(func() error { return nodes.Run(ctx) })
-	group.Go(func() error { return updater.Run(ctx) })
-	group.Go(func() error { return stopped(ctx, manager.Run(ctx)) })
-	group.Go(func() error { return stopped(ctx, controller.Run(ctx)) })
-	group.Go(func() error {
-		defer cancel()
-		return story.play(ctx, manager.SyncNow)
+	fail := func(faults ...ocmtest.Fault) func(string) error {
+		return func(string) error {
+			server.Forget()
+			server.Fail(faults...)
+			return nil
+		}
+	}
+	asked := func(n int) func(*upgradeconfig.UpgradeConfig, string) bool {
+		return func(*upgradeconfig.UpgradeConfig, string) bool { return len(server.Requests()) >= n }
+	}
+	completed := func(c *upgradeconfig.UpgradeConfig, _ string) bool {
+		p, _ := server.Policy(internalID, "p-2")
+		return p.State == "completed" && c == nil
+	}
+	err = play(ctx, s, provider, []rehearsal.Step{
+		{Who: "OCM", Text: "policy p-1 is scheduled", In: 2 * time.Hour, Do: set("p-1", "scheduled"), Until: rehearsal.Planned},
+		{Who: "OCM", Text: "policy p-1 is scheduled", In: 4 * time.Hour, Do: set("p-1", "scheduled"), Until: rehearsal.Planned},
+		// Three syncs, of which each tries six times.
+		{Who: "OCM", Text: "is down; the UpgradeConfig stays", Do: fail(ocmtest.Fault{Status: http.StatusServiceUnavailable, Always: true}), Until: asked(18)},
+		{Who: "OCM", Text: "is up again", Do: fail(), Until: asked(3)},
+		{Who: "OCM", Text: "policy p-1 is cancelled", Do: set("p-1", "cancelled"), Until: rehearsal.Gone},
+		{Who: "OCM", Text: "policy p-2 is scheduled", In: 20 * time.Minute, Do: set("p-2", "scheduled"), Until: completed},
 	})
-	return group.Wait()
-}
-
-// stopped takes being stopped for what it is.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil
+	for _, id := range []string{"p-1", "p-2"} {
+		if p, ok := server.Policy(internalID, id); ok {
+			s.Log.Say("OCM", fmt.Sprintf("in the end policy %s is %s: %s", id, p.State, p.Description))
+		}
 	}
 	return err
 }

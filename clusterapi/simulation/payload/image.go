@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,6 +72,36 @@ func digestOf(fsys fs.FS) (string, error) {
 // Images is the [manifest.PayloadSource] of the images at hand. Like a registry
 // it serves what a digest names, or nothing. It is safe for concurrent use.
 type Images []*Image
+
+// Graph returns an update graph in JSON, schema version 1, in which each image
+// leads to the next one, and all are in one channel.
+func (all Images) Graph(channel string) []byte {
+	var g struct {
+		Version int         `json:"version"`
+		Nodes   []graphNode `json:"nodes"`
+		Edges   [][2]int    `json:"edges"`
+	}
+	g.Version = 1
+	for i, image := range all {
+		g.Nodes = append(g.Nodes, graphNode{image.Version(), image.PullSpec, map[string]string{
+			"url": string(image.Payload.Release.URL), "io.openshift.upgrades.graph.release.channels": channel,
+		}})
+		if i > 0 {
+			g.Edges = append(g.Edges, [2]int{i - 1, i})
+		}
+	}
+	data, err := json.Marshal(g)
+	if err != nil {
+		panic(err) // strings and numbers can be written
+	}
+	return data
+}
+
+type graphNode struct {
+	Version  string            `json:"version"`
+	Payload  string            `json:"payload"`
+	Metadata map[string]string `json:"metadata"`
+}
 
 // Payload implements [manifest.PayloadSource]. It fails for an image that is
 // not among them, and for one whose files have changed.

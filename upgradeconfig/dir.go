@@ -1,4 +1,4 @@
-package main
+package upgradeconfig
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // GitDir is a provider whose policies are files in a working tree of Git: one
@@ -42,19 +40,19 @@ type policyFile struct {
 	UpgradeAt string `json:"upgradeAt"`
 	// State such as completed or cancelled takes the policy out; empty means
 	// scheduled.
-	State               string                    `json:"state"`
-	DrainMinutes        int32                     `json:"drainMinutes"`
-	Type                upgradeconfig.UpgradeType `json:"type"`
-	CapacityReservation bool                      `json:"capacityReservation"`
+	State               string      `json:"state"`
+	DrainMinutes        int32       `json:"drainMinutes"`
+	Type                UpgradeType `json:"type"`
+	CapacityReservation bool        `json:"capacityReservation"`
 }
 
 const (
-	maxFiles    = 1000
-	maxFileSize = 64 << 10
+	maxPolicyFiles    = 1000
+	maxPolicyFileSize = 64 << 10 // bytes
 )
 
-// Policies implements [upgradeconfig.Provider].
-func (g GitDir) Policies(ctx context.Context) ([]upgradeconfig.Policy, error) {
+// Policies implements [Provider]. An error names the file.
+func (g GitDir) Policies(ctx context.Context) ([]Policy, error) {
 	before, err := g.index()
 	if err != nil {
 		return nil, err
@@ -71,10 +69,10 @@ func (g GitDir) Policies(ctx context.Context) ([]upgradeconfig.Policy, error) {
 	if !before.Equal(after) {
 		return nil, errBusy
 	}
-	return upgradeconfig.Select(policies), nil
+	return Select(policies), nil
 }
 
-// String implements [upgradeconfig.Provider].
+// String implements [Provider].
 func (g GitDir) String() string { return path.Join("git", g.Dir) }
 
 var errBusy = errors.New("Git is changing the working tree")
@@ -99,7 +97,7 @@ func (g GitDir) index() (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-func (g GitDir) read(ctx context.Context) ([]upgradeconfig.Policy, error) {
+func (g GitDir) read(ctx context.Context) ([]Policy, error) {
 	dir := g.Dir
 	if dir == "" {
 		dir = "."
@@ -108,7 +106,7 @@ func (g GitDir) read(ctx context.Context) ([]upgradeconfig.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []upgradeconfig.Policy
+	var out []Policy
 	for _, e := range entries {
 		if ext := path.Ext(e.Name()); e.IsDir() || ext != ".yaml" && ext != ".yml" {
 			continue
@@ -116,8 +114,8 @@ func (g GitDir) read(ctx context.Context) ([]upgradeconfig.Policy, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if len(out) == maxFiles {
-			return nil, fmt.Errorf("%s has more than %d policies", g, maxFiles)
+		if len(out) == maxPolicyFiles {
+			return nil, fmt.Errorf("%s has more than %d policies", g, maxPolicyFiles)
 		}
 		name := path.Join(dir, e.Name())
 		p, err := g.policy(name)
@@ -129,20 +127,20 @@ func (g GitDir) read(ctx context.Context) ([]upgradeconfig.Policy, error) {
 	return out, nil
 }
 
-func (g GitDir) policy(name string) (p upgradeconfig.Policy, err error) {
+func (g GitDir) policy(name string) (p Policy, err error) {
 	file, err := g.Tree.Open(name)
 	if err != nil {
 		return p, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxFileSize+1))
+	data, err := io.ReadAll(io.LimitReader(file, maxPolicyFileSize+1))
 	if err != nil {
 		return p, err
 	}
-	if len(data) > maxFileSize {
-		return p, fmt.Errorf("larger than %d bytes", maxFileSize)
+	if len(data) > maxPolicyFileSize {
+		return p, fmt.Errorf("larger than %d bytes", maxPolicyFileSize)
 	}
-	f := policyFile{ID: path.Base(name), State: "scheduled", Type: upgradeconfig.OSD}
+	f := policyFile{ID: path.Base(name), State: "scheduled", Type: OSD}
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
 		return p, err
 	}
@@ -153,9 +151,9 @@ func (g GitDir) policy(name string) (p upgradeconfig.Policy, err error) {
 // upgrade to. Nothing writes such files: here it is a mistake.
 const noVersion = "no version"
 
-func (f policyFile) policy() (p upgradeconfig.Policy, err error) {
-	p = upgradeconfig.Policy{ID: f.ID, State: f.State, Spec: upgradeconfig.Spec{
-		Desired:              upgradeconfig.Update{Version: f.Version},
+func (f policyFile) policy() (p Policy, err error) {
+	p = Policy{ID: f.ID, State: f.State, Spec: Spec{
+		Desired:              Update{Version: f.Version},
 		UpgradeAt:            f.UpgradeAt,
 		PDBForceDrainTimeout: f.DrainMinutes,
 		Type:                 f.Type,
@@ -167,12 +165,12 @@ func (f policyFile) policy() (p upgradeconfig.Policy, err error) {
 	if f.DrainMinutes < 0 {
 		return p, fmt.Errorf("drainMinutes: %d is negative", f.DrainMinutes)
 	}
-	if f.Type != upgradeconfig.OSD && f.Type != upgradeconfig.ARO {
+	if f.Type != OSD && f.Type != ARO {
 		return p, fmt.Errorf("type: %q is neither OSD nor ARO", f.Type)
 	}
 	if p.NextRun, err = time.Parse(time.RFC3339, f.UpgradeAt); err != nil {
 		return p, fmt.Errorf("upgradeAt: %w", err)
 	}
-	p.Spec.Desired.Channel, err = upgradeconfig.InferChannel(f.ChannelGroup, f.Version)
+	p.Spec.Desired.Channel, err = InferChannel(f.ChannelGroup, f.Version)
 	return p, err
 }

@@ -1,4 +1,4 @@
-package main
+package upgradeconfig
 
 import (
 	"io/fs"
@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 func tree(files map[string]string) fstest.MapFS {
@@ -35,13 +33,13 @@ func TestGitDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := time.Date(2031, 2, 4, 2, 0, 0, 0, time.UTC)
-	want := []upgradeconfig.Policy{
-		{ID: "p-7", State: "scheduled", NextRun: next, Spec: upgradeconfig.Spec{
-			Desired:   upgradeconfig.Update{Version: "4.20.3", Channel: "eus-4.20"},
-			UpgradeAt: "2031-02-04T03:00:00+01:00", PDBForceDrainTimeout: 45, Type: upgradeconfig.ARO, CapacityReservation: true,
+	want := []Policy{
+		{ID: "p-7", State: "scheduled", NextRun: next, Spec: Spec{
+			Desired:   Update{Version: "4.20.3", Channel: "eus-4.20"},
+			UpgradeAt: "2031-02-04T03:00:00+01:00", PDBForceDrainTimeout: 45, Type: ARO, CapacityReservation: true,
 		}},
-		{ID: "late.yaml", State: "scheduled", NextRun: next.AddDate(0, 1, 0).Add(time.Hour), Spec: upgradeconfig.Spec{
-			Desired: upgradeconfig.Update{Version: "4.21.1", Channel: "stable-4.21"}, UpgradeAt: "2031-03-04T03:00:00Z", Type: upgradeconfig.OSD,
+		{ID: "late.yaml", State: "scheduled", NextRun: next.AddDate(0, 1, 0).Add(time.Hour), Spec: Spec{
+			Desired: Update{Version: "4.21.1", Channel: "stable-4.21"}, UpgradeAt: "2031-03-04T03:00:00Z", Type: OSD,
 		}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -68,7 +66,7 @@ func TestGitDirFaults(t *testing.T) {
 		{"type", map[string]string{"p/a.yaml": fine + "type: osd\n"}, `p/a.yaml: type: "osd" is neither OSD nor ARO`},
 		{"negative", map[string]string{"p/a.yaml": fine + "drainMinutes: -1\n"}, "p/a.yaml: drainMinutes: -1 is negative"},
 		{"too large a number", map[string]string{"p/a.yaml": fine + "drainMinutes: 2147483648\n"}, "p/a.yaml: "},
-		{"too large a file", map[string]string{"p/a.yaml": fine + strings.Repeat("#", maxFileSize)}, "p/a.yaml: larger than 65536 bytes"},
+		{"too large a file", map[string]string{"p/a.yaml": fine + strings.Repeat("#", maxPolicyFileSize)}, "p/a.yaml: larger than 65536 bytes"},
 		{"one of several", map[string]string{"p/a.yaml": fine, "p/b.yaml": "-"}, "p/b.yaml: "},
 	} {
 		got, err := GitDir{Tree: tree(tt.files), Dir: "p"}.Policies(t.Context())

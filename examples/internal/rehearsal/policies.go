@@ -1,0 +1,124 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+)
+
+// Log prints lines by the cluster's time. What a subject says twice in a row is
+// printed once. It is safe for concurrent use.
+type Log struct {
+	Out io.Writer
+
+	now   func() time.Time
+	mu    sync.Mutex
+	start time.Time
+	last  map[string]string
+}
+
+// Say prints a line, unless the text is empty.
+func (l *Log) Say(subject, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		l.start, l.last = l.now(), map[string]string{}
+	}
+	if text != "" && l.last[subject] != text {
+		l.last[subject] = text
+		fmt.Fprintf(l.Out, "%s  %-10s %s\n", time.Time{}.Add(l.now().Sub(l.start)).Format(time.TimeOnly), subject, text)
+	}
+}
+
+// Config takes events about an UpgradeConfig.
+func (l *Log) Config(e upgradeconfig.Event) { l.Say(e.Line()) }
+
+// updater takes events of the version operator.
+func (l *Log) updater(e clusterupdate.Event) {
+	if e.Type == clusterupdate.EventCompleted || e.Type == clusterupdate.EventPreconditionBlock {
+		l.Say("version", e.Message)
+	}
+}
+
+// node takes events of the machine-config controller.
+func (l *Log) node(e rollout.Event) {
+	if e.Type == rollout.EventPoolDone {
+		l.Say("nodes", "all nodes of pool "+e.Pool+" are updated")
+	}
+}
+
+// Step is what somebody does about upgrades, and what is to come of it.
+type Step struct {
+	Who, Text string
+	In        time.Duration         // from then on, as the time of an upgrade; 0: none
+	Do        func(at string) error // at is that time; nil: nothing
+	// Until says when the next step is due. The UpgradeConfig is nil where there
+	// is none.
+	Until func(c *upgradeconfig.UpgradeConfig, at string) bool
+}
+
+// Perform plays steps one after the other. It fails when an upgrade does.
+func (r *Rehearsal) Perform(ctx context.Context, steps []Step, more ...reconcile.Process) error {
+	return r.Play(ctx, func(ctx context.Context, wait func(time.Duration) error) error { return r.perform(ctx, steps, wait) }, more...)
+}
+
+func (r *Rehearsal) perform(ctx context.Context, steps []Step, wait func(time.Duration) error) error {
+	for _, step := range steps {
+		due := r.Clock.Now().Add(step.In).UTC().Truncate(time.Second)
+		at, text := due.Format(time.RFC3339), step.Text
+		if step.In > 0 {
+			text += " at " + due.Format("15:04")
+		}
+		r.Log.Say(step.Who, text)
+		if step.Do != nil {
+			if err := step.Do(at); err != nil {
+				return err
+			}
+		}
+		for {
+			c, err := clusterapi.Get[upgradeconfig.UpgradeConfig](ctx, r.Cluster, clusterapi.Key(upgradeconfig.DefaultNamespace, upgradeconfig.Name))
+			if err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+			if step.Until(c, at) {
+				break
+			}
+			if c != nil {
+				if e, _ := c.Status.Entry(c.Spec.Desired.Version); e.Phase == upgradeconfig.PhaseFailed {
+					return fmt.Errorf("the upgrade to %s failed", c.Spec.Desired.Version)
+				}
+			}
+			if err := wait(30 * time.Second); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Planned: the UpgradeConfig is for that time.
+func Planned(c *upgradeconfig.UpgradeConfig, at string) bool {
+	return c != nil && c.Spec.UpgradeAt == at
+}
+
+// Upgraded: the upgrade has ended, and the provider knows.
+func Upgraded(c *upgradeconfig.UpgradeConfig, _ string) bool {
+	if c == nil {
+		return false
+	}
+	e, _ := c.Status.Entry(c.Spec.Desired.Version)
+	return e.Phase == upgradeconfig.PhaseUpgraded && e.IsTrue(upgradeconfig.CompletedNotificationSent)
+}
+
+// Gone: there is no UpgradeConfig.
+func Gone(c *upgradeconfig.UpgradeConfig, _ string) bool { return c == nil }

@@ -1,0 +1,118 @@
+// Package rehearsal has what the examples share that rehearse an update: a
+// simulated cluster, with the library as its version operator and its
+// machine-config controller.
+package rehearsal
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"os"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// Options say what is rehearsed.
+type Options struct {
+	// Cluster has the cluster's own options, but for its clock and release.
+	Cluster  simulation.Options
+	Images   payload.Images                  // the release that runs, and the one to update to
+	Fault    func(*simulation.Release) error // spoils the latter; may be nil
+	Channel  string                          // of the update graph
+	Speed    float64                         // how many times faster than real time; 0: in virtual time
+	Start    time.Time
+	Verifier signature.Verifier
+	// Log is told what happens; nil: Updater and Nodes are, which may be nil too.
+	Log     *Log
+	Updater func(clusterupdate.Event) // gets the events of the version operator
+	Nodes   func(rollout.Event)       // and those of the machine-config controller
+}
+
+// Rehearsal is a simulated cluster that can be updated.
+type Rehearsal struct {
+	*simulation.Cluster
+	Clock     clock.WithTicker
+	Graph     graph.Source
+	Log       *Log
+	processes []reconcile.Process
+}
+
+// Open reads two releases from directories, or those that are built in.
+func Open(ctx context.Context, from, to string) (payload.Images, error) {
+	releases := [2]fs.FS{sample.From(), sample.To()}
+	names := [2]string{from, to}
+	var images payload.Images
+	for i, dir := range names {
+		if dir != "" {
+			releases[i] = os.DirFS(dir)
+		}
+		image, err := payload.Open(ctx, cmp.Or(dir, "the built-in release"), releases[i])
+		if err != nil {
+			return nil, err
+		}
+		images = append(images, image)
+	}
+	return images, nil
+}
+
+// New makes a cluster. Errors say which option cannot work.
+func New(o Options) (*Rehearsal, error) {
+	r := &Rehearsal{Clock: simulation.ScaledClock(o.Speed)}
+	if o.Speed == 0 {
+		r.Clock = reconcile.NewClock(o.Start)
+	}
+	if r.Log = o.Log; o.Log != nil {
+		o.Log.now, o.Updater, o.Nodes = r.Clock.Now, o.Log.updater, o.Log.node
+	}
+	// The cluster's time is fast, this machine perhaps not: nobody is to lose
+	// patience over that.
+	const patience = 6 * time.Hour
+	o.Cluster.Clock = r.Clock
+	o.Cluster.Timing = simulation.Timing{PoolLimit: patience, DrainLimit: patience, UncordonLimit: patience}
+	o.Cluster.Release = payload.Release(o.Images[0].Payload)
+	next := payload.Release(o.Images[1].Payload)
+	if o.Fault != nil {
+		if err := o.Fault(&next); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if r.Cluster, err = simulation.New(o.Cluster); err != nil {
+		return nil, err
+	}
+	r.Cluster.Expect(next)
+	updates, err := graph.DecodeBytes(o.Images.Graph(o.Channel), graph.DecodeOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r.Graph = graph.Static(updates)
+	updater, err := clusterupdate.New(clusterupdate.Options{
+		API: r.Cluster, Payloads: o.Images, Graph: r.Graph, Verifier: o.Verifier,
+		Interval: time.Hour, RetrieveTimeout: time.Hour, Clock: r.Clock, Observe: o.Updater,
+	})
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := rollout.New(rollout.Options{API: r.Cluster, Mode: rollout.Drive, Clock: r.Clock, Observe: o.Nodes})
+	if err != nil {
+		return nil, err
+	}
+	r.processes = []reconcile.Process{r.Cluster.Process(), nodes.Process(), updater.Process()}
+	return r, nil
+}
+
+// Play runs the cluster while people act. All of its processes run alongside
+// one another, as they do in reality, and meet in the cluster's API only.
+func (r *Rehearsal) Play(ctx context.Context, act func(ctx context.Context, wait func(time.Duration) error) error, more ...reconcile.Process) error {
+	return reconcile.Play(ctx, reconcile.PlayOptions{Cluster: r.Cluster, Clock: r.Clock, Seed: 1}, act, append(r.processes, more...)...)
+}
