@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"sigs.k8s.io/yaml"
 )
@@ -18,6 +20,7 @@ import (
 type decoder struct {
 	options    Options
 	properties *olm.BundleReader
+	fields     []field // of the object that is being decoded
 }
 
 // document is one document of a file.
@@ -25,7 +28,7 @@ type document struct {
 	pos  position
 	text []byte
 	yaml bool
-	err  error // why it could not be found whole
+	bad  *fault // why it could not be found whole
 }
 
 // fault is why a document is no object.
@@ -40,8 +43,8 @@ func (f *fault) Error() string { return f.err.Error() }
 // decode returns the object of a document, with no pointer set for an empty
 // one. The error is a *fault, or a *LimitError.
 func (d *decoder) decode(doc document) (object, error) {
-	if doc.err != nil {
-		return object{}, doc.err
+	if doc.bad != nil {
+		return object{}, doc.bad
 	}
 	text := doc.text
 	if doc.yaml {
@@ -73,15 +76,7 @@ func (d *decoder) bundle(blob *BundleBlob) *olm.Bundle {
 		for i, p := range b.Properties {
 			if p.Type == olm.PropertyBundleObject || p.Type == olm.PropertyCSVMetadata {
 				b.Properties[i].Value = json.RawMessage("null")
-			} else {
-				b.Properties[i].Value = bytes.Clone(p.Value) // lets the file's text go
 			}
-		}
-		for i := range b.MaxOpenShift {
-			b.MaxOpenShift[i] = bytes.Clone(b.MaxOpenShift[i])
-		}
-		for i := range b.Requires {
-			b.Requires[i].Property.Value = bytes.Clone(b.Requires[i].Property.Value)
 		}
 	}
 	return b
@@ -89,17 +84,17 @@ func (d *decoder) bundle(blob *BundleBlob) *olm.Bundle {
 
 // object decodes an object by the rules of encoding/json.
 func (d *decoder) object(text []byte) (object, error) {
-	if depth(text) > d.options.MaxDepth {
+	depth := d.outline(text)
+	if depth > d.options.MaxDepth {
 		return object{}, &LimitError{Limit: "MaxDepth", Max: int64(d.options.MaxDepth), What: "levels of nesting"}
 	}
 	if kind := jsonKind(text); kind != "" {
 		return object{}, &fault{rule: RuleSyntax, err: errors.New("expected an object, found " + kind)}
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return object{}, syntaxFault(text, err)
+	if !json.Valid(text) {
+		return object{}, syntaxFault(text, json.Unmarshal(text, new(json.RawMessage)))
 	}
-	m, err := newMeta(fields)
+	m, err := d.meta()
 	if err != nil {
 		return object{}, err
 	}
@@ -141,45 +136,103 @@ func jsonKind(text []byte) string {
 	return "a number"
 }
 
-// newMeta finds schema, package and name, in whatever case their keys are.
-func newMeta(fields map[string]json.RawMessage) (*Meta, error) {
-	keys := make([]string, 0, len(fields))
-	for key := range fields {
-		keys = append(keys, key)
+// field is a key of an object with its value, as written.
+type field struct{ key, value []byte }
+
+// outline finds the fields of an object, and how deep braces and brackets are
+// nested. Of what is not JSON it may find anything.
+func (d *decoder) outline(text []byte) (depth int) {
+	d.fields = d.fields[:0]
+	level, quoted, start := 0, false, 0
+	end := func(i int) { // of a value
+		if n := len(d.fields); n > 0 && d.fields[n-1].value == nil {
+			d.fields[n-1].value = bytes.TrimSpace(text[start:i])
+		}
 	}
-	slices.Sort(keys)
-	if err := checkKeys(keys); err != nil {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{' || c == '[':
+			if level++; level == 1 {
+				start = i + 1
+			}
+			depth = max(depth, level)
+		case c == '}' || c == ']':
+			if level--; level == 0 {
+				end(i)
+			}
+		case level != 1:
+		case c == ':':
+			d.fields = append(d.fields, field{key: bytes.TrimSpace(text[start:i])})
+			start = i + 1
+		case c == ',':
+			end(i)
+			start = i + 1
+		}
+	}
+	return depth
+}
+
+// meta finds schema, package and name among the fields, in whatever case their
+// keys are. Of fields with the same key the last counts.
+func (d *decoder) meta() (*Meta, error) {
+	for i := range d.fields {
+		d.fields[i].key = unquoted(d.fields[i].key)
+	}
+	slices.SortStableFunc(d.fields, func(a, b field) int { return bytes.Compare(a.key, b.key) })
+	if err := checkKeys(d.fields); err != nil {
 		return nil, &fault{rule: RuleKeys, err: err}
 	}
 	m := new(Meta)
-	for _, key := range keys {
+	for i, f := range d.fields {
 		var into *string
 		switch {
-		case strings.EqualFold(key, "schema"):
+		case i+1 < len(d.fields) && bytes.Equal(f.key, d.fields[i+1].key):
+		case bytes.EqualFold(f.key, []byte("schema")):
 			into = &m.Schema
-		case strings.EqualFold(key, "package"):
+		case bytes.EqualFold(f.key, []byte("package")):
 			into = &m.Package
-		case strings.EqualFold(key, "name"):
+		case bytes.EqualFold(f.key, []byte("name")):
 			into = &m.Name
-		default:
+		}
+		if into == nil {
 			continue
 		}
-		var value *string
-		if err := json.Unmarshal(fields[key], &value); err != nil || value == nil {
-			return nil, &fault{rule: RuleSyntax, err: fmt.Errorf("expected value for key %q to be a string, got %s", key, shortened(fields[key]))}
+		if f.value[0] != '"' {
+			return nil, &fault{rule: RuleSyntax, err: fmt.Errorf("expected value for key %q to be a string, got %s", f.key, shortened(f.value))}
 		}
-		*into = *value
+		*into = string(unquoted(f.value))
 	}
 	return m, nil
 }
 
+// unquoted is the text of a string that was found to be JSON.
+func unquoted(value []byte) []byte {
+	if bytes.ContainsFunc(value, func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf }) {
+		var text string
+		_ = json.Unmarshal(value, &text)
+		return []byte(text)
+	}
+	return value[1 : len(value)-1]
+}
+
 // checkKeys refuses keys that differ by case only.
-func checkKeys(sorted []string) error {
-	same := make(map[string][]string, len(sorted))
+func checkKeys(sorted []field) error {
+	if !mayCollide(sorted) {
+		return nil
+	}
+	same := make(map[string][]string)
 	var folded []string
-	for _, key := range sorted {
-		f := strings.ToLower(strings.ToUpper(key))
-		if same[f] = append(same[f], key); len(same[f]) == 2 {
+	for i, field := range sorted {
+		if i > 0 && bytes.Equal(field.key, sorted[i-1].key) {
+			continue
+		}
+		f := strings.ToLower(strings.ToUpper(string(field.key)))
+		if same[f] = append(same[f], string(field.key)); len(same[f]) == 2 {
 			folded = append(folded, f)
 		}
 	}
@@ -195,6 +248,19 @@ func checkKeys(sorted []string) error {
 		return errors.New(errs[0])
 	}
 	return fmt.Errorf("[%s]", strings.Join(errs, ", "))
+}
+
+// mayCollide is false where keys surely do not differ by case only. Most
+// objects have few keys, and those of ASCII.
+func mayCollide(keys []field) bool {
+	const few = 16
+	for i, a := range keys[:min(few, len(keys))] {
+		if bytes.ContainsFunc(a.key, func(r rune) bool { return r >= utf8.RuneSelf }) ||
+			slices.ContainsFunc(keys[:i], func(b field) bool { return bytes.EqualFold(a.key, b.key) && !bytes.Equal(a.key, b.key) }) {
+			return true
+		}
+	}
+	return len(keys) > few
 }
 
 func decodeAs(what string, text []byte, into any) error {
@@ -234,30 +300,17 @@ func shortened(text []byte) []byte {
 	return text
 }
 
-// depth is how deep braces and brackets are nested.
-func depth(text []byte) int {
-	level, deepest, quoted := 0, 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\\':
-			i++
-		case quoted:
-		case c == '{' || c == '[':
-			level++
-			deepest = max(deepest, level)
-		case c == '}' || c == ']':
-			level--
-		}
-	}
-	return deepest
-}
-
 // yamlToJSON converts a document by the rules of YAML 1.1, as Kubernetes does.
 func (d *decoder) yamlToJSON(text []byte) ([]byte, error) {
-	if err := checkAliases(text, d.options.MaxAliases, d.options.MaxDocumentBytes); err != nil {
-		return nil, err
+	o := d.options
+	count, size, err := yamljson.MeasureAliases(text, o.MaxDocumentBytes)
+	switch {
+	case err != nil:
+		return nil, yamlFault(err) // rather than convert what cannot be counted
+	case count > o.MaxAliases:
+		return nil, &LimitError{Limit: "MaxAliases", Max: int64(o.MaxAliases), What: "YAML aliases in a document"}
+	case count > 0 && size > o.MaxDocumentBytes:
+		return nil, &LimitError{Limit: "MaxDocumentBytes", Max: o.MaxDocumentBytes, What: "bytes in a document after the expansion of aliases"}
 	}
 	converted, err := yaml.YAMLToJSON(text)
 	if err != nil {

@@ -1,10 +1,12 @@
 package catalog
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,26 +14,24 @@ import (
 // splitter cuts a stream into documents: JSON objects one after another, and
 // YAML documents between lines that begin with "---". What begins with a brace
 // is taken for JSON.
-//
-// Documents point into chunks that are never written again.
 type splitter struct {
-	r       io.Reader
+	scanner *bufio.Scanner
 	options Options
 
-	chunk []byte // what is read and not yet cut
-	eof   bool
-	read  int64
-	at    position // of the chunk's beginning
+	rest []byte // what is read and not yet cut
+	eof  bool   // nothing follows it
+	at   position
+	doc  document // the last one that was cut
 
-	json   bool // the last document was JSON, and no separator came since
-	lost   bool // in the middle of something broken
-	broken int  // how often
+	object   braces // at the beginning of rest
+	searched int    // bytes of rest without a separator
+	json     bool   // the last document was JSON, and no separator came since
+	lost     bool   // in the middle of something broken
+	broken   int    // how often
 }
 
 const (
-	// Chunks grow with the file: most files of a tree are small.
-	minChunk = 8 << 10
-	maxChunk = 1 << 20
+	separator = "---"
 
 	// maxBroken bounds how often the search for a next object begins again. Each
 	// time may read to the end of the file.
@@ -39,186 +39,162 @@ const (
 )
 
 func newSplitter(r io.Reader, file string, o Options) *splitter {
-	return &splitter{r: r, options: o, at: position{file: file, line: 1}}
+	s := &splitter{options: o, at: position{file: file, line: 1}}
+	s.scanner = bufio.NewScanner(&limitedReader{r: r, left: o.MaxFileBytes, max: o.MaxFileBytes})
+	// A document is known to end when what follows it is seen.
+	s.scanner.Buffer(nil, int(min(o.MaxDocumentBytes, math.MaxInt-8))+8)
+	s.scanner.Split(func(data []byte, eof bool) (int, []byte, error) {
+		s.rest, s.eof = data, eof
+		found := s.cutNext()
+		advance := len(data) - len(s.rest)
+		if !found {
+			return advance, nil, nil
+		}
+		return advance, append([]byte{}, s.doc.text...), nil // the scanner's buffer is written again
+	})
+	return s
+}
+
+// limitedReader reads up to a number of bytes. More is an error.
+type limitedReader struct {
+	r         io.Reader
+	left, max int64
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return n, &LimitError{Limit: "MaxFileBytes", Max: l.max, What: "bytes in a file"}
+	}
+	return n, err
 }
 
 // next returns the next document, io.EOF after the last one. Other errors are
 // those of the reader, and limits.
 func (s *splitter) next() (document, error) {
-	doc, err := s.cutNext()
-	if err == nil && int64(len(doc.text)) > s.options.MaxDocumentBytes {
-		return document{}, s.tooLarge(doc.pos.line)
+	tooLarge := func(line int) (document, error) {
+		return document{}, &LimitError{Limit: "MaxDocumentBytes", Max: s.options.MaxDocumentBytes, What: fmt.Sprintf("bytes in the object of line %d", line)}
 	}
-	return doc, err
-}
-
-func (s *splitter) tooLarge(line int) error {
-	return &LimitError{Limit: "MaxDocumentBytes", Max: s.options.MaxDocumentBytes, What: fmt.Sprintf("bytes in the object of line %d", line)}
-}
-
-func (s *splitter) cutNext() (document, error) {
-	for {
-		if s.broken > maxBroken {
-			return document{}, io.EOF
-		}
-		if s.lost {
-			if err := s.find(); err != nil {
-				return document{}, err
-			}
-			s.lost = false
-		}
-		if err := s.blanks(); err != nil {
+	if s.broken > maxBroken || !s.scanner.Scan() {
+		switch err := s.scanner.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			return tooLarge(s.at.line)
+		case err != nil:
 			return document{}, err
 		}
+		return document{}, io.EOF
+	}
+	if s.doc.text = s.scanner.Bytes(); int64(len(s.doc.text)) > s.options.MaxDocumentBytes {
+		return tooLarge(s.doc.pos.line)
+	}
+	return s.doc, nil
+}
+
+// cutNext cuts the next document off, if rest has it whole. Otherwise it is
+// called again with more.
+func (s *splitter) cutNext() bool {
+	for {
+		if s.lost && !s.find() || !s.skipBlanks() {
+			return false
+		}
 		switch {
-		case s.chunk[0] == '{':
+		case s.rest[0] == '{':
 			return s.cutJSON()
-		case bytes.HasPrefix(s.chunk, []byte(separator)):
-			s.json = false
-			doc, err := s.separator()
-			if err != nil || doc.err != nil {
-				return doc, err
+		case bytes.HasPrefix(s.rest, []byte(separator)):
+			if found, whole := s.cutSeparator(); found || !whole {
+				return found
 			}
 		case s.json:
-			doc := s.document(false)
-			r, _ := utf8.DecodeRune(s.chunk)
-			return s.fail(doc, fmt.Errorf("invalid character %q after top-level value", r))
+			r, _ := utf8.DecodeRune(s.rest)
+			return s.fail(fmt.Errorf("invalid character %q after top-level value", r))
 		default:
 			return s.cutYAML()
 		}
 	}
 }
 
-// fail makes doc a document with an error. The search goes on at the next line
-// that begins with a brace or a separator.
-func (s *splitter) fail(doc document, err error) (document, error) {
-	s.lost = true
-	if s.broken++; s.broken > maxBroken {
-		err = fmt.Errorf("%w; the rest of the file is not read", err)
-	}
-	doc.err = &fault{rule: RuleSyntax, err: err}
-	return doc, nil
-}
-
 // find goes on to the next line that begins with a brace or a separator.
-func (s *splitter) find() error {
-	for {
-		if err := s.line(); err != nil {
-			return err
+func (s *splitter) find() bool {
+	for s.lost {
+		end, ok := s.endOfLine()
+		next := s.rest[end:]
+		if !ok || len(next) < len(separator) && !s.eof {
+			return false
 		}
-		for len(s.chunk) < len(separator) && !s.eof {
-			if err := s.fill(); err != nil {
-				return err
-			}
-		}
-		if len(s.chunk) == 0 || s.chunk[0] == '{' || bytes.HasPrefix(s.chunk, []byte(separator)) {
-			return nil
-		}
+		s.cut(end)
+		s.lost = len(next) > 0 && next[0] != '{' && !bytes.HasPrefix(next, []byte(separator))
 	}
+	return true
 }
 
-const separator = "---"
-
-// blanks passes over white space, and leaves at least three bytes in the chunk
-// if there are any. The first line of a YAML document keeps its indentation.
-func (s *splitter) blanks() error {
-	for {
-		if bom := "\ufeff"; s.at.offset == 0 && bytes.HasPrefix(s.chunk, []byte(bom)) {
-			s.cut(len(bom))
-		}
-		rest := bytes.TrimLeft(s.chunk, " \t\r\n")
-		blank := len(s.chunk) - len(rest)
-		if len(rest) == 0 || rest[0] != '{' {
-			blank = bytes.LastIndexByte(s.chunk[:blank], '\n') + 1
-		}
-		s.cut(blank)
-		switch {
-		case s.eof && len(rest) == 0:
-			return io.EOF
-		case s.eof || len(rest) >= len(separator):
-			return nil
-		}
-		if err := s.fill(); err != nil {
-			return err
-		}
+func (s *splitter) endOfLine() (end int, ok bool) {
+	if i := bytes.IndexByte(s.rest, '\n'); i >= 0 {
+		return i + 1, true
 	}
+	return len(s.rest), s.eof
 }
 
-// cut takes n bytes off the chunk.
+// skipBlanks passes over white space, and reports whether enough follows to
+// tell what it is. The first line of a YAML document keeps its indentation.
+func (s *splitter) skipBlanks() bool {
+	if bom := "\ufeff"; s.at.offset == 0 && bytes.HasPrefix(s.rest, []byte(bom)) {
+		s.cut(len(bom))
+	}
+	text := bytes.TrimLeft(s.rest, " \t\r\n")
+	blank := len(s.rest) - len(text)
+	if len(text) == 0 || text[0] != '{' {
+		blank = bytes.LastIndexByte(s.rest[:blank], '\n') + 1
+	}
+	s.cut(blank)
+	return len(text) >= len(separator) || s.eof && len(text) > 0
+}
+
+// cut takes n bytes off the rest.
 func (s *splitter) cut(n int) []byte {
-	text := s.chunk[:n:n]
-	s.chunk = s.chunk[n:]
+	text := s.rest[:n]
+	s.rest = s.rest[n:]
 	s.at.offset += int64(n)
 	s.at.line += bytes.Count(text, []byte("\n"))
 	return text
 }
 
-// fill reads more, into a new chunk if the old one is full.
-func (s *splitter) fill() error {
-	if cap(s.chunk)-len(s.chunk) <= cap(s.chunk)/8 {
-		if int64(len(s.chunk)) > s.options.MaxDocumentBytes {
-			return s.tooLarge(s.at.line)
-		}
-		size := max(2*len(s.chunk), min(int(4*s.read), maxChunk), minChunk)
-		s.chunk = append(make([]byte, 0, size), s.chunk...)
-	}
-	n, err := s.r.Read(s.chunk[len(s.chunk):cap(s.chunk)])
-	s.chunk = s.chunk[:len(s.chunk)+n]
-	if s.read += int64(n); s.read > s.options.MaxFileBytes {
-		return &LimitError{Limit: "MaxFileBytes", Max: s.options.MaxFileBytes, What: "bytes in a file"}
-	}
-	if errors.Is(err, io.EOF) {
-		s.eof = true
-		return nil
-	}
-	return err
-}
-
-// line cuts a line off.
-func (s *splitter) line() error {
-	for {
-		if i := bytes.IndexByte(s.chunk, '\n'); i >= 0 {
-			s.cut(i + 1)
-			return nil
-		}
-		if s.eof {
-			s.cut(len(s.chunk))
-			return nil
-		}
-		if err := s.fill(); err != nil {
-			return err
-		}
-	}
-}
-
-func (s *splitter) document(yaml bool) document {
+// found makes the next n bytes the document.
+func (s *splitter) found(n int, yaml bool) bool {
 	s.at.document++
-	return document{pos: s.at, yaml: yaml}
+	s.doc = document{pos: s.at, yaml: yaml}
+	s.doc.text = s.cut(n)
+	s.object, s.searched = braces{}, 0
+	return true
 }
 
-// cutJSON cuts an object off.
-func (s *splitter) cutJSON() (document, error) {
-	s.json = true
-	var b braces
-	for {
-		end, ok := b.end(s.chunk)
-		switch {
-		case ok:
-			doc := s.document(false)
-			doc.text = s.cut(end)
-			return doc, nil
-		case b.lineInText:
-			doc := s.document(false)
-			doc.pos.line += bytes.Count(s.chunk[:end], []byte("\n"))
-			s.cut(end)
-			return s.fail(doc, errors.New(`invalid character '\n' in string literal`))
-		case s.eof:
-			return s.fail(s.document(false), errors.New("unexpected end of JSON input: the object has no end"))
-		}
-		if err := s.fill(); err != nil {
-			return document{}, err
-		}
+// fail makes the document one with an error. The search goes on at the next
+// line that begins with a brace or a separator.
+func (s *splitter) fail(err error) bool {
+	s.lost = true
+	if s.broken++; s.broken > maxBroken {
+		err = fmt.Errorf("%w; the rest of the file is not read", err)
 	}
+	s.found(0, false)
+	s.doc.bad = &fault{rule: RuleSyntax, err: err}
+	return true
+}
+
+func (s *splitter) cutJSON() bool {
+	s.json = true
+	end, ok := s.object.end(s.rest)
+	switch {
+	case ok:
+		return s.found(end, false)
+	case s.object.lineInText:
+		begin := s.at
+		s.cut(end)
+		s.fail(errors.New(`invalid character '\n' in string literal`))
+		s.doc.pos.offset = begin.offset
+		return true
+	case s.eof:
+		return s.fail(errors.New("unexpected end of JSON input: the object has no end"))
+	}
+	return false
 }
 
 // braces finds the end of a JSON object, in as many steps as its text comes in.
@@ -262,45 +238,32 @@ func (b *braces) end(text []byte) (n int, ok bool) {
 	return 0, false
 }
 
-// separator cuts off a line "---". With anything but a comment behind it, it is
-// a document with an error.
-func (s *splitter) separator() (document, error) {
-	for bytes.IndexByte(s.chunk, '\n') < 0 && !s.eof {
-		if err := s.fill(); err != nil {
-			return document{}, err
-		}
+// cutSeparator cuts off a line "---". With anything but a comment behind it, it
+// is a document with an error.
+func (s *splitter) cutSeparator() (found, whole bool) {
+	end, whole := s.endOfLine()
+	if !whole {
+		return false, false
 	}
-	end := bytes.IndexByte(s.chunk, '\n') + 1
-	if end == 0 {
-		end = len(s.chunk)
-	}
-	at := s.at
-	after := strings.TrimSpace(string(s.cut(end)[len(separator):]))
+	s.json = false
+	after := strings.TrimSpace(string(s.rest[len(separator):end]))
 	if after == "" || after[0] == '#' {
-		return document{}, nil
+		s.cut(end)
+		return false, true
 	}
-	s.at.document++
-	at.document = s.at.document
-	return document{pos: at, err: &fault{rule: RuleSyntax, err: fmt.Errorf("invalid Yaml document separator: %s", shortened([]byte(after)))}}, nil
+	s.found(end, false)
+	s.doc.text, s.doc.bad = nil, &fault{rule: RuleSyntax, err: fmt.Errorf("invalid Yaml document separator: %s", shortened([]byte(after)))}
+	return true, true
 }
 
 // cutYAML cuts a document off, up to the next line that begins with "---".
-func (s *splitter) cutYAML() (document, error) {
-	searched := 0
-	for {
-		if i := bytes.Index(s.chunk[searched:], []byte("\n"+separator)); i >= 0 {
-			doc := s.document(true)
-			doc.text = s.cut(searched + i + 1)
-			return doc, nil
-		}
-		if s.eof {
-			doc := s.document(true)
-			doc.text = s.cut(len(s.chunk))
-			return doc, nil
-		}
-		searched = max(0, len(s.chunk)-len(separator))
-		if err := s.fill(); err != nil {
-			return document{}, err
-		}
+func (s *splitter) cutYAML() bool {
+	if i := bytes.Index(s.rest[s.searched:], []byte("\n"+separator)); i >= 0 {
+		return s.found(s.searched+i+1, true)
 	}
+	if s.eof {
+		return s.found(len(s.rest), true)
+	}
+	s.searched = max(0, len(s.rest)-len(separator))
+	return false
 }
