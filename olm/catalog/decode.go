@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	"github.com/clusterupdate/clusterupdate/olm"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/yaml"
 )
 
@@ -226,28 +228,19 @@ func checkKeys(sorted []field) error {
 		return nil
 	}
 	same := make(map[string][]string)
-	var folded []string
-	for i, field := range sorted {
-		if i > 0 && bytes.Equal(field.key, sorted[i-1].key) {
-			continue
-		}
-		f := strings.ToLower(strings.ToUpper(string(field.key)))
-		if same[f] = append(same[f], string(field.key)); len(same[f]) == 2 {
-			folded = append(folded, f)
+	for i, f := range sorted {
+		if i == 0 || !bytes.Equal(f.key, sorted[i-1].key) {
+			folded := strings.ToLower(strings.ToUpper(string(f.key)))
+			same[folded] = append(same[folded], string(f.key))
 		}
 	}
-	var errs []string
-	slices.Sort(folded)
-	for _, f := range folded {
-		errs = append(errs, fmt.Sprintf("duplicate keys for key %q: %v", f, same[f]))
+	var errs []error
+	for _, folded := range slices.Sorted(maps.Keys(same)) {
+		if len(same[folded]) > 1 {
+			errs = append(errs, fmt.Errorf("duplicate keys for key %q: %v", folded, same[folded]))
+		}
 	}
-	switch len(errs) {
-	case 0:
-		return nil
-	case 1:
-		return errors.New(errs[0])
-	}
-	return fmt.Errorf("[%s]", strings.Join(errs, ", "))
+	return utilerrors.NewAggregate(errs)
 }
 
 // mayCollide is false where keys surely do not differ by case only. Most
