@@ -62,16 +62,17 @@ type loaded struct{ contents *Contents }
 
 func (l loaded) Contents(context.Context) (*Contents, error) { return l.contents, nil }
 
-// Package is a package of a catalog.
+// Package is a package of a catalog. Its JSON is what a resolution looks at: see
+// [Generation.MarshalJSON].
 type Package struct {
-	Name           string
-	DefaultChannel string // name; may be empty or name a channel that does not exist in a catalog with problems
-	Description    string
-	Channels       []*Channel // by name
-	Bundles        []*Bundle  // by name, those in no channel too
-	Deprecation    string     // message of its deprecation, empty if there is none
-	Icon           *Icon      // nil if there is none
-	Properties     []Property // as found
+	Name           string     `json:"name"`
+	DefaultChannel string     `json:"defaultChannel,omitempty"` // name; may be empty or name a channel that does not exist in a catalog with problems
+	Deprecation    string     `json:"deprecation,omitempty"`    // message of its deprecation, empty if there is none
+	Channels       []*Channel `json:"channels,omitempty"`       // by name
+	Bundles        []*Bundle  `json:"bundles,omitempty"`        // by name, those in no channel too
+	Description    string     `json:"-"`
+	Icon           *Icon      `json:"-"` // nil if there is none
+	Properties     []Property `json:"-"` // as found
 }
 
 // Bundle returns the bundle of a name, nil if there is none.
@@ -101,15 +102,15 @@ type Icon struct {
 
 // Channel is a channel of a package.
 type Channel struct {
-	Name        string
-	Package     *Package
-	Default     bool       // it is its package's default channel
-	Entries     []*Entry   // in the order of the catalog, each name once
-	Heads       []*Entry   // those that nothing in the channel replaces or skips, by name
-	Ordered     []*Entry   // from the head down, skipped ones left out; empty with Err
-	Err         error      // why the channel has no order: a *ChannelError, nil if it has one
-	Deprecation string     // message of its deprecation, empty if there is none
-	Properties  []Property // as found
+	Name        string     `json:"name"`
+	Package     *Package   `json:"-"`
+	Default     bool       `json:"-"`                     // it is its package's default channel
+	Deprecation string     `json:"deprecation,omitempty"` // message of its deprecation, empty if there is none
+	Entries     []*Entry   `json:"entries,omitempty"`     // in the order of the catalog, each name once
+	Heads       []*Entry   `json:"-"`                     // those that nothing in the channel replaces or skips, by name
+	Ordered     []*Entry   `json:"-"`                     // from the head down, skipped ones left out; empty with Err
+	Err         error      `json:"-"`                     // why the channel has no order: a *ChannelError, nil if it has one
+	Properties  []Property `json:"-"`                     // as found
 }
 
 // Entry returns the entry of a name, nil if there is none. Skipped, stranded

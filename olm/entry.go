@@ -35,42 +35,42 @@ type Identity struct {
 // ClusterServiceVersion seen as one. It is immutable after [NewBundle] or
 // loading and may be shared between goroutines.
 type Bundle struct {
-	Package string // package of the catalog's blob; empty for an installed operator without one
-	Name    string // name of its ClusterServiceVersion
-	Image   string // bundle image, empty for inline bundles and installed operators
-	Release string // release part of the version, mostly empty
+	Package string `json:"-"`                 // package of the catalog's blob; empty for an installed operator without one
+	Name    string `json:"name"`              // name of its ClusterServiceVersion
+	Image   string `json:"image,omitempty"`   // bundle image, empty for inline bundles and installed operators
+	Release string `json:"release,omitempty"` // release part of the version, mostly empty
 
 	// Version is parsed tolerantly ("v1.2" is 1.2.0) by github.com/blang/semver,
 	// whose order of pre-releases the update ranges of OLM follow. Nil if there
 	// is none or it cannot be parsed. RawVersion is the text.
-	Version    *semver.Version
-	RawVersion string
+	Version    *semver.Version `json:"-"`
+	RawVersion string          `json:"version,omitempty"`
 
-	Properties    []Property // as found, in order
-	RelatedImages []RelatedImage
+	Properties    []Property     `json:"properties,omitempty"` // as found, in order
+	RelatedImages []RelatedImage `json:"-"`
 
-	Provides   []schema.GroupVersionKind // APIs that it owns, each once, in property order
-	Labels     []string                  // labels that it provides, each once, in property order
-	Identities []Identity                // of its readable olm.package properties, in order
-	Requires   []Requirement             // in property order
+	Provides   []schema.GroupVersionKind `json:"-"` // APIs that it owns, each once, in property order
+	Labels     []string                  `json:"-"` // labels that it provides, each once, in property order
+	Identities []Identity                `json:"-"` // of its readable olm.package properties, in order
+	Requires   []Requirement             `json:"-"` // in property order
 
 	// Deprecated is set by a property olm.deprecated: the bundle may not be
 	// chosen. Deprecation is the message of an olm.deprecations blob, which
 	// never affects a resolution; empty if there is none.
-	Deprecated  bool
-	Deprecation string
+	Deprecated  bool   `json:"-"`
+	Deprecation string `json:"deprecation,omitempty"`
 
 	// MaxOpenShift holds the values of the properties olm.maxOpenShiftVersion as
 	// written; a well-formed bundle has one at most.
-	MaxOpenShift []json.RawMessage
+	MaxOpenShift []json.RawMessage `json:"-"`
 
 	// Err is set if a requirement cannot be read. Who reaches the bundle cannot
 	// tell what it needs, so a resolution that meets it is prevented.
-	Err error
+	Err error `json:"-"`
 
 	// Malformed is the first fault of a property's form that the catalog tools
 	// refuse, nil if there is none. It prevents nothing.
-	Malformed error
+	Malformed error `json:"-"`
 }
 
 // NewBundle returns the bundle of a package with a version and properties, as
@@ -101,16 +101,16 @@ func (b *Bundle) addIdentity() {
 // Entry is a bundle as it appears in one channel. The same bundle in two
 // channels is two entries.
 type Entry struct {
-	Name     string
-	Bundle   *Bundle // nil only if the catalog lacks the bundle; such an entry is never ordered
-	Package  *Package
-	Channel  *Channel
-	Replaces string   // name of the operator that it replaces, present in the channel or not
-	Skips    []string // names that it replaces too, and hides from the channel
+	Name     string   `json:"name"`
+	Bundle   *Bundle  `json:"-"` // nil only if the catalog lacks the bundle; such an entry is never ordered
+	Package  *Package `json:"-"`
+	Channel  *Channel `json:"-"`
+	Replaces string   `json:"replaces,omitempty"` // name of the operator that it replaces, present in the channel or not
+	Skips    []string `json:"skips,omitempty"`    // names that it replaces too, and hides from the channel
 
 	// SkipRange is the range of versions that it replaces too, as written. A
 	// text that is not a range counts as absent.
-	SkipRange string
+	SkipRange string `json:"skipRange,omitempty"`
 
 	skipRange *Range // nil: none
 
@@ -132,13 +132,8 @@ func (e *Entry) Updates(installed string, version *semver.Version) bool {
 	if installed == "" {
 		return false
 	}
-	if e.Replaces == installed {
+	if e.Replaces == installed || slices.Contains(e.Skips, installed) {
 		return true
-	}
-	for _, s := range e.Skips {
-		if s == installed {
-			return true
-		}
 	}
 	return version != nil && e.skipRange != nil && e.skipRange.Contains(*version)
 }

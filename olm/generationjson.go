@@ -32,41 +32,11 @@ type optionsJSON struct {
 }
 
 type catalogJSON struct {
-	Namespace string        `json:"namespace"`
-	Name      string        `json:"name"`
-	Priority  int           `json:"priority,omitempty"`
-	Error     string        `json:"error,omitempty"`
-	Packages  []packageJSON `json:"packages,omitempty"`
-}
-
-type packageJSON struct {
-	Name           string        `json:"name"`
-	DefaultChannel string        `json:"defaultChannel,omitempty"`
-	Deprecation    string        `json:"deprecation,omitempty"`
-	Channels       []channelJSON `json:"channels,omitempty"`
-	Bundles        []bundleJSON  `json:"bundles,omitempty"`
-}
-
-type channelJSON struct {
-	Name        string      `json:"name"`
-	Deprecation string      `json:"deprecation,omitempty"`
-	Entries     []entryJSON `json:"entries,omitempty"`
-}
-
-type entryJSON struct {
-	Name      string   `json:"name"`
-	Replaces  string   `json:"replaces,omitempty"`
-	Skips     []string `json:"skips,omitempty"`
-	SkipRange string   `json:"skipRange,omitempty"`
-}
-
-type bundleJSON struct {
-	Name        string     `json:"name"`
-	Version     string     `json:"version,omitempty"`
-	Release     string     `json:"release,omitempty"`
-	Image       string     `json:"image,omitempty"`
-	Deprecation string     `json:"deprecation,omitempty"`
-	Properties  []Property `json:"properties,omitempty"`
+	Namespace string     `json:"namespace"`
+	Name      string     `json:"name"`
+	Priority  int        `json:"priority,omitempty"`
+	Error     string     `json:"error,omitempty"`
+	Packages  []*Package `json:"packages,omitempty"`
 }
 
 // MarshalJSON writes all that [ReadGeneration] needs to make the generation
@@ -96,7 +66,7 @@ func (g *Generation) MarshalJSON() ([]byte, error) {
 		} else if c.Contents != nil {
 			for _, p := range c.Contents.Packages() {
 				if needed[i][p] {
-					written.Packages = append(written.Packages, writePackage(p))
+					written.Packages = append(written.Packages, p)
 				}
 			}
 		}
@@ -164,21 +134,6 @@ func neededPackages(p *problem) []map[*Package]bool {
 	return needed
 }
 
-func writePackage(p *Package) packageJSON {
-	out := packageJSON{Name: p.Name, DefaultChannel: p.DefaultChannel, Deprecation: p.Deprecation}
-	for _, ch := range p.Channels {
-		c := channelJSON{Name: ch.Name, Deprecation: ch.Deprecation}
-		for _, e := range ch.Entries {
-			c.Entries = append(c.Entries, entryJSON{e.Name, e.Replaces, e.Skips, e.SkipRange})
-		}
-		out.Channels = append(out.Channels, c)
-	}
-	for _, b := range p.Bundles {
-		out.Bundles = append(out.Bundles, bundleJSON{b.Name, b.RawVersion, b.Release, b.Image, b.Deprecation, b.Properties})
-	}
-	return out
-}
-
 // ReadGeneration makes a generation of the JSON that [Generation.MarshalJSON]
 // wrote. It resolves again from what the JSON holds, so the result can be
 // explained as the original could. eval evaluates cel constraints; it may be
@@ -202,7 +157,7 @@ func ReadGeneration(ctx context.Context, data []byte, eval CELEvaluator) (*Gener
 		if c.Error != "" {
 			catalog.Err = errors.New(c.Error)
 		} else {
-			catalog.Contents = readPackages(r, c.Packages)
+			catalog.Contents = linkPackages(r, c.Packages)
 		}
 		s.Catalogs = append(s.Catalogs, catalog)
 	}
@@ -218,30 +173,29 @@ func ReadGeneration(ctx context.Context, data []byte, eval CELEvaluator) (*Gener
 	return g, nil
 }
 
-func readPackages(r *BundleReader, packages []packageJSON) *Contents {
-	var out []*Package
-	for _, w := range packages {
-		p := &Package{Name: w.Name, DefaultChannel: w.DefaultChannel, Deprecation: w.Deprecation}
+// linkPackages makes contents of packages as their JSON has them.
+func linkPackages(r *BundleReader, packages []*Package) *Contents {
+	packages = withoutNil(packages)
+	for _, p := range packages {
+		p.Bundles, p.Channels = withoutNil(p.Bundles), withoutNil(p.Channels)
 		bundles := map[string]*Bundle{}
-		for _, b := range w.Bundles {
-			bundle := &Bundle{
-				Package: p.Name, Name: b.Name, RawVersion: b.Version, Release: b.Release, Image: b.Image,
-				Deprecation: b.Deprecation, Properties: b.Properties,
-			}
-			r.Read(bundle)
-			bundles[b.Name] = bundle
-			p.Bundles = append(p.Bundles, bundle)
+		for _, b := range p.Bundles {
+			b.Package = p.Name
+			r.Read(b)
+			bundles[b.Name] = b
 		}
-		for _, c := range w.Channels {
-			ch := &Channel{Name: c.Name, Deprecation: c.Deprecation}
-			for _, e := range c.Entries {
-				ch.Entries = append(ch.Entries, &Entry{Name: e.Name, Bundle: bundles[e.Name], Replaces: e.Replaces, Skips: e.Skips, SkipRange: e.SkipRange})
+		for _, ch := range p.Channels {
+			ch.Entries = withoutNil(ch.Entries)
+			for _, e := range ch.Entries {
+				e.Bundle = bundles[e.Name]
 			}
-			p.Channels = append(p.Channels, ch)
 		}
-		out = append(out, p)
 	}
-	return NewContents(out)
+	return NewContents(packages)
+}
+
+func withoutNil[T any](list []*T) []*T {
+	return slices.DeleteFunc(list, func(p *T) bool { return p == nil })
 }
 
 // UnmarshalJSON does what [ReadGeneration] does, without an evaluator of cel

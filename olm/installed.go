@@ -220,7 +220,7 @@ func ParsePropertiesAnnotation(text string) ([]Property, error) {
 // not, as in OLM.
 func inferProperties(csv *ClusterServiceVersion) ([]Property, error) {
 	var props []Property
-	add := func(typ string, crds []CRDDescription, services []APIServiceDescription) error {
+	add := func(typ string, crds, services []APIDescription) error {
 		for _, crd := range crds {
 			_, group, ok := strings.Cut(crd.Name, ".")
 			if !ok {

@@ -11,13 +11,13 @@ import (
 )
 
 func ownsAndNeeds(c *olm.ClusterServiceVersion) {
-	c.Spec.CustomResourceDefinitions = olm.CustomResourceDefinitions{
-		Owned:    []olm.CRDDescription{{Name: "foos.g.example.com", Version: "v1", Kind: "Foo"}},
-		Required: []olm.CRDDescription{{Name: "bars.g", Version: "v2", Kind: "Bar"}},
+	c.Spec.CustomResourceDefinitions = olm.APIs{
+		Owned:    []olm.APIDescription{{Name: "foos.g.example.com", Version: "v1", Kind: "Foo"}},
+		Required: []olm.APIDescription{{Name: "bars.g", Version: "v2", Kind: "Bar"}},
 	}
-	c.Spec.APIServiceDefinitions = olm.APIServiceDefinitions{
-		Owned:    []olm.APIServiceDescription{{Name: "things", Group: "ag", Version: "v1", Kind: "Thing"}},
-		Required: []olm.APIServiceDescription{{Name: "others", Group: "ag", Version: "v1", Kind: "Other"}},
+	c.Spec.APIServiceDefinitions = olm.APIs{
+		Owned:    []olm.APIDescription{{Name: "things", Group: "ag", Version: "v1", Kind: "Thing"}},
+		Required: []olm.APIDescription{{Name: "others", Group: "ag", Version: "v1", Kind: "Other"}},
 	}
 }
 
@@ -56,10 +56,10 @@ func TestInstalledProperties(t *testing.T) {
 		{"empty annotation", newCSV("a.v1", withAnnotation(olm.AnnotationProperties, ``)), nil,
 			`error: failed to retrieve properties of csv "a.v1": failed to unmarshal properties annotation: unexpected end of JSON input`},
 		{"definition without a dot", newCSV("a.v1", func(c *olm.ClusterServiceVersion) {
-			c.Spec.CustomResourceDefinitions.Owned = []olm.CRDDescription{{Name: "foos"}}
+			c.Spec.CustomResourceDefinitions.Owned = []olm.APIDescription{{Name: "foos"}}
 		}), nil, "error: error parsing crd name: foos"},
 		{"required definition without a dot, with an annotation", newCSV("a.v1", withAnnotation(olm.AnnotationProperties, `{}`), func(c *olm.ClusterServiceVersion) {
-			c.Spec.CustomResourceDefinitions.Required = []olm.CRDDescription{{Name: "foos"}}
+			c.Spec.CustomResourceDefinitions.Required = []olm.APIDescription{{Name: "foos"}}
 		}), nil, "error: error parsing crd name: foos"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -130,37 +130,22 @@ type ClusterServiceVersionSpec struct {
 	Replaces string   `json:"replaces,omitempty"`
 	Skips    []string `json:"skips,omitempty"`
 
-	CustomResourceDefinitions CustomResourceDefinitions `json:"customresourcedefinitions,omitempty"`
-	APIServiceDefinitions     APIServiceDefinitions     `json:"apiservicedefinitions,omitempty"`
-	Install                   InstallStrategy           `json:"install,omitempty"`
+	CustomResourceDefinitions APIs            `json:"customresourcedefinitions,omitempty"`
+	APIServiceDefinitions     APIs            `json:"apiservicedefinitions,omitempty"` // aggregated APIs
+	Install                   InstallStrategy `json:"install,omitempty"`
 }
 
-// CustomResourceDefinitions are the definitions that an operator owns and
-// requires.
-type CustomResourceDefinitions struct {
-	Owned    []CRDDescription `json:"owned,omitempty"`
-	Required []CRDDescription `json:"required,omitempty"`
+// APIs are those that an operator owns and requires.
+type APIs struct {
+	Owned    []APIDescription `json:"owned,omitempty"`
+	Required []APIDescription `json:"required,omitempty"`
 }
 
-// CRDDescription names a version of a definition.
-type CRDDescription struct {
-	// Name is plural.group.
+// APIDescription names an API.
+type APIDescription struct {
+	// Name is the plural of an aggregated API, PLURAL.GROUP for a definition.
 	Name    string `json:"name"`
-	Version string `json:"version"`
-	Kind    string `json:"kind"`
-}
-
-// APIServiceDefinitions are the aggregated APIs that an operator owns and
-// requires.
-type APIServiceDefinitions struct {
-	Owned    []APIServiceDescription `json:"owned,omitempty"`
-	Required []APIServiceDescription `json:"required,omitempty"`
-}
-
-// APIServiceDescription names an aggregated API. Name is its plural.
-type APIServiceDescription struct {
-	Name    string `json:"name"`
-	Group   string `json:"group"`
+	Group   string `json:"group,omitempty"` // of an aggregated API
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,21 +78,9 @@ func requiredProperty(d Property) (p Property, ok bool, err error) {
 
 // sameProperty compares values as JSON, whatever the order of their keys.
 func sameProperty(a, b Property) bool {
-	if a.Type != b.Type {
-		return false
+	if a.Type != b.Type || bytes.Equal(a.Value, b.Value) {
+		return a.Type == b.Type
 	}
-	if bytes.Equal(a.Value, b.Value) {
-		return true
-	}
-	x, errX := canonical(a.Value)
-	y, errY := canonical(b.Value)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
-}
-
-func canonical(value json.RawMessage) ([]byte, error) {
-	var v any
-	if err := json.Unmarshal(value, &v); err != nil {
-		return nil, err
-	}
-	return json.Marshal(v)
+	var x, y any
+	return json.Unmarshal(a.Value, &x) == nil && json.Unmarshal(b.Value, &y) == nil && reflect.DeepEqual(x, y)
 }

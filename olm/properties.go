@@ -52,76 +52,37 @@ type wireLabel struct {
 }
 
 type wireChannel struct {
-	ChannelName string `json:"channelName"`
-	Priority    int    `json:"priority"`
+	ChannelName string
+	Priority    int
 }
 
-type wireBundleObject struct {
-	Data []byte `json:"data"`
-}
-
-// wireCSVMetadata is what the catalog tools check of olm.csv.metadata.
+// wireCSVMetadata is what the catalog tools check of olm.csv.metadata: keys are
+// matched in any case.
 type wireCSVMetadata struct {
-	Annotations               map[string]string         `json:"annotations"`
-	APIServiceDefinitions     wireAPIs                  `json:"apiServiceDefinitions"`
-	CustomResourceDefinitions wireAPIs                  `json:"crdDescriptions"`
-	Description               string                    `json:"description"`
-	DisplayName               string                    `json:"displayName"`
-	InstallModes              []wireInstallMode         `json:"installModes"`
-	Keywords                  []string                  `json:"keywords"`
-	Labels                    map[string]string         `json:"labels"`
-	Links                     []wireLink                `json:"links"`
-	Maintainers               []wireMaintainer          `json:"maintainers"`
-	Maturity                  string                    `json:"maturity"`
-	MinKubeVersion            string                    `json:"minKubeVersion"`
-	NativeAPIs                []metav1.GroupVersionKind `json:"nativeAPIs"`
-	Provider                  wireLink                  `json:"provider"`
+	Annotations, Labels                                map[string]string
+	APIServiceDefinitions                              wireAPIs
+	CustomResourceDefinitions                          wireAPIs `json:"crdDescriptions"`
+	Description, DisplayName, Maturity, MinKubeVersion string
+	InstallModes                                       []struct {
+		Type      string
+		Supported bool
+	}
+	Keywords    []string
+	Links       []struct{ Name, URL string }
+	Maintainers []struct{ Name, Email string }
+	NativeAPIs  []metav1.GroupVersionKind
+	Provider    struct{ Name, URL string }
 }
 
-type wireAPIs struct {
-	Owned    []wireAPI `json:"owned"`
-	Required []wireAPI `json:"required"`
-}
+type wireAPIs struct{ Owned, Required []wireAPI }
 
 type wireAPI struct {
-	Name              string           `json:"name"`
-	Group             string           `json:"group"`
-	Version           string           `json:"version"`
-	Kind              string           `json:"kind"`
-	DisplayName       string           `json:"displayName"`
-	Description       string           `json:"description"`
-	Resources         []wireResource   `json:"resources"`
-	StatusDescriptors []wireDescriptor `json:"statusDescriptors"`
-	SpecDescriptors   []wireDescriptor `json:"specDescriptors"`
-	ActionDescriptors []wireDescriptor `json:"actionDescriptors"`
-}
-
-type wireResource struct {
-	Name    string `json:"name"`
-	Kind    string `json:"kind"`
-	Version string `json:"version"`
-}
-
-type wireDescriptor struct {
-	Path         string   `json:"path"`
-	DisplayName  string   `json:"displayName"`
-	Description  string   `json:"description"`
-	XDescriptors []string `json:"x-descriptors"`
-}
-
-type wireInstallMode struct {
-	Type      string `json:"type"`
-	Supported bool   `json:"supported"`
-}
-
-type wireLink struct {
-	Name string `json:"name"`
-	URL  string `json:"url"`
-}
-
-type wireMaintainer struct {
-	Name  string `json:"name"`
-	Email string `json:"email"`
+	Name, Group, Version, Kind, DisplayName, Description  string
+	Resources                                             []struct{ Name, Kind, Version string }
+	StatusDescriptors, SpecDescriptors, ActionDescriptors []struct {
+		Path, DisplayName, Description string
+		XDescriptors                   []string `json:"x-descriptors"`
+	}
 }
 
 // newProperty writes a property. The value is one of the wire structs of texts,
@@ -205,7 +166,7 @@ func (r *BundleReader) property(b *Bundle, p Property) error {
 		b.require(p, c, err)
 		return nil // the range is not a matter of form
 	case PropertyBundleObject:
-		return json.Unmarshal(p.Value, new(wireBundleObject))
+		return json.Unmarshal(p.Value, new(struct{ Data []byte }))
 	case PropertyCSVMetadata:
 		return json.Unmarshal(p.Value, new(wireCSVMetadata))
 	case propertyChannel:

@@ -190,7 +190,7 @@ func (x *installer) next(ctx context.Context, csv *olm.ClusterServiceVersion, al
 // missing is a definition that a version owns or requires and that is not
 // there.
 func (x *installer) missing(ctx context.Context, csv *olm.ClusterServiceVersion) (string, error) {
-	for _, list := range [][]olm.CRDDescription{csv.Spec.CustomResourceDefinitions.Owned, csv.Spec.CustomResourceDefinitions.Required} {
+	for _, list := range [][]olm.APIDescription{csv.Spec.CustomResourceDefinitions.Owned, csv.Spec.CustomResourceDefinitions.Required} {
 		for _, d := range list {
 			_, err := clusterapi.GetShared(ctx, x.api, kindDefinition, clusterapi.Key("", d.Name))
 			if apierrors.IsNotFound(err) {
