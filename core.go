@@ -23,7 +23,7 @@ type core struct {
 	fatal func(error) // ends Run; nil elsewhere
 
 	trust   trust
-	alerts  *risk.AlertRisks // nil: alerts are no risks
+	alerts  *risk.AlertRisks // nil: alerts are not risks
 	tracker *runlevel.Tracker
 
 	observing sync.Mutex // events come from several goroutines, one at a time

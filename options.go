@@ -37,7 +37,7 @@ type Options struct {
 	Risks graph.RiskMatcher
 	// Alerts that fire become risks of every update, where the feature gate
 	// ClusterUpdateAcceptRisks is on; they are read whenever updates are
-	// judged. Nil: alerts are no risks.
+	// judged. Nil: alerts are not risks.
 	Alerts risk.AlertSource
 	// Verifier decides whether a release image was signed. Nil: it is built
 	// from the signature keys and stores of the running payload; where that

@@ -30,7 +30,7 @@ const (
 // Resolution is the answer to spec.desiredUpdate.
 type Resolution struct {
 	Outcome Outcome `json:"outcome"`
-	// Release is what the cluster shall reconcile: the requested release when
+	// Release is what the cluster is to reconcile: the requested release when
 	// Resolved, else the base.
 	Release configv1.Release `json:"release"`
 	Force   bool             `json:"force,omitempty"`

@@ -194,7 +194,7 @@ func genOptions(t *rapid.T) mcp.Options {
 	return o
 }
 
-// A State that saw every change says what one made anew says.
+// A State that saw every change says what one made again says.
 func TestIncremental(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o, w := genOptions(t), newWorld()
@@ -360,7 +360,7 @@ func checkPrefix(t *rapid.T, s *mcp.State, o mcp.Options, pool string, sel mcp.S
 		names = append(names, c.Name)
 	}
 	if len(sel.Nodes) > len(names) || !slices.Equal(names[:len(sel.Nodes)], sel.Nodes) {
-		t.Fatalf("%s: %v is no prefix of %v", pool, sel.Nodes, names)
+		t.Fatalf("%s: %v is not a prefix of %v", pool, sel.Nodes, names)
 	}
 }
 

@@ -162,7 +162,7 @@ func TestUpgradeableCheck(t *testing.T) {
 		{"completed version is none", clusterVersion("4.3.1", no, updating, history("4.3.1 P", " C")), "4.3.2", "Passed"},
 		{"no history", clusterVersion("4.3.1", no, updating), "4.3.2", "Passed"},
 		{"not progressing", clusterVersion("4.3.1", no, cond("Progressing", "False", "", ""), history("4.3.1 P", "4.2.3 C")), "4.3.2", "Passed"},
-		{"a step down is no step up", clusterVersion("4.2.3", no, updating, history("4.2.3 P", "4.3.1 C")), "4.2.4", "Passed"},
+		{"a step down is not a step up", clusterVersion("4.2.3", no, updating, history("4.2.3 P", "4.3.1 C")), "4.2.4", "Passed"},
 		{"minor update in progress, next minor", clusterVersion("4.3.1", no, updating, history("4.3.1 P", "4.2.3 C")), "4.4.0", blocked},
 		{"minor update in progress, back", clusterVersion("4.3.1", no, updating, history("4.3.1 P", "4.2.3 C")), "4.2.3", "Passed"},
 	})

@@ -96,7 +96,7 @@ func (e *TaskError) Error() string { return e.Message }
 func (e *TaskError) Unwrap() error { return e.Err }
 
 // ContextError says that a node stopped because the context of the pass
-// ended. It is no fault of any task: summaries leave it out.
+// ended. It is not a fault of a task: summaries leave it out.
 type ContextError struct {
 	// Done and Total count the tasks of the pass.
 	Done, Total int

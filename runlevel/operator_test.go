@@ -232,7 +232,7 @@ func TestOperatorClocks(t *testing.T) {
 		if at, ok := tr.COStart("co"); !ok || !at.Equal(first) {
 			t.Errorf("start %v %v, want %v", at, ok, first)
 		}
-		_ = pass(0) // starts anew
+		_ = pass(0) // starts again
 		if at, _ := tr.COStart("co"); !at.Equal(first.Add(time.Minute)) {
 			t.Errorf("start %v after attempt 0", at)
 		}

@@ -55,7 +55,7 @@ type Options struct {
 	State State
 	// Attempt is the number of this pass since the last success or change of
 	// the work, from 0. The pass with number 0 starts the clocks of
-	// ClusterOperators anew.
+	// ClusterOperators again.
 	Attempt int
 	// Workers is how many nodes run at once in Updating; 0 means 16. The
 	// other states have their own number: one per node in Initializing, 2 in

@@ -11,7 +11,7 @@ import (
 // workers, a rehearsal in virtual time by an event loop.
 //
 // A node is ready when all its inputs are done. A failed node blocks its
-// descendants for ever; independent nodes go on. Each node is handed out at
+// descendants forever; independent nodes go on. Each node is handed out at
 // most once. A whole run takes time proportional to nodes and edges (and the
 // logarithm of the ready ones).
 //

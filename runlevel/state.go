@@ -17,7 +17,7 @@ const (
 	// Reconciling keeps a cluster as its release says: no order between
 	// components, few workers, nothing is deleted.
 	Reconciling State = "Reconciling"
-	// Precreating is no state of a pass: an [Applier] gets it when a node
+	// Precreating is not a state of a pass: an [Applier] gets it when a node
 	// starts, for ClusterOperators that are only to be created.
 	Precreating State = "Precreating"
 )

@@ -232,7 +232,7 @@ func TestConfigMapStore(t *testing.T) {
 		t.Error(got)
 	}
 
-	// A failing list is no reason not to ask the next store.
+	// A failing list is not a reason not to ask the next store.
 	got = collect(t.Context(), signature.Serial(&cluster.ConfigMapStore{Reader: fakeReader{"error": nil}}, signature.MemoryStore{digestA: {[]byte("a")}}), digestA)
 	if len(got) != 4 || !strings.Contains(got[0], "list failed") || got[1] != "a" {
 		t.Error(got)

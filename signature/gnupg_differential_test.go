@@ -24,7 +24,7 @@ var acceptedHereAlone = map[string]string{
 	"places/revocation of a direct-key signature":                       "gpg does not know revocations of direct-key signatures, and takes the revoked one for valid, by which the key has expired",
 }
 
-// Nothing counts here that gpg refuses, but for what is listed, and whoever is
+// Nothing counts here that gpg refuses, but for what is listed, and a signer that is
 // said to have signed is the same.
 func TestAgainstGnuPG(t *testing.T) {
 	if testing.Short() {

@@ -93,7 +93,7 @@ func TestPersist(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// A process that starts anew knows nothing: what is there stays.
+	// A process that starts again knows nothing: what is there stays.
 	save(t, api, nil)
 	save(t, api, map[string][][]byte{digestA: {[]byte("a0"), []byte("a1")}})
 	if w.n() != 1 {

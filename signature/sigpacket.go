@@ -56,7 +56,7 @@ type sigPacket struct {
 
 	created  time.Time
 	expiry   uint32 // seconds after created; 0 = never
-	lifetime uint32 // of the key, seconds after its creation; 0 = for ever
+	lifetime uint32 // of the key, seconds after its creation; 0 = forever
 	flags    []byte // key flags; nil where absent
 
 	issuers      []uint64 // key ids, also those of fingerprints

@@ -48,7 +48,7 @@ func TestMemoryStore(t *testing.T) {
 	}
 }
 
-// No store builds a path out of what is no digest.
+// No store builds a path out of what is not a digest.
 func TestStoresCheckDigests(t *testing.T) {
 	h := must(signature.NewHTTPStore("http://h.example", signature.HTTPOptions{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		t.Errorf("asked for %s", r.URL)
@@ -141,7 +141,7 @@ func TestParallelDeliversEverything(t *testing.T) {
 	}
 }
 
-// A time-out within one member is no error of the whole.
+// A time-out within one member is not an error of the whole.
 func TestParallelSwallowsContextErrorsOfMembers(t *testing.T) {
 	own := &signature.StoreError{Err: context.DeadlineExceeded}
 	late := &signature.StoreError{Err: errors.New("late")}
@@ -265,7 +265,7 @@ func TestHTTPStoreEnds(t *testing.T) {
 		t.Errorf("asked %d times: %v", asked, got)
 	}
 
-	// A failure in between starts the count anew.
+	// A failure in between starts the count again.
 	asked = 0
 	flaky := must(signature.NewHTTPStore("http://h.example", signature.HTTPOptions{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		if asked++; asked%2 == 1 {

@@ -238,7 +238,7 @@ func TestInferChannel(t *testing.T) {
 	}
 }
 
-// TestDiffImageVersion: the version that was found in an image is no difference
+// TestDiffImageVersion: the version that was found in an image is not a difference
 // from a policy that names the image alone.
 func TestDiffImageVersion(t *testing.T) {
 	const image = "quay.example/release@sha256:aa"

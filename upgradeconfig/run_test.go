@@ -457,7 +457,7 @@ func TestCancel(t *testing.T) {
 				}
 				for _, e := range b.events {
 					if errors.Is(e.Err, context.Canceled) {
-						t.Errorf("being stopped is no failure: %+v", e)
+						t.Errorf("being stopped is not a failure: %+v", e)
 					}
 				}
 			})

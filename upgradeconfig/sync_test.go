@@ -329,7 +329,7 @@ func TestSyncFailures(t *testing.T) {
 			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, getIt, updateIt}, there: true, after: upgradeconfig.ActionUpdate},
 		{name: "delete finds nothing", current: true, provider: policies(), around: failAt(verb("Delete"), apierrors.NewNotFound(resource, upgradeconfig.Name)),
 			calls: []string{getIt, deleteIt}, there: true},
-		{name: "moved for ever", current: true, provider: policies(), around: failAt(verb("Delete"), apierrors.NewConflict(resource, upgradeconfig.Name, cause)), want: upgradeconfig.ErrRemove,
+		{name: "moved forever", current: true, provider: policies(), around: failAt(verb("Delete"), apierrors.NewConflict(resource, upgradeconfig.Name, cause)), want: upgradeconfig.ErrRemove,
 			text: "the UpgradeConfig was changed meanwhile", calls: []string{getIt, deleteIt, getIt, deleteIt, getIt, deleteIt, getIt, deleteIt}, there: true, after: upgradeconfig.ActionDelete},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

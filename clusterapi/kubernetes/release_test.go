@@ -32,8 +32,8 @@ type reason struct {
 }
 
 var (
-	ofOpenShiftAPIServer = reason{"image.openshift.io is no custom resource, but served by openshift-apiserver, which its operator installs", meta.IsNoMatchError}
-	ofOAuthAPIServer     = reason{"oauth.openshift.io is no custom resource, but served by oauth-apiserver, which its operator installs", meta.IsNoMatchError}
+	ofOpenShiftAPIServer = reason{"image.openshift.io is not a custom resource, but served by openshift-apiserver, which its operator installs", meta.IsNoMatchError}
+	ofOAuthAPIServer     = reason{"oauth.openshift.io is not a custom resource, but served by oauth-apiserver, which its operator installs", meta.IsNoMatchError}
 	defaulted            = reason{"its CRD requires allowedCapabilities, defaultAddCapabilities and priority, which an admission plug-in of OpenShift's kube-apiserver fills in", apierrors.IsInvalid}
 )
 

@@ -24,7 +24,7 @@ const (
 	FaultDegraded FaultKind = "Degraded"
 	// FaultUnavailable: Available=False instead of the new versions.
 	FaultUnavailable FaultKind = "Unavailable"
-	// FaultStuck: Progressing=True for ever, the new versions never come.
+	// FaultStuck: Progressing=True forever, the new versions never come.
 	FaultStuck FaultKind = "Stuck"
 	// FaultFlaps: the new versions are reported, and Degraded changes between
 	// True and False every Fault.Every.

@@ -88,7 +88,7 @@ func (p *process) machineConfigWork(ctx context.Context, r *release, status *con
 	return report, nil
 }
 
-// ensureControllerConfig describes r to whoever renders configs.
+// ensureControllerConfig describes r to the renderer of configs.
 func (p *process) ensureControllerConfig(ctx context.Context, r *release) error {
 	o, err := clusterapi.GetShared(ctx, p.api, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
 	if apierrors.IsNotFound(err) {

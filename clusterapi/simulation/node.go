@@ -224,7 +224,7 @@ func (d *daemon) waits(step *nodeStep) bool {
 	waited := d.now.Sub(d.run.since)
 	uncordon := strings.HasPrefix(asked, mcp.DrainVerbUncordon+"-")
 	if !uncordon && waited >= t.DrainLimit {
-		d.run.config = "" // failed: afterwards the target is read anew
+		d.run.config = "" // failed: afterwards the target is read again
 	}
 	switch {
 	case uncordon && waited >= t.UncordonLimit:

@@ -307,7 +307,7 @@ func (s *operatorStep) advance(status *configv1.ClusterOperatorStatus) (again ti
 	if !reached {
 		if p := condition(status.Conditions, configv1.OperatorProgressing); p == nil || p.Status != configv1.ConditionTrue || p.Message != s.working() {
 			if p != nil && p.Status == configv1.ConditionTrue {
-				p.LastTransitionTime = now // another target: the work begins anew
+				p.LastTransitionTime = now // another target: the work begins again
 			}
 			set(configv1.OperatorProgressing, configv1.ConditionTrue, "RollingOut", s.working())
 			if condition(status.Conditions, configv1.OperatorAvailable) == nil {

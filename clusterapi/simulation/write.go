@@ -96,7 +96,7 @@ func (p *process) write(ctx context.Context, o *clusterapi.Object, u *unstructur
 	return stored, nil
 }
 
-// createTyped creates an object. One that is there already is no error.
+// createTyped creates an object. One that is there already is not an error.
 func createTyped[T any](ctx context.Context, p *process, obj *T) error {
 	u, err := clusterapi.ToUnstructured(obj)
 	if err != nil {

@@ -77,7 +77,7 @@ func TestMirrorChannels(t *testing.T) {
 		},
 		"blocked before it: the goal is not in the target": {
 			channels: channels{{Name: "stable-4.8", Min: "4.8.1", Max: "4.8.1"}, {Name: "fast-4.10", Min: "4.10.3", Max: "4.10.3"}},
-			filter:   regexp.MustCompile(`^4\.8\.[0-4]$|^4\.9\.2$`), // 4.8.4 is no node of stable-4.9, and 4.9.2 none of fast-4.10
+			filter:   regexp.MustCompile(`^4\.8\.[0-4]$|^4\.9\.2$`), // 4.8.4 is not a node of stable-4.9, and 4.9.2 none of fast-4.10
 			err:      `VersionNotFound: current version 4.9.2 not found in the "fast-4.10" channel`,
 		},
 		"blocked before it: the goal is in the target": {

@@ -381,7 +381,7 @@ func TestControlPlaneOnly(t *testing.T) {
 		no.Highest != "4.15.9" || !slices.Equal(no.Sources, []string{"4.16.1", "4.15.5", "4.14.2"}) {
 		t.Errorf("%+v", err)
 	}
-	// Odd minors are no ends, and the other channels have three minors from 4.14 on.
+	// Odd minors are not ends, and the other channels have three minors from 4.14 on.
 	n = network(t, path.NetworkOptions{}, channel("c", graphtest.Sketch(t, "4.12.0>4.13.0 4.13.0>4.14.0 4.14.0>4.15.0 4.10.0>4.11.0 4.11.0>4.12.0", nil)))
 	if _, err := n.ControlPlaneOnly("4.13.0", "4.15.0", path.ControlPlaneOnlyOptions{}); !errors.Is(err, path.ErrNotControlPlaneOnly) {
 		t.Error(err)

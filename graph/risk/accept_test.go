@@ -106,7 +106,7 @@ func TestTooManyRisksOfTheCluster(t *testing.T) {
 	}
 }
 
-// Alerts are worded by whoever wrote their rules: what the API refuses of them
+// Alerts are worded by the authors of their rules: what the API refuses of them
 // is replaced, and the message says the rest.
 func TestOddAlerts(t *testing.T) {
 	alert := risk.Alert{Labels: map[string]string{"alertname": "Odd", "severity": "critical"}, Annotations: map[string]string{"runbook_url": "see the wiki"}, State: "on fire"}

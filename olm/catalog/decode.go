@@ -33,7 +33,7 @@ type document struct {
 	bad  *fault // why it could not be found whole
 }
 
-// fault is why a document is no object.
+// fault is why a document is not an object.
 type fault struct {
 	rule         Rule
 	line, column int // in the document, from 1; 0 if not known
@@ -123,7 +123,7 @@ func (d *decoder) object(text []byte) (object, error) {
 	return object{other: m}, nil
 }
 
-// jsonKind names the type of a value that is no object.
+// jsonKind names the type of a value that is not an object.
 func jsonKind(text []byte) string {
 	switch text[0] {
 	case '{':

@@ -144,7 +144,7 @@ func (b *builder) validateEntry(e *olm.Entry) {
 	b.validateDeprecation(bundle, e.Package.Name, e.Channel.Name, e.Name)
 }
 
-// rangeFault is why a text is no range of versions.
+// rangeFault is why a text is not a range of versions.
 func (b *builder) rangeFault(text string) error {
 	err, known := b.badRanges[text]
 	if !known && text != "" {

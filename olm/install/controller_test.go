@@ -756,7 +756,7 @@ func TestControllerFailsForward(t *testing.T) {
 	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v2]", "2 Automatic Installing [a.v3]"})
 }
 
-// Whatever writes fail, and whoever approves when, the end is the same: one plan
+// Whatever writes fail, and at whatever time somebody approves, the end is the same: one plan
 // for each change, and no write after that.
 func TestControllerConverges(t *testing.T) {
 	lines := []string{"a.v1 X -Y", "b.v1 Y", "b.v2 Y >b.v1", "d.v1 Z", "d.v2 Z -Y >d.v1", "e.v1 E -Q"}

@@ -355,7 +355,7 @@ type UnpackLimits struct {
 
 // UnpackLimitsOf returns the limits that the annotations of a namespace's
 // OperatorGroups set: 10 and 5 minutes without. The error names an annotation
-// that is no duration or a negative one.
+// that is not a duration or a negative one.
 func UnpackLimitsOf(groups []olm.OperatorGroup) (UnpackLimits, error) {
 	limits := UnpackLimits{Timeout: defaultUnpackTimeout, Retry: defaultUnpackRetry}
 	if len(groups) == 0 {

@@ -162,7 +162,7 @@ func TestPlanPhases(t *testing.T) {
 		{"first failure", plan("p", 1, olm.PlanPhaseInstalling, "a.v1"), olm.StepUnknown, boom, time.Hour, "Installing: retrying execution due to error: boom"},
 		{"within a minute", started(plan("p", 1, olm.PlanPhaseInstalling, "a.v1")), olm.StepUnknown, boom, 59 * time.Second, "Installing: retrying execution due to error: boom"},
 		{"after a minute", started(plan("p", 1, olm.PlanPhaseInstalling, "a.v1")), olm.StepUnknown, boom, time.Minute, "Failed: boom Installed=False InstallComponentFailed boom"},
-		{"forbidden for ever", started(plan("p", 1, olm.PlanPhaseInstalling, "a.v1")), olm.StepUnknown, forbidden, 24 * time.Hour, "Installing: retrying execution due to error: " + forbidden.Error()},
+		{"forbidden forever", started(plan("p", 1, olm.PlanPhaseInstalling, "a.v1")), olm.StepUnknown, forbidden, 24 * time.Hour, "Installing: retrying execution due to error: " + forbidden.Error()},
 		{"done", started(plan("p", 1, olm.PlanPhaseInstalling, "a.v1")), olm.StepCreated, nil, time.Second, "Complete:  Installed=True  "},
 		{"present", plan("p", 1, olm.PlanPhaseInstalling, "a.v1"), olm.StepPresent, nil, 0, "Complete:  Installed=True  "},
 		{"waiting for an API", plan("p", 1, olm.PlanPhaseInstalling, "a.v1"), olm.StepWaitingForAPI, nil, 0, "Installing: "},

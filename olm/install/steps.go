@@ -304,7 +304,7 @@ func BundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 }
 
 // findCSV splits the objects of a bundle into its CSV, which may lack its kind,
-// and the others. Further CSVs are no part of the others.
+// and the others. Further CSVs are not part of the others.
 func findCSV(name string, objects []*unstructured.Unstructured) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
 	var csv *unstructured.Unstructured
 	var others []*unstructured.Unstructured

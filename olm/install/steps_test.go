@@ -209,7 +209,7 @@ func TestBundleStepsReplaceNothing(t *testing.T) {
 }
 
 // Of several CSVs that of the operator's name counts, else the first; the
-// others are no steps.
+// others are not steps.
 func TestBundleStepsOfSeveralCSVs(t *testing.T) {
 	csv := func(name string) string {
 		return fmt.Sprintf(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":%q}}`, name)

@@ -28,7 +28,7 @@ const (
 )
 
 // ClusterVersionStore asks the stores of spec.signatureStores of the
-// ClusterVersion, which is read anew each time:
+// ClusterVersion, which is read again each time:
 //
 //   - unset: nothing is asked, and the next store of a [Serial] is;
 //   - set: all of them are asked in parallel, and when none has a valid

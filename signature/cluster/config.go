@@ -41,7 +41,7 @@ const (
 	maxConfigFaults = 32
 )
 
-// ErrNoConfig says that no object carries [ConfigAnnotation]. It is no fault of
+// ErrNoConfig says that no object carries [ConfigAnnotation]. It is not a fault of
 // a payload: the cluster-version operator then uses [NotPossible], and warns.
 var ErrNoConfig = errors.New("no release authenticity verification is configured, all releases are considered unverified")
 

@@ -67,7 +67,7 @@ func ParseKey(text []byte) (*Key, error) {
 	case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "ENCRYPTED COSIGN PRIVATE KEY", "ENCRYPTED SIGSTORE PRIVATE KEY":
 		return nil, fmt.Errorf("a private key (%s): export the public key and remove the private one from here", block.Type)
 	default:
-		return nil, fmt.Errorf("PEM block of type %q is no public key", block.Type)
+		return nil, fmt.Errorf("PEM block of type %q is not a public key", block.Type)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("malformed public key: %w", err)

@@ -125,7 +125,7 @@ func TestKeys(t *testing.T) {
 		"trailing": {string(pemOf(p256())) + "x", "1 bytes after the first PEM block"},
 		"two":      {string(pemOf(p256())) + string(pemOf(ed())), "one key is expected"},
 		"private":  {string(private), "private key"},
-		"other":    {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", `PEM block of type "CERTIFICATE" is no public key`},
+		"other":    {"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", `PEM block of type "CERTIFICATE" is not a public key`},
 		"broken":   {"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "malformed public key"},
 		"short":    {string(pemOf(short)), "RSA key of 1024 bits"},
 		"curve":    {string(pemOf(p224)), "unsupported curve P-224"},

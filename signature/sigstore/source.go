@@ -48,7 +48,7 @@ type Attachment struct {
 type Source interface {
 	// Attachments yields the signatures of the image with this digest. A pair
 	// with an error is a failure to read one, after which more may follow; an
-	// [*OtherError] tells of something there that is no signature of this kind,
+	// [*OtherError] tells of something there that is not a signature of this kind,
 	// and an error that wraps [signature.ErrNotFound] that there is nothing.
 	// Implementations must be safe for concurrent use, return promptly when ctx
 	// ends, and bound what they read.
@@ -57,7 +57,7 @@ type Source interface {
 	String() string
 }
 
-// OtherError tells of an attachment that is no signature in the layout of this
+// OtherError tells of an attachment that is not a signature in the layout of this
 // package: of another media type, or one of the bundles that newer versions of
 // cosign attach, which cluster runtimes do not read.
 type OtherError struct {

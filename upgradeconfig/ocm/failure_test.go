@@ -47,7 +47,7 @@ func badAnswers() map[string]struct {
 		"slow body":           {ocmtest.Fault{Stall: time.Hour}, 0},
 		"moved elsewhere":     {ocmtest.Fault{Status: 302, Header: header("Location", "https://sso.example/login")}, 0},
 		"moved to http":       {ocmtest.Fault{Status: 307, Header: header("Location", "http://api.openshift.com/")}, 0},
-		"moved for ever":      {ocmtest.Fault{Status: 302, Header: header("Location", "/moved")}, 0},
+		"moved forever":      {ocmtest.Fault{Status: 302, Header: header("Location", "/moved")}, 0},
 		"moved nowhere":       {ocmtest.Fault{Status: 301}, 0},
 		"not modified":        {ocmtest.Fault{Status: 304, Empty: true}, 0},
 		"gzip that is none":   {ocmtest.Fault{Body: `{"total":0}`, Header: header("Content-Encoding", "gzip")}, 0},
@@ -195,7 +195,7 @@ func TestRetries(t *testing.T) {
 	}{
 		{"503 twice", ocmtest.Fault{Status: 503, Times: 2}, ocm.Options{}, seconds(4, 8), true},
 		{"429 five times", ocmtest.Fault{Status: 429, Times: 5}, ocm.Options{}, seconds(4, 8, 16, 32, 64), true},
-		{"for ever", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{}, seconds(4, 8, 16, 32, 64), false},
+		{"forever", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{}, seconds(4, 8, 16, 32, 64), false},
 		{"shortest", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{Rand: low}, seconds(2.8, 5.6, 11.2, 22.4, 44.8), false},
 		{"longest", ocmtest.Fault{Abort: true, Always: true}, ocm.Options{Rand: high}, seconds(5.2, 10.4, 20.8, 41.6, 83.2), false},
 		{"agent", ocmtest.Fault{Status: 503, Always: true}, ocm.Options{URL: agent}, seconds(2, 4), false},

@@ -54,12 +54,12 @@ func FuzzPolicies(f *testing.F) {
 		}
 		list := map[string]json.RawMessage{} // case-sensitive, as a struct is not
 		if err := json.Unmarshal(data, &list); err != nil {
-			t.Fatalf("%v from what is no list: %v", got, err)
+			t.Fatalf("%v from what is not a list: %v", got, err)
 		}
 		var items []map[string]json.RawMessage
 		if raw := list["items"]; raw != nil {
 			if err := json.Unmarshal(raw, &items); err != nil {
-				t.Fatalf("%v from what are no items: %v", got, err)
+				t.Fatalf("%v from what are not items: %v", got, err)
 			}
 		}
 		if !utf8.Valid(data) {

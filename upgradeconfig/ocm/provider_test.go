@@ -396,7 +396,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestLimitOfItems: a page that has more than it counts is not read for ever.
+// TestLimitOfItems: a page that has more than it counts is not read forever.
 func TestLimitOfItems(t *testing.T) {
 	s := newServer(p7)
 	s.Fail(ocmtest.Fault{Path: "/upgrade_policies", Body: `{"total":1,"items":[{"id":"a"},{"id":"b"},{"id":"c"}]}`})

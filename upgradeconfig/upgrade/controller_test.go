@@ -194,7 +194,7 @@ func (w *site) play() {
 	}
 }
 
-// operator is a process: a Manager and a Controller, made anew after a crash.
+// operator is a process: a Manager and a Controller, made again after a crash.
 func (w *site) operator(o upgrade.Options) (*upgradeconfig.Manager, *upgrade.Controller) {
 	m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider}))
 	o.API, o.Notifier, o.Refresh = w, m, m.Refresh
@@ -208,7 +208,7 @@ func (w *site) operator(o upgrade.Options) (*upgradeconfig.Manager, *upgrade.Con
 }
 
 // run makes passes until the upgrade is over or the time is, and returns the
-// errors on the way. crashed says that the process has to be started anew.
+// errors on the way. crashed says that the process has to be started again.
 func (w *site) run(o upgrade.Options, limit time.Duration, crashed func() bool) (errs []string) {
 	m, c := w.operator(o)
 	note := func(err error) {
@@ -692,7 +692,7 @@ func TestAnotherImageMeanwhile(t *testing.T) {
 	})
 }
 
-// TestNotListed: a version that is not among the updates is no error, but not
+// TestNotListed: a version that is not among the updates is not an error, but not
 // valid either.
 func TestNotListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -947,7 +947,7 @@ func TestControllerRun(t *testing.T) {
 		if !time.Now().Equal(before) || w.entry().Phase != upgradeconfig.PhasePending {
 			t.Errorf("%s, %+v", time.Since(before), w.entry())
 		}
-		// A change of its status is no reason to look at it, a change of anything
+		// A change of its status is not a reason to look at it, a change of anything
 		// else is.
 		time.Sleep(10 * time.Second)
 		for _, status := range []bool{true, false} {

@@ -98,7 +98,7 @@ func compareContents(t *testing.T, config *declcfg.DeclarativeConfig, contents *
 	t.Logf("%d packages, %d channels, %d entries, %d bundles", len(config.Packages), len(config.Channels), entries, len(config.Bundles))
 }
 
-// sameJSON: the tools encode values anew, with sorted keys and other numbers.
+// sameJSON: the tools encode values again, with sorted keys and other numbers.
 func sameJSON(t *testing.T, a, b json.RawMessage) bool {
 	t.Helper()
 	var x, y any

@@ -119,7 +119,7 @@ func TestDifferences(t *testing.T) {
 			theirs: "object '' is missing root schema field",
 		},
 		{
-			name: "no schema", reason: "the tools encode the object anew, with an end of line",
+			name: "no schema", reason: "the tools encode the object again, with an end of line",
 			text:   `{"name": "x"}`,
 			theirs: "object '{\"name\":\"x\"}\n' is missing root schema field",
 			ours:   `object '{"name": "x"}' is missing root schema field`,
