@@ -47,7 +47,7 @@ func badAnswers() map[string]struct {
 		"slow body":           {ocmtest.Fault{Stall: time.Hour}, 0},
 		"moved elsewhere":     {ocmtest.Fault{Status: 302, Header: header("Location", "https://sso.example/login")}, 0},
 		"moved to http":       {ocmtest.Fault{Status: 307, Header: header("Location", "http://api.openshift.com/")}, 0},
-		"moved forever":      {ocmtest.Fault{Status: 302, Header: header("Location", "/moved")}, 0},
+		"moved forever":       {ocmtest.Fault{Status: 302, Header: header("Location", "/moved")}, 0},
 		"moved nowhere":       {ocmtest.Fault{Status: 301}, 0},
 		"not modified":        {ocmtest.Fault{Status: 304, Empty: true}, 0},
 		"gzip that is none":   {ocmtest.Fault{Body: `{"total":0}`, Header: header("Content-Encoding", "gzip")}, 0},
