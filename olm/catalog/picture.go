@@ -141,21 +141,13 @@ func NewPicture(p *olm.Package, o PictureOptions) (*Picture, error) {
 // inRounds lists the entries of channels by their distance from the head, so
 // that a limit cuts all channels alike: ordered ones first, then the others.
 func inRounds(channels []*olm.Channel) [][]*olm.Entry {
-	lists := make([][]*olm.Entry, len(channels))
-	longest := 0
-	for i, ch := range channels {
-		list := slices.Clone(ch.Ordered)
-		for _, e := range ch.Entries {
-			if e.Rank() < 0 {
-				list = append(list, e)
+	var rounds [][]*olm.Entry
+	for _, ch := range channels {
+		others := slices.DeleteFunc(slices.Clone(ch.Entries), func(e *olm.Entry) bool { return e.Rank() >= 0 })
+		for i, e := range slices.Concat(ch.Ordered, others) {
+			if i == len(rounds) {
+				rounds = append(rounds, nil)
 			}
-		}
-		lists[i] = list
-		longest = max(longest, len(list))
-	}
-	rounds := make([][]*olm.Entry, longest)
-	for _, list := range lists {
-		for i, e := range list {
 			rounds[i] = append(rounds[i], e)
 		}
 	}

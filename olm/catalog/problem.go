@@ -86,14 +86,22 @@ func (p *Problem) Error() string {
 		s.WriteString(": ")
 	}
 	if p.Rule.collected() {
-		for _, part := range []struct{ kind, name string }{{"package", p.Package}, {"channel", p.Channel}, {"bundle", p.Bundle}} {
-			if part.name != "" {
-				fmt.Fprintf(&s, "invalid %s %q: ", part.kind, bounded.Text(part.name, maxProblemName))
-			}
+		s.WriteString(strings.Join(p.path(), ": "))
+	} else {
+		s.WriteString(p.Message)
+	}
+	return s.String()
+}
+
+// path is what the problem concerns, from the package down, and its message.
+func (p *Problem) path() []string {
+	var path []string
+	for _, at := range []struct{ kind, name string }{{"package", p.Package}, {"channel", p.Channel}, {"bundle", p.Bundle}} {
+		if at.name != "" {
+			path = append(path, fmt.Sprintf("invalid %s %q", at.kind, bounded.Text(at.name, maxProblemName)))
 		}
 	}
-	s.WriteString(p.Message)
-	return s.String()
+	return append(path, p.Message)
 }
 
 // position is where an object was found.
@@ -139,51 +147,38 @@ type IndexError struct {
 // Error is the tree of the catalog tools: "invalid index:", below it the
 // packages, their channels and bundles.
 func (e *IndexError) Error() string {
-	root := &tree{text: "invalid index"}
+	paths := make([][]string, len(e.Problems))
 	for i := range e.Problems {
-		p := &e.Problems[i]
-		at := root.child(fmt.Sprintf("invalid package %q", bounded.Text(p.Package, maxProblemName)))
-		if p.Channel != "" {
-			at = at.child(fmt.Sprintf("invalid channel %q", bounded.Text(p.Channel, maxProblemName)))
-		}
-		if p.Bundle != "" {
-			at = at.child(fmt.Sprintf("invalid bundle %q", bounded.Text(p.Bundle, maxProblemName)))
-		}
-		at.children = append(at.children, &tree{text: p.Message})
+		paths[i] = e.Problems[i].path()
 	}
 	var s strings.Builder
-	root.write(&s, "", "")
+	s.WriteString("invalid index:\n")
+	writeTree(&s, paths, "")
 	return strings.TrimSuffix(s.String(), "\n")
 }
 
-type tree struct {
-	text     string
-	children []*tree
-}
-
-// child returns the inner node of a text: problems are sorted, so it is the
-// last one or new.
-func (t *tree) child(text string) *tree {
-	if n := len(t.children); n > 0 && t.children[n-1].text == text {
-		return t.children[n-1]
-	}
-	c := &tree{text: text}
-	t.children = append(t.children, c)
-	return c
-}
-
-// write writes the node behind prefix, and what is below it behind indent.
-func (t *tree) write(s *strings.Builder, prefix, indent string) {
-	s.WriteString(prefix + t.text)
-	if len(t.children) > 0 {
-		s.WriteByte(':')
-	}
-	s.WriteByte('\n')
-	for i, c := range t.children {
-		if i == len(t.children)-1 {
-			c.write(s, indent+"└── ", indent+"    ")
-		} else {
-			c.write(s, indent+"├── ", indent+"│   ")
+// writeTree writes paths as the branches of a tree. Those with the same beginning
+// follow each other.
+func writeTree(s *strings.Builder, paths [][]string, indent string) {
+	for len(paths) > 0 {
+		node, rest := paths[0][0], paths
+		var below [][]string
+		for len(rest) > 0 && len(rest[0]) > 1 && rest[0][0] == node {
+			below, rest = append(below, rest[0][1:]), rest[1:]
 		}
+		if len(below) == 0 {
+			rest = paths[1:]
+		}
+		branch, deeper := "├── ", "│   "
+		if len(rest) == 0 {
+			branch, deeper = "└── ", "    "
+		}
+		s.WriteString(indent + branch + node)
+		if len(below) > 0 {
+			s.WriteByte(':')
+		}
+		s.WriteByte('\n')
+		writeTree(s, below, indent+deeper)
+		paths = rest
 	}
 }

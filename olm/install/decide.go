@@ -99,7 +99,7 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 		return nil, d.res, nil
 	}
 	failForward, _ := s.Snapshot.FailsForward()
-	d.seen = Observation{
+	d.seen = observation{
 		Now: metav1.NewTime(s.Now), CSVs: s.Snapshot.Installed, Plans: s.Plans,
 		FailForward: failForward, Catalogs: s.Snapshot.Catalogs,
 	}
@@ -107,7 +107,7 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 	observed.Subscriptions = slices.Clone(s.Snapshot.Subscriptions)
 	for i := range observed.Subscriptions {
 		sub := &observed.Subscriptions[i]
-		sub.Status = ObservedStatus(sub, &d.seen)
+		sub.Status = observedStatus(sub, &d.seen)
 		if sub.Status.State == olm.StateUpgradePending && sub.Status.InstallPlanRef != nil {
 			d.res.Waiting = append(d.res.Waiting, sub.Status.InstallPlanRef.Name)
 		}
@@ -137,10 +137,10 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 type decider struct {
 	*State
 	res     *SyncResult
-	seen    Observation
-	r       Resolution
-	err     error    // why there is no generation, or no plan for it
-	changes *Changes // nil while it is not known what is asked for
+	seen    observation
+	r       resolution
+	err     error      // why there is no generation, or no plan for it
+	changes *changeSet // nil while it is not known what is asked for
 	plans   []Action
 }
 
@@ -156,12 +156,12 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 		d.r.Unpack, d.r.UnpackReason, d.r.Unpacking, d.err = err, reason, false, err
 		return nil
 	}
-	changes, err := NewChanges(s, g)
+	changes, err := newChanges(s, g)
 	if err != nil {
 		return fail(ReasonErrorPreventedUnpacking, err)
 	}
 	if d.Unpack && len(changes.Lookups) > 0 {
-		limits, err := UnpackLimitsOf(s.OperatorGroups)
+		limits, err := unpackLimits(s.OperatorGroups)
 		if err != nil {
 			return fail(ReasonErrorPreventedUnpacking, err)
 		}
@@ -208,13 +208,13 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 	serving := ""
 	if d.changes != nil {
-		decision := DecidePlan(d.changes, subs, d.Plans)
+		decision := decidePlan(d.changes, subs, d.Plans)
 		asked := "the generation asks for " + strings.Join(d.changes.CSVs, ", ")
 		switch {
 		case decision.Create != nil:
 			d.plans = append(d.plans, Action{Type: ActionCreatePlan, Reason: asked, Plan: decision.Create})
 		case decision.Status != nil:
-			d.write(decision.Reuse, *decision.Status, "whoever created it was interrupted")
+			d.write(decision.Reuse, *decision.Status, "its creation was interrupted")
 			serving = decision.Reuse.Name
 		case decision.Reuse != nil:
 			d.r.Plan, d.r.Current = decision.Reuse, d.changes.Current
@@ -228,7 +228,7 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 		}
 	}
 	there := settledCSVs(d.Snapshot)
-	for _, p := range byGeneration(d.Plans) {
+	for _, p := range byAge(d.Plans) {
 		names := p.Spec.ClusterServiceVersionNames
 		var begun []string
 		for _, name := range names {
@@ -240,7 +240,7 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 		switch {
 		case p.DeletionTimestamp != nil || p.Status.Phase == olm.PlanPhaseComplete || p.Status.Phase == olm.PlanPhaseFailed:
 		case p.Name == serving:
-			if status := ApprovedStatus(p); status.Phase != p.Status.Phase {
+			if status := approvedStatus(p); status.Phase != p.Status.Phase {
 				d.write(p, status, "it was approved")
 			} else if installing {
 				execute(p, names, "the generation asks for it")
@@ -250,7 +250,7 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 				execute(p, names, "it has begun")
 			}
 		case installing && len(begun) > 0 && !d.Execute:
-			// Whoever carries it out knows how far it is.
+			// The program that carries it out knows how far it is.
 		case installing && len(begun) > 0 && !lookupsPending(p.Status.BundleLookups) && !stepsDone(stepsOf(p, begun)):
 			execute(p, begun, "these operators are there, and what belongs to them follows")
 		default:
@@ -275,7 +275,7 @@ func (d *decider) statuses(observed []olm.Subscription) []Action {
 			continue
 		}
 		before := d.Snapshot.Subscriptions[i].Status
-		sub.Status = ResolvedStatus(&sub, &d.r, d.seen.Now)
+		sub.Status = resolvedStatus(&sub, &d.r, d.seen.Now)
 		if !equalStatus(&before, &sub.Status) {
 			out = append(out, Action{Type: ActionWriteSubscription, Reason: "its status differs from what is there", Subscription: &sub})
 		}
@@ -286,8 +286,8 @@ func (d *decider) statuses(observed []olm.Subscription) []Action {
 
 func (d *decider) deletions() []Action {
 	var out []Action
-	for _, name := range OldPlans(d.Plans) {
-		out = append(out, Action{Type: ActionDeletePlan, Reason: fmt.Sprintf("only the newest %d are kept", plansKept), Plan: findPlan(d.Plans, name)})
+	for _, plan := range oldPlans(d.Plans) {
+		out = append(out, Action{Type: ActionDeletePlan, Reason: fmt.Sprintf("only the newest %d are kept", plansKept), Plan: plan})
 	}
 	return out
 }
@@ -318,16 +318,7 @@ func stepsOf(p *olm.InstallPlan, operators []string) []*olm.Step {
 	return out
 }
 
-func byGeneration(plans []olm.InstallPlan) []*olm.InstallPlan {
-	out := make([]*olm.InstallPlan, len(plans))
-	for i := range plans {
-		out[i] = &plans[i]
-	}
-	slices.SortStableFunc(out, func(a, b *olm.InstallPlan) int { return int(a.Spec.Generation - b.Spec.Generation) })
-	return out
-}
-
-func supersededStatus(p *olm.InstallPlan, c *Changes, now metav1.Time) olm.InstallPlanStatus {
+func supersededStatus(p *olm.InstallPlan, c *changeSet, now metav1.Time) olm.InstallPlanStatus {
 	asked := "nothing"
 	if len(c.CSVs) > 0 {
 		asked = strings.Join(c.CSVs, ", ")
@@ -335,9 +326,7 @@ func supersededStatus(p *olm.InstallPlan, c *Changes, now metav1.Time) olm.Insta
 	status := p.Status
 	status.Phase = olm.PlanPhaseFailed
 	status.Message = "superseded: the resolution no longer asks for this plan, but for " + asked
-	status.Conditions = setPlanCondition(status.Conditions, olm.InstallPlanCondition{
-		Type: PlanInstalled, Status: corev1.ConditionFalse, Reason: ReasonPlanSuperseded, Message: status.Message,
-	}, now)
+	setInstalled(&status, corev1.ConditionFalse, ReasonPlanSuperseded, now)
 	return status
 }
 

@@ -1,11 +1,9 @@
 // Package install brings a generation of operators into a cluster.
 //
-// [ReadSnapshot] reads from a cluster what a resolution looks at. [NewChanges]
-// turns the generation that it comes to into the steps of an InstallPlan,
-// [DecidePlan] says whether there is to be one, and [ObservedStatus] and
-// [ResolvedStatus] give Subscriptions their status. [Decide] puts them together:
-// given all that is known of a namespace, it lists what is to be done, each with
-// its reason. None of these writes anything.
+// [ReadSnapshot] reads from a cluster what a resolution looks at. [Decide] turns
+// the generation that it comes to into what is to be done, each with its reason:
+// bundle images are unpacked, an InstallPlan is created, approved or superseded,
+// Subscriptions get their status, plans are carried out. Neither writes anything.
 //
 // [Controller] does what Decide says: as a process of package reconcile
 // ([Controller.Process], [Controller.Run]), or in a loop of the caller's

@@ -37,7 +37,7 @@ func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
 	}
 	before := stored.Status
 	stored, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(a.Plan.Namespace, a.Plan.Name), modifyStatus, func(stored *olm.InstallPlan) error {
-		next := AttemptedStatus(stored, steps, told, p.state.Now, p.o.Retry)
+		next := attemptedStatus(stored, steps, told, p.state.Now, p.o.Retry)
 		if !equality.Semantic.DeepEqual(stored.Status, next) {
 			stored.Status = next
 		}

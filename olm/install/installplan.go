@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,8 +40,8 @@ const (
 	defaultUnpackRetry        = 5 * time.Minute
 )
 
-// PlanDecision says which InstallPlan carries out changes.
-type PlanDecision struct {
+// planDecision says which InstallPlan carries out changes.
+type planDecision struct {
 	// Create is the plan to be created, with the status to be written then;
 	// nil if there is nothing to do or a plan exists.
 	Create *olm.InstallPlan
@@ -50,7 +51,7 @@ type PlanDecision struct {
 	Status *olm.InstallPlanStatus
 }
 
-// DecidePlan finds or makes the InstallPlan for changes, given all
+// decidePlan finds or makes the InstallPlan for changes, given all
 // Subscriptions and InstallPlans of the namespace. Changes without steps need
 // none. The newest plan serves if it holds what is wanted and is not complete,
 // so that deciding again after an interruption makes no second one. A failed one
@@ -61,30 +62,30 @@ type PlanDecision struct {
 //
 // A new plan is named after its generation, so that two which were decided from
 // the same state are one.
-func DecidePlan(c *Changes, subs []olm.Subscription, plans []olm.InstallPlan) PlanDecision {
+func decidePlan(c *changeSet, subs []olm.Subscription, plans []olm.InstallPlan) planDecision {
 	newest := newestPlan(plans)
 	if newest != nil && newest.Status.Phase != olm.PlanPhaseComplete && newest.DeletionTimestamp == nil && !superseded(newest) {
 		same := !c.Empty() && sameNames(newest.Spec.ClusterServiceVersionNames, c.CSVs)
 		if same && planUnwritten(newest) {
 			status := newPlanStatus(c, newest.Spec.Approval, newest.Spec.Approved)
-			return PlanDecision{Reuse: newest, Status: &status}
+			return planDecision{Reuse: newest, Status: &status}
 		}
 		if (same || planContinues(newest, c)) && planCovers(newest, c) {
-			return PlanDecision{Reuse: newest}
+			return planDecision{Reuse: newest}
 		}
 	}
 	if c.Empty() {
-		return PlanDecision{}
+		return planDecision{}
 	}
-	plan := NewInstallPlan(c, subs, nextGeneration(subs, plans))
+	plan := newInstallPlan(c, subs, nextGeneration(subs, plans))
 	plan.Name = fmt.Sprint(planNamePrefix, plan.Spec.Generation)
-	return PlanDecision{Create: plan}
+	return planDecision{Create: plan}
 }
 
-// NewInstallPlan returns the plan for changes, owned by all Subscriptions of
+// newInstallPlan returns the plan for changes, owned by all Subscriptions of
 // the namespace. One Subscription with manual approval makes the whole plan
 // wait for approval.
-func NewInstallPlan(c *Changes, subs []olm.Subscription, generation int64) *olm.InstallPlan {
+func newInstallPlan(c *changeSet, subs []olm.Subscription, generation int64) *olm.InstallPlan {
 	approval := olm.ApprovalAutomatic
 	p := &olm.InstallPlan{}
 	p.APIVersion, p.Kind = p.APIKind().ToAPIVersionAndKind()
@@ -94,12 +95,7 @@ func NewInstallPlan(c *Changes, subs []olm.Subscription, generation int64) *olm.
 		if sub.Spec.InstallPlanApproval == olm.ApprovalManual {
 			approval = olm.ApprovalManual
 		}
-		no := false
-		apiVersion, kind := sub.APIKind().ToAPIVersionAndKind()
-		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{
-			APIVersion: apiVersion, Kind: kind, Name: sub.Name, UID: sub.UID,
-			BlockOwnerDeletion: &no, Controller: &no,
-		})
+		p.OwnerReferences = append(p.OwnerReferences, ownerReference(sub))
 	}
 	p.Spec = olm.InstallPlanSpec{
 		ClusterServiceVersionNames: slices.Clone(c.CSVs),
@@ -111,7 +107,7 @@ func NewInstallPlan(c *Changes, subs []olm.Subscription, generation int64) *olm.
 	return p
 }
 
-func newPlanStatus(c *Changes, approval olm.Approval, approved bool) olm.InstallPlanStatus {
+func newPlanStatus(c *changeSet, approval olm.Approval, approved bool) olm.InstallPlanStatus {
 	status := olm.InstallPlanStatus{
 		Phase:          olm.PlanPhaseInstalling,
 		CatalogSources: []string{},
@@ -138,51 +134,33 @@ func planUnwritten(p *olm.InstallPlan) bool {
 
 // planContinues reports whether a plan is being carried out, and nothing but
 // its rest is asked for.
-func planContinues(p *olm.InstallPlan, c *Changes) bool {
+func planContinues(p *olm.InstallPlan, c *changeSet) bool {
 	names := p.Spec.ClusterServiceVersionNames
-	begun, open := false, false
-	for _, name := range names {
-		wanted := slices.Contains(c.CSVs, name)
-		if !wanted && !c.settled[name] && !c.heldBack[name] {
-			return false
-		}
-		begun, open = begun || c.settled[name], open || !c.settled[name]
-	}
-	for _, name := range c.CSVs {
-		if !slices.Contains(names, name) {
-			return false
-		}
-	}
-	return p.Status.Phase == olm.PlanPhaseInstalling && begun && open
+	wanted := func(name string) bool { return slices.Contains(c.CSVs, name) }
+	settled := func(name string) bool { return c.settled[name] }
+	return p.Status.Phase == olm.PlanPhaseInstalling && slices.ContainsFunc(names, settled) &&
+		slices.ContainsFunc(names, func(name string) bool { return !settled(name) }) &&
+		!slices.ContainsFunc(names, func(name string) bool { return !wanted(name) && !settled(name) && !c.heldBack[name] }) &&
+		!slices.ContainsFunc(c.CSVs, func(name string) bool { return !slices.Contains(names, name) })
 }
 
 // planCovers reports whether a plan holds all steps that are wanted. Its
 // lookups may have become steps meanwhile.
-func planCovers(p *olm.InstallPlan, c *Changes) bool {
-	type stepKey struct{ resolving, group, kind, name, manifest string }
-	key := func(s *olm.Step) stepKey {
+func planCovers(p *olm.InstallPlan, c *changeSet) bool {
+	have := map[any]bool{}
+	stepKey := func(s *olm.Step) any {
 		r := &s.Resource
-		return stepKey{s.Resolving, r.Group, r.Kind, r.Name, r.Manifest}
+		return [...]string{s.Resolving, r.Group, r.Kind, r.Name, r.Manifest}
 	}
-	steps, lookups := map[stepKey]bool{}, map[string]bool{}
+	lookupKey := func(l olm.BundleLookup) any { return [...]string{l.Path, l.Identifier, l.Replaces} }
 	for _, s := range p.Status.Plan {
-		steps[key(s)] = true
+		have[stepKey(s)] = true
 	}
-	for i := range p.Status.BundleLookups {
-		l := &p.Status.BundleLookups[i]
-		lookups[l.Path+"\n"+l.Identifier+"\n"+l.Replaces] = true
+	for _, l := range p.Status.BundleLookups {
+		have[lookupKey(l)] = true
 	}
-	for _, s := range c.Steps {
-		if !steps[key(s)] {
-			return false
-		}
-	}
-	for _, l := range c.Lookups {
-		if !lookups[l.Path+"\n"+l.Identifier+"\n"+l.Replaces] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Steps, func(s *olm.Step) bool { return !have[stepKey(s)] }) &&
+		!slices.ContainsFunc(c.Lookups, func(l olm.BundleLookup) bool { return !have[lookupKey(l)] })
 }
 
 func sameNames(a, b []string) bool {
@@ -218,40 +196,28 @@ func nextGeneration(subs []olm.Subscription, plans []olm.InstallPlan) int64 {
 	return highest + 1
 }
 
-// OldPlans returns the names of the InstallPlans of a namespace that are to be
-// deleted: of more than five the oldest generations, at most five at a time.
-func OldPlans(plans []olm.InstallPlan) []string {
-	excess := min(len(plans)-plansKept, plansPerSweep)
-	if excess <= 0 {
-		return nil
-	}
-	sorted := make([]*olm.InstallPlan, len(plans))
-	for i := range plans {
-		sorted[i] = &plans[i]
-	}
-	slices.SortFunc(sorted, func(a, b *olm.InstallPlan) int {
-		if a.Spec.Generation != b.Spec.Generation {
-			if a.Spec.Generation < b.Spec.Generation {
-				return -1
-			}
-			return 1
-		}
-		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	names := make([]string, excess)
-	for i := range names {
-		names[i] = sorted[i].Name
-	}
-	return names
+// oldPlans returns the InstallPlans of a namespace that are to be deleted: of
+// more than five the oldest, at most five at a time.
+func oldPlans(plans []olm.InstallPlan) []*olm.InstallPlan {
+	return byAge(plans)[:max(0, min(len(plans)-plansKept, plansPerSweep))]
 }
 
-// ApprovedStatus returns the status that a plan has as soon as it may be
+// byAge sorts plans, the oldest generation first.
+func byAge(plans []olm.InstallPlan) []*olm.InstallPlan {
+	out := make([]*olm.InstallPlan, len(plans))
+	for i := range plans {
+		out[i] = &plans[i]
+	}
+	slices.SortStableFunc(out, func(a, b *olm.InstallPlan) int {
+		return cmp.Or(cmp.Compare(a.Spec.Generation, b.Spec.Generation), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// approvedStatus returns the status that a plan has as soon as it may be
 // installed: one that waits for approval and got it goes to Installing. Other
 // plans stay as they are.
-func ApprovedStatus(p *olm.InstallPlan) olm.InstallPlanStatus {
+func approvedStatus(p *olm.InstallPlan) olm.InstallPlanStatus {
 	status := p.Status
 	if status.Phase == olm.PlanPhaseRequiresApproval && p.Spec.Approved {
 		status.Phase = olm.PlanPhaseInstalling
@@ -259,13 +225,13 @@ func ApprovedStatus(p *olm.InstallPlan) olm.InstallPlanStatus {
 	return status
 }
 
-// AttemptedStatus returns the status of a plan in phase Installing after an
+// attemptedStatus returns the status of a plan in phase Installing after an
 // attempt to carry out its steps, whose statuses are those of the result of
 // the attempt. An error is tried again for retry (0 means a minute) from the
 // first attempt on; what is forbidden is tried without end, since an administrator
 // may allow it. Without an error the plan is complete once all steps are
 // carried out.
-func AttemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.Time, retry time.Duration) olm.InstallPlanStatus {
+func attemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.Time, retry time.Duration) olm.InstallPlanStatus {
 	status := p.Status
 	if status.Phase != olm.PlanPhaseInstalling {
 		return status
@@ -278,9 +244,7 @@ func AttemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.
 	errors.As(err, &refused)
 	if refused != nil && refused.Rule == RuleIdentity {
 		status.Message = bounded.Text(err.Error(), maxMessage)
-		status.Conditions = setPlanCondition(status.Conditions, olm.InstallPlanCondition{
-			Type: PlanInstalled, Status: corev1.ConditionFalse, Reason: ReasonInstallCheckFailed, Message: status.Message,
-		}, at)
+		setInstalled(&status, corev1.ConditionFalse, ReasonInstallCheckFailed, at)
 		return status
 	}
 	if status.StartTime == nil {
@@ -293,56 +257,46 @@ func AttemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.
 	case err != nil:
 		status.Phase = olm.PlanPhaseFailed
 		status.Message = bounded.Text(err.Error(), maxMessage)
-		status.Conditions = setPlanCondition(status.Conditions, olm.InstallPlanCondition{
-			Type: PlanInstalled, Status: corev1.ConditionFalse, Reason: ReasonComponentFailed, Message: status.Message,
-		}, at)
+		setInstalled(&status, corev1.ConditionFalse, ReasonComponentFailed, at)
 	case stepsDone(steps) && !lookupsPending(status.BundleLookups):
 		status.Phase = olm.PlanPhaseComplete
 		status.Message = ""
-		status.Conditions = setPlanCondition(status.Conditions, olm.InstallPlanCondition{
-			Type: PlanInstalled, Status: corev1.ConditionTrue,
-		}, at)
+		setInstalled(&status, corev1.ConditionTrue, "", at)
 	}
 	return status
 }
 
 func stepsDone(steps []*olm.Step) bool {
-	for _, s := range steps {
-		if !isDone(s) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(steps, func(s *olm.Step) bool { return !isDone(s) })
 }
 
 func lookupsPending(lookups []olm.BundleLookup) bool {
-	for i := range lookups {
-		for _, c := range lookups[i].Conditions {
-			if (c.Type == conditionLookupPending || c.Type == conditionNotPersisted) && c.Status == corev1.ConditionTrue {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(lookups, func(l olm.BundleLookup) bool {
+		return slices.ContainsFunc(l.Conditions, func(c olm.BundleLookupCondition) bool {
+			return (c.Type == conditionLookupPending || c.Type == conditionNotPersisted) && c.Status == corev1.ConditionTrue
+		})
+	})
 }
 
-func setPlanCondition(conditions []olm.InstallPlanCondition, c olm.InstallPlanCondition, now metav1.Time) []olm.InstallPlanCondition {
-	c.LastUpdateTime, c.LastTransitionTime = &now, &now
-	out := slices.Clone(conditions)
-	for i := range out {
-		if out[i].Type != c.Type {
-			continue
-		}
-		if out[i].Status == c.Status && out[i].Reason == c.Reason && out[i].Message == c.Message {
-			return conditions
-		}
-		if out[i].Status == c.Status {
-			c.LastTransitionTime = out[i].LastTransitionTime
-		}
-		out[i] = c
-		return out
+// setInstalled sets condition Installed of a plan, with the message of its status.
+func setInstalled(status *olm.InstallPlanStatus, value corev1.ConditionStatus, reason string, now metav1.Time) {
+	c := olm.InstallPlanCondition{
+		Type: PlanInstalled, Status: value, Reason: reason, Message: status.Message, LastUpdateTime: &now, LastTransitionTime: &now,
 	}
-	return append(out, c)
+	status.Conditions = slices.Clone(status.Conditions) // they may be shared
+	for i, old := range status.Conditions {
+		switch {
+		case old.Type != c.Type:
+			continue
+		case old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message:
+			return
+		case old.Status == c.Status:
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		status.Conditions[i] = c
+		return
+	}
+	status.Conditions = append(status.Conditions, c)
 }
 
 // UnpackLimits are the times that rule the unpacking of bundle images.
@@ -353,10 +307,10 @@ type UnpackLimits struct {
 	Retry time.Duration
 }
 
-// UnpackLimitsOf returns the limits that the annotations of a namespace's
+// unpackLimits returns the limits that the annotations of a namespace's
 // OperatorGroups set: 10 and 5 minutes without. The error names an annotation
-// that is not a duration or a negative one.
-func UnpackLimitsOf(groups []olm.OperatorGroup) (UnpackLimits, error) {
+// that is not a duration, or is negative.
+func unpackLimits(groups []olm.OperatorGroup) (UnpackLimits, error) {
 	limits := UnpackLimits{Timeout: defaultUnpackTimeout, Retry: defaultUnpackRetry}
 	if len(groups) == 0 {
 		return limits, nil

@@ -56,8 +56,8 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 	if p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o); err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
 		return nil, err
 	}
-	if p.state.Plans, err = readAll[olm.InstallPlan](ctx, p.api, clusterapi.ListOptions{Namespace: p.res.Namespace}); err != nil {
-		return nil, fmt.Errorf("installplans: %w", err)
+	if p.state.Plans, err = readAll[olm.InstallPlan](ctx, p.api, "installplans", clusterapi.ListOptions{Namespace: p.res.Namespace}); err != nil {
+		return nil, err
 	}
 	for changed := false; ; changed = p.res.Changed {
 		actions, result, told := Decide(ctx, &p.state)
@@ -182,7 +182,7 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 		}
 		p.res.Changed = true
 		e := Event{Namespace: sub.Namespace, Subscription: sub.Name}
-		if change := CatalogsChange(before.Status.CatalogHealth, sub.Status.CatalogHealth); change != "" {
+		if change := catalogsChange(before.Status.CatalogHealth, sub.Status.CatalogHealth); change != "" {
 			e.Type, e.Text = EventCatalogsChanged, change
 			p.observe(e)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -59,34 +60,29 @@ func (r *Refusal) Error() string {
 // final reports whether nothing but another plan helps.
 func (r *Refusal) final() bool { return r.Rule != RuleIdentity && r.Rule != RuleDefinition }
 
-// scopeOf says whether a plan may write a kind, and whether its objects have a
-// namespace: the kinds that OLM supports in a bundle, and Subscriptions.
-func scopeOf(gk schema.GroupKind) (namespaced, allowed bool) {
-	switch gk {
-	case schema.GroupKind{Group: olm.Group, Kind: kindCSV},
-		schema.GroupKind{Group: olm.Group, Kind: kindSubscription},
-		schema.GroupKind{Kind: "Secret"},
-		schema.GroupKind{Kind: "ConfigMap"},
-		schema.GroupKind{Kind: "Service"},
-		schema.GroupKind{Kind: "ServiceAccount"},
-		schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "Role"},
-		schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"},
-		schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"},
-		schema.GroupKind{Group: "monitoring.coreos.com", Kind: "PrometheusRule"},
-		schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"},
-		schema.GroupKind{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}:
-		return true, true
-	case schema.GroupKind{Group: groupCRD, Kind: kindCRD},
-		schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"},
-		schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"},
-		schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"},
-		schema.GroupKind{Group: "console.openshift.io", Kind: "ConsoleCLIDownload"},
-		schema.GroupKind{Group: "console.openshift.io", Kind: "ConsoleLink"},
-		schema.GroupKind{Group: "console.openshift.io", Kind: "ConsoleQuickStart"},
-		schema.GroupKind{Group: "console.openshift.io", Kind: "ConsoleYAMLSample"}:
-		return false, true
-	}
-	return false, false
+// scopes are the kinds that a plan may write, those that OLM supports in a bundle
+// and Subscriptions: true if their objects have a namespace.
+var scopes = map[schema.GroupKind]bool{
+	{Group: olm.Group, Kind: kindCSV}:                            true,
+	{Group: olm.Group, Kind: kindSubscription}:                   true,
+	{Kind: "Secret"}:                                             true,
+	{Kind: "ConfigMap"}:                                          true,
+	{Kind: "Service"}:                                            true,
+	{Kind: "ServiceAccount"}:                                     true,
+	{Group: rbacv1.GroupName, Kind: "Role"}:                      true,
+	{Group: rbacv1.GroupName, Kind: "RoleBinding"}:               true,
+	{Group: "policy", Kind: "PodDisruptionBudget"}:               true,
+	{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:     true,
+	{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}:     true,
+	{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}: true,
+	{Group: groupCRD, Kind: kindCRD}:                             false,
+	{Group: rbacv1.GroupName, Kind: "ClusterRole"}:               false,
+	{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}:        false,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:          false,
+	{Group: "console.openshift.io", Kind: "ConsoleCLIDownload"}:  false,
+	{Group: "console.openshift.io", Kind: "ConsoleLink"}:         false,
+	{Group: "console.openshift.io", Kind: "ConsoleQuickStart"}:   false,
+	{Group: "console.openshift.io", Kind: "ConsoleYAMLSample"}:   false,
 }
 
 // stepObject reads the object of a step and judges it by all rules that need
@@ -111,7 +107,7 @@ func stepObject(plan *olm.InstallPlan, s *olm.Step) (*unstructured.Unstructured,
 		return nil, refuse(u, RuleManifest, "the step says %s %s", s.Resource.Kind, s.Resource.Name)
 	}
 	gk := u.GroupVersionKind().GroupKind()
-	namespaced, allowed := scopeOf(gk)
+	namespaced, allowed := scopes[gk]
 	switch {
 	case !allowed:
 		return nil, refuse(u, RuleKind, "kind %s is not supported in a bundle", gk)

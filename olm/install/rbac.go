@@ -1,76 +1,54 @@
 package install
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"maps"
 	"math/big"
 	"slices"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/olm"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// LabelPermissionsHash on a role is the hash of its rules, on a binding that of
+// labelPermissionsHash on a role is the hash of its rules, on a binding that of
 // its role and subjects: OLM finds by it what it has created already.
-const LabelPermissionsHash = "olm.permissions.hash"
+const labelPermissionsHash = "olm.permissions.hash"
 
 // nameLength is the length that OLM cuts names of roles for: that of a DNS
 // label.
 const nameLength = 63
 
-// RoleName returns the name that OLM gives the Role, and its RoleBinding, of a
-// permission in a CSV.
-// The error is about rules that cannot be written as JSON.
-func RoleName(csv string, p olm.Permission) (string, error) {
-	return hashedName(csv+"-"+p.ServiceAccountName, p)
-}
-
-// ClusterRoleName returns the name that OLM gives the ClusterRole, and its
-// ClusterRoleBinding, of a cluster permission in a CSV.
-// The error is about rules that cannot be written as JSON.
-func ClusterRoleName(csv string, p olm.Permission) (string, error) {
-	return hashedName(csv, p)
-}
-
-// hashedName appends the hash of the permission. A base that is too long is
-// cut; at exactly 63 characters without the dash nothing is, and the name has
-// 64, as OLM's.
-func hashedName(base string, p olm.Permission) (string, error) {
-	data, err := json.Marshal(p)
-	if err != nil {
-		return "", err
-	}
-	hash := base62(append(data, '\n'))
+// hashedName is the name that OLM gives a role and its binding: the hash of the
+// permission behind a base. One that is too long is cut; at exactly 63 characters
+// without the dash nothing is, and the name has 64, as OLM's.
+func hashedName(base string, p olm.Permission) string {
+	hash := base62(append(asJSON(p), '\n'))
 	if len(base)+len(hash) > nameLength {
 		base = base[:nameLength-1-len(hash)]
 	}
-	return base + "-" + hash, nil
+	return base + "-" + hash
 }
 
-// RulesHash returns the value of [LabelPermissionsHash] for a role.
-// The error is about rules that cannot be written as JSON.
-func RulesHash(rules []rbacv1.PolicyRule) (string, error) {
-	data, err := json.Marshal(rules)
-	if err != nil {
-		return "", err
-	}
-	return base62(data), nil
-}
+func rulesHash(rules []rbacv1.PolicyRule) string { return base62(asJSON(rules)) }
 
-// BindingHash returns the value of [LabelPermissionsHash] for a binding.
-// The error is about a reference or subjects that cannot be written as JSON.
-func BindingHash(ref rbacv1.RoleRef, subjects []rbacv1.Subject) (string, error) {
-	data, err := json.Marshal(struct {
+func bindingHash(ref rbacv1.RoleRef, subjects []rbacv1.Subject) string {
+	return base62(asJSON(struct {
 		RoleRef  rbacv1.RoleRef
 		Subjects []rbacv1.Subject
-	}{ref, subjects})
+	}{ref, subjects}))
+}
+
+// asJSON is the JSON of a value that consists of texts, so always has one.
+func asJSON(v any) []byte {
+	data, err := json.Marshal(v)
 	if err != nil {
-		return "", err
+		panic(err)
 	}
-	return base62(data), nil
+	return data
 }
 
 // base62 is the SHA-224 of data as a number in the digits 0-9, a-z, A-Z.
@@ -82,71 +60,51 @@ func base62(data []byte) string {
 // accountObjects returns the service accounts of a CSV by name, each followed
 // by its roles, role bindings, cluster roles and cluster role bindings. The
 // account "default" exists already.
-func accountObjects(csv *olm.ClusterServiceVersion) ([]any, error) {
-	type account struct{ roles, bindings, clusterRoles, clusterBindings []any }
-	accounts := map[string]*account{}
-	of := func(name string) *account {
-		if accounts[name] == nil {
-			accounts[name] = &account{}
-		}
-		return accounts[name]
+func accountObjects(csv *olm.ClusterServiceVersion) []any {
+	type object struct {
+		account string
+		order   int // in its account
+		value   any
 	}
-	for _, p := range csv.Spec.Install.Spec.Permissions {
-		name, err := RoleName(csv.Name, p)
-		if err != nil {
-			return nil, err
-		}
-		role := &rbacv1.Role{ObjectMeta: ownedMeta(csv, name, csv.Namespace), Rules: p.Rules}
-		role.APIVersion, role.Kind = rbacv1.SchemeGroupVersion.String(), "Role"
+	var objects []object
+	add := func(p olm.Permission, order int, kind, name, namespace string) {
+		account := p.ServiceAccountName
+		// Role and ClusterRole have the same fields, and so have their bindings.
+		role := &rbacv1.Role{TypeMeta: rbacType(kind), ObjectMeta: ownedMeta(csv, name, namespace), Rules: p.Rules}
+		role.Labels[labelPermissionsHash] = rulesHash(p.Rules)
 		binding := &rbacv1.RoleBinding{
-			ObjectMeta: ownedMeta(csv, name, csv.Namespace),
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
-			Subjects:   []rbacv1.Subject{accountSubject(csv, p)},
+			TypeMeta: rbacType(kind + "Binding"), ObjectMeta: ownedMeta(csv, name, namespace),
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: csv.Namespace}},
 		}
-		binding.APIVersion, binding.Kind = rbacv1.SchemeGroupVersion.String(), "RoleBinding"
-		if err := labelHashes(role.Labels, p.Rules, binding.Labels, binding.RoleRef, binding.Subjects); err != nil {
-			return nil, err
-		}
-		a := of(p.ServiceAccountName)
-		a.roles, a.bindings = append(a.roles, role), append(a.bindings, binding)
-	}
-	for _, p := range csv.Spec.Install.Spec.ClusterPermissions {
-		name, err := ClusterRoleName(csv.Name, p)
-		if err != nil {
-			return nil, err
-		}
-		role := &rbacv1.ClusterRole{ObjectMeta: ownedMeta(csv, name, ""), Rules: p.Rules}
-		role.APIVersion, role.Kind = rbacv1.SchemeGroupVersion.String(), "ClusterRole"
-		binding := &rbacv1.ClusterRoleBinding{
-			ObjectMeta: ownedMeta(csv, name, ""),
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-			Subjects:   []rbacv1.Subject{accountSubject(csv, p)},
-		}
-		binding.APIVersion, binding.Kind = rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"
-		if err := labelHashes(role.Labels, p.Rules, binding.Labels, binding.RoleRef, binding.Subjects); err != nil {
-			return nil, err
-		}
-		a := of(p.ServiceAccountName)
-		a.clusterRoles, a.clusterBindings = append(a.clusterRoles, role), append(a.clusterBindings, binding)
-	}
-
-	var out []any
-	for _, name := range slices.Sorted(maps.Keys(accounts)) {
-		if name != "default" {
+		binding.Labels[labelPermissionsHash] = bindingHash(binding.RoleRef, binding.Subjects)
+		objects = append(objects, object{account, order, role}, object{account, order + 1, binding})
+		if account != "default" && !slices.ContainsFunc(objects, func(o object) bool { return o.account == account && o.order == 0 }) {
 			sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-				Name: name, Namespace: csv.Namespace, OwnerReferences: []metav1.OwnerReference{ownerReference(csv)},
+				Name: account, Namespace: csv.Namespace, OwnerReferences: []metav1.OwnerReference{ownerReference(csv)},
 			}}
 			sa.APIVersion, sa.Kind = "v1", "ServiceAccount"
-			out = append(out, sa)
+			objects = append(objects, object{account, 0, sa})
 		}
-		a := accounts[name]
-		out = slices.Concat(out, a.roles, a.bindings, a.clusterRoles, a.clusterBindings)
 	}
-	return out, nil
+	for _, p := range csv.Spec.Install.Spec.Permissions {
+		add(p, 1, "Role", hashedName(csv.Name+"-"+p.ServiceAccountName, p), csv.Namespace)
+	}
+	for _, p := range csv.Spec.Install.Spec.ClusterPermissions {
+		add(p, 3, "ClusterRole", hashedName(csv.Name, p), "")
+	}
+	slices.SortStableFunc(objects, func(a, b object) int {
+		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.order, b.order))
+	})
+	out := make([]any, len(objects))
+	for i := range objects {
+		out[i] = objects[i].value
+	}
+	return out
 }
 
-func accountSubject(csv *olm.ClusterServiceVersion, p olm.Permission) rbacv1.Subject {
-	return rbacv1.Subject{Kind: "ServiceAccount", Name: p.ServiceAccountName, Namespace: csv.Namespace}
+func rbacType(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
 // ownedMeta marks an object as one of the CSV's. An object without a namespace
@@ -168,22 +126,16 @@ func ownedMeta(csv *olm.ClusterServiceVersion, name, namespace string) metav1.Ob
 	return m
 }
 
-// ownerReference does not block the deletion of the CSV. Its UID is known only
-// when the CSV has been created.
-func ownerReference(csv *olm.ClusterServiceVersion) metav1.OwnerReference {
+// ownerReference does not block the deletion of the owner. The UID of a CSV is
+// known only when it has been created.
+func ownerReference(owner interface {
+	metav1.Object
+	clusterapi.Kinder
+}) metav1.OwnerReference {
 	no := false
-	apiVersion, kind := csv.APIKind().ToAPIVersionAndKind()
+	apiVersion, kind := owner.APIKind().ToAPIVersionAndKind()
 	return metav1.OwnerReference{
-		APIVersion: apiVersion, Kind: kind, Name: csv.Name, UID: csv.UID,
+		APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(),
 		BlockOwnerDeletion: &no, Controller: &no,
 	}
-}
-
-func labelHashes(role map[string]string, rules []rbacv1.PolicyRule, binding map[string]string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) error {
-	var err error
-	if role[LabelPermissionsHash], err = RulesHash(rules); err != nil {
-		return err
-	}
-	binding[LabelPermissionsHash], err = BindingHash(ref, subjects)
-	return err
 }

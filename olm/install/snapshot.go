@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
@@ -102,57 +103,62 @@ func originals() labels.Selector {
 }
 
 // readAll reads objects as values that belong to the caller; what they lead to
-// is shared.
-func readAll[T any](ctx context.Context, r clusterapi.Reader, o clusterapi.ListOptions) ([]T, error) {
+// is shared. plural is the kind in the error.
+func readAll[T any](ctx context.Context, r clusterapi.Reader, plural string, o clusterapi.ListOptions) ([]T, error) {
 	shared, err := clusterapi.ReadAll[T](ctx, r, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", plural, err)
+	}
 	out := make([]T, len(shared))
 	for i, t := range shared {
 		out[i] = *t
 	}
-	return out, err
+	return out, nil
 }
 
 func readCluster(ctx context.Context, r clusterapi.Reader, namespace string, o SnapshotOptions) (*cluster, error) {
 	c := &cluster{o: o, global: o.global(), contents: map[types.NamespacedName]olm.SnapshotCatalog{}}
 	in := clusterapi.ListOptions{Namespace: namespace}
 	var err error
-	if c.subs, err = readAll[olm.Subscription](ctx, r, in); err != nil {
-		return nil, fmt.Errorf("subscriptions: %w", err)
+	if c.subs, err = readAll[olm.Subscription](ctx, r, "subscriptions", in); err != nil {
+		return nil, err
 	}
-	if c.csvs, err = readAll[olm.ClusterServiceVersion](ctx, r, clusterapi.ListOptions{Namespace: namespace, Labels: originals()}); err != nil {
-		return nil, fmt.Errorf("clusterserviceversions: %w", err)
+	if c.csvs, err = readAll[olm.ClusterServiceVersion](ctx, r, "clusterserviceversions", clusterapi.ListOptions{Namespace: namespace, Labels: originals()}); err != nil {
+		return nil, err
 	}
-	if c.groups, err = readAll[olm.OperatorGroup](ctx, r, in); err != nil {
-		return nil, fmt.Errorf("operatorgroups: %w", err)
+	if c.groups, err = readAll[olm.OperatorGroup](ctx, r, "operatorgroups", in); err != nil {
+		return nil, err
 	}
-	c.sources, err = readAll[olm.CatalogSource](ctx, r, in)
+	c.sources, err = readAll[olm.CatalogSource](ctx, r, "catalogsources", in)
 	if err == nil && namespace != "" && namespace != c.global {
 		var global []olm.CatalogSource
-		global, err = readAll[olm.CatalogSource](ctx, r, clusterapi.ListOptions{Namespace: c.global})
+		global, err = readAll[olm.CatalogSource](ctx, r, "catalogsources", clusterapi.ListOptions{Namespace: c.global})
 		c.sources = append(c.sources, global...)
 	}
 	if err != nil && !(errors.Is(err, clusterapi.ErrNotCollected) && len(o.Catalogs) > 0) {
-		return nil, fmt.Errorf("catalogsources: %w", err)
+		return nil, err
 	}
 	return c, nil
 }
 
+// within returns the objects of a namespace.
+func within[T any, P interface {
+	*T
+	metav1.Object
+}](namespace string, all []T) []T {
+	var out []T
+	for i := range all {
+		if P(&all[i]).GetNamespace() == namespace {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
 func (c *cluster) snapshot(ctx context.Context, namespace string) (*olm.Snapshot, error) {
-	s := &olm.Snapshot{Namespace: namespace, GlobalNamespace: c.global}
-	for i := range c.subs {
-		if c.subs[i].Namespace == namespace {
-			s.Subscriptions = append(s.Subscriptions, c.subs[i])
-		}
-	}
-	for i := range c.csvs {
-		if c.csvs[i].Namespace == namespace {
-			s.Installed = append(s.Installed, c.csvs[i])
-		}
-	}
-	for i := range c.groups {
-		if c.groups[i].Namespace == namespace {
-			s.OperatorGroups = append(s.OperatorGroups, c.groups[i])
-		}
+	s := &olm.Snapshot{
+		Namespace: namespace, GlobalNamespace: c.global,
+		Subscriptions: within(namespace, c.subs), Installed: within(namespace, c.csvs), OperatorGroups: within(namespace, c.groups),
 	}
 	priorities := map[types.NamespacedName]int{}
 	for key := range c.o.Catalogs {
@@ -162,7 +168,7 @@ func (c *cluster) snapshot(ctx context.Context, namespace string) (*olm.Snapshot
 		priorities[types.NamespacedName{Namespace: c.sources[i].Namespace, Name: c.sources[i].Name}] = c.sources[i].Spec.Priority
 	}
 	keys := slices.SortedFunc(maps.Keys(priorities), compareKeys)
-	excluded := excludesGlobal(s.OperatorGroups)
+	excluded := slices.ContainsFunc(s.OperatorGroups, func(g olm.OperatorGroup) bool { return g.Annotations[olm.AnnotationExcludeGlobal] == "true" })
 	for _, key := range keys {
 		if key.Namespace != namespace && (key.Namespace != c.global || excluded) {
 			continue
@@ -200,15 +206,4 @@ func (c *cluster) read(ctx context.Context, key types.NamespacedName) (olm.Snaps
 
 func compareKeys(a, b types.NamespacedName) int {
 	return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
-}
-
-// excludesGlobal reports whether the namespace's OperatorGroup hides global
-// catalogs.
-func excludesGlobal(groups []olm.OperatorGroup) bool {
-	for i := range groups {
-		if groups[i].Annotations[olm.AnnotationExcludeGlobal] == "true" {
-			return true
-		}
-	}
-	return false
 }

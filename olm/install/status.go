@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -46,9 +47,9 @@ const (
 	textUnpackFailed                = "Bundle unpacking failed"
 )
 
-// Observation is what is known about the surroundings of a Subscription when
+// observation is what is known about the surroundings of a Subscription when
 // its status is made.
-type Observation struct {
+type observation struct {
 	Now metav1.Time
 	// CSVs are all of the namespace, Plans all InstallPlans of it.
 	CSVs  []olm.ClusterServiceVersion
@@ -59,32 +60,32 @@ type Observation struct {
 	Catalogs []olm.SnapshotCatalog
 }
 
-// ObservedStatus returns the status of a Subscription as far as it follows from
+// observedStatus returns the status of a Subscription as far as it follows from
 // what is there: its state, the operator that it has, its InstallPlan, the
 // health of catalogs, and what is deprecated. The conditions of a resolution
-// and of unpacking are left as they are: see [ResolvedStatus]. Applied to its
+// and of unpacking are left as they are: see [resolvedStatus]. Applied to its
 // own result it changes nothing, except that a change of healthy catalogs is
 // the reason of their condition once.
-func ObservedStatus(sub *olm.Subscription, o *Observation) olm.SubscriptionStatus {
+func observedStatus(sub *olm.Subscription, o *observation) olm.SubscriptionStatus {
 	w := statusWriter{status: copyStatus(&sub.Status), now: o.Now}
 	w.adoptPlan(sub, o)
-	w.planConditions(sub, o)
+	w.plan(sub, o)
 	w.csvState(sub, o)
 	w.catalogHealth(sub, o)
 	w.deprecations(sub, o)
 	return w.finish(&sub.Status)
 }
 
-// Resolution is the outcome of a resolution for the Subscriptions of its
+// resolution is the outcome of a resolution for the Subscriptions of its
 // namespace. The zero value means that it went well and changes nothing.
-type Resolution struct {
+type resolution struct {
 	// Err is why there is no generation.
 	Err error
 	// Generation is the result, nil with Err.
 	Generation *olm.Generation
 	// Current are the Subscriptions that progress, Plan the InstallPlan that
 	// they progress with; nil without.
-	Current []CurrentCSV
+	Current []currentCSV
 	Plan    *olm.InstallPlan
 	// Unpack is why the bundles could not be unpacked, and UnpackReason one of
 	// the reasons of condition BundleUnpackFailed. Unpacking says that it is
@@ -94,26 +95,24 @@ type Resolution struct {
 	Unpacking    bool
 }
 
-// ResolvedStatus returns the status of a Subscription after a resolution:
+// resolvedStatus returns the status of a Subscription after a resolution:
 // condition ResolutionFailed on all Subscriptions if there is no generation,
 // and where one was made on those alone that lead nowhere; the operator and
 // the InstallPlan that it progresses to.
-func ResolvedStatus(sub *olm.Subscription, r *Resolution, now metav1.Time) olm.SubscriptionStatus {
+func resolvedStatus(sub *olm.Subscription, r *resolution, now metav1.Time) olm.SubscriptionStatus {
 	w := statusWriter{status: copyStatus(&sub.Status), now: now}
 	w.resolution(sub, r)
 	switch {
 	case r.Unpack != nil:
-		w.remove(SubscriptionBundleUnpacking)
 		message := r.Unpack.Error()
 		if r.UnpackReason == ReasonBundleUnpackFailed {
 			message = textUnpackFailed + " - " + message
 		}
-		w.set(SubscriptionBundleUnpackFailed, corev1.ConditionTrue, r.UnpackReason, message)
+		w.one(unpackConditions, SubscriptionBundleUnpackFailed, r.UnpackReason, message)
 	case r.Unpacking:
-		w.remove(SubscriptionBundleUnpackFailed)
-		w.set(SubscriptionBundleUnpacking, corev1.ConditionTrue, ReasonUnpackingInProgress, "")
+		w.one(unpackConditions, SubscriptionBundleUnpacking, ReasonUnpackingInProgress, "")
 	case r.Err == nil:
-		w.remove(SubscriptionBundleUnpacking, SubscriptionBundleUnpackFailed)
+		w.one(unpackConditions, "", "", "")
 	}
 	if r.Plan != nil {
 		for _, c := range r.Current {
@@ -131,6 +130,12 @@ func ResolvedStatus(sub *olm.Subscription, r *Resolution, now metav1.Time) olm.S
 	}
 	return w.finish(&sub.Status)
 }
+
+// Conditions of which a Subscription has one at most.
+var (
+	unpackConditions = []string{SubscriptionBundleUnpacking, SubscriptionBundleUnpackFailed}
+	planConditions   = []string{SubscriptionInstallPlanMissing, SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed}
+)
 
 // statusWriter changes a copy of a status.
 type statusWriter struct {
@@ -154,7 +159,7 @@ func (w *statusWriter) finish(before *olm.SubscriptionStatus) olm.SubscriptionSt
 }
 
 // adoptPlan gives a Subscription that an InstallPlan created its first status.
-func (w *statusWriter) adoptPlan(sub *olm.Subscription, o *Observation) {
+func (w *statusWriter) adoptPlan(sub *olm.Subscription, o *observation) {
 	name := sub.Annotations[annotationGeneratedBy]
 	if name == "" || w.status.InstallPlanRef != nil || w.status.InstallPlan != nil {
 		return
@@ -193,54 +198,36 @@ func (w *statusWriter) refer(plan *olm.InstallPlan) {
 // planConditions sets the conditions that speak of the InstallPlan. One that
 // is gone or superseded before it was carried out is forgotten, so that a
 // resolution makes another.
-func (w *statusWriter) planConditions(sub *olm.Subscription, o *Observation) {
-	ref := w.status.InstallPlanRef
-	if ref == nil {
-		w.remove(SubscriptionInstallPlanMissing, SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
-		return
-	}
-	plan := findPlan(o.Plans, ref.Name)
-	if plan == nil || superseded(plan) {
-		w.remove(SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
-		forget := w.status.State == olm.StateUpgradePending && !isThere(sub, w.status.CurrentCSV, o)
-		if plan == nil && !forget {
-			w.set(SubscriptionInstallPlanMissing, corev1.ConditionTrue, ReasonReferencedPlanNotFound, "")
-			return
-		}
-		w.remove(SubscriptionInstallPlanMissing)
-		if forget {
+func (w *statusWriter) plan(sub *olm.Subscription, o *observation) {
+	typ, reason, message := "", "", ""
+	if ref := w.status.InstallPlanRef; ref != nil {
+		plan := findPlan(o.Plans, ref.Name)
+		gone := plan == nil || superseded(plan)
+		switch {
+		case gone && w.status.State == olm.StateUpgradePending && !isThere(sub, w.status.CurrentCSV, o):
 			w.status.InstallPlanRef, w.status.InstallPlan = nil, nil
 			w.status.CurrentCSV = ""
 			w.status.State = olm.StateNone
-		}
-		return
-	}
-	w.remove(SubscriptionInstallPlanMissing)
-	switch phase := plan.Status.Phase; phase {
-	case olm.PlanPhaseComplete:
-		w.remove(SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed)
-	case olm.PlanPhaseFailed:
-		w.remove(SubscriptionInstallPlanPending)
-		reason, message := ReasonInstallPlanFailed, ""
-		for _, c := range plan.Status.Conditions {
-			if c.Type == PlanInstalled && c.Reason != "" {
-				reason, message = c.Reason, c.Message
+		case plan == nil:
+			typ, reason = SubscriptionInstallPlanMissing, ReasonReferencedPlanNotFound
+		case gone || plan.Status.Phase == olm.PlanPhaseComplete:
+		case plan.Status.Phase == olm.PlanPhaseFailed:
+			typ, reason = SubscriptionInstallPlanFailed, ReasonInstallPlanFailed
+			for _, c := range plan.Status.Conditions {
+				if c.Type == PlanInstalled && c.Reason != "" {
+					reason, message = c.Reason, c.Message
+				}
 			}
+		default:
+			typ, reason = SubscriptionInstallPlanPending, cmp.Or(string(plan.Status.Phase), ReasonInstallPlanNotReconciled)
 		}
-		w.set(SubscriptionInstallPlanFailed, corev1.ConditionTrue, reason, message)
-	default:
-		w.remove(SubscriptionInstallPlanFailed)
-		reason := string(phase)
-		if phase == olm.PlanPhaseNone {
-			reason = ReasonInstallPlanNotReconciled
-		}
-		w.set(SubscriptionInstallPlanPending, corev1.ConditionTrue, reason, "")
 	}
+	w.one(planConditions, typ, reason, message)
 }
 
 // csvState says whether the operator that the Subscription progresses to is
 // there.
-func (w *statusWriter) csvState(sub *olm.Subscription, o *Observation) {
+func (w *statusWriter) csvState(sub *olm.Subscription, o *observation) {
 	current := w.status.CurrentCSV
 	if current == "" {
 		return
@@ -258,7 +245,7 @@ func (w *statusWriter) csvState(sub *olm.Subscription, o *Observation) {
 	}
 }
 
-func isThere(sub *olm.Subscription, csv string, o *Observation) bool {
+func isThere(sub *olm.Subscription, csv string, o *observation) bool {
 	return slices.ContainsFunc(o.CSVs, func(c olm.ClusterServiceVersion) bool {
 		return c.Name == csv && objects.Belongs(c.Namespace, sub.Namespace)
 	})
@@ -274,15 +261,12 @@ func findPlan(plans []olm.InstallPlan, name string) *olm.InstallPlan {
 }
 
 // resolution sets condition ResolutionFailed.
-func (w *statusWriter) resolution(sub *olm.Subscription, r *Resolution) {
+func (w *statusWriter) resolution(sub *olm.Subscription, r *resolution) {
 	err := r.Err
 	if err == nil && r.Generation != nil {
-		for i := range r.Generation.HeldBack {
-			h := &r.Generation.HeldBack[i]
-			if h.Subscription == sub.Name && h.Err != nil {
-				err = h.Err
-				break
-			}
+		held := r.Generation.HeldBack
+		if i := slices.IndexFunc(held, func(h olm.HeldBack) bool { return h.Subscription == sub.Name && h.Err != nil }); i >= 0 {
+			err = held[i].Err
 		}
 	}
 	if err == nil {
@@ -326,9 +310,22 @@ func (w *statusWriter) set(typ string, status corev1.ConditionStatus, reason, me
 	w.status.Conditions = append(w.status.Conditions, c)
 }
 
-func (w *statusWriter) remove(condition ...string) {
+// one makes a condition true, and removes the others of the group. An empty typ
+// is none of them.
+func (w *statusWriter) one(group []string, typ, reason, message string) {
+	for _, other := range group {
+		if other != typ {
+			w.remove(other)
+		}
+	}
+	if typ != "" {
+		w.set(typ, corev1.ConditionTrue, reason, message)
+	}
+}
+
+func (w *statusWriter) remove(typ string) {
 	w.status.Conditions = slices.DeleteFunc(w.status.Conditions, func(c olm.SubscriptionCondition) bool {
-		return slices.Contains(condition, c.Type)
+		return c.Type == typ
 	})
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
-// CatalogsChange is the reason that names how the catalogs which a
+// catalogsChange is the reason that names how the catalogs which a
 // Subscription sees changed since its status was written; empty if they did
 // not.
-func CatalogsChange(before, after []olm.CatalogHealth) string {
+func catalogsChange(before, after []olm.CatalogHealth) string {
 	switch {
 	case len(after) > len(before):
 		return ReasonCatalogsAdded
@@ -31,7 +31,7 @@ func CatalogsChange(before, after []olm.CatalogHealth) string {
 }
 
 // catalogHealth lists the catalogs in sight, and says whether all answer.
-func (w *statusWriter) catalogHealth(sub *olm.Subscription, o *Observation) {
+func (w *statusWriter) catalogHealth(sub *olm.Subscription, o *observation) {
 	health := make([]olm.CatalogHealth, 0, len(o.Catalogs))
 	for i := range o.Catalogs {
 		c := &o.Catalogs[i]
@@ -59,7 +59,7 @@ func (w *statusWriter) catalogHealth(sub *olm.Subscription, o *Observation) {
 	}
 	reason := ReasonAllCatalogsHealthy
 	if len(before) > 0 {
-		reason = cmp.Or(CatalogsChange(w.status.CatalogHealth, health), reason)
+		reason = cmp.Or(catalogsChange(w.status.CatalogHealth, health), reason)
 	}
 	w.status.CatalogHealth = health
 	switch fault := catalogFault(sub, health); {
@@ -105,7 +105,7 @@ func healthKey(h *olm.CatalogHealth) types.NamespacedName {
 
 // deprecations says what of the installed bundle its catalog calls deprecated.
 // A catalog that cannot be read leaves the conditions as they are.
-func (w *statusWriter) deprecations(sub *olm.Subscription, o *Observation) {
+func (w *statusWriter) deprecations(sub *olm.Subscription, o *observation) {
 	entry, known := installedEntry(sub, w.status.InstalledCSV, o.Catalogs)
 	if !known {
 		return
@@ -116,26 +116,23 @@ func (w *statusWriter) deprecations(sub *olm.Subscription, o *Observation) {
 			w.remove(condition)
 			return
 		}
-		text := fmt.Sprintf("%s/%s: %s", schema, name, message)
-		w.set(condition, corev1.ConditionTrue, "", text)
-		rollUp = append(rollUp, text)
-	}
-	var pkg, channel, bundle, pkgName, channelName, bundleName string
-	if entry != nil {
-		pkg, pkgName = entry.Package.Deprecation, entry.Package.Name
-		bundle, bundleName = entry.Bundle.Deprecation, entry.Name
-		if sub.Spec.Channel != "" {
-			channel, channelName = entry.Channel.Deprecation, entry.Channel.Name
+		if schema != "" {
+			message = fmt.Sprintf("%s/%s: %s", schema, name, message)
+			rollUp = append(rollUp, message)
 		}
+		w.set(condition, corev1.ConditionTrue, "", message)
 	}
-	note(SubscriptionPackageDeprecated, "olm.package", pkgName, pkg)
-	note(SubscriptionChannelDeprecated, "olm.channel", channelName, channel)
-	note(SubscriptionBundleDeprecated, "olm.bundle", bundleName, bundle)
-	if len(rollUp) == 0 {
-		w.remove(SubscriptionDeprecated)
-		return
+	if entry == nil {
+		entry = &olm.Entry{Package: &olm.Package{}, Channel: &olm.Channel{}, Bundle: &olm.Bundle{}}
 	}
-	w.set(SubscriptionDeprecated, corev1.ConditionTrue, "", strings.Join(rollUp, "; "))
+	channel := entry.Channel
+	if sub.Spec.Channel == "" {
+		channel = &olm.Channel{}
+	}
+	note(SubscriptionPackageDeprecated, "olm.package", entry.Package.Name, entry.Package.Deprecation)
+	note(SubscriptionChannelDeprecated, "olm.channel", channel.Name, channel.Deprecation)
+	note(SubscriptionBundleDeprecated, "olm.bundle", entry.Name, entry.Bundle.Deprecation)
+	note(SubscriptionDeprecated, "", "", strings.Join(rollUp, "; "))
 }
 
 // installedEntry finds the installed operator in what the Subscription names.
@@ -144,11 +141,10 @@ func installedEntry(sub *olm.Subscription, installed string, catalogs []olm.Snap
 	if installed == "" {
 		return nil, true
 	}
-	anyCatalog := sub.Spec.Source == "" && sub.Spec.SourceNamespace == ""
 	known = true
 	for i := range catalogs {
 		c := &catalogs[i]
-		if !anyCatalog && (c.Key.Name != sub.Spec.Source || c.Key.Namespace != sub.Spec.SourceNamespace) {
+		if !namesCatalog(&sub.Spec, c.Key) {
 			continue
 		}
 		if c.Err != nil || c.Contents == nil {

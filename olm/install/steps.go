@@ -9,15 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
-// Changes are what a generation asks of its namespace: the content of an
+// changeSet are what a generation asks of its namespace: the content of an
 // InstallPlan, and the Subscriptions that progress with it.
-type Changes struct {
+type changeSet struct {
 	Namespace string
 
 	// CSVs are the names of the operators to be installed, in the order of the
@@ -30,20 +31,20 @@ type Changes struct {
 	Lookups []olm.BundleLookup
 	// Current is what the status.currentCSV of Subscriptions becomes, by name
 	// of the Subscription: each that one of CSVs serves.
-	Current []CurrentCSV
+	Current []currentCSV
 
 	operators map[string]*olm.Operator // of Lookups, by identifier
 	settled   map[string]bool          // CSVs that are there to stay
 	heldBack  map[string]bool          // that a Subscription progresses to and is held back from
 }
 
-// CurrentCSV is the operator that a Subscription progresses to.
-type CurrentCSV struct {
+// currentCSV is the operator that a Subscription progresses to.
+type currentCSV struct {
 	Subscription, CSV string
 }
 
 // Empty reports whether there is nothing to install.
-func (c *Changes) Empty() bool { return len(c.Steps) == 0 && len(c.Lookups) == 0 }
+func (c *changeSet) Empty() bool { return len(c.Steps) == 0 && len(c.Lookups) == 0 }
 
 // Kinds that are written before others, and the one that OLM gives Secrets of
 // a bundle.
@@ -59,8 +60,8 @@ const (
 
 // NewChanges turns a generation of the snapshot into changes. An error is about
 // a bundle whose content cannot be read, in OLM's words.
-func NewChanges(s *olm.Snapshot, g *olm.Generation) (*Changes, error) {
-	c := &Changes{Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{}}
+func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
+	c := &changeSet{Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{}}
 	present := map[string]bool{}
 	for i := range s.Installed {
 		if objects.Belongs(s.Installed[i].Namespace, s.Namespace) {
@@ -92,11 +93,11 @@ func NewChanges(s *olm.Snapshot, g *olm.Generation) (*Changes, error) {
 			c.Lookups = append(c.Lookups, lookup)
 			c.operators[op.Name] = op
 		} else {
-			objects, err := BundleObjects(op.Bundle)
+			objects, err := bundleObjects(op.Bundle)
 			if err != nil {
 				return nil, err
 			}
-			steps, err := BundleSteps(s.Namespace, op, objects)
+			steps, err := bundleSteps(s.Namespace, op, objects)
 			if err != nil {
 				return nil, err
 			}
@@ -110,22 +111,22 @@ func NewChanges(s *olm.Snapshot, g *olm.Generation) (*Changes, error) {
 			c.Steps = append(c.Steps, step)
 		}
 		for _, sub := range matches {
-			c.Current = append(c.Current, CurrentCSV{Subscription: sub.Name, CSV: op.Name})
+			c.Current = append(c.Current, currentCSV{Subscription: sub.Name, CSV: op.Name})
 		}
 	}
 	orderSteps(c.Steps)
-	slices.SortFunc(c.Current, func(a, b CurrentCSV) int { return strings.Compare(a.Subscription, b.Subscription) })
+	slices.SortFunc(c.Current, func(a, b currentCSV) int { return strings.Compare(a.Subscription, b.Subscription) })
 	return c, nil
 }
 
 // Unpacked puts the steps of an unpacked bundle in the place of its lookup.
-// The error is that of [BundleSteps].
-func (c *Changes) Unpacked(identifier string, objects []*unstructured.Unstructured) error {
+// The error is that of [bundleSteps].
+func (c *changeSet) Unpacked(identifier string, objects []*unstructured.Unstructured) error {
 	op := c.operators[identifier]
 	if op == nil {
 		return fmt.Errorf("no bundle %s is to be unpacked", identifier)
 	}
-	steps, err := BundleSteps(c.Namespace, op, objects)
+	steps, err := bundleSteps(c.Namespace, op, objects)
 	if err != nil {
 		return err
 	}
@@ -137,26 +138,19 @@ func (c *Changes) Unpacked(identifier string, objects []*unstructured.Unstructur
 }
 
 func matchingSubscriptions(op *olm.Operator, subs []*olm.Subscription) []*olm.Subscription {
-	var out []*olm.Subscription
-	for _, sub := range subs {
+	return slices.DeleteFunc(slices.Clone(subs), func(sub *olm.Subscription) bool {
 		spec := &sub.Spec
-		anyCatalog := spec.Source == "" && spec.SourceNamespace == ""
-		if spec.Package == op.Package &&
-			(spec.Channel == "" || spec.Channel == op.Channel) &&
-			(anyCatalog || spec.Source == op.Catalog.Name && spec.SourceNamespace == op.Catalog.Namespace) {
-			out = append(out, sub)
-		}
-	}
-	return out
+		return spec.Package != op.Package || spec.Channel != "" && spec.Channel != op.Channel || !namesCatalog(spec, op.Catalog)
+	})
+}
+
+// namesCatalog reports whether a Subscription may take operators of a catalog.
+func namesCatalog(spec *olm.SubscriptionSpec, catalog types.NamespacedName) bool {
+	return spec.Source == "" && spec.SourceNamespace == "" || spec.Source == catalog.Name && spec.SourceNamespace == catalog.Namespace
 }
 
 func allCurrent(subs []*olm.Subscription, csv string, present map[string]bool) bool {
-	for _, sub := range subs {
-		if sub.Status.CurrentCSV != csv || !present[csv] {
-			return false
-		}
-	}
-	return true
+	return present[csv] && !slices.ContainsFunc(subs, func(sub *olm.Subscription) bool { return sub.Status.CurrentCSV != csv })
 }
 
 // newLookup is what stands for the steps of a bundle image until it has been
@@ -211,10 +205,10 @@ func propertiesAnnotation(op *olm.Operator) (string, error) {
 	return string(data), nil
 }
 
-// BundleObjects returns the objects of an inline bundle: those of its
+// bundleObjects returns the objects of an inline bundle: those of its
 // properties olm.bundle.object, in order.
 // The error names the property that is not a Kubernetes object.
-func BundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
+func bundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for i, p := range b.Properties {
 		if p.Type != olm.PropertyBundleObject {
@@ -235,7 +229,7 @@ func BundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// BundleSteps returns the steps that install a bundle: its CSV, its other
+// bundleSteps returns the steps that install a bundle: its CSV, its other
 // objects, and what its service accounts need, by name of the account. They
 // are the same for an inline bundle and for an image once unpacked. ConfigMaps,
 // Services, accounts and roles are owned by the CSV.
@@ -245,7 +239,7 @@ func BundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
 // Objects are not changed.
 // The error is about objects without the operator's CSV or with several, or one
 // that cannot be written as JSON.
-func BundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Unstructured) ([]*olm.Step, error) {
+func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Unstructured) ([]*olm.Step, error) {
 	csv, others, err := findCSV(op.Name, objects)
 	if err != nil {
 		return nil, err
@@ -272,28 +266,16 @@ func BundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 	if err != nil {
 		return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
 	}
-	accounts, err := accountObjects(typed)
-	if err != nil {
-		return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
-	}
-
-	step, err := newStep(op, csv)
-	if err != nil {
-		return nil, err
-	}
-	steps := []*olm.Step{step}
+	list := []any{csv}
 	for _, u := range others {
 		if gk := u.GroupVersionKind().GroupKind(); gk.Group == "" && (gk.Kind == "ConfigMap" || gk.Kind == "Service") {
 			u = u.DeepCopy()
 			u.SetOwnerReferences(append(u.GetOwnerReferences(), ownerReference(typed)))
 		}
-		step, err := newStep(op, u)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, step)
+		list = append(list, u)
 	}
-	for _, obj := range accounts {
+	var steps []*olm.Step
+	for _, obj := range append(list, accountObjects(typed)...) {
 		step, err := newStep(op, obj)
 		if err != nil {
 			return nil, err
@@ -304,7 +286,7 @@ func BundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 }
 
 // findCSV splits the objects of a bundle into its CSV, which may lack its kind,
-// and the others. Further CSVs are not part of the others.
+// and the others. Further CSVs are left out.
 func findCSV(name string, objects []*unstructured.Unstructured) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
 	var csv *unstructured.Unstructured
 	var others []*unstructured.Unstructured
@@ -367,14 +349,7 @@ func newStep(op *olm.Operator, obj any) (*olm.Step, error) {
 // orderSteps puts all CSVs first, then all definitions, and leaves the order
 // within each.
 func orderSteps(steps []*olm.Step) {
-	class := func(s *olm.Step) int {
-		switch s.Resource.Kind {
-		case kindCSV:
-			return 0
-		case kindCRD:
-			return 1
-		}
-		return 2
-	}
+	early := []string{kindCRD, kindCSV} // the others have index -1
+	class := func(s *olm.Step) int { return -slices.Index(early, s.Resource.Kind) }
 	slices.SortStableFunc(steps, func(a, b *olm.Step) int { return class(a) - class(b) })
 }
