@@ -320,23 +320,7 @@ func (g *Generation) String() string {
 		b.WriteString(g.Slots[i].String())
 		b.WriteByte('\n')
 	}
-	for i := range g.HeldBack {
-		b.WriteString(g.HeldBack[i].String())
-		b.WriteByte('\n')
-	}
-	for i := range g.BrokenBefore {
-		b.WriteString(g.BrokenBefore[i].String())
-		b.WriteByte('\n')
-	}
-	for _, name := range g.Stuck {
-		fmt.Fprintf(&b, "subscription %s is stuck: nothing in its channel replaces what is installed\n", name)
-	}
-	for _, u := range g.InProgress {
-		fmt.Fprintf(&b, "update in progress: %s replaces %s\n", u.New, u.Old)
-	}
-	for _, w := range g.Warnings {
-		fmt.Fprintf(&b, "warning: %s\n", w)
-	}
+	b.WriteString(g.Remarks())
 	return b.String()
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,18 +10,18 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
-// command runs the program.
-func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+// executed runs the program.
+func executed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = run(context.Background(), args, &out, &err)
+	code = command().Execute(t.Context(), args, &out, &err)
 	return code, out.String(), err.String()
 }
 
 // check runs the program and looks for parts of its output.
 func check(t *testing.T, args []string, code int, stdout []string, stderr string) {
 	t.Helper()
-	got, out, errText := command(t, args...)
+	got, out, errText := executed(t, args...)
 	if got != code {
 		t.Errorf("exit code %d, want %d; it says %s%s", got, code, out, errText)
 	}
@@ -74,7 +73,7 @@ func TestBuiltIn(t *testing.T) {
 		"no command":         {"", 2, nil, "a command is missing"},
 		"unknown command":    {"delete", 2, nil, `there is no command "delete"`},
 		"unknown flag":       {"list -subscribe a", 2, nil, "flag provided but not defined"},
-		"argument":           {"validate mesh", 2, nil, `validate takes no argument "mesh"`},
+		"argument":           {"validate mesh", 2, nil, `unexpected argument "mesh"`},
 		"no subscription":    {"resolve", 2, nil, "-subscribe is missing"},
 		"twice":              {"resolve -subscribe a,a", 2, nil, "-subscribe a is there twice"},
 		"no name":            {"resolve -subscribe =x", 2, nil, `-subscribe "=x" names no package`},
@@ -82,10 +81,11 @@ func TestBuiltIn(t *testing.T) {
 		"two modes":          {"resolve -subscribe a -greedy -all-or-nothing", 2, nil, "exclude each other"},
 		"to without from":    {"path mesh -to mesh.v2", 2, nil, "-to needs -from"},
 		"no picture":         {"path mesh -picture svg", 2, nil, `-picture "svg" is neither dot nor mermaid`},
-		"no package to go":   {"path", 2, nil, "path needs the name of a package"},
+		"no package to go":   {"path", 2, nil, "PACKAGE is missing"},
 		"no cluster":         {"plan", 2, nil, "plan needs -cluster and -source"},
-		"help":               {"-h", 0, nil, "usage: olm COMMAND"},
-		"no file":            {"list -catalog none.json", 1, nil, "none.json"},
+		"help":               {"-h", 0, []string{"usage: olm COMMAND [flags] [ARGUMENT]\n", "  resolve   install and update until nothing changes\n", "exit codes: 0: an answer;"}, ""},
+		"help of a command":  {"path -h", 0, []string{"usage: olm path [flags] PACKAGE\n", "-picture string", "exit codes: 0: an answer;"}, ""},
+		"no file":            {"list -catalog none.json", 1, nil, "olm: none.json: no such file or directory\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check(t, strings.Fields(tc.args), tc.code, tc.stdout, tc.stderr)

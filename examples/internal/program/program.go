@@ -31,6 +31,15 @@ const (
 // has said already why the answer is no.
 var ErrNo = errors.New("the answer is no")
 
+// Answer prints text, wrapped where the output is a terminal, and returns nil, or
+// [ErrNo] where the answer is no.
+func Answer(w io.Writer, text string, yes bool) error {
+	if _, err := io.WriteString(TerminalOf(w).Wrap(w), text); err != nil || yes {
+		return err
+	}
+	return ErrNo
+}
+
 type usageError struct{ error }
 
 // Usagef returns an error that makes a program exit with BadUsage.

@@ -1,0 +1,62 @@
+// Package examples_test holds what all examples have in common.
+package examples_test
+
+import (
+	"bytes"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const maxLines = 200
+
+// The doc comment and the usage of each example say its exit codes, it ends on
+// signals as all do, and it is short.
+func TestExamples(t *testing.T) {
+	mains, err := filepath.Glob("*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mains) < 5 {
+		t.Fatalf("%d examples", len(mains))
+	}
+	for _, main := range mains {
+		lines := 0
+		files, err := filepath.Glob(filepath.Join(filepath.Dir(main), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += bytes.Count(text, []byte("\n"))
+		}
+		if lines > maxLines {
+			t.Errorf("%s: %d lines, more than %d", filepath.Dir(main), lines, maxLines)
+		}
+		text, err := os.ReadFile(main)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), main, text, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc := strings.Join(strings.Fields(parsed.Doc.Text()), " ")
+		if !regexp.MustCompile(`The exit code is 0 .+, 1 .+, 2 when the command line is wrong\.`).MatchString(doc) {
+			t.Errorf("%s: the doc comment does not say the exit codes", main)
+		}
+		if !bytes.Contains(text, []byte("func main() { program.Main(command()) }\n")) || !regexp.MustCompile(`Exit: +"0: .+; 1: `).Match(text) {
+			t.Errorf("%s: not made by internal/program, or the usage does not say the exit codes", main)
+		}
+	}
+}

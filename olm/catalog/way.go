@@ -1,0 +1,75 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+// Way is how an operator of a package is updated.
+type Way struct {
+	Package  *olm.Package
+	Channel  string         // empty: all
+	From, To string         // names of operators; empty From: no way was asked for
+	Steps    []olm.PathStep // none where nothing replaces From
+}
+
+// Way finds the updates of an operator from one name to another; an empty to
+// means as far as updates go, an empty from none, an empty channel all channels.
+// Errors are a package that is not there, and those of [olm.Contents.Path] and
+// [olm.Contents.PathTo], which name to.
+func (c *Catalog) Way(pkg, channel, from, to string) (*Way, error) {
+	w := &Way{Package: c.Package(pkg), Channel: channel, From: from, To: to}
+	if w.Package == nil {
+		return nil, fmt.Errorf("the catalog has no package %q", pkg)
+	}
+	var err error
+	switch {
+	case from == "":
+	case to == "":
+		w.Steps, err = c.Path(pkg, channel, olm.Origin{Name: from})
+	default:
+		w.Steps, err = c.PathTo(pkg, channel, olm.Origin{Name: from}, func(e *olm.Entry) bool { return e.Name == to })
+		if none := new(olm.PathError); errors.As(err, &none) {
+			none.To = to
+		}
+	}
+	return w, err
+}
+
+// Text says in a line for each step which operator follows which; without From it
+// is the package's text.
+func (w *Way) Text() string {
+	if w.From == "" {
+		return w.Package.Text()
+	}
+	if len(w.Steps) == 0 {
+		return fmt.Sprintf("Nothing replaces %s.\n", w.From)
+	}
+	var b strings.Builder
+	for i, s := range w.Steps {
+		fmt.Fprintf(&b, "%d. %s -> %s by %s in channel %s\n", i+1, s.From, s.To, s.Edge, s.Channel)
+	}
+	return b.String()
+}
+
+// Draw draws the way as dot or mermaid, by options whose Path and Channels are the
+// way's. Errors are another format, and those of [NewPicture].
+func (w *Way) Draw(format string, o PictureOptions) (string, error) {
+	o.Path = w.Steps
+	if w.Channel != "" {
+		o.Channels = []string{w.Channel}
+	}
+	picture, err := NewPicture(w.Package, o)
+	switch {
+	case err != nil:
+		return "", err
+	case format == "dot":
+		return picture.DOT(), nil
+	case format == "mermaid":
+		return picture.Mermaid(), nil
+	}
+	return "", fmt.Errorf("%q is neither dot nor mermaid", format)
+}
