@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -184,29 +185,23 @@ func (c *Compatibility) Message() string {
 	if len(c.Blocking) == 0 {
 		return ""
 	}
-	lines := make([]string, len(c.Blocking))
-	front, back := 0, len(c.Blocking)-1
-	for _, b := range c.Blocking {
-		if b.Err != nil {
-			lines[front] = "- " + b.String()
-			front++
-		} else {
-			lines[back] = "- " + b.String()
-			back--
-		}
-	}
-	return c.headline() + "\n" + strings.Join(lines, "\n")
-}
-
-func (c *Compatibility) headline() string {
-	const start = "ClusterServiceVersions blocking "
-	kind := "minor"
+	kind, or := "minor", ""
 	if c.Target.Major != c.Release.Major {
 		kind = "major"
 	}
-	text := fmt.Sprintf("%s%s version upgrades to %s", start, kind, c.Target)
 	if c.Target == last4 {
-		text += fmt.Sprintf(" or major version upgrades to %s", first5)
+		or = fmt.Sprintf(" or major version upgrades to %s", first5)
 	}
-	return text + ":"
+	lines := []string{fmt.Sprintf("ClusterServiceVersions blocking %s version upgrades to %s%s:", kind, c.Target, or)}
+	for _, b := range c.Blocking {
+		if b.Err != nil {
+			lines = append(lines, "- "+b.String())
+		}
+	}
+	for _, b := range slices.Backward(c.Blocking) {
+		if b.Err == nil {
+			lines = append(lines, "- "+b.String())
+		}
+	}
+	return strings.Join(lines, "\n")
 }

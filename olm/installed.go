@@ -164,13 +164,7 @@ func presentCSVs(namespace string, csvs []ClusterServiceVersion) []*ClusterServi
 // owningSubscriptions returns the Subscriptions whose installed operator it
 // is, in order.
 func owningSubscriptions(csv string, subs []*Subscription) []*Subscription {
-	var out []*Subscription
-	for _, s := range subs {
-		if s.Status.InstalledCSV == csv {
-			out = append(out, s)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(subs), func(s *Subscription) bool { return s.Status.InstalledCSV != csv })
 }
 
 // installedBundle turns a CSV into a bundle: the properties of its annotation
@@ -234,13 +228,11 @@ func inferProperties(csv *ClusterServiceVersion) ([]Property, error) {
 		return nil
 	}
 	crds, services := csv.Spec.CustomResourceDefinitions, csv.Spec.APIServiceDefinitions
-	if err := add(PropertyGVK, crds.Owned, services.Owned); err != nil {
-		return nil, err
+	err := add(PropertyGVK, crds.Owned, services.Owned)
+	if err == nil {
+		err = add(PropertyGVKRequired, crds.Required, services.Required)
 	}
-	if err := add(PropertyGVKRequired, crds.Required, services.Required); err != nil {
-		return nil, err
-	}
-	return props, nil
+	return props, err
 }
 
 // inferPackage returns the package of a CSV without properties, if all its

@@ -188,7 +188,10 @@ func (r *BundleReader) property(b *Bundle, p Property) error {
 	case PropertyMaxOpenShift:
 		b.MaxOpenShift = append(b.MaxOpenShift, p.Value)
 	}
-	return json.Unmarshal(p.Value, new(json.RawMessage))
+	if json.Valid(p.Value) {
+		return nil
+	}
+	return json.Unmarshal(p.Value, new(json.RawMessage)) // says what is wrong
 }
 
 func newIdentity(w wirePackage) Identity {
