@@ -21,10 +21,10 @@ type Backoff struct {
 	Cap time.Duration
 }
 
-// BackoffFor returns the cluster-version operator's back-off for a state:
+// backoffFor returns the cluster-version operator's back-off for a state:
 // attempts at 0, 1, 3 and 7 seconds while Initializing, at 0 and 10 seconds
 // otherwise.
-func BackoffFor(state State) Backoff {
+func backoffFor(state State) Backoff {
 	if state == Initializing {
 		return Backoff{Base: time.Second, Factor: 2, Steps: 4, Cap: 15 * time.Second}
 	}
@@ -33,9 +33,9 @@ func BackoffFor(state State) Backoff {
 
 var errNoSteps = errors.New("SyncWorker requires at least one backoff step to apply any manifests")
 
-// Delays yields the waits between attempts: one fewer than there are
+// delays yields the waits between attempts: one fewer than there are
 // attempts. Nothing is waited for after the last one.
-func (b Backoff) Delays() iter.Seq[time.Duration] {
+func (b Backoff) delays() iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		wait := b.Base
 		for steps := b.Steps - 1; steps > 0; steps-- {

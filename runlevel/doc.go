@@ -63,7 +63,7 @@
 //
 // # Errors
 //
-// Errors of the API are tried again, a few times per pass ([BackoffFor]);
+// Errors of the API are tried again, a few times per pass ([Backoff]);
 // findings about an object, which are [*TaskError], are not: waiting is done
 // by passes, one after another, or by a pass that stays. An error stops what
 // depends on it and nothing else. [Summarize] puts the errors of a pass

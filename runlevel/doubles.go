@@ -20,7 +20,7 @@ import (
 // same field manager, each would take back what the others set.
 type double struct {
 	tasks []*manifest.Task // in the order of the payload
-	// lock is held by the task that applies, and guards applied.
+	// lock is held while applying, and guards applied.
 	lock    chan struct{}
 	applied bool
 }

@@ -94,7 +94,7 @@ func (n *nodeRun) stepTask(ctx context.Context) (wait time.Duration, over bool, 
 			return 0, false, nil
 		}
 		n.emitTask(t, Event{Type: TaskStarted, Node: n.index})
-		n.waits, n.last = slices.Collect(n.backoff.Delays()), nil
+		n.waits, n.last = slices.Collect(n.backoff.delays()), nil
 	}
 	wait, err = n.try(ctx, t)
 	if wait > 0 {
@@ -166,7 +166,7 @@ func (n *nodeRun) finish(t *manifest.Task, err error) (over bool, _ error) {
 	switch {
 	case err == nil:
 		if isClusterOperator(t.Manifest) {
-			n.tracker.StopCO(t.Manifest.Identity().Name)
+			n.tracker.stopCO(t.Manifest.Identity().Name)
 		}
 		n.emitTask(t, Event{Type: TaskDone, Node: n.index, Attempt: attempt})
 	case isTask && te.Effect == EffectReport:
@@ -200,7 +200,7 @@ func (n *nodeRun) stall(t *manifest.Task, te *TaskError) {
 		}
 		n.emitTask(t, Event{Type: what, Node: n.index, Attempt: n.attempt, Wait: te.Wait, Message: te.Message, Err: te})
 	}
-	n.waits = slices.Collect(n.backoff.Delays())
+	n.waits = slices.Collect(n.backoff.delays())
 }
 
 // stop ends the node where it waits: the context has ended.

@@ -32,7 +32,7 @@ func panicsOf(t *testing.T, res *runlevel.Result) []*runlevel.TaskError {
 	for _, err := range res.Errors {
 		te, ok := errors.AsType[*runlevel.TaskError](err)
 		if !ok {
-			t.Fatalf("%T is no TaskError: %v", err, err)
+			t.Fatalf("%T is not a TaskError: %v", err, err)
 		}
 		caught, ok := errors.AsType[*clusterapi.PanicError](err)
 		if !ok {

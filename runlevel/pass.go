@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -76,6 +77,9 @@ type Step struct {
 // NewPass returns a pass that has not begun. Its errors are faults of the
 // options.
 func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
 	p := &Pass{
 		state: o.State, attempt: max(o.Attempt, 0), stay: o.Stay, filter: o.Filter,
 		clock: o.Clock, tracker: o.Tracker, applier: o.Applier,
@@ -89,8 +93,11 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	default:
 		return nil, fmt.Errorf("runlevel: there is no pass of state %q", o.State)
 	}
-	p.backoff = BackoffFor(p.state)
+	p.backoff = backoffFor(p.state)
 	if o.Backoff != nil {
+		if err := options.NonNegative(*o.Backoff, "Steps"); err != nil {
+			return nil, err
+		}
 		p.backoff = *o.Backoff
 	}
 	if p.backoff.Steps < 1 {
@@ -133,13 +140,10 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	return p, nil
 }
 
-// Workers is how many nodes are at work at a time, besides stalled ones.
-func (p *Pass) Workers() int { return p.limit }
-
 // Start begins the pass and returns the nodes to step first.
 func (p *Pass) Start() []int {
 	if p.attempt == 0 {
-		p.tracker.Reset()
+		p.tracker.reset()
 	}
 	p.emit(Event{Type: PassStarted, Node: -1})
 	p.scheduling.Lock()

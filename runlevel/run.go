@@ -59,8 +59,8 @@ type Options struct {
 	Attempt int
 	// Workers is how many nodes run at once in Updating; 0 means 16. The
 	// other states have their own number: one per node in Initializing, 2 in
-	// Reconciling. 1 (or less than 0) means one at a time in every state, for
-	// runs that must repeat exactly.
+	// Reconciling. 1 means one at a time in every state, for runs that must
+	// repeat exactly.
 	Workers int
 	// Filter holds gates, capabilities and overrides of the cluster. Manifests
 	// that it excludes are skipped. The zero value still skips manifests
@@ -79,7 +79,8 @@ type Options struct {
 	// instead of failing it: see [Step].Stalled. [Run] does not look at it.
 	Stay bool
 	// Backoff says how often a task is tried, in every state; nil means
-	// [BackoffFor] the state.
+	// the cluster-version operator's: attempts at 0, 1, 3 and 7 seconds while
+	// Initializing, at 0 and 10 seconds otherwise.
 	Backoff *Backoff
 	// AwaitJobs makes the task of a Job (batch/v1) wait until the Job has
 	// completed, except while Initializing. By default, as in the
@@ -107,7 +108,7 @@ type Result struct {
 	// [Schedule.Result].
 	Errors []error
 	// Failure is what to report as the trouble of the pass: Errors put
-	// together by [Summarize]. It is nil for a good pass, and for one that
+	// together. It is nil for a good pass, and for one that
 	// merely ended with its context.
 	Failure error
 	// Report puts together what is worth telling though it did not block
@@ -155,6 +156,10 @@ type driven struct {
 
 func (d *driven) Name() string               { return "nodes" }
 func (d *driven) Watches() []reconcile.Watch { return nil }
+
+// Workers implements [reconcile.Concurrent].
+func (d *driven) Workers() int { return d.limit }
+
 func (d *driven) Keys() []reconcile.Key {
 	keys := make([]reconcile.Key, len(d.first))
 	for i, node := range d.first {

@@ -76,7 +76,7 @@ func TestRunOrder(t *testing.T) {
 
 func TestReconcilingOrderDependsOnAttempt(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_b_1", "0000_20_c_1", "0000_30_d_1", "0000_30_e_1"}
-	for attempt, want := range map[int]string{-1: "cdbae", 0: "cdbae", 1: "dbaec", 3: "aecdb", 8: "cabed", 9: "abedc"} {
+	for attempt, want := range map[int]string{0: "cdbae", 1: "dbaec", 3: "aecdb", 8: "cabed", 9: "abedc"} {
 		r := &recorder{}
 		o := runlevel.Options{Applier: r, State: runlevel.Reconciling, Workers: 1, Attempt: attempt}
 		if _, err := runlevel.Run(t.Context(), configMaps(t, files...), o); err != nil {
@@ -104,7 +104,6 @@ func TestRunWorkers(t *testing.T) {
 	}{
 		{runlevel.Updating, 0, 16},
 		{runlevel.Updating, 5, 5},
-		{runlevel.Updating, -3, 1},
 		{runlevel.Reconciling, 0, 2},
 		{runlevel.Reconciling, 9, 2},
 		{runlevel.Reconciling, 1, 1},
@@ -238,6 +237,9 @@ func TestRunRefusesBadOptions(t *testing.T) {
 		"nothing to work on": {want: "neither an API nor an Applier"},
 		"precreating":        {o: runlevel.Options{Applier: apply, State: runlevel.Precreating}, want: `no pass of state "Precreating"`},
 		"no steps":           {o: runlevel.Options{Applier: apply, Backoff: &runlevel.Backoff{}}, want: "SyncWorker requires at least one backoff step to apply any manifests"},
+		"workers":            {o: runlevel.Options{Applier: apply, Workers: -1}, want: "runlevel.Options: Workers is negative: -1"},
+		"attempt":            {o: runlevel.Options{Applier: apply, Attempt: -1}, want: "runlevel.Options: Attempt is negative: -1"},
+		"wait":               {o: runlevel.Options{Applier: apply, Backoff: &runlevel.Backoff{Base: -time.Second, Steps: 1}}, want: "runlevel.Backoff: Base is negative: -1s"},
 		"nil task":           {o: runlevel.Options{Applier: apply}, tasks: []*manifest.Task{nil}, want: "task 1 of 1 has no manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {

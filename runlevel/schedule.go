@@ -158,7 +158,7 @@ func (s *Schedule) Incomplete() (nodes int, first *manifest.Task) {
 // Result returns the errors of the run. These are the failed nodes' errors;
 // only where there are none and tasks have not run, one [*IncompleteError],
 // followed by ctxErr, the error or the cause of the context that stopped the
-// run, unless that is nil. [Summarize] leaves out these two.
+// run, unless that is nil. [Result].Failure leaves out these two.
 func (s *Schedule) Result(ctxErr error) []error {
 	if errs := s.Errors(); len(errs) > 0 {
 		return errs

@@ -17,8 +17,8 @@ const (
 	// Reconciling keeps a cluster as its release says: no order between
 	// components, few workers, nothing is deleted.
 	Reconciling State = "Reconciling"
-	// Precreating is not a state of a pass: an [Applier] gets it when a node
-	// starts, for ClusterOperators that are only to be created.
+	// Precreating is for single manifests, not for passes: an [Applier] gets it
+	// when a node starts, for ClusterOperators that are only to be created.
 	Precreating State = "Precreating"
 )
 
@@ -46,7 +46,7 @@ func GraphFor(state State, tasks []*manifest.Task, attempt int) *manifest.Graph 
 
 // workers returns how many nodes run at once.
 func workers(state State, configured, nodes int) int {
-	if configured < 0 || configured == 1 {
+	if configured == 1 {
 		return 1
 	}
 	switch state {

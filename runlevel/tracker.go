@@ -75,9 +75,7 @@ func NewTracker(c clock.PassiveClock) *Tracker {
 }
 
 // COStart returns since when a ClusterOperator is awaited: when it was first
-// applied, in any state, and not found good since. [Reset] forgets it.
-//
-// [Reset]: Tracker.Reset
+// applied, in any state, and not found good since. A pass with attempt 0 forgets it.
 func (t *Tracker) COStart(name string) (time.Time, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,16 +98,16 @@ func (t *Tracker) StartCO(name string) {
 	}
 }
 
-// StopCO notes that a ClusterOperator was found good.
-func (t *Tracker) StopCO(name string) {
+// stopCO notes that a ClusterOperator was found good.
+func (t *Tracker) stopCO(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.operators, name)
 }
 
-// Reset forgets since when ClusterOperators are awaited. [Run] does so at the
+// reset forgets since when ClusterOperators are awaited. [Run] does so at the
 // start of each pass with attempt 0. Deletions stay.
-func (t *Tracker) Reset() {
+func (t *Tracker) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.operators)
