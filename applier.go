@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// applying works on the nodes of the pass under way: each is a key. What it
+// applier works on the nodes of the pass under way: each is a key. What it
 // waits for wakes it, and the pass goes on where it waited.
 type applier struct{ *core }
 

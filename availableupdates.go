@@ -10,7 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
 
-// updates is what is known of the updates there are.
+// availableUpdates is what is known of the available updates.
 type availableUpdates struct {
 	risk.Retrieval
 	clusterRisks string    // that the last evaluation took into account, see [riskText]

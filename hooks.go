@@ -25,7 +25,7 @@ import (
 // done. While that entry is Completed, AfterComplete is called. Each is called
 // at once when the entry comes to be so, and at the start of a process; as long
 // as it waits or fails, when it says, or after growing delays; and when it is
-// done, again after [Options].Interval, so that what has come about meanwhile is
+// done, again after [Options].Interval, so that what has changed meanwhile is
 // found. An entry that stays Completed while overrides or capabilities change is
 // not an update. Each way out of one ends at an entry that is Completed: of the
 // same release, or of another one that was asked for instead.

@@ -82,7 +82,7 @@ type attempt struct {
 	retry    time.Time
 }
 
-// sync is what passes apply.
+// syncWork is what passes apply.
 type syncWork struct {
 	*loaded
 	owner     types.UID // of the ClusterVersion

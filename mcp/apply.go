@@ -15,7 +15,7 @@ import (
 // the machine-config controller would queue them. That can be fewer than those
 // whose answers changed: the events of a node where no daemon has run queue
 // none, nor do those of a node that has just lost its pool. The answers
-// themselves are always those of a State made again. Changes of one object must
+// themselves are always those of a new State. Changes of one object must
 // come in their order.
 func (s *State) Apply(c Change) (changed []string) {
 	switch o := c.Object.(type) {

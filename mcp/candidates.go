@@ -348,7 +348,7 @@ func (s *State) StaleBuild(pool string) *mcfgv1.MachineOSConfig {
 	return nil
 }
 
-// holders are the names of the nodes that take capacity, sorted.
+// holderNames are the names of the nodes that take capacity, sorted.
 func (p *poolRecord) holderNames() []string {
 	names := make([]string, 0, p.holders.Len())
 	for n := range p.holders.All() {

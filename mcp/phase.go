@@ -113,7 +113,7 @@ func refine(p Phase, m *mcfgv1.MachineConfigNode) Phase {
 	return p
 }
 
-// in names a phase and the one that it is stuck in.
+// In names a phase and the one that it is stuck in.
 func (p Phase) In(stuck Phase) string {
 	if stuck == "" {
 		return string(p)

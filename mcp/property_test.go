@@ -194,7 +194,7 @@ func genOptions(t *rapid.T) mcp.Options {
 	return o
 }
 
-// A State that saw every change says what one made again says.
+// A State that saw every change says what a new one says.
 func TestIncremental(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o, w := genOptions(t), newWorld()

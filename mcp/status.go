@@ -180,7 +180,7 @@ func (w *statusWriter) nodeDegraded() mcfgv1.MachineConfigPoolCondition {
 }
 
 // maxMessage is the most bytes that the message of a condition has. Pools are
-// written at every change of theirs and read by everybody: what hundreds of
+// written at each of their changes and read by many clients: what hundreds of
 // nodes have to say does not fit.
 const maxMessage = 32 << 10
 

@@ -289,7 +289,7 @@ func TestConditionsMove(t *testing.T) {
 func TestLayeredStatus(t *testing.T) {
 	type row struct {
 		conditions           []string
-		going, paused, image string // Updating, Updating when paused, ImageBuildDegraded
+		updating, paused, image string // Updating, Updating when paused, ImageBuildDegraded
 	}
 	const none = " "
 	for _, tt := range []row{
@@ -313,7 +313,7 @@ func TestLayeredStatus(t *testing.T) {
 				in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = isPaused })), mcptest.Worker("a"))
 				in.Options.Compat = compat
 				mcptest.Layered(&in, "i", tt.conditions...)
-				want := tt.going
+				want := tt.updating
 				if isPaused {
 					want = tt.paused
 				}

@@ -221,7 +221,7 @@ func plainBuild(paused, degraded, all, hasBuild bool, progress string) string {
 	if !hasBuild {
 		progress = "none"
 	}
-	type texts struct{ going, paused string }
+	type texts struct{ updating, paused string }
 	t := map[string]texts{
 		"none":      {"True Pool is waiting for a new OS image build to start (mosc: mosc)", "True Pool is paused; waiting for a new OS image build to start (mosc: mosc)"},
 		"Prepared":  {"True Pool is waiting for OS image build to start (mosb: mosb)", "True Pool is paused; OS image build has been prepared but will not rollout (mosb: mosb)"},
@@ -236,7 +236,7 @@ func plainBuild(paused, degraded, all, hasBuild bool, progress string) string {
 	case progress == "Succeeded" && all:
 		return ""
 	}
-	return t.going
+	return t.updating
 }
 
 func plainClass(n corev1.Node, in mcp.Snapshot, isLayered bool, image string, hasBuild bool, buildConfig string) (c plainNode) {

@@ -95,7 +95,7 @@ func (a *applier) mergeMetadata(ctx context.Context, t *manifest.Task) (*cluster
 // degraded and, except while Initializing, at the wanted versions. Otherwise
 // it returns a [*TaskError] for the first of these that it lacks. Progressing
 // is not looked at, versions are compared as text, one that is not reported
-// is the empty text, and versions of operands that nobody asked for do not
+// is the empty text, and versions of operands that were not asked for do not
 // matter.
 //
 // Wanting no version at all is an error too: nothing could be awaited.

@@ -89,12 +89,12 @@ type Options struct {
 	// Observe gets the events of the pass, in order and never two at a time,
 	// all of them before Run returns. The worker whose event it is waits for
 	// it to return; others go on, and it gets their events afterwards from the
-	// same worker. It must not wait for the pass. nil means nobody looks.
+	// same worker. It must not wait for the pass. nil means no events.
 	//
 	// A panic of it stops no task, but fails the pass with a [*TaskError];
 	// runtime.Goexit ends the node of the worker besides.
 	Observe func(Event)
-	// Logger gets what is of no interest to users; nil means nobody.
+	// Logger gets what does not interest users; nil means no log.
 	Logger *slog.Logger
 }
 

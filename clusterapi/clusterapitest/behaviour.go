@@ -15,17 +15,17 @@ import (
 // testOwnership: objects returned belong to the caller, and objects passed in
 // are neither kept nor changed.
 func testOwnership(t *testing.T, s *suite) {
-	spoil := func(u *unstructured.Unstructured) {
+	mutate := func(u *unstructured.Unstructured) {
 		data, _ := u.Object["data"].(map[string]any)
 		data["a"] = "spoilt"
 	}
 	t.Run("Returned", func(t *testing.T) {
 		in := s.configMap(t, "own-returned")
 		u := s.make(t, in)
-		spoil(u)
+		mutate(u)
 		got := s.get(t, in)
 		wantAt(t, got, "1", "data", "a")
-		spoil(got)
+		mutate(got)
 		wantAt(t, s.get(t, in), "1", "data", "a")
 		list, err := s.api.List(s.ctx, configMaps, clusterapi.ListOptions{Namespace: s.ns})
 		if err != nil {
@@ -57,7 +57,7 @@ func testOwnership(t *testing.T, s *suite) {
 			_, err := s.api.Create(s.ctx, u, clusterapi.CreateOptions{})
 			return err
 		})
-		spoil(in)
+		mutate(in)
 		wantAt(t, s.get(t, in), "1", "data", "a")
 		u := s.get(t, in)
 		set(t, u, "2", "data", "a")
@@ -65,7 +65,7 @@ func testOwnership(t *testing.T, s *suite) {
 			_, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{})
 			return err
 		})
-		spoil(u)
+		mutate(u)
 		wantAt(t, s.get(t, in), "2", "data", "a")
 		d := s.create(t, s.deployment(t, "own-passed"))
 		set(t, d, int64(1), "status", "replicas")
@@ -80,7 +80,7 @@ func testOwnership(t *testing.T, s *suite) {
 			_, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: "first"})
 			return err
 		})
-		spoil(u)
+		mutate(u)
 		wantAt(t, s.get(t, in), "1", "data", "a")
 	})
 }

@@ -161,7 +161,7 @@ func testMidCall(t *testing.T, s *suite) {
 			usual, whole := time.Hour, ""
 			for range 3 {
 				out, took, err := tc.measured(s.ctx)
-				for again := 0; again < 20 && lostRace(tc.verb, err); again++ {
+				for again := 0; again < 20 && tookEffect(tc.verb, err); again++ {
 					out, took, err = tc.measured(s.ctx)
 				}
 				usual = min(usual, took)
@@ -179,7 +179,7 @@ func testMidCall(t *testing.T, s *suite) {
 					t.Errorf("got a part of the list: %s, want %s", text(out.Object), whole)
 				case err == nil && out == nil && tc.verb != "Evict" && tc.verb != "Delete":
 					t.Error("got neither an object nor an error")
-				case lostRace(tc.verb, err):
+				case tookEffect(tc.verb, err):
 				case err != nil && !errors.Is(err, context.Canceled):
 					t.Errorf("got %v, want the context's error or an answer", err)
 				}
@@ -217,9 +217,9 @@ func testMidCall(t *testing.T, s *suite) {
 	}
 }
 
-// lostRace says whether a call failed since a call before it, whose context
+// tookEffect says whether a call failed since a call before it, whose context
 // ended, had its effect after all: between what prepare saw and the call.
-func lostRace(verb string, err error) bool {
+func tookEffect(verb string, err error) bool {
 	switch verb {
 	case "Create":
 		return apierrors.IsAlreadyExists(err)

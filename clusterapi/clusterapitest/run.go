@@ -271,8 +271,8 @@ func (r *run) call(side *side, s step, key objectKey) (fields, error) {
 			f["settled"] = late.Error()
 		}
 	}
-	spoil(in)
-	spoil(out)
+	mutate(in)
+	mutate(out)
 	return f, err
 }
 

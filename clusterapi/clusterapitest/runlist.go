@@ -71,7 +71,7 @@ func (r *run) listOne(ctx context.Context, side *side, s step) (fields, map[stri
 		order = append(order, name)
 		items[name] = fields{}
 		items[name].addObject(r, side, s.kind, u)
-		spoil(u)
+		mutate(u)
 	}
 	f["order"] = strings.Join(order, " ")
 	return f, items

@@ -83,8 +83,8 @@ func (r *run) identify(s step, u *unstructured.Unstructured) {
 	}
 }
 
-// spoil changes an object, which must not matter to anybody else.
-func spoil(u *unstructured.Unstructured) {
+// mutate changes an object, which must not matter to anybody else.
+func mutate(u *unstructured.Unstructured) {
 	if u == nil || u.Object == nil {
 		return
 	}

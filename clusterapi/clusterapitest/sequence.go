@@ -141,8 +141,8 @@ type generator struct{ *rand.Rand }
 // oneIn tells true once in n times.
 func (g *generator) oneIn(n int) bool { return g.IntN(n) == 0 }
 
-// pick draws one of some values.
-func pick[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
+// oneOf draws one of some values.
+func oneOf[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
 
 // verbs as often as they are drawn.
 var verbs = slices.Concat(
@@ -153,9 +153,9 @@ var verbs = slices.Concat(
 )
 
 func (g *generator) step(k *parsed) step {
-	s := step{verb: pick(g, verbs...), kind: k, name: pick(g, "a", "a", "b"), version: "none", uid: "none"}
+	s := step{verb: oneOf(g, verbs...), kind: k, name: oneOf(g, "a", "a", "b"), version: "none", uid: "none"}
 	if k.namespaced {
-		s.namespace = pick(g, "one", "one", "one", "two")
+		s.namespace = oneOf(g, "one", "one", "one", "two")
 	}
 	switch { // evictions need pods that run, and budgets that somebody keeps
 	case k.name == "Pod" && g.oneIn(4):
@@ -166,15 +166,15 @@ func (g *generator) step(k *parsed) step {
 	s.ended = g.oneIn(40)
 	switch s.verb {
 	case "Create", "Apply", "Update", "UpdateStatus":
-		s.manager = pick(g, "first", "first", "second", "third")
+		s.manager = oneOf(g, "first", "first", "second", "third")
 		if g.oneIn(12) {
 			s.manager = ""
 		}
 		switch {
 		case g.oneIn(50):
-			s.name = pick(g, "", "Not_A_Name")
+			s.name = oneOf(g, "", "Not_A_Name")
 		case g.oneIn(50) && k.namespaced:
-			s.namespace = pick(g, "missing", "")
+			s.namespace = oneOf(g, "missing", "")
 		}
 	}
 	switch s.verb {
@@ -186,7 +186,7 @@ func (g *generator) step(k *parsed) step {
 	case "Apply":
 		s.body = g.object(k, g.oneIn(2))
 		if g.oneIn(20) {
-			s.version = pick(g, "current", "stale")
+			s.version = oneOf(g, "current", "stale")
 		}
 		if g.oneIn(40) {
 			s.uid = "wrong"
@@ -210,22 +210,22 @@ func (g *generator) step(k *parsed) step {
 	case "Delete":
 		s.version = g.condition("none", 4, "current", "stale")
 		s.uid = g.condition("none", 4, "right", "wrong")
-		s.propagation = pick(g, "", "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)
+		s.propagation = oneOf(g, "", "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan)
 		if g.oneIn(40) {
 			s.propagation = "Sideways"
 		}
 	case "Evict":
 		s.uid = g.condition("none", 4, "right", "wrong")
 		if g.oneIn(3) {
-			s.grace = new(pick[int64](g, 0, 1, 5, 100))
+			s.grace = new(oneOf[int64](g, 0, 1, 5, 100))
 		}
 	case "List", "Watch":
 		if g.oneIn(3) {
 			s.namespace = ""
 		}
-		s.selector = pick(g, "", "", "", "color=red", "color!=red", "color in (red,blue),app=x", "!color")
+		s.selector = oneOf(g, "", "", "", "color=red", "color!=red", "color in (red,blue),app=x", "!color")
 		if k.name == "Pod" {
-			s.node = pick(g, "", "node-1")
+			s.node = oneOf(g, "", "node-1")
 		}
 		if s.verb == "List" && g.oneIn(3) {
 			s.limit = 1 + g.IntN(3)
@@ -237,15 +237,15 @@ func (g *generator) step(k *parsed) step {
 // field draws a field of a kind: as often one of its own as one of metadata.
 func (g *generator) field(k *parsed) choices {
 	if len(k.fields) > 0 && g.oneIn(2) {
-		return pick(g, k.all[:len(k.fields)]...)
+		return oneOf(g, k.all[:len(k.fields)]...)
 	}
-	return pick(g, k.all...)
+	return oneOf(g, k.all...)
 }
 
 // condition is mostly the usual one.
 func (g *generator) condition(usual string, n int, others ...string) string {
 	if g.oneIn(n) {
-		return pick(g, others...)
+		return oneOf(g, others...)
 	}
 	return usual
 }
@@ -276,7 +276,7 @@ func (g *generator) value(c choices) (any, bool) {
 	if len(from) == 0 {
 		return nil, false
 	}
-	return runtime.DeepCopyJSONValue(pick(g, from...)), true
+	return runtime.DeepCopyJSONValue(oneOf(g, from...)), true
 }
 
 func (g *generator) edit(c choices) edit {

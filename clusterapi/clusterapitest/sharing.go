@@ -75,7 +75,7 @@ func testShared(t *testing.T, s *suite) {
 			was := get(t, u).Unstructured().DeepCopy()
 			for _, own := range []*unstructured.Unstructured{s.get(t, u), applied} {
 				own.SetLabels(map[string]string{"mine": "yes"})
-				scribble(own.Object)
+				mutateTree(own.Object)
 			}
 			if err := get(t, u).Unchanged(was); err != nil {
 				t.Error(err)
@@ -110,16 +110,16 @@ func testShared(t *testing.T, s *suite) {
 	})
 }
 
-// scribble changes every map of a tree.
-func scribble(m map[string]any) {
+// mutateTree changes every map of a tree.
+func mutateTree(m map[string]any) {
 	for _, v := range m {
 		switch v := v.(type) {
 		case map[string]any:
-			scribble(v)
+			mutateTree(v)
 		case []any:
 			for _, e := range v {
 				if e, ok := e.(map[string]any); ok {
-					scribble(e)
+					mutateTree(e)
 				}
 			}
 		}

@@ -150,7 +150,7 @@ func testWatchChanges(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 		u.SetLabels(label)
 		s.create(t, u)
 		one.want(t, "Added watch-twice")
-		one.spoil()
+		one.mutate()
 		two.want(t, "Added watch-twice")
 		wantAt(t, two.last.Object, "1", "data", "a")
 		one.stop(t)
@@ -195,14 +195,14 @@ func testWatchChanges(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 		s.create(t, in)
 		w := start(t, s, watcher, clusterapi.ListOptions{Namespace: s.ns, Labels: labels.SelectorFromSet(label)})
 		w.want(t, "Added watch-own")
-		w.spoil()
+		w.mutate()
 		w.want(t, "Synced ")
 		u := s.get(t, in)
 		wantAt(t, u, "1", "data", "a")
 		set(t, u, "2", "data", "a")
 		s.update(t, u)
 		w.want(t, "Modified watch-own")
-		w.spoil()
+		w.mutate()
 		wantAt(t, s.get(t, in), "2", "data", "a")
 		w.stop(t)
 	})
@@ -293,8 +293,8 @@ func startKind(t *testing.T, s *suite, w clusterapi.Watcher, gvk schema.GroupVer
 	return out
 }
 
-// spoil changes the object of the last event, which must not matter to others.
-func (w *watch) spoil() {
+// mutate changes the object of the last event, which must not matter to others.
+func (w *watch) mutate() {
 	data, _ := w.last.Object.Object["data"].(map[string]any)
 	data["a"] = "spoilt"
 }

@@ -133,7 +133,7 @@ func testTypes(t *testing.T, p *proxy, api clusterapi.ClusterAPI) {
 	}
 }
 
-// A list whose pages have expired is got again, and complete.
+// A list whose pages have expired is read again, and complete.
 func testPages(t *testing.T, p *proxy, api clusterapi.ClusterAPI) {
 	p.inject(nil)
 	for i := range 7 {

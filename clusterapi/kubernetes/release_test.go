@@ -154,7 +154,7 @@ func (r releases) InitialRelease(context.Context) (configv1.Release, error) {
 	return configv1.Release{Version: r[0].version(), Image: r[0].image()}, nil
 }
 
-// lacking returns the kinds that manifests need, ClusterVersion beside them,
+// lacking returns the kinds that manifests need, and ClusterVersion,
 // and for which they bring no definition.
 func lacking(manifests []*manifest.Manifest) []schema.GroupVersionKind {
 	out := []schema.GroupVersionKind{configv1.GroupVersion.WithKind("ClusterVersion")}

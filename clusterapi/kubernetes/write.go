@@ -187,7 +187,7 @@ func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 //
 // The client would wait by itself, and try again, where a budget that is not up
 // to date makes the server name a time to wait: but a refusal is an answer here,
-// and the caller's to act upon.
+// and the caller's to act on.
 func (c *Cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
 	if pod.Name == "" || pod.Namespace == "" {
 		return backend.BadRequest("an eviction needs a pod's name and namespace, not %q", pod)

@@ -89,7 +89,7 @@ func (l *loop) start(ctx context.Context, key Key, description Job) *job {
 	return j
 }
 
-// work runs a job.
+// runJob runs a job.
 func (l *loop) runJob(ctx context.Context, j *job, run func(context.Context, func(any)) (any, error)) {
 	end := report{job: j, done: true, err: &panics.Error{}} // what a Goexit leaves
 	defer func() { l.post(end) }()

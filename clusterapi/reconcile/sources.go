@@ -414,7 +414,7 @@ func (s *source) put(key types.NamespacedName, state stored) {
 	s.tell(s.subs, key, old.object, state.object)
 }
 
-// tell hands a change to subscribers: to all Folds, then to the loops.
+// tell hands a change to subscribers: to all Caches, then to the loops.
 func (s *source) tell(subs []*subscriber, key types.NamespacedName, old, new *clusterapi.Object) {
 	var caches []*subscriber
 	for _, sub := range subs {

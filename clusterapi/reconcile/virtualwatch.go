@@ -220,7 +220,7 @@ type told struct {
 	events []event
 }
 
-// tell hands events to the subscribers, or to only one of them: to all Folds
+// tell hands events to the subscribers, or to only one of them: to all Caches
 // first, then to all Changeds.
 func (p *vprocess) tell(all []told, only *subscription) {
 	life := p.life

@@ -41,7 +41,7 @@ func BenchmarkApplied(b *testing.B) {
 
 // BenchmarkUpdate is the update of a cluster's nodes, from the machine-config
 // operator's workload to the last node, with the library's machine-config
-// controller beside the simulation. Workloads have budgets of one pod.
+// controller alongside the simulation. Workloads have budgets of one pod.
 func BenchmarkUpdate(b *testing.B) {
 	for _, size := range []struct{ nodes, pods int }{{30, 0}, {30, 180}, {2000, 0}, {2000, 2000}, {10000, 0}} {
 		b.Run(fmt.Sprintf("nodes=%d/pods=%d", size.nodes, size.pods), func(b *testing.B) {

@@ -273,7 +273,7 @@ func (c *Cluster) storeManifest(ctx context.Context, m *unstructured.Unstructure
 	return nil
 }
 
-// workloads adds what runs beside the operators.
+// workloads adds what runs in addition to the operators.
 func (b *builder) workloads() error {
 	for i := range b.options.Workloads {
 		w := &b.options.Workloads[i]

@@ -23,7 +23,7 @@ const (
 func (p *process) catalogs() *behaviour {
 	return &behaviour{
 		name:    "catalogs",
-		watches: []reconcile.Watch{p.watch(kindCatalogSource, itself(0))},
+		watches: []reconcile.Watch{p.watch(kindCatalogSource, wakeChanged(0))},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			o, cs, err := read[olm.CatalogSource](ctx, p, kindCatalogSource, named(r.Key))
 			if o == nil || err != nil {

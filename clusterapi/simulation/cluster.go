@@ -26,13 +26,13 @@ import (
 type Cluster struct {
 	*memory.Cluster
 
-	clock   clock.WithTicker
-	logger  *slog.Logger
-	timing  Timing
-	faults  faults
-	running atomic.Bool
-	begun   atomic.Bool // a behaviour has begun
-	telling sync.Mutex
+	clock     clock.WithTicker
+	logger    *slog.Logger
+	timing    Timing
+	faults    faults
+	running   atomic.Bool
+	begun     atomic.Bool // a behaviour has begun
+	notifying sync.Mutex
 
 	mu       sync.Mutex
 	releases []*release // in the order in which they were expected
@@ -121,7 +121,7 @@ func (c *Cluster) Expect(r Release) {
 	}
 	c.releases = append(kept, next)
 	c.mu.Unlock()
-	c.tell(partOperators, everyRelease)
+	c.notify(partOperators, everyRelease)
 }
 
 // Run lets the behaviours act until ctx ends, and then returns nil. A later

@@ -21,7 +21,7 @@ func (p *process) daemonSets() *behaviour {
 	return &behaviour{
 		name: "daemon sets",
 		watches: []reconcile.Watch{
-			p.watch(kindDaemonSet, itself(0)),
+			p.watch(kindDaemonSet, wakeChanged(0)),
 			p.watch(kindPod, func(old, new *clusterapi.Object) []reconcile.Wake {
 				if old != nil && new != nil && sameForControllers(old, new) {
 					return nil

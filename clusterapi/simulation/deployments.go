@@ -23,7 +23,7 @@ func (p *process) deployments() *behaviour {
 	return &behaviour{
 		name: "deployments",
 		watches: []reconcile.Watch{
-			p.watch(kindDeployment, itself(0)),
+			p.watch(kindDeployment, wakeChanged(0)),
 			p.watch(kindReplicaSet, itsController(kindDeployment.Kind)),
 		},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {

@@ -23,7 +23,7 @@ func (p *process) budgets() *behaviour {
 		name: "disruption budgets",
 		look: p.lookAtBudget,
 		watches: []reconcile.Watch{
-			p.watch(kindBudget, itself(0)),
+			p.watch(kindBudget, wakeChanged(0)),
 			p.watch(kindPod, p.budgetsOfPod),
 			p.watch(kindDeployment, p.budgetsOfScale),
 			p.watch(kindReplicaSet, p.budgetsOfScale),

@@ -1,5 +1,5 @@
 // Package simulation provides a cluster whose controllers behave, for
-// rehearsals, examples and tests of updates: a memory cluster, and beside it
+// rehearsals, examples and tests of updates: a memory cluster, and alongside it
 // the operators, nodes and workloads that a real one has.
 //
 // # Who plays what

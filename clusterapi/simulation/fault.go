@@ -83,24 +83,24 @@ func (f *Fault) is(kind FaultKind) bool { return f != nil && f.Kind == kind }
 func (c *Cluster) SetOperatorFault(name string, f *Fault) {
 	if namespace, csv, ok := csvOf(name); ok {
 		c.faults.set(csvPart(namespace, csv), f)
-		c.tell(partInstallations, reconcile.Key{Namespace: namespace, Name: csv})
+		c.notify(partInstallations, reconcile.Key{Namespace: namespace, Name: csv})
 		return
 	}
 	c.faults.set("operator/"+name, f)
-	c.tell(partOperators, reconcile.Key{Name: name})
+	c.notify(partOperators, reconcile.Key{Name: name})
 }
 
 // SetNodeFault makes a node faulty, or with nil repairs it.
 func (c *Cluster) SetNodeFault(name string, f *Fault) {
 	c.faults.set("node/"+name, f)
-	c.tell(partNodes, reconcile.Key{Name: name})
+	c.notify(partNodes, reconcile.Key{Name: name})
 }
 
 // SetPodFault makes a pod faulty, or with nil repairs it. A fault of its
 // workload counts only while the pod has none.
 func (c *Cluster) SetPodFault(namespace, name string, f *Fault) {
 	c.faults.set("pod/"+namespace+"/"+name, f)
-	c.tell(partPods, reconcile.Key{Namespace: namespace, Name: name})
+	c.notify(partPods, reconcile.Key{Namespace: namespace, Name: name})
 }
 
 // faults holds the faults of all parts.

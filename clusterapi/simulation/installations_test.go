@@ -42,8 +42,8 @@ func phase(t *testing.T, c *cluster, name string) string {
 	return obj.Status.Phase + " " + obj.Status.Reason
 }
 
-// story follows the phases of all ClusterServiceVersions from now on.
-func story(t *testing.T, c *cluster) func() []string {
+// recordPhases follows the phases of all ClusterServiceVersions from now on.
+func recordPhases(t *testing.T, c *cluster) func() []string {
 	changes := c.Follow()
 	last := make(map[string]string)
 	return func() (out []string) {
@@ -71,7 +71,7 @@ func story(t *testing.T, c *cluster) func() []string {
 
 func TestInstallation(t *testing.T) {
 	c := start(t, simulation.Options{Release: release("4.20.3")})
-	tell := story(t, c)
+	tell := recordPhases(t, c)
 	csv(t, c, "widget.v1", "", "widgets.example.com")
 	c.pass(time.Minute)
 	if got := phase(t, c, "widget.v1"); got != "Pending RequirementsNotMet" {
@@ -127,7 +127,7 @@ func TestChainOfVersions(t *testing.T) {
 	c := start(t, simulation.Options{Release: release("4.20.3")})
 	csv(t, c, "widget.v1", "", "")
 	c.pass(2 * time.Minute)
-	tell := story(t, c)
+	tell := recordPhases(t, c)
 	csv(t, c, "widget.v2", "widget.v1", "")
 	c.pass(10 * time.Second)
 	csv(t, c, "widget.v3", "widget.v2", "")

@@ -39,7 +39,7 @@ func (p *poolReport) report(status *configv1.ClusterOperatorStatus, now metav1.T
 	setCondition(&status.Conditions, configv1.OperatorUpgradeable, on, reason, message, now)
 }
 
-// machineConfigWork does what the machine-config operator does beside
+// machineConfigWork does what the machine-config operator does in addition to
 // reporting: it describes the release to the renderer, and awaits the pools
 // that an update needs.
 func (p *process) machineConfigWork(ctx context.Context, r *release, status *configv1.ClusterOperatorStatus, worked bool, after time.Duration, now time.Time) (*poolReport, error) {
@@ -88,7 +88,7 @@ func (p *process) machineConfigWork(ctx context.Context, r *release, status *con
 	return report, nil
 }
 
-// ensureControllerConfig describes r to the renderer of configs.
+// ensureControllerConfig describes r to the code that renders configs.
 func (p *process) ensureControllerConfig(ctx context.Context, r *release) error {
 	o, err := clusterapi.GetShared(ctx, p.api, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
 	if apierrors.IsNotFound(err) {

@@ -30,7 +30,7 @@ func (p *process) daemons() *behaviour {
 			if old != nil && new != nil && sameForDaemon(old, new) {
 				return nil
 			}
-			return itself(p.c.timing.Daemon)(old, new)
+			return wakeChanged(p.c.timing.Daemon)(old, new)
 		})},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			stored := p.nodes.get(named(r.Key))
@@ -100,7 +100,7 @@ func (p *process) lookAtNode(ctx context.Context, run *daemonRun, stored *cluste
 		return none, err
 	}
 	if step.shown && d.fault != nil {
-		step.again = sooner(step.again, p.c.faults.shows(d.fault, r.Now))
+		step.again = shorter(step.again, p.c.faults.shows(d.fault, r.Now))
 	}
 	if step.remove {
 		return none, p.remove(ctx, stored)
@@ -228,15 +228,15 @@ func (d *daemon) waits(step *nodeStep) bool {
 	}
 	switch {
 	case uncordon && waited >= t.UncordonLimit:
-		d.degrade(step, mcp.StateDegraded, fmt.Sprintf("failed to uncordon node: %s after %s. Please see machine-config-controller logs for more information", d.node.Name, spoken(t.UncordonLimit)))
+		d.degrade(step, mcp.StateDegraded, fmt.Sprintf("failed to uncordon node: %s after %s. Please see machine-config-controller logs for more information", d.node.Name, durationText(t.UncordonLimit)))
 	case !uncordon && waited >= t.DrainLimit:
-		d.degrade(step, mcp.StateDegraded, fmt.Sprintf("failed to drain node: %s after %s. Please see machine-config-controller logs for more information", d.node.Name, spoken(t.DrainLimit)))
+		d.degrade(step, mcp.StateDegraded, fmt.Sprintf("failed to drain node: %s after %s. Please see machine-config-controller logs for more information", d.node.Name, durationText(t.DrainLimit)))
 	}
 	return true
 }
 
-// spoken writes a duration as the daemon's messages do: "1 hour", "10 minutes".
-func spoken(d time.Duration) string {
+// durationText writes a duration as the daemon's messages do: "1 hour", "10 minutes".
+func durationText(d time.Duration) string {
 	n, unit := int(d/time.Minute), "minute"
 	switch {
 	case d >= time.Hour && d%time.Hour == 0:

@@ -10,22 +10,22 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
-// tellNamespace has the ConfigMaps by which the program tells the behaviours
+// noticeNamespace has the ConfigMaps by which the program tells the behaviours
 // something of a part: that it has another fault, or that there is another
 // release to expect.
-const tellNamespace = "clusterupdate-simulation"
+const noticeNamespace = "clusterupdate-simulation"
 
-// tell makes a behaviour look at a part. Before the first behaviour begins there
+// notify makes a behaviour look at a part. Before the first behaviour begins there
 // is nobody to be told.
-func (c *Cluster) tell(behaviour string, part reconcile.Key) {
+func (c *Cluster) notify(behaviour string, part reconcile.Key) {
 	if !c.begun.Load() {
 		return
 	}
-	u := object(kindConfigMap, tellNamespace, strings.Join([]string{behaviour, part.Namespace, part.Name}, "."), map[string]any{
+	u := object(kindConfigMap, noticeNamespace, strings.Join([]string{behaviour, part.Namespace, part.Name}, "."), map[string]any{
 		"data": map[string]any{"behaviour": behaviour, "namespace": part.Namespace, "name": part.Name},
 	})
-	c.telling.Lock()
-	defer c.telling.Unlock()
+	c.notifying.Lock()
+	defer c.notifying.Unlock()
 	// Both do what they do on any cluster: no fault of the API strikes them.
 	_ = c.Remove(kindConfigMap, clusterapi.KeyOf(u))
 	if err := c.Load(u); err != nil {
@@ -33,9 +33,9 @@ func (c *Cluster) tell(behaviour string, part reconcile.Key) {
 	}
 }
 
-// watchTellings wakes the behaviour for the parts that it is told of.
-func (b *behaviour) watchTellings() reconcile.Watch {
-	return reconcile.Watch{GVK: kindConfigMap, Options: clusterapi.ListOptions{Namespace: tellNamespace},
+// watchNotices wakes the behaviour for the parts that it is told of.
+func (b *behaviour) watchNotices() reconcile.Watch {
+	return reconcile.Watch{GVK: kindConfigMap, Options: clusterapi.ListOptions{Namespace: noticeNamespace},
 		Changed: func(_ time.Time, _, new *clusterapi.Object) []reconcile.Wake {
 			if new == nil {
 				return nil
@@ -45,8 +45,8 @@ func (b *behaviour) watchTellings() reconcile.Watch {
 				return nil
 			}
 			part := reconcile.Key{Namespace: data["namespace"], Name: data["name"]}
-			if b.told != nil {
-				return b.told(part)
+			if b.onNotice != nil {
+				return b.onNotice(part)
 			}
 			return []reconcile.Wake{{Key: part}}
 		}}

@@ -24,14 +24,14 @@ var everyRelease = reconcile.Key{Kind: "releases"}
 // operators plays the operators behind the ClusterOperators.
 func (p *process) operators() *behaviour {
 	o := &operatorBehaviour{process: p, met: make(map[*expectation]metState)}
-	o.behaviour = &behaviour{name: partOperators, look: o.look, told: func(part reconcile.Key) []reconcile.Wake {
+	o.behaviour = &behaviour{name: partOperators, look: o.look, onNotice: func(part reconcile.Key) []reconcile.Wake {
 		if part.Name == "" {
 			return []reconcile.Wake{{Key: everyRelease}}
 		}
 		return []reconcile.Wake{{Key: part}}
 	}}
 	o.watches = append([]reconcile.Watch{
-		p.watch(kindClusterOperator, itself(0)),
+		p.watch(kindClusterOperator, wakeChanged(0)),
 		p.watch(kindClusterVersion, func(old, new *clusterapi.Object) []reconcile.Wake {
 			if old != nil && new != nil && desiredOf(old) == desiredOf(new) {
 				return nil // the many writes that only report progress
@@ -254,16 +254,16 @@ func (o *operatorBehaviour) step(ctx context.Context, req reconcile.Request) (re
 		return none, err
 	}
 	if shown {
-		again = sooner(again, o.c.faults.shows(step.fault, now))
+		again = shorter(again, o.c.faults.shows(step.fault, now))
 	}
 	if pools != nil {
-		again = sooner(again, pools.again)
+		again = shorter(again, pools.again)
 	}
 	return later(req, again), nil
 }
 
-// sooner is the shorter of two waits of which zero means none.
-func sooner(a, b time.Duration) time.Duration {
+// shorter is the shorter of two waits of which zero means none.
+func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
 	}

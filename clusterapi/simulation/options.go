@@ -33,7 +33,7 @@ type Options struct {
 	// leaves the label away.
 	Zones []string
 
-	// Pools are the machine config pools beside master; nil means one, worker,
+	// Pools are the machine config pools other than master; nil means one, worker,
 	// of 3 nodes. A pool of another name than worker is a custom pool: its
 	// nodes have the worker role too.
 	Pools []Pool
@@ -41,7 +41,7 @@ type Options struct {
 	// ClusterVersion sets fields of the ClusterVersion object.
 	ClusterVersion ClusterVersion
 
-	// Workloads run on the cluster beside its operators, with pods.
+	// Workloads run on the cluster in addition to its operators, with pods.
 	Workloads []Workload
 
 	// Objects, when not nil, are the whole cluster, for instance those of a

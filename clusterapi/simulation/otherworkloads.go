@@ -17,7 +17,7 @@ func (p *process) statefulSets() *behaviour {
 	seen := make(since)
 	return &behaviour{
 		name:    "stateful sets",
-		watches: []reconcile.Watch{p.watch(kindStatefulSet, itself(0))},
+		watches: []reconcile.Watch{p.watch(kindStatefulSet, wakeChanged(0))},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			o, ss, err := read[appsv1.StatefulSet](ctx, p, kindStatefulSet, named(r.Key))
 			if o == nil || err != nil {
@@ -45,7 +45,7 @@ func (p *process) statefulSets() *behaviour {
 func (p *process) jobs() *behaviour {
 	return &behaviour{
 		name:    "jobs",
-		watches: []reconcile.Watch{p.watch(kindJob, itself(0))},
+		watches: []reconcile.Watch{p.watch(kindJob, wakeChanged(0))},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			o, job, err := read[batchv1.Job](ctx, p, kindJob, named(r.Key))
 			if o == nil || err != nil || job.Status.CompletionTime != nil || job.Spec.Suspend != nil && *job.Spec.Suspend || jobFailed(&job.Status) {

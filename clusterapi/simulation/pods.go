@@ -18,7 +18,7 @@ import (
 func (p *process) kubelets() *behaviour {
 	k := &kubelet{process: p, seen: make(since)}
 	return &behaviour{name: partPods, look: k.look, watches: []reconcile.Watch{
-		p.watch(kindPod, itself(0)),
+		p.watch(kindPod, wakeChanged(0)),
 		p.watch(kindNode, func(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
 			if old != nil && new != nil && old.UID() == new.UID() {
 				a, errA := clusterapi.As[corev1.Node](old)

@@ -75,9 +75,9 @@ func newProcess(c *Cluster, api clusterapi.ClusterAPI) *process {
 type behaviour struct {
 	name    string
 	watches []reconcile.Watch
-	// told says what to look at when the program told something of a part; nil:
+	// onNotice says what to look at when the program told something of a part; nil:
 	// the part.
-	told func(part reconcile.Key) []reconcile.Wake
+	onNotice func(part reconcile.Key) []reconcile.Wake
 	// look does what is due for a key.
 	look func(ctx context.Context, r reconcile.Request) (reconcile.Result, error)
 }
@@ -95,7 +95,7 @@ func (b *behaviour) Name() string { return b.name }
 func (b *behaviour) Watches() []reconcile.Watch {
 	switch b.name {
 	case partOperators, partNodes, partPods, partInstallations:
-		return append(slices.Clone(b.watches), b.watchTellings())
+		return append(slices.Clone(b.watches), b.watchNotices())
 	}
 	return b.watches
 }
@@ -113,8 +113,8 @@ func (p *process) watch(gvk schema.GroupVersionKind, changed func(old, new *clus
 	return w
 }
 
-// itself wakes for the object that changed.
-func itself(after time.Duration) func(old, new *clusterapi.Object) []reconcile.Wake {
+// wakeChanged wakes the key of the object that changed.
+func wakeChanged(after time.Duration) func(old, new *clusterapi.Object) []reconcile.Wake {
 	return func(old, new *clusterapi.Object) []reconcile.Wake {
 		return []reconcile.Wake{{Key: keyOf(either(old, new)), After: after}}
 	}

@@ -58,7 +58,7 @@ func applyAll(t *testing.T, c clusterapi.ClusterAPI, r simulation.Release) {
 }
 
 // updateWholeCluster takes a cluster from one payload to another, with the
-// library's machine-config controller beside the simulation.
+// library's machine-config controller alongside the simulation.
 func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 	one, two := intstr.FromInt32(1), intstr.FromInt32(2)
 	target := payload.Release(to)

@@ -31,7 +31,7 @@ func (p *process) rendering() *behaviour {
 			if old != nil && new != nil && sameSpec(old, new) && renderFails(old) == renderFails(new) {
 				return nil // another part of its status
 			}
-			return itself(p.c.timing.Render)(old, new)
+			return wakeChanged(p.c.timing.Render)(old, new)
 		}),
 		p.watch(kindMachineConfig, func(old, new *clusterapi.Object) []reconcile.Wake {
 			if isRendered(either(old, new).Unstructured()) {

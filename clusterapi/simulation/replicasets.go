@@ -23,7 +23,7 @@ func (p *process) replicaSets() *behaviour {
 	return &behaviour{
 		name: "replica sets",
 		watches: []reconcile.Watch{
-			p.watch(kindReplicaSet, itself(0)),
+			p.watch(kindReplicaSet, wakeChanged(0)),
 			p.watch(kindPod, func(old, new *clusterapi.Object) []reconcile.Wake {
 				if old != nil && new != nil && sameForControllers(old, new) {
 					return nil

@@ -9,7 +9,7 @@ import (
 
 // Stays reports whether a drain leaves a pod alone: those of an existing
 // DaemonSet, which would come back, and mirrors of static pods. All others go,
-// also those whose local data is lost and those that nobody makes again.
+// also those whose local data is lost and those that no controller creates again.
 // exists says whether a DaemonSet does; an error of it is returned, and such a
 // drain must not begin.
 func Stays(p *corev1.Pod, exists func(daemonSet types.NamespacedName) (bool, error)) (bool, error) {

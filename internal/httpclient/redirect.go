@@ -85,7 +85,7 @@ func port(u *url.URL) string {
 }
 
 // dropQuery removes the named parameters and leaves the rest as it was written.
-// What cannot be unescaped goes too: nobody knows what it names. Some servers
+// What cannot be unescaped is removed too: its meaning is unknown. Some servers
 // take ; for a separator, like &.
 func dropQuery(query string, names []string) string {
 	if len(names) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// Scanner reads JSON in one pass, without building values that nobody wants.
+// Scanner reads JSON in one pass, without building values that are not wanted.
 // It is as strict as a JSON reader can be: keys are case-sensitive and may not
 // repeat in an object, and each method accepts one type alone.
 //
@@ -24,7 +24,7 @@ type Scanner struct {
 	// MaxKeys is the largest number of keys of an object; zero means any.
 	MaxKeys int
 	// Spend is told how many bytes of memory reading takes, and its error ends
-	// the reading; nil means that nobody counts.
+	// the reading; nil means no count.
 	Spend func(bytes int) error
 
 	depth int

@@ -11,7 +11,7 @@ import (
 // Env names the environment variable that points to the data.
 const Env = "CLUSTERUPDATE_DATA"
 
-// Dir returns the data's folder: $CLUSTERUPDATE_DATA, else shared/data beside
+// Dir returns the data's folder: $CLUSTERUPDATE_DATA, else shared/data next to
 // the project's root. The test is skipped where there is none.
 func Dir(tb testing.TB) string {
 	tb.Helper()

@@ -166,7 +166,7 @@ type drainer struct {
 	placeErr   error // why the node is in no pool
 }
 
-// work goes on with the attempt under way, and begins one where the node is
+// advance goes on with the attempt under way, and begins one where the node is
 // queued. It returns when to look again. An error is one of something else than
 // the drain, which is tried again soon.
 func (x *drainer) advance() (at time.Time, err error) {

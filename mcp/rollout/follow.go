@@ -295,7 +295,7 @@ func (x *run) learn(n *corev1.Node) {
 }
 
 // emit queues an event. The observer may look at the rollout, so it is called
-// without the lock, by the one that gives that up.
+// without the lock, by the caller that gives that up.
 func (x *run) emit(e Event) {
 	e.Time = x.now
 	x.told.Lock()

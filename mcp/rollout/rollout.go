@@ -44,11 +44,11 @@ type Options struct {
 	Mode Mode
 	// Clock times all delays; nil means the real one.
 	Clock clock.WithTicker
-	// Observe is told what happens, one event at a time; nil: nobody is. The
+	// Observe is told what happens, one event at a time; nil: no events. The
 	// rollout waits for it to return. A panic in it is logged, and the rollout
 	// goes on.
 	Observe func(Event)
-	// Logger gets failures that are tried again; nil: nobody does.
+	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
 	// Options steer the decisions.
 	Options mcp.Options
@@ -223,7 +223,7 @@ func (r *Rollout) checkNoController(ctx context.Context, api clusterapi.Reader, 
 		Namespace: mcp.OperatorNamespace, Labels: labels.SelectorFromSet(labels.Set{mcp.LabelApp: mcp.AppController}),
 	})
 	if err != nil && !unknownKind(err) {
-		return looking(err)
+		return lookupError(err)
 	}
 	for i := range pods {
 		if pods[i].Status.Phase == corev1.PodRunning {
@@ -235,7 +235,7 @@ func (r *Rollout) checkNoController(ctx context.Context, api clusterapi.Reader, 
 	case apierrors.IsNotFound(err), unknownKind(err):
 		return nil
 	case err != nil:
-		return looking(err)
+		return lookupError(err)
 	}
 	if holder := leaseHolder(&lease.Spec, now); holder != "" {
 		return fmt.Errorf("%w: %s holds its lease", ErrControllerActive, holder)
@@ -243,7 +243,9 @@ func (r *Rollout) checkNoController(ctx context.Context, api clusterapi.Reader, 
 	return nil
 }
 
-func looking(err error) error { return fmt.Errorf("looking for a machine-config controller: %w", err) }
+func lookupError(err error) error {
+	return fmt.Errorf("looking for a machine-config controller: %w", err)
+}
 
 // leaseHolder returns who holds a lease now, or "".
 func leaseHolder(l *coordinationv1.LeaseSpec, now time.Time) string {

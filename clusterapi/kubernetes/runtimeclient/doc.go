@@ -22,7 +22,7 @@
 //
 // # How verbs become calls
 //
-// As in package kubernetes beside this one, whose documentation says more:
+// As in package kubernetes, whose documentation says more:
 // Apply is a forced server-side apply, UpdateStatus a patch of the status
 // alone that is conditional on the resourceVersion, Evict a creation of the
 // subresource "eviction", and an answer that is not what was asked for is an

@@ -45,12 +45,6 @@ const (
 // Channel is the channel that every node of [Graph] is in.
 const Channel = "stable-4.21"
 
-// The Kubernetes versions of the two releases, as kubelets report them.
-const (
-	FromKubeVersion = "v1.33.5"
-	ToKubeVersion   = "v1.34.2"
-)
-
 //go:embed from to graph.json
 var files embed.FS
 

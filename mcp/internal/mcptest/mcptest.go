@@ -149,7 +149,7 @@ func ConditionOf(st mcfgv1.MachineConfigPoolStatus, t mcfgv1.MachineConfigPoolCo
 	return mcfgv1.MachineConfigPoolCondition{}
 }
 
-// brief prints counts and conditions.
+// Brief prints counts and conditions.
 func Brief(st mcfgv1.MachineConfigPoolStatus) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d updated %d ready %d unavailable %d degraded %d", st.MachineCount, st.UpdatedMachineCount,

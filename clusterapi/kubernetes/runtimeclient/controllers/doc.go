@@ -1,5 +1,5 @@
 // Package controllers runs processes of package reconcile in a Manager of
-// controller-runtime, beside the controllers of its own.
+// controller-runtime, alongside its own controllers.
 //
 //	mgr, err := manager.New(config, manager.Options{
 //		LeaderElection: true, LeaderElectionID: "updates", LeaderElectionNamespace: "my-operator",
