@@ -13,7 +13,7 @@
 // release that is blocked, or that was not offered, is not requested.
 //
 // The exit code is 0 when the cluster may be updated, 1 when something stands
-// in the way, 2 when the flags are wrong.
+// in the way or the program was interrupted, 2 when the command line is wrong.
 package main
 
 import (
@@ -28,6 +28,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -39,30 +40,40 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the next signal does what signals do
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("kubernetes", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags.SetOutput(io.Discard)
 	kubeconfig := flags.String("kubeconfig", "", "`file` that says how to reach the cluster (default: that of $KUBECONFIG or ~/.kube/config)")
 	name := flags.String("context", "", "context in that file (default: the current one)")
 	to := flags.String("to", "", "`version` to update to, after confirmation (default: only look)")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
+	err := flags.Parse(args)
+	switch rest, v := strings.CutPrefix(*to, "v"); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(stdout, "usage: kubernetes [flags]\n\nKubernetes shows which updates a cluster has, and whether it may start them.\n\nflags:")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		fmt.Fprintln(stdout, "\nexit codes: 0: the cluster may be updated; 1: something stands in the way; 2: the command line is wrong.")
+		return 0
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case err == nil && v:
+		err = fmt.Errorf("-to %s: versions of releases have no v: write %s", *to, rest)
 	}
-	if flags.NArg() > 0 {
-		fmt.Fprintln(stderr, "kubernetes: no arguments, only flags")
+	if err != nil {
+		fmt.Fprintf(stderr, "kubernetes: %v; kubernetes -h shows the usage\n", err)
 		return 2
 	}
 	api, err := connect(*kubeconfig, *name)
 	if err == nil {
 		err = show(ctx, api, *to, stdin, stdout)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "kubernetes:", err)

@@ -121,16 +121,21 @@ func TestFlags(t *testing.T) {
 		text string
 	}{
 		{[]string{"-h"}, 0, "-kubeconfig"},
+		{[]string{"-to", "v4.7.0"}, 2, "versions of releases have no v: write 4.7.0"},
 		{[]string{"-nonsense"}, 2, "nonsense"},
-		{[]string{"argument"}, 2, "no arguments"},
+		{[]string{"argument"}, 2, `unexpected argument "argument"`},
 		{[]string{"-kubeconfig", "testdata/missing"}, 1, "missing"},
 	} {
-		var stderr bytes.Buffer
-		if code := run(context.Background(), tc.args, strings.NewReader(""), &bytes.Buffer{}, &stderr); code != tc.code {
+		var stdout, stderr bytes.Buffer
+		if code := run(context.Background(), tc.args, strings.NewReader(""), &stdout, &stderr); code != tc.code {
 			t.Errorf("%v: exit code %d, want %d", tc.args, code, tc.code)
 		}
-		if !strings.Contains(stderr.String(), tc.text) {
-			t.Errorf("%v: %q does not mention %q", tc.args, stderr.String(), tc.text)
+		said := &stderr
+		if tc.code == 0 {
+			said = &stdout
+		}
+		if !strings.Contains(said.String(), tc.text) {
+			t.Errorf("%v: %q does not mention %q", tc.args, said, tc.text)
 		}
 	}
 }
