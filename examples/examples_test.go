@@ -55,7 +55,7 @@ func TestExamples(t *testing.T) {
 		if !regexp.MustCompile(`The exit code is 0 .+, 1 .+, 2 when the command line is wrong\.`).MatchString(doc) {
 			t.Errorf("%s: the doc comment does not say the exit codes", main)
 		}
-		if !bytes.Contains(text, []byte("func main() { program.Main(command()) }\n")) || !regexp.MustCompile(`Exit: +"0: .+; 1: `).Match(text) {
+		if !bytes.Contains(text, []byte("func main() { program.Main(command()) }\n")) || !regexp.MustCompile(`Codes: +"0: .+; 1: `).Match(text) {
 			t.Errorf("%s: not made by internal/program, or the usage does not say the exit codes", main)
 		}
 	}

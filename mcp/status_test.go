@@ -288,7 +288,7 @@ func TestConditionsMove(t *testing.T) {
 
 func TestLayeredStatus(t *testing.T) {
 	type row struct {
-		conditions           []string
+		conditions              []string
 		updating, paused, image string // Updating, Updating when paused, ImageBuildDegraded
 	}
 	const none = " "

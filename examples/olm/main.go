@@ -77,7 +77,7 @@ func command() program.Command {
 	return program.Command{
 		Name:  "olm",
 		About: "Olm answers questions about operator catalogs.",
-		Exit:  "0: an answer; 1: none, something is held back, or the catalog has problems",
+		Codes: "0: an answer; 1: none, something is held back, or the catalog has problems",
 		Commands: []program.Command{
 			{Name: "list", Args: "[PACKAGE]", About: "list packages, or one package's channels and operators", Max: 1, Flags: place, Run: o.on(o.path)},
 			{Name: "validate", About: "list what breaks the rules of the format", Flags: place, Run: o.on(validate)},

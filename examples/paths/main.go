@@ -54,7 +54,7 @@ func command() program.Command {
 	return program.Command{
 		Name:  "paths",
 		About: "Paths answers questions about update graphs: what a release can be updated to, by which way, and why not.",
-		Exit:  "0: an answer; 1: no path, graph or release",
+		Codes: "0: an answer; 1: no path, graph or release",
 		Flags: func(f *flag.FlagSet) {
 			f.Var(&o.graphs, "graph", "`file`, folder or address of update graphs; may be repeated")
 			f.Var(&o.channels, "channel", "`names` of channels; may be repeated")

@@ -52,7 +52,7 @@ func command() program.Command {
 	return program.Command{
 		Name:  "update",
 		About: "Update rehearses a cluster update on a simulated cluster.",
-		Exit:  "0: the update completed; 1: it was refused, is stuck or was interrupted",
+		Codes: "0: the update completed; 1: it was refused, is stuck or was interrupted",
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&o.from, "from", "", "`directory` of the release that the cluster runs (default: built in)")
 			f.StringVar(&o.payload, "payload", "", "`directory` of the release to update to (default: built in)")

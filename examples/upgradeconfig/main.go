@@ -53,7 +53,7 @@ func command() program.Command {
 	return program.Command{
 		Name:  "upgradeconfig",
 		About: "Upgradeconfig shows how a policy becomes a finished upgrade, on a simulated cluster.",
-		Exit:  "0: the upgrade came to its end; 1: it did not",
+		Codes: "0: the upgrade came to its end; 1: it did not",
 		Flags: func(f *flag.FlagSet) {
 			f.BoolVar(&local, "local", false, "an administrator writes the UpgradeConfig")
 			f.BoolVar(&ocm, "ocm", false, "policies come from OpenShift Cluster Manager")

@@ -62,7 +62,7 @@ func command() program.Command {
 	return program.Command{
 		Name:  "verify",
 		About: "Verify tells whether a release may be trusted: who signed its digest, under which name and when.",
-		Exit:  "0: the digest is verified; 1: it is not",
+		Codes: "0: the digest is verified; 1: it is not",
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&o.image, "digest", "", "digest, or pull spec with a `digest`, of the release image")
 			f.Var(&o.stores, "store", "`URL` or directory of signatures; with -key, docker://repository or an OCI layout; may be repeated")

@@ -51,7 +51,7 @@ type Command struct {
 	Name  string // as it is called, without flags
 	Args  string // arguments in the usage, such as [PACKAGE]; empty: none
 	About string // what it does, in a line
-	Exit  string // what the exit codes 0 and 1 mean here
+	Codes string // what the exit codes 0 and 1 mean here
 	Min   int    // fewest arguments
 	Max   int    // most arguments; negative: any number
 	// Commands that the first argument chooses from; there are no flags then.
@@ -91,7 +91,7 @@ func (c Command) execute(ctx context.Context, args []string, stdout, stderr io.W
 	if len(c.Commands) > 0 && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		for _, sub := range c.Commands {
 			if sub.Name == args[0] {
-				sub.Name, sub.Exit = c.Name+" "+sub.Name, c.Exit
+				sub.Name, sub.Codes = c.Name+" "+sub.Name, c.Codes
 				return sub.execute(ctx, args[1:], stdout, stderr)
 			}
 		}
@@ -147,5 +147,5 @@ func (c Command) usage(w io.Writer, flags *flag.FlagSet) {
 		flags.SetOutput(w)
 		flags.PrintDefaults()
 	}
-	fmt.Fprintf(w, "\nexit codes: %s; 2: the command line is wrong.\n", c.Exit)
+	fmt.Fprintf(w, "\nexit codes: %s; 2: the command line is wrong.\n", c.Codes)
 }

@@ -35,7 +35,7 @@ func example() Command {
 	var version Version
 	var speed Speed
 	return Command{
-		Name: "example", About: "Example shows.", Exit: "0: shown; 1: not",
+		Name: "example", About: "Example shows.", Codes: "0: shown; 1: not",
 		Commands: []Command{
 			{Name: "show", Args: "THING", About: "show a thing", Min: 1, Max: 1,
 				Flags: func(f *flag.FlagSet) {
