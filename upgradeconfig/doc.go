@@ -60,6 +60,9 @@
 //	policies in a directory          1000     -      error
 //	policy in a file                 64 KiB   -      error
 //
+// The package's list of names is long since a third of them are the types of the
+// object and of policies, as they are stored and sent.
+//
 // # Sources
 //
 // The managed-upgrade operator, its design and its custom resource:
