@@ -250,6 +250,7 @@ func TestResolvedStatus(t *testing.T) {
 		{Subscription: "a", NotTaken: []olm.Option{{}}},
 		{Subscription: "b", Err: &olm.Fact{Kind: olm.FactNoPackage, Message: "no operators found in package b"}},
 		{Subscription: "c", Err: &olm.ChannelError{Package: "c", Channel: "stable"}},
+		{Subscription: "e", NotTaken: []olm.Option{{}}, Err: &olm.LimitError{Limit: 7, What: "subscription e"}},
 	}}
 	current := []install.CurrentCSV{{Subscription: "a", CSV: "a.v2"}}
 	for _, tc := range []struct {
@@ -269,6 +270,8 @@ func TestResolvedStatus(t *testing.T) {
 			"current=b.v1 installed=b.v1 plan=-; ResolutionFailed=True ConstraintsNotSatisfiable no operators found in package b"},
 		{"channel in disorder", sub("c", ""), install.Resolution{Generation: held},
 			`current= installed= plan=-; ResolutionFailed=True ErrorPreventedResolution no channel heads (entries not replaced by another entry) found in channel "stable" of package "c"`},
+		{"given up", sub("e", "e.v1"), install.Resolution{Generation: held},
+			"current=e.v1 installed=e.v1 plan=-; ResolutionFailed=True ErrorPreventedResolution gave up on subscription e after 7 conflicts (MaxConflicts)"},
 		{"another's is in disorder", sub("d", ""), install.Resolution{Generation: held}, "current= installed= plan=-;"},
 		{"progresses", sub("a", "a.v1"), install.Resolution{Generation: &olm.Generation{}, Plan: &p, Current: current},
 			"UpgradePending current=a.v2 installed=a.v1 plan=p;"},
