@@ -2,10 +2,8 @@ package graph_test
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
 	"io/fs"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,10 +13,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
-
-func pemOf(server *httptest.Server) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-}
 
 func TestStatic(t *testing.T) {
 	g, err := graph.Decode(strings.NewReader(oneNode), graph.DecodeOptions{})
