@@ -39,13 +39,13 @@ import (
 func main() { program.Main(command()) }
 
 type options struct {
-	graphs, channels         program.List
-	arch, present, facts     string
-	from, to                 program.Version
-	picture                  string
-	best, nodes              int
-	json, safest, eus, noPre bool
-	policy                   path.Policy
+	graphs, channels     program.List
+	arch, present, facts string
+	from, to             program.Version
+	picture              string
+	best, nodes          int
+	json, safest, eus    bool
+	policy               path.Policy
 }
 
 func command() program.Command {
