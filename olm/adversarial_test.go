@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -211,9 +212,13 @@ func (a *adversary) snapshot(t testing.TB, entries int) olm.Snapshot {
 
 // TestAdversaries: hard catalogs meet few conflicts.
 func TestAdversaries(t *testing.T) {
+	entries := 2000
+	if israce.Enabled {
+		entries = 500
+	}
 	for _, a := range adversaries() {
 		t.Run(a.name, func(t *testing.T) {
-			s := a.snapshot(t, 2000)
+			s := a.snapshot(t, entries)
 			g := resolveValid(t, s, olm.Options{MaxConflicts: 500})
 			for _, h := range g.HeldBack {
 				if limit := (*olm.LimitError)(nil); errors.As(h.Err, &limit) {
