@@ -2,6 +2,7 @@ package promqlsnapshot
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,11 +15,15 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // readAll reads an input to its end.
 func (s *Snapshot) readAll(r io.Reader) ([]byte, error) {
-	limit := positive(s.MaxBytes, 256<<20)
+	if err := options.NonNegative(s); err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(s.MaxBytes, 256<<20)
 	var text bytes.Buffer
 	_, err := text.ReadFrom(io.LimitReader(r, limit+1))
 	if err == nil && int64(text.Len()) > limit {
@@ -29,7 +34,7 @@ func (s *Snapshot) readAll(r io.Reader) ([]byte, error) {
 
 // read adds a sample within the limits.
 func (s *Snapshot) read(set labels.Labels, t int64, value float64) error {
-	series, samples := positive(s.MaxSeries, 500_000), positive(s.MaxRecorded, 2_000_000)
+	series, samples := cmp.Or(s.MaxSeries, 500_000), cmp.Or(s.MaxRecorded, 2_000_000)
 	switch s.add(set, t, value); {
 	case len(s.series) > series:
 		return fmt.Errorf("%w: more than %d series", ErrLimit, series)

@@ -1,6 +1,7 @@
 package promqlsnapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // metricName is the label that holds a metric's name.
@@ -24,7 +26,8 @@ const metricName = "__name__"
 
 // Snapshot holds recorded metrics. The zero value has none. Fill it and set its
 // fields before the first query; after that it is safe for concurrent use. It
-// must not be copied.
+// must not be copied. ReadText, ReadJSON and queries fail where a duration or a
+// size among its fields is negative.
 type Snapshot struct {
 	// Time is when queries are evaluated; zero means the time of the latest
 	// sample.
@@ -42,11 +45,10 @@ type Snapshot struct {
 	// not have. By default such a query fails with [ErrNotRecorded]: what was
 	// not recorded is not known.
 	AllowMissing bool
-	// MaxBytes is the largest input of ReadText and ReadJSON; zero or less means
-	// 256 MiB.
+	// MaxBytes is the largest input of ReadText and ReadJSON; zero means 256 MiB.
 	MaxBytes int64
 	// MaxSeries and MaxRecorded are how many series and samples they record;
-	// zero or less means 500,000 and 2 million.
+	// zero means 500,000 and 2 million.
 	MaxSeries, MaxRecorded int
 	// ClusterID, of a hosted control plane, is put into queries, see
 	// risk.HostedQuery.
@@ -95,6 +97,9 @@ func (s *Snapshot) Query(ctx context.Context, query string) (risk.InstantResult,
 }
 
 func (s *Snapshot) query(ctx context.Context, query string) (r risk.InstantResult, err error) {
+	if err := options.NonNegative(s); err != nil {
+		return r, err
+	}
 	if s.ClusterID != "" {
 		query = risk.HostedQuery(query, s.ClusterID)
 	}
@@ -103,8 +108,8 @@ func (s *Snapshot) query(ctx context.Context, query string) (r risk.InstantResul
 	}
 	s.sort()
 	engine := promql.NewEngine(promql.EngineOpts{
-		MaxSamples: positive(s.MaxSamples, defaultMaxSamples), Timeout: positive(s.Timeout, time.Minute),
-		LookbackDelta: positive(s.Lookback, 5*time.Minute), EnableAtModifier: true, EnableNegativeOffset: true,
+		MaxSamples: cmp.Or(s.MaxSamples, defaultMaxSamples), Timeout: cmp.Or(s.Timeout, time.Minute),
+		LookbackDelta: cmp.Or(s.Lookback, 5*time.Minute), EnableAtModifier: true, EnableNegativeOffset: true,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return subqueryStep.Milliseconds() },
 	})
 	defer func() { err = errors.Join(err, engine.Close()) }()
@@ -139,7 +144,7 @@ func (s *Snapshot) check(query string) error {
 	if err != nil {
 		return err
 	}
-	if steps, most := steps(expr), positive(s.MaxSamples, defaultMaxSamples); steps > float64(most) {
+	if steps, most := steps(expr), cmp.Or(s.MaxSamples, defaultMaxSamples); steps > float64(most) {
 		return fmt.Errorf("%w: the subqueries have %.0f steps, at most %d are allowed", ErrLimit, steps, most)
 	}
 	if s.AllowMissing {
@@ -192,7 +197,7 @@ func steps(expr parser.Expr) float64 {
 		n := 1.0
 		for _, around := range append(path[:len(path):len(path)], node) {
 			if q, ok := around.(*parser.SubqueryExpr); ok {
-				n *= float64(q.Range)/float64(positive(q.Step, subqueryStep)) + 1
+				n *= float64(q.Range)/float64(cmp.Or(q.Step, subqueryStep)) + 1
 			}
 		}
 		most = max(most, n)
@@ -221,11 +226,4 @@ func Metrics(query string) ([]string, error) {
 	})
 	slices.Sort(names)
 	return slices.Compact(names), nil
-}
-
-func positive[T int | int64 | time.Duration](v, or T) T {
-	if v <= 0 {
-		return or
-	}
-	return v
 }

@@ -99,6 +99,24 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+func TestNegativeOptions(t *testing.T) {
+	for field, s := range map[string]*promqlsnapshot.Snapshot{
+		"Lookback is negative: -1s":   {Lookback: -time.Second},
+		"Timeout is negative: -1s":    {Timeout: -time.Second},
+		"MaxSamples is negative: -1":  {MaxSamples: -1},
+		"MaxBytes is negative: -1":    {MaxBytes: -1},
+		"MaxSeries is negative: -1":   {MaxSeries: -1},
+		"MaxRecorded is negative: -1": {MaxRecorded: -1},
+	} {
+		_, query := s.Query(t.Context(), "vector(1)")
+		for _, err := range []error{query, s.ReadText(strings.NewReader("a 1\n"), recorded), s.ReadJSON(strings.NewReader(`{}`))} {
+			if err == nil || !strings.Contains(err.Error(), field) {
+				t.Errorf("%v, want %s", err, field)
+			}
+		}
+	}
+}
+
 func TestReadJSON(t *testing.T) {
 	s := &promqlsnapshot.Snapshot{}
 	for _, text := range []string{
