@@ -30,7 +30,8 @@
 // [Decode] reads a graph strictly: versions are SemVer, keys case-sensitive and
 // not repeated, indices within range, everywhere in the graph and not just near
 // the cluster's own release. A [Graph] is immutable, indexed by the first
-// question and safe to share. [Graph.AppendJSON] writes it in its canonical form. [Graph.Validate] reports what is legal and still wrong.
+// question and safe to share. [Graph.AppendJSON] writes it in its canonical
+// form. [Graph.Validate] reports what is legal and still wrong.
 //
 // # From a graph to updates
 //
@@ -64,48 +65,34 @@
 //
 // # Limits
 //
-// A graph comes from outside, and so do metrics and alerts. A short text could
-// stand for much memory, so every list and text in it has a limit, and so has
-// all that decoding makes of it. The table is that of graph/risk and graph/path
-// as well.
+// A graph comes from outside. A short text could stand for much memory, so every
+// list and text in it has a limit, and so has all that decoding makes of it.
 //
-//	limit                                default    field                         past it
-//	bytes of JSON                        64 MiB     DecodeOptions.MaxBytes        error
-//	bytes of memory                      128 MiB    DecodeOptions.MaxMemory       error
-//	nodes                                100,000    DecodeOptions.MaxNodes        error
-//	edges, conditional ones included     4,000,000  DecodeOptions.MaxEdges        error
-//	conditional entries                  100,000    DecodeOptions.MaxConditional  error
-//	edges of a conditional entry         100,000    DecodeOptions.MaxPairs        error
-//	risks of a conditional entry         1,000      DecodeOptions.MaxRisks        error
-//	matching rules of a risk             100        DecodeOptions.MaxRules        error
-//	keys of an object                    1,000      DecodeOptions.MaxKeys         error
-//	channels of a release                1,000      DecodeOptions.MaxChannels     error
-//	bytes of a text                      256 KiB    DecodeOptions.MaxText         error
-//	bytes of a version                   256 B      -                             error
-//	levels of nested JSON                500        -                             error
-//	bytes of a query's lists             1 MiB      UpdatesQuery.MaxBytes         lowest versions dropped
-//	conditional updates                  500        -                             lowest versions dropped
-//	risks of an update                   200        -                             update dropped
-//	targets listed as dropped            1,000      -                             counted only
-//	bytes of evaluated lists             1 MiB      risk.Evaluator.MaxBytes       messages cut, lowest versions dropped
-//	characters of a condition's message  32,768     -                             cut
-//	risks in ClusterVersion's list       500        -                             those of the lowest versions left out
-//	kept answers                         16         Client.Kept                   least recently used forgotten
-//	bytes of kept answers                64 MiB     Client.KeptBytes              least recently used forgotten
-//	repetitions of a request             2          Client.Retries                last answer returned
-//	wait that a service asks for         2 min      -                             answer returned
-//	bytes of an answer of Prometheus     16 MiB     risk.Prometheus.MaxBytes      error
-//	samples of an answer                 10,000     risk.Prometheus.MaxSamples    error
-//	alerts                               5,000      risk.Prometheus.MaxAlerts     error
-//	labels of an alert                   100        -                             error
-//	remembered rules                     2,000      risk.Cache.MaxRules           least recently asked forgotten
-//	bytes of remembered rules            8 MiB      risk.Cache.MaxBytes           least recently asked forgotten
-//	releases in a network                1,048,576  -                             error
-//	risks on a network's edges           4,000,000  -                             error
+//	limit                             default    field                         past it
+//	bytes of JSON                     64 MiB     DecodeOptions.MaxBytes        error
+//	bytes of memory                   128 MiB    DecodeOptions.MaxMemory       error
+//	nodes                             100,000    DecodeOptions.MaxNodes        error
+//	edges, conditional ones included  4,000,000  DecodeOptions.MaxEdges        error
+//	conditional entries               100,000    DecodeOptions.MaxConditional  error
+//	edges of a conditional entry      100,000    DecodeOptions.MaxPairs        error
+//	risks of a conditional entry      1,000      DecodeOptions.MaxRisks        error
+//	matching rules of a risk          100        DecodeOptions.MaxRules        error
+//	keys of an object                 1,000      DecodeOptions.MaxKeys         error
+//	channels of a release             1,000      DecodeOptions.MaxChannels     error
+//	bytes of a text                   256 KiB    DecodeOptions.MaxText         error
+//	bytes of a version                256 B      -                             error
+//	levels of nested JSON             500        -                             error
+//	bytes of a query's lists          1 MiB      UpdatesQuery.MaxBytes         lowest versions dropped
+//	conditional updates               500        -                             lowest versions dropped
+//	risks of an update                200        -                             update dropped
+//	targets listed as dropped         1,000      -                             counted only
+//	kept answers                      16         Client.Kept                   least recently used forgotten
+//	bytes of kept answers             64 MiB     Client.KeptBytes              least recently used forgotten
+//	repetitions of a request          2          Client.Retries                last answer returned
+//	wait that a service asks for      2 min      -                             answer returned
 //
-// An error that passing a limit of a graph gives is a [*LimitError], which names
-// it. Time-outs and redirects are those of [Client] and of Prometheus
-// in graph/risk.
+// The error of a graph that passes a limit is a [*LimitError], which names the
+// limit. [Client] documents its time-outs and how many redirects it follows.
 //
 // # Compatibility
 //

@@ -15,5 +15,13 @@
 //
 // A [Network] never changes and is safe for concurrent use. All other types are
 // plain data: safe to read from many goroutines at a time, not to change while
-// others read. Limits are in the table of package graph.
+// others read.
+//
+// # Limits
+//
+//	limit                       default    field  past it
+//	releases in a network       1,048,576  -      error
+//	risks on a network's edges  4,000,000  -      error
+//
+// The error is a [*graph.LimitError], which names the limit.
 package path

@@ -235,3 +235,63 @@ func Synthetic(tb testing.TB, n int) []byte {
 	}
 	return g.AppendJSON(nil)
 }
+
+// Fan is a graph whose first release leads to n others.
+func Fan(tb testing.TB, n int, entry graph.ConditionalEdges) *graph.Graph {
+	tb.Helper()
+	d := graph.Data{Nodes: []graph.Node{{Version: semver.MustParse("4.0.0"), Image: "i"}}}
+	for i := 1; i <= n; i++ {
+		version := fmt.Sprintf("4.1.%d", i)
+		d.Nodes = append(d.Nodes, graph.Node{Version: semver.MustParse(version), Image: "i-" + version})
+		entry.Edges = append(entry.Edges, graph.VersionPair{From: "4.0.0", To: version})
+	}
+	d.ConditionalEdges = []graph.ConditionalEdges{entry}
+	g, err := graph.New(d, graph.DecodeOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
+
+// ManyRisks is an entry with n risks R0, R1, … that apply.
+func ManyRisks(n int, message string) (entry graph.ConditionalEdges) {
+	for i := range n {
+		risk := Risk(fmt.Sprint("R", i), "T")
+		risk.Message = message
+		entry.Risks = append(entry.Risks, risk)
+	}
+	return entry
+}
+
+// Updates lists the updates of 4.0.0.
+func Updates(tb testing.TB, g *graph.Graph) *graph.Updates {
+	tb.Helper()
+	u, err := g.Updates(graph.UpdatesQuery{Version: "4.0.0"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return u
+}
+
+// List is n elements of a JSON list, the i-th by its format's %d.
+func List(n int, format string) string {
+	if !strings.Contains(format, "%") {
+		return strings.TrimSuffix(strings.Repeat(format+",", n), ",")
+	}
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// WantLimit fails the test unless err is a [*graph.LimitError] of the limit.
+func WantLimit(tb testing.TB, err error, limit string, most int64) {
+	tb.Helper()
+	if e := new(graph.LimitError); !errors.As(err, &e) || e.Limit != limit || e.Max != most {
+		tb.Errorf("%v, want the limit of %d %s", err, most, limit)
+	}
+}
