@@ -18,12 +18,6 @@ package graph
 //   - risks that a ClusterVersion cannot hold, and updates without risks, stay; so
 //     do more than 500 conditional updates
 //
-// Evaluator of graph/risk:
-//   - risks of one name share a verdict, that of the highest version
-//   - an update without risks is recommended, and so is one whose rules are all of
-//     unknown types
-//   - what a ClusterVersion cannot hold stays
-//
 // Limits on bytes and memory hold all the same.
 
 import (

@@ -101,7 +101,7 @@
 // and of the update service (github.com/openshift/cincinnati). Where this
 // package is stricter on purpose, an option named Compat restores what the
 // operator does, for comparisons: that of [DecodeOptions], of [UpdatesQuery], and
-// of graph/risk's Evaluator. The file compat.go lists the points.
+// of graph/risk's Evaluator. The file compat.go of each package lists the points.
 //
 // This package has more names than most: the wire format, the errors whose reasons
 // users know, and the small decisions about channels and targets that programs

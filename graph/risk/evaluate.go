@@ -41,13 +41,13 @@ type Evaluator struct {
 	ByName bool
 	// MaxBytes bounds the lists together, in bytes of JSON and with what
 	// [ConditionalUpdateRisks] makes of them; zero means 1 MiB. Longer lists get
-	// shorter messages, and where that does not suffice, the lowest versions go.
+	// shorter messages, and where that is not enough, the lowest versions go.
 	// Below zero nothing fits.
 	MaxBytes int
 	// Compat judges as the cluster-version operator does: by name; an update
 	// without risks is recommended, and so is one whose rules are all of unknown
 	// types; what a ClusterVersion cannot hold stays. MaxBytes holds. For
-	// comparisons only. Package graph's compat.go lists all such points.
+	// comparisons only. The file compat.go lists the points.
 	Compat bool
 }
 
@@ -148,7 +148,7 @@ func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, c
 // that a ClusterVersion can hold: with the rules that the API has. The error says
 // why there is none.
 func (e Evaluator) publishable(c *configv1.ConditionalUpdate) error {
-	if e.Compat {
+	if e.keepsAll() {
 		return nil
 	}
 	if len(c.Risks) > schema.MaxRisks {
@@ -176,13 +176,13 @@ func publicRules(rules []configv1.ClusterCondition) []configv1.ClusterCondition 
 	return public
 }
 
-// drop says that an update is in neither list. Whoever calls it takes it off
+// drop says that an update is in neither list. Its caller removes it from
 // both: a release whose risks cannot be told is not available either.
 func (r *Evaluation) drop(c configv1.ConditionalUpdate, cause graph.DropCause, err error) {
 	r.Dropped = append(r.Dropped, graph.Dropped{Release: c.Release, Risks: c.Risks, Cause: cause, Err: err})
 }
 
-// removeImages takes releases off the available ones.
+// removeImages removes releases from the available ones.
 func (r *Evaluation) removeImages(images map[string]bool) {
 	if len(images) > 0 {
 		r.Available = slices.DeleteFunc(r.Available, func(a configv1.Release) bool { return images[a.Image] })
@@ -192,7 +192,7 @@ func (r *Evaluation) removeImages(images map[string]bool) {
 // limit brings the sorted lists to what a ClusterVersion can hold.
 func (e Evaluator) limit(r *Evaluation) {
 	maxBytes := cmp.Or(e.MaxBytes, schema.MaxListBytes)
-	if !e.Compat && len(r.Conditional) > schema.MaxConditionalUpdates {
+	if !e.keepsAll() && len(r.Conditional) > schema.MaxConditionalUpdates {
 		images := map[string]bool{}
 		for _, c := range r.Conditional[schema.MaxConditionalUpdates:] {
 			r.drop(c, graph.ExceedsLimit, &graph.LimitError{Limit: schema.LimitConditional, Max: schema.MaxConditionalUpdates})
@@ -308,7 +308,7 @@ func (e Evaluator) collect(conditional []configv1.ConditionalUpdate, order versi
 
 // Key identifies the risks that share a verdict.
 func (e Evaluator) Key(risk *configv1.ConditionalUpdateRisk) string {
-	if e.ByName || e.Compat {
+	if e.sharesVerdicts() {
 		return risk.Name
 	}
 	var b strings.Builder

@@ -22,7 +22,7 @@ const (
 // condition Recommended. The order matters for the reason: an accepted risk
 // before another leaves that one's name, after it leaves MultipleReasons.
 func (e Evaluator) recommended(risks []configv1.ConditionalUpdateRisk, verdicts []*Verdict) metav1.Condition {
-	if len(risks) == 0 && !e.Compat {
+	if len(risks) == 0 && !e.trustsNoRisks() {
 		return metav1.Condition{
 			Type: graph.ConditionRecommended, Status: metav1.ConditionUnknown, Reason: reasonEvaluationFailed,
 			Message: "The update service lists this update as conditional without naming a risk, so it is unknown whether it is recommended.",
