@@ -267,7 +267,7 @@ func TestClientAnswers(t *testing.T) {
 			c.Decode.MaxBytes = 1 << 20
 			g, err := c.Fetch(context.Background(), query)
 			if g != nil {
-				t.Error("a graph beside an error")
+				t.Error("a graph along with an error")
 			}
 			wantError(t, err, tt.reason, tt.message)
 			if tt.check != nil && !tt.check(err) {
@@ -305,7 +305,7 @@ func TestClientStalls(t *testing.T) {
 	_, err := c.Fetch(context.Background(), query)
 	wantError(t, err, graph.ErrRemoteFailed, "no complete answer within the time-out of 50ms")
 	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v is no deadline", err)
+		t.Errorf("%v is not a deadline", err)
 	}
 
 	c2 := service(t, func(w http.ResponseWriter, r *http.Request) {

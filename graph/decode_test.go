@@ -37,7 +37,7 @@ func TestDecodeInvalid(t *testing.T) {
 		{"control character", "{\"a\":\"\x01\"}", `a (line 1): invalid character '\x01' in string literal`, "in string literal"},
 		{"bad escape", `{"a":"\q"}`, `a (line 1): invalid character 'q' in string escape code`, "in string escape code"},
 		{"bad number", `{"a":-}`, `a (line 1): invalid character '}' in numeric literal`, "in numeric literal"},
-		{"key that is no string", `{1:2}`, "line 1: invalid character '1' looking for beginning of object key string", "object key string"},
+		{"key that is not a string", `{1:2}`, "line 1: invalid character '1' looking for beginning of object key string", "object key string"},
 		{"no colon", `{"nodes" []}`, "line 1: invalid character '[' after object key", "after object key"},
 		{"no comma in an object", `{"a":1 "b":2}`, "line 1: invalid character '\"' after object key:value pair", "after object key"},
 		{"no comma in an array", `{"a":[1 2]}`, "a (line 1): invalid character '2' after array element", "after array element"},

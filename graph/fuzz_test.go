@@ -20,7 +20,7 @@ func FuzzDecode(f *testing.F) {
 		compat, _ := graph.DecodeBytes(text, graph.DecodeOptions{MaxNodes: 100, MaxEdges: 1000, Compat: true})
 		if err == nil {
 			if !json.Valid(text) {
-				t.Fatal("accepted what is no JSON")
+				t.Fatal("accepted what is not JSON")
 			}
 			encoded, err := g.MarshalJSON()
 			if err != nil {

@@ -101,7 +101,7 @@ func TestPanicsInTheFileSystem(t *testing.T) {
 	}
 }
 
-// TestContextCause: why a context ended comes back, beside its error.
+// TestContextCause: why a context ended comes back along with its error.
 func TestContextCause(t *testing.T) {
 	replaced := errors.New("another release is wanted")
 	fsys := payload(map[string]string{"manifests/a.yaml": object("a", included), "release-manifests/b.yaml": object("b", included), "release-manifests/c.yaml": object("c", included)})

@@ -80,7 +80,7 @@ func TestDecideOperator(t *testing.T) {
 			summary: `Precondition "ClusterVersionUpgradeable" failed because of "ClusterVersionUpdating": u`},
 		{name: "to five", cv: clusterVersion("4.22.9@A", available("5.0.1")), target: "5.0.1"},
 		{name: "to five from afar", cv: clusterVersion("4.17.9@A", available("5.0.1")), target: "5.0.1"},
-		{name: "current is no version: warnings only", cv: clusterVersion("x@A", ackUnknown, available("4.3.1")), target: "4.3.1",
+		{name: "current is not a version: warnings only", cv: clusterVersion("x@A", ackUnknown, available("4.3.1")), target: "4.3.1",
 			summary:  "Multiple precondition checks failed:\n* Precondition \"ClusterVersionRollback\" failed because of \"InvalidCurrentVersion\": No Major.Minor.Patch elements found\n* Precondition \"ClusterVersionGiantHop\" failed because of \"InvalidCurrentVersion\": No Major.Minor.Patch elements found\n* Precondition \"ClusterVersionUpgradeable\" failed because of \"InvalidCurrentVersion\": No Major.Minor.Patch elements found",
 			accepted: "Multiple precondition checks failed:\n* Precondition \"ClusterVersionRollback\" failed because of \"InvalidCurrentVersion\": No Major.Minor.Patch elements found\n* Precondition \"ClusterVersionGiantHop\" failed because of \"InvalidCurrentVersion\": No Major.Minor.Patch elements found\n* Precondition \"ClusterVersionUpgradeable\" failed because of \"InvalidCurrentVersion\": No Major.Minor.Patch elements found"},
 	} {

@@ -96,7 +96,7 @@ func TestDocumented(t *testing.T) {
 			want: "Failed\nBlocking AdminAckRequired: " + gateText + "\nBlocking AdminAckRequired: Gate ack-4.18-y is open: admin-gates configmap gate ack-4.18-y must contain a non-empty value"},
 		{check: "AdminAcks", name: "rollback", objects: []any{gates(map[string]string{"ack-4.18-x": "read"}), acks(nil)}, target: "4.17.6@T", want: "NotApplicable"},
 		{check: "AdminAcks", name: "no ConfigMap", want: `Unknown` + "\n" + `Warning UnknownError: Failed to retrieve ConfigMap admin-gates from namespace openshift-config-managed: configmap "admin-gates" not found`},
-		{check: "AdminAcks", name: "current is no version", cv: clusterVersion("4.18@A"), want: `Unknown` + "\n" + `Warning UnknownError: current version "4.18": No Major.Minor.Patch elements found`},
+		{check: "AdminAcks", name: "current is not a version", cv: clusterVersion("4.18@A"), want: `Unknown` + "\n" + `Warning UnknownError: current version "4.18": No Major.Minor.Patch elements found`},
 
 		{check: "VersionOverrides", name: "none", cv: clusterVersion("4.18.5@A", override(false)), want: "Passed"},
 		{check: "VersionOverrides", name: "minor", cv: clusterVersion("4.18.5@A", override(true)), want: "Failed\nBlocking ClusterVersionOverridesSet: Overrides keep resources from being updated: version (Deployment ns/n)"},

@@ -81,11 +81,11 @@ func TestRollback(t *testing.T) {
 			low + "4.2.3 is less than the current target 5.2.1 and matches the cluster's previous version, but rollbacks that change major or minor versions are not recommended"},
 		{"same version of another image is the previous", clusterVersion("4.2.3@B", history("4.2.3@B C", "4.2.3@A C", "4.2.1@Z C")), "4.2.1",
 			low + "4.2.1 is less than the current target 4.2.3, and the only supported rollback is to the cluster's previous version 4.2.3 (A)"},
-		{"previous is no version: older ones are not tried", clusterVersion("4.2.3@B", history("4.2.3@B C", "@X P", "4.2.1@A C")), "4.2.1",
+		{"previous is not a version: older ones are not tried", clusterVersion("4.2.3@B", history("4.2.3@B C", "@X P", "4.2.1@A C")), "4.2.1",
 			low + "4.2.1 is less than the current target 4.2.3, and the cluster has no previous Semantic Version"},
-		{"current is no version", clusterVersion("4.2@B"), "4.2.1",
+		{"current is not a version", clusterVersion("4.2@B"), "4.2.1",
 			"Failed\nWarning InvalidCurrentVersion: No Major.Minor.Patch elements found"},
-		{"target is no version", clusterVersion("4.2.3@B"), "4.08.1",
+		{"target is not a version", clusterVersion("4.2.3@B"), "4.08.1",
 			"Failed\nBlocking InvalidDesiredVersion: Minor number must not contain leading zeroes \"08\""},
 		{"neither is", clusterVersion("@B"), "", "Failed\nWarning InvalidCurrentVersion: Version string empty"},
 	})
@@ -112,9 +112,9 @@ func TestGiantHop(t *testing.T) {
 		{"two minors of five", clusterVersion("5.0.1"), "5.2.0",
 			"Failed\nBlocking MultipleMinorVersionsUpdate: 5.2.0 is more than one minor version beyond the current target 5.0.1 (5.2 > 5.(0+1)), and only updates within the current minor version or to the next minor version are supported."},
 		{"greatest minor", clusterVersion("4.18446744073709551615.0"), "4.2.0", "Passed"},
-		{"current is no version", clusterVersion("x.1.2"), "4.2.1",
+		{"current is not a version", clusterVersion("x.1.2"), "4.2.1",
 			"Failed\nWarning InvalidCurrentVersion: Invalid character(s) found in major number \"x\""},
-		{"target is no version", clusterVersion("4.2.3"), "4.3.1-",
+		{"target is not a version", clusterVersion("4.2.3"), "4.3.1-",
 			"Failed\nBlocking InvalidDesiredVersion: Prerelease is empty"},
 	})
 }

@@ -180,7 +180,7 @@ func TestUpgradeableFolding(t *testing.T) {
 	}{
 		{"nothing", []risk.RiskSource{one(), one()}, "removed", ""},
 		{"errors alone", []risk.RiskSource{fixed{name: "A", err: errors.New("a")}, one(), fixed{name: "B", err: errors.New("b\nb2")}}, "Unknown EvaluationFailed: a\nb\nb2", "a|b\nb2"},
-		{"error beside a risk", []risk.RiskSource{fixed{name: "A", err: errors.New("a")}, one(always("R", "m"))}, "False R: m", "a"},
+		{"error along with a risk", []risk.RiskSource{fixed{name: "A", err: errors.New("a")}, one(always("R", "m"))}, "False R: m", "a"},
 		{"source with both", []risk.RiskSource{fixed{name: "A", err: errors.New("a"), risks: []configv1.ConditionalUpdateRisk{always("R", "m")}}}, "False R: m", "a"},
 		{"two", []risk.RiskSource{one(always("Z", "z"), always("A", "a")), one(always("M", ""))}, many + "\n* z\n* a\n* ", ""},
 		{"equal twice", []risk.RiskSource{one(always("R", "m")), one(applies(always("R", "m"), "True"))}, "False R: m", ""},

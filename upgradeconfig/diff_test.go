@@ -53,8 +53,8 @@ func TestDiff(t *testing.T) {
 		{name: "the same instant", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{
 			with(specA, func(s *upgradeconfig.Spec) { s.UpgradeAt = "2031-02-04T05:00:00+02:00" }),
 		}, want: upgradeconfig.ActionNone},
-		{name: "the same text that is no time", current: object(upgradeconfig.Spec{UpgradeAt: "soon"}, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{{UpgradeAt: "soon"}}, want: upgradeconfig.ActionNone},
-		{name: "another text that is no time", current: object(upgradeconfig.Spec{UpgradeAt: "soon"}, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{{UpgradeAt: "later"}}, want: upgradeconfig.ActionReplace,
+		{name: "the same text that is not a time", current: object(upgradeconfig.Spec{UpgradeAt: "soon"}, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{{UpgradeAt: "soon"}}, want: upgradeconfig.ActionNone},
+		{name: "another text that is not a time", current: object(upgradeconfig.Spec{UpgradeAt: "soon"}, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{{UpgradeAt: "later"}}, want: upgradeconfig.ActionReplace,
 			changes: []change{{Field: "upgradeAt", Old: "soon", New: "later"}}},
 		{name: "another time", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{later}, want: upgradeconfig.ActionReplace, changes: moved},
 		{name: "another time, in progress", current: object(specA, underWay("4.20.3")), specs: []upgradeconfig.Spec{later}, o: held, want: upgradeconfig.ActionHold, changes: moved},

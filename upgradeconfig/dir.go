@@ -13,7 +13,7 @@ import (
 )
 
 // GitDir is a provider whose policies are files in a working tree of Git: one
-// YAML file for each policy. Whoever merges to the branch plans the upgrades,
+// YAML file for each policy. A merge to the branch plans an upgrade,
 // and the history of the repository tells who planned what.
 //
 // Anything that is not a complete set of valid files is an error, as it might

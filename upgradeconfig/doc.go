@@ -46,9 +46,7 @@
 // package upgrade does it.
 //
 // Plain data of this package (objects, policies, options, events, errors) is
-// safe for concurrent use as long as nobody changes it. go doc -short lists more
-// than a page because of the vocabulary of the object and its events, which
-// programs compare with.
+// safe for concurrent use as long as nobody changes it.
 //
 // # Limits
 //
@@ -60,8 +58,11 @@
 //	policies in a directory          1000     -      error
 //	policy in a file                 64 KiB   -      error
 //
-// The package's list of names is long since a third of them are the types of the
-// object and of policies, as they are stored and sent.
+// # Names
+//
+// go doc -short lists more than a page, since a third of the names are the types
+// of the object and of policies, as they are stored and sent, and the types of
+// events that programs compare with.
 //
 // # Sources
 //

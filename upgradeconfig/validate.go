@@ -20,7 +20,7 @@ import (
 
 // Validity is what [Validate] found.
 type Validity struct {
-	// IsValid says that the UpgradeConfig can be acted upon, and
+	// IsValid says that the UpgradeConfig can be carried out, and
 	// IsAvailableUpdate that there is something to do: it is neither a
 	// downgrade nor the version that the cluster has.
 	IsValid, IsAvailableUpdate bool

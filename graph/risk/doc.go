@@ -14,9 +14,9 @@
 //     available ones.
 //  3. What a ClusterVersion cannot hold is left out, with its cause.
 //
-// [Prometheus] judges by the metrics of a live cluster; a [Cache] spares it, as
-// the cluster-version operator's does: one query at a time, and none again too
-// soon. Both evaluate an [InstantQuery].
+// [Prometheus] judges by the metrics of a live cluster; a [Cache] limits its
+// load, as the cluster-version operator's does: one query at a time, and none
+// repeated too soon. Both evaluate an [InstantQuery].
 //
 // # A loop
 //

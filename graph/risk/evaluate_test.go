@@ -39,7 +39,7 @@ func TestRecommended(t *testing.T) {
 	}{
 		{"none applies", "A:F B:F", nil, yes, "NotExposedToRisks", notExposed},
 		{"one applies", "A:F B:T", nil, no, "B", "About B. https://x.io/B"},
-		{"name is no reason", "net-slow:T", nil, no, "ExposedToRisks", "About net-slow. https://x.io/net-slow"},
+		{"name is not a reason", "net-slow:T", nil, no, "ExposedToRisks", "About net-slow. https://x.io/net-slow"},
 		{"name with a dot", "a.b:T", nil, no, "ExposedToRisks", "About a.b. https://x.io/a.b"},
 		{"name with a digit first", "1a:T", nil, no, "ExposedToRisks", "About 1a. https://x.io/1a"},
 		{"name with a colon last", "a::T", nil, no, "ExposedToRisks", "About a:. https://x.io/a:"},

@@ -25,7 +25,7 @@ import (
 // zero value of every other field works. A hook that is nil does nothing.
 type Options struct {
 	// API is the cluster. If it is a [clusterapi.Watcher], changes of the
-	// UpgradeConfig are acted upon at once.
+	// UpgradeConfig have their effect at once.
 	API clusterapi.ReadWriter
 	// Namespace and Name of the UpgradeConfig; empty means [DefaultNamespace]
 	// and [Name].
@@ -104,7 +104,7 @@ const (
 )
 
 // Controller carries out what an UpgradeConfig asks for, and keeps its status.
-// All that it needs is on the cluster, so another one can continue wherever one
+// All that it needs is on the cluster, so another one can continue where one
 // was stopped. It is safe for concurrent use: passes run one at a time, and a
 // second Run fails. Of two Controllers on one cluster, one gives way: each
 // status is written on condition that it is the one that was read.
