@@ -18,6 +18,9 @@ var timely = map[string]string{
 	"clusterapi/simulation/clock.go":  "a clock",
 	"internal/panics/panics.go":       "waits for its goroutine",
 	"signature/composite.go":          "waits for its goroutines",
+	"clusterapi/egress.go":            "bounds a read, below the engine in the order of imports",
+	"core.go":                         "bounds the last write, when the driver has ended",
+	"signature/cluster/persist.go":    "bounds the last write, when the driver has ended",
 }
 
 // clocked are files that may read the real time: where a caller has given no
@@ -111,6 +114,8 @@ func startsTimer(s *ast.SelectorExpr) bool {
 	pkg, _ := s.X.(*ast.Ident)
 	ofTime := pkg != nil && pkg.Name == "time"
 	switch s.Sel.Name {
+	case "WithTimeout", "WithDeadline", "WithTimeoutCause", "WithDeadlineCause":
+		return pkg != nil && pkg.Name == "context"
 	case "NewTimer", "NewTicker", "AfterFunc":
 		return true
 	case "Sleep", "After", "Tick":

@@ -153,6 +153,8 @@ func (s *State) selectorError(pool string) error {
 	return nil
 }
 
+// TextSelectingAll is the controller's text about a pool whose selector selects
+// every node.
 const TextSelectingAll = "This machineconfigpool is selecting all nodes. A non-empty selector is required."
 
 // arbiterWaits says why the arbiter must not be updated now; "" if it may. The

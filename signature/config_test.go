@@ -245,6 +245,17 @@ func TestConfigMapStore(t *testing.T) {
 }
 
 // What is written for a disconnected cluster is found there.
+// A field below zero is refused by name.
+func TestConfigMapStoreRefusesNegative(t *testing.T) {
+	for _, s := range []*cluster.ConfigMapStore{{Timeout: -1}, {MaxConfigMaps: -1}, {MaxSignatures: -1}} {
+		for _, err := range s.Candidates(t.Context(), digestA) {
+			if err == nil || !strings.Contains(err.Error(), "is negative") {
+				t.Errorf("%+v: %v", s, err)
+			}
+		}
+	}
+}
+
 func TestConfigMapRoundTrip(t *testing.T) {
 	cm, err := cluster.ConfigMap(digestA, [][]byte{[]byte("a"), []byte("b")})
 	if err != nil {

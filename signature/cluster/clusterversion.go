@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -96,7 +97,7 @@ func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) ite
 		}
 
 		var members []signature.Store
-		reads, cancel := context.WithTimeout(ctx, readTimeout) // of all members together
+		reads, cancel := reconcile.WithTimeout(ctx, readTimeout) // of all members together
 		defer cancel()
 		for _, item := range items {
 			store, err := s.member(reads, item)
@@ -140,7 +141,7 @@ func (e *caError) Unwrap() error { return e.err }
 
 // readObject reads an object within readTimeout.
 func readObject[T any](ctx context.Context, r clusterapi.Reader, namespace, name string) (*T, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := reconcile.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	return clusterapi.Get[T](ctx, r, clusterapi.Key(namespace, name))
 }

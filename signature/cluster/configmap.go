@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -42,7 +44,7 @@ const (
 // tools and administrators of disconnected clusters put there: binaryData, under
 // keys <algo>-<hash>-<number>. Maps are read in the order of their names, keys in
 // that of their numbers, which need not begin at 1. A list that fails is a
-// failure like any other: the next store is asked. It is safe for concurrent
+// failure like any other, and so is a field below zero: the next store is asked. It is safe for concurrent
 // use if Reader is.
 type ConfigMapStore struct {
 	Reader clusterapi.Reader
@@ -114,11 +116,10 @@ func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq
 }
 
 func (s *ConfigMapStore) list(ctx context.Context) ([]unstructured.Unstructured, error) {
-	timeout := s.Timeout
-	if timeout <= 0 {
-		timeout = readTimeout
+	if err := options.NonNegative(s); err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := reconcile.WithTimeout(ctx, cmp.Or(s.Timeout, readTimeout))
 	defer cancel()
 	exists, err := labels.NewRequirement(ConfigMapLabel, selection.Exists, nil)
 	if err != nil {

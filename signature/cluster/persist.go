@@ -183,7 +183,7 @@ func (p *Persister) Save(ctx context.Context) error {
 }
 
 func (p *Persister) save(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := reconcile.WithTimeout(reconcile.WithClock(ctx, p.o.Clock), readTimeout)
 	defer cancel()
 	gvk := corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	found := p.o.Signatures()

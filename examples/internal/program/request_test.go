@@ -87,6 +87,6 @@ func TestRequestRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := (Request{API: memory.NewOpenShift(memory.Options{})}).Run(ctx); err == nil {
-		t.Error("a context that has ended is no error")
+		t.Error("a context that has ended gives no error")
 	}
 }
