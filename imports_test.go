@@ -56,6 +56,8 @@ var rooms = map[string][]string{
 	"clusterapi":                    nil,
 	"clusterapi/reconcile":          {"clusterapi"},
 	"clusterapi/memory":             {"clusterapi"},
+	"clusterapi/dump":               {"clusterapi"},
+	"clusterapi/view":               {"clusterapi"},
 	"clusterapi/simulation":         {"clusterapi", "clusterapi/memory", "clusterapi/reconcile"},
 	"clusterapi/simulation/sample":  {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
 	"clusterapi/simulation/payload": {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
@@ -150,6 +152,8 @@ func importFault(from, imported string) string {
 
 // simulationImports are the packages of other trees that the simulation may import.
 var simulationImports = map[string][]string{
+	"clusterapi/dump":               {"clusterapi"},
+	"clusterapi/view":               {"clusterapi"},
 	"clusterapi/simulation":         {"mcp", "olm"},
 	"clusterapi/simulation/payload": {"manifest"},
 }
