@@ -1,0 +1,410 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Chain is what an update waits on, from the whole to the part: runlevel,
+// component, object, and what the last object's condition says. It is plain data.
+type Chain []Link
+
+// Link is one step of a [Chain]. It is plain data.
+type Link struct {
+	// Runlevel and Component place the cause in the release. They are nil and
+	// empty in links of objects.
+	Runlevel  *int   `json:"runlevel,omitempty"`
+	Component string `json:"component,omitempty"`
+	// Object is what the update waits on.
+	Object *Resource `json:"object,omitempty"`
+	// State is what the object says of itself: a condition as Degraded=True, or
+	// the phase of a node. Reason, Message and Since belong to it. Since is nil
+	// if it is unknown.
+	State   string     `json:"state,omitempty"`
+	Reason  string     `json:"reason,omitempty"`
+	Message string     `json:"message,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+}
+
+// findWaits tells what an update waits on: a request that was not accepted, then
+// the operators and workloads of the first runlevel that is not done, else nodes,
+// else what the ClusterVersion says itself.
+func findWaits(o *Objects, ops operators, s *Status) []Chain {
+	waits := waitsForRequest(o.ClusterVersion)
+	if len(waits) > 0 || !s.Updating {
+		return append([]Chain{}, waits...)
+	}
+	progressing := find(o.ClusterVersion.Status.Conditions, configv1.OperatorProgressing)
+	if progressing.Status == configv1.ConditionTrue {
+		waits = waitsForComponents(o, ops, s)
+		if len(waits) == 0 && len(o.Components) == 0 {
+			waits = waitsForOperators(o, ops, s)
+		}
+	} else {
+		for i := range s.Pools {
+			if p := &s.Pools[i]; p.Name != masterPool {
+				waits = append(waits, waitsForPool(o, p)...)
+			}
+		}
+	}
+	if len(waits) == 0 {
+		waits = waitsForVersion(o.ClusterVersion)
+	}
+	return append([]Chain{}, waits...)
+}
+
+// waitsForRequest is why a requested update has not begun.
+func waitsForRequest(cv *configv1.ClusterVersion) []Chain {
+	want, accepted := cv.Spec.DesiredUpdate, find(cv.Status.Conditions, "ReleaseAccepted")
+	if want == nil || accepted == nil || accepted.Status == configv1.ConditionTrue {
+		return nil
+	}
+	desired := cv.Status.Desired
+	if (want.Image == "" || want.Image == desired.Image) && (want.Version == "" || want.Version == desired.Version) && want.Architecture == "" {
+		return nil
+	}
+	return []Chain{{conditionLink(versionResource(cv), accepted)}}
+}
+
+// waitsForVersion is what the ClusterVersion says, where no part of it explains
+// that.
+func waitsForVersion(cv *configv1.ClusterVersion) []Chain {
+	for _, t := range []configv1.ClusterStatusConditionType{"Failing", configv1.OperatorProgressing} {
+		if c := find(cv.Status.Conditions, t); c != nil && c.Status != configv1.ConditionFalse {
+			return []Chain{{conditionLink(versionResource(cv), c)}}
+		}
+	}
+	return nil
+}
+
+// waitsForComponents are the causes in the first runlevel that has any.
+func waitsForComponents(o *Objects, ops operators, s *Status) []Chain {
+	components := slices.Clone(o.Components)
+	slices.SortStableFunc(components, func(a, b Component) int {
+		return cmp.Or(cmp.Compare(a.Runlevel, b.Runlevel), cmp.Compare(a.Name, b.Name))
+	})
+	operators := byName(ops.platform)
+	deployments, daemons := workloads(o.Deployments), workloads(o.DaemonSets)
+	var waits []Chain
+	for i, c := range components {
+		if len(waits) > 0 && c.Runlevel != components[i-1].Runlevel {
+			break
+		}
+		level := c.Runlevel
+		head := Chain{{Runlevel: &level}, {Component: c.Name}}
+		for _, object := range c.Objects {
+			var tails []Chain
+			switch object.Kind {
+			case kindOperator:
+				if co := operators[object.Name]; co == nil {
+					if object.Group == configv1.GroupName && o.missing(kindOperator) == "" {
+						tails = []Chain{{{Object: &object, State: "missing"}}}
+					}
+				} else if ops.blocks(co) {
+					tails = waitsForOperator(o, ops, s, co)
+				}
+			case kindDeploy:
+				if d := deployments[object.path()]; d != nil {
+					tails = waitsForDeployment(object, d)
+				}
+			case kindDaemon:
+				if d := daemons[object.path()]; d != nil {
+					tails = waitsForDaemonSet(object, d)
+				}
+			}
+			for _, tail := range tails {
+				waits = append(waits, append(slices.Clone(head), tail...))
+			}
+		}
+	}
+	return waits
+}
+
+// waitsForOperators are the causes where it is not known which operators the
+// update has come to: those that the version operator names and those that are
+// being updated, else those that are not well, else those that are left.
+func waitsForOperators(o *Objects, ops operators, s *Status) []Chain {
+	names := named(o.ClusterVersion)
+	left := func(co *configv1.ClusterOperator) bool { return !ops.updated[co.Name] }
+	for _, is := range []func(*configv1.ClusterOperator) bool{
+		func(co *configv1.ClusterOperator) bool {
+			return ops.blocks(co) && names[co.Name] || left(co) && hasCondition(co, configv1.OperatorProgressing, configv1.ConditionTrue)
+		},
+		func(co *configv1.ClusterOperator) bool { return ops.blocks(co) && !left(co) },
+		left,
+	} {
+		var waits []Chain
+		for _, co := range ops.platform {
+			if is(co) {
+				waits = append(waits, waitsForOperator(o, ops, s, co)...)
+			}
+		}
+		if len(waits) > 0 {
+			return waits
+		}
+	}
+	return nil
+}
+
+// named are the words of what the version operator waits on, or fails for, which
+// operators are among.
+func named(cv *configv1.ClusterVersion) map[string]bool {
+	names := map[string]bool{}
+	for _, t := range []configv1.ClusterStatusConditionType{configv1.OperatorProgressing, "Failing"} {
+		c := find(cv.Status.Conditions, t)
+		if c == nil || c.Status == configv1.ConditionFalse {
+			continue
+		}
+		for _, word := range strings.FieldsFunc(c.Message, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }) {
+			names[word] = true
+		}
+	}
+	return names
+}
+
+// blocks says that an update does not go on beyond an operator: it has another
+// version, or is not well.
+func (ops *operators) blocks(co *configv1.ClusterOperator) bool {
+	return !ops.updated[co.Name] || !hasCondition(co, configv1.OperatorAvailable, configv1.ConditionTrue) ||
+		hasCondition(co, configv1.OperatorDegraded, configv1.ConditionTrue)
+}
+
+func hasCondition(co *configv1.ClusterOperator, t configv1.ClusterStatusConditionType, status configv1.ConditionStatus) bool {
+	c := find(co.Status.Conditions, t)
+	return c != nil && c.Status == status
+}
+
+// waitsForOperator is what is wrong with an operator, or what it does. That of
+// machines goes on to the pools that it waits for.
+func waitsForOperator(o *Objects, ops operators, s *Status, co *configv1.ClusterOperator) []Chain {
+	link := operatorLink(o, ops, co)
+	if co.Name != machineConfigOperator {
+		return []Chain{{link}}
+	}
+	var waits []Chain
+	for i := range s.Pools {
+		if p := &s.Pools[i]; isRequired(o, p.Name) {
+			for _, tail := range waitsForPool(o, p) {
+				waits = append(waits, append(Chain{link}, tail...))
+			}
+		}
+	}
+	if len(waits) == 0 {
+		return []Chain{{link}}
+	}
+	return waits
+}
+
+// operatorLink is the condition of an operator that explains most.
+func operatorLink(o *Objects, ops operators, co *configv1.ClusterOperator) Link {
+	object := operatorResource(co.Name)
+	available := find(co.Status.Conditions, configv1.OperatorAvailable)
+	switch {
+	case available != nil && available.Status != configv1.ConditionTrue:
+		return conditionLink(object, available)
+	case hasCondition(co, configv1.OperatorDegraded, configv1.ConditionTrue):
+		return conditionLink(object, find(co.Status.Conditions, configv1.OperatorDegraded))
+	case !ops.updated[co.Name] && hasCondition(co, configv1.OperatorProgressing, configv1.ConditionTrue):
+		return conditionLink(object, find(co.Status.Conditions, configv1.OperatorProgressing))
+	case available == nil:
+		return Link{Object: &object, State: "Available is unknown"}
+	}
+	for _, v := range co.Status.Versions {
+		if v.Name == "operator" {
+			wanted := o.ClusterVersion.Status.Desired.Version
+			if v.Version == wanted {
+				return Link{Object: &object, State: "its image is not yet that of version " + wanted}
+			}
+			return Link{Object: &object, State: fmt.Sprintf("version %s, not %s", v.Version, wanted)}
+		}
+	}
+	return Link{Object: &object, State: "no version reported"}
+}
+
+func conditionLink(object Resource, c *configv1.ClusterOperatorStatusCondition) Link {
+	return Link{Object: &object, State: fmt.Sprintf("%s=%s", c.Type, c.Status), Reason: c.Reason, Message: c.Message, Since: known(c.LastTransitionTime.Time)}
+}
+
+// isRequired says that the control plane waits for a pool.
+func isRequired(o *Objects, name string) bool {
+	if name == masterPool {
+		return true
+	}
+	pool := poolNamed(o, name)
+	if pool == nil {
+		return false
+	}
+	_, required := pool.Labels["operator.machineconfiguration.openshift.io/required-for-upgrade"]
+	return required
+}
+
+func poolNamed(o *Objects, name string) *mcfgv1.MachineConfigPool {
+	for _, p := range o.MachineConfigPools {
+		if p != nil && p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// waitsForPool is why a pool is not complete: it is paused, it is degraded
+// itself, or its first node is not done.
+func waitsForPool(o *Objects, p *Pool) []Chain {
+	object := poolResource(p.Name)
+	link := Link{Object: &object, State: fmt.Sprintf("%d of %d nodes updated", p.Updated, p.Total)}
+	switch pool := poolNamed(o, p.Name); {
+	case p.complete():
+		return nil
+	case p.Paused:
+		link.State += ", paused"
+		return []Chain{{link}}
+	case pool != nil:
+		for _, c := range pool.Status.Conditions {
+			if c.Type == mcfgv1.MachineConfigPoolRenderDegraded && c.Status == corev1.ConditionTrue {
+				return []Chain{{{Object: &object, State: "RenderDegraded=True", Reason: c.Reason, Message: c.Message, Since: known(c.LastTransitionTime.Time)}}}
+			}
+		}
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Phase == PhaseUpdated {
+			continue
+		}
+		object := nodeResource(n.Name)
+		state := string(n.Phase)
+		if n.Assessment == AssessmentDegraded || n.Assessment == AssessmentUnavailable {
+			state += ", " + string(n.Assessment)
+		}
+		last := Link{Object: &object, State: state, Message: n.Message}
+		for _, r := range n.reasons {
+			if n.Unavailable && !r.since.IsZero() && (last.Since == nil || r.since.Before(*last.Since)) {
+				last.Since = &r.since
+			}
+		}
+		return []Chain{{link, last}}
+	}
+	return []Chain{{link}}
+}
+
+// waitsForDeployment is what keeps a deployment from being rolled out.
+func waitsForDeployment(object Resource, d *appsv1.Deployment) []Chain {
+	wanted := int32(1)
+	if d.Spec.Replicas != nil {
+		wanted = *d.Spec.Replicas
+	}
+	st := d.Status
+	if st.ObservedGeneration >= d.Generation && st.UpdatedReplicas >= wanted && st.UnavailableReplicas == 0 && st.AvailableReplicas >= wanted {
+		return nil
+	}
+	link := Link{Object: &object, State: fmt.Sprintf("%d of %d replicas updated, %d available", st.UpdatedReplicas, wanted, st.AvailableReplicas)}
+	for _, t := range []appsv1.DeploymentConditionType{appsv1.DeploymentReplicaFailure, appsv1.DeploymentAvailable, appsv1.DeploymentProgressing} {
+		for _, c := range st.Conditions {
+			bad := corev1.ConditionFalse
+			if t == appsv1.DeploymentReplicaFailure {
+				bad = corev1.ConditionTrue
+			}
+			if c.Type == t && c.Status == bad {
+				link.State += fmt.Sprintf(", %s=%s", c.Type, c.Status)
+				link.Reason, link.Message, link.Since = c.Reason, c.Message, known(c.LastTransitionTime.Time)
+				return []Chain{{link}}
+			}
+		}
+	}
+	return []Chain{{link}}
+}
+
+// waitsForDaemonSet is what keeps a daemon set from being rolled out.
+func waitsForDaemonSet(object Resource, d *appsv1.DaemonSet) []Chain {
+	st := d.Status
+	if st.ObservedGeneration >= d.Generation && st.UpdatedNumberScheduled >= st.DesiredNumberScheduled && st.NumberUnavailable == 0 {
+		return nil
+	}
+	return []Chain{{{Object: &object, State: fmt.Sprintf("%d of %d pods updated, %d unavailable", st.UpdatedNumberScheduled, st.DesiredNumberScheduled, st.NumberUnavailable)}}}
+}
+
+// byName finds operators by their names.
+func byName(all []*configv1.ClusterOperator) map[string]*configv1.ClusterOperator {
+	m := make(map[string]*configv1.ClusterOperator, len(all))
+	for _, co := range all {
+		m[co.Name] = co
+	}
+	return m
+}
+
+// workloads finds workloads by namespace and name.
+func workloads[T any, P interface {
+	*T
+	GetNamespace() string
+	GetName() string
+}](all []P) map[string]P {
+	m := make(map[string]P, len(all))
+	for _, w := range all {
+		if w != nil {
+			m[w.GetNamespace()+"/"+w.GetName()] = w
+		}
+	}
+	return m
+}
+
+// writeWaits writes the chains, links that several begin with once.
+func writeWaits(out *writer, s *Status) {
+	if len(s.Waits) == 0 {
+		return
+	}
+	if s.Updating {
+		out.print("\nThe update waits on:\n")
+	} else {
+		out.print("\nThe requested update waits on:\n")
+	}
+	var above []string
+	for _, chain := range s.Waits {
+		texts := make([]string, len(chain))
+		for i := range chain {
+			texts[i] = chain[i].text(s.Now)
+		}
+		shared := 0
+		for shared < len(texts) && shared < len(above) && texts[shared] == above[shared] {
+			shared++
+		}
+		for i := shared; i < len(texts); i++ {
+			pad := strings.Repeat("  ", i+1)
+			out.print(pad, texts[i], "\n")
+			if m := chain[i].Message; m != "" {
+				out.print(pad, "  ", strings.ReplaceAll(m, "\n", "\n  "+pad), "\n")
+			}
+		}
+		above = texts
+	}
+}
+
+// text is a link in a line.
+func (l *Link) text(now time.Time) string {
+	var b strings.Builder
+	switch {
+	case l.Runlevel != nil:
+		fmt.Fprintf(&b, "runlevel %d", *l.Runlevel)
+	case l.Component != "":
+		b.WriteString("component " + l.Component)
+	case l.Object != nil:
+		b.WriteString(l.Object.String() + ": " + l.State)
+	}
+	if l.Reason != "" {
+		b.WriteString(" (" + l.Reason + ")")
+	}
+	if l.Since != nil {
+		if d := Short(now.Sub(*l.Since)); d == "now" {
+			b.WriteString(", just now")
+		} else {
+			b.WriteString(", for " + d)
+		}
+	}
+	return b.String()
+}

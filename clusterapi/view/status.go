@@ -1,0 +1,238 @@
+package view
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Status is how an update of a cluster does: what oc adm upgrade status shows. It
+// is plain data.
+type Status struct {
+	// Now is the time of the status, and Started that of the update.
+	Now     time.Time  `json:"now"`
+	Started *time.Time `json:"started,omitempty"`
+	// UpdatingFor is the time in between, in seconds.
+	UpdatingFor metav1.Duration `json:"updatingFor"`
+	// Updating says that the control plane or a node is being updated. If not,
+	// ControlPlane and Health are left out.
+	Updating     bool          `json:"updating"`
+	ControlPlane *ControlPlane `json:"controlPlane,omitempty"`
+	// Pools are the machine config pools, that of the control plane included.
+	Pools []Pool `json:"pools"`
+	// Health begins with what matters most. It is empty if all is well.
+	Health []Insight `json:"health"`
+	// Waits is what the update waits on, one chain for each cause.
+	Waits []Chain `json:"waits"`
+	// Unknown is what the status does not know, since it could not be read.
+	Unknown []Unknown `json:"unknown,omitempty"`
+}
+
+// Unknown is something that a status does not know. It is plain data.
+type Unknown struct {
+	Kind   string `json:"kind"`   // of objects, or Alert
+	Reason string `json:"reason"` // why they could not be read
+	Effect string `json:"effect"` // what is not known without them
+}
+
+// The errors of a status are texts that users know.
+var (
+	errNoVersion     = errors.New("no cluster version information available - you must be connected to an OpenShift version 4 server to fetch the current version")
+	errNoOperators   = errors.New("no cluster operator information available - you must be connected to an OpenShift version 4 server")
+	errNoProgressing = errors.New("no current Progressing info, see `oc describe clusterversion` for more details.\n")
+)
+
+// AssessStatus computes the status of an update at a time. It fails without a
+// ClusterVersion, its Progressing condition or a ClusterOperator (with
+// [ErrNoPlatformOperators] where none is of the release), and for a pool whose
+// selector is invalid. It can be called concurrently.
+func AssessStatus(o *Objects, now time.Time) (*Status, error) {
+	switch reason := o.missing(kindVersion); {
+	case o.ClusterVersion == nil && reason != "":
+		return nil, fmt.Errorf("the cluster version is unknown: %s", reason)
+	case o.ClusterVersion == nil:
+		return nil, errNoVersion
+	}
+	if !slices.ContainsFunc(o.ClusterOperators, func(co *configv1.ClusterOperator) bool { return co != nil }) {
+		if reason := o.missing(kindOperator); reason != "" {
+			return nil, fmt.Errorf("the cluster operators are unknown: %s", reason)
+		}
+		return nil, errNoOperators
+	}
+	cv := o.ClusterVersion
+	progressing := find(cv.Status.Conditions, configv1.OperatorProgressing)
+	if progressing == nil {
+		return nil, errNoProgressing
+	}
+	started := progressing.LastTransitionTime.Time
+	if h := cv.Status.History; len(h) > 0 && !h[0].StartedTime.IsZero() {
+		started = h[0].StartedTime.Time
+	}
+	in := insightInput{now: now, started: started}
+	ops := platformOperators(o)
+	pools, insights, err := assessPools(o, in)
+	if err != nil {
+		return nil, err
+	}
+	s := &Status{Now: now, Started: known(started), Pools: pools, Health: []Insight{}}
+	s.UpdatingFor.Duration = now.Sub(started).Round(time.Second)
+	s.Updating = progressing.Status == configv1.ConditionTrue || slices.ContainsFunc(pools, func(p Pool) bool {
+		return p.Name != masterPool && !p.complete()
+	})
+	s.Unknown = unknowns(o, ops)
+	if s.Updating {
+		controlPlane, err := assessControlPlane(cv, ops, now, started)
+		if err != nil {
+			return nil, err
+		}
+		s.ControlPlane = &controlPlane
+		for i := range o.Alerts {
+			insights = append(insights, in.ofAlert(&o.Alerts[i])...)
+		}
+		insights = append(insights, in.ofVersion(cv)...)
+		for _, co := range ops.platform {
+			insights = append(insights, in.ofOperator(co)...)
+		}
+		if !controlPlane.done() {
+			insights = append(insights, in.ofHistory(cv)...)
+		}
+		s.Health = append(s.Health, sortInsights(insights)...)
+	}
+	s.Waits = findWaits(o, ops, s)
+	return s, nil
+}
+
+// effects says what is not known without the objects of a kind.
+var effects = []struct{ kind, effect string }{
+	{kindOperator, "counts of operators may be too low"},
+	{kindPool, "whether nodes are updated is unknown"},
+	{kindNode, "whether nodes are updated is unknown"},
+	{kindConfig, "versions of nodes are unknown, and so is whether they are updated"},
+	{kindDeploy, "whether the machine-config operator is updated is unknown"},
+	{kindAlert, "alerts are missing from the update's health"},
+}
+
+// unknowns lists what could not be read and would matter.
+func unknowns(o *Objects, ops operators) []Unknown {
+	var all []Unknown
+	for _, e := range effects {
+		reason := o.missing(e.kind)
+		if reason == "" || e.kind == kindDeploy && !needsDeployment(o, ops) {
+			continue
+		}
+		all = append(all, Unknown{Kind: e.kind, Reason: reason, Effect: e.effect})
+	}
+	return all
+}
+
+// needsDeployment says that the deployment of the machine-config operator
+// decides, and is not there.
+func needsDeployment(o *Objects, ops operators) bool {
+	for _, co := range ops.platform {
+		if co.Name == machineConfigOperator && reportsVersion(co, o.ClusterVersion.Status.Desired.Version) {
+			return !ops.updated[co.Name] && machineConfigImage(o.Deployments) == ""
+		}
+	}
+	return false
+}
+
+// Details chooses what a status shows in full.
+type Details string
+
+// The details. The zero value is DetailsNone.
+const (
+	DetailsNone      Details = "none"
+	DetailsAll       Details = "all"
+	DetailsNodes     Details = "nodes"
+	DetailsHealth    Details = "health"
+	DetailsOperators Details = "operators"
+)
+
+// ParseDetails reads the value of a flag. It refuses a name that is not that of
+// details.
+func ParseDetails(name string) (Details, error) {
+	switch d := Details(name); d {
+	case DetailsNone, DetailsAll, DetailsNodes, DetailsHealth, DetailsOperators:
+		return d, nil
+	}
+	return "", fmt.Errorf("invalid value for --details: %s (must be one of none, all, nodes, health, operators)", name)
+}
+
+// shows says that a part is to be shown in full.
+func (d Details) shows(part Details) bool { return d == DetailsAll || d == part }
+
+// StatusText are the options of [Status.WriteText]. The zero value works. They
+// are plain data.
+type StatusText struct {
+	Details Details // empty means [DetailsNone]
+	Wording Wording // empty means [Current]
+	// Waits adds what the update waits on, which the command line tool does not
+	// show.
+	Waits bool
+}
+
+// WriteText writes the status as oc adm upgrade status prints it: what it shows to
+// out, and what it does not know to errOut. It fails when writing does, and for
+// details that are not known. It can be called concurrently on one status.
+func (s *Status) WriteText(out, errOut io.Writer, o StatusText) error {
+	details, err := ParseDetails(string(cmp.Or(o.Details, DetailsNone)))
+	if err != nil {
+		return err
+	}
+	o.Details = details
+	w, warn := writers(out, errOut)
+	for _, u := range s.Unknown {
+		if u.Kind == kindAlert {
+			fmt.Fprintf(warn, "Unable to fetch alerts, ignoring alerts in 'Update Health': %s\n", u.Reason)
+			continue
+		}
+		fmt.Fprintf(warn, "warning: %s: %s: %s\n", u.Kind, u.Reason, u.Effect)
+	}
+	s.writeSections(w, o)
+	return written(w, warn)
+}
+
+func (s *Status) writeSections(w *writer, o StatusText) {
+	if !s.Updating {
+		if nodes := s.unknownNodes(); nodes != "" {
+			fmt.Fprintf(w, "The control plane is not updating. Whether nodes are is unknown: %s\n", nodes)
+		} else {
+			w.print("The cluster is not updating.\n")
+		}
+		if o.Waits {
+			writeWaits(w, s)
+		}
+		return
+	}
+	writeControlPlane(w, s.ControlPlane, s.Now, o)
+	for i := range s.Pools {
+		if s.Pools[i].Name == masterPool {
+			writeNodes(w, &s.Pools[i], o)
+			break
+		}
+	}
+	if nodes := s.unknownNodes(); nodes != "" {
+		fmt.Fprintf(w, "\nWhether all nodes are updated is unknown: %s\n", nodes)
+	}
+	writePools(w, s.Pools, o)
+	if o.Waits {
+		writeWaits(w, s)
+	}
+	writeHealth(w, s, o)
+}
+
+// unknownNodes says why not all nodes are known, "" where they are.
+func (s *Status) unknownNodes() string {
+	for _, u := range s.Unknown {
+		if u.Kind == kindPool || u.Kind == kindNode || u.Kind == kindConfig && !s.Updating {
+			return u.Kind + ": " + u.Reason
+		}
+	}
+	return ""
+}
