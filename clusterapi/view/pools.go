@@ -98,7 +98,9 @@ type selectorError struct {
 	err  error
 }
 
-func (e *selectorError) Error() string { return "failed to get label selector from the pool: " + e.pool }
+func (e *selectorError) Error() string {
+	return "failed to get label selector from the pool: " + e.pool
+}
 func (e *selectorError) Unwrap() error { return e.err }
 
 // poolNodes is a pool with its nodes.
