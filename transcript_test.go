@@ -39,6 +39,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
@@ -71,6 +72,9 @@ import (
 //	restart [clocks]                   the updater's, with the clocks of the old one
 //	hook waits|fails WHY / hook done   what a hook of the updater says from now on
 //	history, conditions, nodes, explain   show the state
+//	follow V                           from now on tells the status of the update
+//	                                   to V when it changes, and nothing else
+//	status                             shows that status
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, filepath.Join("testdata", "transcripts"), func(t *testing.T, path string) {
 		s := &scenario{t: t}
@@ -102,6 +106,7 @@ type scenario struct {
 	waits      map[string]string // what was last said of a ClusterOperator
 	levels     map[string]string // told to be done, and of which release by whom
 	updates    string            // what was last said of them
+	follows    bool              // only the status is told
 }
 
 // sampleRelease is one of the releases that scenarios know.
@@ -150,6 +155,9 @@ var digests = regexp.MustCompile(`sha256:([0-9a-f]{8})[0-9a-f]{56}`)
 
 // printf says a line with the time.
 func (s *scenario) printf(format string, args ...any) {
+	if s.follows && !strings.HasPrefix(format, "status") && !strings.HasPrefix(format, "error") {
+		return
+	}
 	d := time.Duration(0)
 	if s.Virtual != nil {
 		d = s.Now().Sub(s.start)
@@ -225,6 +233,14 @@ func (s *scenario) do(d *datadriven.TestData) error {
 		return s.startUpdater("updater", clocks)
 	case "hook":
 		s.hook = hookAnswer{arg, d.Input}
+	case "follow":
+		return s.follow(arg)
+	case "status":
+		status, err := clusterupdate.ReadStatus(context.Background(), s.cluster, clusterupdate.StatusOptions{Now: s.Now()})
+		if err != nil {
+			return err
+		}
+		return status.WriteText(&s.out, &s.out, view.StatusText{Waits: true})
 	case "history", "conditions", "nodes", "pools", "explain":
 		return s.show(d.Cmd)
 	default:
@@ -246,7 +262,7 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 		sampleVariant(s.t, sample.To(), sample.ToVersion, "4.21.2", ""),
 		sampleVariant(s.t, sample.From(), sample.FromVersion, sample.FromVersion, "multi"),
 	}
-	s.unsigned, s.hook = map[string]bool{}, hookAnswer{}
+	s.unsigned, s.hook, s.follows = map[string]bool{}, hookAnswer{}, false
 	if d.HasArg("hook") {
 		s.hook.how = "done"
 	}
@@ -381,6 +397,30 @@ func (s *scenario) startUpdater(name string, clocks []byte) error {
 	p := u.Process()
 	p.Name = name
 	s.updater = u
+	s.Add(p)
+	return nil
+}
+
+// follow tells how the status changes.
+func (s *scenario) follow(version string) error {
+	last := ""
+	p, err := clusterupdate.FollowProcess(clusterupdate.FollowOptions{
+		API: s.cluster, Payload: s.release(version, false).payload,
+		Observe: func(status *view.Status, err error) {
+			if err != nil {
+				s.printf("status: %v", err)
+				return
+			}
+			if text := status.String(); text != last { // what has no place in a line changes too
+				s.printf("status: %s", text)
+				last = text
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	s.follows = true
 	s.Add(p)
 	return nil
 }

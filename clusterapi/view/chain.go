@@ -19,9 +19,9 @@ type Chain []Link
 
 // Link is one step of a [Chain]. It is plain data.
 type Link struct {
-	// Runlevel and Component place the cause in the release. They are nil and
-	// empty in links of objects.
-	Runlevel  *int   `json:"runlevel,omitempty"`
+	// Runlevel and Component place the cause in the release. They are empty in
+	// links of objects.
+	Runlevel  string `json:"runlevel,omitempty"`
 	Component string `json:"component,omitempty"`
 	// Object is what the update waits on.
 	Object *Resource `json:"object,omitempty"`
@@ -98,8 +98,7 @@ func waitsForComponents(o *Objects, ops operators, s *Status) []Chain {
 		if len(waits) > 0 && c.Runlevel != components[i-1].Runlevel {
 			break
 		}
-		level := c.Runlevel
-		head := Chain{{Runlevel: &level}, {Component: c.Name}}
+		head := Chain{{Runlevel: c.Runlevel}, {Component: c.Name}}
 		for _, object := range c.Objects {
 			var tails []Chain
 			switch object.Kind {
@@ -354,6 +353,16 @@ func workloads[T any, P interface {
 	return m
 }
 
+// String is the chain in one line, without messages and times. It can be called
+// concurrently.
+func (c Chain) String() string {
+	texts := make([]string, len(c))
+	for i := range c {
+		texts[i] = c[i].head()
+	}
+	return strings.Join(texts, " > ")
+}
+
 // writeWaits writes the chains, links that several begin with once.
 func writeWaits(out *writer, s *Status) {
 	if len(s.Waits) == 0 {
@@ -385,26 +394,30 @@ func writeWaits(out *writer, s *Status) {
 	}
 }
 
-// text is a link in a line.
-func (l *Link) text(now time.Time) string {
-	var b strings.Builder
+// head is what a link is about, and its state.
+func (l *Link) head() string {
+	text := ""
 	switch {
-	case l.Runlevel != nil:
-		fmt.Fprintf(&b, "runlevel %d", *l.Runlevel)
+	case l.Runlevel != "":
+		text = "runlevel " + l.Runlevel
 	case l.Component != "":
-		b.WriteString("component " + l.Component)
+		text = "component " + l.Component
 	case l.Object != nil:
-		b.WriteString(l.Object.String() + ": " + l.State)
+		text = l.Object.String() + ": " + l.State
 	}
 	if l.Reason != "" {
-		b.WriteString(" (" + l.Reason + ")")
+		text += " (" + l.Reason + ")"
 	}
-	if l.Since != nil {
-		if d := Short(now.Sub(*l.Since)); d == "now" {
-			b.WriteString(", just now")
-		} else {
-			b.WriteString(", for " + d)
-		}
+	return text
+}
+
+// text is a link with how long it has been so.
+func (l *Link) text(now time.Time) string {
+	if l.Since == nil {
+		return l.head()
 	}
-	return b.String()
+	if d := Short(now.Sub(*l.Since)); d != "now" {
+		return l.head() + ", for " + d
+	}
+	return l.head() + ", just now"
 }

@@ -37,7 +37,7 @@ type Objects struct {
 // Component is a part of a release: what the manifests of one name and runlevel
 // are. It is plain data.
 type Component struct {
-	Runlevel int        `json:"runlevel"`
+	Runlevel string     `json:"runlevel"` // as file names have it, compared as text
 	Name     string     `json:"name"`
 	Objects  []Resource `json:"objects,omitempty"`
 }

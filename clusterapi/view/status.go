@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -235,4 +237,51 @@ func (s *Status) unknownNodes() string {
 		}
 	}
 	return ""
+}
+
+// String is the status in one line. It can be called concurrently.
+func (s *Status) String() string {
+	var b strings.Builder
+	if c := s.ControlPlane; c == nil {
+		b.WriteString("not updating")
+	} else {
+		fmt.Fprintf(&b, "%s: %s, %d of %d operators updated", c.Target, c.Assessment, c.Updated, c.Total)
+		for _, p := range s.Pools {
+			if p.Total > 0 {
+				fmt.Fprintf(&b, ", %s %d of %d nodes", p.Name, p.Updated, p.Total)
+			}
+		}
+	}
+	if len(s.Waits) > 0 {
+		b.WriteString("; waits on " + s.Waits[0].String())
+	}
+	if more := len(s.Waits) - 1; more > 0 {
+		fmt.Fprintf(&b, " (and %d more)", more)
+	}
+	return b.String()
+}
+
+// Same says that two statuses differ in nothing but the time that passed. Nil is
+// the same as nil alone. It can be called concurrently.
+func (s *Status) Same(other *Status) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return reflect.DeepEqual(s.timeless(), other.timeless())
+}
+
+// timeless is the status without what changes by itself.
+func (s *Status) timeless() Status {
+	t := *s
+	t.Now, t.UpdatingFor = time.Time{}, metav1.Duration{}
+	if t.ControlPlane != nil {
+		c := *t.ControlPlane
+		c.Duration, c.Remaining, c.EstimatedDuration = metav1.Duration{}, metav1.Duration{}, metav1.Duration{}
+		c.Updating = slices.Clone(c.Updating)
+		for i := range c.Updating {
+			c.Updating[i].Age = metav1.Duration{}
+		}
+		t.ControlPlane = &c
+	}
+	return t
 }

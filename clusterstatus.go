@@ -1,0 +1,230 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// StatusOptions are the options of [ReadStatus]. The zero value works.
+type StatusOptions struct {
+	// Now is the time of the status; zero means the real one. A recording has a
+	// time of its own.
+	Now time.Time
+	// Alerts gives those that fire; nil leaves them out.
+	Alerts risk.AlertSource
+	// Payload is the release that the cluster updates to. With it the status
+	// says at which runlevel the update is; nil leaves that out.
+	Payload *manifest.Payload
+}
+
+// ReadStatus reads what an update's status is computed from, and returns that
+// status: what oc adm upgrade status shows, as data. What cannot be read is named
+// in Status.Unknown. Its errors are those of ctx, of reading the ClusterVersion, and
+// of [view.AssessStatus]. It can be called concurrently.
+func ReadStatus(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*view.Status, error) {
+	objects, err := ReadObjects(ctx, r, o)
+	if err != nil {
+		return nil, err
+	}
+	now := o.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	return view.AssessStatus(objects, now)
+}
+
+// ReadObjects reads the objects that an update's status is computed from. They are
+// shared and must not be changed. A kind that the cluster does not serve has no
+// objects; one that cannot be read, or not in full, is in Objects.Missing. Its
+// errors are those of ctx and of reading the ClusterVersion. It can be called
+// concurrently.
+func ReadObjects(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*view.Objects, error) {
+	return (&statusReader{reader: r, o: o}).read(ctx)
+}
+
+// statusReader reads the objects of a status. With kept, it reads a kind again
+// only after that has been told to be stale.
+type statusReader struct {
+	reader  clusterapi.Reader
+	o       StatusOptions
+	objects view.Objects
+	fresh   map[string]bool // by kind; nil: none is kept
+}
+
+func (s *statusReader) read(ctx context.Context) (*view.Objects, error) {
+	s.objects.Missing = nil
+	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, s.reader, clusterapi.Key("", "version"))
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+		cv = nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the ClusterVersion: %w", err)
+	}
+	s.objects.ClusterVersion = cv
+	if s.o.Payload != nil && cv != nil {
+		s.objects.Components = components(s.o.Payload, cv)
+	}
+	err = errors.Join(
+		readKind(ctx, s, "ClusterOperator", &s.objects.ClusterOperators, readAll[configv1.ClusterOperator]),
+		readKind(ctx, s, "MachineConfigPool", &s.objects.MachineConfigPools, readAll[mcfgv1.MachineConfigPool]),
+		readKind(ctx, s, "Node", &s.objects.Nodes, readAll[corev1.Node]),
+		readKind(ctx, s, "MachineConfig", &s.objects.MachineConfigs, readConfigs),
+	)
+	deployments, daemonSets := readOperatorDeployment, readNothing
+	if s.o.Payload != nil {
+		deployments, daemonSets = readAll[appsv1.Deployment], readAll[appsv1.DaemonSet]
+	}
+	err = errors.Join(err,
+		readKind(ctx, s, "Deployment", &s.objects.Deployments, deployments),
+		readKind(ctx, s, "DaemonSet", &s.objects.DaemonSets, daemonSets),
+	)
+	if err != nil {
+		return nil, err
+	}
+	if s.o.Alerts != nil {
+		alerts, err := s.o.Alerts.Firing(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			s.objects.Missing = append(s.objects.Missing, view.Missing{Kind: "Alert", Reason: err.Error()})
+		}
+		s.objects.Alerts = nil
+		for _, a := range alerts {
+			s.objects.Alerts = append(s.objects.Alerts, view.Alert(a))
+		}
+	}
+	objects := s.objects
+	return &objects, nil
+}
+
+// readKind reads all objects of a kind, unless they are still fresh. It fails only
+// when ctx ends.
+func readKind[T any](ctx context.Context, s *statusReader, kind string, into *[]*T, list func(context.Context, clusterapi.Reader, clusterapi.ListOptions) ([]*T, error)) error {
+	if s.fresh[kind] {
+		return nil
+	}
+	objects, err := list(ctx, s.reader, clusterapi.ListOptions{})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	*into = objects
+	switch {
+	case err == nil || meta.IsNoMatchError(err):
+		if s.fresh != nil {
+			s.fresh[kind] = true
+		}
+	default:
+		s.objects.Missing = append(s.objects.Missing, view.Missing{Kind: kind, Reason: err.Error()})
+	}
+	return nil
+}
+
+// readAll reads all objects of a kind that can be decoded, with an error that says
+// which cannot.
+func readAll[T any](ctx context.Context, r clusterapi.Reader, o clusterapi.ListOptions) ([]*T, error) {
+	gvk, err := clusterapi.KindOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := clusterapi.ListShared(ctx, r, gvk, o)
+	var all []*T
+	var first error
+	faults := 0
+	for _, object := range objects {
+		t, fault := clusterapi.As[T](object)
+		if fault == nil {
+			all = append(all, t)
+			continue
+		}
+		if faults++; first == nil {
+			first = fmt.Errorf("%s: %w", object.Name(), fault)
+		}
+	}
+	if faults > 1 {
+		first = fmt.Errorf("%w (and %d more that cannot be decoded)", first, faults-1)
+	}
+	return all, errors.Join(first, err)
+}
+
+// readConfigs reads the metadata of MachineConfigs, which are large and of which
+// the status needs nothing else.
+func readConfigs(ctx context.Context, r clusterapi.Reader, o clusterapi.ListOptions) ([]*mcfgv1.MachineConfig, error) {
+	objects, err := clusterapi.ListShared(ctx, r, mcfgv1.GroupVersion.WithKind("MachineConfig"), o)
+	configs := make([]*mcfgv1.MachineConfig, len(objects))
+	for i, object := range objects {
+		u := object.Unstructured()
+		configs[i] = &mcfgv1.MachineConfig{ObjectMeta: metav1.ObjectMeta{Name: u.GetName(), Annotations: u.GetAnnotations()}}
+	}
+	return configs, err
+}
+
+// readOperatorDeployment reads the deployment that says which machine-config
+// operator should run.
+func readOperatorDeployment(ctx context.Context, r clusterapi.Reader, _ clusterapi.ListOptions) ([]*appsv1.Deployment, error) {
+	const name = "machine-config-operator"
+	d, err := clusterapi.Read[appsv1.Deployment](ctx, r, types.NamespacedName{Namespace: "openshift-" + name, Name: name})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return []*appsv1.Deployment{d}, nil
+}
+
+func readNothing(context.Context, clusterapi.Reader, clusterapi.ListOptions) ([]*appsv1.DaemonSet, error) {
+	return nil, nil
+}
+
+// components are the parts of a release that a cluster has, in their order.
+func components(p *manifest.Payload, cv *configv1.ClusterVersion) []view.Component {
+	filter := manifest.Filter{Overrides: cv.Spec.Overrides}
+	if c := cv.Status.Capabilities; len(c.EnabledCapabilities) > 0 || len(c.KnownCapabilities) > 0 {
+		filter.Capabilities = &manifest.Capabilities{Known: capabilityNames(c.KnownCapabilities), Enabled: capabilityNames(c.EnabledCapabilities)}
+		filter.AllowUnknownCapabilities = true
+	}
+	included, _ := p.Included(filter)
+	var all []view.Component
+	for _, m := range included {
+		level, name, ok := manifest.ParseName(m.Filename)
+		id := m.Identity()
+		if !ok || id.Kind != "ClusterOperator" && id.Kind != "Deployment" && id.Kind != "DaemonSet" {
+			continue
+		}
+		object := view.Resource{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+		i := slices.IndexFunc(all, func(c view.Component) bool { return c.Runlevel == level && c.Name == name })
+		if i < 0 {
+			i = len(all)
+			all = append(all, view.Component{Runlevel: level, Name: name})
+		}
+		all[i].Objects = append(all[i].Objects, object)
+	}
+	return all
+}
+
+func capabilityNames(all []configv1.ClusterVersionCapability) sets.Set[string] {
+	names := sets.New[string]()
+	for _, c := range all {
+		names.Insert(string(c))
+	}
+	return names
+}
