@@ -6,4 +6,7 @@
 // Every view is two steps. The first takes objects and a time, and returns data
 // with JSON names that stay; the second writes that data as text. Neither reads a
 // cluster, a clock or a file.
+//
+// All types are plain data: safe for concurrent use as long as nobody changes
+// them. Functions only read what they are given.
 package view
