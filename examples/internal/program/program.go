@@ -5,7 +5,7 @@
 // standard error, one line for each mistake. Flags and arguments may come in any
 // order. -h prints the usage to standard output. SIGINT and SIGTERM end the
 // program cleanly; a second one ends it at once. The exit codes are [Done],
-// [Failed] and [BadUsage].
+// [Failed], [BadUsage] and [Unknown].
 package program
 
 import (
@@ -25,11 +25,16 @@ const (
 	Done     = 0 // the program did what was asked
 	Failed   = 1 // it could not, the answer is no, or it was interrupted
 	BadUsage = 2 // the command line is wrong; nothing was done
+	Unknown  = 3 // what the answer depends on could not be read
 )
 
 // ErrNo makes a program exit with Failed without a message, where its output
 // has said already why the answer is no.
 var ErrNo = errors.New("the answer is no")
+
+// ErrUnknown makes a program exit with Unknown without a message, where its output
+// has said already what is not known.
+var ErrUnknown = errors.New("the answer is not known")
 
 // Answer prints text, wrapped where the output is a terminal, and returns nil, or
 // [ErrNo] where the answer is no.
@@ -51,7 +56,7 @@ type Command struct {
 	Name  string // as it is called, without flags
 	Args  string // arguments in the usage, such as [PACKAGE]; empty: none
 	About string // what it does, in a line
-	Codes string // what the exit codes 0 and 1 mean here
+	Codes string // what the exit codes mean here, but for 2
 	Min   int    // fewest arguments
 	Max   int    // most arguments; negative: any number
 	// Commands that the first argument chooses from; there are no flags then.
@@ -81,6 +86,8 @@ func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.W
 	case errors.As(err, &bad):
 		fmt.Fprintf(stderr, "%s: %v; %s -h shows the usage\n", name, err, name)
 		return BadUsage
+	case errors.Is(err, ErrUnknown):
+		return Unknown
 	case !errors.Is(err, ErrNo):
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 	}

@@ -53,6 +53,8 @@ func example() Command {
 					return errors.New("no luck")
 				case 1:
 					return ErrNo
+				case 3:
+					return ErrUnknown
 				}
 				return fmt.Errorf("%s: %w", args[0], Usagef("too much"))
 			}},
@@ -71,6 +73,7 @@ func TestExecute(t *testing.T) {
 		{"show -list x,y a -list z -version 4.7.0 -speed 2.5", Done, "[a] [x y z] 4.7.0 2.5\n", ""},
 		{"fail", Failed, "", "example: no luck\n"},
 		{"fail 1", Failed, "", ""},
+		{"fail 1 2 3", Unknown, "", ""},
 		{"fail 1 2", BadUsage, "", "example: 1: too much" + hint},
 		{"", BadUsage, "", "example: a command is missing" + hint},
 		{"shew", BadUsage, "", `example: there is no command "shew"` + hint},
