@@ -99,9 +99,8 @@ func newRollout(o *Objects) rollout {
 	}
 	if history := o.ClusterVersion.Status.History; len(history) > 0 {
 		r.target = history[0].Version
-		c := describeTarget(history)
 		progressing := find(o.ClusterVersion.Status.Conditions, configv1.OperatorProgressing)
-		r.multiArch = c.MultiArch && !c.Incomplete && progressing != nil && progressing.Status == configv1.ConditionTrue
+		r.multiArch = isMultiArch(history) && progressing != nil && progressing.Status == configv1.ConditionTrue
 	}
 	return r
 }
