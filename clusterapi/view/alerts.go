@@ -44,7 +44,7 @@ func DecodeAlerts(answer []byte) ([]Alert, error) {
 // name is that of the alert's rule.
 func (a *Alert) name() string { return a.Labels["alertname"] }
 
-// summary is the alert's own, or its name, as a sentence.
+// summary is the alert's own, or its name.
 func (a *Alert) summary() string {
 	if s := a.Annotations["summary"]; s != "" {
 		return s

@@ -59,8 +59,9 @@ type table struct{ w *tabwriter.Writer }
 func versionTable(out io.Writer) table { return table{tabwriter.NewWriter(out, 14, 1, 1, ' ', 0)} }
 func wideTable(out io.Writer) table    { return table{tabwriter.NewWriter(out, 0, 1, 3, ' ', 0)} }
 
-// cellText keeps what would be the border of a cell out of one.
-var cellText = strings.NewReplacer("\t", " ", "\v", " ")
+// cellText keeps out of a cell what would be its border, or would begin a text
+// without any.
+var cellText = strings.NewReplacer("\t", " ", "\v", " ", "\xff", "\uFFFD")
 
 // row adds a line.
 func (t table) row(texts ...string) {
@@ -73,7 +74,8 @@ func (t table) row(texts ...string) {
 	io.WriteString(t.w, "\n")
 }
 
-// flush writes the table.
+// flush writes the table. The error may be ignored where the table was begun on a
+// writer, which remembers it.
 func (t table) flush() error { return t.w.Flush() }
 
 // writer remembers its first error, so that a view is written without asking

@@ -1,0 +1,106 @@
+package view_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write the wanted texts of testdata")
+
+// golden compares a text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(readFile(t, file), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+var trailing = regexp.MustCompile(`(?m) +$`)
+
+// sample compares a text with an output of the product's documentation, which has
+// lost the spaces at the ends of its lines.
+func sample(t *testing.T, name, got string) {
+	t.Helper()
+	want := readFile(t, filepath.Join("testdata", name))
+	if diff := cmp.Diff(trailing.ReplaceAllString(want, ""), trailing.ReplaceAllString(got, "")); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func readFile(tb testing.TB, name string) string {
+	tb.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+// readVersion reads the first ClusterVersion of a YAML file with one or a list of
+// them.
+func readVersion(tb testing.TB, name string) *configv1.ClusterVersion {
+	tb.Helper()
+	text := []byte(readFile(tb, name))
+	var list configv1.ClusterVersionList
+	if err := yaml.Unmarshal(text, &list); err != nil {
+		tb.Fatal(err)
+	}
+	if len(list.Items) > 0 {
+		return &list.Items[0]
+	}
+	cv := &configv1.ClusterVersion{}
+	if err := yaml.Unmarshal(text, cv); err != nil {
+		tb.Fatal(err)
+	}
+	return cv
+}
+
+// texts returns what a view writes, with the error behind what it shows, as the
+// command line tool's tests have it.
+func texts(write func(out, errOut io.Writer) error) (shown, warned string) {
+	var out, errOut bytes.Buffer
+	if err := write(&out, &errOut); err != nil {
+		out.WriteString("\nerror: " + strings.TrimSuffix(err.Error(), "\n") + "\n")
+	}
+	return out.String(), errOut.String()
+}
+
+// wantTexts compares both streams of a view. Texts are those of the terminal: lines
+// are wanted as they are.
+func wantTexts(t *testing.T, wantOut, wantErr string, write func(out, errOut io.Writer) error) {
+	t.Helper()
+	out, errOut := texts(write)
+	if diff := cmp.Diff(wantOut, out); diff != "" {
+		t.Errorf("out (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantErr, errOut); diff != "" {
+		t.Errorf("err (-want +got):\n%s", diff)
+	}
+}
+
+// indented returns the JSON of a value, which stays.
+func indented(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text) + "\n"
+}

@@ -1,0 +1,153 @@
+package view
+
+import (
+	"fmt"
+	"io"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Summary is what oc adm upgrade shows of a cluster: its state and the releases
+// that it can update to. It is plain data.
+type Summary struct {
+	Version string `json:"version"` // the release that the cluster runs or updates to
+	Image   string `json:"image"`
+	// The conditions that matter to updates, nil where the ClusterVersion has
+	// none of the type.
+	Failing          *Condition `json:"failing,omitempty"`
+	Progressing      *Condition `json:"progressing,omitempty"`
+	Upgradeable      *Condition `json:"upgradeable,omitempty"`
+	ReleaseAccepted  *Condition `json:"releaseAccepted,omitempty"`
+	RetrievedUpdates *Condition `json:"retrievedUpdates,omitempty"`
+	Channel          Channel    `json:"channel"`
+	// Updates are those that are recommended, and NotRecommended those of which
+	// Recommended is not True. Newer ones come first.
+	Updates        []Release `json:"updates"`
+	NotRecommended []Release `json:"notRecommended"`
+	// Undecided is the first status of Recommended, in the order of the
+	// ClusterVersion, that is neither True nor False. It is nil without one.
+	Undecided *string `json:"undecided,omitempty"`
+}
+
+// Summarize computes the summary of a cluster's updates. It fails without a
+// ClusterVersion, and only reads it. It can be called concurrently.
+func Summarize(cv *configv1.ClusterVersion) (*Summary, error) {
+	if cv == nil {
+		return nil, errNoClusterVersion
+	}
+	s := &Summary{
+		Version:          cv.Status.Desired.Version,
+		Image:            cv.Status.Desired.Image,
+		Failing:          conditionOf(cv, failing),
+		Progressing:      conditionOf(cv, configv1.OperatorProgressing),
+		Upgradeable:      conditionOf(cv, configv1.OperatorUpgradeable),
+		ReleaseAccepted:  conditionOf(cv, releaseAccepted),
+		RetrievedUpdates: conditionOf(cv, configv1.RetrievedUpdates),
+		Channel:          channelOf(cv),
+		Updates:          []Release{},
+		NotRecommended:   []Release{},
+	}
+	for i := range cv.Status.AvailableUpdates {
+		s.Updates = append(s.Updates, releaseOf(&cv.Status.AvailableUpdates[i]))
+	}
+	for i := range cv.Status.ConditionalUpdates {
+		r := conditionalOf(&cv.Status.ConditionalUpdates[i])
+		if !r.Recommended.isNot(statusTrue) {
+			continue
+		}
+		if s.Undecided == nil && r.Recommended.Status != statusFalse {
+			s.Undecided = &r.Recommended.Status
+		}
+		s.NotRecommended = append(s.NotRecommended, r)
+	}
+	version := func(r Release) string { return r.Version }
+	s.Updates = newestFirst(s.Updates, version)
+	s.NotRecommended = newestFirst(s.NotRecommended, version)
+	return s, nil
+}
+
+// SummaryText are the options of [Summary.WriteText]. The zero value works. They
+// are plain data.
+type SummaryText struct {
+	IncludeNotRecommended bool    // describe updates with known issues
+	Wording               Wording // empty means [Current]
+}
+
+// WriteText writes the summary as oc adm upgrade prints it: what it shows to out,
+// and what it warns of to errOut. It fails when writing does. It can be called
+// concurrently on one summary.
+func (s *Summary) WriteText(out, errOut io.Writer, o SummaryText) error {
+	w, warn := writers(out, errOut)
+	s.writeState(w, warn)
+	s.Channel.write(w, "Upstream")
+	s.writeUpdates(w, warn, o.Wording)
+	s.writeNotRecommended(w, o)
+	return written(w, warn)
+}
+
+// writeState says how the cluster does.
+func (s *Summary) writeState(w, warn *writer) {
+	if s.Failing == nil {
+		warn.print(missingInfo(failing))
+	} else if s.Failing.Status != statusFalse {
+		w.print("Failing=", s.Failing.Status, ":\n\n", s.Failing.why(), "\n")
+	}
+	switch p := s.Progressing; {
+	case p == nil || p.Message == "":
+		warn.print(missingInfo(configv1.OperatorProgressing))
+	case p.Status == statusTrue:
+		w.print("info: An upgrade is in progress. ", p.Message, "\n")
+	default:
+		w.print(p.Message, "\n")
+	}
+	w.print("\n")
+	if s.Upgradeable.is(statusFalse) {
+		w.print("Upgradeable=False\n\n", s.Upgradeable.why(), "\n")
+	}
+	if s.ReleaseAccepted.isNot(statusTrue) {
+		w.print("ReleaseAccepted=", s.ReleaseAccepted.Status, "\n\n", s.ReleaseAccepted.why(), "\n")
+	}
+}
+
+// writeUpdates lists the recommended updates.
+func (s *Summary) writeUpdates(w, warn *writer, wording Wording) {
+	stale := s.RetrievedUpdates.is(statusFalse)
+	switch {
+	case len(s.Updates) > 0:
+		w.print("\nRecommended updates:\n\n")
+		t := versionTable(w)
+		t.row("  VERSION", "IMAGE")
+		for _, r := range s.Updates {
+			t.row("  "+r.Version, r.Image)
+		}
+		t.flush()
+		if stale {
+			writeRefresh(warn, "refresh", s.RetrievedUpdates)
+		}
+	case stale:
+		writeRefresh(warn, "display", s.RetrievedUpdates)
+	default:
+		w.print(wording.noUpdates())
+	}
+}
+
+// writeNotRecommended describes the other updates, or says that there are some.
+func (s *Summary) writeNotRecommended(w *writer, o SummaryText) {
+	switch {
+	case o.IncludeNotRecommended && len(s.NotRecommended) > 0:
+		w.print("\nUpdates with known issues:\n")
+		for i := range s.NotRecommended {
+			w.print("\n")
+			writeNotRecommended(w, &s.NotRecommended[i], s.NotRecommended[i].Recommended)
+		}
+	case o.IncludeNotRecommended:
+		w.print("\nNo updates which are not recommended based on your cluster configuration are available.\n")
+	case len(s.NotRecommended) > 0:
+		qualifier := ""
+		if s.Undecided != nil {
+			qualifier = fmt.Sprintf(", or where the recommended status is %q,", *s.Undecided)
+		}
+		w.print("\nAdditional updates which are not recommended", qualifier,
+			" for your cluster configuration are available, to view those re-run the command with --include-not-recommended.\n")
+	}
+}

@@ -1,0 +1,273 @@
+package view_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+)
+
+// cvCondition makes a condition of a ClusterVersion.
+func cvCondition(t, status, reason, message string) configv1.ClusterOperatorStatusCondition {
+	return configv1.ClusterOperatorStatusCondition{Type: configv1.ClusterStatusConditionType(t), Status: configv1.ConditionStatus(status), Reason: reason, Message: message}
+}
+
+// healthy is a ClusterVersion that runs 4.14.1 and of which there is nothing to
+// say but a line and an empty one.
+func healthy(edits ...func(*configv1.ClusterVersion)) *configv1.ClusterVersion {
+	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
+	cv.Status.Desired = configv1.Release{Version: "4.14.1", Image: "image-4.14.1"}
+	cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{
+		cvCondition("Failing", "False", "", ""),
+		cvCondition("Progressing", "False", "", "Cluster version is 4.14.1"),
+	}
+	for _, edit := range edits {
+		edit(cv)
+	}
+	return cv
+}
+
+// with replaces a condition, or adds one.
+func with(t, status, reason, message string) func(*configv1.ClusterVersion) {
+	return func(cv *configv1.ClusterVersion) {
+		without(t)(cv)
+		cv.Status.Conditions = append(cv.Status.Conditions, cvCondition(t, status, reason, message))
+	}
+}
+
+func without(t string) func(*configv1.ClusterVersion) {
+	return func(cv *configv1.ClusterVersion) {
+		var kept []configv1.ClusterOperatorStatusCondition
+		for _, c := range cv.Status.Conditions {
+			if string(c.Type) != t {
+				kept = append(kept, c)
+			}
+		}
+		cv.Status.Conditions = kept
+	}
+}
+
+// available adds updates without risks.
+func available(versions ...string) func(*configv1.ClusterVersion) {
+	return func(cv *configv1.ClusterVersion) {
+		for _, v := range versions {
+			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: v, Image: "image-" + v})
+		}
+	}
+}
+
+// conditional adds an update with a risk, and a Recommended condition unless its
+// status is "-".
+func conditional(version, status, reason, message string) func(*configv1.ClusterVersion) {
+	return func(cv *configv1.ClusterVersion) {
+		u := configv1.ConditionalUpdate{
+			Release: configv1.Release{Version: version, Image: "image-" + version, URL: configv1.URL("https://errata.example/" + version)},
+			Risks:   []configv1.ConditionalUpdateRisk{{Name: "Risk", URL: "https://risk.example", Message: "It may break."}},
+		}
+		if status != "-" {
+			u.Conditions = []metav1.Condition{{Type: "Other", Status: "False"}, {Type: "Recommended", Status: metav1.ConditionStatus(status), Reason: reason, Message: message}}
+		}
+		cv.Status.ConditionalUpdates = append(cv.Status.ConditionalUpdates, u)
+	}
+}
+
+func channel(name, upstream string, channels ...string) func(*configv1.ClusterVersion) {
+	return func(cv *configv1.ClusterVersion) {
+		cv.Spec.Channel, cv.Spec.Upstream, cv.Status.Desired.Channels = name, configv1.URL(upstream), channels
+	}
+}
+
+// edited makes one edit of several.
+func edited(edits ...func(*configv1.ClusterVersion)) func(*configv1.ClusterVersion) {
+	return func(cv *configv1.ClusterVersion) {
+		for _, edit := range edits {
+			edit(cv)
+		}
+	}
+}
+
+func summaryWriter(t *testing.T, cv *configv1.ClusterVersion, o view.SummaryText) func(io.Writer, io.Writer) error {
+	t.Helper()
+	s, err := view.Summarize(cv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(out, errOut io.Writer) error { return s.WriteText(out, errOut, o) }
+}
+
+// TestSummarySamples compares with outputs of the product's documentation.
+func TestSummarySamples(t *testing.T) {
+	for _, tt := range []struct {
+		cv, want string
+		o        view.SummaryText
+	}{
+		{"summary-known-issues.yaml", "summary-known-issues.txt", view.SummaryText{IncludeNotRecommended: true}},
+		{"summary.yaml", "summary.txt", view.SummaryText{}},
+		{"summary-none.yaml", "summary-none.txt", view.SummaryText{}},
+		{"summary-none.yaml", "summary-none-docs418.txt", view.SummaryText{Wording: view.Docs418}},
+	} {
+		t.Run(tt.want, func(t *testing.T) {
+			out, errOut := texts(summaryWriter(t, readVersion(t, "testdata/"+tt.cv), tt.o))
+			sample(t, tt.want, out)
+			if errOut != "" {
+				t.Errorf("warned %q", errOut)
+			}
+		})
+	}
+}
+
+// TestSummaryBlocks holds the text of each block against the rest of a summary
+// that says nothing else.
+func TestSummaryBlocks(t *testing.T) {
+	const (
+		first = "Cluster version is 4.14.1\n\n"
+		none  = "No updates available. You may still upgrade to a specific release image with --to-image or wait for new updates to be available.\n"
+	)
+	for _, tt := range []struct {
+		name    string
+		edit    func(*configv1.ClusterVersion)
+		all     bool
+		out     string
+		warning string
+	}{
+		{name: "nothing", edit: edited(), out: first + none},
+		{name: "failing", edit: with("Failing", "True", "Slow", "one\ntwo\n\nthree"), out: "Failing=True:\n\n  Reason: Slow\n  Message: one\n  two\n  \n  three\n\n" + first + none},
+		{name: "failing unknown", edit: with("Failing", "Unknown", "", ""), out: "Failing=Unknown:\n\n  Reason: \n  Message: \n\n" + first + none},
+		{name: "no failing", edit: without("Failing"), out: first + none, warning: "warning: No current Failing info, see `oc describe clusterversion` for more details.\n"},
+		{name: "in progress", edit: with("Progressing", "True", "Working", "Working towards 4.14.2: 106 of 841 done (12% complete), waiting on machine-config"), out: "info: An upgrade is in progress. Working towards 4.14.2: 106 of 841 done (12% complete), waiting on machine-config\n\n" + none},
+		{name: "progress unknown", edit: with("Progressing", "Unknown", "", "Who knows"), out: "Who knows\n\n" + none},
+		{name: "progress without message", edit: with("Progressing", "True", "Working", ""), out: "\n" + none, warning: "warning: No current Progressing info, see `oc describe clusterversion` for more details.\n"},
+		{name: "no progressing", edit: without("Progressing"), out: "\n" + none, warning: "warning: No current Progressing info, see `oc describe clusterversion` for more details.\n"},
+		{name: "not upgradeable", edit: with("Upgradeable", "False", "Old", "a\nb"), out: first + "Upgradeable=False\n\n  Reason: Old\n  Message: a\n  b\n\n" + none},
+		{name: "upgradeable unknown", edit: with("Upgradeable", "Unknown", "Old", "a"), out: first + none},
+		{name: "not accepted", edit: with("ReleaseAccepted", "False", "Unsigned", "a\nb"), out: first + "ReleaseAccepted=False\n\n  Reason: Unsigned\n  Message: a\n  b\n\n" + none},
+		{name: "accepted unknown", edit: with("ReleaseAccepted", "Unknown", "R", "M"), out: first + "ReleaseAccepted=Unknown\n\n  Reason: R\n  Message: M\n\n" + none},
+		{name: "accepted", edit: with("ReleaseAccepted", "True", "R", "M"), out: first + none},
+		{name: "channel", edit: channel("b", "https://up.example", "b", "a"), out: first + "Upstream: https://up.example\nChannel: b (available channels: b, a)\n" + none},
+		{name: "channel alone", edit: channel("b", ""), out: first + "Upstream is unset, so the cluster will use an appropriate default.\nChannel: b\n" + none},
+		{name: "upstream without channel", edit: channel("", "https://up.example", "a"), out: first + none},
+		{name: "stale with updates", edit: edited(available("4.14.2"), with("RetrievedUpdates", "False", "R", "a\nb")),
+			out: first + "\nRecommended updates:\n\n  VERSION     IMAGE\n  4.14.2      image-4.14.2\n", warning: "warning: Cannot refresh available updates:\n  Reason: R\n  Message: a\n  b\n\n"},
+		{name: "stale without updates", edit: with("RetrievedUpdates", "False", "R", "M"), out: first, warning: "warning: Cannot display available updates:\n  Reason: R\n  Message: M\n\n"},
+		{name: "retrieval unknown", edit: with("RetrievedUpdates", "Unknown", "R", "M"), out: first + none},
+		{name: "hidden updates", edit: conditional("4.14.2", "False", "R", "M"), out: first + none + "\nAdditional updates which are not recommended for your cluster configuration are available, to view those re-run the command with --include-not-recommended.\n"},
+		{name: "hidden unknown updates", edit: edited(conditional("4.14.2", "False", "R", "M"), conditional("4.14.3", "Unknown", "R", "M"), conditional("4.14.4", "Odd", "R", "M")),
+			out: first + none + "\nAdditional updates which are not recommended, or where the recommended status is \"Unknown\", for your cluster configuration are available, to view those re-run the command with --include-not-recommended.\n"},
+		{name: "first status in the object's order", edit: edited(conditional("4.14.2", "Odd", "R", "M"), conditional("4.14.3", "Unknown", "R", "M")),
+			out: first + none + "\nAdditional updates which are not recommended, or where the recommended status is \"Odd\", for your cluster configuration are available, to view those re-run the command with --include-not-recommended.\n"},
+		{name: "empty status", edit: conditional("4.14.2", "", "R", "M"),
+			out: first + none + "\nAdditional updates which are not recommended, or where the recommended status is \"\", for your cluster configuration are available, to view those re-run the command with --include-not-recommended.\n"},
+		{name: "recommended and unjudged ones do not count", edit: edited(conditional("4.14.2", "True", "R", "M"), conditional("4.14.3", "-", "", "")), out: first + none},
+		{name: "none to include", edit: edited(conditional("4.14.2", "True", "R", "M"), conditional("4.14.3", "-", "", "")), all: true, out: first + none + "\nNo updates which are not recommended based on your cluster configuration are available.\n"},
+		{name: "included, newer first", edit: edited(conditional("4.14.9", "False", "R", "\n a\n\nb \n"), conditional("4.14.10", "Unknown", "S", "M")), all: true,
+			out: first + none + "\nUpdates with known issues:\n\n  Version: 4.14.10\n  Image: image-4.14.10\n  Reason: S\n  Message: M\n\n  Version: 4.14.9\n  Image: image-4.14.9\n  Reason: R\n  Message: a\n  \n  b\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantTexts(t, tt.out, tt.warning, summaryWriter(t, healthy(tt.edit), view.SummaryText{IncludeNotRecommended: tt.all}))
+		})
+	}
+}
+
+// TestSummaryOrder has a version in each place of the order: valid before invalid,
+// valid ones by precedence, invalid ones by their text, equal ones as they are.
+func TestSummaryOrder(t *testing.T) {
+	cv := healthy(available("4.9.0", "v4.99.0", "4.10.0-rc.2", "4.10.0", "4.10.0-rc.10", "4.10", "4.14.0+b", "4.14.0+a", "04.1.0", ""))
+	s, err := view.Summarize(cv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range s.Updates {
+		got = append(got, r.Version)
+	}
+	want := "4.14.0+b 4.14.0+a 4.10.0 4.10.0-rc.10 4.10.0-rc.2 4.9.0 v4.99.0 4.10 04.1.0 "
+	if strings.Join(got, " ") != want {
+		t.Errorf("order is %q, want %q", got, want)
+	}
+}
+
+// TestVersionTable aligns versions: a column has 14 places at least, and one more
+// than its widest text. Tabs in texts do not add columns, line feeds begin lines.
+func TestVersionTable(t *testing.T) {
+	const before = "Cluster version is 4.14.1\n\n\nRecommended updates:\n\n"
+	for _, tt := range []struct{ name, version, want string }{
+		{"eleven", "4.14.123456", "  VERSION     IMAGE\n  4.14.123456 image-4.14.123456\n"},
+		{"twelve", "4.14.1234567", "  VERSION      IMAGE\n  4.14.1234567 image-4.14.1234567\n"},
+		{"twenty", "4.14.0-ec.2024010203", "  VERSION              IMAGE\n  4.14.0-ec.2024010203 image-4.14.0-ec.2024010203\n"},
+		{"runes", "äöüäöüäöüäöü", "  VERSION      IMAGE\n  äöüäöüäöüäöü image-äöüäöüäöüäöü\n"},
+		{"tab", "4.\t1", "  VERSION     IMAGE\n  4. 1        image-4. 1\n"},
+		{"line feed", "4\n1", "  VERSION     IMAGE\n  4\n1             image-4\n1\n"},
+		{"not UTF-8", "4.14.2\xff", "  VERSION     IMAGE\n  4.14.2\uFFFD     image-4.14.2\uFFFD\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantTexts(t, before+tt.want, "", summaryWriter(t, healthy(available(tt.version)), view.SummaryText{}))
+		})
+	}
+}
+
+const noVersion = "No cluster version information available - you must be connected to an OpenShift version 4 server to fetch the current version"
+
+func TestSummarizeWithoutVersion(t *testing.T) {
+	if _, err := view.Summarize(nil); err == nil || err.Error() != noVersion {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestSummaryJSON(t *testing.T) {
+	s, err := view.Summarize(healthy(channel("b", "https://up.example", "b"), available("4.14.2"), conditional("4.14.3", "Unknown", "R", "M")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "summary.json", indented(t, s))
+}
+
+// failingWriter fails after a number of bytes.
+type failingWriter int
+
+var errFull = errors.New("full")
+
+func (w *failingWriter) Write(p []byte) (int, error) {
+	if len(p) > int(*w) {
+		n := int(*w)
+		*w = 0
+		return n, errFull
+	}
+	*w -= failingWriter(len(p))
+	return len(p), nil
+}
+
+// TestWriteErrors has either stream fail wherever it can.
+func TestWriteErrors(t *testing.T) {
+	cv := healthy(without("Failing"), available("4.14.2", "4.15.0"), conditional("4.14.3", "False", "R", "M"), channel("b", ""))
+	s, err := view.Summarize(cv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.AssessRecommend(view.RecommendInput{ClusterVersion: cv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func(io.Writer, io.Writer) error{
+		"summary":   func(out, errOut io.Writer) error { return s.WriteText(out, errOut, view.SummaryText{}) },
+		"recommend": func(out, errOut io.Writer) error { return r.WriteText(out, errOut, view.RecommendText{}) },
+	} {
+		out, errOut := texts(write)
+		for n := range len(out) {
+			w := failingWriter(n)
+			if err := write(&w, io.Discard); !errors.Is(err, errFull) {
+				t.Fatalf("%s: out fails after %d bytes, error is %v", name, n, err)
+			}
+		}
+		for n := range len(errOut) {
+			w := failingWriter(n)
+			if err := write(io.Discard, &w); !errors.Is(err, errFull) {
+				t.Fatalf("%s: err fails after %d bytes, error is %v", name, n, err)
+			}
+		}
+	}
+}
