@@ -35,16 +35,16 @@ type ClusterOperatorRow struct {
 
 // PoolRow is a line of oc get mcp. It is plain data.
 type PoolRow struct {
-	Name            string    `json:"name"`
-	Config          string    `json:"config"`
-	Updated         string    `json:"updated"`
-	Updating        string    `json:"updating"`
-	Degraded        string    `json:"degraded"`
-	Machines        int32     `json:"machineCount"`
-	ReadyMachines   int32     `json:"readyMachineCount"`
-	UpdatedMachines int32     `json:"updatedMachineCount"`
-	DegradedOnes    int32     `json:"degradedMachineCount"`
-	Created         time.Time `json:"created,omitzero"`
+	Name             string    `json:"name"`
+	Config           string    `json:"config"`
+	Updated          string    `json:"updated"`
+	Updating         string    `json:"updating"`
+	Degraded         string    `json:"degraded"`
+	Machines         int32     `json:"machineCount"`
+	ReadyMachines    int32     `json:"readyMachineCount"`
+	UpdatedMachines  int32     `json:"updatedMachineCount"`
+	DegradedMachines int32     `json:"degradedMachineCount"`
+	Created          time.Time `json:"created,omitzero"`
 }
 
 // ClusterVersionRows returns the lines of ClusterVersions by name. Nil elements
@@ -90,16 +90,16 @@ func ClusterOperatorRows(operators []*configv1.ClusterOperator) []ClusterOperato
 func PoolRows(pools []*mcfgv1.MachineConfigPool) []PoolRow {
 	return rows(pools, func(pool *mcfgv1.MachineConfigPool) PoolRow {
 		return PoolRow{
-			Name:            pool.Name,
-			Config:          pool.Status.Configuration.Name,
-			Updated:         poolStatusOf(pool, mcfgv1.MachineConfigPoolUpdated),
-			Updating:        poolStatusOf(pool, mcfgv1.MachineConfigPoolUpdating),
-			Degraded:        poolStatusOf(pool, mcfgv1.MachineConfigPoolDegraded),
-			Machines:        pool.Status.MachineCount,
-			ReadyMachines:   pool.Status.ReadyMachineCount,
-			UpdatedMachines: pool.Status.UpdatedMachineCount,
-			DegradedOnes:    pool.Status.DegradedMachineCount,
-			Created:         pool.CreationTimestamp.Time,
+			Name:             pool.Name,
+			Config:           pool.Status.Configuration.Name,
+			Updated:          poolStatusOf(pool, mcfgv1.MachineConfigPoolUpdated),
+			Updating:         poolStatusOf(pool, mcfgv1.MachineConfigPoolUpdating),
+			Degraded:         poolStatusOf(pool, mcfgv1.MachineConfigPoolDegraded),
+			Machines:         pool.Status.MachineCount,
+			ReadyMachines:    pool.Status.ReadyMachineCount,
+			UpdatedMachines:  pool.Status.UpdatedMachineCount,
+			DegradedMachines: pool.Status.DegradedMachineCount,
+			Created:          pool.CreationTimestamp.Time,
 		}
 	}, func(row PoolRow) string { return row.Name })
 }
@@ -133,7 +133,7 @@ func WritePoolRows(out, errOut io.Writer, rows []PoolRow, now time.Time) error {
 	count := func(n int32) string { return strconv.Itoa(int(n)) }
 	for _, r := range rows {
 		lines = append(lines, []string{r.Name, r.Config, r.Updated, r.Updating, r.Degraded,
-			count(r.Machines), count(r.ReadyMachines), count(r.UpdatedMachines), count(r.DegradedOnes), ageText(r.Created, now)})
+			count(r.Machines), count(r.ReadyMachines), count(r.UpdatedMachines), count(r.DegradedMachines), ageText(r.Created, now)})
 	}
 	return writeLines(out, errOut, lines)
 }
