@@ -14,9 +14,9 @@
 //	}
 //	return s.WriteText(os.Stdout, os.Stderr, view.SummaryText{IncludeNotRecommended: true})
 //
-// Texts are those of the command line tool, byte for byte. As there, what a view
-// shows and what it warns of are two streams, and an error ends the view: programs
-// print it behind "error: ".
+// Texts are those of the command line tool. As there, what a view shows and what it
+// warns of are two streams, and an error ends the view: programs print it behind
+// "error: ".
 //
 // # Recommendations
 //

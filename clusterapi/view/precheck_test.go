@@ -157,6 +157,9 @@ func TestAlertPrecheck(t *testing.T) {
 		{"an alert", answer(`{"status":"success","data":{"alerts":[{"labels":{"alertname":"Own","severity":"warning","openShiftUpdatePrecheck":"true"},"annotations":{"summary":"Wait","description":"one\ntwo","runbook_url":"https://run.example"},"state":"firing","activeAt":"2024-02-07T16:31:06.123Z","value":"1"}]}}`, nil),
 			quiet + "\n\nThe following conditions found cause for concern in updating this cluster to later releases: recommended/UpdatePrecheckAlerts/Own/0\n\n" +
 				"recommended/UpdatePrecheckAlerts/Own/0=False:\n\n  Reason: Alert:firing\n  Message: warning alert Own firing, suggesting issues worth investigating before updating the cluster. Wait. The alert description is: one\n  two https://run.example\n\n"},
+		{"an alert of rules", answer(`{"data":{"groups":[{"rules":[{"alerts":[]},{"alerts":[{"labels":{"alertname":"Own","severity":"info","openShiftUpdatePrecheck":"true"},"state":"firing"}]}]}]}}`, nil),
+			quiet + "\n\nThe following conditions found cause for concern in updating this cluster to later releases: recommended/UpdatePrecheckAlerts/Own/0\n\n" +
+				"recommended/UpdatePrecheckAlerts/Own/0=False:\n\n  Reason: Alert:firing\n  Message: info alert Own firing, suggesting issues worth investigating before updating the cluster. Own." + undescribed + "\n\n"},
 		{"none", answer(`{"data":{}}`, nil), quiet + ", recommended/UpdatePrecheckAlerts (AsExpected)\n\n"},
 		{"no answer", answer("", errors.New("forbidden")), "Failed to check for at least some preconditions: fetching alerts: forbidden\n"},
 		{"not JSON", answer("{", nil), "Failed to check for at least some preconditions: decoding alerts: unexpected end of JSON input\n"},

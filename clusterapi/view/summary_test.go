@@ -138,6 +138,11 @@ func TestSummaryBlocks(t *testing.T) {
 		{name: "nothing", edit: edited(), out: first + none},
 		{name: "failing", edit: with("Failing", "True", "Slow", "one\ntwo\n\nthree"), out: "Failing=True:\n\n  Reason: Slow\n  Message: one\n  two\n  \n  three\n\n" + first + none},
 		{name: "failing unknown", edit: with("Failing", "Unknown", "", ""), out: "Failing=Unknown:\n\n  Reason: \n  Message: \n\n" + first + none},
+		{name: "the first of a type counts", edit: func(cv *configv1.ClusterVersion) {
+			cv.Status.Conditions = append(cv.Status.Conditions, cvCondition("Failing", "True", "R", "M"), cvCondition("Progressing", "True", "R", "M"))
+			conditional("4.14.2", "True", "R", "M")(cv)
+			cv.Status.ConditionalUpdates[0].Conditions = append(cv.Status.ConditionalUpdates[0].Conditions, metav1.Condition{Type: "Recommended", Status: "False"})
+		}, out: first + none},
 		{name: "no failing", edit: without("Failing"), out: first + none, warning: "warning: No current Failing info, see `oc describe clusterversion` for more details.\n"},
 		{name: "in progress", edit: with("Progressing", "True", "Working", "Working towards 4.14.2: 106 of 841 done (12% complete), waiting on machine-config"), out: "info: An upgrade is in progress. Working towards 4.14.2: 106 of 841 done (12% complete), waiting on machine-config\n\n" + none},
 		{name: "progress unknown", edit: with("Progressing", "Unknown", "", "Who knows"), out: "Who knows\n\n" + none},

@@ -1,0 +1,39 @@
+package view_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+)
+
+// FuzzAlerts decodes answers of the monitoring's API and checks their alerts. Each
+// condition says what it is about, and none of a name comes twice.
+func FuzzAlerts(f *testing.F) {
+	for _, answer := range []string{
+		`{"data":{"alerts":[{"labels":{"alertname":"A","severity":"critical"},"annotations":{"summary":"S"},"state":"firing","activeAt":"2024-02-07T16:31:06.123Z"}]}}`,
+		`{"data":{"groups":[{"rules":[{"alerts":[{"labels":{"alertname":"PodDisruptionBudgetAtLimit","namespace":"n"},"state":"pending"},{"labels":{"alertname":"PodDisruptionBudgetLimit","severity":"critical"}}]}]}]}}`,
+		`{"data":{"alerts":[{"labels":{"alertname":"VMCannotBeEvicted"}},{"labels":null},{}]}}`,
+		`{"data":{"alerts":[{"labels":{"alertname":1}}]}}`,
+		`{"data":null}`,
+		`[]`,
+	} {
+		f.Add([]byte(answer))
+	}
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		alerts, err := view.DecodeAlerts(answer)
+		if err != nil {
+			return
+		}
+		seen := map[string]bool{}
+		for _, c := range view.CheckAlerts(alerts) {
+			if seen[c.Type] || !strings.HasPrefix(c.Type, "recommended/") || c.Reason == "" {
+				t.Errorf("condition %+v", c)
+			}
+			seen[c.Type] = true
+			if found := c.Status == "False"; found != (c.AcceptanceName != "") || found != (c.Message != "") {
+				t.Errorf("condition %+v", c)
+			}
+		}
+	})
+}
