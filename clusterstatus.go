@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
@@ -46,7 +47,7 @@ func ReadStatus(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*vie
 	}
 	now := o.Now
 	if now.IsZero() {
-		now = time.Now()
+		now = clock.RealClock{}.Now()
 	}
 	return view.AssessStatus(objects, now)
 }

@@ -61,8 +61,8 @@ func Summarize(cv *configv1.ClusterVersion) (*Summary, error) {
 		s.NotRecommended = append(s.NotRecommended, r)
 	}
 	version := func(r Release) string { return r.Version }
-	s.Updates = newestFirst(s.Updates, version)
-	s.NotRecommended = newestFirst(s.NotRecommended, version)
+	s.Updates = NewestFirst(s.Updates, version)
+	s.NotRecommended = NewestFirst(s.NotRecommended, version)
 	return s, nil
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// newestFirst sorts what has a version: valid versions by precedence, higher
+// NewestFirst sorts what has a version: valid versions by precedence, higher
 // first, then the others by their text, greater first. Equal ones keep their
-// order. The result is a copy.
-func newestFirst[T any](items []T, version func(T) string) []T {
+// order. The result is a copy. It can be called concurrently.
+func NewestFirst[T any](items []T, version func(T) string) []T {
 	type parsed struct {
 		item T
 		text string
