@@ -432,6 +432,8 @@ func TestRecommendTarget(t *testing.T) {
 		{"risky", updates, "4.14.3", nil, risky("R") + open + "ConditionalUpdateRisk\n"},
 		{"risky and accepted", updates, "4.14.3", []string{"ConditionalUpdateRisk"}, risky("accepted R via ConditionalUpdateRisk") + "Update to 4.14.3 has no known issues relevant to this cluster other than the accepted ConditionalUpdateRisk.\n"},
 		{"issues of the cluster", edited(updates, with("Failing", "True", "R", "M"), with("RetrievedUpdates", "True", "R", "M")), "4.14.2", nil, fails + clean2 + open + "Failing\n"},
+		{"risks without condition", edited(available("4.14.2"), conditional("4.14.3", "-", "", "")), "4.14.3", nil,
+			"\nUpdate to 4.14.3 Recommended=Unknown:\nImage: image-4.14.3\nRelease URL: https://errata.example/4.14.3\nReason: NoConditions\nMessage: Conditional update to 4.14.3 has risks (Risk), but no conditions.\n" + open + "ConditionalUpdateRisk\n"},
 		{"some accepted", edited(updates, with("Failing", "True", "R", "M"), with("RetrievedUpdates", "False", "R", "M")), "4.14.3", []string{"Failing"}, "accepted " + fails + risky("R") + open + "CannotRetrieveUpdates,ConditionalUpdateRisk\n"},
 		{"all accepted", edited(updates, with("Failing", "True", "R", "M"), with("RetrievedUpdates", "False", "R", "M")), "4.14.3", []string{"Failing", "ConditionalUpdateRisk", "CannotRetrieveUpdates"},
 			"accepted " + fails + risky("accepted R via ConditionalUpdateRisk") + "Update to 4.14.3 has no known issues relevant to this cluster other than the accepted CannotRetrieveUpdates,ConditionalUpdateRisk,Failing.\n"},

@@ -185,15 +185,15 @@ func (g *ReleaseGroup) writeAll(w *writer, clean string) {
 const shownReleases = 2
 
 // writeNewest shows the newest releases: a row for one without issues, a paragraph
-// for one with issues. A row has a header above it or a row, in a table of its
-// own.
+// for one with issues. The first row has a header; a second one is a table of its
+// own, without.
 func (g *ReleaseGroup) writeNewest(w *writer, clean string) {
 	needsHeader, afterParagraph := true, false
 	for i := range g.Releases {
 		c := &g.Releases[i]
 		if afterParagraph || c.Issue != nil {
 			w.print("\n")
-			needsHeader, afterParagraph = needsHeader || c.Issue == nil, false
+			afterParagraph = false
 		}
 		switch {
 		case i == shownReleases:
