@@ -208,12 +208,12 @@ func assessControlPlane(cv *configv1.ClusterVersion, ops operators, now, started
 
 	history := cv.Status.History
 	end := now
-	var elapsed, progress time.Duration
-	if len(history) > 0 {
-		if completed(history[0]) {
-			end = history[0].CompletionTime.Time
-			c.CompletedAt = &end
-		}
+	var elapsed, progress time.Duration // zero where it is not known when the update began
+	if len(history) > 0 && completed(history[0]) {
+		end = history[0].CompletionTime.Time
+		c.CompletedAt = known(end)
+	}
+	if len(history) > 0 && !started.IsZero() {
 		elapsed = end.Sub(started)
 		progress = lastProgress(ops, now, started).Sub(started)
 	}

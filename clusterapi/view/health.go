@@ -82,11 +82,12 @@ const (
 // insightInput is the time that insights go by.
 type insightInput struct{ now, started time.Time }
 
-// known is a time, nil for one that is not known.
+// known is a time in UTC, nil for one that is not known.
 func known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
+	t = t.UTC()
 	return &t
 }
 
@@ -278,8 +279,11 @@ func writeHealth(out *writer, s *Status, o StatusText) {
 	out.print("\n= Update Health =\n")
 	insights, detailed := s.Health, o.Details.shows(DetailsHealth)
 	if len(insights) == 0 {
-		since := s.Now.Add(-s.UpdatingFor.Duration)
-		insights, detailed = []Insight{{Since: &since, Level: LevelInfo, Impact: ImpactNone, Summary: "Update is proceeding well"}}, false
+		var since *time.Time
+		if s.Started != nil {
+			since = known(s.Now.Add(-s.UpdatingFor.Duration))
+		}
+		insights, detailed = []Insight{{Since: since, Level: LevelInfo, Impact: ImpactNone, Summary: "Update is proceeding well"}}, false
 	}
 	if detailed {
 		for i := range insights {

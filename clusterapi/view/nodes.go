@@ -176,7 +176,7 @@ func unavailability(node *corev1.Node) []nodeReason {
 				short:       u.reason,
 				summary:     fmt.Sprintf(u.summary, node.Name),
 				description: fmt.Sprintf("Node has a %s!=%s condition with Reason %q and message %q", u.condition, u.good, u.reason, c.Message),
-				since:       c.LastTransitionTime.Time,
+				since:       c.LastTransitionTime.UTC(),
 				patience:    u.patience,
 			})
 		}

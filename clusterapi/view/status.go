@@ -76,6 +76,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 	if h := cv.Status.History; len(h) > 0 && !h[0].StartedTime.IsZero() {
 		started = h[0].StartedTime.Time
 	}
+	now = now.UTC()
 	in := insightInput{now: now, started: started}
 	ops := platformOperators(o)
 	pools, insights, err := assessPools(o, in)
@@ -83,14 +84,18 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 		return nil, err
 	}
 	s := &Status{Now: now, Started: known(started), Pools: pools, Health: []Insight{}}
-	s.UpdatingFor.Duration = now.Sub(started).Round(time.Second)
+	if s.Started != nil {
+		s.UpdatingFor.Duration = now.Sub(started).Round(time.Second)
+	}
 	s.Updating = progressing.Status == configv1.ConditionTrue || slices.ContainsFunc(pools, func(p Pool) bool {
 		return p.Name != masterPool && !p.complete()
 	})
 	s.Unknown = unknowns(o, ops)
 	if s.Updating {
 		controlPlane, err := assessControlPlane(cv, ops, now, started)
-		if err != nil {
+		if reason := o.missing(kindOperator); err != nil && reason != "" {
+			return nil, fmt.Errorf("%w, and not all could be read: %s", err, reason)
+		} else if err != nil {
 			return nil, err
 		}
 		s.ControlPlane = &controlPlane
