@@ -68,7 +68,7 @@ func waitsForRequest(cv *configv1.ClusterVersion) []Chain {
 		return nil
 	}
 	desired := cv.Status.Desired
-	if (want.Image == "" || want.Image == desired.Image) && (want.Version == "" || want.Version == desired.Version) && want.Architecture == "" {
+	if (want.Image == "" || want.Image == desired.Image) && (want.Version == "" || want.Version == desired.Version) && (want.Architecture == "" || want.Architecture == desired.Architecture) {
 		return nil
 	}
 	return []Chain{{conditionLink(versionResource(cv), accepted)}}
@@ -219,6 +219,9 @@ func operatorLink(o *Objects, ops operators, co *configv1.ClusterOperator) Link 
 	for _, v := range co.Status.Versions {
 		if v.Name == "operator" {
 			wanted := o.ClusterVersion.Status.Desired.Version
+			if v.Version == wanted && needsDeployment(o, ops) && o.missing(kindDeploy) != "" {
+				return Link{Object: &object, State: "whether its image is that of version " + wanted + " is unknown"}
+			}
 			if v.Version == wanted {
 				return Link{Object: &object, State: "its image is not yet that of version " + wanted}
 			}
@@ -282,13 +285,7 @@ func waitsForPool(o *Objects, p *Pool) []Chain {
 		if n.Assessment == AssessmentDegraded || n.Assessment == AssessmentUnavailable {
 			state += ", " + string(n.Assessment)
 		}
-		last := Link{Object: &object, State: state, Message: n.Message}
-		for _, r := range n.reasons {
-			if n.Unavailable && !r.since.IsZero() && (last.Since == nil || r.since.Before(*last.Since)) {
-				last.Since = &r.since
-			}
-		}
-		return []Chain{{link, last}}
+		return []Chain{{link, {Object: &object, State: state, Message: n.Message, Since: n.Since}}}
 	}
 	return []Chain{{link}}
 }

@@ -156,7 +156,7 @@ func (in insightInput) ofHistory(cv *configv1.ClusterVersion) []Insight {
 		return nil
 	}
 	last := unknown
-	if i := slices.IndexFunc(history[2:], func(h configv1.UpdateHistory) bool { return h.State == configv1.CompletedUpdate }); i >= 0 {
+	if i := slices.IndexFunc(history[2:], completed); i >= 0 {
 		last = history[2+i].Version
 	}
 	return []Insight{{
@@ -168,22 +168,18 @@ func (in insightInput) ofHistory(cv *configv1.ClusterVersion) []Insight {
 }
 
 // ofNode are the insights about a node of a pool.
-func (in insightInput) ofNode(n *Node, node *corev1.Node, pool string) []Insight {
+func (in insightInput) ofNode(n *Node, reasons []nodeReason, node *corev1.Node, pool string) []Insight {
 	i := Insight{Scope: poolScope(pool), Reference: nodeDocs, Resources: []Resource{nodeResource(n.Name)}}
 	var insights []Insight
-	if n.Unavailable && !n.updates && slices.ContainsFunc(n.reasons, in.isSerious) {
+	if n.Unavailable && !n.updating() && slices.ContainsFunc(reasons, in.isSerious) {
 		u := i
 		u.Level, u.Impact = LevelWarning, ImpactUpdateSpeed
-		u.Summary = joinReasons(n.reasons, func(r nodeReason) string { return r.summary })
-		u.Description = joinReasons(n.reasons, func(r nodeReason) string { return r.description })
+		u.Summary = joinReasons(reasons, func(r nodeReason) string { return r.summary })
+		u.Description = joinReasons(reasons, func(r nodeReason) string { return r.description })
 		if n.Degraded {
 			u.Description = node.Annotations[daemonReason]
 		}
-		for _, r := range n.reasons {
-			if !r.since.IsZero() && (u.Since == nil || r.since.Before(*u.Since)) {
-				u.Since = &r.since
-			}
-		}
+		u.Since = n.Since
 		insights = append(insights, u)
 	}
 	if n.Degraded {

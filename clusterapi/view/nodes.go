@@ -40,9 +40,15 @@ type Node struct {
 	Updated     bool `json:"updated"`
 	Unavailable bool `json:"unavailable"`
 	Degraded    bool `json:"degraded"`
+	// Since is when a node that is not available began not to be, nil if that is
+	// unknown.
+	Since *time.Time `json:"since,omitempty"`
+}
 
-	reasons []nodeReason
-	updates bool // is being updated
+// updating says that the node is being updated. One whose daemon is done with that,
+// and has not yet said which config it runs, is in the phase Updated.
+func (n *Node) updating() bool {
+	return !n.Updated && n.Phase != PhasePaused && n.Phase != PhasePending
 }
 
 // nodeReason is why a node is not available.
@@ -105,8 +111,9 @@ func newRollout(o *Objects) rollout {
 	return r
 }
 
-// assessNode says how far a node of a pool is.
-func (r *rollout) assessNode(node *corev1.Node, pool *mcfgv1.MachineConfigPool) Node {
+// assessNode says how far a node of a pool is, and why it is not available if it is
+// not.
+func (r *rollout) assessNode(node *corev1.Node, pool *mcfgv1.MachineConfigPool) (Node, []nodeReason) {
 	a := node.Annotations
 	current, desired, state := a[currentConfig], a[desiredConfig], a[daemonState]
 	wanted := pool.Spec.Configuration.Name
@@ -117,19 +124,21 @@ func (r *rollout) assessNode(node *corev1.Node, pool *mcfgv1.MachineConfigPool) 
 		n.Updated = current == desired && desired == wanted
 	}
 	target := r.versions[desired]
-	n.updates = !n.Updated && n.Version != "" && target != "" && target == r.target && current != desired && desired == wanted
+	updating := !n.Updated && n.Version != "" && target != "" && target == r.target && current != desired && desired == wanted
 	n.Degraded = desired != "" && isDegradedState(state)
-	n.reasons = unavailability(node)
-	n.Unavailable = len(n.reasons) > 0 && fitsImage(a, pool)
+	reasons := unavailability(node)
+	if n.Unavailable = len(reasons) > 0 && fitsImage(a, pool); n.Unavailable {
+		n.Since = earliest(reasons)
+	}
 
 	switch {
-	case n.updates && isDraining(a):
+	case updating && isDraining(a):
 		n.Phase, n.Assessment, n.Estimate = PhaseDraining, AssessmentProgressing, "+10m"
-	case n.updates && state == "Rebooting":
+	case updating && state == "Rebooting":
 		n.Phase, n.Assessment, n.Estimate = PhaseRebooting, AssessmentProgressing, "+5m"
-	case n.updates && state != "Done":
+	case updating && state != "Done":
 		n.Phase, n.Assessment, n.Estimate = PhaseUpdating, AssessmentProgressing, "+5m"
-	case n.updates || n.Updated:
+	case updating || n.Updated:
 		n.Phase, n.Assessment, n.Estimate = PhaseUpdated, AssessmentCompleted, "-"
 	case pool.Spec.Paused:
 		n.Phase, n.Assessment, n.Estimate = PhasePaused, AssessmentExcluded, "-"
@@ -142,13 +151,13 @@ func (r *rollout) assessNode(node *corev1.Node, pool *mcfgv1.MachineConfigPool) 
 			n.Estimate = "-"
 		}
 	}
-	if n.Unavailable && !n.updates {
-		troubled(AssessmentUnavailable, joinReasons(n.reasons, func(r nodeReason) string { return r.short }))
+	if n.Unavailable && !updating {
+		troubled(AssessmentUnavailable, joinReasons(reasons, func(r nodeReason) string { return r.short }))
 	}
 	if n.Degraded {
 		troubled(AssessmentDegraded, a[daemonReason])
 	}
-	return n
+	return n, reasons
 }
 
 func isDegradedState(state string) bool { return state == "Degraded" || state == "Unreconcilable" }
@@ -176,7 +185,7 @@ func unavailability(node *corev1.Node) []nodeReason {
 				short:       u.reason,
 				summary:     fmt.Sprintf(u.summary, node.Name),
 				description: fmt.Sprintf("Node has a %s!=%s condition with Reason %q and message %q", u.condition, u.good, u.reason, c.Message),
-				since:       c.LastTransitionTime.UTC(),
+				since:       c.LastTransitionTime.Time,
 				patience:    u.patience,
 			})
 		}
@@ -208,6 +217,18 @@ func fitsImage(a map[string]string, pool *mcfgv1.MachineConfigPool) bool {
 		wanted = pool.Annotations[newestImage]
 	}
 	return a[desiredImage] == wanted
+}
+
+// earliest is when the first of what is wrong with a node began, as far as that is
+// known.
+func earliest(reasons []nodeReason) *time.Time {
+	var first time.Time
+	for _, r := range reasons {
+		if !r.since.IsZero() && (first.IsZero() || r.since.Before(first)) {
+			first = r.since
+		}
+	}
+	return known(first)
 }
 
 // joinReasons joins what is wrong with a node.
@@ -262,7 +283,7 @@ func writeNodes(out *writer, p *Pool, o StatusText) {
 	t.row("NAME", "ASSESSMENT", "PHASE", "VERSION", "EST", "MESSAGE")
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		if i >= maxNodes && !o.Details.shows(DetailsNodes) && !n.Degraded && (!n.Unavailable || n.updates) {
+		if i >= maxNodes && !o.Details.shows(DetailsNodes) && !n.Degraded && (!n.Unavailable || n.updating()) {
 			skipped.count(n)
 			continue
 		}

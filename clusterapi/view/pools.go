@@ -168,10 +168,10 @@ func assessPools(o *Objects, in insightInput) ([]Pool, []Insight, error) {
 		p.Name, p.Paused = m.pool.Name, m.pool.Spec.Paused
 		p.Nodes = make([]Node, len(m.nodes))
 		for j, node := range m.nodes {
-			n := r.assessNode(node, m.pool)
+			n, reasons := r.assessNode(node, m.pool)
 			p.Nodes[j] = n
 			p.count(&n)
-			insights = append(insights, in.ofNode(&n, node, p.Name)...)
+			insights = append(insights, in.ofNode(&n, reasons, node, p.Name)...)
 		}
 		p.assess()
 		sortNodes(p.Nodes)

@@ -218,6 +218,11 @@ func (s *Status) writeSections(w *writer, o StatusText) {
 		return
 	}
 	writeControlPlane(w, s.ControlPlane, s.Now, o)
+	for _, u := range s.Unknown {
+		if u.Kind == kindOperator {
+			fmt.Fprintf(w, "\nWhether all operators are updated is unknown: %s: %s\n", u.Kind, u.Reason)
+		}
+	}
 	for i := range s.Pools {
 		if s.Pools[i].Name == masterPool {
 			writeNodes(w, &s.Pools[i], o)
