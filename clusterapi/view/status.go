@@ -122,20 +122,38 @@ var effects = []struct{ kind, effect string }{
 	{kindNode, "whether nodes are updated is unknown"},
 	{kindConfig, "versions of nodes are unknown, and so is whether they are updated"},
 	{kindDeploy, "whether the machine-config operator is updated is unknown"},
+	{kindDeploy, fewerWaits},
+	{kindDaemon, fewerWaits},
 	{kindAlert, "alerts are missing from the update's health"},
 }
 
-// unknowns lists what could not be read and would matter.
+// fewerWaits is the effect of what is read for chains alone.
+const fewerWaits = "what the update waits on may lack workloads that are not ready"
+
+// unknowns lists what could not be read and would matter: each kind once.
 func unknowns(o *Objects, ops operators) []Unknown {
 	var all []Unknown
 	for _, e := range effects {
 		reason := o.missing(e.kind)
-		if reason == "" || e.kind == kindDeploy && !needsDeployment(o, ops) {
-			continue
+		matters := true
+		switch {
+		case e.effect == fewerWaits:
+			matters = consistsOf(o.Components, e.kind)
+		case e.kind == kindDeploy:
+			matters = needsDeployment(o, ops)
 		}
-		all = append(all, Unknown{Kind: e.kind, Reason: reason, Effect: e.effect})
+		if listed := len(all) > 0 && all[len(all)-1].Kind == e.kind; reason != "" && matters && !listed {
+			all = append(all, Unknown{Kind: e.kind, Reason: reason, Effect: e.effect})
+		}
 	}
 	return all
+}
+
+// consistsOf says that a component has an object of a kind.
+func consistsOf(components []Component, kind string) bool {
+	return slices.ContainsFunc(components, func(c Component) bool {
+		return slices.ContainsFunc(c.Objects, func(r Resource) bool { return r.Kind == kind })
+	})
 }
 
 // needsDeployment says that the deployment of the machine-config operator

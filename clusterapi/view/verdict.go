@@ -19,7 +19,7 @@ func (s *Status) Verdict() Verdict {
 	switch {
 	case s.ControlPlane != nil && s.ControlPlane.Assessment == AssessmentStalled || slices.ContainsFunc(s.Health, serious):
 		return VerdictStuck
-	case slices.ContainsFunc(s.Unknown, func(u Unknown) bool { return u.Kind != kindAlert }):
+	case slices.ContainsFunc(s.Unknown, func(u Unknown) bool { return u.Kind != kindAlert && u.Effect != fewerWaits }):
 		return VerdictUnknown
 	case len(s.Health) > 0:
 		return VerdictWarning
