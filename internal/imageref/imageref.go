@@ -23,15 +23,17 @@ var (
 	ErrInvalid   = errors.New("invalid reference format")
 	ErrUppercase = errors.New("repository name must be lowercase")
 	ErrEmpty     = errors.New("repository name must have at least one component")
-	ErrTooLong   = fmt.Errorf("repository name must not be more than %d characters", maxName)
+	ErrTooLong   = fmt.Errorf("repository name must not be more than %d characters", MaxName)
 )
+
+// MaxName is the longest repository, in characters.
+const MaxName = 255
 
 const (
 	hostPart = `(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])`
 	host     = `(?:` + hostPart + `(?:\.` + hostPart + `)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?`
 	pathPart = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 	path     = pathPart + `(?:/` + pathPart + `)*`
-	maxName  = 255
 )
 
 var (
@@ -41,9 +43,9 @@ var (
 )
 
 // IsHost and IsPath say whether a text is the host, with a port if it has one, or
-// the repository of a name.
+// the repository of a name, however long.
 func IsHost(s string) bool { return hostSyntax.MatchString(s) }
-func IsPath(s string) bool { return pathSyntax.MatchString(s) && len(s) <= maxName }
+func IsPath(s string) bool { return pathSyntax.MatchString(s) }
 
 // Parse reads the name of an image. Its errors are those of this package, and that
 // a digest is not one of its algorithm.
@@ -56,7 +58,7 @@ func Parse(s string) (Reference, error) {
 		return Reference{}, ErrUppercase
 	case parts == nil:
 		return Reference{}, ErrInvalid
-	case len(parts[1]) > maxName:
+	case len(parts[1]) > MaxName:
 		return Reference{}, ErrTooLong
 	}
 	return Reference{Name: parts[1], Tag: parts[2], Digest: parts[3]}, checkDigest(parts[3])

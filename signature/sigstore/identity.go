@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/imageref"
 )
 
 // Identity says which signed name counts for the name under which an image is
@@ -100,10 +102,10 @@ func (i Identity) validate() error {
 // validName accepts a host, or a host with a path.
 func validName(s string) error {
 	host, path, ok := strings.Cut(s, "/")
-	if !hostSyntax.MatchString(host) || !strings.Contains(host, ".") && host != "localhost" && !strings.HasPrefix(host, "localhost:") {
+	if !imageref.IsHost(host) || !strings.Contains(host, ".") && host != "localhost" && !strings.HasPrefix(host, "localhost:") {
 		return fmt.Errorf("must begin with a host: a name with a dot, or localhost")
 	}
-	if ok && !pathSyntax.MatchString(path) {
+	if ok && !imageref.IsPath(path) {
 		return fmt.Errorf("invalid path %q", path)
 	}
 	return nil

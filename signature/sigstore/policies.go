@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/imageref"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -181,7 +182,7 @@ func validScope(s string) error {
 		return fmt.Errorf("%d characters, more than the limit of %d", len(s), maxScope)
 	}
 	if domain, ok := strings.CutPrefix(s, "*."); ok {
-		if strings.Contains(domain, "/") || !hostSyntax.MatchString(domain) {
+		if strings.Contains(domain, "/") || !imageref.IsHost(domain) {
 			return fmt.Errorf("%q: a wildcard stands for hosts, as in *.example.com", s)
 		}
 		return nil

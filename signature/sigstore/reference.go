@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/imageref"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -17,20 +18,11 @@ type reference struct {
 	digest string
 }
 
-const (
-	hostPart = `(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])`
-	pathPart = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
-)
-
 var (
-	hostSyntax = regexp.MustCompile(`^(?:` + hostPart + `(?:\.` + hostPart + `)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?$`)
-	pathSyntax = regexp.MustCompile(`^` + pathPart + `(?:/` + pathPart + `)*$`)
-	tagSyntax  = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
+	tagSyntax = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
 	// identifier could be mistaken for an image's id.
 	identifier = regexp.MustCompile(`^[a-f0-9]{64}$`)
 )
-
-const maxName = 255
 
 // parseReference reads the name of an image as the container tools do.
 func parseReference(s string) (reference, error) {
@@ -63,12 +55,12 @@ func parseReference(s string) (reference, error) {
 		path = "library/" + path
 	}
 	switch {
-	case !hostSyntax.MatchString(host):
+	case !imageref.IsHost(host):
 		return r, fmt.Errorf("invalid host %q", host)
-	case !pathSyntax.MatchString(path):
+	case !imageref.IsPath(path):
 		return r, fmt.Errorf("invalid repository %q", path)
-	case len(path) > maxName:
-		return r, fmt.Errorf("repository name of %d characters, more than %d", len(path), maxName)
+	case len(path) > imageref.MaxName:
+		return r, fmt.Errorf("repository name of %d characters, more than %d", len(path), imageref.MaxName)
 	}
 	r.name = host + "/" + path
 	return r, nil
