@@ -14,6 +14,9 @@ const (
 	coarse   = 10 * time.Minute // durations above are shown in minutes
 )
 
+// forever bounds what times that cannot be right lead to, in seconds.
+const forever = 100 * 365 * 24 * 60 * 60
+
 // estimate is what is thought of the rest of a control plane's update.
 type estimate struct {
 	remaining time.Duration // negative: late by so much
@@ -37,7 +40,7 @@ func estimateRest(elapsed, progress, usual time.Duration, share float64) estimat
 	} else {
 		rest /= 1.2
 	}
-	remaining := time.Duration(rest) * time.Second
+	remaining := time.Duration(max(-forever, min(rest, forever))) * time.Second
 	if remaining > coarse {
 		remaining = remaining.Round(time.Minute)
 	}
