@@ -1,0 +1,84 @@
+package view_test
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"testing"
+	"time"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+)
+
+// largeCluster has nodes in a pool of workers, a tenth of them on their way, and
+// configs of which the nodes use the last.
+func largeCluster(nodes, configs int) *view.Objects {
+	next := 0
+	o := withNodes(updating(), numbered(nodes, func(name string) *corev1.Node {
+		next++
+		switch next % 10 {
+		case 0:
+			return changingNode(name, "worker", "Working", "desiredDrain=drain-new", "lastAppliedDrain=uncordon-old")
+		case 1, 2:
+			return newNode(name, "worker")
+		}
+		return oldNode(name, "worker")
+	})...)
+	used := o.MachineConfigs
+	o.MachineConfigs = numbered(configs-len(used), func(name string) *mcfgv1.MachineConfig { return configOf(name, "4.13.0") })
+	o.MachineConfigs = append(o.MachineConfigs, used...)
+	return o
+}
+
+func BenchmarkAssessStatus(b *testing.B) {
+	for _, nodes := range []int{100, 1_000, 10_000} {
+		for _, configs := range []int{10, 100, 1_000} {
+			o := largeCluster(nodes, configs)
+			b.Run(fmt.Sprintf("nodes=%d/configs=%d", nodes, configs), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					assess(b, o, 10*time.Minute)
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkStatusText(b *testing.B) {
+	for _, nodes := range []int{100, 1_000, 10_000} {
+		s := assess(b, largeCluster(nodes, 10), 10*time.Minute)
+		for _, d := range []view.Details{view.DetailsNone, view.DetailsAll} {
+			b.Run(fmt.Sprintf("nodes=%d/details=%s", nodes, d), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := s.WriteText(io.Discard, io.Discard, view.StatusText{Details: d}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkRecordedStatus assesses and prints the recorded clusters.
+func BenchmarkRecordedStatus(b *testing.B) {
+	for _, dir := range dumps(b) {
+		o := readDump(b, dir)
+		now := view.LatestTransition(o)
+		b.Run(filepath.Base(dir), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s, err := view.AssessStatus(o, now)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := s.WriteText(io.Discard, io.Discard, view.StatusText{Details: view.DetailsAll}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
