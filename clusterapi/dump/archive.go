@@ -1,0 +1,229 @@
+package dump
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+// archive reads a tar stream. What has no place yet, since a folder that comes
+// later may make its parent a recording, is kept until the end. Its errors are
+// limits.
+func (c *collection) archive(stream io.Reader) error {
+	buffered := bufio.NewReaderSize(&contextReader{c.ctx, stream}, 1<<16)
+	var r io.Reader = buffered
+	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		zip, err := gzip.NewReader(buffered)
+		if err != nil {
+			c.cut(fmt.Errorf("decompressing: %w", err))
+			return nil
+		}
+		r = zip
+	}
+	a := &archiveReader{c: c, byPath: make(map[string]*file), shown: make(map[string]bool)}
+	for entries := tar.NewReader(r); ; {
+		header, err := entries.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = a.entry(header, entries)
+		}
+		if c.ctx.Err() != nil {
+			break // wait says why
+		}
+		if isLimit(err) {
+			return err
+		}
+		if err != nil {
+			c.cut(err)
+			break
+		}
+	}
+	return a.settle()
+}
+
+// cut notes that the rest of an archive cannot be read.
+func (c *collection) cut(err error) {
+	c.ignore("", fmt.Errorf("the archive ends early: %w", err))
+	c.incomplete["."] = true
+}
+
+type archiveReader struct {
+	c      *collection
+	byPath map[string]*file
+	shown  map[string]bool // folders that some path shows to be recordings
+	count  int             // files that are read for certain
+}
+
+// entry reads one entry. Its error is a limit, or that of the stream.
+func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
+	if header.Typeflag == tar.TypeXGlobalHeader {
+		return nil // which describes the archive
+	}
+	name := header.Name
+	switch {
+	case path.IsAbs(name):
+		a.c.ignore(name, errors.New("an absolute path"))
+		return nil
+	case slices.Contains(strings.Split(name, "/"), ".."):
+		a.c.ignore(name, errors.New("a path with .."))
+		return nil
+	}
+	name = path.Clean(name)
+	dir := path.Dir(name)
+	switch header.Typeflag {
+	case tar.TypeDir:
+		dir = name
+	case tar.TypeReg:
+	default:
+		a.c.ignore(name, errors.New("not a regular file"))
+		a.c.incomplete[name] = true
+		return nil
+	}
+	root, inside := rootOf(dir)
+	if inside {
+		a.shown[root] = true
+		rel, _ := below(root, dir)
+		a.c.noteSpace(rel)
+	}
+	a.noteNames(name, inside, root)
+	if header.Typeflag == tar.TypeDir {
+		return nil
+	}
+	if old := a.byPath[name]; old != nil { // of two entries, the later one is the file
+		old.path = ""
+	}
+	f := &file{path: name}
+	if inside {
+		rel, _ := below(root, name)
+		f.place = placeOf(root, rel)
+	} else {
+		f.place, f.tentative = a.tentative(name), true
+	}
+	if f.place.role == roleNone {
+		return nil
+	}
+	if !f.tentative {
+		if a.count++; a.count > a.c.o.MaxFiles {
+			return a.tooMany()
+		}
+	}
+	data, err := a.c.readAll(name, io.LimitReader(content, a.c.o.MaxFileBytes+1))
+	var limit *LimitError
+	if errors.As(err, &limit) && !f.tentative {
+		return err
+	}
+	a.byPath[name] = f
+	a.c.add(f, func() ([]byte, error) { return data, err })
+	if limit == nil && err != nil && !strings.HasSuffix(name, ".gz") {
+		return err // the stream is broken
+	}
+	return nil
+}
+
+func (a *archiveReader) tooMany() error {
+	return &LimitError{Limit: "MaxFiles", Max: int64(a.c.o.MaxFiles), What: "files"}
+}
+
+// noteNames remembers what the names in a path say about who wrote its folders.
+func (a *archiveReader) noteNames(name string, inside bool, root string) {
+	if inside {
+		return // the names that count are beside, or above
+	}
+	dir := "."
+	for _, step := range strings.Split(name, "/") {
+		a.c.note(dir, step)
+		dir = path.Join(dir, step)
+	}
+}
+
+// tentative returns the place of a file outside of the folders that make a
+// recording. What it is for is known at the end: see settle.
+func (a *archiveReader) tentative(name string) place {
+	for rel, role := range rolesByPath {
+		if name == rel || strings.HasSuffix(name, "/"+rel) {
+			root := path.Clean(strings.TrimSuffix(name, rel))
+			if p := placeOf(root, rel); role != roleTime {
+				return p
+			}
+		}
+	}
+	if p := inHeap(name); p.role != roleHeap || len(a.shown) == 0 {
+		p.root = path.Dir(name)
+		return p
+	}
+	return place{}
+}
+
+// settle finds the recordings, now that all folders are known, and leaves out
+// the files that have no place.
+func (a *archiveReader) settle() error {
+	c := a.c
+	if err := c.group.Wait(); err != nil {
+		return err
+	}
+	c.start()
+	for root := range a.shown {
+		outer := false
+		for other := range a.shown {
+			_, isBelow := below(other, root)
+			outer = outer || isBelow && other != root
+		}
+		if !outer {
+			c.roots[root] = true
+		}
+	}
+	count := 0
+	var raw []*file // which are manifests after all
+	all := c.files
+	c.files = nil
+	for _, f := range all {
+		p := f.place
+		switch {
+		case f.path == "":
+			continue
+		case p.role == roleTime:
+			if c.inside(p.root) {
+				continue
+			}
+		case len(c.roots) == 0:
+			if p.role != roleHeap {
+				f.place = inHeap(f.path)
+				f.place.root = path.Dir(f.path)
+				if f.place.role == roleHeap && f.raw != nil {
+					raw = append(raw, f)
+					continue
+				}
+			}
+		case p.role == roleHeap || !c.roots[p.root]:
+			continue
+		}
+		c.files = append(c.files, f)
+	}
+	bytes, objects := c.sure.bytes.Load(), c.sure.objects.Load()
+	for _, f := range c.files {
+		if f.limit != nil {
+			return f.limit
+		}
+		if f.tentative {
+			bytes, objects = bytes+f.bytes, objects+int64(len(f.objects))
+		}
+		if count++; count > c.o.MaxFiles {
+			return a.tooMany()
+		}
+	}
+	for _, f := range raw {
+		data := f.raw
+		f.raw, f.tentative = nil, false
+		c.add(f, func() ([]byte, error) { return data, nil })
+	}
+	return c.check(bytes, objects)
+}

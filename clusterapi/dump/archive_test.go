@@ -1,0 +1,197 @@
+package dump_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+)
+
+// pack makes an archive of a tree, its files in an order of their own.
+func pack(t testing.TB, tree fstest.MapFS, zip, backwards bool) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	out := tar.NewWriter(&buf)
+	names := slices.Sorted(maps.Keys(tree))
+	if backwards {
+		slices.Reverse(names)
+	}
+	for _, name := range names {
+		f := tree[name]
+		h := &tar.Header{Name: "./" + name, Mode: 0o644, Size: int64(len(f.Data)), Typeflag: tar.TypeReg}
+		switch {
+		case f.Mode.IsDir():
+			h.Typeflag, h.Name = tar.TypeDir, h.Name+"/"
+		case f.Mode&fs.ModeSymlink != 0:
+			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, string(f.Data), 0
+		}
+		if err := out.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeReg {
+			if _, err := out.Write(f.Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !zip {
+		return buf.Bytes()
+	}
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	if _, err := w.Write(buf.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return zipped.Bytes()
+}
+
+// same checks that archives of a tree give the same recording.
+func same(t *testing.T, tree fstest.MapFS, o dump.Options, r *dump.Recording, want string) {
+	t.Helper()
+	for _, f := range tree {
+		if f.Mode&fs.ModeSymlink != 0 {
+			return // which archives do not follow
+		}
+	}
+	for _, zip := range []bool{false, true} {
+		for _, backwards := range []bool{false, true} {
+			other, err := dump.OpenArchive(t.Context(), bytes.NewReader(pack(t, tree, zip, backwards)), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, other, want)
+			var lines []string
+			for _, p := range r.Problems() {
+				lines = append(lines, p.String())
+			}
+			checkProblems(t, other, strings.Join(lines, "\n"))
+			if !other.Time().Equal(r.Time()) {
+				t.Errorf("time %s of the archive, %s of the tree", other.Time(), r.Time())
+			}
+		}
+	}
+}
+
+// entry is one entry of an archive that is made by hand.
+type entry struct {
+	header tar.Header
+	data   string
+}
+
+func packed(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	out := tar.NewWriter(&buf)
+	for _, e := range entries {
+		h := e.header
+		if h.Typeflag != tar.TypeXGlobalHeader {
+			h.Mode, h.Size = 0o644, int64(len(e.data))
+		}
+		if err := out.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Write([]byte(e.data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func file(name, data string) entry {
+	return entry{tar.Header{Name: name, Typeflag: tar.TypeReg}, data}
+}
+
+func nodeNamed(name string) string {
+	return "{apiVersion: v1, kind: Node, metadata: {name: " + name + "}}\n"
+}
+
+func TestArchiveEntries(t *testing.T) {
+	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
+		entry{tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}, ""},
+		file("mg/../../etc/cluster-scoped-resources/core/nodes/up.yaml", nodeNamed("up")),
+		file("/abs/cluster-scoped-resources/core/nodes/abs.yaml", nodeNamed("abs")),
+		entry{tar.Header{Name: "mg/cluster-scoped-resources/core/nodes/link.yaml", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, ""},
+		entry{tar.Header{Name: "mg/hard.yaml", Typeflag: tar.TypeLink, Linkname: "a"}, ""},
+		entry{tar.Header{Name: "mg/fifo", Typeflag: tar.TypeFifo}, ""},
+		entry{tar.Header{Name: "mg/namespaces/", Typeflag: tar.TypeDir}, ""},
+		file("mg//cluster-scoped-resources/./core/nodes/n1.yaml", nodeNamed("n1")),
+		file("mg/cluster-scoped-resources/core/nodes/n2.yaml", nodeNamed("old")),
+		file("mg/cluster-scoped-resources/core/nodes/n2.yaml", nodeNamed("n2")),
+	)), dump.Options{Whole: resources("nodes")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, r, "list v1 Node: n1 n2 missing[]...") // a link may have been a Node
+	checkProblems(t, r, `
+/abs/cluster-scoped-resources/core/nodes/abs.yaml: an absolute path
+mg/../../etc/cluster-scoped-resources/core/nodes/up.yaml: a path with ..
+mg/cluster-scoped-resources/core/nodes/link.yaml: not a regular file
+mg/fifo: not a regular file
+mg/hard.yaml: not a regular file
+`)
+}
+
+// An empty folder makes a recording too, wherever its entry stands.
+func TestArchiveWithAnEmptyFolder(t *testing.T) {
+	for _, backwards := range []bool{false, true} {
+		entries := []entry{
+			file("mg/a.yaml", nodeNamed("not-read")),
+			{tar.Header{Name: "mg/namespaces/", Typeflag: tar.TypeDir}, ""},
+			file("mg/inner/cluster-scoped-resources/core/nodes/n.yaml", nodeNamed("not-read-either")),
+			file("mg/cluster-scoped-resources/core/nodes/n.yaml", nodeNamed("n1")),
+		}
+		if backwards {
+			slices.Reverse(entries)
+		}
+		r, err := dump.OpenArchive(t.Context(), bytes.NewReader(packed(t, entries...)), dump.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, r, "list v1 Node: n1 missing[]...")
+	}
+}
+
+// Of an archive that is cut off, what came before the cut is there; nothing that
+// may have come behind it is said to be absent.
+func TestArchiveThatIsCutOff(t *testing.T) {
+	lists := "{apiVersion: v1, kind: ConfigMapList, items: [{metadata: {name: c, namespace: a}}]}\n"
+	whole := packed(t,
+		file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1")),
+		file("must-gather.local.1/x/namespaces/a/core/configmaps.yaml", lists),
+		file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n2.yaml", nodeNamed("n2")+"# "+strings.Repeat("x", 5000)),
+	)
+	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(whole), dump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, r, "get v1 Node n3: NotFound\nlist v1 ConfigMap a: a/c")
+	r, err = dump.OpenArchive(t.Context(), bytes.NewReader(whole[:4000]), dump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, r, "list v1 Node: n1 missing[]...\nget v1 Node n2: NotCollected\nlist v1 ConfigMap a: a/c")
+	if p := r.Problems(); len(p) == 0 || !strings.Contains(p[0].String(), "the archive ends early") {
+		t.Errorf("problems %v", p)
+	}
+	for n := range len(whole) { // nothing panics
+		if n%97 == 0 {
+			_, _ = dump.OpenArchive(t.Context(), bytes.NewReader(whole[:n]), dump.Options{})
+		}
+	}
+}

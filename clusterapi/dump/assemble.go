@@ -1,0 +1,396 @@
+package dump
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// assembly makes a recording of what was collected.
+type assembly struct {
+	c        *collection
+	problems []Problem
+	more     int // problems that are not kept
+
+	kinds     map[schema.GroupKind]*kind
+	resources map[schema.GroupResource]schema.GroupKind
+	served    *served
+	spaces    namespaces
+	read      int // objects, those that are not kept too
+
+	// recorded are the kinds.json of recordings, nil for one that cannot be used:
+	// there, lists may lack objects.
+	recorded map[string]*recordedKinds
+	// lost are the places of files of which objects are lost. In a heap, they can
+	// be of lostKinds, or of any kind.
+	lost      map[place]bool
+	lostKinds kindNames
+	lostAny   bool
+	// cutOff are folders in which gathering began and did not end.
+	cutOff map[string]bool
+}
+
+// assemble makes the recording. given says that Options.Whole was.
+func assemble(c *collection, given bool) (*Recording, error) {
+	a := &assembly{
+		c: c, problems: c.ignored, more: c.more,
+		kinds:     make(map[schema.GroupKind]*kind),
+		resources: make(map[schema.GroupResource]schema.GroupKind),
+		served:    &served{groups: make(map[string]bool)},
+		spaces:    namespaces{known: make(map[string]bool)},
+		recorded:  make(map[string]*recordedKinds),
+		lost:      make(map[place]bool),
+		lostKinds: make(kindNames),
+		cutOff:    make(map[string]bool),
+	}
+	slices.SortFunc(c.files, func(x, y *file) int { return strings.Compare(x.path, y.path) })
+	a.faults()
+	a.readKinds()
+	a.readDiscovery()
+	a.mergeObjects()
+	if a.read == 0 {
+		a.sortProblems()
+		return nil, errNothing(a.problems)
+	}
+	a.readDefinitions()
+	a.learnPaths()
+	a.findScopes()
+	times := a.timestamps()
+	a.findSpaces()
+	a.readLists()
+	a.takeRecorded()
+	a.takeHeap()
+	claims := a.claims(given)
+	a.settle(claims)
+	r := &Recording{kinds: a.kinds, served: a.served, claims: claims, spaces: a.spaces, skip: c.skip, alerts: a.alerts()}
+	r.now = a.time(times)
+	a.sortProblems()
+	r.problems = a.problems
+	return r, nil
+}
+
+func (a *assembly) isHeap() bool { return len(a.c.roots) == 0 }
+
+func (a *assembly) problem(p Problem) {
+	if len(a.problems) >= a.c.o.MaxProblems {
+		a.more++
+		return
+	}
+	a.problems = append(a.problems, p)
+}
+
+func (a *assembly) sortProblems() {
+	slices.SortStableFunc(a.problems, func(x, y Problem) int {
+		return cmp.Or(strings.Compare(x.Path, y.Path), cmp.Compare(x.Document, y.Document), cmp.Compare(x.Line, y.Line))
+	})
+	if a.more > 0 {
+		a.problems = append(a.problems, Problem{Err: fmt.Errorf("%d more problems are not kept (limit MaxProblems)", a.more)})
+	}
+}
+
+// faults makes problems of what could not be read, and notes what may be lost.
+func (a *assembly) faults() {
+	for _, f := range a.c.files {
+		for _, fault := range f.faults {
+			a.problem(Problem{f.path, fault.document, fault.line, fault.err})
+			if f.place.role == roleHeap && !fault.lost || !f.place.role.holdsObjects() {
+				continue
+			}
+			a.lost[f.place] = true
+			for _, kind := range fault.kinds {
+				a.lostKinds[kind] = true
+			}
+			a.lostAny = a.lostAny || len(fault.kinds) == 0
+		}
+		a.more += f.more
+		a.lostAny = a.lostAny || f.more > 0
+	}
+	for name := range a.c.incomplete {
+		// A link, or a folder that cannot be read.
+		if ext := path.Ext(name); ext == "" || name == "." || inHeap(name).role == roleHeap {
+			a.lostAny = true
+		}
+	}
+}
+
+// mergeObjects chooses one of the copies of each object.
+func (a *assembly) mergeObjects() {
+	n := 0
+	for _, f := range a.c.files {
+		n += len(f.objects)
+	}
+	all := make([]*object, 0, n)
+	for _, f := range a.c.files {
+		a.read += len(f.objects) + f.skipped
+		for _, o := range f.objects {
+			if in := f.place.namespace; in != "" && o.key.Namespace != in {
+				a.problem(Problem{f.path, o.document, 0, fmt.Errorf("%s %s stands in the folder of namespace %s", o.gvk.Kind, keyText(o.key), in)})
+			}
+		}
+		all = append(all, f.objects...)
+	}
+	// Copies stay in the order of their paths.
+	slices.SortStableFunc(all, func(x, y *object) int {
+		return cmp.Or(compareKinds(x.gvk.GroupKind(), y.gvk.GroupKind()), compareKeys(x, y))
+	})
+	for start := 0; start < len(all); {
+		end := start + 1
+		first := all[start]
+		for end < len(all) && all[end].gvk.GroupKind() == first.gvk.GroupKind() && all[end].key == first.key {
+			end++
+		}
+		copies := all[start:end]
+		start = end
+		best := choose(copies)
+		for _, o := range copies {
+			if o.uid != best.uid && o.uid != "" && best.uid != "" {
+				a.problem(Problem{o.path, o.document, 0, fmt.Errorf("%s %s has another UID than in %s, which is used", o.gvk.Kind, keyText(o.key), best.path)})
+			}
+		}
+		k := a.kind(best.gvk.GroupKind())
+		for _, o := range copies {
+			k.versions[o.gvk.Version] = true
+		}
+		k.objects = append(k.objects, best)
+	}
+}
+
+// choose returns the copy to use: not one in the clear where another is
+// redacted; of the rest the latest, else the first.
+func choose(copies []*object) *object {
+	hidden := slices.ContainsFunc(copies, func(o *object) bool { return o.secrecy == redacted })
+	var best *object
+	for _, o := range copies {
+		if hidden && o.secrecy == inTheClear {
+			continue
+		}
+		if best == nil || compareRevisions(o.revision, best.revision) > 0 {
+			best = o
+		}
+	}
+	return best
+}
+
+// compareRevisions compares resourceVersions as numbers. What is not a number is
+// less than each of them.
+func compareRevisions(a, b string) int {
+	digits := func(s string) (string, bool) {
+		if s == "" || strings.Trim(s, "0123456789") != "" {
+			return "", false
+		}
+		return strings.TrimLeft(s, "0"), true
+	}
+	x, isX := digits(a)
+	y, isY := digits(b)
+	switch {
+	case !isX && !isY:
+		return 0
+	case !isX:
+		return -1
+	case !isY:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y))
+}
+
+func compareKinds(a, b schema.GroupKind) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
+}
+
+func compareKeys(a, b *object) int {
+	return cmp.Or(strings.Compare(a.key.Namespace, b.key.Namespace), strings.Compare(a.key.Name, b.key.Name))
+}
+
+// readDiscovery takes the kinds that discovery names.
+func (a *assembly) readDiscovery() {
+	d := newDecoder(&a.c.o)
+	for _, f := range a.c.files {
+		core := f.place.role == roleCore
+		if f.place.role != roleGroups && !core {
+			continue
+		}
+		if f.raw == nil {
+			a.served.broken(core)
+			continue
+		}
+		_, partial := a.recorded[f.place.root] // Record writes what it reads alone
+		err := d.stream(a.c.parent, f.raw, func(doc document) error {
+			found, err := a.served.read(doc.text, core, partial)
+			if err != nil {
+				a.served.broken(core)
+				a.problem(Problem{f.path, doc.number, doc.line, err})
+			}
+			for _, one := range found {
+				k := a.kind(one.kind.GroupKind())
+				k.versions[one.kind.Version] = true
+				k.describe(one.resource, one.namespaced)
+				a.learn(schema.GroupResource{Group: one.kind.Group, Resource: one.resource}, k.gk)
+			}
+			return nil
+		}, func(bad fault) {
+			a.served.broken(core)
+			a.problem(Problem{f.path, bad.document, bad.line, bad.err})
+		})
+		if err != nil {
+			return // the context ended
+		}
+	}
+}
+
+// learn notes the kind of a resource, unless it is known.
+func (a *assembly) learn(resource schema.GroupResource, kind schema.GroupKind) {
+	if _, known := a.resources[resource]; !known {
+		a.resources[resource] = kind
+	}
+}
+
+// readDefinitions takes the kinds that CustomResourceDefinitions define.
+func (a *assembly) readDefinitions() {
+	definitions := a.kinds[schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}]
+	if definitions == nil {
+		return
+	}
+	for _, o := range definitions.objects {
+		spec := field(o.text, "spec")
+		group, _ := textOf(field(spec, "group"))
+		name, _ := textOf(field(spec, "names", "kind"))
+		plural, _ := textOf(field(spec, "names", "plural"))
+		scope, _ := textOf(field(spec, "scope"))
+		if group == "" || name == "" || plural == "" {
+			continue
+		}
+		k := a.kind(schema.GroupKind{Group: group, Kind: name})
+		k.describe(plural, scope != "Cluster")
+		a.learn(schema.GroupResource{Group: group, Resource: plural}, k.gk)
+		for version := range elements(field(spec, "versions")) {
+			if name, ok := textOf(field(version, "name")); ok {
+				k.defined = true
+				if field(version, "served") == "true" {
+					k.versions[name] = true
+				}
+			}
+		}
+		if old, ok := textOf(field(spec, "version")); ok && old != "" { // v1beta1
+			k.defined, k.versions[old] = true, true
+		}
+	}
+}
+
+// learnPaths takes the resources that the paths of objects give to their kinds.
+func (a *assembly) learnPaths() {
+	for _, f := range a.c.files {
+		if f.place.resource == "" {
+			continue
+		}
+		resource := schema.GroupResource{Group: f.place.group, Resource: f.place.resource}
+		see := func(gk schema.GroupKind) {
+			a.learn(resource, gk)
+			if k := a.kinds[gk]; k != nil && k.resource == "" && gk.Group == f.place.group {
+				k.resource = f.place.resource
+			}
+		}
+		for _, l := range f.lists {
+			if l.kind.Kind != "" && !a.c.skip[l.kind.GroupKind()] {
+				k := a.kind(l.kind.GroupKind())
+				k.versions[l.kind.Version] = true
+				see(k.gk)
+			}
+		}
+		if len(f.lists) == 0 {
+			for _, o := range f.objects {
+				see(o.gvk.GroupKind())
+			}
+		}
+	}
+}
+
+// kindAt returns the kind of a list by its path.
+func (a *assembly) kindAt(p place) (schema.GroupKind, bool) {
+	if p.resource == "" {
+		return schema.GroupKind{}, false
+	}
+	resource := schema.GroupResource{Group: p.group, Resource: p.resource}
+	if gk, ok := a.resources[resource]; ok {
+		return gk, true
+	}
+	if p.role == roleList && p.group == configGroup {
+		// The folder is for every group of that ending.
+		var found []schema.GroupKind
+		for other, gk := range a.resources {
+			if other.Resource == p.resource && strings.HasSuffix(other.Group, configGroup) {
+				found = append(found, gk)
+			}
+		}
+		if len(found) == 1 {
+			return found[0], true
+		}
+	}
+	gk, ok := builtins().kinds[resource]
+	return gk, ok
+}
+
+const configGroup = "config.openshift.io"
+
+// findScopes says of each kind whether it is namespaced, where nothing did.
+func (a *assembly) findScopes() {
+	for gk, k := range a.kinds {
+		if k.scope == scopeUnknown {
+			k.scope = scopeOf(gk)
+		}
+		if k.scope == scopeUnknown && len(k.objects) > 0 {
+			k.scope = scopeCluster
+			if slices.ContainsFunc(k.objects, func(o *object) bool { return o.key.Namespace != "" }) {
+				k.scope = scopeNamespaced
+			}
+		}
+	}
+}
+
+// findSpaces notes which namespaces there are.
+func (a *assembly) findSpaces() {
+	maps.Copy(a.spaces.known, a.c.spaces)
+	for gk, k := range a.kinds {
+		for _, o := range k.objects {
+			switch {
+			case gk == namespaceKind:
+				a.spaces.known[o.key.Name] = true
+			case k.scope == scopeNamespaced && o.key.Namespace != "":
+				a.spaces.known[o.key.Namespace] = true
+			}
+		}
+	}
+	for _, recorded := range a.recorded {
+		if recorded == nil {
+			continue
+		}
+		for _, k := range recorded.Kinds {
+			for _, ns := range k.Namespaces {
+				a.spaces.known[ns] = true
+			}
+		}
+	}
+}
+
+// alerts returns the first answer of Prometheus: rules before alerts.
+func (a *assembly) alerts() []byte {
+	for _, role := range []role{roleRules, roleAlerts} {
+		for _, f := range a.c.files {
+			if f.place.role != role || f.raw == nil {
+				continue
+			}
+			if !json.Valid(f.raw) {
+				a.problem(Problem{Path: f.path, Err: errors.New("it is not JSON")})
+				continue
+			}
+			return f.raw
+		}
+	}
+	return nil
+}

@@ -1,0 +1,386 @@
+package dump
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
+)
+
+// document is one document of a file, as JSON text.
+type document struct {
+	number, line int // from 1
+	size         int // in the file
+	text         string
+}
+
+// fault is why a part of a file cannot be used.
+type fault struct {
+	document, line int // 0 for the file as a whole
+	err            error
+	// lost says that objects may have been there, as in a heap not all that is
+	// YAML is one; kinds are the names of theirs, as far as the text shows them.
+	lost  bool
+	kinds []string
+}
+
+// decoder decodes the documents of one file after another. It is not safe for
+// concurrent use.
+type decoder struct {
+	depth    int
+	expanded int64 // bytes that a document may have with its aliases replaced
+	fast     yamljson.Decoder
+}
+
+func newDecoder(o *Options) *decoder {
+	return &decoder{depth: o.MaxDepth, expanded: o.MaxFileBytes, fast: yamljson.Decoder{MaxDepth: o.MaxDepth}}
+}
+
+// stream calls use for each document of a file that is not empty, and bad for
+// each that cannot be decoded. An error is that of ctx or of use.
+func (d *decoder) stream(ctx context.Context, data []byte, use func(document) error, bad func(fault)) error {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if begin := bytes.TrimLeft(data, " \t\r\n"); len(begin) > 0 && begin[0] == '{' {
+		if again, err := d.jsonStream(ctx, data, use, bad); !again {
+			return err
+		}
+	}
+	return d.yamlStream(ctx, data, use, bad)
+}
+
+// jsonStream reads JSON objects one after another. What cannot be read ends it,
+// since nothing says where the next one begins. again is true for a file whose
+// first object is not JSON, but may be YAML.
+func (d *decoder) jsonStream(ctx context.Context, data []byte, use func(document) error, bad func(fault)) (again bool, err error) {
+	stream := json.NewDecoder(bytes.NewReader(data))
+	for number := 1; ; number++ {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		at := int(stream.InputOffset())
+		at += len(data[at:]) - len(bytes.TrimLeft(data[at:], " \t\r\n"))
+		line := 1 + bytes.Count(data[:at], []byte("\n"))
+		var raw json.RawMessage
+		err := stream.Decode(&raw)
+		if err == io.EOF {
+			return false, nil
+		}
+		var text string
+		if err == nil {
+			text, err = d.json(raw)
+		} else if number == 1 {
+			return true, nil
+		} else if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			line = 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
+		}
+		if err != nil {
+			rest := data[at:]
+			if raw != nil {
+				rest = raw
+			}
+			bad(fault{number, line, err, true, namedKinds(rest)})
+			if raw == nil {
+				return false, nil
+			}
+			continue
+		}
+		if err := use(document{number, line, len(raw), text}); err != nil {
+			return false, err
+		}
+	}
+}
+
+// json returns the text of a JSON value as encoding/json writes it.
+func (d *decoder) json(raw []byte) (string, error) {
+	if !utf8.Valid(raw) {
+		return "", errUTF8
+	}
+	if n := depth(string(raw)); n > d.depth {
+		return "", &LimitError{Limit: "MaxDepth", Max: int64(d.depth), What: "levels of maps and lists"}
+	}
+	var v any
+	if err := utiljson.Unmarshal(raw, &v); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+var errUTF8 = errors.New("it has characters that are not UTF-8")
+
+// yamlStream reads YAML documents, separated by lines "---".
+func (d *decoder) yamlStream(ctx context.Context, data []byte, use func(document) error, bad func(fault)) error {
+	clean := yamljson.Clean(data)
+	rest := string(data)
+	if !clean {
+		rest = strings.ReplaceAll(rest, "\r\n", "\n")
+	}
+	if rest != "" && rest[len(rest)-1] != '\n' {
+		rest += "\n"
+	}
+	line, number := 1, 0
+	for rest != "" {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		skipped, text, after := nextDocument(rest)
+		at := line + skipped
+		line += strings.Count(rest[:len(rest)-len(after)], "\n")
+		rest = after
+		if blank(text) {
+			continue
+		}
+		number++
+		json, err := d.yaml(text, clean)
+		if err != nil {
+			at, err = whereIn(at, strings.Count(text, "\n"), err)
+			bad(fault{number, at, err, true, namedKinds([]byte(text))})
+			continue
+		}
+		if json == "" {
+			number--
+			continue
+		}
+		if err := use(document{number, at, len(text), json}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextDocument cuts the next document off a stream whose lines all have an end.
+// The document begins with its line "---" where it has one; skipped is how many
+// lines are before it. A line "---" or "..." in the first column is never a part
+// of a value.
+func nextDocument(s string) (skipped int, text, rest string) {
+	start := 0
+	content, directive := false, false
+	for at := 0; at < len(s); {
+		end := at + strings.IndexByte(s[at:], '\n') + 1
+		line := s[at:end]
+		switch {
+		case isMarker(line, "---"):
+			switch {
+			case content:
+				return skipped, s[start:at], s[at:]
+			case directive: // the document of a directive is behind the marker
+				content = true
+			default: // what came before it is blank
+				skipped += strings.Count(s[start:at], "\n")
+				start = at
+				content = strings.TrimSpace(line[len("---"):]) != ""
+			}
+		case isMarker(line, "..."):
+			return skipped, s[start:at], s[end:]
+		case !content && line[0] == '%':
+			directive = true
+		case !content:
+			line = strings.TrimSpace(line)
+			content = line != "" && line[0] != '#'
+		}
+		at = end
+	}
+	return skipped, s[start:], ""
+}
+
+func isMarker(line, marker string) bool {
+	return strings.HasPrefix(line, marker) && strings.ContainsRune(" \t\r\n", rune(line[len(marker)]))
+}
+
+// blank reports whether a document has nothing but its marker and comments.
+func blank(text string) bool {
+	if isMarker(text+"\n", "---") {
+		text = text[len("---"):]
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			return false
+		}
+	}
+	return true
+}
+
+// yaml returns the JSON text of a YAML document, "" for an empty one.
+func (d *decoder) yaml(text string, clean bool) (string, error) {
+	if clean {
+		if json, ok := d.fast.Decode(text); ok {
+			return string(json), nil
+		}
+	}
+	if !utf8.ValidString(text) {
+		return "", errUTF8
+	}
+	_, size, err := yamljson.MeasureAliases([]byte(text), d.expanded)
+	if err == nil && size > d.expanded {
+		return "", &LimitError{Limit: "MaxFileBytes", Max: d.expanded, What: "bytes with aliases replaced"}
+	}
+	json, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		return "", err
+	}
+	if string(json) == "null" {
+		return "", nil
+	}
+	if n := depth(string(json)); n > d.depth {
+		return "", &LimitError{Limit: "MaxDepth", Max: int64(d.depth), What: "levels of maps and lists"}
+	}
+	return string(json), nil
+}
+
+var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: line ([0-9]+): `)
+
+// whereIn takes the line out of an error of a document that begins at line and
+// has so many.
+func whereIn(line, lines int, err error) (int, error) {
+	m := yamlLine.FindStringSubmatch(err.Error())
+	if m == nil {
+		return line, err
+	}
+	if n, fail := strconv.Atoi(m[1]); fail == nil && n > 0 {
+		line += min(n, lines) - 1
+	}
+	return line, errors.New("yaml: " + err.Error()[len(m[0]):])
+}
+
+// listed is what a document says about all objects of a kind.
+type listed struct {
+	// kind is that of a typed list; for a v1 List it is that of its items, where
+	// all have the same. It is empty where there are none, or several.
+	kind schema.GroupVersionKind
+	// typed says that it is not a v1 List; mixed that a v1 List has items of
+	// several kinds.
+	typed, mixed bool
+	// partial says that there are more: the list was cut into pages, or an item
+	// cannot be used.
+	partial        bool
+	document, line int
+}
+
+// objects reads the objects of a document, and what list it is, nil for none.
+func objects(doc document, add func(*object) error, bad func(fault)) (*listed, error) {
+	fail := func(err error) {
+		// A map or list without these is something else that happens to be YAML; a
+		// single word may be the beginning of an object.
+		lost := field(doc.text, "apiVersion") != "" || field(doc.text, "items") != "" || doc.text[0] != '{' && doc.text[0] != '['
+		bad(fault{doc.number, doc.line, err, lost, kindsOf(doc.text)})
+	}
+	if doc.text[0] != '{' {
+		fail(errors.New("it is not an object"))
+		return nil, nil
+	}
+	if !isList(doc.text) {
+		o, err := readObject(doc.text, schema.GroupVersionKind{})
+		if err != nil {
+			fail(err)
+			return nil, nil
+		}
+		o.document = doc.number
+		return nil, add(o)
+	}
+	var items, metadata string
+	for key, value := range fields(doc.text) {
+		switch key {
+		case "items":
+			items = value
+		case "metadata":
+			metadata = value
+		}
+	}
+	if items != "null" && (items == "" || items[0] != '[') {
+		fail(errors.New("it is a list without items"))
+		return nil, nil
+	}
+	l := &listed{document: doc.number, line: doc.line}
+	if token, ok := textOf(field(metadata, "continue")); ok && token != "" {
+		l.partial = true
+	}
+	version, _ := textOf(field(doc.text, "apiVersion"))
+	kind, _ := textOf(field(doc.text, "kind"))
+	l.typed = kind != "List"
+	if l.typed {
+		gv, err := schema.ParseGroupVersion(version)
+		if err != nil || gv.Version == "" {
+			fail(fmt.Errorf("%s: apiVersion %s does not say which", bounded.Quote(kind), bounded.Quote(version)))
+			return nil, nil
+		}
+		l.kind = gv.WithKind(strings.TrimSuffix(kind, "List"))
+	}
+	i := -1
+	for item := range elements(items) {
+		i++
+		o, err := readItem(item, l)
+		if err != nil {
+			l.partial = true
+			bad(fault{doc.number, doc.line, fmt.Errorf("items[%d]: %w", i, err), true, lostKinds(item, l.kind)})
+			continue
+		}
+		if !l.typed {
+			l.mixed = l.mixed || i > 0 && l.kind.Kind != "" && l.kind.GroupKind() != o.gvk.GroupKind()
+			l.kind = o.gvk
+		}
+		o.document = doc.number
+		if err := add(o); err != nil {
+			return nil, err
+		}
+	}
+	if l.mixed {
+		l.kind = schema.GroupVersionKind{}
+	}
+	return l, nil
+}
+
+func readItem(item string, of *listed) (*object, error) {
+	if item[0] != '{' {
+		return nil, errors.New("it is not an object")
+	}
+	if isList(item) {
+		return nil, errors.New("it is a list itself")
+	}
+	if !of.typed {
+		return readObject(item, schema.GroupVersionKind{})
+	}
+	return readObject(item, of.kind)
+}
+
+// isList reports whether an object is a v1 List or a typed list.
+func isList(text string) bool {
+	kind, _ := textOf(field(text, "kind"))
+	if !strings.HasSuffix(kind, "List") {
+		return false
+	}
+	version, _ := textOf(field(text, "apiVersion"))
+	return kind == "List" && version == "v1" || field(text, "items") != ""
+}
+
+// kindsOf is namedKinds for what can be decoded.
+func kindsOf(text string) []string {
+	if kind, ok := textOf(field(text, "kind")); ok && kind != "" && kind != "List" {
+		return []string{strings.TrimSuffix(kind, "List")}
+	}
+	var out []string
+	for item := range elements(field(text, "items")) {
+		out = append(out, kindsOf(item)...)
+	}
+	return out
+}
+
+// lostKinds are the kinds of an item that cannot be used.
+func lostKinds(item string, of schema.GroupVersionKind) []string {
+	if kinds := kindsOf(item); kinds != nil || of.Kind == "" {
+		return kinds
+	}
+	return []string{of.Kind}
+}

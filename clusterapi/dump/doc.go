@@ -1,0 +1,94 @@
+// Package dump reads a recording of a cluster as if it were the cluster: a
+// must-gather, a folder of oc adm inspect, what [Record] wrote, or any heap of
+// manifests. A [Recording] is a [clusterapi.Reader], so checks, views and forks
+// take it in place of a live cluster.
+//
+// # What a must-gather looks like
+//
+// oc adm must-gather runs images in the cluster, which call oc adm inspect
+// (https://docs.redhat.com/en/documentation/openshift_container_platform/latest/html/support/gathering-cluster-data).
+// Each image has a folder of its own:
+//
+//	must-gather.local.123/
+//	  timestamp, must-gather.logs, event-filter.html
+//	  quay-io-openshift-…-sha256-…/
+//	    timestamp                                  when oc adm inspect began and ended
+//	    aggregated-discovery-apis.yaml             which kinds of named groups are served
+//	    aggregated-discovery-api.yaml              which of the core group
+//	    cluster-scoped-resources/
+//	      config.openshift.io/clusteroperators.yaml       all of a resource: a list
+//	      core/nodes/master-0.yaml                        one object
+//	    namespaces/
+//	      openshift-etcd/openshift-etcd.yaml              the Namespace
+//	      openshift-etcd/core/pods.yaml                   all of a resource in it: a list
+//	      openshift-etcd/route.openshift.io/routes/a.yaml one object
+//	      openshift-etcd/pods/etcd-0/etcd-0.yaml          a pod again, beside its logs
+//	    monitoring/prometheus/rules.json           see [Recording.Alerts]
+//	    requests/apirequestscounts.json            all APIRequestCounts
+//
+// The group without a name is "core" there. A recording is the outermost folder
+// that has a folder cluster-scoped-resources or namespaces; all recordings of a
+// tree are merged. Logs and all else are not read. With --node-selector there is a
+// folder for each node in between, and oc adm inspect alone writes inspect.local.123
+// in the form of an image's folder.
+//
+// A tree without such folders is a heap: each *.yaml, *.yml and *.json file is
+// read, also with .gz behind it, as a stream of documents. A document is an object,
+// a v1 List, or a typed list such as PodList.
+//
+// The kind of an object is what the object says, never its path. Of several
+// copies the one with the greatest resourceVersion counts, else the first by path;
+// but none from which a secret can be read where another copy has it taken out.
+// See [Redacted] for what oc adm inspect takes out.
+//
+// # Not there, or not known
+//
+// A recording never has all of a cluster. So the three reasons for which an object
+// can be missing matter more here than anywhere else:
+//
+//   - NotFound (apierrors.IsNotFound): there was no such object. Only a kind that
+//     is [Whole] is known so well: one with a list of all objects, of the namespace
+//     that is asked for at least.
+//   - [clusterapi.ErrNotCollected]: whether there was one is not known. A folder
+//     with some files proves nothing, since oc adm inspect collects what others
+//     refer to by name.
+//   - NoMatch (meta.IsNoMatchError): the cluster did not serve the kind, or not in
+//     that version. Discovery or the CustomResourceDefinition says so.
+//
+// A list that is not complete comes with a [*PartialError], which names the
+// namespaces that lack something. Whoever looks at errors alone sees "not known";
+// whoever looks at the list too finds what is certain.
+//
+// Two things count as whole without a list. Of the resources that [MustGather]
+// names, must-gather collects every object into a file of its own: that is assumed
+// where its scripts ran to their end, and [Recording.Coverage] says that it is. In a
+// heap, cluster-scoped kinds that it has at all are whole, and namespaced ones are
+// not: the output of oc get pods -n a must not answer for other namespaces.
+// [Options].Whole replaces the first and adds to the second. What [Record] wrote
+// says itself what is whole, in kinds.json.
+//
+// What could not be used is among [Recording.Problems], and whatever lost an object
+// that way is not whole.
+//
+// # Time
+//
+// [Recording.Time] is the now of a recording. Ages are reckoned from it:
+// [Recording.Age].
+//
+// # Limits
+//
+//	limit                         default    field         past it
+//	size of a file                64 MiB     MaxFileBytes  Open fails with a LimitError
+//	size of all files             4 GiB      MaxBytes      Open fails with a LimitError
+//	files that are read           200,000    MaxFiles      Open fails with a LimitError
+//	folders that are looked into  200,000    MaxFiles      Open fails with a LimitError
+//	objects                       1,000,000  MaxObjects    Open fails with a LimitError
+//	problems that are kept        10,000     MaxProblems   the last one says how many more
+//	depth of a document           500        MaxDepth      a problem
+//	aliases of a document         64 MiB     MaxFileBytes  a problem
+//	links that a path follows     40         -             a problem
+//
+// A [Recording] is immutable and safe for concurrent use. Options, coverage,
+// problems and errors are plain data: safe to read from many goroutines at a time,
+// not to change while others read.
+package dump

@@ -1,0 +1,143 @@
+package dump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// Recording is what was recorded of a cluster. It is immutable and safe for
+// concurrent use: a [clusterapi.Reader] and [clusterapi.Shared] that only reads.
+// Open one with [Open] or [OpenArchive].
+type Recording struct {
+	kinds    map[schema.GroupKind]*kind
+	served   *served
+	claims   claims
+	spaces   namespaces
+	skip     map[schema.GroupKind]bool
+	problems []Problem
+	alerts   []byte
+	now      time.Time
+}
+
+var _ interface {
+	clusterapi.Reader
+	clusterapi.Shared
+} = (*Recording)(nil)
+
+// Open reads a recording: a tree that oc adm must-gather, oc adm inspect or
+// [Record] wrote, or else every YAML and JSON file of a heap of manifests. Links
+// are followed as long as they stay in the tree.
+//
+// What cannot be used is among the problems of the recording. The error is that
+// of ctx, a [*LimitError], an option that is negative, or one that says that
+// nothing could be read as an object.
+func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
+	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })
+}
+
+// OpenArchive is [Open] for a .tar or .tar.gz stream, which it tells apart by
+// their content. It reads the stream once, to its end, and keeps what Open would
+// read of the files in it. Of an archive that is cut off it has what comes before
+// the cut. Errors are those of Open; those of the stream are problems.
+func OpenArchive(ctx context.Context, r io.Reader, o Options) (*Recording, error) {
+	return open(ctx, o, func(c *collection) error { return c.archive(r) })
+}
+
+func open(ctx context.Context, o Options, find func(*collection) error) (*Recording, error) {
+	whole := o.Whole != nil
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := newCollection(ctx, o)
+	err = find(c)
+	if wait := c.wait(); err == nil {
+		err = wait
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("opening a recording: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening a recording: %w", err)
+	}
+	r, err := assemble(c, whole)
+	if err != nil {
+		return nil, fmt.Errorf("opening a recording: %w", err)
+	}
+	return r, nil
+}
+
+// Problem is a file or document that could not be used, or something about them
+// that does not fit. It is plain data.
+type Problem struct {
+	// Path is that of the file; empty for the recording as a whole.
+	Path string
+	// Document is the number of the document in the file, and Line where it, or
+	// its fault, begins. Both count from 1; 0 stands for the file as a whole.
+	Document, Line int
+	Err            error
+}
+
+// String says where and what.
+func (p Problem) String() string {
+	var where []string
+	if p.Path != "" {
+		where = append(where, p.Path)
+	}
+	if p.Document > 0 {
+		where = append(where, fmt.Sprintf("document %d", p.Document))
+	}
+	if p.Line > 0 {
+		where = append(where, fmt.Sprintf("line %d", p.Line))
+	}
+	if len(where) == 0 {
+		return p.Err.Error()
+	}
+	return strings.Join(where, ", ") + ": " + p.Err.Error()
+}
+
+// Problems returns what could not be used, by path, document and line. The
+// result belongs to the caller.
+func (r *Recording) Problems() []Problem { return append([]Problem(nil), r.problems...) }
+
+// Alerts returns what the cluster's Prometheus answered when it was asked for its
+// rules (/api/v1/rules) or, where that was not recorded, for its alerts
+// (/api/v1/alerts): JSON, as it was received. ok is false where neither was
+// recorded. The result belongs to the caller.
+func (r *Recording) Alerts() (raw []byte, ok bool) {
+	return append([]byte(nil), r.alerts...), r.alerts != nil
+}
+
+// Time returns the time at which the recording was made, the now of all that is
+// told of it: [Options].Now; else the latest of its timestamps; else the latest
+// transition of a condition of the ClusterVersion or a ClusterOperator; else the
+// latest time in managedFields, conditions and creationTimestamps. It is zero
+// where there are no times at all.
+func (r *Recording) Time() time.Time { return r.now }
+
+// Age returns how long before [Recording.Time] t was, in nanoseconds as every
+// Duration; zero for what is later, and where the time is not known.
+func (r *Recording) Age(t time.Time) time.Duration { return max(r.now.Sub(t), 0) }
+
+// errNothing is the error for a tree without objects.
+func errNothing(problems []Problem) error {
+	err := errors.New("no object could be read")
+	if len(problems) == 0 {
+		return err
+	}
+	more := ""
+	if n := len(problems) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more problems)", n)
+	}
+	first := problems[0]
+	return fmt.Errorf("%w: %s%s", err, first, more)
+}

@@ -1,0 +1,233 @@
+package dump_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+)
+
+// TestCopies: which copy of an object counts. data.from tells it.
+func TestCopies(t *testing.T) {
+	const cm = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a, META}, data: {from: FROM}}"
+	copyOf := func(from, meta string) string {
+		return strings.NewReplacer("META", meta, "FROM", from).Replace(cm)
+	}
+	for _, tc := range []struct {
+		name, tree, want, problems string
+	}{
+		{"the greater resourceVersion", "-- a.yaml --\n" + copyOf("old", `resourceVersion: "9"`) + "\n-- b.yaml --\n" + copyOf("new", `resourceVersion: "10"`), "new", ""},
+		{"as a number of any length", "-- a.yaml --\n" + copyOf("new", `resourceVersion: "100000000000000000000001"`) + "\n-- b.yaml --\n" + copyOf("old", `resourceVersion: "99999999999999999999999"`), "new", ""},
+		{"leading zeros", "-- a.yaml --\n" + copyOf("old", `resourceVersion: "0009"`) + "\n-- b.yaml --\n" + copyOf("new", `resourceVersion: "10"`), "new", ""},
+		{"a number before what is none", "-- a.yaml --\n" + copyOf("old", `resourceVersion: "zz"`) + "\n-- b.yaml --\n" + copyOf("new", `resourceVersion: "1"`), "new", ""},
+		{"else the first path", "-- b.yaml --\n" + copyOf("second", "uid: x") + "\n-- a/z.yaml --\n" + copyOf("first", "uid: x"), "first", ""},
+		{"in byte order of the whole path", "-- a/b.yaml --\n" + copyOf("second", "uid: x") + "\n-- a.yaml --\n" + copyOf("first", "uid: x"), "first", ""},
+		{"in a file the first", "-- a.yaml --\n" + copyOf("first", "uid: x") + "\n---\n" + copyOf("second", "uid: x"), "first", ""},
+		{
+			"differing UIDs", "-- a.yaml --\n" + copyOf("one", "uid: x") + "\n-- b.yaml --\n" + copyOf("two", "uid: z"), "one",
+			"b.yaml, document 1: ConfigMap a/c has another UID than in a.yaml, which is used",
+		},
+		{"of several recordings", "-- must-gather.local.2/x/namespaces/a/core/configmaps/c.yaml --\n" + copyOf("old", `resourceVersion: "9"`) +
+			"\n-- must-gather.local.3/x/namespaces/a/core/configmaps.yaml --\n{apiVersion: v1, kind: ConfigMapList, items: [" + copyOf("new", `resourceVersion: "11"`) + "]}", "new", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := mustOpen(t, files(tc.tree), dump.Options{})
+			u, err := r.Get(t.Context(), gvk("v1 ConfigMap"), clusterapi.Key("a", "c"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if from, _, _ := unstructured.NestedString(u.Object, "data", "from"); from != tc.want {
+				t.Errorf("it is %q, want %q", from, tc.want)
+			}
+			checkProblems(t, r, tc.problems)
+		})
+	}
+}
+
+// TestRedactedCopies: a copy in the clear never comes out where there is one that
+// is redacted, whichever comes first and is newer.
+func TestRedactedCopies(t *testing.T) {
+	const (
+		proxy  = `{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster, resourceVersion: "RV"}, spec: {httpProxy: "http://user:PW@proxy:3128"}}`
+		secret = `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: a, resourceVersion: "RV"}, data: {tls.crt: Y2VydA==, tls.key: "PW"}}`
+		route  = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: r, namespace: a, resourceVersion: "RV"}, spec: {tls: {key: "PW"}}}`
+		noted  = `{apiVersion: v1, kind: Secret, metadata: {name: t, namespace: a, resourceVersion: "RV", annotations: {openshift.io/token-secret.value: "PW"}}}`
+	)
+	for _, tc := range []struct{ name, text, kind, key, clear, hidden string }{
+		{"proxy", proxy, "config.openshift.io/v1 Proxy", "cluster", "topsecret", "****"},
+		{"secret", secret, "v1 Secret", "a/s", "dG9wc2VjcmV0", "MTIgYnl0ZXMgbG9uZw=="},
+		{"secret in plain text", secret, "v1 Secret", "a/s", "dG9wc2VjcmV0", "12 bytes long"},
+		{"route", route, "route.openshift.io/v1 Route", "a/r", "topsecret", ""},
+		{"annotation", noted, "v1 Secret", "a/t", "topsecret", ""},
+	} {
+		for _, versions := range [][2]string{{"1", "1"}, {"2", "1"}, {"1", "2"}} {
+			for _, order := range [][2]string{{"a.yaml", "b.yaml"}, {"b.yaml", "a.yaml"}} {
+				text := func(pw, rv string) string {
+					return strings.NewReplacer("PW", pw, "RV", rv).Replace(tc.text)
+				}
+				tree := files("-- " + order[0] + " --\n" + text(tc.clear, versions[0]) + "\n-- " + order[1] + " --\n" + text(tc.hidden, versions[1]))
+				r := mustOpen(t, tree, dump.Options{})
+				ns, name, ok := strings.Cut(tc.key, "/")
+				if !ok {
+					ns, name = "", ns
+				}
+				u, err := r.Get(t.Context(), gvk(tc.kind), clusterapi.Key(ns, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if u.GetResourceVersion() != versions[1] && versions[0] != versions[1] {
+					t.Errorf("%s, versions %v: the copy in the clear is used", tc.name, versions)
+				}
+				if data, _ := u.MarshalJSON(); strings.Contains(string(data), tc.clear) {
+					t.Errorf("%s: %s", tc.name, data)
+				}
+			}
+		}
+	}
+}
+
+// What is neither redacted nor in the clear is no worse than what is redacted.
+func TestNewerCopyWithoutSecrets(t *testing.T) {
+	r := mustOpen(t, files(`
+-- a.yaml --
+{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster, resourceVersion: "1"}, spec: {httpProxy: "http://user:****@proxy:3128"}}
+-- b.yaml --
+{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster, resourceVersion: "2"}, spec: {httpProxy: "http://proxy:3128"}}
+-- c.yaml --
+{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster, resourceVersion: "3"}, spec: {httpProxy: "http://user:pw@proxy:3128"}}
+`), dump.Options{})
+	u, err := r.Get(t.Context(), gvk("config.openshift.io/v1 Proxy"), clusterapi.Key("", "cluster"))
+	if err != nil || u.GetResourceVersion() != "2" {
+		t.Errorf("%v, %v", u, err)
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want bool
+	}{
+		{`{apiVersion: v1, kind: Secret, data: {a: "12 bytes long"}}`, true},
+		{`{apiVersion: v1, kind: Secret, data: {a: "MTIgYnl0ZXMgbG9uZw=="}}`, true},
+		{`{apiVersion: v1, kind: Secret, data: {tls.crt: Y2VydA==, a: "MCBieXRlcyBsb25n"}}`, true},
+		{`{apiVersion: v1, kind: Secret, data: {a: "bm90aGluZw=="}}`, false},
+		{`{apiVersion: v1, kind: Secret, data: {a: "12 bytes longer"}}`, false},
+		{`{apiVersion: v1, kind: Secret, data: [a]}`, false},
+		{`{apiVersion: v1, kind: Secret}`, false},
+		{`{apiVersion: v1, kind: ConfigMap, data: {a: "12 bytes long"}}`, false},
+	} {
+		if got := dump.Redacted(object(t, tc.text)); got != tc.want {
+			t.Errorf("%s: %v", tc.text, got)
+		}
+	}
+	if dump.Redacted(nil) {
+		t.Error("nil is redacted")
+	}
+}
+
+func TestTime(t *testing.T) {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	const objects = `
+-- must-gather.local.1/x/cluster-scoped-resources/config.openshift.io/clusterversions.yaml --
+{apiVersion: config.openshift.io/v1, kind: ClusterVersionList, items: [{metadata: {name: version, creationTimestamp: "2026-01-01T00:00:00Z"},
+  status: {conditions: [{type: Available, lastTransitionTime: "2026-01-02T00:00:00Z"}]}}]}
+-- must-gather.local.1/x/cluster-scoped-resources/config.openshift.io/clusteroperators/dns.yaml --
+{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: dns, managedFields: [{time: "2026-01-02T00:59:00Z"}]},
+  status: {conditions: [{type: Available, lastTransitionTime: "2026-01-02T00:30:00Z"}]}}
+`
+	const node = `
+-- must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml --
+{apiVersion: v1, kind: Node, metadata: {name: n1, creationTimestamp: "2026-01-01T00:00:00Z"},
+  status: {conditions: [{type: Ready, lastHeartbeatTime: "2026-01-02T02:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}
+`
+	for _, tc := range []struct {
+		name, tree string
+		o          dump.Options
+		want       string
+		problems   string
+	}{
+		{name: "Options.Now", tree: objects, o: dump.Options{Now: now}, want: "2026-05-01T00:00:00Z"},
+		{
+			name: "timestamps", tree: objects + `
+-- must-gather.local.1/timestamp --
+2026-02-01 03:04:05.999999999 +0200 CEST m=+0.1
+2026-02-01 03:14:05 +0200 CEST m=+600.2
+a bad line
+2026-02-01
+-- must-gather.local.1/x/timestamp --
+2026-02-01 02:20:05.5 +0000 UTC m=+1
+2026-02-01 02:10:05.5 +0000 UTC
+-- must-gather.local.1/y/timestamp --
+2026-02-01 02:00:00 -0100 -01 m=+1
+2026-02-01 02:00:00 -0030 CEST
+`, want: "2026-02-01T03:00:00Z",
+		},
+		{name: "transitions", tree: objects, want: "2026-01-02T00:30:00Z"},
+		{
+			name: "transitions, and later Nodes", tree: objects + node, want: "2026-01-02T00:30:00Z",
+			problems: "must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml, document 1: Node n1 has a time, 2026-01-02T02:00:00Z, more than an hour later than that of the recording, 2026-01-02T00:30:00Z",
+		},
+		{name: "any time", tree: node, want: "2026-01-02T02:00:00Z"},
+		{
+			name: "managedFields", tree: `
+-- a.yaml --
+{apiVersion: v1, kind: Node, metadata: {name: n1, managedFields: [{time: "2026-01-03T02:00:00Z"}, {time: 5}], creationTimestamp: "2026-01-01T00:00:00Z"}}
+`, want: "2026-01-03T02:00:00Z",
+		},
+		{name: "none", tree: "-- a.yaml --\n{apiVersion: v1, kind: Node, metadata: {name: n1}}", want: "0001-01-01T00:00:00Z"},
+		{
+			name: "a heap's timestamp of one line says nothing about gathering", tree: "-- a.yaml --\n{apiVersion: v1, kind: Node, metadata: {name: n1}}\n-- timestamp --\n2026-02-01 02:00:00 +0000 UTC",
+			want: "2026-02-01T02:00:00Z",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := mustOpen(t, files(tc.tree), tc.o)
+			if got := r.Time().UTC().Format(time.RFC3339Nano); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+			checkProblems(t, r, tc.problems)
+			same(t, files(tc.tree), tc.o, r, "")
+		})
+	}
+	r := mustOpen(t, files(objects), dump.Options{Now: now})
+	if got := r.Age(now.Add(-time.Minute)); got != time.Minute {
+		t.Errorf("age %s", got)
+	}
+	if got := r.Age(now.Add(time.Minute)); got != 0 {
+		t.Errorf("age %s of what is later", got)
+	}
+}
+
+func TestAlerts(t *testing.T) {
+	const node = "-- x/cluster-scoped-resources/core/nodes/n1.yaml --\n{apiVersion: v1, kind: Node, metadata: {name: n1}}\n"
+	for _, tc := range []struct{ name, tree, want, problems string }{
+		{"none", "", "none", ""},
+		{"rules first", "-- x/monitoring/prometheus/rules.json --\n{\"rules\": 1}\n-- x/monitoring/prometheus/alerts.json --\n{}\n-- x/monitoring/alerts.json --\n{}", `{"rules": 1}`, ""},
+		{"alerts", "-- x/monitoring/prometheus/alerts.json --\n{\"a\": 1}\n", `{"a": 1}`, ""},
+		{"alerts of old", "-- x/monitoring/alerts.json --\n{\"b\": 1}\n", `{"b": 1}`, ""},
+		{"broken rules", "-- x/monitoring/prometheus/rules.json --\n{\"rul\n-- x/monitoring/alerts.json --\n{\"b\": 1}", `{"b": 1}`, "x/monitoring/prometheus/rules.json: it is not JSON"},
+		{"of another folder", "-- monitoring/alerts.json --\n{\"b\": 1}", "none", ""},
+	} {
+		r := mustOpen(t, files(node+tc.tree), dump.Options{})
+		raw, ok := r.Alerts()
+		got := strings.TrimSpace(string(raw))
+		if !ok {
+			got = "none"
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q", tc.name, got)
+		}
+		checkProblems(t, r, tc.problems)
+		same(t, files(node+tc.tree), dump.Options{}, r, "")
+		if ok { // the result is the caller's
+			raw[0] = 'x'
+			if again, _ := r.Alerts(); again[0] == 'x' {
+				t.Error("a change of the result changes the recording")
+			}
+		}
+	}
+}

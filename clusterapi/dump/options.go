@@ -1,0 +1,83 @@
+package dump
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/internal/options"
+)
+
+// Options says how a recording is opened. The zero value works.
+type Options struct {
+	// Now is the time at which the recording is looked at. Zero: what
+	// [Recording.Time] finds in it.
+	Now time.Time
+
+	// Whole names resources of which all objects are there, in all namespaces,
+	// though each stands in a file of its own: what is absent does not exist.
+	// Nil: [MustGather] for the part of a tree that a must-gather wrote, nothing
+	// for the rest. Give an empty list for none.
+	Whole []schema.GroupResource
+
+	// Skip names kinds that are not kept, besides Events. They count as not
+	// collected.
+	Skip []schema.GroupKind
+
+	// Workers is how many files are decoded at a time; 0: as many as there are
+	// processors.
+	Workers int
+
+	// MaxFileBytes is the largest size of a file, decompressed, in bytes; 0:
+	// 64 MiB. A document whose YAML aliases stand for more is a problem.
+	MaxFileBytes int64
+	// MaxFiles is the largest number of files that are read, and of folders
+	// that are looked into; 0: 200,000.
+	MaxFiles int
+	// MaxObjects is the largest number of objects; 0: 1,000,000.
+	MaxObjects int
+	// MaxBytes is the largest size of all files that are read, decompressed, in
+	// bytes; 0: 4 GiB.
+	MaxBytes int64
+	// MaxProblems is how many problems are kept; 0: 10,000. One more says how
+	// many others there were.
+	MaxProblems int
+	// MaxDepth is how deep the maps and lists of a document may be nested; 0:
+	// 500. A deeper one is a problem.
+	MaxDepth int
+}
+
+// withDefaults refuses negative numbers.
+func (o Options) withDefaults() (Options, error) {
+	if err := options.NonNegative(o); err != nil {
+		return o, err
+	}
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	o.MaxFileBytes = cmp.Or(o.MaxFileBytes, 64<<20)
+	o.MaxFiles = cmp.Or(o.MaxFiles, 200_000)
+	o.MaxObjects = cmp.Or(o.MaxObjects, 1_000_000)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 4<<30)
+	o.MaxProblems = cmp.Or(o.MaxProblems, 10_000)
+	o.MaxDepth = cmp.Or(o.MaxDepth, 500)
+	return o, nil
+}
+
+// LimitError says which limit of [Options] a tree passes.
+type LimitError struct {
+	Path  string // where it was passed, empty for the tree as a whole
+	Limit string // name of the field of Options
+	Max   int64  // its value
+	What  string // what is limited, such as "bytes in a file"
+}
+
+// Error names the limit.
+func (e *LimitError) Error() string {
+	text := fmt.Sprintf("more than %d %s (limit %s)", e.Max, e.What, e.Limit)
+	if e.Path != "" {
+		text = e.Path + ": " + text
+	}
+	return text
+}

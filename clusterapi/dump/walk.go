@@ -1,0 +1,218 @@
+package dump
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// folder is a folder of a tree.
+type folder struct {
+	path string // as the walk got there
+	real string // without links
+	// above are the real paths of the folders that lead here.
+	above []string
+}
+
+// walk finds the recordings of a tree, or else its manifests, and has them read.
+// Its errors are limits.
+func (c *collection) walk(fsys fs.FS) error {
+	w := &walk{c: c, fsys: fsys}
+	w.search(folder{path: ".", real: "."})
+	if w.err == nil {
+		for _, f := range w.found {
+			if f.place.role == roleHeap && len(c.roots) > 0 {
+				continue
+			}
+			if w.count++; w.count > c.o.MaxFiles {
+				return &LimitError{Limit: "MaxFiles", Max: int64(c.o.MaxFiles), What: "files"}
+			}
+			c.add(&file{path: f.path, place: f.place}, func() ([]byte, error) { return w.read(f.real) })
+			if c.ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	return w.err
+}
+
+type walk struct {
+	c       *collection
+	fsys    fs.FS
+	folders int
+	count   int
+	found   []foundFile
+	err     error
+}
+
+type foundFile struct {
+	path, real string
+	place      place
+}
+
+func (w *walk) read(name string) ([]byte, error) {
+	f, err := w.fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return w.c.readAll(name, f)
+}
+
+// search looks for recordings below a folder.
+func (w *walk) search(at folder) {
+	entries := w.list(at)
+	for _, e := range entries {
+		w.c.note(at.path, e.name)
+	}
+	if slices.ContainsFunc(entries, func(e entry) bool { return e.folder != nil && slices.Contains(folders, e.name) }) {
+		w.c.roots[at.path] = true
+		w.recording(at.path, entries)
+		return
+	}
+	for _, e := range entries {
+		if e.folder != nil {
+			w.search(*e.folder)
+		} else if p := inHeap(e.name); p.role != roleNone {
+			p.root = at.path
+			w.found = append(w.found, foundFile{path.Join(at.path, e.name), e.real, p})
+		}
+	}
+}
+
+// note remembers what the name of an entry says about who wrote its folder.
+func (c *collection) note(folder, name string) {
+	if slices.Contains(gathered, name) {
+		c.gathered[folder] = true
+	}
+	if name == "must-gather.logs" {
+		c.logged[folder] = true
+	}
+}
+
+// recording takes the files of a recording that have a place in it.
+func (w *walk) recording(root string, entries []entry) {
+	for _, e := range entries {
+		if e.folder == nil {
+			name := path.Join(e.parent, e.name)
+			rel, _ := below(root, name)
+			if p := placeOf(root, rel); p.role != roleNone {
+				w.found = append(w.found, foundFile{name, e.real, p})
+			}
+			continue
+		}
+		if rel, _ := below(root, e.folder.path); mayHold(rel) {
+			w.c.noteSpace(rel)
+			w.recording(root, w.list(*e.folder))
+		}
+	}
+}
+
+// entry is a file or folder.
+type entry struct {
+	parent, name string
+	real         string
+	folder       *folder // nil for a file
+}
+
+// list returns the entries of a folder in byte order. Links are followed as long
+// as they stay in the tree.
+func (w *walk) list(at folder) []entry {
+	if w.err == nil {
+		w.err = w.c.ctx.Err()
+	}
+	if w.err != nil {
+		return nil
+	}
+	if w.folders++; w.folders > w.c.o.MaxFiles {
+		w.err = &LimitError{Limit: "MaxFiles", Max: int64(w.c.o.MaxFiles), What: "folders"}
+		return nil
+	}
+	found, err := fs.ReadDir(w.fsys, at.real)
+	if err != nil {
+		w.c.ignore(at.path, err)
+		w.c.incomplete[at.path] = true
+	}
+	var out []entry
+	for _, d := range found {
+		e := entry{parent: at.path, name: d.Name(), real: path.Join(at.real, d.Name())}
+		name := path.Join(at.path, d.Name())
+		mode := d.Type()
+		if mode&fs.ModeSymlink != 0 {
+			if e.real, mode, err = resolve(w.fsys, e.real); err != nil {
+				w.c.ignore(name, err)
+				w.c.incomplete[name] = true
+				continue
+			}
+		}
+		switch {
+		case mode.IsDir():
+			above := append(slices.Clone(at.above), at.real)
+			if slices.Contains(above, e.real) {
+				w.c.ignore(name, errors.New("a link to a folder that it is in"))
+				continue
+			}
+			e.folder = &folder{name, e.real, above}
+		case !mode.IsRegular():
+			w.c.ignore(name, errors.New("neither a file nor a folder"))
+			continue
+		}
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// resolve returns where a path leads when each of its links is followed, and
+// what is there. A link out of the tree is an error.
+func resolve(fsys fs.FS, name string) (real string, mode fs.FileMode, err error) {
+	const most = 40 // links, as systems have it
+	links := 0
+	at := "."
+	rest := strings.Split(name, "/")
+	for len(rest) > 0 {
+		step := rest[0]
+		rest = rest[1:]
+		switch step {
+		case "", ".":
+			continue
+		case "..":
+			if at == "." {
+				return "", 0, errors.New("a link out of the tree")
+			}
+			at = path.Dir(at)
+			continue
+		}
+		next := path.Join(at, step)
+		info, err := fs.Lstat(fsys, next)
+		if err != nil {
+			return "", 0, fmt.Errorf("a link to what cannot be read: %w", err)
+		}
+		if mode = info.Mode(); mode&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		if links++; links > most {
+			return "", 0, errors.New("a link that leads in a circle")
+		}
+		target, err := fs.ReadLink(fsys, next)
+		if err != nil {
+			return "", 0, fmt.Errorf("a link that cannot be read: %w", err)
+		}
+		if path.IsAbs(target) {
+			return "", 0, errors.New("a link out of the tree")
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	if at == "." {
+		mode = fs.ModeDir
+	} else if info, err := fs.Lstat(fsys, at); err != nil {
+		return "", 0, err
+	} else {
+		mode = info.Mode()
+	}
+	return at, mode, nil
+}
