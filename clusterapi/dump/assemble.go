@@ -291,6 +291,9 @@ func (a *assembly) learnPaths() {
 		}
 		resource := schema.GroupResource{Group: f.place.group, Resource: f.place.resource}
 		see := func(gk schema.GroupKind) {
+			if known, ok := builtins().kinds[resource]; ok && known != gk {
+				return // a path says less than what is known of it
+			}
 			a.learn(resource, gk)
 			if k := a.kinds[gk]; k != nil && k.resource == "" && gk.Group == f.place.group {
 				k.resource = f.place.resource

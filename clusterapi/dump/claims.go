@@ -255,8 +255,8 @@ func (a *assembly) resourcesIn(root string) map[schema.GroupResource]bool {
 }
 
 // isMustGather reports whether the scripts of must-gather wrote a recording: by
-// the name of its folder or of one above, by the log beside that, or by what else
-// is in it.
+// the name of its folder, which has the digest of an image, or of one above, by the
+// log beside that, or by what else is in it.
 func (a *assembly) isMustGather(root string) bool {
 	if a.c.gathered[root] {
 		return true
@@ -266,7 +266,7 @@ func (a *assembly) isMustGather(root string) bool {
 		switch {
 		case strings.HasPrefix(base, "inspect.local."):
 			return false
-		case strings.HasPrefix(base, "must-gather.local.") || a.c.logged[at]:
+		case strings.HasPrefix(base, "must-gather.local.") || strings.Contains(base, "-sha256-") || a.c.logged[at]:
 			return true
 		case at == ".":
 			return false

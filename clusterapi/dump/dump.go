@@ -47,7 +47,8 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 // OpenArchive is [Open] for a .tar or .tar.gz stream, which it tells apart by
 // their content. It reads the stream once, to its end, and keeps what Open would
 // read of the files in it. Of an archive that is cut off it has what comes before
-// the cut. Errors are those of Open; those of the stream are problems.
+// the cut. No limit is on what it passes over. Errors are those of Open; those of
+// the stream are problems.
 func OpenArchive(ctx context.Context, r io.Reader, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.archive(r) })
 }

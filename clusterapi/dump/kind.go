@@ -61,6 +61,9 @@ func (a *assembly) kind(gk schema.GroupKind) *kind {
 	k := a.kinds[gk]
 	if k == nil {
 		k = &kind{gk: gk, versions: make(map[string]bool), wholeIn: make(map[string]bool)}
+		if scopeOf(gk) != scopeUnknown {
+			k.resource = guess(gk).Resource
+		}
 		a.kinds[gk] = k
 	}
 	return k

@@ -741,6 +741,38 @@ get storage.k8s.io/v1 CSINode x: NotFound
 			want: `get v1 Node m: NotFound`,
 		},
 		{
+			name: "or by its name",
+			tree: `
+-- quay-io-openshift-release-dev-ocp-v4-0-art-dev-sha256-0123/cluster-scoped-resources/core/nodes/n1.yaml --
+{apiVersion: v1, kind: Node, metadata: {name: n1}}
+`,
+			want: `get v1 Node m: NotFound`,
+		},
+		{
+			name: "oc adm inspect of one object is no must-gather",
+			tree: `
+-- timestamp --
+2026-01-02 03:04:05 +0000 UTC m=+0.1
+2026-01-02 03:04:06 +0000 UTC m=+1.1
+-- event-filter.html --
+-- cluster-scoped-resources/core/nodes/n1.yaml --
+{apiVersion: v1, kind: Node, metadata: {name: n1}}
+`,
+			want: `get v1 Node m: NotCollected`,
+		},
+		{
+			name: "a folder of another name than the kind in it does not name the kind",
+			tree: `
+-- namespaces/a/core/configmaps/s.yaml --
+{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: a}}
+`,
+			o: dump.Options{Whole: resources("configmaps")},
+			want: `
+get v1 Secret a/t: NotCollected
+get v1 ConfigMap a/t: NotFound
+`,
+		},
+		{
 			name: "node folders below an image are recordings, and no recording is looked for in one",
 			tree: `
 -- must-gather.local.1/image/node-a/cluster-scoped-resources/core/nodes/a.yaml --
