@@ -13,7 +13,7 @@
 //
 // A Subscription is written PACKAGE[=INSTALLED][@CHANNEL]: without INSTALLED
 // nothing is installed yet, without CHANNEL any will do. plan speaks of a cluster:
-// -cluster is a folder of its objects as YAML or JSON, such as a must-gather, and
+// -cluster is a recording with all of its OLM objects, such as a must-gather, and
 // -source says which catalog stands for which CatalogSource.
 //
 // The exit code is 0 with an answer, 1 if there is none, if something is held
@@ -28,12 +28,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
@@ -44,6 +40,9 @@ import (
 var builtIn []byte
 
 var content = catalog.Options{DropContent: true} // what operators install is not looked at
+
+// olmKinds are taken to be all there in a recording.
+var olmKinds = []string{"catalogsources", "clusterserviceversions", "installplans", "operatorgroups", "subscriptions"}
 
 func main() { program.Main(command()) }
 
@@ -158,7 +157,7 @@ func (o *options) explain(ctx context.Context, s *olm.Snapshot, names []string, 
 	return program.Answer(stdout, text, !held)
 }
 
-func (o *options) plan(ctx context.Context, _ []string, stdout, _ io.Writer) error {
+func (o *options) plan(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
 	if o.cluster == "" || len(o.sources) == 0 {
 		return program.Usagef("plan needs -cluster and -source")
 	}
@@ -168,9 +167,9 @@ func (o *options) plan(ctx context.Context, _ []string, stdout, _ io.Writer) err
 	} else if err != nil {
 		return err
 	}
-	cluster := memory.NewOpenShift(memory.Options{})
-	if err := cluster.LoadFS(os.DirFS(o.cluster), func(u *unstructured.Unstructured) bool { return u.GroupVersionKind().Group == olm.Group }); err != nil {
-		return fmt.Errorf("%s: %w", o.cluster, err)
+	cluster, err := program.OpenRecording(ctx, o.cluster, stderr, olm.Group, olmKinds...)
+	if err != nil {
+		return err
 	}
 	plan, err := install.PlanCluster(ctx, cluster, catalogs, o.openshift)
 	if err != nil {

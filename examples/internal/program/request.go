@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,23 +44,23 @@ type Request struct {
 // returns when the update has completed and every machine config pool has it.
 // Errors wrap [ErrRefused] or [ErrStuck], name a field below zero, or are those
 // of reads and writes, of Wait, or of ctx.
-func (r Request) Run(ctx context.Context) error {
+func (r Request) Run(ctx context.Context) error { return r.until(ctx, r.request, r.ended) }
+
+// Start requests the version as Run does, and returns.
+func (r Request) Start(ctx context.Context) error { return r.until(ctx, r.request) }
+
+// until looks at the cluster until it is as each of the looks wants it.
+func (r Request) until(ctx context.Context, looks ...func(context.Context, *configv1.ClusterVersion) (bool, error)) error {
 	if err := options.NonNegative(r); err != nil {
 		return err
-	}
-	if r.StuckAfter == 0 {
-		r.StuckAfter = 15 * time.Minute
 	}
 	if r.Interval == 0 {
 		r.Interval = 30 * time.Second
 	}
-	if r.Now == nil {
-		r.Now = time.Now
-	}
 	if r.Wait == nil {
 		r.Wait = func(d time.Duration) error { return reconcile.Sleep(ctx, d) }
 	}
-	for _, look := range []func(context.Context, *configv1.ClusterVersion) (bool, error){r.request, r.ended} {
+	for _, look := range looks {
 		for {
 			cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, r.API, clusterapi.Key("", "version"))
 			if err != nil {
@@ -92,11 +93,15 @@ func (r Request) request(ctx context.Context, cv *configv1.ClusterVersion) (bool
 
 // ended says whether the update has completed, on all nodes.
 func (r Request) ended(ctx context.Context, cv *configv1.ClusterVersion) (bool, error) {
+	now := time.Now
+	if r.Now != nil {
+		now = r.Now
+	}
 	for _, c := range cv.Status.Conditions {
 		switch {
 		case c.Type == clusterupdate.ConditionReleaseAccepted && c.Status == configv1.ConditionFalse:
 			return false, fmt.Errorf("%w: %s: %s", ErrRefused, c.Reason, c.Message)
-		case c.Type == clusterupdate.ConditionFailing && c.Status != configv1.ConditionFalse && r.Now().Sub(c.LastTransitionTime.Time) > r.StuckAfter:
+		case c.Type == clusterupdate.ConditionFailing && c.Status != configv1.ConditionFalse && now().Sub(c.LastTransitionTime.Time) > cmp.Or(r.StuckAfter, 15*time.Minute):
 			return false, fmt.Errorf("%w: %s: %s", ErrStuck, c.Reason, c.Message)
 		}
 	}

@@ -1,0 +1,57 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+)
+
+// maxProblems is how many problems of a recording are told.
+const maxProblems = 10
+
+// OpenRecording opens a recording of a cluster: a directory or an archive. It tells
+// what of it cannot be used, in lines. whole names resources of a group that
+// are all there, besides those of a must-gather. Errors are those of reading it.
+func OpenRecording(ctx context.Context, path string, problems io.Writer, group string, whole ...string) (*dump.Recording, error) {
+	var o dump.Options
+	if len(whole) > 0 {
+		o.Whole = dump.MustGather()
+		for _, name := range whole {
+			o.Whole = append(o.Whole, schema.GroupResource{Group: group, Resource: name})
+		}
+	}
+	recording, err := openRecording(ctx, path, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	all := recording.Problems()
+	for i, p := range all {
+		if i == maxProblems {
+			fmt.Fprintf(problems, "%s: %d more\n", path, len(all)-i)
+			break
+		}
+		fmt.Fprintf(problems, "%s: %v\n", path, p)
+	}
+	return recording, nil
+}
+
+func openRecording(ctx context.Context, path string, o dump.Options) (*dump.Recording, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return dump.Open(ctx, os.DirFS(path), o)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return dump.OpenArchive(ctx, f, o)
+}

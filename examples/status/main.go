@@ -1,0 +1,200 @@
+// Command status shows how the update of a cluster does: what oc adm upgrade status
+// shows, what the update waits on, and both as data.
+//
+// With -dump it reads a recording: a must-gather, the folder of an oc adm inspect,
+// any heap of manifests, or a .tar or .tar.gz of one. The time is that of the
+// recording:
+//
+//	go run ./examples/status -dump must-gather.tar.gz -details all -why
+//
+// With -payload, the directory of the release that the cluster updates to, -why
+// begins at the runlevel. What the recording does not hold is told on standard
+// error.
+//
+// Without -dump it looks at a simulated cluster, -after so much time of an update
+// between two releases that are built in. With -watch it follows the whole of that
+// update: in place on a terminal, elsewhere as one line a change. The module of
+// package kubernetes has the same for a live cluster.
+//
+// The exit code is 0 when all is well, 1 when the update is stuck or there is no
+// status, 2 when the command line is wrong, 3 when what decides was not recorded.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+func main() { program.Main(command()) }
+
+type options struct {
+	dump, payload, details, format string
+	why, watch, strict             bool
+	after                          time.Duration
+	speed                          program.Speed
+}
+
+func command() program.Command {
+	var o options
+	return program.Command{
+		Name:  "status",
+		About: "Status shows how the update of a cluster does.",
+		Codes: "0: all is well; 1: the update is stuck; 3: what decides was not recorded",
+		Flags: func(f *flag.FlagSet) {
+			f.StringVar(&o.dump, "dump", "", "recording of a cluster: a `directory or archive` (default: a simulated cluster)")
+			f.StringVar(&o.payload, "payload", "", "`directory` of the release that the cluster updates to")
+			f.StringVar(&o.details, "details", "none", "what to show in full: none, all, nodes, health, operators")
+			f.StringVar(&o.format, "o", "text", "`format`: text or json")
+			f.BoolVar(&o.why, "why", false, "show what the update waits on")
+			f.BoolVar(&o.strict, "strict", false, "exit with 1 on warnings too")
+			f.BoolVar(&o.watch, "watch", false, "follow the simulated update")
+			f.DurationVar(&o.after, "after", 10*time.Minute, "how far the simulated update is")
+			f.Var(&o.speed, "speed", "with -watch: live, by this `factor` faster than real time (default: in virtual time, at once)")
+		},
+		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			show := o.simulated
+			if o.dump != "" {
+				show = o.recorded
+			}
+			s, err := show(ctx, stdout, stderr)
+			if errors.Is(err, clusterapi.ErrNotCollected) {
+				fmt.Fprintln(stderr, "status:", err)
+				return program.ErrUnknown
+			}
+			if err != nil {
+				return err
+			}
+			return o.exit(s.Verdict())
+		},
+	}
+}
+
+// check reports flags that do not go together.
+func (o *options) check() error {
+	if _, err := view.ParseDetails(o.details); err != nil {
+		return program.Usagef("%w", err)
+	}
+	switch {
+	case o.format != "text" && o.format != "json":
+		return program.Usagef("-o %s: not text or json", o.format)
+	case o.watch && o.dump != "":
+		return program.Usagef("-watch follows the simulated cluster: a recording does not change")
+	case o.payload != "" && o.dump == "":
+		return program.Usagef("-payload goes with -dump")
+	case o.speed != 0 && !o.watch:
+		return program.Usagef("-speed goes with -watch")
+	case o.after < 0:
+		return program.Usagef("-after must not be below 0")
+	}
+	return nil
+}
+
+func (o *options) exit(v view.Verdict) error {
+	switch {
+	case v == view.VerdictStuck, v == view.VerdictWarning && o.strict:
+		return program.ErrNo
+	case v == view.VerdictUnknown:
+		return program.ErrUnknown
+	}
+	return nil
+}
+
+// recorded shows the status of a recorded cluster.
+func (o *options) recorded(ctx context.Context, stdout, stderr io.Writer) (*view.Status, error) {
+	recording, err := program.OpenRecording(ctx, o.dump, stderr, "")
+	if err != nil {
+		return nil, err
+	}
+	so := clusterupdate.StatusOptions{Now: recording.Time()}
+	if alerts, ok := recording.Alerts(); ok {
+		so.Alerts = risk.RecordedAlerts(alerts)
+	}
+	if o.payload != "" {
+		so.Payload, err = manifest.Load(ctx, os.DirFS(o.payload), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.payload, err)
+		}
+	}
+	s, err := clusterupdate.ReadStatus(ctx, recording, so)
+	if err != nil {
+		return nil, err
+	}
+	return s, o.print(s, stdout, stderr)
+}
+
+// print prints a status in full.
+func (o *options) print(s *view.Status, stdout, stderr io.Writer) error {
+	if o.format == "json" {
+		e := json.NewEncoder(stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(s)
+	}
+	return s.WriteText(stdout, stderr, view.StatusText{Details: view.Details(o.details), Waits: o.why})
+}
+
+// simulated shows the status of a simulated cluster that is being updated.
+func (o *options) simulated(ctx context.Context, stdout, stderr io.Writer) (*view.Status, error) {
+	images, err := rehearsal.Open(ctx, "", "")
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := rehearsal.New(rehearsal.Options{
+		Cluster: simulation.Options{
+			ClusterVersion: simulation.ClusterVersion{Channel: "rehearsal"},
+			ControlPlane:   3, Pools: []simulation.Pool{{Name: "worker", Nodes: 4}, {Name: "infra", Nodes: 2}},
+		},
+		Images: images, Channel: "rehearsal", Speed: float64(o.speed), Start: time.Now(), Verifier: signature.Insecure(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	screen := program.NewScreen(stdout)
+	follow, err := clusterupdate.FollowProcess(clusterupdate.FollowOptions{API: cluster, Payload: images[1].Payload, Observe: func(s *view.Status, err error) {
+		var text bytes.Buffer
+		switch {
+		case err != nil || !o.watch:
+		case o.format == "json":
+			json.NewEncoder(stdout).Encode(s)
+		case o.print(s, &text, &text) == nil:
+			screen.Show(text.String(), s.Now.UTC().Format(time.TimeOnly)+" "+s.String())
+		}
+	}})
+	if err != nil {
+		return nil, err
+	}
+	err = cluster.Play(ctx, func(ctx context.Context, wait func(time.Duration) error) error {
+		request := program.Request{API: cluster, Version: images[1].Version(), Now: cluster.Clock.Now, Wait: wait}
+		if o.watch {
+			return request.Run(ctx)
+		}
+		return errors.Join(request.Start(ctx), wait(o.after))
+	}, follow)
+	if err != nil {
+		return nil, err
+	}
+	s, err := clusterupdate.ReadStatus(ctx, cluster, clusterupdate.StatusOptions{Now: cluster.Clock.Now(), Payload: images[1].Payload})
+	if err != nil || o.watch {
+		return s, err
+	}
+	return s, o.print(s, stdout, stderr)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+)
+
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = command().Execute(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"-details some":  "invalid value for --details: some",
+		"-o yaml":        "-o yaml: not text or json",
+		"-watch -dump x": "-watch follows the simulated cluster",
+		"-payload x":     "-payload goes with -dump",
+		"-speed 3":       "-speed goes with -watch",
+		"-after -1s":     "-after must not be below 0",
+	} {
+		if code, _, stderr := run(t, strings.Fields(args)...); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d, %s", args, code, stderr)
+		}
+	}
+}
+
+func TestSimulated(t *testing.T) {
+	code, out, errs := run(t, "-why")
+	if code != 0 || errs != "" {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for _, text := range []string{
+		"= Control Plane =\nAssessment:      Progressing\nTarget Version:  4.21.1 (from 4.20.3)\n",
+		"\nThe update waits on:\n  runlevel 80\n    component machine-config\n      ClusterOperator machine-config: Progressing=True (RollingOut), for ",
+		"\n= Update Health =\n",
+	} {
+		if !strings.Contains(out, text) {
+			t.Errorf("the output lacks %q:\n%s", text, out)
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	code, out, errs := run(t, "-watch")
+	if code != 0 || errs != "" {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if first := lines[0]; !strings.HasSuffix(first, " not updating") {
+		t.Errorf("at first %q", first)
+	}
+	for _, text := range []string{"; waits on runlevel 20 > component ", "; waits on MachineConfigPool worker: "} {
+		if !strings.Contains(out, text) {
+			t.Errorf("no line has %q", text)
+		}
+	}
+	_, out, _ = run(t, "-watch", "-o", "json")
+	for line := range strings.Lines(out) {
+		var s struct {
+			Now      string
+			Updating *bool
+		}
+		if err := json.Unmarshal([]byte(line), &s); err != nil || s.Now == "" || s.Updating == nil {
+			t.Fatalf("%v: %.200s", err, line)
+		}
+	}
+}
+
+// What the command line tool printed for real clusters comes out, but for one
+// duration below a second.
+func TestRecorded(t *testing.T) {
+	dir := filepath.Join(testdata.Dir(t), "clusters", "4.15.0-ec2-early")
+	for suffix, args := range map[string][]string{".output": nil, ".detailed-output": {"-details", "all"}} {
+		want, err := os.ReadFile(filepath.Join(dir, filepath.Base(dir)+suffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, out, _ := run(t, append(args, "-dump", dir)...)
+		if diff := cmp.Diff(strings.ReplaceAll(string(want), " 6m8s ", " now  "), out); code != 0 || diff != "" {
+			t.Errorf("exit %d: %s", code, diff)
+		}
+	}
+	if code, _, _ := run(t, "-dump", dir, "-strict"); code != 1 {
+		t.Errorf("strictly: exit %d", code)
+	}
+	code, out, _ := run(t, "-dump", dir, "-o", "json", "-payload", filepath.Join(testdata.Dir(t), "payload-4.17.30"))
+	var s struct {
+		Waits [][]struct{ Runlevel, Component string }
+	}
+	if err := json.Unmarshal([]byte(out), &s); err != nil || code != 0 {
+		t.Fatalf("exit %d: %v", code, err)
+	}
+	if len(s.Waits) == 0 || s.Waits[0][0].Runlevel != "20" || s.Waits[0][1].Component == "" {
+		t.Errorf("waits on %+v", s.Waits)
+	}
+}
+
+// A recording without what decides leaves the answer unknown.
+func TestUnknown(t *testing.T) {
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	const text = "apiVersion: config.openshift.io/v1\nkind: Infrastructure\nmetadata: {name: cluster}\n"
+	if err := w.WriteHeader(&tar.Header{Name: "dump/cluster-scoped-resources/config.openshift.io/infrastructures/cluster.yaml", Mode: 0o644, Size: int64(len(text))}); err != nil {
+		t.Fatal(err)
+	}
+	w.Write([]byte(text))
+	w.Close()
+	file := filepath.Join(t.TempDir(), "dump.tar")
+	if err := os.WriteFile(file, archive.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := run(t, "-dump", file); code != 3 || out != "" || !strings.Contains(errs, "reading the ClusterVersion: ") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	if code, _, errs := run(t, "-dump", file+".gone"); code != 1 || !strings.Contains(errs, "no such file") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
