@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -134,7 +135,7 @@ func readKind[T any](ctx context.Context, s *statusReader, kind string, into *[]
 			s.fresh[kind] = true
 		}
 	default:
-		s.objects.Missing = append(s.objects.Missing, view.Missing{Kind: kind, Reason: err.Error()})
+		s.objects.Missing = append(s.objects.Missing, view.Missing{Kind: kind, Reason: strings.TrimPrefix(err.Error(), kind+": ")})
 	}
 	return nil
 }

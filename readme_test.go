@@ -21,11 +21,13 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -116,6 +118,66 @@ func Example_wouldApply() {
 	// 102 manifests of 4.21.1
 	// Filename: "0000_50_cluster-monitoring-operator_05_preview.yaml" Group: "" Kind: "ConfigMap" Namespace: "openshift-monitoring" Name: "monitoring-preview" is left out: "Default" is required, and release.openshift.io/feature-set=TechPreviewNoUpgrade
 	// Filename: "0000_50_ingress-operator_05_deployment-hosted.yaml" Group: "apps" Kind: "Deployment" Namespace: "openshift-ingress-operator" Name: "ingress-operator" is left out: include.release.openshift.io/self-managed-high-availability unset
+}
+
+// files is a must-gather of a cluster in the middle of an update: etcd has not
+// reported its new version.
+var files = fstest.MapFS{
+	"must-gather.local.8/timestamp": {Data: []byte("2026-01-02 03:10:00 +0000 UTC\n2026-01-02 03:12:00 +0000 UTC\n")},
+	"must-gather.local.8/registry-example-must-gather/cluster-scoped-resources/config.openshift.io/clusterversions/version.yaml": {Data: []byte(`---
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status:
+  desired: {version: 4.21.1}
+  history:
+  - {version: 4.21.1, state: Partial, startedTime: "2026-01-02T03:04:05Z"}
+  - {version: 4.20.3, state: Completed, startedTime: "2025-12-01T00:00:00Z", completionTime: "2025-12-01T01:00:00Z"}
+  conditions:
+  - {type: Failing, status: "False", lastTransitionTime: "2025-12-01T00:00:00Z"}
+  - {type: Progressing, status: "True", lastTransitionTime: "2026-01-02T03:04:05Z", message: "Working towards 4.21.1, waiting on etcd"}
+`)},
+	"must-gather.local.8/registry-example-must-gather/cluster-scoped-resources/config.openshift.io/clusteroperators/etcd.yaml": {Data: []byte(`---
+apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata: {name: etcd, annotations: {include.release.openshift.io/self-managed-high-availability: "true"}}
+status:
+  versions: [{name: operator, version: 4.20.3}]
+  conditions:
+  - {type: Available, status: "True", lastTransitionTime: "2025-12-01T00:00:00Z"}
+  - {type: Progressing, status: "True", reason: NodeInstaller, message: 1 of 3 nodes are at revision 8, lastTransitionTime: "2026-01-02T03:08:00Z"}
+`)},
+}
+
+// What does the update of this cluster wait on?
+func Example_waitsOn() {
+	recording, err := dump.Open(ctx, files, dump.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	status, err := clusterupdate.ReadStatus(ctx, recording, clusterupdate.StatusOptions{Now: recording.Time()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := status.WriteText(os.Stdout, os.Stderr, view.StatusText{Waits: true}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// = Control Plane =
+	// Assessment:      Progressing
+	// Target Version:  4.21.1 (from 4.20.3)
+	// Updating:        etcd
+	// Completion:      0% (0 operators updated, 1 updating, 0 waiting)
+	// Duration:        7m55s (Est. Time Remaining: 1h3m)
+	// Operator Health: 1 Healthy
+	//
+	// The update waits on:
+	//   ClusterOperator etcd: Progressing=True (NodeInstaller), for 4m
+	//     1 of 3 nodes are at revision 8
+	//
+	// = Update Health =
+	// SINCE   LEVEL   IMPACT   MESSAGE
+	// 7m55s   Info    None     Update is proceeding well
 }
 
 // Update a cluster from a loop of one's own.
