@@ -31,6 +31,10 @@ func (c *collection) archive(stream io.Reader) error {
 	for entries := tar.NewReader(r); ; {
 		header, err := entries.Next()
 		if err == io.EOF {
+			// What is behind the last entry has the checksum of all.
+			if _, err = io.Copy(io.Discard, r); err != nil && c.ctx.Err() == nil {
+				c.cut(err)
+			}
 			break
 		}
 		if err == nil {
@@ -52,7 +56,7 @@ func (c *collection) archive(stream io.Reader) error {
 
 // cut notes that the rest of an archive cannot be read.
 func (c *collection) cut(err error) {
-	c.ignore("", fmt.Errorf("the archive ends early: %w", err))
+	c.ignore("", fmt.Errorf("the archive cannot be read to its end: %w", err))
 	c.incomplete["."] = true
 }
 
@@ -99,7 +103,7 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 		return nil
 	}
 	if old := a.byPath[name]; old != nil { // of two entries, the later one is the file
-		old.path = ""
+		old.replaced = true
 	}
 	f := &file{path: name}
 	if inside {
@@ -188,7 +192,7 @@ func (a *archiveReader) settle() error {
 	for _, f := range all {
 		p := f.place
 		switch {
-		case f.path == "":
+		case f.replaced:
 			continue
 		case p.role == roleTime:
 			if c.inside(p.root) {

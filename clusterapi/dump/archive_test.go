@@ -147,6 +147,34 @@ mg/hard.yaml: not a regular file
 `)
 }
 
+// Links among logs say nothing about objects.
+func TestArchiveWithLinksAmongLogs(t *testing.T) {
+	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
+		file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1")),
+		entry{tar.Header{Name: "must-gather.local.1/x/host_service_logs/a", Typeflag: tar.TypeSymlink, Linkname: "b"}, ""},
+		entry{tar.Header{Name: "must-gather.local.1/x/namespaces/a/pods/p/c/c/logs/a.log", Typeflag: tar.TypeSymlink, Linkname: "b"}, ""},
+	)), dump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, r, "get v1 Node n2: NotFound")
+	if len(r.Problems()) != 2 {
+		t.Errorf("problems %v", r.Problems())
+	}
+}
+
+// A checksum that is wrong may be that of any file.
+func TestArchiveWithAWrongChecksum(t *testing.T) {
+	zip := zipped(t, string(packed(t, file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1")))))
+	zip[len(zip)-6] ^= 1
+	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(zip), dump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, r, "get v1 Node n1: found\nget v1 Node n2: NotCollected")
+	checkProblems(t, r, "the archive cannot be read to its end: gzip: invalid checksum")
+}
+
 // An empty folder makes a recording too, wherever its entry stands.
 func TestArchiveWithAnEmptyFolder(t *testing.T) {
 	for _, backwards := range []bool{false, true} {
@@ -186,7 +214,7 @@ func TestArchiveThatIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, r, "list v1 Node: n1 missing[]...\nget v1 Node n2: NotCollected\nlist v1 ConfigMap a: a/c")
-	if p := r.Problems(); len(p) == 0 || !strings.Contains(p[0].String(), "the archive ends early") {
+	if p := r.Problems(); len(p) == 0 || !strings.Contains(p[0].String(), "the archive cannot be read to its end") {
 		t.Errorf("problems %v", p)
 	}
 	for n := range len(whole) { // nothing panics

@@ -155,10 +155,12 @@ func (a *assembly) lostIn(root string, resource schema.GroupResource) map[string
 	return out
 }
 
-// incomplete reports whether a part of a recording could not be read.
+// incomplete reports whether a part of a recording that matters could not be
+// read.
 func (a *assembly) incomplete(root string) bool {
 	for name := range a.c.incomplete {
-		if _, in := below(root, name); in || name == "." {
+		rel, in := below(root, name)
+		if name == "." || in && (mayHold(rel) || placeOf(root, rel).role != roleNone) {
 			return true
 		}
 	}

@@ -34,6 +34,7 @@ type file struct {
 	tentative bool
 	limit     *LimitError
 	bytes     int64 // of a tentative file, and of its text
+	replaced  bool  // by a later entry of the archive
 }
 
 // used is what files take of the limits.

@@ -228,8 +228,8 @@ func (d *decoder) yaml(text string, clean bool) (string, error) {
 		return "", &LimitError{Limit: "MaxFileBytes", Max: d.expanded, What: "bytes with aliases replaced"}
 	}
 	json, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		return "", err
+	if err != nil { // some errors repeat what they are about
+		return "", errors.New(bounded.Text(err.Error(), bounded.MaxQuoted))
 	}
 	if string(json) == "null" {
 		return "", nil

@@ -171,6 +171,14 @@ a bad line
 			name: "transitions, and later Nodes", tree: objects + node, want: "2026-01-02T00:30:00Z",
 			problems: "must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml, document 1: Node n1 has a time, 2026-01-02T02:00:00Z, more than an hour later than that of the recording, 2026-01-02T00:30:00Z",
 		},
+		{
+			name: "what the operators themselves wrote later is not another kind's", tree: strings.Replace(objects, "2026-01-02T00:59:00Z", "2026-01-09T00:00:00Z", 1),
+			want: "2026-01-02T00:30:00Z",
+		},
+		{
+			name: "of Options.Now, any kind is another", tree: objects, o: dump.Options{Now: time.Date(2026, 1, 1, 23, 55, 0, 0, time.UTC)}, want: "2026-01-01T23:55:00Z",
+			problems: "must-gather.local.1/x/cluster-scoped-resources/config.openshift.io/clusteroperators/dns.yaml, document 1: ClusterOperator dns has a time, 2026-01-02T00:59:00Z, more than an hour later than that of the recording, 2026-01-01T23:55:00Z",
+		},
 		{name: "any time", tree: node, want: "2026-01-02T02:00:00Z"},
 		{
 			name: "managedFields", tree: `

@@ -610,6 +610,26 @@ grade v1 Pod a: some
 `,
 		},
 		{
+			name: "a page of a list is not whole in a heap either",
+			tree: `
+-- nodes.yaml --
+{apiVersion: v1, kind: NodeList, metadata: {continue: more}, items: [{metadata: {name: n1}}]}
+-- mixed.yaml --
+{apiVersion: v1, kind: List, metadata: {continue: more}, items: [
+  {apiVersion: v1, kind: PersistentVolume, metadata: {name: v}}, {apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: c}}]}
+-- other.yaml --
+{apiVersion: v1, kind: List, items: [
+  {apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: v}}, {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: c}}]}
+`,
+			want: `
+list v1 Node: n1 missing[]...
+list v1 PersistentVolume: v missing[]...
+list storage.k8s.io/v1 CSINode: c missing[]...
+list storage.k8s.io/v1 CSIDriver: v
+list storage.k8s.io/v1 StorageClass: c
+`,
+		},
+		{
 			name: "of a heap the caller may say that a kind is whole",
 			tree: `
 -- pdb.yaml --

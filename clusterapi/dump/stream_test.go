@@ -80,7 +80,7 @@ func TestOpenFailsWithoutObjects(t *testing.T) {
 			t.Errorf("got %v, want %s", err, tc.want)
 		}
 	}
-	if _, err := dump.OpenArchive(t.Context(), strings.NewReader("not an archive, but some text"), dump.Options{}); err == nil || !strings.Contains(err.Error(), "the archive ends early") {
+	if _, err := dump.OpenArchive(t.Context(), strings.NewReader("not an archive, but some text"), dump.Options{}); err == nil || !strings.Contains(err.Error(), "the archive cannot be read to its end") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := dump.OpenArchive(t.Context(), strings.NewReader(""), dump.Options{}); err == nil {
