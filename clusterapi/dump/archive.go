@@ -98,7 +98,9 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 		rel, _ := below(root, dir)
 		a.c.noteSpace(rel)
 	}
-	a.noteNames(name, inside, root)
+	if !inside { // the names that count are beside, or above
+		a.noteNames(name)
+	}
 	if header.Typeflag == tar.TypeDir {
 		return nil
 	}
@@ -138,10 +140,7 @@ func (a *archiveReader) tooMany() error {
 }
 
 // noteNames remembers what the names in a path say about who wrote its folders.
-func (a *archiveReader) noteNames(name string, inside bool, root string) {
-	if inside {
-		return // the names that count are beside, or above
-	}
+func (a *archiveReader) noteNames(name string) {
 	dir := "."
 	for _, step := range strings.Split(name, "/") {
 		a.c.note(dir, step)
@@ -176,12 +175,12 @@ func (a *archiveReader) settle() error {
 	}
 	c.start()
 	for root := range a.shown {
-		outer := false
-		for other := range a.shown {
-			_, isBelow := below(other, root)
-			outer = outer || isBelow && other != root
+		outermost := true
+		for above := root; above != "." && outermost; {
+			above = path.Dir(above)
+			outermost = !a.shown[above]
 		}
-		if !outer {
+		if outermost {
 			c.roots[root] = true
 		}
 	}

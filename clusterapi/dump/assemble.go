@@ -28,13 +28,26 @@ type assembly struct {
 	// recorded are the kinds.json of recordings, nil for one that cannot be used:
 	// there, lists may lack objects.
 	recorded map[string]*recordedKinds
-	// lost are the places of files of which objects are lost. In a heap, they can
-	// be of lostKinds, or of any kind.
-	lost      map[place]bool
+	// there are the resources of which recordings have files, and lost those of
+	// which objects are lost, by namespace, "" for the cluster. In a heap, what is
+	// lost can be of lostKinds, or of any kind.
+	there     map[spot]bool
+	lost      map[spot]map[string]bool
 	lostKinds kindNames
 	lostAny   bool
-	// cutOff are folders in which gathering began and did not end.
-	cutOff map[string]bool
+	// cutOff are folders in which gathering began and did not end, and incomplete
+	// recordings of which a part that matters could not be read.
+	cutOff, incomplete map[string]bool
+}
+
+// spot is a resource in a recording.
+type spot struct {
+	root     string
+	resource schema.GroupResource
+}
+
+func spotOf(p place) spot {
+	return spot{p.root, schema.GroupResource{Group: p.group, Resource: p.resource}}
 }
 
 // assemble makes the recording. given says that Options.Whole was.
@@ -46,9 +59,10 @@ func assemble(c *collection, given bool) (*Recording, error) {
 		served:    &served{groups: make(map[string]bool)},
 		spaces:    namespaces{known: make(map[string]bool)},
 		recorded:  make(map[string]*recordedKinds),
-		lost:      make(map[place]bool),
+		there:     make(map[spot]bool),
+		lost:      make(map[spot]map[string]bool),
 		lostKinds: make(kindNames),
-		cutOff:    make(map[string]bool),
+		cutOff:    make(map[string]bool), incomplete: make(map[string]bool),
 	}
 	slices.SortFunc(c.files, func(x, y *file) int { return strings.Compare(x.path, y.path) })
 	a.faults()
@@ -98,12 +112,17 @@ func (a *assembly) sortProblems() {
 // faults makes problems of what could not be read, and notes what may be lost.
 func (a *assembly) faults() {
 	for _, f := range a.c.files {
+		at := spotOf(f.place)
+		a.there[at] = true
 		for _, fault := range f.faults {
 			a.problem(Problem{f.path, fault.document, fault.line, fault.err})
 			if f.place.role == roleHeap && !fault.lost || !f.place.role.holdsObjects() {
 				continue
 			}
-			a.lost[f.place] = true
+			if a.lost[at] == nil {
+				a.lost[at] = make(map[string]bool)
+			}
+			a.lost[at][f.place.namespace] = true
 			for _, kind := range fault.kinds {
 				a.lostKinds[kind] = true
 			}
@@ -117,6 +136,17 @@ func (a *assembly) faults() {
 		if ext := path.Ext(name); ext == "" || name == "." || inHeap(name).role == roleHeap {
 			a.lostAny = true
 		}
+		for root := name; ; root = path.Dir(root) {
+			if rel, _ := below(root, name); a.c.roots[root] && (mayHold(rel) || placeOf(root, rel).role != roleNone) {
+				a.incomplete[root] = true
+			}
+			if root == "." {
+				break
+			}
+		}
+	}
+	if a.c.incomplete["."] {
+		maps.Copy(a.incomplete, a.c.roots)
 	}
 }
 

@@ -113,7 +113,7 @@ func (a *assembly) readKinds() {
 // it is still there.
 func (a *assembly) takeRecorded() {
 	for root, recorded := range a.recorded {
-		if recorded == nil || a.incomplete(root) {
+		if recorded == nil || a.incomplete[root] {
 			continue
 		}
 		for _, r := range recorded.Kinds {
@@ -123,7 +123,7 @@ func (a *assembly) takeRecorded() {
 			}
 			k := a.kind(gk)
 			resource := schema.GroupResource{Group: r.Group, Resource: r.Resource}
-			lost := a.lostIn(root, resource)
+			lost := a.lost[spot{root, resource}]
 			switch {
 			case r.Whole && len(lost) == 0:
 				k.whole = true
@@ -141,30 +141,6 @@ func (a *assembly) takeRecorded() {
 			}
 		}
 	}
-}
-
-// lostIn returns the namespaces of which objects of a resource are lost, "" for
-// the cluster.
-func (a *assembly) lostIn(root string, resource schema.GroupResource) map[string]bool {
-	out := make(map[string]bool)
-	for p := range a.lost {
-		if p.root == root && p.group == resource.Group && p.resource == resource.Resource {
-			out[p.namespace] = true
-		}
-	}
-	return out
-}
-
-// incomplete reports whether a part of a recording that matters could not be
-// read.
-func (a *assembly) incomplete(root string) bool {
-	for name := range a.c.incomplete {
-		rel, in := below(root, name)
-		if name == "." || in && (mayHold(rel) || placeOf(root, rel).role != roleNone) {
-			return true
-		}
-	}
-	return false
 }
 
 // takeHeap takes what a heap has of cluster-scoped kinds as all of them.
@@ -221,7 +197,7 @@ func (a *assembly) claims(given bool) claims {
 		for _, resource := range a.c.o.Whole {
 			out.resources[resource] = true
 			for root := range a.c.roots {
-				if a.incomplete(root) || len(a.lostIn(root, resource)) > 0 {
+				if a.incomplete[root] || len(a.lost[spot{root, resource}]) > 0 {
 					out.resources[resource] = false
 				}
 			}
@@ -229,13 +205,13 @@ func (a *assembly) claims(given bool) claims {
 		return out
 	}
 	for root := range a.c.roots {
-		if _, ours := a.recorded[root]; ours || !a.isMustGather(root) || a.isCut(root) || a.incomplete(root) {
+		if _, ours := a.recorded[root]; ours || !a.isMustGather(root) || a.isCut(root) || a.incomplete[root] {
 			continue
 		}
-		there := a.resourcesIn(root)
 		for _, resource := range MustGather() {
 			// The absence of any file says something where its scripts ran.
-			if (there[resource] || there[operators]) && len(a.lostIn(root, resource)) == 0 {
+			at := spot{root, resource}
+			if (a.there[at] || a.there[spot{root, operators}]) && len(a.lost[at]) == 0 {
 				out.resources[resource] = true
 			}
 		}
@@ -244,17 +220,6 @@ func (a *assembly) claims(given bool) claims {
 }
 
 var operators = schema.GroupResource{Group: configGroup, Resource: "clusteroperators"}
-
-// resourcesIn returns the resources of which a recording has files.
-func (a *assembly) resourcesIn(root string) map[schema.GroupResource]bool {
-	out := make(map[schema.GroupResource]bool)
-	for _, f := range a.c.files {
-		if f.place.root == root && f.place.resource != "" {
-			out[schema.GroupResource{Group: f.place.group, Resource: f.place.resource}] = true
-		}
-	}
-	return out
-}
 
 // isMustGather reports whether the scripts of must-gather wrote a recording: by
 // the name of its folder, which has the digest of an image, or of one above, by the
