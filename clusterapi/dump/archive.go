@@ -122,7 +122,7 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 			return a.tooMany()
 		}
 	}
-	data, err := a.c.readAll(name, io.LimitReader(content, a.c.o.MaxFileBytes+1))
+	data, err := a.c.readAll(name, header.Size, io.LimitReader(content, a.c.o.MaxFileBytes+1))
 	var limit *LimitError
 	if errors.As(err, &limit) && !f.tentative {
 		return err

@@ -231,8 +231,9 @@ func (c *collection) wait() error {
 	return c.parent.Err()
 }
 
-// readAll reads a file, which is decompressed if its name says so.
-func (c *collection) readAll(name string, r io.Reader) ([]byte, error) {
+// readAll reads a file, which is decompressed if its name says so. size is what it
+// should have.
+func (c *collection) readAll(name string, size int64, r io.Reader) ([]byte, error) {
 	if strings.HasSuffix(name, ".gz") {
 		zip, err := gzip.NewReader(r)
 		if err != nil {
@@ -241,6 +242,8 @@ func (c *collection) readAll(name string, r io.Reader) ([]byte, error) {
 		r = zip
 	}
 	var buf bytes.Buffer
+	const trusted = 1 << 20 // a size may be wrong
+	buf.Grow(int(min(max(size, 0), c.o.MaxFileBytes, trusted)) + bytes.MinRead)
 	n, err := io.Copy(&buf, io.LimitReader(&contextReader{c.ctx, r}, c.o.MaxFileBytes+1))
 	if n > c.o.MaxFileBytes {
 		return nil, c.tooLarge(name)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // Recording is what was recorded of a cluster. It is immutable and safe for
@@ -38,8 +39,8 @@ var _ interface {
 // are followed as long as they stay in the tree.
 //
 // What cannot be used is among the problems of the recording. The error is that
-// of ctx, a [*LimitError], an option that is negative, or one that says that
-// nothing could be read as an object.
+// of ctx, a [*LimitError], an option that is negative, a panic of fsys, or one that
+// says that nothing could be read as an object.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })
 }
@@ -60,12 +61,12 @@ func open(ctx context.Context, o Options, find func(*collection) error) (*Record
 		return nil, err
 	}
 	c := newCollection(ctx, o)
-	err = find(c)
+	err = panics.Catch(func() error { return find(c) }) // what is read is the caller's
 	if wait := c.wait(); err == nil {
 		err = wait
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("opening a recording: %w", err)
+	if ended := ctx.Err(); ended != nil {
+		err = ended
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening a recording: %w", err)

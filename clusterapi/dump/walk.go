@@ -59,7 +59,11 @@ func (w *walk) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return w.c.readAll(name, f)
+	var size int64
+	if info, err := f.Stat(); err == nil {
+		size = info.Size()
+	}
+	return w.c.readAll(name, size, f)
 }
 
 // search looks for recordings below a folder.
