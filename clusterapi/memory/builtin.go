@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/gob"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -99,6 +100,21 @@ func (b *builtins) kind(gvk schema.GroupVersionKind) *kind {
 	k.prepare()
 	b.prepared[gvk] = k
 	return k
+}
+
+// versions are those of a built-in kind, in order.
+func (b *builtins) versions(gk schema.GroupKind) []string {
+	if !b.known[gk] {
+		return nil
+	}
+	var out []string
+	for gvk := range b.kinds {
+		if gvk.GroupKind() == gk {
+			out = append(out, gvk.Version)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // countsGeneration tells whether an API server counts the generation of a

@@ -241,7 +241,7 @@ func (c *Cluster) namespaceTakes(r ref) error {
 	ns := c.find(ref{namespaceKind, types.NamespacedName{Name: r.key.Namespace}})
 	resource := schema.GroupResource{Resource: "namespaces"}
 	switch {
-	case ns == nil && c.o.CheckNamespaces:
+	case ns == nil && c.o.CheckNamespaces && c.unknown(ref{namespaceKind, types.NamespacedName{Name: r.key.Namespace}}) == nil:
 		return apierrors.NewNotFound(resource, r.key.Namespace)
 	case ns != nil && metadata(ns.obj)["deletionTimestamp"] != nil:
 		return apierrors.NewForbidden(schema.GroupResource{Group: r.kind.Group, Resource: strings.ToLower(r.kind.Kind)}, r.key.Name,
@@ -253,14 +253,25 @@ func (c *Cluster) namespaceTakes(r ref) error {
 // newUID returns the next UID; they are numbered, so that runs are alike. The
 // lock is held.
 func (c *Cluster) newUID() string {
+	variant := int64(uidVariant)
+	if c.fork != nil {
+		variant += c.fork.generation
+	}
 	for {
 		c.uids++
-		uid := fmt.Sprintf("00000000-0000-4000-8000-%012x", c.uids)
+		uid := fmt.Sprintf("%s%04x-%012x", uidPrefix, variant, c.uids)
 		if _, taken := c.uidIndex[types.UID(uid)]; !taken { // by an object that was loaded
 			return uid
 		}
 	}
 }
+
+// A UID begins with these: a fork counts the latter up, so that its UIDs are not
+// those of objects that it has not read yet.
+const (
+	uidPrefix  = "00000000-0000-4000-"
+	uidVariant = 0x8000
+)
 
 // suffix completes a generateName.
 func (c *Cluster) suffix() string {

@@ -12,6 +12,7 @@ import (
 func TestConformance(t *testing.T) {
 	for name, o := range map[string]memory.Options{
 		"Strict":         {CheckNamespaces: true},
+		"Fork":           {CheckNamespaces: true, Base: memory.New(memory.Options{})},
 		"EstablishAfter": {EstablishAfter: 100 * time.Millisecond, GracefulPods: true},
 	} {
 		t.Run(name, func(t *testing.T) {

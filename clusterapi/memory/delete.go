@@ -21,8 +21,8 @@ import (
 // the contents of a namespace with it, and the objects of a custom kind with
 // its definition.
 func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
-	return c.call(ctx, Call{Verb: "Delete", GVK: gvk, Key: key}, func(context.Context) error {
-		k, err := c.kind(gvk)
+	return c.call(ctx, Call{Verb: "Delete", GVK: gvk, Key: key}, func(ctx context.Context) error {
+		k, err := c.touch(ctx, gvk)
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 		defer c.mu.Unlock()
 		e := c.find(k.ref(key))
 		if e == nil {
-			return apierrors.NewNotFound(k.resource(), key.Name)
+			return c.notFound(k, key)
 		}
 		if err := preconditions(k, e, opts.UID, opts.ResourceVersion); err != nil {
 			return err
@@ -48,9 +48,10 @@ func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 // Remove ends an object at once, whatever finalizers or grace it has: what a
 // kubelet does with a pod whose containers have stopped. Dependents go as in
 // Delete. An API server has no such verb, so it is not intercepted. An object
-// that does not exist is an error that apierrors.IsNotFound recognises.
+// that does not exist is an error that apierrors.IsNotFound recognises; other
+// errors are those of [Options].Base.
 func (c *Cluster) Remove(gvk schema.GroupVersionKind, key types.NamespacedName) error {
-	k, err := c.kind(gvk)
+	k, err := c.touch(context.Background(), gvk)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (c *Cluster) Remove(gvk schema.GroupVersionKind, key types.NamespacedName) 
 	defer c.mu.Unlock()
 	e := c.find(k.ref(key))
 	if e == nil {
-		return apierrors.NewNotFound(k.resource(), key.Name)
+		return c.notFound(k, key)
 	}
 	c.remove(k.ref(key), e)
 	return nil
@@ -91,6 +92,7 @@ func (c *Cluster) delete(r ref, propagation metav1.DeletionPropagation, grace in
 	if e == nil {
 		return
 	}
+	c.fork.begins(r, e, propagation)
 	hold := ""
 	switch propagation {
 	case metav1.DeletePropagationOrphan:
@@ -127,7 +129,7 @@ func (c *Cluster) deleteDependent(d ref, owner types.UID) {
 		return
 	}
 	for _, uid := range ownerUIDs(e.obj) {
-		if o, exists := c.uidIndex[uid]; exists && uid != owner && !c.waits(o) {
+		if o, exists := c.uidIndex[uid]; exists && uid != owner && !c.waits(o) || c.fork.mayOwn(e.obj, owner) {
 			c.release(d, owner, false)
 			return
 		}
@@ -302,6 +304,7 @@ func (c *Cluster) remove(r ref, e *entry) {
 	delete(c.ending, r)
 	def := c.crds[r.kind]
 	c.drop(r, e)
+	c.fork.ends(r, e)
 	uid := e.obj.GetUID()
 	for _, d := range c.dependentsOf(uid) {
 		c.release(d, uid, true)
@@ -339,7 +342,7 @@ func (c *Cluster) release(d ref, owner types.UID, collect bool) {
 	if collect && !slices.ContainsFunc(ownerUIDs(e.obj), func(uid types.UID) bool {
 		_, exists := c.uidIndex[uid]
 		return exists && uid != owner
-	}) {
+	}) && !c.fork.mayOwn(e.obj, owner) {
 		c.delete(d, metav1.DeletePropagationBackground, c.graceOf(d))
 		return
 	}

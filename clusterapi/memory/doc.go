@@ -64,6 +64,31 @@
 //	data of a ConfigMap or Secret  1 MiB     -      Invalid
 //	changes that wait for a watch  1024      -      changes of one object are merged
 //
+// # Forks
+//
+// A cluster with an [Options].Base begins as a copy of any reader: a live cluster,
+// a recording, another cluster in memory. The first verb that touches a kind
+// (Get, List, Watch, any write; Evict for pods and budgets) reads it whole from
+// Base, with one List, as [Cluster.Load] would store it: UIDs stay,
+// resourceVersions are new. CustomResourceDefinitions and Namespaces are read
+// before any other kind. From then on Base is not asked again, and nothing is
+// ever written to it.
+//
+//   - An error of that read is the verb's error, and the next verb tries again.
+//     Verbs that come meanwhile wait for the same read; where the context of
+//     the one that reads ends, the next begins again.
+//   - [clusterapi.ErrNotCollected] together with a list: these objects are
+//     there, and for others Get, List, Watch, Update, Delete and Evict answer
+//     that error. Create and Apply store an object as new.
+//   - A kind that Base does not serve has no objects, and so has one that was
+//     not collected where its definition was created in the fork.
+//   - What went with a namespace, a definition or an owner that was deleted in the
+//     fork goes, by the same rules, when its kind is read. An owner of a kind
+//     that has not been read counts as there.
+//
+// [Cluster.Follow] and Watch do not tell of what is read: it has been there all
+// along.
+//
 // # What it does not do
 //
 // There are no controllers (clusterapi/simulation plays some), no defaults of

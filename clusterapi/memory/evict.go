@@ -29,7 +29,7 @@ const evictionManager = "kube-apiserver"
 // subresource. Of budgets it reads the status only: somebody must keep that.
 func (c *Cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
 	return c.call(ctx, Call{Verb: "Evict", GVK: podKind, Key: pod}, func(ctx context.Context) error {
-		k, err := c.kind(podKind)
+		k, err := c.touch(ctx, podKind)
 		if err != nil {
 			return err
 		}
@@ -106,14 +106,11 @@ func (c *Cluster) spend(ctx context.Context, pod *entry) (again bool, err error)
 	if err != nil || disruption.Free(p) {
 		return false, err
 	}
-	k, err := c.kind(budgetKind)
+	k, err := c.touch(ctx, budgetKind)
 	if err != nil {
 		return false, err
 	}
-	all, _, err := c.list(k, clusterapi.ListOptions{Namespace: p.Namespace})
-	if err != nil {
-		return false, err
-	}
+	all, _, partial := c.list(k, clusterapi.ListOptions{Namespace: p.Namespace})
 	budgets := make([]*policyv1.PodDisruptionBudget, len(all))
 	for i, e := range all {
 		if budgets[i], err = clusterapi.As[policyv1.PodDisruptionBudget](e.shared); err != nil {
@@ -121,6 +118,9 @@ func (c *Cluster) spend(ctx context.Context, pod *entry) (again bool, err error)
 		}
 	}
 	budget, err := disruption.Decide(p, budgets)
+	if err == nil {
+		err = partial // a budget that is not known may refuse
+	}
 	if err != nil || budget == nil {
 		return false, err
 	}

@@ -94,3 +94,32 @@ func ExampleCluster_Watch() {
 	// Added a
 	// that is all there is
 }
+
+// A fork takes writes; what it was made of stays as it is.
+func ExampleOptions_base() {
+	ctx := context.Background()
+	config := &corev1.ConfigMap{Data: map[string]string{"mode": "fast"}}
+	config.APIVersion, config.Kind, config.Namespace, config.Name = "v1", "ConfigMap", "example", "config"
+	u, err := clusterapi.ToUnstructured(config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	live := memory.New(memory.Options{}) // or a live cluster, or a recording
+	if err := live.Load(u); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fork := memory.New(memory.Options{Base: live})
+	if err := fork.Delete(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range []clusterapi.Reader{live, fork} {
+		list, err := clusterapi.List[corev1.ConfigMap](ctx, r, clusterapi.ListOptions{})
+		fmt.Println(len(list), err)
+	}
+	// Output:
+	// 1 <nil>
+	// 0 <nil>
+}

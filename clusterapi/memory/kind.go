@@ -102,7 +102,7 @@ func (c *Cluster) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		c.mu.RUnlock()
 		return k, nil
 	}
-	inUse := c.tables[gvk.GroupKind()] != nil && c.tables[gvk.GroupKind()].count > 0
+	inUse := c.tables[gvk.GroupKind()] != nil && c.tables[gvk.GroupKind()].count > 0 || c.fork.serves(gvk.GroupKind())
 	if inUse && builtin().known[gvk.GroupKind()] {
 		inUse = c.stores(gvk) // other versions of it are served, and convert
 	}

@@ -78,24 +78,12 @@ func (c *Cluster) loadTree(tree map[string]any) error {
 	if err != nil {
 		return err
 	}
-	u = withMetadata(u, func(map[string]any) {})
-	if err := c.place(k, u); err != nil {
+	e, err := c.loaded(k, u)
+	if err != nil {
 		return err
 	}
-	if u.GetName() == "" {
-		return fmt.Errorf("%s without a name", u.GetKind())
-	}
+	u = e.obj
 	m := metadata(u)
-	if m["creationTimestamp"] == nil {
-		m["creationTimestamp"] = c.clock.Now().UTC().Format(time.RFC3339)
-	}
-	if _, ok := m["generation"]; !ok && k.counts {
-		m["generation"] = int64(1)
-	}
-	if k.gvk.GroupKind() == definitionKind && !hasCondition(u, "Established") {
-		u.Object["status"] = definitionStatus(u, c.clock.Now(), true)
-	}
-	e := &entry{obj: u, managed: u.GetManagedFields(), kind: nil}
 	r := k.ref(clusterapi.KeyOf(u))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,4 +98,27 @@ func (c *Cluster) loadTree(tree map[string]any) error {
 	m["resourceVersion"] = c.nextRevision()
 	c.put(r, nil, e)
 	return nil
+}
+
+// loaded is an object as Load and a base bring it in. Its UID and
+// resourceVersion are left to the caller.
+func (c *Cluster) loaded(k *kind, obj *unstructured.Unstructured) (*entry, error) {
+	u := withMetadata(obj, func(map[string]any) {})
+	if err := c.place(k, u); err != nil {
+		return nil, err
+	}
+	if u.GetName() == "" {
+		return nil, fmt.Errorf("%s without a name", u.GetKind())
+	}
+	m := metadata(u)
+	if m["creationTimestamp"] == nil {
+		m["creationTimestamp"] = c.clock.Now().UTC().Format(time.RFC3339)
+	}
+	if _, ok := m["generation"]; !ok && k.counts {
+		m["generation"] = int64(1)
+	}
+	if k.gvk.GroupKind() == definitionKind && !hasCondition(u, "Established") {
+		u.Object["status"] = definitionStatus(u, c.clock.Now(), true)
+	}
+	return &entry{obj: u, managed: u.GetManagedFields(), kind: nil}, nil
 }

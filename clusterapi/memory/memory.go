@@ -47,6 +47,12 @@ type Options struct {
 	// the kubelet that ends it. By default pods end at once.
 	GracefulPods bool
 
+	// Base is where the cluster begins: a fork of it. A verb that is the first to
+	// touch a kind reads that whole from Base, and what it read is the cluster's
+	// from then on; see the package documentation. Nothing is ever written to
+	// Base. Nil means an empty cluster.
+	Base clusterapi.Reader
+
 	// CheckShared makes [Cluster.CheckShared] find a caller that changes an object that
 	// is shared. It keeps a copy of every state that was stored: it is for tests.
 	CheckShared bool
@@ -85,6 +91,7 @@ type Cluster struct {
 	clock   clock.PassiveClock
 	waiting atomic.Int64 // definitions that may not be Established yet
 	checks  checks
+	fork    *fork // nil without a base
 
 	// mu guards all below. What an entry holds never changes once it is in a
 	// table, so entries are used without the lock.
@@ -122,6 +129,9 @@ func New(o Options) *Cluster {
 	}
 	if c.clock == nil {
 		c.clock = clock.RealClock{}
+	}
+	if o.Base != nil {
+		c.fork = newFork(o.Base)
 	}
 	if c.o.Validate == nil {
 		c.o.Validate = ValidateClusterVersion

@@ -27,8 +27,8 @@ func (c *Cluster) Shares(r clusterapi.Reader) bool { return r == clusterapi.Read
 // copying. [Options].Intercept sees it as "Get".
 func (c *Cluster) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
 	var out *clusterapi.Object
-	err := c.call(ctx, Call{Verb: "Get", GVK: gvk, Key: key}, func(context.Context) error {
-		k, err := c.kind(gvk)
+	err := c.call(ctx, Call{Verb: "Get", GVK: gvk, Key: key}, func(ctx context.Context) error {
+		k, err := c.touch(ctx, gvk)
 		if err != nil {
 			return err
 		}
@@ -45,15 +45,23 @@ func (c *Cluster) GetShared(ctx context.Context, gvk schema.GroupVersionKind, ke
 	return out, err
 }
 
-// stored returns an object, or a NotFound error.
+// stored returns an object, or an error that says that there is none.
 func (c *Cluster) stored(k *kind, key types.NamespacedName) (*entry, error) {
 	c.mu.RLock()
-	e := c.find(k.ref(key))
-	c.mu.RUnlock()
-	if e == nil {
-		return nil, apierrors.NewNotFound(k.resource(), key.Name)
+	defer c.mu.RUnlock()
+	if e := c.find(k.ref(key)); e != nil {
+		return e, nil
 	}
-	return e, nil
+	return nil, c.notFound(k, key)
+}
+
+// notFound says that an object is not there, or that this is not known. The
+// lock is held.
+func (c *Cluster) notFound(k *kind, key types.NamespacedName) error {
+	if err := c.unknown(k.ref(key)); err != nil {
+		return err
+	}
+	return apierrors.NewNotFound(k.resource(), key.Name)
 }
 
 // ref is where an object of the kind is stored.
@@ -104,20 +112,20 @@ func (c *Cluster) ListShared(ctx context.Context, gvk schema.GroupVersionKind, o
 
 func (c *Cluster) listShared(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (out []*clusterapi.Object, revision string, err error) {
 	call := Call{Verb: "List", GVK: gvk, Key: types.NamespacedName{Namespace: opts.Namespace}}
-	err = c.call(ctx, call, func(context.Context) error {
-		k, err := c.kind(gvk)
+	err = c.call(ctx, call, func(ctx context.Context) error {
+		k, err := c.touch(ctx, gvk)
 		if err != nil {
 			return err
 		}
 		var found []*entry
-		if found, revision, err = c.list(k, opts); err != nil {
+		if found, revision, err = c.list(k, opts); err != nil && found == nil {
 			return err
 		}
 		out = make([]*clusterapi.Object, len(found))
 		for i, e := range found {
 			out[i] = c.shared(k, e)
 		}
-		return nil
+		return err
 	})
 	if err == nil && out == nil {
 		err = errIntercepted
@@ -125,11 +133,16 @@ func (c *Cluster) listShared(ctx context.Context, gvk schema.GroupVersionKind, o
 	return out, revision, err
 }
 
-// list finds the matching entries and the revision at which they are so.
+// list finds the matching entries and the revision at which they are so. An
+// error that comes with entries says why they may not be all.
 func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, error) {
 	var found []*entry
 	over := false
 	c.mu.RLock()
+	partial := c.unknownIn(k.gvk.GroupKind(), opts.Namespace)
+	if partial != nil { // which says more than that there are many
+		opts.Limit, found = 0, []*entry{}
+	}
 	c.tables[k.gvk.GroupKind()].selected(opts, func(e *entry) bool {
 		found = append(found, e)
 		over = opts.Limit > 0 && len(found) > opts.Limit
@@ -140,16 +153,16 @@ func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, 
 	if over {
 		return nil, "", &clusterapi.LimitError{GVK: k.gvk, Limit: opts.Limit}
 	}
-	return found, revision, nil
+	return found, revision, partial
 }
 
 // Dependents returns the objects of a kind that name an owner, by its UID, in
 // their ownerReferences, sorted by namespace, then name. They are shared as
 // those of ListShared. It looks at no other objects. An API server has no such
 // verb, so it is not intercepted. A kind that is not served is an error that
-// meta.IsNoMatchError recognises.
+// meta.IsNoMatchError recognises; other errors are those of [Options].Base.
 func (c *Cluster) Dependents(gvk schema.GroupVersionKind, owner types.UID) ([]*clusterapi.Object, error) {
-	k, err := c.kind(gvk)
+	k, err := c.touch(context.Background(), gvk)
 	if err != nil {
 		return nil, err
 	}

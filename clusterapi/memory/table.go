@@ -255,13 +255,20 @@ func remove[T any](list []T, v T, compare func(a, b T) int) []T {
 // put stores an entry in place of old (nil for none), keeps the indexes and
 // tells the watchers. The lock is held.
 func (c *Cluster) put(r ref, old, e *entry) {
+	c.store(r, old, e)
+	c.tables[r.kind].notify(old, e, nil)
+	c.tell(old, e, nil)
+}
+
+// store is put without telling anybody. The lock is held.
+func (c *Cluster) store(r ref, old, e *entry) {
 	e.shared = c.checked(old.object().Next(e.obj))
 	t := c.table(r.kind)
 	t.set(r.key, old, e)
-	if old == nil {
-		c.uidIndex[e.obj.GetUID()] = r
-	} else {
+	if old != nil {
 		c.unlinkOwners(r, old.obj)
+	} else if _, taken := c.uidIndex[e.obj.GetUID()]; !taken { // by the same object in another group, of a base
+		c.uidIndex[e.obj.GetUID()] = r
 	}
 	for _, uid := range ownerUIDs(e.obj) {
 		if c.dependents[uid] == nil {
@@ -272,8 +279,6 @@ func (c *Cluster) put(r ref, old, e *entry) {
 	if r.kind == definitionKind {
 		c.indexDefinition(old, e)
 	}
-	t.notify(old, e, nil)
-	c.tell(old, e, nil)
 }
 
 // drop forgets an entry, keeps the indexes and tells the watchers, who see the
@@ -281,7 +286,9 @@ func (c *Cluster) put(r ref, old, e *entry) {
 func (c *Cluster) drop(r ref, old *entry) {
 	t := c.tables[r.kind]
 	t.set(r.key, old, nil)
-	delete(c.uidIndex, old.obj.GetUID())
+	if uid := old.obj.GetUID(); c.uidIndex[uid] == r {
+		delete(c.uidIndex, uid)
+	}
 	c.unlinkOwners(r, old.obj)
 	if r.kind == definitionKind {
 		c.indexDefinition(old, nil)

@@ -22,13 +22,14 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 		var w *watcher
 		var existing []*entry
 		var k *kind
-		err := c.call(ctx, call, func(context.Context) error {
+		var partial error
+		err := c.call(ctx, call, func(ctx context.Context) error {
 			var err error
-			if k, err = c.kind(gvk); err != nil {
+			if k, err = c.touch(ctx, gvk); err != nil {
 				return err
 			}
 			w = &watcher{opts: opts, wake: make(chan struct{}, 1)}
-			existing = c.register(k, w)
+			existing, partial = c.register(k, w)
 			return nil
 		})
 		if w != nil {
@@ -48,6 +49,10 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 			if ctx.Err() != nil || !yield(clusterapi.Event{Type: clusterapi.Added, Object: c.shared(k, e).Unstructured().DeepCopy()}, nil) {
 				return
 			}
+		}
+		if partial != nil && ctx.Err() == nil {
+			yield(clusterapi.Event{}, partial) // Synced would say that these are all
+			return
 		}
 		if ctx.Err() != nil || !yield(clusterapi.Event{Type: clusterapi.Synced}, nil) {
 			return
@@ -71,8 +76,9 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 	}
 }
 
-// register starts a watch and returns what exists at that moment.
-func (c *Cluster) register(k *kind, w *watcher) []*entry {
+// register starts a watch and returns what exists at that moment, and why that
+// may not be all.
+func (c *Cluster) register(k *kind, w *watcher) ([]*entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.table(k.gvk.GroupKind())
@@ -82,7 +88,7 @@ func (c *Cluster) register(k *kind, w *watcher) []*entry {
 		existing = append(existing, e)
 		return true
 	})
-	return existing
+	return existing, c.unknownIn(k.gvk.GroupKind(), w.opts.Namespace)
 }
 
 func (c *Cluster) unregister(gk schema.GroupKind, w *watcher) {

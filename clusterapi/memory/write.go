@@ -358,13 +358,19 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 	var out *unstructured.Unstructured
 	call := Call{Verb: name, GVK: gvk, Key: clusterapi.KeyOf(obj), Object: obj}
 	err := c.call(ctx, call, func(ctx context.Context) error {
-		k, err := c.kind(gvk)
+		k, err := c.touch(ctx, gvk)
 		if err != nil {
 			return err
 		}
 		c.mu.RLock()
 		live := c.find(k.ref(clusterapi.KeyOf(obj)))
+		if live == nil && (name == "Update" || name == "UpdateStatus") {
+			err = c.unknown(k.ref(clusterapi.KeyOf(obj)))
+		}
 		c.mu.RUnlock()
+		if err != nil {
+			return err
+		}
 		answer := func(e *entry) {
 			o := c.shared(k, e)
 			if out = o.Unstructured(); !clusterapi.ShareResult(ctx, o) {
