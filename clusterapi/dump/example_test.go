@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing/fstest"
 
@@ -11,10 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 )
 
 // recorded is a small must-gather. A program has os.DirFS of a real one.
@@ -148,4 +152,39 @@ metadata: {name: 0}
 	}
 	// Output:
 	// a.yaml, document 2, line 4: Node: metadata.name is 0, not a string: it must be quoted in YAML
+}
+
+// A recording of a live cluster, or as here of one in memory, can be opened
+// wherever it is taken.
+func ExampleRecord() {
+	ctx := context.Background()
+	live := memory.New(memory.Options{})
+	for _, name := range []string{"node-1", "node-2"} {
+		node := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name},
+		}}
+		if _, err := live.Create(ctx, node, clusterapi.CreateOptions{}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(folder)
+	dir := filepath.Join(folder, "recording")
+	if err := dump.Record(ctx, live, dir, dump.RecordOptions{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := dump.Open(ctx, os.DirFS(dir), dump.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	nodes, err := clusterapi.List[corev1.Node](ctx, r, clusterapi.ListOptions{})
+	fmt.Println(len(nodes), err)
+	// Output: 2 <nil>
 }
