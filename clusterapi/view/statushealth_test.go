@@ -302,6 +302,14 @@ func TestHealthResources(t *testing.T) {
 	if strings.Contains(out.String(), "Run with") {
 		t.Error("one insight that only informs needs no hint")
 	}
+	out.Reset()
+	s.Health = append(s.Health, s.Health[0])
+	if err := s.WriteText(&out, &out, view.StatusText{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "Run with") {
+		t.Error("two insights need a hint")
+	}
 }
 
 // A line feed or a tab in a summary leaves the table whole.

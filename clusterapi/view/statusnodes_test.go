@@ -81,6 +81,8 @@ func TestNodeRules(t *testing.T) {
 		{"updating and not ready", is(changingNode("n", "worker", "Working"), "Ready=False"), beingDone},
 		{"updating and done, not ready", is(changingNode("n", "worker", "Done"), "Ready=False"), "Completed Updated 4.14.0 -"},
 		{"daemon at work", n("currentConfig=old", "desiredConfig=old", "state=Working"), "Unavailable Pending 4.14.0 ? " + processing},
+		{"daemon at work and not ready", is(n("currentConfig=old", "desiredConfig=old", "state=Working"), "Ready=False"), "Unavailable Pending 4.14.0 ? Not ready"},
+		{"done without a config", n("state=Done"), "Unavailable Pending ? ? " + processing},
 		{"images", doneNode("n", "worker", "old", "currentImage=a"), "Unavailable Pending 4.14.0 ? " + processing},
 		{"empty image", doneNode("n", "worker", "old", "currentImage="), "Unavailable Pending 4.14.0 ? " + processing},
 		{"empty images", doneNode("n", "worker", "old", "currentImage=", "desiredImage="), "Unavailable Pending 4.14.0 ? " + processing},
@@ -101,6 +103,16 @@ func TestNodeRules(t *testing.T) {
 		if got := nodeRow(assess(t, o, time.Minute).Pools[1].Nodes[0]); got != tt.want {
 			t.Errorf("%s:\n%s, want\n%s", tt.name, got, tt.want)
 		}
+	}
+}
+
+// Without a history there is no target, and what is unknown is not one.
+func TestNodesWithoutTarget(t *testing.T) {
+	o := withNodes(updating(), poolNode("n", "worker", "currentConfig=old", "desiredConfig=gone", "state=Working"))
+	o.MachineConfigPools[1].Spec.Configuration.Name = "gone"
+	o.ClusterVersion.Status.History = nil
+	if got, want := nodeRow(assess(t, o, time.Minute).Pools[1].Nodes[0]), "Unavailable Pending 4.14.0 ? Machine Config Daemon is processing the node"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
