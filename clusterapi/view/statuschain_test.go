@@ -137,6 +137,21 @@ func TestWaitsForComponents(t *testing.T) {
 		{"daemon set", func(o *view.Objects) {
 			o.DaemonSets = append(daemons(func(d *appsv1.DaemonSet) { d.Status.UpdatedNumberScheduled, d.Status.NumberUnavailable = 4, 1 }), nil)
 		}, []string{network + "DaemonSet ns/agent: 4 of 6 pods updated, 1 unavailable", network + "ClusterOperator network: Progressing=True (Deploying)"}},
+		{"deployment with fewer than it wants", func(o *view.Objects) {
+			o.Deployments = []*appsv1.Deployment{deployment("dns", func(d *appsv1.Deployment) { d.Status.AvailableReplicas = 1 })}
+		}, []string{dns + "Deployment ns/dns: 2 of 2 replicas updated, 1 available", network + "ClusterOperator network: Progressing=True (Deploying)"}},
+		{"deployment with old replicas", func(o *view.Objects) {
+			o.Deployments = []*appsv1.Deployment{deployment("dns", func(d *appsv1.Deployment) { d.Status.UnavailableReplicas = 1 })}
+		}, []string{dns + "Deployment ns/dns: 2 of 2 replicas updated, 2 available", network + "ClusterOperator network: Progressing=True (Deploying)"}},
+		{"daemon set that is not seen", func(o *view.Objects) { o.DaemonSets = daemons(func(d *appsv1.DaemonSet) { d.Generation = 4 }) },
+			[]string{network + "DaemonSet ns/agent: 6 of 6 pods updated, 0 unavailable", network + "ClusterOperator network: Progressing=True (Deploying)"}},
+		{"daemon set that is not available", func(o *view.Objects) {
+			o.DaemonSets = daemons(func(d *appsv1.DaemonSet) { d.Status.NumberUnavailable = 1 })
+		},
+			[]string{network + "DaemonSet ns/agent: 6 of 6 pods updated, 1 unavailable", network + "ClusterOperator network: Progressing=True (Deploying)"}},
+		{"an object of another group", func(o *view.Objects) {
+			o.Components = append([]view.Component{{Runlevel: "01", Name: "x", Objects: []view.Resource{{Group: "example.com", Kind: "ClusterOperator", Name: "x"}}}}, components...)
+		}, []string{network + "ClusterOperator network: Progressing=True (Deploying)"}},
 		{"daemon set that is done", func(o *view.Objects) { o.DaemonSets = daemons(func(*appsv1.DaemonSet) {}) }, []string{network + "ClusterOperator network: Progressing=True (Deploying)"}},
 		{"nothing of a component", func(o *view.Objects) {
 			o.ClusterOperators[2], o.ClusterOperators[3] = platformOperator("network", "4.14.1"), platformOperator("storage", "4.14.1")
@@ -217,6 +232,11 @@ func TestWaitsForPools(t *testing.T) {
 		want string
 	}{
 		{"node", nil, mc + "MachineConfigPool master: 1 of 3 nodes updated > Node m2: Updating"},
+		{"node that is done and bad", func(o *view.Objects) {
+			o.Nodes[0] = changingNode("m1", "master", "Done")
+			nodeSays(o.Nodes[0], "Ready=False", after(0), "")
+		},
+			mc + "MachineConfigPool master: 2 of 3 nodes updated > Node m2: Updating"},
 		{"degraded node", func(o *view.Objects) { o.Nodes[0].Annotations[mcd+"state"] = "Degraded" }, mc + "MachineConfigPool master: 1 of 3 nodes updated > Node m1: Pending, Degraded"},
 		{"unavailable node", func(o *view.Objects) { nodeSays(o.Nodes[0], "Ready=False", after(0), "") }, mc + "MachineConfigPool master: 1 of 3 nodes updated > Node m1: Pending, Unavailable"},
 		{"paused", func(o *view.Objects) { o.MachineConfigPools[0].Spec.Paused = true }, mc + "MachineConfigPool master: 1 of 3 nodes updated, paused"},
