@@ -65,8 +65,8 @@ func keyText(key types.NamespacedName) string {
 
 // List implements [clusterapi.Reader]. Where the recording does not have all of
 // what is asked for, the error is a [*PartialError], which
-// [clusterapi.ErrNotCollected] recognises, and comes with what there is: nil
-// where there is nothing. It comes instead of a [*clusterapi.LimitError], too.
+// [clusterapi.ErrNotCollected] recognises, and comes with what there is, which may
+// be nothing. It comes instead of a [*clusterapi.LimitError], too.
 // Other errors are those of Get.
 func (r *Recording) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{Object: map[string]any{}, Items: []unstructured.Unstructured{}}
@@ -131,10 +131,7 @@ func (r *Recording) each(ctx context.Context, gvk schema.GroupVersionKind, opts 
 			return false, &clusterapi.LimitError{GVK: gvk, Limit: opts.Limit}
 		}
 	}
-	if partial != nil {
-		return len(candidates) > 0, partial
-	}
-	return true, nil
+	return true, partial
 }
 
 // partial returns what a list of a kind lacks, nil for nothing.

@@ -197,10 +197,10 @@ func (r *recorder) record(ctx context.Context, versions []schema.GroupVersionKin
 		}
 		r.problems = append(r.problems, fmt.Sprintf("%s: %s", gvk.GroupKind(), strings.ReplaceAll(err.Error(), "\n", " ")))
 	}
-	if list == nil {
-		if err == nil {
-			return fmt.Errorf("listing %s: neither objects nor an error", gvk.Kind)
-		}
+	switch {
+	case list == nil && err == nil:
+		return fmt.Errorf("listing %s: neither objects nor an error", gvk.Kind)
+	case list == nil || err != nil && len(list.Items) == 0:
 		return nil
 	}
 	k := r.describe(gvk, list.Items)

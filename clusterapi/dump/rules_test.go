@@ -43,7 +43,7 @@ grade route.openshift.io/v1 Route ns: some
 grade route.openshift.io/v1 Route other: none
 grade v1 Node: none
 get v1 Node n1: NotCollected
-list v1 Node: missing[]...
+list v1 Node: empty missing[]...
 `,
 		},
 		{
@@ -119,10 +119,10 @@ get v1 Pod a/p: found
 get v1 Pod a/q: NotFound
 get v1 Pod b/q: NotCollected
 list v1 Pod a: a/p
-list v1 Pod b: missing[b].
+list v1 Pod b: empty missing[b].
 list v1 Pod: a/p missing[b]...
 list policy/v1 PodDisruptionBudget a: empty
-list policy/v1 PodDisruptionBudget: missing[b]...
+list policy/v1 PodDisruptionBudget: empty missing[b]...
 get v1 Namespace a: found
 get v1 Namespace c: NotCollected
 list v1 Namespace: a b missing[]...
@@ -179,7 +179,7 @@ list v1 Namespace: a b
 			o: dump.Options{Whole: resources("namespaces")},
 			want: `
 list v1 Pod: empty
-list v1 Secret: missing[a].
+list v1 Secret: empty missing[a].
 grade v1 Namespace: whole assumed
 grade v1 Pod: whole
 `,
@@ -239,7 +239,7 @@ not: read
 list v1 Pod a: a/p
 list v1 Pod b: b/q missing[b].
 get operator.openshift.io/v1 DNS default: NotCollected
-list operator.openshift.io/v1 DNS: missing[a b]...
+list operator.openshift.io/v1 DNS: empty missing[a b]...
 `,
 		},
 		{
@@ -604,7 +604,7 @@ list v1 Pod: a/p missing[a]...
 get v1 ConfigMap no-namespace: found
 get v1 ConfigMap other: NotCollected
 get v1 Secret a/s: NotCollected
-list machineconfiguration.openshift.io/v1 MachineConfigPool: missing[a]...
+list machineconfiguration.openshift.io/v1 MachineConfigPool: empty missing[a]...
 grade v1 Node: whole
 grade v1 Pod a: some
 `,
@@ -664,8 +664,8 @@ get v1 Event a/e: NotCollected
 get v1 Event a/f: NotCollected
 get events.k8s.io/v1 Event a/e: NotCollected
 get v1 Pod a/p: NotCollected
-list v1 Pod a: missing[a].
-list v1 Secret a: missing[a].
+list v1 Pod a: empty missing[a].
+list v1 Secret a: empty missing[a].
 get v1 Node n1: NotCollected
 list v1 ConfigMap a: empty
 `,
@@ -904,7 +904,7 @@ list v1 Secret: b/s
 get v1 Secret c/s: NotFound
 list v1 Node: empty
 list a.io/v1 Thing: empty
-list a.io/v1 Part: missing[]...
+list a.io/v1 Part: empty missing[]...
 get a.io/v1 Other x: NotCollected
 get b.io/v1 Other x: NotCollected
 grade v1 Node: whole
@@ -939,7 +939,7 @@ list v1 Pod a: a/p missing[a].
 {apiVersion: v1, kind: No
 `,
 			want: `
-list v1 Pod a: missing[a].
+list v1 Pod a: empty missing[a].
 list v1 Pod b: b/p
 list v1 Pod: b/p missing[a]...
 get v1 Node y: NotCollected

@@ -1,0 +1,45 @@
+package dump_test
+
+import (
+	"errors"
+	"testing"
+	"testing/fstest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+)
+
+// A fork of a recording takes writes of kinds that were not collected: what is
+// written is known, and nothing else of the kind.
+func TestForkOfWhatWasNotCollected(t *testing.T) {
+	r, err := dump.Open(t.Context(), fstest.MapFS{"node.yaml": {Data: []byte(nodeNamed("a"))}}, dump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork := memory.New(memory.Options{Base: r})
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}
+	if _, err := clusterapi.Create(t.Context(), fork, cm, clusterapi.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "c")); err != nil {
+		t.Error(err)
+	}
+	if _, err := clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "d")); !errors.Is(err, clusterapi.ErrNotCollected) {
+		t.Errorf("another one: %v", err)
+	}
+	all, err := clusterapi.List[corev1.ConfigMap](t.Context(), fork, clusterapi.ListOptions{})
+	if len(all) != 1 || !errors.Is(err, clusterapi.ErrNotCollected) {
+		t.Errorf("%d, %v", len(all), err)
+	}
+	nodes, err := clusterapi.List[corev1.Node](t.Context(), fork, clusterapi.ListOptions{})
+	if len(nodes) != 1 || err != nil {
+		t.Errorf("%d nodes, %v", len(nodes), err)
+	}
+	if _, err := r.Get(t.Context(), corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key("n", "c")); !errors.Is(err, clusterapi.ErrNotCollected) {
+		t.Errorf("the recording itself: %v", err)
+	}
+}
