@@ -48,10 +48,13 @@ func (c *Cluster) GetShared(ctx context.Context, gvk schema.GroupVersionKind, ke
 // stored returns an object, or an error that says that there is none.
 func (c *Cluster) stored(k *kind, key types.NamespacedName) (*entry, error) {
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if e := c.find(k.ref(key)); e != nil {
+	e := c.find(k.ref(key))
+	c.mu.RUnlock()
+	if e != nil {
 		return e, nil
 	}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
 	return nil, c.notFound(k, key)
 }
 
