@@ -60,6 +60,16 @@
 // machines, is a [Hook] ([Options].Hooks): it is asked before anything is
 // applied, and after the update is complete, until it is done.
 //
+// # Requests and status
+//
+// What an administrator asks of a cluster, whoever updates it, is a [Request]:
+// an update, a channel, a rollback. Its Edit decides, in the words of oc adm
+// upgrade, what becomes of a ClusterVersion; [Submit] carries it out.
+//
+// [ReadStatus] says how the update of any cluster does, live or recorded, and what
+// it waits on; [Follow] tells how that changes. [Precheck] lets what preconditions
+// found speak against an update in the recommendations of package view.
+//
 // # What is different from the operator
 //
 // The operator is itself part of the release: in the middle of an update its

@@ -45,8 +45,8 @@ type Reader interface {
 	// List returns all matching objects, sorted by namespace, then name. A
 	// backend that pages does so internally: a truncated list would make
 	// callers act on objects that are merely on the next page. A recording
-	// that has some of the objects, and knows that it lacks others, returns
-	// those together with [ErrNotCollected]; all other errors come alone.
+	// that has some of the objects, or none, and knows that it lacks others,
+	// returns those together with [ErrNotCollected]; all other errors come alone.
 	List(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) (*unstructured.UnstructuredList, error)
 }
 

@@ -71,7 +71,7 @@ data: {password: aHVzaA==, tls.crt: cHVibGlj, tls.key: aHVzaA==}
 `, `
 apiVersion: config.openshift.io/v1
 kind: Proxy
-metadata: {name: cluster}
+metadata: {name: cluster, annotations: {kubectl.kubernetes.io/last-applied-configuration: "http://me:hush@before"}}
 spec: {httpProxy: "http://me:hush@proxy:3128/a"}
 status: {httpsProxy: "https://me:hush2@proxy:3128"}
 `, `

@@ -4,7 +4,8 @@
 // ClusterVersion ([AssessHistory]) and the columns of oc get
 // ([ClusterVersionRows], [ClusterOperatorRows], [PoolRows]).
 //
-// Every view is two steps. The first takes objects and a time, and returns data
+// It has many types, since the data of each of these views is public; the functions
+// above are where to begin. Every view is two steps. The first takes objects and a time, and returns data
 // with JSON names that stay; the second writes that data as text. Neither reads a
 // cluster, a clock or a file, and neither changes what it is given.
 //
