@@ -200,7 +200,7 @@ func (b *builder) operators() error {
 		if o.Name == "" {
 			return errors.New("an operator of Options.Release has no name")
 		}
-		co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
+		co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Annotations: b.operatorAnnotations(o.Name)}}
 		co.Status.Versions = op.Versions
 		at := metav1.NewTime(b.now.Add(-age + time.Hour).Truncate(time.Second))
 		set := func(t configv1.ClusterStatusConditionType, status configv1.ConditionStatus, message string) {
@@ -221,6 +221,17 @@ func (b *builder) operators() error {
 		b.add(u)
 	}
 	return nil
+}
+
+// operatorAnnotations are those of an operator's manifest, or without one those by
+// which an operator of a release is known.
+func (b *builder) operatorAnnotations(name string) map[string]string {
+	for _, m := range b.release.Manifests {
+		if m.GroupVersionKind().GroupKind() == kindClusterOperator.GroupKind() && m.GetName() == name {
+			return m.GetAnnotations()
+		}
+	}
+	return map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"}
 }
 
 // storeManifests applies the release's own objects, as an update to it would

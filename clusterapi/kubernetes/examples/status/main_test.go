@@ -19,12 +19,6 @@ func newCluster(t *testing.T) *memory.Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "machine-config"), clusterapi.ModifyOptions{}, func(co *configv1.ClusterOperator) error {
-		co.Annotations = map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
 	return c.Cluster
 }
 
