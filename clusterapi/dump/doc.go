@@ -56,8 +56,8 @@
 //     that version. Discovery or the CustomResourceDefinition says so.
 //
 // A list that is not complete comes with a [*PartialError], which names the
-// namespaces that lack something. Whoever looks at errors alone sees "not known";
-// whoever looks at the list too finds what is certain.
+// namespaces that lack something. Callers that look at errors alone see "not known";
+// those that look at the list too find what is certain.
 //
 // Two things count as whole without a list. Of the resources that [MustGather]
 // names, must-gather collects every object into a file of its own: that is assumed

@@ -769,7 +769,7 @@ get storage.k8s.io/v1 CSINode x: NotFound
 			want: `get v1 Node m: NotFound`,
 		},
 		{
-			name: "oc adm inspect of one object is no must-gather",
+			name: "oc adm inspect of one object is not a must-gather",
 			tree: `
 -- timestamp --
 2026-01-02 03:04:05 +0000 UTC m=+0.1
@@ -823,7 +823,7 @@ get v1 Namespace c: found
 			problems: `namespaces/a/core/pods.yaml, document 1, line 1: items[1]: Pod: metadata.name is 7, not a string: it must be quoted in YAML`,
 		},
 		{
-			name: "in a heap a broken file is no proof of absence of what it speaks of",
+			name: "in a heap a broken file does not prove that what it speaks of was absent",
 			tree: `
 -- nodes.yaml --
 {apiVersion: v1, kind: Node, metadata: {name: n1}}

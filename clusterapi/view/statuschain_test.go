@@ -65,7 +65,7 @@ func TestWaitsForRequest(t *testing.T) {
 	o.ClusterVersion.Status.Conditions = []configv1.ClusterOperatorStatusCondition{says("Progressing=False", after(0)), says("ReleaseAccepted=False", after(time.Minute), "RetrievePayload", "signature\nnot found")}
 	o.ClusterVersion.Spec.DesiredUpdate = &configv1.Update{Version: "4.14.2"}
 	same(t, "text", "The cluster is not updating.\n\nThe requested update waits on:\n  "+chain+", for 29m\n    signature\n    not found\n", statusText(t, o, 30*time.Minute, view.StatusText{Waits: true}))
-	// The architecture that it has is not asked for anew.
+	// The architecture that it has is not asked for again.
 	o.ClusterVersion.Spec.DesiredUpdate = &configv1.Update{Version: "4.14.1", Architecture: "Multi"}
 	o.ClusterVersion.Status.Desired.Architecture = "Multi"
 	wantWaits(t, "architecture reached", o)

@@ -1,0 +1,96 @@
+package clusterupdate_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// The status of a cluster in the middle of an update, what it waits on included, is
+// that of its recording, and of a fork of the recording.
+func TestStatusOfRecording(t *testing.T) {
+	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
+	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	cluster, err := simulation.New(simulation.Options{
+		Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 2}},
+		ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster.Expect(payload.Release(to))
+	u, err := clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), u.Process(), nodes.Process())
+	defer v.Close()
+	if err := v.RunUntil(v.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clusterupdate.Submit(t.Context(), cluster, clusterupdate.UpdateRequest{To: sample.ToVersion}); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for i := range 6 {
+		if err := v.RunUntil(v.Now().Add(100 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "recording")
+		if err := dump.Record(t.Context(), cluster, dir, dump.RecordOptions{Clock: clock}); err != nil {
+			t.Fatal(err)
+		}
+		recording, err := dump.Open(t.Context(), os.DirFS(dir), dump.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := recording.Time(); !now.Equal(v.Now()) || len(recording.Problems()) > 0 {
+			t.Errorf("look %d: time %s, problems %v", i, now, recording.Problems())
+		}
+		text := func(r clusterapi.Reader) string {
+			t.Helper()
+			s, err := clusterupdate.ReadStatus(t.Context(), r, clusterupdate.StatusOptions{Now: v.Now(), Payload: to})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, chain := range s.Waits {
+				seen[chain[0].Runlevel] = true
+			}
+			var out bytes.Buffer
+			if err := s.WriteText(&out, &out, view.StatusText{Details: view.DetailsAll, Waits: true}); err != nil {
+				t.Fatal(err)
+			}
+			return out.String()
+		}
+		live := text(cluster)
+		if diff := cmp.Diff(live, text(recording)); diff != "" {
+			t.Errorf("look %d: recorded (-live +recorded):\n%s", i, diff)
+		}
+		if diff := cmp.Diff(live, text(memory.New(memory.Options{Base: recording}))); diff != "" {
+			t.Errorf("look %d: forked (-live +forked):\n%s", i, diff)
+		}
+	}
+	if len(seen) < 3 {
+		t.Errorf("the update waited on the runlevels %v", seen)
+	}
+}
