@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
 // TestBrokenHeaps: what a broken file of a heap had is not denied, and all else is
@@ -69,7 +70,7 @@ func TestMutatedDumps(t *testing.T) {
 		t.Fatal(err)
 	}
 	rounds := 60
-	if testing.Short() {
+	if testing.Short() || israce.Enabled {
 		rounds = 5
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -144,7 +145,7 @@ func damage(random *rand.Rand, data []byte) []byte {
 // TestManyFiles: a tree of very many files, most of which are not read.
 func TestManyFiles(t *testing.T) {
 	n := 100_000
-	if testing.Short() {
+	if testing.Short() || israce.Enabled {
 		n = 2_000
 	}
 	tree := fstest.MapFS{}
