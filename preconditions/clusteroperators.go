@@ -5,21 +5,27 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
+func clusterOperatorsCheck() Check {
+	return documented{Rule{
+		Name: "ClusterOperators", Severities: []Severity{Warning, Blocking},
+		Source: "Understanding cluster Operator condition types", Link: docsUnderstanding,
+		Reads: []schema.GroupVersionKind{gvkOf[configv1.ClusterOperator]()},
+	}, clusterOperators}
+}
+
 // clusterOperators: every operator is healthy, judged as the update itself will
 // judge it: a condition that is missing or Unknown counts as bad.
 func clusterOperators(ctx context.Context, in *Input) ([]Finding, error) {
-	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, in, clusterapi.ListOptions{})
-	if err != nil {
-		return nil, optionalAPI(err, "ClusterOperators")
-	}
+	operators, err := list[configv1.ClusterOperator](ctx, in, clusterapi.ListOptions{})
 	var down, degraded, held []Object
-	for i := range operators {
-		co := &operators[i]
+	for _, co := range operators {
 		available := condition(co.Status.Conditions, configv1.OperatorAvailable)
 		if !isTrue(available) {
 			down = append(down, operatorObject(co.Name, configv1.OperatorAvailable, available))
@@ -37,13 +43,12 @@ func clusterOperators(ctx context.Context, in *Input) ([]Finding, error) {
 	if in.Kind == Multi {
 		severity = Blocking
 	}
-	const source = "Updating clusters, Understanding cluster Operator condition types"
 	const remedy = "Look at the conditions with: oc describe clusteroperator NAME"
 	var findings []Finding
 	add := func(s Severity, reason, meaning string, objects []Object) {
 		if len(objects) > 0 {
 			sortObjects(objects)
-			findings = append(findings, newFinding(s, reason, meaning, objects, remedy, source))
+			findings = append(findings, newFinding(s, reason, meaning, objects, remedy))
 		}
 	}
 	add(severity, "ClusterOperatorNotAvailable", "Cluster operators are not available", down)
@@ -51,7 +56,7 @@ func clusterOperators(ctx context.Context, in *Input) ([]Finding, error) {
 	if in.LeavesMinor() {
 		add(Blocking, "ClusterOperatorNotUpgradeable", "Cluster operators must not be updated to another minor version", held)
 	}
-	return findings, nil
+	return findings, optionalAPI(err, "ClusterOperators")
 }
 
 func operatorObject(name string, t configv1.ClusterStatusConditionType, c *configv1.ClusterOperatorStatusCondition) Object {
@@ -67,6 +72,14 @@ func operatorObject(name string, t configv1.ClusterStatusConditionType, c *confi
 		}
 	}
 	return o
+}
+
+func adminAcksCheck() Check {
+	return documented{Rule{
+		Name: "AdminAcks", Scope: minorStep(), Severities: []Severity{Blocking},
+		Source: "Preparing to update a cluster, Providing the administrator acknowledgment", Link: docsPreparing,
+		Reads: []schema.GroupVersionKind{gvkOf[corev1.ConfigMap](), gvkOf[configv1.ClusterVersion]()},
+	}, adminAcks}
 }
 
 // adminAcks: gates of the current minor version are acknowledged.
@@ -94,7 +107,7 @@ func adminAcks(ctx context.Context, in *Input) ([]Finding, error) {
 		if g.Problem != "" {
 			text, remedy = g.Problem, "Correct or remove the entry; it cannot be acknowledged"
 		}
-		f := newFinding(Blocking, "AdminAckRequired", fmt.Sprintf("Gate %s is open: %s", g.Key, text), nil, remedy, "Updating clusters, Preparing to update a cluster")
+		f := newFinding(Blocking, "AdminAckRequired", fmt.Sprintf("Gate %s is open: %s", g.Key, text), nil, remedy)
 		f.Objects = []Object{{GVK: configMapKind, Namespace: gatesNamespace, Name: gatesName, FieldPath: "data." + g.Key, Value: g.Text, Note: g.URL}}
 		findings = append(findings, f)
 	}

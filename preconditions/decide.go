@@ -10,8 +10,8 @@ import (
 // Policy says how a report becomes a decision. The zero value decides as the
 // cluster-version operator does.
 type Policy struct {
-	// UnknownBlocks names checks that block where they could not be evaluated.
-	// Without it such a check is a warning, except those of [Operator]: of
+	// UnknownBlocks names checks that block where they could not be evaluated,
+	// or not wholly. Without it such a check is a warning, except those of [Operator]: of
 	// these the first three block.
 	UnknownBlocks []string
 
@@ -19,8 +19,8 @@ type Policy struct {
 	// replaces the severity of all its warnings and blocking findings; a key
 	// NAME/REASON that of its findings with this reason, whatever they are, and
 	// goes before the former. Lowering to Info drops them from the summary.
-	// What an Unknown result counts for is not changed here: see UnknownBlocks,
-	// or bypass the check.
+	// What counts for something that is not known is not changed here: see
+	// UnknownBlocks, or bypass the check.
 	Severities map[string]Severity
 
 	// Bypasses sets whole checks aside.
@@ -78,20 +78,12 @@ func (r *Report) Decide(p Policy) Decision {
 	blocking := false
 	for i := range d.Results {
 		result := &d.Results[i]
-		if result.State == Unknown {
-			// Copied before it is changed: the report stays as it is.
-			result.Findings = slices.Clone(result.Findings)
-			for j := range result.Findings {
-				result.Findings[j].Severity = unknownSeverity(result.Check, p)
-			}
-		} else {
-			result.Findings = p.adjust(*result)
-		}
+		result.Findings = p.adjust(*result)
 		if result.State == Passed && slices.ContainsFunc(result.Findings, func(f Finding) bool { return f.Severity >= Warning }) {
 			result.State = Failed // raised by the policy
 		}
 		shown := 0
-		for _, f := range result.Findings {
+		for j, f := range result.Findings {
 			if f.Severity < Warning {
 				continue
 			}
@@ -103,9 +95,9 @@ func (r *Report) Decide(p Policy) Decision {
 			}
 			blocking = blocking || f.Severity >= Blocking
 			if isOperatorCheck(result.Check) {
-				operator = append(operator, line(*result, f))
+				operator = append(operator, line(*result, j))
 			} else {
-				others = append(others, line(*result, f))
+				others = append(others, line(*result, j))
 			}
 		}
 		result.State = stateAfter(*result, shown)
@@ -142,9 +134,9 @@ func stateAfter(r Result, counting int) State {
 
 // line words one failure as the operator does, which has one reason for every
 // failed read of its four checks.
-func line(r Result, f Finding) string {
-	reason, message := f.Reason, f.Message
-	if r.State == Unknown && isOperatorCheck(r.Check) && reason != ReasonTimedOut && reason != ReasonPanicked && reason != ReasonCancelled {
+func line(r Result, i int) string {
+	reason, message := r.Findings[i].Reason, r.Findings[i].Message
+	if r.saysUnknown(i) && isOperatorCheck(r.Check) && reason != ReasonTimedOut && reason != ReasonPanicked && reason != ReasonCancelled {
 		reason, message = ReasonUnknownError, r.Err.Error()
 	}
 	return fmt.Sprintf("Precondition %q failed because of %q: %v", r.Check, reason, message)
@@ -176,7 +168,9 @@ func (p Policy) adjust(r Result) []Finding {
 	}
 	findings := slices.Clone(r.Findings)
 	for i, f := range findings {
-		if s, ok := p.Severities[r.Check+"/"+f.Reason]; ok {
+		if r.saysUnknown(i) {
+			findings[i].Severity = unknownSeverity(r.Check, p)
+		} else if s, ok := p.Severities[r.Check+"/"+f.Reason]; ok {
 			findings[i].Severity = s
 		} else if s, ok := p.Severities[r.Check]; ok && f.Severity >= Warning {
 			findings[i].Severity = s

@@ -3,42 +3,96 @@ package preconditions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Documented returns the checks that the documentation asks an administrator to
 // make, and that the operator does not make itself.
 func Documented() []Check {
 	return []Check{
-		documented{"PoolsPaused", anyStep, poolsPaused},
-		documented{"PoolsDegraded", anyStep, poolsDegraded},
-		documented{"ClusterOperators", anyStep, clusterOperators},
-		documented{"AdminAcks", Transition.LeavesMinor, adminAcks},
-		documented{"VersionOverrides", anyStep, versionOverrides},
-		documented{"Channel", anyStep, updateChannel},
-		documented{"FeatureSet", anyStep, featureSet},
-		documented{"UpdateInProgress", anyStep, updateInProgress},
+		poolsPausedCheck(),
+		poolsDegradedCheck(),
+		poolsUpdatingCheck(),
+		kubeletSkewCheck(),
+		nodesUnavailableCheck(),
+		spareCapacityCheck(),
+		maxUnavailableCheck(),
+		disruptionBudgetsCheck(),
+		cloudCredentialsCheck(),
+		credentialsRequestsCheck(),
+		networkPluginCheck(),
+		rhelNodesCheck(),
+		singleNodeCheck(),
+		clusterOperatorsCheck(),
+		criticalAlertsCheck(),
+		deprecatedAPIsCheck(),
+		adminAcksCheck(),
+		gatewayAPICheck(),
+		unsupportedOverridesCheck(),
+		versionOverridesCheck(),
+		machineHealthChecksCheck(),
+		etcdBackupCheck(),
+		volumeSnapshotsCheck(),
+		operatorCompatibilityCheck(),
+		vSphereCheck(),
+		kernelModulesCheck(),
+		updateChannelCheck(),
+		disconnectedCheck(),
+		multiArchCheck(),
+		featureSetCheck(),
+		updateInProgressCheck(),
+		recommendedCheck(),
+		bootLoaderCheck(),
 	}
 }
 
-type documented struct {
-	name    string
-	applies func(Transition) bool
-	run     func(context.Context, *Input) ([]Finding, error)
+// minorStep are steps to another minor or major version.
+func minorStep() Scope { return Scope{Kinds: []Kind{Minor, Major}} }
+
+// Where the documentation is.
+const (
+	docs418           = docs + "4.18/html/"
+	docsUnderstanding = docs418 + "updating_clusters/understanding-openshift-updates-1"
+	docsPreparing     = docs418 + "updating_clusters/preparing-to-update-a-cluster"
+	docsPerforming    = docs418 + "updating_clusters/performing-a-cluster-update"
+)
+
+// crdKind has no Go type here.
+var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+// gvkOf returns the kind of a Go type; an unregistered one has none.
+func gvkOf[T any]() schema.GroupVersionKind {
+	gvk, _ := clusterapi.KindOf[T]()
+	return gvk
 }
 
-func (c documented) Name() string              { return c.name }
-func (c documented) Applies(t Transition) bool { return c.applies(t) }
+// documented is a check that the documentation asks an administrator to make.
+// Its findings come from where its rule comes from.
+type documented struct {
+	rule Rule
+	run  func(context.Context, *Input) ([]Finding, error)
+}
+
+func (c documented) Name() string              { return c.rule.Name }
+func (c documented) Rule() Rule                { return c.rule }
+func (c documented) Applies(t Transition) bool { return c.rule.Scope.Covers(t) }
 
 func (c documented) Run(ctx context.Context, in *Input) ([]Finding, error) {
-	return c.run(ctx, in)
+	findings, err := c.run(ctx, in)
+	for i := range findings {
+		if findings[i].Source == "" {
+			findings[i].Source = c.rule.Source
+		}
+	}
+	return findings, err
 }
-
-func anyStep(Transition) bool { return true }
 
 // blockMinor is the severity of what stops other minor and major versions only.
 func blockMinor(t Transition) Severity {
@@ -49,7 +103,7 @@ func blockMinor(t Transition) Severity {
 }
 
 // newFinding words a finding: what it means, every object at fault, the remedy.
-func newFinding(s Severity, reason, meaning string, objects []Object, remedy, source string) Finding {
+func newFinding(s Severity, reason, meaning string, objects []Object, remedy string) Finding {
 	message := meaning
 	if len(objects) > 0 {
 		names := make([]string, len(objects))
@@ -61,10 +115,7 @@ func newFinding(s Severity, reason, meaning string, objects []Object, remedy, so
 		}
 		message += ": " + strings.Join(names, ", ")
 	}
-	return Finding{
-		Severity: s, Reason: reason, Message: strings.TrimSuffix(message, ".") + ". " + remedy, Remedy: remedy, Objects: objects,
-		Source: "OpenShift documentation, " + source,
-	}
+	return Finding{Severity: s, Reason: reason, Message: strings.TrimSuffix(message, ".") + ". " + remedy, Remedy: remedy, Objects: objects}
 }
 
 // sortObjects orders objects by name; what is noted tells several places of one
@@ -95,3 +146,5 @@ func theClusterVersion(ctx context.Context, in *Input) (*configv1.ClusterVersion
 func clusterVersionObject(field, value string) []Object {
 	return []Object{{GVK: configv1.GroupVersion.WithKind("ClusterVersion"), Name: clusterVersionName, FieldPath: field, Value: value}}
 }
+
+var errUndone = errors.New("not written yet")

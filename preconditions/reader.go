@@ -3,6 +3,7 @@ package preconditions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +26,45 @@ type readError struct {
 func (e *readError) Error() string { return e.err.Error() }
 func (e *readError) Unwrap() error { return e.err }
 
-// memoReader sends each read at most once and gives every caller a copy of the
+// list reads all objects of a kind as Ts that must not be changed, sorted by
+// namespace and name. The error is for those that are not known: a check goes on
+// with what there is, and returns it beside what it has found. A malformed object
+// is not known; a kind that the cluster does not serve is an error that
+// meta.IsNoMatchError recognises.
+func list[T any](ctx context.Context, in *Input, opts clusterapi.ListOptions) ([]*T, error) {
+	gvk, err := clusterapi.KindOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := clusterapi.ListShared(ctx, in.Reader, gvk, opts)
+	var first error
+	malformed := 0
+	out := make([]*T, 0, len(objects))
+	for _, o := range objects {
+		typed, err := clusterapi.As[T](o)
+		if err == nil {
+			out = append(out, typed)
+			continue
+		}
+		if malformed++; first == nil {
+			first = err
+		}
+	}
+	switch {
+	case malformed == 0:
+		return out, err
+	case malformed > 1:
+		first = fmt.Errorf("%d objects of kind %s are malformed, the first: %w", malformed, gvk.Kind, first)
+	}
+	return out, errors.Join(err, first)
+}
+
+// memoReader sends each read at most once and gives every caller the same
 // answer. A read lives as long as the run, not as long as the check that was
 // first to ask: otherwise one check's time-out would decide what others see.
+//
+// Its objects are shared: a kind that several checks read as Go structs is
+// decoded once.
 type memoReader struct {
 	ctx      context.Context // the run's
 	reader   clusterapi.Reader
@@ -45,10 +82,9 @@ type readKey struct {
 }
 
 type read struct {
-	done   chan struct{}
-	object *unstructured.Unstructured
-	list   *unstructured.UnstructuredList
-	err    error
+	done    chan struct{}
+	objects []*clusterapi.Object // with an error too, where only some are known
+	err     error
 }
 
 func newMemoReader(ctx context.Context, reader clusterapi.Reader, maxItems int) *memoReader {
@@ -56,18 +92,40 @@ func newMemoReader(ctx context.Context, reader clusterapi.Reader, maxItems int) 
 }
 
 func (m *memoReader) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	r, err := m.wait(ctx, readKey{verb: "get", gvk: gvk, namespace: key.Namespace, name: key.Name}, func(r *read) error {
-		var err error
-		r.object, err = m.reader.Get(m.ctx, gvk, key)
-		return err
+	o, err := m.GetShared(ctx, gvk, key)
+	if err != nil {
+		return nil, err
+	}
+	return o.Unstructured().DeepCopy(), nil
+}
+
+// GetShared implements [clusterapi.Shared].
+func (m *memoReader) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
+	objects, err := m.wait(ctx, readKey{verb: "get", gvk: gvk, namespace: key.Namespace, name: key.Name}, func() ([]*clusterapi.Object, error) {
+		o, err := clusterapi.GetShared(m.ctx, m.reader, gvk, key)
+		return []*clusterapi.Object{o}, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return r.object.DeepCopy(), nil
+	return objects[0], nil
 }
 
 func (m *memoReader) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	objects, err := m.ListShared(ctx, gvk, opts)
+	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{Items: make([]unstructured.Unstructured, len(objects))}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	for i, o := range objects {
+		list.Items[i] = *o.Unstructured().DeepCopy()
+	}
+	return list, err
+}
+
+// ListShared implements [clusterapi.Shared].
+func (m *memoReader) ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) ([]*clusterapi.Object, error) {
 	if opts.Limit <= 0 || opts.Limit > m.maxItems {
 		opts.Limit = m.maxItems
 	}
@@ -75,25 +133,20 @@ func (m *memoReader) List(ctx context.Context, gvk schema.GroupVersionKind, opts
 	if opts.Labels != nil {
 		key.labels = opts.Labels.String()
 	}
-	r, err := m.wait(ctx, key, func(r *read) error {
-		list, err := m.reader.List(m.ctx, gvk, opts)
-		if err != nil {
-			return err
+	return m.wait(ctx, key, func() ([]*clusterapi.Object, error) {
+		objects, err := clusterapi.ListShared(m.ctx, m.reader, gvk, opts)
+		if len(objects) > opts.Limit {
+			return nil, &clusterapi.LimitError{GVK: gvk, Limit: opts.Limit}
 		}
-		if len(list.Items) > opts.Limit {
-			return &clusterapi.LimitError{GVK: gvk, Limit: opts.Limit}
-		}
-		r.list = list
-		return nil
+		return objects, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return r.list.DeepCopy(), nil
 }
 
+// Shares implements the condition of [clusterapi.Shared].
+func (m *memoReader) Shares(r clusterapi.Reader) bool { return r == clusterapi.Reader(m) }
+
 // wait returns the answer to key, and asks for it if it is the first.
-func (m *memoReader) wait(ctx context.Context, key readKey, ask func(*read) error) (*read, error) {
+func (m *memoReader) wait(ctx context.Context, key readKey, ask func() ([]*clusterapi.Object, error)) ([]*clusterapi.Object, error) {
 	if m.reader == nil {
 		return nil, &NoSourceError{Source: "Reader"}
 	}
@@ -115,7 +168,7 @@ func (m *memoReader) wait(ctx context.Context, key readKey, ask func(*read) erro
 	}
 	select {
 	case <-r.done:
-		return r, r.err
+		return r.objects, r.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -123,19 +176,23 @@ func (m *memoReader) wait(ctx context.Context, key readKey, ask func(*read) erro
 
 var errReadEnded = errors.New("the reader ended its goroutine")
 
-func (m *memoReader) ask(key readKey, r *read, ask func(*read) error) {
+func (m *memoReader) ask(key readKey, r *read, ask func() ([]*clusterapi.Object, error)) {
 	defer close(r.done)
 	defer func() {
 		if v := recover(); v != nil {
-			r.err = &readError{verb: key.verb, gvk: key.gvk, err: newPanicError("reading "+key.gvk.Kind, v)}
+			r.objects, r.err = nil, &readError{verb: key.verb, gvk: key.gvk, err: newPanicError("reading "+key.gvk.Kind, v)}
 		}
 	}()
 	r.err = errReadEnded // stays where the reader ends its goroutine
-	if err := ask(r); err != nil {
+	objects, err := ask()
+	switch {
+	case err == nil:
+		r.objects, r.err = objects, nil
+	case key.verb == "list" && errors.Is(err, clusterapi.ErrNotCollected):
+		r.objects, r.err = objects, &readError{verb: key.verb, gvk: key.gvk, err: err}
+	default:
 		r.err = &readError{verb: key.verb, gvk: key.gvk, err: err}
-		return
 	}
-	r.err = nil
 }
 
 // seen returns the objects that were read, each once, in order.
@@ -143,24 +200,15 @@ func (m *memoReader) seen() []ObjectVersion {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []ObjectVersion
-	add := func(gvk schema.GroupVersionKind, u *unstructured.Unstructured) {
-		all = append(all, ObjectVersion{
-			GVK: gvk, Namespace: u.GetNamespace(), Name: u.GetName(), ResourceVersion: u.GetResourceVersion(),
-		})
-	}
 	for key, r := range m.reads {
 		select {
 		case <-r.done:
 		default:
 			continue // given up on; still under way
 		}
-		if r.object != nil {
-			add(key.gvk, r.object)
-		}
-		if r.list != nil {
-			for i := range r.list.Items {
-				add(key.gvk, &r.list.Items[i])
-			}
+		for _, o := range r.objects {
+			at := o.Key()
+			all = append(all, ObjectVersion{GVK: key.gvk, Namespace: at.Namespace, Name: at.Name, ResourceVersion: o.ResourceVersion()})
 		}
 	}
 	slices.SortFunc(all, ObjectVersion.compare)

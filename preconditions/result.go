@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,13 +21,14 @@ type State string
 // The states of a [Result].
 const (
 	Passed        State = "Passed"        // nothing found but Info
-	Failed        State = "Failed"        // at least a Warning
+	Failed        State = "Failed"        // at least a Warning; with an Err there may be more
 	NotApplicable State = "NotApplicable" // the question does not arise
 	Unknown       State = "Unknown"       // could not be evaluated; never a pass
 	Bypassed      State = "Bypassed"      // failed or unknown, and set aside by a Bypass (only in a Decision)
 )
 
-// Reasons of the one finding that an Unknown result has.
+// Reasons of the one finding that an Unknown result has, and of the last one of
+// a Failed result with an Err.
 const (
 	ReasonUnknownError  = "UnknownError"   // a read or the check failed
 	ReasonTimedOut      = "CheckTimedOut"  // no answer in time
@@ -43,7 +45,10 @@ type Result struct {
 	Check    string
 	State    State
 	Findings []Finding // of an Unknown one: why it is unknown
-	Err      error     // of an Unknown one; else nil
+	// Err says what could not be found out. It is set where the state is Unknown,
+	// and where it is Failed by what is known although something is not: the
+	// last finding then says so.
+	Err error
 	// Elapsed is how long the check took. It is left out of the JSON, which is
 	// the same for the same input.
 	Elapsed time.Duration
@@ -118,29 +123,41 @@ func newPanicError(where string, v any) *PanicError {
 	return &PanicError{Where: where, Value: v, Stack: debug.Stack()}
 }
 
-// judge makes the result of what a check returned.
+// judge makes the result of what a check returned. What it found for certain
+// counts, also where it could not look at everything.
 func judge(check string, findings []Finding, err error) Result {
-	r := Result{Check: check, State: Passed, Findings: findings}
 	var inapplicable *NotApplicableError
+	if errors.As(err, &inapplicable) {
+		return Result{Check: check, State: NotApplicable, Findings: []Finding{{Severity: Info, Reason: string(NotApplicable), Message: inapplicable.Why}}}
+	}
+	r := Result{Check: check, State: Passed, Findings: findings}
+	for _, f := range findings {
+		if f.Severity >= Warning {
+			r.State = Failed
+		}
+	}
 	switch {
-	case errors.As(err, &inapplicable):
-		r.State = NotApplicable
-		r.Findings = []Finding{{Severity: Info, Reason: string(NotApplicable), Message: inapplicable.Why}}
+	case err != nil && r.State == Failed:
+		r.Err = err
+		r.Findings = append(slices.Clone(findings), unknownFinding(err))
 	case err != nil:
 		return unknown(check, err)
-	default:
-		for _, f := range findings {
-			if f.Severity >= Warning {
-				r.State = Failed
-			}
-		}
 	}
 	return r
 }
 
-// unknown makes the result of a check that could not be evaluated. What it may
-// have found before it failed is dropped: half an answer misleads.
+// unknown makes the result of a check that could not be evaluated.
 func unknown(check string, err error) Result {
+	return Result{Check: check, State: Unknown, Findings: []Finding{unknownFinding(err)}, Err: err}
+}
+
+// saysUnknown reports whether finding i only says that something is not known.
+func (r Result) saysUnknown(i int) bool {
+	return r.Err != nil && i == len(r.Findings)-1
+}
+
+// unknownFinding says what could not be found out, and why.
+func unknownFinding(err error) Finding {
 	f := Finding{Severity: Warning, Reason: ReasonUnknownError, Message: err.Error()}
 	var (
 		read     *readError
@@ -174,5 +191,5 @@ func unknown(check string, err error) Result {
 		f.Reason = ReasonLimitExceeded
 		f.Remedy = "raise Options.MaxItems"
 	}
-	return Result{Check: check, State: Unknown, Findings: []Finding{f}, Err: err}
+	return f
 }

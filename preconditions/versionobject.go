@@ -8,12 +8,21 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 )
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+
+func versionOverridesCheck() Check {
+	return documented{Rule{
+		Name: "VersionOverrides", Severities: []Severity{Warning, Blocking},
+		Source: "Config APIs, ClusterVersion, spec.overrides", Link: docs418 + "config_apis/clusterversion-config-openshift-io-v1",
+		Reads: []schema.GroupVersionKind{gvkOf[configv1.ClusterVersion]()},
+	}, versionOverrides}
+}
 
 // versionOverrides: no resource of the payload is left unmanaged.
 func versionOverrides(ctx context.Context, in *Input) ([]Finding, error) {
@@ -38,7 +47,15 @@ func versionOverrides(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	sortObjects(objects)
 	return []Finding{newFinding(blockMinor(in.Transition), "ClusterVersionOverridesSet", "Overrides keep resources from being updated", objects,
-		"Remove spec.overrides of the ClusterVersion", "Config APIs, ClusterVersion, spec.overrides")}, nil
+		"Remove spec.overrides of the ClusterVersion")}, nil
+}
+
+func updateInProgressCheck() Check {
+	return documented{Rule{
+		Name: "UpdateInProgress", Severities: []Severity{Warning, Blocking},
+		Source: "Understanding cluster Operator condition types", Link: docsUnderstanding,
+		Reads: []schema.GroupVersionKind{gvkOf[configv1.ClusterVersion]()},
+	}, updateInProgress}
 }
 
 // updateInProgress: a minor update starts from a settled cluster.
@@ -58,9 +75,17 @@ func updateInProgress(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, nil
 	}
 	f := newFinding(blockMinor(in.Transition), "UpdateInProgress", "An update to "+version+" is in progress", nil,
-		"Wait until it is complete", "Updating clusters, Understanding cluster Operator condition types")
+		"Wait until it is complete")
 	f.Objects = clusterVersionObject("status.history[0]", version)
 	return []Finding{f}, nil
+}
+
+func updateChannelCheck() Check {
+	return documented{Rule{
+		Name: "Channel", Severities: []Severity{Info, Warning},
+		Source: "Understanding update channels and releases", Link: docsUnderstanding,
+		Reads: []schema.GroupVersionKind{gvkOf[configv1.ClusterVersion]()},
+	}, updateChannel}
 }
 
 // updateChannel: the channel is one that leads to the target.
@@ -70,10 +95,9 @@ func updateChannel(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, err
 	}
 	name := cv.Spec.Channel
-	const source = "Updating clusters, Understanding update channels and releases"
 	var findings []Finding
 	add := func(s Severity, reason, meaning, remedy string) {
-		f := newFinding(s, reason, meaning, nil, remedy, source)
+		f := newFinding(s, reason, meaning, nil, remedy)
 		f.Objects = clusterVersionObject("spec.channel", name)
 		findings = append(findings, f)
 	}
@@ -95,9 +119,17 @@ func updateChannel(ctx context.Context, in *Input) ([]Finding, error) {
 	return findings, nil
 }
 
+func featureSetCheck() Check {
+	return documented{Rule{
+		Name: "FeatureSet", Severities: []Severity{Warning, Blocking},
+		Source: "Nodes, Enabling features using feature gates", Link: docs418 + "nodes/working-with-clusters",
+		Reads: []schema.GroupVersionKind{gvkOf[configv1.FeatureGate]()},
+	}, featureSet}
+}
+
 // featureSet: some feature sets end minor updates for good.
 func featureSet(ctx context.Context, in *Input) ([]Finding, error) {
-	gate, err := clusterapi.Get[configv1.FeatureGate](ctx, in, clusterapi.Key("", "cluster"))
+	gate, err := clusterapi.Read[configv1.FeatureGate](ctx, in.Reader, clusterapi.Key("", "cluster"))
 	if apierrors.IsNotFound(err) {
 		return nil, nil // the default set
 	}
@@ -107,7 +139,7 @@ func featureSet(ctx context.Context, in *Input) ([]Finding, error) {
 	switch set := gate.Spec.FeatureSet; set {
 	case configv1.TechPreviewNoUpgrade, configv1.DevPreviewNoUpgrade, configv1.CustomNoUpgrade:
 		f := newFinding(blockMinor(in.Transition), "FeatureSetNoUpgrade", fmt.Sprintf("Feature set %s prevents updates to other minor versions", set), nil,
-			"There is none: the feature set cannot be undone; install a new cluster", "Nodes, Enabling features using feature gates")
+			"There is none: the feature set cannot be undone; install a new cluster")
 		f.Objects = []Object{{GVK: configv1.GroupVersion.WithKind("FeatureGate"), Name: "cluster", FieldPath: "spec.featureSet", Value: string(set)}}
 		return []Finding{f}, nil
 	}
