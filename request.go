@@ -53,6 +53,7 @@ const (
 	RefusedRequested      = "AlreadyRequested"    // the same was requested before
 	RefusedChannel        = "UnknownChannel"      // the channel is not one of the release
 	RefusedRollback       = "RollbackUnsupported" // there is nothing to roll back to
+	RefusedPreconditions  = "Preconditions"       // checks block the update
 )
 
 // RefusedError says why a request is refused. It is plain data.
@@ -83,6 +84,11 @@ func noVersion(no, server string) *RefusedError {
 // [*RefusedError], and nothing was written, or one of reading or writing the
 // ClusterVersion, or of ctx. It can be called concurrently.
 func Submit(ctx context.Context, api clusterapi.ReadWriter, r Request) (Answer, error) {
+	return submit(ctx, api, r, func(_, _ *configv1.ClusterVersion) error { return nil })
+}
+
+// submit is Submit with a last look at what is about to be written.
+func submit(ctx context.Context, api clusterapi.ReadWriter, r Request, allow func(cv, edited *configv1.ClusterVersion) error) (Answer, error) {
 	var out Answer
 	decided := false
 	stored, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
@@ -92,12 +98,19 @@ func Submit(ctx context.Context, api clusterapi.ReadWriter, r Request) (Answer, 
 			return err
 		}
 		if out.ClusterVersion != nil {
+			if err := allow(cv, out.ClusterVersion); err != nil {
+				out.ClusterVersion = nil
+				return &checkError{err}
+			}
 			cv.Spec = *out.ClusterVersion.Spec.DeepCopy()
 		}
 		return nil
 	})
 	_, refused := err.(*RefusedError)
+	checked, failed := err.(*checkError)
 	switch {
+	case failed:
+		return Answer{Err: out.Err}, checked.error
 	case refused:
 		return out, err
 	case !decided && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)):
@@ -112,6 +125,9 @@ func Submit(ctx context.Context, api clusterapi.ReadWriter, r Request) (Answer, 
 	}
 	return out, nil
 }
+
+// checkError is what the last look failed with, which is not an error of writing.
+type checkError struct{ error }
 
 // because is the reason and the message of a condition, below what it is about.
 func because(c *configv1.ClusterOperatorStatusCondition) string {

@@ -1,0 +1,175 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// counted is a check that counts its runs and says what it sees.
+type counted struct {
+	runs   *int
+	seen   *preconditions.Input
+	blocks bool
+}
+
+func (counted) Name() string                          { return "Counted" }
+func (counted) Applies(preconditions.Transition) bool { return true }
+func (c counted) Run(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	*c.runs++
+	*c.seen = *in
+	if c.blocks {
+		return []preconditions.Finding{{Severity: preconditions.Blocking, Reason: "No", Message: "not today"}}, nil
+	}
+	return nil, nil
+}
+
+// A request is written where all checks allow it, and no other.
+func TestSubmitChecked(t *testing.T) {
+	at := func(version string, n int) func(*configv1.ClusterVersion) {
+		return desiredUpdate(configv1.Update{Version: version, Image: image(repository, n)})
+	}
+	for _, tt := range []struct {
+		name    string
+		cv      *configv1.ClusterVersion
+		request clusterupdate.Request
+		blocks  bool
+		policy  preconditions.Policy
+		runs    int
+		target  string // that the check saw
+		kind    preconditions.Kind
+		refused string
+		written string
+	}{
+		{name: "allowed", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4"},
+		{name: "blocked", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch,
+			refused: `Precondition "Counted" failed because of "No": not today`},
+		{name: "forced", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4", Force: true}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4"},
+		{name: "bypassed", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4",
+			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: image(repository, 4)}}}},
+		{name: "bypassed for another image", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, refused: "not today",
+			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: image(repository, 10)}}}},
+		{name: "to an image", cv: requestable(), request: clusterupdate.UpdateRequest{ToImage: image(repository, 10)}, runs: 1, target: "4.20.10", kind: preconditions.Patch, written: "4.20.10"},
+		{name: "to several architectures", cv: requestable(), request: clusterupdate.UpdateRequest{ToMultiArch: true}, runs: 1, target: "4.20.3", kind: preconditions.Multi, written: "4.20.3"},
+		{name: "rollback", cv: requestable(), request: clusterupdate.RollbackRequest{}, blocks: true, runs: 1, target: "4.20.2", kind: preconditions.Rollback, refused: "not today"},
+		{name: "withdrawn", cv: requestable(at("4.20.4", 4)), request: clusterupdate.UpdateRequest{Clear: true}, blocks: true},
+		{name: "a channel", cv: requestable(), request: clusterupdate.ChannelRequest{Name: "fast-4.20"}, blocks: true},
+		{name: "refused before", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.99.0"}, refused: "not one of the possible targets"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			api := requestCluster(t, memory.Options{}, tt.cv)
+			before := storedVersion(t, api)
+			var seen preconditions.Input
+			runs := 0
+			_, report, err := clusterupdate.SubmitChecked(t.Context(), api, tt.request, clusterupdate.PreflightOptions{
+				Checks: []preconditions.Check{counted{&runs, &seen, tt.blocks}}, Policy: tt.policy,
+			})
+			if runs != tt.runs || (report != nil) != (tt.runs > 0) {
+				t.Errorf("%d runs, report %v", runs, report)
+			}
+			if tt.target != "" && (seen.Target.String() != tt.target || seen.Kind != tt.kind || seen.Now.IsZero()) {
+				t.Errorf("the check saw %s, %s at %s", seen.Target, seen.Kind, seen.Now)
+			}
+			after := storedVersion(t, api)
+			if tt.refused != "" {
+				refused := new(clusterupdate.RefusedError)
+				if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.refused) || tt.runs > 0 && refused.Reason != clusterupdate.RefusedPreconditions {
+					t.Errorf("error %v", err)
+				}
+				if after.ResourceVersion != before.ResourceVersion {
+					t.Error("something was written")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := after.Spec.DesiredUpdate; tt.written != "" && (got == nil || got.Version != tt.written) {
+				t.Errorf("written %+v", got)
+			}
+		})
+	}
+}
+
+// After a conflict it is decided anew; another target is checked, the same is not.
+func TestSubmitCheckedConflict(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		other func(*configv1.ClusterVersion)
+		runs  int
+	}{
+		{"same target", func(cv *configv1.ClusterVersion) { cv.Status.Conditions[0].Message = "x" }, 1},
+		{"a newer one is offered", func(cv *configv1.ClusterVersion) {
+			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: "4.20.11", Image: image(repository, 11)})
+		}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var api *memory.Cluster
+			raced := false
+			api = requestCluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+				if call.Verb == "Update" && !raced {
+					raced = true
+					if _, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+						tt.other(cv)
+						return nil
+					}); err != nil {
+						return err
+					}
+				}
+				return do(ctx)
+			}}, requestable())
+			var seen preconditions.Input
+			runs := 0
+			if _, _, err := clusterupdate.SubmitChecked(t.Context(), api, clusterupdate.UpdateRequest{ToLatest: true},
+				clusterupdate.PreflightOptions{Checks: []preconditions.Check{counted{&runs, &seen, false}}}); err != nil {
+				t.Fatal(err)
+			}
+			if got := storedVersion(t, api).Spec.DesiredUpdate.Version; runs != tt.runs || got != seen.Target.String() {
+				t.Errorf("%d runs, the last for %s, written %s", runs, seen.Target, got)
+			}
+		})
+	}
+}
+
+// Preflight completes the release and loads payloads.
+func TestPreflight(t *testing.T) {
+	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
+	cluster := newTestCluster(t, from, to, func(cv *configv1.ClusterVersion) {
+		cv.Status.AvailableUpdates = []configv1.Release{{Version: sample.ToVersion, Image: sample.ToImage}}
+	})
+	var seen preconditions.Input
+	runs := 0
+	o := clusterupdate.PreflightOptions{Checks: []preconditions.Check{counted{&runs, &seen, false}}, Payloads: sampleSource()}
+	for _, target := range []configv1.Release{{Version: sample.ToVersion}, {Image: sample.ToImage}} {
+		if _, err := clusterupdate.Preflight(t.Context(), cluster, target, o); err != nil {
+			t.Fatal(err)
+		}
+		if seen.TargetImage != sample.ToImage || seen.Target.String() != sample.ToVersion || seen.TargetPayload == nil || seen.CurrentPayload == nil ||
+			seen.TargetPayload.Release.Version != sample.ToVersion || seen.CurrentPayload.Release.Version != from.Release.Version {
+			t.Errorf("%+v: the checks saw %+v", target, seen.Transition)
+		}
+	}
+	o.Payloads = nil
+	if _, err := clusterupdate.Preflight(t.Context(), cluster, configv1.Release{Version: "9.9.9"}, o); err != nil || seen.TargetImage != "" || seen.TargetPayload != nil {
+		t.Errorf("an unknown release: %v, %+v", err, seen.Transition)
+	}
+	o.Payloads = manifest.PayloadSourceFunc(func(context.Context, configv1.Release) (fs.FS, error) { return nil, errors.New("away") })
+	runs = 0
+	if _, err := clusterupdate.Preflight(t.Context(), cluster, configv1.Release{Version: sample.ToVersion}, o); err == nil || !strings.Contains(err.Error(), "the payload of "+sample.ToImage+": away") || runs > 0 {
+		t.Errorf("no payload: %v", err)
+	}
+	if _, err := clusterupdate.Preflight(t.Context(), memory.NewOpenShift(memory.Options{}), configv1.Release{}, o); err == nil || !strings.Contains(err.Error(), "reading the ClusterVersion") {
+		t.Errorf("no ClusterVersion: %v", err)
+	}
+}
