@@ -1,0 +1,113 @@
+package preconditions_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// checkNamed returns a check of the documentation.
+func checkNamed(t testing.TB, name string) preconditions.Check {
+	t.Helper()
+	for _, c := range preconditions.Documented() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	t.Fatalf("no check %s", name)
+	return nil
+}
+
+func TestRecommended(t *testing.T) {
+	recommendedIs := func(status metav1.ConditionStatus, reason string) metav1.Condition {
+		return metav1.Condition{Type: "Recommended", Status: status, Reason: reason, Message: "m"}
+	}
+	retrieved := cond("RetrievedUpdates", "True", "", "")
+	for _, tt := range []struct {
+		name, target string
+		edits        []cvEdit
+		want         string
+		way          string // values of the objects with their notes
+		remedy       string
+	}{
+		{name: "recommended", target: "4.18.6", edits: []cvEdit{available("4.18.6")}, want: "Passed"},
+		{name: "recommended by its condition", target: "4.18.6", edits: []cvEdit{conditional("4.18.6", recommendedIs("True", ""))}, want: "Passed"},
+		{name: "at risk", target: "4.19.2", edits: []cvEdit{available("4.18.6", "4.19.1", "4.19.3", "4.19.4", "4.20.1"), conditional("4.19.2", recommendedIs("False", "DiskFull")), conditional("4.18.7", recommendedIs("False", "R")), conditional("4.18.8", recommendedIs("Unknown", "U")), conditional("4.18.9")},
+			want: "Failed\nWarning DiskFull: Update from 4.18.5 to 4.19.2 is not recommended:\n\nm\n" +
+				"On the way: 4.18.6, recommended.\nOn the way: 4.18.7, not recommended: R.\nOn the way: 4.18.8, not known to be recommended: U.\nOn the way: 4.18.9, not known to be recommended: no condition says so.\nOn the way: 4.19.1, recommended.\n" +
+				"Prefer 4.19.1, the nearest recommended update",
+			way: "4.18.5 4.18.6(recommended) 4.18.7(not recommended: R) 4.18.8(not known to be recommended: U) 4.18.9(not known to be recommended: no condition says so) 4.19.1(recommended)"},
+		{name: "the next above in the minor", target: "4.19.2", edits: []cvEdit{retrieved, available("4.18.6", "4.19.3", "4.19.4")}, remedy: "Prefer 4.19.3, the nearest recommended update"},
+		{name: "the greatest below", target: "4.19.2", edits: []cvEdit{retrieved, available("4.18.6", "4.18.7", "4.20.1")}, remedy: "Prefer 4.18.7, the nearest recommended update"},
+		{name: "the least above", target: "4.19.2", edits: []cvEdit{retrieved, available("4.20.2", "4.20.1")}, remedy: "Prefer 4.20.1, the nearest recommended update"},
+		{name: "10 is above 9", target: "4.18.11", edits: []cvEdit{retrieved, available("4.18.9", "4.18.10")}, remedy: "Prefer 4.18.10, the nearest recommended update"},
+		{name: "not what the cluster has left behind", target: "4.19.2", edits: []cvEdit{retrieved, available("4.18.4", "4.18.5")}, remedy: "Prefer a recommended update; there is none now"},
+		{name: "offers that are no versions", target: "4.19.2", edits: []cvEdit{retrieved, available("", "x", "4.18")}, remedy: "Prefer a recommended update; there is none now"},
+		{name: "no channel", target: "4.19.2", edits: []cvEdit{channel("")}, want: "Failed\nWarning NoChannel: Configured channel is unset, so the recommended status of updating from 4.18.5 to 4.19.2 is unknown.\nPrefer a recommended update; there is none now"},
+		{name: "target is not a version", target: "x", edits: []cvEdit{available("4.18.6")}, remedy: "Prefer 4.18.6, the nearest recommended update"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cv := clusterVersion("4.18.5@A", tt.edits...)
+			result := run(t, []preconditions.Check{checkNamed(t, "Recommended")}, input(reader(t, cv), cv, tt.target)).Results[0]
+			if tt.want != "" && text(result) != tt.want {
+				t.Errorf("got  %s\nwant %s", text(result), tt.want)
+			}
+			for _, f := range result.Findings {
+				if tt.remedy != "" && (f.Remedy != tt.remedy || !strings.HasSuffix(f.Message, "\n"+tt.remedy)) {
+					t.Errorf("remedy %q of %q", f.Remedy, f.Message)
+				}
+				var way []string
+				for _, o := range f.Objects {
+					if o.Note != "" {
+						o.Note = "(" + o.Note + ")"
+					}
+					way = append(way, o.Value+o.Note)
+				}
+				if got := strings.Join(way, " "); tt.way != "" && got != tt.way {
+					t.Errorf("way %s", got)
+				}
+			}
+			if tt.want != "Passed" && len(result.Findings) != 1 {
+				t.Errorf("%+v", result)
+			}
+		})
+	}
+}
+
+func TestBootLoader(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cv   *configv1.ClusterVersion
+		err  error
+		want string
+	}{
+		{name: "4.4", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.4.9@Z C")), want: "Passed\nInfo BootLoaderNotAdopted: The cluster was installed with 4.4.9, so bootupd may not manage the boot loader of its nodes"},
+		{name: "4.1", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.1.0@Z C")), want: "Passed\nInfo BootLoaderNotAdopted: The cluster was installed with 4.1.0, so bootupd may not manage the boot loader of its nodes"},
+		{name: "4.5", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.5.0-rc.1@Z C")), want: "Passed"},
+		{name: "5.0", cv: clusterVersion("5.0.1@A", history("5.0.1@A C")), want: "Passed"},
+		{name: "older entry in the middle", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.4.0@Y P", "4.6.1@Z C")), want: "Passed"},
+		{name: "no history", cv: clusterVersion("4.18.5@A"), want: "Passed"},
+		{name: "not a version", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "@Z C")), want: `Unknown
+Warning UnknownError: the oldest version of the history, "": Version string empty`},
+		{name: "forbidden", err: noKind("ClusterVersion"), want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
+		{name: "not collected", err: clusterapi.ErrNotCollected, want: "Unknown\nWarning NotCollected: ClusterVersion: not collected in this recording"},
+		{name: "unreadable", err: errors.New("boom"), want: "Unknown\nWarning UnknownError: boom"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := reader(t)
+			if tt.cv != nil {
+				r = reader(t, tt.cv)
+			}
+			r.failing("ClusterVersion", tt.err)
+			if got := brief(run(t, []preconditions.Check{checkNamed(t, "BootLoader")}, input(r, tt.cv, "4.19.1")).Results[0]); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package preconditions
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteText writes the checklist for people: what blocks, what to know, what
+// could not be found out, each finding on a line with its remedy below, then
+// the names of the checks that passed, were set aside, or do not concern the
+// step. It returns the error of w.
+func (d Decision) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for _, s := range d.sections() {
+		fmt.Fprintf(&b, "%s:\n", s.title)
+		for _, i := range s.items {
+			fmt.Fprintf(&b, "  %s %s: %s\n", i.check, i.Reason, indent(i.message(), "    "))
+			if i.Remedy != "" {
+				fmt.Fprintf(&b, "    Remedy: %s\n", indent(i.Remedy, "      "))
+			}
+		}
+	}
+	for _, l := range d.names() {
+		fmt.Fprintf(&b, "%s: %s\n", l.title, strings.Join(l.names, ", "))
+	}
+	fmt.Fprintln(&b, d.verdict())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteMarkdown writes the checklist as a Markdown document with a task list. It
+// returns the error of w.
+func (d Decision) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s**\n", d.verdict())
+	for _, s := range d.sections() {
+		fmt.Fprintf(&b, "\n## %s\n\n", s.title)
+		for _, i := range s.items {
+			fmt.Fprintf(&b, "- [ ] **%s** `%s`: %s\n", i.check, i.Reason, indent(escapeMarkdown(i.message()), "  "))
+			if i.Remedy != "" {
+				fmt.Fprintf(&b, "  - %s\n", indent(escapeMarkdown(i.Remedy), "    "))
+			}
+			if i.Source != "" {
+				fmt.Fprintf(&b, "  - Source: %s\n", escapeMarkdown(i.Source))
+			}
+		}
+	}
+	for _, l := range d.names() {
+		fmt.Fprintf(&b, "\n## %s\n\n", l.title)
+		for _, name := range l.names {
+			fmt.Fprintf(&b, "- [x] %s\n", name)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// section is the findings of one weight.
+type section struct {
+	title string
+	items []item
+}
+
+type item struct {
+	check string
+	Finding
+}
+
+// message is what was found without the remedy, which stands below it.
+func (i item) message() string {
+	if i.Remedy == "" {
+		return i.Message
+	}
+	return strings.TrimSpace(strings.TrimSuffix(i.Message, i.Remedy))
+}
+
+func (d Decision) sections() []section {
+	all := []section{{title: "Blocking"}, {title: "Warnings"}, {title: "Not known"}, {title: "Information"}}
+	for _, r := range d.Results {
+		if r.State == NotApplicable || r.State == Bypassed {
+			continue
+		}
+		for i, f := range r.Findings {
+			at := 3
+			switch {
+			case f.Severity >= Blocking:
+				at = 0
+			case r.saysUnknown(i):
+				at = 2
+			case f.Severity == Warning:
+				at = 1
+			}
+			all[at].items = append(all[at].items, item{r.Check, f})
+		}
+	}
+	var out []section
+	for _, s := range all {
+		if len(s.items) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// nameList is the checks of one state.
+type nameList struct {
+	title string
+	names []string
+}
+
+func (d Decision) names() []nameList {
+	all := []nameList{{title: string(Passed)}, {title: string(Bypassed)}, {title: "Not applicable"}}
+	for _, r := range d.Results {
+		switch r.State {
+		case Passed:
+			all[0].names = append(all[0].names, r.Check)
+		case Bypassed:
+			all[1].names = append(all[1].names, r.Check)
+		case NotApplicable:
+			all[2].names = append(all[2].names, r.Check)
+		}
+	}
+	var out []nameList
+	for _, l := range all {
+		if len(l.names) > 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// verdict is the decision in a sentence.
+func (d Decision) verdict() string {
+	var blocking, warnings, unknown int
+	for _, s := range d.sections() {
+		switch s.title {
+		case "Blocking":
+			blocking = len(s.items)
+		case "Warnings":
+			warnings = len(s.items)
+		case "Not known":
+			unknown = len(s.items)
+		}
+	}
+	counts := fmt.Sprintf("%d blocking, %d warnings, %d not known", blocking, warnings, unknown)
+	switch {
+	case d.Err != nil:
+		return "The policy is wrong: " + d.Err.Error()
+	case d.Blocked:
+		return "The update is blocked: " + counts + "."
+	case d.Forced:
+		return "The update is forced: " + counts + "."
+	default:
+		return "Nothing blocks the update: " + counts + "."
+	}
+}
+
+// Incomplete reports whether something could not be found out that is not set
+// aside.
+func (d Decision) Incomplete() bool {
+	for _, r := range d.Results {
+		if r.Err != nil && r.State != Bypassed {
+			return true
+		}
+	}
+	return false
+}
+
+// Warned reports whether a finding is a warning that is not set aside. What could
+// not be found out is not a warning here.
+func (d Decision) Warned() bool {
+	for _, s := range d.sections() {
+		if s.title == "Warnings" {
+			return true
+		}
+	}
+	return false
+}
+
+// indent indents all lines but the first.
+func indent(text, by string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by)
+}
+
+// escapeMarkdown keeps text from being read as markup: what it says comes from
+// the cluster.
+func escapeMarkdown(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`,
+		"<", "&lt;", ">", "&gt;", "#", `\#`, "|", `\|`).Replace(text)
+}
