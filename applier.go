@@ -123,7 +123,7 @@ func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake
 	if err != nil {
 		return nil, err
 	}
-	p.run, s.pass, s.begun = run, true, q.Now
+	p.run, s.pass, s.begun, s.applied = run, true, q.Now, w.loaded
 	r.setPass(p)
 	nodes := run.Start()
 	r.startClocks()

@@ -42,6 +42,7 @@ func (p *planner) apply() {
 		p.wait(stepApply, w.release, "a pass is due, and hooks come before it")
 	case s.pass && p.later(s.begun.Add(renewAfter), renewAfter):
 		p.do(Action{Step: stepApply, Release: w.release, Reason: "what the pass waits for is looked at again", again: true})
+	case p.unchecked(w):
 	default:
 		st := s.state(&p.status, w.release.Image)
 		p.do(Action{Step: stepApply, Release: w.release, Reason: fmt.Sprintf("a pass is due: %s, attempt %d", st, s.attempt+1),

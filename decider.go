@@ -157,6 +157,8 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 			res.Jobs = append(res.Jobs, r.retrievalJob(a.fetch))
 		case a.hook != nil:
 			res.Jobs = append(res.Jobs, r.hookJob(a.hook))
+		case a.recheck != nil:
+			res.Jobs = append(res.Jobs, r.recheckJob(a.recheck))
 		case a.load != nil:
 			res.Jobs = append(res.Jobs, r.loadJob(a.load, r.loaded))
 		case a.ask != nil:

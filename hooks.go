@@ -225,7 +225,8 @@ func (r *decider) answered(id hookID, wait HookWait, err error, now time.Time, i
 	r.s.hooks[id.hook] = a
 }
 
-// hookTrouble is what the hooks wait for, and what failed in them.
+// hookTrouble is what the hooks wait for, and what failed in them; what checks
+// that run again wait for, too.
 type hookTrouble struct {
 	waits, failed []string
 	err           error // the failures
@@ -242,6 +243,9 @@ func (s *session) hookTrouble(uid types.UID, history []configv1.UpdateHistory, h
 		default:
 			t.waits = append(t.waits, a.text(h))
 		}
+	}
+	if s.sync != nil && s.checks.of == s.sync.loaded && s.checks.blocked != "" {
+		t.waits = append(t.waits, s.checks.blocked)
 	}
 	return t
 }

@@ -45,6 +45,7 @@ type loaded struct {
 	acceptedRisks string
 	implicit      []string // capabilities that it must not lose
 	gates         gates
+	checked       time.Time // when the checks ran
 }
 
 // load loads the wanted release where it is not what passes apply already.
@@ -159,7 +160,7 @@ func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadErr
 // load retrieves, verifies and checks a release. It writes nothing. When ctx
 // ends, what it returns means nothing.
 func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
-	out := &loaded{origin: r.origin, gates: r.gates}
+	out := &loaded{origin: r.origin, gates: r.gates, checked: r.now}
 	c.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: "Retrieving and verifying payload " + quoted(r.release)})
 
 	retrieval, cancel := reconcile.WithTimeout(ctx, c.o.RetrieveTimeout)

@@ -44,13 +44,14 @@ type Action struct {
 	// Waits says that nothing is done yet.
 	Waits bool `json:"waits,omitempty"`
 
-	fetch *retrieval       // to run
-	load  *loadRequest     // to run
-	ask   *configv1.Update // for which to ask
-	adopt *syncWork        // to apply from now on
-	pass  *passStart       // to begin
-	again bool             // what a pass waits for is looked at
-	hook  *hookCall        // to make
+	fetch   *retrieval       // to run
+	load    *loadRequest     // to run
+	ask     *configv1.Update // for which to ask
+	adopt   *syncWork        // to apply from now on
+	pass    *passStart       // to begin
+	again   bool             // what a pass waits for is looked at
+	hook    *hookCall        // to make
+	recheck *recheckCall     // to run
 }
 
 // object is the ClusterVersion as it was read, and what else of the cluster a

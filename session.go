@@ -36,7 +36,9 @@ type session struct {
 	failures    int       // passes failed in a row
 	nextPass    time.Time // zero: at once
 
-	hooks []hookAnswer // what the hooks of Options said, in their order
+	hooks   []hookAnswer // what the hooks of Options said, in their order
+	applied *loaded      // of which a pass has begun
+	checks  recheck      // before that
 }
 
 // entry identifies the newest entry of a ClusterVersion's history.

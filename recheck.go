@@ -1,0 +1,116 @@
+package clusterupdate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// checksHold is how long the answers of the checks count for a release that was
+// accepted and of which nothing has been applied yet: hooks may hold it up.
+const checksHold = 10 * time.Minute
+
+// recheck is how the checks stand that are run again before the first manifest of
+// a release is applied.
+type recheck struct {
+	of       *loaded
+	passed   time.Time
+	blocked  string // why nothing is applied
+	failures int    // in a row
+	retry    time.Time
+}
+
+// recheckCall is a run of the checks.
+type recheckCall struct {
+	id      recheckID
+	request loadRequest
+}
+
+// recheckID tells runs apart.
+type recheckID struct {
+	of       *loaded
+	failures int
+	passed   time.Time
+}
+
+// unchecked runs the checks again where that is due before the first pass over a
+// release, and reports whether the pass has to wait for them. A process that
+// goes on with an update does not: it cannot know that nothing was applied.
+func (p *planner) unchecked(w *syncWork) bool {
+	if w.origin != requested || p.s.applied == w.loaded {
+		return false
+	}
+	c := p.s.checks
+	if c.of != w.loaded {
+		c = recheck{of: w.loaded, passed: w.checked}
+	}
+	switch {
+	case !p.now.After(c.passed.Add(checksHold)):
+		return false
+	case c.blocked != "" && p.later(c.retry, p.longestWait()):
+		p.waitUntil(stepApply, w.release, c.retry, c.blocked)
+	default:
+		r := loadRequest{cv: p.o.cv, own: p.d.own, now: p.now, gates: w.gates, force: w.force, release: w.release}
+		p.do(Action{Step: stepApply, Release: w.release, Reason: fmt.Sprintf("the checks ran more than %s ago: they run again before anything is applied", checksHold),
+			recheck: &recheckCall{recheckID{w.loaded, c.failures, c.passed}, r}})
+	}
+	return true
+}
+
+// recheckJob runs the checks while decisions go on.
+func (r *decider) recheckJob(call *recheckCall) reconcile.Job {
+	return reconcile.Job{
+		ID: call.id,
+		Run: func(ctx context.Context, _ func(any)) (any, error) {
+			request := call.request
+			request.cv = beforeEntry(request.cv, request.own)
+			return r.precheck(ctx, &request, call.id.of.payload)
+		},
+		Done: func(out any, err error) []reconcile.Wake {
+			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
+				decision, _ := out.(preconditions.Decision)
+				r.rechecked(call.id, decision, err, now, r.interval(q))
+			})
+			return []reconcile.Wake{{Key: decideKey}}
+		},
+	}
+}
+
+// rechecked takes note of what the checks say now.
+func (r *decider) rechecked(id recheckID, decision preconditions.Decision, err error, now time.Time, interval time.Duration) {
+	s := &r.s
+	if s.sync == nil || s.sync.loaded != id.of {
+		return // it is about another release meanwhile
+	}
+	if err == nil && !decision.Blocked {
+		s.checks = recheck{of: id.of, passed: now}
+		return
+	}
+	text := decision.Summary
+	if err != nil {
+		text = err.Error()
+	}
+	c := recheck{of: id.of, passed: id.passed, failures: id.failures + 1, blocked: "the checks block what is to be applied: " + text}
+	c.retry = now.Add(loadRetry(c.failures, interval))
+	if c.blocked != s.checks.blocked {
+		r.emit(Event{Type: EventPreconditionBlock, Time: now, Release: id.of.release, Message: c.blocked, Err: err})
+	}
+	s.checks = c
+}
+
+// beforeEntry is a ClusterVersion as it was before its newest entry was accepted:
+// what the checks compare the target with is what the cluster runs.
+func beforeEntry(cv *configv1.ClusterVersion, own configv1.Release) *configv1.ClusterVersion {
+	out := cv.DeepCopy()
+	out.Status.Desired = own
+	if len(out.Status.History) > 0 && out.Status.History[0].State == configv1.PartialUpdate {
+		out.Status.History = slices.Delete(out.Status.History, 0, 1)
+	}
+	return out
+}

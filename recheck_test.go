@@ -1,0 +1,121 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// moody is a check that blocks for a while, and notes what it is asked about.
+type moody struct {
+	blocks func(run int) bool
+	asked  *[]string
+}
+
+func (moody) Name() string                          { return "Moody" }
+func (moody) Applies(preconditions.Transition) bool { return true }
+
+func (m moody) Run(_ context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	*m.asked = append(*m.asked, fmt.Sprintf("%s %s to %s", in.Kind, in.Current, in.Target))
+	if m.blocks(len(*m.asked)) {
+		return []preconditions.Finding{{Severity: preconditions.Blocking, Reason: "Mood", Message: "not now"}}, nil
+	}
+	return nil, nil
+}
+
+// TestChecksRunAgain: where a hook holds up the first manifest for more than 10
+// minutes, the checks run once more, and nothing is applied while they block.
+func TestChecksRunAgain(t *testing.T) {
+	releases := toyReleases(t)
+	for _, tt := range []struct {
+		name   string
+		holds  time.Duration
+		blocks func(run int) bool
+		force  bool
+		asked  int
+		said   []string
+	}{
+		{name: "at once", asked: 1},
+		{name: "for 9 minutes", holds: 9 * time.Minute, asked: 1},
+		{name: "for 11 minutes", holds: 11 * time.Minute, asked: 2},
+		{name: "and they block for a while", holds: 11 * time.Minute, blocks: func(run int) bool { return run > 1 && run < 5 }, asked: 5, said: []string{
+			`True : Working towards 1.0.1, the checks block what is to be applied: Precondition "Moody" failed because of "Mood": not now`}},
+		{name: "and it is forced", holds: 11 * time.Minute, force: true, blocks: func(int) bool { return true }, asked: 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
+				cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1", Image: releases[1].payload.Release.Image, Force: tt.force}
+			})}
+			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
+			if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			clock := reconcile.NewClock(toyStart)
+			var began time.Time
+			h := &marking{before: func(now time.Time) (clusterupdate.HookWait, error) {
+				if began.IsZero() {
+					began = now
+				}
+				if now.Sub(began) < tt.holds {
+					return clusterupdate.HookWait{Reason: "holding"}, nil
+				}
+				return clusterupdate.HookWait{}, nil
+			}}
+			if tt.blocks == nil {
+				tt.blocks = func(int) bool { return false }
+			}
+			var asked, blocked []string
+			u, err := clusterupdate.New(clusterupdate.Options{
+				API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
+				Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute, Checks: []preconditions.Check{moody{tt.blocks, &asked}},
+				Observe: func(e clusterupdate.Event) {
+					if e.Type == clusterupdate.EventPreconditionBlock {
+						blocked = append(blocked, e.Message)
+					}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: 1}, u.Process())
+			t.Cleanup(v.Close)
+			var said []string
+			c.follow(t, v, func() bool {
+				if text := condition(c.version(t), configv1.OperatorProgressing); strings.Contains(text, "checks block") && !slices.Contains(said, text) {
+					said = append(said, text)
+				}
+				return historyOf(c.version(t)) == "1.0.1 Completed, 1.0.0 Completed"
+			})
+			if diff := cmp.Diff(tt.said, said); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			if len(blocked) != len(said) {
+				t.Errorf("events %q", blocked)
+			}
+			if len(asked) != tt.asked {
+				t.Errorf("asked %d times: %q", len(asked), asked)
+			}
+			for _, a := range asked {
+				if a != "Patch 1.0.0 to 1.0.1" {
+					t.Errorf("asked about %s", a)
+				}
+			}
+			for _, fault := range c.faults {
+				t.Error(fault)
+			}
+		})
+	}
+}
