@@ -38,7 +38,8 @@ type PreflightOptions struct {
 // Preflight runs checks on the step from what a cluster runs to a release, which may
 // be given by its version or its image alone: the cluster's lists of updates and its
 // history complete it. It writes nothing, and can be called concurrently. Errors are
-// those of reading the ClusterVersion, of the payloads, and of
+// those of reading the ClusterVersion, of the payloads, which must be
+// of the release, and of
 // [preconditions.Run], with a report where that has one.
 func Preflight(ctx context.Context, r clusterapi.Reader, target configv1.Release, o PreflightOptions) (*preconditions.Report, error) {
 	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
@@ -63,6 +64,9 @@ func preflight(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVer
 		return nil, err
 	}
 	if p := in.TargetPayload; p != nil {
+		if want := target.Version; want != "" && p.Release.Version != "" && p.Release.Version != want {
+			return nil, fmt.Errorf("the payload is of release %s, not of %s", p.Release.Version, want)
+		}
 		target.Version = cmp.Or(p.Release.Version, target.Version)
 		target.Architecture = cmp.Or(target.Architecture, p.Release.Architecture)
 	}
