@@ -29,7 +29,6 @@ func TestUsage(t *testing.T) {
 		"-allow Channel":         "-allow Channel: not the name of a check",
 		"-allow Channel=":        "-allow Channel=: not the name of a check",
 		"-allow Other=x":         "-allow Other=x: not the name of a check",
-		"-dump x -to 4.x":        "4.x",
 		"-to 4.21.1 superfluous": "superfluous",
 	} {
 		if code, _, stderr := run(t, strings.Fields(args)...); code != 2 || !strings.Contains(stderr, want) {
