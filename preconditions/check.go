@@ -55,6 +55,11 @@ type Input struct {
 	// modules. Empty: not known.
 	TargetKernel string
 
+	// KubernetesMinors gives the minor version of Kubernetes 1 that a minor
+	// version of OpenShift has, such as "5.0", where it is not what the rule for
+	// 4.y and the release itself say. May be nil.
+	KubernetesMinors map[string]uint64
+
 	// Alerts, Backups, VSphere and Signatures answer what the API server
 	// cannot. Nil: checks that need them are Unknown (NoSource).
 	Alerts     risk.AlertSource

@@ -113,7 +113,10 @@ func newFinding(s Severity, reason, meaning string, objects []Object, remedy str
 				names[i] += " (" + o.Note + ")"
 			}
 		}
-		message += ": " + strings.Join(names, ", ")
+		if !strings.HasSuffix(message, ".") {
+			message += ":"
+		}
+		message += " " + strings.Join(names, ", ")
 	}
 	return Finding{Severity: s, Reason: reason, Message: strings.TrimSuffix(message, ".") + ". " + remedy, Remedy: remedy, Objects: objects}
 }

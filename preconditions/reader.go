@@ -59,6 +59,20 @@ func list[T any](ctx context.Context, in *Input, opts clusterapi.ListOptions) ([
 	return out, errors.Join(err, first)
 }
 
+// joinErrors is errors.Join without those whose text is there already: what cannot
+// be read is told once.
+func joinErrors(errs ...error) error {
+	seen := map[string]bool{}
+	var out []error
+	for _, err := range errs {
+		if err != nil && !seen[err.Error()] {
+			seen[err.Error()] = true
+			out = append(out, err)
+		}
+	}
+	return errors.Join(out...)
+}
+
 // memoReader sends each read at most once and gives every caller the same
 // answer. A read lives as long as the run, not as long as the check that was
 // first to ask: otherwise one check's time-out would decide what others see.

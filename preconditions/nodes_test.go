@@ -1,0 +1,429 @@
+package preconditions_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// node is a node of a role that is done with its configuration.
+func node(name, role string, edits ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{"node-role.kubernetes.io/" + role: ""},
+		Annotations: map[string]string{
+			"machineconfiguration.openshift.io/currentConfig": "c", "machineconfiguration.openshift.io/desiredConfig": "c", "machineconfiguration.openshift.io/state": "Done",
+		},
+	}}
+	n.Status.NodeInfo.KubeletVersion = "v1.31.4"
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	for _, edit := range edits {
+		edit(n)
+	}
+	return n
+}
+
+func kubelet(v string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = v }
+}
+
+func notReady(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }
+func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
+func working(n *corev1.Node) {
+	n.Annotations["machineconfiguration.openshift.io/state"] = "Working"
+}
+
+func rhel(version string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Labels["node.openshift.io/os_id"] = "rhel"
+		if version != "" {
+			n.Labels["node.openshift.io/os_version"] = version
+		}
+	}
+}
+
+func has(cpu, memory string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
+}
+
+// poolOf is a pool that selects the nodes of its role and is updated.
+func poolOf(role string, edits ...func(*mcfgv1.MachineConfigPool)) *mcfgv1.MachineConfigPool {
+	p := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: role}}
+	p.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/" + role: ""}}
+	p.Spec.Configuration.Name = "c"
+	p.Status.MachineCount = 3
+	poolIs(false, true, 3)(p)
+	for _, edit := range edits {
+		edit(p)
+	}
+	return p
+}
+
+func poolIs(updating, updated bool, count int32) func(*mcfgv1.MachineConfigPool) {
+	status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}
+	return func(p *mcfgv1.MachineConfigPool) {
+		p.Status.UpdatedMachineCount = count
+		p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{
+			{Type: mcfgv1.MachineConfigPoolUpdating, Status: status[updating]}, {Type: mcfgv1.MachineConfigPoolUpdated, Status: status[updated]},
+		}
+	}
+}
+
+func paused(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true }
+
+func atMost(v string) func(*mcfgv1.MachineConfigPool) {
+	return func(p *mcfgv1.MachineConfigPool) {
+		m := intstr.Parse(v)
+		p.Spec.MaxUnavailable = &m
+	}
+}
+
+func infrastructure(edits ...func(*configv1.Infrastructure)) *configv1.Infrastructure {
+	i := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	i.Status.ControlPlaneTopology = configv1.HighlyAvailableTopologyMode
+	i.Status.PlatformStatus = &configv1.PlatformStatus{Type: configv1.AWSPlatformType}
+	for _, edit := range edits {
+		edit(i)
+	}
+	return i
+}
+
+func singleReplica(i *configv1.Infrastructure) {
+	i.Status.ControlPlaneTopology = configv1.SingleReplicaTopologyMode
+}
+
+// malformed is an object of a kind with a spec and a status that are no objects.
+func malformed(apiVersion, kind, name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}, "spec": "x", "status": []any{int64(1)},
+	}}
+}
+
+// checkCase is a cluster and what one check says of it.
+type checkCase struct {
+	name    string
+	current string // default 4.18.5@A
+	target  string // default 4.19.1@T
+	plan    preconditions.Plan
+	objects []any
+	fail    map[string]error
+	input   func(*preconditions.Input)
+	want    string
+}
+
+// runCases runs one check on each case.
+func runCases(t *testing.T, check preconditions.Check, cases []checkCase) {
+	t.Helper()
+	for _, tt := range cases {
+		t.Run(tt.name, func(t *testing.T) {
+			current, target := tt.current, tt.target
+			if current == "" {
+				current = "4.18.5@A"
+			}
+			if target == "" {
+				target = "4.19.1@T"
+			}
+			cv := clusterVersion(current)
+			r := reader(t, append([]any{cv}, tt.objects...)...)
+			for what, err := range tt.fail {
+				r.failing(what, err)
+			}
+			version, image, _ := strings.Cut(target, "@")
+			in := &preconditions.Input{Reader: r, Transition: preconditions.NewTransition(cv, configv1.Release{Version: version, Image: image}, false, tt.plan)}
+			if tt.input != nil {
+				tt.input(in)
+			}
+			if got := brief(run(t, []preconditions.Check{check}, in).Results[0]); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPoolsUpdating(t *testing.T) {
+	busy := poolIs(true, false, 1)
+	runCases(t, checkNamed(t, "PoolsUpdating"), []checkCase{
+		{name: "updated", objects: []any{poolOf("master"), poolOf("worker")}, want: "Passed"},
+		{name: "control plane, minor", objects: []any{poolOf("master", busy)}, want: "Failed\nBlocking PoolUpdating: Machine config pools are being updated, which this update has to wait for: master (1 of 3 machines updated)"},
+		{name: "control plane, major", target: "5.0.0@T", objects: []any{poolOf("master", busy)}, want: "Failed\nBlocking PoolUpdating: Machine config pools are being updated, which this update has to wait for: master (1 of 3 machines updated)"},
+		{name: "control plane, patch", target: "4.18.6@T", objects: []any{poolOf("master", busy)}, want: "Failed\nWarning PoolUpdating: Machine config pools are being updated: master (1 of 3 machines updated)"},
+		{name: "control plane, rollback", target: "4.18.4@T", objects: []any{poolOf("master", busy)}, want: "Failed\nWarning PoolUpdating: Machine config pools are being updated: master (1 of 3 machines updated)"},
+		{name: "workers", objects: []any{poolOf("master"), poolOf("worker", busy), poolOf("infra", busy)}, want: "Failed\nWarning PoolUpdating: Machine config pools are being updated: infra (1 of 3 machines updated), worker (1 of 3 machines updated)"},
+		{name: "workers, control plane only", plan: preconditions.ControlPlaneOnly, objects: []any{poolOf("worker", busy)}, want: "Failed\nBlocking PoolUpdating: Machine config pools are being updated, which this update has to wait for: worker (1 of 3 machines updated)"},
+		{name: "workers, control plane only, patch", target: "4.18.6@T", plan: preconditions.ControlPlaneOnly, objects: []any{poolOf("worker", busy)}, want: "Failed\nWarning PoolUpdating: Machine config pools are being updated: worker (1 of 3 machines updated)"},
+		{name: "workers, canary", plan: preconditions.Canary, objects: []any{poolOf("worker", busy)}, want: "Failed\nWarning PoolUpdating: Machine config pools are being updated: worker (1 of 3 machines updated)"},
+		{name: "not updated, not updating", objects: []any{poolOf("worker", poolIs(false, false, 0))}, want: "Failed\nWarning PoolUpdating: Machine config pools are being updated: worker (0 of 3 machines updated)"},
+		{name: "updated and updating", objects: []any{poolOf("worker", poolIs(true, true, 3))}, want: "Failed\nWarning PoolUpdating: Machine config pools are being updated: worker (3 of 3 machines updated)"},
+		{name: "no condition", objects: []any{poolOf("worker", func(p *mcfgv1.MachineConfigPool) { p.Status.Conditions = nil })}, want: "Failed\nWarning PoolUpdating: Machine config pools are being updated: worker (3 of 3 machines updated)"},
+		{name: "paused", objects: []any{poolOf("master", busy, paused), poolOf("worker", busy, paused)}, want: "Passed"},
+		{name: "version not known", target: "x", objects: []any{poolOf("master", busy)}, want: "Failed\nBlocking PoolUpdating: Machine config pools are being updated, which this update has to wait for: master (1 of 3 machines updated)"},
+		{name: "malformed", objects: []any{poolOf("worker", busy), malformed("machineconfiguration.openshift.io/v1", "MachineConfigPool", "x")},
+			want: "Failed\nWarning PoolUpdating: Machine config pools are being updated: worker (1 of 3 machines updated)\nWarning UnknownError: MachineConfigPool x: spec: got a JSON string, want v1.MachineConfigPoolSpec"},
+		{name: "not served", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
+		{name: "unreadable", fail: map[string]error{"MachineConfigPool": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+	})
+}
+
+func TestKubeletSkew(t *testing.T) {
+	const next = "will not be supported in the next OpenShift minor version upgrade."
+	workers := func(versions ...string) []any {
+		objects := []any{poolOf("worker")}
+		for i, v := range versions {
+			objects = append(objects, node(fmt.Sprintf("w%d", i), "worker", kubelet(v)))
+		}
+		return objects
+	}
+	apiServer := func(v string) *configv1.ClusterOperator {
+		co := clusterOperator("kube-apiserver")
+		co.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: "4.18.5"}, {Name: "kube-apiserver", Version: v}}
+		return co
+	}
+	runCases(t, checkNamed(t, "KubeletSkew"), []checkCase{
+		{name: "even, the same", objects: workers("v1.31.4", "1.31.0"), want: "Passed"},
+		{name: "even, one behind", objects: workers("v1.30.4"), want: "Failed\nBlocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor version (1.30.4) on node w0 " + next + " w0 (kubelet 1.30.4, pool worker)"},
+		{name: "two nodes", objects: workers("v1.30.4", "v1.30.5"), want: "Failed\nBlocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor versions on nodes w0 and w1 " + next + " w0 (kubelet 1.30.4, pool worker), w1 (kubelet 1.30.5, pool worker)"},
+		{name: "three nodes", objects: workers("v1.30.4", "v1.30.5", "v1.29.0"), want: "Failed\nBlocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor versions on nodes w0, w1, and w2 " + next + " w0 (kubelet 1.30.4, pool worker), w1 (kubelet 1.30.5, pool worker), w2 (kubelet 1.29.0, pool worker)"},
+		{name: "four nodes", objects: workers("v1.30.4", "v1.30.4", "v1.30.4", "v1.30.4"), want: "Failed\nBlocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor versions on 4 nodes " + next + " w0 (kubelet 1.30.4, pool worker), w1 (kubelet 1.30.4, pool worker), w2 (kubelet 1.30.4, pool worker), w3 (kubelet 1.30.4, pool worker)"},
+		{name: "even, three behind", objects: workers("v1.28.4"), want: "Failed\nBlocking KubeletMinorVersionUnsupported: Kubelet minor version (1.28.4) on node w0 is too far behind the API server (1.31). w0 (kubelet 1.28.4, pool worker)"},
+		{name: "odd, one behind", current: "4.19.3@A", target: "4.20.1@T", objects: workers("v1.31.4"), want: "Passed"},
+		{name: "odd, two behind", current: "4.19.3@A", target: "4.20.1@T", objects: workers("v1.30.4"), want: "Failed\nBlocking KubeletMinorVersionUnsupported: Kubelet minor version (1.30.4) on node w0 is too far behind the API server (1.32). w0 (kubelet 1.30.4, pool worker)"},
+		{name: "two steps from even", target: "4.20.1@T", objects: workers("v1.31.4"), want: "Passed"},
+		{name: "two steps from odd", current: "4.19.3@A", target: "4.21.1@T", objects: workers("v1.32.4"), want: "Failed\nBlocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor version (1.32.4) on node w0 " + next + " w0 (kubelet 1.32.4, pool worker)"},
+		{name: "ahead, and others", objects: workers("v1.32.4", "x", "v1.30.1", ""), want: "Failed\nWarning KubeletMinorVersionAhead: Kubelet minor version (1.32.4) on node w0 is ahead of the API server (1.31). w0 (kubelet 1.32.4, pool worker)\n" +
+			"Warning KubeletVersionUnknown: Kubelet minor versions on nodes w1 and w3 are not versions. w1 (kubelet x, pool worker), w3 (no kubelet version, pool worker)\n" +
+			"Blocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor version (1.30.1) on node w2 " + next + " w2 (kubelet 1.30.1, pool worker)"},
+		{name: "what the API server reports counts", objects: append(workers("v1.31.4"), apiServer("1.32.0")), want: "Failed\nBlocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor version (1.31.4) on node w0 " + next + " w0 (kubelet 1.31.4, pool worker)"},
+		{name: "it reports none", objects: append(workers("v1.31.4"), apiServer("x")), want: "Passed"},
+		{name: "another major", current: "4.22.5@A", target: "5.0.1@T", objects: workers("v1.35.1", "v1.34.1"), want: "Failed\nBlocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor version (1.34.1) on node w1 " + next + " w1 (kubelet 1.34.1, pool worker)"},
+		{name: "5.0 not known", current: "5.0.1@A", target: "5.1.1@T", objects: workers("v1.36.1"), want: "Unknown\nWarning UnknownError: the version of the API server in OpenShift 5.0.1 is not known: the ClusterOperator kube-apiserver does not report it"},
+		{name: "5.0 by table", current: "5.0.1@A", target: "5.1.1@T", objects: workers("v1.36.1", "v1.35.1"), input: func(in *preconditions.Input) { in.KubernetesMinors = map[string]uint64{"5.0": 36} }, want: "Passed"},
+		{name: "no pools", objects: workers("v1.30.4"), fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "Failed\nBlocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor version (1.30.4) on node w0 " + next + " w0 (kubelet 1.30.4)"},
+		{name: "pools not known", objects: workers("v1.30.4"), fail: map[string]error{"MachineConfigPool": errors.New("boom")}, want: "Failed\nBlocking KubeletMinorVersionUnsupportedNextUpgrade: Kubelet minor version (1.30.4) on node w0 " + next + " w0 (kubelet 1.30.4)\nWarning UnknownError: boom"},
+		{name: "malformed", objects: append(workers("v1.31.4"), malformed("v1", "Node", "x")), want: "Unknown\nWarning UnknownError: Node x: spec: got a JSON string, want v1.NodeSpec"},
+		{name: "nodes not collected", fail: map[string]error{"Node": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Node: not collected in this recording"},
+		{name: "patch", target: "4.18.6@T", objects: workers("v1.20.0"), want: "NotApplicable"},
+	})
+}
+
+// The classes by a direct reading of their table.
+func TestKubeletSkewOf(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		minor := rapid.Uint64Range(10, 30).Draw(t, "OpenShift minor")
+		skew := rapid.IntRange(-5, 3).Draw(t, "skew")
+		apiServer := minor + 13
+		lowest := func(minor uint64) int { return map[bool]int{true: -2, false: -1}[minor%2 == 0] }
+		want := preconditions.SkewSynced
+		switch {
+		case skew < lowest(minor):
+			want = preconditions.SkewUnsupported
+		case skew > 0:
+			want = preconditions.SkewAhead
+		case skew-1 < lowest(minor+1):
+			want = preconditions.SkewUnsupportedNext
+		case skew < 0:
+			want = preconditions.SkewSupportedNext
+		}
+		version := fmt.Sprintf("v1.%d.3+abc", int(apiServer)+skew)
+		if got, _ := preconditions.KubeletSkewOf(version, apiServer, minor, 1); got != want {
+			t.Errorf("4.%d, kubelet %s: %s, want %s", minor, version, got, want)
+		}
+		// From even to even a node may skip, and no further.
+		if minor%2 == 0 && skew == 0 {
+			if class, _ := preconditions.KubeletSkewOf(version, apiServer, minor, 2); class != preconditions.SkewSynced {
+				t.Errorf("two steps from 4.%d: %s", minor, class)
+			}
+			if class, step := preconditions.KubeletSkewOf(version, apiServer, minor, 9); class != preconditions.SkewUnsupportedNext || step != 3 {
+				t.Errorf("more steps from 4.%d: %s at %d", minor, class, step)
+			}
+		}
+	})
+}
+
+func TestNodesUnavailable(t *testing.T) {
+	three := func(role string, edits ...func(*corev1.Node)) []any {
+		var objects []any
+		for i := range 3 {
+			var edit []func(*corev1.Node)
+			if i < len(edits) && edits[i] != nil {
+				edit = append(edit, edits[i])
+			}
+			objects = append(objects, node(fmt.Sprintf("%s%d", role, i), role, edit...))
+		}
+		return objects
+	}
+	with := func(objects []any, more ...any) []any { return append(objects, more...) }
+	runCases(t, checkNamed(t, "NodesUnavailable"), []checkCase{
+		{name: "all there", objects: with(three("master"), poolOf("master"), poolOf("worker"), infrastructure()), want: "Passed"},
+		{name: "control plane", objects: with(three("master", notReady), poolOf("master")), want: "Failed\nBlocking NoRoomToUpdate: Not one node of pool master would be updated: 1 are unavailable, and 1 may be: master0 (node master0 is reporting NotReady=Unknown)"},
+		{name: "workers", objects: with(three("worker", nil, cordoned), poolOf("worker")), want: "Failed\nWarning NoRoomToUpdate: Not one node of pool worker would be updated: 1 are unavailable, and 1 may be: worker1 (unschedulable)"},
+		{name: "with room", objects: with(three("worker", working), poolOf("worker", atMost("2"))), want: "Failed\nWarning NodesUnavailable: 1 of 3 nodes of pool worker are unavailable, of which 2 may be: worker0 (its machine config daemon is not done)"},
+		{name: "patch too", target: "4.18.6@T", objects: with(three("master", cordoned), poolOf("master")), want: "Failed\nBlocking NoRoomToUpdate: Not one node of pool master would be updated: 1 are unavailable, and 1 may be: master0 (unschedulable)"},
+		{name: "percent rounded down", objects: with(three("worker", cordoned, cordoned), poolOf("worker", atMost("70%"))), want: "Failed\nWarning NoRoomToUpdate: Not one node of pool worker would be updated: 2 are unavailable, and 2 may be: worker0 (unschedulable), worker1 (unschedulable)"},
+		{name: "negative", objects: with(three("master"), poolOf("master", atMost("-1"))), want: "Failed\nBlocking NoRoomToUpdate: Not one node of pool master would be updated: maxUnavailable: -1 is negative: the pool would never update: master"},
+		{name: "paused", objects: with(three("worker", cordoned), poolOf("worker", paused)), want: "Passed"},
+		{name: "single node", objects: []any{node("m", "master", cordoned), poolOf("master"), infrastructure(singleReplica)}, want: "NotApplicable\nInfo NotApplicable: the cluster has a single node"},
+		{name: "single node with workers", objects: with(three("worker", cordoned), node("m", "master"), poolOf("master"), poolOf("worker"), infrastructure(singleReplica)), want: "Failed\nWarning NoRoomToUpdate: Not one node of pool worker would be updated: 1 are unavailable, and 1 may be: worker0 (unschedulable)"},
+		{name: "another pool's selector is invalid", objects: with(three("worker", cordoned), poolOf("worker"), poolOf("bad", func(p *mcfgv1.MachineConfigPool) {
+			p.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}
+		})), want: "Failed\nWarning NoRoomToUpdate: Not one node of pool worker would be updated: 1 are unavailable, and 1 may be: worker0 (unschedulable)\nWarning UnknownError: pool bad: invalid label selector: \"Is\" is not a valid label selector operator"},
+		{name: "nodes not known", objects: []any{poolOf("worker")}, fail: map[string]error{"Node": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "pools not known", fail: map[string]error{"MachineConfigPool": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: MachineConfigPool: not collected in this recording"},
+		{name: "no pools", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
+	})
+}
+
+func TestMaxUnavailable(t *testing.T) {
+	masters := func(n int, more ...any) []any {
+		for i := range n {
+			more = append(more, node(fmt.Sprintf("m%d", i), "master"))
+		}
+		return more
+	}
+	runCases(t, checkNamed(t, "MaxUnavailable"), []checkCase{
+		{name: "absent", objects: masters(3, poolOf("master")), want: "Passed"},
+		{name: "0", objects: masters(3, poolOf("master", atMost("0"))), want: "Passed"},
+		{name: "1", objects: masters(3, poolOf("master", atMost("1"))), want: "Passed"},
+		{name: "34%", objects: masters(3, poolOf("master", atMost("34%"))), want: "Passed"},
+		{name: "2", objects: masters(3, poolOf("master", atMost("2"))), want: "Failed\nWarning ControlPlaneMaxUnavailable: 2 of the 3 nodes of the control plane may be updated at a time: master (maxUnavailable 2)"},
+		{name: "3", objects: masters(3, poolOf("master", atMost("3"))), want: "Failed\nBlocking ControlPlaneMaxUnavailable: 3 of the 3 nodes of the control plane may be updated at a time: master (maxUnavailable 3)"},
+		{name: "100%", objects: masters(3, poolOf("master", atMost("100%"))), want: "Failed\nBlocking ControlPlaneMaxUnavailable: 3 of the 3 nodes of the control plane may be updated at a time: master (maxUnavailable 100%)"},
+		{name: "3 of 5", objects: masters(5, poolOf("master", atMost("3"))), want: "Failed\nWarning ControlPlaneMaxUnavailable: 3 of the 5 nodes of the control plane may be updated at a time: master (maxUnavailable 3)"},
+		{name: "one node", objects: masters(1, poolOf("master", atMost("100%"))), want: "Passed"},
+		{name: "3 with one node", objects: masters(1, poolOf("master", atMost("3"))), want: "Failed\nWarning ControlPlaneMaxUnavailable: 3 of the 1 nodes of the control plane may be updated at a time: master (maxUnavailable 3)"},
+		{name: "workers may", objects: masters(3, poolOf("master"), poolOf("worker", atMost("50"))), want: "Passed"},
+		{name: "not a number", objects: masters(3, poolOf("master", atMost("abc%"))), want: "Unknown\nWarning UnknownError: pool master: maxUnavailable: invalid value for IntOrString: invalid value \"abc%\": strconv.Atoi: parsing \"abc\": invalid syntax"},
+		{name: "nodes not known", objects: []any{poolOf("master", atMost("3"))}, fail: map[string]error{"Node": errors.New("boom")}, want: "Failed\nWarning ControlPlaneMaxUnavailable: 3 of the 0 nodes of the control plane may be updated at a time: master (maxUnavailable 3)\nWarning UnknownError: boom"},
+	})
+}
+
+func TestRHELNodes(t *testing.T) {
+	const lost = "Blocking PackageModeNodes: Nodes with package-based RHEL are not supported by this release: "
+	const apart = "Warning PackageModeNodes: Nodes with package-based RHEL are not updated with the cluster: "
+	runCases(t, checkNamed(t, "RHELNodes"), []checkCase{
+		{name: "none", objects: []any{node("a", "worker")}, want: "Passed"},
+		{name: "to 4.19", objects: []any{node("b", "worker", rhel("8.6")), node("a", "worker", rhel(""))}, want: "Failed\n" + lost + "a, b (RHEL 8.6)"},
+		{name: "to 4.20", current: "4.17.1@A", target: "4.20.0@T", objects: []any{node("a", "worker", rhel("8.6"))}, want: "Failed\n" + lost + "a (RHEL 8.6)"},
+		{name: "patch of 4.18", target: "4.18.6@T", objects: []any{node("a", "worker", rhel("8.6"))}, want: "Failed\n" + apart + "a (RHEL 8.6)"},
+		{name: "to 4.18", current: "4.17.1@A", target: "4.18.6@T", objects: []any{node("a", "worker", rhel("9.2"))}, want: "Failed\n" + apart + "a (RHEL 9.2)"},
+		{name: "from 4.19", current: "4.19.1@A", target: "4.20.6@T", objects: []any{node("a", "worker", rhel("9.2"))}, want: "Failed\n" + apart + "a (RHEL 9.2)"},
+		{name: "RHEL 7", target: "4.18.6@T", objects: []any{node("a", "worker", rhel("7.9")), node("b", "worker", rhel("8.6"))}, want: "Failed\n" + lost + "a (RHEL 7.9)\n" + apart + "b (RHEL 8.6)"},
+		{name: "RHCOS", objects: []any{node("a", "worker", func(n *corev1.Node) {
+			n.Labels["node.openshift.io/os_id"], n.Labels["node.openshift.io/os_version"] = "rhcos", "4.18"
+		})}, want: "Passed"},
+		{name: "partly known", objects: []any{node("a", "worker", rhel("8.6")), malformed("v1", "Node", "x")}, want: "Failed\n" + lost + "a (RHEL 8.6)\nWarning UnknownError: Node x: spec: got a JSON string, want v1.NodeSpec"},
+		{name: "not known", fail: map[string]error{"Node": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Node: not collected in this recording"},
+	})
+}
+
+func TestSingleNode(t *testing.T) {
+	const info = "Passed\nInfo SingleNode: The cluster has a single control plane node: it is down while that is updated, and no node is drained"
+	runCases(t, checkNamed(t, "SingleNode"), []checkCase{
+		{name: "three", objects: []any{infrastructure(), node("a", "master"), node("b", "master"), node("c", "master")}, want: "Passed"},
+		{name: "topology", objects: []any{infrastructure(singleReplica), node("a", "master"), node("b", "worker")}, want: info},
+		{name: "one node", objects: []any{infrastructure(), node("a", "master")}, want: info},
+		{name: "no Infrastructure", objects: []any{node("a", "master"), node("b", "master")}, want: "Passed"},
+		{name: "no such kind", objects: []any{node("a", "master")}, fail: map[string]error{"Infrastructure": noKind("Infrastructure")}, want: info},
+		{name: "Infrastructure not known", objects: []any{node("a", "master"), node("b", "master")}, fail: map[string]error{"Infrastructure": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "nodes not known", objects: []any{infrastructure()}, fail: map[string]error{"Node": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "the topology is enough", objects: []any{infrastructure(singleReplica)}, fail: map[string]error{"Node": errors.New("boom")}, want: info},
+	})
+}
+
+// podOn is a pod that is running on a node.
+func podOn(node, name, cpu, memory string, edits ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"app": "a"}}}
+	p.Spec.NodeName = node
+	yes := true
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", Controller: &yes}}
+	p.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}}}}
+	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	for _, edit := range edits {
+		edit(p)
+	}
+	return p
+}
+
+func ofDaemonSet(p *corev1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }
+func mirror(p *corev1.Pod)      { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }
+func finished(p *corev1.Pod)    { p.Status.Phase = corev1.PodSucceeded }
+
+func TestSpareCapacity(t *testing.T) {
+	const cpu = "Failed\nWarning NoSpareCapacity: The other nodes have not enough cpu for the pods of the %d nodes of pool worker that may be drained together: these request %s, and %s is free. " +
+		"This is a bound: affinity, taints and storage are not looked at, and may leave less. The nodes: %s"
+	nodes := func(more ...any) []any {
+		return append([]any{infrastructure(), poolOf("worker"), node("w0", "worker", has("4", "8Gi")), node("w1", "worker", has("4", "8Gi"))}, more...)
+	}
+	memory := strings.ReplaceAll(cpu, "cpu", "memory")
+	runCases(t, checkNamed(t, "SpareCapacity"), []checkCase{
+		{name: "no pods", objects: nodes(), want: "Passed"},
+		{name: "it fits", objects: nodes(podOn("w0", "a", "2", "1Gi"), podOn("w1", "b", "2", "1Gi")), want: "Passed"},
+		{name: "no cpu", objects: nodes(podOn("w0", "a", "2", "1Gi"), podOn("w1", "b", "2500m", "1Gi")), want: fmt.Sprintf(cpu, 1, "2.5 CPUs", "2 CPUs", "w1 (2.5 CPUs)")},
+		{name: "no memory", objects: nodes(podOn("w0", "a", "1", "5Gi"), podOn("w1", "b", "1", "4Gi")), want: fmt.Sprintf(memory, 1, "5 GiB", "4 GiB", "w0 (5 GiB)")},
+		{name: "an unschedulable node is not free", objects: []any{infrastructure(), poolOf("worker"), node("w0", "worker", has("4", "8Gi")), node("w1", "worker", has("4", "8Gi"), cordoned), podOn("w0", "a", "1", "1Gi")},
+			want: fmt.Sprintf(cpu, 1, "1 CPUs", "0 CPUs", "w0 (1 CPUs)") + strings.TrimPrefix(". Add nodes, lower requests, or lower spec.maxUnavailable of the pool\n"+strings.TrimPrefix(fmt.Sprintf(memory, 1, "1 GiB", "0 GiB", "w0 (1 GiB)"), "Failed\n"), ". Add nodes, lower requests, or lower spec.maxUnavailable of the pool")},
+		{name: "pods that stay", objects: nodes(podOn("w0", "a", "3", "1Gi", ofDaemonSet), podOn("w0", "b", "1", "1Gi", mirror), podOn("w1", "c", "3", "1Gi", ofDaemonSet)), want: "Passed"},
+		{name: "finished pods", objects: nodes(podOn("w0", "a", "4", "1Gi", finished), podOn("w1", "b", "4", "1Gi")), want: "Passed"},
+		{name: "two at a time", objects: append(nodes(podOn("w0", "a", "2", "1Gi"), podOn("w1", "b", "2", "1Gi"), node("w2", "worker", has("3", "8Gi")))[2:], infrastructure(), poolOf("worker", atMost("2"))),
+			want: fmt.Sprintf(cpu, 2, "4 CPUs", "3 CPUs", "w0 (2 CPUs), w1 (2 CPUs)")},
+		{name: "init containers and overhead", objects: nodes(podOn("w0", "a", "1", "1Gi", func(p *corev1.Pod) {
+			always := corev1.ContainerRestartPolicyAlways
+			request := func(cpu string) corev1.ResourceRequirements {
+				return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
+			}
+			p.Spec.InitContainers = []corev1.Container{{Resources: request("500m"), RestartPolicy: &always}, {Resources: request("3")}}
+			p.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")}
+		}), podOn("w1", "b", "1", "1Gi")), want: fmt.Sprintf(cpu, 1, "3.75 CPUs", "3 CPUs", "w0 (3.75 CPUs)")},
+		{name: "of the pod as a whole", objects: nodes(podOn("w0", "a", "1", "1Gi", func(p *corev1.Pod) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3500m")}}
+		}), podOn("w1", "b", "1", "1Gi")), want: fmt.Sprintf(cpu, 1, "3.5 CPUs", "3 CPUs", "w0 (3.5 CPUs)")},
+		{name: "huge", objects: nodes(podOn("w0", "a", "99999999999999999999", "1"), podOn("w1", "b", "1", "99999999999999999999Ei", finished)), want: fmt.Sprintf(cpu, 1, "100000000000000000000 CPUs", "4 CPUs", "w0 (100000000000000000000 CPUs)")},
+		{name: "paused", objects: append(nodes(podOn("w0", "a", "9", "1Gi"))[2:], infrastructure(), poolOf("worker", paused)), want: "Passed"},
+		{name: "single node", objects: append(nodes(podOn("w0", "a", "9", "1Gi"))[1:], infrastructure(singleReplica)), want: "NotApplicable\nInfo NotApplicable: the cluster has a single control plane node: no node is drained"},
+		{name: "pods not known", objects: nodes(podOn("w0", "a", "9", "1Gi")), fail: map[string]error{"Pod": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "nodes not known", objects: nodes(podOn("w0", "a", "9", "1Gi")), fail: map[string]error{"Node": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "no pools", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
+	})
+}
+
+// More room never makes a finding of capacity appear.
+func TestSpareCapacityMonotone(t *testing.T) {
+	check := []preconditions.Check{checkNamed(t, "SpareCapacity")}
+	rapid.Check(t, func(rt *rapid.T) {
+		objects := []any{poolOf("worker", atMost(fmt.Sprint(rapid.IntRange(1, 3).Draw(rt, "limit"))))}
+		var nodes []*corev1.Node
+		for i := range rapid.IntRange(2, 5).Draw(rt, "nodes") {
+			n := node(fmt.Sprintf("w%d", i), "worker", has(fmt.Sprint(rapid.IntRange(0, 6).Draw(rt, "cpu")), "8Gi"))
+			nodes = append(nodes, n)
+			objects = append(objects, n)
+			for j := range rapid.IntRange(0, 3).Draw(rt, "pods") {
+				objects = append(objects, podOn(n.Name, fmt.Sprintf("p%d-%d", i, j), fmt.Sprint(rapid.IntRange(0, 4).Draw(rt, "request")), "1Gi"))
+			}
+		}
+		cv := clusterVersion("4.18.5@A")
+		failed := func() bool {
+			return run(t, check, input(reader(t, objects...), cv, "4.19.1")).Results[0].State == preconditions.Failed
+		}
+		before := failed()
+		n := nodes[rapid.IntRange(0, len(nodes)-1).Draw(rt, "grows")]
+		n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("100")
+		if !before && failed() {
+			rt.Errorf("node %s has grown, and now there is not enough", n.Name)
+		}
+	})
+}
