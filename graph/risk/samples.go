@@ -7,17 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// Sample is one value of a metric, for the exporter of a program.
-type Sample struct {
-	Name   string
-	Labels map[string]string
-	Value  float64
-}
 
 // The metrics of the cluster-version operator about updates.
 const (
@@ -32,7 +26,7 @@ const (
 // the name of the ClusterVersion; the transition times of the conditional
 // updates' conditions; the verdicts on risks as 1, 0 and -1 for True, False and
 // Unknown. Before the first fetch there are no samples.
-func (r *Retrieval) Samples(name string) []Sample {
+func (r *Retrieval) Samples(name string) []clusterapi.Sample {
 	if r.Attempted.IsZero() {
 		return nil
 	}
@@ -44,13 +38,13 @@ func (r *Retrieval) Samples(name string) []Sample {
 	if e == nil {
 		e = &Evaluation{}
 	}
-	samples := []Sample{
+	samples := []clusterapi.Sample{
 		{MetricAvailableUpdates, map[string]string{"upstream": upstream, "channel": r.Asked.Channel}, float64(len(e.Available))},
 		{MetricRetrievalTime, map[string]string{"name": name}, seconds(r.Changed)},
 	}
 	for _, c := range e.Conditional {
 		for _, condition := range c.Conditions {
-			samples = append(samples, Sample{MetricConditionalCondition, map[string]string{
+			samples = append(samples, clusterapi.Sample{MetricConditionalCondition, map[string]string{
 				"version": c.Release.Version, "condition": condition.Type, "status": string(condition.Status), "reason": condition.Reason,
 			}, seconds(condition.LastTransitionTime.Time)})
 		}
@@ -66,7 +60,7 @@ func (r *Retrieval) Samples(name string) []Sample {
 		if !ok {
 			n = -1
 		}
-		samples = append(samples, Sample{MetricRiskCondition, map[string]string{"condition": graph.ConditionApplies, "risk": v.Risk.Name, "reason": v.Applies.Reason}, n})
+		samples = append(samples, clusterapi.Sample{MetricRiskCondition, map[string]string{"condition": graph.ConditionApplies, "risk": v.Risk.Name, "reason": v.Applies.Reason}, n})
 	}
 	return samples
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
@@ -19,12 +20,12 @@ func TestSamples(t *testing.T) {
 		t.Error(s)
 	}
 	r := known("T", "U", "F")
-	want := []risk.Sample{
+	want := []clusterapi.Sample{
 		{risk.MetricAvailableUpdates, map[string]string{"upstream": "<default>", "channel": "stable-4.2"}, 2},
 		{risk.MetricRetrievalTime, map[string]string{"name": "version"}, float64(graphtest.Start.Unix())},
 	}
 	for _, c := range r.Evaluation.Conditional {
-		want = append(want, risk.Sample{Name: risk.MetricConditionalCondition, Labels: map[string]string{
+		want = append(want, clusterapi.Sample{Name: risk.MetricConditionalCondition, Labels: map[string]string{
 			"version": c.Release.Version, "condition": "Recommended", "status": string(c.Conditions[0].Status), "reason": c.Conditions[0].Reason,
 		}, Value: float64(graphtest.Start.Unix())})
 	}
@@ -32,7 +33,7 @@ func TestSamples(t *testing.T) {
 		name, reason string
 		value        float64
 	}{{"F", "NotMatch", 0}, {"T", "Match", 1}, {"U", "EvaluationFailed", -1}} {
-		want = append(want, risk.Sample{Name: risk.MetricRiskCondition, Labels: map[string]string{"condition": "Applies", "risk": v.name, "reason": v.reason}, Value: v.value})
+		want = append(want, clusterapi.Sample{Name: risk.MetricRiskCondition, Labels: map[string]string{"condition": "Applies", "risk": v.name, "reason": v.reason}, Value: v.value})
 	}
 	if diff := cmp.Diff(want, r.Samples("version")); diff != "" {
 		t.Error(diff)

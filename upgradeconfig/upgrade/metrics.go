@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/Masterminds/semver/v3"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -20,25 +20,7 @@ type Metrics struct {
 	ClusterID string
 
 	mu      sync.Mutex
-	samples map[string]Sample
-}
-
-// Sample is a metric with its labels and its value. Times are in seconds since
-// 1970.
-type Sample struct {
-	Name   string
-	Labels map[string]string
-	Value  float64
-}
-
-// String is the sample in the text format of Prometheus.
-func (s Sample) String() string {
-	var labels []string
-	for _, name := range slices.Sorted(maps.Keys(s.Labels)) {
-		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s.Labels[name])
-		labels = append(labels, name+`="`+value+`"`)
-	}
-	return fmt.Sprintf("%s{%s} %.15g", s.Name, strings.Join(labels, ","), s.Value)
+	samples map[string]clusterapi.Sample
 }
 
 // The names of metrics.
@@ -68,7 +50,7 @@ func (m *Metrics) Observe(e upgradeconfig.Event) {
 	timed := with(name, "_id", m.ClusterID, "version", e.Version)
 	switch e.Type {
 	case upgradeconfig.EventCreated, upgradeconfig.EventReplaced, upgradeconfig.EventDeleted:
-		maps.DeleteFunc(m.samples, func(_ string, s Sample) bool { return s.Name != metricUpgradeResult })
+		maps.DeleteFunc(m.samples, func(_ string, s clusterapi.Sample) bool { return s.Name != metricUpgradeResult })
 	case upgradeconfig.EventSynced:
 		m.set(metricSyncTimestamp, name, unix(e.Time))
 	case upgradeconfig.EventValidated:
@@ -112,10 +94,10 @@ func (m *Metrics) Observe(e upgradeconfig.Event) {
 }
 
 // Samples returns the metrics, sorted by their names and labels.
-func (m *Metrics) Samples() []Sample {
+func (m *Metrics) Samples() []clusterapi.Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var out []Sample
+	var out []clusterapi.Sample
 	for _, key := range slices.Sorted(maps.Keys(m.samples)) {
 		s := m.samples[key]
 		s.Labels = maps.Clone(s.Labels)
@@ -126,9 +108,9 @@ func (m *Metrics) Samples() []Sample {
 
 func (m *Metrics) set(name string, labels map[string]string, value float64) {
 	if m.samples == nil {
-		m.samples = map[string]Sample{}
+		m.samples = map[string]clusterapi.Sample{}
 	}
-	s := Sample{Name: name, Labels: labels}
+	s := clusterapi.Sample{Name: name, Labels: labels}
 	key := s.String()
 	s.Value = value
 	m.samples[key] = s
