@@ -39,14 +39,14 @@ func (r *Retrieval) Samples(name string) []clusterapi.Sample {
 		e = &Evaluation{}
 	}
 	samples := []clusterapi.Sample{
-		{MetricAvailableUpdates, map[string]string{"upstream": upstream, "channel": r.Asked.Channel}, float64(len(e.Available))},
-		{MetricRetrievalTime, map[string]string{"name": name}, seconds(r.Changed)},
+		{Name: MetricAvailableUpdates, Labels: map[string]string{"upstream": upstream, "channel": r.Asked.Channel}, Value: float64(len(e.Available))},
+		{Name: MetricRetrievalTime, Labels: map[string]string{"name": name}, Value: seconds(r.Changed)},
 	}
 	for _, c := range e.Conditional {
 		for _, condition := range c.Conditions {
-			samples = append(samples, clusterapi.Sample{MetricConditionalCondition, map[string]string{
+			samples = append(samples, clusterapi.Sample{Name: MetricConditionalCondition, Labels: map[string]string{
 				"version": c.Release.Version, "condition": condition.Type, "status": string(condition.Status), "reason": condition.Reason,
-			}, seconds(condition.LastTransitionTime.Time)})
+			}, Value: seconds(condition.LastTransitionTime.Time)})
 		}
 	}
 	verdicts := slices.Clone(e.Verdicts)
@@ -60,7 +60,7 @@ func (r *Retrieval) Samples(name string) []clusterapi.Sample {
 		if !ok {
 			n = -1
 		}
-		samples = append(samples, clusterapi.Sample{MetricRiskCondition, map[string]string{"condition": graph.ConditionApplies, "risk": v.Risk.Name, "reason": v.Applies.Reason}, n})
+		samples = append(samples, clusterapi.Sample{Name: MetricRiskCondition, Labels: map[string]string{"condition": graph.ConditionApplies, "risk": v.Risk.Name, "reason": v.Applies.Reason}, Value: n})
 	}
 	return samples
 }

@@ -21,8 +21,8 @@ func TestSamples(t *testing.T) {
 	}
 	r := known("T", "U", "F")
 	want := []clusterapi.Sample{
-		{risk.MetricAvailableUpdates, map[string]string{"upstream": "<default>", "channel": "stable-4.2"}, 2},
-		{risk.MetricRetrievalTime, map[string]string{"name": "version"}, float64(graphtest.Start.Unix())},
+		{Name: risk.MetricAvailableUpdates, Labels: map[string]string{"upstream": "<default>", "channel": "stable-4.2"}, Value: 2},
+		{Name: risk.MetricRetrievalTime, Labels: map[string]string{"name": "version"}, Value: float64(graphtest.Start.Unix())},
 	}
 	for _, c := range r.Evaluation.Conditional {
 		want = append(want, clusterapi.Sample{Name: risk.MetricConditionalCondition, Labels: map[string]string{
