@@ -89,6 +89,7 @@ type VSphereSource interface {
 // VSphereVersions are the versions that a [VSphereSource] reports.
 type VSphereVersions struct {
 	Hardware map[string]int // virtual hardware version (15 for vmx-15) by node
+	Counts   map[int]int    // nodes by hardware version, where it is not known which
 	VCenter  []string       // versions of the vCenters, such as 7.0.2
 	ESXi     []string       // versions of the hosts
 }

@@ -108,7 +108,7 @@ func newFinding(s Severity, reason, meaning string, objects []Object, remedy str
 	if len(objects) > 0 {
 		names := make([]string, len(objects))
 		for i, o := range objects {
-			names[i] = o.Name
+			names[i] = o.fullName()
 			if o.Note != "" {
 				names[i] += " (" + o.Note + ")"
 			}
@@ -121,11 +121,19 @@ func newFinding(s Severity, reason, meaning string, objects []Object, remedy str
 	return Finding{Severity: s, Reason: reason, Message: strings.TrimSuffix(message, ".") + ". " + remedy, Remedy: remedy, Objects: objects}
 }
 
-// sortObjects orders objects by name; what is noted tells several places of one
-// object apart.
+// fullName is the name with the namespace, if there is one.
+func (o Object) fullName() string {
+	if o.Namespace == "" {
+		return o.Name
+	}
+	return o.Namespace + "/" + o.Name
+}
+
+// sortObjects orders objects by namespace and name; what is noted tells several
+// places of one object apart.
 func sortObjects(objects []Object) {
 	slices.SortStableFunc(objects, func(a, b Object) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Note, b.Note))
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.Note, b.Note))
 	})
 }
 

@@ -1,19 +1,231 @@
 package preconditions
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 func vSphereCheck() Check {
 	return documented{Rule{
 		Name: "VSphere", Severities: []Severity{Warning, Blocking},
 		Source: "Updating hardware on nodes running on vSphere", Link: docsPerforming,
-		Reads: []schema.GroupVersionKind{gvkOf[configv1.Infrastructure]()},
-		Needs: []string{"VSphere"},
+		Reads: []schema.GroupVersionKind{gvkOf[configv1.Infrastructure](), gvkOf[corev1.PersistentVolume]()}, Needs: []string{"VSphere"},
 	}, vSphere}
 }
 
-func vSphere(ctx context.Context, in *Input) ([]Finding, error) { return nil, errUndone }
+// VSphereSamples is a [VSphereSource] of metrics that the cluster's own vSphere
+// problem detector has: vsphere_node_hw_version_total, vsphere_vcenter_info and
+// vsphere_esxi_version_total. They do not tell which node has which hardware. Its
+// error is that of a sample whose version is missing. It is safe for concurrent use
+// as long as nobody changes the samples.
+func VSphereSamples(samples []clusterapi.Sample) VSphereSource { return vSphereSamples(samples) }
+
+type vSphereSamples []clusterapi.Sample
+
+func (samples vSphereSamples) Versions(context.Context) (*VSphereVersions, error) {
+	v := &VSphereVersions{Counts: map[int]int{}}
+	for _, s := range samples {
+		switch s.Name {
+		case "vsphere_node_hw_version_total":
+			text, ok := strings.CutPrefix(s.Labels["hw_version"], "vmx-")
+			n, err := strconv.Atoi(text)
+			if !ok || err != nil {
+				return nil, fmt.Errorf("%s: %q is not a hardware version such as vmx-15", s.Name, s.Labels["hw_version"])
+			}
+			v.Counts[n] += int(s.Value)
+		case "vsphere_vcenter_info":
+			v.VCenter = append(v.VCenter, s.Labels["version"])
+		case "vsphere_esxi_version_total":
+			v.ESXi = append(v.ESXi, s.Labels["version"])
+		}
+	}
+	return v, nil
+}
+
+const leastHardware = 15
+
+// vSphere: what is below the nodes is new enough for releases from 4.13 on.
+func vSphere(ctx context.Context, in *Input) ([]Finding, error) {
+	infrastructure, err := readInfrastructure(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if platformOf(infrastructure) != configv1.VSpherePlatformType {
+		return nil, &NotApplicableError{Why: "the cluster is not on vSphere"}
+	}
+	if t := in.Target; t != nil && (t.Major() < 4 || t.Major() == 4 && t.Minor() < 13) {
+		return nil, nil
+	}
+	if in.VSphere == nil {
+		return nil, &NoSourceError{Source: "VSphere"}
+	}
+	v, err := in.VSphere.Versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil || len(v.Hardware)+len(v.Counts)+len(v.VCenter)+len(v.ESXi) == 0 {
+		return nil, fmt.Errorf("the source of vSphere's versions knows none")
+	}
+	findings := oldHardware(v)
+	old, errs := oldVSphere(v)
+	findings = append(findings, old...)
+	if len(old) == 0 && (in.crosses("4.13") || in.crosses("4.14")) {
+		migration, err := migrationOnVSphere(ctx, in, v)
+		findings, errs = append(findings, migration...), append(errs, err)
+	}
+	return findings, joinErrors(errs...)
+}
+
+// platformOf returns the type of the cluster's platform; empty where it is not known.
+func platformOf(i *configv1.Infrastructure) configv1.PlatformType {
+	if i == nil {
+		return ""
+	}
+	if i.Status.PlatformStatus != nil && i.Status.PlatformStatus.Type != "" {
+		return i.Status.PlatformStatus.Type
+	}
+	return i.Status.Platform //nolint:staticcheck // what old clusters have
+}
+
+// oldHardware finds nodes whose virtual hardware is too old.
+func oldHardware(v *VSphereVersions) []Finding {
+	var objects []Object
+	for name, version := range v.Hardware {
+		if version < leastHardware {
+			objects = append(objects, Object{GVK: gvkOf[corev1.Node](), Name: name, Value: strconv.Itoa(version), Note: fmt.Sprintf("vmx-%d", version)})
+		}
+	}
+	sortObjects(objects)
+	meaning := fmt.Sprintf("Nodes have virtual hardware older than version %d", leastHardware)
+	var counts []string
+	for version, n := range v.Counts {
+		if version < leastHardware && n > 0 {
+			counts = append(counts, fmt.Sprintf("%d of vmx-%d", n, version))
+		}
+	}
+	slices.Sort(counts)
+	if len(counts) > 0 {
+		meaning += ", " + strings.Join(counts, ", ")
+	}
+	if len(objects)+len(counts) == 0 {
+		return nil
+	}
+	return []Finding{newFinding(Blocking, "VSphereHardwareVersion", meaning, objects, "Shut down these nodes one after another and upgrade their virtual hardware")}
+}
+
+// oldVSphere finds what is older than 7.0.2.
+func oldVSphere(v *VSphereVersions) (findings []Finding, errs []error) {
+	var objects []Object
+	for _, s := range v.software() {
+		version, err := parseVSphere(s.version)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.kind, err))
+			continue
+		}
+		if version.less(vSphereVersion{7, 0, 2, 0}) {
+			objects = append(objects, Object{GVK: schema.GroupVersionKind{Kind: s.kind}, Name: s.kind + " " + s.version, Value: s.version})
+		}
+	}
+	if len(objects) == 0 {
+		return nil, errs
+	}
+	sortObjects(objects)
+	return []Finding{newFinding(Blocking, "VSphereVersion", "The cluster runs on a vSphere older than 7.0 Update 2", objects, "Upgrade vCenter and ESXi first")}, errs
+}
+
+// migrationOnVSphere: 4.13 and 4.14 migrate volumes of the in-tree driver, which
+// takes a vSphere that is newer still.
+func migrationOnVSphere(ctx context.Context, in *Input, v *VSphereVersions) ([]Finding, error) {
+	var old []Object
+	for _, s := range v.software() {
+		version, err := parseVSphere(s.version)
+		if err == nil && (version.less(vSphereVersion{7, 0, 3, 'L'}) || version.major == 8 && version.less(vSphereVersion{8, 0, 2, 0})) {
+			old = append(old, Object{GVK: schema.GroupVersionKind{Kind: s.kind}, Name: s.kind + " " + s.version, Value: s.version})
+		}
+	}
+	if len(old) == 0 {
+		return nil, nil
+	}
+	volumes, err := list[corev1.PersistentVolume](ctx, in, clusterapi.ListOptions{})
+	var inTree []Object
+	for _, pv := range volumes {
+		if pv.Spec.VsphereVolume != nil {
+			inTree = append(inTree, Object{GVK: gvkOf[corev1.PersistentVolume](), Name: pv.Name, FieldPath: "spec.vsphereVolume"})
+		}
+	}
+	if len(inTree) == 0 {
+		return nil, err
+	}
+	sortObjects(old)
+	sortObjects(inTree)
+	return []Finding{newFinding(Warning, "VSphereVolumeMigration",
+		"Volumes of the in-tree driver are migrated, for which vSphere has to be 7.0 Update 3L, 8.0 Update 2 or later", append(old, inTree...),
+		"Upgrade vCenter and ESXi first, or acknowledge that the migration is put off")}, err
+}
+
+type vSphereSoftware struct{ kind, version string }
+
+// software is what has versions, each once.
+func (v *VSphereVersions) software() []vSphereSoftware {
+	var out []vSphereSoftware
+	for _, version := range v.VCenter {
+		out = append(out, vSphereSoftware{"vCenter", version})
+	}
+	for _, version := range v.ESXi {
+		out = append(out, vSphereSoftware{"ESXi", version})
+	}
+	slices.SortStableFunc(out, func(a, b vSphereSoftware) int {
+		return cmp.Or(-strings.Compare(a.kind, b.kind), strings.Compare(a.version, b.version))
+	})
+	return slices.Compact(out)
+}
+
+// vSphereVersion is a version of vCenter or ESXi; patch is the letter of a patch,
+// such as L of 7.0 Update 3L. 0: not told.
+type vSphereVersion struct {
+	major, minor, update int
+	patch                byte
+}
+
+// parseVSphere reads the forms that are in use: 7.0.3, 7.0.3.01400, 7.0u3L, 7.0
+// Update 3l, 7.0.3 build-21424296.
+func parseVSphere(text string) (vSphereVersion, error) {
+	form := regexp.MustCompile(`(?i)^(\d{1,4})\.(\d{1,4})(?:(?:\.| ?u(?:pdate)? ?)(\d{1,4})([a-z])?)?(?:\.(\d{3})\d\d)?(?:[ .,+-].*)?$`)
+	m := form.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return vSphereVersion{}, fmt.Errorf("%q is not a version such as 7.0.3", text)
+	}
+	number := func(i int) int { n, _ := strconv.Atoi(m[i]); return n }
+	v := vSphereVersion{major: number(1), minor: number(2), update: number(3)}
+	switch {
+	case m[4] != "":
+		v.patch = strings.ToUpper(m[4])[0]
+	case m[5] != "" && number(5) <= 26: // 00200 is patch A or C of some update; 01400 is L of 7.0 Update 3
+		v.patch = vCenterPatch(number(5))
+	}
+	return v, nil
+}
+
+// vCenterPatch returns the letter of a patch of vCenter 7.0 Update 3 by its number, at
+// least: 01400 is L.
+func vCenterPatch(n int) byte {
+	if n >= 14 {
+		return 'L' + byte(n-14)
+	}
+	return 'A'
+}
+
+func (v vSphereVersion) less(o vSphereVersion) bool {
+	return cmp.Or(cmp.Compare(v.major, o.major), cmp.Compare(v.minor, o.minor), cmp.Compare(v.update, o.update), cmp.Compare(v.patch, o.patch)) < 0
+}

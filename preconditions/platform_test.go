@@ -1,0 +1,360 @@
+package preconditions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apiserverv1 "github.com/openshift/api/apiserver/v1"
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+var checkTime = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+func atCheckTime(in *preconditions.Input) { in.Now = checkTime }
+
+// object builds one from JSON-like fields.
+func object(apiVersion, kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}}}
+	if namespace != "" {
+		u.SetNamespace(namespace)
+	}
+	for k, v := range fields {
+		u.Object[k] = v
+	}
+	return u
+}
+
+func forbidden(resource string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
+}
+
+func TestNetworkPlugin(t *testing.T) {
+	network := func(spec, status string, migration bool) *configv1.Network {
+		n := &configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+		n.Spec.NetworkType, n.Status.NetworkType = spec, status
+		if migration {
+			n.Status.Migration = &configv1.NetworkMigration{NetworkType: "OVNKubernetes"}
+		}
+		return n
+	}
+	const sdn = "Blocking OpenShiftSDN: The network plugin is not in releases from 4.17 on: cluster (OpenShiftSDN)"
+	cases := []checkCase{
+		{name: "OVN", objects: []any{network("OpenShiftSDN", "OVNKubernetes", false)}, want: "Passed"},
+		{name: "SDN", objects: []any{network("OVNKubernetes", "OpenShiftSDN", false)}, want: "Failed\n" + sdn},
+		{name: "by the spec", objects: []any{network("OpenShiftSDN", "", false)}, want: "Failed\n" + sdn},
+		{name: "migrating", objects: []any{network("OVNKubernetes", "OpenShiftSDN", true)}, want: "Failed\n" + sdn + "\nWarning NetworkMigrationInProgress: The network is being migrated: cluster (OVNKubernetes)"},
+		{name: "another plugin", objects: []any{network("Calico", "Calico", false)}, want: "Passed"},
+		{name: "from 4.17", current: "4.17.1@A", target: "4.18.1@T", objects: []any{network("", "OpenShiftSDN", false)}, want: "NotApplicable"},
+		{name: "none", want: "NotApplicable\nInfo NotApplicable: the cluster has no Network"},
+		{name: "no such kind", fail: map[string]error{"Network": noKind("Network")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no Networks"},
+		{name: "malformed", objects: []any{malformed("config.openshift.io/v1", "Network", "cluster")}, want: "Unknown\nWarning UnknownError: Network cluster: spec: got a JSON string, want v1.NetworkSpec"},
+		{name: "forbidden", fail: map[string]error{"Network": forbidden("networks")}, want: "Unknown\nWarning NotAllowed: not allowed to get networks.config.openshift.io: networks is forbidden: no"},
+		{name: "not collected", fail: map[string]error{"Network": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Network: not collected in this recording"},
+	}
+	for i := range cases {
+		if cases[i].current == "" {
+			cases[i].current, cases[i].target = "4.16.9@A", "4.17.2@T"
+		}
+	}
+	runCases(t, checkNamed(t, "NetworkPlugin"), cases)
+}
+
+type alerts struct {
+	all []risk.Alert
+	err error
+}
+
+func (a alerts) Firing(context.Context) ([]risk.Alert, error) { return a.all, a.err }
+
+func alert(name, namespace, severity, state string) risk.Alert {
+	return risk.Alert{Labels: map[string]string{"alertname": name, "namespace": namespace, "severity": severity}, State: state}
+}
+
+func TestCriticalAlerts(t *testing.T) {
+	firing := func(all ...risk.Alert) func(*preconditions.Input) {
+		return func(in *preconditions.Input) { in.Alerts = alerts{all: all} }
+	}
+	precheck := alert("Mine", "", "info", "firing")
+	precheck.Labels["openShiftUpdatePrecheck"] = "true"
+	runCases(t, checkNamed(t, "CriticalAlerts"), []checkCase{
+		{name: "none", input: firing(), want: "Passed"},
+		{name: "no source", want: "Unknown\nWarning NoSource: no source given for Alerts"},
+		{name: "source fails", input: func(in *preconditions.Input) { in.Alerts = alerts{err: errors.New("no route")} }, want: "Unknown\nWarning UnknownError: no route"},
+		{name: "critical", input: firing(alert("B", "ns", "critical", "firing"), alert("A", "", "critical", "firing"), alert("B", "ns", "critical", "firing")),
+			want: "Failed\nWarning CriticalAlert: Critical alerts fire: A, ns/B (2 times)"},
+		{name: "pending, mild, nameless", input: firing(alert("A", "", "critical", "pending"), alert("B", "", "warning", "firing"), alert("", "", "critical", "firing")), want: "Passed"},
+		{name: "others that bear on updates", target: "4.18.6@T", input: firing(alert("PodDisruptionBudgetAtLimit", "a", "warning", "firing"), alert("KubeNodeNotReady", "", "warning", "firing"), precheck),
+			want: "Failed\nWarning AlertBeforeUpdate: Alerts fire that tell of slow drains, or that ask to be looked at before an update: KubeNodeNotReady, Mine, a/PodDisruptionBudgetAtLimit"},
+	})
+	runCases(t, preconditions.CriticalAlerts{Platform: true}, []checkCase{
+		{name: "of the platform", input: firing(alert("A", "openshift-etcd", "critical", "firing"), alert("B", "kube-system", "critical", "firing"), alert("C", "default", "critical", "firing"),
+			alert("D", "mine-openshift-x", "critical", "firing"), alert("E", "", "critical", "firing"), alert("F", "defaults", "critical", "firing")),
+			want: "Failed\nBlocking CriticalAlert: Critical alerts fire: default/C, kube-system/B, openshift-etcd/A"},
+		{name: "others", input: firing(alert("A", "mine", "critical", "firing"), alert("KubeNodeNotReady", "mine", "warning", "firing")),
+			want: "Failed\nWarning AlertBeforeUpdate: Alerts fire that tell of slow drains, or that ask to be looked at before an update: mine/KubeNodeNotReady"},
+	})
+}
+
+// requestCount is an API that was used by users given as "name agent".
+func requestCount(name, removed string, n int64, users ...string) *apiserverv1.APIRequestCount {
+	c := &apiserverv1.APIRequestCount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	c.Status.RemovedInRelease, c.Status.RequestCount = removed, n
+	for _, u := range users {
+		user, agent, _ := strings.Cut(u, " ")
+		c.Status.Last24h = append(c.Status.Last24h, apiserverv1.PerResourceAPIRequestLog{ByNode: []apiserverv1.PerNodeAPIRequestLog{{
+			NodeName: "n", ByUser: []apiserverv1.PerUserAPIRequestCount{{UserName: user, UserAgent: agent, RequestCount: n}}}}})
+	}
+	return c
+}
+
+func TestDeprecatedAPIs(t *testing.T) {
+	const used = "RemovedAPIsInUse: APIs that the target does not have any more are in use: "
+	const gate = "ack-4.18-kube-1.32-api-removals-in-4.19"
+	walkers := []string{"system:kube-controller-manager a", "system:cluster-policy-controller b", "system:serviceaccount:kube-system:generic-garbage-collector c", "system:serviceaccount:kube-system:namespace-controller d"}
+	quiet := []any{gates(nil), acks(nil)}
+	runCases(t, checkNamed(t, "DeprecatedAPIs"), []checkCase{
+		{name: "none", objects: quiet, want: "Passed"},
+		{name: "used", objects: append(quiet, requestCount("flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "1.32", 14, "bob kubectl/1", "ann go/2", "bob kubectl/1", "eve")),
+			want: "Failed\nWarning " + used + "flowschemas.v1beta3.flowcontrol.apiserver.k8s.io (removed in Kubernetes 1.32, 14 requests by ann (go/2), bob (kubectl/1), eve)"},
+		{name: "to 4.18", current: "4.17.5@A", target: "4.18.1@T", objects: append(quiet, requestCount("a", "1.32", 14, "bob")), want: "Passed"},
+		{name: "removed before", objects: append(quiet, requestCount("a", "1.31", 14, "bob")), want: "Passed"},
+		{name: "not used", objects: append(quiet, requestCount("a", "1.32", 0, "bob")), want: "Passed"},
+		{name: "not removed", objects: append(quiet, requestCount("a", "", 5, "bob")), want: "Passed"},
+		{name: "two steps", target: "4.20.1@T", objects: append(quiet, requestCount("b", "1.33", 5, "bob"), requestCount("a", "1.32", 1, "bob"), requestCount("c", "1.34", 1, "bob")),
+			want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.32, 1 requests by bob), b (removed in Kubernetes 1.33, 5 requests by bob)"},
+		{name: "walkers alone", objects: append(quiet, requestCount("a", "1.32", 5, walkers...)), want: "Passed"},
+		{name: "walkers and others", objects: append(quiet, requestCount("a", "1.32", 5, append(walkers, "bob")...)), want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.32, 5 requests by bob)"},
+		{name: "users not recorded", objects: append(quiet, requestCount("a", "1.32", 5)), want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.32, 5 requests)"},
+		{name: "gate open", objects: []any{gates(map[string]string{gate: "read"}), acks(nil), requestCount("a", "1.32", 5, "bob")}, want: "Failed\nBlocking " + used + "a (removed in Kubernetes 1.32, 5 requests by bob)"},
+		{name: "gate acknowledged", objects: []any{gates(map[string]string{gate: "read"}), acks(map[string]string{gate: "true"}), requestCount("a", "1.32", 5, "bob")}, want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.32, 5 requests by bob)"},
+		{name: "another gate open", objects: []any{gates(map[string]string{"ack-4.18-boot": "read"}), acks(nil), requestCount("a", "1.32", 5, "bob")}, want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.32, 5 requests by bob)"},
+		{name: "gates not known", objects: []any{requestCount("a", "1.32", 5, "bob")}, fail: map[string]error{"ConfigMap": clusterapi.ErrNotCollected},
+			want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.32, 5 requests by bob)\nWarning NotCollected: ConfigMap: Failed to retrieve ConfigMap admin-gates from namespace openshift-config-managed: not collected in this recording"},
+		{name: "malformed release", objects: append(quiet, requestCount("a", "next", 5, "bob"), requestCount("b", "1.32", 5, "bob"), requestCount("c", "next", 0)),
+			want: "Failed\nWarning " + used + "b (removed in Kubernetes 1.32, 5 requests by bob)\nWarning UnknownError: APIRequestCount a: status.removedInRelease: \"next\" is not a version of Kubernetes such as 1.32"},
+		{name: "5.0 not known", current: "4.22.5@A", target: "5.0.1@T", objects: quiet, want: "Unknown\nWarning UnknownError: it is not known which versions of Kubernetes OpenShift 4.22.5 and 5.0.1 have"},
+		{name: "5.0 by table", current: "4.22.5@A", target: "5.0.1@T", input: func(in *preconditions.Input) { in.KubernetesMinors = map[string]uint64{"5.0": 37} },
+			objects: append(quiet, requestCount("a", "1.36", 5, "bob")), want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.36, 5 requests by bob)"},
+		{name: "not served", fail: map[string]error{"APIRequestCount": noKind("APIRequestCount")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no APIRequestCounts"},
+		{name: "not collected", fail: map[string]error{"APIRequestCount": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: APIRequestCount: not collected in this recording"},
+		{name: "current not known", current: "x@A", objects: quiet, want: "Unknown\nWarning UnknownError: current version \"x\": No Major.Minor.Patch elements found"},
+	})
+}
+
+func TestGatewayAPI(t *testing.T) {
+	crd := func(name, group, version, channel string) *unstructured.Unstructured {
+		u := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name, map[string]any{"spec": map[string]any{"group": group}})
+		u.SetAnnotations(map[string]string{"gateway.networking.k8s.io/bundle-version": version, "gateway.networking.k8s.io/channel": channel})
+		return u
+	}
+	const group = "gateway.networking.k8s.io"
+	good := crd("gateways."+group, group, "v1.2.0", "standard")
+	ack := acks(map[string]string{"ack-4.18-gateway-api-management-in-4.19": "true"})
+	const have = "Blocking GatewayAPICRDs: The cluster has definitions of the Gateway API, which the target manages itself: "
+	const differ = "Warning GatewayAPICRDsDiffer: Definitions of the Gateway API are not those of the standard channel of v1.2.0, which the target has: "
+	runCases(t, checkNamed(t, "GatewayAPI"), []checkCase{
+		{name: "none", objects: []any{crd("a.b", "b", "", "")}, want: "Passed"},
+		{name: "standard", objects: []any{good, acks(nil)}, want: "Failed\n" + have + "gateways." + group},
+		{name: "no acks at all", objects: []any{good}, want: "Failed\n" + have + "gateways." + group},
+		{name: "acknowledged", objects: []any{good, ack}, want: "Passed"},
+		{name: "not quite acknowledged", objects: []any{good, acks(map[string]string{"ack-4.18-gateway-api-management-in-4.19": "True"})}, want: "Failed\n" + have + "gateways." + group},
+		{name: "another release, acknowledged", objects: []any{crd("httproutes."+group, group, "v1.1.0", "standard"), crd("gateways."+group, group, "v1.2.0", "experimental"), ack},
+			want: "Failed\n" + differ + "gateways." + group + ` (bundle-version "v1.2.0", channel "experimental"), httproutes.` + group + ` (bundle-version "v1.1.0", channel "standard")`},
+		{name: "not of the set", objects: []any{crd("tcproutes."+group, group, "v1.2.0", "standard"), crd("x.gateway.networking.x-k8s.io", "gateway.networking.x-k8s.io", "v1.2.0", "standard"), ack},
+			want: "Failed\n" + differ + "tcproutes." + group + " (not of the standard set), x.gateway.networking.x-k8s.io (not of the standard set)"},
+		{name: "both", objects: []any{crd("gateways."+group, group, "", "")}, want: "Failed\n" + have + "gateways." + group + "\n" + differ + "gateways." + group + ` (bundle-version "", channel "")`},
+		{name: "acks not known", objects: []any{good}, fail: map[string]error{"ConfigMap": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "acks not needed", fail: map[string]error{"ConfigMap": errors.New("boom")}, want: "Passed"},
+		{name: "not collected", fail: map[string]error{"CustomResourceDefinition": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: CustomResourceDefinition: not collected in this recording"},
+		{name: "malformed", objects: []any{malformed("apiextensions.k8s.io/v1", "CustomResourceDefinition", "x")}, want: "Passed"},
+		{name: "from 4.19", current: "4.19.1@A", target: "4.20.1@T", objects: []any{good}, want: "NotApplicable"},
+	})
+}
+
+func TestUnsupportedOverrides(t *testing.T) {
+	with := func(value any) map[string]any {
+		return map[string]any{"spec": map[string]any{"unsupportedConfigOverrides": value}}
+	}
+	const operator = "operator.openshift.io/v1"
+	const set = "UnsupportedConfigOverridesSet: Operators have settings that are not supported: "
+	yes := with(map[string]any{"a": "b"})
+	runCases(t, checkNamed(t, "UnsupportedOverrides"), []checkCase{
+		{name: "none", objects: []any{object(operator, "Etcd", "", "cluster", with(nil)), object(operator, "KubeAPIServer", "", "cluster", with(map[string]any{})), object(operator, "Console", "", "cluster", nil)}, want: "Passed"},
+		{name: "set", objects: []any{object(operator, "KubeAPIServer", "", "cluster", yes), object(operator, "Etcd", "", "cluster", yes)}, want: "Failed\nBlocking " + set + "cluster (Etcd), cluster (KubeAPIServer)"},
+		{name: "patch", target: "4.18.6@T", objects: []any{object(operator, "Etcd", "", "cluster", yes)}, want: "Failed\nWarning " + set + "cluster (Etcd)"},
+		{name: "other names do not count", objects: []any{object(operator, "Etcd", "", "other", yes)}, want: "Passed"},
+		{name: "all drivers and ingress controllers", objects: []any{object(operator, "ClusterCSIDriver", "", "ebs.csi.aws.com", yes), object(operator, "IngressController", "openshift-ingress-operator", "apps", yes), object(operator, "IngressController", "elsewhere", "apps", yes)},
+			want: "Failed\nBlocking " + set + "ebs.csi.aws.com (ClusterCSIDriver), openshift-ingress-operator/apps (IngressController)"},
+		{name: "the image registry's", objects: []any{object("imageregistry.operator.openshift.io/v1", "Config", "", "cluster", yes)}, want: "Failed\nBlocking " + set + "cluster (Config)"},
+		{name: "of any form", objects: []any{object(operator, "OLM", "", "cluster", with("text"))}, want: "Failed\nBlocking " + set + "cluster (OLM)"},
+		{name: "malformed", objects: []any{malformed(operator, "OLM", "cluster")}, want: "Passed"},
+		{name: "not served", fail: map[string]error{"OLM": noKind("OLM"), "ClusterCSIDriver": noKind("ClusterCSIDriver")}, want: "Passed"},
+		{name: "partly known", objects: []any{object(operator, "Etcd", "", "cluster", yes)}, fail: map[string]error{"OLM": forbidden("olms")},
+			want: "Failed\nBlocking " + set + "cluster (Etcd)\nWarning NotAllowed: not allowed to get olms.operator.openshift.io: OLM: olms is forbidden: no"},
+		{name: "not collected", fail: map[string]error{"Storage": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Storage: Storage: not collected in this recording"},
+	})
+	// Every kind of the rule is looked at.
+	for _, gvk := range checkNamed(t, "UnsupportedOverrides").(preconditions.Described).Rule().Reads {
+		namespace := ""
+		if gvk.Kind == "IngressController" {
+			namespace = "openshift-ingress-operator"
+		}
+		r := reader(t, object(gvk.GroupVersion().String(), gvk.Kind, namespace, "cluster", yes))
+		if got := run(t, []preconditions.Check{checkNamed(t, "UnsupportedOverrides")}, input(r, clusterVersion("4.18.5"), "4.19.1")).Results[0]; got.State != preconditions.Failed {
+			t.Errorf("%s: %+v", gvk, got)
+		}
+	}
+}
+
+type backups struct {
+	at  time.Time
+	err error
+}
+
+func (b backups) Latest(context.Context) (time.Time, error) { return b.at, b.err }
+
+func TestEtcdBackup(t *testing.T) {
+	etcd := func(status, reason, message string) *configv1.ClusterOperator {
+		return clusterOperator("etcd", coCond("RecentBackup", status, reason, message))
+	}
+	taken := func(age time.Duration, err error) func(*preconditions.Input) {
+		return func(in *preconditions.Input) {
+			in.Now = checkTime
+			in.Backups = backups{err: err}
+			if age != 0 {
+				in.Backups = backups{checkTime.Add(-age), err}
+			}
+		}
+	}
+	const remedy = "Back up etcd: run cluster-backup.sh on a control plane node, and keep the copy elsewhere"
+	bare := clusterOperator("etcd")
+	runCases(t, checkNamed(t, "EtcdBackup"), []checkCase{
+		{name: "condition True", objects: []any{etcd("True", "UpgradeBackupSuccessful", "")}, want: "Passed"},
+		{name: "condition False", objects: []any{etcd("False", "UpgradeBackupFailed", "no disk")}, want: "Failed\nWarning UpgradeBackupFailed: RecentBackup: no disk"},
+		{name: "condition Unknown", objects: []any{etcd("Unknown", "", "wait")}, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: wait"},
+		{name: "neither", objects: []any{bare}, want: "Unknown\nWarning NoSource: no source given for Backups, and the etcd operator does not tell either. " + remedy},
+		{name: "young backup", objects: []any{bare}, input: taken(23*time.Hour, nil), want: "Passed"},
+		{name: "old backup", objects: []any{bare}, input: taken(24*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-03T12:00:00Z, is 24h0m0s old"},
+		{name: "no backup", objects: []any{bare}, input: taken(0, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: there is no backup of etcd"},
+		{name: "young backup, condition False", objects: []any{etcd("False", "R", "m")}, input: taken(time.Hour, nil), want: "Failed\nWarning R: RecentBackup: m"},
+		{name: "old backup, condition True", objects: []any{etcd("True", "R", "m")}, input: taken(48*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-02T12:00:00Z, is 48h0m0s old"},
+		{name: "source fails", objects: []any{bare}, input: taken(0, errors.New("no store")), want: "Unknown\nWarning UnknownError: no store"},
+		{name: "source fails, condition False", objects: []any{etcd("False", "R", "m")}, input: taken(0, errors.New("no store")), want: "Failed\nWarning R: RecentBackup: m\nWarning UnknownError: no store"},
+		{name: "no time", objects: []any{bare}, input: func(in *preconditions.Input) { in.Backups = backups{at: checkTime} }, want: "Unknown\nWarning NoSource: no source given for Now"},
+		{name: "hosted", want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterOperator etcd: its control plane is hosted elsewhere"},
+		{name: "unreadable", fail: map[string]error{"ClusterOperator": errors.New("boom")}, want: "Failed\nWarning UnableToGetEtcdOperator: RecentBackup: Unable to get etcd operator, err=boom\nWarning UnknownError: boom"},
+		{name: "not collected, young backup", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, input: taken(time.Hour, nil),
+			want: "Failed\nWarning UnableToGetEtcdOperator: RecentBackup: Unable to get etcd operator, err=not collected in this recording\nWarning NotCollected: ClusterOperator: not collected in this recording"},
+	})
+	runCases(t, preconditions.EtcdBackup{MaxAge: time.Hour}, []checkCase{
+		{name: "age of the caller's", objects: []any{bare}, input: taken(2*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
+	})
+}
+
+func TestVolumeSnapshots(t *testing.T) {
+	claim := func(namespace, name string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	snapshot := func(namespace, of string, ready bool, age time.Duration) *unstructured.Unstructured {
+		return object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", namespace, "s-"+of+fmt.Sprint(age), map[string]any{
+			"spec":   map[string]any{"source": map[string]any{"persistentVolumeClaimName": of}},
+			"status": map[string]any{"readyToUse": ready, "creationTime": checkTime.Add(-age).Format(time.RFC3339)},
+		})
+	}
+	const bare = "Passed\nInfo VolumesNotSnapshotted: Volume claims have no recent snapshot that is ready: "
+	cases := []checkCase{
+		{name: "no claims", want: "Passed"},
+		{name: "covered", objects: []any{claim("a", "x"), snapshot("a", "x", true, 48*time.Hour), snapshot("a", "x", true, time.Hour)}, want: "Passed"},
+		{name: "not covered", objects: []any{claim("b", "y"), claim("a", "x"), claim("a", "z"), snapshot("a", "x", false, time.Hour), snapshot("b", "x", true, time.Hour), snapshot("a", "z", true, 24*time.Hour)}, want: bare + "a/x, a/z, b/y"},
+		{name: "from other sources", objects: []any{claim("a", "x"), object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "a", "s", nil)}, want: bare + "a/x"},
+		{name: "no snapshots here", objects: []any{claim("a", "x")}, fail: map[string]error{"VolumeSnapshot": noKind("VolumeSnapshot")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no volume snapshots"},
+		{name: "snapshots not known", objects: []any{claim("a", "x")}, fail: map[string]error{"VolumeSnapshot": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: VolumeSnapshot: not collected in this recording"},
+		{name: "claims not known", fail: map[string]error{"PersistentVolumeClaim": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "malformed", objects: []any{malformed("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "x")}, want: "Unknown\nWarning UnknownError: VolumeSnapshot x: spec: got a JSON string, want preconditions.volumeSnapshotSpec"},
+	}
+	for i := range cases {
+		cases[i].input = atCheckTime
+	}
+	cases = append(cases, checkCase{name: "no time", want: "Unknown\nWarning NoSource: no source given for Now"})
+	runCases(t, checkNamed(t, "VolumeSnapshots"), cases)
+	runCases(t, preconditions.VolumeSnapshots{MaxAge: 72 * time.Hour}, []checkCase{
+		{name: "older", objects: []any{claim("a", "x"), snapshot("a", "x", true, 48*time.Hour)}, input: atCheckTime, want: "Passed"},
+	})
+}
+
+type vSphere struct {
+	versions *preconditions.VSphereVersions
+	err      error
+}
+
+func (v vSphere) Versions(context.Context) (*preconditions.VSphereVersions, error) {
+	return v.versions, v.err
+}
+
+func TestVSphere(t *testing.T) {
+	onVSphere := infrastructure(func(i *configv1.Infrastructure) { i.Status.PlatformStatus.Type = configv1.VSpherePlatformType })
+	old := infrastructure(func(i *configv1.Infrastructure) {
+		i.Status.PlatformStatus, i.Status.Platform = nil, configv1.VSpherePlatformType
+	})
+	is := func(v preconditions.VSphereVersions) func(*preconditions.Input) {
+		return func(in *preconditions.Input) { in.VSphere = vSphere{versions: &v} }
+	}
+	samples := func(all ...clusterapi.Sample) func(*preconditions.Input) {
+		return func(in *preconditions.Input) { in.VSphere = preconditions.VSphereSamples(all) }
+	}
+	sample := func(name, label, value string, n float64) clusterapi.Sample {
+		return clusterapi.Sample{Name: name, Labels: map[string]string{label: value}, Value: n}
+	}
+	volume := func(name string, inTree bool) *corev1.PersistentVolume {
+		pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if inTree {
+			pv.Spec.VsphereVolume = &corev1.VsphereVirtualDiskVolumeSource{VolumePath: "p"}
+		}
+		return pv
+	}
+	software := func(vCenter, esxi string) func(*preconditions.Input) {
+		return is(preconditions.VSphereVersions{VCenter: []string{vCenter}, ESXi: []string{esxi}})
+	}
+	const hardware = "Failed\nBlocking VSphereHardwareVersion: Nodes have virtual hardware older than version 15"
+	const version = "Failed\nBlocking VSphereVersion: The cluster runs on a vSphere older than 7.0 Update 2: "
+	const migration = "Failed\nWarning VSphereVolumeMigration: Volumes of the in-tree driver are migrated, for which vSphere has to be 7.0 Update 3L, 8.0 Update 2 or later: "
+	runCases(t, checkNamed(t, "VSphere"), []checkCase{
+		{name: "elsewhere", objects: []any{infrastructure()}, want: "NotApplicable\nInfo NotApplicable: the cluster is not on vSphere"},
+		{name: "no Infrastructure", want: "NotApplicable\nInfo NotApplicable: the cluster is not on vSphere"},
+		{name: "Infrastructure not known", fail: map[string]error{"Infrastructure": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Infrastructure: not collected in this recording"},
+		{name: "no source", objects: []any{onVSphere}, want: "Unknown\nWarning NoSource: no source given for VSphere"},
+		{name: "no source on an old cluster", objects: []any{old}, want: "Unknown\nWarning NoSource: no source given for VSphere"},
+		{name: "source fails", objects: []any{onVSphere}, input: func(in *preconditions.Input) { in.VSphere = vSphere{err: errors.New("no route")} }, want: "Unknown\nWarning UnknownError: no route"},
+		{name: "source knows nothing", objects: []any{onVSphere}, input: is(preconditions.VSphereVersions{}), want: "Unknown\nWarning UnknownError: the source of vSphere's versions knows none"},
+		{name: "new enough", target: "4.18.6@T", objects: []any{onVSphere}, input: is(preconditions.VSphereVersions{Hardware: map[string]int{"a": 15, "b": 19}, VCenter: []string{"7.0.2"}, ESXi: []string{"8.0.2"}}), want: "Passed"},
+		{name: "old hardware", target: "4.18.6@T", objects: []any{onVSphere}, input: is(preconditions.VSphereVersions{Hardware: map[string]int{"b": 13, "a": 14, "c": 15}}), want: hardware + ": a (vmx-14), b (vmx-13)"},
+		{name: "old hardware, by samples", objects: []any{onVSphere}, input: samples(sample("vsphere_node_hw_version_total", "hw_version", "vmx-13", 2), sample("vsphere_node_hw_version_total", "hw_version", "vmx-15", 3), sample("vsphere_node_hw_version_total", "hw_version", "vmx-11", 0)), want: hardware + ", 2 of vmx-13"},
+		{name: "old vCenter, by samples", objects: []any{onVSphere}, input: samples(sample("vsphere_vcenter_info", "version", "6.7.3", 1), sample("vsphere_esxi_version_total", "version", "7.0.1", 2), sample("up", "", "", 1)), want: version + "ESXi 7.0.1, vCenter 6.7.3"},
+		{name: "samples that are none", objects: []any{onVSphere}, input: samples(sample("vsphere_node_hw_version_total", "hw_version", "15", 2)), want: "Unknown\nWarning UnknownError: vsphere_node_hw_version_total: \"15\" is not a hardware version such as vmx-15"},
+		{name: "one version not known", objects: []any{onVSphere}, input: software("new", "7.0.1"), want: version + "ESXi 7.0.1\nWarning UnknownError: vCenter: \"new\" is not a version such as 7.0.3"},
+		{name: "to 4.12", current: "4.11.1@A", target: "4.12.3@T", objects: []any{onVSphere}, input: is(preconditions.VSphereVersions{Hardware: map[string]int{"a": 13}}), want: "Passed"},
+		{name: "to 4.13", current: "4.12.1@A", target: "4.13.3@T", objects: []any{onVSphere}, input: is(preconditions.VSphereVersions{Hardware: map[string]int{"a": 13}}), want: hardware + ": a (vmx-13)"},
+		{name: "migration, 7.0.3", current: "4.12.1@A", target: "4.13.3@T", objects: []any{onVSphere, volume("v", true), volume("w", false)}, input: software("7.0.3", "8.0.2"), want: migration + "vCenter 7.0.3, v"},
+		{name: "migration, 7.0u3l", current: "4.13.1@A", target: "4.14.3@T", objects: []any{onVSphere, volume("v", true)}, input: software("7.0u3L", "7.0 Update 3l"), want: "Passed"},
+		{name: "migration, by patch number", current: "4.13.1@A", target: "4.14.3@T", objects: []any{onVSphere, volume("v", true)}, input: software("7.0.3.01400", "7.0.3.01500"), want: "Passed"},
+		{name: "migration, lower patch", current: "4.13.1@A", target: "4.14.3@T", objects: []any{onVSphere, volume("v", true)}, input: software("7.0.3.01300", "7.0u3k"), want: migration + "ESXi 7.0u3k, vCenter 7.0.3.01300, v"},
+		{name: "migration, 8.0.1", current: "4.13.1@A", target: "4.14.3@T", objects: []any{onVSphere, volume("v", true)}, input: software("8.0.1", "8.0u2"), want: migration + "vCenter 8.0.1, v"},
+		{name: "migration, 9", current: "4.13.1@A", target: "4.14.3@T", objects: []any{onVSphere, volume("v", true)}, input: software("9.0.0", "8.0.3 build-24022510"), want: "Passed"},
+		{name: "no in-tree volumes", current: "4.13.1@A", target: "4.14.3@T", objects: []any{onVSphere, volume("w", false)}, input: software("7.0.2", "7.0.2"), want: "Passed"},
+		{name: "volumes not known", current: "4.13.1@A", target: "4.14.3@T", objects: []any{onVSphere}, input: software("7.0.2", "7.0.2"), fail: map[string]error{"PersistentVolume": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "migrated long ago", objects: []any{onVSphere, volume("v", true)}, input: software("7.0.2", "7.0.2"), want: "Passed"},
+	})
+}
