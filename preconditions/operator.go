@@ -33,15 +33,17 @@ func Operator() []Check {
 }
 
 // AtLoad returns the checks for a payload that has just been loaded: those of
-// [Operator], then [ReleasePrevious] and [ReleaseNewer].
+// [Operator], then [ReleasePrevious] and [ReleaseNewer], then MultiArch of
+// [Documented], without which an image could take a cluster back from several
+// architectures to one.
 func AtLoad() []Check {
-	return append(Operator(), ReleasePrevious{}, ReleaseNewer{})
+	return append(Operator(), ReleasePrevious{}, ReleaseNewer{}, multiArchCheck())
 }
 
-// Default returns all checks of this package: those of [AtLoad], then those of
-// [Documented].
+// Default returns all checks of this package: those of [Operator],
+// [ReleasePrevious], [ReleaseNewer], then those of [Documented].
 func Default() []Check {
-	return append(AtLoad(), Documented()...)
+	return append(append(Operator(), ReleasePrevious{}, ReleaseNewer{}), Documented()...)
 }
 
 func isOperatorCheck(name string) bool {

@@ -113,8 +113,8 @@ func TestSets(t *testing.T) {
 		least  int
 	}{
 		"Operator": {preconditions.Operator(), "ClusterVersionRollback", "ClusterVersionRecommendedUpdate", 4},
-		"AtLoad":   {preconditions.AtLoad(), "ClusterVersionRollback", "ReleaseNewer", 6},
-		"Default":  {preconditions.Default(), "ClusterVersionRollback", "", 6},
+		"AtLoad":   {preconditions.AtLoad(), "ClusterVersionRollback", "MultiArch", 7},
+		"Default":  {preconditions.Default(), "ClusterVersionRollback", "BootLoader", 39},
 	} {
 		if len(tt.checks) < tt.least || tt.checks[0].Name() != tt.first || tt.last != "" && tt.checks[len(tt.checks)-1].Name() != tt.last {
 			t.Errorf("%s: %d checks", name, len(tt.checks))

@@ -30,12 +30,18 @@ type Scope struct {
 	// Crossing is a minor version such as 4.17: only steps from below it to it
 	// or beyond. Empty: any.
 	Crossing string
+	// ArchitectureChange: only steps between a release for one architecture and
+	// one for several.
+	ArchitectureChange bool
 }
 
 // Covers reports whether the check concerns a step. Where a version of the step
 // is not known it does, as far as this hangs on it.
 func (s Scope) Covers(t Transition) bool {
 	if s.Kinds != nil && t.Kind != "" && !slices.Contains(s.Kinds, t.Kind) {
+		return false
+	}
+	if s.ArchitectureChange && t.Kind != "" && t.CurrentArchitecture == t.TargetArchitecture {
 		return false
 	}
 	return s.Crossing == "" || t.crosses(s.Crossing)

@@ -56,6 +56,11 @@ type Transition struct {
 	CurrentImage string `json:"currentImage,omitempty"`
 	TargetImage  string `json:"targetImage,omitempty"`
 
+	// CurrentArchitecture and TargetArchitecture are Multi for releases for
+	// several architectures. Empty: for one, or not known.
+	CurrentArchitecture configv1.ClusterVersionArchitecture `json:"currentArchitecture,omitempty"`
+	TargetArchitecture  configv1.ClusterVersionArchitecture `json:"targetArchitecture,omitempty"`
+
 	Kind  Kind `json:"kind,omitempty"`
 	Force bool `json:"force,omitempty"`
 	Plan  Plan `json:"plan"`
@@ -70,19 +75,17 @@ type Transition struct {
 func NewTransition(cv *configv1.ClusterVersion, target configv1.Release, force bool, plan Plan) Transition {
 	t := Transition{
 		Target: versionOrNil(target.Version), TargetImage: target.Image, targetText: target.Version,
-		Force: force, Plan: plan,
+		TargetArchitecture: target.Architecture, Force: force, Plan: plan,
 	}
-	var architecture configv1.ClusterVersionArchitecture
 	if cv != nil {
 		current := cv.Status.Desired
 		t.Current, t.CurrentImage, t.currentText = versionOrNil(current.Version), current.Image, current.Version
 		if text, ok := completedVersion(cv.Status.History); ok {
 			t.Completed = versionOrNil(text)
 		}
-		architecture = current.Architecture
+		t.CurrentArchitecture = current.Architecture
 	}
-	toMulti := target.Architecture == configv1.ClusterVersionArchitectureMulti &&
-		architecture != configv1.ClusterVersionArchitectureMulti
+	toMulti := t.TargetArchitecture == multi && t.CurrentArchitecture != multi
 	t.Kind = kindOf(t.Current, t.Target, toMulti)
 	return t
 }
