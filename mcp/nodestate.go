@@ -231,21 +231,18 @@ func nameByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_'
 }
 
-// byOrder is the order in which candidates are updated: zones by name, nodes
-// without one last; in a zone the oldest first; then by name.
-func byOrder(a, b *nodeRecord) int {
-	x, y := &a.state, &b.state
-	if x.HasZone != y.HasZone {
-		if x.HasZone {
+// CompareNodes orders nodes as their pool updates them: those with a zone first, by
+// zone; then the oldest first; then by name.
+func CompareNodes(a, b NodeState) int {
+	if a.HasZone != b.HasZone {
+		if a.HasZone {
 			return -1
 		}
 		return 1
 	}
-	return cmp.Or(
-		cmp.Compare(x.Zone, y.Zone),
-		cmp.Compare(x.Created, y.Created),
-		cmp.Compare(x.Name, y.Name),
-	)
+	return cmp.Or(cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Created, b.Created), cmp.Compare(a.Name, b.Name))
 }
+
+func byOrder(a, b *nodeRecord) int { return CompareNodes(a.state, b.state) }
 
 func byName(a, b *nodeRecord) int { return cmp.Compare(a.state.Name, b.state.Name) }

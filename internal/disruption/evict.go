@@ -44,35 +44,56 @@ func Decide(p *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) (*policyv1.P
 	if Free(p) {
 		return nil, nil
 	}
-	var found *policyv1.PodDisruptionBudget
+	var found []*policyv1.PodDisruptionBudget
 	for _, b := range budgets {
-		if !Selector(b).Matches(labels.Set(p.Labels)) {
-			continue
+		if Selector(b).Matches(labels.Set(p.Labels)) {
+			found = append(found, b)
 		}
-		if found != nil {
-			return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
-				Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
-				Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-			}}
-		}
-		found = b
 	}
-	if found == nil {
+	return Answer(p, found)
+}
+
+// Answer is [Decide] where the budgets that select the pod have been found.
+func Answer(p *corev1.Pod, found []*policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
+	if Free(p) || len(found) == 0 {
 		return nil, nil
 	}
+	if len(found) > 1 {
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+		}}
+	}
+	b := found[0]
 	if !Ready(p) {
-		policy := found.Spec.UnhealthyPodEvictionPolicy
+		policy := b.Spec.UnhealthyPodEvictionPolicy
 		if policy != nil && *policy == policyv1.AlwaysAllow {
 			return nil, nil
 		}
-		if s := &found.Status; s.CurrentHealthy >= s.DesiredHealthy && s.DesiredHealthy > 0 {
+		if s := &b.Status; s.CurrentHealthy >= s.DesiredHealthy && s.DesiredHealthy > 0 {
 			return nil, nil
 		}
 	}
-	if err := refuse(found); err != nil {
+	if err := refuse(b); err != nil {
 		return nil, err
 	}
-	return found, nil
+	return b, nil
+}
+
+// Stale reports whether a budget refuses since its status is not kept as it should
+// be: it lags behind, is impossible, or has too many evictions that nobody confirms.
+func Stale(b *policyv1.PodDisruptionBudget) bool {
+	s := &b.Status
+	return s.ObservedGeneration < b.Generation || s.DisruptionsAllowed < 0 || len(s.DisruptedPods) > maxDisrupted
+}
+
+// AtOnce returns how many evictions a budget grants before its status is written
+// again: as many as it allows, and can note.
+func AtOnce(b *policyv1.PodDisruptionBudget) int {
+	if Stale(b) {
+		return 0
+	}
+	return min(int(b.Status.DisruptionsAllowed), maxDisrupted+1-len(b.Status.DisruptedPods))
 }
 
 // maxDisrupted is how many evictions may be unconfirmed at once.

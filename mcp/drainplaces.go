@@ -1,0 +1,249 @@
+package mcp
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// places are the nodes that a replacement of an evicted pod may go to.
+type places struct {
+	nodes []place // by name
+
+	mu    sync.Mutex
+	first map[string]int // what a pod asks for → the first node that fits, len(nodes) if none does
+}
+
+// place is a node that takes new pods.
+type place struct {
+	*corev1.Node
+	free map[corev1.ResourceName]int64 // nil: the node does not say what it has
+}
+
+func newPlaces(nodes []*corev1.Node, pods map[string][]*corev1.Pod) *places {
+	s := &places{first: map[string]int{}}
+	for _, n := range nodes {
+		if state := NodeStateOf(n); state.Windows || state.Deleting || !state.Ready() {
+			continue
+		}
+		p := place{Node: n}
+		if len(n.Status.Allocatable) > 0 {
+			p.free = make(map[corev1.ResourceName]int64, len(n.Status.Allocatable))
+			for r, q := range n.Status.Allocatable {
+				p.free[r] = units(r, q)
+			}
+			for _, pod := range pods[n.Name] {
+				if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+					continue
+				}
+				for r, v := range requests(pod) {
+					if _, ok := p.free[r]; ok {
+						p.free[r] = max(p.free[r]-v, -math.MaxInt64/2)
+					}
+				}
+			}
+		}
+		s.nodes = append(s.nodes, p)
+	}
+	slices.SortFunc(s.nodes, func(a, b place) int { return strings.Compare(a.Name, b.Name) })
+	return s
+}
+
+// has reports whether a pod like p fits a node other than those that are left out.
+func (s *places) has(p *corev1.Pod, without map[string]bool) bool {
+	wants := newWants(p)
+	key := wants.key()
+	s.mu.Lock()
+	at, known := s.first[key]
+	s.mu.Unlock()
+	if !known {
+		for at < len(s.nodes) && !wants.fit(&s.nodes[at]) {
+			at++
+		}
+		s.mu.Lock()
+		s.first[key] = at
+		s.mu.Unlock()
+	}
+	for ; at < len(s.nodes); at++ {
+		if n := &s.nodes[at]; !without[n.Name] && wants.fit(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// wants is what a pod asks of its node.
+type wants struct {
+	pod      *corev1.Pod
+	terms    []corev1.NodeSelectorTerm // one of them must hold, if affine
+	affine   bool
+	requests map[corev1.ResourceName]int64
+}
+
+func newWants(p *corev1.Pod) *wants {
+	w := &wants{pod: p, requests: requests(p)}
+	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		if required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+			w.terms, w.affine = required.NodeSelectorTerms, true
+		}
+	}
+	return w
+}
+
+// key is the same for pods that fit the same nodes.
+func (w *wants) key() string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(w.pod.Spec.NodeSelector)) {
+		fmt.Fprintf(&b, "%q=%q,", k, w.pod.Spec.NodeSelector[k])
+	}
+	if w.affine {
+		b.WriteString("|affinity")
+		for _, t := range w.terms {
+			fmt.Fprintf(&b, "|%q%q", t.MatchExpressions, t.MatchFields)
+		}
+	}
+	for _, t := range w.pod.Spec.Tolerations {
+		fmt.Fprintf(&b, "|%q%q%q%q", t.Key, t.Operator, t.Value, t.Effect)
+	}
+	for _, r := range slices.Sorted(maps.Keys(w.requests)) {
+		fmt.Fprintf(&b, "|%s %d", r, w.requests[r])
+	}
+	return b.String()
+}
+
+// fit reports whether a node takes such a pod.
+func (w *wants) fit(n *place) bool {
+	for k, v := range w.pod.Spec.NodeSelector {
+		if have, ok := n.Labels[k]; !ok || have != v {
+			return false
+		}
+	}
+	if w.affine && !slices.ContainsFunc(w.terms, func(t corev1.NodeSelectorTerm) bool { return meets(n.Node, t) }) {
+		return false
+	}
+	for i := range n.Spec.Taints {
+		if taint := &n.Spec.Taints[i]; taint.Effect != corev1.TaintEffectPreferNoSchedule &&
+			!slices.ContainsFunc(w.pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(&t, taint) }) {
+			return false
+		}
+	}
+	if n.free == nil {
+		return true
+	}
+	for r, v := range w.requests {
+		if v > 0 && n.free[r] < v {
+			return false
+		}
+	}
+	return true
+}
+
+// meets reports whether a node meets one term of a required node affinity. An
+// empty term, and one that is not valid, matches nothing.
+func meets(n *corev1.Node, t corev1.NodeSelectorTerm) bool {
+	if len(t.MatchExpressions) == 0 && len(t.MatchFields) == 0 {
+		return false
+	}
+	return meetAll(t.MatchExpressions, labels.Set(n.Labels)) && meetAll(t.MatchFields, labels.Set{"metadata.name": n.Name})
+}
+
+func meetAll(requirements []corev1.NodeSelectorRequirement, have labels.Set) bool {
+	for _, r := range requirements {
+		requirement, err := labels.NewRequirement(r.Key, operator(r.Operator), r.Values)
+		if err != nil || !requirement.Matches(have) {
+			return false
+		}
+	}
+	return true
+}
+
+// operator is what labels call an operator; one that they do not know stays invalid.
+func operator(op corev1.NodeSelectorOperator) selection.Operator {
+	switch op {
+	case corev1.NodeSelectorOpIn:
+		return selection.In
+	case corev1.NodeSelectorOpNotIn:
+		return selection.NotIn
+	case corev1.NodeSelectorOpExists:
+		return selection.Exists
+	case corev1.NodeSelectorOpDoesNotExist:
+		return selection.DoesNotExist
+	case corev1.NodeSelectorOpGt:
+		return selection.GreaterThan
+	case corev1.NodeSelectorOpLt:
+		return selection.LessThan
+	}
+	return "?"
+}
+
+// tolerates reports whether a pod with a toleration may go to a node with a taint.
+func tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	switch t.Operator {
+	case "", corev1.TolerationOpEqual:
+		return t.Key != "" && t.Value == taint.Value
+	case corev1.TolerationOpExists:
+		return true
+	}
+	return false
+}
+
+// requests is what the scheduler reserves for a pod.
+func requests(p *corev1.Pod) map[corev1.ResourceName]int64 {
+	running, starting := map[corev1.ResourceName]int64{}, map[corev1.ResourceName]int64{}
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		for r, q := range c.Resources.Requests {
+			v := units(r, q)
+			starting[r] = max(starting[r], add(running[r], v))
+			if sidecar { // it stays beside all that follow
+				running[r] = add(running[r], v)
+			}
+		}
+	}
+	for i := range p.Spec.Containers {
+		for r, q := range p.Spec.Containers[i].Resources.Requests {
+			running[r] = add(running[r], units(r, q))
+		}
+	}
+	for r, v := range starting {
+		running[r] = max(running[r], v)
+	}
+	if p.Spec.Resources != nil { // what the pod asks for as a whole goes before
+		for r, q := range p.Spec.Resources.Requests {
+			running[r] = units(r, q)
+		}
+	}
+	for r, q := range p.Spec.Overhead {
+		running[r] = add(running[r], units(r, q))
+	}
+	running[corev1.ResourcePods] = 1
+	return running
+}
+
+// units is a quantity in thousandths of a CPU, or in ones of anything else; what is
+// negative counts as nothing, and what is beyond any machine as very much.
+func units(r corev1.ResourceName, q resource.Quantity) int64 {
+	switch f := q.AsApproximateFloat64(); {
+	case f <= 0:
+		return 0
+	case f >= 1<<50:
+		return math.MaxInt64 / 4
+	case r == corev1.ResourceCPU:
+		return q.MilliValue()
+	}
+	return q.Value()
+}
+
+func add(a, b int64) int64 { return min(a, math.MaxInt64/2) + min(b, math.MaxInt64/2) }
