@@ -8,9 +8,11 @@ import (
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
 	configv1 "github.com/openshift/api/config/v1"
 	imagev1 "github.com/openshift/api/image/v1"
+	machinev1 "github.com/openshift/api/machine/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
 	securityv1 "github.com/openshift/api/security/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -72,8 +74,8 @@ var kinds = sync.OnceValue(func() map[reflect.Type]schema.GroupVersionKind {
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme,
 		rbacv1.AddToScheme, admissionregistrationv1.AddToScheme, coordinationv1.AddToScheme,
 		networkingv1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme,
-		configv1.Install, mcfgv1.Install, operatorv1.Install, imagev1.Install,
-		machinev1beta1.Install, apiserverv1.Install, securityv1.Install,
+		configv1.Install, mcfgv1.Install, operatorv1.Install, operatorv1alpha1.Install, imagev1.Install,
+		machinev1.Install, machinev1beta1.Install, apiserverv1.Install, securityv1.Install,
 	} {
 		if err := install(scheme); err != nil {
 			panic(err) // a fault of the linked API packages, not of any input

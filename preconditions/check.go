@@ -174,3 +174,11 @@ type NoSourceError struct {
 }
 
 func (e *NoSourceError) Error() string { return "no source given for " + e.Source }
+
+// UnknownError is what Run of a [Check] returns when its question cannot be answered
+// for a reason that has a name of its own.
+type UnknownError struct {
+	Reason, Why string
+}
+
+func (e *UnknownError) Error() string { return e.Why }

@@ -216,3 +216,13 @@ func text(r preconditions.Result) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// onlyVersion is a cluster that serves preflight validations as v1beta1 alone.
+type onlyVersion struct{ *fakeReader }
+
+func (r onlyVersion) List(ctx context.Context, k schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	if k.Kind == "PreflightValidationOCP" && k.Version != "v1beta1" {
+		return nil, noKind(k.Kind)
+	}
+	return r.fakeReader.List(ctx, k, o)
+}

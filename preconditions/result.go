@@ -165,6 +165,7 @@ func unknownFinding(err error) Finding {
 		noSource *NoSourceError
 		limit    *clusterapi.LimitError
 		stopped  *stopError
+		named    *UnknownError
 	)
 	switch {
 	case errors.As(err, &stopped):
@@ -172,6 +173,8 @@ func unknownFinding(err error) Finding {
 	case errors.As(err, &panicked):
 		f.Reason = ReasonPanicked
 		f.Remedy = "report the fault; other checks are not affected"
+	case errors.As(err, &named):
+		f.Reason = named.Reason
 	case apierrors.IsForbidden(err):
 		f.Reason = ReasonNotAllowed
 		f.Remedy = "grant the permission"
