@@ -131,6 +131,11 @@ func TestKindsRead(t *testing.T) {
 			known[m.GVK().GroupKind()] = true
 		}
 	}
+	for _, c := range preconditions.Documented() {
+		for _, gvk := range c.(preconditions.Described).Rule().Reads {
+			read.kinds[gvk] = true
+		}
+	}
 	for gvk := range read.kinds {
 		if !known[gvk.GroupKind()] {
 			t.Errorf("dump.Kinds lacks %s, which is read", gvk)

@@ -205,6 +205,7 @@ metadata: {name: ns-made, annotations: {include.release.openshift.io/self-manage
 		{name: "by capability", objects: all, target: target, current: target, want: "Failed\n" + noNamespace + "ns-build (for CredentialsRequest " + in + "build)\n" + noSecret + "ns-build/sec (for CredentialsRequest " + in + "build)"},
 		{name: "current release not given", objects: all, edits: []cvEdit{none}, target: target, want: "Unknown\nWarning NoSource: no source given for CurrentPayload"},
 		{name: "target not given", objects: all, want: "Unknown\nWarning NoSource: no source given for TargetPayload"},
+		{name: "legacy mode", objects: append([]any{cloud("AWS"), cloudCredential(operatorv1.CloudCredentialsModeDefault, ""), configMap("openshift-cloud-credential-operator", "cloud-credential-operator-config", map[string]string{"disabled": "true"})}, all[2:]...), edits: []cvEdit{none}, target: target, current: target, want: "Passed"},
 		{name: "another mode", objects: []any{cloud("AWS"), cloudCredential(operatorv1.CloudCredentialsModeMint, "")}, target: target, want: "NotApplicable\nInfo NotApplicable: cloud credentials are not maintained by hand"},
 		{name: "another platform", objects: []any{cloud("None"), manual}, target: target, want: "NotApplicable\nInfo NotApplicable: platform \"None\" has no cloud credentials to prepare"},
 		{name: "Secrets not known", objects: []any{cloud("AWS"), manual, namespace("ns-a")}, edits: []cvEdit{none}, fail: map[string]error{"Secret": errors.New("boom")}, target: target, current: target,

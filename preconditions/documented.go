@@ -3,7 +3,6 @@ package preconditions
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -157,5 +156,3 @@ func theClusterVersion(ctx context.Context, in *Input) (*configv1.ClusterVersion
 func clusterVersionObject(field, value string) []Object {
 	return []Object{{GVK: configv1.GroupVersion.WithKind("ClusterVersion"), Name: clusterVersionName, FieldPath: field, Value: value}}
 }
-
-var errUndone = errors.New("not written yet")

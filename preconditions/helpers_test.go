@@ -94,6 +94,10 @@ func (r *fakeReader) List(ctx context.Context, gvk schema.GroupVersionKind, opts
 	return list, nil
 }
 
+type gvk = schema.GroupVersionKind
+
+func kindIs(kind string) func(gvk) bool { return func(k gvk) bool { return k.Kind == kind } }
+
 type labelSet map[string]string
 
 func (l labelSet) Has(k string) bool              { _, ok := l[k]; return ok }
@@ -204,6 +208,12 @@ func run(t testing.TB, checks []preconditions.Check, in *preconditions.Input) *p
 	report, err := preconditions.Run(context.Background(), checks, in, preconditions.Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if in == nil {
+		return report
+	}
+	if r, ok := in.Reader.(*fakeReader); ok {
+		checkRules(t, checks, r, report)
 	}
 	return report
 }

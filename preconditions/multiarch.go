@@ -79,8 +79,10 @@ func toSingle(ctx context.Context, in *Input) Finding {
 		}
 	}
 	sortObjects(objects)
-	return newFinding(Blocking, "MultiToSingleArchitecture", "A cluster with the payload for several architectures cannot go back to that of one", objects,
+	f := newFinding(Blocking, "MultiToSingleArchitecture", "A cluster with the payload for several architectures cannot go back to that of one", objects,
 		"Ask for a release for several architectures")
+	f.Objects = append(clusterVersionObject("status.desired.architecture", string(multi)), f.Objects...)
+	return f
 }
 
 func toMulti(ctx context.Context, in *Input, cv *configv1.ClusterVersion) ([]Finding, error) {

@@ -121,7 +121,11 @@ func oldHardware(v *VSphereVersions) []Finding {
 	if len(objects)+len(counts) == 0 {
 		return nil
 	}
-	return []Finding{newFinding(Blocking, "VSphereHardwareVersion", meaning, objects, "Shut down these nodes one after another and upgrade their virtual hardware")}
+	f := newFinding(Blocking, "VSphereHardwareVersion", meaning, objects, "Shut down these nodes one after another and upgrade their virtual hardware")
+	if len(f.Objects) == 0 {
+		f.Objects = []Object{infrastructureObject("status.platformStatus.type", string(configv1.VSpherePlatformType))}
+	}
+	return []Finding{f}
 }
 
 // oldVSphere finds what is older than 7.0.2.
