@@ -1,0 +1,214 @@
+package remedy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// AnnotationPausedFor on a MachineHealthCheck says that [HealthChecks] paused it, and
+// for the update to which release image. It goes when the check is resumed.
+const AnnotationPausedFor = clusterapi.AnnotationPrefix + "paused-for"
+
+// HealthChecks pauses the MachineHealthChecks that would replace nodes while these are
+// updated: those that are not paused and look at the condition Ready. A check that
+// somebody else has paused stays as it is, for ever. All that it knows is in the
+// cluster. It is safe for concurrent use.
+type HealthChecks struct {
+	// ResumeAfterControlPlane resumes checks as soon as the cluster's version is
+	// complete. Otherwise they stay paused until every machine config pool is
+	// updated, so a pool that is paused for a canary keeps them paused.
+	ResumeAfterControlPlane bool
+}
+
+// Pause pauses checks for an update to a release image, marks them, and returns the
+// names of all that are paused for it, sorted. Those that were paused for another one
+// are taken over, or resumed where they do not look at Ready any more. A cluster with
+// a single node has none paused: nothing could replace it.
+//
+// Errors are those of reading nodes and MachineHealthChecks and of writing these; the
+// others are paused all the same.
+func (h HealthChecks) Pause(ctx context.Context, api clusterapi.ClusterAPI, image string) ([]string, error) {
+	if image == "" {
+		return nil, errors.New("pausing MachineHealthChecks: the image of the release is not known")
+	}
+	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, api, clusterapi.ListOptions{})
+	if err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("pausing MachineHealthChecks: %w", err)
+	}
+	if len(nodes) == 1 {
+		return nil, nil
+	}
+	return each(ctx, api, "pausing", func(c *machinev1beta1.MachineHealthCheck) bool {
+		mark, ours := c.Annotations[AnnotationPausedFor]
+		switch {
+		case ours && !paused(c) && !actsOnReady(c), ours && paused(c) && !looksAtReady(c):
+			resume(c)
+			return false
+		case ours && mark == image && paused(c):
+			return true
+		case ours && paused(c):
+			c.Annotations[AnnotationPausedFor] = image // it stays paused
+			return true
+		case actsOnReady(c):
+			if c.Annotations == nil {
+				c.Annotations = map[string]string{}
+			}
+			c.Annotations[preconditions.AnnotationMachineAPIPaused] = ""
+			c.Annotations[AnnotationPausedFor] = image
+			return true
+		}
+		return false
+	})
+}
+
+// Resume resumes the checks that were paused for an update which has ended, in
+// whatever way: image is the release that the cluster is at, complete. Those that were
+// paused for this release stay so while pools are on their way to it; those for
+// another one, which was given up, are resumed at once.
+//
+// It returns the names of those that are still paused, sorted, and what they wait for,
+// which is empty where nothing is left. Errors are those of reading pools and
+// MachineHealthChecks and of writing these; they name the checks that stay paused.
+func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, image string) (still []string, waitsFor string, err error) {
+	if !h.ResumeAfterControlPlane {
+		if waitsFor, err = poolsBehind(ctx, api); err != nil {
+			return nil, "", fmt.Errorf("resuming MachineHealthChecks: %w", err)
+		}
+	}
+	still, err = each(ctx, api, "resuming", func(c *machinev1beta1.MachineHealthCheck) bool {
+		mark, ours := c.Annotations[AnnotationPausedFor]
+		if !ours {
+			return false
+		}
+		if mark == image && waitsFor != "" {
+			return true
+		}
+		resume(c)
+		return false
+	})
+	if len(still) == 0 {
+		waitsFor = ""
+	}
+	return still, waitsFor, err
+}
+
+// Uninstall resumes every check that was paused here, whatever for, and so removes all
+// marks. Errors are those of Resume.
+func (h HealthChecks) Uninstall(ctx context.Context, api clusterapi.ClusterAPI) error {
+	_, err := each(ctx, api, "resuming", func(c *machinev1beta1.MachineHealthCheck) bool {
+		if _, ours := c.Annotations[AnnotationPausedFor]; ours {
+			resume(c)
+		}
+		return false
+	})
+	return err
+}
+
+// each changes every check that change changes, each in one write, and returns the
+// names of those of which change says that they are paused by us.
+func each(ctx context.Context, api clusterapi.ClusterAPI, doing string, change func(*machinev1beta1.MachineHealthCheck) bool) ([]string, error) {
+	checks, err := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, clusterapi.ListOptions{Namespace: preconditions.MachineAPINamespace})
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s MachineHealthChecks: %w", doing, err)
+	}
+	var ours, failed []string
+	var errs []error
+	for _, c := range checks {
+		held := false
+		_, err := clusterapi.Modify(ctx, api, clusterapi.Key(c.Namespace, c.Name), clusterapi.ModifyOptions{}, func(c *machinev1beta1.MachineHealthCheck) error {
+			held = change(c)
+			return nil
+		})
+		switch {
+		case apierrors.IsNotFound(err): // it was deleted meanwhile
+		case err != nil:
+			failed, errs = append(failed, c.Name), append(errs, err)
+		case held:
+			ours = append(ours, c.Name)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	slices.Sort(ours)
+	if len(errs) > 0 {
+		return ours, fmt.Errorf("%s MachineHealthChecks %s: %w", doing, strings.Join(failed, ", "), errors.Join(errs...))
+	}
+	return ours, nil
+}
+
+func paused(c *machinev1beta1.MachineHealthCheck) bool {
+	_, ok := c.Annotations[preconditions.AnnotationMachineAPIPaused]
+	return ok
+}
+
+func actsOnReady(c *machinev1beta1.MachineHealthCheck) bool { return preconditions.ActsOnReady(c) }
+
+// looksAtReady says whether it would act if it were not paused.
+func looksAtReady(c *machinev1beta1.MachineHealthCheck) bool {
+	active := c.DeepCopy()
+	delete(active.Annotations, preconditions.AnnotationMachineAPIPaused)
+	return actsOnReady(active)
+}
+
+// resume removes our mark, and the pause unless somebody else has made it theirs by
+// giving it a value.
+func resume(c *machinev1beta1.MachineHealthCheck) {
+	if value, ok := c.Annotations[preconditions.AnnotationMachineAPIPaused]; ok && value == "" {
+		delete(c.Annotations, preconditions.AnnotationMachineAPIPaused)
+	}
+	delete(c.Annotations, AnnotationPausedFor)
+}
+
+// poolsBehind names the pools that are not updated. A cluster without machine config
+// pools has none.
+func poolsBehind(ctx context.Context, api clusterapi.Reader) (string, error) {
+	pools, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, api, clusterapi.ListOptions{})
+	if err != nil {
+		if meta.IsNoMatchError(err) {
+			return "", nil
+		}
+		return "", err
+	}
+	var behind []string
+	for _, p := range pools {
+		status := func(t mcfgv1.MachineConfigPoolConditionType) corev1.ConditionStatus {
+			for _, c := range p.Status.Conditions {
+				if c.Type == t {
+					return c.Status
+				}
+			}
+			return corev1.ConditionUnknown
+		}
+		switch {
+		case status(mcfgv1.MachineConfigPoolUpdating) == corev1.ConditionTrue:
+			behind = append(behind, p.Name+" (updating)")
+		case status(mcfgv1.MachineConfigPoolUpdated) == corev1.ConditionTrue && p.Status.ObservedGeneration >= p.Generation &&
+			p.Spec.Configuration.Name == p.Status.Configuration.Name:
+		case p.Spec.Paused:
+			behind = append(behind, p.Name+" (paused)")
+		default:
+			behind = append(behind, p.Name+" (not updated)")
+		}
+	}
+	if len(behind) == 0 {
+		return "", nil
+	}
+	slices.Sort(behind)
+	return "machine config pools " + strings.Join(behind, ", "), nil
+}
