@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
@@ -114,6 +115,54 @@ func BenchmarkStatus(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				prev = s.Status("worker", prev, mcptest.Epoch)
+			}
+		})
+	}
+}
+
+// drainObjects are n nodes with 30 pods each: ten applications of three replicas,
+// each with a budget, on three neighbours.
+func drainObjects(n int) mcp.DrainObjects {
+	var o mcp.DrainObjects
+	for i := range n {
+		w := mcptest.Worker(fmt.Sprintf("w%04d", i))
+		w.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("250")}
+		o.Nodes = append(o.Nodes, &w)
+		for j := range 10 {
+			app := fmt.Sprintf("app%04d-%d", i, j)
+			namespace := fmt.Sprint("ns", i%100)
+			b := drainBudget(app, app, 3, 2, 3)
+			b.Namespace = namespace
+			o.Budgets = append(o.Budgets, b)
+			for k := range 3 {
+				p := drainedPod(fmt.Sprint(app, "-", k), fmt.Sprintf("w%04d", (i+k)%n), app, asks("100m"), scratch)
+				p.Namespace = namespace
+				o.Pods = append(o.Pods, p)
+			}
+		}
+	}
+	return o
+}
+
+// All nodes are drained in turn; view is the index alone.
+func BenchmarkDrainPlan(b *testing.B) {
+	for _, n := range []int{10, 100, 1_000} {
+		o := drainObjects(n)
+		b.Run(fmt.Sprint("view/", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				mcp.NewDrainView(o)
+			}
+		})
+		b.Run(fmt.Sprint("all/", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				v := mcp.NewDrainView(o)
+				for _, node := range v.Nodes() {
+					if d := mcp.DrainPlan(node, v); !d.Succeeds() {
+						b.Fatal(told(d))
+					}
+				}
 			}
 		})
 	}

@@ -39,6 +39,14 @@
 // negative maxUnavailable is an error and not a pool that never updates, a
 // failing node counts once, conditions do not flap.
 //
+// # Drains
+//
+// Before a node reboots its pods are evicted, and one that may not go delays the
+// node for as long as that lasts. [DrainPlan] predicts it: what becomes of each pod
+// of a node, which PodDisruptionBudget decides, in which [Drain].Waves the pods go,
+// what blocks and what to do about it. [DrainPlans] predicts several drains at the
+// same time. Both read a [DrainView], made once of a cluster's objects.
+//
 // Package rollout carries the decisions out.
 //
 // All values are plain data or change only by their own methods: safe to read

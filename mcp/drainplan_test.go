@@ -152,6 +152,12 @@ func TestDrainPlan(t *testing.T) {
 		{"invalid selector", mcp.DrainObjects{Pods: []*corev1.Pod{drainedPod("p", "a", "x")}, Budgets: []*policyv1.PodDisruptionBudget{drainBudget("b", "x", 1, 1, 1, func(b *policyv1.PodDisruptionBudget) {
 			b.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Odd"}}
 		})}}, "p Evicts", nil},
+		{"one of some labels, one of them twice", mcp.DrainObjects{Pods: []*corev1.Pod{drainedPod("p", "a", "x"), drainedPod("q", "a", "z")}, Budgets: []*policyv1.PodDisruptionBudget{drainBudget("b", "x", 1, 1, 1, func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"x", "x", "y"}}}}
+		})}}, "p Blocked NeverAllows\nq Evicts", nil},
+		{"none of some labels", mcp.DrainObjects{Pods: []*corev1.Pod{drainedPod("p", "a", "x"), drainedPod("q", "a", "z")}, Budgets: []*policyv1.PodDisruptionBudget{drainBudget("b", "x", 1, 1, 1, func(b *policyv1.PodDisruptionBudget) {
+			b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"z"}}}}
+		})}}, "p Blocked NeverAllows\nq Evicts", nil},
 		{"not Ready, AlwaysAllow", mcp.DrainObjects{Pods: []*corev1.Pod{drainedPod("p", "a", "x", unready)}, Budgets: []*policyv1.PodDisruptionBudget{drainBudget("b", "x", 1, 1, 0, alwaysAllow)}}, "p Evicts", []string{"not Ready"}},
 		{"Ready, AlwaysAllow", mcp.DrainObjects{Pods: []*corev1.Pod{drainedPod("p", "a", "x")}, Budgets: []*policyv1.PodDisruptionBudget{drainBudget("b", "x", 1, 1, 1, alwaysAllow)}}, "p Blocked NeverAllows", nil},
 		{"not Ready, enough others are", mcp.DrainObjects{Pods: []*corev1.Pod{drainedPod("p", "a", "x", unready)}, Budgets: []*policyv1.PodDisruptionBudget{drainBudget("b", "x", 3, 2, 2)}}, "p Evicts", nil},

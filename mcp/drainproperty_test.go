@@ -28,10 +28,10 @@ import (
 // DaemonSet, so that budgets select several.
 func genDrainPods(t *rapid.T) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for i := range rapid.IntRange(0, 9).Draw(t, "pods") {
+	for i := range rapid.IntRange(0, 12).Draw(t, "pods") {
 		app := rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "app")
 		p := drainedPod(fmt.Sprint("p", i), rapid.SampledFrom([]string{"a", "a", "b", "c"}).Draw(t, "node"), app)
-		p.Namespace = rapid.SampledFrom([]string{"ns", "ns", "other"}).Draw(t, "namespace")
+		p.Namespace = rapid.SampledFrom([]string{"ns", "ns", "ns", "other"}).Draw(t, "namespace")
 		p.UID = types.UID(p.Name)
 		if rapid.IntRange(0, 3).Draw(t, "unready") == 0 {
 			unready(p)

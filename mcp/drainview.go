@@ -163,7 +163,7 @@ func (in *budgetIndex) add(budget *policyv1.PodDisruptionBudget) {
 	for _, r := range requirements {
 		switch r.Operator() {
 		case selection.In, selection.Equals, selection.DoubleEquals:
-			for _, value := range r.ValuesUnsorted() {
+			for value := range r.Values() { // each once
 				at := label{r.Key(), value}
 				in.byLabel[at] = append(in.byLabel[at], b)
 			}

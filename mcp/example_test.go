@@ -6,6 +6,7 @@ import (
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -55,6 +56,43 @@ func ExampleState_Explain() {
 	// bob: NoCapacity: maxUnavailable is 1, taken by cyd
 	// cyd: Selected: node cyd is next for MachineConfig rendered-worker-new
 	// dan: UpToDate: node dan has MachineConfig rendered-worker-new
+}
+
+// Would this node drain, and what stands in its way?
+func ExampleDrainPlan() {
+	pod := func(name, app string) *corev1.Pod {
+		yes := true
+		p := &corev1.Pod{}
+		p.Namespace, p.Name, p.Labels = "shop", name, map[string]string{"app": app}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app, Controller: &yes}}
+		p.Spec.NodeName = "ada"
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		return p
+	}
+	budget := func(app string, pods, healthy int32) *policyv1.PodDisruptionBudget {
+		b := &policyv1.PodDisruptionBudget{}
+		b.Namespace, b.Name = "shop", app
+		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+		b.Status = policyv1.PodDisruptionBudgetStatus{ExpectedPods: pods, CurrentHealthy: pods, DesiredHealthy: healthy, DisruptionsAllowed: pods - healthy}
+		return b
+	}
+	d := mcp.DrainPlan("ada", mcp.NewDrainView(mcp.DrainObjects{
+		Pods:    []*corev1.Pod{pod("db-0", "db"), pod("web-1", "web"), pod("web-2", "web")},
+		Budgets: []*policyv1.PodDisruptionBudget{budget("db", 1, 1), budget("web", 3, 2)},
+	}))
+	for _, p := range d.Pods {
+		fmt.Printf("%s: %s: %s\n", p.Pod, p.Verdict, p.Text)
+	}
+	for _, p := range d.Blocked() {
+		fmt.Printf("%s: %s\n", p.Kind, p.Fix)
+	}
+	fmt.Println("waves:", d.Waves)
+	// Output:
+	// shop/db-0: Blocked: The disruption budget db needs 1 healthy pods and has 1 currently
+	// shop/web-1: Evicts: budget web allows it
+	// shop/web-2: EvictsAfter: budget web allows 1 at a time, and 1 go before it
+	// NeverAllows: raise the replicas of its workload, or relax budget db: 1 pods expected, 1 must be healthy, 1 are
+	// waves: [[shop/web-1] [shop/web-2]]
 }
 
 func ExamplePoolStatus() {
