@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -44,9 +45,9 @@ func newPlaces(nodes []*corev1.Node, pods map[string][]*corev1.Pod) *places {
 				if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 					continue
 				}
-				for r, v := range requests(pod) {
-					if _, ok := p.free[r]; ok {
-						p.free[r] = max(p.free[r]-v, -math.MaxInt64/2)
+				for _, a := range requests(pod) {
+					if free, ok := p.free[a.resource]; ok {
+						p.free[a.resource] = max(free-a.units, -math.MaxInt64/2)
 					}
 				}
 			}
@@ -85,7 +86,7 @@ type wants struct {
 	pod      *corev1.Pod
 	terms    []corev1.NodeSelectorTerm // one of them must hold, if affine
 	affine   bool
-	requests map[corev1.ResourceName]int64
+	requests amounts
 }
 
 func newWants(p *corev1.Pod) *wants {
@@ -102,7 +103,7 @@ func newWants(p *corev1.Pod) *wants {
 func (w *wants) key() string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(w.pod.Spec.NodeSelector)) {
-		fmt.Fprintf(&b, "%q=%q,", k, w.pod.Spec.NodeSelector[k])
+		b.WriteString(strconv.Quote(k) + strconv.Quote(w.pod.Spec.NodeSelector[k]))
 	}
 	if w.affine {
 		b.WriteString("|affinity")
@@ -113,8 +114,8 @@ func (w *wants) key() string {
 	for _, t := range w.pod.Spec.Tolerations {
 		fmt.Fprintf(&b, "|%q%q%q%q", t.Key, t.Operator, t.Value, t.Effect)
 	}
-	for _, r := range slices.Sorted(maps.Keys(w.requests)) {
-		fmt.Fprintf(&b, "|%s %d", r, w.requests[r])
+	for _, a := range w.requests {
+		b.WriteString("|" + strconv.Quote(string(a.resource)) + strconv.FormatInt(a.units, 10))
 	}
 	return b.String()
 }
@@ -138,12 +139,22 @@ func (w *wants) fit(n *place) bool {
 	if n.free == nil {
 		return true
 	}
-	for r, v := range w.requests {
-		if v > 0 && n.free[r] < v {
+	for _, a := range w.requests {
+		free, known := n.free[a.resource]
+		if a.units > 0 && free < a.units && (known || !everyNodeHas(a.resource)) {
 			return false
 		}
 	}
 	return true
+}
+
+// everyNodeHas reports whether a node that does not tell of a resource has it anyhow.
+func everyNodeHas(r corev1.ResourceName) bool {
+	switch r {
+	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
+		return true
+	}
+	return false
 }
 
 // meets reports whether a node meets one term of a required node affinity. An
@@ -198,37 +209,62 @@ func tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {
 	return false
 }
 
-// requests is what the scheduler reserves for a pod.
-func requests(p *corev1.Pod) map[corev1.ResourceName]int64 {
-	running, starting := map[corev1.ResourceName]int64{}, map[corev1.ResourceName]int64{}
+// amounts are how much of each resource; few, so a slice is faster than a map.
+type amounts []amount
+
+type amount struct {
+	resource corev1.ResourceName
+	units    int64
+}
+
+// of returns the amount of a resource, to be changed.
+func (a *amounts) of(r corev1.ResourceName) *int64 {
+	for i := range *a {
+		if (*a)[i].resource == r {
+			return &(*a)[i].units
+		}
+	}
+	*a = append(*a, amount{resource: r})
+	return &(*a)[len(*a)-1].units
+}
+
+func (a *amounts) add(list corev1.ResourceList) {
+	for r, q := range list {
+		of := a.of(r)
+		*of = add(*of, units(r, q))
+	}
+}
+
+// requests is what the scheduler reserves for a pod, by name of resource.
+func requests(p *corev1.Pod) amounts {
+	running := make(amounts, 0, 4)
+	var starting amounts
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		for r, q := range c.Resources.Requests {
-			v := units(r, q)
-			starting[r] = max(starting[r], add(running[r], v))
+			now, most := add(*running.of(r), units(r, q)), starting.of(r)
+			*most = max(*most, now)
 			if sidecar { // it stays beside all that follow
-				running[r] = add(running[r], v)
+				*running.of(r) = now
 			}
 		}
 	}
 	for i := range p.Spec.Containers {
-		for r, q := range p.Spec.Containers[i].Resources.Requests {
-			running[r] = add(running[r], units(r, q))
-		}
+		running.add(p.Spec.Containers[i].Resources.Requests)
 	}
-	for r, v := range starting {
-		running[r] = max(running[r], v)
+	for _, s := range starting {
+		of := running.of(s.resource)
+		*of = max(*of, s.units)
 	}
 	if p.Spec.Resources != nil { // what the pod asks for as a whole goes before
 		for r, q := range p.Spec.Resources.Requests {
-			running[r] = units(r, q)
+			*running.of(r) = units(r, q)
 		}
 	}
-	for r, q := range p.Spec.Overhead {
-		running[r] = add(running[r], units(r, q))
-	}
-	running[corev1.ResourcePods] = 1
+	running.add(p.Spec.Overhead)
+	*running.of(corev1.ResourcePods) = 1
+	slices.SortFunc(running, func(a, b amount) int { return strings.Compare(string(a.resource), string(b.resource)) })
 	return running
 }
 

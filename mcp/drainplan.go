@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -67,10 +66,11 @@ type drainPod struct {
 // the API server. Pods that take a disruption from a budget are queued for it.
 func (d *drainPlanner) judge(node string) []*drainPod {
 	pods := d.view.byNode[node]
-	out := make([]*drainPod, len(pods))
+	all, out := make([]drainPod, len(pods)), make([]*drainPod, len(pods))
 	unknown := ""
 	for i, p := range pods {
-		out[i] = &drainPod{pod: p, PodDrain: PodDrain{Pod: types.NamespacedName{Namespace: p.Namespace, Name: p.Name}}}
+		out[i] = &all[i]
+		out[i].pod, out[i].Pod = p, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 		if d.filter(out[i]); out[i].Kind == DrainDaemonSetUnknown && unknown == "" {
 			unknown = out[i].Pod.String()
 		}
@@ -157,9 +157,9 @@ func (d *drainPlanner) ask(p *drainPod) *drainBudget {
 		case err != nil:
 			d.blockByBudget(p, found[0], err)
 		case spends == nil:
-			p.Text = fmt.Sprintf("it is not Ready, and budget %s lets such pods go", found[0].Name)
+			p.Text = "it is not Ready, and budget " + found[0].Name + " lets such pods go"
 		default:
-			p.Text = fmt.Sprintf("budget %s allows it", found[0].Name)
+			p.Text = "budget " + found[0].Name + " allows it"
 			return found[0]
 		}
 		return nil
@@ -312,18 +312,18 @@ func slowDrain(grace time.Duration) (expected time.Duration, failed int) {
 // drain puts together what is predicted for one node.
 func (d *drainPlanner) drain(node string, pods []*drainPod) Drain {
 	out := Drain{Node: node, NotRequired: d.view.topology == TopologySingleReplica}
-	waves := map[int][]types.NamespacedName{}
-	for _, p := range pods {
-		out.Pods = append(out.Pods, p.PodDrain)
-		if p.Verdict == DrainEvicts || p.Verdict == DrainEvictsAfter {
-			waves[p.wave] = append(waves[p.wave], p.Pod)
+	if len(pods) > 0 {
+		out.Pods = make([]PodDrain, len(pods))
+	}
+	for i, p := range pods {
+		out.Pods[i] = p.PodDrain
+		if p.Verdict != DrainEvicts && p.Verdict != DrainEvictsAfter {
+			continue
 		}
-	}
-	if len(waves) > 0 {
-		out.Waves = make([][]types.NamespacedName, slices.Max(slices.Collect(maps.Keys(waves)))+1)
-	}
-	for i := range out.Waves {
-		out.Waves[i] = waves[i]
+		for len(out.Waves) <= p.wave {
+			out.Waves = append(out.Waves, nil)
+		}
+		out.Waves[p.wave] = append(out.Waves[p.wave], p.Pod)
 	}
 	return out
 }

@@ -390,6 +390,9 @@ func TestDrainNowhereToGo(t *testing.T) {
 		{name: "a node that has none of it", node: has("1"), pod: func(p *corev1.Pod) {
 			p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}}}}
 		}},
+		{name: "a node that does not say how much of it", pod: asks("1"), fits: true, node: func(n *corev1.Node) {
+			n.Status.Allocatable = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+		}},
 		{name: "a container that ends before", node: has("1"), pod: starting(nil), fits: true},
 		{name: "a sidecar", node: has("1"), pod: starting(&always)},
 		{name: "overhead", node: has("1"), pod: func(p *corev1.Pod) {
