@@ -26,9 +26,14 @@ func DrainPlan(node string, v DrainView) Drain {
 // replaces them finds no place on any of the nodes. It returns a Drain for each
 // node, in the order given.
 func DrainPlans(nodes []string, v DrainView) []Drain {
-	plan := drainPlanner{view: v.drainIndex, leaving: make(map[string]bool, len(nodes)), queues: map[*drainBudget][]*drainPod{}, blocked: map[*drainBudget]PodDrain{}}
-	if plan.view == nil {
-		plan.view = NewDrainView(DrainObjects{}).drainIndex
+	if v.index == nil {
+		v = NewDrainView(DrainObjects{})
+	}
+	plan := drainPlanner{
+		view:    v.index,
+		leaving: make(map[string]bool, len(nodes)),
+		queues:  map[*drainBudget][]*drainPod{},
+		blocked: map[*drainBudget]PodDrain{},
 	}
 	for _, node := range nodes {
 		plan.leaving[node] = true

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ type WorkloadScale struct {
 // that it was made of: do not change them while it is in use. The zero value is a
 // cluster without pods.
 type DrainView struct {
-	*drainIndex
+	index *drainIndex // nil: empty
 }
 
 type drainIndex struct {
@@ -112,15 +113,10 @@ func NewDrainView(o DrainObjects) DrainView {
 
 // Nodes returns the names of the nodes that have pods, sorted.
 func (v DrainView) Nodes() []string {
-	if v.drainIndex == nil {
+	if v.index == nil {
 		return nil
 	}
-	names := make([]string, 0, len(v.byNode))
-	for name := range v.byNode {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(v.index.byNode))
 }
 
 // hasDaemonSet says whether a DaemonSet exists, as the drain asks.
