@@ -159,7 +159,7 @@ type drainEntry struct {
 	severity   Severity
 	subject    drainSubject
 	pool, node string
-	pod        mcp.PodDrain
+	pod        *mcp.PodDrain
 	text       string
 }
 
@@ -205,7 +205,8 @@ var drainSubjects = [...]struct{ reason, meaning, remedy string }{
 
 // add takes in what is predicted for one node.
 func (r *drainReport) add(d mcp.Drain) {
-	for _, p := range d.Pods {
+	for i := range d.Pods {
+		p := &d.Pods[i]
 		if p.Verdict == mcp.DrainStays {
 			continue
 		}
@@ -229,11 +230,11 @@ func (r *drainReport) add(d mcp.Drain) {
 	}
 }
 
-func (r *drainReport) note(s Severity, subject drainSubject, node string, p mcp.PodDrain, text string) {
+func (r *drainReport) note(s Severity, subject drainSubject, node string, p *mcp.PodDrain, text string) {
 	r.entries = append(r.entries, drainEntry{severity: s, subject: subject, pool: r.pool, node: node, pod: p, text: text})
 }
 
-func (r *drainReport) addBlocked(node string, p mcp.PodDrain) {
+func (r *drainReport) addBlocked(node string, p *mcp.PodDrain) {
 	switch p.Kind {
 	case mcp.DrainTwoBudgets:
 		r.note(r.severity, twoBudgets, node, p, "")
@@ -271,7 +272,7 @@ func (r *drainReport) addBlocked(node string, p mcp.PodDrain) {
 }
 
 // budgetOf is the first budget that decides on a pod.
-func (r *drainReport) budgetOf(p mcp.PodDrain) *policyv1.PodDisruptionBudget {
+func (r *drainReport) budgetOf(p *mcp.PodDrain) *policyv1.PodDisruptionBudget {
 	if len(p.Budgets) == 0 {
 		return nil
 	}
@@ -284,7 +285,7 @@ func syncFailed(b *policyv1.PodDisruptionBudget) bool {
 	})
 }
 
-func (r *drainReport) addStale(p mcp.PodDrain, why string) {
+func (r *drainReport) addStale(p *mcp.PodDrain, why string) {
 	if r.stale == nil {
 		r.stale = map[string]string{}
 	}
@@ -348,16 +349,22 @@ func (r *drainReport) migratable(key types.NamespacedName) (is, known bool) {
 	return false, true
 }
 
+// compare orders by severity, subject, node, namespace, budget and pod.
+func (e drainEntry) compare(other drainEntry) int {
+	if c := cmp.Or(cmp.Compare(other.severity, e.severity), cmp.Compare(e.subject, other.subject), strings.Compare(e.node, other.node)); c != 0 {
+		return c
+	}
+	a, b := e.pod, other.pod
+	if c := cmp.Or(strings.Compare(a.Pod.Namespace, b.Pod.Namespace), slices.Compare(a.Budgets, b.Budgets)); c != 0 {
+		return c
+	}
+	return cmp.Or(strings.Compare(e.text, other.text), strings.Compare(a.Pod.Name, b.Pod.Name))
+}
+
 // findings puts together what was found: one finding for each subject and severity,
 // which lists nodes, their budgets and the pods of these.
 func (r *drainReport) findings() []Finding {
-	slices.SortFunc(r.entries, func(a, b drainEntry) int {
-		return cmp.Or(
-			cmp.Compare(b.severity, a.severity), cmp.Compare(a.subject, b.subject), strings.Compare(a.node, b.node),
-			strings.Compare(a.pod.Pod.Namespace, b.pod.Pod.Namespace), slices.Compare(a.pod.Budgets, b.pod.Budgets),
-			strings.Compare(a.text, b.text), strings.Compare(a.pod.Pod.Name, b.pod.Pod.Name),
-		)
-	})
+	slices.SortFunc(r.entries, drainEntry.compare)
 	var findings []Finding
 	same := func(a, b drainEntry) bool { return a.severity == b.severity && a.subject == b.subject }
 	for of := range chunkBy(r.entries, same) {
@@ -371,58 +378,76 @@ func (r *drainReport) finding(entries []drainEntry) Finding {
 	subject := drainSubjects[entries[0].subject]
 	// Almost every pod may lose scratch data: the text counts those.
 	count := entries[0].subject == dataLoss || entries[0].subject == notRecreated
-	f := Finding{Severity: entries[0].severity, Reason: subject.reason, Remedy: subject.remedy}
+	objects := make([]Object, 0, 2*len(entries))
 	var nodes []string
 	for of := range chunkBy(entries, func(a, b drainEntry) bool { return a.node == b.node }) {
-		f.Objects = append(f.Objects, Object{GVK: gvkOf[corev1.Node](), Name: of[0].node, Note: "pool " + of[0].pool})
-		said := r.onNode(of, &f.Objects)
-		if count {
-			said = strconv.Itoa(len(of)) + " pods"
+		objects = append(objects, Object{GVK: nodeKind, Name: of[0].node, Note: "pool " + of[0].pool})
+		var said []string
+		for of := range chunkBy(of, drainEntry.sameBudget) {
+			objects = r.appendObjects(objects, of)
+			if !count {
+				said = append(said, podsText(of))
+			}
 		}
-		nodes = append(nodes, fmt.Sprintf("node %s (%s)", of[0].node, said))
+		if count {
+			said = append(said, strconv.Itoa(len(of))+" pods")
+		}
+		nodes = append(nodes, fmt.Sprintf("node %s (%s)", of[0].node, strings.Join(said, "; ")))
 	}
-	f.Message = subject.meaning + ": " + strings.Join(nodes, ", ") + ". " + subject.remedy
-	return f
+	return Finding{
+		Severity: entries[0].severity, Reason: subject.reason, Remedy: subject.remedy, Objects: objects,
+		Message: subject.meaning + ": " + strings.Join(nodes, ", ") + ". " + subject.remedy,
+	}
 }
 
-// onNode adds the budgets of a node and their pods to objects, and names them.
-func (r *drainReport) onNode(entries []drainEntry, objects *[]Object) string {
-	var said []string
-	sameBudget := func(a, b drainEntry) bool {
-		return a.pod.Pod.Namespace == b.pod.Pod.Namespace && slices.Equal(a.pod.Budgets, b.pod.Budgets) && a.text == b.text
+// The kinds of the objects of findings.
+var (
+	nodeKind   = corev1.SchemeGroupVersion.WithKind("Node")
+	podKind    = corev1.SchemeGroupVersion.WithKind("Pod")
+	budgetKind = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
+)
+
+func (e drainEntry) sameBudget(other drainEntry) bool {
+	return e.pod.Pod.Namespace == other.pod.Pod.Namespace && slices.Equal(e.pod.Budgets, other.pod.Budgets) && e.text == other.text
+}
+
+// appendObjects adds the budgets of some pods, and these.
+func (r *drainReport) appendObjects(objects []Object, entries []drainEntry) []Object {
+	namespace, budgets := entries[0].pod.Pod.Namespace, entries[0].pod.Budgets
+	for _, name := range budgets {
+		o := Object{GVK: budgetKind, Namespace: namespace, Name: name, FieldPath: "status.disruptionsAllowed", Note: entries[0].text}
+		if b := r.budgets[clusterapi.Key(namespace, name)]; b != nil {
+			o.Value = strconv.Itoa(int(b.Status.DisruptionsAllowed))
+		}
+		objects = append(objects, o)
 	}
-	for of := range chunkBy(entries, sameBudget) {
-		namespace := of[0].pod.Pod.Namespace
-		var budgets []string
-		for _, name := range of[0].pod.Budgets {
-			o := Object{GVK: gvkOf[policyv1.PodDisruptionBudget](), Namespace: namespace, Name: name, FieldPath: "status.disruptionsAllowed", Note: of[0].text}
-			if b := r.budgets[clusterapi.Key(namespace, name)]; b != nil {
-				o.Value = strconv.Itoa(int(b.Status.DisruptionsAllowed))
-			}
-			*objects = append(*objects, o)
-			budgets = append(budgets, namespace+"/"+name)
+	for _, e := range entries {
+		o := Object{GVK: podKind, Namespace: namespace, Name: e.pod.Pod.Name}
+		if len(budgets) == 0 {
+			o.Note = e.text
 		}
-		var pods []string
-		for _, e := range of {
-			o := Object{GVK: gvkOf[corev1.Pod](), Namespace: namespace, Name: e.pod.Pod.Name}
-			name := e.pod.Pod.String()
-			if len(budgets) == 0 && e.text != "" {
-				o.Note = e.text
-				name += " (" + e.text + ")"
-			}
-			*objects = append(*objects, o)
-			pods = append(pods, name)
-		}
-		text := "pods " + strings.Join(pods, ", ")
-		if len(budgets) > 0 {
-			text = "budget " + strings.Join(budgets, " and ") + " of " + text
-			if of[0].text != "" {
-				text += ": " + of[0].text
-			}
-		}
-		said = append(said, text)
+		objects = append(objects, o)
 	}
-	return strings.Join(said, "; ")
+	return objects
+}
+
+// podsText names pods of the same budgets, of which the same is said.
+func podsText(entries []drainEntry) string {
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.pod.Pod.String()
+	}
+	text := "pods " + strings.Join(names, ", ")
+	if budgets := slices.Clone(entries[0].pod.Budgets); len(budgets) > 0 {
+		for i := range budgets {
+			budgets[i] = entries[0].pod.Pod.Namespace + "/" + budgets[i]
+		}
+		text = "budget " + strings.Join(budgets, " and ") + " of " + text
+	}
+	if entries[0].text != "" {
+		text += ": " + entries[0].text
+	}
+	return text
 }
 
 // chunkBy yields the runs of neighbours that are the same.

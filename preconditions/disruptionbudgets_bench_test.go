@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
 // BenchmarkDisruptionBudgets predicts the drains of n nodes with 30 pods each, of
-// which a third have a budget. The objects are decoded before.
+// which a third have a budget and a half an emptyDir volume. The objects are decoded before.
 func BenchmarkDisruptionBudgets(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -24,6 +26,9 @@ func BenchmarkDisruptionBudgets(b *testing.B) {
 					for k := range 3 {
 						p := replica(fmt.Sprint(app, "-", k), fmt.Sprintf("w%04d", (i+k)%n), app)
 						p.Namespace = fmt.Sprint("ns", i%100)
+						if j%2 == 0 {
+							p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+						}
 						objects = append(objects, p)
 					}
 					if j%3 == 0 {

@@ -130,13 +130,13 @@ func TestDisruptionBudgets(t *testing.T) {
 			seconds := int64(600)
 			p.OwnerReferences, p.Spec.TerminationGracePeriodSeconds = nil, &seconds
 			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
-		})), want: "Passed\nInfo Slow: Pods may take longer to end than an attempt to drain lasts, so attempts fail before one succeeds: node a (pods ns/p1 (up to 10m0s))\n" +
+		})), want: "Passed\nInfo Slow: Pods may take longer to end than an attempt to drain lasts, so attempts fail before one succeeds: node a (pods ns/p1: up to 10m0s)\n" +
 			"Info DataLoss: Pods lose what they keep in emptyDir volumes when they are evicted: node a (1 pods)\n" +
 			"Info NotRecreated: Pods have no controller, so nobody creates them again after they are evicted: node a (1 pods)"},
 		{name: "terminating", input: func(in *preconditions.Input) { in.Now = time.Date(2026, 1, 1, 0, 2, 0, 0, time.UTC) }, objects: cluster(replica("p1", "m0", "x", func(p *corev1.Pod) {
 			at := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 			p.DeletionTimestamp, p.Finalizers = &at, []string{"f"}
-		})), want: "Passed\nInfo Terminating: Pods should have ended, and a drain waits for them: node m0 (pods ns/p1 (it should have ended at 2026-01-01T00:00:00Z, and has the finalizers f))"},
+		})), want: "Passed\nInfo Terminating: Pods should have ended, and a drain waits for them: node m0 (pods ns/p1: it should have ended at 2026-01-01T00:00:00Z, and has the finalizers f)"},
 
 		// Virtual machines.
 		{name: "migratable", objects: cluster(append(vm, machine("vm1", "True"))...), want: "Passed\nInfo " + migrates + "node a (budget ns/p of pods ns/vm1: virtual machine vm1)"},
