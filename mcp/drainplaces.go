@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,6 +19,9 @@ import (
 // places are the nodes that a replacement of an evicted pod may go to.
 type places struct {
 	nodes []place // by name
+
+	// Most pods fit most nodes, the one that took the last pod too.
+	last atomic.Int64
 
 	mu    sync.Mutex
 	first map[string]int // what a pod asks for → the first node that fits, len(nodes) if none does
@@ -61,6 +65,10 @@ func newPlaces(nodes []*corev1.Node, pods map[string][]*corev1.Pod) *places {
 // has reports whether a pod like p fits a node other than those that are left out.
 func (s *places) has(p *corev1.Pod, without map[string]bool) bool {
 	wants := newWants(p)
+	takes := func(i int) bool { return !without[s.nodes[i].Name] && wants.fit(&s.nodes[i]) }
+	if last := int(s.last.Load()); last < len(s.nodes) && takes(last) {
+		return true
+	}
 	key := wants.key()
 	s.mu.Lock()
 	at, known := s.first[key]
@@ -74,7 +82,8 @@ func (s *places) has(p *corev1.Pod, without map[string]bool) bool {
 		s.mu.Unlock()
 	}
 	for ; at < len(s.nodes); at++ {
-		if n := &s.nodes[at]; !without[n.Name] && wants.fit(n) {
+		if takes(at) {
+			s.last.Store(int64(at))
 			return true
 		}
 	}
