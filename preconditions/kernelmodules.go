@@ -132,7 +132,7 @@ func kernelModules(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, &NotApplicableError{Why: "the cluster has no out-of-tree kernel modules"}
 	}
 	preflights, preflightErr := readPreflights(ctx, in)
-	mine := preflightOf(preflights, in.TargetImage, in.TargetKernel)
+	mine := PreflightOf(preflights, in.TargetImage, in.TargetKernel)
 	if mine == nil {
 		if preflightErr != nil {
 			return nil, joinErrors(err, preflightErr)
@@ -191,9 +191,9 @@ func readPreflights(ctx context.Context, in *Input) ([]*PreflightValidation, err
 	return all, err
 }
 
-// preflightOf returns the newest preflight validation for a target. Nil: there is
-// none.
-func preflightOf(all []*PreflightValidation, image, kernel string) *PreflightValidation {
+// PreflightOf returns the newest preflight validation for a release, by its image or by
+// its kernel. Nil: there is none.
+func PreflightOf(all []*PreflightValidation, image, kernel string) *PreflightValidation {
 	var found *PreflightValidation
 	for _, p := range all {
 		s := p.Spec

@@ -1,0 +1,188 @@
+package remedy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// faults fails or conflicts the n-th write, before or after it takes effect.
+type faults struct {
+	at    int // from 1; 0: none
+	what  string
+	calls int
+}
+
+func (f *faults) intercept(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+	if call.Verb == "Get" || call.Verb == "List" || call.Verb == "Watch" {
+		return do(ctx)
+	}
+	if f.calls++; f.calls != f.at {
+		return do(ctx)
+	}
+	switch f.what {
+	case "conflict":
+		return apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "x", errors.New("meanwhile"))
+	case "after":
+		if err := do(ctx); err != nil {
+			return err
+		}
+	}
+	return errors.New("connection lost")
+}
+
+// forkOf is a cluster that starts from objects, which stay as they are.
+func forkOf(t testing.TB, f *faults, objects ...any) *memory.Cluster {
+	t.Helper()
+	base := memory.New(memory.Options{Lenient: true})
+	for _, o := range objects {
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok {
+			var err error
+			if u, err = clusterapi.ToUnstructured(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := base.Load(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := memory.Options{Lenient: true, Base: clusterapi.ReadOnly(base)}
+	if f != nil {
+		o.Intercept = f.intercept
+	}
+	return memory.New(o)
+}
+
+// eachFault calls do for a fault at each write, until there are no more writes; do
+// repeats what failed.
+func eachFault(t *testing.T, do func(t *testing.T, f *faults)) {
+	t.Helper()
+	for _, what := range []string{"before", "after", "conflict"} {
+		for at := 1; ; at++ {
+			f := &faults{at: at, what: what}
+			t.Run(fmt.Sprintf("%s write %d", what, at), func(t *testing.T) { do(t, f) })
+			if f.calls < at {
+				if at == 1 {
+					t.Error("nothing is written")
+				}
+				break
+			}
+		}
+	}
+}
+
+// again repeats what failed.
+func again(t *testing.T, do func() error) {
+	t.Helper()
+	var err error
+	for range 3 {
+		if err = do(); err == nil {
+			return
+		}
+	}
+	t.Fatal(err)
+}
+
+func clusterVersion(version string) *configv1.ClusterVersion {
+	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
+	cv.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
+	cv.Spec.Capabilities = &configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySetNone}
+	cv.Status.Desired = configv1.Release{Version: version, Image: "A"}
+	cv.Status.History = []configv1.UpdateHistory{{Version: version, Image: "A", State: configv1.CompletedUpdate}}
+	cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.RetrievedUpdates, Status: configv1.ConditionTrue}}
+	return cv
+}
+
+func infrastructure(p configv1.PlatformType) *configv1.Infrastructure {
+	i := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	i.Status.ControlPlaneTopology = configv1.HighlyAvailableTopologyMode
+	i.Status.PlatformStatus = &configv1.PlatformStatus{Type: p}
+	return i
+}
+
+// check runs one check on the way to a release.
+func check(t *testing.T, r clusterapi.Reader, name string, target configv1.Release, edit func(*preconditions.Input)) preconditions.Result {
+	t.Helper()
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), r, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := &preconditions.Input{Reader: r, Transition: preconditions.NewTransition(cv, target, false, preconditions.Full)}
+	if edit != nil {
+		edit(in)
+	}
+	for _, c := range preconditions.Documented() {
+		if c.Name() != name {
+			continue
+		}
+		report, err := preconditions.Run(t.Context(), []preconditions.Check{c}, in, preconditions.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report.Results[0]
+	}
+	t.Fatalf("no check %s", name)
+	return preconditions.Result{}
+}
+
+// payload is a release with manifests in files.
+func payload(t testing.TB, version string, manifests ...string) *manifest.Payload {
+	t.Helper()
+	fsys := fstest.MapFS{
+		"release-manifests/release-metadata": {Data: []byte(`{"kind":"cincinnati-metadata-v0","version":"` + version + `"}`)},
+		"release-manifests/image-references": {Data: []byte(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"` + version + `"}}`)},
+		"manifests/x":                        {},
+	}
+	for i, m := range manifests {
+		fsys[fmt.Sprintf("release-manifests/0000_50_x_%02d.yaml", i)] = &fstest.MapFile{Data: []byte(m)}
+	}
+	p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// annotationsOf returns the annotations of an object; nil if there is none.
+func annotationsOf(t *testing.T, r clusterapi.Reader, apiVersion, kind, namespace, name string) map[string]string {
+	t.Helper()
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := r.Get(t.Context(), gv.WithKind(kind), clusterapi.Key(namespace, name))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.GetAnnotations() == nil {
+		return map[string]string{}
+	}
+	return u.GetAnnotations()
+}
+
+func ours(annotations map[string]string) bool {
+	for name := range annotations {
+		if strings.HasPrefix(name, clusterapi.AnnotationPrefix) {
+			return true
+		}
+	}
+	return false
+}

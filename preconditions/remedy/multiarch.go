@@ -1,0 +1,143 @@
+package remedy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// AnnotationMultiArch on the ClusterVersion says that [MultiArch] asked for the
+// migration, and at which version; its value is JSON with a format version.
+const AnnotationMultiArch = clusterapi.AnnotationPrefix + "multi-arch"
+
+// MultiArch migrates a cluster to the release for several architectures, with its
+// version as it is. There is no way back once it has begun.
+type MultiArch struct {
+	// Policy decides about what the check MultiArch finds.
+	Policy preconditions.Policy
+}
+
+// MultiArchAdvice is what the documentation says about a migration. It is plain data.
+type MultiArchAdvice struct {
+	// Decision is what the check says. Of a cluster that is migrated already it is
+	// empty.
+	Decision preconditions.Decision
+	// Migrated says that the cluster runs the release for several architectures.
+	Migrated bool
+	// Next are the things to know and to do, in their order.
+	Next []string
+}
+
+// BlockedError says that checks block an action. It is plain data.
+type BlockedError struct {
+	Summary string
+}
+
+// Error returns the summary.
+func (e *BlockedError) Error() string { return e.Summary }
+
+// Start asks for the migration, unless it was asked for or done already. It returns the
+// advice, also with an error, which is a [*BlockedError] or one of reading or writing the
+// ClusterVersion.
+func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*MultiArchAdvice, error) {
+	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, api, clusterapi.Key("", "version"))
+	if err != nil {
+		return nil, fmt.Errorf("migration to several architectures: %w", err)
+	}
+	advice := &MultiArchAdvice{Migrated: cv.Status.Desired.Architecture == multi}
+	if advice.Migrated {
+		advice.Next = afterMigration()
+		return advice, nil
+	}
+	advice.Next = append([]string{
+		"Follow the migration: oc adm upgrade. It takes as long as an update.",
+		"Machines may fail to launch while the cluster settles: deploy machine health checks to notice and to recover.",
+	}, afterMigration()...)
+	target := configv1.Release{Version: cv.Status.Desired.Version, Architecture: multi}
+	in := &preconditions.Input{Reader: api, Transition: preconditions.NewTransition(cv, target, false, preconditions.Full)}
+	var checks []preconditions.Check
+	for _, c := range preconditions.Documented() {
+		if c.Name() == "MultiArch" || c.Name() == "ClusterOperators" {
+			checks = append(checks, c)
+		}
+	}
+	report, err := preconditions.Run(ctx, checks, in, preconditions.Options{})
+	if err != nil {
+		return advice, err
+	}
+	if advice.Decision = report.Decide(m.Policy); advice.Decision.Blocked {
+		return advice, &BlockedError{Summary: advice.Decision.Summary}
+	}
+	_, err = clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		want := cv.Spec.DesiredUpdate
+		switch {
+		case want != nil && want.Architecture == multi:
+			return nil
+		case cv.Status.Desired.Version != target.Version:
+			return fmt.Errorf("the cluster went from %s to %s meanwhile", target.Version, cv.Status.Desired.Version)
+		}
+		if want == nil {
+			want = &configv1.Update{}
+		}
+		before := map[string]string{"version": want.Version, "image": want.Image}
+		want.Architecture, want.Version, want.Image, want.Force = multi, target.Version, "", false
+		cv.Spec.DesiredUpdate = want
+		if cv.Annotations == nil {
+			cv.Annotations = map[string]string{}
+		}
+		cv.Annotations[AnnotationMultiArch] = mark{For: target.Version, Before: before}.String()
+		return nil
+	})
+	if err != nil {
+		return advice, fmt.Errorf("migration to several architectures: %w", err)
+	}
+	return advice, nil
+}
+
+const multi = configv1.ClusterVersionArchitectureMulti
+
+func afterMigration() []string {
+	return []string{
+		"Wait until the migration is complete and all cluster operators are stable before adding machine sets of another architecture.",
+		"Keep workloads that are built for one architecture on its nodes: by node affinity for kubernetes.io/arch, by taints, or with the Multiarch Tuning Operator.",
+		"Image streams that were imported for one architecture are to be imported again: oc import-image NAME --import-mode=PreserveOriginal.",
+	}
+}
+
+// ErrBegun says that the migration has begun, after which there is no way back.
+var ErrBegun = errors.New("the migration to several architectures has begun: there is no way back")
+
+// Undo takes the request back, if [MultiArch.Start] made it, it still stands, and the
+// migration has not begun: desiredUpdate becomes what it was. Errors are [ErrBegun], and
+// those of reading and writing the ClusterVersion.
+func (m MultiArch) Undo(ctx context.Context, api clusterapi.ClusterAPI) error {
+	_, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		made, ok, err := readMark(cv.Annotations, AnnotationMultiArch)
+		if err != nil || !ok {
+			return err
+		}
+		want := cv.Spec.DesiredUpdate
+		stands := want != nil && want.Architecture == multi && want.Version == made.For && want.Image == ""
+		if stands && cv.Status.Desired.Architecture == multi {
+			return ErrBegun
+		}
+		delete(cv.Annotations, AnnotationMultiArch)
+		if !stands {
+			return nil // somebody else's request by now
+		}
+		want.Architecture, want.Version, want.Image = "", made.Before["version"], made.Before["image"]
+		if want.Version == "" && want.Image == "" && len(want.AcceptRisks) == 0 {
+			cv.Spec.DesiredUpdate = nil
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("taking back the migration to several architectures: %w", err)
+	}
+	return nil
+}
