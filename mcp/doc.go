@@ -45,7 +45,8 @@
 // node for as long as that lasts. [DrainPlan] predicts it: what becomes of each pod
 // of a node, which PodDisruptionBudget decides, in which [Drain].Waves the pods go,
 // what blocks and what to do about it. [DrainPlans] predicts several drains at the
-// same time. Both read a [DrainView], made once of a cluster's objects.
+// same time, and [BoundDrains] how many a pool bears. They read a [DrainView], made
+// once of a cluster's objects.
 //
 // Package rollout carries the decisions out.
 //

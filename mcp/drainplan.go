@@ -26,15 +26,7 @@ func DrainPlan(node string, v DrainView) Drain {
 // replaces them finds no place on any of the nodes. It returns a Drain for each
 // node, in the order given.
 func DrainPlans(nodes []string, v DrainView) []Drain {
-	if v.index == nil {
-		v = NewDrainView(DrainObjects{})
-	}
-	plan := drainPlanner{
-		view:    v.index,
-		leaving: make(map[string]bool, len(nodes)),
-		queues:  map[*drainBudget][]*drainPod{},
-		blocked: map[*drainBudget]PodDrain{},
-	}
+	plan := newDrainPlanner(v)
 	for _, node := range nodes {
 		plan.leaving[node] = true
 	}
@@ -58,6 +50,13 @@ type drainPlanner struct {
 	leaving map[string]bool // nodes that are drained
 	queues  map[*drainBudget][]*drainPod
 	blocked map[*drainBudget]PodDrain // what a budget that allows nothing says
+}
+
+func newDrainPlanner(v DrainView) drainPlanner {
+	if v.index == nil {
+		v = NewDrainView(DrainObjects{})
+	}
+	return drainPlanner{view: v.index, leaving: map[string]bool{}, queues: map[*drainBudget][]*drainPod{}, blocked: map[*drainBudget]PodDrain{}}
 }
 
 // drainPod is a pod under judgement.
