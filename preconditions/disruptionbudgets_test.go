@@ -1,6 +1,7 @@
 package preconditions_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -285,5 +287,54 @@ func TestDisruptionBudgetsReads(t *testing.T) {
 			t.Error(diff)
 		}
 		slices.Reverse(objects)
+	}
+}
+
+// partly lists a kind and says that there may be more.
+type partly struct {
+	*fakeReader
+	kind string
+}
+
+func (r partly) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	list, err := r.fakeReader.List(ctx, gvk, opts)
+	if err == nil && gvk.Kind == r.kind {
+		err = clusterapi.ErrNotCollected
+	}
+	return list, err
+}
+
+// TestDisruptionBudgetsPartly: what is known of a list still fails, and never passes.
+func TestDisruptionBudgetsPartly(t *testing.T) {
+	cv := clusterVersion("4.18.5")
+	never := []any{replica("p1", "a", "x"), budgetFor("p", "x", 1, 1, 1)}
+	nowhere := []any{replica("p1", "a", "x", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"only": "a"} })}
+	machines := []any{replica("v1", "a", "v1"), budgetFor("v1", "v1", 1, 1, 1, ofMachine("v1")), machine("v1", "False"), replica("v2", "a", "v2"), budgetFor("v2", "v2", 1, 1, 1, ofMachine("v2"))}
+	for _, tt := range []struct {
+		kind    string
+		objects []any
+		want    string // reasons
+	}{
+		{"Pod", never, "Failed BudgetAllowsNoDisruption NotCollected"},
+		{"Node", never, "Failed BudgetAllowsNoDisruption NotCollected"},
+		{"MachineConfigPool", never, "Failed BudgetAllowsNoDisruption NotCollected"},
+		{"PodDisruptionBudget", never, "Failed BudgetAllowsNoDisruption NotCollected"},
+		{"Pod", nowhere, "Failed NoPlaceForReplacement NotCollected"},
+		{"Node", nowhere, "Unknown NotCollected"}, // it may fit a node that is not known
+		{"VirtualMachineInstance", machines, "Failed BudgetAllowsNoDisruption NotCollected"},
+		{"PodDisruptionBudget", nil, "Unknown NotCollected"},
+	} {
+		objects := append([]any{cv, infrastructure(), poolOf("worker"), node("a", "worker"), node("b", "worker")}, tt.objects...)
+		result := run(t, []preconditions.Check{preconditions.DisruptionBudgets{}}, input(partly{reader(t, objects...), tt.kind}, cv, "4.18.6")).Results[0]
+		got := string(result.State)
+		for _, f := range result.Findings {
+			got += " " + f.Reason
+			if f.Reason == "BudgetAllowsNoDisruption" && len(f.Objects) != 3 {
+				t.Errorf("%s: %+v", tt.kind, f.Objects)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.kind, got, tt.want)
+		}
 	}
 }
