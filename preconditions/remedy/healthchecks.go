@@ -198,8 +198,7 @@ func poolsBehind(ctx context.Context, api clusterapi.Reader) (string, error) {
 		switch {
 		case status(mcfgv1.MachineConfigPoolUpdating) == corev1.ConditionTrue:
 			behind = append(behind, p.Name+" (updating)")
-		case status(mcfgv1.MachineConfigPoolUpdated) == corev1.ConditionTrue && p.Status.ObservedGeneration >= p.Generation &&
-			p.Spec.Configuration.Name == p.Status.Configuration.Name:
+		case status(mcfgv1.MachineConfigPoolUpdated) == corev1.ConditionTrue && !stale(p):
 		case p.Spec.Paused:
 			behind = append(behind, p.Name+" (paused)")
 		default:
@@ -211,4 +210,10 @@ func poolsBehind(ctx context.Context, api clusterapi.Reader) (string, error) {
 	}
 	slices.Sort(behind)
 	return "machine config pools " + strings.Join(behind, ", "), nil
+}
+
+// stale reports whether the status of a pool is from before it got its configuration.
+func stale(p *mcfgv1.MachineConfigPool) bool {
+	seen := p.Status.ObservedGeneration
+	return seen != 0 && seen < p.Generation || p.Spec.Configuration.Name != p.Status.Configuration.Name
 }

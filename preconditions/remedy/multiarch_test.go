@@ -1,0 +1,139 @@
+package remedy_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
+)
+
+const multi = configv1.ClusterVersionArchitectureMulti
+
+func versionOf(t testing.TB, r clusterapi.Reader) *configv1.ClusterVersion {
+	t.Helper()
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), r, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cv
+}
+
+// migrated makes the cluster run the release for several architectures.
+func migrated(t testing.TB, api clusterapi.ClusterAPI, complete bool) {
+	t.Helper()
+	if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+		state := configv1.PartialUpdate
+		if complete {
+			state = configv1.CompletedUpdate
+		}
+		cv.Status.Desired = configv1.Release{Version: cv.Status.Desired.Version, Image: "M", Architecture: multi}
+		cv.Status.History = append([]configv1.UpdateHistory{{Version: cv.Status.Desired.Version, Image: "M", State: state}}, cv.Status.History...)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMultiArch(t *testing.T) {
+	want := &configv1.Update{Architecture: multi, Version: "4.18.5"}
+	eachFault(t, func(t *testing.T, f *faults) {
+		api := forkOf(t, f, clusterVersion("4.18.5"), infrastructure("AWS"))
+		var m remedy.MultiArch
+		var advice *remedy.MultiArchAdvice
+		again(t, func() (err error) { advice, err = m.Start(t.Context(), api); return err })
+		if advice.Migrated || advice.Decision.Blocked || len(advice.Next) < 4 {
+			t.Errorf("%+v", advice)
+		}
+		if diff := cmp.Diff(want, versionOf(t, api).Spec.DesiredUpdate); diff != "" {
+			t.Error(diff)
+		}
+		before := versionOf(t, api).ResourceVersion
+		if _, err := m.Start(t.Context(), api); err != nil || versionOf(t, api).ResourceVersion != before {
+			t.Errorf("asked again: %v", err)
+		}
+		again(t, func() error { return m.Undo(t.Context(), api) })
+		if cv := versionOf(t, api); cv.Spec.DesiredUpdate != nil || ours(cv.Annotations) {
+			t.Errorf("undone: %+v, %v", cv.Spec.DesiredUpdate, cv.Annotations)
+		}
+	})
+}
+
+func TestMultiArchUndo(t *testing.T) {
+	var m remedy.MultiArch
+	start := func(t *testing.T, edit func(*configv1.ClusterVersion)) *memory.Cluster {
+		cv := clusterVersion("4.18.5")
+		if edit != nil {
+			edit(cv)
+		}
+		api := forkOf(t, nil, cv, infrastructure("AWS"))
+		if _, err := m.Start(t.Context(), api); err != nil {
+			t.Fatal(err)
+		}
+		return api
+	}
+	t.Run("begun", func(t *testing.T) {
+		api := start(t, nil)
+		migrated(t, api, false)
+		if err := m.Undo(t.Context(), api); !errors.Is(err, remedy.ErrBegun) || versionOf(t, api).Spec.DesiredUpdate == nil {
+			t.Errorf("%v", err)
+		}
+		if advice, err := m.Start(t.Context(), api); err != nil || !advice.Migrated {
+			t.Errorf("%+v, %v", advice, err)
+		}
+		// The check lets releases for several architectures pass from now on.
+		if got := check(t, api, "MultiArch", configv1.Release{Version: "4.18.6", Architecture: multi}, nil); got.State != preconditions.NotApplicable {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("request before", func(t *testing.T) {
+		api := start(t, func(cv *configv1.ClusterVersion) {
+			cv.Spec.DesiredUpdate = &configv1.Update{Version: "4.18.5", Image: "A", AcceptRisks: []configv1.AcceptRisk{{Name: "R"}}}
+		})
+		if err := m.Undo(t.Context(), api); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&configv1.Update{Version: "4.18.5", Image: "A", AcceptRisks: []configv1.AcceptRisk{{Name: "R"}}}, versionOf(t, api).Spec.DesiredUpdate); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("others' request", func(t *testing.T) {
+		api := start(t, nil)
+		theirs := &configv1.Update{Version: "4.18.9"}
+		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+			cv.Spec.DesiredUpdate = theirs
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Undo(t.Context(), api); err != nil {
+			t.Fatal(err)
+		}
+		if cv := versionOf(t, api); !cmp.Equal(theirs, cv.Spec.DesiredUpdate) || ours(cv.Annotations) {
+			t.Errorf("%+v, %v", cv.Spec.DesiredUpdate, cv.Annotations)
+		}
+	})
+}
+
+func TestMultiArchBlocked(t *testing.T) {
+	cv := clusterVersion("4.12.9")
+	api := forkOf(t, nil, cv, infrastructure("AWS"))
+	blocked := new(remedy.BlockedError)
+	advice, err := remedy.MultiArch{}.Start(t.Context(), api)
+	if !errors.As(err, &blocked) || !strings.Contains(err.Error(), "MultiNotSupported") || advice == nil || versionOf(t, api).Spec.DesiredUpdate != nil {
+		t.Errorf("%v", err)
+	}
+	allow := remedy.MultiArch{Policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "MultiArch", By: "ann", Why: "a trial"}}}}
+	if _, err := allow.Start(t.Context(), api); err != nil || versionOf(t, api).Spec.DesiredUpdate == nil {
+		t.Errorf("bypassed: %v", err)
+	}
+	if _, err := (remedy.MultiArch{}).Start(t.Context(), memory.NewOpenShift(memory.Options{})); err == nil {
+		t.Error("no ClusterVersion, no error")
+	}
+}

@@ -1,0 +1,172 @@
+package remedy_test
+
+import (
+	"errors"
+	"testing"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
+)
+
+const image = "quay.io/ocp/release@sha256:2222222222222222222222222222222222222222222222222222222222222222"
+
+var preflightKind = schema.GroupVersionKind{Group: "kmm.sigs.x-k8s.io", Version: "v1beta2", Kind: "PreflightValidationOCP"}
+
+func module(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kmm.sigs.x-k8s.io/v1beta1", "kind": "Module", "metadata": map[string]any{"namespace": "kmm", "name": name}}}
+}
+
+// preflightCRD is the definition of one generation of KMM.
+func preflightCRD(field string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "preflightvalidationsocp.kmm.sigs.x-k8s.io"},
+		"spec": map[string]any{
+			"group": "kmm.sigs.x-k8s.io", "scope": "Cluster", "names": map[string]any{"kind": "PreflightValidationOCP", "plural": "preflightvalidationsocp"},
+			"versions": []any{map[string]any{"name": "v1beta2", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}}, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "properties": map[string]any{
+					"spec":   map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "string"}, "dtkImage": map[string]any{"type": "string"}, "pushBuiltImage": map[string]any{"type": "boolean"}}},
+					"status": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+				},
+			}}}},
+		},
+	}}
+}
+
+// report plays KMM: it reports a status for every module.
+func report(t *testing.T, api *memory.Cluster, status string, modules ...string) {
+	t.Helper()
+	list, err := api.List(t.Context(), preflightKind, clusterapi.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		var results []any
+		for _, m := range modules {
+			results = append(results, map[string]any{"namespace": "kmm", "name": m, "verificationStage": "Image", "verificationStatus": status})
+		}
+		u := list.Items[i].DeepCopy()
+		u.Object["status"] = map[string]any{"modules": results}
+		if _, err := api.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The finding goes when KMM has verified all modules, whatever fails on the way.
+func TestPreflight(t *testing.T) {
+	for _, generation := range []struct {
+		name      string
+		preflight remedy.Preflight
+		field     string
+		status    string
+	}{
+		{"by image", remedy.Preflight{Image: image, PushBuiltImage: true}, "releaseImage", "true"},
+		{"by kernel", remedy.Preflight{Image: image, Kernel: "5.14.0-570", DTKImage: "d"}, "kernelVersion", "Success"},
+	} {
+		t.Run(generation.name, func(t *testing.T) {
+			p := generation.preflight
+			judged := func(api clusterapi.Reader) preconditions.Result {
+				return check(t, api, "KernelModules", configv1.Release{Version: "4.19.1", Image: image}, func(in *preconditions.Input) { in.TargetKernel = p.Kernel })
+			}
+			eachFault(t, func(t *testing.T, f *faults) {
+				api := forkOf(t, f, clusterVersion("4.18.5"), module("a"), module("b"), preflightCRD(generation.field))
+				if got := judged(api); got.State != preconditions.Failed || got.Findings[0].Reason != "PreflightNotRun" {
+					t.Errorf("at first %+v", got)
+				}
+				var progress *remedy.PreflightProgress
+				again(t, func() (err error) { progress, err = p.Start(t.Context(), api); return err })
+				if progress.Done() || progress.Failed() || !progress.Created || len(progress.Modules) != 2 {
+					t.Errorf("started: %+v", progress)
+				}
+				if got := judged(api); got.State != preconditions.Unknown {
+					t.Errorf("while it goes on %+v", got)
+				}
+				f.at = 0
+				report(t, api, generation.status, "a")
+				if progress, err := p.Look(t.Context(), api); err != nil || progress.Done() {
+					t.Errorf("one of two: %+v, %v", progress, err)
+				}
+				report(t, api, generation.status, "a", "b")
+				if progress, err := p.Start(t.Context(), api); err != nil || !progress.Done() || progress.Failed() {
+					t.Errorf("both: %+v, %v", progress, err)
+				}
+				if got := judged(api); got.State != preconditions.Passed {
+					t.Errorf("in the end %+v", got)
+				}
+				again(t, func() error { return p.Finish(t.Context(), api) })
+				if _, err := p.Look(t.Context(), api); !errors.Is(err, remedy.ErrNoPreflight) {
+					t.Errorf("after Finish: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestPreflightFailed(t *testing.T) {
+	p := remedy.Preflight{Image: image}
+	api := forkOf(t, nil, clusterVersion("4.18.5"), module("a"), preflightCRD("releaseImage"))
+	if _, err := p.Start(t.Context(), api); err != nil {
+		t.Fatal(err)
+	}
+	report(t, api, "error", "a")
+	if progress, err := p.Look(t.Context(), api); err != nil || !progress.Done() || !progress.Failed() {
+		t.Errorf("%+v, %v", progress, err)
+	}
+}
+
+// One that others created is used, and left alone.
+func TestPreflightOfOthers(t *testing.T) {
+	theirs := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kmm.sigs.x-k8s.io/v1beta2", "kind": "PreflightValidationOCP", "metadata": map[string]any{"name": "theirs"}, "spec": map[string]any{"releaseImage": image}}}
+	api := forkOf(t, nil, clusterVersion("4.18.5"), module("a"), preflightCRD("releaseImage"), theirs)
+	p := remedy.Preflight{Image: image}
+	progress, err := p.Start(t.Context(), api)
+	if err != nil || progress.Name != "theirs" || progress.Created {
+		t.Errorf("%+v, %v", progress, err)
+	}
+	if err := p.Finish(t.Context(), api); err != nil {
+		t.Error(err)
+	}
+	if _, err := api.Get(t.Context(), preflightKind, clusterapi.Key("", "theirs")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPreflightErrors(t *testing.T) {
+	byKernel := forkOf(t, nil, module("a"), preflightCRD("kernelVersion"))
+	if _, err := (remedy.Preflight{Image: image}).Start(t.Context(), byKernel); err == nil || err.Error() != "preflight validation: the kernel version of the release is needed here" {
+		t.Errorf("%v", err)
+	}
+	byImage := forkOf(t, nil, module("a"), preflightCRD("releaseImage"))
+	if _, err := (remedy.Preflight{Kernel: "k"}).Start(t.Context(), byImage); err == nil || err.Error() != "preflight validation: the image of the release is needed here" {
+		t.Errorf("%v", err)
+	}
+	bare := memory.New(memory.Options{})
+	if _, err := (remedy.Preflight{Image: image}).Start(t.Context(), bare); !meta.IsNoMatchError(err) {
+		t.Errorf("no KMM: %v", err)
+	}
+	marked := forkOf(t, nil, module("a"), preflightCRD("releaseImage"))
+	p := remedy.Preflight{Image: image}
+	progress, err := p.Start(t.Context(), marked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := marked.Get(t.Context(), preflightKind, clusterapi.Key("", progress.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.SetAnnotations(map[string]string{remedy.AnnotationPreflightFor: `{"version":9}`})
+	if _, err := marked.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Finish(t.Context(), marked); err == nil || apierrors.IsNotFound(err) {
+		t.Errorf("a later format: %v", err)
+	}
+}
