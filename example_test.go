@@ -83,7 +83,7 @@ func ExampleResolve() {
 		Release: configv1.Release{Version: "4.21.0", Image: "registry.example/release@sha256:cccc"},
 		Risks:   []configv1.ConditionalUpdateRisk{{Name: "SlowDisks"}},
 	}}
-	r := clusterupdate.Resolve(cv, configv1.Release{Version: "4.20.3"}, false)
+	r := clusterupdate.Resolve(cv, configv1.Release{Version: "4.20.3"}, false, clusterupdate.ResolveOptions{})
 	fmt.Println(r.Outcome, r.Release.Version)
 	fmt.Println(r.Why)
 	// Output:

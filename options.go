@@ -71,6 +71,9 @@ type Options struct {
 	AutoPolicy graph.AutoPolicy
 	// ReasonStyle is how the reason of the condition Upgradeable is worded.
 	ReasonStyle preconditions.ReasonStyle
+	// Resolve says where else than among the available updates a requested version
+	// may be found.
+	Resolve ResolveOptions
 	// Hooks are what else is done around an update.
 	Hooks []Hook
 

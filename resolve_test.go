@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate"
 )
@@ -15,38 +16,51 @@ func TestResolve(t *testing.T) {
 		name    string
 		change  func(*configv1.ClusterVersion)
 		base    string // default: 4.2.0@A
+		options clusterupdate.ResolveOptions
+		row     clusterupdate.Row
 		outcome clusterupdate.Outcome
 		want    string
 		why     string
 	}{
-		{name: "no request", outcome: clusterupdate.OwnRelease, want: "4.2.0@A"},
-		{name: "available", change: request(configv1.Update{Version: "4.2.1"}), outcome: clusterupdate.Resolved, want: "4.2.1@B"},
-		{name: "another image of an available version", change: request(configv1.Update{Version: "4.2.1", Image: "C"}), outcome: clusterupdate.Resolved, want: "4.2.1@C"},
-		{name: "image alone", change: request(configv1.Update{Image: "C"}), outcome: clusterupdate.Resolved, want: "@C"},
-		{name: "image of an available update", change: request(configv1.Update{Image: "B"}), outcome: clusterupdate.Resolved, want: "4.2.1@B"},
-		{name: "satisfied", change: request(configv1.Update{Version: "4.2.0"}), outcome: clusterupdate.OwnRelease, want: "4.2.0@A"},
-		{name: "satisfied, by image", change: request(configv1.Update{Image: "A"}), outcome: clusterupdate.OwnRelease, want: "4.2.0@A"},
-		{name: "known from the history", change: request(configv1.Update{Version: "4.1.9"}), outcome: clusterupdate.NotFound, want: "4.2.0@A",
+		{name: "no request", row: clusterupdate.RowNone, outcome: clusterupdate.OwnRelease, want: "4.2.0@A"},
+		{name: "available", row: clusterupdate.RowAvailable, change: request(configv1.Update{Version: "4.2.1"}), outcome: clusterupdate.Resolved, want: "4.2.1@B"},
+		{name: "another image of an available version", row: clusterupdate.RowImage, change: request(configv1.Update{Version: "4.2.1", Image: "C"}), outcome: clusterupdate.Resolved, want: "4.2.1@C"},
+		{name: "image alone", row: clusterupdate.RowImage, change: request(configv1.Update{Image: "C"}), outcome: clusterupdate.Resolved, want: "@C"},
+		{name: "image of an available update", row: clusterupdate.RowImage, change: request(configv1.Update{Image: "B"}), outcome: clusterupdate.Resolved, want: "4.2.1@B"},
+		{name: "satisfied", row: clusterupdate.RowCurrent, change: request(configv1.Update{Version: "4.2.0"}), outcome: clusterupdate.OwnRelease, want: "4.2.0@A"},
+		{name: "satisfied, by image", row: clusterupdate.RowCurrent, change: request(configv1.Update{Image: "A"}), outcome: clusterupdate.OwnRelease, want: "4.2.0@A"},
+		{name: "known from the history", row: clusterupdate.RowNotFound, change: request(configv1.Update{Version: "4.1.9"}), outcome: clusterupdate.NotFound, want: "4.2.0@A",
 			why: "version 4.1.9 is known from the history, but is not an available update: request it with its image Z"},
-		{name: "conditional", change: func(cv *configv1.ClusterVersion) {
+		{name: "conditional", row: clusterupdate.RowNotFound, change: func(cv *configv1.ClusterVersion) {
 			cv.Status.ConditionalUpdates = []configv1.ConditionalUpdate{{Release: release("4.2.3@D"), Risks: []configv1.ConditionalUpdateRisk{{Name: "R1"}, {Name: "R2"}}}}
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: "4.2.3"}
 		}, outcome: clusterupdate.NotFound, want: "4.2.0@A",
 			why: "version 4.2.3 is not recommended for this cluster because of the risks R1, R2: to accept them, request it with its image D"},
-		{name: "nowhere", change: request(configv1.Update{Version: "4.9.9"}), outcome: clusterupdate.NotFound, want: "4.2.0@A", why: "version 4.9.9 is not an available update"},
-		{name: "conditional with image", change: request(configv1.Update{Version: "4.2.3", Image: "D"}), outcome: clusterupdate.Resolved, want: "4.2.3@D"},
-		{name: "only risks", change: request(configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}), outcome: clusterupdate.OwnRelease, want: "4.2.0@A"},
-		{name: "multi, not offered", change: request(configv1.Update{Version: "4.2.0", Architecture: multi}), outcome: clusterupdate.NotFound, want: "4.2.0@A",
+		{name: "nowhere", row: clusterupdate.RowNotFound, change: request(configv1.Update{Version: "4.9.9"}), outcome: clusterupdate.NotFound, want: "4.2.0@A", why: "version 4.9.9 is not an available update"},
+		{name: "conditional with image", row: clusterupdate.RowImage, change: request(configv1.Update{Version: "4.2.3", Image: "D"}), outcome: clusterupdate.Resolved, want: "4.2.3@D"},
+		{name: "only risks", row: clusterupdate.RowNone, change: request(configv1.Update{AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}), outcome: clusterupdate.OwnRelease, want: "4.2.0@A"},
+		{name: "multi, not offered", row: clusterupdate.RowNotFound, change: request(configv1.Update{Version: "4.2.0", Architecture: multi}), outcome: clusterupdate.NotFound, want: "4.2.0@A",
 			why: "no multi-architecture release of 4.2.0 is available"},
-		{name: "multi ignores the requested version", change: func(cv *configv1.ClusterVersion) {
+		{name: "multi ignores the requested version", row: clusterupdate.RowMultiArch, change: func(cv *configv1.ClusterVersion) {
 			cv.Status.AvailableUpdates = []configv1.Release{release("4.2.0@M"), release("4.2.1@B")}
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: "4.2.1", Architecture: multi}
 		}, outcome: clusterupdate.Resolved, want: "4.2.0@M"},
 
-		{name: "started, and gone from the lists", base: "4.2.2@X", change: request(configv1.Update{Version: "4.2.2"}), outcome: clusterupdate.OwnRelease, want: "4.2.2@X"},
-		{name: "started, request removed", base: "4.2.2@X", outcome: clusterupdate.OwnRelease, want: "4.2.2@X"},
-		{name: "started, retargeted", base: "4.2.2@X", change: request(configv1.Update{Version: "4.2.1"}), outcome: clusterupdate.Resolved, want: "4.2.1@B"},
-		{name: "started, turned around by image", base: "4.2.2@X", change: request(configv1.Update{Version: "4.2.0", Image: "A"}), outcome: clusterupdate.Resolved, want: "4.2.0@A"},
+		{name: "from the history", row: clusterupdate.RowHistory, options: clusterupdate.ResolveOptions{History: true}, change: request(configv1.Update{Version: "4.1.9"}), outcome: clusterupdate.Resolved, want: "4.1.9@Z"},
+		{name: "not in the history", row: clusterupdate.RowNotFound, options: clusterupdate.ResolveOptions{History: true}, change: request(configv1.Update{Version: "4.9.9"}), outcome: clusterupdate.NotFound, want: "4.2.0@A", why: "version 4.9.9 is not an available update"},
+		{name: "all risks accepted", row: clusterupdate.RowAtRisk, options: clusterupdate.ResolveOptions{Accepted: true}, change: atRisk("", "R1", "R2", "R3"), outcome: clusterupdate.Resolved, want: "4.2.3@D"},
+		{name: "one risk not accepted", row: clusterupdate.RowNotFound, options: clusterupdate.ResolveOptions{Accepted: true}, change: atRisk("", "R1"), outcome: clusterupdate.NotFound, want: "4.2.0@A",
+			why: "version 4.2.3 is not recommended for this cluster because of the risks R1, R2: to accept them, request it with its image D"},
+		{name: "accepted without the option", row: clusterupdate.RowNotFound, change: atRisk("", "R1", "R2"), outcome: clusterupdate.NotFound, want: "4.2.0@A",
+			why: "version 4.2.3 is not recommended for this cluster because of the risks R1, R2: to accept them, request it with its image D"},
+		{name: "recommended after all", row: clusterupdate.RowAtRisk, options: clusterupdate.ResolveOptions{Accepted: true}, change: atRisk("True"), outcome: clusterupdate.Resolved, want: "4.2.3@D"},
+		{name: "whatever its risks", row: clusterupdate.RowAtRisk, options: clusterupdate.ResolveOptions{Conditional: true}, change: atRisk("False"), outcome: clusterupdate.Resolved, want: "4.2.3@D"},
+		{name: "available before at risk", row: clusterupdate.RowAvailable, options: clusterupdate.ResolveOptions{Conditional: true, History: true}, change: request(configv1.Update{Version: "4.2.1"}), outcome: clusterupdate.Resolved, want: "4.2.1@B"},
+
+		{name: "started, and gone from the lists", row: clusterupdate.RowCurrent, base: "4.2.2@X", change: request(configv1.Update{Version: "4.2.2"}), outcome: clusterupdate.OwnRelease, want: "4.2.2@X"},
+		{name: "started, request removed", row: clusterupdate.RowNone, base: "4.2.2@X", outcome: clusterupdate.OwnRelease, want: "4.2.2@X"},
+		{name: "started, retargeted", row: clusterupdate.RowAvailable, base: "4.2.2@X", change: request(configv1.Update{Version: "4.2.1"}), outcome: clusterupdate.Resolved, want: "4.2.1@B"},
+		{name: "started, turned around by image", row: clusterupdate.RowImage, base: "4.2.2@X", change: request(configv1.Update{Version: "4.2.0", Image: "A"}), outcome: clusterupdate.Resolved, want: "4.2.0@A"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -54,8 +68,9 @@ func TestResolve(t *testing.T) {
 			if tt.base != "" {
 				base = release(tt.base)
 			}
-			got := clusterupdate.Resolve(version(tt.change), base, false)
-			want := clusterupdate.Resolution{Outcome: tt.outcome, Release: release(tt.want), Why: tt.why}
+			got := clusterupdate.Resolve(version(tt.change), base, false, tt.options)
+			got.Withdrawn = ""
+			want := clusterupdate.Resolution{Outcome: tt.outcome, Row: tt.row, Release: release(tt.want), Why: tt.why}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -63,17 +78,63 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// atRisk asks for a conditional update with the risks R1 and R2, and accepts some.
+func atRisk(recommended metav1.ConditionStatus, accept ...string) func(*configv1.ClusterVersion) {
+	return func(cv *configv1.ClusterVersion) {
+		u := configv1.ConditionalUpdate{Release: release("4.2.3@D"), Risks: []configv1.ConditionalUpdateRisk{{Name: "R1"}, {Name: "R2"}}}
+		if recommended != "" {
+			u.Conditions = []metav1.Condition{{Type: "Recommended", Status: recommended}}
+		}
+		cv.Status.ConditionalUpdates = []configv1.ConditionalUpdate{u}
+		cv.Spec.DesiredUpdate = &configv1.Update{Version: "4.2.3"}
+		for _, name := range accept {
+			cv.Spec.DesiredUpdate.AcceptRisks = append(cv.Spec.DesiredUpdate.AcceptRisks, configv1.AcceptRisk{Name: name})
+		}
+	}
+}
+
+// What becomes of the cluster if the request is withdrawn.
+func TestResolveWithdrawn(t *testing.T) {
+	started := func(cv *configv1.ClusterVersion) {
+		cv.Status.History = append([]configv1.UpdateHistory{{Version: "4.2.2", Image: "X", State: configv1.PartialUpdate}}, cv.Status.History...)
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*configv1.ClusterVersion)
+		base   string
+		want   string
+	}{
+		{"no request", nil, "4.2.0@A", ""},
+		{"asked for", request(configv1.Update{Version: "4.2.1"}), "4.2.0@A", "the cluster stays at 4.2.0: nothing of 4.2.1 has been applied"},
+		{"asked for by image", request(configv1.Update{Image: "C"}), "4.2.0@A", "the cluster stays at 4.2.0: nothing of C has been applied"},
+		{"satisfied", request(configv1.Update{Version: "4.2.0"}), "4.2.0@A", "the cluster stays at 4.2.0, as it does now"},
+		{"not found", request(configv1.Update{Version: "4.9.9"}), "4.2.0@A", "the cluster stays at 4.2.0, as it does now"},
+		{"started", func(cv *configv1.ClusterVersion) {
+			started(cv)
+			request(configv1.Update{Version: "4.2.2"})(cv)
+		}, "4.2.2@X", "the update to 4.2.2, which was started, goes on"},
+		{"started, and another one is asked for", func(cv *configv1.ClusterVersion) {
+			started(cv)
+			request(configv1.Update{Version: "4.2.1"})(cv)
+		}, "4.2.2@X", "the update to 4.2.2, which was started, goes on"},
+	} {
+		if got := clusterupdate.Resolve(version(tt.change), release(tt.base), false, clusterupdate.ResolveOptions{}); got.Withdrawn != tt.want {
+			t.Errorf("%s: %s", tt.name, got.Withdrawn)
+		}
+	}
+}
+
 func TestResolveFaulty(t *testing.T) {
 	cv := version(nil)
-	got := clusterupdate.Resolve(cv, release("4.2.2@X"), true)
-	want := clusterupdate.Resolution{Outcome: clusterupdate.Invalid, Release: release("4.2.2@X"), Why: "the request is invalid"}
+	got := clusterupdate.Resolve(cv, release("4.2.2@X"), true, clusterupdate.ResolveOptions{})
+	want := clusterupdate.Resolution{Outcome: clusterupdate.Invalid, Row: clusterupdate.RowInvalid, Release: release("4.2.2@X"), Why: "the request is invalid", Withdrawn: "the cluster stays at 4.2.2, as it does now"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestResolveForce(t *testing.T) {
-	got := clusterupdate.Resolve(version(request(configv1.Update{Version: "4.2.1", Force: true})), release("4.2.0@A"), false)
+	got := clusterupdate.Resolve(version(request(configv1.Update{Version: "4.2.1", Force: true})), release("4.2.0@A"), false, clusterupdate.ResolveOptions{})
 	if !got.Force || got.Outcome != clusterupdate.Resolved {
 		t.Errorf("got %+v", got)
 	}

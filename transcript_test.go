@@ -77,7 +77,7 @@ import (
 //	status                             shows that status
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, filepath.Join("testdata", "transcripts"), func(t *testing.T, path string) {
-		s := &scenario{t: t}
+		s := &scenario{t: t, told: map[string]string{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.t = t
 			s.out.Reset()
@@ -107,6 +107,7 @@ type scenario struct {
 	levels     map[string]string // told to be done, and of which release by whom
 	updates    string            // what was last said of them
 	follows    bool              // only the status is told
+	told       map[string]string // of the status, last
 }
 
 // sampleRelease is one of the releases that scenarios know.
@@ -178,6 +179,9 @@ func (s *scenario) do(d *datadriven.TestData) error {
 	arg := ""
 	if len(d.CmdArgs) > 0 {
 		arg = d.CmdArgs[0].Key
+	}
+	if d.Cmd == "advance" || d.Cmd == "until" {
+		defer s.wholeStatus()
 	}
 	switch d.Cmd {
 	case "cluster":
@@ -752,6 +756,82 @@ func (s *scenario) show(what string) error {
 		s.list(string(text))
 	}
 	return nil
+}
+
+// wholeStatus tells the status of the ClusterVersion: each part that is another than
+// it was told last, and the names of the others.
+func (s *scenario) wholeStatus() {
+	if s.follows || s.Virtual == nil {
+		return
+	}
+	var same []string
+	s.list("status of the ClusterVersion:")
+	tell := func(name, format string, args ...any) {
+		text := strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, args...)), "\n", "\n      | ")
+		if s.told[name] == text {
+			same = append(same, name)
+			return
+		}
+		s.told[name] = text
+		s.list(strings.TrimRight(fmt.Sprintf("  %s: %s", name, text), " "))
+	}
+	cv := s.version()
+	st := &cv.Status
+	tell("observedGeneration", "%d of %d", st.ObservedGeneration, cv.Generation)
+	tell("desired", "%s", releaseText(st.Desired))
+	for i, h := range st.History {
+		end, verified := "-", ""
+		if h.CompletionTime != nil {
+			end = s.since(*h.CompletionTime)
+		}
+		if h.Verified {
+			verified = ", verified"
+		}
+		if h.AcceptedRisks != "" {
+			verified += ", accepted risks: " + h.AcceptedRisks
+		}
+		tell(fmt.Sprintf("history[%d]", i), "%s %s %s, %s to %s%s", h.State, h.Version, h.Image, s.since(h.StartedTime), end, verified)
+	}
+	tell("versionHash", "%s", st.VersionHash)
+	tell("capabilities", "enabled %v of %v", st.Capabilities.EnabledCapabilities, st.Capabilities.KnownCapabilities)
+	for _, c := range st.Conditions {
+		tell(string(c.Type), "%s %s since %s: %s", c.Status, c.Reason, s.since(c.LastTransitionTime), c.Message)
+	}
+	var updates []string
+	for _, r := range st.AvailableUpdates {
+		updates = append(updates, releaseText(r))
+	}
+	tell("availableUpdates", "%s", strings.Join(updates, "\n"))
+	updates = nil
+	for _, u := range st.ConditionalUpdates {
+		text := releaseText(u.Release)
+		for _, c := range u.Conditions {
+			text += fmt.Sprintf(", %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+		for _, r := range u.Risks {
+			text += ", risk " + r.Name
+		}
+		updates = append(updates, text)
+	}
+	tell("conditionalUpdates", "%s", strings.Join(updates, "\n"))
+	var risks []string
+	for _, r := range st.ConditionalUpdateRisks {
+		risks = append(risks, r.Name)
+	}
+	tell("conditionalUpdateRisks", "%s", strings.Join(risks, ", "))
+	if len(same) > 0 {
+		s.list("  as before: " + strings.Join(same, ", "))
+	}
+}
+
+func releaseText(r configv1.Release) string {
+	text := r.Version + " " + r.Image
+	for _, more := range []string{string(r.Architecture), string(r.URL), strings.Join(r.Channels, ",")} {
+		if more != "" {
+			text += " " + more
+		}
+	}
+	return text
 }
 
 // since is a time as the time since the start, "before" if it is earlier.
