@@ -22,12 +22,13 @@ import (
 // jobs, and the nodes of a pass.
 type decider struct {
 	*core
-	written time.Time // when the status was last brought up to date
-	wrote   string    // the resourceVersion that it has had since
-	reached milestone // what was then worth writing at once
-	ended   []func(now time.Time, q reconcile.Request)
-	active  bool   // a ClusterOperator got further
-	ignored string // why the request changes nothing, as it was told
+	written    time.Time // when the status was last brought up to date
+	wrote      string    // the resourceVersion that it has had since
+	reached    milestone // what was then worth writing at once
+	ended      []func(now time.Time, q reconcile.Request)
+	active     bool   // a ClusterOperator got further
+	ignored    string // why the request changes nothing, as it was told
+	selfHosted bool   // the control plane is the cluster's own, as was read once
 }
 
 const deciderName = "version"
@@ -112,6 +113,9 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cluster version: %w", err)
 	}
+	if err := r.refuseHosted(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
 	r.cv = cv
 	if r.s.follow(cv) {
 		r.callOff()
@@ -189,6 +193,20 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 	}
 	r.reached = r.milestone(nil)
 	return res, nil
+}
+
+// refuseHosted ends an Updater of a cluster whose control plane is hosted elsewhere.
+// A cluster is hosted from its beginning, or never: it is asked until it has answered.
+func (r *decider) refuseHosted(ctx context.Context) error {
+	if r.selfHosted {
+		return nil
+	}
+	err := refuseHosted(ctx, r.o.API)
+	r.selfHosted = err == nil
+	if errors.Is(err, ErrHostedControlPlane) && r.fatal != nil {
+		r.fatal(err)
+	}
+	return err
 }
 
 // initialID tells the questions for the initial release apart, by how many of

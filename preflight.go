@@ -3,6 +3,7 @@ package clusterupdate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -50,6 +51,10 @@ func Preflight(ctx context.Context, r clusterapi.Reader, target configv1.Release
 }
 
 func preflight(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, target configv1.Release, force bool, o PreflightOptions) (*preconditions.Report, error) {
+	// Where that cannot be read, the checks that need it say so.
+	if err := refuseHosted(ctx, r); errors.Is(err, ErrHostedControlPlane) {
+		return nil, err
+	}
 	target = completeRelease(cv, target)
 	in := o.Input
 	in.Reader = r

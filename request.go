@@ -2,6 +2,7 @@ package clusterupdate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -54,6 +55,7 @@ const (
 	RefusedChannel        = "UnknownChannel"      // the channel is not one of the release
 	RefusedRollback       = "RollbackUnsupported" // there is nothing to roll back to
 	RefusedPreconditions  = "Preconditions"       // checks block the update
+	RefusedHosted         = "HostedControlPlane"  // the cluster is updated elsewhere: see ErrHostedControlPlane
 )
 
 // RefusedError says why a request is refused. It is plain data.
@@ -89,6 +91,10 @@ func Submit(ctx context.Context, api clusterapi.ReadWriter, r Request) (Answer, 
 
 // submit is Submit with a last look at what is about to be written.
 func submit(ctx context.Context, api clusterapi.ReadWriter, r Request, allow func(cv, edited *configv1.ClusterVersion) error) (Answer, error) {
+	// Who may not read the Infrastructure may still ask.
+	if err := refuseHosted(ctx, api); errors.Is(err, ErrHostedControlPlane) {
+		return Answer{}, &RefusedError{Reason: RefusedHosted, Message: err.Error()}
+	}
 	var out Answer
 	decided := false
 	stored, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {

@@ -126,7 +126,8 @@ func (u *Updater) Sync(ctx context.Context) (Result, error) {
 
 // Run does as Sync does until ctx ends, and then returns nil: when something is
 // due, and when what it waits for has changed if the cluster can be watched.
-// Faults of the API are retried without end; only [ErrNoRelease] ends it.
+// Faults of the API are retried without end; only [ErrNoRelease] and
+// [ErrHostedControlPlane] end it.
 //
 // A change of the ClusterVersion's spec interrupts the pass at hand.
 func (u *Updater) Run(ctx context.Context) error {
@@ -141,7 +142,7 @@ func (u *Updater) Run(ctx context.Context) error {
 	if run != nil {
 		run.flush(ctx)
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, ErrNoRelease) {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrNoRelease) || errors.Is(cause, ErrHostedControlPlane) {
 		return cause
 	}
 	if ctx.Err() != nil {

@@ -1,0 +1,35 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// ErrHostedControlPlane says that the control plane of a cluster is hosted in another
+// one (HyperShift): there its HostedCluster says which release it runs, and its
+// ClusterVersion follows that. [Updater.Run], [Updater.Sync], [Submit], [SubmitChecked]
+// and [Preflight] refuse such a cluster, and write nothing.
+var ErrHostedControlPlane = errors.New("the control plane of this cluster is hosted in another one: it is updated there, by spec.release of its HostedCluster and NodePools")
+
+// refuseHosted returns ErrHostedControlPlane for a cluster whose control plane is hosted
+// elsewhere. Any other error says that this is not known; a cluster without an
+// Infrastructure has its own.
+func refuseHosted(ctx context.Context, r clusterapi.Reader) error {
+	i, err := clusterapi.Read[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
+	switch {
+	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected):
+		return nil
+	case err != nil:
+		return fmt.Errorf("infrastructure: %w", err)
+	case i.Status.ControlPlaneTopology == configv1.ExternalTopologyMode:
+		return ErrHostedControlPlane
+	}
+	return nil
+}
