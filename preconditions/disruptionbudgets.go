@@ -66,7 +66,7 @@ func (c DisruptionBudgets) judge(ctx context.Context, in *Input) ([]Finding, err
 		return nil, size.notDrained()
 	}
 	nodes, nodesErr := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
-	pods, podsErr := list[corev1.Pod](ctx, in, clusterapi.ListOptions{})
+	pods, podsErr := listPods(ctx, in)
 	budgets, budgetsErr := list[policyv1.PodDisruptionBudget](ctx, in, clusterapi.ListOptions{})
 	objects := mcp.DrainObjects{Pods: pods, Budgets: budgets, Nodes: nodes, DaemonSets: daemonSetsOf(pods), Now: in.Now}
 	if nodesErr != nil {

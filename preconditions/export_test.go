@@ -1,4 +1,7 @@
 package preconditions
 
 // What the tests of package preconditions_test use.
-var ParseVersion = parseVersion
+var (
+	ParseVersion = parseVersion
+	DecodePods   = decodePods
+)

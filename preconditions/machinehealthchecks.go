@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +15,7 @@ func machineHealthChecksCheck() Check {
 	return documented{Rule{
 		Name: "MachineHealthChecks", Severities: []Severity{Warning},
 		Source: "Performing a cluster update, Pausing a MachineHealthCheck resource", Link: docsPerforming,
-		Reads: []schema.GroupVersionKind{gvkOf[machinev1beta1.MachineHealthCheck](), gvkOf[configv1.Infrastructure](), gvkOf[corev1.Node]()},
+		Reads: []schema.GroupVersionKind{gvkOf[machinev1beta1.MachineHealthCheck](), gvkOf[corev1.Node]()},
 	}, machineHealthChecks}
 }
 
@@ -40,7 +39,7 @@ func machineHealthChecks(ctx context.Context, in *Input) ([]Finding, error) {
 	if len(active) == 0 {
 		return nil, optionalAPI(err, "MachineHealthChecks")
 	}
-	if size, _ := clusterSize(ctx, in); size.node != "" {
+	if onlyNode(ctx, in) != "" {
 		return nil, &NotApplicableError{Why: "the cluster has a single node"}
 	}
 	sortObjects(active)

@@ -8,8 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	configv1 "github.com/openshift/api/config/v1"
-
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -17,7 +15,7 @@ func nodesUnavailableCheck() Check {
 	return documented{Rule{
 		Name: "NodesUnavailable", Severities: []Severity{Warning, Blocking},
 		Source: "Understanding OpenShift updates, How updates are applied", Link: docsUnderstanding,
-		Reads: []schema.GroupVersionKind{gvkOf[corev1.Node](), gvkOf[mcfgv1.MachineConfigPool](), gvkOf[configv1.Infrastructure]()},
+		Reads: []schema.GroupVersionKind{gvkOf[corev1.Node](), gvkOf[mcfgv1.MachineConfigPool]()},
 	}, nodesUnavailable}
 }
 
@@ -28,7 +26,7 @@ func nodesUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
 	if pools == nil {
 		return nil, err
 	}
-	if size, _ := clusterSize(ctx, in); size.node != "" {
+	if onlyNode(ctx, in) != "" {
 		return nil, &NotApplicableError{Why: "the cluster has a single node"}
 	}
 	var findings []Finding

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,8 +85,9 @@ type memoReader struct {
 	reader   clusterapi.Reader
 	maxItems int
 
-	mu    sync.Mutex
-	reads map[readKey]*read
+	mu          sync.Mutex
+	reads       map[readKey]*read
+	decodedPods func() ([]*corev1.Pod, error) // nil: nobody has asked
 }
 
 type readKey struct {

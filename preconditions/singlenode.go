@@ -70,6 +70,16 @@ func clusterSize(ctx context.Context, in *Input) (size, error) {
 	return s, err
 }
 
+// onlyNode is the name of the only node in all; empty where there are more, or it is
+// not known.
+func onlyNode(ctx context.Context, in *Input) string {
+	nodes, err := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	if err != nil || len(nodes) != 1 {
+		return ""
+	}
+	return nodes[0].Name
+}
+
 // readInfrastructure returns nil where there is none, or no such kind.
 func readInfrastructure(ctx context.Context, in *Input) (*configv1.Infrastructure, error) {
 	i, err := clusterapi.Read[configv1.Infrastructure](ctx, in.Reader, clusterapi.Key("", "cluster"))

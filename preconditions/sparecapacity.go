@@ -39,7 +39,7 @@ func spareCapacity(ctx context.Context, in *Input) ([]Finding, error) {
 	if size.single() {
 		return nil, size.notDrained()
 	}
-	pods, podsErr := list[corev1.Pod](ctx, in, clusterapi.ListOptions{})
+	pods, podsErr := listPods(ctx, in)
 	nodes, nodesErr := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
 	loads := nodeLoads(nodes, pods)
 	var findings []Finding
