@@ -31,7 +31,7 @@ func TestPermissions(t *testing.T) {
 		configv1.GroupVersion.WithKind("FeatureGate"), mcfgv1.GroupVersion.WithKind("MachineConfigPool"),
 	})
 	newClusterVersion(t, admin)
-	for _, name := range []string{"openshift-config", "openshift-config-managed", "openshift-machine-config-operator", "openshift-managed-upgrade-operator"} {
+	for _, name := range []string{"openshift-config", "openshift-config-managed", "openshift-cloud-credential-operator", "openshift-machine-config-operator", "openshift-managed-upgrade-operator"} {
 		create(t, admin, object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, name))
 	}
 	create(t, admin, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: admin-gates, namespace: openshift-config-managed}}`))

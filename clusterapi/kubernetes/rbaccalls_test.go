@@ -357,4 +357,29 @@ func check(t *testing.T, api clusterapi.Reader, to simulation.Release) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What a simulated cluster gives no reason to read, checks say of themselves.
+	reader := api.(*recorder)
+	for _, c := range preconditions.Documented() {
+		for _, gvk := range c.(preconditions.Described).Rule().Reads {
+			switch gvk.Kind {
+			case "ConfigMap", "Secret":
+			default:
+				reader.note(gvk, "", "", "", "list")
+			}
+		}
+	}
+	get := func(kind, namespace, name string) {
+		reader.note(schema.GroupVersionKind{Version: "v1", Kind: kind}, "", namespace, name, "get")
+	}
+	for _, name := range []string{"aws-creds", "azure-credentials", "gcp-credentials", "openstack-credentials", "vsphere-creds"} {
+		get("Secret", "kube-system", name)
+	}
+	get("ConfigMap", "openshift-cloud-credential-operator", "cloud-credential-operator-config")
+	reader.note(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "", "openshift-config-managed", "", "list")
+	for c := range reader.calls { // its resource is not what its kind suggests
+		if c.Resource == "preflightvalidationocps" {
+			delete(reader.calls, c)
+			reader.calls[call{c.Group, "preflightvalidationsocp", c.Verb, c.Namespace, c.Name}] = true
+		}
+	}
 }
