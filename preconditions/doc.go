@@ -36,9 +36,24 @@
 //     recommend the target.
 //
 // [AtLoad] adds [ReleasePrevious] and [ReleaseNewer], which look at the release
-// itself. [Documented] are checks that the documentation asks an administrator
-// to make before an update: of pools, operators, gates, the channel and more.
-// [Default] has all of them.
+// itself, and refuses a way back from several architectures to one.
+//
+// # What the documentation asks for
+//
+// [Documented] are the checks that the documentation asks an administrator to make:
+// of pools and their nodes, kubelets, disruption budgets and spare capacity, cloud
+// credentials, alerts, removed APIs, operators, backups, mirrors and more. [Default]
+// has all checks.
+//
+// Each is [Described]: its [Rule] says, as data, which steps it concerns, which
+// kinds it reads and what else it needs, how severe its findings can be, and where to
+// read about it. A finding names every object at fault, and what to do. What a check
+// found for certain counts also where it could not look at everything: of a list that
+// is known in part, two budgets that block are two budgets that block.
+//
+// A [Decision] is written for people by WriteText and WriteMarkdown; [Report] is JSON,
+// and [Report.Readiness] has the form of the operator's readiness data. Package
+// preconditions/remedy does what makes findings go away.
 //
 // # Upgradeable
 //

@@ -307,7 +307,9 @@ func (v vSphere) Versions(context.Context) (*preconditions.VSphereVersions, erro
 func TestVSphere(t *testing.T) {
 	onVSphere := infrastructure(func(i *configv1.Infrastructure) { i.Status.PlatformStatus.Type = configv1.VSpherePlatformType })
 	old := infrastructure(func(i *configv1.Infrastructure) {
-		i.Status.PlatformStatus, i.Status.Platform = nil, configv1.VSpherePlatformType
+		i.Status.PlatformStatus = nil
+		//lint:ignore SA1019 it is what old clusters have
+		i.Status.Platform = configv1.VSpherePlatformType
 	})
 	is := func(v preconditions.VSphereVersions) func(*preconditions.Input) {
 		return func(in *preconditions.Input) { in.VSphere = vSphere{versions: &v} }

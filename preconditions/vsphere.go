@@ -95,7 +95,8 @@ func platformOf(i *configv1.Infrastructure) configv1.PlatformType {
 	if i.Status.PlatformStatus != nil && i.Status.PlatformStatus.Type != "" {
 		return i.Status.PlatformStatus.Type
 	}
-	return i.Status.Platform //nolint:staticcheck // what old clusters have
+	//lint:ignore SA1019 it is what old clusters have
+	return i.Status.Platform
 }
 
 // oldHardware finds nodes whose virtual hardware is too old.
