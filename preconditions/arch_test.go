@@ -49,7 +49,7 @@ func TestMultiArch(t *testing.T) {
 		fail    map[string]error
 		want    string
 	}{
-		{name: "single to single", target: configv1.Release{Version: "4.18.6"}, want: "NotApplicable"},
+		{name: "single to single", target: configv1.Release{Version: "4.18.6"}, want: noChange},
 		{name: "multi to multi", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.6", Architecture: multi}, want: "NotApplicable"},
 		{name: "multi to multi by payload", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.6"}, payload: payload(multi), want: noChange},
 		{name: "multi to single by payload", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.6"}, payload: payload(""), want: door},

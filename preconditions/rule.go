@@ -41,7 +41,8 @@ func (s Scope) Covers(t Transition) bool {
 	if s.Kinds != nil && t.Kind != "" && !slices.Contains(s.Kinds, t.Kind) {
 		return false
 	}
-	if s.ArchitectureChange && t.Kind != "" && t.CurrentArchitecture == t.TargetArchitecture {
+	// A cluster can leave out the architecture: only Multi is certain.
+	if s.ArchitectureChange && t.CurrentArchitecture == multi && t.TargetArchitecture == multi {
 		return false
 	}
 	return s.Crossing == "" || t.crosses(s.Crossing)
