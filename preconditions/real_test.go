@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	clusterdump "github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -92,4 +93,59 @@ func TestRealClusters(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRealDocumented: what the documented checks say of real clusters. What a recording
+// does not hold is not known, never passed.
+func TestRealDocumented(t *testing.T) {
+	for _, tt := range []struct {
+		cluster, target string
+		failed          map[string]string // check: what its text contains
+		passed          []string
+	}{
+		{"4.14.1-degraded", "4.15.0", map[string]string{
+			"ClusterOperators": "ClusterOperatorDegraded", "UpdateInProgress": "UpdateInProgress",
+		}, []string{"PoolsPaused", "PoolsUpdating", "NodesUnavailable", "RHELNodes", "MaxUnavailable", "VersionOverrides", "BootLoader"}},
+		{"4.14.1-workers-started-updating-multiple-pools", "4.14.2", map[string]string{"PoolsUpdating": "PoolUpdating", "UpdateInProgress": "UpdateInProgress", "ClusterOperators": "kube-storage-version-migrator"},
+			[]string{"PoolsDegraded", "RHELNodes", "SingleNode"}},
+		{"not-upgrading", "4.14.2", map[string]string{"Channel": "UnsupportedChannel"},
+			[]string{"ClusterOperators", "PoolsPaused", "PoolsDegraded", "PoolsUpdating", "NodesUnavailable", "MaxUnavailable", "RHELNodes", "UpdateInProgress"}},
+		{"4.15.0-ec2-early", "4.16.0", map[string]string{"UpdateInProgress": "UpdateInProgress"}, []string{"PoolsPaused"}},
+	} {
+		t.Run(tt.cluster, func(t *testing.T) {
+			r, cv := recorded(t, tt.cluster)
+			report := run(t, preconditions.Documented(), input(r, cv, tt.target))
+			for name, want := range tt.failed {
+				result, _ := report.Result(name)
+				if result.State != preconditions.Failed || !strings.Contains(text(result), want) {
+					t.Errorf("%s: %s", name, text(result))
+				}
+			}
+			for _, name := range tt.passed {
+				if result, _ := report.Result(name); result.State != preconditions.Passed && result.State != preconditions.Unknown {
+					t.Errorf("%s: %s", name, text(result))
+				}
+			}
+			for _, name := range []string{"CloudCredentials", "UnsupportedOverrides", "MachineHealthChecks", "DisruptionBudgets", "OperatorCompatibility", "DeprecatedAPIs", "SpareCapacity"} {
+				result, _ := report.Result(name)
+				if result.State != preconditions.Unknown && tt.target != "4.14.2" {
+					t.Errorf("%s was not collected: %s", name, text(result))
+				}
+			}
+		})
+	}
+}
+
+// recorded opens a recording of a real cluster.
+func recorded(t *testing.T, name string) (clusterapi.Reader, *configv1.ClusterVersion) {
+	t.Helper()
+	recording, err := clusterdump.Open(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "clusters", name)), clusterdump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), recording, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recording, cv
 }
