@@ -118,6 +118,9 @@ func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
 	s.History = MergeHistory(s.History, HistoryChange{
 		Release: current, Completed: in.completed, Verified: w.verified, AcceptedRisks: w.acceptedRisks, Now: in.now,
 	})
+	for len(s.History) > MaxHistory { // what would take a write for each entry else
+		s.History = PruneHistory(s.History, MaxHistory)
+	}
 	s.Desired = current
 	if !in.d.gates.architecture {
 		s.Desired.Architecture = ""
