@@ -19,9 +19,12 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 
 	"github.com/cockroachdb/datadriven"
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -53,11 +56,11 @@ import (
 //
 // The commands:
 //
-//	cluster [version=V] [workers=N] [shop=N] [budget=N] [gate=G] [empty] [hook]
+//	cluster [version=V] [workers=N] [shop=N] [budget=N] [gate=G] [empty] [hook] [health]
 //	    makes a cluster at rest at version V (default 4.20.3), or with "empty"
 //	    one that nothing has been installed on; with so many pods of a
-//	    shop, a budget that keeps some of them, a feature gate enabled, and
-//	    a hook of the updater
+//	    shop, a budget that keeps some of them, a feature gate enabled,
+//	    a hook of the updater, and MachineHealthChecks that it pauses
 //	request V [force] [image] [multi] [accept=RISK]
 //	    asks for a version; with "image" by its image alone
 //	withdraw                           takes the request back
@@ -101,6 +104,7 @@ type scenario struct {
 	releases []*sampleRelease
 	unsigned map[string]bool
 	hook     hookAnswer
+	health   map[string]string // MachineHealthChecks, as told last; nil: none
 
 	conditions map[configv1.ClusterStatusConditionType]configv1.ConditionStatus
 	waits      map[string]string // what was last said of a ClusterOperator
@@ -270,6 +274,7 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 	if d.HasArg("hook") {
 		s.hook.how = "done"
 	}
+	s.health = nil
 	s.conditions, s.waits, s.levels = map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{}, map[string]string{}, map[string]string{}
 	s.start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := reconcile.NewClock(s.start)
@@ -303,6 +308,18 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 	if d.HasArg("empty") {
 		if err := s.empty(); err != nil {
 			return err
+		}
+	}
+	if d.HasArg("health") {
+		s.health = map[string]string{}
+		for _, m := range []*machinev1beta1.MachineHealthCheck{
+			healthCheck("workers", corev1.NodeReady, nil),
+			healthCheck("gpu", corev1.NodeReady, map[string]string{preconditions.AnnotationMachineAPIPaused: "by the owner"}),
+			healthCheck("termination", "Terminating", nil),
+		} {
+			if _, err := clusterapi.Create(context.Background(), s.cluster, m, clusterapi.CreateOptions{}); err != nil {
+				return err
+			}
 		}
 	}
 	s.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: s.cluster, Clock: clock, Seed: 1, Observe: s.driverEvent}, s.cluster.Process())
@@ -389,6 +406,9 @@ func (s *scenario) startUpdater(name string, clocks []byte) error {
 	var hooks []clusterupdate.Hook
 	if s.hook.how != "" {
 		hooks = []clusterupdate.Hook{backupsHook{s}}
+	}
+	if s.health != nil {
+		hooks = append(hooks, clusterupdate.PauseMachineHealthChecks(remedy.HealthChecks{}))
 	}
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: s.cluster, Payloads: s, Graph: s, Verifier: s, Clock: s.clock(), Own: configv1.Release{},
@@ -620,8 +640,12 @@ func (s *scenario) version() *configv1.ClusterVersion {
 	return cv
 }
 
-// turned tells of conditions of the ClusterVersion that have another status.
+// turned tells of conditions of the ClusterVersion that have another status, and of
+// MachineHealthChecks that were paused or resumed.
 func (s *scenario) turned() {
+	if s.health != nil {
+		s.pauses()
+	}
 	for _, c := range s.version().Status.Conditions {
 		if s.conditions[c.Type] != c.Status {
 			s.conditions[c.Type] = c.Status
@@ -633,6 +657,26 @@ func (s *scenario) turned() {
 				text += ": " + c.Message
 			}
 			s.printf("%s", text)
+		}
+	}
+}
+
+func (s *scenario) pauses() {
+	all, err := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](context.Background(), s.cluster, clusterapi.ListOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, m := range all {
+		text := "not paused"
+		if why, ok := m.Annotations[preconditions.AnnotationMachineAPIPaused]; ok {
+			text = strings.TrimSpace("paused " + why)
+		}
+		if image, ok := m.Annotations[remedy.AnnotationPausedFor]; ok {
+			text += " for " + image
+		}
+		if s.health[m.Name] != text {
+			s.health[m.Name] = text
+			s.printf("MachineHealthCheck %s: %s", m.Name, text)
 		}
 	}
 }
