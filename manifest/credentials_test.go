@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -44,15 +43,7 @@ spec:
 	}
 	const aws, gcp = "{kind: AWSProviderSpec}", "{kind: GCPProviderSpec}"
 	load := func(t *testing.T, manifests ...string) *manifest.Payload {
-		fsys := fstest.MapFS{
-			"release-manifests/release-metadata": {Data: []byte(`{"kind":"cincinnati-metadata-v0","version":"4.19.1"}`)},
-			"release-manifests/image-references": {Data: []byte(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.19.1"}}`)},
-			"manifests/x":                        {},
-		}
-		for i, m := range manifests {
-			fsys[fmt.Sprintf("release-manifests/0000_50_x_%02d.yaml", i)] = &fstest.MapFile{Data: []byte(m)}
-		}
-		p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
+		p, err := manifest.Load(t.Context(), testdata.Release("4.19.1", manifests...), manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -130,15 +130,7 @@ func TestCloudCredentials(t *testing.T) {
 // requestsPayload is a release with manifests in files.
 func requestsPayload(t testing.TB, version string, manifests ...string) *manifest.Payload {
 	t.Helper()
-	fsys := fstest.MapFS{
-		"release-manifests/release-metadata": {Data: []byte(`{"kind":"cincinnati-metadata-v0","version":"` + version + `"}`)},
-		"release-manifests/image-references": {Data: []byte(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"` + version + `"}}`)},
-		"manifests/x":                        {},
-	}
-	for i, m := range manifests {
-		fsys[fmt.Sprintf("release-manifests/0000_50_x_%02d.yaml", i)] = &fstest.MapFile{Data: []byte(m)}
-	}
-	p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
+	p, err := manifest.Load(t.Context(), testdata.Release(version, manifests...), manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package testdata finds real release payloads, update graphs, keys and
-// cluster dumps for tests that use them.
+// cluster dumps for tests that use them, and makes small payloads.
 package testdata
 
 import (

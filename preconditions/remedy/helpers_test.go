@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -143,15 +143,7 @@ func check(t *testing.T, r clusterapi.Reader, name string, target configv1.Relea
 // payload is a release with manifests in files.
 func payload(t testing.TB, version string, manifests ...string) *manifest.Payload {
 	t.Helper()
-	fsys := fstest.MapFS{
-		"release-manifests/release-metadata": {Data: []byte(`{"kind":"cincinnati-metadata-v0","version":"` + version + `"}`)},
-		"release-manifests/image-references": {Data: []byte(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"` + version + `"}}`)},
-		"manifests/x":                        {},
-	}
-	for i, m := range manifests {
-		fsys[fmt.Sprintf("release-manifests/0000_50_x_%02d.yaml", i)] = &fstest.MapFile{Data: []byte(m)}
-	}
-	p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
+	p, err := manifest.Load(t.Context(), testdata.Release(version, manifests...), manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
 	if err != nil {
 		t.Fatal(err)
 	}
