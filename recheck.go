@@ -70,6 +70,9 @@ func (r *decider) recheckJob(call *recheckCall) reconcile.Job {
 		Run: func(ctx context.Context, _ func(any)) (any, error) {
 			request := call.request
 			request.cv = beforeEntry(request.cv, request.own)
+			if _, err := r.runningPayload(ctx, &request); err != nil {
+				r.log("the running release's payload cannot be read: checks go without it", err)
+			}
 			return r.precheck(ctx, &request, call.id.of.payload)
 		},
 		Done: func(out any, err error) []reconcile.Wake {

@@ -2,6 +2,7 @@ package clusterupdate_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,9 @@ func (moody) Name() string                          { return "Moody" }
 func (moody) Applies(preconditions.Transition) bool { return true }
 
 func (m moody) Run(_ context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	if in.TargetPayload == nil || in.CurrentPayload == nil {
+		return nil, errors.New("a payload is missing")
+	}
 	*m.asked = append(*m.asked, fmt.Sprintf("%s %s to %s", in.Kind, in.Current, in.Target))
 	if m.blocks(len(*m.asked)) {
 		return []preconditions.Finding{{Severity: preconditions.Blocking, Reason: "Mood", Message: "not now"}}, nil
