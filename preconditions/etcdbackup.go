@@ -59,13 +59,17 @@ func (c EtcdBackup) Run(ctx context.Context, in *Input) ([]Finding, error) {
 		findings = append(findings, f)
 	}
 	known := false
-	if err != nil {
+	switch {
+	case errors.Is(err, clusterapi.ErrNotCollected): // nobody has tried
+	case err != nil:
 		add("UnableToGetEtcdOperator", fmt.Sprintf("Unable to get etcd operator, err=%v", err))
-	} else if r := condition(co.Status.Conditions, conditionRecentBackup); r != nil {
-		known = true
-		if r.Status != configv1.ConditionTrue {
-			object.Value = string(r.Status)
-			add(cmp.Or(r.Reason, "EtcdRecentBackupNotSet"), r.Message)
+	default:
+		if r := condition(co.Status.Conditions, conditionRecentBackup); r != nil {
+			known = true
+			if r.Status != configv1.ConditionTrue {
+				object.Value = string(r.Status)
+				add(cmp.Or(r.Reason, "EtcdRecentBackupNotSet"), r.Message)
+			}
 		}
 	}
 	if in.Backups == nil {

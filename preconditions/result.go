@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -156,6 +157,14 @@ func (r Result) saysUnknown(i int) bool {
 	return r.Err != nil && i == len(r.Findings)-1
 }
 
+// about says of which kind an error is, unless it does so itself.
+func about(kind string, err error) error {
+	if strings.HasPrefix(err.Error(), kind) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", kind, err)
+}
+
 // unknownFinding says what could not be found out, and why.
 func unknownFinding(err error) Finding {
 	f := Finding{Severity: Warning, Reason: ReasonUnknownError, Message: err.Error()}
@@ -188,7 +197,7 @@ func unknownFinding(err error) Finding {
 	case errors.Is(err, clusterapi.ErrNotCollected):
 		f.Reason = ReasonNotCollected
 		if errors.As(err, &read) {
-			f.Message = fmt.Sprintf("%s: %v", read.gvk.Kind, err)
+			f.Message = about(read.gvk.Kind, err).Error()
 		}
 	case errors.As(err, &limit):
 		f.Reason = ReasonLimitExceeded

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -63,7 +62,7 @@ func unsupportedOverrides(ctx context.Context, in *Input) ([]Finding, error) {
 	for _, k := range overridable() {
 		objects, err := k.read(ctx, in.Reader)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", k.gvk.Kind, err))
+			errs = append(errs, about(k.gvk.Kind, err))
 		}
 		for _, o := range objects {
 			spec, _ := o.Unstructured().Object["spec"].(map[string]any)
