@@ -32,6 +32,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/path"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
+	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
@@ -178,6 +179,30 @@ func Example_waitsOn() {
 	// = Update Health =
 	// SINCE   LEVEL   IMPACT   MESSAGE
 	// 7m55s   Info    None     Update is proceeding well
+}
+
+// What stands against updating this cluster?
+func Example_whatStandsAgainst() {
+	recording, err := dump.Open(ctx, files, dump.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := clusterupdate.Preflight(ctx, recording, configv1.Release{Version: "4.22.0"}, clusterupdate.PreflightOptions{
+		Checks: preconditions.Operator(), // nil: all 39
+		Input:  preconditions.Input{Now: recording.Time()},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := report.Decide(preconditions.Policy{}).WriteText(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// Warnings:
+	//   ClusterVersionRecommendedUpdate NoChannel: Configured channel is unset, so the recommended status of updating from 4.21.1 to 4.22.0 is unknown.
+	//     Remedy: prefer a recommended update
+	// Passed: ClusterVersionRollback, ClusterVersionGiantHop, ClusterVersionUpgradeable
+	// Nothing blocks the update: 0 blocking, 1 warnings, 0 not known.
 }
 
 // Update a cluster from a loop of one's own.
