@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 )
@@ -201,8 +202,14 @@ func TestPauseMachineHealthChecksCrash(t *testing.T) {
 			}
 		}
 	}
-	struck := 0
-	for _, name := range names {
+	struck, least := 0, 30
+	if israce.Enabled { // every fifth
+		least = 4
+	}
+	for i, name := range names {
+		if israce.Enabled && i%5 != 0 {
+			continue
+		}
 		c, v := guard(t, releases, remedy.HealthChecks{}, 1, reconcile.Faults{Crash: 1, After: 1, Before: 1, Conflict: 1, Only: map[string]bool{name: true}, Until: 6 * time.Hour})
 		paused := false
 		seen := c.until(t, v, func() bool {
@@ -214,7 +221,7 @@ func TestPauseMachineHealthChecksCrash(t *testing.T) {
 		}
 		struck += len(v.Faults())
 	}
-	if struck < 30 {
+	if struck < least {
 		t.Errorf("%d faults took place", struck)
 	}
 }
@@ -262,7 +269,11 @@ func TestPauseMachineHealthChecksWayOut(t *testing.T) {
 // check may act, and all that were paused are resumed.
 func TestPauseMachineHealthChecksSeeds(t *testing.T) {
 	releases := toyReleases(t)
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if israce.Enabled {
+		seeds = 4
+	}
+	for seed := range seeds {
 		c, v := guard(t, releases, remedy.HealthChecks{ResumeAfterControlPlane: seed%2 == 0}, seed,
 			reconcile.Faults{Crash: .01, After: .05, Before: .05, Conflict: .05, Until: time.Hour})
 		c.until(t, v, func() bool { return historyOf(c.version(t)) == updatedHistory && c.resumed() })
