@@ -229,6 +229,10 @@ func elementKey(element map[string]any, keys []string) string {
 	return sb.String()
 }
 
+// JoinPath appends the name of a field, or the key of a map, to a path as [Merge]
+// words them: a.b, or a["b.c"] where a plain b.c could be mistaken for two.
+func JoinPath(path, name string) string { return joinPath(path, name) }
+
 // joinPath appends a key to a path; one that could be mistaken for more than
 // one is quoted.
 func joinPath(path, name string) string {

@@ -27,6 +27,7 @@ var (
 	daemonSetKind       = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
 	jobKind             = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 	crdKind             = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	secretKind          = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	configMapKind       = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 
@@ -40,6 +41,8 @@ type applier struct {
 	awaitJobs bool
 	tell      func(*manifest.Task, Event)
 	doubles   map[*manifest.Task]*double
+	trusts    bool // goes by what watches show
+	reports   bool // tells what has drifted
 }
 
 func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) error {
@@ -72,10 +75,14 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 // create creates an object that does not exist. It returns nil for one that
 // does.
 func (a *applier) create(ctx context.Context, t *manifest.Task) (*clusterapi.Object, error) {
+	if a.exists(t) {
+		return nil, nil
+	}
 	obj, err := a.prepare(ctx, []*manifest.Task{t})
 	if err != nil {
 		return nil, err
 	}
+	a.tellGone(t)
 	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
 	})

@@ -24,6 +24,9 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 	var stored *clusterapi.Object
 	switch state {
 	case Precreating:
+		if a.exists(t) {
+			return nil
+		}
 		return a.precreate(ctx, m)
 	case Reconciling:
 		var err error
@@ -84,6 +87,9 @@ func (a *applier) precreate(ctx context.Context, m *manifest.Manifest) error {
 // mergeMetadata applies labels, annotations and owners to an existing
 // ClusterOperator.
 func (a *applier) mergeMetadata(ctx context.Context, t *manifest.Task) (*clusterapi.Object, error) {
+	if shown, err := a.inPlace(ctx, t); shown != nil || err != nil {
+		return shown, err
+	}
 	// applying would create it
 	if _, err := clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(t.Manifest.Object())); err != nil {
 		return nil, err

@@ -73,6 +73,9 @@ func createsOnly(annotations map[string]string) bool {
 // that has happened in this pass. It returns the object as stored; where it
 // was applied before and look is false, nil.
 func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*clusterapi.Object, error) {
+	if shown, err := a.inPlace(ctx, t); shown != nil || err != nil {
+		return shown, err
+	}
 	d, ok := a.doubles[t]
 	if !ok {
 		return a.apply(ctx, []*manifest.Task{t})
@@ -106,6 +109,9 @@ func (a *applier) apply(ctx context.Context, tasks []*manifest.Task) (*clusterap
 	if err != nil {
 		return nil, err
 	}
+	if err := a.tellDrift(ctx, tasks[0]); err != nil {
+		return nil, err
+	}
 	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
 	})
@@ -124,6 +130,7 @@ func (a *applier) apply(ctx context.Context, tasks []*manifest.Task) (*clusterap
 		}
 		stored = clusterapi.NewObject(u)
 	}
+	a.tracker.note(obj, stored)
 	return stored, nil
 }
 

@@ -39,6 +39,9 @@ const (
 	Waiting EventType = "Waiting"
 	// Warning: something is odd about the manifest and was worked around.
 	Warning EventType = "Warning"
+	// Drifted: the object is not as it was applied; Drift says what has become of
+	// it and who did it. It is applied next.
+	Drifted EventType = "Drifted"
 	// NodeDone: a node has ended; Err is set when it failed.
 	NodeDone EventType = "NodeDone"
 	PassDone EventType = "PassDone"
@@ -54,7 +57,7 @@ type Event struct {
 	Task *manifest.Task
 	// Node is the index of the node in the graph; -1 for events of the pass,
 	// and for what is told in the middle of applying a manifest (Warning,
-	// Waiting for a Job).
+	// Drifted, Waiting for a Job).
 	Node int
 	// Level and Component are told by the file name of the task, or of the
 	// node's first task. Both are empty for events of the pass and for file
@@ -69,6 +72,8 @@ type Event struct {
 	LevelSettled, LevelTotal int
 	// Wait says what an awaited ClusterOperator lacks.
 	Wait *Wait
+	// Drift is what has become of an object, for Drifted.
+	Drift *Drift
 	// Message is a text for people.
 	Message string
 	// Err is what went wrong.
@@ -90,6 +95,9 @@ func (e Event) fields() eventlog.Fields {
 	f.Set("total", e.Total)
 	if e.Wait != nil {
 		f.Add("wait", e.Wait)
+	}
+	if e.Drift != nil {
+		f.Add("drift", e.Drift)
 	}
 	f.Add("message", e.Message)
 	f.Add("error", e.Err)

@@ -11,8 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 const (
@@ -64,7 +62,7 @@ type envVar struct{ name, value string }
 // injectProxy sets the cluster's proxy in the environment of the named
 // containers, if it has one.
 func (a *applier) injectProxy(ctx context.Context, obj *unstructured.Unstructured, names []string) error {
-	proxy, err := clusterapi.Get[configv1.Proxy](ctx, a.api, clusterapi.Key("", "cluster"))
+	proxy, err := configuration[configv1.Proxy](ctx, a)
 	if isAbsent(err) {
 		return nil
 	}
@@ -91,7 +89,7 @@ func (a *applier) injectProxy(ctx context.Context, obj *unstructured.Unstructure
 // injectInternalLoadBalancer makes the version operator reach the API server
 // by the internal load balancer: the cluster's network may not be up yet.
 func (a *applier) injectInternalLoadBalancer(ctx context.Context, obj *unstructured.Unstructured) error {
-	infra, err := clusterapi.Get[configv1.Infrastructure](ctx, a.api, clusterapi.Key("", "cluster"))
+	infra, err := configuration[configv1.Infrastructure](ctx, a)
 	if isAbsent(err) {
 		return nil
 	}

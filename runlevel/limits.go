@@ -13,6 +13,9 @@ const (
 	maxVersion   = 256      // a version that an operator reports
 	maxUnknown   = 1000     // fields of one manifest that its schema lacks
 	maxWarned    = 4096     // warnings that a Tracker remembers
+	maxDrifts    = 100      // objects whose drift a Tracker remembers
+
+	maxDriftedFields = 100 // of one object
 )
 
 // quote returns a text of an object, cut to what a message can carry.

@@ -128,11 +128,14 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 			return nil, errors.New("runlevel: neither an API nor an Applier to work on")
 		}
 		p.tracker.keepOnly(tasks)
-		p.applier = &applier{
+		a := &applier{
 			api: o.API, owner: o.Owner, tracker: p.tracker, log: p.log,
 			awaitJobs: o.AwaitJobs, tell: p.tell,
+			reports: p.state == Reconciling && !o.ApplyAlways,
 			doubles: doublesOf(tasks, func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }),
 		}
+		a.trusts = a.reports && p.tracker.trusting()
+		p.applier = a
 	}
 	p.graph = GraphFor(p.state, tasks, p.attempt)
 	p.schedule = NewSchedule(p.graph)

@@ -82,6 +82,11 @@ type Options struct {
 	// the cluster-version operator's: attempts at 0, 1, 3 and 7 seconds while
 	// Initializing, at 0 and 10 seconds otherwise.
 	Backoff *Backoff
+	// ApplyAlways makes a pass in state Reconciling apply every object, as the
+	// cluster-version operator does. By default it makes no call for one that
+	// is as it was applied, where watches show that ([Tracker.Watch]); once an hour
+	// it applies everything all the same. What has drifted is then not told.
+	ApplyAlways bool
 	// AwaitJobs makes the task of a Job (batch/v1) wait until the Job has
 	// completed, except while Initializing. By default, as in the
 	// cluster-version operator, a Job that runs is good enough.

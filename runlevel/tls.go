@@ -10,8 +10,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"go.yaml.in/yaml/v3" // its nodes keep the order and the comments of what is not changed
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // injectTLS writes the cluster's TLS settings into the serving configuration
@@ -38,7 +36,7 @@ func (a *applier) injectTLS(ctx context.Context, obj *unstructured.Unstructured)
 // tlsSettings returns what APIServer cluster asks for; nothing where there is
 // no such object. Without a profile OpenShift uses Intermediate.
 func (a *applier) tlsSettings(ctx context.Context) (minVersion string, ciphers []string, err error) {
-	server, err := clusterapi.Get[configv1.APIServer](ctx, a.api, clusterapi.Key("", "cluster"))
+	server, err := configuration[configv1.APIServer](ctx, a)
 	if isAbsent(err) {
 		return "", nil, nil
 	}

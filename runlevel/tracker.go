@@ -37,6 +37,8 @@ type Tracker struct {
 	// missing, never saved
 	statements map[*manifest.Manifest]statement
 	operands   map[*manifest.Manifest]*configv1.ClusterOperator
+
+	ledger ledger
 }
 
 // deletion is the state of one object that is to be gone.

@@ -1,0 +1,355 @@
+package runlevel
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// Drift says that an object is not any more as it was applied, as a pass found
+// before it applied it again.
+type Drift struct {
+	Identity manifest.Identity `json:"identity"`
+	// File is the manifest's.
+	File string `json:"file,omitempty"`
+	// Gone says that the object does not exist, Recreated that it went and
+	// somebody has created one of its name.
+	Gone      bool `json:"gone,omitempty"`
+	Recreated bool `json:"recreated,omitempty"`
+	// Fields are those of ours that are not as they were applied, or not ours any
+	// more, in the order of their paths; at most 100 of them. Omitted counts the
+	// others.
+	Fields  []DriftedField `json:"fields,omitempty"`
+	Omitted int            `json:"omitted,omitempty"`
+	// Time is when it was found.
+	Time time.Time `json:"time"`
+}
+
+// DriftedField is a field that somebody has changed, removed or taken over: the
+// value may be the one that was applied, while the field is not ours any more.
+type DriftedField struct {
+	// Path is as in spec.containers[name=a].image.
+	Path string `json:"path"`
+	// Wanted is what was applied, Found what is there; nil where there is
+	// nothing. Credentials, and all values of Secrets, are shown as
+	// (sha256:12 digits), values of more than 4 KiB by their size and digest.
+	Wanted any `json:"wanted,omitempty"`
+	Found  any `json:"found,omitempty"`
+	// Owners are the field's, by the object's managedFields: none where it was
+	// removed, since the one who removes a field is not written down.
+	Owners []FieldOwner `json:"owners,omitempty"`
+}
+
+// FieldOwner is a field manager that owns a field.
+type FieldOwner struct {
+	Manager string `json:"manager"`
+	// Operation is Apply or Update, Subresource such as status or scale.
+	Operation   string `json:"operation"`
+	Subresource string `json:"subresource,omitempty"`
+	// Time is when the manager changed its fields last; zero: not known.
+	Time time.Time `json:"time,omitzero"`
+}
+
+// String returns the owner as a text: manager (operation).
+func (o FieldOwner) String() string {
+	if o.Subresource != "" {
+		return fmt.Sprintf("%s (%s of %s)", o.Manager, o.Operation, o.Subresource)
+	}
+	return fmt.Sprintf("%s (%s)", o.Manager, o.Operation)
+}
+
+// String returns the drift as a text, without values.
+func (d Drift) String() string {
+	name := d.Identity.Kind + " " + d.Identity.Name
+	if d.Identity.Namespace != "" {
+		name = d.Identity.Kind + " " + d.Identity.Namespace + "/" + d.Identity.Name
+	}
+	if d.Gone {
+		return name + " was deleted"
+	}
+	var fields []string
+	for _, f := range d.Fields {
+		var owners []string
+		for _, o := range f.Owners {
+			owners = append(owners, o.String())
+		}
+		switch {
+		case len(owners) > 0:
+			fields = append(fields, f.Path+" by "+strings.Join(owners, " and "))
+		case f.Found == nil:
+			fields = append(fields, f.Path+" removed")
+		default:
+			fields = append(fields, f.Path)
+		}
+	}
+	if d.Omitted > 0 {
+		fields = append(fields, fmt.Sprintf("and %d more", d.Omitted))
+	}
+	what := " was changed"
+	if d.Recreated {
+		what = " was deleted and created again"
+	}
+	if len(fields) == 0 {
+		return name + what
+	}
+	return name + what + ": " + list(fields)
+}
+
+// Drifts returns what was found to have drifted, the newest of each object, at
+// most 100, the oldest first. They are not saved with the Tracker.
+func (t *Tracker) Drifts() []Drift {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ledger.sortedDrifts()
+}
+
+func (l *ledger) sortedDrifts() []Drift {
+	return slices.SortedFunc(maps.Values(l.drifts), func(a, b Drift) int {
+		return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Identity.String(), b.Identity.String()))
+	})
+}
+
+// keepDrift adds a drift that is found for the first time. It reports whether it
+// is: state tells apart which it is about.
+func (t *Tracker) keepDrift(d *Drift, state string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.ledger.entries[d.Identity]
+	if e == nil || e.told == state {
+		return false
+	}
+	e.told, d.Time = state, t.clock.Now()
+	if t.ledger.drifts == nil {
+		t.ledger.drifts = make(map[manifest.Identity]Drift)
+	}
+	t.ledger.drifts[d.Identity] = *d
+	if len(t.ledger.drifts) > maxDrifts {
+		delete(t.ledger.drifts, t.ledger.sortedDrifts()[0].Identity)
+	}
+	return true
+}
+
+// tellDrift tells what has become of an object that is about to be applied, where
+// a watch has shown that something has.
+func (a *applier) tellDrift(ctx context.Context, t *manifest.Task) error {
+	if !a.reports {
+		return nil
+	}
+	id := t.Manifest.Identity()
+	applied, seen, ok := a.tracker.state(id)
+	if !ok || !applied.hasDrifted(&seen) {
+		return nil
+	}
+	d := &Drift{Identity: id, File: t.Manifest.Filename}
+	state := "gone " + string(seen.uid)
+	live, err := clusterapi.GetShared(ctx, a.api, applied.wanted.GroupVersionKind(), clusterapi.KeyOf(applied.wanted))
+	switch {
+	case isAbsent(err):
+		d.Gone = true
+	case err != nil:
+		return err
+	default:
+		state = string(live.UID()) + " " + live.ResourceVersion()
+		d.Recreated = live.UID() != applied.uid
+		applied.compare(live.Unstructured(), d)
+		if !d.Recreated && len(d.Fields) == 0 {
+			return nil // it is as it was again
+		}
+	}
+	a.emitDrift(t, d, state)
+	return nil
+}
+
+// tellGone tells that an object that is only created has gone.
+func (a *applier) tellGone(t *manifest.Task) {
+	if !a.reports {
+		return
+	}
+	id := t.Manifest.Identity()
+	a.tracker.mu.Lock()
+	e := a.tracker.ledger.entries[id]
+	gone := e != nil && e.seen != nil && e.seen.gone
+	state := ""
+	if gone {
+		state = "gone " + string(e.seen.uid)
+	}
+	a.tracker.mu.Unlock()
+	if gone {
+		a.emitDrift(t, &Drift{Identity: id, File: t.Manifest.Filename, Gone: true}, state)
+	}
+}
+
+func (a *applier) emitDrift(t *manifest.Task, d *Drift, state string) {
+	if a.tracker.keepDrift(d, state) {
+		a.tell(t, Event{Type: Drifted, Drift: d, Message: d.String()})
+	}
+}
+
+// compare finds the fields of ours that are not as they were when we applied them.
+// What was empty is not ours any more once others have added to it, which is no
+// drift.
+func (r *record) compare(live *unstructured.Unstructured, d *Drift) {
+	ours, others := ownedBy(live)
+	entries := managedEntries(live)
+	secret := r.wanted.GroupVersionKind() == secretKind
+	walkOwned(r.fields, others, []place{{r.wanted.Object, true}, {live.Object, true}}, func(o owned) bool {
+		wanted, found := o.at[0], o.at[1]
+		if o.self && found.ok {
+			return true // what it holds follows
+		}
+		add := func(path string, wanted, found place) {
+			if len(d.Fields) == maxDriftedFields {
+				d.Omitted++
+				return
+			}
+			hide := secret && o.steps[0] != "f:metadata" || hidesCredential(o.steps) || isCredential(path[len(o.path):])
+			d.Fields = append(d.Fields, DriftedField{
+				Path: quote(path), Wanted: wanted.shown(hide), Found: found.shown(hide), Owners: ownersOf(entries, o.steps),
+			})
+		}
+		before := len(d.Fields) + d.Omitted
+		if o.self {
+			add(o.path, wanted, found)
+			return false
+		}
+		differences(o.path, wanted, found, func(path string, wanted, found place) {
+			if unlike, ok := r.unlikeWanted[path]; !ok || unlike != found.digest() {
+				add(path, wanted, found)
+			}
+		})
+		if len(d.Fields)+d.Omitted == before && !isEmpty(wanted.value) && !holds(ours, o.steps, false) {
+			add(o.path, wanted, found)
+		}
+		return true
+	})
+}
+
+// ownersOf are the managers that own a field.
+func ownersOf(entries []managedEntry, steps []string) []FieldOwner {
+	var out []FieldOwner
+	for _, e := range entries {
+		if !holds(e.fields, steps, false) {
+			continue
+		}
+		at, _ := time.Parse(time.RFC3339, e.time)
+		out = append(out, FieldOwner{Manager: quote(e.manager), Operation: e.operation, Subresource: e.subresource, Time: at})
+	}
+	return out
+}
+
+// differences visits the smallest parts in which two values differ: of maps by
+// key, of lists of the same length by index.
+func differences(path string, a, b place, visit func(path string, a, b place)) {
+	if a.ok == b.ok && reflect.DeepEqual(a.value, b.value) {
+		return
+	}
+	switch x := a.value.(type) {
+	case map[string]any:
+		y, ok := b.value.(map[string]any)
+		if !ok || len(x) == 0 || len(y) == 0 {
+			break
+		}
+		keys := maps.Clone(x)
+		maps.Copy(keys, y)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			va, oka := x[key]
+			vb, okb := y[key]
+			differences(clusterapi.JoinPath(path, key), place{va, oka}, place{vb, okb}, visit)
+		}
+		return
+	case []any:
+		y, ok := b.value.([]any)
+		if !ok || len(x) != len(y) || len(x) == 0 {
+			break
+		}
+		for i := range x {
+			differences(fmt.Sprintf("%s[%d]", path, i), place{x[i], true}, place{y[i], true}, visit)
+		}
+		return
+	}
+	visit(path, a, b)
+}
+
+// digest tells values apart.
+func (p place) digest() string {
+	if !p.ok {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(jsonOf(p.value)))
+	return hex.EncodeToString(sum[:])
+}
+
+// shown is a value as a report has it.
+func (p place) shown(hide bool) any {
+	switch {
+	case !p.ok:
+		return nil
+	case hide:
+		text, ok := p.value.(string)
+		if !ok {
+			text = jsonOf(p.value)
+		}
+		sum := sha256.Sum256([]byte(text))
+		return "(sha256:" + hex.EncodeToString(sum[:6]) + ")"
+	}
+	if size := len(jsonOf(p.value)); size > maxQuote {
+		return fmt.Sprintf("(%d bytes, sha256:%s)", size, p.digest()[:12])
+	}
+	return withoutCredentials(p.value)
+}
+
+// withoutCredentials returns a value in which credentials are hidden.
+func withoutCredentials(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		name, _ := v["name"].(string)
+		for key, e := range v {
+			if isCredential(key) || key == "value" && isCredential(name) {
+				out[key] = place{e, true}.shown(true)
+			} else {
+				out[key] = withoutCredentials(e)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = withoutCredentials(v[i])
+		}
+		return out
+	}
+	return value
+}
+
+// hidesCredential reports whether steps lead to what looks like a credential: by
+// the name of a field, or as the value of a variable of such a name.
+func hidesCredential(steps []string) bool {
+	last := steps[len(steps)-1]
+	return slices.ContainsFunc(steps, func(step string) bool {
+		return isCredential(step) && (last == "f:value" || strings.HasPrefix(step, "f:"))
+	})
+}
+
+// isCredential reports a key, or a path, that looks as if credentials stood there.
+func isCredential(key string) bool {
+	key = strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(key))
+	for _, word := range []string{"password", "passwd", "secret", "token", "credential", "apikey", "privatekey", "accesskey", "dockerconfig", "htpasswd", "kubeconfig"} {
+		if strings.Contains(key, word) {
+			return true
+		}
+	}
+	return false
+}

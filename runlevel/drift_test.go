@@ -1,0 +1,422 @@
+package runlevel_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// watched is a cluster whose changes reach a Tracker, as watches would bring them.
+type watched struct {
+	t       testing.TB
+	c       *memory.Cluster
+	tasks   []*manifest.Task
+	tracker *runlevel.Tracker
+	clock   *testclock.FakeClock
+	kinds   []runlevel.WatchedKind
+	cursor  clusterapi.Cursor
+	always  bool
+	filter  manifest.Filter
+	uid     types.UID // of the owner
+	fail    func(memory.Call) error
+
+	mu     sync.Mutex
+	calls  []string // "Verb Kind name", of passes alone
+	events []runlevel.Event
+	count  bool
+}
+
+func watch(t testing.TB, tasks []*manifest.Task, loaded ...*unstructured.Unstructured) *watched {
+	t.Helper()
+	w := &watched{t: t, tasks: tasks, uid: "uid", clock: testclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	w.c = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		w.mu.Lock()
+		if w.count {
+			w.calls = append(w.calls, call.Verb+" "+call.GVK.Kind+" "+shortName(call.Key))
+		}
+		w.mu.Unlock()
+		if w.fail != nil {
+			if err := w.fail(call); err != nil {
+				return err
+			}
+		}
+		return do(ctx)
+	}})
+	if err := w.c.Load(loaded...); err != nil {
+		t.Fatal(err)
+	}
+	w.tracker = runlevel.NewTracker(w.clock)
+	w.begin()
+	return w
+}
+
+// begin begins to watch.
+func (w *watched) begin() {
+	w.t.Helper()
+	w.kinds = w.tracker.Watch(w.tasks, w.filter)
+	w.cursor = w.c.Follow()
+	for _, k := range w.kinds {
+		list, err := w.c.List(w.t.Context(), k.GVK, clusterapi.ListOptions{Namespace: k.Namespace})
+		if err != nil {
+			continue
+		}
+		for i := range list.Items {
+			w.tracker.Saw(w.kept(clusterapi.NewObject(&list.Items[i])))
+		}
+	}
+}
+
+func (w *watched) kept(o *clusterapi.Object) *clusterapi.Object {
+	for _, k := range w.kinds {
+		if k.GVK.GroupKind() == o.Kind().GroupKind() && (k.Namespace == "" || k.Namespace == o.Key().Namespace) {
+			if k.Whole {
+				return o
+			}
+			return clusterapi.NewObject(runlevel.Trim(o.Unstructured()))
+		}
+	}
+	return nil
+}
+
+// tell hands on what has changed.
+func (w *watched) tell() {
+	for change, ok := w.cursor.Next(); ok; change, ok = w.cursor.Next() {
+		w.deliver(change)
+	}
+}
+
+func (w *watched) deliver(change clusterapi.Change) {
+	if change.New != nil {
+		w.tracker.Saw(w.kept(change.New))
+	} else {
+		w.tracker.Gone(w.kept(change.Old))
+	}
+}
+
+// pass makes a pass and returns its calls.
+func (w *watched) pass(state runlevel.State) []string {
+	w.t.Helper()
+	w.mu.Lock()
+	w.calls, w.count, w.events = nil, true, nil
+	w.mu.Unlock()
+	_, err := runlevel.Run(w.t.Context(), w.tasks, runlevel.Options{
+		API: w.c, State: state, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Workers: 1, ApplyAlways: w.always, Filter: w.filter,
+		Clock: testclock.NewFakeClock(w.clock.Now()), Owner: w.owner(),
+		Observe: func(e runlevel.Event) { w.events = append(w.events, e) },
+	})
+	if err != nil {
+		w.t.Fatal(causeOf(err))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count = false
+	return w.calls
+}
+
+func (w *watched) owner() *metav1.OwnerReference {
+	return &metav1.OwnerReference{Name: "version", UID: w.uid}
+}
+
+// settled makes passes until all is recorded and trusted.
+func (w *watched) settled() {
+	w.t.Helper()
+	w.pass(runlevel.Updating)
+	w.tell()
+	w.pass(runlevel.Reconciling)
+	w.tell()
+	if calls := w.pass(runlevel.Reconciling); len(calls) > 0 {
+		w.t.Fatalf("calls over an unchanged cluster: %v", calls)
+	}
+}
+
+// told are the drifts of the last pass.
+func (w *watched) told() []runlevel.Drift {
+	var out []runlevel.Drift
+	for _, e := range w.events {
+		if e.Type == runlevel.Drifted {
+			out = append(out, *e.Drift)
+		}
+	}
+	return out
+}
+
+const (
+	driftDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {app.io/a: x, b: w}}, spec: {selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: a, image: i, env: [{name: DB_PASSWORD, value: old}]}, {name: b, image: i}]}}}}`
+	driftConfigMap  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x, b: w}}`
+	driftSecret     = `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns}, data: {a: aGlkZGVu}, type: Opaque}`
+	driftCRD        = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.io}, spec: {group: example.io, scope: Namespaced, names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, description: one}}}]}}`
+	driftOnce       = `{apiVersion: v1, kind: ConfigMap, metadata: {name: once, namespace: ns, annotations: {release.openshift.io/create-only: "true"}}, data: {a: x}}`
+	driftNamespace  = `{apiVersion: v1, kind: Namespace, metadata: {name: ns, annotations: {}, labels: {}}}`
+)
+
+// driftOperator is a ClusterOperator's manifest.
+const driftOperator = `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: o, annotations: {a: x}}, status: {versions: [{name: operator, version: "1"}]}}`
+
+// goodOperator is one as its operator reports it.
+const goodOperator = `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: o, uid: 11111111-2222-3333-4444-555555555555}, status: {versions: [{name: operator, version: "1"}], conditions: [{type: Available, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"}, {type: Degraded, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
+
+func driftTasks(t testing.TB) []*manifest.Task {
+	return tasksOf(t, driftNamespace, driftConfigMap, driftSecret, driftDeployment, driftCRD, driftOnce, driftOperator)
+}
+
+func newDrift(t testing.TB) *watched {
+	w := watch(t, driftTasks(t), object(t, goodOperator))
+	w.settled()
+	return w
+}
+
+var (
+	configMaps1   = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	deployments1  = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	namespaces1   = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	secrets1      = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	crds1         = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+	operators1    = schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "ClusterOperator"}
+	someoneUpdate = clusterapi.UpdateOptions{FieldManager: "someone"}
+)
+
+// change changes an object by an Update of somebody's.
+func (w *watched) change(kind schema.GroupVersionKind, namespace, name string, f func(u *unstructured.Unstructured)) {
+	w.t.Helper()
+	u, err := w.c.Get(w.t.Context(), kind, clusterapi.Key(namespace, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f(u)
+	if _, err := w.c.Update(w.t.Context(), u, someoneUpdate); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *watched) apply(text string) {
+	w.t.Helper()
+	if _, err := w.c.Apply(w.t.Context(), object(w.t, text), clusterapi.ApplyOptions{FieldManager: "kubectl"}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *watched) remove(kind schema.GroupVersionKind, namespace, name string) {
+	w.t.Helper()
+	if err := w.c.Delete(w.t.Context(), kind, clusterapi.Key(namespace, name), clusterapi.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func set(t testing.TB, u *unstructured.Unstructured, value any, path ...string) {
+	t.Helper()
+	if err := unstructured.SetNestedField(u.Object, value, path...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// container returns a container of the Deployment.
+func containers(u *unstructured.Unstructured) []any {
+	list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec", "containers")
+	return list.([]any)
+}
+
+// Each way in which an object may drift is found at the next pass, told with who
+// did it, and repaired by one apply.
+func TestDrift(t *testing.T) {
+	update := []runlevel.FieldOwner{{Manager: "someone", Operation: "Update"}}
+	apply := []runlevel.FieldOwner{{Manager: "kubectl", Operation: "Apply"}}
+	for name, tc := range map[string]struct {
+		drift  func(w *watched)
+		kind   string
+		fields []runlevel.DriftedField
+		gone   bool
+		again  bool
+		text   string
+	}{
+		"field by Update": {
+			drift: func(w *watched) {
+				w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, "z", "data", "a") })
+			},
+			kind: "ConfigMap", fields: []runlevel.DriftedField{{Path: "data.a", Wanted: "x", Found: "z", Owners: update}},
+			text: "ConfigMap ns/c was changed: data.a by someone (Update)",
+		},
+		"field by Apply": {
+			drift: func(w *watched) {
+				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: z}}`)
+			},
+			kind: "ConfigMap", fields: []runlevel.DriftedField{{Path: "data.b", Wanted: "w", Found: "z", Owners: apply}},
+		},
+		"fields by two": {
+			drift: func(w *watched) {
+				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: z}}`)
+				w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, "z", "data", "a") })
+			},
+			kind: "ConfigMap", fields: []runlevel.DriftedField{
+				{Path: "data.a", Wanted: "x", Found: "z", Owners: update}, {Path: "data.b", Wanted: "w", Found: "z", Owners: apply},
+			},
+		},
+		"taken over and put back": {
+			drift: func(w *watched) {
+				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: z}}`)
+				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: w}}`)
+			},
+			kind: "ConfigMap", fields: []runlevel.DriftedField{{Path: "data.b", Wanted: "w", Found: "w", Owners: apply}},
+		},
+		"secret": {
+			drift: func(w *watched) {
+				w.change(secrets1, "ns", "s", func(u *unstructured.Unstructured) {
+					set(t, u, "Zm91bmQ=", "data", "a")
+				})
+			},
+			kind: "Secret", fields: []runlevel.DriftedField{{Path: "data.a", Wanted: "(sha256:08f743f39833)", Found: "(sha256:82634681e466)", Owners: update}},
+		},
+		"element changed": {
+			drift: func(w *watched) {
+				w.change(deployments1, "ns", "d", func(u *unstructured.Unstructured) { containers(u)[1].(map[string]any)["image"] = "other" })
+			},
+			kind: "Deployment", fields: []runlevel.DriftedField{{Path: "spec.template.spec.containers[name=b].image", Wanted: "i", Found: "other", Owners: update}},
+		},
+		"element removed": {
+			drift: func(w *watched) {
+				w.change(deployments1, "ns", "d", func(u *unstructured.Unstructured) {
+					set(t, u, containers(u)[:1], "spec", "template", "spec", "containers")
+				})
+			},
+			kind: "Deployment", fields: []runlevel.DriftedField{{Path: "spec.template.spec.containers[name=b]", Wanted: map[string]any{"name": "b", "image": "i"}}},
+		},
+		"credential": {
+			drift: func(w *watched) {
+				w.change(deployments1, "ns", "d", func(u *unstructured.Unstructured) {
+					containers(u)[0].(map[string]any)["env"].([]any)[0].(map[string]any)["value"] = "new"
+				})
+			},
+			kind: "Deployment", fields: []runlevel.DriftedField{{
+				Path:   "spec.template.spec.containers[name=a].env[name=DB_PASSWORD].value",
+				Wanted: "(sha256:cba06b5736fa)", Found: "(sha256:11507a0e2f5e)", Owners: update,
+			}},
+		},
+		"label removed": {
+			drift: func(w *watched) {
+				w.change(deployments1, "ns", "d", func(u *unstructured.Unstructured) {
+					unstructured.RemoveNestedField(u.Object, "metadata", "labels", "app.io/a")
+				})
+			},
+			kind: "Deployment", fields: []runlevel.DriftedField{{Path: `metadata.labels["app.io/a"]`, Wanted: "x"}},
+			text: `Deployment ns/d was changed: metadata.labels["app.io/a"] removed`,
+		},
+		"owner removed": {
+			drift: func(w *watched) {
+				w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
+			},
+			kind: "ConfigMap", fields: []runlevel.DriftedField{{Path: "metadata.ownerReferences[uid=uid]", Wanted: map[string]any{
+				"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "name": "version", "uid": "uid", "controller": true}}},
+		},
+		"inside a value that is one": {
+			drift: func(w *watched) {
+				w.change(crds1, "", "widgets.example.io", func(u *unstructured.Unstructured) {
+					versions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "versions")
+					schema := versions.([]any)[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+					schema["description"] = "two"
+				})
+			},
+			kind: "CustomResourceDefinition", fields: []runlevel.DriftedField{{Path: "spec.versions[0].schema.openAPIV3Schema.description", Wanted: "one", Found: "two", Owners: update}},
+		},
+		"operator's metadata": {
+			drift: func(w *watched) {
+				w.change(operators1, "", "o", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "z"}) })
+			},
+			kind: "ClusterOperator", fields: []runlevel.DriftedField{{Path: "metadata.annotations.a", Wanted: "x", Found: "z", Owners: update}},
+		},
+		"deleted": {
+			drift: func(w *watched) { w.remove(configMaps1, "ns", "c") },
+			kind:  "ConfigMap", gone: true, text: "ConfigMap ns/c was deleted",
+		},
+		"definition deleted": {
+			drift: func(w *watched) { w.remove(crds1, "", "widgets.example.io") },
+			kind:  "CustomResourceDefinition", gone: true,
+		},
+		"created only": {
+			drift: func(w *watched) { w.remove(configMaps1, "ns", "once") },
+			kind:  "ConfigMap", gone: true, text: "ConfigMap ns/once was deleted",
+		},
+		"deleted and created again": {
+			drift: func(w *watched) {
+				w.remove(configMaps1, "ns", "c")
+				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x}}`)
+			},
+			kind: "ConfigMap", again: true, fields: []runlevel.DriftedField{
+				{Path: "data.a", Wanted: "x", Found: "x", Owners: apply},
+				{Path: "data.b", Wanted: "w"},
+				{Path: "metadata.ownerReferences[uid=uid]", Wanted: map[string]any{
+					"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "name": "version", "uid": "uid", "controller": true}},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDrift(t)
+			before := w.objects()
+			w.clock.Step(time.Minute)
+			tc.drift(w)
+			w.tell()
+			w.clock.Step(time.Minute)
+			calls := w.pass(runlevel.Reconciling)
+			told := w.told()
+			if len(told) != 1 {
+				t.Fatalf("told %+v; calls %v", told, calls)
+			}
+			d := told[0]
+			if d.Identity.Kind != tc.kind || d.Gone != tc.gone || d.Recreated != tc.again || d.File != "0000_10_a_x.yaml" || !d.Time.Equal(w.clock.Now()) {
+				t.Errorf("told %+v", d)
+			}
+			if diff := cmp.Diff(tc.fields, d.Fields, cmpopts.IgnoreFields(runlevel.FieldOwner{}, "Time"), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("fields (-want +got): %s", diff)
+			}
+			if tc.text != "" && d.String() != tc.text {
+				t.Errorf("text %q", d)
+			}
+			if diff := cmp.Diff(told, w.tracker.Drifts()); diff != "" {
+				t.Errorf("kept: %s", diff)
+			}
+			if diff := cmp.Diff(before, w.objects()); diff != "" {
+				t.Errorf("not repaired: %s", diff)
+			}
+			w.tell()
+			if calls := w.pass(runlevel.Reconciling); len(calls) > 0 {
+				t.Errorf("calls after the repair: %v", calls)
+			}
+		})
+	}
+}
+
+// objects are what the manifests are about, without what tells states apart.
+func (w *watched) objects() map[string]any {
+	w.t.Helper()
+	out := make(map[string]any)
+	for _, task := range w.tasks {
+		u, err := w.c.Get(w.t.Context(), task.Manifest.GVK(), clusterapi.KeyOf(task.Manifest.Object()))
+		if err != nil {
+			if !meta.IsNoMatchError(err) {
+				out[task.Manifest.Identity().String()] = err.Error()
+			}
+			continue
+		}
+		for _, field := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"} {
+			unstructured.RemoveNestedField(u.Object, "metadata", field)
+		}
+		if u.GetKind() != "ClusterOperator" {
+			delete(u.Object, "status")
+		}
+		out[task.Manifest.Identity().String()] = u.Object
+	}
+	return out
+}

@@ -1,0 +1,297 @@
+package runlevel_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// What others add is no drift, and neither is what an operator or a controller
+// reports.
+func TestForeignChangesAreNoDrift(t *testing.T) {
+	for name, f := range map[string]func(w *watched){
+		"label": func(w *watched) {
+			w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"theirs": "x"}) })
+		},
+		"label where ours are none": func(w *watched) {
+			w.apply(`{apiVersion: v1, kind: Namespace, metadata: {name: ns, labels: {theirs: x}}}`)
+		},
+		"annotation where ours are none": func(w *watched) {
+			w.change(namespaces1, "", "ns", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"theirs": "x"}) })
+		},
+		"field": func(w *watched) {
+			w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {theirs: x}}`)
+		},
+		"element": func(w *watched) {
+			w.apply(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {template: {spec: {containers: [{name: sidecar, image: x}]}}}}`)
+		},
+		"same value": func(w *watched) {
+			w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x}}`)
+		},
+		"created only": func(w *watched) {
+			w.change(configMaps1, "ns", "once", func(u *unstructured.Unstructured) { set(t, u, "z", "data", "a") })
+		},
+		"status": func(w *watched) {
+			if _, err := clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "o"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+				co.Status.Conditions[0].Message = "new"
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDrift(t)
+			f(w)
+			w.tell()
+			if calls := w.pass(runlevel.Reconciling); len(calls) > 0 || len(w.told()) > 0 {
+				t.Errorf("calls %v, told %v", calls, w.told())
+			}
+		})
+	}
+}
+
+// Readiness is judged by what the watch showed last.
+func TestLedgerJudges(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind      schema.GroupVersionKind
+		namespace string
+		object    string
+		status    map[string]any
+		want      string
+	}{
+		"deployment": {deployments1, "ns", "d", map[string]any{"conditions": []any{
+			map[string]any{"type": "ReplicaFailure", "status": "True", "reason": "Quota", "message": "no room"}}}, "replica failure"},
+		"definition": {crds1, "", "widgets.example.io", map[string]any{"conditions": []any{
+			map[string]any{"type": "Established", "status": "False", "reason": "Gone", "message": "not served"}}}, "not served"},
+		"operator": {operators1, "", "o", map[string]any{"conditions": []any{
+			map[string]any{"type": "Available", "status": "False", "reason": "Down", "message": "it is down", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}, "it is down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDrift(t)
+			u, err := w.c.Get(t.Context(), tc.kind, clusterapi.Key(tc.namespace, tc.object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.Object["status"] = tc.status
+			// as a watch brings it: a server would judge the condition itself
+			version := u.GetResourceVersion()
+			u.SetResourceVersion(version + "0")
+			w.tracker.Saw(w.kept(clusterapi.NewObject(u)))
+			w.count, w.calls = true, nil
+			res, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
+				API: w.c, State: runlevel.Reconciling, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
+			})
+			if err == nil || !strings.Contains(fmt.Sprint(causeOf(err)), tc.want) || len(w.calls) > 0 {
+				t.Errorf("%+v: %v; calls %v", res, err, w.calls)
+			}
+		})
+	}
+}
+
+// All is applied where there is nothing to go by.
+func TestLedgerNotTrusted(t *testing.T) {
+	one := func(kind string) func(calls []string) bool {
+		return func(calls []string) bool { return slices.Equal(calls, []string{kind}) }
+	}
+	all := func(calls []string) bool { return len(calls) >= 7 }
+	for name, tc := range map[string]struct {
+		change func(w *watched)
+		state  runlevel.State
+		want   func(calls []string) bool
+	}{
+		"nothing changed": {func(*watched) {}, runlevel.Reconciling, func(calls []string) bool { return len(calls) == 0 }},
+		"updating":        {func(*watched) {}, runlevel.Updating, all},
+		"apply always":    {func(w *watched) { w.always = true }, runlevel.Reconciling, all},
+		"after an hour":   {func(w *watched) { w.clock.Step(time.Hour) }, runlevel.Reconciling, all},
+		"clock set back":  {func(w *watched) { w.clock.SetTime(w.clock.Now().Add(-time.Hour)) }, runlevel.Reconciling, all},
+		"watches ended":   {func(w *watched) { w.tracker.Unwatched() }, runlevel.Reconciling, all},
+		"watches began again": {func(w *watched) {
+			w.tracker.Unwatched()
+			w.begin()
+		}, runlevel.Reconciling, all},
+		"another manifest": {func(w *watched) {
+			w.tasks = slices.Clone(w.tasks)
+			fresh := tasksOf(t, strings.Replace(driftConfigMap, "b: w", "b: v", 1))
+			fresh[0].Index = w.tasks[1].Index
+			w.tasks[1] = fresh[0]
+			w.tracker.Watch(w.tasks, w.filter)
+		}, runlevel.Reconciling, one("Apply ConfigMap ns/c")},
+		"an owner with another UID": {func(w *watched) { w.uid = "other" }, runlevel.Reconciling, all},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newDrift(t)
+			tc.change(w)
+			if calls := w.pass(tc.state); !tc.want(calls) || len(w.told()) > 0 {
+				t.Errorf("calls %v, told %v", calls, w.told())
+			}
+		})
+	}
+}
+
+// What the cluster's configuration puts into objects is read from the watch, and
+// applied when it changes.
+func TestLedgerConfiguration(t *testing.T) {
+	manifests := tasksOf(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, annotations: {config.openshift.io/inject-proxy: a}}, spec: {selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: a, image: i}]}}}}`)
+	w := watch(t, manifests, object(t, `{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster}, status: {httpProxy: one}}`))
+	w.settled()
+	if _, err := clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{Status: true}, func(p *configv1.Proxy) error {
+		p.Status.HTTPProxy = "two"
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.tell()
+	calls := w.pass(runlevel.Reconciling)
+	if diff := cmp.Diff([]string{"Apply Deployment ns/d"}, calls); diff != "" || len(w.told()) > 0 {
+		t.Errorf("calls %s, told %v", diff, w.told())
+	}
+}
+
+// Two manifests of one object are one record.
+func TestLedgerDoubles(t *testing.T) {
+	w := watch(t, tasksOf(t,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: x}}`))
+	w.settled()
+	w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, "z", "data", "b") })
+	w.tell()
+	w.pass(runlevel.Reconciling)
+	if d := w.told(); len(d) != 1 || len(d[0].Fields) != 1 || d[0].Fields[0].Path != "data.b" {
+		t.Errorf("told %+v", d)
+	}
+}
+
+// A Secret whose data the server makes of another field is always applied.
+func TestLedgerStringData(t *testing.T) {
+	w := watch(t, tasksOf(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns}, stringData: {a: x}}`))
+	for range 3 {
+		calls := w.pass(runlevel.Reconciling)
+		w.tell()
+		if diff := cmp.Diff([]string{"Apply Secret ns/s"}, calls); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// A drift that cannot be repaired is told once, and again when it is another one.
+func TestDriftToldOnce(t *testing.T) {
+	w := newDrift(t)
+	drift := func(value string) {
+		w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, value, "data", "a") })
+		w.tell()
+	}
+	refused := fmt.Errorf("refused")
+	pass := func() int {
+		w.fail = func(call memory.Call) error {
+			if call.Verb == "Apply" && call.Key.Name == "c" {
+				return refused
+			}
+			return nil
+		}
+		defer func() { w.fail = nil }()
+		var told int
+		_, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
+			API: w.c, State: runlevel.Reconciling, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
+			Observe: func(e runlevel.Event) {
+				if e.Type == runlevel.Drifted {
+					told++
+				}
+			},
+		})
+		if err == nil {
+			t.Fatal("not refused")
+		}
+		return told
+	}
+	drift("y")
+	got := []int{pass(), pass()}
+	drift("z")
+	got = append(got, pass(), pass())
+	if diff := cmp.Diff([]int{1, 0, 1, 0}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whatever happens, and in whatever order and how often the watches tell of it,
+// a pass after all has been told leaves the cluster as one does that applies
+// everything.
+func TestLedgerRapid(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newDrift(t)
+		var late []clusterapi.Change
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		hear := func(all bool) {
+			for change, ok := w.cursor.Next(); ok; change, ok = w.cursor.Next() {
+				late = append(late, change)
+			}
+			r.Shuffle(len(late), func(i, j int) { late[i], late[j] = late[j], late[i] })
+			for i, change := range slices.Clone(late) {
+				if all || r.IntN(2) == 0 {
+					w.deliver(change)
+					if r.IntN(2) == 0 {
+						w.deliver(late[r.IntN(i+1)]) // an old one once more
+					}
+				}
+			}
+			if all {
+				late = nil
+			}
+		}
+		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
+			switch rapid.IntRange(0, 7).Draw(rt, "step") {
+			case 0:
+				w.pass(runlevel.Reconciling)
+			case 1:
+				_ = w.c.Delete(t.Context(), configMaps1, clusterapi.Key("ns", "c"), clusterapi.DeleteOptions{})
+			case 2:
+				w.apply(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: v%d}}`, r.IntN(3)))
+			case 3:
+				if _, err := w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")); err == nil {
+					w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, fmt.Sprint("w", r.IntN(3)), "data", "b") })
+				}
+			case 4:
+				_ = w.c.Delete(t.Context(), configMaps1, clusterapi.Key("ns", "once"), clusterapi.DeleteOptions{})
+			case 5:
+				w.change(deployments1, "ns", "d", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"b": "w"}) })
+			case 6:
+				hear(false)
+			case 7:
+				hear(true)
+			}
+		}
+		hear(true)
+		w.pass(runlevel.Reconciling)
+		got := w.objects()
+		w.always = true
+		w.pass(runlevel.Reconciling)
+		if diff := cmp.Diff(w.objects(), got); diff != "" {
+			rt.Fatalf("-all applied +by the ledger: %s", diff)
+		}
+	})
+}
+
+// What is watched of a real payload is few enough for one connection.
+func TestWatchReal(t *testing.T) {
+	p := loadReal(t, "payload-4.18.15")
+	w := watch(t, p.Tasks(), append(operatorsAt(t, p),
+		object(t, "{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster}}"),
+		object(t, "{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}"))...)
+	if n := len(w.kinds); n != 52 {
+		t.Errorf("%d watches", n)
+	}
+	w.settled()
+}
