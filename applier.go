@@ -118,7 +118,7 @@ func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake
 	p.updateReport(q.Now)
 	run, err := runlevel.NewPass(tasks, runlevel.Options{
 		API: r.o.API, State: start.state, Attempt: start.attempt, Workers: r.o.Workers, Filter: w.filter(), Owner: ownerOf(r.cv),
-		Clock: r.o.Clock, Tracker: r.tracker, Logger: r.o.Logger, Stay: start.state != runlevel.Reconciling, Observe: p.observe,
+		Clock: r.o.Clock, Tracker: r.tracker, Logger: r.o.Logger, Stay: start.state != runlevel.Reconciling, Observe: p.observe, ApplyAlways: r.o.ApplyAlways,
 	})
 	if err != nil {
 		return nil, err

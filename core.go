@@ -25,6 +25,8 @@ type core struct {
 	trust   trust
 	alerts  *risk.AlertRisks // nil: alerts are not risks
 	tracker *runlevel.Tracker
+	watches payloadWatches
+	lists   bool // what is watched is listed again in each Sync
 
 	observing sync.Mutex // events come from several goroutines, one at a time
 
@@ -55,6 +57,7 @@ func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
 		c.alerts = &risk.AlertRisks{Alerts: c.o.Alerts}
 	}
 	c.tracker = runlevel.NewTracker(c.o.Clock)
+	c.watches = payloadWatches{tracker: c.tracker}
 	c.saved, _ = readTracked(u.o.Tracker) // New has seen its faults
 	return c
 }

@@ -192,6 +192,7 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 		sooner(p.began.Add(p.limit)) // from then on it is made to end, which tells
 	}
 	r.reached = r.milestone(nil)
+	res.Watches = r.watches.want(r.watched())
 	return res, nil
 }
 

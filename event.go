@@ -80,6 +80,9 @@ func (e Event) fields() eventlog.Fields {
 		if p.Wait != nil {
 			f.Set("wait", p.Wait)
 		}
+		if p.Drift != nil {
+			f.Set("drift", p.Drift)
+		}
 	}
 	if v := e.Verification; v != nil {
 		var as []string

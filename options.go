@@ -88,6 +88,11 @@ type Options struct {
 	// Interval between passes over a cluster that is as wanted; 0 means two to
 	// four minutes, drawn once.
 	Interval time.Duration
+	// ApplyAlways makes every pass over a cluster that is as wanted apply every
+	// object, as the cluster-version operator does. By default, where the cluster can
+	// be watched, Run makes no call for an object that a watch shows to be as it was
+	// applied, and tells what has drifted (see [Updater.Drifts]).
+	ApplyAlways bool
 	// RetrieveTimeout limits the retrieval of a payload, half of it for its
 	// verification; 0 means 4 minutes.
 	RetrieveTimeout time.Duration

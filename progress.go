@@ -104,6 +104,8 @@ func (p *Progress) task(e *runlevel.Event) {
 			set(&p.waits, e.Wait.Operator, text)
 			p.say("runlevel "+e.Level, fmt.Sprintf("%d/%d done, waiting on %s: %s", l.done, l.total, e.Wait.Operator, text))
 		}
+	case runlevel.Drifted:
+		p.say("drift", e.Message)
 	case runlevel.Warning:
 		p.say("warning", fmt.Sprintf("%s: %s", e.Task, e.Message))
 	}

@@ -108,7 +108,7 @@ func (u *Updater) Sync(ctx context.Context) (Result, error) {
 	}
 	defer u.busy.Unlock()
 	if u.syncer == nil {
-		u.syncer = reconcile.NewSyncer(u.driver(), u.process(func(c *core) { u.synced = c }))
+		u.syncer = reconcile.NewSyncer(u.driver(), u.process(func(c *core) { u.synced, c.lists = c, true }))
 	}
 	u.syncer.Wake(processName, deciderName, decideKey)
 	after, err := u.syncer.Sync(ctx)

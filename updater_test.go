@@ -66,6 +66,8 @@ type testCluster struct {
 	mu      sync.Mutex
 	applied map[manifest.Identity]bool
 	hold    map[string]bool // operators that stay behind
+
+	called func(memory.Call) // calls but those of the operators and of tests; nil: nobody listens
 }
 
 type reactionKey struct{}
@@ -76,6 +78,9 @@ func newTestCluster(t testing.TB, from, to *manifest.Payload, change func(*confi
 	c := &testCluster{next: to.Operators(), applied: map[manifest.Identity]bool{}, hold: map[string]bool{}}
 	c.Cluster = memory.NewOpenShift(memory.Options{
 		Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			if c.called != nil && ctx.Value(reactionKey{}) == nil {
+				c.called(call)
+			}
 			err := do(ctx)
 			if err == nil && call.Verb == "Apply" && ctx.Value(reactionKey{}) == nil {
 				c.react(context.WithValue(context.WithoutCancel(ctx), reactionKey{}, true), call)

@@ -70,8 +70,8 @@ func (o FieldOwner) String() string {
 	return fmt.Sprintf("%s (%s)", o.Manager, o.Operation)
 }
 
-// String returns the drift as a text, without values.
-func (d Drift) String() string {
+// Text words the drift for people, without values.
+func (d Drift) Text() string {
 	name := d.Identity.Kind + " " + d.Identity.Name
 	if d.Identity.Namespace != "" {
 		name = d.Identity.Kind + " " + d.Identity.Namespace + "/" + d.Identity.Name
@@ -193,7 +193,7 @@ func (a *applier) tellGone(t *manifest.Task) {
 
 func (a *applier) emitDrift(t *manifest.Task, d *Drift, state string) {
 	if a.tracker.keepDrift(d, state) {
-		a.tell(t, Event{Type: Drifted, Drift: d, Message: d.String()})
+		a.tell(t, Event{Type: Drifted, Drift: d, Message: d.Text()})
 	}
 }
 

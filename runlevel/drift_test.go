@@ -381,8 +381,8 @@ func TestDrift(t *testing.T) {
 			if diff := cmp.Diff(tc.fields, d.Fields, cmpopts.IgnoreFields(runlevel.FieldOwner{}, "Time"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("fields (-want +got): %s", diff)
 			}
-			if tc.text != "" && d.String() != tc.text {
-				t.Errorf("text %q", d)
+			if tc.text != "" && d.Text() != tc.text {
+				t.Errorf("text %q", d.Text())
 			}
 			if diff := cmp.Diff(told, w.tracker.Drifts()); diff != "" {
 				t.Errorf("kept: %s", diff)

@@ -27,8 +27,8 @@ type ledger struct {
 	on      bool
 	entries map[manifest.Identity]*ledgerEntry
 	unnamed map[manifest.Identity]manifest.Identity // of entries with a namespace, without it
-	configs map[schema.GroupVersionKind]*sighting // the cluster's configuration, which is put into objects
-	full    time.Time                             // when a pass applied everything last
+	configs map[schema.GroupVersionKind]*sighting   // the cluster's configuration, which is put into objects
+	full    time.Time                               // when a pass applied everything last
 	drifts  map[manifest.Identity]Drift
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// maxNamespaces is in how many namespaces a kind is watched one by one. The 564
-// objects of 4.18.15 that are included by default are of 50 kinds, in 308 pairs
-// of kind and namespace. So many watches would be more than one connection
-// carries; by kind alone, all Secrets of the cluster would be read for the sake
-// of two. With this limit it is 52, two of them for configuration.
+// maxNamespaces is in how many namespaces a kind is watched one by one. The
+// objects of 4.18.15 are of 50 kinds, in 308 pairs of kind and namespace. So many
+// watches would be more than one connection carries; by kind alone, all Secrets of
+// the cluster would be read for the sake of two. With this limit, and without what
+// is to be deleted, it is 52, three of them for configuration.
 const maxNamespaces = 4
 
 // WatchedKind is what of a cluster is to be watched.

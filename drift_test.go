@@ -1,0 +1,257 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+	"github.com/clusterupdate/clusterupdate/signature"
+)
+
+// driftRun is an update of the sample in virtual time, and what comes after.
+type driftRun struct {
+	*reconcile.Virtual
+	t       testing.TB
+	ctx     context.Context // of what somebody else does
+	c       *testCluster
+	u       *clusterupdate.Updater
+	to      *manifest.Payload
+	calls   []string // about objects of the payload
+	drifts  []string
+	passes  int
+	events  []clusterupdate.Event
+	payload map[manifest.Identity]bool
+}
+
+func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptions, api func(*testCluster) clusterapi.ClusterAPI) *driftRun {
+	t.Helper()
+	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
+	r := &driftRun{t: t, ctx: context.WithValue(t.Context(), reactionKey{}, true), to: to, payload: make(map[manifest.Identity]bool)}
+	r.c = newTestCluster(t, from, to, func(cv *configv1.ClusterVersion) {
+		cv.UID = "11111111-2222-3333-4444-555555555555"
+		cv.Spec.DesiredUpdate = &configv1.Update{Version: sample.ToVersion}
+	})
+	for _, text := range []string{"Proxy", "Infrastructure", "APIServer"} {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "config.openshift.io/v1", "kind": text, "metadata": map[string]any{"name": "cluster"}, "spec": map[string]any{}}}
+		if _, err := r.c.Create(r.ctx, u, clusterapi.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range to.Manifests {
+		r.payload[m.Identity()] = true
+	}
+	r.c.called = func(call memory.Call) {
+		if call.Key == clusterapi.Key("openshift-config", "admin-acks") || call.Key == clusterapi.Key("openshift-config-managed", "admin-gates") {
+			return // preconditions read these at each look
+		}
+		if call.Verb != "List" && call.Verb != "Watch" && r.payload[manifest.Identity{Group: call.GVK.Group, Kind: call.GVK.Kind, Namespace: call.Key.Namespace, Name: call.Key.Name}] {
+			r.calls = append(r.calls, call.Verb+" "+call.GVK.Kind+" "+call.Key.String())
+		}
+	}
+	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	o.API, o.Payloads, o.Graph, o.Verifier, o.Clock = r.c.Cluster, sampleSource(), sampleGraph(t), signature.Insecure(), clock
+	if api != nil {
+		o.API = api(r.c)
+	}
+	o.Observe = func(e clusterupdate.Event) {
+		r.events = append(r.events, e)
+		switch p := e.Progress; {
+		case p == nil:
+		case p.Type == runlevel.PassDone:
+			r.passes++
+		case p.Type == runlevel.Drifted:
+			r.drifts = append(r.drifts, p.Drift.Text())
+		}
+	}
+	u, err := clusterupdate.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.u = u
+	v.Cluster, v.Clock = r.c.Cluster, clock
+	r.Virtual = reconcile.NewVirtual(v, u.Process())
+	t.Cleanup(r.Close)
+	if err := r.RunWhile(6*time.Hour, func() bool { return historyOf(r.c.version(t)) != completedHistory }); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// after runs on and returns what passes asked of objects of the payload, and how
+// many passes there were.
+func (r *driftRun) after(d time.Duration) (calls []string, passes int) {
+	r.t.Helper()
+	r.calls, r.passes, r.drifts = nil, 0, nil
+	if err := r.RunUntil(r.Now().Add(d)); err != nil {
+		r.t.Fatal(err)
+	}
+	return r.calls, r.passes
+}
+
+var driftedDeployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+
+// plant makes three objects drift: one is deleted, one is changed by hand, one by
+// another manager.
+func (r *driftRun) plant() {
+	r.t.Helper()
+	if err := r.c.Delete(r.ctx, driftedDeployment, clusterapi.Key("openshift-etcd-operator", "etcd-operator"), clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		r.t.Fatal(err)
+	}
+	u, err := r.c.Get(r.ctx, driftedDeployment, clusterapi.Key("openshift-dns-operator", "dns-operator"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	containers, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec", "containers")
+	containers.([]any)[0].(map[string]any)["image"] = "registry.example/theirs"
+	if _, err := r.c.Update(r.ctx, u, clusterapi.UpdateOptions{FieldManager: "kubectl-edit"}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestReconcileWithoutCalls: passes over an unchanged cluster make no call for the
+// objects of the payload, but once an hour.
+func TestReconcileWithoutCalls(t *testing.T) {
+	r := newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: 1}, nil)
+	calls, _ := r.after(10 * time.Minute)
+	if len(calls) == 0 {
+		t.Error("nothing was applied after the update")
+	}
+	calls, passes := r.after(40 * time.Minute)
+	if len(calls) > 0 || passes < 9 {
+		t.Errorf("%d passes made %d calls: %.400q", passes, len(calls), calls)
+	}
+	calls, _ = r.after(15 * time.Minute)
+	if len(calls) < len(r.to.Manifests)/2 {
+		t.Errorf("%d calls after an hour", len(calls))
+	}
+	if calls, passes = r.after(30 * time.Minute); len(calls) > 0 || passes < 6 {
+		t.Errorf("%d passes made %d calls: %.400q", passes, len(calls), calls)
+	}
+	checkApplied(t, r.c, r.to)
+}
+
+// TestReconcileAppliesAlways: where nothing can be watched, or it is switched off,
+// every pass applies everything.
+func TestReconcileAppliesAlways(t *testing.T) {
+	for name, r := range map[string]*driftRun{
+		"switched off": newDriftRun(t, clusterupdate.Options{ApplyAlways: true}, reconcile.VirtualOptions{Seed: 1}, nil),
+		"no watch":     newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: 1}, func(c *testCluster) clusterapi.ClusterAPI { return &counting{ClusterAPI: c.Cluster} }),
+	} {
+		r.after(10 * time.Minute)
+		r.plant()
+		if calls, passes := r.after(30 * time.Minute); len(calls) < passes*len(r.to.Manifests)/2 || len(r.drifts) > 0 {
+			t.Errorf("%s: %d passes made %d calls; told %q", name, passes, len(calls), r.drifts)
+		}
+		checkApplied(t, r.c, r.to)
+	}
+}
+
+// TestDriftRepaired: drift is repaired at the next pass, and told as an event, by
+// Drifts and in the lines of Progress, with who did it.
+func TestDriftRepaired(t *testing.T) {
+	r := newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: 1}, nil)
+	r.after(10 * time.Minute)
+	r.plant()
+	calls, passes := r.after(5 * time.Minute)
+	want := []string{
+		"Deployment openshift-dns-operator/dns-operator was changed: spec.template.spec.containers[name=dns-operator].image by kubectl-edit (Update)",
+		"Deployment openshift-etcd-operator/etcd-operator was deleted",
+	}
+	less := func(a, b string) bool { return a < b }
+	if diff := cmp.Diff(want, r.drifts, cmpopts.SortSlices(less)); diff != "" || passes == 0 {
+		t.Errorf("told in %d passes: %s", passes, diff)
+	}
+	if n := len(calls); n != 4 { // a Get and an Apply of each
+		t.Errorf("calls %q", calls)
+	}
+	checkApplied(t, r.c, r.to)
+	if n := len(r.u.Drifts()); n != 2 {
+		t.Errorf("%d drifts are kept", n)
+	}
+	var said []string
+	p := clusterupdate.Progress{Say: func(line string) { said = append(said, line) }}
+	var drifted string
+	for _, e := range r.events {
+		p.Updater(e)
+		if e.Progress != nil && e.Progress.Type == runlevel.Drifted {
+			raw, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			drifted += string(raw)
+		}
+	}
+	if text := strings.Join(said, "\n"); !strings.Contains(text, "drift          "+want[0]) {
+		t.Errorf("said %s", text)
+	}
+	for _, text := range []string{`"step":"Drifted"`, `"manager":"kubectl-edit"`, `"gone":true`, `"found":"registry.example/theirs"`} {
+		if !strings.Contains(drifted, text) {
+			t.Errorf("events lack %s: %s", text, drifted)
+		}
+	}
+	if calls, _ := r.after(10 * time.Minute); len(calls) > 0 || len(r.drifts) > 0 {
+		t.Errorf("after the repair: %q", calls)
+	}
+}
+
+// TestDriftAndCrash: whenever the process crashes, drift is repaired.
+func TestDriftAndCrash(t *testing.T) {
+	for n, over := 0, false; !over; n += 7 {
+		r := newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: 1}, nil)
+		r.after(10 * time.Minute)
+		r.plant()
+		end := r.Now().Add(5 * time.Minute)
+		for range n {
+			if _, err := r.Step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		over = r.Now().After(end)
+		r.Crash("updater")
+		r.after(10 * time.Minute)
+		if checkApplied(t, r.c, r.to); t.Failed() {
+			t.Fatalf("crash after %d steps", n)
+		}
+		if n > 5000 {
+			t.Fatal("steps without end")
+		}
+	}
+}
+
+// TestDriftUnderFaults: drift is repaired under faults of the API and of watches,
+// and crashes at calls.
+func TestDriftUnderFaults(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{
+				Before: 0.02, After: 0.02, Conflict: 0.05, Slow: 0.01, Stale: 0.02, Late: 0.3, Double: 0.2, Merge: 0.2, Crash: 0.002, Outage: 0.1, ClockBack: 0.1, Until: 4 * time.Hour,
+			}}, nil)
+			for range 8 {
+				r.after(9 * time.Minute)
+				r.plant()
+			}
+			if left := time.Date(2026, 1, 2, 7, 10, 0, 0, time.UTC).Sub(r.Now()); left > 0 {
+				r.after(left)
+			}
+			r.after(20 * time.Minute)
+			checkApplied(t, r.c, r.to)
+		})
+	}
+}
