@@ -32,7 +32,11 @@
 //     another release say, is followed by the next one when the last of its
 //     calls has ended.
 //   - complete: when all are, the history entry is Completed. From then on
-//     passes keep the cluster so.
+//     passes keep the cluster so. Where it can be watched, they make no call for an
+//     object that a watch shows to be as it was applied; what somebody has changed or
+//     deleted comes back at the next pass, two to four minutes later, and a Task event
+//     of type Drifted and [Updater.Drifts] tell who did it. Once an hour a pass applies
+//     everything all the same ([Options].ApplyAlways: each does).
 //
 // What an Updater remembers is a cache: where the newest entry of the history,
 // the object or the request is another one than it was about, it is dropped. So

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -85,4 +86,59 @@ func BenchmarkSchedule(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkReconcile makes a pass over 1,000 objects that nobody has changed: by
+// what watches show, and by applying them all.
+func BenchmarkReconcile(b *testing.B) {
+	const n = 1_000
+	for _, mode := range []string{"ledger", "apply-always"} {
+		b.Run(mode, func(b *testing.B) {
+			w := watch(b, reconciled(b, n))
+			w.settled()
+			if w.always = mode == "apply-always"; w.always {
+				w.tracker.Unwatched() // as where nobody watches
+			}
+			calls := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				calls += len(w.pass(runlevel.Reconciling))
+			}
+			b.ReportMetric(float64(calls)/float64(b.N), "calls/op")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/object")
+		})
+	}
+}
+
+// BenchmarkTrim keeps of an object what the ledger needs: the cost of each event.
+func BenchmarkTrim(b *testing.B) {
+	w := watch(b, reconciled(b, 3))
+	w.settled()
+	for _, task := range w.tasks {
+		u, err := w.c.Get(b.Context(), task.Manifest.GVK(), clusterapi.KeyOf(task.Manifest.Object()))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(u.GetKind(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				runlevel.Trim(u)
+			}
+		})
+	}
+}
+
+// reconciled makes the tasks of n objects: ConfigMaps, Deployments and Services.
+func reconciled(b *testing.B, n int) []*manifest.Task {
+	b.Helper()
+	texts := []string{
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: o%d, namespace: ns, annotations: {a: x}}, data: {a: x, b: w}}`,
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: o%d, namespace: ns, labels: {a: x}}, spec: {selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: a, image: i, env: [{name: A, value: x}, {name: B, value: x}]}, {name: b, image: i}]}}}}`,
+		`{apiVersion: v1, kind: Service, metadata: {name: o%d, namespace: ns}, spec: {selector: {app: d}, ports: [{name: a, port: 1, protocol: TCP}]}}`,
+	}
+	ms := make([]*manifest.Manifest, n)
+	for i := range ms {
+		ms[i] = newManifest(b, fmt.Sprintf("0000_%02d_c%02d_%04d.yaml", i/100, i%100/10, i), fmt.Sprintf(texts[i%len(texts)], i))
+	}
+	return manifest.NewTasks(ms)
 }

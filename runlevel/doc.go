@@ -61,6 +61,22 @@
 // roll-out under way is good enough, for the ClusterOperator of the component
 // carries the real wait. While Initializing only ClusterOperators are judged.
 //
+// # Drift
+//
+// A pass over a cluster that is at its release need not apply what nobody has
+// changed. [Tracker.Watch] says which kinds to watch; what the watches show goes to
+// [Tracker.Saw] and [Tracker.Gone]. Of each object that it applies the Tracker keeps
+// what was sent, and a digest of what the server then said is ours, by
+// metadata.managedFields: which fields, with their values. While a watch shows the
+// same digest, in the state that was written or a later one, and the same is to be
+// applied, a pass in state Reconciling makes no call for the object, and judges it
+// by the status that the watch showed. What others add, and what they report, is no
+// drift. Anything else is applied; where the watch showed that the object is not any
+// more as it was, a [Drifted] event first tells which fields are not and who owns
+// them now ([Drift]). Once an hour a pass applies everything all the same, for a
+// watch may break without anybody's noticing. A kind that is not watched, or cannot
+// be listed, is applied in every pass.
+//
 // # Errors
 //
 // Errors of the API are tried again, a few times per pass ([Backoff]);
@@ -91,6 +107,9 @@
 //	version that an operator reports   256 B    -        cut
 //	fields that a schema lacks         1000     -        error of the task
 //	warnings remembered by a Tracker   4096     -        all forgotten, so they may come again
+//	drifts remembered by a Tracker     100      -        the oldest goes
+//	fields of one drift                100      -        counted
+//	value in a drift                   4 KiB    -        its size and digest
 //	nodes at once while Updating       16       Workers  the others wait
 //
 // # Source
@@ -101,5 +120,6 @@
 // this package differs: objects are written by server-side apply; a task that
 // has no attempt left ends without a last wait; a worker takes the lowest
 // ready node without a queue in front of it; an end of the context is told
-// from a failure everywhere; and there is no global state.
+// from a failure everywhere; what a watch shows to be as it was applied is not
+// applied again; and there is no global state.
 package runlevel
