@@ -229,7 +229,7 @@ func (r *record) compare(live *unstructured.Unstructured, d *Drift) {
 				add(path, wanted, found)
 			}
 		})
-		if len(d.Fields)+d.Omitted == before && !isEmpty(wanted.value) && !holds(ours, o.steps, false) {
+		if len(d.Fields)+d.Omitted == before && !isEmpty(wanted.value) && !holds(ours, o.steps) {
 			add(o.path, wanted, found)
 		}
 		return true
@@ -240,7 +240,7 @@ func (r *record) compare(live *unstructured.Unstructured, d *Drift) {
 func ownersOf(entries []managedEntry, steps []string) []FieldOwner {
 	var out []FieldOwner
 	for _, e := range entries {
-		if !holds(e.fields, steps, false) {
+		if !holds(e.fields, steps) {
 			continue
 		}
 		at, _ := time.Parse(time.RFC3339, e.time)

@@ -2,6 +2,9 @@ package runlevel_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -419,4 +422,69 @@ func (w *watched) objects() map[string]any {
 		out[task.Manifest.Identity().String()] = u.Object
 	}
 	return out
+}
+
+// manyFields is a cluster in which 150 fields of an object have drifted, the first
+// of them a long one.
+func manyFields(t testing.TB) *watched {
+	data := make(map[string]any)
+	for i := range 150 {
+		data[fmt.Sprintf("k%03d", i)] = "x"
+	}
+	data["k000"] = strings.Repeat("x", 5000)
+	raw, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "ns"}, "data": data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := watch(t, tasksOf(t, string(raw)))
+	w.settled()
+	w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) {
+		for key := range data {
+			set(t, u, "z", "data", key)
+		}
+	})
+	w.tell()
+	return w
+}
+
+// manyObjects is a cluster in which 120 objects are gone.
+func manyObjects(t testing.TB) *watched {
+	var many []string
+	for i := range 120 {
+		many = append(many, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: m%03d, namespace: ns}}", i))
+	}
+	w := watch(t, tasksOf(t, many...))
+	w.settled()
+	for i := range 120 {
+		w.remove(configMaps1, "ns", fmt.Sprintf("m%03d", i))
+	}
+	w.tell()
+	return w
+}
+
+// What a Tracker is told of objects that it does not know changes nothing, and
+// nothing does harm.
+func TestSawOdd(t *testing.T) {
+	w := newDrift(t)
+	w.tracker.Saw(nil)
+	w.tracker.Gone(nil)
+	for _, text := range []string{
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: elsewhere, uid: x, resourceVersion: "9"}}`,
+		`{apiVersion: v1, kind: Secret, metadata: {name: c, namespace: ns, uid: x, resourceVersion: "9"}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, uid: x, resourceVersion: "1"}}`, // of another one, long ago
+	} {
+		w.tracker.Saw(clusterapi.NewObject(object(t, text)))
+		w.tracker.Gone(clusterapi.NewObject(object(t, text)))
+	}
+	if calls := w.pass(runlevel.Reconciling); len(calls) > 0 {
+		t.Errorf("calls %v", calls)
+	}
+	// managedFields of any form
+	for _, fields := range []any{nil, "x", []any{"x", map[string]any{"manager": clusterapi.ManagerPayload, "operation": "Apply", "fieldsV1": map[string]any{
+		"": nil, "x": "y", "f:metadata": map[string]any{"k:{": map[string]any{}, "v:1": nil, "i:x": nil, "i:7": nil, "q:x": nil},
+	}}}} {
+		u := object(t, driftConfigMap)
+		u.Object["metadata"].(map[string]any)["managedFields"] = fields
+		w.tracker.Saw(clusterapi.NewObject(runlevel.Trim(u)))
+	}
 }

@@ -71,6 +71,10 @@ func TestLimits(t *testing.T) {
 	}
 	parallel := configMaps(t, files...)
 
+	gone, changed := manyObjects(t), manyFields(t)
+	gone.pass(runlevel.Reconciling)
+	changed.pass(runlevel.Reconciling)
+
 	limittest.Walk(t, []limittest.Case{
 		{Limit: "message of several errors", Default: 32 << 10, Bytes: 2 * MiB, Run: func(t *testing.T) int64 {
 			err := runlevel.Summarize(several)
@@ -145,6 +149,24 @@ func TestLimits(t *testing.T) {
 			if got := []int{warnings(remembered), warnings(remembered), warnings(forgotten), warnings(remembered[:10])}; fmt.Sprint(got) != "[4096 0 1 10]" {
 				t.Errorf("warnings %v", got)
 			}
+			return 0
+		}},
+		{Limit: "drifts remembered by a Tracker", Default: 100, Bytes: 16 * MiB, Run: func(t *testing.T) int64 {
+			if told, kept := len(gone.told()), len(gone.tracker.Drifts()); told != 120 || kept != 100 {
+				t.Errorf("%d told, %d kept", told, kept)
+			}
+			return 0
+		}},
+		{Limit: "fields of one drift", Default: 100, Bytes: 16 * MiB, Run: func(t *testing.T) int64 {
+			d := changed.told()[0]
+			if len(d.Fields) != 100 || d.Omitted != 50 {
+				t.Errorf("%d fields, %d omitted", len(d.Fields), d.Omitted)
+			}
+			atMost(t, "text", d.Text(), 5<<10, " more")
+			return 0
+		}},
+		{Limit: "value in a drift", Default: 4 << 10, Bytes: 1 * MiB, Run: func(t *testing.T) int64 {
+			atMost(t, "value", fmt.Sprint(changed.tracker.Drifts()[0].Fields[0].Wanted), 33, ")")
 			return 0
 		}},
 		{Limit: "nodes at once while Updating", Default: 16, Bytes: 1 * MiB, Steps: 16, Run: func(t *testing.T) int64 {

@@ -186,7 +186,7 @@ func isEmpty(value any) bool {
 }
 
 // holds reports whether a tree has the field to which steps lead.
-func holds(tree fieldTree, steps []string, self bool) bool {
+func holds(tree fieldTree, steps []string) bool {
 	for _, step := range steps {
 		next, ok := tree[step].(map[string]any)
 		if !ok {
@@ -194,8 +194,7 @@ func holds(tree fieldTree, steps []string, self bool) bool {
 		}
 		tree = next
 	}
-	_, named := tree["."]
-	return !self || named || len(tree) == 0
+	return true
 }
 
 // fieldStep is one step of a tree.

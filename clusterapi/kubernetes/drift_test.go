@@ -1,0 +1,205 @@
+package kubernetes_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// asked notes the calls of passes.
+type asked struct {
+	clusterapi.ClusterAPI
+	mu    sync.Mutex
+	calls []string
+}
+
+func (a *asked) note(verb, kind, name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls = append(a.calls, verb+" "+kind+" "+name)
+}
+
+func (a *asked) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	a.note("Get", gvk.Kind, key.Name)
+	return a.ClusterAPI.Get(ctx, gvk, key)
+}
+
+func (a *asked) Create(ctx context.Context, u *unstructured.Unstructured, o clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	a.note("Create", u.GetKind(), u.GetName())
+	return a.ClusterAPI.Create(ctx, u, o)
+}
+
+func (a *asked) Apply(ctx context.Context, u *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	a.note("Apply", u.GetKind(), u.GetName())
+	return a.ClusterAPI.Apply(ctx, u, o)
+}
+
+// TestReconcileByWatch: a pass over a real release on a real API server that nobody
+// has changed makes no call, and one after somebody has changed something finds just
+// that.
+func TestReconcileByWatch(t *testing.T) {
+	t.Parallel()
+	both, _, err := realReleases(t.Context(), testdata.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := testserver.Start(t)
+	api := newAPI(t, s, kubernetes.Options{})
+	p := both[1].payload
+	define(t, api, lacking(p.Manifests))
+	var manifests []*manifest.Manifest
+	for _, m := range p.Manifests {
+		if m.GVK().Kind == "ClusterOperator" || m.Annotations()["release.openshift.io/delete"] != "" {
+			continue // nobody reports here, and nothing is to be deleted
+		}
+		manifests = append(manifests, m)
+		if ns := m.Identity().Namespace; ns != "" {
+			_, err := api.Create(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), clusterapi.CreateOptions{})
+			if err != nil && !apierrors.IsAlreadyExists(err) {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, kind := range []string{"Proxy", "Infrastructure"} {
+		_, err := api.Create(t.Context(), object(t, "{apiVersion: config.openshift.io/v1, kind: %s, metadata: {name: cluster}, spec: {}}", kind), clusterapi.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Log(err)
+		}
+	}
+	tasks := manifest.NewTasks(manifests)
+	tracker := runlevel.NewTracker(nil)
+	kinds := tracker.Watch(tasks, manifest.Filter{})
+	known := map[types.UID]*clusterapi.Object{}
+	hear := func() {
+		t.Helper()
+		before := maps.Clone(known)
+		for _, k := range kinds {
+			list, err := api.List(t.Context(), k.GVK, clusterapi.ListOptions{Namespace: k.Namespace})
+			if err != nil {
+				t.Logf("%s: %v", k.GVK, err)
+				continue
+			}
+			for i := range list.Items {
+				u := &list.Items[i]
+				if !k.Whole {
+					u = runlevel.Trim(u)
+				}
+				o := clusterapi.NewObject(u)
+				delete(before, o.UID())
+				known[o.UID()] = o
+				tracker.Saw(o)
+			}
+		}
+		for uid, o := range before {
+			delete(known, uid)
+			tracker.Gone(o)
+		}
+	}
+	var told []runlevel.Drift
+	pass := func(state runlevel.State) []string {
+		t.Helper()
+		a := &asked{ClusterAPI: api}
+		told = nil
+		start := time.Now()
+		_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: a, State: state, Tracker: tracker, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
+			Observe: func(e runlevel.Event) {
+				if e.Drift != nil {
+					told = append(told, *e.Drift)
+				}
+			}})
+		if err != nil {
+			t.Fatalf("%s: %v", state, err)
+		}
+		slices.Sort(a.calls)
+		t.Logf("%s: %d calls, %s", state, len(a.calls), time.Since(start))
+		return a.calls
+	}
+	pass(runlevel.Updating)
+	time.Sleep(2 * time.Second) // definitions get their conditions
+	hear()
+	pass(runlevel.Reconciling) // which applies everything
+	hear()
+	if calls := pass(runlevel.Reconciling); len(calls) > 0 {
+		t.Errorf("%d calls over an unchanged cluster:\n%s", len(calls), strings.Join(calls, "\n"))
+	}
+
+	// what others add is no drift; what they change is
+	role := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	var deployments, roles []*manifest.Manifest
+	for _, m := range manifests {
+		switch m.GVK() {
+		case deployment:
+			deployments = append(deployments, m)
+		case role:
+			roles = append(roles, m)
+		}
+	}
+	change := func(m *manifest.Manifest, f func(*unstructured.Unstructured)) {
+		t.Helper()
+		u, err := api.Get(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object()))
+		if err == nil {
+			f(u)
+			_, err = api.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "someone"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(deployments[0], func(u *unstructured.Unstructured) {
+		l := u.GetLabels()
+		if l == nil {
+			l = map[string]string{}
+		}
+		l["theirs"] = "x"
+		u.SetLabels(l)
+	})
+	hear()
+	if calls := pass(runlevel.Reconciling); len(calls) > 0 {
+		t.Errorf("calls after a label of others: %q", calls)
+	}
+	change(deployments[1], func(u *unstructured.Unstructured) {
+		containers, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec", "containers")
+		containers.([]any)[0].(map[string]any)["image"] = "registry.example/theirs"
+	})
+	change(deployments[2], func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
+	change(roles[0], func(u *unstructured.Unstructured) { u.Object["rules"] = []any{} })
+	if err := api.Delete(t.Context(), role, clusterapi.KeyOf(roles[1].Object()), clusterapi.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	hear()
+	calls := pass(runlevel.Reconciling)
+	var texts []string
+	for _, d := range told {
+		t.Log(d.Text())
+		texts = append(texts, d.Identity.Name)
+	}
+	slices.Sort(texts)
+	want := []string{deployments[1].Identity().Name, deployments[2].Identity().Name, roles[0].Identity().Name, roles[1].Identity().Name}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, texts); diff != "" || len(calls) > 8 {
+		t.Errorf("told %s; calls %q", diff, calls)
+	}
+	hear()
+	if calls := pass(runlevel.Reconciling); len(calls) > 0 || len(told) > 0 {
+		t.Errorf("calls after the repair: %q", calls)
+	}
+}
