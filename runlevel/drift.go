@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -258,8 +259,8 @@ func differences(path string, a, b place, visit func(path string, a, b place)) {
 	switch x := a.value.(type) {
 	case map[string]any:
 		y, ok := b.value.(map[string]any)
-		if !ok || len(x) == 0 || len(y) == 0 {
-			break
+		if !ok || len(x) == 0 || len(y) == 0 || namesCredential(x) || namesCredential(y) {
+			break // of a variable, the name tells that its value is to be hidden
 		}
 		keys := maps.Clone(x)
 		maps.Copy(keys, y)
@@ -315,9 +316,8 @@ func withoutCredentials(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		name, _ := v["name"].(string)
 		for key, e := range v {
-			if isCredential(key) || key == "value" && isCredential(name) {
+			if isCredential(key) || key == "value" && namesCredential(v) {
 				out[key] = place{e, true}.shown(true)
 			} else {
 				out[key] = withoutCredentials(e)
@@ -330,8 +330,21 @@ func withoutCredentials(value any) any {
 			out[i] = withoutCredentials(v[i])
 		}
 		return out
+	case string:
+		if userInURL.MatchString(v) {
+			return place{v, true}.shown(true)
+		}
 	}
 	return value
+}
+
+// userInURL finds a URL with a user, and perhaps a password, as of a proxy.
+var userInURL = regexp.MustCompile(`://[^/\s"]*@`)
+
+// namesCredential reports a variable whose name looks like that of a credential.
+func namesCredential(variable map[string]any) bool {
+	name, _ := variable["name"].(string)
+	return isCredential(name)
 }
 
 // hidesCredential reports whether steps lead to what looks like a credential: by

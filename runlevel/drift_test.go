@@ -173,8 +173,13 @@ const driftOperator = `{apiVersion: config.openshift.io/v1, kind: ClusterOperato
 // goodOperator is one as its operator reports it.
 const goodOperator = `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: o, uid: 11111111-2222-3333-4444-555555555555}, status: {versions: [{name: operator, version: "1"}], conditions: [{type: Available, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"}, {type: Degraded, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
 
+const (
+	driftDaemonSet = `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: ds, namespace: ns}, spec: {selector: {matchLabels: {app: ds}}, template: {metadata: {labels: {app: ds}}, spec: {containers: [{name: a, image: i}]}}}}`
+	driftJob       = `{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: ns}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: i}]}}}}`
+)
+
 func driftTasks(t testing.TB) []*manifest.Task {
-	return tasksOf(t, driftNamespace, driftConfigMap, driftSecret, driftDeployment, driftCRD, driftOnce, driftOperator)
+	return tasksOf(t, driftDaemonSet, driftJob, driftNamespace, driftConfigMap, driftSecret, driftDeployment, driftCRD, driftOnce, driftOperator)
 }
 
 func newDrift(t testing.TB) *watched {
@@ -307,6 +312,17 @@ func TestDrift(t *testing.T) {
 				Path:   "spec.template.spec.containers[name=a].env[name=DB_PASSWORD].value",
 				Wanted: "(sha256:cba06b5736fa)", Found: "(sha256:11507a0e2f5e)", Owners: update,
 			}},
+		},
+		"credential in a value that is one": {
+			drift: func(w *watched) {
+				w.change(crds1, "", "widgets.example.io", func(u *unstructured.Unstructured) {
+					versions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "versions")
+					schema := versions.([]any)[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+					schema["default"] = map[string]any{"env": []any{map[string]any{"name": "TOKEN", "value": "new"}}, "url": "http://me:new@proxy"}
+				})
+			},
+			kind: "CustomResourceDefinition", fields: []runlevel.DriftedField{{Path: "spec.versions[0].schema.openAPIV3Schema.default", Found: map[string]any{
+				"env": []any{map[string]any{"name": "TOKEN", "value": "(sha256:11507a0e2f5e)"}}, "url": "(sha256:241730dc8cdc)"}, Owners: update}},
 		},
 		"label removed": {
 			drift: func(w *watched) {

@@ -10,12 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -77,6 +79,9 @@ func TestLedgerJudges(t *testing.T) {
 			map[string]any{"type": "ReplicaFailure", "status": "True", "reason": "Quota", "message": "no room"}}}, "replica failure"},
 		"definition": {crds1, "", "widgets.example.io", map[string]any{"conditions": []any{
 			map[string]any{"type": "Established", "status": "False", "reason": "Gone", "message": "not served"}}}, "not served"},
+		"job": {schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, "ns", "j", map[string]any{"failed": int64(1), "conditions": []any{
+			map[string]any{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"}}}, "too often"},
+		"daemon set": {schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}, "ns", "ds", nil, "is being deleted"},
 		"operator": {operators1, "", "o", map[string]any{"conditions": []any{
 			map[string]any{"type": "Available", "status": "False", "reason": "Down", "message": "it is down", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}, "it is down"},
 	} {
@@ -86,7 +91,9 @@ func TestLedgerJudges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			u.Object["status"] = tc.status
+			if u.Object["status"] = tc.status; tc.status == nil {
+				u.SetDeletionTimestamp(&metav1.Time{Time: w.clock.Now()})
+			}
 			// as a watch brings it: a server would judge the condition itself
 			version := u.GetResourceVersion()
 			u.SetResourceVersion(version + "0")
@@ -126,8 +133,9 @@ func TestLedgerNotTrusted(t *testing.T) {
 		"another manifest": {func(w *watched) {
 			w.tasks = slices.Clone(w.tasks)
 			fresh := tasksOf(t, strings.Replace(driftConfigMap, "b: w", "b: v", 1))
-			fresh[0].Index = w.tasks[1].Index
-			w.tasks[1] = fresh[0]
+			at := slices.IndexFunc(w.tasks, func(task *manifest.Task) bool { return task.Manifest.Identity() == fresh[0].Manifest.Identity() })
+			fresh[0].Index = w.tasks[at].Index
+			w.tasks[at] = fresh[0]
 			w.tracker.Watch(w.tasks, w.filter)
 		}, runlevel.Reconciling, one("Apply ConfigMap ns/c")},
 		"an owner with another UID": {func(w *watched) { w.uid = "other" }, runlevel.Reconciling, all},
