@@ -169,6 +169,51 @@ func TestLedgerConfiguration(t *testing.T) {
 	}
 }
 
+// An object that went stays gone, though its last state is told once more; one that
+// another process of ours has created again is another one.
+func TestLedgerGone(t *testing.T) {
+	w := newDrift(t)
+	u, err := w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := w.kept(clusterapi.NewObject(u))
+	w.remove(configMaps1, "ns", "c")
+	w.tracker.Gone(last)
+	w.tracker.Saw(last)
+	if calls := w.pass(runlevel.Reconciling); len(calls) != 2 || len(w.told()) != 1 || !w.told()[0].Gone {
+		t.Errorf("calls %v, told %+v", calls, w.told())
+	}
+	w.tell()
+
+	w.remove(configMaps1, "ns", "c")
+	for _, field := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	u.SetAnnotations(map[string]string{})
+	if _, err := w.c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
+		t.Fatal(err)
+	}
+	w.tell()
+	if calls := w.pass(runlevel.Reconciling); len(calls) != 2 || len(w.told()) != 1 || !w.told()[0].Recreated {
+		t.Errorf("calls %v, told %+v", calls, w.told())
+	}
+}
+
+// What is ours and empty is not the less so for what others put into it.
+func TestLedgerEmpty(t *testing.T) {
+	w := watch(t, tasksOf(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {}}`))
+	w.settled()
+	for i, want := range []int{2, 0, 0} { // the field is applied again once, for it had become theirs
+		w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, "x", "data", fmt.Sprint("theirs", i)) })
+		w.tell()
+		if calls := w.pass(runlevel.Reconciling); len(calls) != want || len(w.told()) > 0 {
+			t.Errorf("round %d: calls %v, told %+v", i, calls, w.told())
+		}
+		w.tell()
+	}
+}
+
 // Two manifests of one object are one record.
 func TestLedgerDoubles(t *testing.T) {
 	w := watch(t, tasksOf(t,
