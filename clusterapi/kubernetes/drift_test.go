@@ -78,10 +78,18 @@ func TestReconcileByWatch(t *testing.T) {
 			}
 		}
 	}
+	for _, m := range manifests { // at once: a pass waits for one after another
+		if m.GVK().Kind == "CustomResourceDefinition" {
+			if _, err := api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	time.Sleep(5 * time.Second)
 	for _, kind := range []string{"Proxy", "Infrastructure"} {
 		_, err := api.Create(t.Context(), object(t, "{apiVersion: config.openshift.io/v1, kind: %s, metadata: {name: cluster}, spec: {}}", kind), clusterapi.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			t.Log(err)
+			t.Fatal(err)
 		}
 	}
 	tasks := manifest.NewTasks(manifests)
