@@ -27,7 +27,7 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 		if a.exists(t) {
 			return nil
 		}
-		return a.precreate(ctx, m)
+		return a.precreate(ctx, t)
 	case Reconciling:
 		var err error
 		if stored, err = a.mergeMetadata(ctx, t); err != nil {
@@ -56,11 +56,13 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 // precreate creates a ClusterOperator that does not exist, with the related
 // objects of the manifest, so that must-gather finds them when the operator
 // never starts.
-func (a *applier) precreate(ctx context.Context, m *manifest.Manifest) error {
+func (a *applier) precreate(ctx context.Context, t *manifest.Task) error {
+	m := t.Manifest
 	_, err := clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object()))
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
+	a.tellGone(t)
 	obj := bare(m.Object())
 	a.setOwners(obj)
 	created, err := a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -154,7 +155,7 @@ func (a *applier) tellDrift(ctx context.Context, t *manifest.Task) error {
 		return nil
 	}
 	d := &Drift{Identity: id, File: t.Manifest.Filename}
-	state := "gone " + string(seen.uid)
+	state := goneState(seen.uid)
 	live, err := clusterapi.GetShared(ctx, a.api, applied.wanted.GroupVersionKind(), clusterapi.KeyOf(applied.wanted))
 	switch {
 	case isAbsent(err):
@@ -163,7 +164,9 @@ func (a *applier) tellDrift(ctx context.Context, t *manifest.Task) error {
 		return err
 	default:
 		state = string(live.UID()) + " " + live.ResourceVersion()
-		d.Recreated = live.UID() != applied.uid
+		if d.Recreated = live.UID() != applied.uid; d.Recreated && a.tracker.toldGone(id, applied.uid) {
+			return nil // it was created here
+		}
 		applied.compare(live.Unstructured(), d)
 		if !d.Recreated && len(d.Fields) == 0 {
 			return nil // it is as it was again
@@ -184,12 +187,23 @@ func (a *applier) tellGone(t *manifest.Task) {
 	gone := e != nil && e.seen != nil && e.seen.gone
 	state := ""
 	if gone {
-		state = "gone " + string(e.seen.uid)
+		state = goneState(e.seen.uid)
 	}
 	a.tracker.mu.Unlock()
 	if gone {
 		a.emitDrift(t, &Drift{Identity: id, File: t.Manifest.Filename, Gone: true}, state)
 	}
+}
+
+// goneState tells one object that went apart.
+func goneState(uid types.UID) string { return "gone " + string(uid) }
+
+// toldGone reports whether it was the last that was told that an object went.
+func (t *Tracker) toldGone(id manifest.Identity, uid types.UID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.ledger.entries[id]
+	return e != nil && e.told == goneState(uid)
 }
 
 func (a *applier) emitDrift(t *manifest.Task, d *Drift, state string) {

@@ -168,10 +168,10 @@ const (
 )
 
 // driftOperator is a ClusterOperator's manifest.
-const driftOperator = `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: o, annotations: {a: x}}, status: {versions: [{name: operator, version: "1"}]}}`
+const driftOperator = `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: o, annotations: {a: x}}, spec: {}, status: {versions: [{name: operator, version: "1"}]}}`
 
 // goodOperator is one as its operator reports it.
-const goodOperator = `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: o, uid: 11111111-2222-3333-4444-555555555555}, status: {versions: [{name: operator, version: "1"}], conditions: [{type: Available, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"}, {type: Degraded, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
+const goodOperator = `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: o, uid: 11111111-2222-3333-4444-555555555555}, spec: {}, status: {versions: [{name: operator, version: "1"}], conditions: [{type: Available, status: "True", lastTransitionTime: "2026-01-01T00:00:00Z"}, {type: Degraded, status: "False", lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
 
 const (
 	driftDaemonSet = `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: ds, namespace: ns}, spec: {selector: {matchLabels: {app: ds}}, template: {metadata: {labels: {app: ds}}, spec: {containers: [{name: a, image: i}]}}}}`

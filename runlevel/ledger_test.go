@@ -200,6 +200,44 @@ func TestLedgerGone(t *testing.T) {
 	}
 }
 
+// A ClusterOperator that went is created again, which is told once; from then on its
+// operator is awaited.
+func TestLedgerOperatorGone(t *testing.T) {
+	w := newDrift(t)
+	w.remove(operators1, "", "o")
+	var told []string
+	for range 3 {
+		w.tell()
+		_, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
+			API: w.c, State: runlevel.Reconciling, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
+			Observe: func(e runlevel.Event) {
+				if e.Type == runlevel.Drifted {
+					told = append(told, e.Drift.Text())
+				}
+			},
+		})
+		if err == nil || !strings.Contains(err.Error(), "not available") {
+			t.Errorf("%v", err)
+		}
+	}
+	if diff := cmp.Diff([]string{"ClusterOperator o was deleted"}, told); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "o"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+		good, err := clusterapi.FromUnstructured[configv1.ClusterOperator](object(t, goodOperator))
+		if err == nil {
+			co.Status = good.Status
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.tell()
+	if calls := w.pass(runlevel.Reconciling); len(calls) > 0 {
+		t.Errorf("calls %v", calls)
+	}
+}
+
 // What is ours and empty is not the less so for what others put into it.
 func TestLedgerEmpty(t *testing.T) {
 	w := watch(t, tasksOf(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {}}`))
