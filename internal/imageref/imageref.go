@@ -61,14 +61,16 @@ func Parse(s string) (Reference, error) {
 	case len(parts[1]) > MaxName:
 		return Reference{}, ErrTooLong
 	}
-	return Reference{Name: parts[1], Tag: parts[2], Digest: parts[3]}, checkDigest(parts[3])
+	ref := Reference{Name: parts[1], Tag: parts[2], Digest: parts[3]}
+	if ref.Digest == "" {
+		return ref, nil
+	}
+	return ref, CheckDigest(ref.Digest)
 }
 
-// checkDigest checks the digest of a name, "" for none.
-func checkDigest(digest string) error {
-	if digest == "" {
-		return nil
-	}
+// CheckDigest reports whether a digest is one of sha256, sha384 and sha512, with
+// its number of lower-case hexadecimal digits.
+func CheckDigest(digest string) error {
 	algorithm, hex, _ := strings.Cut(digest, ":")
 	length, known := map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}[algorithm]
 	switch {
@@ -76,7 +78,7 @@ func checkDigest(digest string) error {
 		return errors.New("unsupported digest algorithm")
 	case len(hex) != length:
 		return errors.New("invalid checksum digest length")
-	case strings.ToLower(hex) != hex:
+	case strings.Trim(hex, "0123456789abcdef") != "":
 		return errors.New("invalid checksum digest format")
 	}
 	return nil

@@ -1,75 +1,39 @@
 package sigstore
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
-// Media types of OCI.
-const (
-	ociManifest = "application/vnd.oci.image.manifest.v1+json"
-	ociIndex    = "application/vnd.oci.image.index.v1+json"
-	bundleType  = "application/vnd.dev.sigstore.bundle"
-)
+// bundleType begins the types of bundles of newer versions of cosign.
+const bundleType = "application/vnd.dev.sigstore.bundle"
 
-type descriptor struct {
-	MediaType    string            `json:"mediaType"`
-	ArtifactType string            `json:"artifactType"`
-	Digest       string            `json:"digest"`
-	Size         int64             `json:"size"`
-	Annotations  map[string]string `json:"annotations"`
-}
-
-// validate reports whether the blob may be asked for at all.
-func (d descriptor) validate(limit int64) error {
-	if err := signature.ValidateDigestStrict(d.Digest); err != nil {
-		return err
-	}
-	if d.Size < 0 || d.Size > limit {
-		return fmt.Errorf("blob of %d bytes, more than the limit of %d", d.Size, limit)
-	}
-	return nil
+// validate reports whether a blob may be asked for at all.
+func validate(d oci.Descriptor, limit int64) error {
+	return cmp.Or(signature.ValidateDigestStrict(d.Digest), d.Validate(limit))
 }
 
 // check reports whether data is the blob.
-func (d descriptor) check(data []byte) error {
-	algo, want, _ := strings.Cut(d.Digest, ":")
-	var h hash.Hash
-	switch algo {
-	case "sha256":
-		h = sha256.New()
-	case "sha384":
-		h = sha512.New384()
-	default:
-		h = sha512.New()
-	}
-	h.Write(data)
-	if int64(len(data)) != d.Size || hex.EncodeToString(h.Sum(nil)) != want {
+func check(d oci.Descriptor, data []byte) error {
+	if d.Check(data) != nil {
 		return errors.New("blob differs from its descriptor")
 	}
 	return nil
 }
 
-// index is an index or a manifest, as far as it matters here.
-type index struct {
-	MediaType string       `json:"mediaType"`
-	Manifests []descriptor `json:"manifests"`
-	Layers    []descriptor `json:"layers"`
-	Subject   *descriptor  `json:"subject"`
-}
+// isBundle reports whether this is a bundle of newer versions of cosign.
+func isBundle(d oci.Descriptor) bool { return strings.HasPrefix(d.ArtifactType, bundleType) }
 
-func parseIndex(data []byte) (index, error) {
-	var i index
-	err := decode(data, &i)
-	return i, err
+func parseManifest(data []byte) (oci.Manifest, error) {
+	var m oci.Manifest
+	err := decode(data, &m)
+	return m, err
 }
 
 // counter yields the layers of signature images, within the limit.
@@ -82,7 +46,7 @@ type counter struct {
 
 // take yields the signatures that layers hold, read by blob. It returns false
 // when no more are wanted.
-func (n *counter) take(ctx context.Context, layers []descriptor, blob func(descriptor, int64) ([]byte, error), yield func(Attachment, error) bool) bool {
+func (n *counter) take(ctx context.Context, layers []oci.Descriptor, blob func(oci.Descriptor, int64) ([]byte, error), yield func(Attachment, error) bool) bool {
 	for i, layer := range layers {
 		if err := ctx.Err(); err != nil {
 			yield(Attachment{}, err)

@@ -1,17 +1,16 @@
 package sigstore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
-	"path"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -33,9 +32,6 @@ func DirLayout(dir string) *Layout { return &Layout{FS: os.DirFS(dir), Name: dir
 
 func (l *Layout) String() string { return "OCI layout " + l.Name }
 
-// refName is the annotation of an index's entry that names it.
-const refName = "org.opencontainers.image.ref.name"
-
 // Attachments implements [Source]. Signatures come before what else is attached
 // to the image.
 func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attachment, error] {
@@ -53,8 +49,8 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 		}
 		n := counter{source: l.String(), digest: digest}
 		for _, d := range images {
-			name := d.Annotations[refName]
-			if d.bundle() || name != tag && !strings.HasSuffix(name, ":"+tag) {
+			name := d.Annotations[oci.RefName]
+			if isBundle(d) || name != tag && !strings.HasSuffix(name, ":"+tag) {
 				continue
 			}
 			if err := cmp.Or(ctx.Err(), r.candidate()); err != nil {
@@ -74,7 +70,7 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 			}
 		}
 		for _, d := range images {
-			if !d.bundle() {
+			if !isBundle(d) {
 				continue
 			}
 			if err := cmp.Or(ctx.Err(), r.candidate()); err != nil {
@@ -96,9 +92,6 @@ func (l *Layout) Attachments(ctx context.Context, digest string) iter.Seq2[Attac
 	}
 }
 
-// bundle reports whether this is a bundle of newer versions of cosign.
-func (d descriptor) bundle() bool { return strings.HasPrefix(d.ArtifactType, bundleType) }
-
 // layoutReader is one search.
 type layoutReader struct {
 	*Layout
@@ -106,22 +99,7 @@ type layoutReader struct {
 }
 
 // images returns the entries of the layout's index.
-func (l *layoutReader) images() ([]descriptor, error) {
-	var version struct {
-		Version string `json:"imageLayoutVersion"`
-	}
-	if err := l.decode("oci-layout", &version); err != nil {
-		return nil, fmt.Errorf("%s is no OCI layout: %w", l.Name, err)
-	}
-	if !strings.HasPrefix(version.Version, "1.") {
-		return nil, fmt.Errorf("%s is an OCI layout of unknown version %q", l.Name, short(version.Version))
-	}
-	var i index
-	if err := l.decode("index.json", &i); err != nil {
-		return nil, fmt.Errorf("%s: %w", l.Name, err)
-	}
-	return i.Manifests, nil
-}
+func (l *layoutReader) images() ([]oci.Descriptor, error) { return oci.Index(l.Name, l.decode) }
 
 func (l *layoutReader) decode(name string, to any) error {
 	data, err := l.read(name, maxManifest)
@@ -135,16 +113,16 @@ func (l *layoutReader) decode(name string, to any) error {
 }
 
 // layers returns those of a manifest.
-func (l *layoutReader) layers(d descriptor) ([]descriptor, error) {
-	if d.MediaType != "" && d.MediaType != ociManifest {
+func (l *layoutReader) layers(d oci.Descriptor) ([]oci.Descriptor, error) {
+	if d.MediaType != "" && d.MediaType != oci.TypeManifest {
 		return nil, &OtherError{Location: l.Name + " " + short(d.Digest), MediaType: short(d.MediaType)}
 	}
 	data, err := l.blob(d, maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("unable to read manifest %s: %w", short(d.Digest), err)
 	}
-	var m index
-	if err := decode(data, &m); err != nil {
+	m, err := parseManifest(data)
+	if err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", short(d.Digest), err)
 	}
 	return m.Layers, nil
@@ -152,7 +130,7 @@ func (l *layoutReader) layers(d descriptor) ([]descriptor, error) {
 
 // about reports whether a referrer is about the image with this digest. One
 // that cannot be read is not. The error says that nothing more may be read.
-func (l *layoutReader) about(d descriptor, digest string) (bool, error) {
+func (l *layoutReader) about(d oci.Descriptor, digest string) (bool, error) {
 	data, err := l.blob(d, maxManifest)
 	if err != nil {
 		if !spent(err) {
@@ -160,24 +138,23 @@ func (l *layoutReader) about(d descriptor, digest string) (bool, error) {
 		}
 		return false, err
 	}
-	m, err := parseIndex(data)
+	m, err := parseManifest(data)
 	return err == nil && m.Subject != nil && m.Subject.Digest == digest, nil
 }
 
 // blob reads a blob, whose size and digest must be those of its descriptor.
-func (l *layoutReader) blob(d descriptor, limit int64) ([]byte, error) {
-	if err := d.validate(limit); err != nil {
+func (l *layoutReader) blob(d oci.Descriptor, limit int64) ([]byte, error) {
+	if err := validate(d, limit); err != nil {
 		return nil, err
 	}
 	if err := l.afford(d.Size); err != nil {
 		return nil, err
 	}
-	algo, want, _ := strings.Cut(d.Digest, ":")
-	data, err := l.read(path.Join("blobs", algo, want), d.Size)
+	data, err := l.read(oci.BlobPath(d.Digest), d.Size)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.check(data); err != nil {
+	if err := check(d, data); err != nil {
 		return nil, err
 	}
 	return data, nil
@@ -185,27 +162,12 @@ func (l *layoutReader) blob(d descriptor, limit int64) ([]byte, error) {
 
 // read returns a regular file of at most limit bytes.
 func (l *layoutReader) read(name string, limit int64) ([]byte, error) {
-	info, err := fs.Stat(l.FS, name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	f, err := l.FS.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	allowed := min(limit, l.bytes)
-	var b bytes.Buffer
-	_, err = io.Copy(&b, io.LimitReader(f, allowed+1))
-	// One byte past the limit tells that there are more.
-	if over := l.spend(int64(b.Len())); err != nil || over != nil && allowed < limit {
-		return nil, cmp.Or(err, over)
+	data, err := oci.ReadFile(l.FS, name, allowed)
+	// One byte past what is allowed tells that there are more.
+	over := l.spend(int64(len(data)))
+	if over != nil && allowed < limit && errors.Is(err, oci.ErrTooLarge) {
+		err = over
 	}
-	if int64(b.Len()) > limit {
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, limit)
-	}
-	return b.Bytes(), nil
+	return data, err
 }

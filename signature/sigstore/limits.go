@@ -1,13 +1,11 @@
 package sigstore
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
-	"sigs.k8s.io/json"
-
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/oci"
 )
 
 // The defaults of [Limits].
@@ -57,9 +55,6 @@ const (
 const (
 	// maxAnnotations bounds the number of annotations of one layer.
 	maxAnnotations = 64
-	// maxItems bounds objects and members of an index or manifest, since a
-	// short text can hold many that are large in memory.
-	maxItems = 128 << 10
 	// maxSignature bounds the text of a signature.
 	maxSignature = 8 << 10
 	// maxCertificates bounds the certificates of a chain.
@@ -127,18 +122,11 @@ func (b *budget) candidate() error {
 	return nil
 }
 
-// decode reads JSON whose keys are spelt exactly and occur once. Keys that are
-// not known are ignored, as OCI demands.
+// decode reads JSON as [oci.Decode] does.
 func decode(data []byte, to any) error {
-	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{','}) > maxItems {
-		return &LimitError{Limit: limitItems, Max: maxItems, What: "JSON"}
+	err := oci.Decode(data, to)
+	if past, ok := errors.AsType[*oci.LimitError](err); ok {
+		return &LimitError{Limit: limitItems, Max: past.Max, What: "JSON"}
 	}
-	strict, err := json.UnmarshalStrict(data, to, json.DisallowDuplicateFields)
-	if err == nil && len(strict) > 0 {
-		err = strict[0]
-	}
-	if err != nil {
-		return errors.New(bounded.Text(err.Error(), maxReason))
-	}
-	return nil
+	return err
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -121,7 +122,7 @@ func (r *Registry) Attachments(ctx context.Context, digest string) iter.Seq2[Att
 		s := &session{Registry: r, budget: newBudget(r.String(), r.limits)}
 		image := Attachment{Location: r.repository + ":" + tag}
 		n := counter{source: r.String(), digest: digest, image: image.Location}
-		m, err := s.manifest(ctx, tag, ociManifest)
+		m, err := s.manifest(ctx, tag, oci.TypeManifest)
 		switch {
 		case ctx.Err() != nil:
 			yield(Attachment{}, ctx.Err())
@@ -133,7 +134,7 @@ func (r *Registry) Attachments(ctx context.Context, digest string) iter.Seq2[Att
 				return
 			}
 		default:
-			blob := func(d descriptor, limit int64) ([]byte, error) { return s.blob(ctx, d, limit) }
+			blob := func(d oci.Descriptor, limit int64) ([]byte, error) { return s.blob(ctx, d, limit) }
 			if !n.take(ctx, m.Layers, blob, yield) {
 				return
 			}
@@ -144,7 +145,7 @@ func (r *Registry) Attachments(ctx context.Context, digest string) iter.Seq2[Att
 			return
 		}
 		for _, d := range referrers {
-			if !d.bundle() {
+			if !isBundle(d) {
 				continue
 			}
 			if err := s.candidate(); err != nil {
@@ -174,9 +175,9 @@ type statusError int
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
 // manifest reads the image, or index, under a tag.
-func (s *session) manifest(ctx context.Context, tag, mediaType string) (index, error) {
-	fail := func(err error) (index, error) {
-		return index{}, fmt.Errorf("unable to read %s:%s: %w", s.repository, tag, err)
+func (s *session) manifest(ctx context.Context, tag, mediaType string) (oci.Manifest, error) {
+	fail := func(err error) (oci.Manifest, error) {
+		return oci.Manifest{}, fmt.Errorf("unable to read %s:%s: %w", s.repository, tag, err)
 	}
 	resp, err := s.get(ctx, s.manifests, "manifests/"+tag, mediaType)
 	if errors.Is(err, statusError(http.StatusNotFound)) {
@@ -185,7 +186,7 @@ func (s *session) manifest(ctx context.Context, tag, mediaType string) (index, e
 	if err != nil {
 		return fail(err)
 	}
-	m, err := parseIndex(resp.Body)
+	m, err := parseManifest(resp.Body)
 	if err != nil {
 		return fail(err)
 	}
@@ -195,14 +196,14 @@ func (s *session) manifest(ctx context.Context, tag, mediaType string) (index, e
 		got, _, _ = strings.Cut(resp.Header.Get("Content-Type"), ";")
 	}
 	if got = strings.TrimSpace(got); got != mediaType {
-		return index{}, &OtherError{Location: s.repository + ":" + tag, MediaType: short(got)}
+		return oci.Manifest{}, &OtherError{Location: s.repository + ":" + tag, MediaType: short(got)}
 	}
 	return m, nil
 }
 
 // blob reads a blob, whose size and digest must be those of its descriptor.
-func (s *session) blob(ctx context.Context, d descriptor, limit int64) ([]byte, error) {
-	if err := d.validate(limit); err != nil {
+func (s *session) blob(ctx context.Context, d oci.Descriptor, limit int64) ([]byte, error) {
+	if err := validate(d, limit); err != nil {
 		return nil, err
 	}
 	if err := s.afford(d.Size); err != nil {
@@ -212,16 +213,16 @@ func (s *session) blob(ctx context.Context, d descriptor, limit int64) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return resp.Body, d.check(resp.Body)
+	return resp.Body, check(d, resp.Body)
 }
 
 // referrers lists what has been attached to the image: by the API, or under the
 // tag that takes its place in older registries. That is only told of, so that
 // failures do not matter. The error says that nothing more may be read.
-func (s *session) referrers(ctx context.Context, digest string) ([]descriptor, error) {
-	resp, err := s.get(ctx, s.manifests, "referrers/"+digest, ociIndex)
+func (s *session) referrers(ctx context.Context, digest string) ([]oci.Descriptor, error) {
+	resp, err := s.get(ctx, s.manifests, "referrers/"+digest, oci.TypeIndex)
 	if err == nil {
-		if i, err := parseIndex(resp.Body); err == nil {
+		if i, err := parseManifest(resp.Body); err == nil {
 			return i.Manifests, nil
 		}
 	}
@@ -231,7 +232,7 @@ func (s *session) referrers(ctx context.Context, digest string) ([]descriptor, e
 	if ctx.Err() != nil {
 		return nil, nil
 	}
-	i, err := s.manifest(ctx, strings.Replace(digest, ":", "-", 1), ociIndex)
+	i, err := s.manifest(ctx, strings.Replace(digest, ":", "-", 1), oci.TypeIndex)
 	if err != nil {
 		if !spent(err) {
 			err = nil

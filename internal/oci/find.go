@@ -1,0 +1,151 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Want says which image is wanted.
+type Want struct {
+	// Digest is that of an index or of an image.
+	Digest string
+	// Platform chooses from an index. It does not matter for an image that is
+	// found by its own digest.
+	Platform Platform
+}
+
+// Image is one image that was found.
+type Image struct {
+	Descriptor Descriptor // of its manifest; the platform may be missing
+	Config     *Descriptor
+	Layers     []Descriptor
+}
+
+// Find returns the image that is wanted, from the entries of a layout's index or
+// any others; the indexes among them are entered. Everything below the digest that
+// is wanted is verified. Errors are [*NotFoundError], [*PlatformError],
+// [*DigestError], [*LimitError], and those of reading.
+func Find(ctx context.Context, src Source, entries []Descriptor, w Want, l Limits) (*Image, error) {
+	f, err := newFinder(ctx, src, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckDigest(w.Digest); err != nil {
+		return nil, err
+	}
+	d, err := f.search(entries, w.Digest, 1)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		return nil, &NotFoundError{Want: w.Digest, Available: f.available, Err: errors.Join(f.unread...)}
+	}
+	m, err := f.read(*d)
+	if err != nil {
+		return nil, err
+	}
+	if m.isIndex() {
+		return f.choose(m.Manifests, w.Platform)
+	}
+	return f.image(*d, m)
+}
+
+type finder struct {
+	ctx       context.Context
+	src       Source
+	limits    Limits
+	manifests map[string]Manifest // that have been read, by digest
+	bytes     int64               // of them
+	seen      int                 // entries of indexes
+	available []string
+	unread    []error
+}
+
+func newFinder(ctx context.Context, src Source, l Limits) (*finder, error) {
+	l, err := l.complete()
+	if err != nil {
+		return nil, err
+	}
+	return &finder{ctx: ctx, src: src, limits: l, manifests: map[string]Manifest{}}, nil
+}
+
+// search returns the descriptor with a digest, nil if there is none. An index
+// that cannot be read does not end the search: mirrors may hold parts.
+func (f *finder) search(entries []Descriptor, digest string, depth int) (*Descriptor, error) {
+	if err := f.see(entries, depth); err != nil {
+		return nil, err
+	}
+	for _, d := range entries {
+		if d.Digest == digest {
+			return &d, nil
+		}
+		f.available = append(f.available, describe(d))
+	}
+	for _, d := range entries {
+		if _, known := f.manifests[d.Digest]; known || !isIndex(d.MediaType) {
+			continue
+		}
+		m, err := f.read(d)
+		if passed := (*LimitError)(nil); errors.As(err, &passed) || f.ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			f.unread = append(f.unread, err)
+			continue
+		}
+		if found, err := f.search(m.Manifests, digest, depth+1); found != nil || err != nil {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+// see counts the entries of an index.
+func (f *finder) see(entries []Descriptor, depth int) error {
+	if depth > f.limits.Depth {
+		return &LimitError{Limit: "Depth", Max: int64(f.limits.Depth), What: "levels of indexes"}
+	}
+	if f.seen += len(entries); f.seen > f.limits.Manifests {
+		return &LimitError{Limit: "Manifests", Max: int64(f.limits.Manifests), What: "entries of indexes"}
+	}
+	return nil
+}
+
+// read returns an index or manifest.
+func (f *finder) read(d Descriptor) (Manifest, error) {
+	if m, ok := f.manifests[d.Digest]; ok && m.MediaType == d.MediaType {
+		return m, nil
+	}
+	fail := func(err error) (Manifest, error) {
+		return Manifest{}, fmt.Errorf("unable to read manifest %s: %w", printable(d.Digest), err)
+	}
+	if d.Size > f.limits.ManifestSize {
+		return fail(manifestSizeError(f.limits.ManifestSize))
+	}
+	if f.bytes+max(d.Size, 0) > f.limits.ManifestsSize {
+		return fail(manifestsSizeError(f.limits.ManifestsSize))
+	}
+	data, err := readBlob(f.ctx, f.src, d, f.limits.ManifestSize)
+	if err != nil {
+		return fail(err)
+	}
+	f.bytes += d.Size
+	m, err := parseManifest(data, d)
+	if err != nil {
+		return fail(err)
+	}
+	f.manifests[d.Digest] = m
+	return m, nil
+}
+
+// image returns the image with a manifest.
+func (f *finder) image(d Descriptor, m Manifest) (*Image, error) {
+	if m.isIndex() {
+		return nil, fmt.Errorf("manifest %s is an index, which its entry does not say", d.Digest)
+	}
+	if len(m.Layers) > f.limits.Layers {
+		return nil, fmt.Errorf("image %s: %w", d.Digest, layersError(f.limits))
+	}
+	return &Image{Descriptor: d, Config: m.Config, Layers: m.Layers}, nil
+}
