@@ -30,6 +30,19 @@ type FieldChange struct {
 	New any `json:"new,omitempty"`
 }
 
+// SchemaChange is how the schema of a version of a CustomResourceDefinition
+// differs between two states of that. It is plain data.
+type SchemaChange struct {
+	Version string `json:"version"`
+	// Served says that the new state serves it.
+	Served bool `json:"served"`
+	// Fields are those of the schema; their paths begin at it. Descriptions are
+	// among them only where they were asked for.
+	Fields []FieldChange `json:"fields,omitempty"`
+	// Descriptions counts the descriptions that differ.
+	Descriptions int `json:"descriptions,omitempty"`
+}
+
 // Compare returns the fields in which two states of an object differ, sorted by
 // path. Of what only one of them has, the topmost field is the change.
 //
@@ -63,7 +76,7 @@ func Compare(old, new *unstructured.Unstructured, definition map[string]any) []F
 		if name == "metadata" {
 			field = shape{typ: reflect.TypeFor[metav1.ObjectMeta]()}
 		}
-		c.value(a[name], b[name], field, pathKey("", name))
+		c.value(a[name], b[name], field, JoinPath("", name))
 	}
 	slices.SortStableFunc(c.changes, func(a, b FieldChange) int { return strings.Compare(a.Path, b.Path) })
 	return c.changes
@@ -178,7 +191,7 @@ func (c *comparer) add(path string, old, new any) {
 
 func (c *comparer) value(a, b any, s shape, path string) {
 	switch {
-	case isNothing(a) && isNothing(b):
+	case equalJSON(a, b), isNothing(a) && isNothing(b):
 		return
 	case isNothing(a) || isNothing(b):
 		x, isList := a.([]any)
@@ -215,7 +228,7 @@ func (c *comparer) object(a, b map[string]any, s shape, path string) {
 		return
 	}
 	for _, name := range keysOf(a, b) {
-		c.value(a[name], b[name], s.field(name), pathKey(path, name))
+		c.value(a[name], b[name], s.field(name), JoinPath(path, name))
 	}
 }
 
@@ -246,11 +259,11 @@ func (c *comparer) list(a, b []any, s shape, path string) {
 			j, inB := atB[key]
 			switch {
 			case !inB:
-				c.add(path+keyPath(a[i], s.keys), a[i], nil)
+				c.add(path+ElementPath(a[i], s.keys), a[i], nil)
 			case !inA:
-				c.add(path+keyPath(b[j], s.keys), nil, b[j])
+				c.add(path+ElementPath(b[j], s.keys), nil, b[j])
 			default:
-				c.value(a[i], b[j], element, path+keyPath(a[i], s.keys))
+				c.value(a[i], b[j], element, path+ElementPath(a[i], s.keys))
 			}
 		}
 		return
@@ -263,6 +276,9 @@ func (c *comparer) list(a, b []any, s shape, path string) {
 
 // same reports whether two values mean the same as a whole.
 func (s shape) same(a, b any) bool {
+	if equalJSON(a, b) {
+		return true
+	}
 	s.atomic = false
 	x, okX := a.([]any)
 	y, okY := b.([]any)
@@ -313,8 +329,9 @@ func keysOf[V any](a, b map[string]V) []string {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// pathKey appends the name of a field, or the key of a map, to a path.
-func pathKey(path, name string) string {
+// JoinPath appends the name of a field, or the key of a map, to a path: a.b, or
+// a["b.c"] where a key has other than letters, digits, _ and -.
+func JoinPath(path, name string) string {
 	switch {
 	case !plainKey.MatchString(name):
 		return path + "[" + quoteJSON(name) + "]"
@@ -324,8 +341,10 @@ func pathKey(path, name string) string {
 	return path + "." + name
 }
 
-// keyPath words the key of a list's element.
-func keyPath(element any, keys []string) string {
+// ElementPath words the key of a list's element, as it stands in a path:
+// [name=x], or [containerPort=8443,protocol=TCP]. Keys that the element lacks are
+// left out, but for a protocol, which is TCP then.
+func ElementPath(element any, keys []string) string {
 	m, _ := element.(map[string]any)
 	var sb strings.Builder
 	for _, k := range keys {

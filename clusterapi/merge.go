@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -100,7 +99,7 @@ func (m merger) object(base, over map[string]any, t reflect.Type, path string) {
 		case bv == nil:
 			base[name] = runtime.DeepCopyJSONValue(ov)
 		case ov != nil && !equalJSON(bv, ov):
-			base[name] = m.value(bv, ov, fieldOf(t, name), joinPath(path, name))
+			base[name] = m.value(bv, ov, fieldOf(t, name), JoinPath(path, name))
 		}
 	}
 }
@@ -227,20 +226,4 @@ func elementKey(element map[string]any, keys []string) string {
 		}
 	}
 	return sb.String()
-}
-
-// JoinPath appends the name of a field, or the key of a map, to a path as [Merge]
-// words them: a.b, or a["b.c"] where a plain b.c could be mistaken for two.
-func JoinPath(path, name string) string { return joinPath(path, name) }
-
-// joinPath appends a key to a path; one that could be mistaken for more than
-// one is quoted.
-func joinPath(path, name string) string {
-	if name == "" || strings.ContainsAny(name, `.[]"/ `) {
-		return path + "[" + strconv.Quote(name) + "]"
-	}
-	if path == "" {
-		return name
-	}
-	return path + "." + name
 }

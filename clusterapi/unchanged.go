@@ -61,9 +61,9 @@ func difference(a, b any, path string) (string, bool) {
 		_, before := am[name]
 		_, after := bm[name]
 		if before != after {
-			return joinPath(path, name), true
+			return JoinPath(path, name), true
 		}
-		if at, ok := difference(am[name], bm[name], joinPath(path, name)); ok {
+		if at, ok := difference(am[name], bm[name], JoinPath(path, name)); ok {
 			return at, true
 		}
 	}

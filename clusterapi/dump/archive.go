@@ -72,7 +72,7 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 	if header.Typeflag == tar.TypeXGlobalHeader {
 		return nil // which describes the archive
 	}
-	name := header.Name
+	name := strings.Clone(header.Name) // which would hold the whole header in memory
 	switch {
 	case path.IsAbs(name):
 		a.c.ignore(name, errors.New("an absolute path"))

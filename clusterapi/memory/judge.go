@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	builtindefaults "github.com/clusterupdate/clusterupdate/internal/defaults"
 )
 
 // rules are what an API server checks of one kind beyond its types.
@@ -64,7 +66,9 @@ func (k *kind) judge(old, obj *unstructured.Unstructured, statusOnly bool) error
 	if r.update != nil && old != nil && !statusOnly {
 		n := root(obj)
 		r.update(root(old), n)
-		errs = append(errs, *n.errs...)
+		if len(*n.errs) > 0 && !sameMeaning(r.update, old, obj) {
+			errs = append(errs, *n.errs...)
+		}
 	}
 	if k.custom != nil {
 		errs = append(errs, k.custom.judge(old, obj)...)
@@ -73,6 +77,50 @@ func (k *kind) judge(old, obj *unstructured.Unstructured, statusOnly bool) error
 		return nil
 	}
 	return apierrors.NewInvalid(k.gvk.GroupKind(), obj.GetName(), errs)
+}
+
+// sameMeaning reports that an update changes nothing that must not change once the
+// defaults are written out on both sides: a server compares what it has decoded.
+func sameMeaning(update func(old, n node), old, obj *unstructured.Unstructured) bool {
+	n := root(meaningOf(obj))
+	update(root(meaningOf(old)), n)
+	return len(*n.errs) == 0
+}
+
+func meaningOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	content, _ := withoutEmpty(builtindefaults.Fill(obj).Object).(map[string]any)
+	return &unstructured.Unstructured{Object: content}
+}
+
+// withoutEmpty returns a copy of a value without the empty maps and lists in
+// it. What is left of an empty one is empty.
+func withoutEmpty(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			e = withoutEmpty(e)
+			switch e := e.(type) {
+			case map[string]any:
+				if len(e) == 0 {
+					continue
+				}
+			case []any:
+				if len(e) == 0 {
+					continue
+				}
+			}
+			out[key] = e
+		}
+		return out
+	case []any:
+		out := make([]any, len(v)) // elements keep their places
+		for i := range v {
+			out[i] = withoutEmpty(v[i])
+		}
+		return out
+	}
+	return v
 }
 
 func sameButMetadata(a, b map[string]any) bool {

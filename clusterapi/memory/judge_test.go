@@ -136,6 +136,7 @@ func TestRefusedChanges(t *testing.T) {
 	}{
 		{"a Deployment's selector", deployment(matching2), deployment(strings.ReplaceAll(matching2, "a: b", "a: c")), "spec.selector: Invalid value: {\"matchLabels\":{\"a\":\"c\"}}: field is immutable", false},
 		{"a Job's template", job("i"), job("k"), "spec.template: Invalid value", false},
+		{"a Job's template with defaults written out", job("i"), job("i, imagePullPolicy: Always, resources: {}"), "", false},
 		{"a roleRef", binding("x"), binding("z"), "cannot change roleRef", false},
 		{"an immutable ConfigMap", configMap("name: c, namespace: ns", ", immutable: true, data: {a: b}"), configMap("name: c, namespace: ns", ", immutable: true, data: {a: c}"), "data: Forbidden: field is immutable when `immutable` is set", false},
 		{"immutability itself", configMap("name: c, namespace: ns", ", immutable: true"), configMap("name: c, namespace: ns", ""), "immutable: Forbidden", false},

@@ -6,6 +6,7 @@ package picture
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Drawing is what is drawn. It is plain data.
@@ -18,11 +19,13 @@ type Drawing struct {
 	Edges  []Edge
 	// Prefix begins the nodes' identifiers in Mermaid, a letter.
 	Prefix string
+	// Down draws from top to bottom in Mermaid, not from left to right.
+	Down bool
 }
 
 // Node is a node.
 type Node struct {
-	// Name identifies it. Label is shown in its place; empty means Name.
+	// Name identifies it. Label is shown in its place, in lines; empty means Name.
 	Name, Label string
 	// Attributes are those of DOT, as in color=grey.
 	Attributes []string
@@ -72,10 +75,14 @@ func (d *Drawing) DOT() string {
 	return b.String()
 }
 
-// Mermaid draws a flowchart, from left to right.
+// Mermaid draws a flowchart, from left to right unless the drawing says otherwise.
 func (d *Drawing) Mermaid() string {
 	var b strings.Builder
-	b.WriteString("flowchart LR\n")
+	direction := "LR"
+	if d.Down {
+		direction = "TD"
+	}
+	b.WriteString("flowchart " + direction + "\n")
 	if d.Remark != "" {
 		fmt.Fprintf(&b, "  %%%% %s\n", d.Remark)
 	}
@@ -86,7 +93,11 @@ func (d *Drawing) Mermaid() string {
 		if label == "" {
 			label = n.Name
 		}
-		fmt.Fprintf(&b, "  %s[\"%s\"]\n", id[n.Name], mermaidText(label))
+		lines := strings.Split(label, "\n")
+		for i, line := range lines {
+			lines[i] = mermaidText(line)
+		}
+		fmt.Fprintf(&b, "  %s[\"%s\"]\n", id[n.Name], strings.Join(lines, "<br>"))
 		if n.Thick {
 			fmt.Fprintf(&b, "  style %s stroke-width:3px\n", id[n.Name])
 		}
@@ -112,6 +123,17 @@ func Quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
 
+// mermaidText writes a text for quotes. What could end these, be taken for
+// markup, for an entity or for a directive, is an entity itself.
 func mermaidText(s string) string {
-	return strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", " ").Replace(s)
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, s)
+	return mermaidEntities.Replace(s)
 }
+
+var mermaidEntities = strings.NewReplacer(
+	"#", "#35;", "&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;", "%", "#37;", `\`, "#92;")

@@ -1,0 +1,12 @@
+// Package defaults fills in what an API server fills in by itself: the defaults of
+// the built-in kinds that release payloads hold, and those of a custom
+// resource's schema. Two states of an object are compared after both have been
+// filled in: what one says and the other leaves to the default is no difference.
+//
+// Not among them are the defaults of volumes of single vendors, and what depends
+// on a feature gate that not all servers have. What a server allocates (addresses
+// of a Service, the UID) or works out from other objects is not either; see
+// [Allocated]. The defaults are those of Kubernetes 1.30 and later
+// (k8s.io/kubernetes, pkg/apis/*/*/defaults.go and zz_generated.defaults.go), and of
+// ImageStreams (github.com/openshift/openshift-apiserver, pkg/image/apis/image/v1).
+package defaults

@@ -1,0 +1,156 @@
+package fieldchange
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
+)
+
+// crdDefinition says which lists of a CustomResourceDefinition have keys, and
+// which have no order. A schema holds schemas, and so does its description.
+var crdDefinition = sync.OnceValue(func() map[string]any {
+	list := func(kind string, keys ...any) map[string]any {
+		return map[string]any{"x-kubernetes-list-type": kind, "x-kubernetes-list-map-keys": keys}
+	}
+	properties := func(fields map[string]any) map[string]any { return map[string]any{"properties": fields} }
+	set := list("set")
+	jsonSchema := map[string]any{}
+	named := map[string]any{"additionalProperties": jsonSchema}
+	jsonSchema["properties"] = map[string]any{
+		"properties": named, "patternProperties": named,
+		"items": jsonSchema, "additionalProperties": jsonSchema, "not": jsonSchema,
+		"required": set, "enum": set, "x-kubernetes-list-map-keys": set,
+		"x-kubernetes-validations": list("map", "rule"),
+	}
+	versions := list("map", "name")
+	versions["items"] = properties(map[string]any{
+		"schema":                   properties(map[string]any{"openAPIV3Schema": jsonSchema}),
+		"additionalPrinterColumns": list("map", "name"),
+	})
+	return properties(map[string]any{"spec": properties(map[string]any{
+		"versions": versions, "names": properties(map[string]any{"categories": set, "shortNames": set}),
+	})})
+})
+
+// Definitions compares two states of a CustomResourceDefinition: the fields that
+// differ outside of the schemas, and those of the schemas of versions that both
+// have. Descriptions are among the latter where that is asked for. Credentials are
+// hidden.
+func Definitions(old, new *unstructured.Unstructured, descriptions bool) (fields []clusterapi.FieldChange, schemas []clusterapi.SchemaChange) {
+	served := ServedVersions(new)
+	for _, change := range clusterapi.Compare(old, new, crdDefinition()) {
+		version, path, ok := inSchema(change.Path)
+		if !ok {
+			shownPath, hide := redact.Path(change.Path)
+			show := func(v any) any { return value(v, hide) }
+			if strings.HasPrefix(change.Path, "spec.versions[") { // a whole version
+				show = func(v any) any { return shownSchema(v, hide) }
+			}
+			fields = append(fields, clusterapi.FieldChange{Path: shownPath, Old: show(change.Old), New: show(change.New)})
+			continue
+		}
+		at := slices.IndexFunc(schemas, func(s clusterapi.SchemaChange) bool { return s.Version == version })
+		if at < 0 {
+			at = len(schemas)
+			schemas = append(schemas, clusterapi.SchemaChange{Version: version, Served: served[version]})
+		}
+		s := &schemas[at]
+		if IsDescription(path) {
+			if s.Descriptions++; !descriptions {
+				continue
+			}
+		}
+		shownPath, credential := redact.Path(path)
+		if steps := redact.Split(path); isExample(redact.Name(steps[len(steps)-1])) {
+			change.Old, change.New = value(change.Old, credential), value(change.New, credential)
+		}
+		s.Fields = append(s.Fields, clusterapi.FieldChange{
+			Path: shownPath, Old: shownSchema(change.Old, credential), New: shownSchema(change.New, credential),
+		})
+	}
+	return fields, schemas
+}
+
+// shownSchema is a part of a schema without credentials. That a field may hold
+// one is none; its default and its example are.
+func shownSchema(val any, credential bool) any {
+	switch v := val.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			if credential && isExample(key) {
+				out[key] = redact.Digest(e)
+			} else {
+				out[key] = shownSchema(e, credential || redact.IsCredential(key))
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = shownSchema(v[i], credential)
+		}
+		return out
+	}
+	return redact.Value(val)
+}
+
+func isExample(name string) bool { return name == "default" || name == "example" }
+
+// inSchema splits the path of a field of a version's schema.
+func inSchema(path string) (version, below string, ok bool) {
+	rest, ok := strings.CutPrefix(path, "spec.versions[name=")
+	if !ok {
+		return "", "", false
+	}
+	version, below, ok = strings.Cut(rest, "].schema.openAPIV3Schema.")
+	return version, below, ok && !strings.ContainsAny(version, `]"`)
+}
+
+// IsDescription reports whether the path within a schema leads to a
+// description, and not to a property of that name.
+func IsDescription(path string) bool {
+	property := false // the step is the name of a property
+	var name string
+	for _, step := range redact.Split(path) {
+		name = redact.Name(step)
+		if property {
+			name, property = "", false
+			continue
+		}
+		property = name == "properties" || name == "patternProperties"
+	}
+	return name == "description"
+}
+
+// ServedVersions are the versions that a CustomResourceDefinition serves.
+func ServedVersions(crd *unstructured.Unstructured) map[string]bool {
+	out := make(map[string]bool)
+	for _, v := range Versions(crd) {
+		name, _ := v["name"].(string)
+		served, _ := v["served"].(bool)
+		out[name] = out[name] || served
+	}
+	return out
+}
+
+// Versions are those of a CustomResourceDefinition; nil for none.
+func Versions(crd *unstructured.Unstructured) []map[string]any {
+	if crd == nil {
+		return nil
+	}
+	versions, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
+	list, _ := versions.([]any)
+	var out []map[string]any
+	for _, v := range list {
+		if m, ok := v.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
