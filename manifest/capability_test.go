@@ -194,6 +194,62 @@ func TestImplicitlyEnabledOfDoubles(t *testing.T) {
 	}
 }
 
+// TestImplicitlyEnabledByMajorVersion: each payload's filter is its own major version.
+func TestImplicitlyEnabledByMajorVersion(t *testing.T) {
+	crd := func(major, capability string) []*manifest.Manifest {
+		return []*manifest.Manifest{annotated(t, "apiextensions.k8s.io/CustomResourceDefinition", map[string]string{
+			manifest.AnnotationMajorVersion: major, manifest.AnnotationCapability: capability})}
+	}
+	caps := &manifest.Capabilities{Enabled: sets.New("On", "Also")}
+	for _, tt := range []struct {
+		name                   string
+		current, update        string // versions of the payloads
+		currently, needs, asks string // major versions of the manifests; the update's capabilities
+		want                   []string
+	}{
+		{"included in both", "4.20.0", "5.0.0", "4", "5", "On+New", []string{"New"}},
+		{"excluded now", "4.20.0", "5.0.0", "5", "5", "On+New", []string{}},
+		{"by the major version of the other", "5.0.0", "4.20.0", "4", "5", "On+New", []string{}},
+		{"excluded from the update for another cause", "4.20.0", "5.0.0", "4", "-5", "On+New", []string{"New"}},
+		{"excluded from the update for another cause alone", "4.20.0", "5.0.0", "4", "-5", "On+Also", []string{}},
+		{"no version", "", "", "5", "-5", "On+New", []string{"New"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			payload := func(version, major, capability string) *manifest.Payload {
+				return &manifest.Payload{Release: configv1.Release{Version: version}, Manifests: crd(major, capability)}
+			}
+			got := manifest.ImplicitlyEnabled(payload(tt.current, tt.currently, "On"), payload(tt.update, tt.needs, tt.asks), manifest.Filter{Capabilities: caps})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestImplicitlyEnabledByGates: what a gate excludes takes part though its
+// capabilities are enabled, and what it excludes now does not.
+func TestImplicitlyEnabledByGates(t *testing.T) {
+	m := func(gates, capabilities string) *manifest.Payload {
+		return &manifest.Payload{Release: configv1.Release{Version: "4.20.0"}, Manifests: []*manifest.Manifest{annotated(t, "g/K", map[string]string{
+			manifest.AnnotationFeatureGate: gates, manifest.AnnotationCapability: capabilities})}}
+	}
+	for _, tt := range []struct {
+		name            string
+		current, update *manifest.Payload
+		gates           sets.Set[string]
+		want            []string
+	}{
+		{"excluded now", m("Off", "Enabled"), m("", "Away"), sets.New("On"), []string{}},
+		{"included now", m("On", "Enabled"), m("", "Away"), sets.New("On"), []string{"Away"}},
+		{"gates unset", m("Off", "Enabled"), m("", "Away"), nil, []string{"Away"}},
+	} {
+		got := manifest.ImplicitlyEnabled(tt.current, tt.update, manifest.Filter{Capabilities: &manifest.Capabilities{Enabled: sets.New("Enabled")}, Gates: tt.gates})
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
 // TestCostOfManyNames: what grows with the square of a payload's size would
 // not end here.
 func TestCostOfManyNames(t *testing.T) {

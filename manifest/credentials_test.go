@@ -103,13 +103,13 @@ func TestRealCredentialsRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := 0
+		all, requests := 0, walkRequests(t, dir)
 		for _, platform := range []configv1.PlatformType{"AWS", "Azure", "GCP", "IBMCloud", "PowerVS", "Nutanix", "OpenStack", "VSphere"} {
 			got, err := p.CredentialsRequests(platform, manifest.Filter{})
 			if err != nil {
 				t.Errorf("%s, %s: %v", release, platform, err)
 			}
-			want := walkRequests(t, dir, manifest.CredentialsProvider(platform))
+			want := requests[manifest.CredentialsProvider(platform)]
 			if diff := cmp.Diff(want, requestNames(got)); diff != "" || len(want) == 0 {
 				t.Errorf("%s, %s: %s", release, platform, diff)
 			}
@@ -129,10 +129,11 @@ func TestRealCredentialsRequests(t *testing.T) {
 	}
 }
 
-// walkRequests reads every document of a release, whatever is in it.
-func walkRequests(t *testing.T, dir, provider string) []string {
+// walkRequests reads every document of a release, whatever is in it, and returns
+// the requests by the kind of their provider.
+func walkRequests(t *testing.T, dir string) map[string][]string {
 	t.Helper()
-	var out []string
+	out := make(map[string][]string)
 	err := filepath.WalkDir(filepath.Join(dir, "release-manifests"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -153,7 +154,7 @@ func walkRequests(t *testing.T, dir, provider string) []string {
 					ProviderSpec struct{ Kind string }
 				}
 			}
-			if yaml.Unmarshal(document, &r) != nil || r.Kind != "CredentialsRequest" || r.Spec.ProviderSpec.Kind != provider {
+			if yaml.Unmarshal(document, &r) != nil || r.Kind != "CredentialsRequest" {
 				continue
 			}
 			a := r.Metadata.Annotations
@@ -161,13 +162,16 @@ func walkRequests(t *testing.T, dir, provider string) []string {
 				strings.Contains(a["release.openshift.io/feature-set"], "NoUpgrade") || a["release.openshift.io/feature-gate"] != "" {
 				continue
 			}
-			out = append(out, fmt.Sprintf("%s/%s for %s/%s", r.Metadata.Namespace, r.Metadata.Name, r.Spec.SecretRef.Namespace, r.Spec.SecretRef.Name))
+			kind := r.Spec.ProviderSpec.Kind
+			out[kind] = append(out[kind], fmt.Sprintf("%s/%s for %s/%s", r.Metadata.Namespace, r.Metadata.Name, r.Spec.SecretRef.Namespace, r.Spec.SecretRef.Name))
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(out)
+	for _, names := range out {
+		slices.Sort(names)
+	}
 	return out
 }

@@ -31,6 +31,7 @@
 // Each gives a [Verdict]: included, or excluded by which [Rule] and why. Nothing
 // is left out silently: [Payload.Excluded] has every manifest that the load
 // excluded, and [Payload.Included] those that a pass includes and excludes.
+// [Payload.Inclusion] has all of them, and shows them as a table.
 //
 // [ResolveCapabilities] and [ImplicitlyEnabled] compute a cluster's
 // capabilities: once enabled, one is never switched off again, and an update
@@ -49,6 +50,19 @@
 // have no order between components. Grouping looks at
 // neighbours in the list and compares levels as text: the order of the list is
 // the truth, not the number. Package runlevel executes such graphs.
+//
+// # Comparing and checking
+//
+// [Diff] compares two releases as a cluster sees them: which objects come, go,
+// change, move to another runlevel or component, are excluded from now on and
+// why, and which stay behind as orphans, because the new release neither applies
+// nor deletes them. [PayloadDiff] is data, and [PayloadDiff.WriteText] shows it to
+// people. Credentials are digests in both.
+//
+// [Lint] finds what the makers of a payload hardly meant, such as a custom
+// resource before its definition, or an image that the release does not have;
+// [LintRules] lists the rules. Not every finding keeps an update from working:
+// what fails since something else is not there yet is tried again.
 //
 // # Limits
 //
@@ -79,7 +93,7 @@
 // # Concurrency
 //
 // What is loaded is read-only and safe for concurrent use: payloads, manifests,
-// their objects, tasks, graphs, verdicts and errors. Options and filters are too
+// their objects, tasks, graphs, verdicts, diffs, findings and errors. Options and filters are too
 // as long as nobody changes them. [BuildNames] is not.
 //
 // # Sources

@@ -113,6 +113,8 @@ func TestExcluded(t *testing.T) {
 		{"major empty", crd, a{major: " ,"}, inputs{MajorVersion: ptr(uint64(4))}, ""},
 		{"major bad", crd, a{major: "4,x"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid included major version "x" in annotation: strconv.ParseUint: parsing "x": invalid syntax`},
 		{"major bad negative", crd, a{major: "4,-4.1"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid excluded major version "4.1" in annotation: strconv.ParseUint: parsing "4.1": invalid syntax`},
+		{"major in another base", crd, a{major: "0x4"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid included major version "0x4" in annotation: strconv.ParseUint: parsing "0x4": invalid syntax`},
+		{"major with zeros ahead", crd, a{major: "010"}, inputs{MajorVersion: ptr(uint64(10))}, ""},
 		{"major with a plus", crd, a{major: "+4"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid included major version "+4" in annotation: strconv.ParseUint: parsing "+4": invalid syntax`},
 		{"major with two dashes", crd, a{major: "--4"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid excluded major version "-4" in annotation: strconv.ParseUint: parsing "-4": invalid syntax`},
 		{"major too large", crd, a{major: "18446744073709551616"}, inputs{MajorVersion: ptr(uint64(4))}, `invalid included major version "18446744073709551616" in annotation: strconv.ParseUint: parsing "18446744073709551616": value out of range`},

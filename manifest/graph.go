@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // Graph is an order of tasks. A node's tasks run one after another; a node may
@@ -142,30 +140,6 @@ func (g *Graph) parallelize(f grouping) {
 			replace(g.Nodes[j].In, i, right)
 		}
 	}
-}
-
-// DOT returns the graph in the language of Graphviz.
-func (g *Graph) DOT() string {
-	var b strings.Builder
-	b.WriteString("digraph tasks {\n  labelloc=t;\n  rankdir=TB;\n")
-	for i, n := range g.Nodes {
-		label := "no manifests"
-		if len(n.Tasks) > 0 {
-			texts := make([]string, len(n.Tasks))
-			for j, t := range n.Tasks {
-				texts[j] = strings.ReplaceAll(t.String(), `"`, "")
-			}
-			label = strings.Join(texts, `\n`)
-		}
-		fmt.Fprintf(&b, "  %d [ label=\"%s\" shape=\"box\" ];\n", i, label)
-	}
-	for i, n := range g.Nodes {
-		for _, j := range n.Out {
-			b.WriteString("  " + strconv.Itoa(i) + " -> " + strconv.Itoa(j) + ";\n")
-		}
-	}
-	b.WriteString("}")
-	return b.String()
 }
 
 // Validate checks what must hold of every graph: inputs and outputs mirror

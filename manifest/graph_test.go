@@ -29,6 +29,8 @@ func tasks(names ...string) []*manifest.Task {
 			kind, version = "Job", "batch/v1"
 		case strings.Contains(name, "beta"):
 			kind, version = "Job", "batch/v1beta1"
+		case strings.Contains(name, "foreign"):
+			kind, version = "Job", "g/v1"
 		}
 		manifests[i], _ = manifest.New(file, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name},
@@ -109,6 +111,32 @@ func TestReconcilingOrder(t *testing.T) {
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
 			t.Errorf("attempt %d: %s", attempt, diff)
 		}
+
+		got = nil
+		for _, node := range manifest.AttemptGraph(list("1_a 1_b 1_c 1_d 1_e"), attempt).Nodes[1:] { // behind the anchor
+			got = append(got, names(node.Tasks)[2:])
+		}
+		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("graph of attempt %d: %s", attempt, diff)
+		}
+	}
+}
+
+// One generator serves the whole graph: what follows a Job is not shuffled as what
+// stands before it.
+func TestReconcilingOrderAcrossJobs(t *testing.T) {
+	different := false
+	for attempt := 0; attempt < 80; attempt += 8 {
+		order := map[string]string{}
+		for _, node := range manifest.AttemptGraph(list("1_a 1_b 1_c 1_d 2_job 3_a 3_b 3_c 3_d"), attempt).Nodes {
+			if level, component, ok := strings.Cut(names(node.Tasks), "_"); ok {
+				order[level] += component
+			}
+		}
+		different = different || order["1"] != order["3"]
+	}
+	if !different {
+		t.Error("both sides of a Job have one order in ten attempts")
 	}
 }
 
@@ -206,6 +234,7 @@ func TestGraphShapes(t *testing.T) {
 		{"job first", "10_job 10_a", "0(10_job)[1] 1(10_a)[]"},
 		{"job last", "10_a 10_job", "0(10_job)[] 1(10_a)[0]"},
 		{"only jobs", "1_job 1_job 1_job", "0(1_job)[1] 1(1_job)[2] 2(1_job)[]"},
+		{"a job of another group", "10_a 10_foreign", "0()[1 2] 1(10_a)[] 2(10_foreign)[]"},
 		{"a job of another version", "10_a 10_beta", "0()[1 2] 1(10_a)[] 2(10_beta)[]"},
 		{"two buckets", "10_a 10_b 20_a 20_b", "0()[1 2] 1(10_a)[3] 2(10_b)[3] 3()[4 5] 4(20_a)[] 5(20_b)[]"},
 		{"a single node between", "10_a 10_b 20_a 30_a 30_b", "0()[1 2] 1(10_a)[3] 2(10_b)[3] 3(20_a)[4 5] 4(30_a)[] 5(30_b)[]"},

@@ -143,7 +143,7 @@ func loadRelease(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, erro
 		p.Release.Architecture = configv1.ClusterVersionArchitectureMulti
 	}
 	for _, w := range known.Warnings {
-		p.Warnings = append(p.Warnings, newWarning(metadataFile, 0, w))
+		p.Warnings = append(p.Warnings, newWarning("", metadataFile, 0, w))
 	}
 	return p, nil
 }

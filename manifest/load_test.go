@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -348,5 +349,55 @@ func TestLoadFilters(t *testing.T) {
 	// The hash of nothing is the offset of FNV.
 	if got := manifest.Hash(nil); got != "y_Kc5IQiIyU=" {
 		t.Error(got)
+	}
+}
+
+// shuffled is a file system whose directories list their files backwards.
+type shuffled struct{ fstest.MapFS }
+
+func (s shuffled) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := s.MapFS.ReadDir(name)
+	slices.Reverse(entries)
+	return entries, err
+}
+
+// TestLoadOrder: files come in the byte order of their names, whatever the file system
+// says; those of manifests/ are first, whatever their names.
+func TestLoadOrder(t *testing.T) {
+	files := map[string]string{}
+	for i, name := range []string{
+		"manifests/0000_90_z_x.yaml", "manifests/B.yml", "manifests/a.json",
+		"release-manifests/.hidden.yaml", "release-manifests/0000_100_a_x.yaml", "release-manifests/0000_20_a_x.yaml", "release-manifests/B.yaml", "release-manifests/a.yaml", "release-manifests/\u00e4.yaml",
+	} {
+		files[name] = object(fmt.Sprint("m", i), included)
+	}
+	for _, fsys := range []fs.FS{payload(files), shuffled{payload(files)}} {
+		p, err := load(t, fsys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range p.Manifests {
+			got = append(got, m.Identity().Name)
+		}
+		if diff := cmp.Diff([]string{"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8"}, got); diff != "" {
+			t.Errorf("%T: %s", fsys, diff)
+		}
+	}
+}
+
+// TestTemplatesKnowTheProfile: templates get the profile of the filter, and the
+// default one where it is unset.
+func TestTemplatesKnowTheProfile(t *testing.T) {
+	other := "other"
+	for want, profile := range map[string]*string{manifest.DefaultProfile: nil, other: &other} {
+		fsys := payload(map[string]string{"manifests/a.yaml": object("a", `include.release.openshift.io/{{.ClusterProfile}}: "true"`) + "profile: {{.ClusterProfile}}\n"})
+		p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: manifest.LoadFilter{Profile: profile}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Manifests) != 1 || p.Manifests[0].Object().Object["profile"] != want {
+			t.Errorf("%s: %v, %v", want, p.Manifests, p.Excluded)
+		}
 	}
 }

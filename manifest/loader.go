@@ -223,7 +223,7 @@ func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document in
 	for i, m := range manifests {
 		f.verdicts[i] = l.filter.judge(m)
 		if !f.verdicts[i].Included && m.meta.unreadable {
-			f.warnings = append(f.warnings, newWarning(f.path(), m.Document,
+			f.warnings = append(f.warnings, newWarning("annotations", f.path(), m.Document,
 				fmt.Sprintf("%s: an annotation is not a string, so all its annotations count as absent", m.Identity())))
 		}
 	}
@@ -253,17 +253,17 @@ func (l *loader) render(ctx context.Context, f *file, source []byte) ([]byte, er
 	case errors.As(err, &limit):
 		return nil, fmt.Errorf("%s: %w", f.path(), err)
 	default:
-		f.warnings = append(f.warnings, newWarning(f.path(), 0, "skipped, not a template that this version understands: "+err.Error()))
+		f.warnings = append(f.warnings, newWarning(lintTemplate, f.path(), 0, "skipped, not a template that this version understands: "+err.Error()))
 		return nil, nil
 	}
 	if bytes.Contains(data, []byte(noValue)) && !bytes.Contains(source, []byte(noValue)) {
-		f.warnings = append(f.warnings, newWarning(f.path(), 0, "the template refers to an image that the payload does not have: it stands as "+noValue))
+		f.warnings = append(f.warnings, newWarning(lintNoValue, f.path(), 0, "the template refers to an image that the payload does not have: it stands as "+noValue))
 	}
 	return data, nil
 }
 
-func newWarning(file string, document int, message string) Warning {
-	return Warning{File: file, Document: document, Message: bounded.Text(message, maxWarningText)}
+func newWarning(rule, file string, document int, message string) Warning {
+	return Warning{Rule: rule, File: file, Document: document, Message: bounded.Text(message, maxWarningText)}
 }
 
 // readFile reads a file of at most limit bytes, into buf if that is large

@@ -50,6 +50,8 @@ type Warning struct {
 	// Document is the object's place in its file, from 1; 0: the whole file.
 	Document int
 	Message  string
+	// Rule is the rule of [Lint] that the warning is of; empty for none.
+	Rule string
 }
 
 // String returns file, document and message in one line.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-var update = flag.Bool("update", false, "write the wanted verdicts of testdata/load")
+var update = flag.Bool("update", false, "write the wanted results in testdata")
 
 // TestLoadVerdicts loads the payloads of testdata/load. Each is a txtar archive:
 // a text that says what it shows, lines "option = value" among it, the files of

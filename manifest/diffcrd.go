@@ -1,0 +1,59 @@
+package manifest
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/fieldchange"
+)
+
+var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// crdNames are the group and kind that a CustomResourceDefinition defines.
+func crdNames(crd *unstructured.Unstructured) schema.GroupKind {
+	if crd == nil {
+		return schema.GroupKind{}
+	}
+	group, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "names", "kind")
+	g, _ := group.(string)
+	k, _ := kind.(string)
+	return schema.GroupKind{Group: g, Kind: k}
+}
+
+// schemasOf are the schemas of those custom resources of the payloads whose types
+// are not known otherwise, from the first payload that has them.
+func schemasOf(sides ...*side) map[schema.GroupVersionKind]map[string]any {
+	groups := make(map[string]bool)
+	for _, s := range sides {
+		for id, manifests := range s.applied {
+			if _, known := clusterapi.TypeOf(manifests[0].GVK()); !known {
+				groups[id.Group] = true
+			}
+		}
+	}
+	out := make(map[schema.GroupVersionKind]map[string]any)
+	for _, s := range sides {
+		for _, id := range s.order {
+			// The name of a definition is that of its resource and its group.
+			_, group, _ := strings.Cut(id.Name, ".")
+			if (schema.GroupKind{Group: id.Group, Kind: id.Kind}) != crdKind || !groups[group] {
+				continue
+			}
+			for _, m := range s.applied[id] {
+				gk := crdNames(m.Object())
+				for _, v := range fieldchange.Versions(m.Object()) {
+					name, _ := v["name"].(string)
+					tree, _, _ := unstructured.NestedFieldNoCopy(v, "schema", "openAPIV3Schema")
+					if t, ok := tree.(map[string]any); ok && out[gk.WithVersion(name)] == nil {
+						out[gk.WithVersion(name)] = t
+					}
+				}
+			}
+		}
+	}
+	return out
+}

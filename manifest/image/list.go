@@ -1,0 +1,55 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/clusterupdate/clusterupdate/internal/oci"
+)
+
+// Entry is an image, or an index of images, that a source holds.
+type Entry struct {
+	// Digest is what a pull spec names it by.
+	Digest string
+	// Name is the reference name that the layout gives it, or the first tag in
+	// an archive of docker save; may be empty.
+	Name string
+	// Platform is what it is made for; zero for an index, and where nothing
+	// says so.
+	Platform Platform
+	// Index says that it is an index of images, which follow it.
+	Index bool
+}
+
+// List returns what a layout or an archive holds: each index before its images. It
+// tells which releases a mirror has; nothing but the indexes is verified, and names
+// and platforms are what the mirror says. A store cannot be listed: that is
+// errors.ErrUnsupported. Other errors are those of reading, and [*LimitError].
+func (s *Source) List(ctx context.Context) ([]Entry, error) {
+	limits := oci.Limits(s.o.Limits)
+	var found []oci.Descriptor
+	var err error
+	switch {
+	case s.layout != nil:
+		var entries []oci.Descriptor
+		if entries, err = s.layout.Entries(limits); err == nil {
+			found, err = oci.List(ctx, s.layout, entries, limits)
+		}
+	case s.docker != nil:
+		found, err = s.docker.Images(ctx, limits)
+	default:
+		err = errors.ErrUnsupported
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	out := make([]Entry, len(found))
+	for i, d := range found {
+		out[i] = Entry{Digest: d.Digest, Name: d.Annotations[oci.RefName], Index: d.IsIndex()}
+		if d.Platform != nil {
+			out[i].Platform = *d.Platform
+		}
+	}
+	return out, nil
+}

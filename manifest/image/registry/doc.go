@@ -1,0 +1,25 @@
+// Package registry reads release payloads from image registries, by the client of
+// github.com/google/go-containerregistry. It is a module of its own, so that
+// programs which need no registry do not depend on that.
+//
+//	src, err := registry.New(registry.Options{
+//		Keychain: authn.DefaultKeychain, // the login of docker and podman
+//		Image:    image.Options{Platform: image.Platform{Architecture: "amd64"}},
+//	})
+//	...
+//	fsys, err := src.Payload(ctx, configv1.Release{Image: "quay.io/openshift-release-dev/ocp-release@sha256:..."})
+//
+// All that package image says of verification and limits holds: the digest in the
+// pull spec is believed, the registry is not. [Options.Repository] reads from a
+// mirror.
+//
+// Requests go by https, unless [Options.PlainHTTP] says otherwise, and by no proxy
+// unless one is given. Credentials are sent to the registry's own host, and to the
+// token service that it names; they follow no redirect. A redirect that leaves https
+// is refused, and so is one to an address that only this machine or its network has,
+// unless it is the registry's own. Nothing is tried twice: who asks for payloads does
+// so again.
+//
+// The protocol is
+// https://github.com/opencontainers/distribution-spec/blob/main/spec.md.
+package registry

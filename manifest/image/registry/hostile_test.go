@@ -1,0 +1,203 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/clusterupdate/clusterupdate/manifest/image/registry"
+)
+
+// What logging in may be led to is no more than a redirect of a blob may be, and
+// nothing secret is told to others or in errors.
+func TestHostileLogin(t *testing.T) {
+	var reached atomic.Int32
+	var challenge, token func(w http.ResponseWriter, r *http.Request)
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached.Add(1)
+		body, _ := io.ReadAll(r.Body)
+		if r.Header.Get("Authorization") != "" || strings.Contains(string(body), "secret") {
+			t.Errorf("sent along: %v %s", r.Header, body)
+		}
+	}))
+	t.Cleanup(elsewhere.Close)
+	_, host, index := serve(t, true, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/token" {
+				token(w, r)
+				return
+			}
+			challenge(w, r)
+		})
+	})
+	certificates := pool(t, host)
+	certificates.AddCert(elsewhere.Certificate())
+	dial := elsewhere.Client().Transport.(*http.Transport).Clone()
+	dial.TLSClientConfig.RootCAs = certificates
+	dial.TLSClientConfig.ServerName = "example.com"
+	hosts := hostMap{"registry.example": host, "other.example": must(url.Parse(elsewhere.URL)).Host, "localhost": must(url.Parse(elsewhere.URL)).Host}
+
+	bearer := func(realm string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="`+realm+`",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}
+	to := func(target string, status int) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, status) }
+	}
+	says := func(status int, body string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	own := bearer("https://registry.example/token")
+	password := authn.AuthConfig{Username: "me", Password: "secret"}
+	for _, tt := range []struct {
+		name             string
+		challenge, token func(http.ResponseWriter, *http.Request)
+		login            authn.AuthConfig
+		reached          int32
+		err              string
+	}{
+		{"greeting leads to a private address", to("https://169.254.169.254/v2/", 302), nil, password, 0, "redirect to the private address 169.254.169.254 refused"},
+		{"greeting leads to this machine", to("https://localhost/v2/", 302), nil, password, 0, "redirect to the private address localhost refused"},
+		{"greeting leads to http", to("http://other.example/v2/?signature=secret", 302), nil, password, 0, "redirect from https to another scheme refused"},
+		{"greeting in a circle", to("https://registry.example/v2/", 302), nil, password, 0, "more than 3 redirects"},
+		{"greeting without an end", func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+					return
+				}
+			}
+		}, nil, password, 0, "registry: "},
+		{"token at a private address", bearer("https://10.0.0.1/token"), nil, password, 0, "10.0.0.1"},
+		{"token by http", bearer("http://other.example/token"), nil, password, 0, "http"},
+		{"token redirected to a private address", own, to("https://192.168.0.1/token?signature=secret", 302), password, 0, "192.168.0.1"},
+		{"token redirected to this machine", own, to("https://localhost/token", 302), password, 0, "redirect to the private address localhost refused"},
+		{"token redirected", own, to("https://other.example/token", 302), password, 1, "unexpected end of JSON input"},
+		{"login redirected", own, to("https://other.example/token", 307), authn.AuthConfig{IdentityToken: "secret"}, 0, "redirect to another host of a request that has credentials refused"},
+		{"no token, but another secret", own, says(200, `{"refresh_token":"secret"}`), password, 0, "no token in bearer response"},
+		{"token service that is down", own, says(503, `{"errors":[{"code":"UNAVAILABLE","message":"later"}]}`), password, 0, "response status 503: UNAVAILABLE later"},
+		{"token service without an end", own, says(200, strings.Repeat(" ", 1<<20)), password, 0, "registry: "},
+		{"nobody knows what it wants", says(401, ""), nil, password, 0, "registry: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			reached.Store(0)
+			challenge, token = tt.challenge, tt.token
+			src := must(registry.New(registry.Options{
+				Transport: renaming{dial, hosts}, Image: arm64, Keychain: keychain{"registry.example", tt.login, new(atomic.Int32)},
+			}))
+			_, err := load(t.Context(), src, "registry.example/ocp/release@"+digestOf(index))
+			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret") || len(err.Error()) > 4<<10 {
+				t.Errorf("%v, want %s", err, tt.err)
+			}
+			if reached.Load() != tt.reached {
+				t.Errorf("the other host was asked %d times", reached.Load())
+			}
+		})
+	}
+}
+
+// An answer that is refused is read no further than its error needs.
+func TestLargeRefusal(t *testing.T) {
+	_, host, index := serve(t, false, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v2/" {
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+			for range 64 {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		})
+	})
+	_, err := load(t.Context(), must(registry.New(registry.Options{PlainHTTP: true, Image: arm64})), host+"/ocp/release@"+digestOf(index))
+	if refused := (*registry.StatusError)(nil); !errors.As(err, &refused) || refused.Status != http.StatusNotFound || refused.Message != "Not Found" {
+		t.Error(err)
+	}
+}
+
+// A store that is asked for many repositories does not stay logged in to all.
+func TestManyRepositories(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v2/" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(server.Close)
+	host := must(url.Parse(server.URL)).Host
+	var logins atomic.Int32
+	src := must(registry.New(registry.Options{PlainHTTP: true, Keychain: keychain{host, authn.AuthConfig{}, &logins}}))
+	ask := func(i int) {
+		_, err := load(t.Context(), src, fmt.Sprintf("%s/ocp/r%d@sha256:%064x", host, i, 1))
+		if refused := (*registry.StatusError)(nil); !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+			t.Error(err)
+		}
+	}
+	for i := range 64 {
+		ask(i)
+	}
+	ask(0)
+	if n := logins.Load(); n != 64 {
+		t.Errorf("%d logins", n)
+	}
+	ask(64) // one too many
+	ask(0)
+	if n := logins.Load(); n != 66 {
+		t.Errorf("%d logins", n)
+	}
+}
+
+// A registry that stops answering, in whatever place, holds nobody longer than the
+// context or the timeout.
+func TestSilentRegistry(t *testing.T) {
+	for _, part := range []string{"/v2/", "/manifests/", "/blobs/"} {
+		for _, begun := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, begun %t", part, begun), func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				_, host, index := serve(t, false, func(h http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if part == "/v2/" && r.URL.Path != part || part != "/v2/" && !strings.Contains(r.URL.Path, part) {
+							h.ServeHTTP(w, r)
+							return
+						}
+						if begun {
+							w.Header().Set("Content-Length", "1000000")
+							_, _ = w.Write([]byte("{"))
+							w.(http.Flusher).Flush()
+						}
+						cancel()
+						<-r.Context().Done()
+					})
+				})
+				src := must(registry.New(registry.Options{PlainHTTP: true, Image: arm64}))
+				spec := host + "/ocp/release@" + digestOf(index)
+				if _, err := load(ctx, src, spec); !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				if begun {
+					return
+				}
+				src = must(registry.New(registry.Options{PlainHTTP: true, Image: arm64, Timeout: 20 * time.Millisecond}))
+				if _, err := load(t.Context(), src, spec); err == nil || !strings.Contains(err.Error(), "timeout awaiting response headers") {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/clusterupdate/clusterupdate/internal/fieldchange"
+)
+
+// Inclusion says of each manifest of a release whether it applies to a cluster.
+// It is plain data.
+type Inclusion struct {
+	// Version is that of the release.
+	Version string `json:"version"`
+	// Manifests are all, sorted by file and document.
+	Manifests []JudgedManifest `json:"manifests"`
+}
+
+// JudgedManifest is a manifest of a release and its verdict. It is plain data.
+type JudgedManifest struct {
+	Identity Identity `json:"identity"`
+	File     string   `json:"file"`
+	Document int      `json:"document"`
+	Included bool     `json:"included"`
+	// Rule and Reason are those of the [Verdict]; empty where it is included.
+	Rule   Rule   `json:"rule,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Deletes says that the manifest asks for its object to be deleted.
+	Deletes bool `json:"deletes,omitempty"`
+	// Manifest is the payload's.
+	Manifest *Manifest `json:"-"`
+}
+
+// Inclusion judges every manifest of the payload: those that loading has excluded,
+// and the others by a filter, as in a pass. The result of a nil payload is empty.
+func (p *Payload) Inclusion(f Filter) *Inclusion {
+	if p == nil {
+		return &Inclusion{}
+	}
+	out := &Inclusion{Version: p.Release.Version}
+	add := func(m *Manifest, v Verdict) {
+		out.Manifests = append(out.Manifests, JudgedManifest{
+			Identity: m.Identity(), File: m.Filename, Document: m.Document,
+			Included: v.Included, Rule: v.Rule, Reason: v.Reason, Deletes: deleted(m), Manifest: m,
+		})
+	}
+	included, excluded := p.Included(f)
+	for _, m := range included {
+		add(m, Verdict{Included: true})
+	}
+	for _, e := range slices.Concat(p.Excluded, excluded) {
+		add(e.Manifest, e.Verdict)
+	}
+	slices.SortStableFunc(out.Manifests, func(a, b JudgedManifest) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Document, b.Document))
+	})
+	return out
+}
+
+// Count counts the manifests that are included, and the others by rule.
+func (i *Inclusion) Count() (included int, excluded map[Rule]int) {
+	excluded = make(map[Rule]int)
+	for _, m := range i.Manifests {
+		if m.Included {
+			included++
+		} else {
+			excluded[m.Rule]++
+		}
+	}
+	return included, excluded
+}
+
+// InclusionTextOptions are the options of [Inclusion.WriteText]. They are plain
+// data; the zero value shows every manifest.
+type InclusionTextOptions struct {
+	// Component and Kind restrict the manifests to those of a component, and of a
+	// kind. Empty: all. The counts are of everything.
+	Component, Kind string
+	// Excluded leaves out those that are included.
+	Excluded bool
+}
+
+func (o InclusionTextOptions) shows(m JudgedManifest) bool {
+	_, component, _ := ParseName(m.File)
+	return (o.Component == "" || o.Component == component) && (o.Kind == "" || o.Kind == m.Identity.Kind) && !(o.Excluded && m.Included)
+}
+
+// WriteText writes a table for people, a line for each manifest: the rule that
+// excludes it or "included", the object, the file and the reason. Below stand the
+// counts, the rules in the order in which they are checked. An error is that of w.
+func (i *Inclusion) WriteText(w io.Writer, o InclusionTextOptions) error {
+	rows := [][4]string{{"VERDICT", "OBJECT", "FILE", "REASON"}}
+	for _, m := range i.Manifests {
+		if !o.shows(m) {
+			continue
+		}
+		row := [4]string{string(m.Rule), objectText(m.Identity), fieldchange.Plain(m.File), fieldchange.Plain(m.Reason)}
+		if m.Included {
+			row[0] = "included"
+		}
+		if m.Deletes {
+			row[1] += " (deletes it)"
+		}
+		rows = append(rows, row)
+	}
+	var widths [4]int
+	for _, row := range rows {
+		for k, cell := range row {
+			widths[k] = max(widths[k], utf8.RuneCountInString(cell))
+		}
+	}
+	var out strings.Builder
+	if len(rows) > 1 {
+		for _, r := range rows {
+			line := fmt.Sprintf("%-*s  %-*s  %-*s  %s", widths[0], r[0], widths[1], r[1], widths[2], r[2], r[3])
+			out.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+		out.WriteString("\n")
+	}
+	out.WriteString(i.summary() + "\n")
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// ruleOrder has the rules as they are checked.
+var ruleOrder = [...]Rule{
+	RuleAnnotations, RuleExcludeIdentifier, RuleFeatures, RuleFeatureSet, RuleFeatureGate, RuleMajorVersion, RuleProfile, RuleCapability, RuleOverride,
+}
+
+// summary counts in a line.
+func (i *Inclusion) summary() string {
+	included, excluded := i.Count()
+	var rules []string
+	for _, r := range ruleOrder {
+		if excluded[r] > 0 {
+			rules = append(rules, fmt.Sprintf("%s %d", r, excluded[r]))
+		}
+	}
+	text := fmt.Sprintf("%s of %s: %d included, %d excluded", fieldchange.Plural(len(i.Manifests), "manifest"), fieldchange.Plain(i.Version), included, len(i.Manifests)-included)
+	if len(rules) > 0 {
+		text += ": " + strings.Join(rules, ", ")
+	}
+	return text
+}
