@@ -31,18 +31,21 @@ var (
 	configMapKind       = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 
-// applier is the [Applier] that works on a cluster: by one forced server-side
-// apply per object, then a look at what came back.
+// applier is the [Applier] that works on a cluster: it writes an object as its mode
+// says, then looks at what came back.
 type applier struct {
 	api       API
+	mode      Mode
 	owner     *metav1.OwnerReference
 	tracker   *Tracker
 	log       *slog.Logger
 	awaitJobs bool
-	tell      func(*manifest.Task, Event)
-	doubles   map[*manifest.Task]*double
-	trusts    bool // goes by what watches show
-	reports   bool // tells what has drifted
+	// skipChecks takes what was written as done
+	skipChecks bool
+	tell       func(*manifest.Task, Event)
+	doubles    map[*manifest.Task]*double
+	trusts     bool // goes by what watches show
+	reports    bool // tells what has drifted
 }
 
 func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) error {
@@ -66,7 +69,7 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 	} else {
 		stored, err = a.applyOnce(ctx, t, state != Initializing)
 	}
-	if err != nil || stored == nil || state == Initializing {
+	if err != nil || stored == nil || state == Initializing || a.skipChecks {
 		return err
 	}
 	return a.check(t, stored)
@@ -82,10 +85,14 @@ func (a *applier) create(ctx context.Context, t *manifest.Task) (*clusterapi.Obj
 	if err != nil {
 		return nil, err
 	}
+	if a.mode == ApplyMerge { // reads before it writes, always
+		_, err := clusterapi.GetShared(ctx, a.api, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
+		if !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+	}
 	a.tellGone(t)
-	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
-	})
+	stored, err := a.createNew(ctx, obj)
 	if apierrors.IsAlreadyExists(err) {
 		return nil, nil
 	}

@@ -15,8 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -219,8 +221,13 @@ func TestWorkloads(t *testing.T) {
 		{"unavailable and not progressing", deployment, `{conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: p}, {type: Available, status: "False", reason: A, message: a}]}`, false, "WorkloadNotAvailable", "deployment ns/d is not available A (a) or progressing ProgressDeadlineExceeded (p)", ""},
 		{"deadline", deployment, `{conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: p}, {type: Available, status: "True"}]}`, false, "WorkloadNotProgressing", "deployment ns/d is Progressing=False: ProgressDeadlineExceeded: p", ""},
 		{"not progressing for another reason", deployment, `{conditions: [{type: Progressing, status: "False", reason: Other}]}`, false, "", "", ""},
+		{"deadline of a roll-out that may go on", deployment, `{conditions: [{type: Progressing, status: Unknown, reason: ProgressDeadlineExceeded}]}`, false, "", "", ""},
+		{"no replica failure", deployment, `{conditions: [{type: ReplicaFailure, status: "False", reason: R}]}`, false, "", "", ""},
 		{"available unknown", deployment, `{conditions: [{type: Available, status: Unknown}, {type: Progressing, status: "False", reason: X}]}`, false, "", "", ""},
 		{"deployment of another version", strings.Replace(deployment, "apps/v1", "apps/v1beta1", 1), `{conditions: [{type: ReplicaFailure, status: "True"}]}`, false, "", "", ""},
+		{"daemonset of another version", strings.Replace(daemonSet, "apps/v1", "apps/v1beta2", 1), "{}", true, "", "", ""},
+		{"job of another version", strings.Replace(job, "batch/v1", "batch/v1beta1", 1), "{failed: 1}", false, "", "", ""},
+		{"definition of another version", strings.Replace(crd, "io/v1", "io/v1beta1", 1), "{}", false, "", "", ""},
 		{"daemonset rolling out", daemonSet, "{desiredNumberScheduled: 5, updatedNumberScheduled: 1}", false, "", "", ""},
 		{"daemonset being deleted", daemonSet, "{}", true, "", "", "daemonset ns/d is being deleted"},
 		{"job running", job, "{active: 1, failed: 1}", false, "", "", ""},
@@ -230,6 +237,8 @@ func TestWorkloads(t *testing.T) {
 		{"job failed with a condition", job, `{failed: 1, conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded, message: m}]}`, false, "", "", `deadline exceeded, reason: "BackoffLimitExceeded", message: "m"`},
 		{"job over its deadline", job, `{conditions: [{type: Failed, status: "True", reason: DeadlineExceeded, message: m}]}`, false, "", "", `deadline exceeded, reason: "DeadlineExceeded", message: "m"`},
 		{"job failed for another reason without failed pods", job, `{conditions: [{type: Failed, status: "True", reason: X, message: m}]}`, false, "", "", ""},
+		{"job with a condition that is not True", job, `{conditions: [{type: Failed, status: "False", reason: DeadlineExceeded, message: m}]}`, false, "", "", ""},
+		{"job with another condition", job, `{conditions: [{type: FailureTarget, status: "True", reason: DeadlineExceeded, message: m}]}`, false, "", "", ""},
 		{"crd new", crd, "{}", false, "", "", "CustomResourceDefinition d does not declare an Established status condition: []"},
 		{"crd with other conditions", crd, `{conditions: [{type: NamesAccepted, status: "True"}]}`, false, "", "", "CustomResourceDefinition d does not declare an Established status condition: [NamesAccepted=True]"},
 		{"crd not established", crd, `{conditions: [{type: Established, status: "False", reason: R, message: m}]}`, false, "", "", "CustomResourceDefinition d Established=False, R: m"},
@@ -362,6 +371,12 @@ func TestAwaitJobs(t *testing.T) {
 			t.Errorf("error %v", causeOf(err))
 		}
 	})
+	synctest.Test(t, func(t *testing.T) { // complete, as the Job itself sees it
+		writes, _, err := run(t, time.Hour, true, until(time.Minute, "{active: 1}", `{succeeded: 1, conditions: [{type: Complete, status: "True"}]}`))
+		if err != nil || len(writes) != 2 {
+			t.Errorf("error %v after %v", err, writes)
+		}
+	})
 	synctest.Test(t, func(t *testing.T) {
 		if writes, waits, err := run(t, time.Hour, false, until(time.Hour, "{active: 1}", "")); err != nil || len(writes) != 2 || len(waits) != 0 {
 			t.Errorf("without the option: %v, %v, %v", writes, waits, err)
@@ -406,12 +421,27 @@ func TestDelete(t *testing.T) {
 	step("looked after", runlevel.Reconciling, 0, 1, pending)
 	api.remove(gvk, key)
 	step("gone", runlevel.Reconciling, 0, 1, nil)
+	step("gone is not looked after", runlevel.Reconciling, 0, 0, nil)
 	step("stays gone", runlevel.Updating, 0, 1, nil)
 	api.objects = newFake(svc).objects
 	step("back again", runlevel.Updating, 0, 1, nil)
 
 	api, tr = newFake(), runlevel.NewTracker(nil)
 	step("absent from the start", runlevel.Updating, 0, 1, nil)
+	api.objects = newFake(svc).objects
+	step("back again", runlevel.Updating, 0, 1, nil)
+
+	// gone between the look and the request
+	api, tr = newFake(svc), runlevel.NewTracker(nil)
+	api.before = func(_ context.Context, verb, _, _ string) error {
+		if verb == "Delete" {
+			return notFound(gvk, "s")
+		}
+		return nil
+	}
+	step("gone just now", runlevel.Updating, 1, 1, pending)
+	api.remove(gvk, key)
+	step("found gone", runlevel.Updating, 0, 1, nil)
 }
 
 func TestDeleteErrors(t *testing.T) {
@@ -462,5 +492,63 @@ func TestDeleteUnservedKind(t *testing.T) {
 	err := once(t, api, runlevel.Options{Tracker: tr}, `{apiVersion: old.example/v1, kind: Relic, metadata: {name: obj, annotations: {release.openshift.io/delete: "true"}}}`)
 	if err != nil || len(tr.PendingDeletions()) > 0 {
 		t.Errorf("error %v, pending %v", err, tr.PendingDeletions())
+	}
+}
+
+// Kinds with rules of their own are in lower case in texts, in version v1 of their
+// group; all others are as written.
+func TestDeletionTexts(t *testing.T) {
+	for group, kinds := range map[string]map[string]string{
+		"v1":                                {"Namespace": "namespace", "ConfigMap": "configmap", "ServiceAccount": "serviceaccount", "Service": "service", "Secret": "Secret"},
+		"rbac.authorization.k8s.io/v1":      {"Role": "role", "RoleBinding": "rolebinding", "ClusterRole": "clusterrole", "ClusterRoleBinding": "clusterrolebinding"},
+		"rbac.authorization.k8s.io/v1beta1": {"Role": "Role"},
+		"apps/v1":                           {"Deployment": "deployment", "DaemonSet": "daemonset", "StatefulSet": "StatefulSet"},
+		"batch/v1":                          {"Job": "job", "CronJob": "cronjob"},
+		"batch/v1beta1":                     {"CronJob": "CronJob"},
+		"apiextensions.k8s.io/v1":           {"CustomResourceDefinition": "customresourcedefinition"},
+		"admissionregistration.k8s.io/v1":   {"ValidatingWebhookConfiguration": "validatingwebhookconfiguration", "MutatingWebhookConfiguration": "MutatingWebhookConfiguration"},
+		"security.openshift.io/v1":          {"SecurityContextConstraints": "securitycontextconstraints"},
+		"image.openshift.io/v1":             {"ImageStream": "imagestream"},
+		"operators.coreos.com/v1":           {"OperatorGroup": "operatorgroup"},
+		"operators.coreos.com/v1alpha1":     {"Subscription": "Subscription"},
+	} {
+		for kind, want := range kinds {
+			text := fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {name: obj, namespace: ns, annotations: {release.openshift.io/delete: "true"}}}`, group, kind)
+			tr := runlevel.NewTracker(nil)
+			if err := once(t, newFake(object(t, text)), runlevel.Options{Tracker: tr}, text); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{want + ` "ns/obj"`}, tr.PendingDeletions()); diff != "" {
+				t.Errorf("%s: %s", group, diff)
+			}
+		}
+	}
+}
+
+// A manifest that asks for a deletion is subject to inclusion like any other; an
+// object that a release does not name any more stays.
+func TestDeletionIsSubjectToInclusion(t *testing.T) {
+	text := `{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns, annotations: {release.openshift.io/delete: "true", capability.openshift.io/name: Extra}}}`
+	other := "{apiVersion: v1, kind: Service, metadata: {name: other, namespace: ns}}"
+	for _, c := range []struct {
+		name string
+		caps *manifest.Capabilities
+		want []string
+	}{
+		{"included", nil, []string{"Delete Service ns/s"}},
+		{"excluded", &manifest.Capabilities{Known: sets.New("Extra")}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			api, tr := newFake(object(t, text), object(t, other)), runlevel.NewTracker(nil)
+			if err := once(t, api, runlevel.Options{Tracker: tr, Filter: manifest.Filter{Capabilities: c.caps}}, text); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, api.writes()); diff != "" {
+				t.Error(diff)
+			}
+			if n := len(tr.PendingDeletions()); n != len(c.want) {
+				t.Errorf("%d pending", n)
+			}
+		})
 	}
 }

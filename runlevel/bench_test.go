@@ -122,7 +122,7 @@ func BenchmarkTrim(b *testing.B) {
 		b.Run(u.GetKind(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				runlevel.Trim(u)
+				runlevel.WatchedKind{}.Trim(u)
 			}
 		})
 	}

@@ -174,6 +174,22 @@ func TestRunKeepsTheCause(t *testing.T) {
 	}
 }
 
+// An applier that returns the error of the context says that it ended, also where
+// the context has a cause of its own, or the applier a deadline of its own.
+func TestContextErrorsOfTheApplier(t *testing.T) {
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error {
+			cancel(errors.New("the program shuts down"))
+			return fmt.Errorf("put: %w", end)
+		}}
+		res, err := runlevel.Run(ctx, configMaps(t, "x"), runlevel.Options{Applier: r})
+		if _, ok := errors.AsType[*runlevel.ContextError](err); !ok || res.Failure != nil {
+			t.Errorf("%v: error %v, failure %v", end, err, res.Failure)
+		}
+	}
+}
+
 var errBlocked = errors.New("blocks until the context ends")
 
 // A deadline with a cause still is a deadline: the Job that was awaited then

@@ -56,6 +56,15 @@
 // fields. Manifests that only create or delete are not merged: each acts when
 // its turn comes.
 //
+// With [Options].Mode [ApplyMerge] an object that exists is brought in line as the
+// cluster-version operator does it: it is read, merged with its manifest (package
+// runlevel/merge), and updated where that changes it, on condition that nobody has
+// written it since. A conflict is an error of the API, so the task is tried again.
+// What somebody has added to keyed lists goes then; what a manifest no longer names
+// stays where a merge only adds, such as labels. All else is the same in both
+// modes. In a cluster that goes back to server-side apply, fields that merges have
+// set stay when a later manifest no longer names them.
+//
 // Then the object is judged as it came back. A Deployment must not be failing,
 // a Job must not have failed, a CustomResourceDefinition must be served; a
 // roll-out under way is good enough, for the ClusterOperator of the component
@@ -76,6 +85,12 @@
 // them now ([Drift]). Once an hour a pass applies everything all the same, for a
 // watch may break without anybody's noticing. A kind that is not watched, or cannot
 // be listed, is applied in every pass.
+//
+// With ApplyMerge an object is as it was applied while nothing of it has changed but
+// its status. When something has, a pass reads it, and what a merge then changes is
+// drift. What a merge leaves alone, such as somebody's label, costs that one read; what
+// the operator would write in every pass, because the server words it in its own way,
+// is written when the object is read, and is no drift.
 //
 // # Errors
 //
@@ -117,7 +132,8 @@
 // The rules are those of OpenShift's cluster-version operator
 // (https://github.com/openshift/cluster-version-operator, its documents
 // reconciliation.md and clusteroperator.md in docs/user and docs/dev). Where
-// this package differs: objects are written by server-side apply; a task that
+// this package differs: objects are written by server-side apply, unless
+// [ApplyMerge] is asked for; several manifests of one object are one; a task that
 // has no attempt left ends without a last wait; a worker takes the lowest
 // ready node without a queue in front of it; an end of the context is told
 // from a failure everywhere; what a watch shows to be as it was applied is not

@@ -101,15 +101,23 @@ func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*
 	return stored, err
 }
 
-// apply applies the manifests of one object by one server-side apply, and
-// gives up what earlier versions of this package left. What it returns must not
-// be changed.
+// apply applies the manifests of one object as the mode says. What it returns must
+// not be changed.
 func (a *applier) apply(ctx context.Context, tasks []*manifest.Task) (*clusterapi.Object, error) {
 	obj, err := a.prepare(ctx, tasks)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.tellDrift(ctx, tasks[0]); err != nil {
+	if a.mode == ApplyMerge {
+		return a.applyMerged(ctx, tasks[0], obj)
+	}
+	return a.applyServerSide(ctx, tasks[0], obj)
+}
+
+// applyServerSide applies an object by one server-side apply, and gives up what
+// earlier versions of this package left. What it returns must not be changed.
+func (a *applier) applyServerSide(ctx context.Context, t *manifest.Task, obj *unstructured.Unstructured) (*clusterapi.Object, error) {
+	if err := a.tellDrift(ctx, t); err != nil {
 		return nil, err
 	}
 	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {

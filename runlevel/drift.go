@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -32,7 +32,8 @@ type Drift struct {
 	Recreated bool `json:"recreated,omitempty"`
 	// Fields are those of ours that are not as they were applied, or not ours any
 	// more, in the order of their paths; at most 100 of them. Omitted counts the
-	// others.
+	// others. With [ApplyMerge] they are those that a merge changes, what somebody
+	// has added among them.
 	Fields  []DriftedField `json:"fields,omitempty"`
 	Omitted int            `json:"omitted,omitempty"`
 	// Time is when it was found.
@@ -146,34 +147,52 @@ func (t *Tracker) keepDrift(d *Drift, state string) bool {
 // tellDrift tells what has become of an object that is about to be applied, where
 // a watch has shown that something has.
 func (a *applier) tellDrift(ctx context.Context, t *manifest.Task) error {
-	if !a.reports {
+	applied, _, ok := a.drifted(t)
+	if !ok {
 		return nil
+	}
+	live, err := clusterapi.GetShared(ctx, a.api, applied.wanted.GroupVersionKind(), clusterapi.KeyOf(applied.wanted))
+	if isAbsent(err) {
+		live = nil
+	} else if err != nil {
+		return err
+	}
+	a.tellDriftOf(t, live, func(r *record, d *Drift) { r.compare(live.Unstructured(), d) })
+	return nil
+}
+
+// drifted returns what was applied, and what a watch has shown that is not so any
+// more.
+func (a *applier) drifted(t *manifest.Task) (applied record, seen sighting, ok bool) {
+	if !a.reports {
+		return record{}, sighting{}, false
+	}
+	applied, seen, ok = a.tracker.state(t.Manifest.Identity())
+	return applied, seen, ok && applied.hasDrifted(&seen)
+}
+
+// tellDriftOf does so of an object that was read, nil for one that does not exist.
+// compare finds the fields of one that does.
+func (a *applier) tellDriftOf(t *manifest.Task, live *clusterapi.Object, compare func(*record, *Drift)) {
+	applied, seen, ok := a.drifted(t)
+	if !ok {
+		return
 	}
 	id := t.Manifest.Identity()
-	applied, seen, ok := a.tracker.state(id)
-	if !ok || !applied.hasDrifted(&seen) {
-		return nil
-	}
 	d := &Drift{Identity: id, File: t.Manifest.Filename}
-	state := goneState(seen.uid)
-	live, err := clusterapi.GetShared(ctx, a.api, applied.wanted.GroupVersionKind(), clusterapi.KeyOf(applied.wanted))
-	switch {
-	case isAbsent(err):
+	if live == nil {
 		d.Gone = true
-	case err != nil:
-		return err
-	default:
-		state = string(live.UID()) + " " + live.ResourceVersion()
-		if d.Recreated = live.UID() != applied.uid; d.Recreated && a.tracker.toldGone(id, applied.uid) {
-			return nil // it was created here
-		}
-		applied.compare(live.Unstructured(), d)
-		if !d.Recreated && len(d.Fields) == 0 {
-			return nil // it is as it was again
-		}
+		a.emitDrift(t, d, goneState(seen.uid))
+		return
 	}
-	a.emitDrift(t, d, state)
-	return nil
+	if d.Recreated = live.UID() != applied.uid; d.Recreated && a.tracker.toldGone(id, applied.uid) {
+		return // it was created here
+	}
+	compare(&applied, d)
+	if !d.Recreated && len(d.Fields) == 0 {
+		return // it is as it was again
+	}
+	a.emitDrift(t, d, string(live.UID())+" "+live.ResourceVersion())
 }
 
 // tellGone tells that an object that is only created has gone.
@@ -229,7 +248,8 @@ func (r *record) compare(live *unstructured.Unstructured, d *Drift) {
 				d.Omitted++
 				return
 			}
-			hide := secret && o.steps[0] != "f:metadata" || hidesCredential(o.steps) || isCredential(path[len(o.path):])
+			path, hide := redact.Path(path)
+			hide = hide || secret && o.steps[0] != "f:metadata"
 			d.Fields = append(d.Fields, DriftedField{
 				Path: quote(path), Wanted: wanted.shown(hide), Found: found.shown(hide), Owners: ownersOf(entries, o.steps),
 			})
@@ -253,13 +273,16 @@ func (r *record) compare(live *unstructured.Unstructured, d *Drift) {
 
 // ownersOf are the managers that own a field.
 func ownersOf(entries []managedEntry, steps []string) []FieldOwner {
+	return ownersWhere(entries, func(fields fieldTree) bool { return holds(fields, steps) })
+}
+
+func ownersWhere(entries []managedEntry, owns func(fieldTree) bool) []FieldOwner {
 	var out []FieldOwner
 	for _, e := range entries {
-		if !holds(e.fields, steps) {
-			continue
+		if owns(e.fields) {
+			at, _ := time.Parse(time.RFC3339, e.time)
+			out = append(out, FieldOwner{Manager: quote(e.manager), Operation: e.operation, Subresource: e.subresource, Time: at})
 		}
-		at, _ := time.Parse(time.RFC3339, e.time)
-		out = append(out, FieldOwner{Manager: quote(e.manager), Operation: e.operation, Subresource: e.subresource, Time: at})
 	}
 	return out
 }
@@ -273,7 +296,7 @@ func differences(path string, a, b place, visit func(path string, a, b place)) {
 	switch x := a.value.(type) {
 	case map[string]any:
 		y, ok := b.value.(map[string]any)
-		if !ok || len(x) == 0 || len(y) == 0 || namesCredential(x) || namesCredential(y) {
+		if !ok || len(x) == 0 || len(y) == 0 || redact.NamesCredential(x) || redact.NamesCredential(y) {
 			break // of a variable, the name tells that its value is to be hidden
 		}
 		keys := maps.Clone(x)
@@ -312,71 +335,10 @@ func (p place) shown(hide bool) any {
 	case !p.ok:
 		return nil
 	case hide:
-		text, ok := p.value.(string)
-		if !ok {
-			text = jsonOf(p.value)
-		}
-		sum := sha256.Sum256([]byte(text))
-		return "(sha256:" + hex.EncodeToString(sum[:6]) + ")"
+		return redact.Digest(p.value)
 	}
 	if size := len(jsonOf(p.value)); size > maxQuote {
 		return fmt.Sprintf("(%d bytes, sha256:%s)", size, p.digest()[:12])
 	}
-	return withoutCredentials(p.value)
-}
-
-// withoutCredentials returns a value in which credentials are hidden.
-func withoutCredentials(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, e := range v {
-			if isCredential(key) || key == "value" && namesCredential(v) {
-				out[key] = place{e, true}.shown(true)
-			} else {
-				out[key] = withoutCredentials(e)
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = withoutCredentials(v[i])
-		}
-		return out
-	case string:
-		if userInURL.MatchString(v) {
-			return place{v, true}.shown(true)
-		}
-	}
-	return value
-}
-
-// userInURL finds a URL with a user, and perhaps a password, as of a proxy.
-var userInURL = regexp.MustCompile(`://[^/\s"]*@`)
-
-// namesCredential reports a variable whose name looks like that of a credential.
-func namesCredential(variable map[string]any) bool {
-	name, _ := variable["name"].(string)
-	return isCredential(name)
-}
-
-// hidesCredential reports whether steps lead to what looks like a credential: by
-// the name of a field, or as the value of a variable of such a name.
-func hidesCredential(steps []string) bool {
-	last := steps[len(steps)-1]
-	return slices.ContainsFunc(steps, func(step string) bool {
-		return isCredential(step) && (last == "f:value" || strings.HasPrefix(step, "f:"))
-	})
-}
-
-// isCredential reports a key, or a path, that looks as if credentials stood there.
-func isCredential(key string) bool {
-	key = strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(key))
-	for _, word := range []string{"password", "passwd", "secret", "token", "credential", "apikey", "privatekey", "accesskey", "dockerconfig", "htpasswd", "kubeconfig"} {
-		if strings.Contains(key, word) {
-			return true
-		}
-	}
-	return false
+	return redact.Value(p.value)
 }

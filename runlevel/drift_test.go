@@ -34,6 +34,8 @@ type watched struct {
 	kinds   []runlevel.WatchedKind
 	cursor  clusterapi.Cursor
 	always  bool
+	api     runlevel.API // of passes
+	mode    runlevel.Mode
 	filter  manifest.Filter
 	uid     types.UID // of the owner
 	fail    func(memory.Call) error
@@ -46,7 +48,13 @@ type watched struct {
 
 func watch(t testing.TB, tasks []*manifest.Task, loaded ...*unstructured.Unstructured) *watched {
 	t.Helper()
-	w := &watched{t: t, tasks: tasks, uid: "uid", clock: testclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	return watchIn(t, runlevel.ApplyServerSide, tasks, loaded...)
+}
+
+// watchIn watches for passes in a mode.
+func watchIn(t testing.TB, mode runlevel.Mode, tasks []*manifest.Task, loaded ...*unstructured.Unstructured) *watched {
+	t.Helper()
+	w := &watched{t: t, tasks: tasks, mode: mode, uid: "uid", clock: testclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
 	w.c = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		w.mu.Lock()
 		if w.count {
@@ -63,6 +71,7 @@ func watch(t testing.TB, tasks []*manifest.Task, loaded ...*unstructured.Unstruc
 	if err := w.c.Load(loaded...); err != nil {
 		t.Fatal(err)
 	}
+	w.api = w.c
 	w.tracker = runlevel.NewTracker(w.clock)
 	w.begin()
 	return w
@@ -71,7 +80,7 @@ func watch(t testing.TB, tasks []*manifest.Task, loaded ...*unstructured.Unstruc
 // begin begins to watch.
 func (w *watched) begin() {
 	w.t.Helper()
-	w.kinds = w.tracker.Watch(w.tasks, w.filter)
+	w.kinds = w.tracker.Watch(w.tasks, w.filter, w.mode)
 	w.cursor = w.c.Follow()
 	for _, k := range w.kinds {
 		list, err := w.c.List(w.t.Context(), k.GVK, clusterapi.ListOptions{Namespace: k.Namespace})
@@ -87,10 +96,7 @@ func (w *watched) begin() {
 func (w *watched) kept(o *clusterapi.Object) *clusterapi.Object {
 	for _, k := range w.kinds {
 		if k.GVK.GroupKind() == o.Kind().GroupKind() && (k.Namespace == "" || k.Namespace == o.Key().Namespace) {
-			if k.Whole {
-				return o
-			}
-			return clusterapi.NewObject(runlevel.Trim(o.Unstructured()))
+			return clusterapi.NewObject(k.Trim(o.Unstructured()))
 		}
 	}
 	return nil
@@ -118,7 +124,7 @@ func (w *watched) pass(state runlevel.State) []string {
 	w.calls, w.count, w.events = nil, true, nil
 	w.mu.Unlock()
 	_, err := runlevel.Run(w.t.Context(), w.tasks, runlevel.Options{
-		API: w.c, State: state, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Workers: 1, ApplyAlways: w.always, Filter: w.filter,
+		API: w.api, State: state, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Workers: 1, ApplyAlways: w.always, Mode: w.mode, Filter: w.filter,
 		Clock: testclock.NewFakeClock(w.clock.Now()), Owner: w.owner(),
 		Observe: func(e runlevel.Event) { w.events = append(w.events, e) },
 	})
@@ -159,9 +165,9 @@ func (w *watched) told() []runlevel.Drift {
 }
 
 const (
-	driftDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {app.io/a: x, b: w}}, spec: {selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: a, image: i, env: [{name: DB_PASSWORD, value: old}]}, {name: b, image: i}]}}}}`
+	driftDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {app.io/a: x, b: w}}, spec: {selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: a, image: i, env: [{name: DB_PASSWORD, value: old}]}, {name: token-b, image: i, env: [{name: LEVEL, value: one}]}], volumes: [{name: v, secret: {secretName: s}}]}}}}`
 	driftConfigMap  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x, b: w}}`
-	driftSecret     = `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns}, data: {a: aGlkZGVu}, type: Opaque}`
+	driftSecret     = `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns, finalizers: [example.io/token, example.io/x]}, data: {a: aGlkZGVu}, type: Opaque}`
 	driftCRD        = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.io}, spec: {group: example.io, scope: Namespaced, names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, description: one}}}]}}`
 	driftOnce       = `{apiVersion: v1, kind: ConfigMap, metadata: {name: once, namespace: ns, annotations: {release.openshift.io/create-only: "true"}}, data: {a: x}}`
 	driftNamespace  = `{apiVersion: v1, kind: Namespace, metadata: {name: ns, annotations: {}, labels: {}}}`
@@ -182,8 +188,10 @@ func driftTasks(t testing.TB) []*manifest.Task {
 	return tasksOf(t, driftDaemonSet, driftJob, driftNamespace, driftConfigMap, driftSecret, driftDeployment, driftCRD, driftOnce, driftOperator)
 }
 
-func newDrift(t testing.TB) *watched {
-	w := watch(t, driftTasks(t), object(t, goodOperator))
+func newDrift(t testing.TB) *watched { return newDriftIn(t, runlevel.ApplyServerSide) }
+
+func newDriftIn(t testing.TB, mode runlevel.Mode) *watched {
+	w := watchIn(t, mode, driftTasks(t), object(t, goodOperator))
 	w.settled()
 	return w
 }
@@ -193,6 +201,7 @@ var (
 	deployments1  = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	namespaces1   = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	secrets1      = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	jobs1         = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 	crds1         = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	operators1    = schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "ClusterOperator"}
 	someoneUpdate = clusterapi.UpdateOptions{FieldManager: "someone"}
@@ -292,7 +301,7 @@ func TestDrift(t *testing.T) {
 			drift: func(w *watched) {
 				w.change(deployments1, "ns", "d", func(u *unstructured.Unstructured) { containers(u)[1].(map[string]any)["image"] = "other" })
 			},
-			kind: "Deployment", fields: []runlevel.DriftedField{{Path: "spec.template.spec.containers[name=b].image", Wanted: "i", Found: "other", Owners: update}},
+			kind: "Deployment", fields: []runlevel.DriftedField{{Path: "spec.template.spec.containers[name=token-b].image", Wanted: "i", Found: "other", Owners: update}},
 		},
 		"element removed": {
 			drift: func(w *watched) {
@@ -300,7 +309,8 @@ func TestDrift(t *testing.T) {
 					set(t, u, containers(u)[:1], "spec", "template", "spec", "containers")
 				})
 			},
-			kind: "Deployment", fields: []runlevel.DriftedField{{Path: "spec.template.spec.containers[name=b]", Wanted: map[string]any{"name": "b", "image": "i"}}},
+			kind: "Deployment", fields: []runlevel.DriftedField{{Path: "spec.template.spec.containers[name=token-b]",
+				Wanted: map[string]any{"name": "token-b", "image": "i", "env": []any{map[string]any{"name": "LEVEL", "value": "one"}}}}},
 		},
 		"credential": {
 			drift: func(w *watched) {
@@ -312,6 +322,25 @@ func TestDrift(t *testing.T) {
 				Path:   "spec.template.spec.containers[name=a].env[name=DB_PASSWORD].value",
 				Wanted: "(sha256:cba06b5736fa)", Found: "(sha256:11507a0e2f5e)", Owners: update,
 			}},
+		},
+		"no credential, though what holds it is named like one": {
+			drift: func(w *watched) {
+				w.change(deployments1, "ns", "d", func(u *unstructured.Unstructured) {
+					containers(u)[1].(map[string]any)["env"].([]any)[0].(map[string]any)["value"] = "two"
+					volumes, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec", "volumes")
+					volumes.([]any)[0].(map[string]any)["secret"].(map[string]any)["secretName"] = "t"
+				})
+			},
+			kind: "Deployment", fields: []runlevel.DriftedField{
+				{Path: "spec.template.spec.containers[name=token-b].env[name=LEVEL].value", Wanted: "one", Found: "two", Owners: update},
+				{Path: "spec.template.spec.volumes[name=v].secret.secretName", Wanted: "s", Found: "t", Owners: update},
+			},
+		},
+		"element of a set removed": {
+			drift: func(w *watched) {
+				w.change(secrets1, "ns", "s", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.io/x"}) })
+			},
+			kind: "Secret", fields: []runlevel.DriftedField{{Path: `metadata.finalizers[="example.io/token"]`, Wanted: "example.io/token"}},
 		},
 		"credential in a value that is one": {
 			drift: func(w *watched) {
@@ -501,6 +530,6 @@ func TestSawOdd(t *testing.T) {
 	}}}} {
 		u := object(t, driftConfigMap)
 		u.Object["metadata"].(map[string]any)["managedFields"] = fields
-		w.tracker.Saw(clusterapi.NewObject(runlevel.Trim(u)))
+		w.tracker.Saw(clusterapi.NewObject(runlevel.WatchedKind{}.Trim(u)))
 	}
 }

@@ -92,6 +92,8 @@ func TestSummarize(t *testing.T) {
 		{"nothing", nil, nil},
 		{"context errors", []error{ctxErr, ctxErr}, nil},
 		{"incomplete with its context", []error{incomplete, context.DeadlineExceeded}, nil},
+		{"incomplete with another end of the context", []error{incomplete, context.Canceled}, nil},
+		{"an end of the context drops nothing else", []error{operatorErr(t, "a", "", "R", "Rs"), context.Canceled}, &sum{Reason: "R", Message: "Cluster operator a is R", Name: "a"}},
 		{"one stays", []error{ctxErr, api("a", "m")}, &sum{Reason: "UpdatePayloadResourceNotFound", Message: "m"}},
 		{"operators with one reason", []error{
 			operatorErr(t, "b", runlevel.EffectNone, "R", "Rs"), operatorErr(t, "a", runlevel.EffectFail, "R", "Rs"), operatorErr(t, "c", "", "R", "Rs"),
@@ -104,6 +106,10 @@ func TestSummarize(t *testing.T) {
 		}, &sum{Reason: "Rs", Message: "Cluster operators a, b are R", Name: "a, b", Names: []string{"a", "b"}, Effect: runlevel.EffectFailAfterInterval, Members: 2}},
 		{"no plural, no group", []error{api("a", "second"), api("b", "first"), api("c", "second")},
 			&sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* first\n* second", Members: 3}},
+		{"only errors of operators are put together", []error{
+			&runlevel.TaskError{Task: configMaps(t, "x")[0], Reason: "R", PluralReason: "Rs", Message: "a"},
+			&runlevel.TaskError{Reason: "R", PluralReason: "Rs", Message: "b"},
+		}, &sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* a\n* b", Members: 2}},
 		{"equal texts are one line", []error{api("a", "m"), api("b", "m")},
 			&sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* m", Members: 2}},
 		{"groups and others", []error{
@@ -126,6 +132,14 @@ func TestSummarize(t *testing.T) {
 				t.Fatal(diff)
 			}
 		})
+	}
+}
+
+// An error that is not of a task stays beside the end of the context.
+func TestSummarizeKeepsForeignErrors(t *testing.T) {
+	plain := errors.New("plain")
+	if err := runlevel.Summarize([]error{plain, context.Canceled}); err != plain {
+		t.Errorf("error %v", err)
 	}
 }
 

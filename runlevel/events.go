@@ -67,6 +67,11 @@ type Event struct {
 	Attempt int
 	// Done and Skipped count the tasks of the pass so far, Total all of them.
 	Done, Skipped, Total int
+	// FailedAttempts counts the attempts at tasks that failed in the pass so far,
+	// also those that were followed by another one and those that no event of
+	// their own tells of. Attempts that the end of the context interrupted, and
+	// those to create ClusterOperators ahead of their turn, are none.
+	FailedAttempts int
 	// LevelSettled counts the tasks of the same level that are done or
 	// skipped, LevelTotal all of them. Levels are told apart by their text.
 	LevelSettled, LevelTotal int
@@ -93,6 +98,7 @@ func (e Event) fields() eventlog.Fields {
 	f.Set("done", e.Done)
 	f.Set("skipped", e.Skipped)
 	f.Set("total", e.Total)
+	f.Add("failedAttempts", e.FailedAttempts)
 	if e.Wait != nil {
 		f.Add("wait", e.Wait)
 	}

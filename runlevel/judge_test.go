@@ -83,3 +83,30 @@ func TestSeveralErrorsAreWordedWithoutWaiting(t *testing.T) {
 		t.Fatalf("%q", j.Failure)
 	}
 }
+
+// The reason of what is waited for is that of the error; several waits for
+// different things are one wait, and name each thing once.
+func TestJudgementReason(t *testing.T) {
+	job := &runlevel.TaskError{Effect: runlevel.EffectNone, Reason: runlevel.ReasonJobNotComplete, Message: "job", Name: "a"}
+	for _, c := range []struct {
+		name   string
+		err    error
+		reason string
+		p      string
+	}{
+		{"one", waitErr(runlevel.EffectNone, "a"), "ClusterOperatorUpdating", "waiting on a"},
+		{"several operators", waitErr(runlevel.EffectNone, "a", "b"), "ClusterOperatorsUpdating", "waiting on a, b"},
+		{"in time", &runlevel.TaskError{Effect: runlevel.EffectFailAfterInterval, Reason: "R", Name: "c"}, "R", "waiting up to 40 minutes on c"},
+		{"too long", &runlevel.TaskError{Effect: runlevel.EffectFailAfterInterval, Reason: "R", Name: "d"}, "R", "wait has exceeded 40 minutes for these operators: d"},
+		{"told", &runlevel.TaskError{Effect: runlevel.EffectReport, Reason: "R", Message: "m"}, "R", "m"},
+		{"several waits", many(waitErr(runlevel.EffectNone, "a"), job), "JobNotComplete", "waiting on a"},
+		{"one left of several", many(waitErr(runlevel.EffectNone, "a"), &runlevel.TaskError{Effect: runlevel.EffectFailAfterInterval, Reason: "R", Name: "c"}), "R", "waiting up to 40 minutes on c"},
+		{"failure", &runlevel.TaskError{Effect: runlevel.EffectFail, Reason: "R"}, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if j := runlevel.Judge(c.err, minutesAgo(map[string]int{"a": 1, "b": 1, "c": 1}), now); j.Reason != c.reason || j.Progress != c.p {
+				t.Errorf("%+v", j)
+			}
+		})
+	}
+}

@@ -25,6 +25,7 @@ const trustFor = time.Hour
 // is in it, everything is applied.
 type ledger struct {
 	on      bool
+	mode    Mode // of the passes that go by it
 	entries map[manifest.Identity]*ledgerEntry
 	unnamed map[manifest.Identity]manifest.Identity // of entries with a namespace, without it
 	configs map[schema.GroupVersionKind]*sighting   // the cluster's configuration, which is put into objects
@@ -44,8 +45,8 @@ type record struct {
 	wanted       *unstructured.Unstructured // what was sent; shared
 	uid          types.UID
 	version      string
-	digest       string
-	fields       fieldTree         // that were ours
+	digest       string            // of what is ours, as the mode has it
+	fields       fieldTree         // that were ours; nil after a merge
 	unlikeWanted map[string]string // digests of values that the server has worded its own way, by path
 }
 
@@ -58,7 +59,8 @@ type sighting struct {
 	gone    bool
 }
 
-// Saw takes in an object as a watch shows it, whole or as [Trim] leaves it. A
+// Saw takes in an object as a watch shows it, whole or as
+// [WatchedKind.Trim] leaves it. A
 // state that is older than what is known is ignored, and so is an object that
 // is not in what [Tracker.Watch] was given. o must not be changed afterwards.
 func (t *Tracker) Saw(o *clusterapi.Object) { t.sighted(o, false) }
@@ -72,14 +74,14 @@ func (t *Tracker) sighted(o *clusterapi.Object, gone bool) {
 	}
 	id, config := identityOf(o.Unstructured()), isConfig(o)
 	t.mu.Lock()
-	wanted := t.ledger.of(id) != nil
+	wanted, mode := t.ledger.of(id) != nil, t.ledger.mode
 	t.mu.Unlock()
 	if !wanted && !config {
 		return
 	}
 	next := &sighting{object: o, uid: o.UID(), version: o.ResourceVersion(), gone: gone}
 	if wanted {
-		next.digest = digestOf(o.Unstructured())
+		next.digest = digestOf(o.Unstructured(), mode)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,8 +142,11 @@ func (t *Tracker) Unwatched() {
 	t.ledger = ledger{drifts: t.ledger.drifts}
 }
 
-// begin makes the ledger one for these objects.
-func (l *ledger) begin(objects map[manifest.Identity]bool) {
+// begin makes the ledger one for these objects and this mode.
+func (l *ledger) begin(objects map[manifest.Identity]bool, mode Mode) {
+	if l.mode != mode {
+		*l = ledger{mode: mode, drifts: l.drifts}
+	}
 	if !l.on {
 		l.on, l.entries, l.configs = true, make(map[manifest.Identity]*ledgerEntry), make(map[schema.GroupVersionKind]*sighting)
 	}
@@ -168,6 +173,14 @@ func (t *Tracker) trusting() bool {
 	}
 	t.ledger.full = now
 	return false
+}
+
+// watchesFor reports whether watches are for passes in a mode. What they show says
+// nothing to those in another one.
+func (t *Tracker) watchesFor(mode Mode) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ledger.on && t.ledger.mode == mode
 }
 
 // state returns what is known of an object.
@@ -244,10 +257,7 @@ func (a *applier) exists(t *manifest.Task) bool {
 // note keeps what came back when an object was applied.
 func (t *Tracker) note(wanted *unstructured.Unstructured, stored *clusterapi.Object) {
 	id := identityOf(wanted)
-	t.mu.Lock()
-	_, ok := t.ledger.entries[id]
-	t.mu.Unlock()
-	if !ok {
+	if !t.notes(id, ApplyServerSide) {
 		return
 	}
 	u := stored.Unstructured()
@@ -264,6 +274,17 @@ func (t *Tracker) note(wanted *unstructured.Unstructured, stored *clusterapi.Obj
 		}
 		return true
 	})
+	t.record(id, r)
+}
+
+// notes reports whether it matters what an object was when it was applied.
+func (t *Tracker) notes(id manifest.Identity, mode Mode) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ledger.entries[id] != nil && t.ledger.mode == mode
+}
+
+func (t *Tracker) record(id manifest.Identity, r *record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.ledger.entries[id]; e != nil {

@@ -85,27 +85,29 @@ func TestLedgerJudges(t *testing.T) {
 		"operator": {operators1, "", "o", map[string]any{"conditions": []any{
 			map[string]any{"type": "Available", "status": "False", "reason": "Down", "message": "it is down", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}, "it is down"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newDrift(t)
-			u, err := w.c.Get(t.Context(), tc.kind, clusterapi.Key(tc.namespace, tc.object))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if u.Object["status"] = tc.status; tc.status == nil {
-				u.SetDeletionTimestamp(&metav1.Time{Time: w.clock.Now()})
-			}
-			// as a watch brings it: a server would judge the condition itself
-			version := u.GetResourceVersion()
-			u.SetResourceVersion(version + "0")
-			w.tracker.Saw(w.kept(clusterapi.NewObject(u)))
-			w.count, w.calls = true, nil
-			res, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
-				API: w.c, State: runlevel.Reconciling, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
+		for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
+			t.Run(name+" "+mode.String(), func(t *testing.T) {
+				w := newDriftIn(t, mode)
+				u, err := w.c.Get(t.Context(), tc.kind, clusterapi.Key(tc.namespace, tc.object))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if u.Object["status"] = tc.status; tc.status == nil {
+					u.SetDeletionTimestamp(&metav1.Time{Time: w.clock.Now()})
+				}
+				// as a watch brings it: a server would judge the condition itself
+				version := u.GetResourceVersion()
+				u.SetResourceVersion(version + "0")
+				w.tracker.Saw(w.kept(clusterapi.NewObject(u)))
+				w.count, w.calls = true, nil
+				res, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
+					API: w.c, State: runlevel.Reconciling, Mode: mode, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
+				})
+				if err == nil || !strings.Contains(fmt.Sprint(causeOf(err)), tc.want) || len(w.calls) > 0 {
+					t.Errorf("%+v: %v; calls %v", res, err, w.calls)
+				}
 			})
-			if err == nil || !strings.Contains(fmt.Sprint(causeOf(err)), tc.want) || len(w.calls) > 0 {
-				t.Errorf("%+v: %v; calls %v", res, err, w.calls)
-			}
-		})
+		}
 	}
 }
 
@@ -136,7 +138,7 @@ func TestLedgerNotTrusted(t *testing.T) {
 			at := slices.IndexFunc(w.tasks, func(task *manifest.Task) bool { return task.Manifest.Identity() == fresh[0].Manifest.Identity() })
 			fresh[0].Index = w.tasks[at].Index
 			w.tasks[at] = fresh[0]
-			w.tracker.Watch(w.tasks, w.filter)
+			w.tracker.Watch(w.tasks, w.filter, w.mode)
 		}, runlevel.Reconciling, one("Apply ConfigMap ns/c")},
 		"an owner with another UID": {func(w *watched) { w.uid = "other" }, runlevel.Reconciling, all},
 	} {
@@ -322,7 +324,7 @@ func TestDriftToldOnce(t *testing.T) {
 // everything.
 func TestLedgerRapid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newDrift(t)
+		w := newDriftIn(t, rapid.SampledFrom([]runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge}).Draw(rt, "mode"))
 		var late []clusterapi.Change
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
 		hear := func(all bool) {

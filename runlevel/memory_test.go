@@ -2,6 +2,7 @@ package runlevel_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 
@@ -135,28 +136,30 @@ func BenchmarkUnchangedPass(b *testing.B) {
 		b.Fatal(err)
 	}
 	tr := runlevel.NewTracker(nil)
-	pass := func(state runlevel.State) {
+	pass := func(state runlevel.State, mode runlevel.Mode) {
 		b.Helper()
 		res, err := runlevel.Run(b.Context(), tasks, runlevel.Options{
-			API: c, State: state, Tracker: tr, Backoff: &runlevel.Backoff{Steps: 1},
+			API: c, State: state, Mode: mode, Tracker: tr, Backoff: &runlevel.Backoff{Steps: 1},
 			Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
 		})
 		if err != nil || res.Done != 806 {
 			b.Fatalf("%s: %+v %v", state, res, err)
 		}
 	}
-	pass(runlevel.Updating)
-	for _, state := range []runlevel.State{runlevel.Updating, runlevel.Reconciling} {
-		pass(state)
-		b.Run(string(state), func(b *testing.B) {
-			reads.Store(0)
-			writes.Store(0)
-			b.ReportAllocs()
-			for b.Loop() {
-				pass(state)
-			}
-			b.ReportMetric(float64(reads.Load())/float64(b.N), "reads/op")
-			b.ReportMetric(float64(writes.Load())/float64(b.N), "applies/op")
-		})
+	for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
+		pass(runlevel.Updating, mode)
+		for _, state := range []runlevel.State{runlevel.Updating, runlevel.Reconciling} {
+			pass(state, mode)
+			b.Run(fmt.Sprintf("%s %s", mode, state), func(b *testing.B) {
+				reads.Store(0)
+				writes.Store(0)
+				b.ReportAllocs()
+				for b.Loop() {
+					pass(state, mode)
+				}
+				b.ReportMetric(float64(reads.Load())/float64(b.N), "reads/op")
+				b.ReportMetric(float64(writes.Load())/float64(b.N), "applies/op")
+			})
+		}
 	}
 }

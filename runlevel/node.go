@@ -110,6 +110,7 @@ func (n *nodeRun) stepTask(ctx context.Context) (wait time.Duration, over bool, 
 func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration, err error) {
 	if n.attempt == 0 && n.broken[t] != nil {
 		n.attempt = 1
+		n.attemptFailed()
 		return 0, n.broken[t]
 	}
 	if ctx.Err() != nil {
@@ -135,6 +136,7 @@ func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration
 		return 0, n.cutShort(ctx, t)
 	}
 	n.last = err
+	n.attemptFailed()
 	te := taskError(t, err)
 	if _, final := errors.AsType[*TaskError](err); final || len(n.waits) == 0 {
 		return 0, te
@@ -149,6 +151,7 @@ func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration
 func (n *nodeRun) cutShort(ctx context.Context, t *manifest.Task) error {
 	if n.pending != nil {
 		if te, ok := errors.AsType[*TaskError](jobUnfinished(n.pending.name, ended(ctx))); ok {
+			n.attemptFailed()
 			return taskError(t, te)
 		}
 	}

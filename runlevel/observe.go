@@ -70,7 +70,7 @@ func (p *Pass) tell(t *manifest.Task, e Event) {
 
 func (p *Pass) enqueue(e Event) {
 	e.Time = p.clock.Now()
-	e.Done, e.Skipped, e.Total = p.done, p.skipped, p.total
+	e.Done, e.Skipped, e.Total, e.FailedAttempts = p.done, p.skipped, p.total, p.failed
 	p.events.queue = append(p.events.queue, e)
 }
 

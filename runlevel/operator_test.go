@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -175,6 +177,47 @@ func TestPrecreatedClusterOperator(t *testing.T) {
 	}
 }
 
+// The definition requires the name of a related object, which is empty where all of
+// a resource are meant: it is written all the same.
+func TestPrecreatedRelatedObjectsWithoutName(t *testing.T) {
+	m := strings.Replace(coManifest, "resource: namespaces, name: ns", `resource: nodes, name: ""}, {group: "", resource: pods, namespace: ns, name: ""`, 1)
+	want := []any{
+		map[string]any{"group": "", "resource": "nodes", "name": ""},
+		map[string]any{"group": "", "resource": "pods", "namespace": "ns", "name": ""},
+	}
+	for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
+		c := memory.NewOpenShift(memory.Options{})
+		_, _ = runlevel.Run(t.Context(), tasksOf(t, m), runlevel.Options{API: c, Mode: mode, Backoff: &runlevel.Backoff{Steps: 1}})
+		co, err := c.Get(t.Context(), operators1, clusterapi.Key("", "co"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		related, _, _ := unstructured.NestedSlice(co.Object, "status", "relatedObjects")
+		if diff := cmp.Diff(want, related); diff != "" {
+			t.Errorf("%s: %s", mode, diff)
+		}
+	}
+}
+
+// The definition of ClusterOperators requires a spec, and many manifests have none.
+func TestPrecreatedClusterOperatorHasSpec(t *testing.T) {
+	api := newFake()
+	m := strings.Replace(coManifest, "spec: {}\n", "", 1)
+	_, _ = runlevel.Run(t.Context(), tasksOf(t, m), runlevel.Options{API: api})
+	if spec, found, err := unstructured.NestedMap(api.get("ClusterOperator", "co").Object, "spec"); err != nil || !found || len(spec) != 0 {
+		t.Errorf("spec %v, %t, %v", spec, found, err)
+	}
+}
+
+// A manifest without related objects leaves the status alone.
+func TestPrecreationWithoutRelatedObjects(t *testing.T) {
+	api := newFake()
+	_, _ = runlevel.Run(t.Context(), tasksOf(t, `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}, status: {versions: [{name: operator, version: "2"}]}}`), runlevel.Options{API: api})
+	if diff := cmp.Diff([]string{"Create ClusterOperator co"}, api.writes()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestPrecreationToleratesConflict(t *testing.T) {
 	api := newFake()
 	api.before = func(_ context.Context, verb, _, _ string) error {
@@ -244,6 +287,41 @@ func TestOperatorClocks(t *testing.T) {
 			t.Errorf("still awaited since %v", at)
 		}
 	})
+}
+
+// In every state a pass with attempt 0 starts the clocks anew, and a later one does
+// not; an operator that is found good has none.
+func TestOperatorClocksInEveryState(t *testing.T) {
+	for _, state := range []runlevel.State{runlevel.Initializing, runlevel.Updating, runlevel.Reconciling} {
+		t.Run(string(state), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := runlevel.NewTracker(nil)
+				pass := func(attempt int, available string) {
+					time.Sleep(time.Minute)
+					o := runlevel.Options{API: newFake(coObject(t, "2", available)), Tracker: tr, Attempt: attempt, State: state}
+					_, _ = runlevel.Run(t.Context(), tasksOf(t, coManifest), o)
+				}
+				began := time.Now()
+				since := func() any {
+					if at, ok := tr.COStart("co"); ok {
+						return at.Sub(began)
+					}
+					return nil
+				}
+				var got []any
+				for attempt, available := range []string{"False", "False", "True", "False"} {
+					pass(attempt, available)
+					got = append(got, since())
+				}
+				pass(0, "False")
+				got = append(got, since())
+				want := []any{1 * time.Minute, 1 * time.Minute, nil, 4 * time.Minute, 5 * time.Minute}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("awaited since (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 // A task of the node before the operator's takes long: its clock runs since

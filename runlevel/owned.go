@@ -16,6 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 // fieldTree is a set of fields as metadata.managedFields has it (FieldsV1):
@@ -269,20 +270,16 @@ func (s fieldStep) is(element any) bool {
 	return found
 }
 
-// join words the step as a part of a path.
+// join words the step as a part of a path, as clusterapi.Compare does.
 func (s fieldStep) join(path string) string {
 	switch s.kind {
 	case 'f':
 		return clusterapi.JoinPath(path, s.field)
 	case 'k':
 		keys, _ := s.value.(map[string]any)
-		var words []string
-		for _, name := range slices.Sorted(maps.Keys(keys)) {
-			words = append(words, fmt.Sprintf("%s=%v", name, keys[name]))
-		}
-		return path + "[" + strings.Join(words, ",") + "]"
+		return path + clusterapi.ElementPath(keys, slices.Sorted(maps.Keys(keys)))
 	case 'v':
-		return path + "[" + jsonOf(s.value) + "]"
+		return path + "[=" + jsonOf(s.value) + "]"
 	}
 	return path + "[" + strings.TrimPrefix(s.text, "i:") + "]"
 }
@@ -294,4 +291,58 @@ func jsonOf(v any) string {
 		return fmt.Sprint(v)
 	}
 	return string(raw)
+}
+
+// FieldOwners returns the managers that own a field of an object, by its
+// managedFields, in their order; nil for none. path is one that
+// [clusterapi.Compare] writes. A field within a list that is one value is not
+// found: the list is.
+func FieldOwners(obj *unstructured.Unstructured, path string) []FieldOwner {
+	steps := redact.Split(path)
+	return ownersWhere(managedEntries(obj), func(fields fieldTree) bool { return ownsPath(fields, steps) })
+}
+
+func ownsPath(tree fieldTree, steps []string) bool {
+	for _, step := range steps {
+		next, ok := tree[treeKey(tree, step)].(map[string]any)
+		if !ok {
+			return false
+		}
+		tree = next
+	}
+	return true
+}
+
+// treeKey finds the key of a tree that is a step of a path, or "".
+func treeKey(tree fieldTree, step string) string {
+	if name := redact.Name(step); name != "" {
+		return "f:" + name
+	}
+	inner := strings.TrimSuffix(strings.TrimPrefix(step, "["), "]")
+	if value, set := strings.CutPrefix(inner, "="); set {
+		return "v:" + value
+	}
+	for key := range tree {
+		if text, ok := strings.CutPrefix(key, "k:"); ok && isElement(text, inner) {
+			return key
+		}
+	}
+	return ""
+}
+
+// isElement reports that the keys of an element, as managedFields have them, are
+// those of a path, in whatever order.
+func isElement(text, inner string) bool {
+	var keys map[string]any
+	if err := json.Unmarshal([]byte(text), &keys); err != nil {
+		return false
+	}
+	length := len(keys) - 1 // commas
+	for name := range keys {
+		part := strings.Trim(clusterapi.ElementPath(keys, []string{name}), "[]")
+		if length += len(part); !strings.Contains(inner, part) {
+			return false
+		}
+	}
+	return length == len(inner)
 }

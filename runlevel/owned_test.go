@@ -34,9 +34,12 @@ func FuzzTrim(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := runlevel.Trim(u)
-		if diff := cmp.Diff(first.Object, runlevel.Trim(u).Object); diff != "" {
-			t.Errorf("another time: %s", diff)
+		for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
+			kind := runlevel.WatchedKind{Mode: mode}
+			first := kind.Trim(u)
+			if diff := cmp.Diff(first.Object, kind.Trim(u).Object); diff != "" {
+				t.Errorf("another time: %s", diff)
+			}
 		}
 		after, err := json.Marshal(u.Object)
 		if err != nil || string(before) != string(after) {

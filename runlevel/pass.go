@@ -50,6 +50,7 @@ type Pass struct {
 	mu            sync.Mutex // guards what follows
 	events        stream
 	done, skipped int
+	failed        int // attempts
 	reports       []*TaskError
 	levels        map[string]*levelCount // only with an observer
 }
@@ -93,6 +94,9 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	default:
 		return nil, fmt.Errorf("runlevel: there is no pass of state %q", o.State)
 	}
+	if err := o.Mode.Validate(); err != nil {
+		return nil, err
+	}
 	p.backoff = backoffFor(p.state)
 	if o.Backoff != nil {
 		if err := options.NonNegative(*o.Backoff, "Steps"); err != nil {
@@ -129,13 +133,18 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		}
 		p.tracker.keepOnly(tasks)
 		a := &applier{
-			api: o.API, owner: o.Owner, tracker: p.tracker, log: p.log,
-			awaitJobs: o.AwaitJobs, tell: p.tell,
-			reports: p.state == Reconciling && !o.ApplyAlways,
+			api: o.API, mode: o.Mode, owner: o.Owner, tracker: p.tracker, log: p.log,
+			awaitJobs: o.AwaitJobs, skipChecks: o.SkipChecks, tell: p.tell,
+			reports: p.state == Reconciling && !o.ApplyAlways && p.tracker.watchesFor(o.Mode),
 			doubles: doublesOf(tasks, func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }),
 		}
 		a.trusts = a.reports && p.tracker.trusting()
 		p.applier = a
+	}
+	if o.Wrap != nil {
+		if p.applier = o.Wrap(p.applier); p.applier == nil {
+			return nil, errors.New("runlevel: Wrap has returned no Applier")
+		}
 	}
 	p.graph = GraphFor(p.state, tasks, p.attempt)
 	p.schedule = NewSchedule(p.graph)
@@ -334,6 +343,13 @@ func (p *Pass) report() error {
 		errs = append(errs, te)
 	}
 	return Summarize(errs)
+}
+
+// attemptFailed counts an attempt at a task that failed.
+func (p *Pass) attemptFailed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed++
 }
 
 // doneSoFar returns how many tasks are done.

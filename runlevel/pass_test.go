@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -169,8 +170,8 @@ func TestStalledNodesTakeNoPlace(t *testing.T) {
 		last = p.Step(t.Context(), todo[0])
 		todo = append(todo, last.Ready...)
 	}
-	if n := len(p.Stalled()); n != 20 || !last.Settled {
-		t.Errorf("%d nodes are stalled, want 20", n)
+	if n := p.Stalled(); len(n) != 20 || !slices.IsSorted(n) || !last.Settled {
+		t.Errorf("nodes %v are stalled, want 20 in order", n)
 	}
 }
 
@@ -193,7 +194,7 @@ func TestStop(t *testing.T) {
 		}, "stuck"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p, s, _, _ := newScripted(t, c.stay, a, b)
+			p, s, _, events := newScripted(t, c.stay, a, b)
 			first := p.Start()
 			c.do(p, s, first[0])
 			ctx, cancel := context.WithCancel(t.Context())
@@ -206,6 +207,11 @@ func TestStop(t *testing.T) {
 			_, err := p.Result()
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Result: %v, want %q", err, c.want)
+			}
+			_, _ = p.Result()
+			told := strings.Join(*events, " ")
+			if strings.Count(told, "NodeStarted") != strings.Count(told, "NodeDone") || strings.Count(told, "PassDone") != 1 {
+				t.Errorf("events %s, want each node and the pass to end once", told)
 			}
 			s.taken()
 			if p.Step(t.Context(), first[1]); s.taken() != "" {

@@ -53,6 +53,9 @@ type Options struct {
 	// State is what the pass is for; empty means Updating. Precreating is an
 	// error.
 	State State
+	// Mode is how an object that exists is brought in line with its manifest; the
+	// default, its zero value, is [ApplyServerSide]. An unknown one is an error.
+	Mode Mode
 	// Attempt is the number of this pass since the last success or change of
 	// the work, from 0. The pass with number 0 starts the clocks of
 	// ClusterOperators again.
@@ -91,6 +94,14 @@ type Options struct {
 	// completed, except while Initializing. By default, as in the
 	// cluster-version operator, a Job that runs is good enough.
 	AwaitJobs bool
+	// SkipChecks takes what was written as done: nothing looks at workloads, Jobs,
+	// definitions and ClusterOperators afterwards, and so nothing waits. It is
+	// for rehearsals, which have nobody who would make them ready.
+	SkipChecks bool
+	// Wrap gets the Applier of the pass and returns the one that it calls, which
+	// may look at each manifest, and at its error, or keep that to itself. nil
+	// means the Applier as it is.
+	Wrap func(Applier) Applier
 	// Observe gets the events of the pass, in order and never two at a time,
 	// all of them before Run returns. The worker whose event it is waits for
 	// it to return; others go on, and it gets their events afterwards from the

@@ -268,6 +268,8 @@ func TestBackoff(t *testing.T) {
 		{"updating", runlevel.Updating, nil, []time.Duration{0, 10 * time.Second}},
 		{"reconciling", runlevel.Reconciling, nil, []time.Duration{0, 10 * time.Second}},
 		{"one step", runlevel.Initializing, &runlevel.Backoff{Base: time.Hour, Steps: 1}, []time.Duration{0}},
+		{"a wait may be as long as the cap", runlevel.Updating, &runlevel.Backoff{Base: 10 * time.Second, Factor: 1.5, Cap: 15 * time.Second, Steps: 3}, []time.Duration{0, 10 * time.Second}},
+		{"and none longer", runlevel.Updating, &runlevel.Backoff{Base: 10 * time.Second, Factor: 1.5, Cap: 14 * time.Second, Steps: 3}, []time.Duration{0}},
 		{"constant", runlevel.Updating, &runlevel.Backoff{Base: time.Minute, Steps: 3}, []time.Duration{0, time.Minute, 2 * time.Minute}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -309,6 +311,9 @@ func TestTaskErrorIsNotRetried(t *testing.T) {
 			tasks := configMaps(t, "x")
 			_, got := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r})
 			te, ok := errors.AsType[*runlevel.TaskError](got)
+			if name == "wrapped" && !errors.Is(got, err) {
+				t.Error("what was wrapped around the error is lost")
+			}
 			if !ok || te.Message != "m" || te.Task != tasks[0] || len(r.log) != 1 {
 				t.Fatalf("error %v after %d attempts", got, len(r.log))
 			}

@@ -66,6 +66,24 @@ func TestScheduleHandsOutLowestReadyIndex(t *testing.T) {
 	}
 }
 
+// Whatever else is ready, a node of a lower index that becomes ready comes next.
+func TestScheduleHandsOutWhatBecomesReady(t *testing.T) {
+	for n := 2; n < 40; n++ {
+		in := make([][]int, n+1)
+		in[0], in[1] = []int{2}, []int{2} // 2 → 0, 2 → 1; all others are ready
+		s := runlevel.NewSchedule(graphOf(t, in))
+		first, _ := s.Next()
+		s.Done(first)
+		want := []int{0, 1}
+		for i := 3; i <= n; i++ {
+			want = append(want, i)
+		}
+		if diff := cmp.Diff(want, drain(s)); first != 2 || diff != "" {
+			t.Fatalf("%d nodes, %d first: %s", n, first, diff)
+		}
+	}
+}
+
 func TestScheduleErrorsComeInIndexOrder(t *testing.T) {
 	// A, B, C side by side, then D
 	errA, errC := errors.New("a"), errors.New("c")

@@ -21,17 +21,20 @@ const maxNamespaces = 4
 type WatchedKind struct {
 	GVK       schema.GroupVersionKind
 	Namespace string // empty: all
-	// Whole says that objects are to be kept as they are; else [Trim] leaves what
-	// is needed of them.
+	// Whole says that objects are to be kept as they are; else Trim leaves what is
+	// needed of them.
 	Whole bool
+	// Mode is that of the passes.
+	Mode Mode
 }
 
 // Watch begins to go by what watches show, for the objects of tasks: it returns
 // what is to be watched, sorted. The caller hands in what the watches show, by
 // [Tracker.Saw] and [Tracker.Gone], until [Tracker.Unwatched]. A pass in state
-// Reconciling then makes no call for an object that is as it was applied. It is
-// called again where the tasks or the filter change.
-func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter) []WatchedKind {
+// Reconciling and this mode then makes no call for an object that is as it was
+// applied; one in another mode applies everything. It is called again where the
+// tasks or the filter change; for another mode, the watches begin anew.
+func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter, mode Mode) []WatchedKind {
 	objects := make(map[manifest.Identity]bool)
 	kinds := make(map[manifest.Identity]schema.GroupVersionKind) // the last manifest's version is applied
 	for _, task := range tasks {
@@ -43,7 +46,7 @@ func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter) []Watche
 		objects[id], kinds[id] = true, task.Manifest.GVK()
 	}
 	t.mu.Lock()
-	t.ledger.begin(objects)
+	t.ledger.begin(objects, mode)
 	t.mu.Unlock()
 
 	namespaces := make(map[schema.GroupVersionKind]map[string]bool)
@@ -67,7 +70,7 @@ func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter) []Watche
 			in = map[string]bool{"": true}
 		}
 		for namespace := range in {
-			out = append(out, WatchedKind{kind, namespace, whole})
+			out = append(out, WatchedKind{kind, namespace, whole, mode})
 		}
 	}
 	slices.SortFunc(out, func(a, b WatchedKind) int {
@@ -77,18 +80,22 @@ func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter) []Watche
 	return out
 }
 
-// fieldDigest is where [Trim] puts the digest of what we own.
+// fieldDigest is where Trim puts the digest of what we own.
 const fieldDigest = "clusterupdateOwned"
 
 // Trim returns what [Tracker.Saw] needs of an object: which one it is, a digest of
-// what is owned by [clusterapi.ManagerPayload], and what checks look at. It does
-// not change u.
-func Trim(u *unstructured.Unstructured) *unstructured.Unstructured {
+// what is owned by [clusterapi.ManagerPayload], or with [ApplyMerge] of all but its
+// status, and what checks look at. It does not change u. Where objects are to be kept
+// whole, it returns u.
+func (k WatchedKind) Trim(u *unstructured.Unstructured) *unstructured.Unstructured {
+	if k.Whole {
+		return u
+	}
 	meta := map[string]any{"name": u.GetName(), "uid": string(u.GetUID()), "resourceVersion": u.GetResourceVersion()}
 	if namespace := u.GetNamespace(); namespace != "" {
 		meta["namespace"] = namespace
 	}
-	digest := ownedDigest(u)
+	digest := digestFor(u, k.Mode)
 	out := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": meta, fieldDigest: digest,
 	}}
@@ -118,10 +125,18 @@ func Trim(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// digestOf is the digest of what we own of an object, be it trimmed or not.
-func digestOf(u *unstructured.Unstructured) string {
+// digestOf is the digest of an object, be it trimmed or not.
+func digestOf(u *unstructured.Unstructured, mode Mode) string {
 	if digest, ok := u.Object[fieldDigest].(string); ok {
 		return digest
+	}
+	return digestFor(u, mode)
+}
+
+// digestFor is the digest of what a pass keeps as it is.
+func digestFor(u *unstructured.Unstructured, mode Mode) string {
+	if mode == ApplyMerge {
+		return contentDigest(u)
 	}
 	return ownedDigest(u)
 }

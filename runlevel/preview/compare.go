@@ -1,0 +1,211 @@
+package preview
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/defaults"
+	"github.com/clusterupdate/clusterupdate/internal/fieldchange"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// readDefinitions finds the schemas of custom resources, as they are after the
+// pass.
+func (r *run) readDefinitions(ctx context.Context) error {
+	list, err := clusterapi.ListShared(ctx, r.Cluster, definitionKind, clusterapi.ListOptions{})
+	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
+		return err
+	}
+	r.schemas = make(map[schema.GroupVersionKind]map[string]any)
+	r.plurals = make(map[schema.GroupKind]string)
+	for _, o := range list {
+		spec, _ := o.Unstructured().Object["spec"].(map[string]any)
+		group, _ := spec["group"].(string)
+		names, _ := spec["names"].(map[string]any)
+		kind, _ := names["kind"].(string)
+		r.plurals[schema.GroupKind{Group: group, Kind: kind}], _ = names["plural"].(string)
+		for name, v := range versionsOf(o.Unstructured()) {
+			if s, ok := v.schema(); ok {
+				r.schemas[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = s
+			}
+		}
+	}
+	return nil
+}
+
+// filled is an object without what only a server sets, and with all defaults.
+func (r *run) filled(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	return r.fill(clusterapi.WithoutServerFields(obj))
+}
+
+func (r *run) fill(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if obj == nil {
+		return nil
+	}
+	if s := r.schemas[obj.GroupVersionKind()]; s != nil {
+		return &unstructured.Unstructured{Object: defaults.FillSchema(obj.Object, s).(map[string]any)}
+	}
+	return defaults.Fill(obj)
+}
+
+// compare returns the fields in which two states of an object differ, after
+// defaulting.
+func (r *run) compare(old, new *unstructured.Unstructured) []clusterapi.FieldChange {
+	if new == nil {
+		return clusterapi.Compare(r.filled(old), nil, nil)
+	}
+	old, new = clusterapi.WithoutServerFields(old), clusterapi.WithoutServerFields(new)
+	if reflect.DeepEqual(old, new) {
+		return nil // as most are
+	}
+	return clusterapi.Compare(r.fill(old), r.fill(new), r.schemas[new.GroupVersionKind()])
+}
+
+// lacks returns the fields that a manifest names and an object lacks, or has
+// otherwise.
+func (r *run) lacks(live *unstructured.Unstructured, m *manifest.Manifest) []clusterapi.FieldChange {
+	var out []clusterapi.FieldChange
+	for _, f := range r.compare(live, m.Object()) {
+		if f.New != nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// stale finds the fields that the manifest of the running release names, that of
+// the target does not, and the result has all the same. released are the changes
+// from one to the other.
+func (r *run) stale(result, target *unstructured.Unstructured, released []clusterapi.FieldChange) []StaleField {
+	if !slices.ContainsFunc(released, func(f clusterapi.FieldChange) bool { return f.New == nil }) {
+		return nil
+	}
+	still := make(map[string]any)
+	for _, f := range r.compare(target, result) {
+		if f.Old == nil {
+			parts(f, f.New, func(path string, v any) { still[path] = v })
+		}
+	}
+	var out []StaleField
+	for _, f := range released {
+		if f.New != nil {
+			continue
+		}
+		parts(f, f.Old, func(path string, _ any) {
+			if v, ok := still[path]; ok {
+				shownPath, value := hide(result, path, v)
+				out = append(out, StaleField{Path: shownPath, Value: value})
+			}
+		})
+	}
+	slices.SortFunc(out, func(a, b StaleField) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// drift finds the changes that the release does not make: what it wants is what
+// the running one wanted.
+func (r *run) drift(c *Change, fields, released []clusterapi.FieldChange) []runlevel.DriftedField {
+	byRelease := make(map[string]bool)
+	for _, f := range released {
+		byRelease[f.Path] = true
+		leaves(f.Path, f.Old, func(path string, _ any) { byRelease[path] = true })
+		leaves(f.Path, f.New, func(path string, _ any) { byRelease[path] = true })
+	}
+	var out []runlevel.DriftedField
+	for _, f := range fields {
+		value := f.New
+		if value == nil && r.o.Mode == runlevel.ApplyMerge {
+			value = f.Old // somebody else has added it
+		}
+		if value == nil || strings.HasPrefix(f.Path, "metadata.ownerReferences") || within(f.Path, byRelease) {
+			continue // what only goes was not wanted before either
+		}
+		differs := false
+		leaves(f.Path, value, func(path string, _ any) { differs = differs || byRelease[path] })
+		if differs {
+			continue
+		}
+		path, found := hide(c.old, f.Path, f.Old)
+		_, wanted := hide(c.old, f.Path, f.New)
+		out = append(out, runlevel.DriftedField{
+			Path: path, Wanted: wanted, Found: found, Owners: runlevel.FieldOwners(c.old, f.Path),
+		})
+	}
+	return out
+}
+
+// within reports that a path, or one above it, is among others.
+func within(path string, others map[string]bool) bool {
+	steps := redact.Split(path)
+	for i := range steps {
+		if others[strings.Join(steps[:i+1], "")] {
+			return true
+		}
+	}
+	return false
+}
+
+// parts visits what a field is made of: an element of a list as a whole, else the
+// leaves.
+func parts(f clusterapi.FieldChange, value any, visit func(path string, value any)) {
+	steps := redact.Split(f.Path)
+	if redact.Name(steps[len(steps)-1]) == "" {
+		visit(f.Path, value)
+		return
+	}
+	leaves(f.Path, value, visit)
+}
+
+// leaves visits the values of maps below a field; a list is one value.
+func leaves(path string, value any, visit func(path string, value any)) {
+	m, ok := value.(map[string]any)
+	if !ok || len(m) == 0 {
+		if value != nil {
+			visit(path, value)
+		}
+		return
+	}
+	for key, v := range m {
+		leaves(clusterapi.JoinPath(path, key), v, visit)
+	}
+}
+
+// shown returns changes with credentials hidden. obj is what they are about.
+func shown(obj *unstructured.Unstructured, fields []clusterapi.FieldChange) []clusterapi.FieldChange {
+	return fieldchange.Shown(obj.GroupVersionKind().GroupKind(), fields)
+}
+
+func hide(obj *unstructured.Unstructured, path string, value any) (string, any) {
+	return fieldchange.Hide(obj.GroupVersionKind().GroupKind(), path, value)
+}
+
+// seen is what a change is bound to.
+func (r *run) seen(at ref, obj *unstructured.Unstructured) *Seen {
+	state := r.base.state(at)
+	if state == nil { // of a version that the fork has converted
+		return &Seen{UID: obj.GetUID(), Digest: digest(obj)}
+	}
+	return &Seen{UID: state.UID(), ResourceVersion: state.ResourceVersion(), Digest: digest(state.Unstructured())}
+}
+
+// digest stands for an object without what only a server sets.
+func digest(obj *unstructured.Unstructured) string {
+	raw, err := json.Marshal(clusterapi.WithoutServerFields(obj).Object)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
+}

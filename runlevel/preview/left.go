@@ -1,0 +1,104 @@
+package preview
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
+)
+
+// Left is an object of the running release that the target does not mention, so
+// that it stays as it is. It is plain data.
+type Left struct {
+	Object Object `json:"object"`
+	Task   Task   `json:"task"`
+	// Exists says whether the cluster has it; nil where that is not known.
+	Exists *bool `json:"exists,omitempty"`
+}
+
+// left finds what the running release has and the target does not mention.
+func (r *run) left(ctx context.Context, p *Preview) error {
+	if r.o.Running == nil {
+		return nil
+	}
+	mentioned := make(map[ref]bool)
+	for _, g := range r.groups {
+		mentioned[g.ref] = true
+	}
+	for i, m := range r.o.Running.Manifests {
+		object := Object{m.GVK(), clusterapi.KeyOf(m.Object())}
+		at := refOf(object.GroupVersionKind, object.NamespacedName)
+		if mentioned[at] || isDeletion(m) || !r.o.Filter.Judge(m).Included {
+			continue
+		}
+		mentioned[at] = true
+		_, err := clusterapi.GetShared(ctx, r.Cluster, object.GroupVersionKind, object.NamespacedName)
+		if err != nil && !isAbsent(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
+			return errorf("%s: %w", object, err)
+		}
+		left := Left{Object: object, Task: taskOf(m, i+1)}
+		if exists := err == nil; exists || isAbsent(err) {
+			left.Exists = &exists
+		}
+		p.Left = append(p.Left, left)
+	}
+	return nil
+}
+
+// ImageChange is a component image that changes. It is plain data.
+type ImageChange struct {
+	// Component is the image's short name in the payload.
+	Component string `json:"component"`
+	// Old and New are the pull specs; empty where there is none.
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
+}
+
+// imageChanges compares the images of two payloads, if there are two.
+func imageChanges(running, target *manifest.Payload) []ImageChange {
+	if running == nil || target == nil {
+		return nil
+	}
+	names := maps.Clone(running.Images)
+	if names == nil {
+		names = make(map[string]string)
+	}
+	maps.Copy(names, target.Images)
+	var out []ImageChange
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if old, new := running.Images[name], target.Images[name]; old != new {
+			out = append(out, ImageChange{name, old, new})
+		}
+	}
+	return out
+}
+
+// Configuration is an object that was read to put its values into others, or to
+// decide what to do. It is plain data.
+type Configuration struct {
+	Object Object `json:"object"`
+	// Seen is its state; nil where there was none.
+	Seen *Seen `json:"seen,omitempty"`
+}
+
+// configuration tells what was read besides the release's objects.
+func (r *run) configuration(ctx context.Context, p *Preview) error {
+	for _, at := range sortedRefs(r.configs) {
+		if r.objects[at] != nil {
+			continue
+		}
+		c := Configuration{Object: Object{at.GroupKind.WithVersion("v1"), at.NamespacedName}}
+		live, err := clusterapi.GetShared(ctx, r.Cluster, c.Object.GroupVersionKind, at.NamespacedName)
+		switch {
+		case err == nil:
+			c.Seen = r.seen(at, live.Unstructured())
+		case !isAbsent(err) && !errors.Is(err, clusterapi.ErrNotCollected):
+			return errorf("%s: %w", c.Object, err)
+		}
+		p.Configuration = append(p.Configuration, c)
+	}
+	return nil
+}

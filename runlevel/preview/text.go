@@ -1,0 +1,268 @@
+package preview
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/fieldchange"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// TextOptions are the options of [Preview.Text] and [Preview.Diff]. They are plain
+// data; the zero value shows everything that changes.
+type TextOptions struct {
+	// Component and Kind restrict the objects to those of one component, by file
+	// name, or of one kind; empty means all.
+	Component, Kind string
+	// Context is how many unchanged lines stand around those that change in a
+	// text of several lines: 0 means 3, which is the most; negative means none.
+	Context int
+	// Unchanged shows objects that stay as they are too, a line each.
+	Unchanged bool
+}
+
+// shows reports that a change is among those to show.
+func (o TextOptions) shows(c *Change) bool {
+	return (o.Kind == "" || o.Kind == c.Object.Kind) && (o.Component == "" || o.Component == c.Tasks[0].Component)
+}
+
+// signs stand before objects.
+var signs = map[Action]string{Create: "+", Update: "~", Delete: "-", Fail: "!", Unknown: "?"}
+
+// Text writes the preview for people: what changes by runlevel, a block for each
+// object, and counts. The error is that of w.
+//
+//   - created   ~ updated   - deleted   ! refused   ? not known
+func (p *Preview) Text(w io.Writer, o TextOptions) error {
+	t := &printer{Writer: bufio.NewWriter(w), o: o, why: "not ours to remove"}
+	if p.Mode == runlevel.ApplyMerge {
+		t.why = "a merge does not remove it"
+	}
+	title := "Update"
+	if p.Running != nil {
+		title += " from " + p.Running.Version
+	}
+	if p.Release.Version != "" {
+		title += " to " + p.Release.Version
+	}
+	t.line("%s: %s", title, p.counts(o))
+	level := ""
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		if !o.shows(c) || signs[c.Action] == "" && !o.Unchanged {
+			continue
+		}
+		if c.Tasks[0].Level != level {
+			level = c.Tasks[0].Level
+			t.line("")
+			t.line("Runlevel %s", level)
+		}
+		t.change(c)
+	}
+	if o.Component == "" && o.Kind == "" {
+		t.rest(p)
+	}
+	return t.Flush()
+}
+
+// counts words the counts of what is shown.
+func (p *Preview) counts(o TextOptions) string {
+	n := make(map[Action]int)
+	for i := range p.Changes {
+		if o.shows(&p.Changes[i]) {
+			n[p.Changes[i].Action]++
+		}
+	}
+	var out []string
+	for _, a := range []struct {
+		Action
+		words string
+	}{
+		{Create, "to create"}, {Update, "to update"}, {Delete, "to delete"}, {Fail, "refused"}, {Unknown, "not known"},
+		{Keep, "unchanged"}, {Skip, "left as they are"}, {Absent, "absent already"}, {Unmanaged, "not managed"}, {Excluded, "excluded"},
+	} {
+		if n[a.Action] > 0 || a.Action == Create || a.Action == Update {
+			out = append(out, fmt.Sprintf("%d %s", n[a.Action], a.words))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// printer writes lines; its first error stays with the buffer.
+type printer struct {
+	*bufio.Writer
+	o   TextOptions
+	why string // what is stale stays
+}
+
+func (t *printer) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
+
+const indent = "      "
+
+func (t *printer) change(c *Change) {
+	sign := signs[c.Action]
+	if sign == "" {
+		t.line("    %s: %s%s", c.Object, strings.ToLower(string(c.Action)), after(": ", c.Reason))
+		return
+	}
+	t.line("")
+	var files []string
+	for _, task := range c.Tasks {
+		files = append(files, task.File)
+	}
+	t.line("  %s %s    %s", sign, c.Object, strings.Join(files, ", "))
+	if c.Reason != "" {
+		t.line(indent+"%s", bounded.Text(c.Reason, maxText))
+	}
+	if len(c.Awaited) > 0 {
+		t.line(indent+"%s", awaitedText(c.Awaited))
+	}
+	drifted := make(map[string]string)
+	for _, d := range c.Drift {
+		text := "somebody else has changed it"
+		for i, o := range d.Owners {
+			if text += " and " + o.String(); i == 0 {
+				text = o.String() + " has changed it"
+			}
+		}
+		drifted[d.Path] = text
+	}
+	for _, f := range c.Fields {
+		t.field(f, drifted[f.Path])
+	}
+	for _, s := range c.Schemas {
+		t.schema(s)
+	}
+	for _, name := range c.Dropped {
+		t.line(indent+"! version %s goes, and objects may be stored in it", name)
+	}
+	for _, f := range c.Stale {
+		t.line(indent+"= %s: %s stays: %s", f.Path, fieldchange.Value(f.Value), t.why)
+	}
+	if c.Rolls != nil {
+		t.rolls(c.Rolls)
+	}
+	for _, d := range c.Dependents {
+		more := ""
+		if d.Unknown {
+			more = " or more"
+		}
+		t.line(indent+"- %d%s %s with it", d.Count, more, d.Kind)
+	}
+	t.answer(c.Server)
+}
+
+func (t *printer) field(f clusterapi.FieldChange, note string) {
+	for i, l := range fieldchange.Lines(f) {
+		if i == 0 {
+			l += after("    # ", note)
+		}
+		t.line(indent+"%s", l)
+	}
+}
+
+func (t *printer) schema(s clusterapi.SchemaChange) {
+	t.line(indent+"%s", fieldchange.SchemaLine(s))
+	for _, f := range s.Fields {
+		for _, l := range fieldchange.Lines(f) {
+			t.line(indent+"    %s", l)
+		}
+	}
+}
+
+func (t *printer) rolls(r *Rolls) {
+	switch nodes := r.Nodes(); {
+	case r.Unknown != "":
+		t.line(indent+"replaces pods: which ones is not known: %s", bounded.Text(r.Unknown, maxText))
+	case len(r.Pods) == 0:
+		t.line(indent + "replaces no pod that runs now")
+	default:
+		t.line(indent+"replaces %s on %s", fieldchange.Plural(len(r.Pods), "pod"), bounded.Join(nodes, ", ", maxText))
+	}
+}
+
+func (t *printer) answer(a *Answer) {
+	switch {
+	case a == nil:
+	case a.NeedsOther:
+		t.line(indent+"the server cannot tell yet%s", after(": ", bounded.Text(a.Error, maxText)))
+	case a.Error != "":
+		t.line(indent+"! the server refuses it: %s", bounded.Text(a.Error, maxText))
+	case a.Accepts:
+		t.line(indent + "the server accepts it")
+	default:
+		t.line(indent + "the server would store it otherwise:")
+		for _, f := range a.Fields {
+			t.field(f, "")
+		}
+	}
+}
+
+// rest writes what is not about one object of the release.
+func (t *printer) rest(p *Preview) {
+	section := func(title string, n int, item func(i int)) {
+		if n > 0 {
+			t.line("")
+			t.line("%s", title)
+			for i := range n {
+				item(i)
+			}
+		}
+	}
+	section("Rights that change", len(p.Access), func(i int) {
+		a := p.Access[i]
+		who := after(", of ", bounded.Join(a.Subjects, ", ", maxText))
+		t.line("    %s%s", a.Object, who)
+		for _, g := range a.Gained {
+			t.line("      + %s", g)
+		}
+		for _, l := range a.Lost {
+			t.line("      - %s", l)
+		}
+	})
+	section("Objects of the running release that nobody manages any more", len(p.Left), func(i int) {
+		state := "it may exist"
+		if e := p.Left[i].Exists; e != nil && *e {
+			state = "it stays"
+		} else if e != nil {
+			state = "it does not exist"
+		}
+		t.line("    %s: %s", p.Left[i].Object, state)
+	})
+	section("APIs that go and are in use", len(p.RemovedAPIs), func(i int) {
+		a := p.RemovedAPIs[i]
+		t.line("    %s: %s in the last day", a.Resource, fieldchange.Plural(int(a.Requests), "request"))
+	})
+	counts := make(map[string]int)
+	for _, c := range p.Images {
+		switch {
+		case c.Old == "":
+			counts["added"]++
+		case c.New == "":
+			counts["removed"]++
+		default:
+			counts["changed"]++
+		}
+	}
+	if len(p.Images) > 0 {
+		t.line("")
+		t.line("Component images: %d added, %d removed, %d changed", counts["added"], counts["removed"], counts["changed"])
+	}
+	section("To know more: oc adm inspect", len(p.Unknowns), func(i int) { t.line("    %s", p.Unknowns[i]) })
+	section("Assumed", len(p.Assumed), func(i int) { t.line("    %s", p.Assumed[i]) })
+}
+
+// maxText bounds a value, or a text of somebody else's, in bytes.
+const maxText = 200
+
+// after puts a text after another one, unless it is empty.
+func after(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}

@@ -1,0 +1,156 @@
+package preview_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel/preview"
+)
+
+const release = `
+{apiVersion: v1, kind: Namespace, metadata: {name: new}}
+---
+` + thingDefinition + `
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: known, namespace: ns}, data: {a: b}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: new}, data: {a: b}}
+---
+` + thing + `
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: new}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: gone, namespace: ns, annotations: {release.openshift.io/delete: 'true'}}}
+`
+
+// What was not collected is unknown, and the preview goes on as if it were new:
+// what follows has its namespace and its definition.
+func TestUnknown(t *testing.T) {
+	text := strings.ReplaceAll(release, "SPEC", "{size: 1}")
+	missing := clusterapi.ErrNotCollected
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("no"))
+	actions := func(p *preview.Preview) map[string]preview.Action {
+		out := make(map[string]preview.Action)
+		for _, c := range p.Changes {
+			out[c.Object.String()] = c.Action
+		}
+		return out
+	}
+	known := "{apiVersion: v1, kind: ConfigMap, metadata: {name: known, namespace: ns, annotations: {note: x}}, data: {a: b}}"
+	all := map[string]preview.Action{
+		"Namespace new": "Create", "CustomResourceDefinition things.example.com": "Create", "ConfigMap ns/known": "Keep", "ConfigMap new/c": "Create",
+		"Thing ns/t": "Create", "Deployment new/d": "Create", "ConfigMap ns/gone": "Absent",
+	}
+	with := func(changes map[string]preview.Action) map[string]preview.Action {
+		out := make(map[string]preview.Action)
+		for k, v := range all {
+			out[k] = v
+			if a, ok := changes[k]; ok {
+				out[k] = a
+			}
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name     string
+		errs     map[string]error
+		some     map[string]bool
+		want     map[string]preview.Action
+		unknowns []string
+	}{
+		{"all is known", nil, nil, all, nil},
+		{"namespaces", map[string]error{"Namespace": missing}, nil, with(map[string]preview.Action{"Namespace new": "Unknown"}), []string{"namespaces"}},
+		{"definitions", map[string]error{"CustomResourceDefinition": missing}, nil, with(map[string]preview.Action{"CustomResourceDefinition things.example.com": "Unknown"}),
+			[]string{"customresourcedefinitions.apiextensions.k8s.io"}},
+		{"forbidden", map[string]error{"Deployment": forbidden}, nil, with(map[string]preview.Action{"Deployment new/d": "Unknown"}), []string{"deployments.apps -n new"}},
+		{"some of a kind", map[string]error{"ConfigMap": missing}, map[string]bool{"ConfigMap": true},
+			with(map[string]preview.Action{"ConfigMap new/c": "Unknown", "ConfigMap ns/gone": "Unknown"}), []string{"configmaps -n new", "configmaps -n ns"}},
+		{"wrapped", map[string]error{"ConfigMap": fmt.Errorf("maps: %w", missing)}, nil,
+			with(map[string]preview.Action{"ConfigMap new/c": "Unknown", "ConfigMap ns/gone": "Unknown", "ConfigMap ns/known": "Unknown"}), []string{"configmaps -n new", "configmaps -n ns"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := run(t, reader{cluster(t, known), tt.errs, tt.some}, text)
+			if diff := cmp.Diff(tt.want, actions(p)); diff != "" {
+				t.Error(diff)
+				for _, c := range p.Changes {
+					t.Log(c.Object, c.Action, c.Reason)
+				}
+			}
+			if diff := cmp.Diff(tt.unknowns, p.Unknowns); diff != "" {
+				t.Error(diff)
+			}
+			for _, c := range p.Changes {
+				if c.Action == preview.Unknown && c.Reason == "" {
+					t.Errorf("%s: why?", c.Object)
+				}
+			}
+		})
+	}
+}
+
+// A custom resource whose kind is not known needs its definition too.
+func TestUnknownKind(t *testing.T) {
+	r := reader{cluster(t, ""), map[string]error{"CustomResourceDefinition": clusterapi.ErrNotCollected, "Thing": clusterapi.ErrNotCollected}, nil}
+	p := run(t, r, strings.Replace(thing, "SPEC", "{size: 1}", 1))
+	if p.Changes[0].Action != preview.Unknown {
+		t.Errorf("%s: %s", p.Changes[0].Action, p.Changes[0].Reason)
+	}
+	if diff := cmp.Diff([]string{"customresourcedefinitions.apiextensions.k8s.io", "things.example.com -n ns"}, p.Unknowns); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A namespace that was not collected, and that the release does not make, is
+// taken to be there; one that is known not to exist is not.
+func TestUnknownNamespace(t *testing.T) {
+	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: theirs}, data: {a: b}}"
+	p := run(t, cluster(t, ""), text)
+	if c := p.Changes[0]; c.Action != preview.Fail || c.Reason != `namespaces "theirs" not found` || len(p.Unknowns) > 0 {
+		t.Errorf("%s: %s; unknown %q", c.Action, c.Reason, p.Unknowns)
+	}
+	p = run(t, reader{cluster(t, ""), map[string]error{"Namespace": clusterapi.ErrNotCollected}, nil}, text)
+	if c := p.Changes[0]; c.Action != preview.Create {
+		t.Errorf("%s: %s", c.Action, c.Reason)
+	}
+	if diff := cmp.Diff([]string{"namespaces"}, p.Unknowns); diff != "" {
+		t.Error(diff)
+	}
+	if want := "Namespaces that were not collected exist: theirs."; !slices.Contains(p.Assumed, want) {
+		t.Errorf("assumed %q", p.Assumed)
+	}
+}
+
+// A failure that says nothing about the cluster is the preview's error.
+func TestReadFails(t *testing.T) {
+	text := strings.ReplaceAll(release, "SPEC", "{size: 1}")
+	tasks := manifest.NewTasks(manifestsOf(t, text))
+	broken := errors.New("connection refused")
+	for _, kind := range []string{"Namespace", "CustomResourceDefinition", "ConfigMap", "Thing", "Deployment", "APIRequestCount"} {
+		o := preview.Options{Reader: reader{cluster(t, thingDefinition), map[string]error{kind: broken}, nil}}
+		p, err := preview.Run(t.Context(), tasks, o)
+		if !errors.Is(err, broken) || !strings.Contains(err.Error(), kind) || p != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := preview.Run(ctx, tasks, preview.Options{Reader: cluster(t, "")}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+	if _, err := preview.Run(t.Context(), tasks, preview.Options{}); err == nil {
+		t.Error("without a Reader")
+	}
+	if _, err := preview.Run(t.Context(), []*manifest.Task{nil}, preview.Options{Reader: cluster(t, "")}); err == nil {
+		t.Error("with a nil task")
+	}
+}
