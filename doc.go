@@ -85,6 +85,10 @@
 // turns it around: going back is a request for the older release with its
 // image, and must pass the precondition for rollbacks.
 //
+// The operator merges manifests into objects and updates these; here they are
+// applied by the server, so that what others have added to a list stays
+// ([Options].ApplyMode: as the operator does it).
+//
 // An error of the API never changes the condition Available, and never adds a
 // history entry. An entry keeps its text about accepted risks. A release that
 // was refused is tried again with growing waits, not every few seconds.

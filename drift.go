@@ -30,6 +30,7 @@ func (u *Updater) Drifts() []runlevel.Drift {
 // the decider's own, but for its functions that the driver calls.
 type payloadWatches struct {
 	tracker *runlevel.Tracker
+	mode    runlevel.Mode
 	of      *syncWork // whose they are; nil: there are none
 	list    []reconcile.Watch
 	series  *watchSeries
@@ -52,7 +53,7 @@ func (w *payloadWatches) want(work *syncWork) []reconcile.Watch {
 		w.series.ended = true
 		w.tracker.Unwatched()
 		w.series.mu.Unlock()
-		*w = payloadWatches{tracker: w.tracker}
+		*w = payloadWatches{tracker: w.tracker, mode: w.mode}
 		return nil
 	case work == w.of:
 		return w.list
@@ -61,7 +62,7 @@ func (w *payloadWatches) want(work *syncWork) []reconcile.Watch {
 		w.series = &watchSeries{}
 	}
 	w.of, w.list = work, nil
-	for _, kind := range w.tracker.Watch(work.payload.Tasks(), work.filter()) {
+	for _, kind := range w.tracker.Watch(work.payload.Tasks(), work.filter(), w.mode) {
 		w.list = append(w.list, w.watch(kind))
 	}
 	return w.list
@@ -71,7 +72,7 @@ func (w *payloadWatches) watch(kind runlevel.WatchedKind) reconcile.Watch {
 	tracker, series := w.tracker, w.series
 	var trim func(*unstructured.Unstructured) *unstructured.Unstructured
 	if !kind.Whole {
-		trim = runlevel.Trim
+		trim = kind.Trim
 	}
 	return reconcile.Watch{
 		GVK: kind.GVK, Options: clusterapi.ListOptions{Namespace: kind.Namespace}, Trim: trim,

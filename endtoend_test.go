@@ -33,6 +33,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
+	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // twoNodeGraph has one edge.
@@ -55,18 +56,21 @@ func twoNodeGraph(t testing.TB, from, to *manifest.Payload) graph.Source {
 // releases: those built in and, where they are at hand, two real ones.
 func TestEndToEnd(t *testing.T) {
 	t.Run("sample", func(t *testing.T) {
-		endToEnd(t, sample.From(), sample.To(), 10, 0)
+		endToEnd(t, runlevel.ApplyServerSide, sample.From(), sample.To(), 10, 0)
+	})
+	t.Run("merged", func(t *testing.T) {
+		endToEnd(t, runlevel.ApplyMerge, sample.From(), sample.To(), 10, 0)
 	})
 	t.Run("real", func(t *testing.T) {
 		if israce.Enabled {
 			t.Skip("too slow with the race detector; the built-in releases take the same way")
 		}
 		dir := testdata.Dir(t)
-		endToEnd(t, os.DirFS(filepath.Join(dir, "payload-4.17.30")), os.DirFS(filepath.Join(dir, "payload-4.18.15")), 34, 806)
+		endToEnd(t, runlevel.ApplyServerSide, os.DirFS(filepath.Join(dir, "payload-4.17.30")), os.DirFS(filepath.Join(dir, "payload-4.18.15")), 34, 806)
 	})
 }
 
-func endToEnd(t *testing.T, fromFS, toFS fs.FS, operators, manifests int) {
+func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, manifests int) {
 	from, to := loadSample(t, fromFS, sample.FromImage), loadSample(t, toFS, sample.ToImage)
 	if n := len(to.Operators()); n != operators {
 		t.Errorf("%d operators, want %d", n, operators)
@@ -92,9 +96,10 @@ func endToEnd(t *testing.T, fromFS, toFS fs.FS, operators, manifests int) {
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
 				return map[string]fs.FS{from.Release.Image: fromFS, to.Release.Image: toFS}[r.Image], nil
 			}),
-			Graph:    twoNodeGraph(t, from, to),
-			Verifier: signature.Insecure(),
-			Observe:  order.observe,
+			Graph:     twoNodeGraph(t, from, to),
+			Verifier:  signature.Insecure(),
+			ApplyMode: mode,
+			Observe:   order.observe,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -77,6 +77,7 @@ func (e Event) fields() eventlog.Fields {
 		f.Set("done", p.Done)
 		f.Set("skipped", p.Skipped)
 		f.Set("total", p.Total)
+		f.Add("failedAttempts", p.FailedAttempts)
 		if p.Wait != nil {
 			f.Set("wait", p.Wait)
 		}

@@ -59,7 +59,6 @@ func ExampleHook() {
 	cluster := memory.NewOpenShift(memory.Options{})
 	version := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 	version.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
-	version.Spec.DesiredUpdate = &configv1.Update{Version: "4.20.4", Image: newImage, Force: true}
 	state := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "backups", Name: "state"}}
 	if _, err := clusterapi.Create(ctx, cluster, version, clusterapi.CreateOptions{}); err != nil {
 		log.Fatal(err)
@@ -81,15 +80,26 @@ func ExampleHook() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for {
-		r, err := updater.Sync(ctx)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if h := r.ClusterVersion.Status.History; r.Done && r.Resolution.Why == "" && h[0].Version == "4.20.4" {
-			break // also the hooks are done
+	until := func(version string) {
+		for {
+			r, err := updater.Sync(ctx)
+			if err != nil {
+				log.Fatal(err)
+			}
+			if h := r.ClusterVersion.Status.History; r.Done && r.Resolution.Why == "" && h[0].Version == version {
+				break // also the hooks are done
+			}
 		}
 	}
+	until("4.20.3")
+	_, err = clusterapi.Modify(ctx, cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		cv.Spec.DesiredUpdate = &configv1.Update{Version: "4.20.4", Image: newImage, Force: true}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	until("4.20.4")
 	left, err := clusterapi.Get[corev1.ConfigMap](ctx, cluster, clusterapi.Key("backups", "state"))
 	if err != nil {
 		log.Fatal(err)

@@ -28,6 +28,8 @@ const (
 	MetricOperatorUp           = "cluster_operator_up"
 	MetricOperatorConditions   = "cluster_operator_conditions"
 	MetricConditionTransitions = "cluster_operator_condition_transitions"
+	MetricPayloadErrors        = "cluster_operator_payload_errors"
+	MetricPayload              = "cluster_version_payload"
 	MetricInstaller            = "cluster_installer"
 )
 
@@ -42,6 +44,8 @@ type MetricsInput struct {
 	Built time.Time
 	// Transitions counts how often conditions have turned; nil: not counted.
 	Transitions *ConditionTransitions
+	// Payloads is how passes over releases go; nil: not counted.
+	Payloads *PayloadProgress
 	// Retrieved is when updates were last retrieved, or changed; zero: never.
 	Retrieved time.Time
 	// AcceptRisks says that the feature gate ClusterUpdateAcceptRisks is on.
@@ -63,6 +67,9 @@ func Metrics(in MetricsInput) []clusterapi.Sample {
 	m.operators(in)
 	if in.Transitions != nil {
 		m = append(m, in.Transitions.samples()...)
+	}
+	if in.Payloads != nil {
+		m = append(m, in.Payloads.samples()...)
 	}
 	if cv != nil {
 		m.risks(cv, in)

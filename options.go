@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -93,6 +94,11 @@ type Options struct {
 	// be watched, Run makes no call for an object that a watch shows to be as it was
 	// applied, and tells what has drifted (see [Updater.Drifts]).
 	ApplyAlways bool
+	// ApplyMode is how manifests are applied; empty means
+	// [runlevel.ApplyServerSide]. [runlevel.ApplyMerge] is for clusters that must
+	// become what the cluster-version operator would make of them. An unknown one is
+	// an error of [New].
+	ApplyMode runlevel.Mode
 	// RetrieveTimeout limits the retrieval of a payload, half of it for its
 	// verification; 0 means 4 minutes.
 	RetrieveTimeout time.Duration

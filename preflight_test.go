@@ -38,7 +38,7 @@ func (c counted) Run(ctx context.Context, in *preconditions.Input) ([]preconditi
 // A request is written where all checks allow it, and no other.
 func TestSubmitChecked(t *testing.T) {
 	at := func(version string, n int) func(*configv1.ClusterVersion) {
-		return desiredUpdate(configv1.Update{Version: version, Image: image(repository, n)})
+		return desiredUpdate(configv1.Update{Version: version, Image: imageOf(repository, n)})
 	}
 	for _, tt := range []struct {
 		name    string
@@ -57,10 +57,10 @@ func TestSubmitChecked(t *testing.T) {
 			refused: `Precondition "Counted" failed because of "No": not today`},
 		{name: "forced", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4", Force: true}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4"},
 		{name: "bypassed", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4",
-			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: image(repository, 4)}}}},
+			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: imageOf(repository, 4)}}}},
 		{name: "bypassed for another image", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, refused: "not today",
-			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: image(repository, 10)}}}},
-		{name: "to an image", cv: requestable(), request: clusterupdate.UpdateRequest{ToImage: image(repository, 10)}, runs: 1, target: "4.20.10", kind: preconditions.Patch, written: "4.20.10"},
+			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: imageOf(repository, 10)}}}},
+		{name: "to an image", cv: requestable(), request: clusterupdate.UpdateRequest{ToImage: imageOf(repository, 10)}, runs: 1, target: "4.20.10", kind: preconditions.Patch, written: "4.20.10"},
 		{name: "to several architectures", cv: requestable(), request: clusterupdate.UpdateRequest{ToMultiArch: true}, runs: 1, target: "4.20.3", kind: preconditions.Multi, written: "4.20.3"},
 		{name: "rollback", cv: requestable(), request: clusterupdate.RollbackRequest{}, blocks: true, runs: 1, target: "4.20.2", kind: preconditions.Rollback, refused: "not today"},
 		{name: "withdrawn", cv: requestable(at("4.20.4", 4)), request: clusterupdate.UpdateRequest{Clear: true}, blocks: true},
@@ -111,7 +111,7 @@ func TestSubmitCheckedConflict(t *testing.T) {
 	}{
 		{"same target", func(cv *configv1.ClusterVersion) { cv.Status.Conditions[0].Message = "x" }, 1},
 		{"a newer one is offered", func(cv *configv1.ClusterVersion) {
-			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: "4.20.11", Image: image(repository, 11)})
+			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: "4.20.11", Image: imageOf(repository, 11)})
 		}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

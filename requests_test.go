@@ -20,8 +20,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 )
 
-// image is a release image by digest, of a repository.
-func image(repository string, n int) string {
+// imageOf is a release image by digest, of a repository.
+func imageOf(repository string, n int) string {
 	return fmt.Sprintf("%s@sha256:%064x", repository, n)
 }
 
@@ -33,23 +33,23 @@ func requestable(change ...func(*configv1.ClusterVersion)) *configv1.ClusterVers
 	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 	cv.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
 	cv.Spec.Channel = "stable-4.20"
-	cv.Status.Desired = configv1.Release{Version: "4.20.3", Image: image(repository, 3), Channels: []string{"fast-4.20", "stable-4.20"}}
-	cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.20.4", Image: image(repository, 4)}, {Version: "4.20.10", Image: image(repository, 10)}}
+	cv.Status.Desired = configv1.Release{Version: "4.20.3", Image: imageOf(repository, 3), Channels: []string{"fast-4.20", "stable-4.20"}}
+	cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.20.4", Image: imageOf(repository, 4)}, {Version: "4.20.10", Image: imageOf(repository, 10)}}
 	conditional := func(version string, n int, status metav1.ConditionStatus) configv1.ConditionalUpdate {
 		return configv1.ConditionalUpdate{
-			Release:    configv1.Release{Version: version, Image: image(repository, n)},
+			Release:    configv1.Release{Version: version, Image: imageOf(repository, n)},
 			Risks:      []configv1.ConditionalUpdateRisk{{Name: "Slow", URL: "https://example.com", Message: "x", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}}}},
 			Conditions: []metav1.Condition{{Type: "Recommended", Status: status, Reason: "Slow", Message: "one\ntwo"}},
 		}
 	}
 	cv.Status.ConditionalUpdates = []configv1.ConditionalUpdate{
 		conditional("4.21.1", 21, metav1.ConditionFalse), conditional("4.21.0", 20, metav1.ConditionUnknown), conditional("4.21.2", 22, metav1.ConditionTrue),
-		{Release: configv1.Release{Version: "4.21.3", Image: image(repository, 23)}},
+		{Release: configv1.Release{Version: "4.21.3", Image: imageOf(repository, 23)}},
 	}
 	cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: "Progressing", Status: "False"}, {Type: "RetrievedUpdates", Status: "True"}}
 	cv.Status.History = []configv1.UpdateHistory{
-		{Version: "4.20.3", Image: image(repository, 3), State: configv1.CompletedUpdate},
-		{Version: "4.20.2", Image: image(repository, 2), State: configv1.CompletedUpdate},
+		{Version: "4.20.3", Image: imageOf(repository, 3), State: configv1.CompletedUpdate},
+		{Version: "4.20.2", Image: imageOf(repository, 2), State: configv1.CompletedUpdate},
 	}
 	for _, f := range change {
 		f(cv)
@@ -148,7 +148,7 @@ const (
 func TestUpdateRequest(t *testing.T) {
 	type req = clusterupdate.UpdateRequest
 	to := func(version string, n int) *configv1.Update {
-		return &configv1.Update{Version: version, Image: image(repository, n)}
+		return &configv1.Update{Version: version, Image: imageOf(repository, n)}
 	}
 	usage := func(name string, r req, text string) requestTest {
 		return requestTest{name: name, request: r, err: text, reason: clusterupdate.RefusedUsage}
@@ -160,7 +160,7 @@ func TestUpdateRequest(t *testing.T) {
 	const bypassed = "warning: with --allow-not-recommended you have accepted the risks with 4.21.1 and bypassed Recommended=False Slow: one\ntwo\n"
 	const notRecommended = "the update 4.21.1 is not one of the recommended updates, but is available as a conditional update. To accept the Recommended=False risk and to proceed with update use --allow-not-recommended.\n  Reason: Slow\n  Message: one\n  two\n"
 	const cannotRefresh = "cannot refresh available updates:\n  Reason: R\n  Message: M\n  more\n\nspecify "
-	mirror := image("mirror.example/a/b", 4)
+	mirror := imageOf("mirror.example/a/b", 4)
 	for _, tt := range []requestTest{
 		// Options.
 		usage("clear with another", req{Clear: true, To: "4.20.4"}, "--clear may not be specified with any other flags"),
@@ -188,33 +188,33 @@ func TestUpdateRequest(t *testing.T) {
 
 		// The target.
 		{name: "same version", request: req{To: "4.20.3"}, out: "info: Cluster is already at version 4.20.3\n"},
-		{name: "same image", request: req{ToImage: image(repository, 3)}, out: "info: Cluster is already at " + image(repository, 3) + "\n"},
+		{name: "same image", request: req{ToImage: imageOf(repository, 3)}, out: "info: Cluster is already at " + imageOf(repository, 3) + "\n"},
 		{name: "same version wins over the guard", request: req{To: "4.20.3"}, cv: requestable(withCondition("Failing", "True")), out: "info: Cluster is already at version 4.20.3\n"},
 		{name: "recommended", request: req{To: "4.20.4"}, want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
-		{name: "by image", request: req{ToImage: image(repository, 10)}, want: to("4.20.10", 10), out: "Requested update to 4.20.10\n"},
+		{name: "by image", request: req{ToImage: imageOf(repository, 10)}, want: to("4.20.10", 10), out: "Requested update to 4.20.10\n"},
 		{name: "by digest elsewhere", request: req{ToImage: mirror}, want: &configv1.Update{Version: "4.20.4", Image: mirror}, out: "Requested update to 4.20.4\n"},
 		{name: "first match", request: req{To: "4.20.4"}, cv: requestable(func(cv *configv1.ClusterVersion) {
-			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: "4.20.4", Image: image(repository, 44)})
+			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: "4.20.4", Image: imageOf(repository, 44)})
 		}), want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
-		{name: "an image that does not parse", request: req{ToImage: image(repository, 10)}, cv: requestable(func(cv *configv1.ClusterVersion) {
+		{name: "an image that does not parse", request: req{ToImage: imageOf(repository, 10)}, cv: requestable(func(cv *configv1.ClusterVersion) {
 			cv.Status.AvailableUpdates[0].Image = "a b"
 		}), want: to("4.20.10", 10), out: "Requested update to 4.20.10\n", warn: "warning: unable to calculate match for the update target in available updates: invalid reference format\n"},
-		{name: "a conditional image that does not parse", request: req{ToImage: image(repository, 20), AllowNotRecommended: true}, cv: requestable(func(cv *configv1.ClusterVersion) {
+		{name: "a conditional image that does not parse", request: req{ToImage: imageOf(repository, 20), AllowNotRecommended: true}, cv: requestable(func(cv *configv1.ClusterVersion) {
 			cv.Status.ConditionalUpdates[0].Release.Image = "A"
 		}), want: to("4.21.0", 20), out: "Requested update to 4.21.0\n",
 			warn: "warning: unable to calculate match for the update target in available conditional updates: repository name must be lowercase\nwarning: with --allow-not-recommended you have accepted the risks with 4.21.0 and bypassed Recommended=Unknown Slow: one\ntwo\n"},
 		{name: "not recommended", request: req{To: "4.21.1"}, err: notRecommended, reason: clusterupdate.RefusedNotRecommended, waiver: "--allow-not-recommended"},
 		{name: "not recommended, other allowances", request: req{To: "4.21.1", Force: true, AllowUpgradeWithWarnings: true, AllowExplicitUpgrade: true}, err: notRecommended, reason: clusterupdate.RefusedNotRecommended, waiver: "--allow-not-recommended"},
 		{name: "accepted", request: req{To: "4.21.1", AllowNotRecommended: true}, want: to("4.21.1", 21), out: "Requested update to 4.21.1\n", warn: bypassed},
-		{name: "accepted by digest elsewhere", request: req{ToImage: image("mirror.example/a", 21), AllowNotRecommended: true}, want: to("4.21.1", 21), out: "Requested update to 4.21.1\n", warn: bypassed},
+		{name: "accepted by digest elsewhere", request: req{ToImage: imageOf("mirror.example/a", 21), AllowNotRecommended: true}, want: to("4.21.1", 21), out: "Requested update to 4.21.1\n", warn: bypassed},
 		unavailable("a conditional update that is recommended", req{To: "4.21.2", AllowNotRecommended: true}, nil,
 			"the update is not one of the possible targets: 4.21.1, 4.21.0, 4.20.10, 4.20.4. specify --to-image to continue with the update.", "--to-image"),
 		unavailable("a conditional update that was not judged", req{To: "4.21.3"}, nil,
 			"the update is not one of the possible targets: 4.20.10, 4.20.4. specify --to-image to continue with the update.", "--to-image"),
-		unavailable("an unknown image", req{ToImage: image(repository, 99)}, nil,
+		unavailable("an unknown image", req{ToImage: imageOf(repository, 99)}, nil,
 			"the update is not one of the possible targets: 4.20.10, 4.20.4. specify --allow-explicit-upgrade to continue with the update.", "--allow-explicit-upgrade"),
-		{name: "an unknown image, explicitly", request: req{ToImage: image(repository, 99), AllowExplicitUpgrade: true}, want: &configv1.Update{Image: image(repository, 99)},
-			out: "Requested update to release image " + image(repository, 99) + "\n", warn: "warning: The requested upgrade image is not one of the available updates. You have used --allow-explicit-upgrade for the update to proceed anyway\n"},
+		{name: "an unknown image, explicitly", request: req{ToImage: imageOf(repository, 99), AllowExplicitUpgrade: true}, want: &configv1.Update{Image: imageOf(repository, 99)},
+			out: "Requested update to release image " + imageOf(repository, 99) + "\n", warn: "warning: The requested upgrade image is not one of the available updates. You have used --allow-explicit-upgrade for the update to proceed anyway\n"},
 		unavailable("an unknown version, explicitly", req{To: "4.22.0", AllowExplicitUpgrade: true}, nil,
 			"the update is not one of the possible targets: 4.20.10, 4.20.4. specify --to-image to continue with the update.", "--to-image"),
 		unavailable("no updates", req{To: "4.20.4"}, requestable(nothing),
@@ -239,18 +239,18 @@ func TestUpdateRequest(t *testing.T) {
 		{name: "all of them, forced", request: req{To: "4.20.4", Force: true}, cv: requestable(withCondition("Progressing", "True"), withCondition("Failing", "True"), withCondition("Invalid", "True")),
 			err: invalid + "\n\n" + failing + "\n\n" + updating + anyway, warn: forced, reason: clusterupdate.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
 		{name: "bypassed", request: req{To: "4.20.4", Force: true, AllowUpgradeWithWarnings: true}, cv: requestable(withCondition("Progressing", "True"), withCondition("Invalid", "True")),
-			want: &configv1.Update{Version: "4.20.4", Image: image(repository, 4), Force: true}, out: "Requested update to 4.20.4\n",
+			want: &configv1.Update{Version: "4.20.4", Image: imageOf(repository, 4), Force: true}, out: "Requested update to 4.20.4\n",
 			warn: forced + "warning: --allow-upgrade-with-warnings is bypassing: " + invalid + "\n\n" + updating + "\n"},
 		{name: "unknown is not true", request: req{To: "4.20.4"}, cv: requestable(withCondition("Failing", "Unknown")), want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
 		{name: "guards of the cluster itself", request: req{To: "4.20.4"}, cv: requestable(withCondition("Upgradeable", "False"), withCondition("ReleaseAccepted", "False")), want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
 		{name: "failing without a version", request: req{To: "4.20.4"}, cv: requestable(withCondition("Failing", "True"), func(cv *configv1.ClusterVersion) { cv.Status.Desired = configv1.Release{} }),
 			err: strings.ReplaceAll(failing, `"4.20.3"`, `"ClusterVersion status.desired has neither a version nor image; please open a bug"`) + anyway, reason: clusterupdate.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
 		{name: "failing with an image", request: req{To: "4.20.4"}, cv: requestable(withCondition("Failing", "True"), func(cv *configv1.ClusterVersion) { cv.Status.Desired.Version = "" }),
-			err: strings.ReplaceAll(failing, "4.20.3", image(repository, 3)) + anyway, reason: clusterupdate.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
+			err: strings.ReplaceAll(failing, "4.20.3", imageOf(repository, 3)) + anyway, reason: clusterupdate.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
 
 		// What was desired before.
 		{name: "accepted risks stay", request: req{To: "4.20.4"}, cv: requestable(desiredUpdate(configv1.Update{Architecture: "Multi", Version: "4.20.3", Force: true, AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
-			want: &configv1.Update{Version: "4.20.4", Image: image(repository, 4), AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}, out: "Requested update to 4.20.4\n"},
+			want: &configv1.Update{Version: "4.20.4", Image: imageOf(repository, 4), AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}, out: "Requested update to 4.20.4\n"},
 	} {
 		t.Run(tt.name, tt.run)
 	}
@@ -278,7 +278,7 @@ func TestClearRequest(t *testing.T) {
 	clear := clusterupdate.UpdateRequest{Clear: true}
 	for _, tt := range []requestTest{
 		{name: "nothing to clear", request: clear, out: "info: No update in progress\n"},
-		{name: "the same image", request: clear, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.9", Image: image(repository, 3)})), cleared: true, out: "Cleared the update field, still at 4.20.3\n"},
+		{name: "the same image", request: clear, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.9", Image: imageOf(repository, 3)})), cleared: true, out: "Cleared the update field, still at 4.20.3\n"},
 		{name: "another image of the version", request: clear, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.3", Image: "x"})), cleared: true, out: "Cancelled requested upgrade to 4.20.3\n"},
 		{name: "the same version", request: clear, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.3"})), cleared: true, out: "Cleared the update field, still at 4.20.3\n"},
 		{name: "another version", request: clear, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.4"})), cleared: true, out: "Cancelled requested upgrade to 4.20.4\n"},
@@ -393,7 +393,7 @@ func TestRollbackRequest(t *testing.T) {
 		return requestTest{name: name, request: r, cv: cv, err: text, reason: clusterupdate.RefusedRollback}
 	}
 	for _, tt := range []requestTest{
-		{name: "back", request: r, want: &configv1.Update{Version: "4.20.2", Image: image(repository, 2)}, out: "Requested rollback from 4.20.3 to 4.20.2\n"},
+		{name: "back", request: r, want: &configv1.Update{Version: "4.20.2", Image: imageOf(repository, 2)}, out: "Requested rollback from 4.20.3 to 4.20.2\n"},
 		{name: "whatever its state, without risks", request: r, cv: requestable(history("4.20.3 i", "4.20.1 h"), desiredUpdate(configv1.Update{Force: true, AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
 			want: &configv1.Update{Version: "4.20.1", Image: "h"}, out: "Requested rollback from 4.20.3 to 4.20.1\n"},
 		refused("no version", "invalid ClusterVersion status.desired.version: version string empty", requestable(func(cv *configv1.ClusterVersion) { cv.Status.Desired.Version = "" })),
@@ -500,7 +500,7 @@ func TestSubmit(t *testing.T) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		stored := storedVersion(t, api)
-		if diff := cmp.Diff(&configv1.Update{Version: "4.20.4", Image: image(repository, 4)}, stored.Spec.DesiredUpdate); diff != "" {
+		if diff := cmp.Diff(&configv1.Update{Version: "4.20.4", Image: imageOf(repository, 4)}, stored.Spec.DesiredUpdate); diff != "" {
 			t.Error(diff)
 		}
 		if got.ClusterVersion.ResourceVersion != stored.ResourceVersion || stored.Generation != 2 {
@@ -594,7 +594,7 @@ func TestSubmittedUpdate(t *testing.T) {
 func TestRequestProperties(t *testing.T) {
 	status := rapid.SampledFrom([]configv1.ConditionStatus{"True", "False", "Unknown"})
 	versions := rapid.SampledFrom([]string{"", "4.20.2", "4.20.3", "4.20.4", "4.20.10", "4.21.0", "4.21.1", "4.22.0", "x", "v4.1.0"})
-	images := rapid.SampledFrom([]string{"", image(repository, 3), image(repository, 4), image("mirror.example/a", 21), image(repository, 99), "a b", "registry.example/a:b"})
+	images := rapid.SampledFrom([]string{"", imageOf(repository, 3), imageOf(repository, 4), imageOf("mirror.example/a", 21), imageOf(repository, 99), "a b", "registry.example/a:b"})
 	risks := rapid.SliceOfN(rapid.SampledFrom([]string{"A", "B", "A-", "B-", " C ", "-", ""}), 0, 4)
 	rapid.Check(t, func(t *rapid.T) {
 		cv := requestable()
@@ -604,7 +604,7 @@ func TestRequestProperties(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(t, "desires") {
-			desiredUpdate(configv1.Update{Version: "4.20.4", Image: image(repository, 4), AcceptRisks: []configv1.AcceptRisk{{Name: "B"}}})(cv)
+			desiredUpdate(configv1.Update{Version: "4.20.4", Image: imageOf(repository, 4), AcceptRisks: []configv1.AcceptRisk{{Name: "B"}}})(cv)
 		}
 		for _, f := range []func(*configv1.ClusterVersion){noUpdates, onlyRisky, nothing} {
 			if rapid.IntRange(0, 4).Draw(t, "updates") == 0 {
@@ -667,7 +667,7 @@ func TestRequestProperties(t *testing.T) {
 
 // Texts from outside never make a request panic.
 func FuzzRequests(f *testing.F) {
-	for _, s := range []string{"4.20.4", image(repository, 4), "name:tag", "host.io:5000", "A,B-,A-", "-", "https://a.example", "@", ":"} {
+	for _, s := range []string{"4.20.4", imageOf(repository, 4), "name:tag", "host.io:5000", "A,B-,A-", "-", "https://a.example", "@", ":"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

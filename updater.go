@@ -55,6 +55,9 @@ func New(o Options) (*Updater, error) {
 	if err := options.NonNegative(o); err != nil {
 		return nil, err
 	}
+	if err := o.ApplyMode.Validate(); err != nil {
+		return nil, fmt.Errorf("clusterupdate: Options.ApplyMode: %w", err)
+	}
 	for _, b := range o.Bypasses {
 		if b.Image == "" {
 			return nil, fmt.Errorf("clusterupdate: the bypass of %s names no image: it would hold for every release", b.Check)

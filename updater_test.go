@@ -67,7 +67,8 @@ type testCluster struct {
 	applied map[manifest.Identity]bool
 	hold    map[string]bool // operators that stay behind
 
-	called func(memory.Call) // calls but those of the operators and of tests; nil: nobody listens
+	called func(memory.Call)       // calls but those of the operators and of tests; nil: nobody listens
+	fault  func(memory.Call) error // of the same calls, before they take effect; nil: there is none
 }
 
 type reactionKey struct{}
@@ -81,8 +82,14 @@ func newTestCluster(t testing.TB, from, to *manifest.Payload, change func(*confi
 			if c.called != nil && ctx.Value(reactionKey{}) == nil {
 				c.called(call)
 			}
+			if c.fault != nil && ctx.Value(reactionKey{}) == nil {
+				if err := c.fault(call); err != nil {
+					return err
+				}
+			}
 			err := do(ctx)
-			if err == nil && call.Verb == "Apply" && ctx.Value(reactionKey{}) == nil {
+			writes := call.Verb == "Apply" || call.Verb == "Create" || call.Verb == "Update"
+			if err == nil && writes && ctx.Value(reactionKey{}) == nil {
 				c.react(context.WithValue(context.WithoutCancel(ctx), reactionKey{}, true), call)
 			}
 			return err

@@ -49,7 +49,8 @@ func credentialsRequests(ctx context.Context, in *Input) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter := manifest.ClusterFilter(cv, in.CurrentPayload, in.TargetPayload)
+	filter := manifest.ClusterFilter(cv, nil, in.CurrentPayload, in.TargetPayload)
+	filter.Overrides = nil // as oc adm release extract --included selects
 	requests, err := in.TargetPayload.CredentialsRequests(s.platform, filter)
 	errs := []error{err}
 	created := namespacesOf(in.TargetPayload, filter)

@@ -81,7 +81,8 @@ func (c Credentials) Plan(ctx context.Context, r clusterapi.Reader) (*Credential
 	if s := infrastructure.Status.PlatformStatus; s != nil {
 		p.Platform = s.Type
 	}
-	filter := manifest.ClusterFilter(cv, c.Current, c.Target)
+	filter := manifest.ClusterFilter(cv, nil, c.Current, c.Target)
+	filter.Overrides = nil // as oc adm release extract --included selects
 	if p.Requests, err = c.Target.CredentialsRequests(p.Platform, filter); err != nil {
 		return nil, fmt.Errorf("cloud credentials: %w", err)
 	}

@@ -1,0 +1,74 @@
+package clusterupdate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+// An update by merges comes to its end without any apply; passes over the unchanged
+// cluster make no call, and drift is repaired and told.
+func TestApplyMerge(t *testing.T) {
+	r := newDriftRun(t, clusterupdate.Options{ApplyMode: runlevel.ApplyMerge}, reconcile.VirtualOptions{Seed: 1}, nil)
+	for _, call := range r.calls {
+		if strings.HasPrefix(call, "Apply ") {
+			t.Fatalf("in mode ApplyMerge: %s", call)
+		}
+	}
+	checkApplied(t, r.c, r.to)
+	r.after(10 * time.Minute)
+	if calls, passes := r.after(40 * time.Minute); len(calls) > 0 || passes < 9 {
+		t.Errorf("%d passes made %d calls: %.400q", passes, len(calls), calls)
+	}
+	r.plant()
+	calls, _ := r.after(5 * time.Minute)
+	less := func(a, b string) bool { return a < b }
+	want := []string{
+		"Create Deployment openshift-etcd-operator/etcd-operator", "Get Deployment openshift-etcd-operator/etcd-operator",
+		"Get Deployment openshift-dns-operator/dns-operator", "Update Deployment openshift-dns-operator/dns-operator",
+	}
+	if diff := cmp.Diff(want, calls, cmpopts.SortSlices(less)); diff != "" {
+		t.Error(diff)
+	}
+	want = []string{
+		"Deployment openshift-dns-operator/dns-operator was changed: spec.template.spec.containers[name=dns-operator].image by kubectl-edit (Update)",
+		"Deployment openshift-etcd-operator/etcd-operator was deleted",
+	}
+	if diff := cmp.Diff(want, r.drifts, cmpopts.SortSlices(less)); diff != "" {
+		t.Error(diff)
+	}
+	checkApplied(t, r.c, r.to)
+	if _, err := clusterupdate.New(clusterupdate.Options{API: memory.New(memory.Options{}), Payloads: sampleSource(), ApplyMode: "Sideways"}); err == nil {
+		t.Error("an unknown mode")
+	}
+}
+
+// Under faults of the API, conflicts and stale reads among them, and crashes at calls,
+// an update by merges comes to the same end.
+func TestApplyMergeUnderFaults(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := newDriftRun(t, clusterupdate.Options{ApplyMode: runlevel.ApplyMerge}, reconcile.VirtualOptions{Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{
+				Before: 0.02, After: 0.02, Conflict: 0.05, Slow: 0.01, Stale: 0.02, Late: 0.3, Double: 0.2, Merge: 0.2, Crash: 0.002, Outage: 0.1, ClockBack: 0.1, Until: 4 * time.Hour,
+			}}, nil)
+			for range 4 {
+				r.after(9 * time.Minute)
+				r.plant()
+			}
+			if left := time.Date(2026, 1, 2, 7, 10, 0, 0, time.UTC).Sub(r.Now()); left > 0 {
+				r.after(left)
+			}
+			r.after(20 * time.Minute)
+			checkApplied(t, r.c, r.to)
+		})
+	}
+}
