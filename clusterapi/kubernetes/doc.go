@@ -39,6 +39,19 @@
 // such an object. Any other is an error in whose chain [ErrAnswer] is. A
 // redirect is followed on the same host only.
 //
+// # Asking without writing
+//
+// A Cluster with Options.DryRun sends dryRun=All with every write
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#dry-run). The
+// server then does all that it does with a write, admission plugins and webhooks
+// included, answers with the object that would have been stored or with its
+// refusal, and stores nothing. So it is each write that is tried, not their
+// sequence: an object in a namespace, or of a kind, that an earlier write would
+// have made is refused. The resourceVersion of an answer is that of the object
+// as it is, and empty for a new one, whose UID is made up. A webhook that has
+// side effects and does not say that it leaves them out makes the server refuse
+// the write. The permissions needed are those of the write.
+//
 // # Kinds
 //
 // Objects are named by kind, and requests by resource. The server is asked for

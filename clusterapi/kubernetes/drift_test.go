@@ -52,11 +52,25 @@ func (a *asked) Apply(ctx context.Context, u *unstructured.Unstructured, o clust
 	return a.ClusterAPI.Apply(ctx, u, o)
 }
 
+func (a *asked) Update(ctx context.Context, u *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	a.note("Update", u.GetKind(), u.GetName())
+	return a.ClusterAPI.Update(ctx, u, o)
+}
+
 // TestReconcileByWatch: a pass over a real release on a real API server that nobody
 // has changed makes no call, and one after somebody has changed something finds just
 // that.
 func TestReconcileByWatch(t *testing.T) {
 	t.Parallel()
+	for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			reconcileByWatch(t, mode)
+		})
+	}
+}
+
+func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 	both, _, err := realReleases(t.Context(), testdata.Dir(t))
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +108,7 @@ func TestReconcileByWatch(t *testing.T) {
 	}
 	tasks := manifest.NewTasks(manifests)
 	tracker := runlevel.NewTracker(nil)
-	kinds := tracker.Watch(tasks, manifest.Filter{})
+	kinds := tracker.Watch(tasks, manifest.Filter{}, mode)
 	known := map[types.UID]*clusterapi.Object{}
 	hear := func() {
 		t.Helper()
@@ -107,10 +121,7 @@ func TestReconcileByWatch(t *testing.T) {
 			}
 			for i := range list.Items {
 				u := &list.Items[i]
-				if !k.Whole {
-					u = runlevel.Trim(u)
-				}
-				o := clusterapi.NewObject(u)
+				o := clusterapi.NewObject(k.Trim(u))
 				delete(before, o.UID())
 				known[o.UID()] = o
 				tracker.Saw(o)
@@ -127,7 +138,7 @@ func TestReconcileByWatch(t *testing.T) {
 		a := &asked{ClusterAPI: api}
 		told = nil
 		start := time.Now()
-		_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: a, State: state, Tracker: tracker, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
+		_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: a, Mode: mode, State: state, Tracker: tracker, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
 			Observe: func(e runlevel.Event) {
 				if e.Drift != nil {
 					told = append(told, *e.Drift)
@@ -143,7 +154,13 @@ func TestReconcileByWatch(t *testing.T) {
 	pass(runlevel.Updating)
 	time.Sleep(2 * time.Second) // definitions get their conditions
 	hear()
-	pass(runlevel.Reconciling) // which applies everything
+	calls := pass(runlevel.Reconciling) // which applies everything
+	if mode == runlevel.ApplyMerge {
+		calls = slices.DeleteFunc(calls, func(call string) bool { return strings.HasPrefix(call, "Get ") })
+		if len(calls) > 0 {
+			t.Errorf("by a merge over its own outcome: %d writes:\n%s", len(calls), strings.Join(calls, "\n"))
+		}
+	}
 	hear()
 	if calls := pass(runlevel.Reconciling); len(calls) > 0 {
 		t.Errorf("%d calls over an unchanged cluster:\n%s", len(calls), strings.Join(calls, "\n"))
@@ -181,9 +198,11 @@ func TestReconcileByWatch(t *testing.T) {
 		u.SetLabels(l)
 	})
 	hear()
-	if calls := pass(runlevel.Reconciling); len(calls) > 0 {
+	looks := map[runlevel.Mode]int{runlevel.ApplyMerge: 1}[mode]
+	if calls := pass(runlevel.Reconciling); len(calls) != looks {
 		t.Errorf("calls after a label of others: %q", calls)
 	}
+	hear()
 	change(deployments[1], func(u *unstructured.Unstructured) {
 		containers, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "template", "spec", "containers")
 		containers.([]any)[0].(map[string]any)["image"] = "registry.example/theirs"
@@ -194,7 +213,7 @@ func TestReconcileByWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	hear()
-	calls := pass(runlevel.Reconciling)
+	calls = pass(runlevel.Reconciling)
 	var texts []string
 	for _, d := range told {
 		t.Log(d.Text())

@@ -40,6 +40,11 @@ type Options struct {
 	Clock clock.Clock
 	// Limits bound what is taken from the server.
 	Limits Limits
+	// DryRun sends dryRun=All with every write: the server admits, defaults,
+	// merges and validates it, answers as it would otherwise, and stores
+	// nothing. False means that writes are stored. See the section about it in
+	// the package's documentation.
+	DryRun bool
 }
 
 // New returns the cluster that a configuration points to. It sends nothing

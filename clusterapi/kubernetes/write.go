@@ -47,7 +47,7 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, op
 		if err != nil {
 			return nil, err
 		}
-		request := params(c.rest.Post().AbsPath(path...), &metav1.CreateOptions{FieldManager: manager(opts.FieldManager)})
+		request := params(c.rest.Post().AbsPath(path...), &metav1.CreateOptions{FieldManager: manager(opts.FieldManager), DryRun: c.dryRun()})
 		return stored(ctx, request, in, key)
 	})
 }
@@ -69,7 +69,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			return nil, err
 		}
 		force := true
-		request := params(c.rest.Patch(types.ApplyYAMLPatchType).AbsPath(path...), &metav1.PatchOptions{FieldManager: opts.FieldManager, Force: &force})
+		request := params(c.rest.Patch(types.ApplyYAMLPatchType).AbsPath(path...), &metav1.PatchOptions{FieldManager: opts.FieldManager, Force: &force, DryRun: c.dryRun()})
 		body, err := encode(in)
 		if err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, op
 			}
 			in.SetUID(stored.GetUID())
 		}
-		request := params(c.rest.Put().AbsPath(path...), &metav1.UpdateOptions{FieldManager: manager(opts.FieldManager)})
+		request := params(c.rest.Put().AbsPath(path...), &metav1.UpdateOptions{FieldManager: manager(opts.FieldManager), DryRun: c.dryRun()})
 		return stored(ctx, request, in, key)
 	})
 }
@@ -120,7 +120,7 @@ func (c *Cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructur
 		if err != nil {
 			return nil, err
 		}
-		request := params(c.rest.Patch(types.JSONPatchType).AbsPath(path...), &metav1.PatchOptions{FieldManager: manager(opts.FieldManager)})
+		request := params(c.rest.Patch(types.JSONPatchType).AbsPath(path...), &metav1.PatchOptions{FieldManager: manager(opts.FieldManager), DryRun: c.dryRun()})
 		out, err := object(ctx, request.Body(patch), in.GroupVersionKind(), key)
 		if apierrors.IsNotFound(err) && !k.status {
 			err = fmt.Errorf("%s %s: the kind has no status subresource: %w", in.GetKind(), in.GetName(), err)
@@ -153,13 +153,27 @@ func manager(name string) string {
 	return name
 }
 
+// dryRun is the value of the option of that name, which every write sends.
+func (c *Cluster) dryRun() []string {
+	if c.o.DryRun {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// DryRun reports whether writes store nothing: [Options].DryRun.
+func (c *Cluster) DryRun() bool { return c.o.DryRun }
+
 // Delete implements [clusterapi.Writer].
+//
+// Its options are the body, all of them: where there is one, a server does not
+// read the query.
 func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
 	propagation := opts.Propagation
 	if propagation == "" {
 		propagation = metav1.DeletePropagationBackground
 	}
-	options := metav1.DeleteOptions{PropagationPolicy: &propagation}
+	options := metav1.DeleteOptions{PropagationPolicy: &propagation, DryRun: c.dryRun()}
 	if opts.UID != "" || opts.ResourceVersion != "" {
 		options.Preconditions = &metav1.Preconditions{}
 		if opts.UID != "" {
@@ -201,7 +215,8 @@ func (c *Cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clus
 		return err
 	}
 	return c.call(ctx, func(ctx context.Context) error {
-		_, err := send(ctx, with(c.rest.Post().AbsPath(path...), body).MaxRetries(0))
+		request := params(c.rest.Post().AbsPath(path...), &metav1.CreateOptions{DryRun: c.dryRun()})
+		_, err := send(ctx, with(request, body).MaxRetries(0))
 		return err
 	})
 }
