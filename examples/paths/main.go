@@ -146,9 +146,7 @@ func answer(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		case drawn && o.picture == "mermaid":
 			fmt.Fprint(stdout, picture.Mermaid())
 		case drawn || o.json:
-			e := json.NewEncoder(stdout)
-			e.SetIndent("", "  ")
-			if err := e.Encode(found); err != nil {
+			if err := program.JSON(stdout, found); err != nil {
 				return err
 			}
 		default:

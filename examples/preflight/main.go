@@ -21,26 +21,22 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
-	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 func main() { program.Main(command()) }
@@ -77,8 +73,7 @@ func command() program.Command {
 			}
 			report, err := o.preflight(ctx, plan, stderr)
 			if err != nil {
-				fmt.Fprintln(stderr, "preflight:", err)
-				return program.ErrUnknown
+				return program.Unread(err)
 			}
 			decision := report.Decide(policy)
 			if err := o.print(stdout, report, decision); err != nil {
@@ -154,31 +149,21 @@ func load(ctx context.Context, dir string) (*manifest.Payload, error) {
 	return p, nil
 }
 
-// simulated makes a cluster, which comes to rest and learns of its updates.
+// simulated has a cluster that is at rest and knows of its updates.
 func (o *options) simulated(ctx context.Context, _ io.Writer) (_ clusterapi.Reader, in preconditions.Input, err error) {
-	images, err := rehearsal.Open(ctx, "", "")
+	cluster, images, err := rehearsal.AtRest(ctx)
 	if err != nil {
 		return nil, in, err
 	}
 	o.to = cmp.Or(o.to, program.Version(images[1].Version()))
-	cluster, err := rehearsal.New(rehearsal.Options{
-		Cluster: simulation.Options{ControlPlane: 3, ClusterVersion: simulation.ClusterVersion{Channel: "rehearsal"}},
-		Images:  images, Channel: "rehearsal", Start: time.Now(), Verifier: signature.Insecure(),
-	})
-	if err != nil {
-		return nil, in, err
-	}
-	err = cluster.Play(ctx, func(_ context.Context, wait func(time.Duration) error) error { return wait(10 * time.Minute) })
-	return cluster, preconditions.Input{CurrentPayload: images[0].Payload, TargetPayload: images[1].Payload, TargetKernel: o.kernel, Now: cluster.Clock.Now()}, err
+	return cluster, preconditions.Input{CurrentPayload: images[0].Payload, TargetPayload: images[1].Payload, TargetKernel: o.kernel, Now: cluster.Clock.Now()}, nil
 }
 
 func (o *options) print(w io.Writer, report *preconditions.Report, d preconditions.Decision) error {
 	step := fmt.Sprintf("Update from %s to %s", report.Transition.Current, report.Transition.Target)
 	switch o.format {
 	case "json":
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(report)
+		return program.JSON(w, report)
 	case "markdown":
 		fmt.Fprintf(w, "# %s\n\n", step)
 		return d.WriteMarkdown(w)

@@ -145,9 +145,7 @@ func (o *options) recorded(ctx context.Context, stdout, stderr io.Writer) (*view
 // print prints a status in full.
 func (o *options) print(s *view.Status, stdout, stderr io.Writer) error {
 	if o.format == "json" {
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(s)
+		return program.JSON(stdout, s)
 	}
 	return s.WriteText(stdout, stderr, view.StatusText{Details: view.Details(o.details), Waits: o.why})
 }

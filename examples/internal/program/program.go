@@ -28,28 +28,6 @@ const (
 	Unknown  = 3 // what the answer depends on could not be read
 )
 
-// ErrNo makes a program exit with Failed without a message, where its output
-// has said already why the answer is no.
-var ErrNo = errors.New("the answer is no")
-
-// ErrUnknown makes a program exit with Unknown without a message, where its output
-// has said already what is not known.
-var ErrUnknown = errors.New("the answer is not known")
-
-// Answer prints text, wrapped where the output is a terminal, and returns nil, or
-// [ErrNo] where the answer is no.
-func Answer(w io.Writer, text string, yes bool) error {
-	if _, err := io.WriteString(TerminalOf(w).Wrap(w), text); err != nil || yes {
-		return err
-	}
-	return ErrNo
-}
-
-type usageError struct{ error }
-
-// Usagef returns an error that makes a program exit with BadUsage.
-func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // Command is a program, or a command of one. It is safe for concurrent use if
 // its functions are.
 type Command struct {
@@ -61,6 +39,7 @@ type Command struct {
 	Max   int    // most arguments; negative: any number
 	// Commands that the first argument chooses from; there are no flags then.
 	Commands []Command
+	Default  string // the name of that which is run without any argument; empty: none
 	// Flags declares the flags; nil: none.
 	Flags func(*flag.FlagSet)
 	// Run does the work once the flags are read.
@@ -78,6 +57,7 @@ func Main(c Command) {
 func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := c.execute(ctx, args, stdout, stderr)
 	name, _, _ := strings.Cut(c.Name, " ")
+	unread := unreadError{}
 	switch bad := (usageError{}); {
 	case err == nil:
 		return Done
@@ -86,6 +66,9 @@ func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.W
 	case errors.As(err, &bad):
 		fmt.Fprintf(stderr, "%s: %v; %s -h shows the usage\n", name, err, name)
 		return BadUsage
+	case errors.As(err, &unread):
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return Unknown
 	case errors.Is(err, ErrUnknown):
 		return Unknown
 	case !errors.Is(err, ErrNo):
@@ -95,6 +78,9 @@ func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.W
 }
 
 func (c Command) execute(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 0 && c.Default != "" {
+		args = []string{c.Default}
+	}
 	if len(c.Commands) > 0 && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		for _, sub := range c.Commands {
 			if sub.Name == args[0] {
@@ -145,7 +131,11 @@ func (c Command) usage(w io.Writer, flags *flag.FlagSet) {
 		for _, sub := range c.Commands {
 			fmt.Fprintf(w, "  %-9s %s\n", sub.Name, sub.About)
 		}
-		fmt.Fprintf(w, "\n%s COMMAND -h shows the flags of a command.\n", c.Name)
+		fmt.Fprintf(w, "\n%s COMMAND -h shows the flags of a command.", c.Name)
+		if c.Default != "" {
+			fmt.Fprintf(w, " Without a command it is %s.", c.Default)
+		}
+		fmt.Fprintln(w)
 	}
 	any := false
 	flags.VisitAll(func(*flag.Flag) { any = true })

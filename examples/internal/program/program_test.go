@@ -55,6 +55,14 @@ func example() Command {
 					return ErrNo
 				case 3:
 					return ErrUnknown
+				case 4:
+					return fmt.Errorf("here: %w", Unread(errors.New("no file")))
+				case 5:
+					return Unread(ErrNo)
+				case 6:
+					return Unread(Usagef("too many"))
+				case 7:
+					return Unread(nil)
 				}
 				return fmt.Errorf("%s: %w", args[0], Usagef("too much"))
 			}},
@@ -74,6 +82,10 @@ func TestExecute(t *testing.T) {
 		{"fail", Failed, "", "example: no luck\n"},
 		{"fail 1", Failed, "", ""},
 		{"fail 1 2 3", Unknown, "", ""},
+		{"fail 1 2 3 4", Unknown, "", "example: here: no file\n"},
+		{"fail 1 2 3 4 5", Failed, "", ""},
+		{"fail 1 2 3 4 5 6", BadUsage, "", "example: too many" + hint},
+		{"fail 1 2 3 4 5 6 7", Done, "", ""},
 		{"fail 1 2", BadUsage, "", "example: 1: too much" + hint},
 		{"", BadUsage, "", "example: a command is missing" + hint},
 		{"shew", BadUsage, "", `example: there is no command "shew"` + hint},
@@ -97,6 +109,26 @@ func TestExecute(t *testing.T) {
 		if d := cmp.Diff([]any{tt.code, tt.stdout, tt.stderr}, []any{code, out.String(), errs.String()}); d != "" {
 			t.Errorf("%q (-want +got):\n%s", tt.args, d)
 		}
+	}
+}
+
+func TestDefault(t *testing.T) {
+	c := example()
+	c.Default = "fail"
+	var out, errs bytes.Buffer
+	if code := c.Execute(t.Context(), nil, &out, &errs); code != Failed || errs.String() != "example: no luck\n" {
+		t.Errorf("exit %d, %s", code, &errs)
+	}
+	c.Execute(t.Context(), []string{"-h"}, &out, &errs)
+	if !strings.Contains(out.String(), "\nexample COMMAND -h shows the flags of a command. Without a command it is fail.\n\n") {
+		t.Error(out.String())
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var out strings.Builder
+	if err := JSON(&out, map[string]int{"a": 1}); err != nil || out.String() != "{\n  \"a\": 1\n}\n" {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }
 

@@ -111,6 +111,24 @@ func New(o Options) (*Rehearsal, error) {
 	return r, nil
 }
 
+// AtRest makes a cluster of three nodes that runs the first of two releases that are
+// built in, has come to rest, and knows of the update to the second.
+func AtRest(ctx context.Context) (*Rehearsal, payload.Images, error) {
+	images, err := Open(ctx, "", "")
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := New(Options{
+		Cluster: simulation.Options{ControlPlane: 3, ClusterVersion: simulation.ClusterVersion{Channel: "rehearsal"}},
+		Images:  images, Channel: "rehearsal", Start: time.Now(), Verifier: signature.Insecure(),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = r.Play(ctx, func(_ context.Context, wait func(time.Duration) error) error { return wait(10 * time.Minute) })
+	return r, images, err
+}
+
 // Play runs the cluster while people act. All of its processes run alongside
 // one another, as they do in reality, and meet in the cluster's API only.
 func (r *Rehearsal) Play(ctx context.Context, act func(ctx context.Context, wait func(time.Duration) error) error, more ...reconcile.Process) error {
