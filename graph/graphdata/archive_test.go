@@ -1,0 +1,194 @@
+package graphdata_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"io/fs"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+)
+
+// archiveOf returns an archive of entries; the content of a file is its name where
+// no other is given.
+func archiveOf(t *testing.T, entries ...tar.Header) *bytes.Buffer {
+	t.Helper()
+	var b bytes.Buffer
+	zipped := gzip.NewWriter(&b)
+	archive := tar.NewWriter(zipped)
+	for _, h := range entries {
+		text := ""
+		if h.Typeflag == tar.TypeReg {
+			text = h.Name
+		}
+		h.Size = int64(len(text))
+		if err := archive.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &b
+}
+
+func regular(name string) tar.Header { return tar.Header{Typeflag: tar.TypeReg, Name: name} }
+
+func TestOpenArchive(t *testing.T) {
+	commit := tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": "0123"}}
+	dir := func(name string) tar.Header { return tar.Header{Typeflag: tar.TypeDir, Name: name} }
+	link := tar.Header{Typeflag: tar.TypeSymlink, Name: "channels/a.yaml", Linkname: "b.yaml"}
+	for _, c := range []struct {
+		name    string
+		entries []tar.Header
+		files   []string // that it has
+		fault   string
+	}{
+		{"published", []tar.Header{dir("./"), regular("./version"), dir("./channels/"), regular("./channels/a.yaml")}, []string{"channels/a.yaml", "version"}, ""},
+		{"repository", []tar.Header{commit, dir("x-master/"), regular("x-master/version"), regular("x-master/channels/a.yaml")}, []string{"channels/a.yaml", "version"}, ""},
+		{"directory without a version", []tar.Header{regular("x/a"), regular("x/y/version")}, []string{"x/a", "x/y/version"}, ""},
+		{"two directories", []tar.Header{regular("x/version"), regular("y/version")}, []string{"x/version", "y/version"}, ""},
+		{"nothing", nil, nil, ""},
+		{"link", []tar.Header{link}, nil, `"channels/a.yaml": is neither a regular file nor a directory`},
+		{"above", []tar.Header{regular("../version")}, nil, `"../version": lies outside of the archive`},
+		{"below and above", []tar.Header{regular("a/../../version")}, nil, `"a/../../version": lies outside of the archive`},
+		{"absolute", []tar.Header{regular("/version")}, nil, `"/version": lies outside of the archive`},
+		{"twice", []tar.Header{regular("version"), regular("./version")}, nil, `"./version": is there twice`},
+		{"file and directory", []tar.Header{regular("a"), regular("a/b")}, nil, `"a": is a file and a directory`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fsys, err := graphdata.OpenArchive(archiveOf(t, c.entries...), graphdata.ArchiveLimits{})
+			if c.fault != "" {
+				if err == nil || err.Error() != c.fault {
+					t.Fatalf("%v, want %s", err, c.fault)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := fstest.TestFS(fsys, c.files...); err != nil {
+				t.Error(err)
+			}
+			var files []string
+			err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() {
+					files = append(files, name)
+				}
+				return err
+			})
+			if diff := cmp.Diff(c.files, files); diff != "" || err != nil {
+				t.Errorf("%v, -want +got\n%s", err, diff)
+			}
+		})
+	}
+	if _, err := graphdata.OpenArchive(bytes.NewReader([]byte("no archive")), graphdata.ArchiveLimits{}); err == nil {
+		t.Error("what is no archive opens")
+	}
+	cut := archiveOf(t, regular("version"))
+	if _, err := graphdata.OpenArchive(bytes.NewReader(cut.Bytes()[:cut.Len()/2]), graphdata.ArchiveLimits{}); err == nil {
+		t.Error("half an archive opens")
+	}
+	if _, err := graphdata.OpenArchive(cut, graphdata.ArchiveLimits{MaxExpanded: -1}); err == nil {
+		t.Error("a negative limit is accepted")
+	}
+}
+
+// TestWriteArchive: what is published, always in the same bytes.
+func TestWriteArchive(t *testing.T) {
+	fsys := treeOf(map[string]string{
+		"LICENSE": "Apache-2.0\n", "blocked-edges/a.yaml": smallDrop, "channels/b.yml": "", "channels/README.md": "",
+		"internal-channels/fast.yaml": "name: fast\nversions: []\n", "build-suggestions/4.2.yaml": "", "channels/x/c.yaml": "",
+	})
+	var first, second bytes.Buffer
+	if err := graphdata.WriteArchive(&first, fsys); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fsys {
+		f.ModTime, f.Mode = time.Unix(1e9, 0), 0o600
+	}
+	if err := graphdata.WriteArchive(&second, fsys); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Errorf("another archive: %v", err)
+	}
+	zipped, err := gzip.NewReader(&first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for archive := tar.NewReader(zipped); ; {
+		h, err := archive.Next()
+		if err != nil {
+			break
+		}
+		names = append(names, h.Name)
+		if h.Mode != 0o644 || !h.ModTime.Equal(time.Unix(0, 0)) {
+			t.Errorf("%+v", h)
+		}
+	}
+	want := []string{"./LICENSE", "./blocked-edges/a.yaml", "./channels/stable-4.1.yaml", "./raw/metadata.json", "./version"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	delete(fsys, "version")
+	if err := graphdata.WriteArchive(&first, fsys); err == nil {
+		t.Error("a tree without a version is archived")
+	}
+}
+
+// TestRealArchive: the real tree is the same from its archive.
+func TestRealArchive(t *testing.T) {
+	var b bytes.Buffer
+	if err := graphdata.WriteArchive(&b, realTree(t)); err != nil {
+		t.Fatal(err)
+	}
+	archived, err := graphdata.OpenArchive(&b, graphdata.ArchiveLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := graphdata.Load(t.Context(), archived, graphdata.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := graphdata.Load(t.Context(), realTree(t), graphdata.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Suggestions = nil // not published
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// FuzzOpenArchive: what opens is a file system that keeps its promises.
+func FuzzOpenArchive(f *testing.F) {
+	var b bytes.Buffer
+	if err := graphdata.WriteArchive(&b, treeOf(nil)); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fsys, err := graphdata.OpenArchive(bytes.NewReader(data), graphdata.ArchiveLimits{MaxExpanded: 1 << 20, MaxArchiveEntries: 20})
+		if err != nil {
+			return
+		}
+		if err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				_, err = fs.ReadFile(fsys, name)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package graphdata
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+// connectivity answers which updates a snapshot leaves open. The maintainers look
+// at amd64; where there is none, at the first architecture.
+type connectivity struct {
+	snap       *Snapshot
+	arch       string
+	nodes      map[string]int32  // of the architecture, by version without a build
+	candidates [][]graph.Channel // of each node
+}
+
+func newConnectivity(s *Snapshot) *connectivity {
+	arches := s.Arches()
+	if len(arches) == 0 {
+		return nil
+	}
+	c := &connectivity{snap: s, arch: arches[0], nodes: map[string]int32{}, candidates: make([][]graph.Channel, len(s.nodes))}
+	if slices.Contains(arches, "amd64") {
+		c.arch = "amd64"
+	}
+	for i, n := range s.nodes {
+		if slices.ContainsFunc(s.served[i], func(n servedNode) bool { return n.arch == c.arch }) {
+			c.nodes[n.base] = int32(i)
+		}
+	}
+	for name, members := range s.index[c.arch] {
+		channel, ok := graph.ParseChannel(name)
+		if !ok || channel.Type != "candidate" {
+			continue
+		}
+		for _, i := range members {
+			c.candidates[i] = append(c.candidates[i], channel)
+		}
+	}
+	return c
+}
+
+// find returns the release that a version of a channel is on the architecture, -1
+// if there is none.
+func (c *connectivity) find(version string) int32 {
+	text, build, has := strings.Cut(version, "+")
+	at, ok := c.nodes[text]
+	if !ok || has && build != c.snap.nodes[at].build {
+		return -1
+	}
+	return at
+}
+
+// members returns which nodes a channel's versions are.
+func (c *connectivity) members(entries []Entry) []bool {
+	in := make([]bool, len(c.snap.nodes))
+	for _, e := range entries {
+		if at := c.find(e.Version); at >= 0 {
+			in[at] = true
+		}
+	}
+	return in
+}
+
+// minorBelow reports whether a is of an earlier minor than b.
+func minorBelow(aMajor, aMinor, bMajor, bMinor uint64) bool {
+	return aMajor < bMajor || aMajor == bMajor && aMinor < bMinor
+}
+
+// between reports whether a candidate channel is one after a minor, up to that of
+// a channel.
+func between(candidate graph.Channel, major, minor uint64, channel graph.Channel) bool {
+	return minorBelow(major, minor, candidate.Major, candidate.Minor) && !minorBelow(channel.Major, channel.Minor, candidate.Major, candidate.Minor)
+}
+
+// leadingTo returns the nodes that have a way to the minor of a channel: over
+// updates of the candidate channels after an earlier minor, and through versions of
+// the channel.
+func (c *connectivity) leadingTo(channel graph.Channel, in []bool, major, minor uint64) []bool {
+	reached := make([]bool, len(in))
+	var queue []int32
+	for i, n := range c.snap.nodes {
+		if in[i] && n.semver.Major() == channel.Major && n.semver.Minor() == channel.Minor {
+			reached[i] = true
+			queue = append(queue, int32(i))
+		}
+	}
+	served := func(f, t int32) bool {
+		return slices.ContainsFunc(c.candidates[t], func(x graph.Channel) bool {
+			return between(x, major, minor, channel) && slices.Contains(c.candidates[f], x)
+		})
+	}
+	visit := func(f, t int32) {
+		if reached[f] || !served(f, t) {
+			return
+		}
+		reached[f] = true
+		if in[f] { // others may begin a way, not be on it
+			queue = append(queue, f)
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		t := queue[0]
+		for _, f := range c.snap.in[t] {
+			visit(f, t)
+		}
+		for _, p := range c.snap.pairs[t] {
+			visit(p.from, t)
+		}
+	}
+	return reached
+}
+
+// wayOut remembers leadingTo for the versions of one channel.
+type wayOut struct {
+	*connectivity
+	channel graph.Channel
+	in      []bool
+	reached map[[2]uint64][]bool
+}
+
+// wayOut returns nil for channels that need lead nowhere: candidates, and those
+// without a minor.
+func (c *connectivity) wayOut(channel Channel) *wayOut {
+	name, ok := graph.ParseChannel(channel.Name)
+	if c == nil || !ok || name.Type == "candidate" {
+		return nil
+	}
+	return &wayOut{c, name, c.members(channel.Versions), map[[2]uint64][]bool{}}
+}
+
+// concern says that there is no way from a version to the minor of the channel; ""
+// if there is one or none is needed. known reports whether there is a release.
+func (w *wayOut) concern(version string) (text string, known bool) {
+	v, err := graph.ParseVersion(version)
+	if w == nil || err != nil {
+		return "", false
+	}
+	at := w.find(version)
+	known = at >= 0
+	if !minorBelow(v.Major(), v.Minor(), w.channel.Major, w.channel.Minor) {
+		return "", known
+	}
+	key := [2]uint64{v.Major(), v.Minor()}
+	if w.reached[key] == nil {
+		w.reached[key] = w.leadingTo(w.channel, w.in, v.Major(), v.Minor())
+	}
+	if known && w.reached[key][at] {
+		return "", known
+	}
+	var names []string
+	for _, name := range w.snap.Channels(w.arch) {
+		if x, ok := graph.ParseChannel(name); ok && x.Type == "candidate" && between(x, v.Major(), v.Minor(), w.channel) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, graph.CompareChannels)
+	if len(names) == 0 {
+		names = []string{"any candidate channel"}
+	}
+	return fmt.Sprintf("No paths from %s to %d.%d in %s", version, w.channel.Major, w.channel.Minor, strings.Join(names, ", ")), known
+}

@@ -1,0 +1,162 @@
+package graphdata_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"testing/fstest"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+)
+
+// checkout stands for os.DirFS of a checkout, or for what OpenArchive returns.
+var checkout = fstest.MapFS{
+	"version":                  {Data: []byte("1.1.0\n")},
+	"raw/metadata.json":        {Data: []byte("{}")},
+	"channels/fast-4.30.yaml":  {Data: []byte("name: fast-4.30\nversions: [4.29.8, 4.30.0, 4.30.3]\n")},
+	"blocked-edges/drop.yaml":  {Data: []byte("to: 4.30.0\nfrom: ^4[.]29[.]8[+].*$\n")},
+	"blocked-edges/README.md":  {Data: []byte("Updates that nobody should make.\n")},
+	"blocked-edges/notes.text": {Data: []byte("What to do next.\n")},
+}
+
+func ExampleLoad() {
+	tree, err := graphdata.Load(context.Background(), checkout, graphdata.LoadOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range tree.Channels {
+		fmt.Println(c.Name, "has", len(c.Versions), "versions")
+	}
+	for _, b := range tree.Drops {
+		fmt.Printf("%s:%d: no updates to %s from %s\n", b.File, b.Line, b.To, b.From)
+	}
+	for _, p := range tree.Problems {
+		fmt.Println(p)
+	}
+	// Output:
+	// fast-4.30 has 3 versions
+	// blocked-edges/drop.yaml:2: no updates to 4.30.0 from ^4[.]29[.]8[+].*$
+	// blocked-edges/notes.text: has an invalid extension "text"
+}
+
+// A typing error would leave the updates open that it was meant to block: to load
+// such a tree fails.
+func ExampleLoadError() {
+	broken := fstest.MapFS{
+		"version":                 {Data: []byte("1.1.0\n")},
+		"raw/metadata.json":       {Data: []byte("{}")},
+		"channels/fast-4.30.yaml": {Data: []byte("name: fast-4.30\nversions: [4.30]\n")},
+		"blocked-edges/drop.yaml": {Data: []byte("to: 4.30.0\nform: .*\n")},
+	}
+	_, err := graphdata.Load(context.Background(), broken, graphdata.LoadOptions{})
+	var failed *graphdata.LoadError
+	if errors.As(err, &failed) {
+		for _, p := range failed.Problems {
+			fmt.Println(p)
+		}
+	}
+	// Output:
+	// blocked-edges/drop.yaml:1:1: from: is a required property
+	// blocked-edges/drop.yaml:2:1: form: is not a known key
+	// channels/fast-4.30.yaml:2:12: versions[0]: "4.30" is not a valid semver: invalid semantic version
+}
+
+func ExampleTree_Suggested() {
+	tree := &graphdata.Tree{Suggestions: []graphdata.Suggestion{
+		{Minor: "4.30", Arch: "default", MinorMin: "4.29.8", MinorMax: "4.29.9999", ZMin: "4.30.0", ZMax: "4.30.9999"},
+	}}
+	known := []string{"4.29.7", "4.29.8", "4.29.9", "4.30.0-rc.0", "4.30.0", "4.30.1"}
+	fmt.Println(tree.Suggested("4.30.1", "amd64", known))
+	// Output:
+	// [4.29.8 4.29.9 4.30.0]
+}
+
+func ExampleLint() {
+	tree := &graphdata.Tree{
+		Channels: []graphdata.Channel{
+			{File: "channels/candidate-4.30.yaml", Name: "candidate-4.30", Versions: []graphdata.Entry{{Version: "4.29.8", Line: 3}}},
+			{File: "channels/fast-4.30.yaml", Name: "fast-4.30", Versions: []graphdata.Entry{{Version: "4.29.8", Line: 3}, {Version: "4.30.0", Line: 4}}},
+		},
+		Drops: []graphdata.BlockedEdge{{File: "blocked-edges/4.30.0.yaml", Line: 2, To: "4.30.0", From: "^4[.]29[.]8$"}},
+	}
+	for _, p := range graphdata.Lint(tree, nil, graphdata.LintOptions{}) {
+		fmt.Println(p.Severity, p.Rule, p.File)
+	}
+	// Output:
+	// Warning from-matches-nothing blocked-edges/4.30.0.yaml
+	// Warning from-without-architecture blocked-edges/4.30.0.yaml
+	// Error promotion-order channels/fast-4.30.yaml
+}
+
+func ExampleBuild() {
+	tree, err := graphdata.Load(context.Background(), checkout, graphdata.LoadOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	releases := []graphdata.Release{
+		{Version: "4.29.8", Arch: "amd64", Image: "registry.example/release@sha256:a"},
+		{Version: "4.30.0", Arch: "amd64", Image: "registry.example/release@sha256:b", Previous: []string{"4.29.8"}},
+		{Version: "4.30.3", Arch: "amd64", Image: "registry.example/release@sha256:c", Previous: []string{"4.29.8", "4.30.0"}},
+	}
+	snapshot, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	g := snapshot.Graph("fast-4.30", "amd64")
+	for i, node := range g.Nodes() {
+		for e := range g.Edges(i) {
+			fmt.Println(node.Version, "→", g.Node(e.To).Version)
+		}
+	}
+	fmt.Println(snapshot.Report().Removed, "removed")
+	// Output:
+	// 4.29.8 → 4.30.3
+	// 4.30.0 → 4.30.3
+	// 1 removed
+}
+
+func ExampleDiffTrees() {
+	tree := &graphdata.Tree{
+		Channels: []graphdata.Channel{{Name: "fast-4.30", Versions: []graphdata.Entry{{Version: "4.29.8"}, {Version: "4.30.0"}}}},
+	}
+	proposed := *tree
+	proposed.Drops = []graphdata.BlockedEdge{{File: "blocked-edges/4.30.0.yaml", Line: 2, To: "4.30.0", From: "^4[.]29[.]8[+].*$"}}
+	releases := []graphdata.Release{
+		{Version: "4.29.8", Arch: "amd64", Image: "registry.example/release@sha256:a"},
+		{Version: "4.30.0", Arch: "amd64", Image: "registry.example/release@sha256:b", Previous: []string{"4.29.8"}},
+	}
+	changes, err := graphdata.DiffTrees(tree, &proposed, releases, graphdata.BuildOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, u := range changes.Updates {
+		fmt.Println(u.From, "→", u.To, u.Channels, u.Was.Kind, u.Is.Kind)
+	}
+	// Output:
+	// 4.29.8 → 4.30.0 [fast-4.30] Recommended None
+}
+
+func ExamplePromotions() {
+	tree := &graphdata.Tree{
+		Channels: []graphdata.Channel{
+			{File: "channels/fast-4.30.yaml", Name: "fast-4.30", Feeder: &graphdata.Feeder{Name: "fast", Delay: "PT48H", Filter: "4[.]30[.].*"}},
+		},
+		Internal: []graphdata.Channel{{Name: "fast", Versions: []graphdata.Entry{{Version: "4.30.0"}, {Version: "4.30.1"}}}},
+	}
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	facts := graphdata.Facts{Entered: map[string]map[string]graphdata.Entered{"fast": {
+		"4.30.0": {Time: now.AddDate(0, 0, -3), Commit: "0123456789abcdef", Summary: "Promote 4.30.0"},
+		"4.30.1": {Time: now.AddDate(0, 0, -1), Commit: "fedcba9876543210", Summary: "Promote 4.30.1"},
+	}}}
+	for _, p := range graphdata.Promotions(tree, facts, now) {
+		fmt.Println(p.Decision, p.Version)
+		fmt.Println(p)
+	}
+	// Output:
+	// Promote 4.30.0
+	// It was promoted to the feeder fast by 0123456789 (Promote 4.30.0, 2026-03-07T12:00:00Z) 3 days, 0s ago.
+	// Wait 4.30.1
+	// Recommend waiting to promote 4.30.1 to fast-4.30; it was promoted the feeder fast by fedcba9876 (Promote 4.30.1, 2026-03-09T12:00:00Z, 1 days, 0s)
+}

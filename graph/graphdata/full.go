@@ -1,0 +1,80 @@
+package graphdata
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// RawGraph is a graph as the builder of an update service has it: all channels and
+// architectures, versions with their builds, abstract nodes without an image and
+// metadata, no schema version. It is for comparisons; no client reads it.
+type RawGraph struct {
+	Nodes            []RawNode                `json:"nodes"`
+	Edges            [][2]int                 `json:"edges"`
+	ConditionalEdges []graph.ConditionalEdges `json:"conditionalEdges"`
+}
+
+// RawNode is a node of a [RawGraph].
+type RawNode struct {
+	Version  string            `json:"version"`
+	Payload  string            `json:"payload,omitempty"`
+	Metadata map[string]string `json:"metadata,omitzero"` // nil: an abstract node
+}
+
+// Full returns the whole graph, in canonical order. It is the caller's own.
+func (s *Snapshot) Full() *RawGraph {
+	g := &RawGraph{Nodes: make([]RawNode, len(s.nodes)), Edges: [][2]int{}, ConditionalEdges: []graph.ConditionalEdges{}}
+	for i, n := range s.nodes {
+		g.Nodes[i] = RawNode{Version: n.version}
+		if n.metadata == nil {
+			continue
+		}
+		g.Nodes[i].Payload = n.image
+		g.Nodes[i].Metadata = map[string]string{}
+		maps.Copy(g.Nodes[i].Metadata, n.metadata)
+		if n.arch != "" {
+			g.Nodes[i].Metadata[graph.MetadataArch] = n.arch
+		}
+	}
+	out := make([][]int32, len(s.nodes))
+	group := map[int32]int{} // list of risks → entry
+	for t := range s.nodes {
+		for _, f := range s.in[t] {
+			out[f] = append(out[f], int32(t))
+		}
+		for _, c := range s.pairs[t] {
+			entry, known := group[c.list]
+			if !known {
+				entry = len(g.ConditionalEdges)
+				group[c.list] = entry
+				g.ConditionalEdges = append(g.ConditionalEdges, graph.ConditionalEdges{Risks: append([]configv1.ConditionalUpdateRisk(nil), s.lists[c.list]...)})
+			}
+			pair := graph.VersionPair{From: s.nodes[c.from].version, To: s.nodes[t].version}
+			g.ConditionalEdges[entry].Edges = append(g.ConditionalEdges[entry].Edges, pair)
+		}
+	}
+	for f, targets := range out {
+		for _, t := range targets {
+			g.Edges = append(g.Edges, [2]int{f, int(t)})
+		}
+	}
+	return g
+}
+
+// MarshalJSON writes the graph with sorted keys and without escapes for HTML,
+// which json.Marshal would put in again: call it, or use an Encoder without them.
+// Its errors are those of [encoding/json].
+func (g *RawGraph) MarshalJSON() ([]byte, error) {
+	type plain RawGraph
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode((*plain)(g)); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,151 @@
+package graphdata_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/oci"
+	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
+)
+
+const metadataPath = "release-manifests/release-metadata"
+
+// says is the release metadata of a version.
+func says(version, more string) string {
+	return `{"kind": "cincinnati-metadata-v0", "version": "` + version + `"` + more + `}`
+}
+
+// imageOf adds an image whose configuration names an architecture.
+func imageOf(l *ocitest.Layout, arch string, layers ...oci.Descriptor) oci.Descriptor {
+	config := l.Blob("application/vnd.oci.image.config.v1+json", fmt.Appendf(nil, `{"architecture": %q}`, arch))
+	return l.JSON(oci.TypeManifest, oci.Manifest{MediaType: oci.TypeManifest, Config: &config, Layers: layers})
+}
+
+// on gives an entry of an index its platform.
+func on(d oci.Descriptor, platform string) oci.Descriptor {
+	os, arch, _ := strings.Cut(platform, "/")
+	d.Platform = &oci.Platform{OS: os, Architecture: arch}
+	return d
+}
+
+func TestLayout(t *testing.T) {
+	l := ocitest.NewLayout()
+	layer := func(name, text string) oci.Descriptor { return l.Layer(ocitest.File(name, text)) }
+	plain := layer(metadataPath, says("1.0.0", `, "previous": ["0.9.0"], "next": ["1.1.0"], "metadata": {"url": "u"}`))
+	other := layer("etc/passwd", "")
+	wrong := layer(metadataPath, says("1.0.8", `, "previous": ["1.0"]`))
+	broken := l.Layer(ocitest.File(metadataPath, says("1.0.9", "")))
+	image := imageOf(l, "amd64", other, plain, other)
+	above := imageOf(l, "arm64", layer(metadataPath, says("1.0.1", "")), layer("./"+metadataPath, says("1.0.2", "")))
+	below := imageOf(l, "arm64", layer("/"+metadataPath, says("1.0.3", "")), wrong, l.Blob(ocitest.TypeLayerGzip, []byte("no gzip")))
+	single := l.Index(on(imageOf(l, "x", layer(metadataPath, says("1.0.4", ""))), "linux/s390x"))
+	ofMulti := `, "metadata": {"release.openshift.io/architecture": "multi"}`
+	several := l.Index(
+		on(imageOf(l, "amd64", layer(metadataPath, says("1.0.5", ofMulti))), "linux/amd64"),
+		on(imageOf(l, "arm64", layer(metadataPath, says("1.0.6", ofMulti))), "linux/arm64"),
+		on(imageOf(l, "", other), "unknown/unknown"),
+	)
+	lost := imageOf(l, "amd64", plain, broken)
+	files := l.Write(image, image, above, below, single, several, imageOf(l, "amd64", other), on(imageOf(l, "amd64", other), "unknown/unknown"),
+		imageOf(l, "amd64", wrong), imageOf(l, "", plain), l.Index(), l.Index(l.Index(image)), lost)
+	files[oci.BlobPath(broken.Digest)].Data = bytes.Repeat([]byte{0}, int(broken.Size))
+
+	want := []graphdata.Release{
+		{Version: "1.0.0", Arch: "amd64", Digest: image.Digest, Previous: []string{"0.9.0"}, Next: []string{"1.1.0"}, Metadata: map[string]string{"url": "u"}},
+		{Version: "1.0.2", Arch: "arm64", Digest: above.Digest},
+		{Version: "1.0.3", Arch: "arm64", Digest: below.Digest},
+		{Version: "1.0.4", Arch: "s390x", Digest: single.Digest},
+		{Version: "1.0.6", Arch: "multi", Digest: several.Digest, Metadata: map[string]string{graph.MetadataArchitecture: "multi"}},
+	}
+	for i := range want {
+		want[i].Image = "registry.example/release@" + want[i].Digest
+		want[i].Source = "mirror@" + want[i].Digest
+		if want[i].Metadata == nil {
+			want[i].Metadata = map[string]string{}
+		}
+	}
+	tarred, err := graphdata.OpenLayout(sized(ocitest.Tar(ocitest.Files(files)...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []graphdata.Layout{
+		{FS: files, Name: "mirror", Repository: "registry.example/release"},
+		{FS: tarred, Name: "mirror", Repository: "registry.example/release"},
+	} {
+		releases, problems, err := graphdata.Collect(t.Context(), source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, releases); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+		var texts []string
+		for _, p := range problems {
+			texts = append(texts, p.Message)
+			if !strings.HasPrefix(p.File, "mirror@sha256:") {
+				t.Errorf("%v has no place", p)
+			}
+		}
+		faults := []string{
+			`release-metadata: "1.0" is not a valid semver`,
+			"the image's configuration names no architecture",
+			"an index without images",
+			"an index within an index",
+			"layer 1: ",
+		}
+		if len(texts) == len(faults) && strings.HasPrefix(texts[4], faults[4]) {
+			texts[4] = faults[4]
+		}
+		if diff := cmp.Diff(faults, texts); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
+		}
+	}
+}
+
+func sized(text []byte) (*bytes.Reader, int64) { return bytes.NewReader(text), int64(len(text)) }
+
+// TestLayoutShards: the parts of a release for several architectures are none of
+// their own, and what is served of it is named by the index.
+func TestLayoutShards(t *testing.T) {
+	l := ocitest.NewLayout()
+	shard := func(arch string) oci.Descriptor {
+		return on(imageOf(l, arch, l.Layer(ocitest.File(metadataPath, says("1.0.0", `, "metadata": {"release.openshift.io/architecture": "multi"}`)))), "linux/"+arch)
+	}
+	amd64, arm64 := shard("amd64"), shard("arm64")
+	index := l.Index(amd64, arm64)
+	releases, problems, err := graphdata.Collect(t.Context(), graphdata.Layout{FS: l.Write(amd64, arm64, index), Repository: "r"})
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	tree := &graphdata.Tree{Channels: []graphdata.Channel{{Name: "a-1", Versions: entries("1.0.0")}}}
+	s := build(t, tree, releases, graphdata.BuildOptions{})
+	if diff := cmp.Diff([]string{"multi"}, s.Arches()); diff != "" || s.Graph("a-1", "multi").Node(0).Image != "r@"+index.Digest {
+		t.Errorf("%v: -want +got\n%s", s.Full().Nodes, diff)
+	}
+}
+
+func TestLayoutFaults(t *testing.T) {
+	l := ocitest.NewLayout()
+	image := imageOf(l, "amd64", l.Layer(ocitest.File(metadataPath, says("1.0.0", ""))))
+	files := l.Write(image, l.Index(image))
+	delete(files, "oci-layout")
+	_, problems, err := graphdata.Collect(t.Context(), graphdata.Layout{FS: files})
+	if err != nil || len(problems) != 1 || !strings.HasPrefix(problems[0].String(), "the layout is no OCI layout: ") {
+		t.Errorf("%v, %v", err, problems)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := graphdata.Collect(ctx, graphdata.Layout{FS: l.Write()}); err == nil {
+		t.Error("the end of the context is no error")
+	}
+	if _, err := graphdata.OpenLayout(sized([]byte("no tar file"))); err == nil {
+		t.Error("what is no tar file is opened")
+	}
+}

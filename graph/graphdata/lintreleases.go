@@ -1,0 +1,97 @@
+package graphdata
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+)
+
+// releaseMissing looks at channels and at the targets of drops, as the
+// maintainers' check does: risks may be about releases to come.
+func (l *linter) releaseMissing() {
+	if l.releases == nil {
+		return
+	}
+	there := map[string]bool{}
+	for _, r := range l.releases {
+		there[withoutBuild(r.Version)] = true
+		if r.Arch != "" {
+			there[withoutBuild(r.Version)+"+"+r.Arch] = true
+		} else {
+			there[r.Version] = true
+		}
+	}
+	for _, c := range l.channels {
+		for i, e := range c.Versions {
+			if !there[e.Version] {
+				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("there is no release %s", e.Version))
+			}
+		}
+	}
+	for _, d := range l.tree.Drops {
+		if !there[d.To] {
+			l.report(d.File, 0, "to", fmt.Sprintf("there is no release %s", d.To))
+		}
+	}
+}
+
+var advisory = regexp.MustCompile(`https://access.redhat.com/errata/RH[BSE]{1}A-[0-9]{4}:[0-9]{3}`)
+
+func (l *linter) releaseURL() {
+	for _, r := range l.releases {
+		v, err := graph.ParseVersion(r.Version)
+		if err != nil || v.Prerelease() != "" {
+			continue
+		}
+		switch url := r.Metadata[graph.MetadataURL]; {
+		case url == "":
+			l.report(r.Source, 0, "", fmt.Sprintf("Missing url key in %s", r.Version))
+		case !advisory.MatchString(url):
+			l.report(r.Source, 0, "", fmt.Sprintf("Invalid errata link in %s: %s", r.Version, bounded.Text(url, bounded.MaxQuoted)))
+		}
+	}
+}
+
+func (l *linter) suggestionDiffers() {
+	known := map[string][]string{} // by architecture
+	for _, r := range l.releases {
+		known[r.Arch] = append(known[r.Arch], withoutBuild(r.Version))
+	}
+	for _, r := range l.releases {
+		v, err := graph.ParseVersion(r.Version)
+		if err != nil || l.tree.suggestion(minorOf(v), r.Arch) == nil {
+			continue
+		}
+		suggested := l.tree.Suggested(r.Version, r.Arch, known[r.Arch])
+		var named []string
+		for _, p := range r.Previous {
+			if p = withoutBuild(p); slices.Contains(known[r.Arch], p) {
+				named = append(named, p)
+			}
+		}
+		slices.SortFunc(named, func(a, b string) int { return cmp.Or(graph.CompareVersions(a, b), cmp.Compare(a, b)) })
+		named = slices.Compact(named)
+		for _, d := range []struct {
+			list, other []string
+			what        string
+		}{{suggested, named, "lacks predecessors that are suggested"}, {named, suggested, "names predecessors that are not suggested"}} {
+			if extra := without(d.list, d.other); len(extra) > 0 {
+				l.report(r.Source, 0, "", fmt.Sprintf("%s %s: %s", r.Version, d.what, bounded.Join(extra, ", ", 1024)))
+			}
+		}
+	}
+}
+
+// without returns what is in a and not in b.
+func without(a, b []string) (rest []string) {
+	for _, x := range a {
+		if !slices.Contains(b, x) {
+			rest = append(rest, x)
+		}
+	}
+	return rest
+}

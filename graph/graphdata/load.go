@@ -1,0 +1,225 @@
+package graphdata
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/clusterupdate/clusterupdate/internal/options"
+)
+
+// LoadOptions change how a tree is read. The zero value is strict.
+type LoadOptions struct {
+	// Compat does what an update service does: it ignores a file that it does not
+	// understand, so that a channel vanishes and blocked updates stay open, and
+	// accepts what it does not look at. compat.go lists the points. Each is a
+	// problem of the tree.
+	Compat bool
+	// InternalChannels reads the directory internal-channels too. It is not in
+	// published archives, and no graph is built from it: only [Lint] looks at it.
+	InternalChannels bool
+	// Limits bound what is read.
+	Limits Limits
+}
+
+// Load reads a tree: the directory of a checkout as os.DirFS gives it, an archive
+// as [OpenArchive] does, or files in memory. Files are read one after another, in
+// the order of their names.
+//
+// The error is a [*LoadError] with every problem that was found, or that of ctx.
+// Under Compat only what keeps an update service from building a graph is one: a
+// directory, version or raw/metadata.json that is missing or cannot be read.
+func Load(ctx context.Context, fsys fs.FS, opts LoadOptions) (*Tree, error) {
+	if err := options.NonNegative(opts); err != nil {
+		return nil, err
+	}
+	l := &loader{ctx: ctx, fsys: fsys, opts: opts, limits: opts.Limits.withDefaults(), tree: &Tree{}, expressions: map[string]error{}}
+	err := l.load()
+	slices.SortFunc(l.problems, compareProblems)
+	var limit *LimitError
+	switch {
+	case errors.As(err, &limit):
+		// The rest of the tree is not read: nothing says what it holds.
+		l.problems = append(l.problems, Problem{Rule: ruleLimit, Message: limit.Error(), Severity: SeverityError, Err: limit})
+		return nil, &LoadError{Problems: l.problems}
+	case err != nil:
+		return nil, err
+	case l.fatal || l.failed && !opts.Compat:
+		return nil, &LoadError{Problems: l.problems}
+	}
+	l.tree.Problems = l.problems
+	return l.tree, nil
+}
+
+// loader is one call of Load.
+type loader struct {
+	ctx    context.Context
+	fsys   fs.FS
+	opts   LoadOptions
+	limits Limits
+	tree   *Tree
+
+	newer  bool // the schema is of a newer minor: unknown keys are warnings
+	failed bool // there is an error, which a strict Load returns
+	fatal  bool // there is an error that Compat returns too
+
+	problems    []Problem
+	files       int
+	bytes       int64
+	entries     int
+	expressions map[string]error // what CompileFrom says
+}
+
+// load reads the parts of the tree. It returns an error where reading ends: of
+// the context, or a limit of the whole tree.
+func (l *loader) load() error {
+	steps := []func() error{
+		l.loadVersion,
+		l.loadRaw,
+		func() error { return l.directory("channels", true, l.loadChannel(&l.tree.Channels)) },
+		func() error { return l.directory("blocked-edges", true, l.loadBlockedEdge) },
+		func() error { return l.directory("build-suggestions", false, l.loadSuggestions) },
+	}
+	if l.opts.InternalChannels {
+		steps = append(steps, func() error {
+			return l.directory("internal-channels", false, l.loadChannel(&l.tree.Internal))
+		})
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directory reads the files of a directory, not of those below it.
+func (l *loader) directory(dir string, required bool, load func(name string) error) error {
+	entries, err := fs.ReadDir(l.fsys, dir)
+	if errors.Is(err, fs.ErrNotExist) && !required {
+		return nil
+	}
+	if err != nil {
+		l.fatal = true
+		l.add(Problem{File: dir, Rule: ruleRead, Message: err.Error(), Severity: SeverityError, Err: err})
+		return nil
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	for _, e := range entries {
+		if err := l.count(); err != nil {
+			return err
+		}
+		name := path.Join(dir, e.Name())
+		if e.IsDir() {
+			if err := l.below(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if l.chosen(name) {
+			if err := load(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// below reports a directory where there should be none, and the files in it that
+// look as if they counted. The maintainers' scripts read them, a service does not.
+func (l *loader) below(dir string) error {
+	l.add(Problem{File: dir, Rule: ruleDirectory, Message: "is a directory, whose files are not read", Severity: SeverityWarning})
+	return fs.WalkDir(l.fsys, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			l.add(Problem{File: name, Rule: ruleRead, Message: err.Error(), Severity: SeverityWarning, Err: err})
+			return nil
+		}
+		if err := l.count(); err != nil {
+			return err
+		}
+		if !d.IsDir() && path.Ext(name) == ".yaml" {
+			l.add(Problem{File: name, Rule: ruleBelow, Message: "is not read, since it lies in a directory below", Severity: SeverityWarning})
+		}
+		return nil
+	})
+}
+
+// count counts a file or directory that is looked at.
+func (l *loader) count() error {
+	if l.files++; l.files > l.limits.MaxFiles {
+		return &LimitError{Name: limitFiles, Limit: int64(l.limits.MaxFiles)}
+	}
+	return l.ctx.Err()
+}
+
+// read returns the content of a file. The error is that of a limit of the file,
+// or of the file system. It is fatal if it is that of the context or of a limit of
+// the tree.
+func (l *loader) read(name string) (text []byte, fatal, err error) {
+	if err := l.ctx.Err(); err != nil {
+		return nil, err, nil
+	}
+	f, err := l.fsys.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > 0 && info.Size() <= l.limits.MaxFileBytes {
+		text = make([]byte, 0, info.Size()+1) // so that most files are read in one piece
+	}
+	text, err = appendAll(text, io.LimitReader(f, l.limits.MaxFileBytes+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if int64(len(text)) > l.limits.MaxFileBytes {
+		return nil, nil, &LimitError{Name: limitFileBytes, Limit: l.limits.MaxFileBytes}
+	}
+	if l.bytes += int64(len(text)); l.bytes > l.limits.MaxTreeBytes {
+		return nil, &LimitError{Name: limitTreeBytes, Limit: l.limits.MaxTreeBytes}, nil
+	}
+	return text, nil, nil
+}
+
+// appendAll is io.ReadAll that begins with a buffer.
+func appendAll(text []byte, r io.Reader) ([]byte, error) {
+	for {
+		if len(text) == cap(text) {
+			text = append(text, 0)[:len(text)]
+		}
+		n, err := r.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		if err == io.EOF {
+			return text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// add keeps a problem.
+func (l *loader) add(p Problem) {
+	if p.Severity == SeverityError {
+		l.failed = true
+	}
+	switch n := len(l.problems); {
+	case n < l.limits.MaxProblems:
+		l.problems = append(l.problems, p)
+	case n == l.limits.MaxProblems:
+		l.problems = append(l.problems, Problem{Rule: ruleLimit, Message: "there are more problems than are listed", Severity: SeverityWarning,
+			Err: &LimitError{Name: limitProblems, Limit: int64(l.limits.MaxProblems)}})
+	}
+}
+
+const (
+	limitFiles     = "files and directories"
+	limitTreeBytes = "bytes of all files"
+	limitFileBytes = "bytes of a file"
+	limitEntries   = "versions in channels"
+	limitProblems  = "problems"
+	limitDepth     = "levels of nested YAML"
+)

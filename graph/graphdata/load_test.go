@@ -1,0 +1,231 @@
+package graphdata_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+)
+
+func TestLoad(t *testing.T) {
+	tree, problems := load(t, treeOf(map[string]string{
+		"version":                      " 1.1.0 ",
+		"channels/fast-4.30.yaml":      "# why not 4.30.1\n---\nname: fast-4.30\nfeeder: {name: fast, delay: PT0H, filter: '4[.].*', errata: public}\ntombstones: [4.29.7]\nversions:\n- 4.29.7\n- 4.2.10-s390x\n- 4.30.0+amd64\n",
+		"channels/new.yaml":            "name: new-4.31\nversions:\n",
+		"channels/stable-4.1.yaml":     "-",
+		"internal-channels/fast.yaml":  "{name: fast, versions: []}",
+		"blocked-edges/a.yaml":         "to: 4.3.29+s390x\nfrom: 4\nfixedIn: 4.3.30\nautoExtend: https://example.com/2\n",
+		"blocked-edges/b.yaml":         "to: 4.30.3\nfrom: 4[.]29[.].*\nfixedIn: 4.30.4\nurl: https://example.com/1\nname: SlowDisks\nmessage: |\n  It is slow.\nmatchingRules:\n- type: PromQL\n  promql:\n    promql: up > 0\n- {type: Always}\n",
+		"raw/metadata.json":            "{\n\"4.1.0\": {\n\"b\": \"2\",\n\"a\": \"1\"}}",
+		"build-suggestions/4.30.yaml":  "s390x: {minor_min: 4.29.1, minor_max: 4.29.9999, minor_block_list: [4.29.5], z_min: 4.30.0, z_max: 4.30.9999, z_block_list: []}\ndefault: {minor_min: 4.29.0, minor_max: 4.29.9999, minor_block_list: [], z_min: 4.30.0, z_max: 4.30.9999, z_block_list: }\n",
+		"build-suggestions/README.md":  "",
+		"signatures/sha256/ab/ignored": "",
+	}), graphdata.LoadOptions{})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	want := &graphdata.Tree{
+		SchemaVersion: "1.1.0",
+		Channels: []graphdata.Channel{{
+			File: "channels/fast-4.30.yaml", Name: "fast-4.30",
+			Versions:   []graphdata.Entry{{Version: "4.29.7", Line: 7}, {Version: "4.2.10-s390x", Line: 8}, {Version: "4.30.0+amd64", Line: 9}},
+			Feeder:     &graphdata.Feeder{Line: 4, Name: "fast", Delay: "PT0H", Errata: "public", Filter: "4[.].*"},
+			Tombstones: []graphdata.Entry{{Version: "4.29.7", Line: 5}},
+		}, {
+			File: "channels/new.yaml", Name: "new-4.31", Versions: []graphdata.Entry{},
+		}},
+		Internal: []graphdata.Channel{{File: "internal-channels/fast.yaml", Name: "fast", Versions: []graphdata.Entry{}}},
+		Drops:    []graphdata.BlockedEdge{{File: "blocked-edges/a.yaml", Line: 2, To: "4.3.29+s390x", From: "4", FixedIn: "4.3.30", AutoExtend: "https://example.com/2"}},
+		Risks: []graphdata.BlockedEdge{{File: "blocked-edges/b.yaml", Line: 2, To: "4.30.3", From: "4[.]29[.].*", FixedIn: "4.30.4", Risk: &configv1.ConditionalUpdateRisk{
+			URL: "https://example.com/1", Name: "SlowDisks", Message: "It is slow.\n",
+			MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: "up > 0"}}, {Type: "Always"}},
+		}}},
+		Raw: []graphdata.RawEntry{{Line: 3, Version: "4.1.0", Key: "b", Value: "2"}, {Line: 4, Version: "4.1.0", Key: "a", Value: "1"}},
+		Suggestions: []graphdata.Suggestion{
+			{File: "build-suggestions/4.30.yaml", Line: 2, Minor: "4.30", Arch: "default", MinorMin: "4.29.0", MinorMax: "4.29.9999", ZMin: "4.30.0", ZMax: "4.30.9999"},
+			{File: "build-suggestions/4.30.yaml", Line: 1, Minor: "4.30", Arch: "s390x", MinorMin: "4.29.1", MinorMax: "4.29.9999", MinorBlockList: []string{"4.29.5"}, ZMin: "4.30.0", ZMax: "4.30.9999"},
+		},
+	}
+	if diff := cmp.Diff(want, tree); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestMissing: without these parts not even an update service builds a graph.
+func TestMissing(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  []string
+	}{
+		{"version", map[string]string{"version": "-"}, []string{`version: Reading "version": open version: file does not exist [read]`}},
+		{"raw metadata", map[string]string{"raw/metadata.json": "-"}, []string{"raw/metadata.json: open raw/metadata.json: file does not exist [read]"}},
+		{"channels", map[string]string{"channels/stable-4.1.yaml": "-"}, []string{"channels: open channels: file does not exist [read]"}},
+		{"blocked edges", map[string]string{"blocked-edges/README.md": "-"}, []string{"blocked-edges: open blocked-edges: file does not exist [read]"}},
+		{"internal channels", map[string]string{"internal-channels/OWNERS": "-", "internal-channels/.ignored": "-"}, nil},
+		{"all", map[string]string{"version": "-", "raw/metadata.json": "[]", "channels/stable-4.1.yaml": "-"}, []string{
+			"channels: open channels: file does not exist [read]",
+			"raw/metadata.json:1: expected an object, found an array [raw-metadata]",
+			`version: Reading "version": open version: file does not exist [read]`,
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, compat := range []bool{false, true} {
+				tree, problems := load(t, treeOf(c.files), graphdata.LoadOptions{Compat: compat})
+				if diff := cmp.Diff(c.want, problems); diff != "" || (tree == nil) != (c.want != nil) {
+					t.Errorf("compat %v: -want +got\n%s", compat, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestSchemaVersion(t *testing.T) {
+	for _, c := range []struct {
+		version, want string
+		malformed     bool
+	}{
+		{version: "1.0.7"}, {version: "1.2.0\n"}, {version: "\t1.1.0\r\n"},
+		{version: "1.3.0", want: "warning: version: 1.3.0 is newer than 1.2.0: what it adds is not understood [schema-newer]"},
+		{version: "0.9.0", want: `version: unrecognized graph-data version 0.9.0; "1.2.0" and compatible versions are supported [schema]`},
+		{version: "2.0.0\n", want: `version: unrecognized graph-data version 2.0.0; "1.2.0" and compatible versions are supported [schema]`},
+		{version: "1.1", want: "version: 1.1 is not a valid semver [schema]", malformed: true},
+		{version: "v1.1.0", want: "version: v1.1.0 is not a valid semver [schema]", malformed: true},
+		{version: "", want: "version:  is not a valid semver [schema]", malformed: true},
+	} {
+		for _, compat := range []bool{false, true} {
+			fsys := treeOf(map[string]string{"version": c.version})
+			tree, problems := load(t, fsys, graphdata.LoadOptions{Compat: compat})
+			var want []string
+			if c.want != "" {
+				want = []string{c.want}
+			}
+			if diff := cmp.Diff(want, problems); diff != "" {
+				t.Errorf("%q: -want +got\n%s", c.version, diff)
+			}
+			if tree != nil {
+				continue
+			}
+			_, err := graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{Compat: compat})
+			var schema *graphdata.SchemaError
+			if !errors.As(err, &schema) || schema.Malformed != c.malformed {
+				t.Errorf("%q: %#v", c.version, schema)
+			}
+		}
+	}
+}
+
+// TestNewerSchema: keys that a newer schema may have added are no errors.
+func TestNewerSchema(t *testing.T) {
+	tree, problems := load(t, treeOf(map[string]string{
+		"version":                  "1.9.0",
+		"channels/stable-4.1.yaml": smallChannel + "since: 2030\n",
+		"blocked-edges/a.yaml":     smallDrop + "until: 4.2.0\n",
+		"blocked-edges/b.yaml":     smallRisk + "  weight: 3\n",
+	}), graphdata.LoadOptions{})
+	want := []string{
+		"warning: blocked-edges/a.yaml:3:1: until: is not a known key [unknown-key]",
+		"warning: blocked-edges/b.yaml:8:3: matchingRules[0].weight: is not a known key [unknown-key]",
+		"warning: channels/stable-4.1.yaml:3:1: since: is not a known key [unknown-key]",
+		"warning: version: 1.9.0 is newer than 1.2.0: what it adds is not understood [schema-newer]",
+	}
+	if diff := cmp.Diff(want, problems); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if tree == nil || len(tree.Channels) != 1 || len(tree.Drops) != 1 || len(tree.Risks) != 1 {
+		t.Errorf("%+v", tree)
+	}
+}
+
+// TestSelection: which files of a directory are read.
+func TestSelection(t *testing.T) {
+	fsys := treeOf(map[string]string{
+		"channels/a.yml":           smallChannel,
+		"channels/b.xyaamlz":       smallChannel,
+		"channels/c.yaml.bak":      smallChannel,
+		"channels/d":               smallChannel,
+		"channels/.yaml":           smallChannel,
+		"channels/OWNERS":          "approvers: []\n",
+		"channels/old/e.yaml":      smallChannel,
+		"channels/old/f/g.yaml":    smallChannel,
+		"channels/old/notes.txt":   "",
+		"channels/stable-4.1.yaml": smallChannel,
+	})
+	below := []string{
+		"warning: channels/old: is a directory, whose files are not read [directory]",
+		"warning: channels/old/e.yaml: is not read, since it lies in a directory below [below-directory]",
+		"warning: channels/old/f/g.yaml: is not read, since it lies in a directory below [below-directory]",
+	}
+	start := []string{
+		`warning: channels/a.yml: has an invalid extension "yml" [invalid-extension]`,
+	}
+	end := append([]string{
+		`warning: channels/c.yaml.bak: has an invalid extension "bak" [invalid-extension]`,
+		"warning: channels/d: is missing an extension [missing-extension]",
+	}, below...)
+	strictOnly := []string{`warning: channels/b.xyaamlz: has an invalid extension "xyaamlz" [invalid-extension]`}
+	for _, c := range []struct {
+		compat bool
+		want   []string
+		files  []string
+	}{
+		{false, append(append(start, strictOnly...), end...), []string{"channels/stable-4.1.yaml"}},
+		{true, append(start[:1:1], end...), []string{"channels/b.xyaamlz", "channels/stable-4.1.yaml"}},
+	} {
+		tree, problems := load(t, fsys, graphdata.LoadOptions{Compat: c.compat})
+		if diff := cmp.Diff(c.want, problems); diff != "" {
+			t.Errorf("compat %v: -want +got\n%s", c.compat, diff)
+		}
+		var files []string
+		for _, ch := range tree.Channels {
+			files = append(files, ch.File)
+		}
+		if diff := cmp.Diff(c.files, files); diff != "" {
+			t.Errorf("compat %v: -want +got\n%s", c.compat, diff)
+		}
+	}
+}
+
+// TestContext: an ended context ends the reading.
+func TestContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(nil)
+	if _, err := graphdata.Load(ctx, treeOf(nil), graphdata.LoadOptions{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := graphdata.Load(t.Context(), treeOf(nil), graphdata.LoadOptions{Limits: graphdata.Limits{MaxFiles: -1}}); err == nil {
+		t.Error("a negative limit is accepted")
+	}
+}
+
+// unreadable fails to open one file.
+type unreadable struct {
+	fstest.MapFS
+	name string
+}
+
+func (u unreadable) Open(name string) (fs.File, error) {
+	if name == u.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return u.MapFS.Open(name)
+}
+
+// TestUnreadable: a file that cannot be read fails a strict Load alone.
+func TestUnreadable(t *testing.T) {
+	fsys := unreadable{treeOf(nil), "channels/stable-4.1.yaml"}
+	_, err := graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{})
+	if !errors.Is(err, fs.ErrPermission) || err.Error() != "channels/stable-4.1.yaml: open channels/stable-4.1.yaml: permission denied" {
+		t.Error(err)
+	}
+	tree, problems := load(t, fsys, graphdata.LoadOptions{Compat: true})
+	if len(problems) != 1 || len(tree.Channels) != 0 {
+		t.Error(problems)
+	}
+}

@@ -1,0 +1,65 @@
+package graphdata
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// patchConcerns says which versions of the highest minor of a channel have no
+// unconditional update within the channel, by node. The highest version needs none,
+// nor do pre-releases. Where a version leads only to one that is told about, that
+// is enough.
+func (c *connectivity) patchConcerns(channel Channel) map[int32]string {
+	in := c.members(channel.Versions)
+	highest := -1
+	for i := range in {
+		if in[i] {
+			highest = i
+		}
+	}
+	if highest < 0 {
+		return nil
+	}
+	updates := make(map[int32]bool)
+	exposed := make(map[int32][]conditionalTarget)
+	for i := range in {
+		if !in[i] {
+			continue
+		}
+		for _, f := range c.snap.in[i] {
+			updates[f] = true
+		}
+		for _, p := range c.snap.pairs[i] {
+			exposed[p.from] = append(exposed[p.from], conditionalTarget{int32(i), p.list})
+		}
+	}
+	concerns := map[int32]string{}
+	top := c.snap.nodes[highest].semver
+	for i := int32(highest) - 1; i >= 0; i-- {
+		v := c.snap.nodes[i].semver
+		if !in[i] || updates[i] || v.Prerelease() != "" || v.Major() != top.Major() || v.Minor() != top.Minor() {
+			continue
+		}
+		version := servedVersion(c.snap.nodes[i].version, c.arch)
+		if len(exposed[i]) == 0 {
+			concerns[i] = fmt.Sprintf("%s has no patch updates in %s", version, channel.Name)
+			continue
+		}
+		if slices.ContainsFunc(exposed[i], func(t conditionalTarget) bool { return concerns[t.to] != "" }) {
+			continue
+		}
+		var names []string
+		for _, t := range exposed[i] {
+			for _, r := range c.snap.lists[t.list] {
+				names = append(names, r.Name)
+			}
+		}
+		slices.Sort(names)
+		concerns[i] = fmt.Sprintf("%s has patch updates in %s, but they are exposed to risks: %s", version, channel.Name, strings.Join(slices.Compact(names), ", "))
+	}
+	return concerns
+}
+
+// conditionalTarget is an update under a list of risks.
+type conditionalTarget struct{ to, list int32 }

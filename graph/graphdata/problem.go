@@ -1,0 +1,131 @@
+package graphdata
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Severity is how bad a [Problem] is.
+type Severity string
+
+const (
+	// SeverityError makes a strict [Load] fail. Under Compat the file counts for
+	// nothing, as it does for an update service.
+	SeverityError Severity = "Error"
+	// SeverityWarning lets the file count. Under Compat, what an update service
+	// accepts and a strict Load does not is a warning too.
+	SeverityWarning Severity = "Warning"
+)
+
+// Problem is a fault of a tree and its place.
+type Problem struct {
+	File         string // path in the tree
+	Line, Column int    // from 1; 0 where there is none
+	Field        string // the key that it concerns, e.g. "matchingRules[0].type"; may be empty
+	Rule         string // stable name: one of those that [Rules] lists
+	Message      string // for people
+	Severity     Severity
+	// Err is the cause: a [*SchemaError], a [*LimitError], an error of the file
+	// system. It is nil where Message says it all.
+	Err error
+}
+
+// String is the place and the message: "blocked-edges/4.1.yaml:3:7: from: …".
+func (p Problem) String() string {
+	var s strings.Builder
+	s.WriteString(p.File)
+	for _, at := range []int{p.Line, p.Column} {
+		if at > 0 {
+			s.WriteString(":" + strconv.Itoa(at))
+		}
+	}
+	if p.File != "" {
+		s.WriteString(": ")
+	}
+	if p.Field != "" {
+		s.WriteString(p.Field + ": ")
+	}
+	s.WriteString(p.Message)
+	return s.String()
+}
+
+// compareProblems orders problems by place.
+func compareProblems(a, b Problem) int {
+	return cmp.Or(
+		cmp.Compare(a.File, b.File),
+		cmp.Compare(a.Line, b.Line),
+		cmp.Compare(a.Column, b.Column),
+		cmp.Compare(a.Rule, b.Rule),
+		cmp.Compare(a.Field, b.Field),
+		cmp.Compare(a.Message, b.Message),
+	)
+}
+
+// LoadError says why a tree was not loaded.
+type LoadError struct {
+	// Problems are all errors and warnings that were found, by file and line.
+	Problems []Problem
+}
+
+// Error tells the first ten errors, one a line, and how many more there are.
+func (e *LoadError) Error() string {
+	const most = 10
+	errs := e.errors()
+	var s strings.Builder
+	for i, p := range errs {
+		if i == most {
+			fmt.Fprintf(&s, "\nand %d more errors", len(errs)-most)
+			break
+		}
+		if i > 0 {
+			s.WriteByte('\n')
+		}
+		s.WriteString(p.String())
+	}
+	return s.String()
+}
+
+// Unwrap returns the causes of the problems that have one.
+func (e *LoadError) Unwrap() []error {
+	var causes []error
+	for _, p := range e.Problems {
+		if p.Err != nil && p.Severity == SeverityError {
+			causes = append(causes, p.Err)
+		}
+	}
+	return causes
+}
+
+func (e *LoadError) errors() []Problem {
+	return slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool { return p.Severity != SeverityError })
+}
+
+// SchemaError says that a tree has a schema that is not understood.
+type SchemaError struct {
+	Version string // the content of the file version, trimmed
+	// Malformed says that it is no version at all, rather than one of another
+	// major.
+	Malformed bool
+}
+
+// Error is in the words of the update service.
+func (e *SchemaError) Error() string {
+	if e.Malformed {
+		return e.Version + " is not a valid semver"
+	}
+	return fmt.Sprintf("unrecognized graph-data version %s; %q and compatible versions are supported", e.Version, SchemaVersion)
+}
+
+// LimitError says that input passed a limit of [Limits] or [ArchiveLimits].
+type LimitError struct {
+	Name  string // what is limited, e.g. "bytes of a file"
+	Limit int64
+}
+
+// Error names the limit that was passed.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("exceeds the limit of %d %s", e.Limit, e.Name)
+}

@@ -1,0 +1,89 @@
+package graphdata
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/strictjson"
+)
+
+// loadRaw reads raw/metadata.json, without which no update service builds a graph.
+func (l *loader) loadRaw() error {
+	const name = "raw/metadata.json"
+	text, stop, err := l.read(name)
+	if stop != nil {
+		return stop
+	}
+	if err != nil {
+		l.fatal = true
+		rule := ruleRead
+		if errors.As(err, new(*LimitError)) {
+			rule = ruleLimit
+		}
+		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Severity: SeverityError, Err: err})
+		return nil
+	}
+	s := &strictjson.Scanner{Data: text}
+	lines := &lineCounter{text: text}
+	var entries []RawEntry
+	field := ""
+	err = s.Object(func(key []byte) error {
+		version := string(key)
+		field = version
+		line := lines.at(s.Pos)
+		if _, err := graph.ParseVersion(version); err != nil {
+			severity := SeverityError
+			if l.opts.Compat {
+				severity = SeverityWarning
+			}
+			l.add(Problem{File: name, Line: line, Field: bounded.Text(version, bounded.MaxQuoted), Rule: ruleVersion,
+				Message: "is not a valid semver: " + bounded.Text(err.Error(), bounded.MaxQuoted), Severity: severity})
+		}
+		return s.Object(func(key []byte) error {
+			k := string(key)
+			field = version + "." + k
+			line := lines.at(s.Pos)
+			value, err := s.Text()
+			if err != nil {
+				return err
+			}
+			entries = append(entries, RawEntry{Line: line, Version: version, Key: k, Value: string(value)})
+			field = version
+			return nil
+		})
+	})
+	if err == nil {
+		field = ""
+		err = s.End()
+	}
+	if err != nil {
+		l.fatal = true
+		line := lines.at(s.Pos)
+		if errors.Is(err, strictjson.ErrSyntax) {
+			line, err = s.Describe()
+			field = ""
+		}
+		l.add(Problem{File: name, Line: line, Field: bounded.Text(field, bounded.MaxQuoted), Rule: ruleRaw,
+			Message: bounded.Text(err.Error(), bounded.MaxQuoted), Severity: SeverityError})
+		return nil
+	}
+	l.tree.Raw = entries
+	return nil
+}
+
+// lineCounter tells the lines of ascending offsets, each byte looked at once.
+type lineCounter struct {
+	text      []byte
+	pos, line int // line breaks before pos
+}
+
+func (c *lineCounter) at(pos int) int {
+	pos = min(pos, len(c.text))
+	if pos > c.pos {
+		c.line += bytes.Count(c.text[c.pos:pos], []byte("\n"))
+		c.pos = pos
+	}
+	return c.line + 1
+}

@@ -1,0 +1,48 @@
+package graphdata
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+)
+
+// SchemaVersion is the newest schema version of trees that [Load] knows. Those
+// with the same major are read, newer ones with warnings.
+const SchemaVersion = "1.2.0"
+
+var schemaVersion = semver.MustParse(SchemaVersion)
+
+// loadVersion reads the file version, without which there is no tree.
+func (l *loader) loadVersion() error {
+	const name = "version"
+	fatal := func(rule string, err error) {
+		l.fatal = true
+		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Severity: SeverityError, Err: err})
+	}
+	text, stop, err := l.read(name)
+	if stop != nil {
+		return stop
+	}
+	if err != nil {
+		fatal(ruleRead, fmt.Errorf("Reading %q: %w", name, err)) //nolint:staticcheck // in the words of the update service
+		return nil
+	}
+	version := strings.TrimSpace(string(text))
+	l.tree.SchemaVersion = version
+	v, err := graph.ParseVersion(version)
+	switch {
+	case err != nil:
+		fatal(ruleSchema, &SchemaError{Version: bounded.Text(version, bounded.MaxQuoted), Malformed: true})
+	case v.Major() != schemaVersion.Major():
+		fatal(ruleSchema, &SchemaError{Version: bounded.Text(version, bounded.MaxQuoted)})
+	case v.Minor() > schemaVersion.Minor():
+		l.newer = true
+		l.add(Problem{File: name, Rule: ruleSchemaNewer, Severity: SeverityWarning,
+			Message: fmt.Sprintf("%s is newer than %s: what it adds is not understood", bounded.Text(version, bounded.MaxQuoted), SchemaVersion)})
+	}
+	return nil
+}

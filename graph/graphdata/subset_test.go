@@ -1,0 +1,80 @@
+package graphdata_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+)
+
+func TestSubset(t *testing.T) {
+	tree := &graphdata.Tree{
+		SchemaVersion: "1.1.0",
+		Channels: []graphdata.Channel{
+			{Name: "candidate-1.1", Versions: entries("1.0.0", "1.1.0+amd64", "1.1.0+s390x", "1.2.0"), Feeder: &graphdata.Feeder{Name: "candidate"}},
+			{Name: "stable-1.2", Versions: entries("1.2.0")},
+		},
+		Internal: []graphdata.Channel{{Name: "candidate", Tombstones: entries("1.0.0", "1.2.0")}, {Name: "fast", Versions: entries("1.2.0")}},
+		Drops:    []graphdata.BlockedEdge{drop("1.1.0", ".*"), drop("1.2.0", ".*")},
+		Risks:    []graphdata.BlockedEdge{risk("A", "1.1.0+s390x", ".*"), risk("A", "1.2.0", ".*")},
+		Raw:      []graphdata.RawEntry{{Version: "1.0.0", Key: "a", Value: "b"}, {Version: "1.2.0", Key: "a", Value: "b"}},
+		Problems: []graphdata.Problem{{File: "a"}},
+	}
+	before := *tree
+	want := &graphdata.Tree{
+		SchemaVersion: "1.1.0",
+		Channels:      []graphdata.Channel{{Name: "candidate-1.1", Versions: entries("1.0.0", "1.1.0+amd64"), Feeder: &graphdata.Feeder{Name: "candidate"}}},
+		Internal:      []graphdata.Channel{{Name: "candidate", Tombstones: entries("1.0.0")}},
+		Drops:         tree.Drops[:1], Risks: tree.Risks[:1], Raw: tree.Raw[:1],
+	}
+	if diff := cmp.Diff(want, graphdata.Subset(tree, []string{"1.0.0", "1.1.0+amd64"})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if diff := cmp.Diff(&before, tree); diff != "" {
+		t.Errorf("the tree was changed: %s", diff)
+	}
+	if diff := cmp.Diff(&graphdata.Tree{SchemaVersion: "1.1.0", Channels: []graphdata.Channel{}, Internal: []graphdata.Channel{}}, graphdata.Subset(tree, nil)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestSubsetProperties: a mirror's releases make the same graphs of a subset as of
+// the whole tree.
+func TestSubsetProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree, releases := oddInput(t)
+		var versions []string
+		releases = slices.DeleteFunc(releases, func(r graphdata.Release) bool {
+			if rapid.Bool().Draw(t, "not mirrored") {
+				return true
+			}
+			version := r.Version
+			if r.Arch != "" && rapid.Bool().Draw(t, "with architecture") {
+				version += "+" + r.Arch
+			}
+			versions = append(versions, version)
+			return false
+		})
+		part := graphdata.Subset(tree, versions)
+		for _, compat := range []bool{false, true} {
+			opts := graphdata.BuildOptions{Compat: compat, Partial: true}
+			want, err := graphdata.Build(tree, releases, opts)
+			got, errPart := graphdata.Build(part, releases, opts)
+			if (err == nil) != (errPart == nil) {
+				t.Fatalf("%v with the tree, %v with a part", err, errPart)
+			}
+			if err != nil {
+				continue
+			}
+			if diff := cmp.Diff(served(want), served(got)); diff != "" {
+				t.Fatalf("compat %v: -whole +part\n%s", compat, diff)
+			}
+			if diff := cmp.Diff(want.Full().Nodes, got.Full().Nodes); diff != "" {
+				t.Fatalf("compat %v: -whole +part\n%s", compat, diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package graphdata
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+// Effect is what a [Cause] does to an update.
+type Effect string
+
+const (
+	// Declared: a release or its metadata say that there is the update.
+	Declared Effect = "Declared"
+	// Removed: the tree or metadata say that there is not.
+	Removed Effect = "Removed"
+	// Conditional: a risk matches. It counts unless the update is removed; under
+	// BuildOptions.Compat it counts in any case.
+	Conditional Effect = "Conditional"
+)
+
+// Cause is why an update is served, is not, or is conditional.
+type Cause struct {
+	Effect Effect
+	// File and Line are the place in the tree. Without a line, File is the source
+	// of a release, or the version of a node whose metadata say so.
+	File string
+	Line int
+	// Key is what says so: previous or next of a release, a key of metadata, or
+	// from in the tree.
+	Key string
+	// Value is the expression or list of the tree or the metadata; empty for a
+	// release.
+	Value string
+	// Risk is the name of the risk; empty for other effects.
+	Risk string
+}
+
+// String is the place and what it does.
+func (c Cause) String() string {
+	text := c.File
+	if c.Line > 0 {
+		text = fmt.Sprintf("%s:%d", c.File, c.Line)
+	}
+	text += fmt.Sprintf(": %s by %s", c.Effect, c.Key)
+	if c.Value != "" {
+		text += " " + c.Value
+	}
+	if c.Risk != "" {
+		text += ": " + c.Risk
+	}
+	return text
+}
+
+// reasons are what [Snapshot.Why] needs to know.
+type reasons struct {
+	drops, risks [][]BlockedEdge // of each node, in the order of the tree
+	previous     [][]naming      // of each node: what its releases name
+	next         [][]naming
+	own          []string // what metadata remove by an expression
+}
+
+// naming is a list of versions in a release.
+type naming struct {
+	source   string
+	versions []string
+}
+
+// Why returns the causes of an update on an architecture: who declares it, what
+// removes it, under which risks it is, in this order. The versions may be with or
+// without their builds. There are none for an update that nobody declares, nor for
+// versions that the graph does not have.
+//
+// Channels are no cause: an update is served in those that hold both versions.
+func (s *Snapshot) Why(from, to, arch string) []Cause {
+	f, t := s.find(from, arch), s.find(to, arch)
+	if f < 0 || t < 0 {
+		return nil
+	}
+	causes := s.declared(f, t)
+	if len(causes) == 0 {
+		return nil
+	}
+	causes = append(causes, s.removed(f, t)...)
+	for _, b := range s.reasons.risks[t] {
+		if matchesFrom(b.From, s.nodes[f].version) {
+			causes = append(causes, Cause{Effect: Conditional, File: b.File, Line: b.Line, Key: "from", Value: b.From, Risk: b.Risk.Name})
+		}
+	}
+	return causes
+}
+
+// find returns the node of a version on an architecture, -1 if there is none.
+func (s *Snapshot) find(version, arch string) int {
+	at := slices.IndexFunc(s.nodes, func(n node) bool {
+		return n.base == withoutBuild(version) && n.build == arch
+	})
+	if at >= 0 {
+		return at
+	}
+	return slices.IndexFunc(s.nodes, func(n node) bool { return n.version == version })
+}
+
+// declared returns who says that there is an update.
+func (s *Snapshot) declared(f, t int) (causes []Cause) {
+	for _, d := range []struct {
+		lists []naming
+		key   string
+		base  string
+	}{{s.reasons.previous[t], "previous", s.nodes[f].base}, {s.reasons.next[f], "next", s.nodes[t].base}} {
+		for _, list := range d.lists {
+			if slices.ContainsFunc(list.versions, func(v string) bool { return withoutBuild(v) == d.base }) {
+				causes = append(causes, Cause{Effect: Declared, File: list.source, Key: d.key})
+			}
+		}
+	}
+	return append(causes, s.edits(Declared, f, t, graph.MetadataPreviousAdd, graph.MetadataNextAdd)...)
+}
+
+// removed returns what says that there is no update.
+func (s *Snapshot) removed(f, t int) (causes []Cause) {
+	for _, b := range s.reasons.drops[t] {
+		if matchesFrom(b.From, s.nodes[f].version) {
+			causes = append(causes, Cause{Effect: Removed, File: b.File, Line: b.Line, Key: "from", Value: b.From})
+		}
+	}
+	if own := s.reasons.own[t]; own != "" && matchesFrom(own, s.nodes[f].version) {
+		causes = append(causes, Cause{Effect: Removed, File: s.nodes[t].version, Key: graph.MetadataPreviousRemoveRegex, Value: own})
+	}
+	if all := s.nodes[t].metadata[graph.MetadataPreviousRemove]; strings.TrimSpace(all) == "*" {
+		causes = append(causes, Cause{Effect: Removed, File: s.nodes[t].version, Key: graph.MetadataPreviousRemove, Value: all})
+	}
+	return append(causes, s.edits(Removed, f, t, graph.MetadataPreviousRemove, graph.MetadataNextRemove)...)
+}
+
+// edits returns the metadata of both ends that name the other one.
+func (s *Snapshot) edits(effect Effect, f, t int, previous, next string) (causes []Cause) {
+	for _, e := range []struct {
+		at, other node
+		key       string
+	}{{s.nodes[t], s.nodes[f], previous}, {s.nodes[f], s.nodes[t], next}} {
+		value := e.at.metadata[e.key]
+		names := func(item string) bool {
+			if e.at.arch == "" {
+				return item == e.other.version
+			}
+			return withoutBuild(item) == e.other.base && e.other.build == e.at.arch
+		}
+		if slices.ContainsFunc(splitList(value), names) {
+			causes = append(causes, Cause{Effect: effect, File: e.at.version, Key: e.key, Value: value})
+		}
+	}
+	return causes
+}
+
+// matchesFrom compiles an expression that compiled when the graph was built.
+func matchesFrom(from, version string) bool {
+	matched, err := regexp.MatchString(from, version)
+	return err == nil && matched
+}

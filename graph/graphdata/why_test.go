@@ -1,0 +1,134 @@
+package graphdata_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
+)
+
+// TestWhy: each cause, down to the file and line.
+func TestWhy(t *testing.T) {
+	tree, releases := worked()
+	tree.Raw = []graphdata.RawEntry{
+		{Version: "1.0.1", Key: graph.MetadataPreviousRemoveRegex, Value: "0[.]0[+]"},
+		{Version: "1.1.0", Key: graph.MetadataPreviousAdd, Value: "1.0.1, 1.0.0"},
+		{Version: "1.0.1", Key: graph.MetadataPreviousRemove, Value: "*"},
+		{Version: "1.0.0", Key: graph.MetadataNextRemove, Value: "1.0.1"},
+	}
+	s := build(t, tree, releases, graphdata.BuildOptions{})
+	for _, c := range []struct {
+		from, to, arch string
+		want           []string
+	}{
+		{"1.0.0", "1.1.0", "amd64", []string{
+			"1.1.0-amd64: Declared by previous",
+			"1.1.0+amd64: Declared by io.openshift.upgrades.graph.previous.add 1.0.1, 1.0.0",
+			"blocked-edges/1.1.0.yaml:2: Removed by from ^1[.]0[.]0[+].*$",
+			"blocked-edges/1.1.0-R.yaml:2: Conditional by from 1[.]0[.].*: R",
+		}},
+		{"1.0.1+amd64", "1.1.0+amd64", "amd64", []string{
+			"1.1.0-amd64: Declared by previous",
+			"1.1.0+amd64: Declared by io.openshift.upgrades.graph.previous.add 1.0.1, 1.0.0",
+			"blocked-edges/1.1.0-R.yaml:2: Conditional by from 1[.]0[.].*: R",
+		}},
+		{"1.1.0", "1.2.0", "amd64", []string{"1.1.0-amd64: Declared by next"}},
+		{"1.0.0", "1.0.1", "amd64", []string{
+			"1.0.1-amd64: Declared by previous",
+			"1.0.1+amd64: Removed by io.openshift.upgrades.graph.previous.remove_regex 0[.]0[+]",
+			"1.0.1+amd64: Removed by io.openshift.upgrades.graph.previous.remove *",
+			"1.0.0+amd64: Removed by io.openshift.upgrades.graph.next.remove 1.0.1",
+		}},
+		{"1.0.0", "1.2.0", "amd64", nil},
+		{"1.0.0", "1.1.0", "arm64", nil},
+		{"9.0.0", "1.1.0", "amd64", nil},
+	} {
+		var got []string
+		for _, cause := range s.Why(c.from, c.to, c.arch) {
+			got = append(got, cause.String())
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s → %s on %s: -want +got\n%s", c.from, c.to, c.arch, diff)
+		}
+	}
+}
+
+// TestWhyAgrees: what Why says about each update of some real channels is what is
+// served.
+func TestWhyAgrees(t *testing.T) {
+	tree := loadReal(t)
+	s := build(t, tree, approximated(tree), graphdata.BuildOptions{})
+	for _, channel := range []string{"stable-4.6", "eus-4.8"} {
+		if israce.Enabled && channel == "eus-4.8" {
+			continue // one goroutine asks a lot
+		}
+		served := map[[2]string]graphdata.Effect{}
+		g := s.Graph(channel, "amd64")
+		for i, n := range g.Nodes() {
+			for e := range g.Edges(i) {
+				served[[2]string{n.Version.Original(), g.Node(e.To).Version.Original()}] = graphdata.Declared
+			}
+		}
+		for _, c := range g.ConditionalEdges() {
+			for _, p := range c.Edges {
+				served[[2]string{p.From, p.To}] = graphdata.Conditional
+			}
+		}
+		for _, from := range g.Nodes() {
+			for _, to := range g.Nodes() {
+				pair := [2]string{from.Version.Original(), to.Version.Original()}
+				effects := map[graphdata.Effect]bool{}
+				for _, c := range s.Why(pair[0], pair[1], "amd64") {
+					effects[c.Effect] = true
+				}
+				want := graphdata.Effect("")
+				switch {
+				case effects[graphdata.Removed]:
+				case effects[graphdata.Conditional]:
+					want = graphdata.Conditional
+				case effects[graphdata.Declared]:
+					want = graphdata.Declared
+				}
+				if served[pair] != want {
+					t.Fatalf("%s: %s is served as %q, and Why says %v", channel, strings.Join(pair[:], " → "), served[pair], s.Why(pair[0], pair[1], "amd64"))
+				}
+			}
+		}
+	}
+}
+
+// TestWhyProperties: in both modes, Why says of each update what is served.
+func TestWhyProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tree, releases := input(t)
+		compat := rapid.Bool().Draw(t, "compat")
+		s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, arch := range s.Arches() {
+			g := s.Graph("candidate-1.1", arch)
+			served := updates(g)
+			for _, from := range g.Nodes() {
+				for _, to := range g.Nodes() {
+					pair := [2]string{from.Version.Original(), to.Version.Original()}
+					causes := s.Why(pair[0], pair[1], arch)
+					has := func(e graphdata.Effect) bool {
+						return slices.ContainsFunc(causes, func(c graphdata.Cause) bool { return c.Effect == e })
+					}
+					conditional := has(graphdata.Conditional) && (compat || !has(graphdata.Removed))
+					free, ok := served[pair]
+					if want := conditional || has(graphdata.Declared) && !has(graphdata.Removed); ok != want || ok && free == conditional {
+						t.Fatalf("compat %v: %v is served: %v, without condition: %v, and Why says %v", compat, pair, ok, free, causes)
+					}
+				}
+			}
+		}
+	})
+}
