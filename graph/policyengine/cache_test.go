@@ -1,0 +1,193 @@
+package policyengine_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+)
+
+// counting counts how often graphs are asked for.
+type counting struct {
+	*graphdata.Snapshot
+	asked atomic.Int64
+}
+
+func (c *counting) Graph(channel, arch string) *graph.Graph {
+	c.asked.Add(1)
+	return c.Snapshot.Graph(channel, arch)
+}
+
+func sampleValue(t *testing.T, samples []clusterapi.Sample, name string) float64 {
+	t.Helper()
+	for _, s := range samples {
+		if s.Name == "cincinnati_pe_"+name {
+			return s.Value
+		}
+	}
+	t.Fatalf("no sample %s", name)
+	return 0
+}
+
+// TestEncodedOnce: many requests at a time encode a graph once; it is kept until
+// another is set, and unknown channels are never encoded nor kept.
+func TestEncodedOnce(t *testing.T) {
+	g := &counting{Snapshot: sample(t)}
+	s := serve(t, policyengine.Options{}, g)
+	many := func(path string) {
+		var group sync.WaitGroup
+		for range 16 {
+			group.Go(func() { s.get(t, path) })
+		}
+		group.Wait()
+	}
+	many(candidate)
+	if n := g.asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	s.get(t, candidate, "Accept", vendor)
+	s.get(t, candidate, "Accept-Encoding", "gzip")
+	s.Set(&counting{Snapshot: sample(t)}) // equal content
+	s.get(t, candidate)
+	if n := g.asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	size := sampleValue(t, s.Samples(), "graph_cached_bytes")
+	for i := range 50 {
+		s.get(t, fmt.Sprintf("/api/graph?channel=none-%d", i))
+		s.get(t, fmt.Sprintf("/api/graph?channel=candidate-1.1&arch=a%d", i))
+	}
+	if n := g.asked.Load(); n != 1 || sampleValue(t, s.Samples(), "graph_cached_bytes") != size || size == 0 {
+		t.Errorf("asked %d times, %v bytes, then %v", n, size, sampleValue(t, s.Samples(), "graph_cached_bytes"))
+	}
+	other := &counting{Snapshot: sample(t, "1.1.1")}
+	s.Set(other)
+	s.get(t, candidate)
+	if n := other.asked.Load(); n != 1 {
+		t.Errorf("the new one was asked %d times", n)
+	}
+}
+
+// TestEviction: within the bound the answers that were asked for last are kept; one
+// that went is still known by its tag.
+func TestEviction(t *testing.T) {
+	g := &counting{Snapshot: sample(t)}
+	one := len(g.Snapshot.Graph("candidate-1.1", "amd64").AppendJSON(nil))
+	two := len(g.Snapshot.Graph("fast-1.1", "amd64").AppendJSON(nil))
+	three := len(g.Snapshot.Graph("fast-1.10", "amd64").AppendJSON(nil))
+	s := serve(t, policyengine.Options{MaxCached: int64(one + two)}, g)
+	const fast, small = "/api/graph?channel=fast-1.1", "/api/graph?channel=fast-1.10"
+	etag := s.get(t, candidate).Get("ETag")
+	s.get(t, fast)
+	s.get(t, candidate)
+	asked := func(path string, want int64, headers ...string) reply {
+		t.Helper()
+		before := g.asked.Load()
+		got := s.get(t, path, headers...)
+		if n := g.asked.Load() - before; n != want {
+			t.Errorf("%s: asked %d times, want %d", path, n, want)
+		}
+		if size := sampleValue(t, s.Samples(), "graph_cached_bytes"); size > float64(one+two) {
+			t.Errorf("%v bytes are kept", size)
+		}
+		return got
+	}
+	asked(small, 1) // fast-1.1 goes, which was asked for before candidate-1.1
+	asked(candidate, 0)
+	asked(fast, 1) // fast-1.10 goes
+	asked(candidate, 0)
+	asked(small, 1) // fast-1.1 goes
+	asked(fast, 1)  // candidate-1.1 goes
+	if got := asked(candidate, 0, "If-None-Match", etag); got.code != 304 {
+		t.Errorf("%d", got.code)
+	}
+	if got := asked(candidate, 1); got.Get("ETag") != etag || len(got.body) != one {
+		t.Errorf("%s, %d bytes", got.Get("ETag"), len(got.body))
+	}
+	tiny := serve(t, policyengine.Options{MaxCached: int64(three - 1)}, g)
+	for range 2 {
+		asked(candidate, 0, "If-None-Match", etag)
+		if got := tiny.get(t, candidate, "Accept-Encoding", "gzip"); got.code != 200 || sampleValue(t, tiny.Samples(), "graph_cached_bytes") != 0 {
+			t.Errorf("%d, kept %v", got.code, sampleValue(t, tiny.Samples(), "graph_cached_bytes"))
+		}
+	}
+}
+
+// fixed is a Grapher that has no revision of its own.
+type fixed struct{ s *graphdata.Snapshot }
+
+func (f fixed) Graph(channel, arch string) *graph.Graph { return f.s.Graph(channel, arch) }
+func (f fixed) Channels(arch string) []string           { return f.s.Channels(arch) }
+func (f fixed) Arches() []string                        { return f.s.Arches() }
+
+// TestRevision: a revision names the content.
+func TestRevision(t *testing.T) {
+	for name, of := range map[string]func(*graphdata.Snapshot) policyengine.Grapher{
+		"snapshot": func(s *graphdata.Snapshot) policyengine.Grapher { return s },
+		"others":   func(s *graphdata.Snapshot) policyengine.Grapher { return fixed{s} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, policyengine.Options{}, of(sample(t)))
+			first := s.Revision()
+			s.Set(of(sample(t)))
+			if again := s.Revision(); again != first || len(first) != 32 || strings.Trim(first, "0123456789abcdef") != "" {
+				t.Errorf("%q, then %q", first, again)
+			}
+			if n := sampleValue(t, s.Samples(), "graph_final_releases"); n != 4 {
+				t.Errorf("%v releases", n)
+			}
+			s.Set(of(sample(t, "1.1.1")))
+			if s.Revision() == first {
+				t.Error("other content, one revision")
+			}
+		})
+	}
+}
+
+// TestSwap: requests go on while graphs are swapped, and each answer is whole and
+// one of those that were set.
+func TestSwap(t *testing.T) {
+	one, two := sample(t), sample(t, "1.1.1")
+	s := serve(t, policyengine.Options{MaxCached: 5000}, one)
+	valid := map[string]string{nothing: ""} // body → tag
+	for _, g := range []*graphdata.Snapshot{one, two} {
+		for _, channel := range g.Channels("amd64") {
+			text := g.Graph(channel, "amd64").AppendJSON(nil)
+			valid[string(text)] = tagOf(text)
+		}
+	}
+	done := make(chan struct{})
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for n := range 150 {
+				path := []string{candidate, "/api/graph?channel=fast-1.1", "/api/graph?channel=none"}[(i+n)%3]
+				headers := [][]string{nil, {"Accept-Encoding", "gzip"}, {"If-None-Match", "*"}}[n%7%3]
+				got := s.get(t, path, headers...)
+				tag, known := valid[got.body]
+				if len(headers) > 0 && got.code == 200 && got.Get("Content-Encoding") == "gzip" {
+					continue
+				}
+				if got.code != 304 && (got.code != 200 || !known || tag != "" && got.Get("ETag") != tag) {
+					t.Errorf("%s: %d %s", path, got.code, got.body)
+				}
+			}
+		})
+	}
+	go func() { group.Wait(); close(done) }()
+	for i := 0; ; i++ {
+		select {
+		case <-done:
+			return
+		default:
+			s.Set([]policyengine.Grapher{one, two}[i%2])
+			_ = s.Samples()
+		}
+	}
+}

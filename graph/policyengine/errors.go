@@ -1,0 +1,83 @@
+package policyengine
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// The kinds of errors. Those of the existing service that cannot occur here are
+// left out.
+const (
+	KindInvalidContentType  = "invalid_content_type"    // 406
+	KindMissingParams       = "missing_params"          // 400
+	KindInvalidParams       = "invalid_params"          // 400, and 414 past a limit
+	KindFailedUpstreamFetch = "failed_upstream_fetch"   // 503: there is no graph, or it is too old
+	KindFailedExecution     = "failed_plugin_execution" // 500
+	KindFileOpen            = "file_open_err"           // 500
+	KindDoesNotExist        = "does_not_exist"          // 404
+)
+
+// failure is an answer that is an error; its text is the body's value.
+type failure struct {
+	code  int
+	kind  string
+	value string
+}
+
+func invalidParams(text string) *failure {
+	return &failure{http.StatusBadRequest, KindInvalidParams, "invalid client parameters: " + text}
+}
+
+func missingParams(names string) *failure {
+	return &failure{http.StatusBadRequest, KindMissingParams, "mandatory client parameters missing: " + names}
+}
+
+// body is the error as JSON, with its texts as they are.
+func (f *failure) body() []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(struct { // texts alone
+		Kind  string `json:"kind"`
+		Value string `json:"value"`
+	}{f.kind, f.value})
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// write answers with the error.
+func (f *failure) write(w http.ResponseWriter, r *http.Request) {
+	b := f.body()
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["Cache-Control"] = noStore
+	h["Vary"] = varyOrigin
+	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	if f.kind == KindFailedUpstreamFetch {
+		h["Retry-After"] = retryAfter
+	}
+	w.WriteHeader(f.code)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(b) // the client has left
+	}
+}
+
+// Values of headers, shared by all answers. Nobody changes them.
+var (
+	jsonType   = []string{"application/json"}
+	vendorType = []string{"application/vnd.redhat.cincinnati.v1+json"}
+	gzipped    = []string{"gzip"}
+	noStore    = []string{"no-store"}
+	retryAfter = []string{"10"}
+	varyGraph  = []string{"Accept, Accept-Encoding, Origin"}
+	varyOrigin = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
+	noBytes    = []string{"0"}
+)
+
+// empty answers with a status and nothing else.
+func empty(w http.ResponseWriter, code int) {
+	w.Header()["Content-Length"] = noBytes
+	w.Header()["Vary"] = varyOrigin
+	w.WriteHeader(code)
+}

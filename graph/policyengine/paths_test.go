@@ -1,0 +1,160 @@
+package policyengine_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+)
+
+// TestPaths: which paths there are, under which prefix, and for which methods.
+func TestPaths(t *testing.T) {
+	all := policyengine.Options{
+		GraphData:  func() (io.ReadSeeker, time.Time, error) { return strings.NewReader("x"), start, nil },
+		Signatures: fstest.MapFS{},
+	}
+	for _, tt := range []struct {
+		name, prefix, method, path string
+		code                       int
+	}{
+		{"graph", "/api/upgrades_info", "GET", "/api/upgrades_info/graph?channel=c", 200},
+		{"first version", "/api/upgrades_info", "GET", "/api/upgrades_info/v1/graph?channel=c", 200},
+		{"openapi", "/api/upgrades_info", "GET", "/api/upgrades_info/openapi", 200},
+		{"first openapi", "/api/upgrades_info", "GET", "/api/upgrades_info/v1/openapi", 200},
+		{"archive", "/api/upgrades_info", "GET", "/api/upgrades_info/graph-data", 200},
+		{"slashes in the prefix", "api/", "GET", "/api/graph?channel=c", 200},
+		{"slash alone", "/", "GET", "/graph?channel=c", 200},
+		{"without the prefix", "/api", "GET", "/graph?channel=c", 404},
+		{"trailing slash", "/api", "GET", "/api/graph/?channel=c", 404},
+		{"two slashes", "/api", "GET", "/api//graph?channel=c", 404},
+		{"second version", "/api", "GET", "/api/v2/graph?channel=c", 404},
+		{"prefix alone", "/api", "GET", "/api", 404},
+		{"part of a signature", "/api", "GET", "/api/signatures/sha256=a", 404},
+		{"below a signature", "/api", "GET", "/api/signatures/sha256=a/b/c", 404},
+		{"head", "/api", "HEAD", "/api/graph?channel=c", 200},
+		{"head of a 404", "/api", "HEAD", "/api/v2", 404},
+		{"post", "/api", "POST", "/api/graph?channel=c", 405},
+		{"delete", "/api", "DELETE", "/api/v1/openapi", 405},
+		{"options", "/api", "OPTIONS", "/api/graph", 405},
+		{"options elsewhere", "/api", "OPTIONS", "/api/other", 404},
+		{"post elsewhere", "/api", "POST", "/api/other", 404},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := all
+			o.Prefix = tt.prefix
+			got := serve(t, o, sample(t)).ask(t, tt.method, tt.path)
+			allow := ""
+			if tt.code == 405 {
+				allow = "GET, HEAD"
+			}
+			if got.code != tt.code || got.Get("Allow") != allow {
+				t.Errorf("%d, Allow %q: %s", got.code, got.Get("Allow"), got.body)
+			}
+			if tt.code >= 400 && got.body != "" {
+				t.Errorf("a body: %s", got.body)
+			}
+			if !strings.Contains(got.Get("Vary"), "Origin") {
+				t.Errorf("Vary is %q", got.Get("Vary"))
+			}
+		})
+	}
+	small := serve(t, policyengine.Options{}, sample(t))
+	for _, path := range []string{"/api/graph-data", "/api/signatures/sha256=" + strings.Repeat("a", 64) + "/signature-1"} {
+		if got := small.get(t, path); got.code != 404 || got.body != "" {
+			t.Errorf("%s: %d %s", path, got.code, got.body)
+		}
+	}
+}
+
+// TestOrigins: what scripts of other origins may do.
+func TestOrigins(t *testing.T) {
+	const asks, wants = "Access-Control-Request-Method", "Access-Control-Request-Headers"
+	for _, tt := range []struct {
+		name, allow, method, path string
+		headers                   []string
+		code                      int
+		origin, body              string
+	}{
+		{"no origin", "", "GET", "/api/graph?channel=c", nil, 200, "", nothing},
+		{"any", "", "GET", "/api/graph?channel=c", []string{"Origin", "https://a.example"}, 200, "https://a.example", nothing},
+		{"any, of an error", "", "GET", "/api/graph", []string{"Origin", "https://a.example"}, 400, "https://a.example", failed("missing_params", "mandatory client parameters missing: channel")},
+		{"the one", "https://a.example", "GET", "/api/graph?channel=c", []string{"Origin", "https://a.example"}, 200, "https://a.example", nothing},
+		{"another", "https://a.example", "GET", "/api/graph?channel=c", []string{"Origin", "https://b.example"}, 200, "", nothing},
+		{"before get", "", "OPTIONS", "/api/graph", []string{"Origin", "https://a.example", asks, "GET"}, 200, "https://a.example", ""},
+		{"before head", "", "OPTIONS", "/elsewhere", []string{"Origin", "https://a.example", asks, "HEAD"}, 200, "https://a.example", ""},
+		{"before post", "", "OPTIONS", "/api/graph", []string{"Origin", "https://a.example", asks, "POST"}, 400, "https://a.example", "Requested method is not allowed"},
+		{"before headers", "", "OPTIONS", "/api/graph", []string{"Origin", "https://a.example", asks, "GET", wants, "X-A"}, 400, "https://a.example", "One or more request headers are not allowed"},
+		{"before another's", "none", "OPTIONS", "/api/graph", []string{"Origin", "https://a.example", asks, "GET"}, 400, "", "Origin is not allowed to make this request"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := serve(t, policyengine.Options{AllowOrigin: tt.allow}, sample(t)).ask(t, tt.method, tt.path, tt.headers...)
+			if got.code != tt.code || got.Get("Access-Control-Allow-Origin") != tt.origin || got.body != tt.body {
+				t.Errorf("%d for %q: %s", got.code, got.Get("Access-Control-Allow-Origin"), got.body)
+			}
+			methods := ""
+			if tt.method == "OPTIONS" && tt.code == 200 {
+				methods = "GET, HEAD"
+			}
+			if got.Get("Access-Control-Allow-Methods") != methods {
+				t.Errorf("methods %q", got.Get("Access-Control-Allow-Methods"))
+			}
+			vary := "Origin, Access-Control-Request-Method, Access-Control-Request-Headers"
+			if tt.method == "GET" && tt.code == 200 {
+				vary = "Accept, Accept-Encoding, Origin"
+			}
+			if got.Get("Vary") != vary {
+				t.Errorf("Vary: %s", got.Get("Vary"))
+			}
+		})
+	}
+}
+
+// TestOptions: options that cannot work are refused, with the name of the field.
+func TestOptions(t *testing.T) {
+	for want, o := range map[string]policyengine.Options{
+		"policyengine.Options: MaxAge is negative: -1s":                  {MaxAge: -time.Second},
+		"policyengine.Options: MaxStale is negative: -1s":                {MaxStale: -time.Second},
+		"policyengine.Options: MaxCached is negative: -1":                {MaxCached: -1},
+		"policyengine.Options: Prefix is not a path":                     {Prefix: "/a?b"},
+		"policyengine.Options: DefaultArch is not an architecture":       {DefaultArch: "AMD64"},
+		"policyengine.RefresherOptions: Interval is negative: -1s":       {},
+		"policyengine.RefresherOptions: a handler and Load are required": {},
+	} {
+		var err error
+		if strings.Contains(want, "Refresher") {
+			h, _ := policyengine.New(o)
+			refresher := policyengine.RefresherOptions{}
+			if strings.Contains(want, "Interval") {
+				refresher = policyengine.RefresherOptions{Interval: -time.Second, Load: noLoad}
+			}
+			_, err = policyengine.NewRefresher(h, refresher)
+		} else {
+			_, err = policyengine.New(o)
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestHead: HEAD is GET without a body.
+func TestHead(t *testing.T) {
+	s := serve(t, policyengine.Options{}, sample(t))
+	for _, path := range []string{"/api/graph?channel=candidate-1.1", "/api/graph?channel=none", "/api/graph", "/api/openapi"} {
+		get, head := s.get(t, path, "Accept-Encoding", "gzip"), s.ask(t, http.MethodHead, path, "Accept-Encoding", "gzip")
+		get.Del("Date")
+		head.Del("Date")
+		if head.body != "" || head.code != get.code || get.body == "" {
+			t.Errorf("%s: %d %q", path, head.code, head.body)
+		}
+		if diff := cmp.Diff(get.Header, head.Header); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+	}
+}
