@@ -9,6 +9,7 @@ require (
 	github.com/cockroachdb/datadriven v1.0.3
 	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
+	github.com/rogpeppe/go-internal v1.14.1
 	github.com/sigstore/sigstore v1.10.11
 	go.yaml.in/yaml/v3 v3.0.4
 	golang.org/x/net v0.57.0

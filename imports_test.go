@@ -18,17 +18,18 @@ const module = "github.com/clusterupdate/clusterupdate"
 // ranks orders the packages of the core: one may import those of lower rank
 // alone, and parts of itself. A folder that is not listed has no place yet.
 var ranks = map[string]int{
-	"":              5,
-	"runlevel":      4,
-	"preconditions": 4,
-	"upgradeconfig": 4,
-	"graph":         3,
-	"manifest":      3,
-	"signature":     3,
-	"mcp":           3,
-	"olm":           3,
-	"clusterapi":    2,
-	"internal":      1,
+	"":                     6,
+	"runlevel":             5,
+	"preconditions":        5,
+	"upgradeconfig":        5,
+	"graph":                4,
+	"manifest":             4,
+	"signature":            4,
+	"mcp":                  4,
+	"olm":                  4,
+	"internal/fieldchange": 3, // shows what package clusterapi compares
+	"clusterapi":           2,
+	"internal":             1,
 }
 
 // rooms are the packages of each tree with the packages of the same tree that
@@ -36,9 +37,12 @@ var ranks = map[string]int{
 // everything to packages whose name ends in test.
 var rooms = map[string][]string{
 	"graph":                         nil,
+	"graph/graphdata":               {"graph"},
+	"graph/policyengine":            {"graph", "graph/graphdata"},
 	"graph/risk":                    {"graph"},
 	"graph/path":                    {"graph", "graph/risk"},
 	"manifest":                      nil,
+	"manifest/image":                {"manifest"},
 	"signature":                     nil,
 	"signature/cluster":             {"signature"},
 	"signature/sigstore":            {"signature"},
@@ -47,7 +51,9 @@ var rooms = map[string][]string{
 	"olm":                           nil,
 	"olm/catalog":                   {"olm"},
 	"olm/install":                   {"olm", "olm/catalog"},
-	"runlevel":                      nil,
+	"runlevel":                      {"runlevel/merge"},
+	"runlevel/merge":                nil,
+	"runlevel/preview":              {"runlevel", "runlevel/merge"},
 	"preconditions":                 nil,
 	"preconditions/remedy":          {"preconditions"},
 	"upgradeconfig":                 nil,
@@ -140,11 +146,11 @@ func importFault(from, imported string) string {
 		}
 		return ""
 	}
-	fromRank, known := ranks[top(from)]
+	fromRank, known := rank(from)
 	if !known {
 		return "the folder has no place in the order of packages"
 	}
-	if ranks[top(to)] >= fromRank {
+	if toRank, _ := rank(to); toRank >= fromRank {
 		return "imports run downward"
 	}
 	return ""
@@ -175,6 +181,15 @@ func roomFault(from, to string) string {
 		return "the packages of a tree import in one direction"
 	}
 	return ""
+}
+
+// rank is the place of a package: its own, or that of its tree.
+func rank(p string) (int, bool) {
+	if r, own := ranks[p]; own {
+		return r, true
+	}
+	r, known := ranks[top(p)]
+	return r, known
 }
 
 // top is the first element of a path, "" for the module's root.
@@ -225,6 +240,10 @@ func TestImportFault(t *testing.T) {
 		{"clusterapi/simulation", module + "/clusterapi/memory", true},
 		{"manifest", "k8s.io/api/core/v1", true},
 		{"graph", "github.com/openshift/api/config/v1", true},
+		{"manifest", module + "/internal/fieldchange", true},
+		{"internal/fieldchange", module + "/clusterapi", true},
+		{"internal/redact", module + "/clusterapi", false},
+		{"clusterapi", module + "/internal/fieldchange", false},
 		{"graph", module + "/manifest", false},
 		{"manifest", module + "/runlevel", false},
 		{"runlevel", module + "/preconditions", false},

@@ -30,9 +30,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/manifest/image"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
@@ -119,6 +123,104 @@ func Example_wouldApply() {
 	// 102 manifests of 4.21.1
 	// Filename: "0000_50_cluster-monitoring-operator_05_preview.yaml" Group: "" Kind: "ConfigMap" Namespace: "openshift-monitoring" Name: "monitoring-preview" is left out: "Default" is required, and release.openshift.io/feature-set=TechPreviewNoUpgrade
 	// Filename: "0000_50_ingress-operator_05_deployment-hosted.yaml" Group: "apps" Kind: "Deployment" Namespace: "openshift-ingress-operator" Name: "ingress-operator" is left out: include.release.openshift.io/self-managed-high-availability unset
+}
+
+// What does a release change for a cluster, and what does it leave behind?
+func Example_whatChanges() {
+	load := func(release fs.FS) *manifest.Payload {
+		p, err := manifest.Load(ctx, release, manifest.LoadOptions{Filter: manifest.DefaultFilter()})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return p
+	}
+	d := manifest.Diff(load(sample.From()), load(sample.To()), manifest.DiffOptions{})
+	for _, o := range d.Orphans() {
+		fmt.Println(o.Identity.Kind, o.Identity.Name, "stays, and nobody looks after it")
+	}
+	if err := d.WriteText(os.Stdout, manifest.DiffTextOptions{Component: "etcd-operator", Kind: "CustomResourceDefinition", Schemas: true}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// Job storage-migration-4-20-3 stays, and nobody looks after it
+	// 4.20.3 -> 4.21.1
+	// objects: 2 added, 0 newly included, 2 removed (1 orphaned), 0 newly excluded, 33 changed, 0 moved, 66 unchanged
+	// deletions: 1 added, 0 removed
+	// images: 0 added, 0 removed, 17 changed
+	//
+	// runlevel 20, etcd-operator
+	//   ~ CustomResourceDefinition etcds.operator.openshift.io
+	//       ~ schema of v1 (served): 1 field
+	//           + properties.spec.properties.backendQuotaGiB: {"format":"int32","maximum":32,"minimum":8,"type":"integer"}
+}
+
+// mirror is an OCI layout with the sample release for two architectures, and the
+// release's pull spec.
+func mirror() (layout fs.FS, image string) {
+	l := ocitest.NewLayout()
+	files := l.Layer(ocitest.Files(sample.To())...)
+	release := l.Index(l.Image("linux/amd64", files), l.Image("linux/arm64", files, l.Layer()))
+	return l.Write(release), "quay.io/openshift-release-dev/ocp-release@" + release.Digest
+}
+
+// What is in a mirrored release image?
+func Example_mirrored() {
+	layout, release := mirror() // os.DirFS("mirror"); image.Open takes a tar file too
+	source, err := image.FromFS(layout, image.Options{Platform: image.Platform{Architecture: "arm64"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	files, err := source.Payload(ctx, configv1.Release{Image: release})
+	if err != nil {
+		log.Fatal(err)
+	}
+	p, err := manifest.Load(ctx, files, manifest.LoadOptions{Image: release, Filter: manifest.DefaultFilter()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Release.Version, "has", len(p.Operators()), "operators; it updates", p.Previous)
+	// Output:
+	// 4.21.1 has 10 operators; it updates [4.20.3 4.20.4 4.21.0]
+}
+
+// running is a cluster with a release, and both sample releases as it would load them.
+func running() (cluster clusterapi.Reader, from, to *manifest.Payload) {
+	var payloads [2]*manifest.Payload
+	for i, image := range []string{sample.FromImage, sample.ToImage} {
+		release, err := sample.Payload(image)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if payloads[i], err = manifest.Load(ctx, release, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	c := memory.NewOpenShift(memory.Options{})
+	if _, err := runlevel.Run(ctx, payloads[0].Tasks(), runlevel.Options{API: c, SkipChecks: true}); err != nil {
+		log.Fatal(err)
+	}
+	return c, payloads[0], payloads[1]
+}
+
+// What would an update change in this cluster?
+func Example_wouldChange() {
+	cluster, from, to := running() // a live cluster or a must-gather do as well
+	p, err := preview.Run(ctx, to.Tasks(), preview.Options{Reader: cluster, Payload: to, Running: from})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Count(preview.Create), "created,", p.Count(preview.Update), "changed,", p.Count(preview.Fail), "refused")
+	if err := p.Text(os.Stdout, preview.TextOptions{Kind: "Etcd"}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 2 created, 23 changed, 0 refused
+	// Update from 4.20.3 to 4.21.1: 0 to create, 1 to update
+	//
+	// Runlevel 20
+	//
+	//   ~ Etcd cluster    0000_20_etcd-operator_04_config.yaml
+	//       + spec.backendQuotaGiB: 8
 }
 
 // files is a must-gather of a cluster in the middle of an update: etcd has not
