@@ -154,13 +154,17 @@ func (p *pass) reported() passReport {
 	return p.report
 }
 
-// hand lets nodes be worked on.
+// hand lets nodes be worked on, those that wait too.
 func (p *pass) hand(nodes []int) []reconcile.Wake {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wakes := make([]reconcile.Wake, len(nodes))
 	for i, node := range nodes {
-		p.live[node] = &liveNode{}
+		if n := p.live[node]; n == nil {
+			p.live[node] = &liveNode{}
+		} else if n.cancel == nil { // else a step at it has just begun, which what it waits for woke
+			n.at, n.stalled = time.Time{}, false
+		}
 		wakes[i] = reconcile.Wake{Reconciler: applierName, Key: nodeKey(node)}
 	}
 	return wakes
@@ -208,7 +212,18 @@ func (p *pass) enter(ctx context.Context, node int, now time.Time) (call context
 // left takes note of a step, and reports whether decisions depend on it. cut
 // says that the driver ended it.
 func (p *pass) left(node int, step runlevel.Step, cut bool) bool {
+	stop, news := p.note(node, step, cut)
+	if stop {
+		p.finish()
+	}
+	return news
+}
+
+// note is left's part under the lock, and reports whether a pass that was
+// called off has ended with the step.
+func (p *pass) note(node int, step runlevel.Step, cut bool) (stop, news bool) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	n := p.live[node]
 	n.cancel(nil)
 	n.cancel, n.at, n.stalled, n.awaits = nil, step.At, step.Stalled, ""
@@ -220,13 +235,8 @@ func (p *pass) left(node int, step runlevel.Step, cut bool) bool {
 	}
 	p.working--
 	p.done, p.settled, p.cut = p.done || step.Done, step.Settled, p.cut || cut
-	stop := p.working == 0 && p.ended != nil
-	news := p.done || p.settled || p.cut || stop
-	p.mu.Unlock()
-	if stop {
-		p.finish()
-	}
-	return news
+	stop = p.working == 0 && p.ended != nil
+	return stop, p.done || p.settled || p.cut || stop
 }
 
 // stop calls the pass off, with the calls under way, and reports whether none
