@@ -55,7 +55,7 @@ func TestApplyMerge(t *testing.T) {
 // Under faults of the API, conflicts and stale reads among them, and crashes at calls,
 // an update by merges comes to the same end.
 func TestApplyMergeUnderFaults(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range seeds(4, 1) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := newDriftRun(t, clusterupdate.Options{ApplyMode: runlevel.ApplyMerge}, reconcile.VirtualOptions{Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{
 				Before: 0.02, After: 0.02, Conflict: 0.05, Slow: 0.01, Stale: 0.02, Late: 0.3, Double: 0.2, Merge: 0.2, Crash: 0.002, Outage: 0.1, ClockBack: 0.1, Until: 4 * time.Hour,

@@ -22,7 +22,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
-	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -34,11 +33,7 @@ type polled struct{ clusterapi.ClusterAPI }
 // of the cluster, and it tells nothing twice.
 func TestFollowFaults(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
-	seeds := uint64(8)
-	if testing.Short() || israce.Enabled {
-		seeds = 2
-	}
-	for seed := range seeds {
+	for seed := range seeds(8, 2) {
 		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 		cluster, err := simulation.New(simulation.Options{
 			Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 2}},

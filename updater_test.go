@@ -21,12 +21,22 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // sampleSource serves the two built-in releases.
+// seeds is a number of seeds, or a smaller one with the race detector, which has
+// little to find where all runs in one goroutine.
+func seeds(ordinarily, withRaceDetector uint64) uint64 {
+	if israce.Enabled {
+		return withRaceDetector
+	}
+	return ordinarily
+}
+
 func sampleSource() manifest.PayloadSource {
 	return manifest.PayloadSourceFunc(func(ctx context.Context, r configv1.Release) (fs.FS, error) {
 		switch r.Image {

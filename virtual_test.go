@@ -66,7 +66,7 @@ func TestVirtual(t *testing.T) {
 // TestVirtualFaults: an update under faults comes to the same end.
 func TestVirtualFaults(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
-	for seed := range uint64(12) {
+	for seed := range seeds(12, 3) {
 		_, c := virtualUpdate(t, from, to, seed, reconcile.Faults{Before: 0.02, After: 0.02, Conflict: 0.05, Slow: 0.01, Stale: 0.02, Late: 0.2, Double: 0.1, Merge: 0.2, Crash: 0.002, Outage: 0.1, ClockBack: 0.1})
 		checkApplied(t, c, to)
 		if t.Failed() {
