@@ -164,6 +164,7 @@ func TestCapabilitiesOfRealPayloads(t *testing.T) {
 }
 
 func TestHostedExclusion(t *testing.T) {
+	t.Parallel()
 	f := manifest.DefaultFilter()
 	f.ExcludeIdentifier = "internal-openshift-hosted"
 	p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.17.30")), manifest.LoadOptions{Filter: f})

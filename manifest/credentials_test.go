@@ -97,6 +97,7 @@ spec:
 
 // The requests of real releases, as a walk over their files finds them.
 func TestRealCredentialsRequests(t *testing.T) {
+	t.Parallel()
 	for _, release := range []string{"payload-4.17.30", "payload-4.18.15"} {
 		dir := filepath.Join(testdata.Dir(t), release)
 		p, err := manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{Filter: manifest.DefaultFilter()})

@@ -115,14 +115,6 @@ type MovedObject struct {
 	To   DiffObject `json:"to"`
 }
 
-// ImageChange is a component image that differs. It is plain data.
-type ImageChange struct {
-	Name string `json:"name"`
-	// Old and New are the pull specs; empty where the release has none.
-	Old string `json:"old,omitempty"`
-	New string `json:"new,omitempty"`
-}
-
 // DiffOptions are the options of [Diff].
 type DiffOptions struct {
 	// Filter decides, as in a pass, which manifests of both payloads apply to
@@ -141,7 +133,7 @@ type DiffOptions struct {
 // then those of the same file, then the others in their order.
 func Diff(old, new *Payload, o DiffOptions) *PayloadDiff {
 	a, b := sideOf(old, o.Filter), sideOf(new, o.Filter)
-	d := &PayloadDiff{Old: a.version, New: b.version, Images: diffImages(a.images, b.images)}
+	d := &PayloadDiff{Old: a.version, New: b.version, Images: ImageChanges(old, new)}
 	c := differ{a: a, b: b, descriptions: o.Descriptions, schemas: schemasOf(b, a)}
 	paired := make(map[*Manifest]*Manifest) // of the new payload to the old one
 	left := make(map[*Manifest]bool)        // of the old payload

@@ -28,6 +28,7 @@ func realPayload(tb testing.TB, name string) *manifest.Payload {
 // 4.18.15 against a computation that knows nothing of keys, files and verdicts:
 // what is applied as a map from identity to JSON.
 func TestDiffOfRealPayloads(t *testing.T) {
+	t.Parallel()
 	old, new := realPayload(t, "payload-4.17.30"), realPayload(t, "payload-4.18.15")
 	d := manifest.Diff(old, new, manifest.DiffOptions{})
 

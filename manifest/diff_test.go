@@ -353,3 +353,19 @@ func TestDiffTextFails(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestImageChanges: images that come, go and change, by name; no payload has none.
+func TestImageChanges(t *testing.T) {
+	old := &manifest.Payload{Images: map[string]string{"same": "a", "gone": "b", "other": "c"}}
+	new := &manifest.Payload{Images: map[string]string{"same": "a", "come": "d", "other": "e"}}
+	want := []manifest.ImageChange{{Name: "come", New: "d"}, {Name: "gone", Old: "b"}, {Name: "other", Old: "c", New: "e"}}
+	if diff := cmp.Diff(want, manifest.ImageChanges(old, new)); diff != "" {
+		t.Error(diff)
+	}
+	if got := manifest.ImageChanges(nil, nil); got != nil {
+		t.Error(got)
+	}
+	if got := manifest.ImageChanges(old, nil); len(got) != 3 || got[0].New != "" {
+		t.Error(got)
+	}
+}

@@ -2,14 +2,12 @@ package manifest
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
 // side is one of two payloads as [Diff] looks at it.
 type side struct {
 	version  string
-	images   map[string]string
 	order    []Identity                     // of what is applied, each once
 	applied  map[Identity][]*Manifest       // in order
 	place    map[*Manifest]int              // of what is applied, in the payload
@@ -26,7 +24,7 @@ func sideOf(p *Payload, f Filter) *side {
 	if p == nil {
 		return s
 	}
-	s.version, s.images = p.Release.Version, p.Images
+	s.version = p.Release.Version
 	included, excluded := p.Included(f)
 	for i, m := range included {
 		id := m.Identity()
@@ -98,18 +96,6 @@ func missingFrom(s *side, deletes []*Manifest) []DiffObject {
 func diffObject(m *Manifest) DiffObject {
 	level, component, _ := ParseName(m.Filename)
 	return DiffObject{Identity: m.Identity(), File: m.Filename, Document: m.Document, Level: level, Component: component, Manifest: m}
-}
-
-func diffImages(old, new map[string]string) []ImageChange {
-	names := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(new))
-	slices.Sort(names)
-	var out []ImageChange
-	for _, name := range slices.Compact(names) {
-		if old[name] != new[name] {
-			out = append(out, ImageChange{Name: name, Old: old[name], New: new[name]})
-		}
-	}
-	return out
 }
 
 // sortByPlace brings the lists into the order of their payloads.

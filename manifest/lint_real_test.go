@@ -14,6 +14,7 @@ import (
 // TestLintOfRealPayloads holds how often each rule finds something in real
 // payloads, and why.
 func TestLintOfRealPayloads(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		dir, featureSet string
 		want            map[string]int

@@ -173,6 +173,17 @@ func TestLint(t *testing.T) {
 			},
 			near: map[string]string{"manifests/0000_50_a_x.yaml": configMap1("a", "", "data: {x: '<no value> {{.Images.cli}}'}"), "b_x": configMap1("b", "", "data: {x: <no value>}")},
 		}, {
+			rule: "image-missing",
+			files: map[string]string{
+				"manifests/0000_50_a_x.yaml": configMap1("a", "", `data: {x: '{{index .Images "none"}}', y: '{{index $.Images "none" | printf "%s"}}', z: '{{printf "%s" (index .Images "nor-this")}}', k: '{{index .Images "cli"}}'}`),
+				"manifests/0000_50_b_x.yaml": `{{if .ReleaseImage}}{{else}}# {{index .Images "otherwise"}}{{end}}` + "\n",
+			},
+			want: []string{
+				"manifests/0000_50_a_x.yaml: the template looks up images that the payload does not have, which stand as nothing: none, nor-this",
+				"manifests/0000_50_b_x.yaml: the template looks up images that the payload does not have, which stand as nothing: otherwise",
+			},
+			near: map[string]string{"manifests/0000_50_a_x.yaml": configMap1("a", "", `data: {x: '{{index .Images "a-b"}}{{if index .Images "none"}}{{index .Images "none"}}{{end}}{{with index .Images "nor"}}{{.}}{{else}}none{{end}}'}`)},
+		}, {
 			rule:  "operator-versions",
 			files: map[string]string{"a_x": kind("config.openshift.io/v1", "ClusterOperator", "a", "", "", "status: {versions: []}")},
 			want:  []string{"0000_50_a_x.yaml: status.versions has no version"},

@@ -13,8 +13,9 @@ import (
 
 // The rules whose faults are found while a payload is loaded.
 const (
-	lintNoValue  = "no-value"
-	lintTemplate = "template"
+	lintMissingImage = "image-missing"
+	lintNoValue      = "no-value"
+	lintTemplate     = "template"
 )
 
 // lintCheck is a rule with what checks it.
@@ -35,6 +36,7 @@ var lintChecks = []lintCheck{
 	{LintRule{"duplicate", SeverityWarning, "Several manifests of one object. What the object becomes depends on their order, which may be none. Of what is applied."}, (*linter).checkDuplicates},
 	{LintRule{"file-name", SeverityWarning, "A file name without runlevel and component, as in 0000_50_dns_namespace.yaml. Such a file is a barrier between those before and after it. Of all manifests."}, (*linter).checkNames},
 	{LintRule{"image", SeverityError, "A pull spec in a field image, in an environment variable, or with a digest anywhere, that is neither the release image nor among the images of image-references. Who mirrors the release does not get it. Of what is applied."}, (*linter).checkImages},
+	{LintRule{lintMissingImage, SeverityError, "A template that looks up an image that the payload does not have, as by index .Images: it becomes the empty text. What a condition around it asks for is not meant. Of all files of manifests/."}, (*linter).checkMissingImages},
 	{LintRule{"level-width", SeverityWarning, "A runlevel with more or fewer digits than most. Runlevels are in the order of texts, so that 100 comes before 20. Of all manifests."}, (*linter).checkWidths},
 	{LintRule{"namespace-missing", SeverityInfo, "A namespace that no manifest makes, apart from those that every cluster has. Something else has to make it before the object can be applied. One finding for each namespace of what is applied."}, (*linter).checkNamespaces},
 	{LintRule{"namespace-order", SeverityWarning, "An object that an update may apply before its Namespace. It fails until the namespace is there. Of what is applied."}, (*linter).checkNamespaceOrder},
@@ -155,9 +157,13 @@ func (l *linter) checkOperators() {
 	}
 }
 
-func (l *linter) checkTemplates() {
+func (l *linter) checkTemplates()     { l.reportWarnings(lintTemplate) }
+func (l *linter) checkMissingImages() { l.reportWarnings(lintMissingImage) }
+
+// reportWarnings takes up what was found while the payload was loaded.
+func (l *linter) reportWarnings(rule string) {
 	for _, w := range l.payload.Warnings {
-		if w.Rule == lintTemplate {
+		if w.Rule == rule {
 			l.reportFile(w.File, w.Message)
 		}
 	}

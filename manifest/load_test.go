@@ -190,7 +190,7 @@ func TestLoadTemplates(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
-		"manifests/0_hyphen.yaml 0", "manifests/1.yaml 0", "manifests/2_field.yaml 0", "manifests/3_unclosed.yaml 0",
+		"manifests/0_hyphen.yaml 0", "manifests/1.yaml 0", "manifests/1.yaml 0", "manifests/2_field.yaml 0", "manifests/3_unclosed.yaml 0",
 		"release-manifests/0000_1_a_c.yaml 1", "release-manifests/0000_1_a_c2.yaml 2",
 	}, places); diff != "" {
 		t.Error(diff)

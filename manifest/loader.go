@@ -244,7 +244,7 @@ const noValue = "<no value>"
 // render executes a template. It returns nil for one that is skipped, and for
 // one that is an error.
 func (l *loader) render(ctx context.Context, f *file, source []byte) ([]byte, error) {
-	data, err := l.renderer.render(ctx, f.dir, f.name, source)
+	data, missing, err := l.renderer.render(ctx, f.dir, f.name, source)
 	limit, refused := (*LimitError)(nil), (*TemplateError)(nil)
 	switch {
 	case err == nil:
@@ -258,6 +258,9 @@ func (l *loader) render(ctx context.Context, f *file, source []byte) ([]byte, er
 	}
 	if bytes.Contains(data, []byte(noValue)) && !bytes.Contains(source, []byte(noValue)) {
 		f.warnings = append(f.warnings, newWarning(lintNoValue, f.path(), 0, "the template refers to an image that the payload does not have: it stands as "+noValue))
+	}
+	if len(missing) > 0 {
+		f.warnings = append(f.warnings, newWarning(lintMissingImage, f.path(), 0, "the template looks up images that the payload does not have, which stand as nothing: "+bounded.Join(missing, ", ", maxWarningText)))
 	}
 	return data, nil
 }

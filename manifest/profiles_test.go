@@ -38,6 +38,7 @@ var (
 // and each verdict is that of a plain reading of the annotations, which knows
 // nothing of this package.
 func TestProfiles(t *testing.T) {
+	t.Parallel()
 	file, err := os.ReadFile(profilesFile)
 	if err != nil && !*update {
 		t.Fatal(err)

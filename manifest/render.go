@@ -143,7 +143,7 @@ func (l *loader) renderFile(ctx context.Context, dir, name string, template bool
 		return nil, err
 	}
 	if template {
-		if data, err = l.renderer.render(ctx, dir, name, data); err != nil {
+		if data, _, err = l.renderer.render(ctx, dir, name, data); err != nil {
 			return nil, fmt.Errorf("render template %s from %s: %w", name, dir, err)
 		}
 	}

@@ -56,24 +56,24 @@ func newRenderer(data templateData, limits Limits) *renderer {
 	return r
 }
 
-// render executes a file of manifests/ as a template. An error is the
-// context's, a [*LimitError], a [*TemplateError], or says that the template
-// is not understood.
-func (r *renderer) render(ctx context.Context, dir, name string, source []byte) ([]byte, error) {
+// render executes a file of manifests/ as a template. missing are the images that
+// it looks up and the payload does not have. An error is the context's, a
+// [*LimitError], a [*TemplateError], or says that the template is not understood.
+func (r *renderer) render(ctx context.Context, dir, name string, source []byte) (data []byte, missing []string, err error) {
 	if !bytes.Contains(source, []byte("{{")) {
-		return source, nil
+		return source, nil, nil
 	}
 	e := &execution{renderer: r, ctx: ctx, file: dir + "/" + name}
 	if err := e.step(actionBytes(source)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t, err := template.New(name).Funcs(e.functions()).Parse(string(source))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if t.Tree != nil {
 		if err := e.admit(t.Tree); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	out := &limitedBuffer{limit: r.limits.FileSize}
@@ -81,13 +81,16 @@ func (r *renderer) render(ctx context.Context, dir, name string, source []byte) 
 	err = t.Funcs(template.FuncMap{stepName: e.stepFunction}).Execute(out, r.data)
 	switch cause := (*LimitError)(nil); {
 	case ctx.Err() != nil:
-		return nil, contextError(ctx)
+		return nil, nil, contextError(ctx)
 	case errors.As(err, &cause):
-		return nil, fmt.Errorf("rendered: %w", cause)
+		return nil, nil, fmt.Errorf("rendered: %w", cause)
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	}
-	return out.Bytes(), nil
+	if t.Tree != nil {
+		missing = r.missingImages(t.Tree.Root)
+	}
+	return out.Bytes(), missing, nil
 }
 
 // actionBytes returns how many bytes of a template are within actions, which
@@ -237,13 +240,7 @@ func overImages(pipe *parse.PipeNode) bool {
 	if len(pipe.Cmds) != 1 || len(pipe.Cmds[0].Args) != 1 {
 		return false
 	}
-	switch arg := pipe.Cmds[0].Args[0].(type) {
-	case *parse.FieldNode: // .Images
-		return len(arg.Ident) == 1 && arg.Ident[0] == "Images"
-	case *parse.VariableNode: // $.Images
-		return len(arg.Ident) == 2 && arg.Ident[0] == "$" && arg.Ident[1] == "Images"
-	}
-	return false
+	return isImages(pipe.Cmds[0].Args[0])
 }
 
 // pipe returns how many steps a pipeline takes. A function may have to look at

@@ -22,6 +22,7 @@ import (
 // TestTemplatesOfRealPayloads: every template of both payloads renders as
 // text/template alone does it, and none is skipped.
 func TestTemplatesOfRealPayloads(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"payload-4.17.30", "payload-4.18.15"} {
 		dir := filepath.Join(testdata.Dir(t), name)
 		p, err := manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{Image: "example.com/release@sha256:abc"})

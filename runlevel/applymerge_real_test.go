@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -42,6 +43,7 @@ func TestWrittenForEver(t *testing.T) {
 // A release goes onto a cluster by merges, also in the place of another one, and
 // further passes over it write nothing.
 func TestApplyMergeReleases(t *testing.T) {
+	t.Parallel()
 	data := testdata.Dir(t)
 	for _, tt := range []struct {
 		name     string
@@ -50,6 +52,9 @@ func TestApplyMergeReleases(t *testing.T) {
 		{"sample", []fs.FS{sample.From(), sample.To()}},
 		{"4.17.30 to 4.18.15", []fs.FS{os.DirFS(filepath.Join(data, "payload-4.17.30")), os.DirFS(filepath.Join(data, "payload-4.18.15"))}},
 	} {
+		if israce.Enabled && tt.name != "sample" {
+			continue // it takes long, and TestApplyMergeWatchReal has a real one
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCalled(t)
 			api := defaulting{c.Cluster}
@@ -101,6 +106,7 @@ func TestApplyMergeReleases(t *testing.T) {
 
 // A pass over an unchanged release makes no call in this mode either.
 func TestApplyMergeWatchReal(t *testing.T) {
+	t.Parallel()
 	p := loadReal(t, "payload-4.18.15")
 	w := watchIn(t, runlevel.ApplyMerge, p.Tasks(), append(operatorsAt(t, p),
 		object(t, "{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster}}"),

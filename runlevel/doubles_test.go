@@ -394,6 +394,7 @@ func TestDoubleDeployment(t *testing.T) {
 // under technology preview. Its manifests are applied as one, and nothing is
 // rewritten.
 func TestRealDoubles(t *testing.T) {
+	t.Parallel()
 	set, f := "TechPreviewNoUpgrade", manifest.DefaultFilter()
 	f.FeatureSet = &set
 	p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.18.15")), manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f})

@@ -323,6 +323,7 @@ func TestDriftToldOnce(t *testing.T) {
 // a pass after all has been told leaves the cluster as one does that applies
 // everything.
 func TestLedgerRapid(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newDriftIn(t, rapid.SampledFrom([]runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge}).Draw(rt, "mode"))
 		var late []clusterapi.Change
@@ -379,6 +380,7 @@ func TestLedgerRapid(t *testing.T) {
 
 // What is watched of a real payload is few enough for one connection.
 func TestWatchReal(t *testing.T) {
+	t.Parallel()
 	p := loadReal(t, "payload-4.18.15")
 	w := watch(t, p.Tasks(), append(operatorsAt(t, p),
 		object(t, "{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster}}"),

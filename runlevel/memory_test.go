@@ -18,6 +18,7 @@ import (
 // A real payload goes onto a cluster that enforces schemas, and reconciling it
 // afterwards changes nothing.
 func TestRealPayloadOnMemory(t *testing.T) {
+	t.Parallel()
 	p := loadReal(t, "payload-4.18.15")
 	tasks := p.Tasks()
 	c := memory.NewOpenShift(memory.Options{})

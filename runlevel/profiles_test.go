@@ -28,6 +28,7 @@ import (
 // cluster profile, on clusters that enforce schemas: a pass comes to its end
 // without an error, and what it has written is what is included.
 func TestProfilesOnMemory(t *testing.T) {
+	t.Parallel()
 	for i, tt := range []struct {
 		payload, profile, featureSet, capabilities string
 		state                                      runlevel.State

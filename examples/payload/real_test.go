@@ -26,6 +26,7 @@ import (
 // The figures are those of the tests of packages manifest and runlevel/preview.
 
 func TestRealInspect(t *testing.T) {
+	t.Parallel()
 	dir := testdata.Dir(t)
 	for _, tt := range []struct{ args, want string }{
 		{"payload-4.17.30", "900 manifests of 4.17.30: 794 included, 106 excluded: Annotations 9, FeatureSet 59, Profile 38\n"},
@@ -51,6 +52,7 @@ func TestRealInspect(t *testing.T) {
 }
 
 func TestRealDiff(t *testing.T) {
+	t.Parallel()
 	dir := testdata.Dir(t)
 	code, out, errs := run(t, "diff", filepath.Join(dir, "payload-4.17.30"), filepath.Join(dir, "payload-4.18.15"))
 	const want = `4.17.30 -> 4.18.15
@@ -64,6 +66,7 @@ images: 2 added, 3 removed, 152 changed
 }
 
 func TestRealLint(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]map[string]int{
 		"payload-4.17.30": {"crd-missing": 15, "crd-order": 15, "image": 5, "namespace-missing": 8, "namespace-order": 14},
 		"payload-4.18.15": {"crd-missing": 9, "crd-order": 22, "image": 5, "namespace-missing": 8, "namespace-order": 14},
@@ -86,6 +89,7 @@ func TestRealLint(t *testing.T) {
 // Dumps of real clusters tell little: of an operator that they do not have, that it
 // is created; without any operators, nothing.
 func TestRealDumps(t *testing.T) {
+	t.Parallel()
 	dir := testdata.Dir(t)
 	for _, tt := range []struct {
 		name, want string
@@ -107,6 +111,10 @@ func TestRealDumps(t *testing.T) {
 
 // A recording of a cluster that has 4.17.30, which knows the release's image.
 func TestRealPreview(t *testing.T) {
+	t.Parallel()
+	if israce.Enabled {
+		t.Skip("it takes long, and TestBuiltIn takes the same ways")
+	}
 	const image = "example.com/release@sha256:abc"
 	old, target := filepath.Join(testdata.Dir(t), "payload-4.17.30"), filepath.Join(testdata.Dir(t), "payload-4.18.15")
 	var manifests []*manifest.Manifest
@@ -156,9 +164,6 @@ func TestRealPreview(t *testing.T) {
 	}
 	if len(p.Left) != 1 || len(p.Images) != 157 {
 		t.Errorf("%d left, %d images", len(p.Left), len(p.Images))
-	}
-	if israce.Enabled {
-		return // it takes long
 	}
 	if code, out, errs := run(t, "preview", "-dump", recording, "-running", old, old); code != 0 || !strings.HasPrefix(out, "Update from 4.17.30 to 4.17.30: 0 to create, 0 to update, ") {
 		t.Errorf("what runs: exit %d, %s%.1000s", code, errs, out)

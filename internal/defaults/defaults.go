@@ -42,6 +42,10 @@ var kinds = map[schema.GroupKind]func(object){
 	{Group: "storage.k8s.io", Kind: "StorageClass"}:     storageClass,
 	{Group: "storage.k8s.io", Kind: "CSIDriver"}:        func(o object) { o.in("spec", csiDriver) },
 	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: func(o object) { o.make("spec", networkPolicy) },
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:  func(o object) { o.in("spec", ingressClass) },
+
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}:   func(o object) { o.in("spec", clientConfig) },
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: func(o object) { o.in("spec", autoscaler) },
 
 	{Group: admission, Kind: "ValidatingAdmissionPolicy"}:        policy,
 	{Group: admission, Kind: "MutatingAdmissionPolicy"}:          policy,

@@ -1,5 +1,5 @@
 // Package defaults fills in what an API server fills in by itself: the defaults of
-// the built-in kinds that release payloads hold, and those of a custom
+// the built-in kinds that release payloads hold, or may hold, and those of a custom
 // resource's schema. Two states of an object are compared after both have been
 // filled in: what one says and the other leaves to the default is no difference.
 //

@@ -89,6 +89,12 @@ func networkPolicy(o object) {
 	o.list("policyTypes", types...)
 }
 
+func ingressClass(o object) {
+	o.in("parameters", func(o object) { o.set("scope", "Cluster") })
+}
+
+func autoscaler(o object) { o.set("minReplicas", int64(1)) }
+
 func flowSchema(o object) { o.number("matchingPrecedence", 1000) }
 
 func priorityLevel(o object) {

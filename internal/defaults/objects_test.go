@@ -57,6 +57,11 @@ var objects = []struct{ name, version, kind, in, want string }{
 	{"with a strategy only", "apps/v1", "StatefulSet", `spec: {updateStrategy: {type: RollingUpdate}, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}}`,
 		`spec: {replicas: 1, revisionHistoryLimit: 10, podManagementPolicy: OrderedReady, updateStrategy: {type: RollingUpdate}, persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Delete}}`},
 
+	{"plain", "apiregistration.k8s.io/v1", "APIService", `spec: {service: {name: a, namespace: b}}`, `spec: {service: {name: a, namespace: b, port: 443}}`},
+	{"of the server itself", "apiregistration.k8s.io/v1", "APIService", `spec: {group: a}`, `spec: {group: a}`},
+	{"plain", "autoscaling/v2", "HorizontalPodAutoscaler", `spec: {maxReplicas: 3, metrics: [{}]}`, `spec: {minReplicas: 1, maxReplicas: 3, metrics: [{}]}`},
+	{"with parameters", "networking.k8s.io/v1", "IngressClass", `spec: {controller: a, parameters: {kind: b, name: c}}`, `spec: {controller: a, parameters: {kind: b, name: c, scope: Cluster}}`},
+
 	{"plain", "batch/v1", "Job", `spec: {}`, `spec: {completions: 1, parallelism: 1, backoffLimit: 6, ` + jobDefaults + `, podReplacementPolicy: TerminatingOrFailed}`},
 	{"with workers", "batch/v1", "Job", `spec: {parallelism: 3}`, `spec: {parallelism: 3, backoffLimit: 6, ` + jobDefaults + `, podReplacementPolicy: TerminatingOrFailed}`},
 	{"with completions", "batch/v1", "Job", `spec: {completions: 3}`, `spec: {completions: 3, parallelism: 1, backoffLimit: 6, ` + jobDefaults + `, podReplacementPolicy: TerminatingOrFailed}`},

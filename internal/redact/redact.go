@@ -1,6 +1,6 @@
 // Package redact hides credentials in what reports show of objects: by the names
-// of fields, keys and variables, and users in URLs. What is hidden is shown as a
-// digest, so that two values can still be told apart.
+// of fields, keys and variables, users in URLs, and private keys in PEM. What is
+// hidden is shown as a digest, so that two values can still be told apart.
 package redact
 
 import (
@@ -51,7 +51,7 @@ func Value(value any) any {
 		}
 		return out
 	case string:
-		if userInURL.MatchString(v) {
+		if userInURL.MatchString(v) || strings.Contains(v, privateKey) {
 			return Digest(v)
 		}
 	}
@@ -60,6 +60,9 @@ func Value(value any) any {
 
 // userInURL finds a URL with a user, and perhaps a password, as of a proxy.
 var userInURL = regexp.MustCompile(`://[^/\s"]*@`)
+
+// privateKey is in the first line of a private key in PEM, of whatever algorithm.
+const privateKey = "PRIVATE KEY-----"
 
 // NamesCredential reports a variable whose name looks like that of a credential.
 func NamesCredential(variable map[string]any) bool {

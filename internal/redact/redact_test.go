@@ -46,6 +46,8 @@ func TestValue(t *testing.T) {
 		{"secret", map[string]any{"secret": "hunter2"}, map[string]any{"secret": hidden}},
 		{"what names one", map[string]any{"tokenSecretRef": "a"}, map[string]any{"tokenSecretRef": "a"}},
 		{"user in a URL", "https://me:hunter2@example.com", redact.Digest("https://me:hunter2@example.com")},
+		{"private key", "-----BEGIN EC PRIVATE KEY-----\nhunter2\n", redact.Digest("-----BEGIN EC PRIVATE KEY-----\nhunter2\n")},
+		{"certificate", "-----BEGIN CERTIFICATE-----\nx\n", "-----BEGIN CERTIFICATE-----\nx\n"},
 		{"at in a path", "https://example.com/a@sha256:1", "https://example.com/a@sha256:1"},
 		{"last applied", map[string]any{"kubectl.kubernetes.io/last-applied-configuration": "hunter2"}, map[string]any{"kubectl.kubernetes.io/last-applied-configuration": hidden}},
 	} {

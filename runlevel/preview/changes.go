@@ -51,7 +51,9 @@ func (r *run) preview(ctx context.Context, tasks []*manifest.Task) (*Preview, er
 			return nil, err
 		}
 	}
-	p.Images = imageChanges(r.o.Running, r.o.Payload)
+	if r.o.Running != nil && r.o.Payload != nil {
+		p.Images = manifest.ImageChanges(r.o.Running, r.o.Payload)
+	}
 	p.Access = r.access(ctx, p)
 	r.namespaces = r.assumedNamespaces(ctx, p)
 	p.Unknowns = r.unknowns(p)
@@ -236,7 +238,10 @@ func (r *run) deletion(c *Change, n *note) {
 		c.Action = Absent
 	case c.new != nil:
 		c.Action, c.Finalizers = Delete, c.new.GetFinalizers()
-		c.Reason = "finalizers hold it: " + strings.Join(c.Finalizers, ", ")
+		c.Reason = "it stays until what it holds is gone"
+		if len(c.Finalizers) > 0 {
+			c.Reason = "finalizers hold it: " + strings.Join(c.Finalizers, ", ")
+		}
 		c.Dependents = n.deletes
 		if c.old.GetDeletionTimestamp() != nil {
 			c.Reason = "it is being deleted already; " + c.Reason

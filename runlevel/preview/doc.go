@@ -35,6 +35,9 @@
 //	spec.template.spec.containers[name=c].image
 //	metadata.annotations["a.b/c"]
 //
+// Of custom resources the definition says which lists have keys; where it was not
+// collected, a list is one value, and [Preview].Assumed names the kinds.
+//
 // status, managedFields and what else only a server sets is left out. Changes of a
 // definition's schemas are counted by version. Credentials are shown as
 // digests.

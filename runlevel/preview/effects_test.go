@@ -262,6 +262,11 @@ func TestDependents(t *testing.T) {
 			}
 		})
 	}
+	// A namespace has no finalizers in its metadata: what is in it holds it.
+	inHeld := strings.Replace(objects, "{name: b, namespace: gone}", "{name: b, namespace: gone, finalizers: [example.com/wait]}", 1)
+	if got := run(t, cluster(t, inHeld), fmt.Sprintf(deletion, "v1", "Namespace", "gone", "")).Changes[0]; got.Action != preview.Delete || got.Reason != "it stays until what it holds is gone" || len(got.Dependents) != 2 {
+		t.Errorf("%s: %q, %v", got.Action, got.Reason, got.Dependents)
+	}
 	p := run(t, reader{cluster(t, objects), map[string]error{"Thing": clusterapi.ErrNotCollected}, nil}, fmt.Sprintf(deletion, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "things.example.com", ""))
 	if got := p.Changes[0].Dependents; len(got) != 1 || !got[0].Unknown {
 		t.Errorf("not collected: %v", got)

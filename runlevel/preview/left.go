@@ -3,11 +3,8 @@ package preview
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // Left is an object of the running release that the target does not mention, so
@@ -46,34 +43,6 @@ func (r *run) left(ctx context.Context, p *Preview) error {
 		p.Left = append(p.Left, left)
 	}
 	return nil
-}
-
-// ImageChange is a component image that changes. It is plain data.
-type ImageChange struct {
-	// Component is the image's short name in the payload.
-	Component string `json:"component"`
-	// Old and New are the pull specs; empty where there is none.
-	Old string `json:"old,omitempty"`
-	New string `json:"new,omitempty"`
-}
-
-// imageChanges compares the images of two payloads, if there are two.
-func imageChanges(running, target *manifest.Payload) []ImageChange {
-	if running == nil || target == nil {
-		return nil
-	}
-	names := maps.Clone(running.Images)
-	if names == nil {
-		names = make(map[string]string)
-	}
-	maps.Copy(names, target.Images)
-	var out []ImageChange
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if old, new := running.Images[name], target.Images[name]; old != new {
-			out = append(out, ImageChange{name, old, new})
-		}
-	}
-	return out
 }
 
 // Configuration is an object that was read to put its values into others, or to

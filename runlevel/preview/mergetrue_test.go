@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -23,6 +24,7 @@ import (
 // What a preview tells equals what then happens: each object afterwards, and that
 // nothing else is written.
 func TestMergeTrue(t *testing.T) {
+	t.Parallel()
 	data := testdata.Dir(t)
 	for _, tt := range []struct {
 		name     string
@@ -31,6 +33,9 @@ func TestMergeTrue(t *testing.T) {
 		{"sample", sample.From(), sample.To()},
 		{"4.17.30 to 4.18.15", os.DirFS(filepath.Join(data, "payload-4.17.30")), os.DirFS(filepath.Join(data, "payload-4.18.15"))},
 	} {
+		if israce.Enabled && tt.name != "sample" {
+			continue // it takes long
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			load := func(f fs.FS) *manifest.Payload {
 				p, err := manifest.Load(t.Context(), f, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})

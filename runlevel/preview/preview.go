@@ -205,7 +205,7 @@ type Preview struct {
 	// Left are objects of the running release that the target does not mention.
 	Left []Left `json:"left,omitempty"`
 	// Images are the component images that change.
-	Images []ImageChange `json:"images,omitempty"`
+	Images []manifest.ImageChange `json:"images,omitempty"`
 	// Access are the rights that are gained or lost.
 	Access []AccessChange `json:"access,omitempty"`
 	// RemovedAPIs are those that the cluster is asked for although they go.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -57,6 +58,7 @@ func kindsOf(p *preview.Preview, a preview.Action) map[string]int { return p.Sum
 // An update between two releases does what was measured independently: 806 tasks,
 // of which 33 are ClusterOperators that are there already.
 func TestRealUpdate(t *testing.T) {
+	t.Parallel()
 	old, target := loadReal(t, "payload-4.17.30"), loadReal(t, "payload-4.18.15")
 	c := apply(t, old)
 	cursor := c.Follow()
@@ -118,7 +120,11 @@ func TestRealUpdate(t *testing.T) {
 
 // A release over itself changes nothing.
 func TestRealSame(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"payload-4.17.30", "payload-4.18.15"} {
+		if israce.Enabled && name != "payload-4.18.15" {
+			continue // it takes long
+		}
 		p := loadReal(t, name)
 		o := preview.Options{Reader: apply(t, p), Payload: p, Running: p, Owner: owner}
 		got, err := preview.Run(t.Context(), p.Tasks(), o)

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/fieldchange"
+	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -237,23 +238,33 @@ func (t *printer) rest(p *Preview) {
 		a := p.RemovedAPIs[i]
 		t.line("    %s: %s in the last day", a.Resource, fieldchange.Plural(int(a.Requests), "request"))
 	})
-	counts := make(map[string]int)
-	for _, c := range p.Images {
-		switch {
-		case c.Old == "":
-			counts["added"]++
-		case c.New == "":
-			counts["removed"]++
-		default:
-			counts["changed"]++
-		}
-	}
-	if len(p.Images) > 0 {
-		t.line("")
-		t.line("Component images: %d added, %d removed, %d changed", counts["added"], counts["removed"], counts["changed"])
-	}
+	t.images(p.Images)
 	section("To know more: oc adm inspect", len(p.Unknowns), func(i int) { t.line("    %s", p.Unknowns[i]) })
 	section("Assumed", len(p.Assumed), func(i int) { t.line("    %s", p.Assumed[i]) })
+}
+
+// images counts the component images that change, as nearly all do in every
+// release, and names those that come or go.
+func (t *printer) images(images []manifest.ImageChange) {
+	var lines []string
+	added, removed := 0, 0
+	for _, i := range images {
+		switch {
+		case i.Old == "":
+			added++
+			lines = append(lines, "+ "+fieldchange.Plain(i.Name))
+		case i.New == "":
+			removed++
+			lines = append(lines, "- "+fieldchange.Plain(i.Name))
+		}
+	}
+	if len(images) > 0 {
+		t.line("")
+		t.line("Component images: %d added, %d removed, %d changed", added, removed, len(images)-added-removed)
+	}
+	for _, l := range lines {
+		t.line("    %s", l)
+	}
 }
 
 // maxText bounds a value, or a text of somebody else's, in bytes.

@@ -110,6 +110,29 @@ func TestUnknownKind(t *testing.T) {
 	}
 }
 
+// Without a definition a list is one value, and the preview says so.
+func TestWithoutDefinition(t *testing.T) {
+	live := thingDefinition + "\n---\n" + strings.Replace(thing, "SPEC", "{size: 1, parts: [{name: a, count: 1}, {name: b, count: 2}]}", 1)
+	next := strings.Replace(thing, "SPEC", "{size: 1, parts: [{name: a, count: 1}, {name: b, count: 3}]}", 1)
+	const said = "Lists are compared as one value each, since no definition says what their elements are known by: Thing.example.com."
+	for _, tt := range []struct {
+		name string
+		errs map[string]error
+		path string
+		says bool
+	}{
+		{"with it", nil, "spec.parts[name=b].count", false},
+		{"without it", map[string]error{"CustomResourceDefinition": clusterapi.ErrNotCollected}, "spec.parts", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := run(t, reader{cluster(t, live), tt.errs, nil}, next)
+			if diff := cmp.Diff([]string{tt.path}, paths(p.Changes[0])); diff != "" || slices.Contains(p.Assumed, said) != tt.says {
+				t.Errorf("%s, assumed %q", diff, p.Assumed)
+			}
+		})
+	}
+}
+
 // A namespace that was not collected, and that the release does not make, is
 // taken to be there; one that is known not to exist is not.
 func TestUnknownNamespace(t *testing.T) {

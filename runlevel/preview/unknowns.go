@@ -66,6 +66,9 @@ func (r *run) assumed(p *Preview) []string {
 	if len(r.namespaces) > 0 {
 		out = append(out, "Namespaces that were not collected exist: "+strings.Join(slices.Sorted(maps.Keys(r.namespaces)), ", ")+".")
 	}
+	if kinds := r.shapeless(p); len(kinds) > 0 {
+		out = append(out, "Lists are compared as one value each, since no definition says what their elements are known by: "+strings.Join(kinds, ", ")+".")
+	}
 	if r.o.Mode == runlevel.ApplyMerge {
 		return append(out, "Objects are merged and updated, as the cluster-version operator does it.")
 	}
@@ -79,6 +82,24 @@ func (r *run) assumed(p *Preview) []string {
 		out = append(out, fmt.Sprintf("Removals are not predicted for %s whose managedFields do not name %q: an apply takes away only what it has set itself.", fieldchange.Plural(foreign, "object"), clusterapi.ManagerPayload))
 	}
 	return out
+}
+
+// shapeless are the kinds of objects that were compared without a Go type and
+// without a schema, sorted.
+func (r *run) shapeless(p *Preview) []string {
+	var out []string
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		gvk := c.Object.GroupVersionKind
+		if c.old == nil || c.new == nil || gvk.GroupKind() == definitionKind.GroupKind() || r.schemas[gvk] != nil {
+			continue
+		}
+		if _, known := clusterapi.TypeOf(gvk); !known {
+			out = append(out, gvk.GroupKind().String())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // isOurs reports that an earlier apply of ours has set fields of an object.
