@@ -87,7 +87,7 @@ func addEntry(files map[string][]byte, header *tar.Header, content io.Reader, mo
 	switch {
 	case header.Typeflag == tar.TypeXGlobalHeader: // git names the commit there
 		return nil
-	case path.IsAbs(name) || !fs.ValidPath(name):
+	case path.IsAbs(name) || !fs.ValidPath(name) || slices.Contains(strings.Split(header.Name, "/"), ".."):
 		return errors.New("lies outside of the archive")
 	case header.Typeflag == tar.TypeDir:
 		return nil
@@ -154,7 +154,7 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 // the raw metadata. Equal trees give equal bytes: names are in byte order, times
 // and modes fixed. Errors are those of tree and w.
 func WriteArchive(w io.Writer, tree fs.FS) error {
-	names := []string{"version", "raw/metadata.json"}
+	names := []string{"version", rawFile}
 	if _, err := fs.Stat(tree, "LICENSE"); err == nil {
 		names = append(names, "LICENSE")
 	} else if !errors.Is(err, fs.ErrNotExist) {

@@ -63,6 +63,8 @@ func TestOpenArchive(t *testing.T) {
 		{"link", []tar.Header{link}, nil, `"channels/a.yaml": is neither a regular file nor a directory`},
 		{"above", []tar.Header{regular("../version")}, nil, `"../version": lies outside of the archive`},
 		{"below and above", []tar.Header{regular("a/../../version")}, nil, `"a/../../version": lies outside of the archive`},
+		{"down and up", []tar.Header{regular("a/../version")}, nil, `"a/../version": lies outside of the archive`},
+		{"no UTF-8", []tar.Header{{Typeflag: tar.TypeReg, Name: "a\xff", Format: tar.FormatPAX}}, nil, `"a\xff": lies outside of the archive`},
 		{"absolute", []tar.Header{regular("/version")}, nil, `"/version": lies outside of the archive`},
 		{"twice", []tar.Header{regular("version"), regular("./version")}, nil, `"./version": is there twice`},
 		{"file and directory", []tar.Header{regular("a"), regular("a/b")}, nil, `"a": is a file and a directory`},

@@ -288,6 +288,11 @@ func TestBuildCycle(t *testing.T) {
 			if diff := cmp.Diff(c.dropped, picture(s.Graph("a-1.0", "amd64"))); diff != "" || (len(s.Report().Problems) > 0) != (c.err != "") {
 				t.Errorf("%v: -want +got\n%s", s.Report().Problems, diff)
 			}
+			for _, p := range s.Report().Problems {
+				if causes := s.Why(p.File, strings.Fields(p.Message)[3], "amd64"); len(causes) != 2 || causes[1].String() != "1.0.2-amd64: Removed by cycle" && causes[1].String() != "1.0.0-amd64: Removed by cycle" {
+					t.Errorf("%v: %v", p, causes)
+				}
+			}
 		})
 	}
 }
@@ -299,6 +304,10 @@ func TestBuildClash(t *testing.T) {
 	_, err := graphdata.Build(tree, []graphdata.Release{release("1.0.0", "amd64", nil), plain}, graphdata.BuildOptions{})
 	if err == nil || err.Error() != "releases 1.0.0 and 1.0.0+amd64 are both 1.0.0 on amd64" {
 		t.Error(err)
+	}
+	plain.Metadata[graph.MetadataArch] = "s390x, amd64,s390x" // twice is no clash
+	if s := build(t, tree, []graphdata.Release{plain}, graphdata.BuildOptions{}); s.Nodes() != 2 {
+		t.Errorf("%d releases", s.Nodes())
 	}
 	s390x := release("1.0.0-s390x", "s390x", nil)
 	tree.Channels = []graphdata.Channel{{Name: "a-1.0", Versions: entries("1.0.0-s390x")}}

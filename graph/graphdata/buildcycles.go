@@ -30,6 +30,7 @@ func (b *builder) checkCycles() error {
 			if f < int32(t) || component[f] != component[t] {
 				return false
 			}
+			b.reasons.cycles[[2]string{b.nodes[f].version, b.nodes[t].version}] = true
 			b.problem(b.nodes[f].version, "", ruleCycle, "the update to %s is left out: it closes a cycle", b.nodes[t].version)
 			return true
 		})

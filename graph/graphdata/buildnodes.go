@@ -66,7 +66,8 @@ func (b *builder) addNodes() error {
 	n := len(b.nodes)
 	b.in, b.pairs = make([][]int32, n), make([][]conditional, n)
 	b.drops, b.risks = make([][]*edgeRule, n), make([][]*edgeRule, n)
-	b.reasons = reasons{drops: make([][]BlockedEdge, n), risks: make([][]BlockedEdge, n), previous: make([][]naming, n), next: make([][]naming, n), own: make([]string, n)}
+	b.reasons = reasons{drops: make([][]BlockedEdge, n), risks: make([][]BlockedEdge, n), previous: make([][]naming, n), next: make([][]naming, n),
+		raw: make([][]RawEntry, n), own: make([]string, n), cycles: map[[2]string]bool{}}
 	return nil
 }
 

@@ -40,7 +40,8 @@ func (b *builder) removeMarked() error {
 	b.nodes = staying(b.nodes, place)
 	b.in, b.pairs = staying(b.in, place), staying(b.pairs, place)
 	r := &b.reasons
-	r.drops, r.risks, r.own = staying(r.drops, place), staying(r.risks, place), staying(r.own, place)
+	r.drops, r.risks = staying(r.drops, place), staying(r.risks, place)
+	r.raw, r.own = staying(r.raw, place), staying(r.own, place)
 	r.previous, r.next = staying(r.previous, place), staying(r.next, place)
 	return nil
 }

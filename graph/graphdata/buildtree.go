@@ -15,6 +15,7 @@ import (
 func (b *builder) addRaw() error {
 	for _, e := range b.tree.Raw {
 		for _, i := range b.named(b.rawVersion(e.Version)) {
+			b.reasons.raw[i] = append(b.reasons.raw[i], e)
 			m := b.nodes[i].metadata
 			if old, ok := m[e.Key]; ok {
 				m[e.Key] = old + "," + e.Value
@@ -61,7 +62,7 @@ func (b *builder) targets(e *BlockedEdge, to string) []int32 {
 // dropTarget returns what a drop is about. A version whose pre-release is an
 // architecture is one of the first releases for it.
 func dropTarget(to string) string {
-	if _, after, ok := strings.Cut(to, "-"); ok && after == "s390x" {
+	if _, pre, _ := strings.Cut(to, "-"); pre == "s390x" && withoutBuild(to) == to {
 		return to + "+s390x"
 	}
 	return to

@@ -38,3 +38,15 @@ func compatVersion(text string) (version string, ok bool) {
 	version = strings.Trim(text, " \t\r\n")
 	return version, compatSemver.MatchString(version)
 }
+
+// compatNumbers cuts a version that the update service reads down to its numbers;
+// of any other text nothing is left.
+func compatNumbers(version string) string {
+	if !compatSemver.MatchString(version) {
+		return ""
+	}
+	if end := strings.IndexAny(version, "-+"); end >= 0 {
+		return version[:end]
+	}
+	return version
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 )
 
 // connectivity answers which updates a snapshot leaves open. The maintainers look
@@ -65,32 +66,32 @@ func (c *connectivity) members(entries []Entry) []bool {
 	return in
 }
 
-// minorBelow reports whether a is of an earlier minor than b.
-func minorBelow(aMajor, aMinor, bMajor, bMinor uint64) bool {
-	return aMajor < bMajor || aMajor == bMajor && aMinor < bMinor
+func minorOf(c graph.Channel) minor.Minor {
+	return minor.Minor{Major: c.Major, Minor: c.Minor}
 }
 
 // between reports whether a candidate channel is one after a minor, up to that of
 // a channel.
-func between(candidate graph.Channel, major, minor uint64, channel graph.Channel) bool {
-	return minorBelow(major, minor, candidate.Major, candidate.Minor) && !minorBelow(channel.Major, channel.Minor, candidate.Major, candidate.Minor)
+func between(candidate graph.Channel, from minor.Minor, channel graph.Channel) bool {
+	m := minorOf(candidate)
+	return m.Above(from) && !m.Above(minorOf(channel))
 }
 
 // leadingTo returns the nodes that have a way to the minor of a channel: over
 // updates of the candidate channels after an earlier minor, and through versions of
 // the channel.
-func (c *connectivity) leadingTo(channel graph.Channel, in []bool, major, minor uint64) []bool {
+func (c *connectivity) leadingTo(channel graph.Channel, in []bool, from minor.Minor) []bool {
 	reached := make([]bool, len(in))
 	var queue []int32
 	for i, n := range c.snap.nodes {
-		if in[i] && n.semver.Major() == channel.Major && n.semver.Minor() == channel.Minor {
+		if in[i] && minor.Of(n.semver) == minorOf(channel) {
 			reached[i] = true
 			queue = append(queue, int32(i))
 		}
 	}
 	served := func(f, t int32) bool {
 		return slices.ContainsFunc(c.candidates[t], func(x graph.Channel) bool {
-			return between(x, major, minor, channel) && slices.Contains(c.candidates[f], x)
+			return between(x, from, channel) && slices.Contains(c.candidates[f], x)
 		})
 	}
 	visit := func(f, t int32) {
@@ -119,7 +120,7 @@ type wayOut struct {
 	*connectivity
 	channel graph.Channel
 	in      []bool
-	reached map[[2]uint64][]bool
+	reached map[minor.Minor][]bool
 }
 
 // wayOut returns nil for channels that need lead nowhere: candidates, and those
@@ -129,7 +130,7 @@ func (c *connectivity) wayOut(channel Channel) *wayOut {
 	if c == nil || !ok || name.Type == "candidate" {
 		return nil
 	}
-	return &wayOut{c, name, c.members(channel.Versions), map[[2]uint64][]bool{}}
+	return &wayOut{c, name, c.members(channel.Versions), map[minor.Minor][]bool{}}
 }
 
 // concern says that there is no way from a version to the minor of the channel; ""
@@ -141,19 +142,19 @@ func (w *wayOut) concern(version string) (text string, known bool) {
 	}
 	at := w.find(version)
 	known = at >= 0
-	if !minorBelow(v.Major(), v.Minor(), w.channel.Major, w.channel.Minor) {
+	from := minor.Of(v)
+	if !minorOf(w.channel).Above(from) {
 		return "", known
 	}
-	key := [2]uint64{v.Major(), v.Minor()}
-	if w.reached[key] == nil {
-		w.reached[key] = w.leadingTo(w.channel, w.in, v.Major(), v.Minor())
+	if w.reached[from] == nil {
+		w.reached[from] = w.leadingTo(w.channel, w.in, from)
 	}
-	if known && w.reached[key][at] {
+	if known && w.reached[from][at] {
 		return "", known
 	}
 	var names []string
 	for _, name := range w.snap.Channels(w.arch) {
-		if x, ok := graph.ParseChannel(name); ok && x.Type == "candidate" && between(x, v.Major(), v.Minor(), w.channel) {
+		if x, ok := graph.ParseChannel(name); ok && x.Type == "candidate" && between(x, from, w.channel) {
 			names = append(names, name)
 		}
 	}
@@ -161,5 +162,5 @@ func (w *wayOut) concern(version string) (text string, known bool) {
 	if len(names) == 0 {
 		names = []string{"any candidate channel"}
 	}
-	return fmt.Sprintf("No paths from %s to %d.%d in %s", version, w.channel.Major, w.channel.Minor, strings.Join(names, ", ")), known
+	return fmt.Sprintf("No paths from %s to %s in %s", version, minorOf(w.channel), strings.Join(names, ", ")), known
 }

@@ -80,7 +80,7 @@ func GA(ctx context.Context, fsys fs.FS, minorVersion string, opts GAOptions) ([
 		{"stable", "stable", minorFilter(l.minor)},
 		{"eus", "stable", minorFilter(l.minor)},
 	} {
-		if c.kind == "eus" && !hasEUS(graph.Channel{Major: l.minor.Major, Minor: l.minor.Minor}) {
+		if c.kind == "eus" && !hasEUS(l.minor) {
 			continue
 		}
 		if err := l.channel(c.kind, c.feeder, c.filter, versions); err != nil {

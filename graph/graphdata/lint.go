@@ -14,6 +14,10 @@ type LintOptions struct {
 	// Releases are all that there are, for the rules on missing releases, on their
 	// metadata and on build suggestions; nil leaves these rules out.
 	Releases []Release
+	// Signed reports whether the image of a release has a signature, or need not
+	// have one. It is asked for those of Releases that channels and drops name; nil
+	// leaves the rule out.
+	Signed func(Release) bool
 }
 
 // Lint reports what [Load] accepts and the maintainers of a tree do not, together
@@ -26,7 +30,7 @@ type LintOptions struct {
 // leave are found. Without one (nil), expressions are compared with the versions of
 // channels, for all architectures.
 func Lint(tree *Tree, snap *Snapshot, opts LintOptions) []Problem {
-	l := &linter{tree: tree, snap: snap, releases: opts.Releases, expressions: map[string]*expression{}}
+	l := &linter{tree: tree, snap: snap, opts: opts, expressions: map[string]*expression{}}
 	l.index()
 	for _, r := range lintRules {
 		l.rule = r
@@ -90,6 +94,7 @@ var lintRules = []lintRule{
 	{Rule{"updates-patch", "a version of the highest minor of its channel has no update without a risk (with a snapshot)"}, SeverityWarning, (*linter).updatesPatch},
 
 	{Rule{"release-missing", "a version is named that no release has"}, SeverityError, (*linter).releaseMissing},
+	{Rule{"release-unsigned", "a release that is named has no signature"}, SeverityError, (*linter).releaseUnsigned},
 	{Rule{"release-url", "the metadata of a release have no link to its advisory"}, SeverityError, (*linter).releaseURL},
 	{Rule{"suggestion-differs", "a release names other predecessors than were suggested"}, SeverityWarning, (*linter).suggestionDiffers},
 }
@@ -98,7 +103,7 @@ var lintRules = []lintRule{
 type linter struct {
 	tree     *Tree
 	snap     *Snapshot // may be nil
-	releases []Release
+	opts     LintOptions
 	rule     lintRule
 	problems []Problem
 

@@ -75,8 +75,8 @@ func TestLint(t *testing.T) {
 		{"", nil, all, ""},
 		{"", file("channels/stable-4.1.yaml", "name: stable-4.1\nversions: [4.1.0]\n"), nil, ""},
 		{"risk-file-name", map[string]string{risk: "-", "blocked-edges/Slow.yaml": riskText}, nil, "blocked-edges/Slow.yaml: to: conditional risk to version 4.6.1 should be declared in a 4.6.1-<...>.yaml file"},
-		{"risk-url", change("https:", "http:"), nil, risk + `: url: url must be an https:// URI, not "http://example.com/1"`},
-		{"risk-name", change("Slow", "slow"), nil, risk + `: name: name must be a CamelCase reason, not "slow" (must match '^[A-Z][A-Za-z0-9_]*$')`},
+		{"risk-url", change("https:", "http:"), nil, risk + `: url: url must be an https:// URI, not 'http://example.com/1'`},
+		{"risk-name", change("Slow", "slow"), nil, risk + `: name: name must be a CamelCase reason, not 'slow' (must match '^[A-Z][A-Za-z0-9_]*$')`},
 		{"risk-rules", change("[{type: Always}]", "[]"), nil, risk + ": matchingRules: matchingRules must be an array with at least one member"},
 		{"rule-twice", change("[{type: Always}]", "[{type: Always}, {type: Always}]"), nil, risk + ": matchingRules[1]: type Always appears multiple times in matchingRules"},
 		{"risk-diverges", file("blocked-edges/4.6.2-Slow.yaml", strings.NewReplacer("4.6.1", "4.6.2", "4[.]5[.].*", "4[.]6[.]1", "It", "This", "Always", "PromQL, promql: {promql: up}").Replace(riskText)+"fixedIn: 4.6.3\n"), nil,
@@ -101,7 +101,8 @@ func TestLint(t *testing.T) {
 		{"tombstone-promoted", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: candidate, delay: PT0H}\nversions: [4.6.0]\n"), nil, "channels/x-4.6.yaml: versions: some versions in x-4.6 despite tombstones in candidate: 4.6.0"},
 		{"feeder-unknown", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: nightly, delay: PT0H}\nversions: []\n"), nil, `channels/x-4.6.yaml:2: feeder.name: there is no channel "nightly"`},
 		{"feeder-cycle", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: x-4.6, delay: PT0H}\nversions: []\n"), nil, "channels/x-4.6.yaml:2: feeder.name: x-4.6 is fed by itself"},
-		{"feeder-delay", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: fast, delay: PT5M}\nversions: []\n"), nil, `channels/x-4.6.yaml:2: feeder.delay: invalid or unsupported ISO 8601 duration "PT5M".  Tooling currently only supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets`},
+		{"feeder-delay", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: fast, delay: PT5M}\nversions: []\n"), nil, `channels/x-4.6.yaml:2: feeder.delay: invalid or unsupported ISO 8601 duration 'PT5M'.  Tooling currently only supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets`},
+		{"feeder-delay", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: fast, delay: P1DT}\nversions: []\n"), nil, `channels/x-4.6.yaml:2: feeder.delay: invalid or unsupported ISO 8601 duration 'P1DT'.  Tooling currently only supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets`},
 		{"feeder-errata", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: fast, errata: all}\nversions: []\n"), nil, `channels/x-4.6.yaml:2: feeder.errata: invalid errata value for x-4.6: "all"`},
 		{"feeder-waits", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: fast}\nversions: []\n"), nil, "channels/x-4.6.yaml:2: feeder: has neither a delay nor errata: nothing is ever promoted"},
 		{"filter", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: fast, delay: P, filter: '('}\nversions: []\n"), nil, "channels/x-4.6.yaml:2: feeder.filter: error parsing regexp: missing closing ): `(`"},
@@ -121,6 +122,9 @@ func TestLint(t *testing.T) {
 			"internal-channels/fast.yaml:3: versions[0]: there is no release 4.5.1 [release-missing]", "internal-channels/fast.yaml:3: versions[1]: there is no release 4.6.1 [release-missing]",
 			"internal-channels/stable.yaml:3: versions[0]: there is no release 4.5.1",
 		}, "\n")},
+		{"release-unsigned", file("blocked-edges/4.5.9-s390x.yaml", "to: 4.5.9-s390x\nfrom: 4[.]5[.]1\n"), append(slices.Clone(all), release("4.6.2-unsigned"), graphdata.Release{Version: "4.6.2", Arch: "unsigned", Source: "a", Metadata: all[0].Metadata},
+			graphdata.Release{Version: "4.5.9-s390x", Arch: "unsigned", Source: "b"}, graphdata.Release{Version: "4.5.9-s390x+s390x", Source: "c unsigned"}),
+			"a: 4.6.2+unsigned has no signature [release-unsigned]\nc unsigned: 4.5.9-s390x+s390x has no signature"},
 		{"release-url", nil, append(slices.Clone(all), graphdata.Release{Version: "4.6.3", Source: "a"}, graphdata.Release{Version: "4.6.4", Source: "b", Metadata: map[string]string{"url": "https://example.com"}}, graphdata.Release{Version: "4.6.5-rc.0"}),
 			"a: Missing url key in 4.6.3 [release-url]\nb: Invalid errata link in 4.6.4: https://example.com"},
 		{"", file("build-suggestions/4.6.yaml", suggestion), []graphdata.Release{all[0], release("4.6.0", "4.5.1", "4.5.0"), release("4.6.1", "4.5.1+amd64"), release("4.6.2", "4.6.1", "4.5.1")}, ""},
@@ -133,7 +137,8 @@ func TestLint(t *testing.T) {
 			if want != "" && !strings.HasSuffix(want, "]") || strings.HasSuffix(want, "[2]") {
 				want += " [" + c.rule + "]"
 			}
-			got := lintText(graphdata.Lint(lintTree(t, c.files), nil, graphdata.LintOptions{Releases: c.releases}))
+			signed := func(r graphdata.Release) bool { return r.Arch != "unsigned" && r.Source != "c unsigned" }
+			got := lintText(graphdata.Lint(lintTree(t, c.files), nil, graphdata.LintOptions{Releases: c.releases, Signed: signed}))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}

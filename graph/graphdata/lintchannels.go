@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -72,7 +73,7 @@ func (l *linter) channelMinor() {
 		}
 		for i, e := range c.Versions {
 			v, err := graph.ParseVersion(e.Version)
-			if err == nil && (v.Major() > name.Major || v.Major() == name.Major && v.Minor() > name.Minor) {
+			if err == nil && minor.Of(v).Above(minorOf(name)) {
 				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("%s is above the minor of %s", e.Version, c.Name))
 			}
 		}
@@ -163,7 +164,7 @@ func (l *linter) feederCycle() {
 	}
 }
 
-var feederDuration = regexp.MustCompile(`^P(?:([0-9]+)W|(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?)?)$`)
+var feederDuration = regexp.MustCompile(`^P(?:([0-9]+)W|(?:([0-9]+)D)?(?:T([0-9]+)H)?)$`)
 
 func (l *linter) feederDelay() {
 	for _, c := range l.fed() {
@@ -174,7 +175,7 @@ func (l *linter) feederDelay() {
 }
 
 func delayFault(c Channel) string {
-	return fmt.Sprintf("invalid or unsupported ISO 8601 duration %s.  Tooling currently only supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets", bounded.Quote(c.Feeder.Delay))
+	return fmt.Sprintf("invalid or unsupported ISO 8601 duration '%s'.  Tooling currently only supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets", bounded.Text(c.Feeder.Delay, bounded.MaxQuoted))
 }
 
 func errataFault(c Channel) string {

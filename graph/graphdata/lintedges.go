@@ -25,7 +25,7 @@ func (l *linter) riskFileName() {
 func (l *linter) riskURL() {
 	for _, b := range l.tree.Risks {
 		if !strings.HasPrefix(b.Risk.URL, "https://") {
-			l.report(b.File, 0, "url", fmt.Sprintf("url must be an https:// URI, not %s", bounded.Quote(b.Risk.URL)))
+			l.report(b.File, 0, "url", fmt.Sprintf("url must be an https:// URI, not '%s'", bounded.Text(b.Risk.URL, bounded.MaxQuoted)))
 		}
 	}
 }
@@ -35,7 +35,7 @@ var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
 func (l *linter) riskName() {
 	for _, b := range l.tree.Risks {
 		if !camelCase.MatchString(b.Risk.Name) {
-			l.report(b.File, 0, "name", fmt.Sprintf("name must be a CamelCase reason, not %s (must match '%v')", bounded.Quote(b.Risk.Name), camelCase))
+			l.report(b.File, 0, "name", fmt.Sprintf("name must be a CamelCase reason, not '%s' (must match '%v')", bounded.Text(b.Risk.Name, bounded.MaxQuoted), camelCase))
 		}
 	}
 }

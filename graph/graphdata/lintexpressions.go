@@ -8,6 +8,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -91,10 +92,10 @@ func (l *linter) fromOtherMinor() {
 		if prefix == nil || x == nil || hasAlternatives(b.From) {
 			continue
 		}
-		minor := prefix[1] + "." + prefix[2]
+		begins := prefix[1] + "." + prefix[2]
 		for _, v := range x.matched {
-			if of := minorOf(v); of != minor {
-				l.report(b.File, b.Line, "from", fmt.Sprintf("%s begins with %s and matches %s too", bounded.Quote(b.From), minor, v))
+			if minor.Of(v).String() != begins {
+				l.report(b.File, b.Line, "from", fmt.Sprintf("%s begins with %s and matches %s too", bounded.Quote(b.From), begins, v))
 				break
 			}
 		}
@@ -191,5 +192,3 @@ func commonBelow(a, b *expression, to *semver.Version) *semver.Version {
 	}
 	return nil
 }
-
-func minorOf(v *semver.Version) string { return fmt.Sprintf("%d.%d", v.Major(), v.Minor()) }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -71,14 +72,14 @@ func (l *linter) filterExcludes() {
 
 // hasEUS reports whether a minor is one with extended support: the even ones from
 // 4.6.
-func hasEUS(c graph.Channel) bool {
-	return c.Minor%2 == 0 && (c.Major > 4 || c.Major == 4 && c.Minor >= 6)
+func hasEUS(m minor.Minor) bool {
+	return m.Minor%2 == 0 && m.Above(minor.Minor{Major: 4, Minor: 5})
 }
 
 func (l *linter) eusMissing() {
 	for _, c := range l.tree.Channels {
 		name, ok := graph.ParseChannel(c.Name)
-		if !ok || name.Type != "stable" || !hasEUS(name) {
+		if !ok || name.Type != "stable" || !hasEUS(minorOf(name)) {
 			continue
 		}
 		if eus := fmt.Sprintf("eus-%d.%d", name.Major, name.Minor); l.byName[eus] == nil {
@@ -96,7 +97,7 @@ func (l *linter) eusFeeder() {
 			continue
 		}
 		switch {
-		case !hasEUS(name):
+		case !hasEUS(minorOf(name)):
 			l.report(c.File, 0, "name", "there is extended support for even minors from 4.6 alone")
 		case c.Feeder == nil:
 			l.report(c.File, 0, "feeder", "has no feeder, which should be stable without delay")

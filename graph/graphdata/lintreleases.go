@@ -5,19 +5,21 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // releaseMissing looks at channels and at the targets of drops, as the
 // maintainers' check does: risks may be about releases to come.
 func (l *linter) releaseMissing() {
-	if l.releases == nil {
+	if l.opts.Releases == nil {
 		return
 	}
 	there := map[string]bool{}
-	for _, r := range l.releases {
+	for _, r := range l.opts.Releases {
 		there[withoutBuild(r.Version)] = true
 		if r.Arch != "" {
 			there[withoutBuild(r.Version)+"+"+r.Arch] = true
@@ -39,10 +41,33 @@ func (l *linter) releaseMissing() {
 	}
 }
 
+// releaseUnsigned looks at the releases of channels and of the targets of drops.
+func (l *linter) releaseUnsigned() {
+	if l.opts.Signed == nil {
+		return
+	}
+	named := map[string]bool{}
+	for _, c := range l.channels {
+		for _, e := range c.Versions {
+			named[e.Version] = true
+		}
+	}
+	for _, d := range l.tree.Drops {
+		named[dropTarget(d.To)] = true
+	}
+	for _, r := range l.opts.Releases {
+		base, build := cutBuild(r.Version)
+		build = cmp.Or(r.Arch, build)
+		if (named[base] || named[base+"+"+build]) && !l.opts.Signed(r) {
+			l.report(r.Source, 0, "", strings.TrimSuffix(base+"+"+build, "+")+" has no signature")
+		}
+	}
+}
+
 var advisory = regexp.MustCompile(`https://access.redhat.com/errata/RH[BSE]{1}A-[0-9]{4}:[0-9]{3}`)
 
 func (l *linter) releaseURL() {
-	for _, r := range l.releases {
+	for _, r := range l.opts.Releases {
 		v, err := graph.ParseVersion(r.Version)
 		if err != nil || v.Prerelease() != "" {
 			continue
@@ -58,12 +83,12 @@ func (l *linter) releaseURL() {
 
 func (l *linter) suggestionDiffers() {
 	known := map[string][]string{} // by architecture
-	for _, r := range l.releases {
+	for _, r := range l.opts.Releases {
 		known[r.Arch] = append(known[r.Arch], withoutBuild(r.Version))
 	}
-	for _, r := range l.releases {
+	for _, r := range l.opts.Releases {
 		v, err := graph.ParseVersion(r.Version)
-		if err != nil || l.tree.suggestion(minorOf(v), r.Arch) == nil {
+		if err != nil || l.tree.suggestion(minor.Of(v).String(), r.Arch) == nil {
 			continue
 		}
 		suggested := l.tree.Suggested(r.Version, r.Arch, known[r.Arch])

@@ -12,7 +12,7 @@ import (
 // matchesNoUpdate reports an expression that matches no declared update to its
 // target. A target without a release is another rule's.
 func (l *linter) matchesNoUpdate(b BlockedEdge, x *expression) {
-	targets := l.declared.targets(b.To)
+	targets := l.declared.targets(b)
 	for _, t := range targets {
 		for _, f := range l.declared.of(t) {
 			if x.re.MatchString(l.snap.nodes[f].version) {
@@ -32,8 +32,8 @@ func (l *linter) commonUpdate(a, b BlockedEdge) string {
 	if x == nil || y == nil {
 		return ""
 	}
-	targets := l.declared.targets(b.To)
-	for _, t := range l.declared.targets(a.To) {
+	targets := l.declared.targets(b)
+	for _, t := range l.declared.targets(a) {
 		if !slices.Contains(targets, t) {
 			continue
 		}
@@ -146,11 +146,11 @@ func (p *predecessors) of(t int32) []int32 {
 	return list
 }
 
-// targets returns the releases that a blocked edge to a version is about, as Build
-// finds them.
-func (p *predecessors) targets(to string) (nodes []int32) {
-	if strings.HasSuffix(to, "-s390x") && strings.Count(to, "-") == 1 {
-		to += "+s390x"
+// targets returns the releases that a blocked edge is about, as Build finds them.
+func (p *predecessors) targets(b BlockedEdge) (nodes []int32) {
+	to := b.To
+	if b.Risk == nil {
+		to = dropTarget(to)
 	}
 	text, build, has := strings.Cut(to, "+")
 	for _, i := range p.bases[text] {

@@ -132,7 +132,9 @@ func (l *loader) directory(dir string, required bool, load func(name string) err
 // below reports a directory where there should be none, and the files in it that
 // look as if they counted. The maintainers' scripts read them, a service does not.
 func (l *loader) below(dir string) error {
-	l.add(Problem{File: dir, Rule: ruleDirectory, Message: "is a directory, whose files are not read", Severity: SeverityWarning})
+	if !expected(path.Base(dir)) {
+		l.add(Problem{File: dir, Rule: ruleDirectory, Message: "is a directory, whose files are not read", Severity: SeverityWarning})
+	}
 	return fs.WalkDir(l.fsys, dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			l.add(Problem{File: name, Rule: ruleRead, Message: err.Error(), Severity: SeverityWarning, Err: err})

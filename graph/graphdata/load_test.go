@@ -88,9 +88,12 @@ func TestMissing(t *testing.T) {
 
 func TestSchemaVersion(t *testing.T) {
 	for _, c := range []struct {
-		version, want string
-		malformed     bool
+		version, want, compat string // compat empty: as without
+		malformed             bool
 	}{
+		{version: "1.1.0-rc.1+a"},
+		{version: "1.1.0-01", want: "version: 1.1.0-01 is not a valid semver [schema]", compat: "fine", malformed: true},
+		{version: "1.1.0-a--b", compat: "version: 1.1.0-a--b is not a valid semver [schema]", malformed: true},
 		{version: "1.0.7"}, {version: "1.2.0\n"}, {version: "\t1.1.0\r\n"},
 		{version: "1.3.0", want: "warning: version: 1.3.0 is newer than 1.2.0: what it adds is not understood [schema-newer]"},
 		{version: "0.9.0", want: `version: unrecognized graph-data version 0.9.0; "1.2.0" and compatible versions are supported [schema]`},
@@ -102,9 +105,13 @@ func TestSchemaVersion(t *testing.T) {
 		for _, compat := range []bool{false, true} {
 			fsys := treeOf(map[string]string{"version": c.version})
 			tree, problems := load(t, fsys, graphdata.LoadOptions{Compat: compat})
-			var want []string
-			if c.want != "" {
-				want = []string{c.want}
+			text := c.want
+			if compat && c.compat != "" {
+				text = c.compat
+			}
+			want := []string{text}
+			if text == "" || text == "fine" {
+				want = nil
 			}
 			if diff := cmp.Diff(want, problems); diff != "" {
 				t.Errorf("%q: -want +got\n%s", c.version, diff)
@@ -155,6 +162,7 @@ func TestSelection(t *testing.T) {
 		"channels/old/e.yaml":      smallChannel,
 		"channels/old/f/g.yaml":    smallChannel,
 		"channels/old/notes.txt":   "",
+		"channels/.old/h.yaml":     smallChannel,
 		"channels/stable-4.1.yaml": smallChannel,
 	})
 	below := []string{
@@ -163,6 +171,7 @@ func TestSelection(t *testing.T) {
 		"warning: channels/old/f/g.yaml: is not read, since it lies in a directory below [below-directory]",
 	}
 	start := []string{
+		"warning: channels/.old/h.yaml: is not read, since it lies in a directory below [below-directory]",
 		`warning: channels/a.yml: has an invalid extension "yml" [invalid-extension]`,
 	}
 	end := append([]string{
@@ -176,7 +185,7 @@ func TestSelection(t *testing.T) {
 		files  []string
 	}{
 		{false, append(append(start, strictOnly...), end...), []string{"channels/stable-4.1.yaml"}},
-		{true, append(start[:1:1], end...), []string{"channels/b.xyaamlz", "channels/stable-4.1.yaml"}},
+		{true, append(start[:2:2], end...), []string{"channels/b.xyaamlz", "channels/stable-4.1.yaml"}},
 	} {
 		tree, problems := load(t, fsys, graphdata.LoadOptions{Compat: c.compat})
 		if diff := cmp.Diff(c.want, problems); diff != "" {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 )
 
 // patchConcerns says which versions of the highest minor of a channel have no
@@ -35,10 +37,10 @@ func (c *connectivity) patchConcerns(channel Channel) map[int32]string {
 		}
 	}
 	concerns := map[int32]string{}
-	top := c.snap.nodes[highest].semver
+	top := minor.Of(c.snap.nodes[highest].semver)
 	for i := int32(highest) - 1; i >= 0; i-- {
 		v := c.snap.nodes[i].semver
-		if !in[i] || updates[i] || v.Prerelease() != "" || v.Major() != top.Major() || v.Minor() != top.Minor() {
+		if !in[i] || updates[i] || v.Prerelease() != "" || minor.Of(v) != top {
 			continue
 		}
 		version := servedVersion(c.snap.nodes[i].version, c.arch)

@@ -86,7 +86,7 @@ func TestPromotionsRipe(t *testing.T) {
 	}{
 		{"PT0H", "", 1, nil, graphdata.Promote},
 		{"P", "", 1, nil, graphdata.Promote},
-		{"PT", "", 0, nil, graphdata.Wait}, // older than the delay, not as old
+		{"PT0H", "", 0, nil, graphdata.Wait}, // older than the delay, not as old
 		{"PT1H", "", hour, nil, graphdata.Wait},
 		{"PT1H", "", hour + 1, nil, graphdata.Promote},
 		{"P2DT3H", "", 2*day + 3*hour, nil, graphdata.Wait},
@@ -159,7 +159,7 @@ func TestPromotionsText(t *testing.T) {
 		{"blocked by a drop", graphdata.Feeder{Delay: "PT0H"}, entered("fast", "1.1.2", time.Hour), []graphdata.BlockedEdge{fixed(drop("1.1.1", from)), fixed(drop("1.1.1", from))}, nil, false,
 			"FAILED blocked-edges/1.1.1.yaml affects 1.1.1 and is not fixed until 1.1.3.  Extend the risk to 1.1.2."},
 		{"unknown feeder", graphdata.Feeder{Name: "x", Delay: "PT0H"}, later, nil, nil, false, `Nothing can be promoted to fast-1.1: there is no channel "x"`},
-		{"bad delay", graphdata.Feeder{Delay: "PT5M"}, later, nil, nil, false, `Nothing can be promoted to fast-1.1: invalid or unsupported ISO 8601 duration "PT5M".  Tooling currently only supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets`},
+		{"bad delay", graphdata.Feeder{Delay: "PT5M"}, later, nil, nil, false, `Nothing can be promoted to fast-1.1: invalid or unsupported ISO 8601 duration 'PT5M'.  Tooling currently only supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets`},
 		{"bad errata", graphdata.Feeder{Errata: "all"}, later, nil, nil, false, `Nothing can be promoted to fast-1.1: invalid errata value for fast-1.1: "all"`},
 		{"bad filter", graphdata.Feeder{Delay: "P", Filter: "("}, later, nil, nil, false, "Nothing can be promoted to fast-1.1: error parsing regexp: missing closing ): `(`"},
 	} {

@@ -9,9 +9,11 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/strictjson"
 )
 
+const rawFile = "raw/metadata.json"
+
 // loadRaw reads raw/metadata.json, without which no update service builds a graph.
 func (l *loader) loadRaw() error {
-	const name = "raw/metadata.json"
+	const name = rawFile
 	text, stop, err := l.read(name)
 	if stop != nil {
 		return stop

@@ -33,7 +33,11 @@ func (l *loader) loadVersion() error {
 	}
 	version := strings.TrimSpace(string(text))
 	l.tree.SchemaVersion = version
-	v, err := graph.ParseVersion(version)
+	read := version
+	if l.opts.Compat {
+		read = compatNumbers(version)
+	}
+	v, err := graph.ParseVersion(read)
 	switch {
 	case err != nil:
 		fatal(ruleSchema, &SchemaError{Version: bounded.Text(version, bounded.MaxQuoted), Malformed: true})

@@ -21,7 +21,7 @@ func (l *loader) chosen(name string) bool {
 	switch {
 	case has && extension == "yaml":
 		return true
-	case base == "README.md", base == "OWNERS", strings.HasPrefix(base, "."):
+	case expected(base):
 		return false
 	}
 	p := Problem{File: name, Rule: ruleMissingExtension, Message: "is missing an extension", Severity: SeverityWarning}
@@ -30,6 +30,11 @@ func (l *loader) chosen(name string) bool {
 	}
 	l.add(p)
 	return false
+}
+
+// expected reports whether an entry that is not read is as it should be.
+func expected(base string) bool {
+	return base == "README.md" || base == "OWNERS" || strings.HasPrefix(base, ".")
 }
 
 // extensionOf returns what follows the last dot of a name. A dot at the beginning

@@ -53,6 +53,8 @@ func (b *builder) snapshot() (*Snapshot, error) {
 			}
 		}
 		archs := splitList(n.metadata[graph.MetadataArch])
+		slices.Sort(archs)
+		archs = slices.Compact(archs)
 		b.nodes[i].arch = n.metadata[graph.MetadataArch]
 		delete(n.metadata, graph.MetadataArch)
 		metadata := graph.NewMetadata(n.metadata)

@@ -2,9 +2,7 @@ package graphdata
 
 import (
 	"cmp"
-	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,13 +10,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // defaultArch is the suggestion for architectures that a file does not name.
 const defaultArch = "default"
-
-var minorName = regexp.MustCompile(`^(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)$`)
 
 // Suggested returns the predecessors that a build of a release would name, out of
 // the known versions, ascending: those of the previous minor and those below it of
@@ -30,7 +27,7 @@ func (t *Tree) Suggested(version, arch string, known []string) []string {
 	if err != nil {
 		return nil
 	}
-	s := t.suggestion(fmt.Sprintf("%d.%d", v.Major(), v.Minor()), arch)
+	s := t.suggestion(minor.Of(v).String(), arch)
 	if s == nil {
 		return nil
 	}
@@ -38,11 +35,15 @@ func (t *Tree) Suggested(version, arch string, known []string) []string {
 	own := newRange(s.ZMin, s.ZMax, s.ZBlockList)
 	var found []*semver.Version
 	for _, text := range known {
+		of, ok := leadingMinor(text)
+		sameMinor := of == minor.Of(v)
+		if !ok || !sameMinor && !previous.reaches(of) {
+			continue // most are: reading them as a whole costs more
+		}
 		k, err := graph.ParseVersion(text)
 		if err != nil {
 			continue
 		}
-		sameMinor := k.Major() == v.Major() && k.Minor() == v.Minor()
 		if sameMinor && own.contains(k) && k.LessThan(v) || !sameMinor && previous.contains(k) {
 			found = append(found, k)
 		}
@@ -56,11 +57,11 @@ func (t *Tree) Suggested(version, arch string, known []string) []string {
 	return texts
 }
 
-func (t *Tree) suggestion(minor, arch string) *Suggestion {
+func (t *Tree) suggestion(minorVersion, arch string) *Suggestion {
 	var fallback *Suggestion
 	for i := range t.Suggestions {
 		s := &t.Suggestions[i]
-		if s.Minor != minor {
+		if s.Minor != minorVersion {
 			continue
 		}
 		if s.Arch == arch {
@@ -96,6 +97,20 @@ func (r versionRange) contains(v *semver.Version) bool {
 		!slices.ContainsFunc(r.blocked, v.Equal)
 }
 
+// reaches reports whether versions of a minor may be in the range.
+func (r versionRange) reaches(m minor.Minor) bool {
+	return r.from != nil && r.to != nil && !minor.Of(r.from).Above(m) && !m.Above(minor.Of(r.to))
+}
+
+// leadingMinor reads the minor that a version begins with.
+func leadingMinor(version string) (m minor.Minor, ok bool) {
+	major, rest, _ := strings.Cut(version, ".")
+	of, _, _ := strings.Cut(rest, ".")
+	x, okMajor := minor.Number(major)
+	y, okMinor := minor.Number(of)
+	return minor.Minor{Major: x, Minor: y}, okMajor && okMinor
+}
+
 // loadSuggestions reads a file of build-suggestions. No update service looks at
 // it, so that its faults are warnings under Compat.
 func (l *loader) loadSuggestions(name string) error {
@@ -116,8 +131,8 @@ func (l *loader) loadSuggestions(name string) error {
 }
 
 func (f *file) suggestions(root *yaml.Node) []Suggestion {
-	minor := strings.TrimSuffix(path.Base(f.name), ".yaml")
-	if !minorName.MatchString(minor) {
+	name := strings.TrimSuffix(path.Base(f.name), ".yaml")
+	if _, err := minor.Parse(name); err != nil {
 		f.failed(root, "", ruleSuggestionName, "the name of the file is not that of a minor, as 4.20.yaml is")
 		return nil
 	}
@@ -129,7 +144,7 @@ func (f *file) suggestions(root *yaml.Node) []Suggestion {
 	var list []Suggestion
 	for i := 0; i+1 < len(m.node.Content); i += 2 {
 		key := resolved(m.node.Content[i])
-		s := Suggestion{File: f.name, Line: key.Line, Minor: minor, Arch: key.Value}
+		s := Suggestion{File: f.name, Line: key.Line, Minor: name, Arch: key.Value}
 		f.suggestion(m.node.Content[i+1], bounded.Text(key.Value, bounded.MaxQuoted)+".", &s)
 		list = append(list, s)
 	}

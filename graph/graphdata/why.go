@@ -1,8 +1,8 @@
 package graphdata
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -26,14 +26,14 @@ const (
 type Cause struct {
 	Effect Effect
 	// File and Line are the place in the tree. Without a line, File is the source
-	// of a release, or the version of a node whose metadata say so.
+	// of a release or, if that is not known, its version.
 	File string
 	Line int
-	// Key is what says so: previous or next of a release, a key of metadata, or
-	// from in the tree.
+	// Key is what says so: previous or next of a release, a key of its metadata,
+	// from in the tree, or cycle (BuildOptions.DropCycles).
 	Key string
 	// Value is the expression or list of the tree or the metadata; empty for a
-	// release.
+	// release's own lists and for a cycle.
 	Value string
 	// Risk is the name of the risk; empty for other effects.
 	Risk string
@@ -60,7 +60,9 @@ type reasons struct {
 	drops, risks [][]BlockedEdge // of each node, in the order of the tree
 	previous     [][]naming      // of each node: what its releases name
 	next         [][]naming
-	own          []string // what metadata remove by an expression
+	raw          [][]RawEntry       // of each node: what its metadata have of the tree
+	own          []string           // what metadata remove by an expression
+	cycles       map[[2]string]bool // updates that were left out, by the versions of their nodes
 }
 
 // naming is a list of versions in a release.
@@ -107,13 +109,14 @@ func (s *Snapshot) find(version, arch string) int {
 // declared returns who says that there is an update.
 func (s *Snapshot) declared(f, t int) (causes []Cause) {
 	for _, d := range []struct {
+		at    int
 		lists []naming
 		key   string
 		base  string
-	}{{s.reasons.previous[t], "previous", s.nodes[f].base}, {s.reasons.next[f], "next", s.nodes[t].base}} {
+	}{{t, s.reasons.previous[t], "previous", s.nodes[f].base}, {f, s.reasons.next[f], "next", s.nodes[t].base}} {
 		for _, list := range d.lists {
 			if slices.ContainsFunc(list.versions, func(v string) bool { return withoutBuild(v) == d.base }) {
-				causes = append(causes, Cause{Effect: Declared, File: list.source, Key: d.key})
+				causes = append(causes, Cause{Effect: Declared, File: cmp.Or(list.source, s.nodes[d.at].version), Key: d.key})
 			}
 		}
 	}
@@ -128,36 +131,81 @@ func (s *Snapshot) removed(f, t int) (causes []Cause) {
 		}
 	}
 	if own := s.reasons.own[t]; own != "" && matchesFrom(own, s.nodes[f].version) {
-		causes = append(causes, Cause{Effect: Removed, File: s.nodes[t].version, Key: graph.MetadataPreviousRemoveRegex, Value: own})
+		causes = append(causes, s.whole(t, graph.MetadataPreviousRemoveRegex, own))
 	}
 	if all := s.nodes[t].metadata[graph.MetadataPreviousRemove]; strings.TrimSpace(all) == "*" {
-		causes = append(causes, Cause{Effect: Removed, File: s.nodes[t].version, Key: graph.MetadataPreviousRemove, Value: all})
+		causes = append(causes, s.whole(t, graph.MetadataPreviousRemove, all))
 	}
-	return append(causes, s.edits(Removed, f, t, graph.MetadataPreviousRemove, graph.MetadataNextRemove)...)
+	causes = append(causes, s.edits(Removed, f, t, graph.MetadataPreviousRemove, graph.MetadataNextRemove)...)
+	if s.reasons.cycles[[2]string{s.nodes[f].version, s.nodes[t].version}] {
+		causes = append(causes, Cause{Effect: Removed, File: s.source(f), Key: "cycle"})
+	}
+	return causes
 }
 
 // edits returns the metadata of both ends that name the other one.
 func (s *Snapshot) edits(effect Effect, f, t int, previous, next string) (causes []Cause) {
 	for _, e := range []struct {
-		at, other node
+		at, other int
 		key       string
-	}{{s.nodes[t], s.nodes[f], previous}, {s.nodes[f], s.nodes[t], next}} {
-		value := e.at.metadata[e.key]
+	}{{t, f, previous}, {f, t, next}} {
+		at, other := s.nodes[e.at], s.nodes[e.other]
 		names := func(item string) bool {
-			if e.at.arch == "" {
-				return item == e.other.version
+			if at.arch == "" {
+				return item == other.version
 			}
-			return withoutBuild(item) == e.other.base && e.other.build == e.at.arch
+			return withoutBuild(item) == other.base && other.build == at.arch
 		}
-		if slices.ContainsFunc(splitList(value), names) {
-			causes = append(causes, Cause{Effect: effect, File: e.at.version, Key: e.key, Value: value})
+		for _, c := range s.said(e.at, e.key) {
+			if slices.ContainsFunc(splitList(c.Value), names) {
+				c.Effect = effect
+				causes = append(causes, c)
+			}
 		}
 	}
 	return causes
 }
 
-// matchesFrom compiles an expression that compiled when the graph was built.
+// said returns the parts of a list in the metadata of a node: what a release says,
+// and behind it what each line of raw/metadata.json adds.
+func (s *Snapshot) said(i int, key string) (parts []Cause) {
+	own := s.nodes[i].metadata[key]
+	for _, e := range slices.Backward(s.reasons.raw[i]) {
+		if e.Key == key {
+			parts = append(parts, Cause{File: rawFile, Line: e.Line, Key: key, Value: e.Value})
+			own = strings.TrimSuffix(strings.TrimSuffix(own, e.Value), ",")
+		}
+	}
+	if own != "" {
+		parts = append(parts, Cause{File: s.source(i), Key: key, Value: own})
+	}
+	slices.Reverse(parts)
+	return parts
+}
+
+// whole returns the cause that a value of metadata is as a whole. What adds to it
+// last makes it what it is.
+func (s *Snapshot) whole(i int, key, value string) Cause {
+	c := Cause{Effect: Removed, File: s.source(i), Key: key, Value: value}
+	for _, e := range s.reasons.raw[i] {
+		if e.Key == key {
+			c.File, c.Line = rawFile, e.Line
+		}
+	}
+	return c
+}
+
+// source is where the metadata of a node come from.
+func (s *Snapshot) source(i int) string {
+	source := ""
+	if lists := s.reasons.previous[i]; len(lists) > 0 {
+		source = lists[len(lists)-1].source // of several releases the last one's count
+	}
+	return cmp.Or(source, s.nodes[i].version)
+}
+
+// matchesFrom reports whether an expression that could be used matches.
 func matchesFrom(from, version string) bool {
-	matched, err := regexp.MatchString(from, version)
-	return err == nil && matched
+	re, err := CompileFrom(from)
+	return err == nil && re.MatchString(version)
 }

@@ -17,10 +17,20 @@ import (
 func TestWhy(t *testing.T) {
 	tree, releases := worked()
 	tree.Raw = []graphdata.RawEntry{
-		{Version: "1.0.1", Key: graph.MetadataPreviousRemoveRegex, Value: "0[.]0[+]"},
-		{Version: "1.1.0", Key: graph.MetadataPreviousAdd, Value: "1.0.1, 1.0.0"},
-		{Version: "1.0.1", Key: graph.MetadataPreviousRemove, Value: "*"},
-		{Version: "1.0.0", Key: graph.MetadataNextRemove, Value: "1.0.1"},
+		{Line: 3, Version: "1.0.1", Key: graph.MetadataPreviousRemoveRegex, Value: "0[.]0[+]"},
+		{Line: 4, Version: "1.1.0", Key: graph.MetadataPreviousAdd, Value: "1.0.1, 1.0.0"},
+		{Line: 5, Version: "1.0.1", Key: graph.MetadataPreviousRemove, Value: "*"},
+		{Line: 6, Version: "1.0.0", Key: graph.MetadataNextRemove, Value: "1.0.1"},
+		{Line: 7, Version: "1.1.0", Key: graph.MetadataPreviousAdd, Value: "1.0.1"},
+	}
+	for i := range releases {
+		switch r := &releases[i]; {
+		case r.Version == "1.1.0" && r.Arch == "s390x":
+			r.Metadata = map[string]string{graph.MetadataPreviousAdd: "1.0.1", graph.MetadataPreviousRemoveRegex: `\Q0[.]1\E`}
+		case r.Version == "1.0.1":
+			r.Source = "" // not known
+			r.Metadata = map[string]string{graph.MetadataNextRemove: "1.1.0"}
+		}
 	}
 	s := build(t, tree, releases, graphdata.BuildOptions{})
 	for _, c := range []struct {
@@ -29,21 +39,30 @@ func TestWhy(t *testing.T) {
 	}{
 		{"1.0.0", "1.1.0", "amd64", []string{
 			"1.1.0-amd64: Declared by previous",
-			"1.1.0+amd64: Declared by io.openshift.upgrades.graph.previous.add 1.0.1, 1.0.0",
+			"raw/metadata.json:4: Declared by io.openshift.upgrades.graph.previous.add 1.0.1, 1.0.0",
 			"blocked-edges/1.1.0.yaml:2: Removed by from ^1[.]0[.]0[+].*$",
 			"blocked-edges/1.1.0-R.yaml:2: Conditional by from 1[.]0[.].*: R",
 		}},
 		{"1.0.1+amd64", "1.1.0+amd64", "amd64", []string{
 			"1.1.0-amd64: Declared by previous",
-			"1.1.0+amd64: Declared by io.openshift.upgrades.graph.previous.add 1.0.1, 1.0.0",
+			"raw/metadata.json:4: Declared by io.openshift.upgrades.graph.previous.add 1.0.1, 1.0.0",
+			"raw/metadata.json:7: Declared by io.openshift.upgrades.graph.previous.add 1.0.1",
+			"1.0.1+amd64: Removed by io.openshift.upgrades.graph.next.remove 1.1.0",
+			"blocked-edges/1.1.0-R.yaml:2: Conditional by from 1[.]0[.].*: R",
+		}},
+		{"1.0.1", "1.1.0", "s390x", []string{
+			"1.1.0-s390x: Declared by previous",
+			"1.1.0-s390x: Declared by io.openshift.upgrades.graph.previous.add 1.0.1",
+			"raw/metadata.json:4: Declared by io.openshift.upgrades.graph.previous.add 1.0.1, 1.0.0",
+			"raw/metadata.json:7: Declared by io.openshift.upgrades.graph.previous.add 1.0.1",
 			"blocked-edges/1.1.0-R.yaml:2: Conditional by from 1[.]0[.].*: R",
 		}},
 		{"1.1.0", "1.2.0", "amd64", []string{"1.1.0-amd64: Declared by next"}},
 		{"1.0.0", "1.0.1", "amd64", []string{
-			"1.0.1-amd64: Declared by previous",
-			"1.0.1+amd64: Removed by io.openshift.upgrades.graph.previous.remove_regex 0[.]0[+]",
-			"1.0.1+amd64: Removed by io.openshift.upgrades.graph.previous.remove *",
-			"1.0.0+amd64: Removed by io.openshift.upgrades.graph.next.remove 1.0.1",
+			"1.0.1+amd64: Declared by previous",
+			"raw/metadata.json:3: Removed by io.openshift.upgrades.graph.previous.remove_regex 0[.]0[+]",
+			"raw/metadata.json:5: Removed by io.openshift.upgrades.graph.previous.remove *",
+			"raw/metadata.json:6: Removed by io.openshift.upgrades.graph.next.remove 1.0.1",
 		}},
 		{"1.0.0", "1.2.0", "amd64", nil},
 		{"1.0.0", "1.1.0", "arm64", nil},

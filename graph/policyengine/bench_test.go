@@ -91,7 +91,7 @@ func BenchmarkSet(b *testing.B) {
 
 // BenchmarkRealTree sets the graph of the real tree and asks for all that it has.
 func BenchmarkRealTree(b *testing.B) {
-	g := realSnapshot(b)
+	g := realSnapshot(b, allArches...)
 	for name, encoding := range map[string]string{"plain": "identity", "gzip": "gzip"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

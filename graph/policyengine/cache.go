@@ -37,10 +37,20 @@ type pair struct{ channel, arch string }
 
 // entry is the answer for a pair. The body may go; what it is known by stays.
 type entry struct {
-	mu    sync.Mutex // one encodes
+	mu     sync.Mutex
+	flight *flight // under way; nil: none
+
 	known atomic.Pointer[validators]
 	body  atomic.Pointer[body]
 	used  atomic.Uint64 // when it was last asked for, by content.uses
+}
+
+// flight is an answer that one request makes and others wait for. They get it even
+// where there is no room to keep it.
+type flight struct {
+	done chan struct{} // closed when body or err is there
+	body *body
+	err  error
 }
 
 // validators are what a body is known by, as values of headers.
@@ -101,14 +111,33 @@ func (c *content) lookup(e *entry) *body {
 	return b
 }
 
-// encode returns the body of an entry and makes it unless another has. An error is
-// a panic in the Grapher.
+// encode returns the body of an entry, and makes it unless another request does or
+// has. An error is a panic in the Grapher.
 func (h *Handler) encode(c *content, e *entry, p pair) (*body, error) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if b := c.lookup(e); b != nil {
+		e.mu.Unlock()
 		return b, nil
 	}
+	f := e.flight
+	if f != nil {
+		e.mu.Unlock()
+		<-f.done
+		return f.body, f.err
+	}
+	f = &flight{done: make(chan struct{})}
+	e.flight = f
+	e.mu.Unlock()
+	f.body, f.err = h.newEntryBody(c, e, p)
+	e.mu.Lock()
+	e.flight = nil
+	e.mu.Unlock()
+	close(f.done)
+	return f.body, f.err
+}
+
+// newEntryBody makes the body of an entry, and keeps it while there is room.
+func (h *Handler) newEntryBody(c *content, e *entry, p pair) (*body, error) {
 	var text []byte
 	if err := panics.Catch(func() error { text = appendGraph(c.graphs.Graph(p.channel, p.arch)); return nil }); err != nil {
 		return nil, fmt.Errorf("graph of %s for %s: %w", p.channel, p.arch, err)

@@ -2,10 +2,12 @@ package policyengine_test
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -72,6 +74,48 @@ func TestEncodedOnce(t *testing.T) {
 	if n := other.asked.Load(); n != 1 {
 		t.Errorf("the new one was asked %d times", n)
 	}
+}
+
+// waiting is a Grapher that answers once it may.
+type waiting struct {
+	counting
+	may chan struct{}
+}
+
+func (w *waiting) Graph(channel, arch string) *graph.Graph {
+	<-w.may
+	return w.counting.Graph(channel, arch)
+}
+
+// TestNotKept: requests at a time share an answer that there is no room for, and
+// later ones make it anew.
+func TestNotKept(t *testing.T) {
+	snapshot := sample(t)
+	synctest.Test(t, func(t *testing.T) {
+		g := &waiting{counting{Snapshot: snapshot}, make(chan struct{})}
+		h, err := policyengine.New(policyengine.Options{MaxCached: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Set(g)
+		for round := int64(1); round <= 2; round++ {
+			for range 20 {
+				go func() {
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, httptest.NewRequest("GET", "/graph?channel=candidate-1.1", nil))
+					if w.Code != 200 || w.Body.Len() < 100 {
+						t.Errorf("%d %s", w.Code, w.Body)
+					}
+				}()
+			}
+			synctest.Wait()
+			g.may <- struct{}{}
+			synctest.Wait()
+			if n := g.asked.Load(); n != round {
+				t.Errorf("round %d: asked %d times", round, n)
+			}
+		}
+	})
 }
 
 // TestEviction: within the bound the answers that were asked for last are kept; one
@@ -147,47 +191,5 @@ func TestRevision(t *testing.T) {
 				t.Error("other content, one revision")
 			}
 		})
-	}
-}
-
-// TestSwap: requests go on while graphs are swapped, and each answer is whole and
-// one of those that were set.
-func TestSwap(t *testing.T) {
-	one, two := sample(t), sample(t, "1.1.1")
-	s := serve(t, policyengine.Options{MaxCached: 5000}, one)
-	valid := map[string]string{nothing: ""} // body → tag
-	for _, g := range []*graphdata.Snapshot{one, two} {
-		for _, channel := range g.Channels("amd64") {
-			text := g.Graph(channel, "amd64").AppendJSON(nil)
-			valid[string(text)] = tagOf(text)
-		}
-	}
-	done := make(chan struct{})
-	var group sync.WaitGroup
-	for i := range 4 {
-		group.Go(func() {
-			for n := range 150 {
-				path := []string{candidate, "/api/graph?channel=fast-1.1", "/api/graph?channel=none"}[(i+n)%3]
-				headers := [][]string{nil, {"Accept-Encoding", "gzip"}, {"If-None-Match", "*"}}[n%7%3]
-				got := s.get(t, path, headers...)
-				tag, known := valid[got.body]
-				if len(headers) > 0 && got.code == 200 && got.Get("Content-Encoding") == "gzip" {
-					continue
-				}
-				if got.code != 304 && (got.code != 200 || !known || tag != "" && got.Get("ETag") != tag) {
-					t.Errorf("%s: %d %s", path, got.code, got.body)
-				}
-			}
-		})
-	}
-	go func() { group.Wait(); close(done) }()
-	for i := 0; ; i++ {
-		select {
-		case <-done:
-			return
-		default:
-			s.Set([]policyengine.Grapher{one, two}[i%2])
-			_ = s.Samples()
-		}
 	}
 }

@@ -54,9 +54,6 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 
 // evaluate makes the checks of a request for a graph, in their order.
 func (h *Handler) evaluate(r *http.Request) (*current, pair, []string, *failure) {
-	if failed := tooLong(r); failed != nil {
-		return nil, pair{}, nil, failed
-	}
 	contentType, ok := negotiate(r.Header["Accept"], h.o.Compat)
 	if !ok {
 		return nil, pair{}, nil, &failure{http.StatusNotAcceptable, KindInvalidContentType, "invalid Content-Type requested"}
@@ -93,21 +90,4 @@ func (h *Handler) fresh() (*current, string) {
 		return nil, fmt.Sprintf("the graph is older than %s", h.o.MaxStale)
 	}
 	return c, ""
-}
-
-// tooLong refuses requests past the limits, whatever the server lets through.
-func tooLong(r *http.Request) *failure {
-	if len(r.URL.RawQuery) > maxQuery {
-		return &failure{http.StatusRequestURITooLong, KindInvalidParams, "invalid client parameters: the query is longer than 4096 bytes"}
-	}
-	size := len(r.Method) + len(r.RequestURI) + len(r.Host)
-	for name, values := range r.Header {
-		for _, v := range values {
-			size += len(name) + len(v) + len(": \r\n")
-		}
-	}
-	if size > maxHead {
-		return &failure{http.StatusRequestURITooLong, KindInvalidParams, "invalid client parameters: the head is longer than 16384 bytes"}
-	}
-	return nil
 }

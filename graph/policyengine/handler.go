@@ -183,7 +183,28 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, serve route) (c
 		empty(w, http.StatusMethodNotAllowed)
 		return http.StatusMethodNotAllowed, ""
 	}
+	if failed := tooLong(r); failed != nil {
+		failed.write(w, r)
+		return failed.code, failed.kind
+	}
 	return serve(w, r)
+}
+
+// tooLong refuses requests past the limits, whatever the server lets through.
+func tooLong(r *http.Request) *failure {
+	if len(r.URL.RawQuery) > maxQuery {
+		return &failure{http.StatusRequestURITooLong, KindInvalidParams, "invalid client parameters: the query is longer than 4096 bytes"}
+	}
+	size := len(r.Method) + len(r.RequestURI) + len(r.Host)
+	for name, values := range r.Header {
+		for _, v := range values {
+			size += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	if size > maxHead {
+		return &failure{http.StatusRequestURITooLong, KindInvalidParams, "invalid client parameters: the head is longer than 16384 bytes"}
+	}
+	return nil
 }
 
 // log writes to the logger, which must not end a request.

@@ -100,23 +100,29 @@ type reply struct {
 // ask sends a request; headers are names and values in turn.
 func (s *service) ask(t testing.TB, method, path string, headers ...string) reply {
 	t.Helper()
-	r, err := http.NewRequest(method, s.URL+path, nil)
+	got, err := s.try(method, path, headers...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return got
+}
+
+// try is ask for goroutines, which cannot end a test.
+func (s *service) try(method, path string, headers ...string) (reply, error) {
+	r, err := http.NewRequest(method, s.URL+path, nil)
+	if err != nil {
+		return reply{}, err
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
 	resp, err := s.Client().Do(r)
 	if err != nil {
-		t.Fatal(err)
+		return reply{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reply{resp.StatusCode, resp.Header, string(b)}
+	return reply{resp.StatusCode, resp.Header, string(b)}, err
 }
 
 func (s *service) get(t testing.TB, path string, headers ...string) reply {
