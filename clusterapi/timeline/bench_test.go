@@ -1,0 +1,84 @@
+package timeline_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+)
+
+// sized is the timeline of a rollout of so many entries, more or less.
+func sized(b *testing.B, entries int) *timeline.Timeline {
+	return rollout(b, entries/6, 100, "worker")
+}
+
+func benchmark(b *testing.B, do func(tl *timeline.Timeline) error) {
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			tl := sized(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := do(tl); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkText(b *testing.B) {
+	benchmark(b, func(tl *timeline.Timeline) error { return tl.WriteText(io.Discard, timeline.TextOptions{}) })
+}
+
+func BenchmarkChart(b *testing.B) {
+	benchmark(b, func(tl *timeline.Timeline) error { return tl.WriteChart(io.Discard, timeline.TextOptions{}) })
+}
+
+func BenchmarkMermaid(b *testing.B) {
+	benchmark(b, func(tl *timeline.Timeline) error {
+		return tl.WriteMermaid(io.Discard, timeline.MermaidOptions{})
+	})
+}
+
+func BenchmarkSVG(b *testing.B) {
+	benchmark(b, func(tl *timeline.Timeline) error { return tl.WriteSVG(io.Discard, timeline.SVGOptions{}) })
+}
+
+func BenchmarkMarshal(b *testing.B) {
+	benchmark(b, func(tl *timeline.Timeline) error {
+		_, err := json.Marshal(tl)
+		return err
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			data, err := json.Marshal(sized(b, n))
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := timeline.Decode(bytes.NewReader(data), timeline.DecodeOptions{MaxEntries: 1 << 20}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkRecorder(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				sized(b, n)
+			}
+		})
+	}
+}

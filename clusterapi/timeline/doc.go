@@ -1,0 +1,60 @@
+// Package timeline shows what went on when: the phases of nodes in a rollout, or the
+// runlevels and operators of an update, as text, JSON, a Mermaid gantt chart and a
+// picture.
+//
+// A [Timeline] is data: entries with a start, an end, a [Lane] and a phase. A
+// [Recorder] makes one from what happens. Whoever watches a rollout begins an entry
+// when a node comes to a phase, which ends the one before, and ends it when the node
+// is done:
+//
+//	r, err := timeline.NewRecorder(timeline.Options{Title: "Rollout"})
+//	...
+//	node := timeline.Lane{Group: "worker", Name: "worker-0"}
+//	r.Start(timeline.Entry{Lane: node, Start: at, Phase: "Draining"})
+//	r.Start(timeline.Entry{Lane: node, Start: later, Phase: "Rebooting"})
+//	r.End(node, end)
+//	t, err := r.Timeline()
+//
+// # Lanes
+//
+// A lane is what one thing does: a node of a pool, an operator, a runlevel. Lanes of
+// one group are shown together. Groups, and the lanes of each, come in the order in
+// which they begin, so that a rollout is a staircase. Entries of one lane that
+// overlap are shown in several rows.
+//
+// An entry without an end goes on: it is shown up to the end of the timeline. One that
+// ends when it starts is a moment, shown as a mark.
+//
+// # Forms
+//
+//	WriteText     one line an entry, times relative, for reading and grep
+//	WriteChart    bars of letters, one line a lane, for a terminal
+//	WriteMermaid  a gantt chart for Markdown
+//	WriteSVG      a picture of its own: no script, light and dark
+//	MarshalJSON   everything; Decode reads it back
+//
+// All but JSON are bounded in lanes: past MaxLanes the largest groups are folded, to how
+// many of their lanes are in which phase. The first lanes in trouble stay, since they
+// are what is looked for.
+//
+// The order of Entries changes none of these forms but JSON, which keeps it. Names and
+// texts may hold anything: what a terminal, XML or Mermaid could take for more than
+// text is replaced or escaped.
+//
+// Values without methods of their own are plain data: safe to read from many
+// goroutines at a time, not to change while others read.
+//
+// # Limits
+//
+//	limit                     default  field                     past it
+//	entries of a recorder     100000   Options.MaxEntries        counted, left out, and an error
+//	text of a recorded entry  4 KiB    -                         says how many bytes are left out
+//	bytes of JSON             32 MiB   DecodeOptions.MaxBytes    error
+//	entries in JSON           100000   DecodeOptions.MaxEntries  error
+//	lanes of a text           500      TextOptions.MaxLanes      folded
+//	lanes of a gantt chart    40       MermaidOptions.MaxLanes   folded
+//	lanes of a picture        100      SVGOptions.MaxLanes       folded
+//
+// Sources: the formats of https://www.w3.org/TR/SVG2/,
+// https://mermaid.js.org/syntax/gantt.html and RFC 3339.
+package timeline

@@ -1,0 +1,102 @@
+package timeline_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+	"github.com/clusterupdate/clusterupdate/internal/limittest"
+)
+
+func TestLimits(t *testing.T) {
+	refused := func(t *testing.T, err error, limit string) {
+		t.Helper()
+		var e *timeline.LimitError
+		if !errors.As(err, &e) || e.Limit != limit {
+			t.Errorf("%v does not name %s", err, limit)
+		}
+	}
+	lanes := func(n int) *timeline.Timeline {
+		tl := &timeline.Timeline{}
+		for i := range n {
+			tl.Entries = append(tl.Entries, timeline.Entry{Lane: timeline.Lane{Group: "worker", Name: fmt.Sprint("node-", i)}, Start: at(0), End: at(60), Phase: "p"})
+		}
+		return tl
+	}
+	folded := func(t *testing.T, limit int, write func(tl *timeline.Timeline, w io.Writer) error) {
+		t.Helper()
+		for n, want := range map[int]bool{limit: true, limit + 1: false} {
+			var b bytes.Buffer
+			if err := write(lanes(n), &b); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(b.String(), "node-0"); got != want {
+				t.Errorf("%d lanes: shown one by one: %v", n, got)
+			}
+		}
+	}
+	const entry = `{"start":"2026-01-01T08:00:00Z"}`
+	many := `{"formatVersion":1,"entries":[` + strings.Repeat(entry+",", 100_000) + entry + `]}`
+	limittest.Walk(t, []limittest.Case{
+		{Limit: "entries of a recorder", Default: 100_000, Bytes: 1 << 30, Run: func(t *testing.T) int64 {
+			r := recorder(t, timeline.Options{})
+			for range 100_001 {
+				r.Add(timeline.Entry{Start: at(0)})
+			}
+			tl, err := r.Timeline()
+			refused(t, err, "Options.MaxEntries")
+			if len(tl.Entries) != 100_000 || tl.Omitted != 1 {
+				t.Errorf("%d entries, %d left out", len(tl.Entries), tl.Omitted)
+			}
+			return 0
+		}},
+		{Limit: "text of a recorded entry", Default: 4 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			r := recorder(t, timeline.Options{})
+			long := strings.Repeat("x", 4<<10+1)
+			r.Add(timeline.Entry{Lane: timeline.Lane{Group: long, Name: long}, Start: at(0), Phase: long, Text: long})
+			e := recorded(t, r).Entries[0]
+			for _, s := range []string{e.Lane.Group, e.Lane.Name, e.Phase, e.Text} {
+				if len(s) > 4<<10 || !strings.HasSuffix(s, " more bytes)") {
+					t.Errorf("%d bytes", len(s))
+				}
+			}
+			return 0
+		}},
+		{Limit: "bytes of JSON", Default: 32 << 20, Bytes: 512 << 20, Run: func(t *testing.T) int64 {
+			_, err := timeline.Decode(io.LimitReader(spaces{}, 32<<20+1), timeline.DecodeOptions{})
+			refused(t, err, "DecodeOptions.MaxBytes")
+			return 0
+		}},
+		{Limit: "entries in JSON", Default: 100_000, Bytes: 1 << 30, Run: func(t *testing.T) int64 {
+			_, err := timeline.Decode(strings.NewReader(many), timeline.DecodeOptions{})
+			refused(t, err, "DecodeOptions.MaxEntries")
+			return 0
+		}},
+		{Limit: "lanes of a text", Default: 500, Bytes: 16 << 20, Run: func(t *testing.T) int64 {
+			folded(t, 500, func(tl *timeline.Timeline, w io.Writer) error { return tl.WriteText(w, timeline.TextOptions{}) })
+			folded(t, 500, func(tl *timeline.Timeline, w io.Writer) error { return tl.WriteChart(w, timeline.TextOptions{}) })
+			return 0
+		}},
+		{Limit: "lanes of a gantt chart", Default: 40, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			folded(t, 40, func(tl *timeline.Timeline, w io.Writer) error {
+				return tl.WriteMermaid(w, timeline.MermaidOptions{})
+			})
+			return 0
+		}},
+		{Limit: "lanes of a picture", Default: 100, Bytes: 4 << 20, Run: func(t *testing.T) int64 {
+			folded(t, 100, func(tl *timeline.Timeline, w io.Writer) error { return tl.WriteSVG(w, timeline.SVGOptions{}) })
+			return 0
+		}},
+	})
+}
+
+// spaces is JSON that does not begin.
+type spaces struct{}
+
+var space = bytes.Repeat([]byte(" "), 1<<16)
+
+func (spaces) Read(p []byte) (int, error) { return copy(p, space), nil }

@@ -1,0 +1,226 @@
+package timeline_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+)
+
+// rendered is what a form writes.
+func rendered(t testing.TB, write func(io.Writer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func textOf(t testing.TB, tl *timeline.Timeline, o timeline.TextOptions) string {
+	return rendered(t, func(w io.Writer) error { return tl.WriteText(w, o) })
+}
+
+func chartOf(t testing.TB, tl *timeline.Timeline, o timeline.TextOptions) string {
+	return rendered(t, func(w io.Writer) error { return tl.WriteChart(w, o) })
+}
+
+func mermaidOf(t testing.TB, tl *timeline.Timeline, o timeline.MermaidOptions) string {
+	return rendered(t, func(w io.Writer) error { return tl.WriteMermaid(w, o) })
+}
+
+func svgOf(t testing.TB, tl *timeline.Timeline, o timeline.SVGOptions) string {
+	return rendered(t, func(w io.Writer) error { return tl.WriteSVG(w, o) })
+}
+
+// hostile is a timeline whose names and texts try to be more than text.
+func hostile(t testing.TB) *timeline.Timeline {
+	r := recorder(t, timeline.Options{Title: "title </style><script>alert(1)</script> %%{init: {}}%% \x1b[2J"})
+	for i, name := range []string{
+		"<b>&amp;\"'", "section x", "a:b;c#d", "gantt", "2026-01-01", "\x1b]0;x\x07", "a\nb\u2028c", "\u202egnp.exe", "\xff\xfe", "`%%`{}\\", "",
+	} {
+		lane := timeline.Lane{Group: "]]>" + name, Name: name}
+		r.Add(timeline.Entry{Lane: lane, Start: at(i), End: at(i + 60), Phase: name, Text: "click " + name + "\n  section evil"})
+		r.Add(timeline.Entry{Lane: lane, Start: at(i), End: at(i), Phase: "mark " + name, Trouble: i%2 == 0})
+	}
+	return recorded(t, r)
+}
+
+// The forms of a few timelines.
+func TestForms(t *testing.T) {
+	overlap := &timeline.Timeline{Title: "Overlapping", End: at(500), Entries: []timeline.Entry{
+		{Lane: timeline.Lane{Name: "80"}, Start: at(0), End: at(300), Phase: "Working"},
+		{Lane: timeline.Lane{Name: "80"}, Start: at(100), End: at(200), Phase: "Working", Text: "another part"},
+		{Lane: timeline.Lane{Name: "80"}, Start: at(200), End: at(400), Phase: "Waiting"},
+		{Lane: timeline.Lane{Name: "80"}, Start: at(250), End: at(250), Text: "a moment without a phase"},
+		{Lane: timeline.Lane{Name: "9"}, Start: at(-60), Phase: "Working", Trouble: true, Text: "goes on"},
+		{Lane: timeline.Lane{}, Start: at(0), End: at(1), Phase: ""},
+	}, Start: at(0), Omitted: 3}
+	for name, tl := range map[string]*timeline.Timeline{
+		"rollout": rollout(t, 4, 4, "master", "worker"),
+		"folded":  rollout(t, 60, 25, "worker", "infra"),
+		"hostile": hostile(t), "overlap": overlap, "empty": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lanes := 0 // those of the defaults
+			if name == "folded" {
+				lanes = 20
+			}
+			golden(t, name+".txt", textOf(t, tl, timeline.TextOptions{MaxLanes: lanes}))
+			golden(t, name+".chart", chartOf(t, tl, timeline.TextOptions{MaxLanes: lanes}))
+			golden(t, name+".mermaid", mermaidOf(t, tl, timeline.MermaidOptions{MaxLanes: lanes}))
+			golden(t, name+".svg", svgOf(t, tl, timeline.SVGOptions{MaxLanes: lanes}))
+			data, err := json.MarshalIndent(tl, "", " ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name != "folded" {
+				golden(t, name+".json", string(data)+"\n")
+			}
+		})
+	}
+}
+
+// A text keeps to its width where words let it, and names are cut in the middle.
+func TestTextWidth(t *testing.T) {
+	tl := &timeline.Timeline{Entries: []timeline.Entry{{
+		Lane:  timeline.Lane{Group: "worker", Name: "ip-10-0-128-91.us-west-2.compute.internal"},
+		Start: at(0), End: at(10), Phase: "Draining", Text: strings.Repeat("word ", 40) + strings.Repeat("x", 200),
+	}}}
+	for _, width := range []int{1, 40, 60, 80, 200} {
+		for _, form := range []string{textOf(t, tl, timeline.TextOptions{Width: width}), chartOf(t, tl, timeline.TextOptions{Width: width})} {
+			for line := range strings.Lines(form) {
+				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > max(width, 40) && !strings.HasPrefix(line, "2026-") {
+					t.Errorf("width %d: a line of %d: %s", width, n, line)
+				}
+			}
+		}
+	}
+	if got := textOf(t, tl, timeline.TextOptions{Width: 80}); !strings.Contains(got, "worker/ip-10-…ute.internal ") {
+		t.Error(got)
+	}
+}
+
+// However many lanes, groups and phases there are, what is shown stays small, and
+// nodes in trouble stay in sight.
+func TestFoldBounds(t *testing.T) {
+	for name, lane := range map[string]func(i int) (timeline.Lane, string){
+		"lanes": func(i int) (timeline.Lane, string) {
+			return timeline.Lane{Group: "g", Name: string(rune('a' + i))}, "p"
+		},
+		"groups": func(i int) (timeline.Lane, string) {
+			return timeline.Lane{Group: string(rune('a' + i)), Name: "l"}, "p"
+		},
+		"tracks": func(i int) (timeline.Lane, string) { return timeline.Lane{Group: "g", Name: "l"}, "p" },
+		"phases": func(i int) (timeline.Lane, string) {
+			return timeline.Lane{Group: "g", Name: string(rune('a' + i))}, string(rune('a' + i))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tl := &timeline.Timeline{}
+			for i := range 3000 {
+				l, p := lane(i)
+				tl.Entries = append(tl.Entries, timeline.Entry{Lane: l, Start: at(i), End: at(i + 3000), Phase: p, Trouble: i == 2500})
+			}
+			for form, lines := range map[string]int{
+				textOf(t, tl, timeline.TextOptions{MaxLanes: 10}):       40,
+				chartOf(t, tl, timeline.TextOptions{MaxLanes: 10}):      40,
+				mermaidOf(t, tl, timeline.MermaidOptions{MaxLanes: 10}): 50,
+				svgOf(t, tl, timeline.SVGOptions{MaxLanes: 10}):         160,
+			} {
+				if n := strings.Count(form, "\n"); n > lines {
+					t.Errorf("%d lines:\n%.2000s", n, form)
+				}
+			}
+		})
+	}
+	tl := rollout(t, 2000, 700, "worker")
+	for _, form := range []string{
+		textOf(t, tl, timeline.TextOptions{}), chartOf(t, tl, timeline.TextOptions{}),
+		mermaidOf(t, tl, timeline.MermaidOptions{}), svgOf(t, tl, timeline.SVGOptions{}),
+	} {
+		for _, node := range []string{"worker-699", "worker-1399"} {
+			if !strings.Contains(form, node) {
+				t.Errorf("%s is not in sight:\n%.1000s", node, form)
+			}
+		}
+		if strings.Contains(form, "worker-698") {
+			t.Errorf("nothing is folded:\n%.1000s", form)
+		}
+		if len(form) > 200<<10 {
+			t.Errorf("%d bytes", len(form))
+		}
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	got := rollout(t, 4, 4, "worker").Summarize()
+	want := timeline.Summary{Group: "worker", Phase: "Draining", Entries: 5, Trouble: 1, Open: 1, Start: at(20), End: at(680), Median: 70 * time.Second, Longest: 255 * time.Second, AtOnce: 2}
+	found := false
+	for _, s := range got {
+		if s.Phase == want.Phase {
+			if found = true; s != want {
+				t.Errorf("got  %+v\nwant %+v", s, want)
+			}
+		}
+	}
+	if !found || len(got) != 7 || got[0].Phase != "Targeted" || got[6].Phase != "Retry" && got[3].Phase != "Retry" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Equal phases have equal colours and letters where Phases says so.
+func TestPhases(t *testing.T) {
+	tl := &timeline.Timeline{Phases: []string{"Draining", "Deciding", "Doing", ""}, Entries: []timeline.Entry{
+		{Lane: timeline.Lane{Name: "n"}, Start: at(0), End: at(60), Phase: "Doing"},
+		{Lane: timeline.Lane{Name: "n"}, Start: at(60), End: at(120), Phase: "Draining"},
+	}}
+	if chart := chartOf(t, tl, timeline.TextOptions{}); !strings.Contains(chart, "d Draining  o Doing") || !strings.Contains(chart, "oodd") {
+		t.Error(chart)
+	}
+	if svg := svgOf(t, tl, timeline.SVGOptions{}); !strings.Contains(svg, `class="p2"`) || !strings.Contains(svg, `class="p0"`) || strings.Contains(svg, `class="p1"`) {
+		t.Error(svg)
+	}
+}
+
+// Times as far apart as they can be neither panic nor overlap.
+func TestFarApart(t *testing.T) {
+	tl := &timeline.Timeline{Entries: []timeline.Entry{
+		{Lane: timeline.Lane{Name: "n"}, Start: time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), End: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), Phase: "long"},
+		{Lane: timeline.Lane{Name: "n"}, Start: time.Date(5000, 1, 2, 0, 0, 0, 0, time.UTC), Phase: "open"},
+	}}
+	for _, form := range []string{textOf(t, tl, timeline.TextOptions{}), chartOf(t, tl, timeline.TextOptions{}), mermaidOf(t, tl, timeline.MermaidOptions{}), svgOf(t, tl, timeline.SVGOptions{})} {
+		if !strings.Contains(form, "long") {
+			t.Error(form)
+		}
+	}
+}
+
+// Options that cannot work are refused by name, and so are writers that fail.
+func TestFormErrors(t *testing.T) {
+	fine, bad := rollout(t, 1, 9, "worker"), &timeline.Timeline{Entries: []timeline.Entry{{}}}
+	full := errorWriter{}
+	for want, err := range map[string]error{
+		"timeline.TextOptions: Width is negative: -1":              fine.WriteText(io.Discard, timeline.TextOptions{Width: -1}),
+		"timeline.TextOptions: MaxLanes is negative: -1":           fine.WriteChart(io.Discard, timeline.TextOptions{MaxLanes: -1}),
+		"timeline.MermaidOptions: MaxLanes is negative: -1":        fine.WriteMermaid(io.Discard, timeline.MermaidOptions{MaxLanes: -1}),
+		"timeline.SVGOptions: Width is negative: -9":               fine.WriteSVG(io.Discard, timeline.SVGOptions{Width: -9}),
+		`timeline: entry 0, of lane "", has no start`:              bad.WriteText(io.Discard, timeline.TextOptions{}),
+		`timeline: entry 0, of lane "", has no start ` + "(chart)": wrapped(bad.WriteChart(io.Discard, timeline.TextOptions{}), "chart"),
+		`timeline: entry 0, of lane "", has no start ` + "(gantt)": wrapped(bad.WriteMermaid(io.Discard, timeline.MermaidOptions{}), "gantt"),
+		`timeline: entry 0, of lane "", has no start ` + "(svg)":   wrapped(bad.WriteSVG(io.Discard, timeline.SVGOptions{}), "svg"),
+		"full":         fine.WriteText(full, timeline.TextOptions{}),
+		"full (chart)": wrapped(fine.WriteChart(full, timeline.TextOptions{}), "chart"),
+		"full (gantt)": wrapped(fine.WriteMermaid(full, timeline.MermaidOptions{}), "gantt"),
+		"full (svg)":   wrapped(fine.WriteSVG(full, timeline.SVGOptions{Width: math.MaxInt32}), "svg"),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
