@@ -186,3 +186,29 @@ func BenchmarkExplanations(b *testing.B) {
 		})
 	}
 }
+
+// The drains of all nodes are predicted, which have a pod each and a budget for every
+// three of them: what a cluster of many nodes costs.
+func BenchmarkDrainPrediction(b *testing.B) {
+	for _, n := range sizes {
+		var o mcp.DrainObjects
+		for i := range n {
+			app := fmt.Sprint("app", i/3)
+			o.Pods = append(o.Pods, drainedPod(fmt.Sprint("p", i), fmt.Sprintf("w%06d", i), app))
+			if i%3 == 0 {
+				o.Budgets = append(o.Budgets, drainBudget(app, app, 3, 2, 3))
+			}
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				v := mcp.NewDrainView(o)
+				for _, node := range v.Nodes() {
+					if d := mcp.DrainPlan(node, v); !d.Succeeds() {
+						b.Fatal(told(d))
+					}
+				}
+			}
+		})
+	}
+}

@@ -259,12 +259,14 @@ func (s *State) choose(p *poolRecord, sel *Selection) {
 		}
 	}
 	left := sel.Capacity - p.held.Len()
+	if left <= 0 {
+		return
+	}
 	var last []*nodeRecord
-	for n := range p.eligible.All() {
+	for n := range s.inTurn(p, sel.Deferred) {
 		switch {
-		case left <= 0:
+		case left == 0:
 			return
-		case n.state.Name == sel.Deferred || n.class.boot:
 		case s.last[n.state.Name]:
 			last = append(last, n)
 		default:
@@ -272,7 +274,7 @@ func (s *State) choose(p *poolRecord, sel *Selection) {
 			left--
 		}
 	}
-	for _, n := range last[:min(max(left, 0), len(last))] {
+	for _, n := range last[:min(left, len(last))] {
 		take(n)
 	}
 }

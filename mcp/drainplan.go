@@ -236,7 +236,7 @@ func (d *drainPlanner) explain(b *drainBudget, refusal error) (said PodDrain) {
 func (d *drainPlanner) share() {
 	for b, queue := range d.queues {
 		slices.SortFunc(queue, func(x, y *drainPod) int { return strings.Compare(x.Pod.Name, y.Pod.Name) })
-		together := max(disruption.AtOnce(b.PodDisruptionBudget), 1)
+		together := atOnceOf(b)
 		for i, p := range queue {
 			if p.wave = i / together; p.wave > 0 {
 				p.Verdict, p.Before = DrainEvictsAfter, i

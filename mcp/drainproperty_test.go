@@ -106,7 +106,7 @@ var theDaemonSets = []types.NamespacedName{{Namespace: "ns", Name: "d"}}
 
 // A drain that is predicted to succeed does, while controllers replace what it
 // evicts; a pod whose budget never allows a disruption is never evicted.
-func TestDrainPredictionHolds(t *testing.T) {
+func TestP13DrainPrediction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pods, budgets := genDrainPods(t), genDrainBudgets(t)
 		for _, b := range budgets {

@@ -26,6 +26,16 @@ type Order struct {
 	// Last names nodes that go after all others, such as the etcd leader or
 	// the node that runs the program itself. They are never skipped.
 	Last []string
+	// Budgets orders the nodes of the zone that comes first by what disruption
+	// budgets make of their drains: those with no blocked pod first, then those
+	// with the fewest waves, then as otherwise. The nodes that may be targeted, and
+	// how many, stay the same. It returns the cluster's pods and budgets as they are
+	// now, and is called for each decision. Nil: budgets do not matter.
+	//
+	// It costs a prediction for each of the first BudgetWindow nodes of that zone;
+	// 0 means 50.
+	Budgets      func() DrainView
+	BudgetWindow int
 }
 
 func (o Options) holdFailing() bool {

@@ -194,8 +194,8 @@ func genOptions(t *rapid.T) mcp.Options {
 	return o
 }
 
-// A State that saw every change says what a new one says.
-func TestIncremental(t *testing.T) {
+// P4: a State that saw every change says what a new one says.
+func TestP4Incremental(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o, w := genOptions(t), newWorld()
 		s := mcp.NewState(mcp.Objects{}, o)
@@ -243,74 +243,186 @@ func verdicts(s *mcp.State, pool string) []mcp.Verdict {
 	return all
 }
 
-// What holds of every decision on every snapshot.
-func TestDecisions(t *testing.T) {
+// decided is a snapshot, by which options decisions are made, and the State.
+type decided struct {
+	o mcp.Options
+	w *world
+	s *mcp.State
+}
+
+// checkDecisions checks what holds of every decision on every snapshot.
+func checkDecisions(t *testing.T, check func(*rapid.T, decided)) {
 	rapid.Check(t, func(t *rapid.T) {
 		o, w := genOptions(t), newWorld()
 		for range rapid.IntRange(5, 40).Draw(t, "changes") {
 			w.step(t)
 		}
-		objects := w.objects()
-		s := mcp.NewState(objects, o)
+		check(t, decided{o, w, mcp.NewState(w.objects(), o)})
+	})
+}
+
+// taken are the nodes of a pool that are unavailable, and those that take a unit.
+func (d decided) taken(pool string) (unavailable, taken sets.Set[string], ready int) {
+	unavailable, taken = sets.New[string](), sets.New[string]()
+	for _, name := range d.s.Nodes(pool) {
+		n, _, _ := d.s.Node(name)
+		candidate := n.Candidate(d.s.Goal(pool)) && (d.o.Compat || !n.Deleting)
+		if n.Unavailable() {
+			unavailable.Insert(name)
+		}
+		if n.Unavailable() || (!candidate && n.MCDFailing()) {
+			taken.Insert(name)
+		}
+		if candidate && n.Ready() {
+			ready++
+		}
+	}
+	return unavailable, taken, ready
+}
+
+// checkBudget is P1 for one pool.
+func (d decided) checkBudget(t *rapid.T, pool string) {
+	sel := d.s.Candidates(pool)
+	unavailable, taken, _ := d.taken(pool)
+	for _, set := range []sets.Set[string]{unavailable, taken} {
+		if set.Union(sets.New(sel.Nodes...)).Len() > max(sel.MaxUnavailable, set.Len()) {
+			t.Fatalf("%s: %d taken, %v selected, maxUnavailable %d", pool, set.Len(), sel.Nodes, sel.MaxUnavailable)
+		}
+	}
+}
+
+// P1: what is selected never makes more unavailable than allowed.
+func TestP1MaxUnavailable(t *testing.T) {
+	checkDecisions(t, func(t *rapid.T, d decided) {
+		for _, p := range d.s.Pools() {
+			d.checkBudget(t, p)
+		}
+	})
+}
+
+// P2: the counts of a pool fit together.
+func TestP2Counts(t *testing.T) {
+	checkDecisions(t, func(t *rapid.T, d decided) {
+		if d.o.ImageModeStatusReporting {
+			return
+		}
+		for _, p := range d.s.Pools() {
+			st := d.s.Status(p, mcfgv1.MachineConfigPoolStatus{}, mcptest.Epoch)
+			total := st.MachineCount
+			if st.UpdatedMachineCount > total || st.DegradedMachineCount > total || st.UnavailableMachineCount > total ||
+				st.ReadyMachineCount > st.UpdatedMachineCount || st.ReadyMachineCount+st.UnavailableMachineCount > total {
+				t.Fatalf("%s: %s", p, mcptest.Brief(st))
+			}
+		}
+	})
+}
+
+// P3: a node counts in one pool or in none.
+func TestP3CountedOnce(t *testing.T) {
+	checkDecisions(t, func(t *rapid.T, d decided) {
 		counted := map[string]string{}
-		down := map[string]bool{} // of master and arbiter
-		for _, p := range s.Pools() {
-			sel, g := s.Candidates(p), s.Goal(p)
-			unavailable, taken, ready := sets.New[string](), sets.New[string](), 0
-			for _, name := range s.Nodes(p) {
+		for _, p := range d.s.Pools() {
+			for _, name := range d.s.Nodes(p) {
 				if other, twice := counted[name]; twice {
 					t.Fatalf("node %s counts in %s and %s", name, other, p)
 				}
 				counted[name] = p
-				n, _, _ := s.Node(name)
-				candidate := n.Candidate(g) && (o.Compat || !n.Deleting)
-				if n.Unavailable() {
-					unavailable.Insert(name)
-				}
-				if n.Unavailable() || (!candidate && n.MCDFailing()) {
-					taken.Insert(name)
-				}
-				if candidate && n.Ready() {
-					ready++
-				}
 			}
-			selected := sets.New(sel.Nodes...)
-			// What is selected never makes more unavailable than allowed.
-			for _, set := range []sets.Set[string]{unavailable, taken} {
-				if set.Union(selected).Len() > max(sel.MaxUnavailable, set.Len()) {
-					t.Fatalf("%s: %d taken, %v selected, maxUnavailable %d", p, set.Len(), sel.Nodes, sel.MaxUnavailable)
-				}
-			}
-			// Progress.
-			if sel.Block.Kind == mcp.BlockNone && sel.Capacity > 0 && ready > 0 && len(sel.Nodes)+len(sel.Boots) == 0 {
-				t.Fatalf("%s: capacity %d, %d ready candidates, and nothing to do", p, sel.Capacity, ready)
-			}
-			// A paused pool is left alone, and only the pool's config is ever a target.
-			if s.Pool(p).Spec.Paused && (len(sel.Nodes) > 0 || len(sel.Boots) > 0 || len(s.Taints(p)) > 0) {
+		}
+	})
+}
+
+// P5: a paused pool is left alone.
+func TestP5Paused(t *testing.T) {
+	checkDecisions(t, func(t *rapid.T, d decided) {
+		for _, p := range d.s.Pools() {
+			sel := d.s.Candidates(p)
+			if d.s.Pool(p).Spec.Paused && (len(sel.Nodes) > 0 || len(sel.Boots) > 0 || len(d.s.Taints(p)) > 0) {
 				t.Fatalf("%s is paused: %+v", p, sel)
 			}
-			if len(sel.Nodes) > 0 && sel.Target.Config != s.Pool(p).Spec.Configuration.Name {
-				t.Fatalf("%s: target %v", p, sel.Target)
-			}
-			checkPrefix(t, s, o, p, sel)
-			checkStatusRules(t, s, o, p)
-			if (p == "master" || p == "arbiter") && len(sel.Nodes) > 0 {
-				down[p] = true
+		}
+	})
+}
+
+// P6: where something can be done, something is.
+func TestP6Progress(t *testing.T) {
+	checkDecisions(t, func(t *rapid.T, d decided) {
+		for _, p := range d.s.Pools() {
+			sel := d.s.Candidates(p)
+			if _, _, ready := d.taken(p); sel.Block.Kind == mcp.BlockNone && sel.Capacity > 0 && ready > 0 && len(sel.Nodes)+len(sel.Boots) == 0 {
+				t.Fatalf("%s: capacity %d, %d ready candidates, and nothing to do", p, sel.Capacity, ready)
 			}
 		}
-		if w.control != nil && string(w.control.Spec.Infra.Status.ControlPlaneTopology) == mcp.TopologyHighlyAvailableArbiter &&
-			down["master"] && down["arbiter"] && !o.Compat && !s.Pool("master").Spec.Paused {
-			t.Fatal("a master and the arbiter are selected together")
-		}
-		// The order of the input does not matter.
+	})
+}
+
+// P7: what is selected stands first, and the order of the input does not matter.
+func TestP7Prefix(t *testing.T) {
+	checkDecisions(t, func(t *rapid.T, d decided) {
+		objects := d.w.objects()
 		slices.Reverse(objects.Pools)
 		slices.Reverse(objects.Nodes)
 		slices.Reverse(objects.MachineOSBuilds)
-		other := mcp.NewState(objects, o)
-		for _, p := range s.Pools() {
-			same(t, p, errText(s.Candidates(p)), errText(other.Candidates(p)))
+		other := mcp.NewState(objects, d.o)
+		for _, p := range d.s.Pools() {
+			checkPrefix(t, d.s, d.o, p, d.s.Candidates(p))
+			same(t, p, errText(d.s.Candidates(p)), errText(other.Candidates(p)))
 		}
 	})
+}
+
+// P8: a status that was written is written again as it is.
+func TestP8StatusAgain(t *testing.T) {
+	checkDecisions(t, func(t *rapid.T, d decided) {
+		if d.o.Compat {
+			return
+		}
+		for _, p := range d.s.Pools() {
+			st := d.s.Status(p, mcfgv1.MachineConfigPoolStatus{}, mcptest.Epoch)
+			same(t, p+" status again", st, d.s.Status(p, st, mcptest.Epoch.Add(time.Hour)))
+		}
+	})
+}
+
+// P9: only the pool's config is ever a target.
+func TestP9Target(t *testing.T) {
+	checkDecisions(t, func(t *rapid.T, d decided) {
+		for _, p := range d.s.Pools() {
+			if sel := d.s.Candidates(p); len(sel.Nodes) > 0 && sel.Target.Config != d.s.Pool(p).Spec.Configuration.Name {
+				t.Fatalf("%s: target %v", p, sel.Target)
+			}
+		}
+	})
+}
+
+// P14: P1 of the control plane, and no master and arbiter are taken down together.
+func TestP14ControlPlane(t *testing.T) {
+	checkDecisions(t, func(t *rapid.T, d decided) {
+		down := map[string]bool{}
+		for _, p := range []string{mcp.PoolMaster, mcp.PoolArbiter} {
+			if d.s.Pool(p) == nil {
+				continue
+			}
+			d.checkBudget(t, p)
+			sel := d.s.Candidates(p)
+			unavailable, _, _ := d.taken(p)
+			if len(sel.Nodes) > 0 {
+				down[p] = true
+			}
+			other := map[string]string{mcp.PoolMaster: mcp.PoolArbiter, mcp.PoolArbiter: mcp.PoolMaster}[p]
+			if isDown, _, _ := d.taken(other); d.w.arbiter() && len(sel.Nodes) > 0 && isDown.Len() > 0 && d.s.Pool(other) != nil && !d.o.Compat {
+				t.Fatalf("%s: %v selected while %v of %s are down, and %v of it", p, sel.Nodes, isDown, other, unavailable)
+			}
+		}
+		if d.w.arbiter() && down[mcp.PoolMaster] && down[mcp.PoolArbiter] && !d.o.Compat {
+			t.Fatal("a master and the arbiter are selected together")
+		}
+	})
+}
+
+// arbiter says that the cluster has an arbiter.
+func (w *world) arbiter() bool {
+	return w.control != nil && string(w.control.Spec.Infra.Status.ControlPlaneTopology) == mcp.TopologyHighlyAvailableArbiter
 }
 
 // checkPrefix compares the selection with the sorted list of candidates, from
@@ -361,19 +473,5 @@ func checkPrefix(t *rapid.T, s *mcp.State, o mcp.Options, pool string, sel mcp.S
 	}
 	if len(sel.Nodes) > len(names) || !slices.Equal(names[:len(sel.Nodes)], sel.Nodes) {
 		t.Fatalf("%s: %v is not a prefix of %v", pool, sel.Nodes, names)
-	}
-}
-
-func checkStatusRules(t *rapid.T, s *mcp.State, o mcp.Options, pool string) {
-	st := s.Status(pool, mcfgv1.MachineConfigPoolStatus{}, mcptest.Epoch)
-	if !o.ImageModeStatusReporting {
-		total := st.MachineCount
-		if st.UpdatedMachineCount > total || st.DegradedMachineCount > total || st.UnavailableMachineCount > total ||
-			st.ReadyMachineCount > st.UpdatedMachineCount || st.ReadyMachineCount+st.UnavailableMachineCount > total {
-			t.Fatalf("%s: %s", pool, mcptest.Brief(st))
-		}
-	}
-	if !o.Compat {
-		same(t, pool+" status again", st, s.Status(pool, st, mcptest.Epoch.Add(time.Hour)))
 	}
 }

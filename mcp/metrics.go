@@ -1,0 +1,196 @@
+package mcp
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// The metrics of the machine-config operator, controller (MCC) and daemons (MCD) that
+// can be told from objects.
+const (
+	MetricPoolAlert    = "mcc_pool_alert"   // {node}: a custom role of a control plane node is ignored
+	MetricDrainError   = "mcc_drain_err"    // {node}: its drain has been failing for more than an hour
+	MetricState        = "mcd_state"        // {node,state,reason}: the time of the sample, in seconds
+	MetricConfigDrift  = "mcd_config_drift" // {node}: likewise where files have drifted; 0 elsewhere
+	MetricMachines     = "mco_machine_count"
+	MetricUpdated      = "mco_updated_machine_count"
+	MetricDegraded     = "mco_degraded_machine_count"
+	MetricUnavailable  = "mco_unavailable_machine_count"
+	metricRebootFailed = "mcd_reboots_failed_total"
+	metricPivotErrors  = "mcd_pivot_errors_total"
+	metricKubelet      = "mcd_kubelet_state"
+	metricMissing      = "mcd_missing_mc"
+	metricPausedCA     = "machine_config_controller_paused_pool_kubelet_ca"
+)
+
+// MetricsInput is what metrics need beside the objects. The zero value is nothing.
+type MetricsInput struct {
+	Now time.Time
+	// DrainErrors are the nodes whose drains have been failing for more than an
+	// hour: those about which package rollout tells DrainFailed, until it tells that
+	// they are drained.
+	DrainErrors []string
+}
+
+// Metrics returns the metrics of pools and nodes, by name and labels. Counts of pools
+// are those of their stored status, which is where the operator takes them from. The
+// label node of metrics of daemons is the one that a scrape adds. It costs
+// O(n log n), and can be called while others read the state.
+//
+// What daemons alone know has no metric: how often a reboot or a change of the OS
+// image failed, whether the kubelet answers, and whether a config is missing. [Alerts]
+// names the alerts on these too.
+func (s *State) Metrics(in MetricsInput) []clusterapi.Sample {
+	var out []clusterapi.Sample
+	add := func(name string, value float64, labels ...string) {
+		m := clusterapi.Sample{Name: name, Labels: make(map[string]string, len(labels)/2), Value: value}
+		for i := 0; i+1 < len(labels); i += 2 {
+			m.Labels[labels[i]] = labels[i+1]
+		}
+		out = append(out, m)
+	}
+	now := float64(in.Now.Unix())
+	if in.Now.IsZero() {
+		now = 0
+	}
+	errors := slices.Clone(in.DrainErrors)
+	slices.Sort(errors)
+	for _, node := range slices.Compact(errors) {
+		if s.nodes[node] != nil { // it goes with its node
+			add(MetricDrainError, 1, "node", node)
+		}
+	}
+	nodes := sortedValues(s.nodes)
+	for _, n := range nodes {
+		if n.assign.Alert {
+			add(MetricPoolAlert, 1, "node", n.state.Name)
+		}
+	}
+	for _, n := range nodes {
+		if n.state.Managed() {
+			drift := 0.0
+			if drifted(n.state) {
+				drift = now
+			}
+			add(MetricConfigDrift, drift, "node", n.state.Name)
+		}
+	}
+	for _, n := range nodes {
+		if n.state.Managed() {
+			// A daemon takes a state that is not there for Done.
+			state := n.state.State
+			if state == "" {
+				state = StateDone
+			}
+			add(MetricState, now, "node", n.state.Name, "state", state, "reason", n.state.Reason)
+		}
+	}
+	pools := sortedValues(s.pools)
+	for _, m := range []struct {
+		name string
+		of   func(*poolRecord) int32
+	}{
+		{MetricDegraded, func(p *poolRecord) int32 { return p.pool.Status.DegradedMachineCount }},
+		{MetricMachines, func(p *poolRecord) int32 { return p.pool.Status.MachineCount }},
+		{MetricUnavailable, func(p *poolRecord) int32 { return p.pool.Status.UnavailableMachineCount }},
+		{MetricUpdated, func(p *poolRecord) int32 { return p.pool.Status.UpdatedMachineCount }},
+	} {
+		for _, p := range pools {
+			add(m.name, float64(m.of(p)), "pool", p.name)
+		}
+	}
+	return out
+}
+
+// drifted says that a daemon found files that are not as it wrote them: it is
+// degraded and not on its way to anything.
+func drifted(n NodeState) bool {
+	return n.Degraded() && n.ConfigDone() &&
+		(strings.Contains(n.Reason, "content mismatch for file") || strings.Contains(n.Reason, "mode mismatch for file"))
+}
+
+// Alert is an alerting rule that clusters have.
+type Alert struct {
+	Name string
+	// Expr is the expression, in the language of Prometheus, and For how long it
+	// must hold.
+	Expr     string
+	For      time.Duration
+	Severity string
+	// Text says what it means and what to do.
+	Text string
+}
+
+// Alerts returns the alerting rules on the metrics of pools and nodes of a cluster of
+// a version, its minor number such as 18 for 4.18: which exist depends on it.
+func Alerts(minor int) []Alert {
+	const critical, warning = "critical", "warning"
+	all := []Alert{
+		{"MCCDrainError", MetricDrainError + " > 0", 0, warning,
+			"the drain of a node has been failing for more than an hour; see what blocks it and the events DrainFailed of the node"},
+		{"MCCPoolAlert", MetricPoolAlert + " > 0", 0, warning,
+			"a control plane node has the role of a custom pool, which is ignored: remove the label"},
+		{"MCDRebootError", metricRebootFailed + " > 0", 5 * time.Minute, critical,
+			"a node could not be rebooted, and its update is stuck: reboot it"},
+		{"MCDPivotError", metricPivotErrors + " > 0", 2 * time.Minute, warning,
+			"a node could not change to its new OS image: see the log of its machine-config-daemon"},
+		{"KubeletHealthState", metricKubelet + " > 2", 0, warning,
+			"the kubelet of a node does not answer"},
+	}
+	if minor == 17 || minor == 18 {
+		all = append(all, Alert{"MissingMachineConfig", metricMissing + " > 0", 0, warning,
+			"a node wants a MachineConfig that does not exist: restore it, or give the node another one"})
+	}
+	if minor >= 10 && minor <= pausedCertificates {
+		all = append(all, Alert{"MachineConfigControllerPausedPoolKubeletCA", metricPausedCA + " > 0", time.Hour, warning,
+			"a new certificate authority of kubelets waits for a paused pool: unpause it"})
+	}
+	return all
+}
+
+// CertificateWarning says whether pausing a pool endangers its nodes' certificates.
+type CertificateWarning struct {
+	Pool string
+	// Expires is when the first of the pool's certificates does; zero: not known.
+	Expires time.Time
+	Text    string
+}
+
+// pausedCertificates is the last minor version whose daemons write a new certificate
+// authority of kubelets as a part of a config, so that it waits for paused pools.
+const pausedCertificates = 13
+
+// CertificateWarnings warns of pools that are paused and wait for something while a
+// certificate is about to expire: within the time given. Releases after 4.13 write
+// certificates outside of configs, paused or not, so there the only danger is an
+// expiry that nodes have been told of. minor is that of the cluster's version.
+//
+// See the alert MachineConfigControllerPausedPoolKubeletCA of older releases.
+func (s *State) CertificateWarnings(minor int, now time.Time, within time.Duration) []CertificateWarning {
+	var out []CertificateWarning
+	for _, p := range sortedValues(s.pools) {
+		if !p.pool.Spec.Paused {
+			continue
+		}
+		w := CertificateWarning{Pool: p.name}
+		for _, c := range p.pool.Status.CertExpirys {
+			if c.Expiry != nil && (w.Expires.IsZero() || c.Expiry.Time.Before(w.Expires)) {
+				w.Expires = c.Expiry.Time
+			}
+		}
+		soon := !w.Expires.IsZero() && w.Expires.Sub(now) <= within
+		switch waits := p.goal.Config != p.pool.Status.Configuration.Name; {
+		case minor <= pausedCertificates && waits:
+			w.Text = "the pool is paused: a new certificate authority for kubelets does not reach its nodes, and oc logs, exec, debug and attach fail once the old one expires"
+		case soon:
+			w.Text = "a certificate of the pool expires at " + w.Expires.UTC().Format(time.RFC3339)
+		default:
+			continue
+		}
+		out = append(out, w)
+	}
+	return out
+}

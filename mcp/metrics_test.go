@@ -1,0 +1,119 @@
+package mcp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+)
+
+func TestMetrics(t *testing.T) {
+	counted := func(p *mcfgv1.MachineConfigPool) {
+		p.Status.MachineCount, p.Status.UpdatedMachineCount, p.Status.DegradedMachineCount, p.Status.UnavailableMachineCount = 4, 3, 2, 1
+	}
+	objs := mcp.Objects{Pools: mcptest.Pools(mcptest.Pool("worker", "N", counted), mcptest.Pool("master", "N"), mcptest.Pool("infra", "N"))}
+	objs.Nodes = append(objs.Nodes,
+		mcptest.Worker("w0", mcptest.State(mcp.StateDegraded), mcptest.Reason(`content mismatch for file "/etc/x"`)),
+		mcptest.Worker("w1", mcptest.Desired("N"), mcptest.State(mcp.StateWorking)),
+		mcptest.Worker("w2", mcptest.State(mcp.StateDegraded), mcptest.Reason("disk full")),
+		mcptest.Worker("w3", mcptest.Without(mcp.AnnotationState)),
+		mcptest.Worker("unmanaged", mcptest.Without(mcp.AnnotationCurrentConfig)),
+		mcptest.Master("m0", mcptest.Label(mcp.LabelNodeRolePrefix+"infra", "")))
+	var got []string
+	for _, m := range mcp.NewState(objs, mcp.Options{}).Metrics(mcp.MetricsInput{Now: mcptest.Epoch, DrainErrors: []string{"w1", "gone", "w1"}}) {
+		got = append(got, m.String())
+	}
+	want := strings.Split(strings.TrimSpace(strings.ReplaceAll(`
+mcc_drain_err{node="w1"} 1
+mcc_pool_alert{node="m0"} 1
+mcd_config_drift{node="m0"} 0
+mcd_config_drift{node="w0"} NOW
+mcd_config_drift{node="w1"} 0
+mcd_config_drift{node="w2"} 0
+mcd_config_drift{node="w3"} 0
+mcd_state{node="m0",reason="",state="Done"} NOW
+mcd_state{node="w0",reason="content mismatch for file \"/etc/x\"",state="Degraded"} NOW
+mcd_state{node="w1",reason="",state="Working"} NOW
+mcd_state{node="w2",reason="disk full",state="Degraded"} NOW
+mcd_state{node="w3",reason="",state="Done"} NOW
+mco_degraded_machine_count{pool="infra"} 0
+mco_degraded_machine_count{pool="master"} 0
+mco_degraded_machine_count{pool="worker"} 2
+mco_machine_count{pool="infra"} 0
+mco_machine_count{pool="master"} 0
+mco_machine_count{pool="worker"} 4
+mco_unavailable_machine_count{pool="infra"} 0
+mco_unavailable_machine_count{pool="master"} 0
+mco_unavailable_machine_count{pool="worker"} 1
+mco_updated_machine_count{pool="infra"} 0
+mco_updated_machine_count{pool="master"} 0
+mco_updated_machine_count{pool="worker"} 3`, "NOW", fmt.Sprint(mcptest.Epoch.Unix()))), "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := mcp.NewState(mcp.Objects{}, mcp.Options{}).Metrics(mcp.MetricsInput{}); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
+func TestAlerts(t *testing.T) {
+	all := func(minor int) string {
+		var out []string
+		for _, a := range mcp.Alerts(minor) {
+			out = append(out, fmt.Sprintf("%s: %s for %v, %s", a.Name, a.Expr, a.For, a.Severity))
+			if a.Text == "" {
+				t.Errorf("%+v", a)
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	const always = `MCCDrainError: mcc_drain_err > 0 for 0s, warning
+MCCPoolAlert: mcc_pool_alert > 0 for 0s, warning
+MCDRebootError: mcd_reboots_failed_total > 0 for 5m0s, critical
+MCDPivotError: mcd_pivot_errors_total > 0 for 2m0s, warning
+KubeletHealthState: mcd_kubelet_state > 2 for 0s, warning`
+	for minor, more := range map[int]string{
+		13: "\nMachineConfigControllerPausedPoolKubeletCA: machine_config_controller_paused_pool_kubelet_ca > 0 for 1h0m0s, warning",
+		16: "", 17: "\nMissingMachineConfig: mcd_missing_mc > 0 for 0s, warning", 18: "\nMissingMachineConfig: mcd_missing_mc > 0 for 0s, warning", 19: "",
+	} {
+		if diff := cmp.Diff(always+more, all(minor)); diff != "" {
+			t.Errorf("4.%d: %s", minor, diff)
+		}
+	}
+}
+
+// Certificates are a reason to warn in old releases, and where one is about to expire.
+func TestCertificateWarnings(t *testing.T) {
+	expires := func(days int) func(*mcfgv1.MachineConfigPool) {
+		return func(p *mcfgv1.MachineConfigPool) {
+			at := metav1.NewTime(mcptest.Epoch.Add(time.Duration(days) * 24 * time.Hour))
+			p.Status.CertExpirys = append(p.Status.CertExpirys, mcfgv1.CertExpiry{Expiry: &at})
+		}
+	}
+	s := mcp.NewState(mcp.Objects{Pools: mcptest.Pools(
+		mcptest.Pool("soon", "N", mcptest.Paused, expires(90), expires(2)),
+		mcptest.Pool("later", "N", mcptest.Paused, expires(90)),
+		mcptest.Pool("unknown", "N", mcptest.Paused),
+		mcptest.Pool("done", "N", mcptest.Paused, func(p *mcfgv1.MachineConfigPool) { p.Status.Configuration.Name = "N" }),
+		mcptest.Pool("rolls", "N", expires(1)),
+	)}, mcp.Options{})
+	for minor, want := range map[int]string{13: "later soon unknown", 14: "soon", 20: "soon"} {
+		var got []string
+		for _, w := range s.CertificateWarnings(minor, mcptest.Epoch, 7*24*time.Hour) {
+			got = append(got, w.Pool)
+			if minor >= 14 && w.Text != "a certificate of the pool expires at 2026-01-03T00:00:00Z" {
+				t.Error(w.Text)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("4.%d: %v, want %s", minor, got, want)
+		}
+	}
+}
