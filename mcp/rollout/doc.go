@@ -14,13 +14,32 @@
 //   - where Options has a [mcp.NodeUpdater], it updates the nodes through that
 //     instead of leaving it to a daemon on each node.
 //
+// In both modes a [NodeDrain] empties a node by the same evictions for who takes it
+// out of service for another reason: package nodeaction does.
+//
+// # Shadow mode
+//
+// With [Options.Shadow] a rollout that observes also compares: each decision of the
+// cluster's controller that would have been another one here is an event of type
+// [EventDifference], with what each decided and why. A cluster where none comes for long
+// can be trusted to mode Drive.
+//
+// # Hooks
+//
+// In mode Drive, [Options.Hooks] run around the update of each node, whoever
+// updates it: before it is cordoned, before it is updated, before it is uncordoned,
+// and when it is done. A node keeps its unit of maxUnavailable until the last one
+// has run. One that fails halts the rollout: no further node is targeted, and the
+// node stays as it is until another rollout runs the hook again.
+//
 // # Stopping and going on
 //
 // Everything that a rollout needs is in the cluster, so it can be stopped
 // anywhere, and another one goes on: since when a drain has been failing is in
-// the annotation mcp.AnnotationDrainSince. The limit of an attempt to drain,
-// waits between retries and the time until a pool counts as stalled begin
-// again. [Uninstall] removes what it leaves on nodes.
+// the annotation [AnnotationDrainSince], and which hooks have run in
+// [AnnotationHooks]. The limit of an attempt to drain, waits between retries and
+// the time until a pool counts as stalled begin again. [Uninstall] removes what
+// it leaves on nodes.
 //
 // # Drivers
 //

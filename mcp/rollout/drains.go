@@ -48,6 +48,7 @@ type nodeDrain struct {
 	errors  int       // in a row, other than of the drain itself
 	cordons int       // tries of the cordon under way
 	attempt *drainAttempt
+	hook    *nodeHook
 }
 
 func (r *drainsReconciler) Name() string { return drainsName }
@@ -75,6 +76,7 @@ func (r *drainsReconciler) nodeChanged(now time.Time, old, new *clusterapi.Objec
 	if old != nil {
 		asks = before.DesiredDrain != after.DesiredDrain || before.Unschedulable != after.Unschedulable
 	}
+	asks = asks || r.o.Hooks.PostUpgrade != nil && after.Done() && n.Annotations[AnnotationHooks] != ""
 	if !asks {
 		return nil
 	}
@@ -133,9 +135,12 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 		res.At = d.due
 	}
 	if d.attempt != nil {
-		res.Watches = []reconcile.Watch{r.podsOf(name)}
+		res.Watches = []reconcile.Watch{podsOf(name, q.Key)}
 	}
-	if d.attempt == nil && d.due.IsZero() && d.errors == 0 && !d.dirty {
+	if d.hook != nil {
+		res.Jobs = []reconcile.Job{r.job(name, d, d.hook)}
+	}
+	if d.attempt == nil && d.due.IsZero() && d.errors == 0 && !d.dirty && d.hook == nil {
 		delete(r.nodes, name)
 	}
 	return res, nil
@@ -163,7 +168,8 @@ type drainer struct {
 	ctx        context.Context
 	now        time.Time
 	node, pool string
-	placeErr   error // why the node is in no pool
+	placeErr   error      // why the node is in no pool
+	alone      *NodeDrain // whose drain it is, if no daemon has asked for it
 }
 
 // advance goes on with the attempt under way, and begins one where the node is
@@ -191,6 +197,7 @@ func (x *drainer) advance() (at time.Time, err error) {
 func (x *drainer) begin() (at time.Time, err error) {
 	node, err := clusterapi.Read[corev1.Node](x.ctx, x.api, clusterapi.Key("", x.node))
 	if apierrors.IsNotFound(err) {
+		x.nodeDrain.hook = nil
 		return time.Time{}, nil
 	}
 	if err != nil {
@@ -198,19 +205,26 @@ func (x *drainer) begin() (at time.Time, err error) {
 	}
 	asked := node.Annotations[mcp.AnnotationDesiredDrain]
 	if asked == node.Annotations[mcp.AnnotationLastAppliedDrain] {
-		return time.Time{}, nil
+		return time.Time{}, x.afterUpdate(node)
 	}
 	if x.placeErr != nil {
 		return time.Time{}, x.placeErr
 	}
-	switch verb, _, _ := strings.Cut(asked, "-"); verb {
+	switch verb, config, _ := strings.Cut(asked, "-"); verb {
 	case mcp.DrainVerbUncordon:
+		if ran, err := x.hooked(node, HookPreUncordon, config); !ran {
+			return time.Time{}, err
+		}
 		return x.cordon(asked, func(n *corev1.Node) {
 			n.Spec.Unschedulable = false
 			setAnnotation(n, mcp.AnnotationLastAppliedDrain, asked)
 			delete(n.Annotations, AnnotationDrainSince)
+			x.oweLast(n, config)
 		}, "uncordon")
 	case mcp.DrainVerbDrain:
+		if ran, err := x.hooked(node, HookPreCordon, config); !ran {
+			return time.Time{}, err
+		}
 		return x.beginDrain(node, asked)
 	default:
 		return time.Time{}, fmt.Errorf("node %s: non-recognized drain verb detected %s", x.node, verb)
@@ -220,7 +234,6 @@ func (x *drainer) begin() (at time.Time, err error) {
 // beginDrain cordons the node if need be and begins an attempt to empty it. A
 // drain never gives up and never forces.
 func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err error) {
-	delays := x.o.Delays
 	since, err := drainingSince(node)
 	if err != nil {
 		return time.Time{}, err
@@ -235,11 +248,17 @@ func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err
 	}, "cordon"); err != nil || !at.IsZero() {
 		return at, err
 	}
+	x.beginAttempt(asked, failing)
+	return time.Time{}, nil
+}
+
+// beginAttempt begins to empty the node, which is cordoned.
+func (x *drainer) beginAttempt(asked string, failing time.Duration) {
+	delays := x.o.Delays
 	if failing > delays.DrainFailed {
 		x.warn(ReasonDrainFailed, fmt.Sprintf("node %s: drain exceeded timeout: %v. Will continue to retry.", x.node, delays.DrainFailed), nil)
 	}
 	x.attempt = &drainAttempt{asked: asked, failing: failing, end: x.now.Add(delays.DrainAttempt)}
-	return time.Time{}, nil
 }
 
 // drainingSince reads since when a node is drained; zero: it is not.
@@ -292,6 +311,14 @@ func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (
 // if somebody uncordoned it, pods may have come back, and that change queues
 // the node again.
 func (x *drainer) fulfilled() error {
+	if x.alone != nil {
+		x.attempt, x.alone.drained = nil, true
+		x.tellDrained()
+		return nil
+	}
+	if ran, err := x.hookedDrained(); !ran {
+		return err
+	}
 	drained := false
 	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
 		if drained = n.Spec.Unschedulable; drained {
@@ -304,10 +331,14 @@ func (x *drainer) fulfilled() error {
 		return err
 	}
 	if x.attempt = nil; drained && err == nil {
-		x.tellDrain(Event{Type: EventDrained, Text: fmt.Sprintf("node %s is drained", x.node)})
+		x.tellDrained()
 	}
 	x.errors = 0
 	return nil
+}
+
+func (x *drainer) tellDrained() {
+	x.tellDrain(Event{Type: EventDrained, Text: fmt.Sprintf("node %s is drained", x.node)})
 }
 
 // failed ends the attempt, and says when the next one follows.

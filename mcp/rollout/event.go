@@ -35,12 +35,20 @@ const (
 	EventDrainRetry EventType = "DrainRetry"
 	// EventDrained: a node was drained.
 	EventDrained EventType = "Drained"
+	// EventHookDone: a hook has run for a node.
+	EventHookDone EventType = "HookDone"
+	// EventHookFailed: a hook failed, and no further node is updated until
+	// another rollout goes on; Err is a [*HookError].
+	EventHookFailed EventType = "HookFailed"
 	// EventPoolProgress: the counts of a pool changed.
 	EventPoolProgress EventType = "PoolProgress"
 	// EventPoolDone: all nodes of a pool reached its configuration.
 	EventPoolDone EventType = "PoolDone"
 	// EventStalled: nothing moved in a pool for long; Err is a [*StalledError].
 	EventStalled EventType = "Stalled"
+	// EventDifference: the cluster's machine-config controller decided otherwise than
+	// this package would have; Difference says in what. Only with Options.Shadow.
+	EventDifference EventType = "Difference"
 	// EventError: something failed and is tried again; Err says what.
 	EventError EventType = "Error"
 )
@@ -74,6 +82,9 @@ type Event struct {
 	Warning bool
 	Text    string
 	Err     error
+	// Difference is what another controller decided otherwise, for EventDifference;
+	// Reason is its kind.
+	Difference *mcp.Difference
 }
 
 // fields is the event in the form that all packages' events have.

@@ -33,6 +33,7 @@ func TestEventJSON(t *testing.T) {
 		{Type: rollout.EventPoolProgress, Pool: "worker", Updated: 1, Unavailable: 1, Total: 3, Text: "1 of 3"},
 		{Type: rollout.EventPoolDone, Pool: "worker", Text: "done"},
 		{Type: rollout.EventStalled, Pool: "worker", Node: "w0", Phase: mcp.PhaseDraining, Warning: true, Err: &rollout.StalledError{Node: "w0", Phase: mcp.PhaseDraining, Since: mcptest.Epoch}},
+		{Type: rollout.EventDifference, Pool: "worker", Node: "w0", Reason: string(mcp.DifferenceIdle), Warning: true, Text: "not targeted", Difference: &mcp.Difference{}},
 		{Type: rollout.EventError, Warning: true, Text: "away", Err: errors.New("away")},
 	} {
 		e.Time = mcptest.Epoch
@@ -56,6 +57,7 @@ func TestEventJSON(t *testing.T) {
 		`"type":"PoolDone","pool":"worker","message":"done"}`,
 		`"type":"Stalled","pool":"worker","node":"w0","phase":"Draining","warning":true,"error":` +
 			text(&rollout.StalledError{Node: "w0", Phase: mcp.PhaseDraining, Since: mcptest.Epoch}) + `}`,
+		`"type":"Difference","pool":"worker","node":"w0","reason":"Idle","warning":true,"message":"not targeted"}`,
 		`"type":"Error","warning":true,"message":"away","error":"away"}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

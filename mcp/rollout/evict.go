@@ -51,14 +51,14 @@ const (
 	textAwaiting = "error when waiting for pod %q in namespace %q to terminate: %w"
 )
 
-// podsOf is the watch of a node's pods: one that is gone wakes its drain.
-func (r *drainsReconciler) podsOf(node string) reconcile.Watch {
+// podsOf is the watch of a node's pods: one that is gone wakes the key of its drain.
+func podsOf(node string, key reconcile.Key) reconcile.Watch {
 	return reconcile.Watch{GVK: podKind, Options: clusterapi.ListOptions{NodeName: node},
 		Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 			if new != nil && (old == nil || old.UID() == new.UID()) {
 				return nil
 			}
-			return []reconcile.Wake{{Key: nodeKey(node)}}
+			return []reconcile.Wake{{Key: key}}
 		}}
 }
 

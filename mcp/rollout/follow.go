@@ -27,16 +27,19 @@ type run struct {
 	o   Options // API gives mu up while a call is under way
 	api clusterapi.ClusterAPI
 
-	mu    sync.Mutex // guards what follows
-	now   time.Time  // of the latest look or event
-	state *mcp.State
-	ready bool     // every source has been listed, and decisions have begun
-	queue []string // pools that a change concerns, until somebody asks
+	mu     sync.Mutex // guards what follows
+	now    time.Time  // of the latest look or event
+	state  *mcp.State
+	shadow *mcp.Shadow // compares the decisions of the cluster's controller; nil: nobody does
+	ready  bool        // every source has been listed, and decisions have begun
+	queue  []string    // pools that a change concerns, until somebody asks
 
 	versions map[string]string // of nodes: the resourceVersion of what State knows
 	pins     map[string]pin
 	verify   map[string]bool // nodes whose stored state is not known
 	failures map[string]int  // of pools
+	owing    map[string]bool // nodes whose last hook is to be run
+	halted   bool            // a hook failed: no further node is targeted
 
 	phases  map[string]nodePhase
 	moved   map[string]time.Time // pool → last change of a phase
@@ -74,6 +77,7 @@ func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
 		pins:     map[string]pin{},
 		verify:   map[string]bool{},
 		failures: map[string]int{},
+		owing:    map[string]bool{},
 		phases:   map[string]nodePhase{},
 		moved:    map[string]time.Time{},
 		stalled:  map[string]bool{},
@@ -177,7 +181,7 @@ func (x *run) apply(o any, deleted bool) {
 		}
 		return
 	}
-	x.enqueue(x.state.Apply(mcp.Change{Object: o, Deleted: deleted}))
+	x.enqueue(x.change(mcp.Change{Object: o, Deleted: deleted}))
 	switch o := o.(type) {
 	case *mcfgv1.MachineConfigPool:
 		x.noticePool(o, deleted)
@@ -193,8 +197,9 @@ func (x *run) applyNode(n *corev1.Node) {
 	if had && n.ResourceVersion != "" && n.ResourceVersion == x.versions[n.Name] {
 		return
 	}
-	x.enqueue(x.state.Apply(mcp.Change{Object: n}))
+	x.enqueue(x.change(mcp.Change{Object: n}))
 	x.versions[n.Name] = n.ResourceVersion
+	x.noticeHooks(n)
 	if state, assign, _ := x.state.Node(n.Name); x.ready {
 		x.noticeNode(had, old, state, assign.Primary)
 	}
@@ -203,11 +208,12 @@ func (x *run) applyNode(n *corev1.Node) {
 func (x *run) dropNode(name string) {
 	n := &corev1.Node{}
 	n.Name = name
-	x.enqueue(x.state.Apply(mcp.Change{Object: n, Deleted: true}))
+	x.enqueue(x.change(mcp.Change{Object: n, Deleted: true}))
 	delete(x.versions, name)
 	delete(x.pins, name)
 	delete(x.verify, name)
 	delete(x.phases, name)
+	delete(x.owing, name)
 }
 
 func (x *run) enqueue(pools []string) {
@@ -221,7 +227,7 @@ func (x *run) enqueue(pools []string) {
 // queued are the wakes of the pools that changes concern, as the
 // machine-config controller queues them.
 func (x *run) queued() []reconcile.Wake {
-	var wakes []reconcile.Wake
+	wakes := x.shadowWakes()
 	for _, pool := range x.queue {
 		wakes = append(wakes, reconcile.Wake{Reconciler: poolsName, Key: poolKey(pool), After: x.o.Delays.PoolQueue})
 	}
@@ -235,6 +241,7 @@ func (x *run) begin() {
 		return
 	}
 	x.ready = true
+	x.beginShadow()
 	for _, pool := range x.state.Pools() {
 		x.moved[pool] = x.now
 	}

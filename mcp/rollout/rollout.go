@@ -55,8 +55,17 @@ type Options struct {
 	// Delays are the cadence; the zero value is the machine-config
 	// controller's.
 	Delays Delays
+	// Shadow compares each decision of the cluster's machine-config controller with
+	// what would be decided here, by Options, and tells where they differ in events
+	// of type EventDifference: to find out whether mode Drive can be trusted with the
+	// cluster. Mode Observe only; nil: nothing is compared.
+	Shadow *mcp.ShadowOptions
 	// NodeUpdater updates nodes in mode Drive; nil: daemons on the nodes do.
 	NodeUpdater mcp.NodeUpdater
+	// Hooks run around the update of each node, in mode Drive only. A node that
+	// is updated without a drain has no PreCordon and no PreUpgrade. They may
+	// take their time; what they wait for is bounded by the context alone.
+	Hooks Hooks
 	// DrainWorkers is how many drains are worked on at a time; 0 means 5. A
 	// drain that waits, for a pod to end or a budget to allow an eviction, is
 	// not worked on, so blocked drains do not hold up others.
@@ -79,10 +88,17 @@ type Rollout struct {
 }
 
 // New returns a Rollout that is not yet running, and an error for options that
-// cannot work: without API, in an unknown Mode, or with a negative number.
+// cannot work: in an unknown Mode, with Hooks in mode Observe, or with a
+// negative number.
 func New(o Options) (*Rollout, error) {
 	if o.Mode != Observe && o.Mode != Drive {
 		return nil, fmt.Errorf("rollout.Options: Mode is unknown: %d", o.Mode)
+	}
+	if o.Mode == Observe && o.Hooks.any() {
+		return nil, errors.New("rollout.Options: Hooks need mode Drive: in Observe, others update the nodes and do not wait for them")
+	}
+	if o.Mode == Drive && o.Shadow != nil {
+		return nil, errors.New("rollout.Options: Shadow needs mode Observe: there is nobody else to compare with")
 	}
 	if err := options.NonNegative(o); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (x *run) targetNodes(ctx context.Context, pool string) error {
 			}
 		}
 		again := false
-		for _, node := range sel.Nodes {
+		for _, node := range sel.Nodes[:x.allowedByHooks(pool, sel)] {
 			stale, err := x.target(ctx, pool, node, to)
 			if err != nil {
 				return &TargetError{Node: node, Config: to.Config, Err: err}

@@ -1,0 +1,289 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// Hooks run around the update of each node, in this order:
+//
+//	PreCordon, then the node is cordoned and drained,
+//	PreUpgrade, then it is updated,
+//	PreUncordon, then it is uncordoned,
+//	PostUpgrade, then the next node may follow.
+//
+// nil: nothing is run there. A hook must be idempotent: after a crash it may run
+// again. Its error halts the run: the node stays as it is, no further node is
+// begun, and nodes that are under way finish. Another run, once the cause is
+// mended, runs the hook again and goes on from there; nodes that are finished
+// are left alone. They must be safe for concurrent use where several nodes may
+// be updated at a time.
+//
+// These are the hooks of RHEL compute machines in the OpenShift documentation
+// (openshift_node_pre_cordon_hook and so on), for every kind of node.
+type Hooks struct {
+	PreCordon, PreUpgrade, PreUncordon, PostUpgrade func(ctx context.Context, node string) error
+}
+
+// Hook names one of [Hooks].
+type Hook string
+
+// The hooks, in order.
+const (
+	HookPreCordon   Hook = "PreCordon"
+	HookPreUpgrade  Hook = "PreUpgrade"
+	HookPreUncordon Hook = "PreUncordon"
+	HookPostUpgrade Hook = "PostUpgrade"
+)
+
+// Of returns the hook of a name; nil: there is none. Its errors are the hook's.
+func (h Hooks) Of(name Hook) func(ctx context.Context, node string) error {
+	switch name {
+	case HookPreCordon:
+		return h.PreCordon
+	case HookPreUpgrade:
+		return h.PreUpgrade
+	case HookPreUncordon:
+		return h.PreUncordon
+	case HookPostUpgrade:
+		return h.PostUpgrade
+	}
+	return nil
+}
+
+func (h Hooks) any() bool {
+	return h.PreCordon != nil || h.PreUpgrade != nil || h.PreUncordon != nil || h.PostUpgrade != nil
+}
+
+// HookError says that a hook failed, which halts the run.
+type HookError struct {
+	Node string
+	Hook Hook
+	Err  error
+}
+
+func (e *HookError) Error() string {
+	return fmt.Sprintf("node %s: hook %s failed: %v", e.Node, e.Hook, e.Err)
+}
+
+func (e *HookError) Unwrap() error { return e.Err }
+
+// AnnotationHooks on a node tells which hooks have run for the update under way,
+// and which one failed, so that another [Rollout] goes on from there. It goes
+// when the last one has run. [Uninstall] removes it.
+const AnnotationHooks = clusterapi.AnnotationPrefix + "hooks"
+
+// hooksRecord is the value of AnnotationHooks, as JSON.
+type hooksRecord struct {
+	Version int    `json:"version"`
+	Config  string `json:"config"` // that the node is updated to
+	Done    []Hook `json:"done,omitempty"`
+	Failed  Hook   `json:"failed,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+const hooksVersion = 1
+
+// maxRecorded is the most bytes that an error has in an annotation.
+const maxRecorded = 2000
+
+// hooksOf reads which hooks have run for the update of a node to config.
+func hooksOf(n *corev1.Node, config string) (hooksRecord, error) {
+	r := hooksRecord{Version: hooksVersion, Config: config}
+	value := n.Annotations[AnnotationHooks]
+	if value == "" {
+		return r, nil
+	}
+	var stored hooksRecord
+	if err := json.Unmarshal([]byte(value), &stored); err != nil {
+		return r, nil // not ours: it is written again
+	}
+	if stored.Version > hooksVersion {
+		return r, fmt.Errorf("node %s: annotation %s has version %d; this program knows 1 to %d", n.Name, AnnotationHooks, stored.Version, hooksVersion)
+	}
+	if stored.Config != config {
+		return r, nil // of an earlier target
+	}
+	return stored, nil
+}
+
+func (r hooksRecord) write(n *corev1.Node) {
+	value, _ := json.Marshal(r)
+	setAnnotation(n, AnnotationHooks, string(value))
+}
+
+// nodeHook is the hook of a node that runs, or whose error halts the run.
+type nodeHook struct {
+	hook   Hook
+	config string
+
+	// Guarded by run.mu.
+	over  bool
+	err   error
+	noted bool // the error is on the node
+}
+
+// hooked reports whether a hook has run for the update of a node to config, and
+// begins it where it has not.
+func (x *drainer) hooked(n *corev1.Node, hook Hook, config string) (bool, error) {
+	if x.o.Hooks.Of(hook) == nil {
+		return true, nil
+	}
+	record, err := hooksOf(n, config)
+	if err != nil {
+		return false, err
+	}
+	if slices.Contains(record.Done, hook) {
+		return true, nil
+	}
+	h := x.nodeDrain.hook
+	if h == nil || h.hook != hook || h.config != config {
+		x.nodeDrain.hook = &nodeHook{hook: hook, config: config}
+		return false, nil
+	}
+	x.lock(x.now)
+	over, failure, noted := h.over, h.err, h.noted
+	x.release()
+	if !over || noted {
+		return false, nil
+	}
+	_, err = clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
+		r, err := hooksOf(n, config)
+		if err != nil {
+			return err
+		}
+		if r.Failed, r.Error = "", ""; failure != nil {
+			r.Failed, r.Error = hook, bounded.Text(failure.Error(), maxRecorded)
+		} else if !slices.Contains(r.Done, hook) {
+			r.Done = append(r.Done, hook)
+		}
+		r.write(n)
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	if failure != nil {
+		h.noted = true
+		return false, nil
+	}
+	x.nodeDrain.hook = nil
+	return true, nil
+}
+
+// hookedDrained reports whether the hook of a node that has just been drained
+// has run.
+func (x *drainer) hookedDrained() (bool, error) {
+	if x.o.Hooks.PreUpgrade == nil {
+		return true, nil
+	}
+	n, err := clusterapi.Read[corev1.Node](x.ctx, x.api, clusterapi.Key("", x.node))
+	if apierrors.IsNotFound(err) {
+		x.nodeDrain.hook = nil
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, config, _ := strings.Cut(x.attempt.asked, "-")
+	return x.hooked(n, HookPreUpgrade, config)
+}
+
+// afterUpdate runs the last hook of a node that is done.
+func (x *drainer) afterUpdate(n *corev1.Node) error {
+	state := mcp.NodeStateOf(n)
+	if n.Annotations[AnnotationHooks] == "" || !state.Done() || x.o.Hooks.PostUpgrade == nil {
+		return nil
+	}
+	if done, err := x.hooked(n, HookPostUpgrade, state.CurrentConfig); !done {
+		return err
+	}
+	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
+		delete(n.Annotations, AnnotationHooks)
+		return nil
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// oweLast changes the record of a node that is uncordoned: what stays tells that
+// its last hook is to be run.
+func (x *drainer) oweLast(n *corev1.Node, config string) {
+	delete(n.Annotations, AnnotationHooks)
+	if x.o.Hooks.PostUpgrade != nil {
+		hooksRecord{Version: hooksVersion, Config: config, Done: []Hook{HookPreCordon, HookPreUpgrade, HookPreUncordon}}.write(n)
+	}
+}
+
+// job runs a hook.
+func (r *drainsReconciler) job(node string, d *nodeDrain, h *nodeHook) reconcile.Job {
+	return reconcile.Job{
+		ID: h,
+		Run: func(ctx context.Context, _ func(any)) (any, error) {
+			return nil, r.Rollout.o.Hooks.Of(h.hook)(ctx, node)
+		},
+		Done: func(_ any, err error) []reconcile.Wake {
+			r.mu.Lock()
+			defer r.release()
+			h.over = true
+			d.enqueue(r.now)
+			e := Event{Type: EventHookDone, Node: node, Text: fmt.Sprintf("node %s: hook %s has run", node, h.hook)}
+			if _, assign, ok := r.state.Node(node); ok {
+				e.Pool = assign.Primary
+			}
+			if err != nil {
+				r.logPanic("rollout: a hook failed", err)
+				h.err = &HookError{Node: node, Hook: h.hook, Err: err}
+				r.halted = true
+				e.Type, e.Warning, e.Err, e.Text = EventHookFailed, true, h.err, h.err.Error()
+			}
+			r.emit(e)
+			return []reconcile.Wake{{Key: nodeKey(node)}}
+		},
+	}
+}
+
+// allowedByHooks returns how many of a pool's nodes may be targeted at most: none
+// once a hook has failed; and a node keeps its unit until its last hook has run.
+func (x *run) allowedByHooks(pool string, sel mcp.Selection) int {
+	if x.halted {
+		return 0
+	}
+	allowed := sel.Capacity
+	for node := range x.owing {
+		if n, assign, ok := x.state.Node(node); ok && assign.Primary == pool && !n.Unavailable() {
+			allowed--
+		}
+	}
+	return max(0, min(allowed, len(sel.Nodes)))
+}
+
+// noticeHooks remembers whether a node's last hook is to be run. Its pool may go
+// on when it has.
+func (x *run) noticeHooks(n *corev1.Node) {
+	owes := x.o.Hooks.PostUpgrade != nil && n.Annotations[AnnotationHooks] != ""
+	if owes == x.owing[n.Name] {
+		return
+	}
+	if owes {
+		x.owing[n.Name] = true
+		return
+	}
+	delete(x.owing, n.Name)
+	if _, assign, ok := x.state.Node(n.Name); ok && assign.Primary != "" {
+		x.enqueue([]string{assign.Primary})
+	}
+}
