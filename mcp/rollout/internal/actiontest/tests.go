@@ -1,0 +1,86 @@
+package actiontest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the transcripts again")
+
+// Golden compares what happened with a transcript in testdata.
+func (w *World) Golden(t *testing.T, name string) {
+	t.Helper()
+	file, got := filepath.Join("testdata", name), strings.Join(w.Lines, "\n")+"\n"
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got, -rewrite writes it again):\n%s", file, diff)
+	}
+}
+
+// Storm plays a run while much goes wrong with the API and the program, and looks
+// at its end. It is the body of a simulation test.
+func (w *World) Storm(seed uint64, only map[string]bool, o nodeaction.Options, atEnd func() error) ([]string, error) {
+	w.Start(seed, reconcile.Faults{
+		Before: 0.05, After: 0.05, Conflict: 0.05, Slow: 0.01, Stale: 0.1, Late: 0.1, Double: 0.05, Merge: 0.05,
+		Crash: 0.03, Outage: 0.2, Until: 3 * time.Hour, Only: only,
+	}, o)
+	defer w.Close()
+	if err := w.Play(12 * time.Hour); err != nil {
+		return w.Faults(), err
+	}
+	if !w.Done {
+		return w.Faults(), fmt.Errorf("not done: %v\n%s", w.Last, strings.Join(w.Lines, "\n"))
+	}
+	return w.Faults(), atEnd()
+}
+
+// CrashAtEachCall plays a world again and again, and crashes the program at
+// another call each time. make returns a world whose run has been started, and
+// what looks at its end.
+func CrashAtEachCall(t *testing.T, make func() (*World, func() error)) {
+	t.Helper()
+	play := func(at int, after bool) int {
+		w, atEnd := make()
+		defer func() { w.Close() }()
+		w.CrashAt, w.CrashAfter = at, after
+		if err := w.Play(6 * time.Hour); err != nil {
+			t.Fatalf("crash at call %d, after its effect %v: %v\n%s", at, after, err, strings.Join(w.Lines, "\n"))
+		}
+		if err := atEnd(); err != nil || !w.Done {
+			t.Fatalf("crash at call %d, after its effect %v: %v, done %v, %v\n%s", at, after, err, w.Done, w.Last, strings.Join(w.Lines, "\n"))
+		}
+		return w.Calls
+	}
+	calls := play(0, false)
+	if calls < 50 {
+		t.Fatalf("only %d calls", calls)
+	}
+	step := 1
+	if israce.Enabled || testing.Short() {
+		step = 7
+	}
+	for at := 1; at <= calls; at += step {
+		for _, after := range []bool{false, true} {
+			play(at, after)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package nodeaction
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Action is what is done to a node. It keeps nothing in memory: what it has to
+// know after a crash is in the progress that it returns, and the rest it sees by
+// looking at what it drives. It must be safe for concurrent use where several
+// nodes are acted on at a time.
+type Action interface {
+	// Name is a short word for records, such as "rhel".
+	Name() string
+	// Disruption says what has to happen to a node before the action. It must
+	// always say the same of a node.
+	Disruption(n *corev1.Node) Disruption
+	// Step does one thing that is due and returns. n is the node as it was just
+	// read, and progress what the last Step returned, "" at first. It is called
+	// again after a crash, so what it does must be safe to do twice. An error is
+	// tried again for [Options.RetryLimit]; one that is [Permanent] halts the run
+	// at once.
+	Step(ctx context.Context, n *corev1.Node, progress string) (Step, error)
+}
+
+// Checker is optional: an [Action] that has it is asked whether a node needs the
+// action before anything is done to it. Errors are those of Step. It must be as
+// safe for concurrent use as the Action.
+type Checker interface {
+	Needed(ctx context.Context, n *corev1.Node) (bool, error)
+}
+
+// Step is how far an [Action] is with a node.
+type Step struct {
+	// Done: nothing is left to do.
+	Done bool
+	// Progress is recorded on the node before the next Step; at most
+	// [MaxProgress] bytes. An empty one is recorded too.
+	Progress string
+	// After is how long to wait before the next Step.
+	After time.Duration
+	// Waiting says what the node waits for, for people: "its host to come back".
+	Waiting string
+	// Person: it waits for somebody to do something, so it may take any time. Else
+	// waiting longer than [Options.StallLimit] halts the run.
+	Person bool
+}
+
+// MaxProgress is the most bytes of [Step].Progress.
+const MaxProgress = 4 << 10
+
+// Disruption is what becomes of a node while it is acted on.
+type Disruption string
+
+// The disruptions.
+const (
+	None   Disruption = "None"   // the node stays in service
+	Cordon Disruption = "Cordon" // it gets no new pods; those that run there stay
+	Drain  Disruption = "Drain"  // it is cordoned, and its pods leave
+)
+
+// permanentError is an error that trying again does not mend.
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+// Permanent marks an error as one that trying again does not mend; of nil it is
+// nil. errors.Is and errors.As look through the mark.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanentError{err}
+}
+
+// IsPermanent reports whether an error is marked by [Permanent].
+func IsPermanent(err error) bool {
+	_, ok := errors.AsType[permanentError](err)
+	return ok
+}
+
+// Started reports whether a node is Ready and has been started since it had the
+// boot ID before, or else what is waited for. Where before is empty, as for
+// nodes that tell none, Ready is enough.
+func Started(n *corev1.Node, before string) (started bool, waiting string) {
+	if before != "" && n.Status.NodeInfo.BootID == before {
+		return false, "the node to start anew"
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			return true, ""
+		}
+	}
+	return false, "the node to become Ready"
+}
+
+// IsControlPlane reports whether a node has the role master or control-plane.
+func IsControlPlane(n *corev1.Node) bool {
+	for _, role := range []string{"master", "control-plane"} {
+		if _, ok := n.Labels["node-role.kubernetes.io/"+role]; ok {
+			return true
+		}
+	}
+	return false
+}

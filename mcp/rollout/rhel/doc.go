@@ -1,0 +1,30 @@
+// Package rhel updates compute machines that run Red Hat Enterprise Linux from
+// packages, after the cluster has been updated: what OpenShift documents as the
+// playbook upgrade.yml of openshift-ansible.
+//
+// An [Action] does it to one node, and a [nodeaction.Run] to all, strictly one
+// after the other: PreCordon hook, cordon and drain, PreUpgrade hook, the update,
+// PreUncordon hook, uncordon, PostUpgrade hook. The update itself, over
+// [nodeaction.Hosts]:
+//
+//  1. The host must have RHEL 8.6 or later; RHEL 7 has to be replaced.
+//  2. firewalld is stopped and disabled.
+//  3. The repositories of other releases of OpenShift are disabled, and those of
+//     the new one enabled.
+//  4. The packages are updated by yum, detached from the connection.
+//  5. The kubelet must be the one of the new release: OpenShift 4.y has Kubernetes
+//     1.(y + 13). A host with the wrong one is not restarted.
+//  6. The host is restarted, once, and its node has to become Ready and report
+//     that kubelet.
+//
+// Each part can be done again, so what was interrupted is gone on with. A command
+// that fails halts the run, and the node stays cordoned.
+//
+// RHEL compute machines are deprecated, and gone from OpenShift 4.19 on.
+//
+// Values without methods of their own are plain data: safe to read from many
+// goroutines at a time, not to change while others read.
+//
+// Source: "Updating a cluster that includes RHEL compute machines",
+// https://docs.openshift.com/.
+package rhel

@@ -1,0 +1,76 @@
+package rhel
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Release is the operating system of a host.
+type Release struct {
+	ID      string // "rhel"
+	Version *semver.Version
+	Name    string // for people
+}
+
+// ParseRelease reads an os-release file. It fails where that has no ID, or no
+// version.
+func ParseRelease(text string) (Release, error) {
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if unquoted, err := strconv.Unquote(value); err == nil {
+			value = unquoted
+		} else if len(value) > 1 && value[0] == '\'' && value[len(value)-1] == '\'' {
+			value = value[1 : len(value)-1]
+		}
+		fields[name] = value
+	}
+	r := Release{ID: fields["ID"], Name: fields["PRETTY_NAME"]}
+	if r.ID == "" {
+		return Release{}, fmt.Errorf("os-release names no ID")
+	}
+	if r.Name == "" {
+		r.Name = strings.TrimSpace(r.ID + " " + fields["VERSION_ID"])
+	}
+	var err error
+	if r.Version, err = semver.NewVersion(fields["VERSION_ID"]); err != nil {
+		return Release{}, fmt.Errorf("os-release: VERSION_ID %q: %w", fields["VERSION_ID"], err)
+	}
+	return r, nil
+}
+
+// Supported returns an error for an operating system that cannot be updated in
+// place: anything but RHEL from 8.6 on.
+func (r Release) Supported() error {
+	switch {
+	case r.ID == "rhcos":
+		return fmt.Errorf("%s is updated by its machine config pool, not by packages", r.Name)
+	case r.ID != "rhel":
+		return fmt.Errorf("%s is not Red Hat Enterprise Linux", r.Name)
+	case r.Version.Major() < 8:
+		return fmt.Errorf("%s cannot be updated in place: replace the machine by one with RHEL 8.6 or later", r.Name)
+	case r.Version.LessThan(semver.New(8, 6, 0, "", "")):
+		return fmt.Errorf("%s is too old: update it to RHEL 8.6 or later first", r.Name)
+	}
+	return nil
+}
+
+// ParseRepositories returns the repositories in a list of subscription-manager,
+// in its order.
+func ParseRepositories(text string) []string {
+	var ids []string
+	for line := range strings.Lines(text) {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "Repo ID:"); ok {
+			if id = strings.TrimSpace(id); id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}

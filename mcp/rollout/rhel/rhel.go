@@ -1,0 +1,238 @@
+package rhel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
+)
+
+// Options are the options of [New].
+type Options struct {
+	// Hosts runs commands on the nodes; required.
+	Hosts nodeaction.Hosts
+	// Version is the OpenShift version to update to, as in "4.18.15" or "4.18";
+	// required. It names the repositories, and decides which kubelet is expected.
+	Version string
+	// Packages are what is updated; nil means [DefaultPackages]. An empty list
+	// updates all packages of the host.
+	Packages []string
+	// Repositories are enabled, and all others whose name begins with
+	// [RepositoryPrefix] are disabled; nil means the one of the version for the
+	// host's release and architecture. An empty list leaves repositories as they
+	// are, for hosts without subscription-manager.
+	Repositories []string
+	// Transaction names the update; an update that is running, or has ended, is
+	// recognised by it after a crash. Empty means the version.
+	Transaction string
+}
+
+// DefaultPackages are the packages of a compute machine that a release of
+// OpenShift updates.
+var DefaultPackages = []string{"cri-o", "openshift-clients", "openshift-hyperkube", "openshift-kubelet"}
+
+// RepositoryPrefix begins the names of the repositories of OpenShift's releases.
+const RepositoryPrefix = "rhocp-4."
+
+// Name is the name of the action.
+const Name = "rhel"
+
+// Action is a [nodeaction.Action] that updates the packages of a RHEL host. It is
+// safe for concurrent use if its Hosts are.
+type Action struct {
+	o       Options
+	version *semver.Version
+}
+
+var validPackage = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+*:~-]*$`)
+
+// New returns the action, and an error for options that cannot work.
+func New(o Options) (*Action, error) {
+	if o.Hosts == nil {
+		return nil, errors.New("rhel.Options: Hosts is required")
+	}
+	version, err := semver.NewVersion(o.Version)
+	if err != nil || version.Major() != 4 {
+		return nil, fmt.Errorf("rhel.Options: Version is not one of OpenShift 4: %q", o.Version)
+	}
+	if o.Packages == nil {
+		o.Packages = DefaultPackages
+	}
+	for _, name := range slices.Concat(o.Packages, o.Repositories) {
+		if !validPackage.MatchString(name) {
+			return nil, fmt.Errorf("rhel.Options: not the name of a package or repository: %q", name)
+		}
+	}
+	if o.Transaction == "" {
+		o.Transaction = version.String()
+	}
+	if !validPackage.MatchString(o.Transaction) {
+		return nil, fmt.Errorf("rhel.Options: Transaction is not a name: %q", o.Transaction)
+	}
+	return &Action{o, version}, nil
+}
+
+// Name implements [nodeaction.Action].
+func (a *Action) Name() string { return Name }
+
+// Disruption implements [nodeaction.Action]: the node is drained.
+func (a *Action) Disruption(*corev1.Node) nodeaction.Disruption { return nodeaction.Drain }
+
+// The progress of an update: which part comes next.
+const (
+	prepare  = ""        // the release, the firewall, the repositories
+	update   = "update"  // the packages
+	restart  = "reboot " // with the boot ID before
+	poll     = 15 * time.Second
+	unitName = "rhel-"
+)
+
+// Step implements [nodeaction.Action]. Its errors are permanent where a command
+// ran and failed, or the host cannot be updated.
+func (a *Action) Step(ctx context.Context, n *corev1.Node, progress string) (nodeaction.Step, error) {
+	step, err := a.step(ctx, n, progress)
+	if _, failed := errors.AsType[*nodeaction.ExitError](err); failed {
+		err = nodeaction.Permanent(err)
+	}
+	return step, err
+}
+
+func (a *Action) step(ctx context.Context, n *corev1.Node, progress string) (nodeaction.Step, error) {
+	if before, ok := strings.CutPrefix(progress, restart); ok {
+		return a.restart(ctx, n, before, progress)
+	}
+	switch progress {
+	case prepare:
+		if err := a.prepare(ctx, n); err != nil {
+			return nodeaction.Step{}, err
+		}
+		return nodeaction.Step{Progress: update}, nil
+	case update:
+		return a.update(ctx, n)
+	}
+	return nodeaction.Step{}, nodeaction.Permanent(fmt.Errorf("the recorded progress is not known: %q", progress))
+}
+
+// prepare makes the host ready for the update.
+func (a *Action) prepare(ctx context.Context, n *corev1.Node) error {
+	text, err := a.o.Hosts.Run(ctx, n, "cat", "/etc/os-release")
+	if err != nil {
+		return err
+	}
+	release, err := ParseRelease(text)
+	if err != nil {
+		return nodeaction.Permanent(err)
+	}
+	if err := release.Supported(); err != nil {
+		return nodeaction.Permanent(err)
+	}
+	if err := a.stopFirewall(ctx, n); err != nil {
+		return err
+	}
+	return a.switchRepositories(ctx, n, release)
+}
+
+// stopFirewall disables firewalld, which OpenShift's networks do not bear.
+func (a *Action) stopFirewall(ctx context.Context, n *corev1.Node) error {
+	out, err := a.o.Hosts.Run(ctx, n, "systemctl", "show", "firewalld.service", "--property=LoadState,ActiveState,UnitFileState")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(out, "LoadState=not-found") || strings.Contains(out, "ActiveState=inactive") && !strings.Contains(out, "UnitFileState=enabled") {
+		return nil
+	}
+	_, err = a.o.Hosts.Run(ctx, n, "systemctl", "disable", "--now", "firewalld.service")
+	return err
+}
+
+// switchRepositories enables the repositories of the release and disables those
+// of others.
+func (a *Action) switchRepositories(ctx context.Context, n *corev1.Node, release Release) error {
+	want := a.o.Repositories
+	if want == nil {
+		arch, err := a.o.Hosts.Run(ctx, n, "uname", "-m")
+		if err != nil {
+			return err
+		}
+		want = []string{fmt.Sprintf("%s%d-for-rhel-%d-%s-rpms", RepositoryPrefix, a.version.Minor(), release.Version.Major(), strings.TrimSpace(arch))}
+	}
+	if len(want) == 0 {
+		return nil
+	}
+	out, err := a.o.Hosts.Run(ctx, n, "subscription-manager", "repos", "--list-enabled")
+	if err != nil {
+		return err
+	}
+	argv := []string{"subscription-manager", "repos"}
+	enabled := ParseRepositories(out)
+	for _, id := range enabled {
+		if strings.HasPrefix(id, RepositoryPrefix) && !slices.Contains(want, id) {
+			argv = append(argv, "--disable="+id)
+		}
+	}
+	for _, id := range want {
+		if !slices.Contains(enabled, id) {
+			argv = append(argv, "--enable="+id)
+		}
+	}
+	if len(argv) == 2 {
+		return nil
+	}
+	_, err = a.o.Hosts.Run(ctx, n, argv...)
+	return err
+}
+
+// update updates the packages.
+func (a *Action) update(ctx context.Context, n *corev1.Node) (nodeaction.Step, error) {
+	argv := append([]string{"yum", "--assumeyes", "update"}, a.o.Packages...)
+	done, err := nodeaction.RunDetached(ctx, a.o.Hosts, n, unitName+a.o.Transaction, argv...)
+	if err != nil {
+		return nodeaction.Step{}, err
+	}
+	if !done {
+		return nodeaction.Step{Progress: update, After: poll, Waiting: "its packages to be updated"}, nil
+	}
+	out, err := a.o.Hosts.Run(ctx, n, "kubelet", "--version")
+	if err != nil {
+		return nodeaction.Step{}, err
+	}
+	if version := strings.TrimPrefix(strings.TrimSpace(out), "Kubernetes "); !a.expected(version) {
+		if err := nodeaction.Forget(ctx, a.o.Hosts, n, unitName+a.o.Transaction); err != nil {
+			return nodeaction.Step{}, err
+		}
+		return nodeaction.Step{}, nodeaction.Permanent(fmt.Errorf("the packages were updated, and the kubelet is %s; %s is expected: are the repositories right?", version, a.kubelet()))
+	}
+	boot, err := nodeaction.BootID(ctx, a.o.Hosts, n)
+	return nodeaction.Step{Progress: restart + boot}, err
+}
+
+// expected reports whether a kubelet is one of the version to update to.
+func (a *Action) expected(kubelet string) bool {
+	v, err := semver.NewVersion(kubelet)
+	return err == nil && v.Major() == 1 && v.Minor() == a.minor()
+}
+
+// minor is that of the Kubernetes in the version: OpenShift 4.y has 1.(y + 13).
+func (a *Action) minor() uint64 { return a.version.Minor() + 13 }
+
+func (a *Action) kubelet() string { return fmt.Sprintf("1.%d", a.minor()) }
+
+// restart restarts the host, and waits for its kubelet to be the expected one.
+func (a *Action) restart(ctx context.Context, n *corev1.Node, before, progress string) (nodeaction.Step, error) {
+	step, err := nodeaction.Reboot(ctx, a.o.Hosts, n, before, progress)
+	if err != nil || !step.Done {
+		return step, err
+	}
+	if !a.expected(n.Status.NodeInfo.KubeletVersion) {
+		return nodeaction.Step{Progress: progress, After: poll, Waiting: "a kubelet of " + a.kubelet()}, nil
+	}
+	return step, nil
+}

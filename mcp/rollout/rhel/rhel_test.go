@@ -1,0 +1,263 @@
+package rhel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/simtest"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/actiontest"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/hosttest"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout/rhel"
+)
+
+const release86 = "NAME=\"Red Hat Enterprise Linux\"\nVERSION=\"8.6 (Ootpa)\"\nID=\"rhel\"\nVERSION_ID=\"8.6\"\nPRETTY_NAME=\"Red Hat Enterprise Linux 8.6 (Ootpa)\"\n"
+
+// newHost is a host of OpenShift 4.17 that can get 4.18.
+func newHost(name string) *hosttest.Host {
+	return &hosttest.Host{Name: name, Release: release86, Firewall: true, Arch: "x86_64",
+		Repos: []string{"rhel-8-for-x86_64-baseos-rpms", "rhocp-4.17-for-rhel-8-x86_64-rpms"}, Kubelet: "v1.30.7", Running: "v1.30.7",
+		Packages: map[string]string{"rhocp-4.17-for-rhel-8-x86_64-rpms": "v1.30.7", "rhocp-4.18-for-rhel-8-x86_64-rpms": "v1.31.4"}}
+}
+
+// newWorld has three hosts whose nodes go with them, and a pod on each.
+func newWorld() (*actiontest.World, hosttest.Hosts) { return worldOf(3) }
+
+func worldOf(n int) (*actiontest.World, hosttest.Hosts) {
+	var objs []any
+	hosts := hosttest.Hosts{}
+	for i := range n {
+		name := fmt.Sprint("w", i)
+		objs = append(objs, actiontest.Node(name, "worker"), actiontest.Pod("web-"+name, name))
+		hosts[name] = newHost(name)
+	}
+	w := actiontest.New("rhel-4-18", objs...)
+	for _, h := range hosts {
+		h.Long, h.Boot = 3*time.Minute, 2*time.Minute
+		h.After = func(d time.Duration, f func()) { w.Clock.AfterFunc(d, f) }
+		h.Changed = func(h *hosttest.Host) {
+			if h.Down() {
+				w.SetNode(h.Name, false, "", "")
+				return
+			}
+			w.Clock.AfterFunc(20*time.Second, func() { w.SetNode(h.Name, true, h.BootID(), h.Running) })
+		}
+	}
+	return w, hosts
+}
+
+func newAction(t testing.TB, hosts nodeaction.Hosts) *rhel.Action {
+	t.Helper()
+	a, err := rhel.New(rhel.Options{Hosts: hosts, Version: "4.18.15"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func options(a nodeaction.Action) nodeaction.Options {
+	return nodeaction.Options{Action: a, Selector: labels.SelectorFromSet(labels.Set{"node-role.kubernetes.io/worker": ""})}
+}
+
+// updated says what of the hosts is not as it should be after the update.
+func updated(hosts hosttest.Hosts) error {
+	for name, h := range hosts {
+		if h.Running != "v1.31.4" || h.Firewall || !cmp.Equal(h.Repos, []string{"rhel-8-for-x86_64-baseos-rpms", "rhocp-4.18-for-rhel-8-x86_64-rpms"}) {
+			return fmt.Errorf("host %s: kubelet %s, firewall %v, %v", name, h.Running, h.Firewall, h.Repos)
+		}
+		restarts := 0
+		for _, line := range h.Log() {
+			if line == "systemctl reboot" {
+				restarts++
+			}
+		}
+		if restarts != 1 {
+			return fmt.Errorf("host %s was restarted %d times", name, restarts)
+		}
+	}
+	return nil
+}
+
+// The transcript: three hosts, of which the second one's hook fails.
+func TestTranscript(t *testing.T) {
+	w, hosts := newWorld()
+	a := newAction(t, hosts)
+	w.FailHook = func(hook rollout.Hook, node string) error {
+		if hook == rollout.HookPreUncordon && node == "w1" {
+			return errors.New("the storage is not back")
+		}
+		return nil
+	}
+	w.Say("# Three RHEL 8.6 compute machines are to be updated to OpenShift 4.18.")
+	w.Start(0, reconcile.Faults{}, options(a))
+	if err := w.Play(2 * time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if failed := (*rollout.HookError)(nil); !errors.As(w.Last, &failed) || failed.Node != "w1" || failed.Hook != rollout.HookPreUncordon {
+		t.Errorf("the run ended with %v", w.Last)
+	}
+	if !w.NodeOf("w1").Spec.Unschedulable || len(hosts["w2"].Log()) > 0 {
+		t.Error("the node is not left cordoned, or the next one was begun")
+	}
+	record, _, err := nodeaction.RecordOf(w.NodeOf("w1"), w.ID)
+	if err != nil || record.Failed != "hook PreUncordon failed: the storage is not back" {
+		t.Errorf("%+v, %v", record, err)
+	}
+	w.Say("# Node w1 stays cordoned, and w2 is not begun. The storage is repaired, and the run begun again.")
+	w.FailHook = nil
+	w.Start(0, reconcile.Faults{}, options(a))
+	if err := w.Play(2 * time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if err := updated(hosts); err != nil || !w.Done {
+		t.Error(err, w.Done)
+	}
+	for _, name := range []string{"w0", "w1", "w2"} {
+		w.Say("# On host %s:\n            %s", name, strings.Join(hosts[name].Log(), "\n            "))
+	}
+	w.Golden(t, "transcript.txt")
+}
+
+// Whatever goes wrong with the cluster's API or the program, all hosts are updated
+// one by one, and none twice.
+func TestSimulation(t *testing.T) {
+	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
+		w, hosts := newWorld()
+		return w.Storm(seed, only, options(newAction(t, hosts)), func() error { return updated(hosts) })
+	})
+}
+
+// Wherever the program crashes, before or after a call took effect, the next one
+// finishes, and no host is restarted twice.
+func TestCrashAtEachCall(t *testing.T) {
+	actiontest.CrashAtEachCall(t, func() (*actiontest.World, func() error) {
+		w, hosts := worldOf(2)
+		w.Start(0, reconcile.Faults{}, options(newAction(t, hosts)))
+		return w, func() error { return updated(hosts) }
+	})
+}
+
+// What may go wrong on a host, and what becomes of it: it halts the run there, or
+// is tried again. After it is mended, another run finishes.
+func TestFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		set    func(h *hosttest.Host)
+		halts  string // "": it goes on by itself
+		mend   func(h *hosttest.Host)
+		phase  nodeaction.Phase
+		reboot bool // the host is restarted once more to mend it
+	}{
+		{name: "the firewall cannot be stopped", set: fail("systemctl disable", 1, "Access denied"), halts: "systemctl disable --now firewalld.service: exit status 1: Access denied"},
+		{name: "not registered", set: fail("subscription-manager repos --list-enabled", 1, "This system has no repositories available"), halts: "This system has no repositories available"},
+		{name: "no such repository", set: func(h *hosttest.Host) { delete(h.Packages, "rhocp-4.18-for-rhel-8-x86_64-rpms") },
+			mend:  func(h *hosttest.Host) { h.Packages["rhocp-4.18-for-rhel-8-x86_64-rpms"] = "v1.31.4" },
+			halts: "'rhocp-4.18-for-rhel-8-x86_64-rpms' does not match a valid repository ID"},
+		{name: "yum fails", set: fail("unit yum", 1, ""), halts: "yum --assumeyes update cri-o openshift-clients openshift-hyperkube openshift-kubelet: exit status 1: the last lines of the journal"},
+		{name: "yum cannot be started", set: fail("systemd-run", 1, "Failed to start transient service unit"), halts: "Failed to start transient service unit"},
+		{name: "yum brings the wrong kubelet", set: func(h *hosttest.Host) { h.Packages["rhocp-4.18-for-rhel-8-x86_64-rpms"] = "v1.30.9" },
+			mend:  func(h *hosttest.Host) { h.Packages["rhocp-4.18-for-rhel-8-x86_64-rpms"] = "v1.31.4" },
+			halts: "the packages were updated, and the kubelet is v1.30.9; 1.31 is expected"},
+		{name: "the reboot is refused", set: fail("systemctl reboot", 1, "Call to Reboot failed"), halts: "systemctl reboot: exit status 1: Call to Reboot failed"},
+		{name: "the host does not come back", set: func(h *hosttest.Host) { h.NeverBack = true },
+			mend:  func(h *hosttest.Host) { h.NeverBack = false; h.Start() },
+			halts: "nothing has moved for 1h0m0s; it waits for its host to come back"},
+		{name: "RHEL 7", set: func(h *hosttest.Host) { h.Release = strings.ReplaceAll(release86, "8.6", "7.9") },
+			mend:  func(h *hosttest.Host) { h.Release = release86 },
+			halts: "cannot be updated in place: replace the machine by one with RHEL 8.6 or later"},
+		{name: "the host does not answer", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Lost: true}) }, halts: "connection lost"},
+		{name: "it does not answer for some minutes", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Lost: true, Times: 20}) }},
+		{name: "the connection is lost while packages are updated", set: func(h *hosttest.Host) {
+			h.Fail(hosttest.Failure{Command: "systemd-run", Lost: true, Ran: true, Times: 1})
+		}},
+		{name: "it is lost when the repositories have been switched", set: func(h *hosttest.Host) {
+			h.Fail(hosttest.Failure{Command: "subscription-manager repos --disable", Lost: true, Ran: true, Times: 1})
+		}},
+		{name: "it is lost at the reboot", set: func(h *hosttest.Host) {
+			h.Fail(hosttest.Failure{Command: "systemctl reboot", Lost: true, Ran: true, Times: 1})
+		}},
+		{name: "it is lost before the reboot", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Command: "systemctl reboot", Lost: true, Times: 1}) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, hosts := newWorld()
+			tt.set(hosts["w0"])
+			o := options(newAction(t, hosts))
+			w.Start(0, reconcile.Faults{}, o)
+			if err := w.Play(6 * time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if (tt.halts == "") != w.Done {
+				t.Fatalf("done %v, last failure %v", w.Done, w.Last)
+			}
+			if !w.Done {
+				if w.Last == nil || !strings.Contains(w.Last.Error(), tt.halts) {
+					t.Errorf("it halts with %v, want %s", w.Last, tt.halts)
+				}
+				if failed := (*nodeaction.FailedError)(nil); !errors.As(w.Last, &failed) || failed.Node != "w0" || failed.Phase != nodeaction.PhaseActing {
+					t.Errorf("%#v", w.Last)
+				}
+				if !w.NodeOf("w0").Spec.Unschedulable || len(hosts["w1"].Log()) > 0 {
+					t.Error("the node is not left cordoned, or the next one was begun")
+				}
+				hosts["w0"].Mend()
+				if tt.mend != nil {
+					tt.mend(hosts["w0"])
+				}
+				w.Start(0, reconcile.Faults{}, o)
+				if err := w.Play(6 * time.Hour); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := updated(hosts); err != nil || !w.Done {
+				t.Errorf("after it was mended: %v, done %v, %v", err, w.Done, w.Last)
+			}
+		})
+	}
+}
+
+func fail(command string, status int, stderr string) func(h *hosttest.Host) {
+	return func(h *hosttest.Host) { h.Fail(hosttest.Failure{Command: command, Status: status, Stderr: stderr}) }
+}
+
+// As a function, for plans that cordon and drain by themselves.
+func TestFunc(t *testing.T) {
+	w, hosts := newWorld()
+	for _, h := range hosts {
+		h.After = nil
+		h.Changed = func(h *hosttest.Host) {
+			if !h.Down() {
+				w.SetNode(h.Name, true, h.BootID(), h.Running)
+			}
+		}
+	}
+	hosts["w0"].Fail(hosttest.Failure{Command: "systemctl reboot", Status: 1, Times: 1})
+	update := nodeaction.Func(w.Cluster, newAction(t, hosts))
+	ctx := reconcile.WithClock(t.Context(), instant{w.Clock})
+	if err := update(ctx, "w0"); err == nil || w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation(rhel.Name)] == "" {
+		t.Errorf("the reboot fails: %v", err)
+	}
+	for name := range hosts {
+		if err := update(ctx, name); err != nil {
+			t.Error(err)
+		}
+		if _, left := w.NodeOf(name).Annotations[nodeaction.ProgressAnnotation(rhel.Name)]; left {
+			t.Error("the progress is still there")
+		}
+	}
+	hosts["w0"].Mend()
+	if got := hosts["w0"].Running; got != "v1.31.4" {
+		t.Errorf("kubelet %s", got)
+	}
+	if err := update(context.Background(), "nobody"); err == nil {
+		t.Error("a node that there is not")
+	}
+}
