@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io/fs"
 	"log"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,10 +30,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/graph/policyengine"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -221,6 +225,92 @@ func Example_wouldChange() {
 	//
 	//   ~ Etcd cluster    0000_20_etcd-operator_04_config.yaml
 	//       + spec.backendQuotaGiB: 8
+}
+
+// maintained is a tree of channels and blocked edges, and scanned the releases that
+// it is about.
+var (
+	maintained = fstest.MapFS{
+		"version":                             {Data: []byte("1.1.0\n")},
+		"raw/metadata.json":                   {Data: []byte("{}")},
+		"channels/stable-4.21.yaml":           {Data: []byte("name: stable-4.21\nversions: [4.20.3, 4.20.4, 4.21.1]\n")},
+		"blocked-edges/4.21.1-SlowDisks.yaml": {Data: []byte("to: 4.21.1\nfrom: 4[.]20[.]3[+].*\nurl: https://docs.example/slow\nname: SlowDisks\nmessage: Disks may be slow.\nmatchingRules: [{type: Always}]\n")},
+	}
+	scanned = []graphdata.Release{
+		{Version: "4.20.3", Arch: "amd64", Image: sample.FromImage, Source: "4.20.3"},
+		{Version: "4.20.4", Arch: "amd64", Image: "registry.example/release@sha256:4", Previous: []string{"4.20.3"}, Source: "4.20.4"},
+		{Version: "4.21.1", Arch: "amd64", Image: sample.ToImage, Previous: []string{"4.20.3", "4.20.4"}, Source: "4.21.1"},
+	}
+)
+
+// Serve an update graph, and say why an update is as it is.
+func Example_serve() {
+	tree, err := graphdata.Load(ctx, maintained, graphdata.LoadOptions{}) // or os.DirFS of a checkout
+	if err != nil {
+		log.Fatal(err) // with every fault's file and line
+	}
+	snapshot, err := graphdata.Build(tree, scanned, graphdata.BuildOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, cause := range snapshot.Why("4.20.3", "4.21.1", "amd64") {
+		fmt.Println(cause)
+	}
+	handler, err := policyengine.New(policyengine.Options{Prefix: "/api/upgrades_info"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler.Set(snapshot) // again whenever there is a new one
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	// Output:
+	// 4.21.1: Declared by previous
+	// blocked-edges/4.21.1-SlowDisks.yaml:2: Conditional by from 4[.]20[.]3[+].*: SlowDisks
+}
+
+// pools is a simulated cluster with 100 workers.
+func pools() plan.Cluster {
+	release, err := payload.Open(ctx, sample.FromVersion, sample.From())
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload), Pools: []simulation.Pool{{Name: "worker", Nodes: 100}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	state, err := plan.ReadCluster(ctx, c)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return state
+}
+
+// How would a canary rollout go?
+func Example_canary() {
+	cluster := pools() // plan.ReadCluster of any cluster or must-gather
+	canary, warnings, err := plan.PlanCanary(cluster, plan.CanaryOptions{
+		ID: "spring", Version: "4.21.1", Window: 4 * time.Hour, NodeTime: 8 * time.Minute, SparePercent: 10,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, w := range warnings {
+		fmt.Println("warning:", w)
+	}
+	for _, step := range canary.Steps {
+		if step.Kind == plan.LabelNodes {
+			fmt.Println(step.Args.Pool, "gets", len(step.Args.Nodes), "nodes")
+		}
+	}
+	// Output:
+	// workerpool-canary gets 10 nodes
+	// workerpool-a gets 30 nodes
+	// workerpool-b gets 30 nodes
+	// workerpool-c gets 30 nodes
+	// worker gets 10 nodes
+	// worker gets 30 nodes
+	// worker gets 30 nodes
+	// worker gets 30 nodes
 }
 
 // files is a must-gather of a cluster in the middle of an update: etcd has not

@@ -1,0 +1,431 @@
+package plan_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares a text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-update writes it anew):\n%s", file, diff)
+	}
+}
+
+// resting is a pool that is updated.
+func resting(name string, changes ...func(*mcfgv1.MachineConfigPool)) mcfgv1.MachineConfigPool {
+	return mcptest.Pool(name, "O", append([]func(*mcfgv1.MachineConfigPool){func(p *mcfgv1.MachineConfigPool) {
+		p.Status.Configuration.Name, p.Status.ObservedGeneration = "O", 1
+		p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: mcfgv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
+	}}, changes...)...)
+}
+
+func degraded(p *mcfgv1.MachineConfigPool) {
+	p.Status.Conditions = append(p.Status.Conditions, mcfgv1.MachineConfigPoolCondition{Type: mcfgv1.MachineConfigPoolDegraded, Status: corev1.ConditionTrue})
+}
+
+// clusterOf has three masters and so many workers, on 4.20.3.
+func clusterOf(workers int) plan.Cluster {
+	c := plan.Cluster{Pools: []mcfgv1.MachineConfigPool{resting("master"), resting("worker")}, Version: &configv1.ClusterVersion{}}
+	for i := range 3 {
+		c.Nodes = append(c.Nodes, mcptest.Master(fmt.Sprint("m", i), kubelet("v1.33.2")))
+	}
+	for i := range workers {
+		c.Nodes = append(c.Nodes, mcptest.Worker(fmt.Sprintf("w%03d", i), kubelet("v1.33.2")))
+	}
+	c.Version.Status.Desired.Version = version0
+	c.Version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: version0}}
+	return c
+}
+
+func kubelet(v string) mcptest.Change {
+	return func(n *corev1.Node) { n.Status.NodeInfo.KubeletVersion = v }
+}
+
+func osImage(text string) mcptest.Change {
+	return func(n *corev1.Node) { n.Status.NodeInfo.OSImage = text }
+}
+
+// examplePlans is one plan of each builder.
+func examplePlans(t testing.TB) map[string]plan.Plan {
+	out := map[string]plan.Plan{}
+	add := func(name string, p plan.Plan, _ []string, err error) {
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out[name] = p
+	}
+	start := mcptest.Epoch.Add(22 * time.Hour)
+	p, w, err := plan.PlanCanary(clusterOf(50), plan.CanaryOptions{ID: "june", Version: version1, Window: 2 * time.Hour, NodeTime: 10 * time.Minute, MaxUnavailable: 2, SparePercent: 8,
+		Starts: []time.Time{start, start.Add(24 * time.Hour), start.Add(48 * time.Hour)}})
+	add("canary", p, w, err)
+
+	infra := clusterOf(2)
+	infra.Pools = append(infra.Pools, resting("infra"))
+	for i := range 3 {
+		infra.Nodes = append(infra.Nodes, mcptest.Node(fmt.Sprint("i", i), "infra", "O"))
+	}
+	limit := intstr.FromString("50%")
+	p, w, err = plan.PlanCanary(infra, plan.CanaryOptions{ID: "infra", Pool: "infra", Gate: plan.ActionApproval, KeepPools: true,
+		Groups: []plan.Group{{Pool: "infra-canary", Nodes: []string{"i1"}, MaxUnavailable: &limit}}})
+	add("canary-of-infra", p, w, err)
+
+	p, w, err = plan.PlanWindows(clusterOf(20), plan.WindowsOptions{ID: "nights", Version: version1, NodeTime: 10 * time.Minute,
+		Windows: []plan.Window{{Start: start, Duration: 4 * time.Hour}, {Start: start.Add(24 * time.Hour), Duration: 4 * time.Hour}}})
+	add("windows", p, w, err)
+
+	p, w, err = plan.PlanControlPlaneOnly(clusterOf(3), plan.ControlPlaneOnlyOptions{ID: "eus", Versions: []string{version1, version2}, Operators: true, Hooks: []string{"storage"}, Check: "preconditions"})
+	add("control-plane-only", p, w, err)
+
+	p, w, err = plan.PlanRHEL(rhelCluster(), plan.RHELOptions{ID: "hosts", Update: "playbook", PreCordon: "before", PostUpgrade: "after"})
+	add("rhel", p, w, err)
+
+	p, w, err = plan.PlanVSphereHardware(clusterOf(1), plan.VSphereHardwareOptions{ID: "hardware", ShutDown: "shut-down", PowerOn: "power-on", Template: true})
+	add("vsphere", p, w, err)
+	return out
+}
+
+func rhelCluster() plan.Cluster {
+	c := clusterOf(1)
+	for i := range 2 {
+		c.Nodes = append(c.Nodes, mcptest.Worker(fmt.Sprint("r", i), osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")))
+	}
+	return c
+}
+
+// What the builders make, as JSON and for people.
+func TestGoldenPlans(t *testing.T) {
+	for name, p := range examplePlans(t) {
+		text, err := plan.Encode(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "plans/"+name+".json", string(text))
+		var b bytes.Buffer
+		if err := plan.WriteText(&b, p); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "plans/"+name+".txt", b.String())
+	}
+}
+
+func groupSizes(p plan.Plan) (names []string, sizes []int) {
+	for _, s := range p.Steps {
+		if s.Kind == plan.LabelNodes && strings.HasPrefix(s.ID, "label-") {
+			names, sizes = append(names, s.Args.Pool), append(sizes, len(s.Args.Nodes))
+		}
+	}
+	return names, sizes
+}
+
+func TestCanarySizes(t *testing.T) {
+	hour, minute := time.Hour, time.Minute
+	for _, tt := range []struct {
+		n, spare, limit  int
+		window, nodeTime time.Duration
+		want             []int
+		warnings         int
+		err              bool
+	}{
+		{100, 10, 1, 4 * hour, 8 * minute, []int{10, 30, 30, 30}, 0, false}, // the documented example
+		{50, 8, 2, 2 * hour, 10 * minute, []int{4, 24, 22}, 0, false},
+		{10, 0, 1, hour, 10 * minute, []int{1, 6, 3}, 1, false},
+		{10, 5, 1, hour, 10 * minute, []int{1, 6, 3}, 1, false}, // no whole node
+		{100, 50, 1, hour, 10 * minute, []int{6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 4}, 0, false},
+		{100, 29, 4, 2 * hour, 8 * minute, []int{29, 60, 11}, 0, false},
+		{1, 100, 1, hour, hour, []int{1}, 0, false},
+		{3, 100, 5, hour, hour, []int{3}, 0, false},
+		{5, 10, 1, hour, 61 * minute, nil, 0, true},
+		{5, 10, 1, 0, minute, nil, 0, true},
+		{0, 10, 1, hour, minute, nil, 1, false},
+	} {
+		got, warnings, err := plan.CanarySizes(tt.n, tt.spare, tt.limit, tt.window, tt.nodeTime)
+		if diff := cmp.Diff(tt.want, got); diff != "" || len(warnings) != tt.warnings || (err != nil) != tt.err {
+			t.Errorf("%+v: %s, warnings %q, error %v", tt, diff, warnings, err)
+		}
+	}
+}
+
+// The groups have all nodes, in the order in which they are updated, and none is
+// larger than a window has room for.
+func TestCanarySizesProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, spare, limit := rapid.IntRange(1, 500).Draw(t, "n"), rapid.IntRange(0, 100).Draw(t, "spare"), rapid.IntRange(1, 20).Draw(t, "limit")
+		node := time.Duration(rapid.IntRange(1, 60).Draw(t, "node")) * time.Minute
+		window := node + time.Duration(rapid.IntRange(0, 600).Draw(t, "window"))*time.Minute
+		sizes, _, err := plan.CanarySizes(n, spare, limit, window, node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		room, total := int(window/node)*limit, 0
+		for i, size := range sizes {
+			total += size
+			if size < 1 || size > room {
+				t.Errorf("group %d has %d nodes, a window has room for %d", i, size, room)
+			}
+			if i > 0 && i < len(sizes)-1 && size != room {
+				t.Errorf("group %d has %d nodes of %d", i, size, room)
+			}
+		}
+		if total != n || sizes[0] > max(1, spare*n/100) {
+			t.Errorf("%d nodes in %v, spare %d%%", n, sizes, spare)
+		}
+	})
+}
+
+func TestPlanCanary(t *testing.T) {
+	c := clusterOf(100)
+	// Zones and ages decide who goes first.
+	c.Nodes[100].Labels[mcp.LabelZone] = "z"
+	c.Nodes[3+50].CreationTimestamp = metav1.NewTime(mcptest.Epoch.Add(-time.Hour))
+	p, warnings, err := plan.PlanCanary(c, plan.CanaryOptions{ID: "c", Version: version1, Window: 4 * time.Hour, NodeTime: 8 * time.Minute, SparePercent: 10})
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("%v %q", err, warnings)
+	}
+	names, sizes := groupSizes(p)
+	if diff := cmp.Diff([]string{"workerpool-canary", "workerpool-a", "workerpool-b", "workerpool-c"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{10, 30, 30, 30}, sizes); diff != "" {
+		t.Error(diff)
+	}
+	i := slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.Kind == plan.LabelNodes })
+	if got := p.Steps[i].Args.Nodes[:3]; !slices.Equal(got, []string{c.Nodes[100].Name, "w050", "w000"}) {
+		t.Errorf("the canary begins with %q", got)
+	}
+	pause := p.Steps[slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.ID == "pause" })]
+	if diff := cmp.Diff(names[1:], pause.Args.Pools); diff != "" {
+		t.Error(diff)
+	}
+
+	// Nodes in no group stay in their pool, which is paused too and comes last.
+	p, _, err = plan.PlanCanary(c, plan.CanaryOptions{ID: "c", Version: version1, Sizes: []int{1}, SparePercent: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	for _, s := range p.Steps {
+		order = append(order, s.ID)
+	}
+	want := []string{"check", "create-workerpool-canary", "label-workerpool-canary", "same-content", "pause", "update-cluster", "wait-workerpool-canary", "gate-workerpool-canary",
+		"unpause-worker", "wait-worker", "gate-worker", "return-workerpool-canary", "delete-workerpool-canary"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Error(diff)
+	}
+
+	// A window that the cluster's own update does not leave enough of.
+	_, warnings, err = plan.PlanCanary(c, plan.CanaryOptions{ID: "c", Version: version1, Window: 2 * time.Hour, NodeTime: 8 * time.Minute, SparePercent: 10})
+	if err != nil || !slices.Equal(warnings, []string{"the first window is too short: the cluster takes 1h0m0s and the canary 1h20m0s, together 2h20m0s of 2h0m0s"}) {
+		t.Errorf("%v %q", err, warnings)
+	}
+}
+
+// All that speaks against a plan comes together.
+func TestBuilderProblems(t *testing.T) {
+	start := mcptest.Epoch
+	canary := func(change func(*plan.Cluster, *plan.CanaryOptions)) func() ([]string, error) {
+		return func() ([]string, error) {
+			c, o := clusterOf(3), plan.CanaryOptions{ID: "c", Version: version1, Sizes: []int{1, 2}}
+			change(&c, &o)
+			_, warnings, err := plan.PlanCanary(c, o)
+			return warnings, err
+		}
+	}
+	windows := func(change func(*plan.Cluster, *plan.WindowsOptions)) func() ([]string, error) {
+		return func() ([]string, error) {
+			c, o := clusterOf(3), plan.WindowsOptions{ID: "c", Version: version1, NodeTime: time.Minute, Windows: []plan.Window{{Start: start, Duration: 2 * time.Hour}}}
+			change(&c, &o)
+			_, warnings, err := plan.PlanWindows(c, o)
+			return warnings, err
+		}
+	}
+	control := func(change func(*plan.Cluster, *plan.ControlPlaneOnlyOptions)) func() ([]string, error) {
+		return func() ([]string, error) {
+			c, o := clusterOf(3), plan.ControlPlaneOnlyOptions{ID: "c", Versions: []string{version1, version2}}
+			change(&c, &o)
+			_, warnings, err := plan.PlanControlPlaneOnly(c, o)
+			return warnings, err
+		}
+	}
+	rhel := func(change func(*plan.Cluster, *plan.RHELOptions)) func() ([]string, error) {
+		return func() ([]string, error) {
+			c, o := rhelCluster(), plan.RHELOptions{ID: "c", Update: "u"}
+			change(&c, &o)
+			_, warnings, err := plan.PlanRHEL(c, o)
+			return warnings, err
+		}
+	}
+	vsphere := func(change func(*plan.Cluster, *plan.VSphereHardwareOptions)) func() ([]string, error) {
+		return func() ([]string, error) {
+			c, o := clusterOf(1), plan.VSphereHardwareOptions{ID: "c"}
+			change(&c, &o)
+			_, warnings, err := plan.PlanVSphereHardware(c, o)
+			return warnings, err
+		}
+	}
+	for _, tt := range []struct {
+		name           string
+		build          func() ([]string, error)
+		want, warnings []string
+	}{
+		{"canary of a cluster at work", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			c.Version.Status.History[0].State = configv1.PartialUpdate
+			degraded(&c.Pools[1])
+			mcptest.Cordoned(&c.Nodes[3])
+			mcptest.Label(mcp.LabelNodeRolePrefix+"infra", "")(&c.Nodes[4])
+			mcptest.Label(mcp.LabelNodeRolePrefix+"store", "")(&c.Nodes[4])
+			c.Pools = append(c.Pools, resting("infra"), resting("store"))
+			o.ID = "A"
+		}), []string{`id "A": `, "node w001: node  belongs to 2 custom roles", "pool worker is degraded: ", "node w000 of pool worker is not available: node w000 is reporting Unschedulable",
+			"the update of the cluster to 4.20.3 is not complete", "the groups have 3 nodes together, pool worker has 2"}, nil},
+		{"canary of what is not there", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Pool, c.Version = "gpu", nil }),
+			[]string{"pool gpu does not exist", "the cluster has no ClusterVersion", "the groups have 3 nodes together, pool gpu has 0"}, nil},
+		{"canary of the control plane", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Pool = "master" }), []string{"pool master: the control plane has no canary"}, []string{"pool worker is not part of the plan: its nodes are updated with the cluster"}},
+		{"canary at the version", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Version = version0 }), []string{"the cluster is at 4.20.3 already"}, nil},
+		{"canary of a paused pool", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			c.Pools = append(c.Pools, resting("infra", mcptest.Paused))
+			mcptest.Paused(&c.Pools[1])
+			c.Pools[1].Spec.MaxUnavailable = &intstr.IntOrString{IntVal: -1}
+		}), []string{"pool worker is paused", "pool worker: maxUnavailable: "}, []string{"pool infra is paused already, and stays so"}},
+		{"canary with RHEL", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")(&c.Nodes[3])
+			osImage("Red Hat Enterprise Linux CoreOS 418.94")(&c.Nodes[4])
+		}), []string{"node w000 runs Red Hat Enterprise Linux 8.8"}, nil},
+		{"canary windows", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			o.Sizes, o.Window, o.NodeTime, o.Starts = nil, time.Minute, time.Hour, []time.Time{start}
+		}), []string{"the window of 1m0s is shorter than the 1h0m0s that a node takes", "there are 1 windows for 0 groups"}, nil},
+		{"canary groups", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			o.Groups = []plan.Group{{Pool: "workerpool-A", Nodes: []string{"w000"}}, {Pool: "worker", Nodes: []string{"w000", "m0", "gone"}}, {Pool: "b", MaxUnavailable: &intstr.IntOrString{Type: intstr.String, StrVal: "x"}}}
+		}), []string{`group "workerpool-A": `, `group "worker": a pool of this name exists`, `group "worker": node w000 is in group workerpool-A too`, `group "worker": node m0 belongs to pool "master", not worker`,
+			`group "worker": node gone does not exist`, `group "b": maxUnavailable: `, `group "b": it has no nodes`}, nil},
+		{"canary sizes", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Sizes = []int{0} }), []string{"size 0 of group 1 is not positive"}, nil},
+		{"canary numbers", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.MaxUnavailable = -1 }), []string{"MaxUnavailable is negative: -1"}, nil},
+		{"canary of a large pool by expressions", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			o.Pool, o.Sizes = "infra", []int{1}
+			c.Pools = append(c.Pools, resting("infra", func(p *mcfgv1.MachineConfigPool) {
+				p.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "infra", Operator: metav1.LabelSelectorOpExists}}}
+			}))
+			mcptest.Label("infra", "")(&c.Nodes[3])
+		}), []string{"pool infra does not select its nodes by labels alone"}, nil},
+		{"a large canary", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Sizes = []int{3} }), nil, []string{"the canary has 3 nodes, the spare capacity is 0: if they are lost there is no way back"}},
+		{"certificates", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
+			c.Pools[1].Status.CertExpirys = []mcfgv1.CertExpiry{{Bundle: "KubeAPIServerServingCAData", Subject: "CN=x", Expiry: &metav1.Time{Time: mcptest.Epoch}}}
+		}), nil, []string{"pool worker: while it is paused its nodes do not get new certificates; KubeAPIServerServingCAData (CN=x) expires at 2026-01-01T00:00:00Z: pause briefly"}},
+
+		{"windows of the control plane", windows(func(c *plan.Cluster, o *plan.WindowsOptions) {
+			o.Pools, o.Windows, o.NodeTime = []string{"master"}, nil, 0
+		}),
+			[]string{"pool master: an update of the cluster waits for it, so it cannot be paused", "the time of a node is needed", "there is no window"}, nil},
+		{"windows that are wrong", windows(func(c *plan.Cluster, o *plan.WindowsOptions) {
+			o.Windows = append(o.Windows, plan.Window{Start: start, Duration: time.Second}, plan.Window{Duration: time.Hour})
+		}), []string{"window 2 of 1s is shorter than the 1m0s that a node takes", "window 2 opens before the one before it has closed", "window 3 opens before", "window 3 has no start"}, nil},
+		{"windows that are too few", windows(func(c *plan.Cluster, o *plan.WindowsOptions) { o.NodeTime = 50 * time.Minute }), nil,
+			[]string{"pool worker: 3 nodes, 1 at a time, take 3 times 50m0s; the windows have room for 1"}},
+		{"windows without the cluster", windows(func(c *plan.Cluster, o *plan.WindowsOptions) {
+			o.Version = ""
+			mcptest.Paused(&c.Pools[1])
+		}), []string{"pool worker is paused: the plan would not unpause it"}, nil},
+
+		{"control plane, odd", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			c.Version.Status.History[0].Version, o.Versions = "4.21.1", []string{"4.22.1", "4.23.1"}
+		}), []string{"the cluster is at 4.21.1: such an update begins at an even minor version"}, nil},
+		{"control plane, too far", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = []string{"4.22.1", "4.23.1"} }),
+			[]string{"version 4.22.1 is not 4.21: ", "version 4.23.1 is not 4.22: "}, nil},
+		{"control plane, one version", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = o.Versions[:1] }), []string{"two versions are needed"}, nil},
+		{"control plane, no versions", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			o.Versions, o.Images = []string{"x", "5.1.0"}, []string{"i"}
+		}),
+			[]string{"there are 1 images for 2 versions", `version "x"`, "version 5.1.0 is not 4.y"}, nil},
+		{"control plane, channel", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			c.Version.Status.Desired.Channels = []string{"stable-4.20", "eus-4.20"}
+		}),
+			[]string{"channel eus-4.22 is not offered: it takes 45 to 90 days from a release's general availability; there are stable-4.20, eus-4.20"}, nil},
+		{"control plane, old kubelets", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			kubelet("v1.32.9")(&c.Nodes[4])
+			c.Pools = append(c.Pools, resting("infra", mcptest.Paused))
+		}), []string{"node w001 of pool worker has kubelet v1.32.9, which would be 3 minor versions behind"}, []string{"pool infra is paused already, and stays so"}},
+		{"control plane alone", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { c.Pools = c.Pools[:1] }),
+			[]string{"there is no pool besides those of the control plane that could be paused"}, nil},
+
+		{"RHEL", rhel(func(c *plan.Cluster, o *plan.RHELOptions) {
+			osImage("Red Hat Enterprise Linux Server 7.9 (Maipo)")(&c.Nodes[4])
+			osImage("Red Hat Enterprise Linux 8.4 (Ootpa)")(&c.Nodes[5])
+			mcptest.Condition(corev1.NodeReady, corev1.ConditionFalse)(&c.Nodes[5])
+			o.Nodes, o.Update = []string{"r0", "r1", "w000", "gone", "r0"}, ""
+		}), []string{"the action that updates a node is needed", "node r0 runs Red Hat Enterprise Linux 7.9: it is to be replaced", "node r1 runs Red Hat Enterprise Linux 8.4: 8.6 or later is needed",
+			"node r1 is not available: ", `node w000 runs "", not Red Hat Enterprise Linux`, "node gone does not exist", "node r0 comes twice"}, nil},
+		{"no RHEL", rhel(func(c *plan.Cluster, o *plan.RHELOptions) { c.Nodes = c.Nodes[:4] }), []string{"no node runs Red Hat Enterprise Linux"}, nil},
+		{"vSphere", vsphere(func(c *plan.Cluster, o *plan.VSphereHardwareOptions) {
+			c.Nodes[0].Spec.ProviderID, c.Nodes[1].Spec.ProviderID = "vsphere://x", "aws:///y"
+			mcptest.Cordoned(&c.Nodes[0])
+		}), []string{"node m1 is not on vSphere: its provider's ID is aws:///y"}, []string{"node m0 is cordoned already, and stays so"}},
+		{"vSphere without nodes", vsphere(func(c *plan.Cluster, o *plan.VSphereHardwareOptions) { c.Nodes = nil }), []string{"the cluster has no nodes"}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			warnings, err := tt.build()
+			text := fmt.Sprint(err)
+			for _, want := range tt.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q is missing in:\n%v", want, err)
+				}
+			}
+			if err != nil && strings.Count(text, "\n")+1 != len(tt.want) || err == nil && len(tt.want) > 0 {
+				t.Errorf("%d problems are wanted:\n%v", len(tt.want), err)
+			}
+			if tt.warnings != nil && !slices.Equal(tt.warnings, warnings) && len(tt.warnings)+len(warnings) > 0 {
+				t.Errorf("warnings %q", warnings)
+			}
+		})
+	}
+}
+
+// Pods that block drains are warned of, before anything has begun.
+func TestDrainWarnings(t *testing.T) {
+	c := clusterOf(3)
+	one := intstr.FromInt32(1)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "db"}}
+	budget.Spec.MinAvailable, budget.Spec.Selector = &one, &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "db"}}
+	budget.Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 1, CurrentHealthy: 1, ExpectedPods: 1}
+	db := pod("db", "", func(p *corev1.Pod) { p.Labels, p.Spec.NodeName = map[string]string{"kind": "db"}, "w001" })
+	c.Drains = mcp.NewDrainView(mcp.DrainObjects{Pods: []*corev1.Pod{db, pod("web", "")}, Budgets: []*policyv1.PodDisruptionBudget{budget}})
+	_, warnings, err := plan.PlanCanary(c, plan.CanaryOptions{ID: "c", Version: version1, Sizes: []int{1}})
+	if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "node w001: pod app/db blocks its drain (NeverAllows): ") {
+		t.Errorf("%v, %q", err, warnings)
+	}
+}

@@ -1,0 +1,393 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// CanaryOptions are the options of [PlanCanary].
+type CanaryOptions struct {
+	// ID names the plan; required.
+	ID string
+	// Pool is the pool whose nodes are updated group by group; empty means
+	// worker.
+	Pool string
+	// Version is the release to update the cluster to, and Image its pull spec
+	// where the action needs one. Empty: the cluster is not updated, and the
+	// configuration that is pending later, such as a new MachineConfig, rolls out
+	// as the groups are unpaused.
+	Version, Image string
+
+	// Groups are the new pools with their nodes. nil: they are sized by the
+	// fields below, and nodes are taken in the order in which their pool updates them.
+	Groups []Group
+	// Prefix begins the names of pools that are sized here; empty means
+	// workerpool.
+	Prefix string
+	// Sizes are those of the pools, the canary first. nil: they follow from Window,
+	// NodeTime, MaxUnavailable and SparePercent.
+	Sizes []int
+	// Window is a maintenance window's length, NodeTime how long a node takes, and
+	// ClusterTime how long the update of the cluster takes before that; zero:
+	// not known, and an hour for ClusterTime. Window and NodeTime are required where
+	// neither Groups nor Sizes are given.
+	Window, NodeTime, ClusterTime time.Duration
+	// MaxUnavailable is that of the new pools; zero means 1.
+	MaxUnavailable int
+	// SparePercent is the spare capacity of the pool in percent: so many nodes
+	// may be lost at a time. Zero means none: the canary is one node.
+	SparePercent int
+
+	// Starts are when the windows of the groups open, one each; nil: a group
+	// begins when the one before is done.
+	Starts []time.Time
+	// Gate is the action that decides, after each group, whether the next one may
+	// begin; empty means [ActionHealth].
+	Gate string
+	// KeepPools leaves the new pools and the nodes in them.
+	KeepPools bool
+}
+
+// Group is a custom pool of a canary plan.
+type Group struct {
+	Pool  string
+	Nodes []string
+	// MaxUnavailable is the pool's; nil means CanaryOptions.MaxUnavailable.
+	MaxUnavailable *intstr.IntOrString
+}
+
+// PlanCanary builds the documented canary rollout. Custom pools are made of the
+// pool's nodes. All but the first are paused; the first one, the canary, is updated
+// with the cluster. Then the others are unpaused one after another, each when the
+// one before is done and the gate lets it pass. In the end the nodes move back and
+// the pools are deleted. Nodes that are in no group stay in the pool and come last.
+//
+// Sizes follow from the window: a group has as many nodes as are updated in one,
+// w = ⌊Window ÷ NodeTime⌋ × MaxUnavailable; the canary has as many as may be lost,
+// ⌊SparePercent % of the nodes⌋, at least 1 and at most w.
+//
+// Where the canary is bad, stop the plan with [Hold], cordon and drain its nodes, and
+// find out why: nodes are not rolled back. The other pools stay paused.
+//
+// It costs O(n log n) for n nodes. warnings are what to know before it is
+// started. The error joins all that speaks against it: what is wrong with the
+// options, and what the cluster is not fit for.
+func PlanCanary(c Cluster, o CanaryOptions) (p Plan, warnings []string, err error) {
+	b := newBuilder(c, o.ID)
+	if err := options.NonNegative(o); err != nil {
+		b.add("%w", err)
+		return b.plan(o.ID, KindCanary)
+	}
+	if o.Pool == "" {
+		o.Pool = mcp.PoolWorker
+	}
+	if o.Prefix == "" {
+		o.Prefix = "workerpool"
+	}
+	if o.MaxUnavailable == 0 {
+		o.MaxUnavailable = 1
+	}
+	if o.ClusterTime == 0 {
+		o.ClusterTime = time.Hour
+	}
+	if o.Gate == "" {
+		o.Gate = ActionHealth
+	}
+	x := &canary{builder: b, o: o}
+	x.validate()
+	groups := x.groups()
+	x.validateGroups(groups)
+	if len(groups) > 0 {
+		x.build(groups)
+	}
+	return b.plan(o.ID, KindCanary)
+}
+
+type canary struct {
+	*builder
+	o      CanaryOptions
+	source map[string]string // labels by which a custom pool has its nodes
+}
+
+func (x *canary) validate() {
+	if x.o.Pool == mcp.PoolMaster || x.o.Pool == mcp.PoolArbiter {
+		x.add("pool %s: the control plane has no canary: nodes leave it for no custom pool", x.o.Pool)
+	}
+	x.atRest(x.o.Pool)
+	x.others(x.o.Version, x.o.Pool)
+	if x.o.Version != "" {
+		x.atRest(x.controlPlane()...)
+		version(&x.faults, x.o.Version)
+		if now := x.idle(); now == x.o.Version && now != "" {
+			x.add("the cluster is at %s already", now)
+		}
+	}
+	for _, n := range x.nodes[x.o.Pool] {
+		if v, is := isRHEL(n.Node); is {
+			x.add("node %s runs Red Hat Enterprise Linux %s: machine config pools do not update it", n.Name, v)
+		}
+	}
+	if len(x.nodes[x.o.Pool]) == 0 && x.pools[x.o.Pool] != nil {
+		x.add("pool %s has no nodes", x.o.Pool)
+	}
+	x.certificates(x.o.Pool)
+	x.drains(x.o.Pool)
+	if p := x.pools[x.o.Pool]; p != nil && x.o.Pool != mcp.PoolWorker && p.Spec.NodeSelector != nil {
+		x.source = maps.Clone(p.Spec.NodeSelector.MatchLabels)
+		delete(x.source, mcp.LabelNodeRolePrefix+mcp.PoolWorker)
+		if len(p.Spec.NodeSelector.MatchExpressions) > 0 || len(x.source) == 0 {
+			x.add("pool %s does not select its nodes by labels alone: nodes cannot be moved out of it and back", x.o.Pool)
+		}
+	}
+}
+
+// groups are the new pools: those of the options, or what sizes say.
+func (x *canary) groups() []Group {
+	if x.o.Groups != nil {
+		return slices.Clone(x.o.Groups)
+	}
+	nodes := namesOf(x.nodes[x.o.Pool])
+	sizes := x.o.Sizes
+	if sizes == nil {
+		sizes = x.sizes(len(nodes))
+	}
+	total := 0
+	for i, size := range sizes {
+		if size < 1 {
+			x.add("size %d of group %d is not positive", size, i+1)
+			return nil
+		}
+		total += size
+	}
+	if total > len(nodes) {
+		x.add("the groups have %d nodes together, pool %s has %d", total, x.o.Pool, len(nodes))
+		return nil
+	}
+	var out []Group
+	for i, size := range sizes {
+		out = append(out, Group{Pool: x.o.Prefix + "-" + suffix(i), Nodes: nodes[:size]})
+		nodes = nodes[size:]
+	}
+	return out
+}
+
+// sizes cuts n nodes into groups.
+func (x *canary) sizes(n int) []int {
+	sizes, warnings, err := CanarySizes(n, x.o.SparePercent, x.o.MaxUnavailable, x.o.Window, x.o.NodeTime)
+	if err != nil {
+		x.add("%w", err)
+	}
+	x.warnings = append(x.warnings, warnings...)
+	return sizes
+}
+
+// CanarySizes cuts n nodes into groups by the rule of [PlanCanary]: 100 nodes, 10 %
+// spare, 1 at a time, windows of 4 h and 8 min a node give 10, 30, 30, 30. It fails
+// where a node takes longer than a window, or one of the times is missing.
+func CanarySizes(n, sparePercent, maxUnavailable int, window, nodeTime time.Duration) (sizes []int, warnings []string, err error) {
+	switch {
+	case nodeTime <= 0, window <= 0:
+		return nil, nil, fmt.Errorf("the length of a window and the time of a node are needed to size groups")
+	case window < nodeTime:
+		return nil, nil, fmt.Errorf("the window of %s is shorter than the %s that a node takes", window, nodeTime)
+	}
+	w := int(min(int64(window/nodeTime), int64(n))) * max(maxUnavailable, 1)
+	spare := sparePercent * n / 100
+	if spare == 0 {
+		warnings = append(warnings, "there is no spare capacity for a whole node: while the canary is updated, its pods may find no place")
+	}
+	for size := max(1, min(spare, w)); n > 0; size = w {
+		size = min(size, n)
+		sizes = append(sizes, size)
+		n -= size
+	}
+	return sizes, warnings, nil
+}
+
+// suffix names the groups: canary, a to z, aa and so on.
+func suffix(i int) string {
+	if i == 0 {
+		return "canary"
+	}
+	out := ""
+	for ; i > 0; i = (i - 1) / 26 {
+		out = string(rune('a'+(i-1)%26)) + out
+	}
+	return out
+}
+
+func (x *canary) validateGroups(groups []Group) {
+	seen := map[string]string{}
+	for _, g := range groups {
+		f := x.in("group " + bounded.Quote(g.Pool))
+		if texts := validation.IsDNS1123Subdomain(g.Pool); texts != nil {
+			f.add("%s", strings.Join(texts, "; "))
+		} else if texts := validation.IsQualifiedName(mcp.LabelNodeRolePrefix + g.Pool); texts != nil {
+			f.add("the name is no label: %s", strings.Join(texts, "; "))
+		}
+		if x.pools[g.Pool] != nil {
+			f.add("a pool of this name exists")
+		}
+		if g.MaxUnavailable != nil {
+			if err := validLimit(g.MaxUnavailable); err != nil {
+				f.add("%w", err)
+			}
+		}
+		if len(g.Nodes) == 0 {
+			f.add("it has no nodes")
+		}
+		if seen["pool "+g.Pool] != "" {
+			f.add("it comes twice")
+		}
+		seen["pool "+g.Pool] = g.Pool
+		for _, n := range g.Nodes {
+			switch m := x.node[n]; {
+			case m == nil:
+				f.add("node %s does not exist", n)
+			case m.pool != x.o.Pool:
+				f.add("node %s belongs to pool %q, not %s", n, m.pool, x.o.Pool)
+			}
+			if other, twice := seen["node "+n]; twice {
+				f.add("node %s is in group %s too", n, other)
+			}
+			seen["node "+n] = g.Pool
+		}
+	}
+	if x.o.Starts != nil && len(x.o.Starts) != len(groups) {
+		x.add("there are %d windows for %d groups", len(x.o.Starts), len(groups))
+	}
+	if len(groups) > 0 {
+		x.warnOfCanary(groups[0])
+	}
+}
+
+// warnOfCanary says what the first group risks.
+func (x *canary) warnOfCanary(g Group) {
+	n := len(x.nodes[x.o.Pool])
+	if spare := x.o.SparePercent * n / 100; len(g.Nodes) > max(spare, 1) {
+		x.warn("the canary has %d nodes, the spare capacity is %d: if they are lost there is no way back", len(g.Nodes), spare)
+	}
+	if x.o.NodeTime == 0 || x.o.Window == 0 || x.o.Version == "" {
+		return
+	}
+	limit := x.limit(g, len(g.Nodes))
+	need := x.o.ClusterTime + time.Duration((len(g.Nodes)+limit-1)/limit)*x.o.NodeTime
+	if need > x.o.Window {
+		x.warn("the first window is too short: the cluster takes %s and the canary %s, together %s of %s",
+			x.o.ClusterTime, need-x.o.ClusterTime, need, x.o.Window)
+	}
+}
+
+// limit is how many nodes of a group go down at a time.
+func (x *canary) limit(g Group, nodes int) int {
+	if g.MaxUnavailable == nil {
+		return x.o.MaxUnavailable
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(g.MaxUnavailable, nodes, false)
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
+
+func (x *canary) build(groups []Group) {
+	source := x.o.Pool
+	roles := []string{mcp.PoolWorker}
+	if source != mcp.PoolWorker {
+		roles = append(roles, source)
+	}
+	x.step(Step{ID: "check", Kind: CheckAll, Args: Args{Checks: x.checks()}})
+	var pools []string
+	for _, g := range groups {
+		limit := g.MaxUnavailable
+		if limit == nil {
+			n := intstr.FromInt32(int32(x.o.MaxUnavailable))
+			limit = &n
+		}
+		x.step(Step{ID: "create-" + g.Pool, Kind: CreatePool, Args: Args{Pool: g.Pool, Roles: append(slices.Clone(roles), g.Pool), MaxUnavailable: limit}})
+		pools = append(pools, g.Pool)
+	}
+	for _, g := range groups {
+		x.step(Step{ID: "label-" + g.Pool, Kind: LabelNodes, Args: x.labels(g, true)})
+	}
+	x.step(Step{ID: "same-content", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute},
+		Args: Args{Checks: []Check{{Kind: PoolsHealthy, Pools: append([]string{source}, pools...)}, {Kind: PoolsSameContent, Pools: append([]string{source}, pools...)}}}})
+
+	waiting := slices.Clone(pools[1:])
+	if x.rest(groups) > 0 {
+		waiting = append(waiting, source)
+	}
+	if len(waiting) > 0 {
+		x.step(Step{ID: "pause", Kind: SetPaused, Args: Args{Pools: waiting, Paused: yes(true)}})
+	}
+	x.window(0)
+	first := []string{pools[0]}
+	if x.o.Version != "" {
+		x.step(Step{ID: "update-cluster", Kind: UpdateCluster, Needs: needPaused(waiting), Args: Args{Version: x.o.Version, Image: x.o.Image}})
+		first = append(x.controlPlane(), first...)
+	}
+	x.step(Step{ID: "wait-" + pools[0], Kind: WaitPools, Args: Args{Pools: first}})
+	x.step(Step{ID: "gate-" + pools[0], Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pools[0]}}})
+	for i, pool := range waiting {
+		x.window(i + 1)
+		x.step(Step{ID: "unpause-" + pool, Kind: SetPaused, Args: Args{Pools: []string{pool}, Paused: yes(false)}})
+		x.step(Step{ID: "wait-" + pool, Kind: WaitPools, Args: Args{Pools: []string{pool}}})
+		x.step(Step{ID: "gate-" + pool, Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pool}}})
+	}
+	if x.o.KeepPools {
+		return
+	}
+	for _, g := range groups {
+		x.step(Step{ID: "return-" + g.Pool, Kind: LabelNodes, Args: x.labels(g, false)})
+	}
+	for _, pool := range pools {
+		x.step(Step{ID: "delete-" + pool, Kind: DeletePool, Args: Args{Pool: pool}})
+	}
+}
+
+// checks are what must hold when the plan is started.
+func (x *canary) checks() []Check {
+	out := []Check{{Kind: PoolsUpdated, Pools: []string{x.o.Pool}}, {Kind: PoolsUnpaused, Pools: []string{x.o.Pool}}}
+	if x.o.Version != "" {
+		out = append(out, Check{Kind: ClusterIdle})
+	}
+	return out
+}
+
+// rest is how many nodes are in no group.
+func (x *canary) rest(groups []Group) int {
+	n := len(x.nodes[x.o.Pool])
+	for _, g := range groups {
+		n -= len(g.Nodes)
+	}
+	return n
+}
+
+// labels move a group's nodes to its pool, or back. The role worker stays.
+func (x *canary) labels(g Group, there bool) Args {
+	role := map[string]string{mcp.LabelNodeRolePrefix + g.Pool: ""}
+	if there {
+		return Args{Pool: g.Pool, Nodes: g.Nodes, Add: role, Remove: slices.Sorted(maps.Keys(x.source))}
+	}
+	return Args{Pool: x.o.Pool, Nodes: g.Nodes, Add: x.source, Remove: slices.Sorted(maps.Keys(role))}
+}
+
+// window holds the plan until the window of a group opens.
+func (x *canary) window(i int) {
+	if i >= len(x.o.Starts) {
+		return
+	}
+	x.step(Step{ID: fmt.Sprintf("window-%d", i+1), Kind: Gate, Args: Args{Action: ActionWindow,
+		Parameters: map[string]string{"from": x.o.Starts[i].UTC().Format(time.RFC3339)}}})
+}

@@ -1,0 +1,266 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// Cluster is what plans are built for: a cluster's objects at one moment.
+type Cluster struct {
+	Pools []mcfgv1.MachineConfigPool
+	Nodes []corev1.Node
+	// Version is nil where the cluster has none; plans that update it need it.
+	Version *configv1.ClusterVersion
+	// Drains is what drains are predicted from, as [mcp.NewDrainView] makes it:
+	// builders warn of pods that block them. Its zero value predicts nothing.
+	Drains mcp.DrainView
+}
+
+// ReadCluster reads what builders need, but for Drains. Its errors are those of the API; kinds that
+// a recording lacks are left out.
+func ReadCluster(ctx context.Context, api clusterapi.Reader) (Cluster, error) {
+	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, api, clusterapi.ListOptions{})
+	nodes, err2 := clusterapi.List[corev1.Node](ctx, api, clusterapi.ListOptions{})
+	cv, err3 := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterVersionKey)
+	var errs []error
+	for _, err := range []error{err, err2, err3} {
+		if err != nil && !absent(err) {
+			errs = append(errs, err)
+		}
+	}
+	return Cluster{Pools: pools, Nodes: nodes, Version: cv}, errors.Join(errs...)
+}
+
+// builder is what all builders have in common: an index of the cluster, and what
+// was found.
+type builder struct {
+	faults
+	c        Cluster
+	pools    map[string]*mcfgv1.MachineConfigPool
+	nodes    map[string][]*member // by primary pool, in the order in which they are updated
+	node     map[string]*member
+	warnings []string
+	steps    []Step
+}
+
+// member is a node with its place.
+type member struct {
+	*corev1.Node
+	state mcp.NodeState
+	pool  string // the primary one
+}
+
+func newBuilder(c Cluster, id string) *builder {
+	b := &builder{c: c, pools: map[string]*mcfgv1.MachineConfigPool{}, nodes: map[string][]*member{}, node: make(map[string]*member, len(c.Nodes))}
+	if texts := validation.IsDNS1123Label(id); texts != nil {
+		b.add("id %s: %s", bounded.Quote(id), strings.Join(texts, "; "))
+	}
+	for i := range c.Pools {
+		b.pools[c.Pools[i].Name] = &c.Pools[i]
+	}
+	membership, issues := mcp.NewMembership(c.Pools)
+	for _, issue := range issues {
+		b.add("%w", issue.Err)
+	}
+	members := make([]member, len(c.Nodes))
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		a := membership.Of(n.Labels)
+		if a.Err != nil {
+			b.add("node %s: %w", n.Name, a.Err)
+		}
+		m := &members[i]
+		*m = member{n, mcp.NodeStateOf(n), a.Primary}
+		b.node[n.Name] = m
+		if m.pool != "" {
+			b.nodes[m.pool] = append(b.nodes[m.pool], m)
+		}
+	}
+	for _, all := range b.nodes {
+		slices.SortFunc(all, func(x, y *member) int { return mcp.CompareNodes(x.state, y.state) })
+	}
+	return b
+}
+
+func (b *builder) warn(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+}
+
+func (b *builder) step(s Step) { b.steps = append(b.steps, s) }
+
+// plan is what was built, or all that is wrong.
+func (b *builder) plan(id string, kind Kind) (Plan, []string, error) {
+	if err := b.join(); err != nil {
+		return Plan{}, b.warnings, err
+	}
+	p := Plan{Version: Format, ID: id, Kind: kind, Steps: b.steps}
+	if err := p.Validate(); err != nil {
+		return Plan{}, b.warnings, err
+	}
+	return p, b.warnings, nil
+}
+
+// poolNames are those of all pools, sorted.
+func (b *builder) poolNames() []string {
+	var out []string
+	for name := range b.pools {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// controlPlane are the pools of the control plane that the cluster has.
+func (b *builder) controlPlane() []string {
+	return slices.DeleteFunc([]string{mcp.PoolMaster, mcp.PoolArbiter}, func(p string) bool { return b.pools[p] == nil })
+}
+
+// atRest requires what must be so before any rollout: the pools exist, are
+// updated and are not paused, and all of their nodes are available.
+func (b *builder) atRest(pools ...string) {
+	for _, name := range pools {
+		p := b.pools[name]
+		if p == nil {
+			b.add("pool %s does not exist", name)
+			continue
+		}
+		if p.Spec.Paused {
+			b.add("pool %s is paused", name)
+		} else if why := notUpdated(p); why != "" {
+			b.add("%s", why)
+		}
+		if _, warnings, err := mcp.MaxUnavailable(p, len(b.nodes[name])); err != nil {
+			b.add("pool %s: %w", name, err)
+		} else {
+			b.warnings = append(b.warnings, warnings...)
+		}
+		for _, n := range b.nodes[name] {
+			if n.state.Unavailable() {
+				b.add("node %s of pool %s is not available: %s", n.Name, name, unavailable(n.state))
+			}
+		}
+	}
+}
+
+func unavailable(s mcp.NodeState) string {
+	if text := s.NotReadyText(); text != "" {
+		return text
+	}
+	phase, stuck := mcp.PhaseOf(s)
+	return "it is " + phase.In(stuck)
+}
+
+// idle requires that the cluster is not being updated, and returns its version.
+func (b *builder) idle() string {
+	if b.c.Version == nil {
+		b.add("the cluster has no ClusterVersion")
+		return ""
+	}
+	if why := notAt(b.c.Version, ""); why != "" {
+		b.add("%s", why)
+	}
+	return desiredVersion(b.c.Version)
+}
+
+// others names the pools that are not in the plan: those that were paused before
+// stay so, the others are updated with the cluster.
+func (b *builder) others(version string, planned ...string) {
+	for _, name := range b.compute() {
+		switch {
+		case slices.Contains(planned, name):
+		case b.pools[name].Spec.Paused:
+			b.warn("pool %s is paused already, and stays so", name)
+		case version != "":
+			b.warn("pool %s is not part of the plan: its nodes are updated with the cluster", name)
+		}
+	}
+}
+
+// drains warns of pods that block the drains of nodes.
+func (b *builder) drains(pools ...string) {
+	const most = 20
+	told, more := 0, 0
+	for _, pool := range pools {
+		for _, n := range b.nodes[pool] {
+			for _, p := range mcp.DrainPlan(n.Name, b.c.Drains).Blocked() {
+				if told++; told > most {
+					more++
+					continue
+				}
+				b.warn("node %s: pod %s blocks its drain (%s): %s; %s", n.Name, p.Pod, p.Kind, p.Text, p.Fix)
+			}
+		}
+	}
+	if more > 0 {
+		b.warn("%d more pods block drains", more)
+	}
+}
+
+// certificates warns of pools whose nodes get certificates with their
+// configuration alone, so that a paused pool does not get them.
+func (b *builder) certificates(pools ...string) {
+	for _, name := range pools {
+		p := b.pools[name]
+		if p == nil || len(p.Status.CertExpirys) == 0 {
+			continue
+		}
+		for _, n := range b.nodes[name] {
+			if n.Annotations[mcp.AnnotationLastSyncedControllerConfig] == "" {
+				c := p.Status.CertExpirys[0]
+				b.warn("pool %s: while it is paused its nodes do not get new certificates; %s (%s) expires at %s: pause briefly",
+					name, c.Bundle, c.Subject, expiry(c))
+				break
+			}
+		}
+	}
+}
+
+func expiry(c mcfgv1.CertExpiry) string {
+	if c.Expiry == nil {
+		return "an unknown time"
+	}
+	return c.Expiry.UTC().Format("2006-01-02T15:04:05Z")
+}
+
+// isRHEL reports whether a node runs Red Hat Enterprise Linux and not CoreOS, and
+// which version.
+func isRHEL(n *corev1.Node) (version string, is bool) {
+	rest, ok := strings.CutPrefix(n.Status.NodeInfo.OSImage, "Red Hat Enterprise Linux ")
+	if !ok || strings.HasPrefix(rest, "CoreOS") {
+		return "", false
+	}
+	rest = strings.TrimPrefix(rest, "Server ")
+	version, _, _ = strings.Cut(rest, " ")
+	return version, true
+}
+
+// namesOf are the names of nodes.
+func namesOf(nodes []*member) []string {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.Name
+	}
+	return out
+}
+
+// needPaused is what a step needs that must find pools paused.
+func needPaused(pools []string) []Check {
+	if len(pools) == 0 {
+		return nil
+	}
+	return []Check{{Kind: PoolsPaused, Pools: pools}}
+}
+
+func yes(v bool) *bool { return &v }

@@ -1,0 +1,126 @@
+package plan_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
+)
+
+// What is wrong with a plan is said, all of it, with where it stands.
+func TestDecodeErrors(t *testing.T) {
+	step := func(text string) string {
+		return `{"version": 1, "id": "p", "kind": "Custom", "steps": [` + text + `]}`
+	}
+	for _, tt := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"newer format", `{"version": 2, "new": true}`, []string{"plan has format version 2; this program reads versions up to 1"}},
+		{"no format", `{"id": "p"}`, []string{"plan has no format version: field version must be 1 to 1"}},
+		{"no JSON", `{`, []string{"plan: unexpected end of JSON input"}},
+		{"unknown field", `{"version": 1, "id": "p", "kind": "Custom", "Steps": []}`, []string{`plan: unknown field "Steps"`}},
+		{"twice", `{"version": 1, "id": "p", "id": "q", "kind": "Custom"}`, []string{`plan: duplicate field "id"`}},
+		{"id and kind", `{"version": 1, "id": "P", "kind": "Magic"}`, []string{`id "P": `, `kind "Magic" is not known`}},
+		{"step kind", step(`{"id": "a", "kind": "Reboot"}`), []string{`steps[0] (a): kind "Reboot" is not known`}},
+		{"step id", step(`{"id": "a b", "kind": "Drain", "args": {"node": "n"}}`), []string{`steps[0]: id "a b" is not made of`}},
+		{"two steps", step(`{"id": "a", "kind": "Drain", "args": {"node": "n"}}, {"id": "a", "kind": "Drain", "args": {"node": "n"}}`), []string{"steps[1] (a): another step has this id"}},
+		{"missing and needless", step(`{"id": "a", "kind": "SetPaused", "args": {"pool": "x", "paused": true}}`), []string{
+			"steps[0] (a): args.pools is missing", "steps[0] (a): args.pool has no meaning for SetPaused"}},
+		{"maxUnavailable", step(`{"id": "a", "kind": "SetMaxUnavailable", "args": {"pools": ["x"], "maxUnavailable": -1}}`), []string{"args: maxUnavailable: "}},
+		{"master", step(`{"id": "a", "kind": "CreatePool", "args": {"pool": "master", "roles": ["worker"]}}`), []string{"master is not a custom pool"}},
+		{"no worker", step(`{"id": "a", "kind": "CreatePool", "args": {"pool": "x", "roles": ["x"]}}`), []string{"All custom MachineConfigPools must inherit from the worker pool"}},
+		{"role worker", step(`{"id": "a", "kind": "LabelNodes", "args": {"pool": "x", "nodes": ["n"], "remove": ["node-role.kubernetes.io/worker"]}}`), []string{"the role worker is never removed"}},
+		{"labels", step(`{"id": "a", "kind": "LabelNodes", "args": {"pool": "x", "nodes": ["n", "n"], "add": {"k": "a b", "/": ""}, "remove": ["k"]}}`), []string{
+			`nodes: "n" comes twice`, `value "a b"`, "label k is both added and removed", `label "/"`}},
+		{"no labels", step(`{"id": "a", "kind": "LabelNodes", "args": {"pool": "x", "nodes": ["n"]}}`), []string{"args.add and args.remove are both missing"}},
+		{"version", step(`{"id": "a", "kind": "UpdateCluster", "args": {"version": "next"}}`), []string{`version "next"`}},
+		{"checks", step(`{"id": "a", "kind": "CheckAll", "needs": [{"kind": "ClusterAt"}], "done": {"kind": "Well"}, "args": {"checks": [{"kind": "PoolsPaused", "nodes": ["n"]}]}}`), []string{
+			"args.checks[0]: nodes has no meaning for PoolsPaused", "args.checks[0]: pools is missing", "needs[0]: version is missing", `done: kind "Well" is not known`}},
+		{"time", step(`{"id": "a", "kind": "Drain", "timeout": "-1s", "onFailure": "Retry", "args": {"node": "n"}}`), []string{"timeout is negative: -1s", `onFailure "Retry" is neither Stop nor Continue`}},
+		{"secret", step(`{"id": "a", "kind": "ApplyObject", "args": {"object": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "uid": "u"}, "status": {}}}}`), []string{
+			"a Secret has no place in a plan", "status is not written by a plan", "metadata.uid is not written by a plan"}},
+		{"nameless", step(`{"id": "a", "kind": "ApplyObject", "args": {"object": {"kind": "X"}}}`), []string{"apiVersion, kind and metadata.name are required"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := plan.Decode([]byte(tt.text))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is missing in:\n%v", want, err)
+				}
+			}
+			if lines := strings.Count(err.Error(), "\n") + 1; lines != len(tt.want) {
+				t.Errorf("%d faults, want %d:\n%v", lines, len(tt.want), err)
+			}
+		})
+	}
+}
+
+func TestEncodeDecode(t *testing.T) {
+	for _, p := range []plan.Plan{tiny(), examplePlans(t)["canary"], examplePlans(t)["windows"]} {
+		text, err := plan.Encode(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := plan.Decode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(p, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	bad := tiny()
+	bad.ID = ""
+	if _, err := plan.Encode(bad); err == nil {
+		t.Error("a plan without ID was written")
+	}
+	large := tiny()
+	for range 20 {
+		large.Steps = append(large.Steps, plan.Step{ID: strings.Repeat("x", len(large.Steps)+1), Kind: plan.Manual, Args: plan.Args{Text: strings.Repeat("x", 50<<10)}})
+	}
+	_, err := plan.Encode(large)
+	if size := new(plan.SizeError); !errors.As(err, &size) || size.What != "plan" || !strings.Contains(err.Error(), "the limit is 921600 bytes (900 KiB)") {
+		t.Errorf("a plan that is too large: %v", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	golden, _ := filepath.Glob("testdata/plans/*.json")
+	for _, name := range golden {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := plan.Decode(text)
+		if err != nil {
+			return
+		}
+		again, err := plan.Encode(p)
+		if err != nil {
+			if size := new(plan.SizeError); errors.As(err, &size) {
+				return
+			}
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		q, err := plan.Decode(again)
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, again)
+		}
+		third, err := plan.Encode(q)
+		if err != nil || string(third) != string(again) {
+			t.Fatalf("written twice: %v\n%s\n%s", err, again, third)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+// Package plan has planned rollouts as data: canary pools, maintenance windows,
+// updates of the control plane alone, RHEL hosts, virtual hardware.
+//
+// A [Plan] is a list of steps, pure JSON, that is printed ([WriteText]), kept in
+// a file ([Encode], [Decode]), edited by hand and then run. Builders make plans of
+// the documented procedures for a cluster as it is, and return all that speaks
+// against it: [PlanCanary], [PlanWindows], [PlanControlPlaneOnly], [PlanRHEL],
+// [PlanVSphereHardware]. A [Runner] brings the cluster from step to step. It works
+// beside a cluster's own machine-config controller and beside package rollout alike: it
+// pauses, labels and waits, and never tells a node what to reach.
+//
+// # Steps
+//
+// Steps run strictly one after another. Each kind takes these arguments, the
+// optional ones in brackets:
+//
+//	CheckAll           checks, [action, parameters]
+//	SetPaused          pools, paused, [until]
+//	SetMaxUnavailable  pools, maxUnavailable
+//	CreatePool         pool, roles, [maxUnavailable]
+//	DeletePool         pool
+//	LabelNodes         pool, nodes, add or remove
+//	SetChannel         channel
+//	UpdateCluster      version, [image, action, parameters]
+//	UpdateOperators    version, [action, parameters]
+//	WaitPools          pools, [until]
+//	WaitCluster        version
+//	Gate               action, [parameters, pools, nodes]
+//	Cordon             node
+//	Drain              node
+//	Uncordon           node
+//	Hook               action, [node, parameters]
+//	Manual             text, [node]
+//	ApplyObject        object
+//
+// That a step is done is seen in the cluster, never assumed. A step whose end is
+// there before it begins is skipped: it was so without the plan, which then neither
+// undoes it later nor puts it back. So a pool that was paused before the plan stays
+// paused, and a node that was cordoned stays cordoned.
+//
+// What is not Kubernetes, or another package's, is an [Action] that the program
+// supplies under the name that the step gives: UpdateCluster asks for an update,
+// UpdateOperators brings OLM's operators along, gates and hooks are the caller's.
+// The actions "window", "approval" and "health" are here already.
+//
+// # What is kept, and where
+//
+// The ConfigMap rollout-<id> has the plan, which may not be changed any more, and
+// its progress. Before anything is changed, what it was is recorded; the same
+// write that changes an object marks it with the annotations [AnnotationPlan]
+// and [AnnotationBefore]. Each write is on condition that the object is still the
+// one that was read. So a runner may crash anywhere, and another one goes on.
+//
+// One runner at a time has the plan. It renews its claim every 30 s; another
+// one takes over when it has seen no renewal for two minutes of its own clock, at
+// once after a clean end, or where it is told to.
+//
+// # Stopping
+//
+// [Options].Stop stops a plan, also one that nobody runs any more: [Hold]
+// leaves all as it is and says what that is, [Freeze] also pauses again what
+// the plan unpaused too early, [Restore] puts back what was before, where nobody
+// else has changed it since. Nothing rolls nodes back: those that were updated stay
+// updated. A step that failed undoes nothing either. A plan that was stopped, or
+// failed, goes on with [Options].Resume.
+//
+// When a plan has ended its marks are removed, and its record stays. [Uninstall]
+// removes all of both.
+//
+// # Drivers
+//
+// [Runner.Run] runs a plan live. [Runner.Process] gives its reconciler to any
+// driver of package reconcile: together with a rollout, or in virtual time. It never
+// waits inside a call. How long a step has been under way, and when something moved
+// in a pool last, is in the record; how often an action was called begins again.
+//
+// Values without methods of their own are plain data: safe to read from many
+// goroutines at a time, not to change while others read.
+//
+// # Limits
+//
+//	limit                     default  field  past it
+//	size of a plan            900 KiB  -      error, SizeError
+//	size of a record          900 KiB  -      error, SizeError; the runner stops
+//	text of an event          8 KiB    -      says how many bytes are left out
+//	items of a report's list  100      -      says how many are left out
+//
+// Sources: the OpenShift documentation on performing canary rollouts, on
+// control-plane-only updates, on clusters with RHEL compute machines and on
+// updating hardware on nodes on vSphere, https://docs.openshift.com/; and the
+// machine-config operator, https://github.com/openshift/machine-config-operator.
+package plan

@@ -1,0 +1,188 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
+)
+
+func pod(name, owner string, changes ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{}
+	p.Namespace, p.Name = "app", name
+	p.Labels = map[string]string{"app": owner}
+	p.Spec.NodeName = "w0"
+	p.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if owner != "" {
+		yes := true
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: owner, UID: "ds", Controller: &yes}}
+	}
+	for _, f := range changes {
+		f(p)
+	}
+	return p
+}
+
+// The default Drainer evicts what a drain evicts, waits for budgets, and leaves
+// alone what comes back or does not count.
+func TestDrain(t *testing.T) {
+	agent := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "agent"}}
+	agent.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	agent.Spec.Template.Labels = agent.Spec.Selector.MatchLabels
+	one := intstr.FromInt32(1)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "db"}}
+	budget.Generation, budget.Status = 1, policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DesiredHealthy: 1, CurrentHealthy: 1, ExpectedPods: 1}
+	budget.Spec.MinAvailable, budget.Spec.Selector = &one, &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "db"}}
+	node, other := mcptest.Worker("w0"), mcptest.Worker("w1")
+	db := pod("db", "", func(p *corev1.Pod) { p.Labels = map[string]string{"kind": "db"} })
+	w := alone(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}}, agent, budget, &node, &other, db,
+		pod("agent-1", "agent"), pod("orphan", "gone"), pod("web", ""), pod("elsewhere", "", func(p *corev1.Pod) { p.Spec.NodeName = "w1" }),
+		pod("static", "", func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"} }))
+	defer w.Close()
+	r := w.start("runner", plan.Options{Plan: custom("p", plan.Step{ID: "cordon", Kind: plan.Cordon, Args: plan.Args{Node: "w0"}}, plan.Step{ID: "drain", Kind: plan.Drain, Args: plan.Args{Node: "w0"}})})
+	w.pass(t, 2*time.Hour) // however long it takes
+	left := func() string {
+		var names []string
+		for _, p := range must(clusterapi.List[corev1.Pod](w.context(), w.memory, clusterapi.ListOptions{})) {
+			names = append(names, p.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	if got := left(); got != "agent-1 db elsewhere static" {
+		t.Errorf("left are %s", got)
+	}
+	if !w.has(plan.EventDrainBlocked, "node w0: pod app/db may not be evicted now: The disruption budget db needs 1 healthy pods and has 1 currently", nil) {
+		t.Errorf("%q", w.log)
+	}
+	if n := len(w.events); n > 12 {
+		t.Errorf("%d events, it is told again and again", n)
+	}
+	must(clusterapi.Modify(w.context(), w.memory, clusterapi.Key("app", "db"), clusterapi.ModifyOptions{Status: true}, func(b *policyv1.PodDisruptionBudget) error {
+		b.Status.DisruptionsAllowed, b.Status.ObservedGeneration = 1, b.Generation
+		return nil
+	}))
+	w.pass(t, time.Minute)
+	if got := left(); got != "agent-1 elsewhere static" || r.Progress().State != plan.StateFinished {
+		t.Errorf("left are %s, the plan is %s", got, r.Progress().State)
+	}
+}
+
+// Nodes that need no drain are done at once.
+func TestDrainNotRequired(t *testing.T) {
+	single := mcptest.Worker("w0", mcptest.Annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologySingleReplica))
+	w := alone(t, &single, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}}, pod("web", ""))
+	defer w.Close()
+	r := w.start("runner", plan.Options{Plan: custom("p", plan.Step{ID: "a", Kind: plan.Drain, Args: plan.Args{Node: "w0"}}, plan.Step{ID: "b", Kind: plan.Drain, Args: plan.Args{Node: "gone"}})})
+	w.pass(t, time.Minute)
+	if r.Progress().State != plan.StateFinished {
+		t.Errorf("%s: %q", r.Progress().State, w.log)
+	}
+}
+
+// A plan that labels more nodes than one look does, some of which vanish.
+func TestManyNodes(t *testing.T) {
+	const n = 130
+	var objects []any
+	var names []string
+	for i := range n {
+		node := mcptest.Worker(fmt.Sprint("w", i))
+		names = append(names, node.Name)
+		if i%10 != 0 {
+			objects = append(objects, &node)
+		}
+	}
+	worker := resting("worker")
+	worker.Status.MachineCount = n - n/10
+	w := alone(t, append(objects, &worker)...)
+	defer w.Close()
+	r := w.start("runner", plan.Options{Plan: custom("p", plan.Step{ID: "label", Kind: plan.LabelNodes, Args: plan.Args{Pool: "worker", Nodes: names, Add: map[string]string{"a": "b"}}})})
+	w.pass(t, time.Minute)
+	labelled, gone := 0, 0
+	for _, node := range must(clusterapi.List[corev1.Node](w.context(), w.memory, clusterapi.ListOptions{})) {
+		if node.Labels["a"] == "b" && node.Annotations[plan.AnnotationPlan] == "" {
+			labelled++
+		}
+	}
+	for _, e := range w.events {
+		if e.Type == plan.EventNodeGone {
+			gone++
+		}
+	}
+	if labelled != n-n/10 || gone != n/10 || r.Progress().State != plan.StateFinished {
+		t.Errorf("%d labelled, %d gone, the plan is %s", labelled, gone, r.Progress().State)
+	}
+}
+
+// ApplyObject changes the fields that it names, and Restore puts them back; an object
+// that it created goes.
+func TestApplyObject(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	object := func(kind, api, name string, rest map[string]any) plan.Step {
+		o := map[string]any{"apiVersion": api, "kind": kind, "metadata": map[string]any{"name": name, "labels": map[string]any{mcp.LabelRole: "worker"}}}
+		for k, v := range rest {
+			o[k] = v
+		}
+		return plan.Step{ID: name, Kind: plan.ApplyObject, Args: plan.Args{Object: o}}
+	}
+	p := custom("p", object("MachineConfig", "machineconfiguration.openshift.io/v1", "50-audit", map[string]any{"spec": map[string]any{"kernelArguments": []any{"audit=1"}}}),
+		object("MachineConfigPool", "machineconfiguration.openshift.io/v1", "worker", map[string]any{"spec": map[string]any{"maxUnavailable": int64(2)}}), manual("wait"))
+	before := fields(w.cluster)
+	w.start("runner", plan.Options{Plan: p})
+	w.pass(t, 30*time.Minute)
+	w.Stop("runner")
+	if got := w.pool("worker"); got.Spec.MaxUnavailable.IntValue() != 2 || got.Labels[mcp.LabelRole] != "worker" {
+		t.Errorf("%+v", got)
+	}
+	r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
+	if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
+		t.Fatal(err)
+	}
+	if left := r.Progress().Report.Left; len(left) != 1 || left[0].Text != "was created: without it nodes drain and reboot" {
+		t.Errorf("%+v", left)
+	}
+	r = w.start("again", plan.Options{Plan: p, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
+	if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(t, time.Hour)
+	if diff := diffFields(before, fields(w.cluster)); diff != "" {
+		t.Error(diff)
+	}
+	if err := atRest(w.cluster, version0); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a server adds to an object, also inside of lists, does not make it differ.
+func TestApplyObjectWithDefaults(t *testing.T) {
+	labels := map[string]any{"app": "web"}
+	step := plan.Step{ID: "a", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "web", "namespace": plan.DefaultNamespace},
+		"spec": map[string]any{"selector": map[string]any{"matchLabels": labels}, "template": map[string]any{"metadata": map[string]any{"labels": labels},
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}}}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: plan.DefaultNamespace, Name: "web"}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i", ImagePullPolicy: corev1.PullAlways}}
+	w := alone(t, d)
+	defer w.Close()
+	r := w.start("runner", plan.Options{Plan: custom("p", step)})
+	w.pass(t, time.Minute)
+	if got := r.Progress().Steps["a"].State; got != plan.StepSkipped {
+		t.Errorf("the step is %s", got)
+	}
+}

@@ -1,0 +1,259 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+)
+
+// other is another runner that has the plan, as this one saw it.
+type other struct {
+	holder  string
+	renewed time.Time
+	since   time.Time // seen first with this renewal
+	looks   int       // since then
+	told    bool
+}
+
+// hold makes sure that the record names us, and was written by us within the
+// last 30 s: what it says is then what is stored.
+func (x *pass) hold() (held bool, res reconcile.Result, err error) {
+	if x.dirty || x.rec == nil {
+		x.dirty = false
+		if err := x.read(); err != nil {
+			return false, res, err
+		}
+	}
+	if x.rec == nil {
+		if x.had { // or the reading was old
+			err := x.mustExist(recordName(x.plan.ID), func() (bool, error) { return false, nil })
+			if err != nil {
+				err = x.finish(fmt.Errorf("the record of plan %s is gone: ConfigMap %s/%s", x.plan.ID, x.o.Namespace, recordName(x.plan.ID)))
+			}
+			return false, reconcile.Result{At: x.now.Add(actionRetry)}, err
+		}
+		if x.o.Stop != nil {
+			if left, err := x.scan(); err != nil || x.o.Stop.Mode != Restore || len(left) == 0 {
+				if err == nil {
+					err = x.finish(fmt.Errorf("plan %s: there is no record to stop: ConfigMap %s/%s", x.plan.ID, x.o.Namespace, recordName(x.plan.ID)))
+				}
+				return false, res, err
+			}
+		}
+		return true, res, x.start()
+	}
+	if x.over {
+		return false, res, nil
+	}
+	p := &x.rec.Progress
+	if x.rec.data[keyPlan] != string(x.text) && !(x.o.Stop != nil && len(x.o.Plan.Steps) == 0) || hash([]byte(x.rec.data[keyPlan])) != p.Hash {
+		return false, res, x.finish(fmt.Errorf("plan %s: %w", x.plan.ID, ErrPlanChanged))
+	}
+	if x.o.Stop != nil && len(x.plan.Steps) == 0 {
+		if recorded, err := x.rec.plan(); err == nil {
+			x.plan = recorded
+		}
+	}
+	if p.Holder != "" && p.Holder != x.holder {
+		clear(x.calls)
+		if !x.mayTake() {
+			return false, reconcile.Result{At: x.now.Add(renewEvery)}, nil
+		}
+		p = &x.rec.Progress
+	}
+	if x.closed() {
+		return false, res, x.finish(x.verdict())
+	}
+	if x.ours && x.atLeast(x.now).Sub(x.renewed) < renewEvery {
+		return true, res, nil
+	}
+	if p.Holder != x.holder {
+		defer func() {
+			if err == nil {
+				x.emit(Event{Type: EventTaken, Holder: x.holder, Text: fmt.Sprintf("%s has plan %s now", x.holder, x.plan.ID)})
+			}
+		}()
+	}
+	x.apply()
+	return true, res, x.store()
+}
+
+// read reads the record. Where it is not the one that we wrote, it has to be
+// written before it counts: a reading may be old.
+func (x *pass) read() error {
+	rec, err := readRecord(x.ctx, x.api, x.o.Namespace, x.plan.ID)
+	if apierrors.IsNotFound(err) {
+		x.rec, x.ours = nil, false
+		return nil
+	}
+	if err != nil {
+		if !apiError(err) && x.ctx.Err() == nil {
+			return x.finish(err) // its format is newer, or it is damaged
+		}
+		return err
+	}
+	x.had = true
+	delete(x.missing, recordName(x.plan.ID))
+	if x.rec == nil || rec.object.GetResourceVersion() != x.rec.object.GetResourceVersion() {
+		x.rec, x.ours = rec, false
+	}
+	return nil
+}
+
+// apiError reports whether an error came from the API.
+func apiError(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) || passes(err) || absent(err) || errors.Is(err, context.Canceled)
+}
+
+// start begins the plan.
+func (x *pass) start() error {
+	x.rec = newRecord(x.o.Namespace, x.plan.ID, x.text)
+	x.apply()
+	err := x.store()
+	x.had = err == nil
+	return err
+}
+
+// apply makes the record ours, and says what is to become of the plan.
+func (x *pass) apply() {
+	p := &x.rec.Progress
+	p.Holder = x.holder
+	switch {
+	case p.State == StateRestoring, p.State == StateEnding, p.State == StateFreezing && x.o.Stop == nil:
+	case x.o.Stop != nil:
+		x.beginStop()
+	case p.State.stopped():
+		p.State, p.Report = StateRunning, nil
+	}
+}
+
+// closed reports whether nothing is to be done for the plan as it is.
+func (x *pass) closed() bool {
+	p := &x.rec.Progress
+	switch {
+	case p.State == StateRestored: // what was left for fear of reboots may still go
+		return x.o.Stop == nil || x.o.Stop.Mode != Restore || !x.o.Stop.AllowReboots || p.AllowReboots
+	case p.State.Ended():
+		return true
+	case !p.State.stopped():
+		return false
+	case x.o.Stop == nil:
+		return !x.resumes()
+	}
+	return p.State == x.o.Stop.Mode.ended() && p.Holder == "" // an earlier stop may not have come to its end
+}
+
+// resumes reports whether Options.Resume is still to be used.
+func (x *pass) resumes() bool { return x.o.Resume && x.o.Stop == nil && !x.resumed }
+
+// store writes the record with the time of now.
+func (x *pass) store() error {
+	x.rec.Progress.Renewed = x.now.UTC()
+	if err := x.rec.store(x.ctx, x.api); err != nil {
+		if size := new(SizeError); errors.As(err, &size) {
+			return x.finish(fmt.Errorf("plan %s: %w", x.plan.ID, err))
+		}
+		x.rec, x.ours = nil, false // what is stored is not known
+		return err
+	}
+	x.ours, x.renewed = x.rec.Progress.Holder == x.holder, x.now
+	x.took = true
+	x.resumed = x.resumed || x.rec.Progress.State == StateRunning
+	x.show()
+	return nil
+}
+
+// show makes the progress known to callers.
+func (x *pass) show() {
+	p := x.rec.Progress
+	steps := make(map[string]StepProgress, len(p.Steps))
+	for id, s := range p.Steps {
+		steps[id] = s
+	}
+	p.Steps = steps
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.last = p
+}
+
+// mayTake reports whether the plan may be taken from its holder: it was silent
+// for two minutes of our own clock, in which we looked again and again.
+func (x *pass) mayTake() bool {
+	p := &x.rec.Progress
+	if x.o.TakeOver && !x.took {
+		return true
+	}
+	o := &x.other
+	if o.holder != p.Holder || !o.renewed.Equal(p.Renewed) {
+		alive := o.holder == p.Holder
+		*o = other{holder: p.Holder, renewed: p.Renewed, since: x.now, told: o.told && alive}
+		x.ours = false
+		if alive && !x.o.Standby {
+			x.finishRun(fmt.Errorf("plan %s: %w: %s", x.plan.ID, ErrPlanHeld, p.Holder))
+		}
+	}
+	if !o.told {
+		o.told = true
+		x.emit(Event{Type: EventHeld, Holder: p.Holder, Warning: true, Text: fmt.Sprintf("%s has plan %s", p.Holder, x.plan.ID)})
+	}
+	if x.now.Before(o.since) { // the clock was set back
+		o.since = x.now
+	}
+	o.looks++
+	const looks = 4 // should the clock jump
+	x.rec = nil     // to be read again
+	if x.now.Sub(o.since) < takeOverTime || o.looks < looks {
+		return false
+	}
+	return x.read() == nil && x.rec != nil && x.rec.Progress.Holder == o.holder && x.rec.Progress.Renewed.Equal(o.renewed)
+}
+
+// verdict is how Run ends for a plan that does not go on.
+func (x *pass) verdict() error {
+	p := &x.rec.Progress
+	x.show()
+	switch {
+	case x.o.Stop != nil, p.State == StateFinished, p.State == StateRestored && x.ours:
+		return nil
+	case p.State == StateFailed:
+		for i := range x.plan.Steps {
+			s := &x.plan.Steps[i]
+			if sp := p.Steps[s.ID]; sp.State == StepFailed && s.stops() {
+				return fmt.Errorf("%w: %w", ErrPlanStopped, &StepError{Plan: x.plan.ID, Step: s.ID, Err: errors.New(sp.Error)})
+			}
+		}
+	}
+	return fmt.Errorf("plan %s is %s: %w", x.plan.ID, p.State, ErrPlanStopped)
+}
+
+// finish is the end: nothing is done any more. It returns nil, so that nothing
+// is tried again.
+func (x *pass) finish(err error) error {
+	x.over, x.ours = true, false
+	clear(x.calls)
+	if err != nil && !errors.Is(err, ErrPlanStopped) {
+		if step := new(StepError); !errors.As(err, &step) { // told as StepFailed
+			x.emit(Event{Type: EventError, Warning: true, Text: err.Error(), Err: err})
+		}
+	}
+	x.finishRun(err)
+	return nil
+}
+
+// finishRun ends Run; other drivers go on.
+func (x *pass) finishRun(err error) {
+	if end := x.end.Load(); end != nil {
+		(*end)(err)
+	}
+}
+
+func (x *pass) emit(e Event) {
+	e.Time, e.Plan = x.now, x.plan.ID
+	x.Runner.emit(e)
+}

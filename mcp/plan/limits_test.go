@@ -1,0 +1,127 @@
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/limittest"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
+)
+
+// alone is a world without nodes that do anything: a memory cluster and runners.
+func alone(t testing.TB, objects ...any) *world {
+	w := &world{clock: reconcile.NewClock(mcptest.Epoch)}
+	c := memory.NewOpenShift(memory.Options{Clock: w.clock})
+	for _, o := range append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.DefaultNamespace}}) {
+		if err := c.Load(must(clusterapi.ToUnstructured(o))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.memory = c
+	w.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: w.clock})
+	return w
+}
+
+func TestLimits(t *testing.T) {
+	long := strings.Repeat("x", 8<<10+1)
+	manuals := func(size int) plan.Plan {
+		p := custom("large")
+		for i := 0; i < size; i += 50 << 10 {
+			p.Steps = append(p.Steps, plan.Step{ID: fmt.Sprint("s", i), Kind: plan.Manual, Args: plan.Args{Text: strings.Repeat("x", 50<<10)}})
+		}
+		return p
+	}
+	limittest.Walk(t, []limittest.Case{
+		{Limit: "size of a plan", Default: plan.MaxBytes, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
+			if _, err := plan.Decode(make([]byte, plan.MaxBytes+1)); !isSize(err, "plan") {
+				t.Error(err)
+			}
+			if _, err := plan.New(plan.Options{Plan: manuals(1 << 20)}); !isSize(err, "plan") {
+				t.Error(err)
+			}
+			return 0
+		}},
+		{Limit: "size of a record", Default: plan.MaxBytes, Bytes: 256 << 20, Run: func(t *testing.T) int64 {
+			p := manuals(850 << 10)
+			for i := range 20 { // what fails is recorded, and is cut
+				s := hook(fmt.Sprint("h", i))
+				s.OnFailure = plan.Continue
+				p.Steps = append([]plan.Step{s}, p.Steps...)
+			}
+			w := alone(t)
+			defer w.Close()
+			w.start("runner", plan.Options{Plan: p, Actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) {
+				return plan.Outcome{}, errors.New(strings.Repeat("x", 20<<10))
+			})})
+			if err := w.RunUntil(w.Now().Add(5 * time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			last := w.events[len(w.events)-1]
+			if last.Type != plan.EventError || !isSize(last.Err, "record") {
+				t.Errorf("%s: %v", last.Type, last.Err)
+			}
+			return 0
+		}},
+		{Limit: "text of an event", Default: 8 << 10, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
+			w := alone(t)
+			defer w.Close()
+			w.start("runner", plan.Options{Plan: custom("p", hook("h")), Actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) {
+				return plan.Outcome{}, errors.New(long)
+			})})
+			if err := w.RunUntil(w.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			cut := 0
+			for _, e := range w.events {
+				if e.Type == plan.EventStepFailed && len(e.Text) <= 8<<10 && strings.HasSuffix(e.Text, " more bytes)") {
+					cut++
+				}
+			}
+			if cut != 1 {
+				t.Errorf("%d events were cut", cut)
+			}
+			return 0
+		}},
+		{Limit: "items of a report's list", Default: 100, Bytes: 256 << 20, Run: func(t *testing.T) int64 {
+			p := custom("p")
+			var objects []any
+			for i := range 103 {
+				n := mcptest.Worker(fmt.Sprint("w", i))
+				objects = append(objects, &n)
+				p.Steps = append(p.Steps, plan.Step{ID: fmt.Sprint("c", i), Kind: plan.Cordon, Args: plan.Args{Node: n.Name}})
+			}
+			p.Steps = append(p.Steps, manual("wait"))
+			w := alone(t, objects...)
+			defer w.Close()
+			w.start("runner", plan.Options{Plan: p})
+			if err := w.RunUntil(w.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			w.Stop("runner")
+			r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Hold}})
+			if err := w.RunUntil(w.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.Progress().Report; len(got.Left) != 100 || got.More != 3 {
+				t.Errorf("%d items and %d more", len(got.Left), got.More)
+			}
+			return 0
+		}},
+	})
+}
+
+func isSize(err error, what string) bool {
+	size := new(plan.SizeError)
+	return errors.As(err, &size) && size.What == what && strings.Contains(err.Error(), "900 KiB")
+}

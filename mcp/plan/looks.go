@@ -1,0 +1,216 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+)
+
+// look finds out how a step stands.
+func (x *pass) look(i int, s *Step, sp StepProgress) (look, error) {
+	switch s.Kind {
+	case CheckAll:
+		return x.lookAtChecks(s, sp)
+	case SetPaused, SetMaxUnavailable, SetChannel, Cordon, Uncordon:
+		return x.lookAtFields(i, s)
+	case CreatePool:
+		return x.lookAtNewPool(i, s)
+	case DeletePool:
+		return x.lookAtOldPool(s)
+	case LabelNodes:
+		return x.lookAtLabels(i, s)
+	case ApplyObject:
+		return x.lookAtObject(i, s)
+	case UpdateCluster, WaitCluster:
+		why, err := x.v.clusterAt(s.Args.Version)
+		l := look{done: why == "", why: why, writes: s.Kind == UpdateCluster, ours: true}
+		if err != nil || l.done || s.Kind == WaitCluster {
+			return l, err
+		}
+		return x.lookAtAction(s, sp, l)
+	case UpdateOperators, Gate, Hook:
+		return x.lookAtAction(s, sp, look{})
+	case Manual:
+		out := x.confirmed(s)
+		return look{done: out.Done, why: s.Args.Text}, nil
+	case WaitPools:
+		return x.lookAtPools(s)
+	case Drain:
+		return x.lookAtDrain(s, sp)
+	}
+	return look{}, failf("kind %s is not known", s.Kind)
+}
+
+// lookAtChecks asks all checks, so that all that is wrong comes together.
+func (x *pass) lookAtChecks(s *Step, sp StepProgress) (look, error) {
+	var wrong []string
+	for _, c := range s.Args.Checks {
+		why, err := x.v.check(c)
+		if err != nil {
+			return look{}, err
+		}
+		if why != "" {
+			wrong = append(wrong, fmt.Sprintf("%s: %s", c.Kind, why))
+		}
+	}
+	if len(wrong) == 0 && s.action() != "" {
+		return x.lookAtAction(s, sp, look{})
+	}
+	l := look{done: len(wrong) == 0, why: strings.Join(wrong, "; ")}
+	if !l.done && s.Timeout.Duration == 0 {
+		return l, failf("%s", l.why)
+	}
+	return l, nil
+}
+
+// recordFirst is the change of a step that begins when it is recorded that it
+// does.
+func recordFirst() error { return nil }
+
+// lookAtAction calls the step's action. Where the step is an update of the
+// cluster, that is seen in the cluster, and the action only begins it.
+func (x *pass) lookAtAction(s *Step, sp StepProgress, l look) (look, error) {
+	if sp.State != StepRunning {
+		l.change = recordFirst
+		return l, nil
+	}
+	done, why, job, at, err := x.act(s, sp)
+	if s.Kind == UpdateCluster {
+		done = false
+	} else {
+		l.done, l.why = done, why
+	}
+	if job != nil {
+		l.jobs = []reconcile.Job{*job}
+	}
+	l.at = at
+	return l, err
+}
+
+// lookAtPools waits for pools.
+func (x *pass) lookAtPools(s *Step) (look, error) {
+	var wrong []string
+	for _, name := range s.Args.Pools {
+		why, err := x.v.updated(name)
+		if err != nil {
+			return look{}, err
+		}
+		if why != "" {
+			wrong = append(wrong, why)
+		}
+		if err := x.mustExist(poolKind.Kind+"/"+name, func() (bool, error) { p, err := x.v.pool(name); return p != nil, err }); err != nil {
+			return look{}, err
+		}
+	}
+	return look{done: len(wrong) == 0, why: strings.Join(wrong, "; "), wait: s.Args.Pools}, nil
+}
+
+// mustExist fails a step where something has not been there for a minute: a
+// reading may be old.
+func (x *pass) mustExist(what string, there func() (bool, error)) error {
+	is, err := there()
+	if err != nil {
+		return err
+	}
+	if is {
+		delete(x.missing, what)
+		return nil
+	}
+	since, known := x.missing[what]
+	if !known || x.now.Before(since) {
+		x.missing[what] = x.now
+		return nil
+	}
+	if x.now.Sub(since) >= time.Minute {
+		return failf("%s does not exist", what)
+	}
+	return nil
+}
+
+// lookAtNewPool creates a pool.
+func (x *pass) lookAtNewPool(i int, s *Step) (look, error) {
+	l := look{writes: true, wait: nil}
+	p, err := x.v.pool(s.Args.Pool)
+	if err != nil {
+		return l, err
+	}
+	if p == nil {
+		l.why = fmt.Sprintf("pool %s does not exist", s.Args.Pool)
+		l.change = func() error { return x.create(i, newPool(s)) }
+		return l, nil
+	}
+	u, m, err := x.marked(poolKind, s.Args.Pool)
+	if err != nil || u == nil {
+		return l, err
+	}
+	if !m.Created {
+		return l, failf("pool %s exists and was not created by plan %s: %w", s.Args.Pool, x.plan.ID, ErrPlanConflict)
+	}
+	l.ours = true
+	if p.Spec.Configuration.Name == "" {
+		l.why = fmt.Sprintf("pool %s has no rendered configuration yet", p.Name)
+		return l, nil
+	}
+	l.done = true
+	return l, nil
+}
+
+// lookAtOldPool deletes a pool of ours.
+func (x *pass) lookAtOldPool(s *Step) (look, error) {
+	l := look{writes: true, ours: true}
+	u, m, err := x.marked(poolKind, s.Args.Pool)
+	if err != nil {
+		return l, err
+	}
+	if u == nil {
+		l.done = true
+		return l, nil
+	}
+	if !m.Created {
+		return l, failf("pool %s was not created by plan %s", s.Args.Pool, x.plan.ID)
+	}
+	nodes, err := x.v.nodesOf(s.Args.Pool)
+	if err != nil {
+		return l, err
+	}
+	if len(nodes) > 0 {
+		l.why = fmt.Sprintf("pool %s has %d nodes", s.Args.Pool, len(nodes))
+		l.wait = []string{s.Args.Pool}
+		return l, nil
+	}
+	l.why = fmt.Sprintf("pool %s exists", s.Args.Pool)
+	if u.GetDeletionTimestamp() == nil {
+		l.change = func() error { return x.remove(u) }
+	}
+	return l, nil
+}
+
+// lookAtDrain empties a node.
+func (x *pass) lookAtDrain(s *Step, sp StepProgress) (look, error) {
+	l := look{}
+	if sp.State != StepRunning {
+		l.change = recordFirst
+		return l, nil
+	}
+	progress, err := x.o.Drainer.Drain(x.ctx, x.api, s.Args.Node, x.now)
+	if err != nil {
+		return l, err
+	}
+	for _, b := range progress.Blocked {
+		key := "blocked " + b.Pod
+		if !x.told[key] {
+			x.told[key] = true
+			x.emit(Event{Type: EventDrainBlocked, Step: s.ID, Kind: s.Kind, Node: s.Args.Node, Warning: true,
+				Text: fmt.Sprintf("node %s: pod %s may not be evicted now: %s", s.Args.Node, b.Pod, b.Text)})
+		}
+	}
+	l.done = progress.Done
+	if !l.done {
+		l.why = fmt.Sprintf("node %s: %d pods are to leave", s.Args.Node, progress.Left)
+		l.at = x.now.Add(progress.After)
+		l.more = []reconcile.Watch{podsOf(x.key, s.Args.Node)}
+	}
+	return l, nil
+}

@@ -1,0 +1,208 @@
+package plan
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Format is the version of the format of plans that this package writes. It
+// reads that one and older ones.
+const Format = 1
+
+// Plan is a rollout as data: steps that are run strictly one after another. It
+// may be edited by hand until it is started.
+type Plan struct {
+	// Version is the format's: [Format].
+	Version int `json:"version"`
+	// ID names the plan in the cluster: its record is the ConfigMap
+	// rollout-<id>. A DNS label.
+	ID string `json:"id"`
+	// Kind says what the plan is for. It is for readers; steps decide.
+	Kind Kind `json:"kind"`
+	// Steps have different IDs.
+	Steps []Step `json:"steps"`
+}
+
+// Kind says what a [Plan] is for.
+type Kind string
+
+// The kinds of plans that the builders make.
+const (
+	KindCanary           Kind = "Canary"
+	KindWindows          Kind = "Windows"
+	KindControlPlaneOnly Kind = "ControlPlaneOnly"
+	KindRHEL             Kind = "RHEL"
+	KindVSphereHardware  Kind = "VSphereHardware"
+	KindCustom           Kind = "Custom" // written by hand
+)
+
+// Step is one thing to do, and how to see that it is done.
+type Step struct {
+	// ID tells steps of a plan apart: letters, digits, "-", "_" and ".".
+	ID   string   `json:"id"`
+	Kind StepKind `json:"kind"`
+	Args Args     `json:"args,omitzero"`
+	// Needs must hold each time before the step changes something; else the plan
+	// stops.
+	Needs []Check `json:"needs,omitempty"`
+	// Done must hold before the next step begins, besides what Kind itself asks
+	// for. Its zero value asks for nothing.
+	Done Check `json:"done,omitzero"`
+	// Timeout is how long the step may take since it was started; zero: for
+	// ever, though waits for pools end as stalled where nothing moves.
+	Timeout metav1.Duration `json:"timeout,omitzero"`
+	// OnFailure says what follows a failure; empty means Stop.
+	OnFailure OnFailure `json:"onFailure,omitempty"`
+}
+
+// OnFailure says what a plan does when a step failed.
+type OnFailure string
+
+// What may follow a failure.
+const (
+	Stop     OnFailure = "Stop"     // no further step; nothing is undone
+	Continue OnFailure = "Continue" // the next step begins
+)
+
+// StepKind says what a step does.
+type StepKind string
+
+// The kinds of steps, with what makes each of them done.
+const (
+	// CheckAll asks all of Args.Checks, and the action where there is one. It
+	// fails when one does not hold, with a timeout only after that.
+	CheckAll StepKind = "CheckAll"
+	// SetPaused pauses pools, or unpauses those of them that this plan paused.
+	SetPaused StepKind = "SetPaused"
+	// SetMaxUnavailable sets the field of pools.
+	SetMaxUnavailable StepKind = "SetMaxUnavailable"
+	// CreatePool creates a custom pool that selects the nodes of the role of its
+	// name and inherits the MachineConfigs of Args.Roles. It is done when a
+	// configuration was rendered for it.
+	CreatePool StepKind = "CreatePool"
+	// DeletePool deletes a pool that this plan created and that has no nodes.
+	DeletePool StepKind = "DeletePool"
+	// LabelNodes adds and removes labels of each node in one write. It is done
+	// when Args.Pool is the nodes' primary pool, counts them, and is updated
+	// unless it is paused. Nodes that do not exist are left out.
+	LabelNodes StepKind = "LabelNodes"
+	// SetChannel sets the cluster's channel.
+	SetChannel StepKind = "SetChannel"
+	// UpdateCluster is an action that starts an update. It is done when the
+	// newest entry of the cluster's history is the version, Completed.
+	UpdateCluster StepKind = "UpdateCluster"
+	// UpdateOperators is an action that brings OLM's operators to what the
+	// version needs.
+	UpdateOperators StepKind = "UpdateOperators"
+	// WaitPools is done when all pools are on their configuration, and that is
+	// the present release's.
+	WaitPools StepKind = "WaitPools"
+	// WaitCluster is done as UpdateCluster is, and starts nothing.
+	WaitCluster StepKind = "WaitCluster"
+	// Gate is an action that holds up the plan: until a window opens, somebody
+	// approves, or workloads are healthy.
+	Gate StepKind = "Gate"
+	// Cordon makes a node unschedulable.
+	Cordon StepKind = "Cordon"
+	// Drain evicts the pods of a node, within what budgets allow. It never
+	// forces.
+	Drain StepKind = "Drain"
+	// Uncordon makes a node that this plan cordoned schedulable.
+	Uncordon StepKind = "Uncordon"
+	// Hook is an action of the caller's. Its failure stops the plan, and it is
+	// called again when the plan goes on.
+	Hook StepKind = "Hook"
+	// Manual is done by a person, who confirms it: see [Confirm].
+	Manual StepKind = "Manual"
+	// ApplyObject creates an object, or makes the fields that Args.Object names
+	// true.
+	ApplyObject StepKind = "ApplyObject"
+)
+
+// Args are the arguments of a step. Which ones a kind takes is in the package's
+// documentation; others are refused.
+type Args struct {
+	Pool  string   `json:"pool,omitempty"`
+	Pools []string `json:"pools,omitempty"`
+	Node  string   `json:"node,omitempty"`
+	Nodes []string `json:"nodes,omitempty"`
+	// Paused is for SetPaused.
+	Paused *bool `json:"paused,omitempty"`
+	// MaxUnavailable is for SetMaxUnavailable and CreatePool.
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// Roles are those whose MachineConfigs a pool inherits; one is worker.
+	Roles []string `json:"roles,omitempty"`
+	// Add and Remove are labels of nodes.
+	Add    map[string]string `json:"add,omitempty"`
+	Remove []string          `json:"remove,omitempty"`
+	// Channel is for SetChannel.
+	Channel string `json:"channel,omitempty"`
+	// Version is a release's, as in 4.20.3, and Image its pull spec where the
+	// action needs one.
+	Version string `json:"version,omitempty"`
+	Image   string `json:"image,omitempty"`
+	// Action names a function of [Options.Actions]. For UpdateCluster and
+	// UpdateOperators it may be left out: their kinds are the names then.
+	Action string `json:"action,omitempty"`
+	// Parameters are for the action.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// Checks are for CheckAll.
+	Checks []Check `json:"checks,omitempty"`
+	// Until is when a window closes. SetPaused and WaitPools that have not begun by
+	// then are skipped, and a wait under way ends as one whose timeout has passed.
+	Until *metav1.Time `json:"until,omitempty"`
+	// Text tells a person what to do.
+	Text string `json:"text,omitempty"`
+	// Object is for ApplyObject: apiVersion, kind, metadata with name, namespace,
+	// labels and annotations, and other fields than status.
+	Object map[string]any `json:"object,omitempty"`
+}
+
+// action is the name of the step's action, empty where it has none.
+func (s *Step) action() string {
+	if s.Args.Action == "" && (s.Kind == UpdateCluster || s.Kind == UpdateOperators) {
+		return string(s.Kind)
+	}
+	return s.Args.Action
+}
+
+// stops reports whether a failure of the step ends the plan.
+func (s *Step) stops() bool { return s.OnFailure != Continue }
+
+// Check is a question about the cluster. The zero value asks nothing and always
+// holds.
+type Check struct {
+	Kind    CheckKind `json:"kind"`
+	Pools   []string  `json:"pools,omitempty"`
+	Nodes   []string  `json:"nodes,omitempty"`
+	Version string    `json:"version,omitempty"`
+}
+
+// CheckKind says what a [Check] asks.
+type CheckKind string
+
+// The kinds of checks.
+const (
+	// PoolsUpdated: as [WaitPools].
+	PoolsUpdated CheckKind = "PoolsUpdated"
+	// PoolsHealthy: none of the pools is Degraded.
+	PoolsHealthy CheckKind = "PoolsHealthy"
+	// PoolsPaused and PoolsUnpaused: all of the pools are.
+	PoolsPaused   CheckKind = "PoolsPaused"
+	PoolsUnpaused CheckKind = "PoolsUnpaused"
+	// PoolsSameContent: the configurations of the pools have one content, by
+	// their names.
+	PoolsSameContent CheckKind = "PoolsSameContent"
+	// ClusterAt: the newest update is to Version, and is complete.
+	ClusterAt CheckKind = "ClusterAt"
+	// ClusterIdle: the newest update is complete.
+	ClusterIdle CheckKind = "ClusterIdle"
+	// NodesReady: all of the nodes are Ready, cordoned or not.
+	NodesReady CheckKind = "NodesReady"
+	// KubeletsAtLeast: the kubelets of the nodes are of the minor version of
+	// Version, as in v1.33, or newer.
+	KubeletsAtLeast CheckKind = "KubeletsAtLeast"
+)
+
+// DefaultNamespace is where the records of plans are.
+const DefaultNamespace = "openshift-config"

@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// reconciler runs one plan. All that it keeps is a cache; what must survive is
+// in the record and in the marks of objects.
+type reconciler struct {
+	*Runner
+	api  clusterapi.ClusterAPI
+	key  reconcile.Key
+	plan Plan
+
+	holder  string    // our name; empty before the first look
+	rec     *record   // as we wrote it last, or read it; nil: to be read
+	ours    bool      // rec was written by us, and names us
+	renewed time.Time // when that was
+	dirty   bool      // the record may have been changed
+	other   other     // who has it else
+	took    bool      // TakeOver was used
+	resumed bool      // Resume was used
+	over    bool      // nothing is left to do
+	had     bool      // the record was there
+
+	calls    map[string]*call
+	releases map[string]string
+	pools    map[string]*mcfgv1.MachineConfigPool // as watched
+	member   *mcp.Membership                      // of pools; nil: to be made
+	moved    map[string]time.Time                 // when a phase changed, by pool
+	waits    string                               // told last
+	told     map[string]bool                      // what events were about
+	missing  map[string]time.Time                 // since when an object is not there
+	silent   time.Time                            // when a scan first found nothing
+	doubt    time.Time                            // when the present step was first found to fail
+}
+
+func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
+	return &reconciler{Runner: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID},
+		calls: map[string]*call{}, releases: map[string]string{}, pools: map[string]*mcfgv1.MachineConfigPool{},
+		moved: map[string]time.Time{}, told: map[string]bool{}, missing: map[string]time.Time{}}
+}
+
+func (x *reconciler) Name() string { return "plan" }
+
+func (x *reconciler) Keys() []reconcile.Key { return []reconcile.Key{x.key} }
+
+// Watches wake the runner early. Without them it looks every Poll.
+func (x *reconciler) Watches() []reconcile.Watch {
+	wake := []reconcile.Wake{{Key: x.key}}
+	return []reconcile.Watch{
+		{GVK: configMapKind, Options: clusterapi.ListOptions{Namespace: x.o.Namespace}, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+			o := new
+			if o == nil {
+				o = old
+			}
+			if o.Name() != recordName(x.plan.ID) || x.rec != nil && new != nil && new.ResourceVersion() == x.rec.object.GetResourceVersion() {
+				return nil
+			}
+			x.dirty = true
+			return wake
+		}},
+		{GVK: poolKind, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+			x.member = nil
+			if p, err := clusterapi.As[mcfgv1.MachineConfigPool](new); err == nil {
+				x.pools[p.Name] = p
+			} else if old != nil {
+				delete(x.pools, old.Name())
+			}
+			return wake
+		}},
+		{GVK: versionKind, Changed: func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake { return wake }},
+		{GVK: nodeKind, Trim: trimNode, Changed: x.nodeChanged},
+	}
+}
+
+// trimNode keeps what phases and pools depend on.
+func trimNode(u *unstructured.Unstructured) *unstructured.Unstructured {
+	content := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": map[string]any{"name": u.GetName()}}
+	out := &unstructured.Unstructured{Object: content}
+	out.SetLabels(u.GetLabels())
+	out.SetAnnotations(u.GetAnnotations())
+	for _, path := range [][]string{pathUnschedulable, {"status", "conditions"}} {
+		if v, ok, _ := unstructured.NestedFieldNoCopy(u.Object, path...); ok {
+			_ = unstructured.SetNestedField(content, deepCopy(v), path...)
+		}
+	}
+	return out
+}
+
+// nodeChanged notes that something moves in a pool.
+func (x *reconciler) nodeChanged(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+	before, err := clusterapi.As[corev1.Node](old)
+	after, err2 := clusterapi.As[corev1.Node](new)
+	if err == nil && err2 == nil && phases(before) == phases(after) && x.poolOf(before) == x.poolOf(after) {
+		return nil
+	}
+	for _, n := range []*corev1.Node{before, after} {
+		if n != nil {
+			x.moved[x.poolOf(n)] = now
+		}
+	}
+	return nil
+}
+
+func phases(n *corev1.Node) string {
+	phase, stuck := mcp.PhaseOf(mcp.NodeStateOf(n))
+	return phase.In(stuck)
+}
+
+func (x *reconciler) poolOf(n *corev1.Node) string {
+	if x.member == nil {
+		all := make([]*mcfgv1.MachineConfigPool, 0, len(x.pools))
+		for _, p := range x.pools {
+			all = append(all, p)
+		}
+		x.member = membershipOf(all)
+	}
+	return x.member.Of(n.Labels).Primary
+}
+
+// Reconcile goes on with the plan as far as it can.
+func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	if x.over && !x.dirty {
+		return reconcile.Result{}, nil
+	}
+	// All that this look does has ended before another runner may take over.
+	ctx, cancel := reconcile.WithTimeout(reconcile.WithCallTimeout(ctx, callTimeout), callTimeout)
+	defer cancel()
+	p := &pass{reconciler: x, v: &view{ctx: ctx, api: x.api, releases: x.releases}, ctx: ctx, now: r.Now}
+	if x.holder == "" {
+		if x.holder = x.o.Holder; x.holder == "" {
+			x.holder = fmt.Sprintf("runner-%016x", r.Rand.Uint64())
+		}
+	}
+	held, res, err := p.hold()
+	if err == nil && held {
+		res, err = p.proceed()
+	}
+	if err != nil {
+		if len(x.calls) > 0 && x.atLeast(r.Now).Sub(x.renewed) > callTimeout {
+			return reconcile.Result{At: r.Now.Add(actionRetry)}, nil // cancels jobs
+		}
+		return res, err
+	}
+	if x.over {
+		return reconcile.Result{}, nil
+	}
+	if x.ours {
+		if at := x.renewed.Add(renewEvery); res.At.IsZero() || at.Before(res.At) {
+			res.At = at
+		}
+	}
+	return res, nil
+}
+
+// atLeast is t, or where the clock was set back since the last renewal a time at
+// which the next one is due.
+func (x *reconciler) atLeast(t time.Time) time.Time {
+	if t.Before(x.renewed) {
+		return x.renewed.Add(renewEvery)
+	}
+	return t
+}
+
+// pass is one look.
+type pass struct {
+	*reconciler
+	v   *view
+	ctx context.Context
+	now time.Time
+}

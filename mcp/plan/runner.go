@@ -1,0 +1,227 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+)
+
+// Options are the options of a [Runner].
+type Options struct {
+	// API is the cluster; required for Run. Where it is a [clusterapi.Watcher]
+	// too, events wake the runner early.
+	API clusterapi.ClusterAPI
+	// Plan is what to run; required. To go on with one that is in the cluster,
+	// [Load] it; to stop one, a plan of its ID without steps will do.
+	Plan Plan
+	// Namespace is where the record is; empty means [DefaultNamespace].
+	Namespace string
+	// Actions are what steps name. All actions that the plan names must be there, but
+	// for those that the package has itself.
+	Actions map[string]Action
+	// Drainer empties nodes; nil means by evictions.
+	Drainer Drainer
+	// Holder names the runner in the record, and must differ from start to start;
+	// empty means a random name.
+	Holder string
+	// TakeOver takes the plan from another runner at once.
+	TakeOver bool
+	// Resume goes on with a plan that failed or was stopped.
+	Resume bool
+	// Standby makes Run wait for its turn where another runner has the plan,
+	// instead of returning ErrPlanHeld.
+	Standby bool
+	// Stop, if not nil, stops the plan instead of running it.
+	Stop *StopOptions
+	// Poll is how often a wait looks again; zero means 10 s.
+	Poll time.Duration
+	// Stall ends a wait for pools in which no phase of a node has changed for so
+	// long; zero means 1 h.
+	Stall time.Duration
+	// Clock times all waits of Run; nil means the real one.
+	Clock clock.WithTicker
+	// Observe is told what happens, one event at a time; nil: no events. The
+	// runner waits for it to return. A panic in it is logged.
+	Observe func(Event)
+	// Logger gets failures that are tried again; nil: no log.
+	Logger *slog.Logger
+}
+
+// Times of the record's holder.
+const (
+	renewEvery   = 30 * time.Second // and before each effect, unless it was within this
+	callTimeout  = 60 * time.Second // of each call of the API
+	takeOverTime = 2 * time.Minute  // unchanged for so long: its holder is gone
+)
+
+// Runner runs a plan: it brings the cluster from step to step, and keeps what it
+// needs to go on in the cluster. It is safe for concurrent use; Run fails while
+// it is running.
+type Runner struct {
+	o    Options
+	text []byte // of the plan
+
+	running atomic.Bool
+	end     atomic.Pointer[func(error)] // ends Run
+
+	mu   sync.Mutex
+	last Progress
+}
+
+// New returns a Runner that is not yet running. It fails with all that is wrong: a
+// plan that is not valid or too large, actions that are missing, a negative
+// number.
+func New(o Options) (*Runner, error) {
+	var errs []error
+	text, err := Encode(o.Plan)
+	errs = append(errs, err, options.NonNegative(o, "Plan"))
+	if o.Stop == nil {
+		for i := range o.Plan.Steps {
+			s := &o.Plan.Steps[i]
+			if name := s.action(); name != "" && o.Actions[name] == nil && !isBuiltin(name) {
+				errs = append(errs, fmt.Errorf("plan.Options: step %s names action %s, which Actions lacks", s.ID, bounded.Quote(name)))
+			}
+		}
+	} else if !slices.Contains([]StopMode{Hold, Freeze, Restore}, o.Stop.Mode) {
+		errs = append(errs, fmt.Errorf("plan.Options: Stop.Mode %s is not known", bounded.Quote(string(o.Stop.Mode))))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	o.Namespace = namespaceOr(o.Namespace)
+	if o.Drainer == nil {
+		o.Drainer = evictions{}
+	}
+	if o.Poll == 0 {
+		o.Poll = 10 * time.Second
+	}
+	if o.Stall == 0 {
+		o.Stall = time.Hour
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Runner{o: o, text: text}, nil
+}
+
+// Process is the runner for a driver of package reconcile: what Run drives live.
+// It uses the driver's API instead of the options'. Where another runner has the
+// plan it waits for its turn, and once the plan has ended it does nothing more.
+func (r *Runner) Process() reconcile.Process {
+	return reconcile.Process{Name: "plan " + r.o.Plan.ID, New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		return []reconcile.Reconciler{newReconciler(r, api)}
+	}}
+}
+
+// Progress is what the runner knew last of the plan's progress; its zero value is
+// that it has not looked yet. It is shared: do not change its maps.
+func (r *Runner) Progress() Progress {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+// Run runs the plan, or stops it, and returns when that has ended: nil when all
+// steps are done or the stop is complete, a [*StepError] when a step failed, and
+// [ErrPlanHeld], [ErrPlanChanged], [ErrPlanStopped] or an error of the record
+// when it may not go on. When ctx ends, which stops it between two calls of the
+// API, it gives the plan up to others and returns the cause. Other failures of
+// the API are tried again.
+func (r *Runner) Run(ctx context.Context) error {
+	if r.o.API == nil {
+		return errors.New("plan: Options.API is required")
+	}
+	if !r.running.CompareAndSwap(false, true) {
+		return errors.New("plan: the Runner is already running")
+	}
+	defer r.running.Store(false)
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	end := func(err error) { cancel(ended{err}) }
+	r.end.Store(&end)
+	defer r.end.Store(nil)
+	var rec *reconciler
+	p := reconcile.Process{Name: "plan " + r.o.Plan.ID, New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		rec = newReconciler(r, api)
+		return []reconcile.Reconciler{rec}
+	}}
+	err := reconcile.Run(inner, reconcile.Options{API: r.o.API, Clock: r.o.Clock, Logger: r.o.Logger, Observe: r.driverEvent}, p)
+	if err != nil {
+		return err
+	}
+	if e := (ended{}); errors.As(context.Cause(inner), &e) {
+		return e.err
+	}
+	return errors.Join(context.Cause(ctx), rec.release(reconcile.WithClock(context.WithoutCancel(ctx), r.o.Clock)))
+}
+
+// ended is why Run returns by itself.
+type ended struct{ err error }
+
+func (e ended) Error() string { return "the plan has ended" }
+
+// driverEvent tells what the live driver met.
+func (r *Runner) driverEvent(e reconcile.Event) {
+	switch e.Type {
+	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
+		r.emit(Event{Type: EventError, Time: e.Time, Plan: r.o.Plan.ID, Warning: true, Text: e.Err.Error(), Err: e.Err})
+	}
+}
+
+// maxText is the most bytes that the text of an event and the error of a step
+// have.
+const maxText = 8 << 10
+
+// emit tells the observer of an event. One that panics is logged.
+func (r *Runner) emit(e Event) {
+	if r.o.Observe == nil {
+		return
+	}
+	e.Text = bounded.Text(e.Text, maxText)
+	if err := panics.Isolate(func() error { r.o.Observe(e); return nil }); err != nil {
+		r.o.Logger.Error("plan: the observer failed", "error", err)
+	}
+}
+
+// release gives the plan up to others, when the driver has ended.
+func (x *reconciler) release(ctx context.Context) error {
+	if x == nil || x.holder == "" {
+		return nil
+	}
+	ctx, cancel := reconcile.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for range 3 {
+		rec, err := readRecord(ctx, x.o.API, x.o.Namespace, x.o.Plan.ID)
+		if absent(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if rec.Progress.Holder != x.holder {
+			return nil
+		}
+		rec.Progress.Holder = ""
+		if err := rec.store(ctx, x.o.API); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return nil // the next one waits
+}

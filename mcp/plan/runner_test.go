@@ -1,0 +1,672 @@
+package plan_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
+)
+
+// custom is a plan of steps.
+func custom(id string, steps ...plan.Step) plan.Plan {
+	return plan.Plan{Version: plan.Format, ID: id, Kind: plan.KindCustom, Steps: steps}
+}
+
+func pause(id string, paused bool, pools ...string) plan.Step {
+	return plan.Step{ID: id, Kind: plan.SetPaused, Args: plan.Args{Pools: pools, Paused: &paused}}
+}
+
+func manual(id string) plan.Step {
+	return plan.Step{ID: id, Kind: plan.Manual, Args: plan.Args{Text: "look"}}
+}
+
+func hook(id string) plan.Step {
+	return plan.Step{ID: id, Kind: plan.Hook, Args: plan.Args{Action: "hook"}}
+}
+
+func hookIs(f plan.ActionFunc) map[string]plan.Action { return map[string]plan.Action{"hook": f} }
+
+// pass lets time go by.
+func (w *world) pass(t *testing.T, d time.Duration) {
+	t.Helper()
+	if err := w.RunUntil(w.Now().Add(d)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) pool(name string) *mcfgv1.MachineConfigPool {
+	return must(clusterapi.Get[mcfgv1.MachineConfigPool](w.context(), w.cluster, clusterapi.Key("", name)))
+}
+
+func (w *world) changePool(name string, change func(*mcfgv1.MachineConfigPool)) {
+	must(clusterapi.Modify(w.context(), w.cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
+		change(p)
+		return nil
+	}))
+}
+
+// addConfig adds a MachineConfig, for which workers reboot.
+func (w *world) addConfig(name string) {
+	c := &mcfgv1.MachineConfig{}
+	c.Name, c.Labels = name, map[string]string{mcp.LabelRole: "worker"}
+	c.Spec.KernelArguments = []string{"audit=1"}
+	must(clusterapi.Create(w.context(), w.cluster, c, clusterapi.CreateOptions{}))
+}
+
+func (w *world) confirm(t *testing.T, id, step string) {
+	t.Helper()
+	if err := plan.Confirm(w.context(), w.cluster, "", id, step); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// has reports whether an event of a type has a text, or an error.
+func (w *world) has(typ plan.EventType, text string, target error) bool {
+	return slices.ContainsFunc(w.events, func(e plan.Event) bool {
+		return e.Type == typ && strings.Contains(e.Text, text) && (target == nil || errors.Is(e.Err, target))
+	})
+}
+
+// Another runner waits until the first one has been silent for two minutes.
+func TestTakeOver(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	p := custom("p", pause("pause", true, "worker"), manual("wait"), pause("unpause", false, "worker"))
+	first := w.start("first", plan.Options{Plan: p, Holder: "first"})
+	w.pass(t, time.Minute)
+	second := w.start("second", plan.Options{Plan: p, Holder: "second"})
+	w.pass(t, 10*time.Minute)
+	if got := first.Progress().Holder; got != "first" || !w.has(plan.EventHeld, "first has plan p", nil) {
+		t.Fatalf("%s has the plan\n%q", got, w.log)
+	}
+	w.Stop("first")
+	gone := w.Now()
+	if err := w.RunWhile(5*time.Minute, func() bool { return second.Progress().Holder != "second" }); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.Now().Sub(gone); after < 90*time.Second || after > 3*time.Minute {
+		t.Errorf("it is taken over after %s", after)
+	}
+
+	// A third one takes it at once, and the second acts no more.
+	third := w.start("third", plan.Options{Plan: p, Holder: "third", TakeOver: true})
+	w.pass(t, time.Second)
+	if got := third.Progress().Holder; got != "third" {
+		t.Fatalf("%q has the plan", got)
+	}
+	w.pass(t, time.Minute)
+	w.confirm(t, "p", "wait")
+	w.pass(t, time.Minute)
+	if third.Progress().State != plan.StateFinished || w.pool("worker").Spec.Paused {
+		t.Errorf("%s: %q", third.Progress().State, w.last(10))
+	}
+	if !w.has(plan.EventHeld, "third has plan p", nil) {
+		t.Errorf("the second one was not told:\n%q", w.log)
+	}
+}
+
+// What the plan did not do it does not undo.
+func TestWhatWasSoBefore(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}, {Name: "kept", Nodes: 1, Paused: true}}})
+	modifyNode(w, "worker-0", func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	before := fields(w.cluster)
+	r := w.start("runner", plan.Options{Plan: custom("p",
+		plan.Step{ID: "cordon", Kind: plan.Cordon, Args: plan.Args{Node: "worker-0"}}, pause("pause", true, "kept"),
+		pause("unpause", false, "kept"), plan.Step{ID: "uncordon", Kind: plan.Uncordon, Args: plan.Args{Node: "worker-0"}})})
+	if err := w.ends(r, time.Minute, plan.StateFinished); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, fields(w.cluster)); diff != "" {
+		t.Error(diff)
+	}
+	for id, s := range r.Progress().Steps {
+		if s.State != plan.StepSkipped {
+			t.Errorf("step %s is %s", id, s.State)
+		}
+	}
+}
+
+// What is written ahead: the record has what fields were, objects have marks.
+func TestRecordAndMarks(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	w.start("runner", plan.Options{Plan: custom("p", pause("pause", true, "worker"), pause("unpause", false, "worker"), pause("again", true, "worker"),
+		plan.Step{ID: "label", Kind: plan.LabelNodes, Args: plan.Args{Pool: "worker", Nodes: []string{"worker-0"}, Add: map[string]string{"a/b": "c"}}}, manual("wait"))})
+	w.pass(t, time.Minute)
+	_, progress, err := plan.Load(w.context(), w.cluster, "", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]map[string]map[string]any{}
+	for id, s := range progress.Steps {
+		got[id] = s.Before
+	}
+	want := map[string]map[string]map[string]any{"pause": {"MachineConfigPool/worker": {"/spec/paused": false}}, "unpause": {"MachineConfigPool/worker": {"/spec/paused": true}},
+		"again": {"MachineConfigPool/worker": {"/spec/paused": false}}, "label": nil, "wait": nil}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	n := must(clusterapi.Get[corev1.Node](w.context(), w.cluster, clusterapi.Key("", "worker-0")))
+	for _, a := range []map[string]string{w.pool("worker").Annotations, n.Annotations} {
+		if a[plan.AnnotationPlan] != "p" {
+			t.Error(a)
+		}
+	}
+	if diff := cmp.Diff(`{"version":1,"step":0,"fields":{"/spec/paused":{"before":false,"set":true,"step":0}}}`, w.pool("worker").Annotations[plan.AnnotationBefore]); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(`{"version":1,"step":0,"fields":{"/metadata/labels/a~1b":{"before":null,"set":"c","step":3}}}`, n.Annotations[plan.AnnotationBefore]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	pending := func(w *world) {
+		w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true })
+		w.addConfig("50-worker-audit")
+		if err := w.RunUntil(w.Now().Add(time.Minute)); err != nil {
+			panic(err)
+		}
+	}
+	timeout := func(s plan.Step, d time.Duration, f plan.OnFailure) plan.Step {
+		s.Timeout, s.OnFailure = metav1.Duration{Duration: d}, f
+		return s
+	}
+	never := hookIs(func(context.Context, plan.Call) (plan.Outcome, error) { return plan.Outcome{Text: "never"}, nil })
+	for _, tt := range []struct {
+		name    string
+		steps   []plan.Step
+		actions map[string]plan.Action
+		prepare func(*world)
+		state   plan.State
+		text    string
+		err     error
+	}{
+		{name: "a check", steps: []plan.Step{{ID: "a", Kind: plan.CheckAll, Args: plan.Args{Checks: []plan.Check{
+			{Kind: plan.ClusterAt, Version: version1}, {Kind: plan.PoolsPaused, Pools: []string{"worker"}}, {Kind: plan.NodesReady, Nodes: []string{"gone"}},
+			{Kind: plan.KubeletsAtLeast, Nodes: []string{"worker-0"}, Version: "v1.40.0"}}}}},
+			state: plan.StateFailed, text: "plan p, step a: ClusterAt: the cluster's newest update is to 4.20.3, not 4.21.1; PoolsPaused: pool worker is not paused; NodesReady: node gone does not exist; KubeletsAtLeast: node worker-0 has kubelet v1.33.0; v1.40.0 is needed"},
+		{name: "needs", steps: []plan.Step{{ID: "a", Kind: plan.SetChannel, Args: plan.Args{Channel: "c"}, Needs: []plan.Check{{Kind: plan.PoolsPaused, Pools: []string{"worker"}}}}},
+			state: plan.StateFailed, text: "it needs PoolsPaused: pool worker is not paused"},
+		{name: "done besides", steps: []plan.Step{timeout(plan.Step{ID: "a", Kind: plan.SetChannel, Args: plan.Args{Channel: "c"}, Done: plan.Check{Kind: plan.PoolsPaused, Pools: []string{"worker"}}}, time.Minute, "")},
+			state: plan.StateFailed, text: "pool worker is not paused", err: plan.ErrTimeout},
+		{name: "a timeout", steps: []plan.Step{timeout(hook("a"), time.Minute, plan.Stop)}, actions: never, state: plan.StateFailed, text: "the step's timeout has passed: 1m0s", err: plan.ErrTimeout},
+		{name: "a timeout that does not matter", steps: []plan.Step{timeout(hook("a"), time.Minute, plan.Continue), pause("b", true, "worker")}, actions: never, state: plan.StateFinished, text: "the plan goes on"},
+		{name: "a hook", steps: []plan.Step{hook("a")}, state: plan.StateFailed, text: "no disk",
+			actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) { return plan.Outcome{}, errors.New("no disk") })},
+		{name: "a hook that panics", steps: []plan.Step{hook("a")}, state: plan.StateFailed, text: "panic: out of order",
+			actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) { panic("out of order") })},
+		{name: "a hook that may pass", steps: []plan.Step{hook("a")}, state: plan.StateFinished,
+			actions: hookIs(func(_ context.Context, c plan.Call) (plan.Outcome, error) {
+				if c.Times < 4 {
+					return plan.Outcome{}, apierrors.NewInternalError(errors.New("busy"))
+				}
+				return plan.Outcome{Done: true}, nil
+			})},
+		{name: "a window that has closed", steps: []plan.Step{{ID: "a", Kind: plan.Gate, Args: plan.Args{Action: plan.ActionWindow, Parameters: map[string]string{"until": "2025-01-01T00:00:00Z"}}}},
+			state: plan.StateFailed, text: "the window has closed at 2025-01-01T00:00:00Z"},
+		{name: "a window that is none", steps: []plan.Step{{ID: "a", Kind: plan.Gate, Args: plan.Args{Action: plan.ActionWindow, Parameters: map[string]string{"from": "noon"}}}},
+			state: plan.StateFailed, text: "parameter from: "},
+		{name: "a pool that is not there", steps: []plan.Step{pause("a", true, "worker", "gone")}, state: plan.StateFailed, text: "MachineConfigPool/gone does not exist"},
+		{name: "a pool that is there", steps: []plan.Step{{ID: "a", Kind: plan.CreatePool, Args: plan.Args{Pool: "infra", Roles: []string{"worker", "infra"}}}},
+			prepare: func(w *world) {
+				p := mcptest.Pool("infra", "N")
+				must(clusterapi.Create(w.context(), w.cluster, &p, clusterapi.CreateOptions{}))
+			}, state: plan.StateFailed, text: "pool infra exists and was not created by plan p", err: plan.ErrPlanConflict},
+		{name: "somebody else's pool", steps: []plan.Step{{ID: "a", Kind: plan.DeletePool, Args: plan.Args{Pool: "worker"}}}, state: plan.StateFailed, text: "pool worker was not created by plan p"},
+		{name: "a node of two pools", steps: []plan.Step{{ID: "a", Kind: plan.CreatePool, Args: plan.Args{Pool: "x", Roles: []string{"worker", "x"}}}, {ID: "c", Kind: plan.CreatePool, Args: plan.Args{Pool: "y", Roles: []string{"worker", "y"}}},
+			{ID: "b", Kind: plan.LabelNodes, Args: plan.Args{Pool: "x", Nodes: []string{"worker-0"}, Add: map[string]string{mcp.LabelNodeRolePrefix + "x": "", mcp.LabelNodeRolePrefix + "y": ""}}}},
+			state: plan.StateFailed, text: "belongs to 2 custom roles", err: mcp.ErrPoolConflict},
+		{name: "an object that is refused", steps: []plan.Step{{ID: "a", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Unknown", "metadata": map[string]any{"name": "x"}}}}},
+			state: plan.StateFailed, text: "Unknown"},
+		{name: "nothing moves", steps: []plan.Step{{ID: "a", Kind: plan.WaitPools, Args: plan.Args{Pools: []string{"worker"}}}}, prepare: pending,
+			state: plan.StateFailed, text: "nothing has changed in pool worker since 2026-01-01T00:06:00Z"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}}})
+			if tt.prepare != nil {
+				tt.prepare(w)
+			}
+			o := plan.Options{Plan: custom("p", tt.steps...), Actions: tt.actions}
+			r := w.start("runner", o)
+			if err := w.ends(r, 3*time.Hour, plan.StateFailed, plan.StateFinished); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.Progress(); got.State != tt.state || got.Holder != "" {
+				t.Errorf("the plan is %s, held by %q", got.State, got.Holder)
+			}
+			if tt.text != "" && !w.has(plan.EventStepFailed, tt.text, tt.err) {
+				t.Errorf("%q, %v is missing in\n%s", tt.text, tt.err, strings.Join(w.log, "\n"))
+			}
+		})
+	}
+}
+
+// A stalled wait says since when nothing has moved, and where.
+func TestStalled(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}}})
+	start := w.Now()
+	w.clock.AfterFunc(30*time.Minute, func() {
+		modifyNode(w, "worker-0", func(n *corev1.Node) { n.Annotations[mcp.AnnotationDesiredConfig] = "missing" })
+	})
+	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true })
+	r := w.start("runner", plan.Options{Plan: custom("p", plan.Step{ID: "a", Kind: plan.WaitPools, Args: plan.Args{Pools: []string{"worker"}}, Done: plan.Check{Kind: plan.PoolsUnpaused, Pools: []string{"worker"}}})})
+	if err := w.ends(r, 3*time.Hour, plan.StateFailed); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(w.events, func(e plan.Event) bool { return e.Type == plan.EventStepFailed })
+	stalled := new(plan.StalledError)
+	if !errors.As(w.events[i].Err, &stalled) || stalled.Node != "worker-0" || stalled.Since.Sub(start) < 30*time.Minute || w.Now().Sub(stalled.Since) < time.Hour {
+		t.Errorf("%+v\n%s", stalled, strings.Join(w.log, "\n"))
+	}
+}
+
+// Two plans do not change one object; when the first has finished the second may.
+func TestPlanConflict(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	first := w.start("first", plan.Options{Plan: custom("first", pause("pause", true, "worker"), manual("wait"), pause("unpause", false, "worker"))})
+	w.pass(t, time.Minute)
+	second := w.start("second", plan.Options{Plan: custom("second", pause("pause", true, "worker"))})
+	if err := w.ends(second, time.Minute, plan.StateFailed); err != nil {
+		t.Fatal(err)
+	}
+	if !w.has(plan.EventStepFailed, "plan first", plan.ErrPlanConflict) {
+		t.Errorf("%q", w.log)
+	}
+	w.confirm(t, "first", "wait")
+	if err := w.ends(first, time.Minute, plan.StateFinished); err != nil {
+		t.Fatal(err)
+	}
+	again := w.start("again", plan.Options{Plan: custom("second", pause("pause", true, "worker")), Resume: true})
+	if err := w.ends(again, time.Minute, plan.StateFinished); err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Progress().Steps["pause"]; got.State != plan.StepDone || got.Attempts != 1 || !w.pool("worker").Spec.Paused {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A plan is run as it was started, and by those who know its format alone.
+func TestPlanChanged(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	p := custom("p", manual("wait"))
+	w.start("runner", plan.Options{Plan: p})
+	w.pass(t, time.Minute)
+	w.Stop("runner")
+	w.start("other", plan.Options{Plan: custom("p", manual("other")), TakeOver: true})
+	w.pass(t, time.Minute)
+	if !w.has(plan.EventError, "plan p: the plan is not the one that was started", plan.ErrPlanChanged) {
+		t.Errorf("%q", w.log)
+	}
+	key := clusterapi.Key(plan.DefaultNamespace, "rollout-p")
+	edit := func(change func(*corev1.ConfigMap)) {
+		must(clusterapi.Modify(w.context(), w.cluster, key, clusterapi.ModifyOptions{}, func(c *corev1.ConfigMap) error {
+			change(c)
+			return nil
+		}))
+	}
+	edit(func(c *corev1.ConfigMap) { c.Data["plan"] = strings.Replace(c.Data["plan"], "look", "jump", 1) })
+	if _, _, err := plan.Load(w.context(), w.cluster, "", "p"); !errors.Is(err, plan.ErrPlanChanged) {
+		t.Errorf("an edited plan: %v", err)
+	}
+	edit(func(c *corev1.ConfigMap) { c.Data["progress"] = `{"version": 2, "steps": []}` })
+	if _, _, err := plan.Load(w.context(), w.cluster, "", "p"); err == nil || !strings.Contains(err.Error(), "key progress: the record has format version 2; this program reads versions up to 1") {
+		t.Errorf("a newer record: %v", err)
+	}
+	w.log, w.events = nil, nil
+	w.start("newer", plan.Options{Plan: p, TakeOver: true})
+	w.pass(t, time.Minute)
+	if !w.has(plan.EventError, "the record has format version 2", nil) {
+		t.Errorf("%q", w.log)
+	}
+	if _, _, err := plan.Load(w.context(), w.cluster, "", "none"); !apierrors.IsNotFound(err) {
+		t.Errorf("no record: %v", err)
+	}
+}
+
+// A mark of a newer format is refused by name.
+func TestNewerMark(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) {
+		p.Annotations = map[string]string{plan.AnnotationPlan: "p", plan.AnnotationBefore: `{"version": 2}`}
+	})
+	r := w.start("runner", plan.Options{Plan: custom("p", pause("pause", true, "worker"))})
+	if err := w.ends(r, time.Minute, plan.StateFailed); err != nil {
+		t.Fatal(err)
+	}
+	if !w.has(plan.EventStepFailed, "annotation clusterupdate.github.io/before has format version 2; this program reads versions up to 1", nil) {
+		t.Errorf("%q", w.log)
+	}
+}
+
+// Hold leaves all as it is and says what that is; Freeze pauses again what was
+// unpaused too early. Both go on when they are resumed.
+func TestHoldAndFreeze(t *testing.T) {
+	for _, mode := range []plan.StopMode{plan.Hold, plan.Freeze} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 4}}})
+			p, _, err := plan.PlanControlPlaneOnly(w.state(), plan.ControlPlaneOnlyOptions{ID: "p", Versions: []string{version1, version2}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := w.start("runner", plan.Options{Plan: p})
+			if err := w.RunWhile(6*time.Hour, func() bool { return r.Progress().Steps["wait-worker"].State != plan.StepRunning }); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(t, 6*time.Minute)
+			w.Stop("runner")
+			stopper := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: mode}})
+			if err := w.ends(stopper, time.Minute, plan.StateHeld, plan.StateFrozen); err != nil {
+				t.Fatal(err)
+			}
+			var left []string
+			for _, i := range stopper.Progress().Report.Left {
+				left = append(left, i.Object+i.Field+" "+i.Text)
+			}
+			want := []string{`ClusterVersion/version/spec/channel is "eus-4.22", was absent`}
+			if mode == plan.Freeze {
+				want = append([]string{"MachineConfigPool/worker/spec/paused is true, was false"}, want...)
+				slices.Sort(left)
+				slices.Sort(want)
+			}
+			if diff := cmp.Diff(want, left); diff != "" {
+				t.Error(diff)
+			}
+			if w.pool("worker").Spec.Paused != (mode == plan.Freeze) {
+				t.Errorf("paused: %v", w.pool("worker").Spec.Paused)
+			}
+			idle := w.start("idle", plan.Options{Plan: p}) // not without Resume
+			w.pass(t, time.Hour)
+			if got := idle.Progress().State; got != stateAfter(mode) {
+				t.Errorf("the plan is %s", got)
+			}
+			again := w.start("again", plan.Options{Plan: p, Resume: true})
+			if err := w.ends(again, 3*time.Hour, plan.StateFinished); err != nil {
+				t.Fatal(err)
+			}
+			if err := atRest(w.cluster, version2); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func stateAfter(m plan.StopMode) plan.State {
+	if m == plan.Freeze {
+		return plan.StateFrozen
+	}
+	return plan.StateHeld
+}
+
+// Restore leaves alone what somebody has changed since.
+func TestRestoreConflict(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	two := intstr.FromInt32(2)
+	p := custom("p", plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: &two}}, pause("pause", true, "worker"), manual("wait"))
+	w.start("runner", plan.Options{Plan: p})
+	w.pass(t, time.Minute)
+	w.Stop("runner")
+	three := intstr.FromInt32(3)
+	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = &three })
+	r := w.start("stopper", plan.Options{Plan: custom("p"), TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}}) // by its ID alone
+	if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
+		t.Fatal(err)
+	}
+	want := &plan.Report{
+		Restored:  []plan.Item{{Object: "MachineConfigPool/worker", Field: "/spec/paused", Text: "is false again, not true"}},
+		Conflicts: []plan.Item{{Object: "MachineConfigPool/worker", Field: "/spec/maxUnavailable", Text: "was absent, the plan made it 2, and somebody made it 3"}},
+	}
+	if diff := cmp.Diff(want, r.Progress().Report); diff != "" {
+		t.Error(diff)
+	}
+	pool := w.pool("worker")
+	if pool.Spec.Paused || pool.Spec.MaxUnavailable.IntValue() != 3 || pool.Annotations[plan.AnnotationPlan] != "" {
+		t.Errorf("%+v %v", pool.Spec, pool.Annotations)
+	}
+	// There is nothing to stop under another name.
+	w.start("typo", plan.Options{Plan: custom("q"), Stop: &plan.StopOptions{Mode: plan.Restore}})
+	w.pass(t, time.Minute)
+	if !w.has(plan.EventError, "plan q: there is no record to stop", nil) {
+		t.Errorf("%q", w.log)
+	}
+}
+
+// P5: no node of a pool is told to reach anything while the plan has the pool
+// paused, and those that were told before finish.
+func TestPausedPoolsAreNotTargeted(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 4}}})
+	p, _, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "p", Version: version1, Sizes: []int{1, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cursor := w.cluster.Follow()
+	defer cursor.Close()
+	r := w.start("runner", plan.Options{Plan: p})
+	targeted := map[string]time.Time{}
+	unpaused := map[string]time.Time{}
+	desired := map[string]string{}
+	err = w.RunWhile(6*time.Hour, func() bool {
+		for c, ok := cursor.Next(); ok; c, ok = cursor.Next() {
+			if c.New == nil || r.Progress().Steps["pause"].State != plan.StepDone {
+				continue
+			}
+			if n, err := clusterapi.As[corev1.Node](c.New); err == nil && c.New.Kind().Kind == "Node" {
+				if d := n.Annotations[mcp.AnnotationDesiredConfig]; desired[n.Name] != "" && desired[n.Name] != d && targeted[n.Name].IsZero() {
+					targeted[n.Name] = w.Now()
+				}
+				desired[n.Name] = n.Annotations[mcp.AnnotationDesiredConfig]
+			}
+			if p, err := clusterapi.As[mcfgv1.MachineConfigPool](c.New); err == nil && c.New.Kind().Kind == "MachineConfigPool" && !p.Spec.Paused && unpaused[p.Name].IsZero() {
+				unpaused[p.Name] = w.Now()
+			}
+		}
+		return r.Progress().State != plan.StateFinished
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := map[string]string{}
+	for _, s := range p.Steps {
+		if strings.HasPrefix(s.ID, "label-") {
+			for _, n := range s.Args.Nodes {
+				group[n] = s.Args.Pool
+			}
+		}
+	}
+	for _, n := range []string{"worker-0", "worker-1", "worker-2", "worker-3"} {
+		pool := group[n]
+		if pool == "" {
+			pool = "worker"
+		}
+		if targeted[n].IsZero() || targeted[n].Before(unpaused[pool]) {
+			t.Errorf("node %s of pool %s: targeted %s, unpaused %s", n, pool, targeted[n], unpaused[pool])
+		}
+	}
+}
+
+// Live, a plan runs until it has ended; another runner is told that it is held.
+func TestRun(t *testing.T) {
+	for name, goWrong := range map[string]func(){"well": func() {}, "observers panic": func() { panic("out of paper") }, "observers end": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := memory.NewOpenShift(memory.Options{})
+				worker := resting("worker")
+				for _, o := range []any{&worker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.DefaultNamespace}}} {
+					if err := c.Load(must(clusterapi.ToUnstructured(o))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p := custom("p", pause("pause", true, "worker"), hook("hook"), pause("unpause", false, "worker"))
+				called := 0
+				o := plan.Options{API: c, Plan: p, Observe: func(plan.Event) { goWrong() }, Actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) {
+					called++
+					return plan.Outcome{Done: called > 12}, nil
+				})}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- must(plan.New(o)).Run(ctx) }()
+				time.Sleep(15 * time.Second)
+				if err := must(plan.New(o)).Run(t.Context()); !errors.Is(err, plan.ErrPlanHeld) {
+					t.Errorf("the second runner: %v", err)
+				}
+				cancel()
+				if err := <-ended; !errors.Is(err, context.Canceled) {
+					t.Errorf("cancelled: %v", err)
+				}
+				_, progress, err := plan.Load(t.Context(), c, "", "p")
+				if err != nil || progress.Holder != "" || progress.State != plan.StateRunning {
+					t.Errorf("%v: %s is held by %q", err, progress.State, progress.Holder)
+				}
+				began := time.Now()
+				if err := must(plan.New(o)).Run(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if d := time.Since(began); d > 2*time.Minute {
+					t.Errorf("a clean end was waited for: %s", d)
+				}
+				if err := must(plan.New(o)).Run(t.Context()); err != nil {
+					t.Errorf("a plan that has finished: %v", err)
+				}
+				o.Plan = custom("q", hook("hook"))
+				o.Actions = hookIs(func(context.Context, plan.Call) (plan.Outcome, error) { return plan.Outcome{}, errors.New("no") })
+				err = must(plan.New(o)).Run(t.Context())
+				if step := new(plan.StepError); !errors.As(err, &step) || step.Step != "hook" {
+					t.Errorf("a step that fails: %v", err)
+				}
+				if err := must(plan.New(o)).Run(t.Context()); !errors.Is(err, plan.ErrPlanStopped) || !strings.Contains(err.Error(), "step hook: no") {
+					t.Errorf("a plan that has failed: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	_, err := plan.New(plan.Options{Plan: custom("P", hook("hook"), plan.Step{ID: "u", Kind: plan.UpdateCluster, Args: plan.Args{Version: version1}}), Poll: -1})
+	for _, want := range []string{`id "P"`, `step hook names action "hook", which Actions lacks`, `step u names action "UpdateCluster", which Actions lacks`, "Poll is negative"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in %v", want, err)
+		}
+	}
+	if _, err := plan.New(plan.Options{Plan: custom("p"), Stop: &plan.StopOptions{Mode: "Jump"}}); err == nil || !strings.Contains(err.Error(), `Stop.Mode "Jump" is not known`) {
+		t.Error(err)
+	}
+	if err := must(plan.New(plan.Options{Plan: custom("p")})).Run(t.Context()); err == nil {
+		t.Error("it runs without API")
+	}
+}
+
+func TestConfirmErrors(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	if err := plan.Confirm(w.context(), w.cluster, "", "p", "wait"); !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+	w.start("runner", plan.Options{Plan: custom("p", manual("wait"), plan.Step{ID: "gate", Kind: plan.Gate, Args: plan.Args{Action: plan.ActionApproval}})})
+	w.pass(t, time.Minute)
+	if err := plan.Confirm(w.context(), w.cluster, "", "p", "jump"); err == nil || !strings.Contains(err.Error(), `plan p has no step "jump"`) {
+		t.Error(err)
+	}
+	w.confirm(t, "p", "gate")
+	w.confirm(t, "p", "wait")
+	w.confirm(t, "p", "wait")
+	w.pass(t, time.Minute)
+	if !w.has(plan.EventPlanDone, "Finished", nil) {
+		t.Errorf("%q", w.log)
+	}
+}
+
+func TestUninstall(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "notes", "namespace": "default"}, "data": map[string]any{"a": "b"}}
+	w.start("runner", plan.Options{Plan: custom("p", pause("pause", true, "worker"), plan.Step{ID: "cordon", Kind: plan.Cordon, Args: plan.Args{Node: "worker-0"}},
+		plan.Step{ID: "apply", Kind: plan.ApplyObject, Args: plan.Args{Object: object}}, manual("wait"))})
+	w.start("other", plan.Options{Plan: custom("a", manual("wait"))})
+	w.pass(t, time.Minute)
+	if ids, err := plan.List(w.context(), w.cluster, ""); err != nil || !slices.Equal(ids, []string{"a", "p"}) {
+		t.Errorf("%q %v", ids, err)
+	}
+	w.Stop("runner")
+	w.Stop("other")
+	if err := plan.Uninstall(w.context(), w.cluster, ""); err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := plan.List(w.context(), w.cluster, ""); err != nil || len(ids) > 0 {
+		t.Errorf("%q %v", ids, err)
+	}
+	for name, f := range fields(w.cluster) {
+		if strings.Contains(f, `"before"`) || strings.Contains(f, "version\":1") {
+			t.Errorf("%s: %s", name, f)
+		}
+	}
+	notes := must(clusterapi.Get[corev1.ConfigMap](w.context(), w.cluster, clusterapi.Key("default", "notes")))
+	if len(notes.Annotations) > 0 || !w.pool("worker").Spec.Paused {
+		t.Errorf("%v, paused %v", notes.Annotations, w.pool("worker").Spec.Paused)
+	}
+}
+
+// The JSON of events is that of all packages.
+func TestEventJSON(t *testing.T) {
+	e := plan.Event{Type: plan.EventStepFailed, Time: mcptest.Epoch, Plan: "p", Step: "s", Kind: plan.SetPaused, Pool: "worker", Attempt: 2, Warning: true, Text: "no",
+		Err: &plan.StepError{Plan: "p", Step: "s", Err: plan.ErrTimeout}}
+	got := string(must(json.Marshal(e)))
+	want := `{"time":"2026-01-01T00:00:00Z","type":"StepFailed","plan":"p","step":"s","kind":"SetPaused","pool":"worker","attempt":2,"warning":true,"message":"no","error":"plan p, step s: the step's timeout has passed"}`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	got = string(must(json.Marshal(plan.Event{Type: plan.EventPlanDone, Plan: "p", State: plan.StateFinished, Holder: "h", Node: "n"})))
+	if diff := cmp.Diff(`{"type":"PlanDone","plan":"p","node":"n","state":"Finished","holder":"h"}`, got); diff != "" {
+		t.Error(diff)
+	}
+	if text := fmt.Sprint(plan.Event{Type: plan.EventHeld, Plan: "p"}.LogValue()); text != "[type=Held plan=p]" {
+		t.Error(text)
+	}
+}
+
+// refusing is an API that does not let a record be written.
+type refusing struct{ clusterapi.ClusterAPI }
+
+func (r refusing) Update(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	if obj.GetKind() == "ConfigMap" {
+		return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, obj.GetName(), errors.New("no"))
+	}
+	return r.ClusterAPI.Update(ctx, obj, o)
+}
+
+// Without its record a plan changes nothing, and tries again.
+func TestRecordRefused(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
+	p := must(plan.New(plan.Options{Plan: custom("p", pause("pause", true, "worker")), Observe: w.observe("")})).Process()
+	inner := p.New
+	p.New = func(api clusterapi.ClusterAPI) []reconcile.Reconciler { return inner(refusing{api}) }
+	w.Add(p)
+	w.pass(t, 10*time.Minute)
+	if w.pool("worker").Spec.Paused || w.has(plan.EventPlanDone, "", nil) {
+		t.Errorf("%q", w.log)
+	}
+	w.Stop(p.Name)
+	r := w.start("another", plan.Options{Plan: custom("p", pause("pause", true, "worker")), TakeOver: true})
+	if err := w.ends(r, time.Minute, plan.StateFinished); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,347 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// failure is an error that fails a step; others are tried again. Unless it is
+// sure, it has to be found twice, since what was read may have been old.
+type failure struct {
+	err  error
+	sure bool
+}
+
+func (e *failure) Error() string { return e.err.Error() }
+func (e *failure) Unwrap() error { return e.err }
+
+func failf(format string, args ...any) error { return &failure{err: fmt.Errorf(format, args...)} }
+
+// fails reports whether an error of a step fails it.
+func fails(err error) bool {
+	f := new(failure)
+	return errors.As(err, &f) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err)
+}
+
+// proceed does what is due: the steps of the plan, or its stop.
+func (x *pass) proceed() (reconcile.Result, error) {
+	if x.over {
+		return reconcile.Result{}, nil
+	}
+	switch x.rec.Progress.State {
+	case StateFreezing:
+		return reconcile.Result{}, x.freeze()
+	case StateRestoring:
+		return x.restore()
+	case StateHeld:
+		return reconcile.Result{}, x.held(StateHeld)
+	case StateEnding:
+		return x.ending()
+	}
+	for i := range x.plan.Steps {
+		s := &x.plan.Steps[i]
+		if x.rec.Progress.Steps[s.ID].over(s) {
+			continue
+		}
+		done, res, err := x.step(i, s)
+		if err != nil || !done {
+			return res, err
+		}
+		x.v = &view{ctx: x.ctx, api: x.api, releases: x.releases} // the next step looks anew
+	}
+	x.rec.Progress.State = StateEnding
+	if err := x.store(); err != nil || x.over {
+		return reconcile.Result{}, err
+	}
+	return x.ending()
+}
+
+// ending removes the marks of a plan whose steps are done. From then on it can be
+// stopped no more.
+func (x *pass) ending() (reconcile.Result, error) {
+	at, err := x.unmarkAll()
+	if err != nil || !at.IsZero() {
+		return reconcile.Result{At: at}, err
+	}
+	return reconcile.Result{}, x.endPlan(StateFinished, nil)
+}
+
+// endPlan records the end of a plan.
+func (x *pass) endPlan(state State, err error) error {
+	p := &x.rec.Progress
+	p.State, p.Holder = state, ""
+	if err := x.store(); err != nil || x.over {
+		return err
+	}
+	x.emit(Event{Type: EventPlanDone, State: state, Warning: state == StateFailed, Text: fmt.Sprintf("plan %s is %s", x.plan.ID, state)})
+	return x.finish(err)
+}
+
+// look is what a step is found to be.
+type look struct {
+	done bool
+	ours bool            // a mark of ours is on what makes it done
+	why  string          // it is not
+	at   time.Time       // when to look again; zero: after Options.Poll
+	jobs []reconcile.Job // that run meanwhile
+	more []reconcile.Watch
+	// change makes the next change; nil: only waiting helps.
+	change func() error
+	// again says that there are changes left after it.
+	again bool
+	// writes says that the step is of the kind that changes fields: done at the
+	// first look, it is skipped.
+	writes bool
+	// wait names the pools whose standstill ends the step.
+	wait []string
+}
+
+// pace is the time between two changes, in which the cluster's caches catch up.
+const pace = time.Second
+
+// step goes on with one step.
+func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error) {
+	sp := x.rec.Progress.Steps[s.ID]
+	if s.closed(x.now) && sp.State != StepRunning {
+		return true, res, x.stepDone(s, sp, look{writes: true})
+	}
+	l, err := x.look(i, s, sp)
+	if err == nil && l.done && !s.Done.isZero() {
+		l.why, err = x.v.check(s.Done)
+		l.done = l.why == ""
+	}
+	if err == nil && l.done {
+		return true, res, x.stepDone(s, sp, l)
+	}
+	if err == nil {
+		err = x.needs(s, l)
+	}
+	if err == nil && sp.State != StepRunning {
+		sp, err = x.begin(s, sp)
+	}
+	if x.over {
+		return false, res, nil
+	}
+	if err == nil {
+		err = x.overdue(s, sp, l)
+	}
+	if err == nil && l.change != nil {
+		err = l.change()
+		l.again, l.why = true, "" // it is not waited for
+	}
+	if err != nil && (!fails(err) || x.rec == nil) { // without the record nothing can be said to have failed
+		return false, res, err
+	}
+	if err != nil {
+		if f := new(failure); errors.As(err, &f) && f.sure || x.confirmsDoubt() {
+			return x.stepFailed(s, err)
+		}
+		return false, reconcile.Result{At: x.doubt.Add(again)}, nil
+	}
+	x.doubt = time.Time{}
+	x.waiting(s, l.why)
+	res = reconcile.Result{At: x.now.Add(x.o.Poll), Jobs: l.jobs, Watches: l.more}
+	if !l.at.IsZero() {
+		res.At = l.at
+	}
+	if len(l.jobs) > 0 {
+		res.At = time.Time{} // the job wakes
+	}
+	if l.again {
+		res.At = x.now.Add(pace)
+	}
+	if end := s.end(sp); !end.IsZero() && (res.At.IsZero() || end.Before(res.At)) {
+		res.At = end
+	}
+	return false, res, nil
+}
+
+// confirmsDoubt reports whether a step was found to fail some seconds ago
+// already.
+func (x *pass) confirmsDoubt() bool {
+	if x.doubt.IsZero() || x.now.Before(x.doubt) {
+		x.doubt = x.now
+	}
+	return x.now.Sub(x.doubt) >= again
+}
+
+// end is when the step's time is over; zero: never.
+func (s *Step) end(sp StepProgress) (end time.Time) {
+	if s.Timeout.Duration > 0 {
+		end = sp.Started.Add(s.Timeout.Duration)
+	}
+	if until := s.Args.Until; until != nil && s.Kind == WaitPools && (end.IsZero() || until.Time.Before(end)) {
+		end = until.Time
+	}
+	return end
+}
+
+// closed reports whether the step's window is.
+func (s *Step) closed(now time.Time) bool {
+	return s.Args.Until != nil && !now.Before(s.Args.Until.Time)
+}
+
+// begin records that a step is under way.
+func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
+	sp.State, sp.Started, sp.Finished, sp.Error = StepRunning, x.now.UTC(), time.Time{}, ""
+	sp.Moved = x.now.UTC()
+	sp.Attempts++
+	x.rec.Progress.Steps[s.ID] = sp
+	if err := x.store(); err != nil || x.over {
+		return sp, err
+	}
+	x.tell(EventStepStarted, s, fmt.Sprintf("step %s: %s", s.ID, s.describe()), nil)
+	return sp, nil
+}
+
+// needs asks what must hold before a step changes anything.
+func (x *pass) needs(s *Step, l look) error {
+	if l.change == nil && len(l.jobs) == 0 {
+		return nil
+	}
+	for _, c := range s.Needs {
+		why, err := x.v.check(c)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			return failf("it needs %s: %s", c.Kind, why)
+		}
+	}
+	return nil
+}
+
+// overdue says that a step has taken too long.
+func (x *pass) overdue(s *Step, sp StepProgress, l look) error {
+	if d := s.Timeout.Duration; d > 0 && x.now.Sub(sp.Started) >= d {
+		return &failure{err: late(d.String(), l.why), sure: true}
+	}
+	if s.Kind == WaitPools && s.closed(x.now) {
+		return &failure{err: late("the window has closed", l.why), sure: true}
+	}
+	if len(l.wait) == 0 {
+		return nil
+	}
+	moved := sp.Moved
+	for _, pool := range l.wait {
+		if at := x.moved[pool]; at.After(moved) {
+			moved = at
+		}
+	}
+	if moved.After(sp.Moved.Add(renewEvery)) {
+		sp.Moved = moved.UTC()
+		x.rec.Progress.Steps[s.ID] = sp // stored with the next renewal
+	}
+	if x.now.Sub(moved) < x.o.Stall {
+		return nil
+	}
+	stalled := &StalledError{Pools: l.wait, Since: moved}
+	for _, pool := range l.wait {
+		nodes, err := x.v.nodesOf(pool)
+		if err != nil {
+			return err
+		}
+		for _, n := range nodes {
+			if phase, _ := mcp.PhaseOf(mcp.NodeStateOf(n)); phase != mcp.PhaseDone && stalled.Node == "" {
+				stalled.Node, stalled.Phase = n.Name, phase
+			}
+		}
+	}
+	return &failure{err: stalled, sure: true}
+}
+
+// late is the error of a step that took too long.
+func late(what, why string) error {
+	if why != "" {
+		what += ": " + why
+	}
+	return fmt.Errorf("%w: %s", ErrTimeout, what)
+}
+
+// stepDone records that a step is done, or was so without it.
+func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
+	state, event := StepDone, EventStepDone
+	if l.writes && (sp.State != StepRunning || !l.ours) {
+		state, event = StepSkipped, EventStepSkipped
+	}
+	sp.State, sp.Finished, sp.Error = state, x.now.UTC(), ""
+	if sp.Started.IsZero() {
+		sp.Started = sp.Finished
+	}
+	x.rec.Progress.Steps[s.ID] = sp
+	delete(x.calls, s.ID)
+	if err := x.store(); err != nil || x.over {
+		return err
+	}
+	x.waits, x.doubt = "", time.Time{}
+	clear(x.told)
+	text := fmt.Sprintf("step %s is done", s.ID)
+	if state == StepSkipped {
+		text = fmt.Sprintf("step %s is skipped: it was so without the plan", s.ID)
+		if s.closed(x.now) {
+			text = fmt.Sprintf("step %s is skipped: its window has closed", s.ID)
+		}
+	}
+	x.tell(event, s, text, nil)
+	return nil
+}
+
+// stepFailed records a failure. done says that the plan goes on all the same.
+func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, _ error) {
+	if f := new(failure); errors.As(err, &f) {
+		err = f.err
+	}
+	sp := x.rec.Progress.Steps[s.ID]
+	sp.State, sp.Finished, sp.Error = StepFailed, x.now.UTC(), cut(err.Error())
+	if sp.Started.IsZero() {
+		sp.Started = sp.Finished
+	}
+	x.rec.Progress.Steps[s.ID] = sp
+	x.doubt = time.Time{}
+	delete(x.calls, s.ID)
+	failed := &StepError{Plan: x.plan.ID, Step: s.ID, Err: err}
+	if !s.stops() {
+		if err := x.store(); err != nil || x.over {
+			return false, res, err
+		}
+		x.tell(EventStepFailed, s, failed.Error()+"; the plan goes on", failed)
+		return true, res, nil
+	}
+	p := &x.rec.Progress
+	p.State, p.Holder = StateFailed, ""
+	if err := x.store(); err != nil || x.over {
+		return false, res, err
+	}
+	x.tell(EventStepFailed, s, failed.Error(), failed)
+	x.emit(Event{Type: EventPlanDone, State: StateFailed, Warning: true, Text: fmt.Sprintf("plan %s is %s", x.plan.ID, StateFailed)})
+	return false, res, x.finish(failed)
+}
+
+// waiting tells what a step waits for, when that changes.
+func (x *pass) waiting(s *Step, why string) {
+	if why != "" && why != x.waits {
+		x.waits = why
+		x.tell(EventWaiting, s, fmt.Sprintf("step %s waits: %s", s.ID, why), nil)
+	}
+}
+
+func (x *pass) tell(t EventType, s *Step, text string, err error) {
+	e := Event{Type: t, Step: s.ID, Kind: s.Kind, Pool: s.Args.Pool, Node: s.Args.Node, Attempt: x.rec.Progress.Steps[s.ID].Attempts, Text: text, Err: err}
+	if len(s.Args.Pools) == 1 {
+		e.Pool = s.Args.Pools[0]
+	}
+	e.Warning = t == EventStepFailed
+	x.emit(e)
+}
+
+// cut bounds the error of a step.
+func cut(text string) string { return bounded.Text(text, maxText) }

@@ -1,0 +1,228 @@
+package plan_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
+)
+
+// transcript runs a plan to its end and compares what was told with a golden
+// file. people act at times after the start.
+func transcript(t *testing.T, name string, w *world, p plan.Plan, warnings []string, o plan.Options, end ...plan.State) {
+	t.Helper()
+	o.Plan = p
+	r := w.start("runner", o)
+	err := w.ends(r, 48*time.Hour, append(end, plan.StateFailed)...)
+	var b bytes.Buffer
+	for _, warning := range warnings {
+		fmt.Fprintf(&b, "warning: %s\n", warning)
+	}
+	for _, line := range w.log {
+		fmt.Fprintf(&b, "%s\n", line)
+	}
+	b.WriteByte('\n')
+	if err := plan.WriteProgress(&b, p, r.Progress()); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || r.Progress().State != end[0] {
+		t.Errorf("the plan is %s: %v\n%s", r.Progress().State, err, b.String())
+	}
+	golden(t, "transcripts/"+name+".txt", b.String())
+}
+
+// quiet is a world that has come to rest.
+func quiet(t *testing.T, o worldOptions) *world {
+	t.Helper()
+	o.seed = 1
+	w := newWorld(o)
+	t.Cleanup(w.Close)
+	if err := w.RunUntil(w.Now().Add(5 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// modifyNode changes a node, and its status.
+func modifyNode(w *world, name string, change func(*corev1.Node)) {
+	for _, status := range []bool{false, true} {
+		if _, err := clusterapi.Modify(w.context(), w.cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: status}, func(n *corev1.Node) error {
+			change(n)
+			return nil
+		}); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// A canary of one node of six, then the others in two windows.
+func TestTranscriptCanary(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 6}}, workloads: []simulation.Workload{{Name: "web", Replicas: 3}}})
+	p, warnings, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "canary", Version: version1, Window: time.Hour, NodeTime: 20 * time.Minute, SparePercent: 20,
+		Starts: []time.Time{w.Now().Add(time.Hour), w.Now().Add(25 * time.Hour), w.Now().Add(26 * time.Hour)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transcript(t, "canary", w, p, warnings, plan.Options{}, plan.StateFinished)
+	if err := atRest(w.cluster, version1); err != nil {
+		t.Error(err)
+	}
+}
+
+// Five nodes in two windows, the first of which is too short for all.
+func TestTranscriptWindows(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 5}}})
+	start := w.Now().Add(time.Hour)
+	p, warnings, err := plan.PlanWindows(w.state(), plan.WindowsOptions{ID: "nights", Version: version1, NodeTime: 5 * time.Minute, ClusterTime: 20 * time.Minute,
+		Windows: []plan.Window{{Start: start, Duration: 30 * time.Minute}, {Start: start.Add(24 * time.Hour), Duration: time.Hour}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transcript(t, "windows", w, p, warnings, plan.Options{}, plan.StateFinished)
+	if err := atRest(w.cluster, version1); err != nil {
+		t.Error(err)
+	}
+}
+
+// Two minor versions with one reboot of each compute node; operators in between.
+func TestTranscriptControlPlaneOnly(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}, {Name: "infra", Nodes: 1}}})
+	p, warnings, err := plan.PlanControlPlaneOnly(w.state(), plan.ControlPlaneOnlyOptions{ID: "eus", Versions: []string{version1, version2}, Operators: true, Hooks: []string{"storage"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	slow := plan.ActionFunc(func(context.Context, plan.Call) (plan.Outcome, error) {
+		calls++
+		return plan.Outcome{Done: calls%2 == 0, After: 5 * time.Minute, Text: "2 operators are being updated"}, nil
+	})
+	transcript(t, "control-plane-only", w, p, warnings, plan.Options{Actions: map[string]plan.Action{
+		"UpdateCluster": plan.ActionFunc(updateCluster), "UpdateOperators": slow, "storage": slow}}, plan.StateFinished)
+	if err := atRest(w.cluster, version2); err != nil {
+		t.Error(err)
+	}
+	reboots := map[string]int{}
+	for _, n := range w.state().Nodes {
+		reboots[n.Status.NodeInfo.KubeletVersion]++
+	}
+	if len(reboots) != 1 {
+		t.Error(reboots)
+	}
+}
+
+// Two RHEL hosts; somebody prepares, and a hook fails once: the plan stops with the
+// node cordoned, and goes on when it is resumed.
+func TestTranscriptRHEL(t *testing.T) {
+	one := intstr.FromInt32(1)
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 3}}, workloads: []simulation.Workload{{Name: "web", Replicas: 3, MaxUnavailable: &one}}})
+	for _, name := range []string{"worker-0", "worker-1"} {
+		modifyNode(w, name, func(n *corev1.Node) { n.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux 8.8 (Ootpa)" })
+	}
+	p, warnings, err := plan.PlanRHEL(w.state(), plan.RHELOptions{ID: "hosts", Update: "playbook", PreCordon: "pre-cordon", PreUpgrade: "pre-upgrade", PreUncordon: "pre-uncordon", PostUpgrade: "post-upgrade"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := true
+	ok := func(_ context.Context, c plan.Call) (plan.Outcome, error) {
+		if c.Step.Args.Node == "worker-1" && c.Step.Args.Action == "pre-upgrade" && fails {
+			fails = false
+			return plan.Outcome{}, fmt.Errorf("disk is full")
+		}
+		return plan.Outcome{Done: true}, nil
+	}
+	hooks := map[string]plan.Action{}
+	for _, name := range []string{"playbook", "pre-cordon", "pre-upgrade", "pre-uncordon", "post-upgrade"} {
+		hooks[name] = plan.ActionFunc(ok)
+	}
+	for i := range 4 {
+		w.clock.AfterFunc(time.Duration(10*(i+1))*time.Minute, func() {
+			if err := plan.Confirm(w.context(), w.cluster, "", "hosts", fmt.Sprint("prepare-", i+1)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	transcript(t, "rhel", w, p, warnings, plan.Options{Actions: hooks}, plan.StateFailed)
+	for _, n := range w.state().Nodes {
+		if n.Spec.Unschedulable != (n.Name == "worker-1") {
+			t.Errorf("node %s: unschedulable %v", n.Name, n.Spec.Unschedulable)
+		}
+	}
+	w.log = nil
+	transcript(t, "rhel-resumed", w, p, nil, plan.Options{Actions: hooks, Resume: true}, plan.StateFinished)
+}
+
+// The virtual hardware of all nodes, one after another; a person does what no
+// action does.
+func TestTranscriptVSphereHardware(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}}, workloads: []simulation.Workload{{Name: "web", Replicas: 2}}})
+	p, warnings, err := plan.PlanVSphereHardware(w.state(), plan.VSphereHardwareOptions{ID: "hardware", Nodes: []string{"master-0", "worker-0"}, ShutDown: "vm", Upgrade: "vm", Template: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vm := plan.ActionFunc(func(_ context.Context, c plan.Call) (plan.Outcome, error) {
+		up := corev1.ConditionFalse
+		if strings.HasPrefix(c.Step.ID, "upgrade") {
+			up = corev1.ConditionTrue // it boots
+		}
+		modifyNode(w, c.Step.Args.Node, func(n *corev1.Node) {
+			for i := range n.Status.Conditions {
+				if n.Status.Conditions[i].Type == corev1.NodeReady {
+					n.Status.Conditions[i].Status = up
+				}
+			}
+		})
+		return plan.Outcome{Done: true}, nil
+	})
+	for i, step := range []string{"power-on-master-0", "power-on-worker-0", "template"} {
+		w.clock.AfterFunc(time.Duration(10*(i+1))*time.Minute, func() {
+			if err := plan.Confirm(w.context(), w.cluster, "", "hardware", step); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	transcript(t, "vsphere-hardware", w, p, warnings, plan.Options{Actions: map[string]plan.Action{"vm": vm}}, plan.StateFinished)
+}
+
+// A plan is stopped in the middle of an update, and put back as far as nodes
+// need not reboot; then all of it.
+func TestTranscriptRestore(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 4}}})
+	before := fields(w.cluster)
+	p, warnings, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "canary", Version: version1, Sizes: []int{1, 2}, SparePercent: 25})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, warning := range warnings {
+		t.Error(warning)
+	}
+	w.start("plan canary", plan.Options{Plan: p})
+	if err := w.RunUntil(w.Now().Add(20 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	w.Stop("plan canary")
+	transcript(t, "restore", w, p, nil, plan.Options{TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}}, plan.StateRestored)
+	w.log = nil
+	r := w.start("again", plan.Options{Plan: p, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
+	if err := w.ends(r, time.Hour, plan.StateRestored); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.RunUntil(w.Now().Add(2 * time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "transcripts/restore-with-reboots.txt", strings.Join(w.log, "\n")+"\n")
+	if diff := diffFields(before, fields(w.cluster)); diff != "" {
+		t.Error(diff)
+	}
+	if err := atRest(w.cluster, version1); err != nil {
+		t.Error(err)
+	}
+}

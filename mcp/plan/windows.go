@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// WindowsOptions are the options of [PlanWindows].
+type WindowsOptions struct {
+	// ID names the plan; required.
+	ID string
+	// Pools are those whose nodes are updated in the windows alone; nil means all
+	// but those of the control plane.
+	Pools []string
+	// Version is the release to update the cluster to, in the first window, and
+	// Image its pull spec where the action needs one. Empty: the cluster is not
+	// updated.
+	Version, Image string
+	// Windows are the maintenance windows, one after another; required.
+	Windows []Window
+	// NodeTime is how long a node takes; zero is an error. So long before the end of a window
+	// pools are paused, since nodes that have begun finish.
+	NodeTime time.Duration
+	// ClusterTime is how long the update of the cluster takes; zero means an hour.
+	ClusterTime time.Duration
+}
+
+// Window is a maintenance window.
+type Window struct {
+	Start    time.Time
+	Duration time.Duration
+}
+
+// PlanWindows builds a plan that updates nodes in maintenance windows alone. The
+// pools are paused. In each window they are unpaused until they are done or the
+// window is about to end, and paused again; the next window goes on with the nodes
+// that are left. After the last one they are to be done.
+//
+// It costs O(n log n) for n nodes. warnings are what to know before it is
+// started, such as that the windows are too few by the documented estimate. The error
+// joins all that speaks against it.
+func PlanWindows(c Cluster, o WindowsOptions) (p Plan, warnings []string, err error) {
+	b := newBuilder(c, o.ID)
+	if err := options.NonNegative(o); err != nil {
+		b.add("%w", err)
+		return b.plan(o.ID, KindWindows)
+	}
+	if o.ClusterTime == 0 {
+		o.ClusterTime = time.Hour
+	}
+	if o.Pools == nil {
+		o.Pools = b.compute()
+	}
+	b.validateWindows(o)
+	if len(o.Pools) > 0 && len(o.Windows) > 0 {
+		b.buildWindows(o)
+	}
+	return b.plan(o.ID, KindWindows)
+}
+
+// compute are all pools but those of the control plane.
+func (b *builder) compute() []string {
+	return slices.DeleteFunc(b.poolNames(), func(p string) bool { return p == mcp.PoolMaster || p == mcp.PoolArbiter })
+}
+
+func (b *builder) validateWindows(o WindowsOptions) {
+	for _, p := range o.Pools {
+		if p == mcp.PoolMaster || p == mcp.PoolArbiter {
+			b.add("pool %s: an update of the cluster waits for it, so it cannot be paused", p)
+		}
+	}
+	if len(o.Pools) == 0 {
+		b.add("the cluster has no pool besides those of the control plane")
+	}
+	if o.Version == "" {
+		b.exist(o.Pools...)
+	} else {
+		version(&b.faults, o.Version)
+		b.atRest(slices.Concat(b.controlPlane(), o.Pools)...)
+		if now := b.idle(); now == o.Version && now != "" {
+			b.add("the cluster is at %s already", now)
+		}
+	}
+	b.others(o.Version, o.Pools...)
+	b.certificates(o.Pools...)
+	b.drains(o.Pools...)
+	if o.NodeTime == 0 {
+		b.add("the time of a node is needed, to know when a window is about to end")
+	}
+	if len(o.Windows) == 0 {
+		b.add("there is no window")
+	}
+	var rounds int64 // that fit into all windows
+	for i, w := range o.Windows {
+		length := w.Duration
+		if i == 0 && o.Version != "" {
+			length -= o.ClusterTime
+			if length < o.NodeTime {
+				b.warn("the first window is too short for the update of the cluster, which takes %s, and a node, which takes %s", o.ClusterTime, o.NodeTime)
+			}
+		} else if w.Duration < o.NodeTime {
+			b.add("window %d of %s is shorter than the %s that a node takes", i+1, w.Duration, o.NodeTime)
+		}
+		if i > 0 && w.Start.Before(o.Windows[i-1].Start.Add(o.Windows[i-1].Duration)) {
+			b.add("window %d opens before the one before it has closed", i+1)
+		}
+		if w.Start.IsZero() {
+			b.add("window %d has no start", i+1)
+		}
+		if o.NodeTime > 0 && length > 0 {
+			rounds += int64(length / o.NodeTime)
+		}
+	}
+	for _, name := range o.Pools {
+		p := b.pools[name]
+		if p == nil {
+			continue
+		}
+		limit, _, err := mcp.MaxUnavailable(p, len(b.nodes[name]))
+		if err != nil {
+			continue // told
+		}
+		if need := int64((len(b.nodes[name]) + limit - 1) / limit); need > rounds {
+			b.warn("pool %s: %d nodes, %d at a time, take %d times %s; the windows have room for %d", name, len(b.nodes[name]), limit, need, o.NodeTime, rounds)
+		}
+	}
+}
+
+// exist requires that pools do, and are neither degraded nor paused. What is
+// pending in them is what the plan rolls out.
+func (b *builder) exist(pools ...string) {
+	for _, name := range pools {
+		p := b.pools[name]
+		switch {
+		case p == nil:
+			b.add("pool %s does not exist", name)
+			continue
+		case poolSays(p, "Degraded"):
+			b.add("%s", notUpdated(p))
+		case p.Spec.Paused:
+			b.add("pool %s is paused: the plan would not unpause it", name)
+		}
+		if _, _, err := mcp.MaxUnavailable(p, len(b.nodes[name])); err != nil {
+			b.add("pool %s: %w", name, err)
+		}
+	}
+}
+
+func (b *builder) buildWindows(o WindowsOptions) {
+	checks := []Check{{Kind: PoolsHealthy, Pools: o.Pools}}
+	if o.Version != "" {
+		checks = append(checks, Check{Kind: ClusterIdle})
+	}
+	b.step(Step{ID: "check", Kind: CheckAll, Args: Args{Checks: checks}})
+	b.step(Step{ID: "pause", Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(true)}})
+	for i, w := range o.Windows {
+		id := func(what string) string { return fmt.Sprintf("%s-%d", what, i+1) }
+		gate := map[string]string{"from": w.Start.UTC().Format(time.RFC3339)}
+		if i == 0 && o.Version != "" {
+			gate["until"] = w.Start.Add(w.Duration).UTC().Format(time.RFC3339) // the cluster is not updated outside of it
+		}
+		b.step(Step{ID: id("window"), Kind: Gate, Args: Args{Action: ActionWindow, Parameters: gate}})
+		if i == 0 && o.Version != "" {
+			b.step(Step{ID: "update-cluster", Kind: UpdateCluster, Needs: needPaused(o.Pools), Args: Args{Version: o.Version, Image: o.Image}})
+			b.step(Step{ID: "wait-control-plane", Kind: WaitPools, Args: Args{Pools: b.controlPlane()}})
+		}
+		last := metav1.NewTime(w.Start.Add(w.Duration - o.NodeTime)) // for a node to begin
+		b.step(Step{ID: id("unpause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false), Until: &last}})
+		b.step(Step{ID: id("wait"), Kind: WaitPools, OnFailure: Continue, Args: Args{Pools: o.Pools, Until: &last}})
+		b.step(Step{ID: id("pause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(true)}})
+	}
+	b.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute}, Args: Args{Checks: []Check{{Kind: PoolsUpdated, Pools: o.Pools}}}})
+	b.step(Step{ID: "unpause", Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false)}})
+}
