@@ -12,11 +12,16 @@
 // runs live, so many times faster than on the wall. Everything that decides is
 // the library's; only operators, kubelets and workloads are played.
 //
+// With -upstream the updates are those of an update service, such as the example
+// policyengine: the one to the release must be recommended there.
+//
 // The exit code is 0 when the update completed, 1 when it was refused, is stuck
-// or was interrupted, 2 when the command line is wrong.
+// or was interrupted, 2 when the command line is wrong, 3 when the update service cannot
+// be asked.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,8 +37,10 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
@@ -42,9 +49,9 @@ import (
 func main() { program.Main(command()) }
 
 type options struct {
-	from, payload, fail string
-	json, tamper        bool
-	speed               program.Speed
+	from, payload, fail, upstream, channel string
+	json, tamper                           bool
+	speed                                  program.Speed
 }
 
 func command() program.Command {
@@ -52,10 +59,12 @@ func command() program.Command {
 	return program.Command{
 		Name:  "update",
 		About: "Update rehearses a cluster update on a simulated cluster.",
-		Codes: "0: the update completed; 1: it was refused, is stuck or was interrupted",
+		Codes: "0: the update completed; 1: it was refused, is stuck or was interrupted; 3: the update service cannot be asked",
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&o.from, "from", "", "`directory` of the release that the cluster runs (default: built in)")
 			f.StringVar(&o.payload, "payload", "", "`directory` of the release to update to (default: built in)")
+			f.StringVar(&o.upstream, "upstream", "", "`address` of an update service that has the updates (default: one update, from release to release)")
+			f.StringVar(&o.channel, "channel", "", "the cluster's channel at the service (default: stable-X.Y of the release to update to)")
 			f.BoolVar(&o.json, "json", false, "print events as JSON lines")
 			f.StringVar(&o.fail, "fail", "", "make this `operator` go Degraded")
 			f.BoolVar(&o.tamper, "tamper", false, "change one byte of the release's signature")
@@ -65,13 +74,45 @@ func command() program.Command {
 			if (o.from == "") != (o.payload == "") {
 				return program.Usagef("-from and -payload go together")
 			}
+			if o.channel != "" && o.upstream == "" {
+				return program.Usagef("-channel goes with -upstream")
+			}
 			return rehearse(ctx, o, stdout)
 		},
 	}
 }
 
-// channel is where the update graph of a run has its releases.
-const channel = "rehearsal"
+// clusterID is that of the cluster: a service wants one.
+const clusterID = "0bd2a4f6-7a0c-4d5e-9b1f-3c6e8a1d2f40"
+
+// updates returns the channel of the cluster, and who knows its updates; nil: one update,
+// from release to release. A service must recommend that one, or there is nothing to
+// rehearse.
+func (o options) updates(ctx context.Context, from, to *payload.Image) (string, graph.Source, error) {
+	if o.upstream == "" {
+		return "rehearsal", nil, nil
+	}
+	v, err := graph.ParseVersion(to.Version())
+	if err != nil {
+		return "", nil, err
+	}
+	channel := cmp.Or(o.channel, fmt.Sprintf("stable-%d.%d", v.Major(), v.Minor()))
+	client := &graph.Client{Upstream: o.upstream, UserAgent: "clusterupdate-update"}
+	g, err := client.Fetch(ctx, graph.Query{Channel: channel, Arch: "amd64", Version: from.Version(), ClusterID: clusterID})
+	if err != nil {
+		return "", nil, program.Unread(fmt.Errorf("%s: %w", o.upstream, err))
+	}
+	updates, err := g.Updates(graph.UpdatesQuery{Version: from.Version(), Channel: channel, Architecture: "amd64"})
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", o.upstream, err)
+	}
+	for _, r := range updates.Available {
+		if r.Version == to.Version() && r.Image == to.PullSpec {
+			return channel, client, nil
+		}
+	}
+	return "", nil, fmt.Errorf("%s does not recommend the update from %s to %s, image %s, in channel %s", o.upstream, from.Version(), to.Version(), to.PullSpec, channel)
+}
 
 // rehearse runs the update to its end.
 func rehearse(ctx context.Context, o options, stdout io.Writer) error {
@@ -80,6 +121,10 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 		return err
 	}
 	from, to := images[0], images[1]
+	channel, updates, err := o.updates(ctx, from, to)
+	if err != nil {
+		return err
+	}
 	key, err := signaturetest.NewKey(signaturetest.KeyOptions{})
 	if err != nil {
 		return err
@@ -109,12 +154,12 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 	two := intstr.FromInt32(2)
 	cluster, err := rehearsal.New(rehearsal.Options{
 		Cluster: simulation.Options{
-			ClusterVersion: simulation.ClusterVersion{Channel: channel},
+			ClusterVersion: simulation.ClusterVersion{Channel: channel, ClusterID: clusterID},
 			ControlPlane:   3, Pools: []simulation.Pool{{Name: "worker", Nodes: 4}, {Name: "infra", Nodes: 2}},
 			// A web shop must keep two of its three replicas.
 			Workloads: []simulation.Workload{{Namespace: "shop", Name: "web", Replicas: 3, MinAvailable: &two}},
 		},
-		Images: images, Channel: channel, Speed: float64(o.speed), Start: time.Now(),
+		Images: images, Channel: channel, Graph: updates, Speed: float64(o.speed), Start: time.Now(),
 		Fault: func(next *simulation.Release) error {
 			if o.fail == "" {
 				return nil

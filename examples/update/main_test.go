@@ -99,6 +99,7 @@ func TestBadFlags(t *testing.T) {
 	}{
 		{[]string{"-from", "x"}, 2, "-from and -payload go together; update -h shows the usage"},
 		{[]string{"-payload", "x"}, 2, "-from and -payload go together; update -h shows the usage"},
+		{[]string{"-channel", "x"}, 2, "-channel goes with -upstream; update -h shows the usage"},
 		{[]string{"extra"}, 2, `unexpected argument "extra"; update -h shows the usage`},
 		{[]string{"-speed", "0"}, 2, `invalid value "0" for flag -speed: not a number above 0; update -h shows the usage`},
 		{[]string{"-speed", "-1"}, 2, `invalid value "-1" for flag -speed: not a number above 0; update -h shows the usage`},

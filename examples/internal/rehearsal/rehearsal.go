@@ -29,6 +29,7 @@ type Options struct {
 	Images   payload.Images                  // the release that runs, and the one to update to
 	Fault    func(*simulation.Release) error // spoils the latter; may be nil
 	Channel  string                          // of the update graph
+	Graph    graph.Source                    // nil: one in which the images follow one another
 	Speed    float64                         // how many times faster than real time; 0: in virtual time
 	Start    time.Time
 	Verifier signature.Verifier
@@ -91,11 +92,13 @@ func New(o Options) (*Rehearsal, error) {
 		return nil, err
 	}
 	r.Cluster.Expect(next)
-	updates, err := graph.DecodeBytes(o.Images.Graph(o.Channel), graph.DecodeOptions{})
-	if err != nil {
-		return nil, err
+	if r.Graph = o.Graph; r.Graph == nil {
+		updates, err := graph.DecodeBytes(o.Images.Graph(o.Channel), graph.DecodeOptions{})
+		if err != nil {
+			return nil, err
+		}
+		r.Graph = graph.Static(updates)
 	}
-	r.Graph = graph.Static(updates)
 	updater, err := clusterupdate.New(clusterupdate.Options{
 		API: r.Cluster, Payloads: o.Images, Graph: r.Graph, Verifier: o.Verifier,
 		Interval: time.Hour, RetrieveTimeout: time.Hour, Clock: r.Clock, Observe: o.Updater,

@@ -1,0 +1,189 @@
+// Command policyengine serves update graphs as the OpenShift Update Service does, and
+// shows them in a browser.
+//
+// Without flags it serves a small sample that is built in, at an address of the
+// loopback that it prints; clusters, and the example update, can use it:
+//
+//	go run ./examples/policyengine -listen 127.0.0.1:8081
+//	go run ./examples/update -upstream http://127.0.0.1:8081/api/upgrades_info/v1/graph
+//
+// With -tree it serves a tree of cincinnati-graph-data, a checkout or an archive, and
+// with -releases the releases of a mirror: an OCI layout, a directory of payloads, a file
+// of JSON lines or a stored graph. A tree alone does not know releases: they are made up
+// by its build suggestions then. A change of the files takes effect within -interval, and
+// at once by SIGHUP; while they are wrong the last good graph is served.
+//
+// The page is at /, what those ask for who run the service (/livez, /readyz, /metrics) at
+// an address of its own. With -print it serves nothing, and prints what it would.
+//
+// The exit code is 0 when a signal ended it or all was printed, 1 when the tree is refused
+// or an address cannot be had, 2 when the command line is wrong, 3 when a file cannot be
+// read.
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/policyengine/page"
+	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
+	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+)
+
+func main() { program.Main(command()) }
+
+const prefix = "/api/upgrades_info"
+
+type options struct {
+	source.Options
+	listen, status string
+	interval       time.Duration
+	print, json    bool
+}
+
+func command() program.Command {
+	var o options
+	return program.Command{
+		Name:  "policyengine",
+		About: "Policyengine serves update graphs to clusters, and shows them in a browser.",
+		Codes: "0: a signal ended it, or all was printed; 1: the tree is refused, or an address cannot be had; 3: a file cannot be read",
+		Flags: func(f *flag.FlagSet) {
+			f.StringVar(&o.Tree, "tree", "", "`directory` or archive of cincinnati-graph-data (default: a sample that is built in)")
+			f.Var((*program.List)(&o.Releases), "releases", "`place` of releases: an OCI layout (LAYOUT=REPOSITORY), a directory of payloads, JSON lines or a stored graph; may be repeated")
+			f.StringVar(&o.Arch, "arch", "amd64", "architecture of payloads and of releases that are made up")
+			f.BoolVar(&o.Approximate, "approximate", false, "make up releases that only channels name, with -releases too")
+			f.BoolVar(&o.Compat, "compat", false, "read and build as the existing update service does")
+			f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to serve at")
+			f.StringVar(&o.status, "status", "127.0.0.1:0", "`address` for health and metrics")
+			f.DurationVar(&o.interval, "interval", 10*time.Second, "time between two looks for changes")
+			f.BoolVar(&o.print, "print", false, "print what would be served")
+			f.BoolVar(&o.json, "json", false, "print events as JSON lines")
+		},
+		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
+			if o.interval <= 0 {
+				return program.Usagef("-interval %s is not above 0", o.interval)
+			}
+			return run(ctx, o, stdout, stderr)
+		},
+	}
+}
+
+// run loads the graph, and prints or serves it.
+func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	from := source.New(o.Options)
+	handler, err := policyengine.New(policyengine.Options{Prefix: prefix, Mandatory: []string{"channel"}, Compat: o.Compat})
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	show := func(e policyengine.Event) {
+		if e.Type == policyengine.EventUnchanged {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case o.json:
+			json.NewEncoder(stdout).Encode(e)
+		case e.Err != nil:
+			fmt.Fprintf(stdout, "%s: %v\n", e.Type, e.Err)
+		default:
+			fmt.Fprintf(stdout, "%s: %d releases, revision %s\n", e.Type, e.Nodes, e.Revision)
+		}
+	}
+	refresher, err := policyengine.NewRefresher(handler, policyengine.RefresherOptions{Load: from.Load, Interval: o.interval, Events: show})
+	if err != nil {
+		return err
+	}
+	err = refresher.Refresh(ctx)
+	if errors.As(err, new(*fs.PathError)) {
+		return program.Unread(err)
+	} else if err != nil {
+		return err
+	}
+	if o.print {
+		for _, p := range from.Last().Problems {
+			fmt.Fprintln(stderr, p)
+		}
+		return from.Last().WriteText(stdout)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", page.New(page.Options{Graph: prefix + "/v1/graph", State: func() page.State { return page.State(from.Last()) }}))
+	mux.Handle(prefix+"/", handler)
+	reload := func() {
+		e := policyengine.Event{Type: policyengine.EventChanged, Time: time.Now()}
+		if e.Err = refresher.Refresh(ctx); e.Err != nil {
+			e.Type = policyengine.EventFailed
+		}
+		e.Nodes, e.Revision = from.Last().Snapshot.Nodes(), handler.Revision()
+		show(e)
+	}
+	reload() // nothing has changed, but now somebody is told
+	return serve(ctx, o, stdout, reload, refresher.Process(), mux, handler.Status())
+}
+
+// serve serves until the context ends, and loads anew at intervals and by SIGHUP.
+func serve(ctx context.Context, o options, stdout io.Writer, reload func(), process reconcile.Process, public, status http.Handler) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var servers []*http.Server
+	var urls []string
+	for _, s := range []struct {
+		address string
+		handler http.Handler
+	}{{o.listen, public}, {o.status, status}} {
+		listener, err := net.Listen("tcp", s.address)
+		if err != nil {
+			return err
+		}
+		server := &http.Server{
+			Handler: s.handler, MaxHeaderBytes: 16 << 10,
+			ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		}
+		defer server.Close()
+		servers, urls = append(servers, server), append(urls, "http://"+listener.Addr().String())
+		go func() {
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				stop(err)
+			}
+		}()
+	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	fmt.Fprintf(stdout, "page:   %s/\ngraph:  %[1]s%s/v1/graph\nstatus: %s/readyz\n", urls[0], prefix, urls[1])
+	go func() {
+		for ctx.Err() == nil {
+			select {
+			case <-hangup:
+				reload()
+			case <-ctx.Done():
+			}
+		}
+	}()
+	err := reconcile.Run(ctx, reconcile.Options{Resync: reconcile.Never}, process)
+	for _, server := range servers { // what is being answered is answered
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		err = cmp.Or(err, server.Shutdown(last))
+		cancel()
+	}
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}

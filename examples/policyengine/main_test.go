@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+)
+
+func TestPrint(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := command().Execute(t.Context(), []string{"-print"}, &out, &errs); code != 0 || errs.Len() > 0 {
+		t.Fatalf("exit %d: %s", code, &errs)
+	}
+	for _, want := range []string{
+		": 27 releases; 104 updates recommended, 24 conditional, 2 blocked\n",
+		"stable-4.21 amd64: 10 releases, 27 updates recommended, 10 conditional\n",
+		"stable-4.20 arm64: 6 releases, 11 updates recommended, 4 conditional\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, &out)
+		}
+	}
+}
+
+func TestExits(t *testing.T) {
+	empty := t.TempDir()
+	bad := sampleTree(t)
+	write(t, filepath.Join(bad, "channels", "bad.yaml"), "name: [\n")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"-tree", "/nowhere"}, 3, "policyengine: lstat /nowhere: "},
+		{[]string{"-tree", empty}, 3, "policyengine: "},
+		{[]string{"-releases", "/nowhere"}, 3, "policyengine: lstat /nowhere: "},
+		{[]string{"-tree", bad}, 1, "channels/bad.yaml:"},
+		{[]string{"-listen", taken.Addr().String()}, 1, "address already in use"},
+		{[]string{"-interval", "0s"}, 2, "-interval 0s is not above 0; policyengine -h shows the usage"},
+		{[]string{"extra"}, 2, `unexpected argument "extra"`},
+	} {
+		var out, errs bytes.Buffer
+		if code := command().Execute(t.Context(), tt.args, &out, &errs); code != tt.code || !strings.Contains(errs.String(), tt.want) {
+			t.Errorf("%v: exit %d, %s", tt.args, code, &errs)
+		}
+	}
+}
+
+// TestServe serves a tree that changes, and ends.
+func TestServe(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows sends no SIGHUP")
+	}
+	dir := sampleTree(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, w := io.Pipe()
+	ended := make(chan int, 1)
+	var errs bytes.Buffer
+	go func() {
+		ended <- command().Execute(ctx, []string{"-tree", dir, "-interval", "1h"}, w, &errs)
+		w.Close()
+	}()
+	lines := bufio.NewScanner(r)
+	next := func(prefix string) string {
+		t.Helper()
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), prefix) {
+			t.Fatalf("%q, %v: want %s", lines.Text(), lines.Err(), prefix)
+		}
+		return strings.TrimSpace(strings.TrimPrefix(lines.Text(), prefix))
+	}
+	next("GraphChanged: 14 releases, revision ")
+	pageURL, graphURL, status := next("page: "), next("graph: "), next("status: ")
+
+	client := graph.Client{Upstream: graphURL}
+	g, err := client.Fetch(t.Context(), graph.Query{Channel: "stable-4.21", Arch: "amd64", Version: "4.20.3", ClusterID: "3c5a1b2e-6f1d-4c7f-9a60-2b9d3c1e8f00"})
+	if err != nil || g.Len() != 10 {
+		t.Errorf("%v: %d releases", err, g.Len())
+	}
+	get(t, status, http.StatusOK, "")
+	get(t, pageURL, http.StatusOK, "Updates of 4.20.0")
+	get(t, graphURL, http.StatusBadRequest, "missing_params")
+	get(t, pageURL+"nothing", http.StatusNotFound, "")
+
+	hup := func() {
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Signal(syscall.SIGHUP)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := filepath.Join(dir, "channels", "bad.yaml")
+	write(t, bad, "name: [\n")
+	hup()
+	next("LoadFailed: channels/bad.yaml:")
+	get(t, pageURL, http.StatusOK, "The last load failed.")
+	write(t, bad, "name: other-4.21\nversions: [4.21.1]\n")
+	hup()
+	for !strings.HasPrefix(lines.Text(), "GraphChanged: 14 releases") && lines.Scan() {
+	}
+	get(t, pageURL, http.StatusOK, "other-4.21")
+
+	cancel()
+	go io.Copy(io.Discard, r)
+	select {
+	case code := <-ended:
+		if code != 0 || errs.Len() > 0 {
+			t.Errorf("exit %d: %s", code, &errs)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
+
+// get asks for a page that has a text.
+func get(t *testing.T, url string, code int, want string) {
+	t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != code || !strings.Contains(string(text), want) {
+		t.Errorf("%s: %v, %d, %s", url, err, answer.StatusCode, text)
+	}
+}
+
+// sampleTree copies the sample, without its releases.
+func sampleTree(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("source/sample")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,193 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+)
+
+//go:embed sample
+var sample embed.FS
+
+// Options say what graphs are made of. The zero value means the sample.
+type Options struct {
+	// Tree is a directory, or an archive: a tar compressed with gzip. Empty: the
+	// sample, whose releases are built in too.
+	Tree string
+	// Releases are places of releases: a file of JSON, one a line; a graph as the
+	// builder of an update service stores it (.json); an OCI layout, a directory or
+	// a .tar; or a directory of payloads. The repository that images of a layout
+	// are pulled from follows it, as in layout=registry.example/ocp/release.
+	Releases []string
+	// Arch is the architecture of payloads and of releases that are made up; empty
+	// means amd64.
+	Arch string
+	// Approximate makes up the releases that only channels name, with the updates
+	// that the tree's build suggestions ask for. Where a tree is all that there is,
+	// this is always done.
+	Approximate bool
+	// Compat reads and builds as the existing update service does.
+	Compat bool
+}
+
+// Source makes graphs. It is safe for concurrent use. Make one with [New].
+type Source struct {
+	o Options
+
+	mu       sync.Mutex
+	seen     [sha256.Size]byte // what the last good load was made of
+	snapshot *graphdata.Snapshot
+	revision string
+	loaded   time.Time
+	problems []graphdata.Problem
+	err      error
+}
+
+// New returns a source that has loaded nothing yet.
+func New(o Options) *Source {
+	if o.Arch == "" {
+		o.Arch = "amd64"
+	}
+	return &Source{o: o}
+}
+
+// Last is what the last load came to.
+type Last struct {
+	Snapshot *graphdata.Snapshot // of the last load that was good; nil: there was none
+	Revision string              // of the snapshot
+	Loaded   time.Time           // when that was
+	Problems []graphdata.Problem // of the last load
+	Err      error               // why it failed
+}
+
+// Last returns what the last load came to.
+func (s *Source) Last() Last {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Last{s.snapshot, s.revision, s.loaded, s.problems, s.err}
+}
+
+// Load makes a graph, or returns the last one while no file has another size or time
+// than then. The error is that of a file, a [*graphdata.LoadError], or that of
+// [graphdata.Build].
+func (s *Source) Load(ctx context.Context) (*graphdata.Snapshot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, err := s.fingerprint(ctx)
+	if err == nil && s.err == nil && s.snapshot != nil && now == s.seen {
+		s.loaded = time.Now()
+		return s.snapshot, nil
+	}
+	var snapshot *graphdata.Snapshot
+	if err == nil {
+		snapshot, err = s.build(ctx)
+	}
+	if s.err = err; err != nil {
+		var bad *graphdata.LoadError
+		if s.problems = nil; errors.As(err, &bad) {
+			s.problems = bad.Problems
+		}
+		return nil, err
+	}
+	s.seen, s.snapshot, s.revision, s.loaded = now, snapshot, snapshot.Revision(), time.Now()
+	return snapshot, nil
+}
+
+// build reads everything, and keeps what it finds odd.
+func (s *Source) build(ctx context.Context) (*graphdata.Snapshot, error) {
+	fsys, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := graphdata.Load(ctx, fsys, graphdata.LoadOptions{Compat: s.o.Compat})
+	if err != nil {
+		return nil, err
+	}
+	sources, closeAll, err := s.sources(fsys)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll()
+	releases, problems, err := graphdata.Collect(ctx, sources...)
+	if err != nil {
+		return nil, err
+	}
+	if s.o.Approximate || s.o.Tree != "" && len(s.o.Releases) == 0 {
+		made, problem := approximate(tree, releases, s.o.Arch)
+		releases, problems = append(releases, made...), append(problems, problem...)
+	}
+	snapshot, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: s.o.Compat, Partial: len(s.o.Releases) > 0 || s.o.Tree != ""})
+	if err != nil {
+		return nil, err
+	}
+	s.problems = append(append(problems, tree.Problems...), snapshot.Report().Problems...)
+	return snapshot, nil
+}
+
+// open opens the tree.
+func (s *Source) open() (fs.FS, error) {
+	if s.o.Tree == "" {
+		return fs.Sub(sample, "sample")
+	}
+	info, err := os.Stat(s.o.Tree)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return os.DirFS(s.o.Tree), nil
+	}
+	f, err := os.Open(s.o.Tree)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fsys, err := graphdata.OpenArchive(f, graphdata.ArchiveLimits{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.o.Tree, err)
+	}
+	return fsys, nil
+}
+
+// fingerprint tells whether files have changed, by their names, sizes and times.
+func (s *Source) fingerprint(ctx context.Context) (sum [sha256.Size]byte, err error) {
+	hash := sha256.New()
+	places := append([]string{s.o.Tree}, s.o.Releases...)
+	for i, place := range places {
+		if i > 0 {
+			place, _ = cutRepository(place)
+		}
+		if place == "" {
+			continue
+		}
+		err := filepath.WalkDir(place, func(name string, d fs.DirEntry, err error) error {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && d.Name() == ".git" && name != place {
+				return filepath.SkipDir
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(hash, "%q %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+			return nil
+		})
+		if err != nil {
+			return sum, err
+		}
+	}
+	return [sha256.Size]byte(hash.Sum(nil)), nil
+}

@@ -1,0 +1,226 @@
+package source_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+)
+
+func load(t *testing.T, o source.Options) (*source.Source, *graphdata.Snapshot) {
+	t.Helper()
+	s := source.New(o)
+	snapshot, err := s.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, snapshot
+}
+
+// updates are those of a channel for amd64.
+func updates(s *graphdata.Snapshot, channel string) (list []string) {
+	g := s.Graph(channel, "amd64")
+	for i, n := range g.Nodes() {
+		for e := range g.Edges(i) {
+			list = append(list, n.Version.String()+" "+g.Node(e.To).Version.String())
+		}
+	}
+	return list
+}
+
+// TestSample: the sample is as the maintainers of a tree would have it, and its
+// releases are those that the other examples update to.
+func TestSample(t *testing.T) {
+	s, snapshot := load(t, source.Options{})
+	if last := s.Last(); len(last.Problems) > 0 || last.Err != nil || last.Revision != snapshot.Revision() {
+		t.Errorf("%+v", last)
+	}
+	tree, err := graphdata.Load(t.Context(), os.DirFS("sample"), graphdata.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range graphdata.Lint(tree, snapshot, graphdata.LintOptions{}) {
+		if p.Severity == graphdata.SeverityError {
+			t.Error(p)
+		}
+	}
+	images, err := rehearsal.Open(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]string{}
+	for _, n := range snapshot.Graph(sample.Channel, "amd64").Nodes() {
+		served[n.Version.String()] = n.Image
+	}
+	for _, image := range images {
+		if served[image.Version()] != image.PullSpec {
+			t.Errorf("the image of %s is %s, not %s", image.Version(), served[image.Version()], image.PullSpec)
+		}
+	}
+}
+
+// tree writes a tree whose suggestions lead from one release to the next.
+func tree(t *testing.T, versions string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"version": "1.1.0\n", "raw/metadata.json": "{}\n", "blocked-edges/4.30.9.yaml": "to: 4.30.9\nfrom: ^4[.]30[.]1[+].*$\n",
+		"channels/stable-4.30.yaml":   "name: stable-4.30\nversions: [" + versions + "]\n",
+		"build-suggestions/4.30.yaml": "default:\n  minor_min: 4.29.1\n  minor_max: 4.29.9\n  minor_block_list: []\n  z_min: 4.30.1\n  z_max: 4.30.9\n  z_block_list: [4.30.2]\n",
+	})
+	return dir
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestApproximate: a tree alone does not know releases; those of its channels are made
+// up by its build suggestions, for the architecture that they are in the channel for.
+func TestApproximate(t *testing.T) {
+	dir := tree(t, "4.29.1, 4.30.1, 4.30.2, 4.30.3, 4.30.4+arm64")
+	s, snapshot := load(t, source.Options{Tree: dir})
+	want := []string{"4.29.1 4.30.1", "4.29.1 4.30.2", "4.29.1 4.30.3", "4.30.1 4.30.2", "4.30.1 4.30.3"}
+	if d := cmp.Diff(want, updates(snapshot, "stable-4.30")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if p := s.Last().Problems; len(p) != 1 || !strings.Contains(p[0].Message, "4 releases for amd64 are made up") || !strings.Contains(p[0].Message, "there are none for 1") {
+		t.Errorf("problems: %v", p)
+	}
+	if image := snapshot.Graph("stable-4.30", "amd64").Node(0).Image; image != "quay.io/openshift-release-dev/ocp-release:4.29.1-x86_64" {
+		t.Error(image)
+	}
+	causes := snapshot.Why("4.29.1", "4.30.1", "amd64")
+	if len(causes) != 1 || causes[0].String() != "made up of channels/stable-4.30.yaml:2: Declared by previous" {
+		t.Errorf("%v", causes)
+	}
+
+	_, arm := load(t, source.Options{Tree: dir, Arch: "arm64"})
+	if n := arm.Graph("stable-4.30", "arm64").Len(); n != 5 {
+		t.Errorf("%d releases for arm64", n)
+	}
+}
+
+// TestReleases: a mirror has some of the releases; others are made up if that is
+// asked for.
+func TestReleases(t *testing.T) {
+	dir := tree(t, "4.29.1, 4.30.1, 4.30.3")
+	lines := filepath.Join(t.TempDir(), "mirror.jsonl")
+	write(t, filepath.Dir(lines), map[string]string{"mirror.jsonl": `{"version":"4.29.1","arch":"amd64","image":"mirror.example/r@sha256:a"}
+{"version":"4.30.3","arch":"amd64","image":"mirror.example/r@sha256:b","previous":["4.29.1","4.30.1"]}
+not a release
+`})
+	s, snapshot := load(t, source.Options{Tree: dir, Releases: []string{lines}})
+	if d := cmp.Diff([]string{"4.29.1 4.30.3"}, updates(snapshot, "stable-4.30")); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if p := s.Last().Problems; len(p) != 1 || p[0].File != "mirror.jsonl:3" {
+		t.Errorf("problems: %v", p)
+	}
+	_, snapshot = load(t, source.Options{Tree: dir, Releases: []string{lines}, Approximate: true})
+	if d := cmp.Diff([]string{"4.29.1 4.30.1", "4.29.1 4.30.3", "4.30.1 4.30.3"}, updates(snapshot, "stable-4.30")); d != "" {
+		t.Errorf("with all (-want +got):\n%s", d)
+	}
+}
+
+// TestPlaces: payloads, stored graphs and archives are places of releases and trees.
+func TestPlaces(t *testing.T) {
+	dir := tree(t, sample.FromVersion+", "+sample.ToVersion)
+	payloads := t.TempDir()
+	for name, payload := range map[string]fs.FS{"from": sample.From(), "to": sample.To()} {
+		if err := os.CopyFS(filepath.Join(payloads, name), payload); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, snapshot := load(t, source.Options{Tree: dir, Releases: []string{payloads}})
+	if d := cmp.Diff([]string{"4.20.3 4.21.1"}, updates(snapshot, "stable-4.30")); d != "" {
+		t.Errorf("payloads (-want +got):\n%s", d)
+	}
+
+	stored := t.TempDir()
+	text, err := snapshot.Full().MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := graphdata.WriteArchive(&archive, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, stored, map[string]string{"graph.json": string(text), "tree.tar.gz": archive.String()})
+	_, again := load(t, source.Options{Tree: filepath.Join(stored, "tree.tar.gz"), Releases: []string{filepath.Join(stored, "graph.json")}})
+	if d := cmp.Diff([]string{"4.20.3 4.21.1"}, updates(again, "stable-4.30")); d != "" {
+		t.Errorf("archive and stored graph (-want +got):\n%s", d)
+	}
+}
+
+// TestChanges: what has not changed is not read again; a change that cannot be read
+// leaves the last good graph.
+func TestChanges(t *testing.T) {
+	dir := tree(t, "4.30.1, 4.30.3")
+	s, first := load(t, source.Options{Tree: dir})
+	if again, err := s.Load(t.Context()); err != nil || again != first {
+		t.Errorf("the tree was read again: %v", err)
+	}
+	write(t, dir, map[string]string{"channels/bad.yaml": "name: [\n"})
+	_, err := s.Load(t.Context())
+	var bad *graphdata.LoadError
+	if !errors.As(err, &bad) {
+		t.Fatal(err)
+	}
+	if last := s.Last(); last.Snapshot != first || last.Err == nil || len(last.Problems) != 1 || last.Problems[0].File != "channels/bad.yaml" {
+		t.Errorf("%+v", last)
+	}
+	if err := os.Remove(filepath.Join(dir, "channels", "bad.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load(t.Context()); err != nil || s.Last().Err != nil {
+		t.Errorf("%v, %+v", err, s.Last())
+	}
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "version"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	if touched, err := s.Load(t.Context()); err != nil || touched == first {
+		t.Errorf("a touched tree was not read again: %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	dir := tree(t, "4.30.1")
+	write(t, dir, map[string]string{"plain": "not an archive", "x.tar": "not a tar file"})
+	for _, o := range []source.Options{
+		{Tree: "/nowhere"}, {Tree: dir, Releases: []string{"/nowhere"}}, {Tree: filepath.Join(dir, "plain")},
+		{Tree: dir, Releases: []string{filepath.Join(dir, "x.tar") + "=r.example/x"}}, {Tree: t.TempDir()},
+	} {
+		s := source.New(o)
+		if _, err := s.Load(t.Context()); err == nil || s.Last().Snapshot != nil || s.Last().Err == nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := source.New(source.Options{Tree: dir}).Load(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
