@@ -373,9 +373,9 @@ func panned(t *testing.T, ctx context.Context) (longest float64) {
 			for _, v := range e.Value {
 				var task struct {
 					thread
-					Name string
-					Dur  float64 // microseconds
-					Args struct{ Name string }
+					Name      string
+					Dur, TDur float64 // microseconds; those of the processor, where they are known
+					Args      struct{ Name string }
 				}
 				if err := json.Unmarshal(v, &task); err != nil {
 					broken = errors.Join(broken, err)
@@ -384,6 +384,9 @@ func panned(t *testing.T, ctx context.Context) (longest float64) {
 				case task.Name == "thread_name":
 					names[task.thread] = task.Args.Name
 				case strings.HasSuffix(task.Name, "RunTask"):
+					if task.TDur > 0 {
+						task.Dur = task.TDur
+					}
 					tasks[task.thread] = max(tasks[task.thread], task.Dur/1000)
 				}
 			}

@@ -42,7 +42,7 @@ func newChart(g *graph.Graph, q query) *chart {
 		c.places[version] = i
 	}
 	add := func(from, to, kind string, risks []string) {
-		c.updates = append(c.updates, update{From: from, To: to, Kind: kind, Risks: risks, Link: q.to2(from, to)})
+		c.updates = append(c.updates, update{From: from, To: to, Kind: kind, Risks: risks, Link: q.linkTo(from, to)})
 	}
 	for i, n := range g.Nodes() {
 		for e := range g.Edges(i) {

@@ -200,7 +200,7 @@ func (v *view) choices(s *graphdata.Snapshot, c *chart, q query) {
 	if len(c.versions) <= maxBlocked {
 		for _, to := range slices.Backward(c.versions[at+1:]) {
 			if _, served := c.find(q.version, to); !served && len(s.Why(q.version, to, q.arch)) > 0 {
-				v.Blocked = append(v.Blocked, update{From: q.version, To: to, Kind: blocked, Chosen: to == q.to, Link: q.to2(q.version, to)})
+				v.Blocked = append(v.Blocked, update{From: q.version, To: to, Kind: blocked, Chosen: to == q.to, Link: q.linkTo(q.version, to)})
 			}
 		}
 	}
@@ -220,8 +220,8 @@ func (v *view) choices(s *graphdata.Snapshot, c *chart, q query) {
 	v.Detail = d
 }
 
-// to2 is the address of an update.
-func (q query) to2(from, to string) string {
+// linkTo is the address of an update.
+func (q query) linkTo(from, to string) string {
 	q.version, q.to = from, to
 	return q.link("/")
 }
