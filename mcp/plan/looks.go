@@ -180,6 +180,14 @@ func (x *pass) lookAtOldPool(s *Step) (look, error) {
 		l.wait = []string{s.Args.Pool}
 		return l, nil
 	}
+	users, err := x.v.usersOf(s.Args.Pool)
+	if err != nil {
+		return l, err
+	}
+	if len(users) > 0 {
+		l.why = fmt.Sprintf("node %s still uses the configuration of pool %s", users[0].Name, s.Args.Pool)
+		return l, nil
+	}
 	l.why = fmt.Sprintf("pool %s exists", s.Args.Pool)
 	if u.GetDeletionTimestamp() == nil {
 		l.change = func() error { return x.remove(u) }

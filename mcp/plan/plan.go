@@ -80,7 +80,8 @@ const (
 	// name and inherits the MachineConfigs of Args.Roles. It is done when a
 	// configuration was rendered for it.
 	CreatePool StepKind = "CreatePool"
-	// DeletePool deletes a pool that this plan created and that has no nodes.
+	// DeletePool deletes a pool that this plan created, when it has no nodes and no
+	// node has its configuration any more.
 	DeletePool StepKind = "DeletePool"
 	// LabelNodes adds and removes labels of each node in one write. It is done
 	// when Args.Pool is the nodes' primary pool, counts them, and is updated

@@ -33,22 +33,23 @@ type reconciler struct {
 	over    bool      // nothing is left to do
 	had     bool      // the record was there
 
-	calls    map[string]*call
-	releases map[string]string
-	pools    map[string]*mcfgv1.MachineConfigPool // as watched
-	member   *mcp.Membership                      // of pools; nil: to be made
-	moved    map[string]time.Time                 // when a phase changed, by pool
-	waits    string                               // told last
-	told     map[string]bool                      // what events were about
-	missing  map[string]time.Time                 // since when an object is not there
-	silent   time.Time                            // when a scan first found nothing
-	doubt    time.Time                            // when the present step was first found to fail
+	calls     map[string]*call
+	releases  map[string]string
+	pools     map[string]*mcfgv1.MachineConfigPool // as watched
+	member    *mcp.Membership                      // of pools; nil: to be made
+	moved     map[string]time.Time                 // when a phase changed, by pool
+	lingering map[string]time.Time                 // pools that a stop is to delete, since when nothing moved
+	waits     string                               // told last
+	told      map[string]bool                      // what events were about
+	missing   map[string]time.Time                 // since when an object is not there
+	silent    time.Time                            // when a scan first found nothing
+	doubt     time.Time                            // when the present step was first found to fail
 }
 
 func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
 	return &reconciler{Runner: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID},
 		calls: map[string]*call{}, releases: map[string]string{}, pools: map[string]*mcfgv1.MachineConfigPool{},
-		moved: map[string]time.Time{}, told: map[string]bool{}, missing: map[string]time.Time{}}
+		moved: map[string]time.Time{}, lingering: map[string]time.Time{}, told: map[string]bool{}, missing: map[string]time.Time{}}
 }
 
 func (x *reconciler) Name() string { return "plan" }

@@ -300,8 +300,15 @@ func (s *simulated) atEnd() error {
 			delete(s.before, name)
 		}
 	}
-	if err := s.RunUntil(s.Now().Add(2 * time.Hour)); err != nil {
-		return err
+	// Nodes that are in flight end their update, each after an hour where a pod
+	// stays for so long.
+	for range 5 {
+		if err := s.RunUntil(s.Now().Add(2 * time.Hour)); err != nil {
+			return err
+		}
+		if !s.cordoned() {
+			break
+		}
 	}
 	if _, _, err := plan.Load(s.context(), s.cluster, "", s.plan.ID); err != nil {
 		return err
@@ -322,6 +329,17 @@ func (s *simulated) atEnd() error {
 		return errors.New(diff)
 	}
 	return s.fault
+}
+
+// cordoned reports whether a node is unschedulable that was not.
+func (s *simulated) cordoned() bool {
+	now := fields(s.cluster)
+	for name, was := range s.before {
+		if strings.HasPrefix(was, "unschedulable false") && strings.HasPrefix(now[name], "unschedulable true") {
+			return true
+		}
+	}
+	return false
 }
 
 // updated says which pool has not reached the release; one stays paused.

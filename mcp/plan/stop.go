@@ -41,6 +41,8 @@ const (
 	Freeze StopMode = "Freeze"
 	// Restore puts back what fields had before the plan, in reverse order, where
 	// the plan's own value still stands, and deletes what it created.
+	// A pool that the plan created goes when no node has its configuration any more,
+	// which is waited for as long as nodes move.
 	Restore StopMode = "Restore"
 )
 
@@ -327,17 +329,24 @@ func (x *pass) restore() (res reconcile.Result, err error) {
 	}
 	x.rec.Progress.Report = r
 	var undos []undo
+	waits := false
 	for _, t := range all {
 		u, err := x.undo(t, r)
 		if err != nil {
 			return res, err
 		}
-		if u != nil {
+		if u != nil && u.later {
+			waits = true
+		} else if u != nil {
 			undos = append(undos, *u)
 		}
 		if len(undos) == labelsAtOnce {
 			break
 		}
+	}
+	if len(undos) == 0 && waits {
+		x.silent = time.Time{}
+		return reconcile.Result{At: x.now.Add(actionEvery)}, nil
 	}
 	if len(undos) == 0 {
 		if ok, at := x.quiet(); !ok {
@@ -364,6 +373,7 @@ func (x *pass) restore() (res reconcile.Result, err error) {
 type undo struct {
 	object *unstructured.Unstructured
 	delete bool
+	later  bool // not yet
 }
 
 func (x *pass) carryOut(u undo) error {
@@ -446,6 +456,23 @@ func (x *pass) undoCreation(t touched, r *Report) (*undo, error) {
 		if why == "" && len(nodes) > 0 && !x.rec.Progress.AllowReboots {
 			why = fmt.Sprintf("it has %d nodes that somebody else gave it", len(nodes))
 		}
+		if why != "" {
+			break
+		}
+		users, err := x.v.usersOf(t.u.GetName())
+		if err != nil {
+			return nil, err
+		}
+		if len(users) > 0 {
+			parked, err := x.v.parked(users)
+			if err != nil {
+				return nil, err
+			}
+			if !parked && !x.lingers(t.u.GetName(), users) {
+				return &undo{later: true}, nil
+			}
+			why = fmt.Sprintf("node %s still uses its configuration", users[0].Name)
+		}
 	case configKind:
 		if !x.rec.Progress.AllowReboots {
 			why = "without it nodes drain and reboot"
@@ -457,6 +484,25 @@ func (x *pass) undoCreation(t touched, r *Report) (*undo, error) {
 	}
 	r.add(&r.Restored, Item{Object: name, Text: "is gone again"})
 	return &undo{object: t.u, delete: true}, nil
+}
+
+// lingers reports whether nodes have used a pool's configuration for so long
+// without any progress that a stop does not wait for them any more. The pool's
+// configurations go with it, and a node that is on the way to one, or from one,
+// needs it.
+func (x *pass) lingers(pool string, users []*corev1.Node) bool {
+	since, known := x.lingering[pool]
+	if !known || x.now.Before(since) {
+		since = x.now
+		x.emit(Event{Type: EventWaiting, Text: fmt.Sprintf("pool %s stays while %d nodes use its configuration", pool, len(users))})
+	}
+	for _, at := range x.moved {
+		if at.After(since) {
+			since = at
+		}
+	}
+	x.lingering[pool] = since
+	return x.now.Sub(since) >= 3*x.o.Stall
 }
 
 // reboots says why going from one state of an object to another makes nodes

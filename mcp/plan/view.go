@@ -95,6 +95,45 @@ func (v *view) nodesOf(pool string) ([]*corev1.Node, error) {
 	return slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool { return member.Of(n.Labels).Primary != pool }), nil
 }
 
+// usersOf are the nodes that have a pool's rendered configuration, or are to get it,
+// whatever pool they are in. It goes when the pool does.
+func (v *view) usersOf(pool string) (users []*corev1.Node, err error) {
+	nodes, err := v.allNodes()
+	for _, n := range nodes {
+		state := mcp.NodeStateOf(n)
+		if renderedFor(pool, state.CurrentConfig) || renderedFor(pool, state.DesiredConfig) {
+			users = append(users, n)
+		}
+	}
+	return users, err
+}
+
+// parked reports whether one of the nodes keeps its configuration because its pool is
+// paused.
+func (v *view) parked(nodes []*corev1.Node) (bool, error) {
+	member, err := v.membership()
+	if err != nil {
+		return false, err
+	}
+	for _, n := range nodes {
+		p, err := v.pool(member.Of(n.Labels).Primary)
+		if err != nil {
+			return false, err
+		}
+		if p != nil && p.Spec.Paused && mcp.NodeStateOf(n).Done() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// renderedFor reports whether a configuration is a pool's, by its name:
+// rendered-<pool>-<hash>.
+func renderedFor(pool, config string) bool {
+	hash, ok := strings.CutPrefix(config, "rendered-"+pool+"-")
+	return ok && hash != "" && !strings.Contains(hash, "-")
+}
+
 // clusterVersion returns nil where the cluster has none.
 func (v *view) clusterVersion() (_ *configv1.ClusterVersion, err error) {
 	if v.cv == nil {
