@@ -121,7 +121,7 @@ func TestDirectories(t *testing.T) {
 		{args: []string{"diff", dir, "absent"}, code: 3, errs: "absent"},
 		{args: []string{"lint", t.TempDir()}, code: 3, errs: "holds neither release-manifests nor images"},
 		{args: []string{"inspect", "main.go"}, code: 3, errs: "main.go"},
-		{args: []string{"inspect", dir + "@sha256:abc"}, code: 3, errs: "it is no image layout"},
+		{args: []string{"inspect", dir + "@sha256:abc"}, code: 3, errs: "it is neither an image layout"},
 		{args: []string{"inspect", "-dump", "absent"}, code: 3, errs: "absent"},
 		{args: []string{"preview", "-dump", t.TempDir(), dir}, code: 3, errs: "no object could be read"},
 		{args: []string{"preview", "absent"}, code: 3, errs: "absent"},

@@ -209,7 +209,7 @@ func TestDockerArchive(t *testing.T) {
 		{"weak digest", archive, oci.Want{Digest: "md5:x"}, nil, "unsupported digest algorithm"},
 		{"changed layer", changed("1/layer.tar"), oci.Want{Digest: m.Config.Digest}, nil, "layer 2: blob differs from its descriptor"},
 		{"changed configuration", replaced(config, "amd64", "arm64"), oci.Want{Digest: m.Config.Digest}, nil, "there is no image"},
-		{"no manifest.json", without("manifest.json"), oci.Want{Digest: m.Config.Digest}, nil, "x is no archive of docker save"},
+		{"no manifest.json", without("manifest.json"), oci.Want{Digest: m.Config.Digest}, nil, "x is not an archive of docker save"},
 		{"broken manifest.json", replaced("manifest.json", "[", "{"), oci.Want{Digest: m.Config.Digest}, nil, "x: manifest.json: "},
 		{"no configuration", without(config), oci.Want{Digest: m.Config.Digest}, nil, "file does not exist"},
 		{"no layer", without("0/layer.tar"), oci.Want{Digest: m.Config.Digest}, nil, "x: layer 1: open 0/layer.tar: file does not exist"},

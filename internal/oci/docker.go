@@ -124,7 +124,7 @@ func (a *DockerArchive) images(l Limits) ([]dockerImage, error) {
 		err = manifestSizeError(l.ManifestSize)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no archive of docker save: %w", a.Name, err)
+		return nil, fmt.Errorf("%s is not an archive of docker save: %w", a.Name, err)
 	}
 	var images []dockerImage
 	if err := Decode(data, &images); err != nil {

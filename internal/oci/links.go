@@ -33,7 +33,7 @@ func (t *tree) hardLink(n *node, target string) error {
 	}
 	other := t.get(name)
 	if other == nil || other.mode.IsDir() {
-		return fmt.Errorf("hard link to %s, which is no file among %s", bounded.Quote(target), bounded.Join(t.paths, ", ", maxReason))
+		return fmt.Errorf("hard link to %s, which is not a file among %s", bounded.Quote(target), bounded.Join(t.paths, ", ", maxReason))
 	}
 	n.mode, n.modTime, n.data, n.target = other.mode, other.modTime, other.data, other.target
 	return nil
@@ -46,7 +46,7 @@ func checkLink(dir, target string) error {
 	}
 	fail := func(why string) error { return fmt.Errorf("symbolic link to %s %s", bounded.Quote(target), why) }
 	if target == "" || !utf8.ValidString(target) {
-		return fail("which is no name")
+		return fail("which is not a name")
 	}
 	depth := 0
 	if !path.IsAbs(target) && dir != "." {

@@ -166,7 +166,7 @@ func (t *tree) dir(name string, info *node) (*node, error) {
 			next = newDir()
 			n.children[strings.Clone(part)] = next
 		case !next.mode.IsDir():
-			return nil, fmt.Errorf("it lies below %s, which is no directory", bounded.Quote(path.Join(parts[:i+1]...)))
+			return nil, fmt.Errorf("it lies below %s, which is not a directory", bounded.Quote(path.Join(parts[:i+1]...)))
 		}
 		next.layer = t.layer // it has something of this layer
 		if last {

@@ -101,7 +101,7 @@ func FromFS(fsys fs.FS, o Options) (*Source, error) {
 		s.docker = &oci.DockerArchive{FS: fsys, Name: "the archive"}
 	}
 	if s.layout == nil && s.docker == nil {
-		return nil, fmt.Errorf("%s has neither oci-layout nor manifest.json: it is no image layout and no archive of docker save", s.name)
+		return nil, fmt.Errorf("%s has neither oci-layout nor manifest.json: it is neither an image layout nor an archive of docker save", s.name)
 	}
 	return s, nil
 }
