@@ -18,18 +18,17 @@ const module = "github.com/clusterupdate/clusterupdate"
 // ranks orders the packages of the core: one may import those of lower rank
 // alone, and parts of itself. A folder that is not listed has no place yet.
 var ranks = map[string]int{
-	"":                     6,
-	"runlevel":             5,
-	"preconditions":        5,
-	"upgradeconfig":        5,
-	"graph":                4,
-	"manifest":             4,
-	"signature":            4,
-	"mcp":                  4,
-	"olm":                  4,
-	"internal/fieldchange": 3, // shows what package clusterapi compares
-	"clusterapi":           2,
-	"internal":             1,
+	"":              5,
+	"runlevel":      4,
+	"preconditions": 4,
+	"upgradeconfig": 4,
+	"graph":         3,
+	"manifest":      3,
+	"signature":     3,
+	"mcp":           3,
+	"olm":           3,
+	"clusterapi":    2,
+	"internal":      1,
 }
 
 // rooms are the packages of each tree with the packages of the same tree that
@@ -71,6 +70,7 @@ var rooms = map[string][]string{
 	"clusterapi/dump":               {"clusterapi"},
 	"clusterapi/view":               {"clusterapi"},
 	"clusterapi/timeline":           nil,
+	"clusterapi/fieldchange":        {"clusterapi"},
 	"clusterapi/simulation":         {"clusterapi", "clusterapi/memory", "clusterapi/reconcile"},
 	"clusterapi/simulation/sample":  {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
 	"clusterapi/simulation/payload": {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
@@ -153,11 +153,11 @@ func importFault(from, imported string) string {
 		}
 		return ""
 	}
-	fromRank, known := rank(from)
+	fromRank, known := ranks[top(from)]
 	if !known {
 		return "the folder has no place in the order of packages"
 	}
-	if toRank, _ := rank(to); toRank >= fromRank {
+	if ranks[top(to)] >= fromRank {
 		return "imports run downward"
 	}
 	return ""
@@ -188,15 +188,6 @@ func roomFault(from, to string) string {
 		return "the packages of a tree import in one direction"
 	}
 	return ""
-}
-
-// rank is the place of a package: its own, or that of its tree.
-func rank(p string) (int, bool) {
-	if r, own := ranks[p]; own {
-		return r, true
-	}
-	r, known := ranks[top(p)]
-	return r, known
 }
 
 // top is the first element of a path, "" for the module's root.
@@ -247,10 +238,10 @@ func TestImportFault(t *testing.T) {
 		{"clusterapi/simulation", module + "/clusterapi/memory", true},
 		{"manifest", "k8s.io/api/core/v1", true},
 		{"graph", "github.com/openshift/api/config/v1", true},
-		{"manifest", module + "/internal/fieldchange", true},
-		{"internal/fieldchange", module + "/clusterapi", true},
+		{"manifest", module + "/clusterapi/fieldchange", true},
+		{"clusterapi/fieldchange", module + "/clusterapi", true},
 		{"internal/redact", module + "/clusterapi", false},
-		{"clusterapi", module + "/internal/fieldchange", false},
+		{"clusterapi", module + "/clusterapi/fieldchange", false},
 		{"graph", module + "/manifest", false},
 		{"manifest", module + "/runlevel", false},
 		{"runlevel", module + "/preconditions", false},

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/fieldchange"
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 )
 
 // differ puts what it finds of two payloads into a diff.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/fieldchange"
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 )
 
 // DiffTextOptions are the options of [PayloadDiff.WriteText].

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/fieldchange"
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 )
 
 // Severity is how bad a [Finding] is.

@@ -1,3 +1,0 @@
-// Package fieldchange shows changes of fields to people: without credentials, of
-// CustomResourceDefinitions by version, and in lines of text.
-package fieldchange
