@@ -395,6 +395,8 @@ func TestBuilderProblems(t *testing.T) {
 			c.Nodes[0].Spec.ProviderID, c.Nodes[1].Spec.ProviderID = "vsphere://x", "aws:///y"
 			mcptest.Cordoned(&c.Nodes[0])
 		}), []string{"node m1 is not on vSphere: its provider's ID is aws:///y"}, []string{"node m0 is cordoned already, and stays so"}},
+		{"vSphere, an action for all and one for a part", vsphere(func(_ *plan.Cluster, o *plan.VSphereHardwareOptions) { o.Action, o.PowerOn = "hardware", "power-on" }),
+			[]string{"action hardware shuts down, upgrades and powers on: other actions for that do not go with it"}, nil},
 		{"vSphere without nodes", vsphere(func(c *plan.Cluster, o *plan.VSphereHardwareOptions) { c.Nodes = nil }), []string{"the cluster has no nodes"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -41,7 +41,9 @@
 // What is not Kubernetes, or another package's, is an [Action] that the program
 // supplies under the name that the step gives: UpdateCluster asks for an update,
 // UpdateOperators brings OLM's operators along, gates and hooks are the caller's.
-// The actions "window", "approval" and "health" are here already.
+// What is done to RHEL hosts, virtual hardware and boot loaders is made an action
+// by package mcp/rollout/nodeaction. The actions "window", "approval" and "health"
+// are here already.
 //
 // # What is kept, and where
 //

@@ -161,6 +161,9 @@ type VSphereHardwareOptions struct {
 	// down (never power it off), upgrade the compatibility of its virtual hardware,
 	// power it on. Empty: a person does it.
 	ShutDown, Upgrade, PowerOn string
+	// Action does all three in place of them, one step for each node, as that of
+	// package vmhardware does.
+	Action string
 	// Template adds the steps by hand for the template of new machines.
 	Template bool
 }
@@ -190,6 +193,9 @@ func PlanVSphereHardware(c Cluster, o VSphereHardwareOptions) (p Plan, warnings 
 	if len(o.Nodes) == 0 {
 		b.add("the cluster has no nodes")
 	}
+	if o.Action != "" && o.ShutDown+o.Upgrade+o.PowerOn != "" {
+		b.add("action %s shuts down, upgrades and powers on: other actions for that do not go with it", o.Action)
+	}
 	b.once(o.Nodes, func(n *member) {
 		if id := n.Spec.ProviderID; id != "" && !strings.HasPrefix(id, "vsphere://") {
 			b.add("node %s is not on vSphere: its provider's ID is %s", n.Name, id)
@@ -201,9 +207,11 @@ func PlanVSphereHardware(c Cluster, o VSphereHardwareOptions) (p Plan, warnings 
 		if n := b.node[name]; n != nil && !isControlPlane(n) {
 			b.step(Step{ID: "drain-" + name, Kind: Drain, Args: Args{Node: name}})
 		}
-		b.byAction("shut-down-"+name, name, o.ShutDown, "shut down the guest; do not power it off")
-		b.byAction("upgrade-"+name, name, o.Upgrade, "upgrade the compatibility of the virtual machine's hardware to version 15 or later (ESXi 7.0U2 or later)")
-		b.byAction("power-on-"+name, name, o.PowerOn, "power on the virtual machine")
+		if o.Action != "" {
+			b.step(Step{ID: "upgrade-" + name, Kind: Hook, Args: Args{Node: name, Action: o.Action}})
+		} else {
+			b.hardware(name, o)
+		}
 		b.ready(name)
 		b.step(Step{ID: "uncordon-" + name, Kind: Uncordon, Args: Args{Node: name}})
 	}
@@ -212,6 +220,13 @@ func PlanVSphereHardware(c Cluster, o VSphereHardwareOptions) (p Plan, warnings 
 			Text: "convert the template to a virtual machine, do not power it on, upgrade its hardware, check its settings, and convert it back to a template"}})
 	}
 	return b.plan(o.ID, KindVSphereHardware)
+}
+
+// hardware upgrades a node's machine in the documented steps.
+func (b *builder) hardware(name string, o VSphereHardwareOptions) {
+	b.byAction("shut-down-"+name, name, o.ShutDown, "shut down the guest; do not power it off")
+	b.byAction("upgrade-"+name, name, o.Upgrade, "upgrade the compatibility of the virtual machine's hardware to version 15 or later (ESXi 7.0U2 or later)")
+	b.byAction("power-on-"+name, name, o.PowerOn, "power on the virtual machine")
 }
 
 // byAction is a step that an action does, or a person.

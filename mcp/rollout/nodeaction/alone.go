@@ -14,16 +14,20 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// Func makes an action a function, for plans whose steps cordon, drain and
-// uncordon by themselves: it does the action to a node and returns when that is
-// done, or with the action's first error. Called again, it goes on where it was:
-// the progress is in an annotation of the node meanwhile. It waits with
-// [reconcile.Sleep]. The function is safe for concurrent use, for different
-// nodes.
-func Func(api clusterapi.ClusterAPI, a Action) func(ctx context.Context, node string) error {
+// Func makes an action a function, for callers that cordon, drain and uncordon by
+// themselves: it does the action to a node and returns when that is done, or with
+// the action's first error. It waits with [reconcile.Sleep].
+//
+// id says what it is done for. How far the action is stands in an annotation of the
+// node ([ProgressAnnotation]): called again, also by another program, the function
+// goes on there, and does nothing to a node where the action was last done for the
+// same id. With an empty id nothing stays once it is done.
+//
+// The function is safe for concurrent use, for different nodes.
+func Func(api clusterapi.ClusterAPI, a Action, id string) func(ctx context.Context, node string) error {
 	return func(ctx context.Context, node string) error {
 		for {
-			step, err := StepNode(ctx, api, a, node)
+			step, err := StepNode(ctx, api, a, id, node)
 			if err != nil || step.Done {
 				return err
 			}
@@ -34,8 +38,8 @@ func Func(api clusterapi.ClusterAPI, a Action) func(ctx context.Context, node st
 	}
 }
 
-// ProgressAnnotation returns the name of the annotation on nodes in which [Func]
-// and [Updater] keep how far an action is.
+// ProgressAnnotation returns the name of the annotation on nodes in which [Func],
+// [PlanAction] and [Updater] keep how far an action is.
 func ProgressAnnotation(action string) string { return progressPrefix + action }
 
 const progressPrefix = clusterapi.AnnotationPrefix + "progress."
@@ -43,58 +47,82 @@ const progressPrefix = clusterapi.AnnotationPrefix + "progress."
 // progress is the value of a ProgressAnnotation, as JSON.
 type progress struct {
 	Version  int    `json:"version"`
-	Progress string `json:"progress"`
-	Begun    bool   `json:"begun"` // the action was found to be needed
+	Progress string `json:"progress,omitempty"`
+	Begun    bool   `json:"begun,omitempty"` // the action was found to be needed
+	Done     string `json:"done,omitempty"`  // for this id
 }
 
 const progressVersion = 1
 
 // StepNode takes the next step of an action that is done to a node without a run,
-// for who waits by himself, as the actions of a plan do: Step.After says how long.
-// It is one round of [Func], and is called until the step is Done. Its errors are
-// those of the action and the cluster.
-func StepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, name string) (Step, error) {
+// for who waits by himself, as [PlanAction] does: Step.After says how long. It is
+// one round of [Func], and is called until the step is Done. Its errors are those
+// of the action and the cluster.
+func StepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name string) (Step, error) {
 	n, err := clusterapi.Get[corev1.Node](ctx, api, clusterapi.Key("", name))
 	if err != nil {
 		return Step{}, err
 	}
-	annotation := ProgressAnnotation(a.Name())
-	was := progress{Version: progressVersion}
-	if value := n.Annotations[annotation]; value != "" {
-		if err := json.Unmarshal([]byte(value), &was); err != nil {
-			return Step{}, fmt.Errorf("node %s: annotation %s: %w", name, annotation, err)
-		}
-		if was.Version > progressVersion {
-			return Step{}, fmt.Errorf("node %s: annotation %s: %w: version %d; this program knows 1 to %d", name, annotation, ErrVersion, was.Version, progressVersion)
-		}
+	was, err := progressOf(n, a)
+	if err != nil {
+		return Step{}, err
 	}
-	if c, ok := a.(Checker); ok && !was.Begun {
-		needed, err := c.Needed(ctx, n)
-		if err != nil || !needed {
-			return Step{Done: !needed}, err
-		}
+	if id != "" && was.Done == id {
+		return Step{Done: true}, nil
 	}
-	step, err := a.Step(ctx, n, was.Progress)
+	step, err := nextStep(ctx, n, a, was)
 	if err != nil {
 		return Step{}, err
 	}
 	if len(step.Progress) > MaxProgress {
 		return Step{}, fmt.Errorf("the action's progress has %d bytes; at most %d can be recorded", len(step.Progress), MaxProgress)
 	}
-	value, err := json.Marshal(progress{progressVersion, step.Progress, true})
+	now := progress{Version: progressVersion, Progress: step.Progress, Begun: true}
+	if step.Done {
+		now = progress{Version: progressVersion, Done: id}
+	}
+	value, err := json.Marshal(now)
 	if err != nil {
 		return Step{}, err
 	}
 	_, err = clusterapi.Modify(ctx, api, clusterapi.Key("", name), modify, func(n *corev1.Node) error {
+		annotate(n, ProgressAnnotation(a.Name()), string(value))
 		if step.Done {
-			delete(n.Annotations, annotation)
 			delete(n.Annotations, ConfirmAnnotation(a.Name()))
-		} else {
-			annotate(n, annotation, string(value))
+		}
+		if step.Done && id == "" {
+			delete(n.Annotations, ProgressAnnotation(a.Name()))
 		}
 		return nil
 	})
 	return step, err
+}
+
+// progressOf reads how far an action is with a node.
+func progressOf(n *corev1.Node, a Action) (progress, error) {
+	var was progress
+	annotation := ProgressAnnotation(a.Name())
+	value := n.Annotations[annotation]
+	if value == "" {
+		return was, nil
+	}
+	if err := json.Unmarshal([]byte(value), &was); err != nil {
+		return was, fmt.Errorf("node %s: annotation %s: %w", n.Name, annotation, err)
+	}
+	if was.Version > progressVersion {
+		return was, fmt.Errorf("node %s: annotation %s: %w: version %d; this program knows 1 to %d", n.Name, annotation, ErrVersion, was.Version, progressVersion)
+	}
+	return was, nil
+}
+
+// nextStep asks the action for its next step, and first whether the node needs it.
+func nextStep(ctx context.Context, n *corev1.Node, a Action, was progress) (Step, error) {
+	if c, ok := a.(Checker); ok && !was.Begun {
+		if needed, err := c.Needed(ctx, n); err != nil || !needed {
+			return Step{Done: !needed}, err
+		}
+	}
+	return a.Step(ctx, n, was.Progress)
 }
 
 // Updater makes an action an [mcp.NodeUpdater], for a rollout in mode Drive: each
@@ -130,25 +158,25 @@ func (u updater) Step(ctx context.Context, node string, to mcp.Target, _ mcp.Pha
 		if u.action.Disruption(n) != None {
 			return mcp.PhaseCordoning, 0, u.annotate(ctx, node, mcp.AnnotationDesiredDrain, drain)
 		}
-		return u.act(ctx, node, uncordon)
+		return u.act(ctx, node, to.Config, uncordon)
 	case mcp.PhaseApplying, mcp.PhaseRebooting:
 		if state.DesiredDrain != drain { // told to reach something else meanwhile: it stays drained
 			return phase, 0, u.annotate(ctx, node, mcp.AnnotationDesiredDrain, drain)
 		}
-		return u.act(ctx, node, uncordon)
+		return u.act(ctx, node, to.Config, uncordon)
 	case mcp.PhaseUncordoning:
 		if state.DesiredDrain != state.LastAppliedDrain {
 			return phase, 0, nil
 		}
 		return mcp.PhaseDone, 0, u.annotate(ctx, node, mcp.AnnotationCurrentConfig, to.Config, mcp.AnnotationState, mcp.StateDone,
-			mcp.AnnotationReason, "", mcp.AnnotationCurrentImage, to.Image)
+			mcp.AnnotationReason, "", mcp.AnnotationCurrentImage, to.Image, ProgressAnnotation(u.action.Name()), "")
 	}
 	return phase, 0, nil // the rollout's turn
 }
 
 // act takes a step of the action, and asks to be uncordoned after the last one.
-func (u updater) act(ctx context.Context, node, uncordon string) (mcp.Phase, time.Duration, error) {
-	step, err := StepNode(ctx, u.api, u.action, node)
+func (u updater) act(ctx context.Context, node, config, uncordon string) (mcp.Phase, time.Duration, error) {
+	step, err := StepNode(ctx, u.api, u.action, "config "+config, node)
 	if IsPermanent(err) {
 		reason := bounded.Text(err.Error(), maxRecorded)
 		if err := u.annotate(ctx, node, mcp.AnnotationState, mcp.StateDegraded, mcp.AnnotationReason, reason); err != nil {
@@ -164,12 +192,12 @@ func (u updater) act(ctx context.Context, node, uncordon string) (mcp.Phase, tim
 	return mcp.PhaseApplying, max(step.After, time.Second), nil
 }
 
-// annotate writes annotations of the node; an empty image is removed.
+// annotate writes annotations of the node; an empty image or progress is removed.
 func (u updater) annotate(ctx context.Context, node string, pairs ...string) error {
 	_, err := clusterapi.Modify(ctx, u.api, clusterapi.Key("", node), modify, func(n *corev1.Node) error {
 		for i := 0; i < len(pairs); i += 2 {
-			if pairs[i] == mcp.AnnotationCurrentImage && pairs[i+1] == "" {
-				delete(n.Annotations, pairs[i])
+			if name := pairs[i]; pairs[i+1] == "" && (name == mcp.AnnotationCurrentImage || name == ProgressAnnotation(u.action.Name())) {
+				delete(n.Annotations, name)
 				continue
 			}
 			annotate(n, pairs[i], pairs[i+1])

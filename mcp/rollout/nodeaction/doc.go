@@ -8,8 +8,9 @@
 //   - A [Run] does the whole of it, beside the cluster's own machine-config
 //     controller: it takes nodes out of service, drains them, does the action and
 //     puts them back.
-//   - [Func] makes it a function of a node, for the steps of a plan that cordons
-//     and drains by itself; [StepNode] is one round of that.
+//   - [PlanAction] makes it an action of a plan, whose other steps cordon and
+//     drain. [Func] makes it a plain function of a node for who does that himself;
+//     [StepNode] is one round of it.
 //   - [Updater] makes it an [mcp.NodeUpdater], for a rollout in mode Drive.
 //
 // # The way of a node

@@ -351,11 +351,7 @@ func (x *node) act(ctx context.Context) (at time.Time, err error) {
 	}
 	x.work = nil
 	if waited := x.now.Sub(x.record.Since); waited >= x.StallLimit && !step.Person {
-		err := fmt.Errorf("nothing has moved for %s", waited.Truncate(time.Second))
-		if waiting != "" {
-			err = fmt.Errorf("%w; it waits for %s", err, waiting)
-		}
-		x.halt(err)
+		x.halt(stalled(waited, waiting))
 		return time.Time{}, nil
 	}
 	x.due = x.now.Add(step.After)
@@ -363,6 +359,14 @@ func (x *node) act(ctx context.Context) (at time.Time, err error) {
 		return x.now, nil
 	}
 	return x.due, nil
+}
+
+// stalled is the error of an action that does not move any more.
+func stalled(waited time.Duration, waiting string) error {
+	if waiting != "" {
+		waiting = "; it waits for " + waiting
+	}
+	return fmt.Errorf("nothing has moved for %s%s", waited.Truncate(time.Second), waiting)
 }
 
 // failed says when what failed is tried again, or halts the run.

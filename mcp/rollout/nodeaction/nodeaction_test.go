@@ -361,23 +361,6 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// Step by step, for a plan that waits by itself.
-func TestStepNode(t *testing.T) {
-	w := actiontest.New("x", workers("w0")...)
-	a := newPatch(nodeaction.Cordon)
-	step, err := nodeaction.StepNode(t.Context(), w.Cluster, a, "w0")
-	if err != nil || step.Done || step.After != time.Minute || w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")] == "" {
-		t.Errorf("%+v, %v", step, err)
-	}
-	step, err = nodeaction.StepNode(t.Context(), w.Cluster, a, "w0")
-	if err != nil || !step.Done || a.done["w0"] != 1 || w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")] != "" {
-		t.Errorf("%+v, %v, %v", step, err, a.done)
-	}
-	if w.NodeOf("w0").Spec.Unschedulable {
-		t.Error("the node is cordoned")
-	}
-}
-
 // As an updater of nodes, under a rollout with hooks: the action takes the place
 // of the daemons.
 func TestUpdater(t *testing.T) {

@@ -59,7 +59,7 @@ func TestNewerRecord(t *testing.T) {
 		}
 	}
 	w := actiontest.New("x", actiontest.Node("w0", "worker", mcptest.Annotate(nodeaction.ProgressAnnotation("patch"), newer)))
-	if err := nodeaction.Func(w.Cluster, newPatch(nodeaction.None))(t.Context(), "w0"); !errors.Is(err, nodeaction.ErrVersion) {
+	if err := nodeaction.Func(w.Cluster, newPatch(nodeaction.None), "")(t.Context(), "w0"); !errors.Is(err, nodeaction.ErrVersion) {
 		t.Error(err)
 	}
 }

@@ -68,6 +68,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// The defaults of the fields of Options.
+const (
+	retry      = 30 * time.Second
+	retryLimit = 30 * time.Minute
+	stallLimit = time.Hour
+)
+
 // Run does an [Action] to nodes, one after the other. It keeps all that it needs
 // in the cluster: stopped at any point, another Run of its ID goes on. It is safe
 // for concurrent use; of two that work on the same nodes the later one wins, and
@@ -124,7 +131,7 @@ func New(o Options) (*Run, error) {
 		v    *time.Duration
 		zero time.Duration
 	}{
-		{&o.Retry, 30 * time.Second}, {&o.RetryLimit, 30 * time.Minute}, {&o.StallLimit, time.Hour},
+		{&o.Retry, retry}, {&o.RetryLimit, retryLimit}, {&o.StallLimit, stallLimit},
 		{&o.StepLimit, 10 * time.Minute}, {&o.HookLimit, time.Hour},
 	} {
 		if *d.v == 0 {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/actiontest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/hosttest"
@@ -32,12 +34,13 @@ func newHost(name string) *hosttest.Host {
 // newWorld has three hosts whose nodes go with them, and a pod on each.
 func newWorld() (*actiontest.World, hosttest.Hosts) { return worldOf(3) }
 
-func worldOf(n int) (*actiontest.World, hosttest.Hosts) {
-	var objs []any
+func worldOf(n int, objs ...any) (*actiontest.World, hosttest.Hosts) {
 	hosts := hosttest.Hosts{}
 	for i := range n {
 		name := fmt.Sprint("w", i)
-		objs = append(objs, actiontest.Node(name, "worker"), actiontest.Pod("web-"+name, name))
+		node := actiontest.Node(name, "worker")
+		node.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux 8.6 (Ootpa)"
+		objs = append(objs, node, actiontest.Pod("web-"+name, name))
 		hosts[name] = newHost(name)
 	}
 	w := actiontest.New("rhel-4-18", objs...)
@@ -240,7 +243,7 @@ func TestFunc(t *testing.T) {
 		}
 	}
 	hosts["w0"].Fail(hosttest.Failure{Command: "systemctl reboot", Status: 1, Times: 1})
-	update := nodeaction.Func(w.Cluster, newAction(t, hosts))
+	update := nodeaction.Func(w.Cluster, newAction(t, hosts), "")
 	ctx := reconcile.WithClock(t.Context(), instant{w.Clock})
 	if err := update(ctx, "w0"); err == nil || w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation(rhel.Name)] == "" {
 		t.Errorf("the reboot fails: %v", err)
@@ -260,4 +263,86 @@ func TestFunc(t *testing.T) {
 	if err := update(context.Background(), "nobody"); err == nil {
 		t.Error("a node that there is not")
 	}
+}
+
+// planned is a world in which a plan updates two hosts.
+func planned(t testing.TB) (*actiontest.World, hosttest.Hosts, plan.Plan) {
+	w, hosts := worldOf(2, actiontest.Version("4.18.15"))
+	p, _, err := plan.PlanRHEL(w.State(), plan.RHELOptions{ID: "hosts", Update: "update", Prepared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, hosts, p
+}
+
+// The action in a plan: it waits where a person would, and a connection that is
+// lost for some minutes does not matter.
+func TestPlan(t *testing.T) {
+	w, hosts, p := planned(t)
+	hosts["w1"].Fail(hosttest.Failure{Lost: true, Times: 5})
+	if err := w.PlayPlan(0, reconcile.Faults{}, 3*time.Hour, newAction(t, hosts), plan.Options{Plan: p}); err != nil {
+		t.Fatal(err)
+	}
+	if err := updated(hosts); err != nil {
+		t.Error(err)
+	}
+	for _, n := range w.State().Nodes {
+		if left := n.Annotations[nodeaction.ProgressAnnotation(rhel.Name)]; n.Spec.Unschedulable || !strings.HasPrefix(left, `{"version":1,"done":"plan hosts, step update-`+n.Name) {
+			t.Errorf("node %s: unschedulable %v, %v", n.Name, n.Spec.Unschedulable, n.Annotations)
+		}
+	}
+	w.Golden(t, "plan.txt")
+}
+
+// What lasts, or cannot pass, fails the step. The node stays cordoned, the next
+// one is not begun, and the plan goes on when it is resumed.
+func TestPlanFails(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		set, mend func(h *hosttest.Host)
+		text      string
+		after     time.Duration // since the action began
+	}{
+		{name: "the host does not answer", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Lost: true}) },
+			text: "connection lost", after: 30 * time.Minute},
+		{name: "RHEL 7", set: func(h *hosttest.Host) { h.Release = strings.ReplaceAll(release86, "8.6", "7.9") },
+			mend: func(h *hosttest.Host) { h.Release = release86 }, text: "replace the machine by one with RHEL 8.6 or later"},
+		{name: "it does not come back", set: func(h *hosttest.Host) { h.NeverBack = true },
+			mend: func(h *hosttest.Host) { h.NeverBack = false; h.Start() },
+			text: "; it waits for its host to come back", after: time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w, hosts, p := planned(t)
+			tt.set(hosts["w0"])
+			err := w.PlayPlan(0, reconcile.Faults{}, 3*time.Hour, newAction(t, hosts), plan.Options{Plan: p})
+			if said := strings.Join(w.Lines, "\n"); err == nil || err.Error() != "the plan is Failed" || !strings.Contains(said, tt.text) {
+				t.Fatalf("%v\n%s", err, said)
+			}
+			if took := w.Now().Sub(mcptest.Epoch); took < tt.after || took > tt.after+10*time.Minute {
+				t.Errorf("it failed after %s, not some minutes after %s", took, tt.after)
+			}
+			if !w.NodeOf("w0").Spec.Unschedulable || len(hosts["w1"].Log()) > 0 {
+				t.Error("the node is not left cordoned, or the next one was begun")
+			}
+			hosts["w0"].Mend()
+			if tt.mend != nil {
+				tt.mend(hosts["w0"])
+			}
+			if err := w.PlayPlan(0, reconcile.Faults{}, 3*time.Hour, newAction(t, hosts), plan.Options{Plan: p, Resume: true}); err != nil {
+				t.Fatal(err)
+			}
+			if err := updated(hosts); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Whatever goes wrong with the cluster's API or the program, the plan updates all
+// hosts one by one, and none twice.
+func TestSimulationPlan(t *testing.T) {
+	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
+		w, hosts, p := planned(t)
+		return w.StormPlan(seed, only, newAction(t, hosts), p, func() error { return updated(hosts) })
+	})
 }

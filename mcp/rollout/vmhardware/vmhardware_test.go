@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/actiontest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/vmhardware"
@@ -344,4 +345,56 @@ func TestControlPlaneWaits(t *testing.T) {
 			t.Errorf("%q", w.Lines)
 		}
 	}
+}
+
+// planned is a world in which a plan upgrades the machine of a master and a worker.
+func planned(t testing.TB) (*actiontest.World, *platform, plan.Plan) {
+	t.Helper()
+	w, p := worldOf("m0", "w0")
+	built, _, err := plan.PlanVSphereHardware(w.State(), plan.VSphereHardwareOptions{ID: "hardware", Action: "update"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, p, built
+}
+
+// The action in a plan: the master is cordoned, the worker drained too.
+func TestPlan(t *testing.T) {
+	w, p, built := planned(t)
+	o := options(t, p)
+	if err := w.PlayPlan(0, reconcile.Faults{}, 3*time.Hour, o.Action, plan.Options{Plan: built}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.upgraded(); err != nil {
+		t.Error(err)
+	}
+	w.Golden(t, "plan.txt")
+}
+
+// Whoever upgrades by hand takes his time, and confirms it.
+func TestPlanByHand(t *testing.T) {
+	w, p, built := planned(t)
+	for i, name := range []string{"m0", "w0"} {
+		w.Clock.AfterFunc(time.Duration(i+1)*5*time.Hour, func() {
+			p.machines[name].Hardware, p.machines[name].boots = 15, 1
+			p.up(name)
+			if err := nodeaction.Confirm(context.Background(), w.Cluster, vmhardware.Name, name); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := w.PlayPlan(0, reconcile.Faults{}, 24*time.Hour, options(t, nil).Action, plan.Options{Plan: built}); err != nil {
+		t.Fatalf("%v\n%s", err, strings.Join(w.Lines, "\n"))
+	}
+	if err := p.upgraded(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever goes wrong, the plan upgrades each machine once.
+func TestSimulationPlan(t *testing.T) {
+	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
+		w, p, built := planned(t)
+		return w.StormPlan(seed, only, options(t, p).Action, built, p.upgraded)
+	})
 }

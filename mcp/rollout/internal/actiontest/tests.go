@@ -39,10 +39,7 @@ func (w *World) Golden(t *testing.T, name string) {
 // Storm plays a run while much goes wrong with the API and the program, and looks
 // at its end. It is the body of a simulation test.
 func (w *World) Storm(seed uint64, only map[string]bool, o nodeaction.Options, atEnd func() error) ([]string, error) {
-	w.Start(seed, reconcile.Faults{
-		Before: 0.05, After: 0.05, Conflict: 0.05, Slow: 0.01, Stale: 0.1, Late: 0.1, Double: 0.05, Merge: 0.05,
-		Crash: 0.03, Outage: 0.2, Until: 3 * time.Hour, Only: only,
-	}, o)
+	w.Start(seed, storm(only), o)
 	defer w.Close()
 	if err := w.Play(12 * time.Hour); err != nil {
 		return w.Faults(), err
@@ -51,6 +48,14 @@ func (w *World) Storm(seed uint64, only map[string]bool, o nodeaction.Options, a
 		return w.Faults(), fmt.Errorf("not done: %v\n%s", w.Last, strings.Join(w.Lines, "\n"))
 	}
 	return w.Faults(), atEnd()
+}
+
+// storm is what goes wrong, in the first hours.
+func storm(only map[string]bool) reconcile.Faults {
+	return reconcile.Faults{
+		Before: 0.05, After: 0.05, Conflict: 0.05, Slow: 0.01, Stale: 0.1, Late: 0.1, Double: 0.05, Merge: 0.05,
+		Crash: 0.03, Outage: 0.2, Until: 3 * time.Hour, Only: only,
+	}
 }
 
 // CrashAtEachCall plays a world again and again, and crashes the program at

@@ -1,0 +1,95 @@
+package nodeaction
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
+)
+
+// PlanAction makes an action one that the steps of a plan name: it does the
+// action to the node of the step, which other steps cordon and drain as the
+// action's Disruption says. How far it is stands in the annotation
+// [ProgressAnnotation] of the node, so another runner goes on there. The
+// annotation stays, so that no runner does again what it did not hear the end of,
+// until the action is next done to the node or [Uninstall] removes it.
+//
+// It fails the step as a [Run] with zero limits would halt: at once where an error
+// is [Permanent], once errors have lasted for 30 minutes, or when nothing has moved
+// for an hour. It is safe for concurrent use if the action is.
+func PlanAction(a Action) plan.Action {
+	return &planAction{action: a, steps: map[[2]string]planned{}}
+}
+
+const atOnce = time.Second // of an outcome, whose zero means a plan's default
+
+type planAction struct {
+	action Action
+
+	mu    sync.Mutex
+	steps map[[2]string]planned // by plan and step
+}
+
+// planned is how an action does in a step, since this runner has it.
+type planned struct {
+	failing  time.Time // zero: it does not
+	progress string
+	moved    time.Time
+}
+
+// Do implements [plan.Action].
+func (p *planAction) Do(ctx context.Context, c plan.Call) (plan.Outcome, error) {
+	node := c.Step.Args.Node
+	if node == "" {
+		return plan.Outcome{}, fmt.Errorf("step %s names no node to do action %s to", c.Step.ID, p.action.Name())
+	}
+	id := fmt.Sprintf("plan %s, step %s of %s", c.Plan, c.Step.ID, c.Started.UTC().Format(time.RFC3339Nano))
+	step, err := StepNode(ctx, c.API, p.action, id, node)
+	if ctx.Err() != nil {
+		return plan.Outcome{}, cmp.Or(err, ctx.Err())
+	}
+	was := p.note(c, step, err)
+	switch {
+	case err != nil && (IsPermanent(err) || c.Now.Sub(was.failing) >= retryLimit):
+		return plan.Outcome{}, err
+	case err != nil:
+		return plan.Outcome{After: retry, Text: fmt.Sprintf("node %s: %v; trying again", node, err)}, nil
+	case step.Done:
+		return plan.Outcome{Done: true}, nil
+	case c.Now.Sub(was.moved) >= stallLimit && !step.Person:
+		return plan.Outcome{}, stalled(c.Now.Sub(was.moved), step.Waiting)
+	}
+	outcome := plan.Outcome{After: max(step.After, atOnce)}
+	if step.Waiting != "" {
+		outcome.Text = fmt.Sprintf("node %s waits for %s", node, step.Waiting)
+	}
+	return outcome, nil
+}
+
+// note remembers what came of a step's call, and returns how the step does.
+func (p *planAction) note(c plan.Call, step Step, err error) planned {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := [2]string{c.Plan, c.Step.ID}
+	if step.Done {
+		delete(p.steps, key)
+		return planned{}
+	}
+	s, known := p.steps[key]
+	if !known || c.Times == 1 { // a runner's first call
+		s = planned{progress: step.Progress, moved: c.Now}
+	}
+	switch {
+	case err != nil && s.failing.IsZero():
+		s.failing = c.Now
+	case err == nil:
+		if s.failing = (time.Time{}); s.progress != step.Progress {
+			s.progress, s.moved = step.Progress, c.Now
+		}
+	}
+	p.steps[key] = s
+	return s
+}
