@@ -206,6 +206,42 @@ func TestEstimateUnbounded(t *testing.T) {
 	}
 }
 
+// Pods of a budget that go one after the other wait for what replaces them: where
+// that fits no other node the drain may not end, and the estimate warns.
+func TestEstimateNowhereToGo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		other bool // there is another node
+		pods  int32
+		phase mcp.Phase
+		warns bool
+	}{
+		"the only node":       {pods: 2, warns: true},
+		"another node":        {pods: 2, other: true},
+		"one pod of the node": {pods: 1},
+		"drained already":     {pods: 2, phase: mcp.PhaseApplying},
+	} {
+		n := mcptest.Node("n0", "worker", "O")
+		nodes := []*corev1.Node{&n}
+		if tt.other {
+			m := mcptest.Node("n1", "worker", "O")
+			nodes = append(nodes, &m)
+		}
+		var pods []*corev1.Pod
+		for i := range tt.pods {
+			pods = append(pods, drainedPod(fmt.Sprint("web-", i), "n0", "web"))
+		}
+		d := mcp.DrainPlan("n0", drainView(mcp.DrainObjects{Pods: pods, Nodes: nodes, Budgets: []*policyv1.PodDisruptionBudget{drainBudget("web", "web", tt.pods, tt.pods-1, tt.pods)}}))
+		e := mcp.EstimateUpdate(mcp.EstimateInput{ClusterVersionDone: true, Pools: []mcp.EstimatePool{{Name: "worker", Nodes: []mcp.EstimateNode{{Name: "n0", Drain: &d, Phase: tt.phase}}}}})
+		var want []string
+		if tt.warns {
+			want = []string{"the drains of 1 nodes may not end: a budget lets their pods go one after the other, and what replaces those fits no other node: n0"}
+		}
+		if diff := cmp.Diff(want, e.Warnings); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // Pools are updated in parallel, the arbiter after the masters, all of them once the
 // cluster-version operator is done.
 func TestEstimateOverlap(t *testing.T) {

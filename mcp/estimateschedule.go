@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // drainWorkers is how many drains the machine-config controller works on at a time.
@@ -102,9 +104,13 @@ func (e *Estimate) assume(format string, args ...any) {
 	e.Assumptions = append(e.Assumptions, fmt.Sprintf(format, args...))
 }
 
+// maxNames is the most bytes of the names of nodes in a warning.
+const maxNames = 1 << 10
+
 // notes says what was taken for granted about nodes.
 func (e *Estimate) notes(in EstimateInput, plans []*poolSchedule) {
 	slots, unpredicted, usual := 0, 0, 0
+	var crowded []string // nodes whose pods have nowhere to go
 	for i := range in.Pools {
 		p := &in.Pools[i]
 		if p.Paused {
@@ -113,6 +119,9 @@ func (e *Estimate) notes(in EstimateInput, plans []*poolSchedule) {
 		slots += min(plans[i].out.Slots, p.size())
 		for j := range p.size() {
 			n := p.node(j)
+			if p.drains(&n) && crowds(n.Drain) {
+				crowded = append(crowded, n.Name)
+			}
 			if n.Drain == nil && n.Time == (Span{}) && in.Node == (Span{}) && !p.SameContent && (p.Impact == nil || p.Impact.Drain) {
 				unpredicted++
 			}
@@ -131,6 +140,10 @@ func (e *Estimate) notes(in EstimateInput, plans []*poolSchedule) {
 		e.assume("the drains of %d nodes are not predicted: each takes one wave of evictions, and nothing blocks it", unpredicted)
 	}
 	e.assume("nobody else cordons nodes or changes pools meanwhile")
+	if len(crowded) > 0 {
+		e.Warnings = append(e.Warnings, fmt.Sprintf("the drains of %d nodes may not end: a budget lets their pods go one after the other, and what replaces those fits no other node: %s",
+			len(crowded), bounded.Join(crowded, ", ", maxNames)))
+	}
 	if slots > drainWorkers {
 		e.Warnings = append(e.Warnings, fmt.Sprintf("%d nodes are updated at a time, and the machine-config controller works on %d drains: some wait for others", slots, drainWorkers))
 	}
@@ -157,7 +170,7 @@ func blockers(pools []EstimatePool) (all []Blocker, in map[string]bool) {
 			switch {
 			case n.Phase == PhaseFailed:
 				add(Blocker{p.Name, n.Name, fmt.Sprintf("node %s failed", n.Name)})
-			case n.Drain != nil && stepAt(n.Phase) < stepApply && !p.SameContent && (p.Impact == nil || p.Impact.Drain):
+			case p.drains(n):
 				for _, pod := range n.Drain.Blocked() {
 					add(Blocker{p.Name, n.Name, fmt.Sprintf("pod %s: %s: %s", pod.Pod, pod.Kind, pod.Text)})
 				}
@@ -165,6 +178,31 @@ func blockers(pools []EstimatePool) (all []Blocker, in map[string]bool) {
 		}
 	}
 	return all, in
+}
+
+// drains reports whether a node is still to be drained, and it is predicted how.
+func (p *EstimatePool) drains(n *EstimateNode) bool {
+	return n.Drain != nil && stepAt(n.Phase) < stepApply && !p.SameContent && (p.Impact == nil || p.Impact.Drain)
+}
+
+// crowds reports whether pods that go after others of their budget wait for
+// replacements that fit no other node, as far as that can be told.
+func crowds(d *Drain) bool {
+	waits := map[string]bool{} // by budget
+	for _, p := range d.Pods {
+		if p.Verdict == DrainEvictsAfter {
+			for _, b := range p.Budgets {
+				waits[p.Pod.Namespace+"/"+b] = true
+			}
+		}
+	}
+	for _, p := range d.Pods {
+		if slices.ContainsFunc(p.Notes, func(n DrainNote) bool { return n.Kind == DrainNowhereToGo }) &&
+			slices.ContainsFunc(p.Budgets, func(b string) bool { return waits[p.Pod.Namespace+"/"+b] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // node returns the i-th node, one that is not listed too.

@@ -1,7 +1,6 @@
 package sshhost_test
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
@@ -33,6 +32,7 @@ type server struct {
 	key     ssh.Signer
 	address string
 	answer  func(argv []string) answer
+	ended   chan struct{} // closed when the test ends
 
 	mu    sync.Mutex
 	lines []string // as they came
@@ -41,7 +41,7 @@ type server struct {
 // serve starts a server until the test ends.
 func serve(t testing.TB, answer func(argv []string) answer) *server {
 	t.Helper()
-	s := &server{key: newKey(t), answer: answer}
+	s := &server{key: newKey(t), answer: answer, ended: make(chan struct{})}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +71,7 @@ func serve(t testing.TB, answer func(argv []string) answer) *server {
 	})
 	t.Cleanup(func() {
 		listener.Close()
+		close(s.ended)
 		mu.Lock()
 		for _, c := range conns {
 			c.Close()
@@ -146,8 +147,7 @@ func (s *server) run(channel ssh.Channel, line, user string) (lost bool) {
 		return true
 	}
 	if a.hang {
-		var b bytes.Buffer
-		_, _ = b.ReadFrom(channel) // until the client closes
+		<-s.ended
 		return true
 	}
 	_, _ = channel.Write([]byte(a.stdout))
