@@ -14,6 +14,9 @@
 //   - where Options has a [mcp.NodeUpdater], it updates the nodes through that
 //     instead of leaving it to a daemon on each node.
 //
+// Of the nodes whose turn it is, [Options.OrderByBudgets] takes those first that
+// budgets let drain soonest.
+//
 // In both modes a [NodeDrain] empties a node by the same evictions for who takes it
 // out of service for another reason: package nodeaction does.
 //

@@ -40,6 +40,7 @@ type run struct {
 	failures map[string]int  // of pools
 	owing    map[string]bool // nodes whose last hook is to be run
 	halted   bool            // a hook failed: no further node is targeted
+	drains   mcp.DrainView   // while a pool's nodes are targeted by OrderByBudgets
 
 	phases  map[string]nodePhase
 	moved   map[string]time.Time // pool → last change of a phase
@@ -72,7 +73,6 @@ func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
 		Rollout:  r,
 		o:        r.o,
 		api:      api,
-		state:    mcp.NewState(mcp.Objects{}, r.o.Options),
 		versions: map[string]string{},
 		pins:     map[string]pin{},
 		verify:   map[string]bool{},
@@ -85,6 +85,11 @@ func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
 		done:     map[string]string{},
 		pools:    map[string]poolCounts{},
 	}
+	decide := r.o.Options
+	if r.o.OrderByBudgets {
+		decide.Order.Budgets = func() mcp.DrainView { return x.drains }
+	}
+	x.state = mcp.NewState(mcp.Objects{}, decide)
 	x.o.API = unlocked{api, &x.mu}
 	return x
 }

@@ -52,6 +52,10 @@ type Options struct {
 	Logger *slog.Logger
 	// Options steer the decisions.
 	Options mcp.Options
+	// OrderByBudgets lets disruption budgets choose which nodes of a zone come
+	// first, as [mcp.Order].Budgets says, in mode Drive only. Pods, budgets and
+	// DaemonSets are listed whenever nodes can be targeted.
+	OrderByBudgets bool
 	// Delays are the cadence; the zero value is the machine-config
 	// controller's.
 	Delays Delays
@@ -88,14 +92,17 @@ type Rollout struct {
 }
 
 // New returns a Rollout that is not yet running, and an error for options that
-// cannot work: in an unknown Mode, with Hooks in mode Observe, or with a
-// negative number.
+// cannot work: in an unknown Mode, with Hooks or OrderByBudgets in mode Observe,
+// or with a negative number.
 func New(o Options) (*Rollout, error) {
 	if o.Mode != Observe && o.Mode != Drive {
 		return nil, fmt.Errorf("rollout.Options: Mode is unknown: %d", o.Mode)
 	}
 	if o.Mode == Observe && o.Hooks.any() {
 		return nil, errors.New("rollout.Options: Hooks need mode Drive: in Observe, others update the nodes and do not wait for them")
+	}
+	if o.OrderByBudgets && (o.Mode == Observe || o.Options.Order.Budgets != nil) {
+		return nil, errors.New("rollout.Options: OrderByBudgets needs mode Drive, and Options.Order.Budgets to be nil")
 	}
 	if o.Mode == Drive && o.Shadow != nil {
 		return nil, errors.New("rollout.Options: Shadow needs mode Observe: there is nobody else to compare with")

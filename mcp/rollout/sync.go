@@ -68,7 +68,11 @@ func (x *run) drivePool(ctx context.Context, pool string, afterMaster bool) erro
 		x.o.Logger.Warn(warning, "pool", pool)
 	}
 	markErr := x.markNodes(ctx, pool)
-	targetErr := x.targetNodes(ctx, pool)
+	targetErr := x.readDrains(ctx, sel)
+	if targetErr == nil {
+		targetErr = x.targetNodes(ctx, pool)
+	}
+	x.drains = mcp.DrainView{} // it is of this moment
 	err := errors.Join(targetErr, x.statusOnly(ctx, pool), markErr)
 	if pool == mcp.PoolMaster && x.state.ControlPlaneTopology() == mcp.TopologyHighlyAvailableArbiter && targetErr == nil {
 		err = errors.Join(err, x.drivePool(ctx, mcp.PoolArbiter, true))
