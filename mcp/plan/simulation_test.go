@@ -109,8 +109,8 @@ func (s *simulated) build(seed uint64) {
 	default:
 		at := s.Now().Add(10 * time.Minute)
 		var windows []plan.Window
-		for i := range 12 {
-			windows = append(windows, plan.Window{Start: at.Add(time.Duration(i) * 90 * time.Minute), Duration: time.Hour})
+		for i := range 8 {
+			windows = append(windows, plan.Window{Start: at.Add(time.Duration(i) * 70 * time.Minute), Duration: time.Hour})
 		}
 		s.plan, _, err = plan.PlanWindows(c, plan.WindowsOptions{ID: "simulated", Version: version1, Pools: []string{"infra", "worker"}, Windows: windows, NodeTime: 10 * time.Minute, ClusterTime: 20 * time.Minute})
 	}
