@@ -3,6 +3,7 @@ package nodeaction
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -57,8 +58,24 @@ const progressVersion = 1
 // StepNode takes the next step of an action that is done to a node without a run,
 // for who waits by himself, as [PlanAction] does: Step.After says how long. It is
 // one round of [Func], and is called until the step is Done. Its errors are those
-// of the action and the cluster.
+// of the action and the cluster. Where the node does not say any more what the step
+// was taken from, the step is not recorded, and another one is due.
 func StepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name string) (Step, error) {
+	step, err := stepNode(ctx, api, a, id, name)
+	if errors.Is(err, errGoneOn) {
+		return Step{Progress: step.Progress, After: time.Second}, nil
+	}
+	if err != nil {
+		return Step{}, err // what is not recorded is not done
+	}
+	return step, nil
+}
+
+// errGoneOn says that a step was taken from what a node does not say any more: it
+// was read late, or another program has gone on with the action.
+var errGoneOn = errors.New("another program has gone on with the action")
+
+func stepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name string) (Step, error) {
 	n, err := clusterapi.Get[corev1.Node](ctx, api, clusterapi.Key("", name))
 	if err != nil {
 		return Step{}, err
@@ -70,32 +87,58 @@ func StepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name
 	if id != "" && was.Done == id {
 		return Step{Done: true}, nil
 	}
-	step, err := nextStep(ctx, n, a, was)
+	if c, ok := a.(Checker); ok && !was.Begun {
+		needed, err := c.Needed(ctx, n)
+		if err != nil {
+			return Step{}, err
+		}
+		// Recorded before anything is done: once something is, the action may not be
+		// needed any more, though it has not ended.
+		step := Step{Done: !needed}
+		if n, err = record(ctx, api, n, a, id, step); err != nil || step.Done {
+			return step, err
+		}
+	}
+	step, err := a.Step(ctx, n, was.Progress)
 	if err != nil {
 		return Step{}, err
 	}
 	if len(step.Progress) > MaxProgress {
 		return Step{}, fmt.Errorf("the action's progress has %d bytes; at most %d can be recorded", len(step.Progress), MaxProgress)
 	}
+	_, err = record(ctx, api, n, a, id, step)
+	return step, err
+}
+
+// record writes what came of a step, if the node's annotation is still as n has
+// it: a program that was slow does not write over the work of the one that went on.
+func record(ctx context.Context, api clusterapi.ClusterAPI, n *corev1.Node, a Action, id string, step Step) (*corev1.Node, error) {
+	annotation := ProgressAnnotation(a.Name())
 	now := progress{Version: progressVersion, Progress: step.Progress, Begun: true}
 	if step.Done {
 		now = progress{Version: progressVersion, Done: id}
 	}
 	value, err := json.Marshal(now)
 	if err != nil {
-		return Step{}, err
+		return nil, err
 	}
-	_, err = clusterapi.Modify(ctx, api, clusterapi.Key("", name), modify, func(n *corev1.Node) error {
-		annotate(n, ProgressAnnotation(a.Name()), string(value))
+	was, next := n.Annotations[annotation], string(value)
+	if step.Done && id == "" {
+		next = ""
+	}
+	return clusterapi.Modify(ctx, api, clusterapi.Key("", n.Name), modify, func(n *corev1.Node) error {
+		if is := n.Annotations[annotation]; is != was && is != next {
+			return errGoneOn
+		}
+		annotate(n, annotation, next)
+		if next == "" {
+			delete(n.Annotations, annotation)
+		}
 		if step.Done {
 			delete(n.Annotations, ConfirmAnnotation(a.Name()))
 		}
-		if step.Done && id == "" {
-			delete(n.Annotations, ProgressAnnotation(a.Name()))
-		}
 		return nil
 	})
-	return step, err
 }
 
 // progressOf reads how far an action is with a node.
@@ -113,16 +156,6 @@ func progressOf(n *corev1.Node, a Action) (progress, error) {
 		return was, fmt.Errorf("node %s: annotation %s: %w: version %d; this program knows 1 to %d", n.Name, annotation, ErrVersion, was.Version, progressVersion)
 	}
 	return was, nil
-}
-
-// nextStep asks the action for its next step, and first whether the node needs it.
-func nextStep(ctx context.Context, n *corev1.Node, a Action, was progress) (Step, error) {
-	if c, ok := a.(Checker); ok && !was.Begun {
-		if needed, err := c.Needed(ctx, n); err != nil || !needed {
-			return Step{Done: !needed}, err
-		}
-	}
-	return a.Step(ctx, n, was.Progress)
 }
 
 // Updater makes an action an [mcp.NodeUpdater], for a rollout in mode Drive: each

@@ -1,11 +1,16 @@
 package nodeaction_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -49,6 +54,120 @@ func TestStepNode(t *testing.T) {
 	if err := nodeaction.Func(w.Cluster, a, "c")(t.Context(), "nobody"); err == nil {
 		t.Error("a node that there is not")
 	}
+}
+
+// broken is a cluster whose updates fail, as where the connection is refused.
+type broken struct {
+	clusterapi.ClusterAPI
+	fails int // so many more
+}
+
+func (b *broken) Update(ctx context.Context, u *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	if b.fails--; b.fails >= 0 {
+		return nil, errors.New("connection refused")
+	}
+	return b.ClusterAPI.Update(ctx, u, o)
+}
+
+// checked is a patch that is asked whether it is needed.
+type checked struct {
+	*patch
+	needed func() bool
+}
+
+func (c checked) Needed(context.Context, *corev1.Node) (bool, error) { return c.needed(), nil }
+
+// What is not recorded is not done, and is done again: also the last step, after
+// which the action is not needed any more.
+func TestStepNotRecorded(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		ends  int // at so many calls of the action
+		fails int // at so many updates
+	}{
+		{"a step", 2, 1}, {"the last step", 1, 1}, {"the last step, twice", 1, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := actiontest.New("x", workers("w0")...)
+			api, steps := &broken{ClusterAPI: w.Cluster}, 0
+			a := checked{newPatch(nodeaction.None), func() bool { return steps == 0 }}
+			a.step = func(string, string) (nodeaction.Step, error) {
+				if steps++; steps == 1 {
+					api.fails = tt.fails
+				}
+				return nodeaction.Step{Done: steps >= tt.ends, Progress: "under way"}, nil
+			}
+			p := nodeaction.PlanAction(a)
+			c := plan.Call{Plan: "x", API: api, Now: mcptest.Epoch, Step: plan.Step{ID: "s", Args: plan.Args{Node: "w0"}}}
+			for c.Times = 1; c.Times < 10; c.Times++ {
+				out, err := p.Do(t.Context(), c)
+				if err != nil {
+					t.Fatalf("call %d: %v", c.Times, err)
+				}
+				if out.Done {
+					break
+				}
+			}
+			if want := max(tt.ends, 1+tt.fails); steps != want {
+				t.Errorf("%d steps, want %d", steps, want)
+			}
+			if got := w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")]; !strings.Contains(got, `"done":"plan x, step s of`) {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// A program that was slow does not write over the work of the one that went on.
+func TestStepGoneOn(t *testing.T) {
+	w := actiontest.New("x", workers("w0")...)
+	a, other := newPatch(nodeaction.None), newPatch(nodeaction.None)
+	slow := true
+	a.step = func(node, _ string) (nodeaction.Step, error) {
+		if !slow {
+			return nodeaction.Step{}, nil
+		}
+		slow = false
+		if err := nodeaction.Func(w.Cluster, other, "id")(t.Context(), node); err != nil {
+			t.Error(err)
+		}
+		return nodeaction.Step{Progress: "old"}, nil
+	}
+	other.step = func(string, string) (nodeaction.Step, error) { return nodeaction.Step{Done: true}, nil }
+	step, err := nodeaction.StepNode(t.Context(), w.Cluster, a, "id", "w0")
+	if err != nil || step.Done || step.After != time.Second {
+		t.Errorf("%+v, %v", step, err)
+	}
+	if got := w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")]; got != `{"version":1,"done":"id"}` {
+		t.Error(got)
+	}
+	if step, err = nodeaction.StepNode(t.Context(), w.Cluster, a, "id", "w0"); err != nil || !step.Done || a.done["w0"] != 0 {
+		t.Errorf("%+v, %v, done %d times", step, err, a.done["w0"])
+	}
+}
+
+// A step that hangs is an error, and is taken again.
+func TestPlanActionHangs(t *testing.T) {
+	w := actiontest.New("x", workers("w0")...)
+	a := hanging{newPatch(nodeaction.None), new(int)}
+	p := plan.Plan{Version: plan.Format, ID: "x", Kind: plan.KindCustom, Steps: []plan.Step{{ID: "s", Kind: plan.Hook, Args: plan.Args{Node: "w0", Action: "update"}}}}
+	err := w.PlayPlan(0, reconcile.Faults{}, time.Hour, a, plan.Options{Plan: p})
+	if err != nil || *a.calls != 3 || a.done["w0"] != 1 {
+		t.Errorf("%v, called %d times\n%s", err, *a.calls, strings.Join(w.Lines, "\n"))
+	}
+}
+
+// hanging is a patch that hangs once.
+type hanging struct {
+	*patch
+	calls *int
+}
+
+func (h hanging) Step(ctx context.Context, n *corev1.Node, progress string) (nodeaction.Step, error) {
+	if *h.calls++; *h.calls == 1 {
+		return nodeaction.Step{}, reconcile.Sleep(ctx, 24*time.Hour)
+	}
+	return h.patch.Step(ctx, n, progress)
 }
 
 // once is a patch that must not begin again on a node where it was recorded that

@@ -33,8 +33,8 @@ func Confirmed(n *corev1.Node, action string) bool {
 	return n.Annotations[ConfirmAnnotation(action)] != ""
 }
 
-// Uninstall removes what runs, [Func], [Updater] and [Confirm] keep in a cluster,
-// for after the last one has ended: their annotations of nodes, and the
+// Uninstall removes what runs, [Func], [PlanAction], [Updater] and [Confirm] keep in
+// a cluster, for after the last one has ended: their annotations of nodes, and the
 // ConfigMap of the namespace; an empty one means [DefaultNamespace]. It goes on
 // where a node cannot be changed; its error joins those of all.
 func Uninstall(ctx context.Context, api clusterapi.ClusterAPI, namespace string) error {

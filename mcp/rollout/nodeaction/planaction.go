@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
@@ -19,7 +20,7 @@ import (
 //
 // It fails the step as a [Run] with zero limits would halt: at once where an error
 // is [Permanent], once errors have lasted for 30 minutes, or when nothing has moved
-// for an hour. It is safe for concurrent use if the action is.
+// for an hour. A step of the action that takes more than 10 minutes is an error. It is safe for concurrent use if the action is.
 func PlanAction(a Action) plan.Action {
 	return &planAction{action: a, steps: map[[2]string]planned{}}
 }
@@ -47,7 +48,9 @@ func (p *planAction) Do(ctx context.Context, c plan.Call) (plan.Outcome, error) 
 		return plan.Outcome{}, fmt.Errorf("step %s names no node to do action %s to", c.Step.ID, p.action.Name())
 	}
 	id := fmt.Sprintf("plan %s, step %s of %s", c.Plan, c.Step.ID, c.Started.UTC().Format(time.RFC3339Nano))
-	step, err := StepNode(ctx, c.API, p.action, id, node)
+	limited, cancel := reconcile.WithTimeout(ctx, stepLimit)
+	defer cancel()
+	step, err := StepNode(limited, c.API, p.action, id, node)
 	if ctx.Err() != nil {
 		return plan.Outcome{}, cmp.Or(err, ctx.Err())
 	}

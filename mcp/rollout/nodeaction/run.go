@@ -73,6 +73,7 @@ const (
 	retry      = 30 * time.Second
 	retryLimit = 30 * time.Minute
 	stallLimit = time.Hour
+	stepLimit  = 10 * time.Minute
 )
 
 // Run does an [Action] to nodes, one after the other. It keeps all that it needs
@@ -132,7 +133,7 @@ func New(o Options) (*Run, error) {
 		zero time.Duration
 	}{
 		{&o.Retry, retry}, {&o.RetryLimit, retryLimit}, {&o.StallLimit, stallLimit},
-		{&o.StepLimit, 10 * time.Minute}, {&o.HookLimit, time.Hour},
+		{&o.StepLimit, stepLimit}, {&o.HookLimit, time.Hour},
 	} {
 		if *d.v == 0 {
 			*d.v = d.zero
