@@ -3,6 +3,7 @@ package clusterupdate
 import (
 	"context"
 	"errors"
+	"net"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -15,7 +16,7 @@ import (
 // cluster. The plan sees by itself when the update is done.
 //
 // A version that the cluster is not offered yet is waited for, and so is a
-// cluster that is invalid, failing or updating. Any other refusal fails the
+// cluster that is invalid, failing, updating or not reached. Any other refusal fails the
 // step: the error is a [*RefusedError]. Asking again for what was requested
 // changes nothing. It is plain data, and safe for concurrent use.
 type PlanUpdate struct {
@@ -30,7 +31,7 @@ func (a PlanUpdate) Do(ctx context.Context, c mcpplan.Call) (mcpplan.Outcome, er
 	want := configv1.Update{Version: c.Step.Args.Version, Image: c.Step.Args.Image}
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, c.API, clusterapi.Key("", "version"))
 	if err != nil {
-		return mcpplan.Outcome{}, err
+		return waitForNetwork(err)
 	}
 	if isRequested(cv, want) {
 		return mcpplan.Outcome{Done: true}, nil
@@ -51,7 +52,19 @@ func (a PlanUpdate) Do(ctx context.Context, c mcpplan.Call) (mcpplan.Outcome, er
 			return mcpplan.Outcome{Text: refused.Message}, nil
 		}
 	}
-	return mcpplan.Outcome{Done: err == nil}, err
+	if err != nil {
+		return waitForNetwork(err)
+	}
+	return mcpplan.Outcome{Done: true}, nil
+}
+
+// waitForNetwork makes an error of the network something to wait for: API servers
+// come and go while a cluster is updated.
+func waitForNetwork(err error) (mcpplan.Outcome, error) {
+	if _, is := errors.AsType[net.Error](err); is {
+		return mcpplan.Outcome{Text: err.Error()}, nil
+	}
+	return mcpplan.Outcome{}, err
 }
 
 // isRequested reports whether a cluster is at a release, or was asked to go there.
@@ -66,8 +79,8 @@ func isRequested(cv *configv1.ClusterVersion, want configv1.Update) bool {
 }
 
 // PlanChecks is an action for a plan's steps CheckAll and Gate: it holds while
-// checks block an update, and says which do. Its errors are those of [Preflight]. It
-// is plain data, and safe for concurrent use.
+// checks block an update, or the cluster is not reached, and says why. Its other
+// errors are those of [Preflight]. It is plain data, and safe for concurrent use.
 type PlanChecks struct {
 	// To is the release of the update where the step's parameters "version" and
 	// "image" name none. The version or the image is enough.
@@ -83,7 +96,7 @@ func (a PlanChecks) Do(ctx context.Context, c mcpplan.Call) (mcpplan.Outcome, er
 	}
 	report, err := Preflight(ctx, c.API, to, a.Options)
 	if err != nil {
-		return mcpplan.Outcome{}, err
+		return waitForNetwork(err)
 	}
 	decision := report.Decide(a.Options.Policy)
 	return mcpplan.Outcome{Done: !decision.Blocked, Text: decision.Summary}, nil

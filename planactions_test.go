@@ -3,7 +3,10 @@ package clusterupdate_test
 import (
 	"context"
 	"errors"
+	"net"
+	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -131,6 +134,42 @@ func TestPlanUpdateAnswers(t *testing.T) {
 				t.Errorf("asked for %+v, want %+v", got, tt.asked)
 			}
 		})
+	}
+}
+
+// An API that cannot be reached for a while is waited for.
+func TestPlanActionsWithoutAPI(t *testing.T) {
+	checks := clusterupdate.PreflightOptions{Checks: []preconditions.Check{}}
+	for name, a := range map[string]plan.Action{
+		"update": clusterupdate.PlanUpdate{}, "checked update": clusterupdate.PlanUpdate{Checks: &checks},
+		"checks": clusterupdate.PlanChecks{To: configv1.Release{Version: "4.20.4"}, Options: checks},
+	} {
+		for verb, fault := range map[string]error{
+			"Get":    &url.Error{Op: "Get", URL: "https://api.example:6443", Err: syscall.ECONNREFUSED},
+			"Update": &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET},
+		} {
+			t.Run(name+" "+verb, func(t *testing.T) {
+				faults := 1
+				api := requestCluster(t, memory.Options{Intercept: func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+					if c.Verb != verb || faults == 0 {
+						return do(ctx)
+					}
+					faults--
+					return fault
+				}}, requestable())
+				call := plan.Call{API: api, Step: plan.Step{ID: "update", Kind: plan.UpdateCluster, Args: plan.Args{Version: "4.20.4"}}}
+				out, err := a.Do(t.Context(), call)
+				if err == nil && !out.Done {
+					if !strings.Contains(out.Text, fault.Error()) {
+						t.Errorf("it waits: %s", out.Text)
+					}
+					out, err = a.Do(t.Context(), call)
+				}
+				if err != nil || !out.Done {
+					t.Errorf("%+v, %v", out, err)
+				}
+			})
+		}
 	}
 }
 
