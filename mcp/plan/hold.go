@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -29,6 +28,9 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 			return false, res, err
 		}
 	}
+	if x.over {
+		return false, res, nil
+	}
 	if x.rec == nil {
 		if x.had { // or the reading was old
 			err := x.mustExist(recordName(x.plan.ID), func() (bool, error) { return false, nil })
@@ -46,9 +48,6 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 			}
 		}
 		return true, res, x.start()
-	}
-	if x.over {
-		return false, res, nil
 	}
 	p := &x.rec.Progress
 	if x.rec.data[keyPlan] != string(x.text) && !(x.o.Stop != nil && len(x.o.Plan.Steps) == 0) || hash([]byte(x.rec.data[keyPlan])) != p.Hash {
@@ -92,8 +91,8 @@ func (x *pass) read() error {
 		return nil
 	}
 	if err != nil {
-		if !apiError(err) && x.ctx.Err() == nil {
-			return x.finish(err) // its format is newer, or it is damaged
+		if errors.As(err, new(unreadable)) {
+			return x.finish(err)
 		}
 		return err
 	}
@@ -103,12 +102,6 @@ func (x *pass) read() error {
 		x.rec, x.ours = rec, false
 	}
 	return nil
-}
-
-// apiError reports whether an error came from the API.
-func apiError(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) || passes(err) || absent(err) || errors.Is(err, context.Canceled)
 }
 
 // start begins the plan.

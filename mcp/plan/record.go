@@ -122,13 +122,24 @@ func newRecord(namespace, id string, plan []byte) *record {
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
-// readRecord reads a record. Errors of the API come as they are.
+// unreadable is the error of a record that was read and is damaged, or of a newer
+// format.
+type unreadable struct{ error }
+
+func (e unreadable) Unwrap() error { return e.error }
+
+// readRecord reads a record. Errors of the API come as they are, others as
+// unreadable.
 func readRecord(ctx context.Context, api clusterapi.Reader, namespace, id string) (*record, error) {
 	o, err := clusterapi.GetShared(ctx, api, configMapKind, types.NamespacedName{Namespace: namespace, Name: recordName(id)})
 	if err != nil {
 		return nil, err
 	}
-	return decodeRecord(o.Unstructured())
+	r, err := decodeRecord(o.Unstructured())
+	if err != nil {
+		return nil, unreadable{err}
+	}
+	return r, nil
 }
 
 func decodeRecord(u *unstructured.Unstructured) (*record, error) {

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -575,6 +578,43 @@ func TestNewErrors(t *testing.T) {
 	if err := must(plan.New(plan.Options{Plan: custom("p")})).Run(t.Context()); err == nil {
 		t.Error("it runs without API")
 	}
+}
+
+// away is an API that cannot be reached for a while.
+type away struct {
+	clusterapi.ClusterAPI
+	until time.Time
+}
+
+func (a away) err() error {
+	if time.Now().Before(a.until) {
+		return &url.Error{Op: "Get", URL: "https://api.example:6443", Err: syscall.ECONNREFUSED}
+	}
+	return nil
+}
+
+func (a away) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	if err := a.err(); err != nil {
+		return nil, err
+	}
+	return a.ClusterAPI.Get(ctx, gvk, key)
+}
+
+// A plan outlasts a time in which the API cannot be reached.
+func TestRunWithoutAPI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memory.NewOpenShift(memory.Options{})
+		worker := resting("worker")
+		for _, o := range []any{&worker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.DefaultNamespace}}} {
+			if err := c.Load(must(clusterapi.ToUnstructured(o))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := plan.Options{API: away{c, time.Now().Add(5 * time.Minute)}, Plan: custom("p", pause("pause", true, "worker"))}
+		if err := must(plan.New(o)).Run(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestConfirmErrors(t *testing.T) {
