@@ -455,6 +455,59 @@ func TestRestoreConflict(t *testing.T) {
 	}
 }
 
+// Without leave to reboot, Restore leaves the fields that would make nodes reboot,
+// and no other ones.
+func TestRestoreWithoutReboots(t *testing.T) {
+	two := intstr.FromInt32(2)
+	limit := plan.Step{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: &two}}
+	cordon := plan.Step{ID: "cordon", Kind: plan.Cordon, Args: plan.Args{Node: "worker-0"}}
+	label := plan.Step{ID: "label", Kind: plan.LabelNodes, Args: plan.Args{Pool: "worker", Nodes: []string{"worker-0"}, Add: map[string]string{"a": "b"}}}
+	for _, tt := range []struct {
+		name   string
+		paused bool // the pool is, before the plan
+		steps  []plan.Step
+		left   []plan.Item
+	}{
+		{"a pool's limit", false, []plan.Step{limit, pause("pause", true, "worker")}, []plan.Item{{Object: "MachineConfigPool/worker", Field: "/spec/paused",
+			Text: "is true, was false: a configuration is pending, for which nodes drain and reboot"}}},
+		{"a node that stays where it is", true, []plan.Step{label, cordon}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1, Paused: tt.paused}}})
+			before := fields(w.cluster)
+			p := custom("p", append(tt.steps, manual("wait"))...)
+			if tt.paused {
+				w.addConfig("50-worker-audit")
+			}
+			w.start("runner", plan.Options{Plan: p})
+			w.pass(t, 5*time.Minute)
+			if !tt.paused {
+				w.addConfig("50-worker-audit")
+				w.pass(t, time.Minute)
+			}
+			w.Stop("runner")
+			r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
+			if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.left, r.Progress().Report.Left); diff != "" {
+				t.Error(diff)
+			}
+			if got := w.pool("worker"); got.Spec.Paused != (tt.paused || len(tt.left) > 0) || got.Spec.MaxUnavailable != nil {
+				t.Errorf("%+v", got.Spec)
+			}
+			r = w.start("again", plan.Options{Plan: p, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
+			if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(t, time.Hour)
+			if diff := diffFields(before, fields(w.cluster)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 // P5: no node of a pool is told to reach anything while the plan has the pool
 // paused, and those that were told before finish.
 func TestPausedPoolsAreNotTargeted(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -394,8 +395,7 @@ func (x *pass) undo(t touched, r *Report) (*undo, error) {
 	}
 	name := objectName(t.u)
 	next := t.u.DeepCopy()
-	left := maps.Clone(t.Fields)
-	var pending []string // that would start reboots
+	var pending []string // that are not as they were
 	for _, p := range slices.Sorted(maps.Keys(t.Fields)) {
 		f, path := t.Fields[p], parsePointer(p)
 		now := valueAt(t.u, path)
@@ -412,26 +412,37 @@ func (x *pass) undo(t touched, r *Report) (*undo, error) {
 			}
 			pending = append(pending, p)
 		}
-		delete(left, p)
 	}
+	left := mark{Version: markFormat, Fields: map[string]markField{}} // for fear of reboots
 	if len(pending) > 0 && !x.rec.Progress.AllowReboots {
-		why, err := x.reboots(t.u, next)
+		fields, why, err := x.reboots(t.u, next)
 		if err != nil {
 			return nil, err
 		}
-		if why != "" {
-			for _, p := range pending {
-				f := t.Fields[p]
+		for _, p := range pending {
+			if f, path := t.Fields[p], parsePointer(p); why != "" && strings.HasPrefix(p, fields) {
+				left.Fields[p] = f
 				r.add(&r.Left, Item{name, p, fmt.Sprintf("is %s, was %s: %s", show(f.Set), show(f.Before), why)})
+				if err := setAt(next, path, valueAt(t.u, path)); err != nil {
+					return nil, err
+				}
 			}
-			return nil, nil
 		}
+	}
+	if len(left.Fields) == len(t.Fields) {
+		return nil, nil
 	}
 	for _, p := range pending {
 		f := t.Fields[p]
-		r.add(&r.Restored, Item{name, p, fmt.Sprintf("is %s again, not %s", show(f.Before), show(f.Set))})
+		if _, stays := left.Fields[p]; !stays {
+			r.add(&r.Restored, Item{name, p, fmt.Sprintf("is %s again, not %s", show(f.Before), show(f.Set))})
+		}
 	}
-	unmark(next)
+	if unmark(next); len(left.Fields) > 0 {
+		if err := left.put(next, x.plan.ID); err != nil {
+			return nil, err
+		}
+	}
 	return &undo{object: next}, nil
 }
 
@@ -506,37 +517,42 @@ func (x *pass) lingers(pool string, users []*corev1.Node) bool {
 }
 
 // reboots says why going from one state of an object to another makes nodes
-// drain and reboot, "" where it does not.
-func (x *pass) reboots(now, next *unstructured.Unstructured) (why string, err error) {
+// drain and reboot, "" where it does not, and which fields do, by how their pointers
+// begin.
+func (x *pass) reboots(now, next *unstructured.Unstructured) (fields, why string, err error) {
 	switch now.GroupVersionKind() {
 	case poolKind:
 		if same(valueAt(now, pathPaused), valueAt(next, pathPaused)) {
-			return "", nil
+			return "", "", nil
 		}
 		p, err := clusterapi.FromUnstructured[mcfgv1.MachineConfigPool](now)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		updated := p.Spec.Configuration.Name == p.Status.Configuration.Name && poolSays(p, mcfgv1.MachineConfigPoolUpdated)
 		if updated || same(valueAt(next, pathPaused), true) {
-			return "", nil
+			return "", "", nil
 		}
-		return "a configuration is pending, for which nodes drain and reboot", nil
+		return pointer(pathPaused), "a configuration is pending, for which nodes drain and reboot", nil
 	case nodeKind:
 		n, err := clusterapi.FromUnstructured[corev1.Node](next)
 		member, err2 := x.v.membership()
 		if err != nil || err2 != nil {
-			return "", cmp.Or(err, err2)
+			return "", "", cmp.Or(err, err2)
 		}
-		p, err := x.v.pool(member.Of(n.Labels).Primary)
+		to := member.Of(n.Labels).Primary
+		if to == member.Of(now.GetLabels()).Primary {
+			return "", "", nil // it moves to no other content
+		}
+		p, err := x.v.pool(to)
 		if err != nil || p == nil {
-			return "", err
+			return "", "", err
 		}
 		if config := mcp.NodeStateOf(n).CurrentConfig; config != "" && !sameConfig(config, p.Spec.Configuration.Name) {
-			return fmt.Sprintf("pool %s has other content, for which the node drains and reboots", p.Name), nil
+			return pointer(labelPath("")), fmt.Sprintf("pool %s has other content, for which the node drains and reboots", p.Name), nil
 		}
 	case configKind:
-		return "nodes drain and reboot for the change", nil
+		return "", "nodes drain and reboot for the change", nil
 	}
-	return "", nil
+	return "", "", nil
 }
