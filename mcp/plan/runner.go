@@ -88,6 +88,9 @@ type Runner struct {
 func New(o Options) (*Runner, error) {
 	var errs []error
 	text, err := Encode(o.Plan)
+	if err == nil {
+		o.Plan, err = Decode(text) // a copy, as a runner that takes over reads it
+	}
 	errs = append(errs, err, options.NonNegative(o, "Plan"))
 	if o.Stop == nil {
 		for i := range o.Plan.Steps {

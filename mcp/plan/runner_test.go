@@ -508,6 +508,26 @@ func TestRestoreWithoutReboots(t *testing.T) {
 	}
 }
 
+// What a caller does with a plan after it was given to a runner does not matter, nor
+// of which Go types an object's values are.
+func TestPlanOfItsOwn(t *testing.T) {
+	worker := resting("worker")
+	w := alone(t, &worker)
+	defer w.Close()
+	p := custom("p", plan.Step{ID: "a", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"apiVersion": mcfgv1.GroupVersion.String(), "kind": "MachineConfigPool",
+		"metadata": map[string]any{"name": "worker", "labels": map[string]string{"a": "b"}}, "spec": map[string]any{"maxUnavailable": 2}}}},
+		plan.Step{ID: "b", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "notes", "namespace": plan.DefaultNamespace}, "data": map[string]string{"c": "d"}}}})
+	r := w.start("runner", plan.Options{Plan: p})
+	p.Steps[0].Args.Object["spec"] = map[string]any{"maxUnavailable": 3}
+	w.pass(t, time.Minute)
+	got := must(clusterapi.Get[mcfgv1.MachineConfigPool](w.context(), w.memory, clusterapi.Key("", "worker")))
+	notes := must(clusterapi.Get[corev1.ConfigMap](w.context(), w.memory, clusterapi.Key(plan.DefaultNamespace, "notes")))
+	if r.Progress().State != plan.StateFinished || got.Spec.MaxUnavailable.IntValue() != 2 || got.Labels["a"] != "b" || notes.Data["c"] != "d" {
+		t.Errorf("the plan is %s, %+v, %v, %v", r.Progress().State, got.Spec, got.Labels, notes.Data)
+	}
+}
+
 // P5: no node of a pool is told to reach anything while the plan has the pool
 // paused, and those that were told before finish.
 func TestPausedPoolsAreNotTargeted(t *testing.T) {
