@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,7 +132,7 @@ func (x *pass) mustExist(what string, there func() (bool, error)) error {
 
 // lookAtNewPool creates a pool.
 func (x *pass) lookAtNewPool(i int, s *Step) (look, error) {
-	l := look{writes: true, wait: nil}
+	l := look{writes: true}
 	p, err := x.v.pool(s.Args.Pool)
 	if err != nil {
 		return l, err
@@ -151,6 +152,7 @@ func (x *pass) lookAtNewPool(i int, s *Step) (look, error) {
 	l.ours = true
 	if p.Spec.Configuration.Name == "" {
 		l.why = fmt.Sprintf("pool %s has no rendered configuration yet", p.Name)
+		l.wait = []string{p.Name}
 		return l, nil
 	}
 	l.done = true
@@ -186,6 +188,15 @@ func (x *pass) lookAtOldPool(s *Step) (look, error) {
 	}
 	if len(users) > 0 {
 		l.why = fmt.Sprintf("node %s still uses the configuration of pool %s", users[0].Name, s.Args.Pool)
+		member, err := x.v.membership()
+		if err != nil {
+			return l, err
+		}
+		for _, n := range users {
+			if in := member.Of(n.Labels).Primary; in != "" && !slices.Contains(l.wait, in) {
+				l.wait = append(l.wait, in)
+			}
+		}
 		return l, nil
 	}
 	l.why = fmt.Sprintf("pool %s exists", s.Args.Pool)

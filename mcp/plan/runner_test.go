@@ -508,6 +508,34 @@ func TestRestoreWithoutReboots(t *testing.T) {
 	}
 }
 
+// A pool that is never rendered, and one whose configuration a node keeps, are not
+// waited for without end.
+func TestStalledPools(t *testing.T) {
+	worker := resting("worker", mcptest.Paused)
+	keeps := mcptest.Worker("w0")
+	keeps.Annotations[mcp.AnnotationCurrentConfig] = "rendered-b-0"
+	w := alone(t, &worker, &keeps)
+	defer w.Close()
+	create := plan.Step{ID: "create", Kind: plan.CreatePool, Args: plan.Args{Pool: "b", Roles: []string{"worker", "b"}}}
+	r := w.start("runner", plan.Options{Plan: custom("p", create, plan.Step{ID: "delete", Kind: plan.DeletePool, Args: plan.Args{Pool: "b"}})})
+	for _, want := range []string{"plan p, step create: nothing has changed in pool b since ", "plan p, step delete: nothing has changed in pool worker since "} {
+		w.events = nil
+		w.pass(t, 59*time.Minute)
+		if got := r.Progress().State; got != plan.StateRunning {
+			t.Fatalf("the plan is %s: %q", got, w.log)
+		}
+		w.pass(t, 5*time.Minute)
+		if got := r.Progress().State; got != plan.StateFailed || !w.has(plan.EventStepFailed, want, nil) {
+			t.Fatalf("the plan is %s: %q", got, w.log)
+		}
+		must(clusterapi.Modify(w.context(), w.memory, clusterapi.Key("", "b"), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
+			p.Spec.Configuration.Name = "rendered-b-0"
+			return nil
+		}))
+		r = w.start("again "+want, plan.Options{Plan: custom("p", create, plan.Step{ID: "delete", Kind: plan.DeletePool, Args: plan.Args{Pool: "b"}}), Resume: true})
+	}
+}
+
 // What a caller does with a plan after it was given to a runner does not matter, nor
 // of which Go types an object's values are.
 func TestPlanOfItsOwn(t *testing.T) {
