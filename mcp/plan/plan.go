@@ -42,8 +42,8 @@ type Step struct {
 	ID   string   `json:"id"`
 	Kind StepKind `json:"kind"`
 	Args Args     `json:"args,omitzero"`
-	// Needs must hold each time before the step changes something; else the plan
-	// stops.
+	// Needs must hold before a step that is not done begins, and each time before it
+	// changes something; else the step fails.
 	Needs []Check `json:"needs,omitempty"`
 	// Done must hold before the next step begins, besides what Kind itself asks
 	// for. Its zero value asks for nothing.
@@ -150,7 +150,8 @@ type Args struct {
 	// Checks are for CheckAll.
 	Checks []Check `json:"checks,omitempty"`
 	// Until is when a window closes. SetPaused and WaitPools that have not begun by
-	// then are skipped, and a wait under way ends as one whose timeout has passed.
+	// then are skipped, SetPaused changes nothing more, and a wait under way ends as
+	// one whose timeout has passed.
 	Until *metav1.Time `json:"until,omitempty"`
 	// Text tells a person what to do.
 	Text string `json:"text,omitempty"`

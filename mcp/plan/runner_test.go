@@ -212,6 +212,8 @@ func TestFailures(t *testing.T) {
 			state: plan.StateFailed, text: "plan p, step a: ClusterAt: the cluster's newest update is to 4.20.3, not 4.21.1; PoolsPaused: pool worker is not paused; NodesReady: node gone does not exist; KubeletsAtLeast: node worker-0 has kubelet v1.33.0; v1.40.0 is needed"},
 		{name: "needs", steps: []plan.Step{{ID: "a", Kind: plan.SetChannel, Args: plan.Args{Channel: "c"}, Needs: []plan.Check{{Kind: plan.PoolsPaused, Pools: []string{"worker"}}}}},
 			state: plan.StateFailed, text: "it needs PoolsPaused: pool worker is not paused"},
+		{name: "needs of a person", steps: []plan.Step{{ID: "a", Kind: plan.Manual, Args: plan.Args{Text: "look"}, Needs: []plan.Check{{Kind: plan.PoolsPaused, Pools: []string{"worker"}}}}},
+			state: plan.StateFailed, text: "it needs PoolsPaused: pool worker is not paused"},
 		{name: "done besides", steps: []plan.Step{timeout(plan.Step{ID: "a", Kind: plan.SetChannel, Args: plan.Args{Channel: "c"}, Done: plan.Check{Kind: plan.PoolsPaused, Pools: []string{"worker"}}}, time.Minute, "")},
 			state: plan.StateFailed, text: "pool worker is not paused", err: plan.ErrTimeout},
 		{name: "a timeout", steps: []plan.Step{timeout(hook("a"), time.Minute, plan.Stop)}, actions: never, state: plan.StateFailed, text: "the step's timeout has passed: 1m0s", err: plan.ErrTimeout},
@@ -505,6 +507,46 @@ func TestRestoreWithoutReboots(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// A window that closes while the plan is not run stays closed, also for pools that
+// were about to be unpaused.
+func TestWindowClosesUnseen(t *testing.T) {
+	a, b := resting("a"), resting("b")
+	w := alone(t, &a, &b)
+	defer w.Close()
+	paused := func(name string) bool {
+		return must(clusterapi.Get[mcfgv1.MachineConfigPool](w.context(), w.memory, clusterapi.Key("", name))).Spec.Paused
+	}
+	until := metav1.NewTime(w.Now().Add(10 * time.Minute))
+	unpause := pause("unpause", false, "a", "b")
+	unpause.Args.Until = &until
+	p := custom("p", pause("pause", true, "a", "b"), manual("go"), unpause, pause("again", true, "a", "b"), manual("wait"))
+	first := w.start("first", plan.Options{Plan: p})
+	w.pass(t, time.Minute)
+	if err := plan.Confirm(w.context(), w.memory, "", "p", "go"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.RunWhile(time.Minute, func() bool { return paused("a") }); err != nil || !paused("b") {
+		t.Fatalf("%v, b is paused: %v", err, paused("b"))
+	}
+	if got := first.Progress().Steps["unpause"].State; got != plan.StepRunning {
+		t.Fatal(got)
+	}
+	w.Stop("first")
+	w.pass(t, 10*time.Minute)
+	second := w.start("second", plan.Options{Plan: p, TakeOver: true})
+	if err := w.RunWhile(time.Minute, func() bool {
+		if !paused("b") {
+			t.Fatal("b is unpaused after its window")
+		}
+		return second.Progress().Steps["wait"].State != plan.StepRunning
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := second.Progress().Steps["unpause"].State; got != plan.StepSkipped || !paused("a") {
+		t.Errorf("the step is %s, a is paused: %v", got, paused("a"))
 	}
 }
 

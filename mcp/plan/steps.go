@@ -111,7 +111,7 @@ const pace = time.Second
 // step goes on with one step.
 func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error) {
 	sp := x.rec.Progress.Steps[s.ID]
-	if s.closed(x.now) && sp.State != StepRunning {
+	if s.closed(x.now) && (sp.State != StepRunning || s.Kind == SetPaused) { // also one that a crash cut short
 		return true, res, x.stepDone(s, sp, look{writes: true})
 	}
 	l, err := x.look(i, s, sp)
@@ -123,7 +123,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 		return true, res, x.stepDone(s, sp, l)
 	}
 	if err == nil {
-		err = x.needs(s, l)
+		err = x.needs(s, sp, l)
 	}
 	if err == nil && sp.State != StepRunning {
 		sp, err = x.begin(s, sp)
@@ -203,9 +203,9 @@ func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
 	return sp, nil
 }
 
-// needs asks what must hold before a step changes anything.
-func (x *pass) needs(s *Step, l look) error {
-	if l.change == nil && len(l.jobs) == 0 {
+// needs asks what must hold before a step begins, and before it changes anything.
+func (x *pass) needs(s *Step, sp StepProgress, l look) error {
+	if l.change == nil && len(l.jobs) == 0 && sp.State == StepRunning {
 		return nil
 	}
 	for _, c := range s.Needs {
