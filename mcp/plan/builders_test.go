@@ -335,6 +335,10 @@ func TestBuilderProblems(t *testing.T) {
 		}), []string{`group "workerpool-A": `, `group "worker": a pool of this name exists`, `group "worker": node w000 is in group workerpool-A too`, `group "worker": node m0 belongs to pool "master", not worker`,
 			`group "worker": node gone does not exist`, `group "b": maxUnavailable: `, `group "b": it has no nodes`}, nil},
 		{"canary sizes", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Sizes = []int{0} }), []string{"size 0 of group 1 is not positive"}, nil},
+		{"canary with sizes and short windows", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Window, o.NodeTime = time.Minute, time.Hour }),
+			[]string{"the window of 1m0s is shorter than the 1h0m0s that a node takes"}, nil},
+		{"canary without sizes", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Sizes = []int{} }), []string{"there are no groups"}, nil},
+		{"canary without groups", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Groups = []plan.Group{} }), []string{"there are no groups"}, nil},
 		{"canary numbers", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.MaxUnavailable = -1 }), []string{"MaxUnavailable is negative: -1"}, nil},
 		{"canary of a large pool by expressions", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
 			o.Pool, o.Sizes = "infra", []int{1}

@@ -41,7 +41,7 @@ type CanaryOptions struct {
 	// Window is a maintenance window's length, NodeTime how long a node takes, and
 	// ClusterTime how long the update of the cluster takes before that; zero:
 	// not known, and an hour for ClusterTime. Window and NodeTime are required where
-	// neither Groups nor Sizes are given.
+	// neither Groups nor Sizes are given, and Window is never shorter than NodeTime.
 	Window, NodeTime, ClusterTime time.Duration
 	// MaxUnavailable is that of the new pools; zero means 1.
 	MaxUnavailable int
@@ -154,7 +154,13 @@ func (x *canary) validate() {
 
 // groups are the new pools: those of the options, or what sizes say.
 func (x *canary) groups() []Group {
+	if x.o.Window > 0 && x.o.Window < x.o.NodeTime && (x.o.Groups != nil || x.o.Sizes != nil) {
+		x.add("%w", shortWindow(x.o.Window, x.o.NodeTime))
+	}
 	if x.o.Groups != nil {
+		if len(x.o.Groups) == 0 {
+			x.add("there are no groups")
+		}
 		return slices.Clone(x.o.Groups)
 	}
 	nodes := namesOf(x.nodes[x.o.Pool])
@@ -173,6 +179,9 @@ func (x *canary) groups() []Group {
 	if total > len(nodes) {
 		x.add("the groups have %d nodes together, pool %s has %d", total, x.o.Pool, len(nodes))
 		return nil
+	}
+	if x.o.Sizes != nil && len(sizes) == 0 {
+		x.add("there are no groups")
 	}
 	var out []Group
 	for i, size := range sizes {
@@ -200,7 +209,7 @@ func CanarySizes(n, sparePercent, maxUnavailable int, window, nodeTime time.Dura
 	case nodeTime <= 0, window <= 0:
 		return nil, nil, fmt.Errorf("the length of a window and the time of a node are needed to size groups")
 	case window < nodeTime:
-		return nil, nil, fmt.Errorf("the window of %s is shorter than the %s that a node takes", window, nodeTime)
+		return nil, nil, shortWindow(window, nodeTime)
 	}
 	w := int(min(int64(window/nodeTime), int64(n))) * max(maxUnavailable, 1)
 	spare := sparePercent * n / 100
@@ -213,6 +222,10 @@ func CanarySizes(n, sparePercent, maxUnavailable int, window, nodeTime time.Dura
 		n -= size
 	}
 	return sizes, warnings, nil
+}
+
+func shortWindow(window, nodeTime time.Duration) error {
+	return fmt.Errorf("the window of %s is shorter than the %s that a node takes", window, nodeTime)
 }
 
 // suffix names the groups: canary, a to z, aa and so on.
