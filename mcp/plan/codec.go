@@ -7,7 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -59,7 +65,7 @@ func Decode(data []byte) (Plan, error) {
 		Version int `json:"version"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
-		return Plan{}, fmt.Errorf("plan: %w", err)
+		return Plan{}, unfit(data, err)
 	}
 	if err := checkFormat("plan", head.Version, Format); err != nil {
 		return Plan{}, err
@@ -67,7 +73,7 @@ func Decode(data []byte) (Plan, error) {
 	var p Plan
 	faults, err := kjson.UnmarshalStrict(data, &p)
 	if err != nil {
-		return Plan{}, fmt.Errorf("plan: %w", err)
+		return Plan{}, unfit(data, err)
 	}
 	errs := make([]error, 0, len(faults))
 	for _, f := range faults {
@@ -77,6 +83,95 @@ func Decode(data []byte) (Plan, error) {
 		return Plan{}, err
 	}
 	return p, nil
+}
+
+// unfit makes the error of a decoder one that says where it is: by line and column,
+// or by the names of fields, for all that does not fit.
+func unfit(data []byte, err error) error {
+	if is, offset := kjson.SyntaxErrorOffset(err); is {
+		before := data[:min(max(int(offset)-1, 0), len(data))]
+		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
+		return fmt.Errorf("plan: %w (line %d, column %d)", err, line, column)
+	}
+	errs := misfits(nil, "", data, reflect.TypeFor[Plan]())
+	if len(errs) == 0 {
+		errs = append(errs, err)
+	}
+	for i, err := range errs {
+		errs[i] = fmt.Errorf("plan: %w", err)
+	}
+	return errors.Join(errs...)
+}
+
+// misfits appends the values of a JSON text that do not fit a type, each with where
+// it is. A decoder tells of the first one, without the step that it is in.
+func misfits(errs []error, where string, text []byte, t reflect.Type) []error {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	into := reflect.New(t).Interface()
+	if _, itself := into.(json.Unmarshaler); !itself && string(text) != "null" {
+		var fields map[string]json.RawMessage
+		var items []json.RawMessage
+		switch {
+		case t.Kind() == reflect.Struct && json.Unmarshal(text, &fields) == nil:
+			var id string
+			if json.Unmarshal(fields["id"], &id) == nil && where != "" && stepID.MatchString(id) {
+				where += " (" + id + ")"
+			}
+			for i := range t.NumField() {
+				name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+				if value, there := fields[name]; there {
+					errs = misfits(errs, strings.TrimPrefix(where+"."+name, "."), value, t.Field(i).Type)
+				}
+			}
+			return errs
+		case t == reflect.TypeFor[map[string]string]() && json.Unmarshal(text, &fields) == nil:
+			for _, name := range slices.Sorted(maps.Keys(fields)) {
+				errs = misfits(errs, where+"."+name, fields[name], t.Elem())
+			}
+			return errs
+		case t.Kind() == reflect.Slice && json.Unmarshal(text, &items) == nil:
+			for i, value := range items {
+				errs = misfits(errs, fmt.Sprintf("%s[%d]", where, i), value, t.Elem())
+			}
+			return errs
+		}
+	}
+	err := json.Unmarshal(text, into)
+	if err == nil {
+		return errs
+	}
+	if is, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		err = fmt.Errorf("%s in place of %s", is.Value, wanted(t))
+	}
+	if where != "" {
+		err = fmt.Errorf("%s: %w", where, err)
+	}
+	return append(errs, err)
+}
+
+// wanted is what JSON has for a type.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "a list"
+	}
+	switch t {
+	case reflect.TypeFor[metav1.Duration]():
+		return `a duration such as "1h30m"`
+	case reflect.TypeFor[metav1.Time]():
+		return `a time such as "2026-01-02T15:04:05Z"`
+	case reflect.TypeFor[intstr.IntOrString]():
+		return `a whole number or a percentage such as "10%"`
+	}
+	return "an object"
 }
 
 // checkFormat says what is wrong with a format version.

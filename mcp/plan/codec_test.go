@@ -24,6 +24,17 @@ func TestDecodeErrors(t *testing.T) {
 		{"newer format", `{"version": 2, "new": true}`, []string{"plan has format version 2; this program reads versions up to 1"}},
 		{"no format", `{"id": "p"}`, []string{"plan has no format version: field version must be 1 to 1"}},
 		{"no JSON", `{`, []string{"plan: unexpected end of JSON input"}},
+		{"no comma", "{\"version\": 1,\n  \"id\": \"p\"\n  \"kind\": \"Custom\"}", []string{"plan: invalid character '\"' after object key:value pair (line 3, column 3)"}},
+		{"a list", `[]`, []string{"plan: array in place of an object"}},
+		{"version in words", `{"version": "1"}`, []string{"plan: version: string in place of a whole number"}},
+		{"values that do not fit", step(`{"id": "a", "kind": "Drain", "args": {"node": "n"}}, {"id": "b", "kind": "SetPaused", "timeout": "5 minutes", "needs": {},
+			"args": {"pools": "x", "paused": "yes", "until": "noon", "maxUnavailable": true, "add": {"k": 1}, "nodes": ["n", 7], "object": [], "checks": [{"kind": 1}]}}, 5`), []string{
+			`plan: steps[1] (b).timeout: time: unknown unit " minutes" in duration "5 minutes"`, "plan: steps[1] (b).needs: object in place of a list",
+			"plan: steps[1] (b).args.pools: string in place of a list", "plan: steps[1] (b).args.paused: string in place of true or false", `plan: steps[1] (b).args.until: parsing time "noon"`,
+			`plan: steps[1] (b).args.maxUnavailable: bool in place of a whole number or a percentage such as "10%"`, "plan: steps[1] (b).args.add.k: number in place of a string",
+			"plan: steps[1] (b).args.nodes[1]: number in place of a string", "plan: steps[1] (b).args.object: array in place of an object", "plan: steps[1] (b).args.checks[0].kind: number in place of a string",
+			"plan: steps[2]: number in place of an object"}},
+		{"a number in place of a duration", step(`{"id": "a", "kind": "Drain", "args": {"node": "n"}, "timeout": 5}`), []string{`plan: steps[0] (a).timeout: number in place of a duration such as "1h30m"`}},
 		{"unknown field", `{"version": 1, "id": "p", "kind": "Custom", "Steps": []}`, []string{`plan: unknown field "Steps"`}},
 		{"twice", `{"version": 1, "id": "p", "id": "q", "kind": "Custom"}`, []string{`plan: duplicate field "id"`}},
 		{"id and kind", `{"version": 1, "id": "P", "kind": "Magic"}`, []string{`id "P": `, `kind "Magic" is not known`}},
@@ -32,6 +43,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"two steps", step(`{"id": "a", "kind": "Drain", "args": {"node": "n"}}, {"id": "a", "kind": "Drain", "args": {"node": "n"}}`), []string{"steps[1] (a): another step has this id"}},
 		{"missing and needless", step(`{"id": "a", "kind": "SetPaused", "args": {"pool": "x", "paused": true}}`), []string{
 			"steps[0] (a): args.pools is missing", "steps[0] (a): args.pool has no meaning for SetPaused"}},
+		{"empty names", step(`{"id": "a", "kind": "SetPaused", "args": {"pools": [""], "paused": true}, "needs": [{"kind": "NodesReady", "nodes": [""]}]}`), []string{
+			`steps[0] (a).args: pools: "": `, `steps[0] (a).needs[0]: nodes: "": `}},
 		{"maxUnavailable", step(`{"id": "a", "kind": "SetMaxUnavailable", "args": {"pools": ["x"], "maxUnavailable": -1}}`), []string{"args: maxUnavailable: "}},
 		{"master", step(`{"id": "a", "kind": "CreatePool", "args": {"pool": "master", "roles": ["worker"]}}`), []string{"master is not a custom pool"}},
 		{"no worker", step(`{"id": "a", "kind": "CreatePool", "args": {"pool": "x", "roles": ["x"]}}`), []string{"All custom MachineConfigPools must inherit from the worker pool"}},

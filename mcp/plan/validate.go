@@ -136,9 +136,13 @@ func (a *Args) given() map[string]bool {
 }
 
 func (a *Args) validate(f *faults) {
-	names(f, "pool", a.Pool)
+	if a.Pool != "" {
+		names(f, "pool", a.Pool)
+	}
 	names(f, "pools", a.Pools...)
-	names(f, "node", a.Node)
+	if a.Node != "" {
+		names(f, "node", a.Node)
+	}
 	names(f, "nodes", a.Nodes...)
 	names(f, "roles", a.Roles...)
 	version(f, a.Version)
@@ -232,9 +236,6 @@ func validLimit(v *intstr.IntOrString) error {
 func names(f *faults, field string, all ...string) {
 	seen := make(map[string]bool, len(all))
 	for _, n := range all {
-		if n == "" && len(all) == 1 {
-			return // missing
-		}
 		if texts := validation.IsDNS1123Subdomain(n); texts != nil {
 			f.add("%s: %s: %s", field, bounded.Quote(n), strings.Join(texts, "; "))
 		}
