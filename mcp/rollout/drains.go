@@ -239,14 +239,19 @@ func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err
 		return time.Time{}, err
 	}
 	var failing time.Duration // when the attempt begins
-	if !since.IsZero() && node.Spec.Unschedulable {
+	if !since.IsZero() {
 		failing = x.now.Sub(since)
-	} else if at, err = x.cordon(asked, func(n *corev1.Node) {
-		n.Spec.Unschedulable = true
-		value, _ := json.Marshal(drainSince{drainSinceVersion, x.now.UTC()})
-		setAnnotation(n, AnnotationDrainSince, string(value))
-	}, "cordon"); err != nil || !at.IsZero() {
-		return at, err
+	}
+	if since.IsZero() || !node.Spec.Unschedulable {
+		// Where somebody uncordoned the node, its drain counts as new from the
+		// attempt after this one on.
+		if at, err = x.cordon(asked, func(n *corev1.Node) {
+			n.Spec.Unschedulable = true
+			value, _ := json.Marshal(drainSince{drainSinceVersion, x.now.UTC()})
+			setAnnotation(n, AnnotationDrainSince, string(value))
+		}, "cordon"); err != nil || !at.IsZero() {
+			return at, err
+		}
 	}
 	x.beginAttempt(asked, failing)
 	return time.Time{}, nil
@@ -323,8 +328,8 @@ func (x *drainer) fulfilled() error {
 	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
 		if drained = n.Spec.Unschedulable; drained {
 			setAnnotation(n, mcp.AnnotationLastAppliedDrain, x.attempt.asked)
-			delete(n.Annotations, AnnotationDrainSince)
 		}
+		delete(n.Annotations, AnnotationDrainSince)
 		return nil
 	})
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
+	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -108,6 +109,70 @@ func TestFailingDrainSurvivesCrash(t *testing.T) {
 	advance(t, v, 7*time.Minute)
 	if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" || since() != "" {
 		t.Errorf("%+v, since %q", s, since())
+	}
+}
+
+// Somebody uncordons a node whose drain has been failing for long: it is cordoned
+// again and its drain counts as new, but not yet for the attempt that follows.
+func TestUncordonedDrainCountsAsNew(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after time.Duration // until it is uncordoned
+		want  []string      // reasons of what is told from then on
+	}{
+		"soon":               {4 * time.Minute, []string{"", "", ""}},
+		"after ten minutes":  {20 * time.Minute, []string{rollout.ReasonDrainThresholdExceeded, ""}},
+		"after more than 1h": {68 * time.Minute, []string{rollout.ReasonDrainFailed, rollout.ReasonDrainThresholdExceeded, ""}},
+	} {
+		clock := reconcile.NewClock(mcptest.Epoch)
+		c := drainCluster(t, memory.Options{Clock: clock})
+		load(t, c, app("web-0", "w0"), budget(0))
+		var r recorder
+		v := virtually(t, c, clock, reconcile.Faults{}, r.observe)
+		advance(t, v, tt.after)
+		change1(t, c, "w0", func(n *corev1.Node) { n.Spec.Unschedulable = false })
+		before := len(r.all())
+		advance(t, v, 4*time.Minute)
+		var got []string
+		for _, e := range r.all()[before:] {
+			if e.Type == rollout.EventDrainRetry {
+				got = append(got, e.Reason)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// A drain that ended is not remembered, also of a node that somebody uncordoned, which
+// is drained again.
+func TestEndedDrainIsForgotten(t *testing.T) {
+	gvk, _ := clusterapi.KindOf[corev1.Pod]()
+	clock := reconcile.NewClock(mcptest.Epoch)
+	c := drainCluster(t, memory.Options{Clock: clock, GracefulPods: true})
+	load(t, c, app("web-0", "w0"))
+	var r recorder
+	v := virtually(t, c, clock, reconcile.Faults{}, r.observe)
+	advance(t, v, 20*time.Second)
+	change1(t, c, "w0", func(n *corev1.Node) { n.Spec.Unschedulable = false })
+	if err := c.Remove(gvk, clusterapi.Key("app", "web-0")); err != nil {
+		t.Fatal(err)
+	}
+	cursor := c.Follow()
+	defer cursor.Close()
+	advance(t, v, 10*time.Second)
+	forgotten := false
+	for change, ok := cursor.Next(); ok; change, ok = cursor.Next() {
+		if change.New == nil || change.New.Name() != "w0" {
+			continue
+		}
+		if n, err := clusterapi.As[corev1.Node](change.New); err == nil && !n.Spec.Unschedulable {
+			_, since := n.Annotations[rollout.AnnotationDrainSince]
+			forgotten = forgotten || !since
+		}
+	}
+	if s := nodeState(t, c, "w0"); !forgotten || !s.Unschedulable || s.LastAppliedDrain != "drain-N" {
+		t.Errorf("forgotten %v, %+v", forgotten, s)
 	}
 }
 
