@@ -376,3 +376,61 @@ func TestNodeUpdater(t *testing.T) {
 		}
 	})
 }
+
+// slowUpdater takes a minute for a node, and uncordons it.
+type slowUpdater struct{ c clusterapi.ClusterAPI }
+
+func (u slowUpdater) Step(ctx context.Context, node string, to mcp.Target, p mcp.Phase) (mcp.Phase, time.Duration, error) {
+	if p != mcp.PhaseApplying {
+		return mcp.PhaseApplying, time.Minute, nil
+	}
+	change := func(n *corev1.Node) error {
+		mcptest.Annotate(mcp.AnnotationCurrentConfig, to.Config, mcp.AnnotationState, mcp.StateDone)(n)
+		n.Spec.Unschedulable = false
+		return nil
+	}
+	_, err := clusterapi.Modify(ctx, u.c, clusterapi.Key("", node), clusterapi.ModifyOptions{}, change)
+	return mcp.PhaseDone, 0, err
+}
+
+// The pool's config changes while a NodeUpdater is at a node: it finishes, and goes on
+// to the new one.
+func TestNodeUpdaterRetargeted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change mcptest.Change // of the node that is under way
+		paused bool
+		want   []string
+	}{
+		"schedulable": {nil, false, []string{"N", "N2"}},
+		"cordoned":    {mcptest.Cordoned, false, []string{"N", "N2"}},
+		"paused":      {mcptest.Cordoned, true, []string{"N"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := memory.NewOpenShift(memory.Options{})
+			p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w0")
+			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w)
+			var r recorder
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			roll := newRollout(t, rollout.Options{API: c, Mode: rollout.Drive, Observe: r.observe, NodeUpdater: slowUpdater{c}})
+			go func() { ended <- roll.Run(ctx) }()
+			time.Sleep(30 * time.Second)
+			if tt.change != nil {
+				change1(t, c, "w0", tt.change)
+			}
+			change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name, p.Spec.Paused = "N2", tt.paused })
+			time.Sleep(10 * time.Minute)
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			var got []string
+			for _, text := range r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodeDone }) {
+				got = append(got, strings.TrimPrefix(text, "node w0 has reached MachineConfig "))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		})
+	}
+}
