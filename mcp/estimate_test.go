@@ -330,6 +330,40 @@ func TestEstimateRunning(t *testing.T) {
 	}
 }
 
+// The pool's config changes while nodes are on their way: those that cannot be given
+// the new target now finish the old one first, and are not stuck.
+func TestEstimateRetargeted(t *testing.T) {
+	at := mcptest.Annotate
+	objs := mcp.Objects{Pools: mcptest.Pools(mcptest.Pool("worker", "N2", mcptest.AtMost(2))), Nodes: []corev1.Node{
+		mcptest.Worker("drains", mcptest.Desired("N"), mcptest.State(mcp.StateWorking), mcptest.Cordoned, at(mcp.AnnotationDesiredDrain, "drain-N")),
+		mcptest.Worker("reboots", mcptest.Desired("N"), mcptest.State(mcp.StateWorking), mcptest.Cordoned, mcptest.Condition(corev1.NodeReady, corev1.ConditionUnknown),
+			at(mcp.AnnotationDesiredDrain, "drain-N", mcp.AnnotationLastAppliedDrain, "drain-N")),
+		mcptest.Worker("waits"),
+		mcptest.Worker("fails", mcptest.Desired("N"), mcptest.State(mcp.StateDegraded), mcptest.Cordoned),
+		mcptest.Worker("joins", mcptest.Without(mcp.AnnotationState), mcptest.Condition(corev1.NodeReady, corev1.ConditionFalse)),
+	}}
+	v := drainView(mcp.DrainObjects{Pods: []*corev1.Pod{drainedPod("db-0", "drains", "db")}, Budgets: []*policyv1.PodDisruptionBudget{drainBudget("db", "db", 1, 1, 1)}})
+	p := mcp.NewState(objs, mcp.Options{}).EstimatePool("worker", mcp.EstimateView{Drains: &v})
+	var nodes, stuck []string
+	for _, n := range p.Nodes {
+		nodes = append(nodes, n.Name+" "+string(n.Phase))
+	}
+	for _, b := range p.Stuck {
+		stuck = append(stuck, b.Node)
+	}
+	if diff := cmp.Diff([]string{"drains Draining", "reboots Rebooting", "waits ", "drains ", "reboots "}, nodes); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"fails", "joins"}, stuck); diff != "" {
+		t.Error(diff)
+	}
+	p.Stuck = nil
+	e := mcp.EstimateUpdate(mcp.EstimateInput{ClusterVersionDone: true, Steps: noDelay, Node: mcp.Exactly(10 * minute), Pools: []mcp.EstimatePool{p}})
+	if len(e.Unbounded) != 1 || e.Unbounded[0].Node != "drains" || e.Expected <= 20*minute {
+		t.Error(e)
+	}
+}
+
 // A history tells how long steps took, of nodes that were seen from their beginning and
 // did not fail.
 func TestHistory(t *testing.T) {

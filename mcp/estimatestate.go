@@ -20,7 +20,8 @@ type EstimateView struct {
 
 // EstimatePool describes what is left to do in a pool, for [EstimateUpdate]: its
 // nodes that are on their way, and those that wait in the order in which they will be
-// taken. A pool that does not exist is empty. It costs O(n log n), and a prediction
+// taken. A node on its way to what the pool no longer wants is both: it finishes that
+// first. A pool that does not exist is empty. It costs O(n log n), and a prediction
 // for each node that is still to be drained.
 func (s *State) EstimatePool(pool string, v EstimateView) EstimatePool {
 	out := EstimatePool{Name: pool, MaxUnavailable: 1, Impact: v.Impact}
@@ -52,9 +53,13 @@ func (s *State) EstimatePool(pool string, v EstimateView) EstimatePool {
 		}
 		out.Nodes = append(out.Nodes, e)
 	}
+	var again []*nodeRecord // on their way to an earlier target
 	for _, n := range sortedValues(p.nodes) {
 		switch phase, stuck := s.Phase(n.state.Name); {
 		case n.state.Deleting, n.class.eligible, n.class.ready:
+		case n.class.candidate && stepAt(phase) >= 0 && phase != PhaseJoining:
+			add(n, phase)
+			again = append(again, n)
 		case n.class.candidate:
 			out.Stuck = append(out.Stuck, Blocker{pool, n.state.Name, n.state.NotReadyText()})
 		case phase == PhaseFailed:
@@ -67,6 +72,9 @@ func (s *State) EstimatePool(pool string, v EstimateView) EstimatePool {
 	}
 	for _, n := range s.inOrder(p) {
 		add(n, "")
+	}
+	for _, n := range again { // with other pods by then, which nobody knows
+		out.Nodes = append(out.Nodes, EstimateNode{Name: n.state.Name})
 	}
 	return out
 }
