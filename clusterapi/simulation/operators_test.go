@@ -356,6 +356,36 @@ func TestPoolProblems(t *testing.T) {
 	}
 }
 
+// What the operator's status.extension says of a pool that is neither updated nor
+// updating.
+func TestPoolTexts(t *testing.T) {
+	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config"), Pools: []simulation.Pool{{Nodes: 1}}})
+	c.pass(time.Minute)
+	is := func(t mcfgv1.MachineConfigPoolConditionType, status corev1.ConditionStatus, message string) mcfgv1.MachineConfigPoolCondition {
+		return mcfgv1.MachineConfigPoolCondition{Type: t, Status: status, Reason: "why", Message: message}
+	}
+	const yes, no = corev1.ConditionTrue, corev1.ConditionFalse
+	pinned := is(mcfgv1.MachineConfigPoolPinnedImageSetsDegraded, yes, "no space")
+	for _, tt := range []struct {
+		conditions []mcfgv1.MachineConfigPoolCondition
+		want       string
+	}{
+		{[]mcfgv1.MachineConfigPoolCondition{is("Updated", no, ""), is("Updating", no, "")}, "<unknown>"},
+		{[]mcfgv1.MachineConfigPoolCondition{is("Updated", no, ""), pinned}, `pool is degraded because pinned image sets failed with "why": "no space"`},
+		{[]mcfgv1.MachineConfigPoolCondition{is("RenderDegraded", yes, "x"), pinned}, `pool is degraded because rendering fails with "why": "x"`},
+	} {
+		modifyStatus(t, c, "worker", func(s *mcfgv1.MachineConfigPoolStatus) { s.Conditions = tt.conditions })
+		c.pass(time.Second)
+		var texts map[string]string
+		if err := json.Unmarshal(get[configv1.ClusterOperator](t, c, "", "machine-config").Status.Extension.Raw, &texts); err != nil {
+			t.Fatal(err)
+		}
+		if texts["worker"] != tt.want {
+			t.Errorf("%q, want %q", texts["worker"], tt.want)
+		}
+	}
+}
+
 func TestRendering(t *testing.T) {
 	c := start(t, simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 1}, {Name: "infra", Nodes: 1}}})
 	c.pass(time.Minute)

@@ -146,6 +146,8 @@ func (p *pool) text() string {
 	case p.is(mcfgv1.MachineConfigPoolUpdating):
 		return fmt.Sprintf("%d (ready %d) out of %d nodes are updating to latest configuration %s",
 			s.UpdatedMachineCount, s.ReadyMachineCount, s.MachineCount, p.Spec.Configuration.Name)
+	case p.is(mcfgv1.MachineConfigPoolPinnedImageSetsDegraded):
+		return reasoned("pool is degraded because pinned image sets failed with %q: %q", mcfgv1.MachineConfigPoolPinnedImageSetsDegraded)
 	}
 	return "<unknown>"
 }
