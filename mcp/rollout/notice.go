@@ -82,8 +82,12 @@ func (x *run) noticePool(p *mcfgv1.MachineConfigPool, deleted bool) {
 	if name := st.Configuration.Name; name != last || !known {
 		x.done[p.Name] = name
 		if known && name != "" {
+			goal := x.state.Goal(p.Name)
+			if name != goal.Config { // it is to reach another one by now
+				goal = mcp.Goal{Config: name}
+			}
 			e := Event{Type: EventPool, Pool: p.Name, Reason: ReasonCompleted,
-				Text: fmt.Sprintf("Pool %s has completed update to %s", p.Name, x.state.Goal(p.Name).Label())}
+				Text: fmt.Sprintf("Pool %s has completed update to %s", p.Name, goal.Label())}
 			x.emit(e)
 			e.Type, e.Reason = EventPoolDone, ""
 			x.emit(e)

@@ -206,6 +206,44 @@ func TestNowTargeting(t *testing.T) {
 	}
 }
 
+// A pool that is seen only after it wants another configuration still says which one it
+// has completed.
+func TestCompletedNamesWhatWasReached(t *testing.T) {
+	for wants, layered := range map[string]bool{"N": false, "N2": false, "N3": true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := memory.NewOpenShift(memory.Options{})
+			in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")))
+			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &in.Pools[0])
+			if layered {
+				mcptest.Layered(&in, "i")
+				load(t, c, &in.MachineOSConfigs[0])
+			}
+			var r recorder
+			roll := newRollout(t, rollout.Options{API: polled{c}, Observe: r.observe})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- roll.Run(ctx) }()
+			time.Sleep(time.Minute)
+			if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
+				p.Status.Configuration.Name = "N"
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+			change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name = wants })
+			time.Sleep(time.Minute)
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			want := []string{"Pool worker has completed update to MachineConfig N"}
+			if diff := cmp.Diff(want, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonCompleted })); diff != "" {
+				t.Errorf("it wants %s: %s", wants, diff)
+			}
+		})
+	}
+}
+
 // What the controller and the rollout tell of nodes.
 func TestNodeEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
