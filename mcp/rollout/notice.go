@@ -17,6 +17,10 @@ func (x *run) noticeNode(had bool, old, n mcp.NodeState, pool string) {
 	if pool == mcp.PoolMaster && had {
 		x.noticeAnnotations(old, n)
 	}
+	to := mcp.Target{Config: n.DesiredConfig, Image: n.DesiredImage}
+	if x.o.Mode == Observe && had && to.Config != "" && to != (mcp.Target{Config: old.DesiredConfig, Image: old.DesiredImage}) {
+		x.noticeTargeted(pool, n.Name, to)
+	}
 	if known && before == now {
 		return
 	}
@@ -37,6 +41,11 @@ func (x *run) noticeNode(had bool, old, n mcp.NodeState, pool string) {
 		e.Type, e.Warning, e.Text = EventNodeFailed, true, n.Reason
 		x.emit(e)
 	}
+}
+
+// noticeTargeted reports that a node was told what to reach.
+func (x *run) noticeTargeted(pool, node string, to mcp.Target) {
+	x.emit(Event{Type: EventNodeTargeted, Pool: pool, Node: node, Phase: mcp.PhaseTargeted, Text: fmt.Sprintf("node %s is to reach %s", node, to)})
 }
 
 // noticeAnnotations reports changes on the control plane one by one, except

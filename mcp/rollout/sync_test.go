@@ -281,6 +281,12 @@ func TestNodeEvents(t *testing.T) {
 		}, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonAnnotationChange })); diff != "" {
 			t.Error(diff)
 		}
+		if diff := cmp.Diff([]string{"node m0 is to reach MachineConfig N2 / Image i", "node m0 is to reach MachineConfig N2"},
+			r.texts(func(e rollout.Event) bool {
+				return e.Type == rollout.EventNodeTargeted && e.Pool == "master" && e.Node == "m0"
+			})); diff != "" {
+			t.Error(diff)
+		}
 		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodeFailed && e.Warning })); diff != "" {
 			t.Error(diff)
 		}

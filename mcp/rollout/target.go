@@ -117,7 +117,7 @@ func (x *run) target(ctx context.Context, pool, node string, to mcp.Target) (sta
 		return false, err
 	}
 	x.learn(written)
-	x.emit(Event{Type: EventNodeTargeted, Pool: pool, Node: node, Phase: mcp.PhaseTargeted, Text: fmt.Sprintf("node %s is to reach %s", node, to)})
+	x.noticeTargeted(pool, node, to)
 	return false, nil
 }
 
