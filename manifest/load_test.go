@@ -157,6 +157,10 @@ func TestLoadTemplates(t *testing.T) {
 		"manifests/1.yaml":                   template,
 		"manifests/2_field.yaml":             object("field", included) + "a: {{.VersionID}}\n",
 		"manifests/3_unclosed.yaml":          object("unclosed", included) + "a: {{.ReleaseImage\n",
+		"manifests/4_range.yaml":             object("range", included) + "a: {{range .Components}}x{{end}}\n",
+		"manifests/5_text.yaml":              object("text", included) + "a: {{range $.ReleaseImage}}x{{end}}\n",
+		"manifests/6_undefined.yaml":         object("undefined", included) + "a: {{template \"other\" .}}\n",
+		"manifests/7_not_reached.yaml":       object("reached", included) + "a: '{{if false}}{{template \"other\"}}{{range .Components}}{{end}}{{end}}x'\n",
 		"release-manifests/0000_1_a_b.yaml":  object("literal", included) + "a: '{{.ReleaseImage}}'\n",
 		"release-manifests/0000_1_a_c.yaml":  object("bad", included+", b: 5"),
 		"release-manifests/0000_1_a_c2.yaml": object("list", included) + "---\n" + object("bad2", included+", b: yes"),
@@ -175,8 +179,8 @@ func TestLoadTemplates(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if p.Manifests[1].Object().Object["a"] != "{{.ReleaseImage}}" {
-		t.Error(p.Manifests[1].Object())
+	if p.Manifests[1].Object().Object["a"] != "x" || p.Manifests[2].Object().Object["a"] != "{{.ReleaseImage}}" {
+		t.Error(p.Manifests[1].Object(), p.Manifests[2].Object())
 	}
 	var places []string
 	for _, w := range p.Warnings {
@@ -191,6 +195,7 @@ func TestLoadTemplates(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"manifests/0_hyphen.yaml 0", "manifests/1.yaml 0", "manifests/1.yaml 0", "manifests/2_field.yaml 0", "manifests/3_unclosed.yaml 0",
+		"manifests/4_range.yaml 0", "manifests/5_text.yaml 0", "manifests/6_undefined.yaml 0",
 		"release-manifests/0000_1_a_c.yaml 1", "release-manifests/0000_1_a_c2.yaml 2",
 	}, places); diff != "" {
 		t.Error(diff)

@@ -23,7 +23,9 @@ type templateData struct {
 
 // TemplateError is a construct that a template must not use, since what it
 // costs has no bound that can be told before: ranges over anything but the
-// images, and calls of other templates.
+// images, and calls of other templates. A range over a field that is no map, or
+// that there is not, and a call of a template that is not defined are none: they
+// fail when they are executed, and so cost nothing.
 type TemplateError struct {
 	// File and Line say where it is; File is the path within the payload.
 	File string
@@ -72,6 +74,7 @@ func (r *renderer) render(ctx context.Context, dir, name string, source []byte) 
 		return nil, nil, err
 	}
 	if t.Tree != nil {
+		e.defined = func(name string) bool { return t.Lookup(name) != nil }
 		if err := e.admit(t.Tree); err != nil {
 			return nil, nil, err
 		}
@@ -145,10 +148,11 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\
 // execution is one run of one template.
 type execution struct {
 	*renderer
-	ctx   context.Context
-	file  string
-	steps int
-	text  int64 // made by functions
+	ctx     context.Context
+	file    string
+	defined func(template string) bool
+	steps   int
+	text    int64 // made by functions
 }
 
 // step counts steps.
@@ -199,6 +203,9 @@ func (e *execution) node(tree *parse.Tree, node parse.Node) (steps int, err erro
 	case *parse.RangeNode:
 		return e.ranges(tree, node)
 	case *parse.TemplateNode:
+		if !e.defined(node.Name) {
+			return 1, nil
+		}
 		return 0, e.refuse(tree, node, "template "+strconv.Quote(node.Name), "a payload's template must not call others")
 	default: // text, comments, break, continue
 		return 1, nil
@@ -215,9 +222,11 @@ func (e *execution) branch(tree *parse.Tree, b *parse.BranchNode) (steps int, er
 	return 1 + e.pipe(b.Pipe) + list + otherwise, err
 }
 
-// ranges admits a range over the images. Sorting them is a step for each.
+// ranges admits a range over the images. Sorting them is a step for each. One over
+// any other field fails when it is executed, for there are only texts: a newer
+// payload may know more fields.
 func (e *execution) ranges(tree *parse.Tree, node *parse.RangeNode) (steps int, err error) {
-	if !overImages(node.Pipe) {
+	if !overField(node.Pipe) {
 		return 0, e.refuse(tree, node, "range "+node.Pipe.String(), "a payload's template may range over .Images only")
 	}
 	body, err := e.list(tree, node.List)
@@ -236,11 +245,18 @@ func (e *execution) ranges(tree *parse.Tree, node *parse.RangeNode) (steps int, 
 	return 1 + len(e.data.Images) + otherwise, nil
 }
 
-func overImages(pipe *parse.PipeNode) bool {
+// overField reports whether a pipeline is a field, as .Images or $.Images.
+func overField(pipe *parse.PipeNode) bool {
 	if len(pipe.Cmds) != 1 || len(pipe.Cmds[0].Args) != 1 {
 		return false
 	}
-	return isImages(pipe.Cmds[0].Args[0])
+	switch node := pipe.Cmds[0].Args[0].(type) {
+	case *parse.FieldNode:
+		return true
+	case *parse.VariableNode:
+		return len(node.Ident) > 1 && node.Ident[0] == "$"
+	}
+	return false
 }
 
 // pipe returns how many steps a pipeline takes. A function may have to look at

@@ -81,7 +81,7 @@ func TestTemplateRefused(t *testing.T) {
 		{"within a range", "{{range .Images}}{{range 9000000000000}}{{end}}{{end}}", "range 9000000000000", 4},
 		{"after a range", "{{range .Images}}{{else}}{{range 9000000000000}}{{end}}{{end}}", "range 9000000000000", 4},
 		{"a length", "{{range len .ReleaseImage}}{{end}}", "range len .ReleaseImage", 4},
-		{"a text", "{{range .ReleaseImage}}{{end}}", "range .ReleaseImage", 4},
+		{"a field of a variable", "{{$d := .}}{{range $d.Images}}{{end}}", "range $d.Images", 4},
 		{"recursion", "{{define \"a\"}}{{template \"a\"}}{{end}}\n{{template \"a\"}}", `template "a"`, 5},
 		{"a block", "{{block \"b\" .}}{{template \"b\" .}}{{end}}", `template "b"`, 4},
 		{"itself", "{{template \"own.yaml\" .}}", `template "own.yaml"`, 4},
