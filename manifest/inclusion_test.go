@@ -102,6 +102,33 @@ Annotations  ConfigMap n/bare     bare.json           no annotations
 	}
 }
 
+// A ClusterOperator is applied whatever its annotation about deletion says, as the
+// version operator does it.
+func TestOperatorsAreNotDeleted(t *testing.T) {
+	release := func(annotations string) *manifest.Payload {
+		p, err := load(t, payload(map[string]string{
+			"release-manifests/0000_10_a_1.yaml": kind("config.openshift.io/v1", "ClusterOperator", "a", "", annotations, "status: {versions: [{name: operator, version: 4.20.1}]}"),
+			"release-manifests/0000_10_a_2.yaml": kind("config.openshift.io/v2", "ClusterOperator", "a", "", annotations, ""), // of another version, like any kind
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := release(`release.openshift.io/delete: "true"`)
+	var deletes []bool
+	for _, m := range p.Inclusion(manifest.Filter{}).Manifests {
+		deletes = append(deletes, m.Deletes)
+	}
+	if diff := cmp.Diff([]bool{false, true}, deletes); diff != "" {
+		t.Error(diff)
+	}
+	d := manifest.Diff(release(""), p, manifest.DiffOptions{})
+	if len(d.Changed) != 1 || len(d.Removed) != 1 || len(d.DeletesAdded) != 1 || d.DeletesAdded[0].File != "0000_10_a_2.yaml" {
+		t.Errorf("%+v", d)
+	}
+}
+
 func TestInclusionOfNothing(t *testing.T) {
 	var none *manifest.Payload
 	in := none.Inclusion(manifest.Filter{})

@@ -185,8 +185,8 @@ func TestLint(t *testing.T) {
 			near: map[string]string{"manifests/0000_50_a_x.yaml": configMap1("a", "", `data: {x: '{{index .Images "a-b"}}{{if index .Images "none"}}{{index .Images "none"}}{{end}}{{with index .Images "nor"}}{{.}}{{else}}none{{end}}'}`)},
 		}, {
 			rule:  "operator-versions",
-			files: map[string]string{"a_x": kind("config.openshift.io/v1", "ClusterOperator", "a", "", "", "status: {versions: []}")},
-			want:  []string{"0000_50_a_x.yaml: status.versions has no version"},
+			files: map[string]string{"a_x": kind("config.openshift.io/v1", "ClusterOperator", "a", "", "", "status: {versions: []}"), "a_y": kind("config.openshift.io/v1", "ClusterOperator", "b", "", `release.openshift.io/delete: "true"`, "")},
+			want:  []string{"0000_50_a_x.yaml: status.versions has no version", "0000_50_a_y.yaml: status.versions has no version"}, // nobody deletes an operator
 			near:  map[string]string{"a_x": kind("config.openshift.io/v1", "ClusterOperator", "a", "", "", "status: {versions: [{name: operator, version: 4.20.1}]}"), "a_y": kind("example.com/v1", "ClusterOperator", "a", "", "", "")},
 		}, {
 			rule:  "template",

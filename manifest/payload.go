@@ -144,10 +144,11 @@ func isWorkload(gk schema.GroupKind) bool {
 }
 
 // deleted reports whether a manifest asks for its object to be deleted. The
-// annotation's value does not matter: such an object is never applied.
+// annotation's value does not matter: such an object is never applied. On a
+// ClusterOperator the annotation means nothing.
 func deleted(m *Manifest) bool {
 	_, ok := m.Annotations()["release.openshift.io/delete"]
-	return ok
+	return ok && m.GVK() != clusterOperatorKind.WithVersion("v1")
 }
 
 // operandVersions reads status.versions; what is not of the right form counts
