@@ -221,7 +221,7 @@ func (r *run) update(c *Change, included, running []*manifest.Manifest) {
 	if statesOnce(included, running) {
 		target := included[0].Object()
 		released := r.compare(running[0].Object(), target)
-		c.Stale = r.stale(c.new, target, released)
+		r.stale(c, running[0].Object(), target, released)
 		c.Drift = r.drift(c, fields, released)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
+	"github.com/clusterupdate/clusterupdate/runlevel/merge"
 )
 
 // readDefinitions finds the schemas of custom resources, as they are after the
@@ -77,8 +78,9 @@ func (r *run) compare(old, new *unstructured.Unstructured) []clusterapi.FieldCha
 // otherwise.
 func (r *run) lacks(live *unstructured.Unstructured, m *manifest.Manifest) []clusterapi.FieldChange {
 	var out []clusterapi.FieldChange
+	byDefault := r.byDefault(m.Object())
 	for _, f := range r.compare(live, m.Object()) {
-		if f.New != nil {
+		if f.New != nil && !byDefault[f.Path] {
 			out = append(out, f)
 		}
 	}
@@ -88,29 +90,75 @@ func (r *run) lacks(live *unstructured.Unstructured, m *manifest.Manifest) []clu
 // stale finds the fields that the manifest of the running release names, that of
 // the target does not, and the result has all the same. released are the changes
 // from one to the other.
-func (r *run) stale(result, target *unstructured.Unstructured, released []clusterapi.FieldChange) []StaleField {
-	if !slices.ContainsFunc(released, func(f clusterapi.FieldChange) bool { return f.New == nil }) {
-		return nil
+func (r *run) stale(c *Change, running, target *unstructured.Unstructured, released []clusterapi.FieldChange) {
+	if !slices.ContainsFunc(released, func(f clusterapi.FieldChange) bool { return f.Old != nil }) {
+		return
 	}
-	still := make(map[string]any)
-	for _, f := range r.compare(target, result) {
-		if f.Old == nil {
-			parts(f, f.New, func(path string, v any) { still[path] = v })
+	still, other := r.beyond(target, c.new)
+	var removed func(path string) bool
+	add := func(path string, v any) {
+		shownPath, value := hide(c.new, path, v)
+		c.Stale = append(c.Stale, StaleField{Path: shownPath, Value: value})
+		if removed == nil {
+			removed = r.removedByOperator(c, target)
+		}
+		if removed(path) {
+			c.OperatorRemoves = append(c.OperatorRemoves, shownPath)
 		}
 	}
-	var out []StaleField
 	for _, f := range released {
-		if f.New != nil {
-			continue
+		if f.New == nil {
+			parts(f, f.Old, func(path string, _ any) {
+				if v, ok := still[path]; ok {
+					add(path, v)
+				}
+			})
+		} else if v, ok := other[f.Path]; ok && f.Old != nil && !r.byDefault(running)[f.Path] && r.byDefault(target)[f.Path] {
+			add(f.Path, v)
 		}
-		parts(f, f.Old, func(path string, _ any) {
-			if v, ok := still[path]; ok {
-				shownPath, value := hide(result, path, v)
-				out = append(out, StaleField{Path: shownPath, Value: value})
-			}
-		})
 	}
-	slices.SortFunc(out, func(a, b StaleField) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(c.Stale, func(a, b StaleField) int { return strings.Compare(a.Path, b.Path) })
+	slices.Sort(c.OperatorRemoves)
+}
+
+// beyond are the fields that a state of an object has beyond a manifest, and those
+// that it has otherwise than the manifest, or the manifest's defaults, say.
+func (r *run) beyond(target, state *unstructured.Unstructured) (still, other map[string]any) {
+	still, other = make(map[string]any), make(map[string]any)
+	for _, f := range r.compare(target, state) {
+		switch {
+		case f.Old == nil:
+			parts(f, f.New, func(path string, v any) { still[path] = v })
+		case f.New != nil:
+			other[f.Path] = f.New
+		}
+	}
+	return still, other
+}
+
+// removedByOperator tells of a field that an apply leaves whether the version
+// operator would remove it: a manifest that it cannot merge removes nothing.
+func (r *run) removedByOperator(c *Change, target *unstructured.Unstructured) func(path string) bool {
+	merged, _, err := merge.Merge(c.old, target)
+	if r.o.Mode != runlevel.ApplyServerSide || err != nil {
+		return func(string) bool { return false }
+	}
+	still, other := r.beyond(target, merged)
+	return func(path string) bool {
+		_, stays := still[path]
+		_, differs := other[path]
+		return !stays && !differs
+	}
+}
+
+// byDefault are the fields that a manifest has by default alone.
+func (r *run) byDefault(m *unstructured.Unstructured) map[string]bool {
+	bare, out := clusterapi.WithoutServerFields(m), make(map[string]bool)
+	for _, f := range clusterapi.Compare(bare, r.fill(bare), r.schemas[m.GroupVersionKind()]) {
+		if f.Old == nil {
+			leaves(f.Path, f.New, func(path string, _ any) { out[path] = true })
+		}
+	}
 	return out
 }
 

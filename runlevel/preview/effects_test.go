@@ -52,6 +52,19 @@ func TestStale(t *testing.T) {
 	if diff := cmp.Diff(want, got.Stale); diff != "" {
 		t.Error(diff)
 	}
+	// A merge removes ports of others, and never a label.
+	if diff := cmp.Diff([]string{"spec.ports[port=2,protocol=TCP]"}, got.OperatorRemoves); diff != "" {
+		t.Error(diff)
+	}
+	var text strings.Builder
+	if err := p.Text(&text, preview.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{`= metadata.labels.b: "x" stays: not ours to remove; the version operator would not` + "\n", "stays: not ours to remove; the version operator would\n"} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("%s is not in\n%s", line, &text)
+		}
+	}
 	// A selector is one value: it is replaced.
 	if diff := cmp.Diff([]string{"spec.selector"}, paths(got)); diff != "" {
 		t.Error(diff)
@@ -70,6 +83,35 @@ func TestStale(t *testing.T) {
 	}
 	if strings.Contains(strings.Join(p.Assumed, "\n"), "Removals") {
 		t.Errorf("assumed %q", p.Assumed)
+	}
+}
+
+// A field that the target leaves to its default stays as the running release has it.
+func TestStaleDefault(t *testing.T) {
+	deployment := func(spec, container string) string {
+		return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, annotations: {note: x}}, spec: {%s selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i %s}]}}}}", spec, container)
+	}
+	for _, tt := range []struct {
+		name, cluster, running, target string
+		stale, removed                 []string
+	}{
+		{"given up", deployment("replicas: 3, strategy: {type: Recreate},", ", imagePullPolicy: Never"), deployment("replicas: 3, strategy: {type: Recreate},", ", imagePullPolicy: Never"), deployment("", ""),
+			[]string{"spec.replicas", "spec.strategy.type", "spec.template.spec.containers[name=c].imagePullPolicy"}, []string{"spec.replicas", "spec.strategy.type"}},
+		{"the default was named", deployment("replicas: 1,", ""), deployment("replicas: 1,", ""), deployment("", ""), nil, nil},
+		{"somebody else has set it", deployment("replicas: 3,", ""), deployment("", ""), deployment("", ""), nil, nil},
+		{"the target names it", deployment("replicas: 3,", ""), deployment("replicas: 3,", ""), deployment("replicas: 1,", ""), nil, nil},
+		{"somebody else has set it otherwise", deployment("replicas: 5,", ""), deployment("replicas: 3,", ""), deployment("", ""), []string{"spec.replicas"}, []string{"spec.replicas"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := changeOf(t, update(t, cluster(t, tt.cluster), tt.running, tt.target), "Deployment ns/d")
+			var stale []string
+			for _, s := range got.Stale {
+				stale = append(stale, s.Path)
+			}
+			if diff := cmp.Diff([][]string{tt.stale, tt.removed}, [][]string{stale, got.OperatorRemoves}); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

@@ -135,6 +135,9 @@ type Change struct {
 	// target's does not, and that stay all the same: they are not ours to remove,
 	// or a merge only ever adds to them.
 	Stale []StaleField `json:"stale,omitempty"`
+	// OperatorRemoves are the paths of those Stale fields that stay with
+	// [runlevel.ApplyServerSide] alone: the cluster-version operator would remove them.
+	OperatorRemoves []string `json:"operatorRemoves,omitempty"`
 	// Drift are fields that somebody else has changed and that the update
 	// overwrites, though the release does not change them. With
 	// [runlevel.ApplyMerge] they include what somebody else has added and a merge

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -41,7 +42,7 @@ var signs = map[Action]string{Create: "+", Update: "~", Delete: "-", Fail: "!", 
 func (p *Preview) Text(w io.Writer, o TextOptions) error {
 	t := &printer{Writer: bufio.NewWriter(w), o: o, why: "not ours to remove"}
 	if p.Mode == runlevel.ApplyMerge {
-		t.why = "a merge does not remove it"
+		t.why, t.merges = "a merge does not remove it", true
 	}
 	title := "Update"
 	if p.Running != nil {
@@ -98,6 +99,8 @@ type printer struct {
 	*bufio.Writer
 	o   TextOptions
 	why string // what is stale stays
+
+	merges bool // the mode is ApplyMerge
 }
 
 func (t *printer) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
@@ -142,7 +145,15 @@ func (t *printer) change(c *Change) {
 		t.line(indent+"! version %s goes, and objects may be stored in it", name)
 	}
 	for _, f := range c.Stale {
-		t.line(indent+"= %s: %s stays: %s", f.Path, fieldchange.Value(f.Value), t.why)
+		why := t.why
+		switch {
+		case t.merges:
+		case slices.Contains(c.OperatorRemoves, f.Path):
+			why += "; the version operator would"
+		default:
+			why += "; the version operator would not"
+		}
+		t.line(indent+"= %s: %s stays: %s", f.Path, fieldchange.Value(f.Value), why)
 	}
 	if c.Rolls != nil {
 		t.rolls(c.Rolls)
