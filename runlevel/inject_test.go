@@ -258,10 +258,26 @@ func TestInjectReadsFail(t *testing.T) {
 	}
 }
 
+// What stands behind a configuration in the same text is not lost.
+func TestServingTLSKeepsDocuments(t *testing.T) {
+	const config = "apiVersion: operator.openshift.io/v1alpha1\nkind: GenericOperatorConfig\n"
+	for _, tt := range []struct{ text, want string }{
+		{config + "---\na: 1 # one\n---\n" + config, config + "servingInfo:\n  minTLSVersion: VersionTLS12\n---\na: 1 # one\n---\n" + config},
+		{"a: 1\n---\n" + config, "a: 1\n---\n" + config},
+		{config + "---\n: : :\n\t", config + "---\n: : :\n\t"},
+	} {
+		got, err := runlevel.SetServingTLS(tt.text, "VersionTLS12", nil)
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Error(err, diff)
+		}
+	}
+}
+
 func FuzzServingTLS(f *testing.F) {
 	f.Add("apiVersion: operator.openshift.io/v1alpha1\nkind: GenericOperatorConfig\n")
 	f.Add(`{"apiVersion": "config.openshift.io/v1", "kind": "GenericControllerConfig", "servingInfo": null}`)
 	f.Add("apiVersion: config.openshift.io/v1\nkind: GenericControllerConfig\nservingInfo: &a\n  x: *a\n")
+	f.Add("apiVersion: config.openshift.io/v1\nkind: GenericControllerConfig\n---\n---\n# none\n--- |\n text\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		once, err := runlevel.SetServingTLS(text, "VersionTLS12", []string{"A", "B"})
 		if err != nil {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"go.yaml.in/yaml/v3" // its nodes keep the order and the comments of what is not changed
@@ -88,13 +90,24 @@ var cipherNames = map[string]string{
 
 // setServingTLS sets servingInfo.minTLSVersion and cipherSuites in an
 // operator's or controller's configuration, or removes them where they are
-// empty. Other texts, and what else is in it, comments too, stay.
+// empty. Other texts, and what else is in it, comments too, stay. Of several
+// documents the first is the configuration, which is all that is read of them; the
+// others stay.
 func setServingTLS(text, minVersion string, ciphers []string) (string, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) != 1 {
-		return text, nil // any text may stand in a ConfigMap
+	var docs []*yaml.Node
+	for dec := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); err == io.EOF { // as the decoder documents it
+			break
+		} else if err != nil {
+			return text, nil // any text may stand in a ConfigMap
+		}
+		docs = append(docs, &doc)
 	}
-	root := doc.Content[0]
+	if len(docs) == 0 || len(docs[0].Content) != 1 {
+		return text, nil
+	}
+	root := docs[0].Content[0]
 	if !isServingConfig(root) {
 		return text, nil
 	}
@@ -128,8 +141,10 @@ func setServingTLS(text, minVersion string, ciphers []string) (string, error) {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(&doc); err != nil {
-		return "", err
+	for _, doc := range docs {
+		if err := enc.Encode(doc); err != nil {
+			return "", err
+		}
 	}
 	return out.String(), nil
 }
