@@ -32,7 +32,7 @@ type differential struct {
 
 // patience is how long to wait for what a server does on its own, and for a
 // watch to tell what it must.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func newDifferential(a, b clusterapi.ClusterAPI, o DifferentialOptions) (*differential, error) {
 	if err := options.NonNegative(o); err != nil {

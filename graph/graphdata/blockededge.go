@@ -125,7 +125,8 @@ func (f *file) risk(m *fields) *configv1.ConditionalUpdateRisk {
 	return r
 }
 
-// rule reads a matching rule: a type, and for PromQL a query.
+// rule reads a matching rule: a type, and for PromQL a query. What it says is in the
+// words of the maintainers' check.
 func (f *file) rule(n *yaml.Node, field string) configv1.ClusterCondition {
 	var c configv1.ClusterCondition
 	m := f.mapping(n, field+".", "type", "promql")
@@ -148,10 +149,14 @@ func (f *file) rule(n *yaml.Node, field string) configv1.ClusterCondition {
 	}
 	switch {
 	case f.bad:
+	case !m.has("type"):
+		f.stricter(n, field+".type", ruleRuleType, "type must be set for %s", field)
 	case c.Type != "Always" && c.Type != "PromQL":
-		f.stricter(n, field+".type", ruleRuleType, "unrecognized type %s", bounded.Quote(c.Type))
+		f.stricter(n, field+".type", ruleRuleType, "unrecognized %s type '%s'", field, bounded.Text(c.Type, bounded.MaxQuoted))
 	case c.Type == "Always" && m.has("promql"):
-		f.stricter(n, field+".promql", ruleRuleKey, "unrecognized key in 'Always' rule")
+		f.stricter(n, field+".promql", ruleRuleKey, "unrecognized keys in 'Always' rule: promql")
+	case c.Type == "PromQL" && !m.has("promql"):
+		f.stricter(n, field+".promql", ruleRuleKey, "promql must be set for 'PromQL' rules")
 	case c.Type == "PromQL" && query == "":
 		f.stricter(n, field+".promql", ruleRuleKey, "promql.promql must be set for 'PromQL' rules")
 	}

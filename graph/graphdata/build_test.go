@@ -193,6 +193,23 @@ func TestBuildRules(t *testing.T) {
 	}
 }
 
+// TestBuildRiskOrder: risks of one name are in the order of their text as it is served.
+func TestBuildRiskOrder(t *testing.T) {
+	a, b := risk("A", "1.1.0", ".*"), risk("A", "1.1.0", ".*")
+	a.Risk.Message, b.Risk.Message = "It is Zero.", "It is < 1."
+	tree := &graphdata.Tree{Channels: []graphdata.Channel{{Name: "a-1.1", Versions: entries("1.0.0", "1.1.0")}}, Risks: []graphdata.BlockedEdge{a, b}}
+	s := build(t, tree, []graphdata.Release{release("1.0.0", "amd64", nil), release("1.1.0", "amd64", []string{"1.0.0"})}, graphdata.BuildOptions{})
+	var messages []string
+	for _, c := range s.Graph("a-1.1", "amd64").ConditionalEdges() {
+		for _, r := range c.Risks {
+			messages = append(messages, r.Message)
+		}
+	}
+	if diff := cmp.Diff([]string{b.Risk.Message, a.Risk.Message}, messages); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 // TestBuildProblems: what is left out and reported.
 func TestBuildProblems(t *testing.T) {
 	tree := &graphdata.Tree{

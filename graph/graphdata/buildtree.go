@@ -121,7 +121,17 @@ func (b *builder) addDrops() error {
 // servedRisk is a risk and its place among others.
 type servedRisk struct {
 	risk configv1.ConditionalUpdateRisk
-	text string // as JSON
+	text string // as JSON that is served
+}
+
+// plainJSON is the JSON of a value as it is served: without escapes for HTML, which
+// would put risks into another order.
+func plainJSON(v any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.String(), err
 }
 
 // addRisks numbers the risks by name and then by text, and finds their targets.
@@ -133,11 +143,11 @@ func (b *builder) addRisks() error {
 		if risk.MatchingRules == nil {
 			risk.MatchingRules = []configv1.ClusterCondition{}
 		}
-		text, err := json.Marshal(risk)
+		text, err := plainJSON(risk)
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.tree.Risks[i].File, err)
 		}
-		risks[i] = servedRisk{risk, string(text)}
+		risks[i] = servedRisk{risk, text}
 	}
 	compare := func(x, y servedRisk) int {
 		return cmp.Or(cmp.Compare(x.risk.Name, y.risk.Name), cmp.Compare(x.text, y.text))

@@ -143,7 +143,7 @@ func (w *wayOut) concern(version string) (text string, known bool) {
 	at := w.find(version)
 	known = at >= 0
 	from := minor.Of(v)
-	if !minorOf(w.channel).Above(from) {
+	if minorOf(w.channel) == from {
 		return "", known
 	}
 	if w.reached[from] == nil {

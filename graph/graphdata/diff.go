@@ -192,7 +192,16 @@ func (d *differ) risks() {
 	contents := map[string][2][]configv1.ConditionalUpdateRisk{}
 	seen := map[string][2]bool{}
 	for side, s := range d.snaps {
-		for _, list := range s.lists {
+		used := make([]bool, len(s.lists)) // by an update that is left
+		for _, pairs := range s.pairs {
+			for _, c := range pairs {
+				used[c.list] = true
+			}
+		}
+		for i, list := range s.lists {
+			if !used[i] {
+				continue
+			}
 			for _, r := range list {
 				text := riskText(r)
 				if seen[text][side] {

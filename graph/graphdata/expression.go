@@ -56,9 +56,11 @@ func differs(text string, parsed *syntax.Regexp) string {
 		case class && c == '[' && !strings.HasPrefix(rest, "[:"):
 			return "["
 		case class && c == '[': // a class with a name, as [:alpha:]
-			if end := strings.Index(rest, ":]"); end > 0 {
-				i += end + 1
+			end := strings.Index(rest[2:], ":]")
+			if end < 0 {
+				return "["
 			}
+			i += 2 + end + 1
 		case class:
 			for _, operator := range []string{"&&", "--", "~~"} {
 				if strings.HasPrefix(rest, operator) {

@@ -69,11 +69,27 @@ func (s *Snapshot) Full() *RawGraph {
 // which json.Marshal would put in again: call it, or use an Encoder without them.
 // Its errors are those of [encoding/json].
 func (g *RawGraph) MarshalJSON() ([]byte, error) {
-	type plain RawGraph
+	type node struct {
+		Version  string            `json:"version"`
+		Payload  *string           `json:"payload,omitempty"` // nil: an abstract node; a release may have an empty one
+		Metadata map[string]string `json:"metadata,omitzero"`
+	}
+	nodes := make([]node, len(g.Nodes))
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		nodes[i] = node{Version: n.Version, Metadata: n.Metadata}
+		if n.Payload != "" || n.Metadata != nil {
+			nodes[i].Payload = &n.Payload
+		}
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode((*plain)(g)); err != nil {
+	if err := e.Encode(struct {
+		Nodes            []node                   `json:"nodes"`
+		Edges            [][2]int                 `json:"edges"`
+		ConditionalEdges []graph.ConditionalEdges `json:"conditionalEdges"`
+	}{nodes, g.Edges, g.ConditionalEdges}); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil

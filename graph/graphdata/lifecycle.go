@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
-	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 )
 
@@ -80,7 +78,7 @@ func GA(ctx context.Context, fsys fs.FS, minorVersion string, opts GAOptions) ([
 		{"stable", "stable", minorFilter(l.minor)},
 		{"eus", "stable", minorFilter(l.minor)},
 	} {
-		if c.kind == "eus" && !hasEUS(l.minor) {
+		if c.kind == "eus" && l.minor.Minor%2 != 0 {
 			continue
 		}
 		if err := l.channel(c.kind, c.feeder, c.filter, versions); err != nil {
@@ -94,7 +92,7 @@ func GA(ctx context.Context, fsys fs.FS, minorVersion string, opts GAOptions) ([
 	if err := l.addVersions(stable.File, versions, nil); err != nil {
 		return nil, err
 	}
-	first := slices.MinFunc(versions, graph.CompareVersions)
+	first := versions[0] // of the channel as it is written, where pre-releases come after their release
 	if err := l.suggestFrom(l.minor, "z_min", first); err != nil {
 		return nil, err
 	}

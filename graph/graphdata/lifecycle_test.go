@@ -98,6 +98,24 @@ func TestLifeCycle(t *testing.T) {
 			"build-suggestions/4.30.yaml":               suggestion("4.29.0", "4.29.9999", "4.30.0-ec.0", "4.30.9999") + strings.ReplaceAll(suggestion("4.29.0", "4.29.9999", "4.30.0-ec.0", "4.30.9999"), "default", "s390x"),
 			"blocked-edges/4.29.0-rc.0-PreRelease.yaml": "to: 4.29.0-rc.0\nfrom: .*\nfixedIn: 4.29.0\nurl: https://example.com/new\nname: PreRelease\nmessage: From the options.\nmatchingRules:\n- type: Always\n",
 		}, ""},
+		{"ga with a pre-release", ga("x"), "4.29", files{
+			"channels/stable-4.29.yaml": "-", "internal-channels/fast.yaml": "name: fast\nversions: [4.29.0-rc.1, 4.29.1, 4.29.0]\n", "build-suggestions/4.30.yaml": suggestion("4.29.0-rc.0", "4.29.9999", "4.30.0-ec.0", "4.30.9999"),
+			"channels/candidate-4.29.yaml": "name: candidate-4.29\nversions: [4.29.0-rc.1]\n", "internal-channels/stable.yaml": "name: stable\nversions: []\n",
+		}, files{
+			"channels/fast-4.29.yaml":                   channelText("fast", "4.29", "fast", "4[.](28|29)[.][0-9].*", "\n- 4.29.0\n- 4.29.0-rc.1\n- 4.29.1"),
+			"channels/stable-4.29.yaml":                 channelText("stable", "4.29", "stable", "4[.]29[.][0-9].*", "\n- 4.29.0\n- 4.29.0-rc.1\n- 4.29.1"),
+			"internal-channels/stable.yaml":             "name: stable\nversions:\n- 4.29.0\n- 4.29.0-rc.1\n- 4.29.1\n",
+			"build-suggestions/4.30.yaml":               suggestion("4.29.0", "4.29.9999", "4.30.0-ec.0", "4.30.9999"),
+			"blocked-edges/4.29.0-rc.1-PreRelease.yaml": "to: 4.29.0-rc.1\nfrom: .*\nfixedIn: 4.29.0\nurl: https://example.com/pre\nname: PreRelease\nmessage: This is a pre-release.\nmatchingRules:\n- type: Always\n",
+		}, ""},
+		{"ga of an even minor of another numbering", ga("x"), "1.2", files{
+			"internal-channels/fast.yaml": "name: fast\nversions: [1.2.0]\n", "channels/candidate-1.2.yaml": "name: candidate-1.2\nversions: [1.2.0]\n", "internal-channels/stable.yaml": "name: stable\nversions: []\n",
+		}, files{
+			"channels/fast-1.2.yaml":        channelText("fast", "1.2", "fast", "1[.](0|1|2)[.][0-9].*", "\n- 1.2.0"),
+			"channels/stable-1.2.yaml":      channelText("stable", "1.2", "stable", "1[.]2[.][0-9].*", "\n- 1.2.0"),
+			"channels/eus-1.2.yaml":         channelText("eus", "1.2", "stable", "1[.]2[.][0-9].*", "\n- 1.2.0"),
+			"internal-channels/stable.yaml": "name: stable\nversions:\n- 1.2.0\n",
+		}, ""},
 		{"ga without a text", ga(""), "4.30", files{"blocked-edges/4.30.0-ec.0-Pre.yaml": "-"}, nil, "the tree has no risk PreRelease, and the options have no URL or message for it"},
 		{"ga without releases", ga("x"), "4.31", nil, nil, "channel fast has no release of 4.31"},
 		{"ga without candidates", ga("x"), "4.29", files{"channels/stable-4.29.yaml": "-"}, nil, "channel candidate-4.29: file does not exist"},

@@ -68,7 +68,7 @@ var lintRules = []lintRule{
 	{Rule{"from-other-minor", "an expression begins with one minor and matches versions of another"}, SeverityWarning, (*linter).fromOtherMinor},
 	{Rule{"from-matches-nothing", "an expression matches no version below the target"}, SeverityWarning, (*linter).fromMatchesNothing},
 	{Rule{"from-without-architecture", "an expression would match versions, but for the architecture behind them"}, SeverityWarning, (*linter).fromWithoutArchitecture},
-	{Rule{"overlap", "a drop and a risk are about the same update: an update service that exists serves it as conditional"}, SeverityWarning, (*linter).overlap},
+	{Rule{"overlap", "a risk is about an update that a drop removes or, with a snapshot, metadata: an update service that exists serves it as conditional"}, SeverityWarning, (*linter).overlap},
 
 	{Rule{"channel-twice", "two files define one channel"}, SeverityError, (*linter).channelTwice},
 	{Rule{"promotion-order", "a release is in a channel, but not in the one that comes before it"}, SeverityError, (*linter).promotionOrder},

@@ -154,6 +154,17 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// TestLintFeederWithoutInternalChannels: a tree that was read without its internal
+// channels may lack the three that there are, and no others.
+func TestLintFeederWithoutInternalChannels(t *testing.T) {
+	for feeder, unknown := range map[string]bool{"candidate": false, "fast": false, "stable": false, "nightly": true, "fast-1.0": true} {
+		tree := &graphdata.Tree{Channels: []graphdata.Channel{{File: "channels/a-1.1.yaml", Name: "a-1.1", Feeder: &graphdata.Feeder{Line: 1, Name: feeder, Delay: "PT0H"}}}}
+		if got := lintText(graphdata.Lint(tree, nil, graphdata.LintOptions{})); (got != "") != unknown {
+			t.Errorf("%s: %s", feeder, got)
+		}
+	}
+}
+
 // TestLintShowsProblemsOfTheTree: one list for a check before merging.
 func TestLintShowsProblemsOfTheTree(t *testing.T) {
 	tree := lintTree(t, map[string]string{"channels/notes.txt": ""})

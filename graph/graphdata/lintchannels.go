@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -146,10 +147,10 @@ func (l *linter) feederUnknown() {
 	}
 }
 
-// readsFeeder reports whether a channel would be known if it were there: those
-// without a minor are internal ones, which a tree may have been read without.
+// readsFeeder reports whether a channel would be known if it were there: a tree may
+// have been read without its internal channels.
 func (l *linter) readsFeeder(name string) bool {
-	return strings.Contains(name, "-") || len(l.tree.Internal) > 0
+	return len(l.tree.Internal) > 0 || !slices.Contains([]string{"candidate", "fast", "stable"}, name)
 }
 
 func (l *linter) feederCycle() {

@@ -84,7 +84,9 @@ func (l *linter) expression(text string) *expression {
 	return x
 }
 
-var literalMinor = regexp.MustCompile(`^\^?([0-9]+)(?:\[[.]\]|\\?[.])([0-9]+)(?:\[[.]\]|\\?[.])`)
+// literalMinor is the minor that an expression begins with, and may end with: 4[.]1
+// matches 4.18.0 too.
+var literalMinor = regexp.MustCompile(`^\^?([0-9]+)(?:\[[.]\]|\\?[.])([0-9]+)(?:\[[.]\]|\\?[.]|$)`)
 
 func (l *linter) fromOtherMinor() {
 	for _, b := range l.edges {
@@ -149,6 +151,8 @@ func (l *linter) fromWithoutArchitecture() {
 	}
 }
 
+// overlap: what removes an update beats a risk, but not with the update service that
+// exists.
 func (l *linter) overlap() {
 	drops := map[string][]BlockedEdge{}
 	for _, d := range l.tree.Drops {
@@ -158,6 +162,9 @@ func (l *linter) overlap() {
 		to, err := graph.ParseVersion(r.To)
 		if err != nil {
 			continue
+		}
+		if l.snap != nil {
+			l.overlapMetadata(r)
 		}
 		for _, d := range drops[withoutBuild(r.To)] {
 			if d.To != r.To && d.To != withoutBuild(d.To) && r.To != withoutBuild(r.To) {

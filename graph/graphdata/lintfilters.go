@@ -73,7 +73,7 @@ func (l *linter) filterExcludes() {
 // hasEUS reports whether a minor is one with extended support: the even ones from
 // 4.6.
 func hasEUS(m minor.Minor) bool {
-	return m.Minor%2 == 0 && m.Above(minor.Minor{Major: 4, Minor: 5})
+	return m.Minor%2 == 0 && (m.Minor >= 6 || m.Major > 4)
 }
 
 func (l *linter) eusMissing() {

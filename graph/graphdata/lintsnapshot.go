@@ -46,6 +46,31 @@ func (l *linter) commonUpdate(a, b BlockedEdge) string {
 	return ""
 }
 
+// overlapMetadata reports the metadata that remove an update which a risk is about,
+// each place once.
+func (l *linter) overlapMetadata(r BlockedEdge) {
+	x := l.expression(r.From)
+	if x == nil {
+		return
+	}
+	seen := map[string]bool{}
+	for _, t := range l.declared.targets(r) {
+		for _, f := range l.declared.of(t) {
+			v := l.snap.nodes[f].version
+			if !x.re.MatchString(v) {
+				continue
+			}
+			for _, c := range l.snap.removedByMetadata(int(f), int(t)) {
+				place := c.place() + ": " + c.Key
+				if !seen[place] {
+					seen[place] = true
+					l.report(r.File, r.Line, "from", fmt.Sprintf("the update from %s is removed by %s", v, place))
+				}
+			}
+		}
+	}
+}
+
 func (l *linter) updatesOut() {
 	if l.snap == nil {
 		return

@@ -61,6 +61,8 @@ func TestLintSnapshot(t *testing.T) {
 		{"across a major", "updates-out", small(channels{"candidate-2.0": {"1.3.0", "2.0.0"}, "fast-2.0": {"1.3.0", "1.2.0", "2.0.0"}}), upwards,
 			"channels/fast-2.0.yaml:2: versions[1]: No paths from 1.2.0 to 2.0 in candidate-2.0"},
 		{"candidates and channels without a minor need none", "updates-out", small(channels{"candidate-1.3": {"1.2.0", "1.3.0"}, "plain": {"1.1.0"}}), nil, ""},
+		{"above the minor", "updates-out", small(channels{"candidate-1.1": {"1.1.1", "1.2.0"}, "candidate-1.2": {"1.1.1", "1.2.0"}, "fast-1.1": {"1.1.1", "1.2.0"}}), upwards,
+			"channels/fast-1.1.yaml:2: versions[1]: No paths from 1.2.0 to 1.1 in any candidate channel"},
 		{"no release", "updates-out", small(channels{"candidate-1.3": {"1.2.0", "1.3.0"}, "fast-1.3": {"1.2.7", "1.1.1+s390x", "1.3.0"}}), upwards, ""},
 
 		{"patches", "updates-patch", small(channels{"fast-1.1": {"1.1.0", "1.1.1", "1.1.2"}}), upwards, ""},
@@ -80,6 +82,8 @@ func TestLintSnapshot(t *testing.T) {
 		{"not on this architecture", "from-matches-nothing", small(nil, drop("1.1.1+s390x", ".*")), upwards, `blocked-edges/1.1.1+s390x.yaml:2: from: ".*" matches no version that updates to 1.1.1+s390x`},
 
 		{"a release of another minor", "from-other-minor", small(nil, drop("1.3.0", "1.2.*")), upwards, `blocked-edges/1.3.0.yaml:2: from: "1.2.*" begins with 1.2 and matches 1.1.2-rc.0 too`},
+		{"a minor alone", "from-other-minor", small(nil, drop("1.3.0", "1[.]1")), upwards, ""},
+		{"a minor alone that others hold", "from-other-minor", small(nil, drop("1.3.0", "1[.]0")), upwards, `blocked-edges/1.3.0.yaml:2: from: "1[.]0" begins with 1.0 and matches 1.1.0 too`},
 		{"no release of another minor", "from-other-minor", small(channels{"plain": {"1.4.3"}}, drop("1.3.0", "1.4.*")), upwards, ""},
 		{"without an architecture", "from-without-architecture", small(nil, drop("1.3.0", "^1[.]2[.]0$")), upwards, `blocked-edges/1.3.0.yaml:2: from: "^1[.]2[.]0$" matches 1.2.0, but not with an architecture, as in 1.2.0+amd64`},
 
@@ -132,6 +136,39 @@ func TestLintSnapshotDeclared(t *testing.T) {
 		if got := ruled(graphdata.Lint(tree, build(t, tree, c.releases, graphdata.BuildOptions{}), graphdata.LintOptions{}), "from-matches-nothing"); got == "" {
 			t.Errorf("%s: an expression that matches nothing is not found", c.name)
 		}
+	}
+}
+
+// TestLintOverlapMetadata: metadata that remove an update under a risk, each place once.
+func TestLintOverlapMetadata(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		source, target []string // metadata of 1.0.0 and of 1.1.0
+		raw            []graphdata.RawEntry
+		want           string
+	}{
+		{name: "nothing"},
+		{name: "of another update", target: []string{graph.MetadataPreviousRemove, "1.0.2", graph.MetadataPreviousRemoveRegex, "^1[.]0[.]2"}},
+		{name: "previous.remove", target: []string{graph.MetadataPreviousRemove, "1.0.0,1.0.1"}, want: "1.1.0-amd64: " + graph.MetadataPreviousRemove},
+		{name: "previous.remove of all", target: []string{graph.MetadataPreviousRemove, "*"}, want: "1.1.0-amd64: " + graph.MetadataPreviousRemove},
+		{name: "next.remove", source: []string{graph.MetadataNextRemove, "1.1.0"}, want: "1.0.0-amd64: " + graph.MetadataNextRemove},
+		{name: "an expression", target: []string{graph.MetadataPreviousRemoveRegex, "1[.]0"}, want: "1.1.0-amd64: " + graph.MetadataPreviousRemoveRegex},
+		{name: "raw metadata", raw: []graphdata.RawEntry{{Line: 3, Version: "1.1.0", Key: graph.MetadataPreviousRemove, Value: "1.0.0"}}, want: "raw/metadata.json:3: " + graph.MetadataPreviousRemove},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := small(nil, risk("A", "1.1.0", "^1[.]0[.][01]"))
+			tree.Raw = c.raw
+			releases := []graphdata.Release{release("1.0.0", "amd64", nil, c.source...), release("1.0.1", "amd64", nil), release("1.0.2", "amd64", nil),
+				release("1.1.0", "amd64", []string{"1.0.0", "1.0.1", "1.0.2"}, c.target...)}
+			want := c.want
+			if want != "" {
+				want = "blocked-edges/1.1.0-A.yaml:2: from: the update from 1.0.0+amd64 is removed by " + want + " [overlap]"
+			}
+			got := ruled(graphdata.Lint(tree, build(t, tree, releases, graphdata.BuildOptions{}), graphdata.LintOptions{}), "overlap")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -124,7 +124,7 @@ func (d *rawDecoder) node() error {
 				return err
 			}
 			text, err := d.Text()
-			n.Payload, payload = string(text), len(text) > 0 || d.o.Compat
+			n.Payload, payload = string(text), true
 			return err
 		case "metadata":
 			if null, err := d.Null(); null || err != nil {

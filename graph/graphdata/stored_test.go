@@ -62,6 +62,7 @@ func TestDecodeRawFaults(t *testing.T) {
 		{text: node(`, "payload": "p"`), err: `nodes[0]: "1.0.0" has a payload without metadata that are texts`, compat: "1.0.0"},
 		{text: node(`, "payload": "p", "metadata": null`), err: `nodes[0]: "1.0.0" has a payload without metadata that are texts`, compat: "1.0.0"},
 		{text: node(`, "payload": "p", "metadata": {"a": 1, "b": "c"}`), err: `nodes[0]: "1.0.0" has a payload without metadata that are texts`, compat: "1.0.0"},
+		{text: node(`, "payload": ""`), err: `nodes[0]: "1.0.0" has a payload without metadata that are texts`, compat: "1.0.0"},
 		{text: node(`, "metadata": {}`), err: `nodes[0]: "1.0.0" has metadata without a payload`, compat: "1.0.0"},
 		{text: `{"nodes": [{"version": "a"}, {"version": "b"}], "edges": [[0, 2]]}`, err: "edges[0]: there is no node 2"},
 		{text: `{"nodes": [{"version": "a"}, {"version": "b"}], "edges": [[-1, 0]]}`, err: "edges[0]: is not a pair of indices"},
@@ -88,6 +89,28 @@ func TestDecodeRawFaults(t *testing.T) {
 	}
 	if _, err := graphdata.DecodeRaw(strings.NewReader(storedGraph), graphdata.RawOptions{MaxEdges: -1}); err == nil {
 		t.Error("a negative limit is no error")
+	}
+}
+
+// TestStoredWithoutImages: releases whose images are not known are releases still.
+func TestStoredWithoutImages(t *testing.T) {
+	s := build(t, &graphdata.Tree{}, []graphdata.Release{{Version: "1.0.0", Arch: "amd64"}, {Version: "1.0.1", Previous: []string{"1.0.0"}}}, graphdata.BuildOptions{})
+	text, err := s.Full().MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"nodes":[{"version":"1.0.0"},{"version":"1.0.0+amd64","payload":"","metadata":{"io.openshift.upgrades.graph.release.arch":"amd64"}},{"version":"1.0.1","payload":"","metadata":{}}],"edges":[[0,2]],"conditionalEdges":[]}`
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for _, compat := range []bool{false, true} {
+		g, err := graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{Compat: compat})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(s.Full(), g); diff != "" {
+			t.Errorf("compat %v: -want +got\n%s", compat, diff)
+		}
 	}
 }
 

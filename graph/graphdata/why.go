@@ -41,11 +41,7 @@ type Cause struct {
 
 // String is the place and what it does.
 func (c Cause) String() string {
-	text := c.File
-	if c.Line > 0 {
-		text = fmt.Sprintf("%s:%d", c.File, c.Line)
-	}
-	text += fmt.Sprintf(": %s by %s", c.Effect, c.Key)
+	text := fmt.Sprintf("%s: %s by %s", c.place(), c.Effect, c.Key)
 	if c.Value != "" {
 		text += " " + c.Value
 	}
@@ -53,6 +49,13 @@ func (c Cause) String() string {
 		text += ": " + c.Risk
 	}
 	return text
+}
+
+func (c Cause) place() string {
+	if c.Line > 0 {
+		return fmt.Sprintf("%s:%d", c.File, c.Line)
+	}
+	return c.File
 }
 
 // reasons are what [Snapshot.Why] needs to know.
@@ -130,17 +133,22 @@ func (s *Snapshot) removed(f, t int) (causes []Cause) {
 			causes = append(causes, Cause{Effect: Removed, File: b.File, Line: b.Line, Key: "from", Value: b.From})
 		}
 	}
+	causes = append(causes, s.removedByMetadata(f, t)...)
+	if s.reasons.cycles[[2]string{s.nodes[f].version, s.nodes[t].version}] {
+		causes = append(causes, Cause{Effect: Removed, File: s.source(f), Key: "cycle"})
+	}
+	return causes
+}
+
+// removedByMetadata returns what says so in the metadata of both ends.
+func (s *Snapshot) removedByMetadata(f, t int) (causes []Cause) {
 	if own := s.reasons.own[t]; own != "" && matchesFrom(own, s.nodes[f].version) {
 		causes = append(causes, s.whole(t, graph.MetadataPreviousRemoveRegex, own))
 	}
 	if all := s.nodes[t].metadata[graph.MetadataPreviousRemove]; strings.TrimSpace(all) == "*" {
 		causes = append(causes, s.whole(t, graph.MetadataPreviousRemove, all))
 	}
-	causes = append(causes, s.edits(Removed, f, t, graph.MetadataPreviousRemove, graph.MetadataNextRemove)...)
-	if s.reasons.cycles[[2]string{s.nodes[f].version, s.nodes[t].version}] {
-		causes = append(causes, Cause{Effect: Removed, File: s.source(f), Key: "cycle"})
-	}
-	return causes
+	return append(causes, s.edits(Removed, f, t, graph.MetadataPreviousRemove, graph.MetadataNextRemove)...)
 }
 
 // edits returns the metadata of both ends that name the other one.

@@ -34,6 +34,7 @@ func (h *Handler) preflight(w http.ResponseWriter, r *http.Request) int {
 		return http.StatusOK
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header()["Cache-Control"] = noStore
 	w.Header()["Vary"] = varyOrigin
 	w.Header().Set("Content-Length", strconv.Itoa(len(refused)))
 	w.WriteHeader(http.StatusBadRequest)

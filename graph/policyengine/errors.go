@@ -75,8 +75,12 @@ var (
 	noBytes    = []string{"0"}
 )
 
-// empty answers with a status and nothing else.
+// empty answers with a status and nothing else. Caches may keep a 404 or 405 unless
+// they are told not to.
 func empty(w http.ResponseWriter, code int) {
+	if code >= http.StatusBadRequest {
+		w.Header()["Cache-Control"] = noStore
+	}
 	w.Header()["Content-Length"] = noBytes
 	w.Header()["Vary"] = varyOrigin
 	w.WriteHeader(code)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
 )
 
@@ -132,9 +133,12 @@ func TestStale(t *testing.T) {
 	if got := s.get(t, path); got.code != 200 || got.Get("Age") != "0" {
 		t.Errorf("%d, Age %s", got.code, got.Get("Age"))
 	}
-	s.Set(nil)
-	if got := s.get(t, path); got.code != 503 || s.Revision() != "" {
-		t.Errorf("%d %s", got.code, got.body)
+	for _, none := range []policyengine.Grapher{nil, (*graphdata.Snapshot)(nil)} {
+		s.Set(sample(t))
+		s.Set(none)
+		if got := s.get(t, path); got.code != 503 || s.Revision() != "" {
+			t.Errorf("%d %s", got.code, got.body)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -65,9 +66,9 @@ func New(o Options) (*Handler, error) {
 
 // Set makes g what is served from now on, at once for all requests that come after
 // it. Content that equals what was served keeps its answers, and is known to be
-// right as of now. nil: nothing is served.
+// right as of now. nil, also a nil Snapshot: nothing is served.
 func (h *Handler) Set(g Grapher) {
-	if g == nil {
+	if s, ok := g.(*graphdata.Snapshot); g == nil || ok && s == nil {
 		h.current.Store(nil)
 		return
 	}

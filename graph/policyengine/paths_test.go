@@ -59,6 +59,9 @@ func TestPaths(t *testing.T) {
 			if tt.code >= 400 && got.body != "" {
 				t.Errorf("a body: %s", got.body)
 			}
+			if tt.code >= 400 && got.Get("Cache-Control") != "no-store" {
+				t.Errorf("Cache-Control is %q", got.Get("Cache-Control"))
+			}
 			if !strings.Contains(got.Get("Vary"), "Origin") {
 				t.Errorf("Vary is %q", got.Get("Vary"))
 			}
@@ -96,6 +99,9 @@ func TestOrigins(t *testing.T) {
 			got := serve(t, policyengine.Options{AllowOrigin: tt.allow}, sample(t)).ask(t, tt.method, tt.path, tt.headers...)
 			if got.code != tt.code || got.Get("Access-Control-Allow-Origin") != tt.origin || got.body != tt.body {
 				t.Errorf("%d for %q: %s", got.code, got.Get("Access-Control-Allow-Origin"), got.body)
+			}
+			if tt.code >= 400 && got.Get("Cache-Control") != "no-store" {
+				t.Errorf("Cache-Control is %q", got.Get("Cache-Control"))
 			}
 			methods := ""
 			if tt.method == "OPTIONS" && tt.code == 200 {
