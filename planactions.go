@@ -16,9 +16,9 @@ import (
 // cluster. The plan sees by itself when the update is done.
 //
 // A version that the cluster is not offered yet is waited for, and so is a
-// cluster that is invalid, failing, updating or not reached. Any other refusal fails the
-// step: the error is a [*RefusedError]. Asking again for what was requested
-// changes nothing. It is plain data, and safe for concurrent use.
+// cluster that is invalid, failing, updating or not reached. Any other refusal
+// fails the step: the error is a [*RefusedError]. Asking again for what was
+// requested changes nothing. It is plain data, and safe for concurrent use.
 type PlanUpdate struct {
 	// Allow has the allowances of requests. Its targets are not looked at.
 	Allow UpdateRequest

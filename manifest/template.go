@@ -23,9 +23,9 @@ type templateData struct {
 
 // TemplateError is a construct that a template must not use, since what it
 // costs has no bound that can be told before: ranges over anything but the
-// images, and calls of other templates. A range over a field that is no map, or
-// that there is not, and a call of a template that is not defined are none: they
-// fail when they are executed, and so cost nothing.
+// images, and calls of other templates. A range over a field that is not a map
+// or does not exist, and a call of a template that is not defined, need no bound:
+// they fail when they are executed, and so cost nothing.
 type TemplateError struct {
 	// File and Line say where it is; File is the path within the payload.
 	File string

@@ -20,7 +20,8 @@ import (
 //
 // It fails the step as a [Run] with zero limits would halt: at once where an error
 // is [Permanent], once errors have lasted for 30 minutes, or when nothing has moved
-// for an hour. A step of the action that takes more than 10 minutes is an error. It is safe for concurrent use if the action is.
+// for an hour. A step of the action that takes more than 10 minutes is an error. It
+// is safe for concurrent use if the action is.
 func PlanAction(a Action) plan.Action {
 	return &planAction{action: a, steps: map[[2]string]planned{}}
 }
