@@ -7,8 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,10 +20,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
+// Variable is the environment variable that chooses the seeds of every
+// simulation test: "N" means 1 to N, "A-B" means A to B, and none means as many
+// as suit an ordinary run. It is not a flag, so that go test can cache results.
+const Variable = "CLUSTERUPDATE_SEEDS"
+
 var (
-	seeds = flag.Int("seeds", 0, "number of seeds of each simulation test; 0 means as many as suit an ordinary run")
-	seed  = flag.Uint64("seed", 0, "the only seed that simulation tests run; 0 means many")
-	only  = flag.String("only", "", "with -seed: the faults that take place, separated by semicolons; empty means all")
+	seed = flag.Uint64("seed", 0, "the only seed that simulation tests run; 0 means many")
+	only = flag.String("only", "", "with -seed: the faults that take place, separated by semicolons; empty means all")
 )
 
 // Seeds of an ordinary run, and of one under the race detector.
@@ -35,7 +41,7 @@ const (
 // place. Runs of different seeds go on at the same time.
 type Run func(seed uint64, only map[string]bool) (faults []string, err error)
 
-// Test plays run under as many seeds as the flags say. share is the part of the
+// Test plays run under the seeds that Variable names. share is the part of the
 // usual number of seeds in an ordinary run, for runs that are long; zero means
 // all of them.
 func Test(t *testing.T, share float64, run Run) {
@@ -52,16 +58,41 @@ func Test(t *testing.T, share float64, run Run) {
 		}
 		return
 	}
-	if err := All(count(share), run); err != nil {
+	seeds, err := Chosen(os.Getenv(Variable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seeds == (Range{}) {
+		seeds = Range{First: 1, Last: count(share)}
+	}
+	if err := All(seeds, run); err != nil {
 		t.Fatalf("%v\nto play it again: go test -run '^%s$' %s", err, t.Name(), err.flags())
 	}
 }
 
-func count(share float64) int {
-	n := ordinary
-	if *seeds > 0 {
-		return *seeds
+// Range is the seeds from First to Last, both included.
+type Range struct{ First, Last uint64 }
+
+// Chosen parses the value of Variable. The zero Range means that it is empty.
+func Chosen(value string) (Range, error) {
+	if value == "" {
+		return Range{}, nil
 	}
+	first, last, ranged := strings.Cut(value, "-")
+	if !ranged {
+		first, last = "1", value
+	}
+	from, errFirst := strconv.ParseUint(first, 10, 32)
+	to, errLast := strconv.ParseUint(last, 10, 32)
+	if errFirst != nil || errLast != nil || from == 0 || to < from {
+		return Range{}, fmt.Errorf("%s=%q: want N or A-B, with 1 ≤ A ≤ B", Variable, value)
+	}
+	return Range{First: from, Last: to}, nil
+}
+
+// count returns the number of seeds of a test that gets a share of an ordinary run.
+func count(share float64) uint64 {
+	n := ordinary
 	if israce.Enabled {
 		n = raced
 	}
@@ -71,7 +102,7 @@ func count(share float64) int {
 	if share > 0 {
 		n = int(float64(n) * share)
 	}
-	return max(n, 1)
+	return uint64(max(n, 1))
 }
 
 // Failure is a seed that failed, with the faults that it takes.
@@ -96,12 +127,13 @@ func (f *Failure) flags() string {
 	return flags
 }
 
-// All plays run under the seeds 1 to n, on all processors, and returns the
+// All plays run under the given seeds, on all processors, and returns the
 // failure of the smallest seed that fails, nil if none does.
-func All(n int, run Run) *Failure {
+func All(seeds Range, run Run) *Failure {
 	var next, failed atomic.Uint64
 	var group sync.WaitGroup
-	failed.Store(uint64(n) + 1)
+	next.Store(seeds.First - 1)
+	failed.Store(seeds.Last + 1)
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
 			for {
@@ -119,7 +151,7 @@ func All(n int, run Run) *Failure {
 		})
 	}
 	group.Wait()
-	if s := failed.Load(); s <= uint64(n) {
+	if s := failed.Load(); s <= seeds.Last {
 		return shrink(s, run)
 	}
 	return nil

@@ -27,7 +27,7 @@ func toy(seed uint64, only map[string]bool) ([]string, error) {
 }
 
 func TestShrinks(t *testing.T) {
-	f := simtest.All(50, toy)
+	f := simtest.All(simtest.Range{First: 1, Last: 50}, toy)
 	if f == nil {
 		t.Fatal("no seed failed")
 	}
@@ -40,13 +40,40 @@ func TestShrinks(t *testing.T) {
 }
 
 func TestNoFailure(t *testing.T) {
-	if f := simtest.All(6, toy); f != nil {
+	if f := simtest.All(simtest.Range{First: 1, Last: 6}, toy); f != nil {
 		t.Errorf("All = %v", f)
 	}
 }
 
+func TestRange(t *testing.T) {
+	if f := simtest.All(simtest.Range{First: 9, Last: 12}, toy); f == nil || f.Seed != 9 {
+		t.Errorf("All(9-12) = %v, want a failure of seed 9", f)
+	}
+	if f := simtest.All(simtest.Range{First: 3, Last: 6}, toy); f != nil {
+		t.Errorf("All(3-6) = %v", f)
+	}
+}
+
+func TestChosen(t *testing.T) {
+	for value, want := range map[string]simtest.Range{
+		"":        {},
+		"1":       {First: 1, Last: 1},
+		"2000":    {First: 1, Last: 2000},
+		"501-999": {First: 501, Last: 999},
+	} {
+		if got, err := simtest.Chosen(value); err != nil || got != want {
+			t.Errorf("Chosen(%q) = %v, %v, want %v", value, got, err, want)
+		}
+	}
+	for _, value := range []string{"0", "-1", "1-", "-", "x", "5-4", "0-3", "1-2-3", "1.5", "99999999999"} {
+		if got, err := simtest.Chosen(value); err == nil {
+			t.Errorf("Chosen(%q) = %v, want an error", value, got)
+		}
+	}
+}
+
 func TestPanicIsFailure(t *testing.T) {
-	f := simtest.All(3, func(uint64, map[string]bool) ([]string, error) { panic("oh") })
+	f := simtest.All(simtest.Range{First: 1, Last: 3}, func(uint64, map[string]bool) ([]string, error) { panic("oh") })
 	if f == nil || f.Seed != 1 || f.Err == nil {
 		t.Errorf("All = %v", f)
 	}
@@ -54,7 +81,7 @@ func TestPanicIsFailure(t *testing.T) {
 
 func TestNotDeterministic(t *testing.T) {
 	n := 0
-	f := simtest.All(1, func(uint64, map[string]bool) ([]string, error) {
+	f := simtest.All(simtest.Range{First: 1, Last: 1}, func(uint64, map[string]bool) ([]string, error) {
 		if n++; n == 1 {
 			return nil, errors.New("once")
 		}
