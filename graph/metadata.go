@@ -26,8 +26,6 @@ const (
 const (
 	// MetadataArch is the architecture of a release, in graphs of several.
 	MetadataArch = "io.openshift.upgrades.graph.release.arch"
-	// MetadataRemove is "true" on a release that is to be left out.
-	MetadataRemove = "io.openshift.upgrades.graph.release.remove"
 	// The edits of edges list versions, separated by commas, from which edges to
 	// the release are added or removed (previous), or to which its edges lead
 	// (next). MetadataPreviousRemoveRegex is a regular expression on versions.

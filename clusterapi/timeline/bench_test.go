@@ -33,16 +33,6 @@ func BenchmarkText(b *testing.B) {
 	benchmark(b, func(tl *timeline.Timeline) error { return tl.WriteText(io.Discard, timeline.TextOptions{}) })
 }
 
-func BenchmarkChart(b *testing.B) {
-	benchmark(b, func(tl *timeline.Timeline) error { return tl.WriteChart(io.Discard, timeline.TextOptions{}) })
-}
-
-func BenchmarkMermaid(b *testing.B) {
-	benchmark(b, func(tl *timeline.Timeline) error {
-		return tl.WriteMermaid(io.Discard, timeline.MermaidOptions{})
-	})
-}
-
 func BenchmarkSVG(b *testing.B) {
 	benchmark(b, func(tl *timeline.Timeline) error { return tl.WriteSVG(io.Discard, timeline.SVGOptions{}) })
 }

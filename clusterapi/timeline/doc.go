@@ -1,6 +1,5 @@
 // Package timeline shows what went on when: the phases of nodes in a rollout, or the
-// runlevels and operators of an update, as text, JSON, a Mermaid gantt chart and a
-// picture.
+// runlevels and operators of an update, as text, JSON and a picture.
 //
 // A [Timeline] is data: entries with a start, an end, a [Lane] and a phase. A
 // [Recorder] makes one from what happens. Whoever watches a rollout begins an entry
@@ -28,8 +27,6 @@
 // # Forms
 //
 //	WriteText     one line an entry, times relative, for reading and grep
-//	WriteChart    bars of letters, one line a lane, for a terminal
-//	WriteMermaid  a gantt chart for Markdown
 //	WriteSVG      a picture of its own: no script, light and dark
 //	MarshalJSON   everything; Decode reads it back
 //
@@ -38,8 +35,8 @@
 // are what is looked for.
 //
 // The order of Entries changes none of these forms but JSON, which keeps it. Names and
-// texts may hold anything: what a terminal, XML or Mermaid could take for more than
-// text is replaced or escaped.
+// texts may hold anything: what a terminal or XML could take for more than text
+// is replaced or escaped.
 //
 // Values without methods of their own are plain data: safe to read from many
 // goroutines at a time, not to change while others read.
@@ -52,9 +49,7 @@
 //	bytes of JSON             32 MiB   DecodeOptions.MaxBytes    error
 //	entries in JSON           100000   DecodeOptions.MaxEntries  error
 //	lanes of a text           500      TextOptions.MaxLanes      folded
-//	lanes of a gantt chart    40       MermaidOptions.MaxLanes   folded
 //	lanes of a picture        100      SVGOptions.MaxLanes       folded
 //
-// Sources: the formats of https://www.w3.org/TR/SVG2/,
-// https://mermaid.js.org/syntax/gantt.html and RFC 3339.
+// Sources: the formats of https://www.w3.org/TR/SVG2/ and RFC 3339.
 package timeline

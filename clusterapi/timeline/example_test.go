@@ -1,7 +1,6 @@
 package timeline_test
 
 import (
-	"fmt"
 	"log"
 	"os"
 	"time"
@@ -9,7 +8,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
 )
 
-// What happens to two nodes, one after the other, as a chart and as text.
+// What happens to two nodes, one after the other, as text.
 func Example() {
 	start := time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
 	r, err := timeline.NewRecorder(timeline.Options{Title: "Rollout of pool worker", Start: start})
@@ -29,22 +28,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := t.WriteChart(os.Stdout, timeline.TextOptions{Width: 60}); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println()
 	if err := t.WriteText(os.Stdout, timeline.TextOptions{}); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
-	// Rollout of pool worker
-	// 2026-01-01T08:00:00Z, 12m: 2 lanes, 6 entries
-	//             0s                  5m                  10m
-	// worker (2 lanes)
-	//   worker-0  ddddddddaaaaaaaarrrrrrrr
-	//   worker-1                          ddddddddaaaaaaaarrrrrrrr
-	// d Draining  a Applying  r Rebooting
-	//
 	// Rollout of pool worker
 	// 2026-01-01T08:00:00Z, 12m: 2 lanes, 6 entries
 	// START  FOR  LANE             WHAT

@@ -78,13 +78,6 @@ func TestLimits(t *testing.T) {
 		}},
 		{Limit: "lanes of a text", Default: 500, Bytes: 16 << 20, Run: func(t *testing.T) int64 {
 			folded(t, 500, func(tl *timeline.Timeline, w io.Writer) error { return tl.WriteText(w, timeline.TextOptions{}) })
-			folded(t, 500, func(tl *timeline.Timeline, w io.Writer) error { return tl.WriteChart(w, timeline.TextOptions{}) })
-			return 0
-		}},
-		{Limit: "lanes of a gantt chart", Default: 40, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
-			folded(t, 40, func(tl *timeline.Timeline, w io.Writer) error {
-				return tl.WriteMermaid(w, timeline.MermaidOptions{})
-			})
 			return 0
 		}},
 		{Limit: "lanes of a picture", Default: 100, Bytes: 4 << 20, Run: func(t *testing.T) int64 {

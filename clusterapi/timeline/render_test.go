@@ -26,14 +26,6 @@ func textOf(t testing.TB, tl *timeline.Timeline, o timeline.TextOptions) string 
 	return rendered(t, func(w io.Writer) error { return tl.WriteText(w, o) })
 }
 
-func chartOf(t testing.TB, tl *timeline.Timeline, o timeline.TextOptions) string {
-	return rendered(t, func(w io.Writer) error { return tl.WriteChart(w, o) })
-}
-
-func mermaidOf(t testing.TB, tl *timeline.Timeline, o timeline.MermaidOptions) string {
-	return rendered(t, func(w io.Writer) error { return tl.WriteMermaid(w, o) })
-}
-
 func svgOf(t testing.TB, tl *timeline.Timeline, o timeline.SVGOptions) string {
 	return rendered(t, func(w io.Writer) error { return tl.WriteSVG(w, o) })
 }
@@ -72,8 +64,6 @@ func TestForms(t *testing.T) {
 				lanes = 20
 			}
 			golden(t, name+".txt", textOf(t, tl, timeline.TextOptions{MaxLanes: lanes}))
-			golden(t, name+".chart", chartOf(t, tl, timeline.TextOptions{MaxLanes: lanes}))
-			golden(t, name+".mermaid", mermaidOf(t, tl, timeline.MermaidOptions{MaxLanes: lanes}))
 			golden(t, name+".svg", svgOf(t, tl, timeline.SVGOptions{MaxLanes: lanes}))
 			data, err := json.MarshalIndent(tl, "", " ")
 			if err != nil {
@@ -93,11 +83,9 @@ func TestTextWidth(t *testing.T) {
 		Start: at(0), End: at(10), Phase: "Draining", Text: strings.Repeat("word ", 40) + strings.Repeat("x", 200),
 	}}}
 	for _, width := range []int{1, 40, 60, 80, 200} {
-		for _, form := range []string{textOf(t, tl, timeline.TextOptions{Width: width}), chartOf(t, tl, timeline.TextOptions{Width: width})} {
-			for line := range strings.Lines(form) {
-				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > max(width, 40) && !strings.HasPrefix(line, "2026-") {
-					t.Errorf("width %d: a line of %d: %s", width, n, line)
-				}
+		for line := range strings.Lines(textOf(t, tl, timeline.TextOptions{Width: width})) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > max(width, 40) && !strings.HasPrefix(line, "2026-") {
+				t.Errorf("width %d: a line of %d: %s", width, n, line)
 			}
 		}
 	}
@@ -128,10 +116,8 @@ func TestFoldBounds(t *testing.T) {
 				tl.Entries = append(tl.Entries, timeline.Entry{Lane: l, Start: at(i), End: at(i + 3000), Phase: p, Trouble: i == 2500})
 			}
 			for form, lines := range map[string]int{
-				textOf(t, tl, timeline.TextOptions{MaxLanes: 10}):       40,
-				chartOf(t, tl, timeline.TextOptions{MaxLanes: 10}):      40,
-				mermaidOf(t, tl, timeline.MermaidOptions{MaxLanes: 10}): 50,
-				svgOf(t, tl, timeline.SVGOptions{MaxLanes: 10}):         160,
+				textOf(t, tl, timeline.TextOptions{MaxLanes: 10}): 40,
+				svgOf(t, tl, timeline.SVGOptions{MaxLanes: 10}):   160,
 			} {
 				if n := strings.Count(form, "\n"); n > lines {
 					t.Errorf("%d lines:\n%.2000s", n, form)
@@ -141,8 +127,7 @@ func TestFoldBounds(t *testing.T) {
 	}
 	tl := rollout(t, 2000, 700, "worker")
 	for _, form := range []string{
-		textOf(t, tl, timeline.TextOptions{}), chartOf(t, tl, timeline.TextOptions{}),
-		mermaidOf(t, tl, timeline.MermaidOptions{}), svgOf(t, tl, timeline.SVGOptions{}),
+		textOf(t, tl, timeline.TextOptions{}), svgOf(t, tl, timeline.SVGOptions{}),
 	} {
 		for _, node := range []string{"worker-699", "worker-1399"} {
 			if !strings.Contains(form, node) {
@@ -174,15 +159,12 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// Equal phases have equal colours and letters where Phases says so.
+// Equal phases have equal colours if Phases lists them.
 func TestPhases(t *testing.T) {
 	tl := &timeline.Timeline{Phases: []string{"Draining", "Deciding", "Doing", ""}, Entries: []timeline.Entry{
 		{Lane: timeline.Lane{Name: "n"}, Start: at(0), End: at(60), Phase: "Doing"},
 		{Lane: timeline.Lane{Name: "n"}, Start: at(60), End: at(120), Phase: "Draining"},
 	}}
-	if chart := chartOf(t, tl, timeline.TextOptions{}); !strings.Contains(chart, "d Draining  o Doing") || !strings.Contains(chart, "oodd") {
-		t.Error(chart)
-	}
 	if svg := svgOf(t, tl, timeline.SVGOptions{}); !strings.Contains(svg, `class="p2"`) || !strings.Contains(svg, `class="p0"`) || strings.Contains(svg, `class="p1"`) {
 		t.Error(svg)
 	}
@@ -194,7 +176,7 @@ func TestFarApart(t *testing.T) {
 		{Lane: timeline.Lane{Name: "n"}, Start: time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC), End: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), Phase: "long"},
 		{Lane: timeline.Lane{Name: "n"}, Start: time.Date(5000, 1, 2, 0, 0, 0, 0, time.UTC), Phase: "open"},
 	}}
-	for _, form := range []string{textOf(t, tl, timeline.TextOptions{}), chartOf(t, tl, timeline.TextOptions{}), mermaidOf(t, tl, timeline.MermaidOptions{}), svgOf(t, tl, timeline.SVGOptions{})} {
+	for _, form := range []string{textOf(t, tl, timeline.TextOptions{}), svgOf(t, tl, timeline.SVGOptions{})} {
 		if !strings.Contains(form, "long") {
 			t.Error(form)
 		}
@@ -206,18 +188,13 @@ func TestFormErrors(t *testing.T) {
 	fine, bad := rollout(t, 1, 9, "worker"), &timeline.Timeline{Entries: []timeline.Entry{{}}}
 	full := errorWriter{}
 	for want, err := range map[string]error{
-		"timeline.TextOptions: Width is negative: -1":              fine.WriteText(io.Discard, timeline.TextOptions{Width: -1}),
-		"timeline.TextOptions: MaxLanes is negative: -1":           fine.WriteChart(io.Discard, timeline.TextOptions{MaxLanes: -1}),
-		"timeline.MermaidOptions: MaxLanes is negative: -1":        fine.WriteMermaid(io.Discard, timeline.MermaidOptions{MaxLanes: -1}),
-		"timeline.SVGOptions: Width is negative: -9":               fine.WriteSVG(io.Discard, timeline.SVGOptions{Width: -9}),
-		`timeline: entry 0, of lane "", has no start`:              bad.WriteText(io.Discard, timeline.TextOptions{}),
-		`timeline: entry 0, of lane "", has no start ` + "(chart)": wrapped(bad.WriteChart(io.Discard, timeline.TextOptions{}), "chart"),
-		`timeline: entry 0, of lane "", has no start ` + "(gantt)": wrapped(bad.WriteMermaid(io.Discard, timeline.MermaidOptions{}), "gantt"),
-		`timeline: entry 0, of lane "", has no start ` + "(svg)":   wrapped(bad.WriteSVG(io.Discard, timeline.SVGOptions{}), "svg"),
-		"full":         fine.WriteText(full, timeline.TextOptions{}),
-		"full (chart)": wrapped(fine.WriteChart(full, timeline.TextOptions{}), "chart"),
-		"full (gantt)": wrapped(fine.WriteMermaid(full, timeline.MermaidOptions{}), "gantt"),
-		"full (svg)":   wrapped(fine.WriteSVG(full, timeline.SVGOptions{Width: math.MaxInt32}), "svg"),
+		"timeline.TextOptions: Width is negative: -1":            fine.WriteText(io.Discard, timeline.TextOptions{Width: -1}),
+		"timeline.TextOptions: MaxLanes is negative: -1":         fine.WriteText(io.Discard, timeline.TextOptions{MaxLanes: -1}),
+		"timeline.SVGOptions: Width is negative: -9":             fine.WriteSVG(io.Discard, timeline.SVGOptions{Width: -9}),
+		`timeline: entry 0, of lane "", has no start`:            bad.WriteText(io.Discard, timeline.TextOptions{}),
+		`timeline: entry 0, of lane "", has no start ` + "(svg)": wrapped(bad.WriteSVG(io.Discard, timeline.SVGOptions{}), "svg"),
+		"full":       fine.WriteText(full, timeline.TextOptions{}),
+		"full (svg)": wrapped(fine.WriteSVG(full, timeline.SVGOptions{Width: math.MaxInt32}), "svg"),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
-// TextOptions are the options of [Timeline.WriteText] and [Timeline.WriteChart].
+// TextOptions are the options of [Timeline.WriteText].
 type TextOptions struct {
 	// Width of the text in columns; zero means 80. It is 40 at least, and 1000 at
 	// most.

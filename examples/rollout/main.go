@@ -39,14 +39,14 @@ import (
 func main() { program.Main(command()) }
 
 type options struct {
-	dump, maxUnavailable, format, svg, mermaid string
-	pools, broken, canary                      program.List
-	groups                                     []int // of canary
-	nodes                                      int
-	block, explain, estimate                   bool
-	faults                                     float64
-	seed                                       uint64
-	until                                      time.Duration
+	dump, maxUnavailable, format, svg string
+	pools, broken, canary             program.List
+	groups                            []int // of canary
+	nodes                             int
+	block, explain, estimate          bool
+	faults                            float64
+	seed                              uint64
+	until                             time.Duration
 }
 
 func command() program.Command {
@@ -68,9 +68,8 @@ func command() program.Command {
 			f.Var(&o.canary, "canary", "update the simulated pool worker by a plan, in groups of these `sizes`, as 1,2")
 			f.BoolVar(&o.estimate, "estimate", false, "show how long it is to take by the books")
 			f.BoolVar(&o.explain, "explain", false, "show of each node why it is next, or not")
-			f.StringVar(&o.format, "o", "text", "`format`: text, list or json")
+			f.StringVar(&o.format, "o", "text", "`format`: text or json")
 			f.StringVar(&o.svg, "svg", "", "write the timeline as a picture to this `file`")
-			f.StringVar(&o.mermaid, "mermaid", "", "write the timeline as a Mermaid gantt chart to this `file`")
 		},
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
 			cluster, err := o.cluster()
@@ -85,8 +84,8 @@ func command() program.Command {
 // cluster is the simulated cluster that the flags describe.
 func (o *options) cluster() (c simulation.Options, err error) {
 	switch {
-	case o.format != "text" && o.format != "list" && o.format != "json":
-		return c, fmt.Errorf("-o %s: not text, list or json", o.format)
+	case o.format != "text" && o.format != "json":
+		return c, fmt.Errorf("-o %s: not text or json", o.format)
 	case o.nodes < 0:
 		return c, fmt.Errorf("-nodes must not be below 0")
 	case o.until <= 0:
@@ -158,20 +157,14 @@ func (o *options) rehearse(ctx context.Context, c simulation.Options, stdout, st
 	return nil
 }
 
-// print shows a result, and writes the pictures.
+// print shows a result, and writes the picture.
 func (o *options) print(result *nodes.Result, stdout io.Writer) error {
-	for file, write := range map[string]func(io.Writer) error{
-		o.svg:     func(w io.Writer) error { return result.Timeline.WriteSVG(w, timeline.SVGOptions{}) },
-		o.mermaid: func(w io.Writer) error { return result.Timeline.WriteMermaid(w, timeline.MermaidOptions{}) },
-	} {
+	if o.svg != "" {
 		var picture bytes.Buffer
-		if file == "" {
-			continue
-		}
-		if err := write(&picture); err != nil {
+		if err := result.Timeline.WriteSVG(&picture, timeline.SVGOptions{}); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, picture.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(o.svg, picture.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}
@@ -179,5 +172,5 @@ func (o *options) print(result *nodes.Result, stdout io.Writer) error {
 		return program.JSON(stdout, result)
 	}
 	terminal := program.TerminalOf(stdout)
-	return result.WriteText(terminal.Wrap(stdout), o.format == "list", terminal.Width)
+	return result.WriteText(terminal.Wrap(stdout), terminal.Width)
 }

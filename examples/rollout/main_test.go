@@ -58,7 +58,7 @@ func golden(t *testing.T, name, got string) {
 func TestUsage(t *testing.T) {
 	for args, text := range map[string]string{
 		"extra":                  `unexpected argument "extra"`,
-		"-o yaml":                "-o yaml: not text, list or json",
+		"-o yaml":                "-o yaml: not text or json",
 		"-nodes -1":              "-nodes must not be below 0",
 		"-until 0s":              "-until must be above 0",
 		"-faults 0.6":            "-faults must be from 0 to 0.5",
@@ -85,22 +85,18 @@ func TestUsage(t *testing.T) {
 // A rollout that nothing holds up, in all forms.
 func TestCompletes(t *testing.T) {
 	dir := t.TempDir()
-	svg, mermaid := filepath.Join(dir, "rollout.svg"), filepath.Join(dir, "rollout.mermaid")
+	svg := filepath.Join(dir, "rollout.svg")
 	args := []string{"-nodes", "4", "-max-unavailable", "50%", "-pools", "infra=2", "-explain"}
-	code, out, errs := run(t, append(args, "-svg", svg, "-mermaid", mermaid)...)
+	code, out, errs := run(t, append(args, "-svg", svg)...)
 	if code != 0 || errs != "" {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	golden(t, "completes.txt", out)
-	for file, name := range map[string]string{svg: "completes.svg", mermaid: "completes.mermaid"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		golden(t, name, string(text))
+	text, err := os.ReadFile(svg)
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, out, _ = run(t, append(args, "-o", "list")...)
-	golden(t, "completes.list", out)
+	golden(t, "completes.svg", string(text))
 	_, out, _ = run(t, append(args, "-o", "json")...)
 	var result struct {
 		Outcome, Duration string
@@ -159,7 +155,7 @@ func TestCanary(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Fatalf("exit %d: %s\n%s", code, errs, out)
 	}
-	want(t, out, "Plan canary (Canary)", "  wait-workerpool-a ", "workerpool-canary (2 lanes)", "pool worker: 6 of 6 nodes updated", "\ncompleted after ")
+	want(t, out, "Plan canary (Canary)", "  wait-workerpool-a ", "workerpool-canary/worker-", "pool worker: 6 of 6 nodes updated", "\ncompleted after ")
 	if code, out, _ := run(t, "-canary", "2", "-break", "worker-0=NodeDegraded"); code != 1 || !strings.Contains(out, "stuck after ") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}

@@ -25,8 +25,6 @@ type BuildOptions struct {
 	// DropCycles removes the edges of a cycle that lead to a lower version, rather
 	// than failing.
 	DropCycles bool
-	// HonourRemove leaves out releases whose metadata ask for it.
-	HonourRemove bool
 	// Image returns the pull spec to serve, e.g. that of a mirror; nil takes
 	// Release.Image. It is called once for each node.
 	Image func(Release) string
@@ -66,16 +64,15 @@ func Build(tree *Tree, releases []Release, opts BuildOptions) (*Snapshot, error)
 		return nil, &LimitError{limitEdges, int64(opts.MaxEdges)}
 	}
 	for _, step := range []func() error{
-		b.addNodes,     // what releases there are, and what they name
-		b.addRaw,       // metadata of old releases
-		b.addDrops,     // which updates are removed
-		b.addRisks,     // which are conditional
-		b.addChannels,  // who is in which channel
-		b.addEdges,     // what releases say about updates
-		b.editAdd,      // what metadata add
-		b.checkCycles,  // nothing leads back
-		b.decideEdges,  // what is removed, what conditional
-		b.removeMarked, // releases to leave out
+		b.addNodes,    // what releases there are, and what they name
+		b.addRaw,      // metadata of old releases
+		b.addDrops,    // which updates are removed
+		b.addRisks,    // which are conditional
+		b.addChannels, // who is in which channel
+		b.addEdges,    // what releases say about updates
+		b.editAdd,     // what metadata add
+		b.checkCycles, // nothing leads back
+		b.decideEdges, // what is removed, what conditional
 	} {
 		if err := step(); err != nil {
 			return nil, err

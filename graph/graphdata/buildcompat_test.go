@@ -1,7 +1,6 @@
 package graphdata_test
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -260,36 +259,6 @@ func TestAbstractTarget(t *testing.T) {
 		if diff := cmp.Diff(want, lines(s.Full())); diff != "" {
 			t.Errorf("compat %v: -want +got\n%s", compat, diff)
 		}
-	}
-}
-
-// TestHonourRemove: marked releases go, and what they say about others stays.
-func TestHonourRemove(t *testing.T) {
-	tree := blocked(risk("A", "1.0.3", "1[.]0[.]0"))
-	tree.Channels = []graphdata.Channel{{Name: "a-1", Versions: entries("1.0.0", "1.0.1", "1.0.2", "1.0.3")}}
-	marked := release("1.0.1", "amd64", []string{"1.0.0"}, graph.MetadataRemove, "true")
-	marked.Next = []string{"1.0.2", "1.0.3"}
-	releases := []graphdata.Release{release("1.0.0", "amd64", nil), marked, release("1.0.2", "amd64", []string{"1.0.0"}), release("1.0.3", "amd64", []string{"1.0.0", "1.0.2"})}
-	s := build(t, tree, releases, graphdata.BuildOptions{HonourRemove: true})
-	want := []string{"1.0.0+amd64 → 1.0.2+amd64", "1.0.0+amd64 → 1.0.3+amd64 [A]", "1.0.2+amd64 → 1.0.3+amd64"}
-	if diff := cmp.Diff(want, lines(s.Full())); diff != "" || len(s.Full().Nodes) != 3 {
-		t.Errorf("%d nodes, -want +got\n%s", len(s.Full().Nodes), diff)
-	}
-	if r := s.Report(); r.Edges != 2 || r.Conditional != 1 {
-		t.Errorf("%+v", r)
-	}
-	if got := s.Why("1.0.0", "1.0.3", "amd64"); len(got) != 2 || got[0].File != "1.0.3-amd64" || got[1].Risk != "A" {
-		t.Errorf("%v", got)
-	}
-	if got := s.Why("1.0.1", "1.0.2", "amd64"); got != nil {
-		t.Errorf("%v", got)
-	}
-	if diff := cmp.Diff([]string{"1.0.0", "1.0.0 → 1.0.2", "1.0.2", "1.0.2 → 1.0.3", "1.0.3", "1.0.0 → 1.0.3 [A]"}, picture(s.Graph("a-1", "amd64"))); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	metadata := s.Graph("a-1", "amd64").Node(0).Metadata
-	if got := maps.Collect(metadata.All()); got[graph.MetadataArch] != nil {
-		t.Errorf("%v", got)
 	}
 }
 

@@ -16,20 +16,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
-// TestDiffRemovedRelease: a risk of a release that is left out changes nothing.
-func TestDiffRemovedRelease(t *testing.T) {
-	releases := []graphdata.Release{release("1.0.0", "amd64", nil), release("1.1.0", "amd64", []string{"1.0.0"}, graph.MetadataRemove, "true")}
-	for _, honour := range []bool{false, true} {
-		c, err := graphdata.DiffTrees(&graphdata.Tree{}, &graphdata.Tree{Risks: []graphdata.BlockedEdge{risk("A", "1.1.0", ".*")}}, releases, graphdata.BuildOptions{HonourRemove: honour})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.Empty() != honour {
-			t.Errorf("honour %v: %s", honour, c)
-		}
-	}
-}
-
 // effect is what a snapshot serves: releases and updates, as texts.
 type effect struct {
 	nodes   map[[2]string]string       // version and architecture → state

@@ -70,11 +70,8 @@
 //
 // # Maintaining
 //
-// [Promotions] says which releases are ripe for channels with feeders, and why
-// others wait. [Extend] proposes the blocked edges that a new release needs.
-// [PromotionFiles] and [BlockedEdge.Encode] make files of that. [Open], [GA],
-// [StableMinor] and [EndOfMaintenance] return the files that change in the life of a
-// minor. Comments stay; nothing is written.
+// [Extend] proposes the blocked edges that a new release needs, and
+// [BlockedEdge.Encode] makes files of them. Nothing is written.
 //
 // # Building
 //
@@ -93,10 +90,6 @@
 // risk for one architecture to the edges of all. This package does what the tree
 // says; BuildOptions.Compat does what the service does. What names no release is in
 // the [Report], and what had to be left out.
-//
-// Build is one function, not one for each step: between steps there are numbered
-// nodes, and rules of each that are compiled once, which no graph holds. What the
-// service does with each request are functions: [FilterChannel], [FilterArch].
 //
 // Releases come from sources: a [List], [Lines] of JSON, extracted [Payloads], a
 // [Layout] of images, the [Stored] graph of a builder. [Collect] reads several.

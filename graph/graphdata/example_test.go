@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log"
 	"testing/fstest"
-	"time"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 )
@@ -136,27 +135,4 @@ func ExampleDiffTrees() {
 	}
 	// Output:
 	// 4.29.8 → 4.30.0 [fast-4.30] Recommended None
-}
-
-func ExamplePromotions() {
-	tree := &graphdata.Tree{
-		Channels: []graphdata.Channel{
-			{File: "channels/fast-4.30.yaml", Name: "fast-4.30", Feeder: &graphdata.Feeder{Name: "fast", Delay: "PT48H", Filter: "4[.]30[.].*"}},
-		},
-		Internal: []graphdata.Channel{{Name: "fast", Versions: []graphdata.Entry{{Version: "4.30.0"}, {Version: "4.30.1"}}}},
-	}
-	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
-	facts := graphdata.Facts{Entered: map[string]map[string]graphdata.Entered{"fast": {
-		"4.30.0": {Time: now.AddDate(0, 0, -3), Commit: "0123456789abcdef", Summary: "Promote 4.30.0"},
-		"4.30.1": {Time: now.AddDate(0, 0, -1), Commit: "fedcba9876543210", Summary: "Promote 4.30.1"},
-	}}}
-	for _, p := range graphdata.Promotions(tree, facts, now) {
-		fmt.Println(p.Decision, p.Version)
-		fmt.Println(p)
-	}
-	// Output:
-	// Promote 4.30.0
-	// It was promoted to the feeder fast by 0123456789 (Promote 4.30.0, 2026-03-07T12:00:00Z) 3 days, 0s ago.
-	// Wait 4.30.1
-	// Recommend waiting to promote 4.30.1 to fast-4.30; it was promoted the feeder fast by fedcba9876 (Promote 4.30.1, 2026-03-09T12:00:00Z, 1 days, 0s)
 }

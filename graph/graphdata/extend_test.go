@@ -1,37 +1,12 @@
 package graphdata_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
-	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 )
-
-func TestPromotionOrder(t *testing.T) {
-	want := []string{"4.9.10", "4.20.0", "4.20.0-ec.0", "4.20.0-rc.0", "4.20.0-rc.10", "4.20.0-rc.2", "4.20.1", "4.20.1+amd64", "4.20.2", "4.20.10", "5.0.0-ec.0"}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortFunc(got, graphdata.PromotionOrder)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	slices.SortFunc(got, graph.CompareVersions)
-	if slices.Equal(want, got) {
-		t.Error("the order of SemVer is the same")
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`[0-9]{1,2}[.][0-9][.][0-9]([-+](rc|0)[.][0-9])?`)
-		a, b, c := text.Draw(t, "a"), text.Draw(t, "b"), text.Draw(t, "c")
-		ab, bc, ac := graphdata.PromotionOrder(a, b), graphdata.PromotionOrder(b, c), graphdata.PromotionOrder(a, c)
-		if ab != -graphdata.PromotionOrder(b, a) || (ab == 0) != (a == b) || ab < 0 && bc < 0 && ac >= 0 {
-			t.Fatalf("%s %s %s: no order", a, b, c)
-		}
-	})
-}
 
 // with changes a blocked edge.
 func with(b graphdata.BlockedEdge, change func(*graphdata.BlockedEdge)) graphdata.BlockedEdge {

@@ -49,21 +49,21 @@ func TestFilterProperties(t *testing.T) {
 		channel := rapid.SampledFrom([]string{"candidate-1.1", "fast-1.1", "stable-1.1", "stable-1"}).Draw(t, "channel")
 		arch := rapid.SampledFrom([]string{"amd64", "s390x", "90", "arm64"}).Draw(t, "arch")
 		want := sorted(picture(s.Graph(channel, arch)))
-		part, err := graphdata.FilterArch(graphdata.FilterChannel(full, channel, compat), arch, compat)
+		part, err := filterArch(filterChannel(full, channel, compat), arch, compat)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, drawing(part)); diff != "" {
 			t.Fatalf("-snapshot +filters\n%s", diff)
 		}
-		other, err := graphdata.FilterArch(full, arch, compat)
+		other, err := filterArch(full, arch, compat)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if compat {
 			return // the service's filters do not commute: the second one knows fewer versions
 		}
-		if diff := cmp.Diff(part, graphdata.FilterChannel(other, channel, compat)); diff != "" {
+		if diff := cmp.Diff(part, filterChannel(other, channel, compat)); diff != "" {
 			t.Fatalf("-channel, arch +arch, channel\n%s", diff)
 		}
 		if diff := cmp.Diff(full, s.Full()); diff != "" {
@@ -93,12 +93,12 @@ func TestFilters(t *testing.T) {
 		{"a-1.10", false, []string{"1.0.1+amd64.x"}},
 		{"a-1", false, nil},
 	} {
-		if diff := cmp.Diff(c.want, drawing(graphdata.FilterChannel(g, c.channel, c.compat))); diff != "" {
+		if diff := cmp.Diff(c.want, drawing(filterChannel(g, c.channel, c.compat))); diff != "" {
 			t.Errorf("%s, compat %v: -want +got\n%s", c.channel, c.compat, diff)
 		}
 	}
 	for arch, want := range map[string][]string{"amd64": {"1.0.0", "1.0.0 → 1.0.1+x", "1.0.1+x"}, "x": {"1.0.1+amd64"}, "": nil} {
-		part, err := graphdata.FilterArch(g, arch, false)
+		part, err := filterArch(g, arch, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,10 +107,10 @@ func TestFilters(t *testing.T) {
 		}
 	}
 	g.Nodes = append(g.Nodes, node("1.0.0", "amd64", ""))
-	if _, err := graphdata.FilterArch(g, "amd64", false); err == nil || err.Error() != "releases 1.0.0+amd64 and 1.0.0 are both 1.0.0 on amd64" {
+	if _, err := filterArch(g, "amd64", false); err == nil || err.Error() != "releases 1.0.0+amd64 and 1.0.0 are both 1.0.0 on amd64" {
 		t.Error(err)
 	}
-	if part, err := graphdata.FilterArch(g, "amd64", true); err != nil || len(part.Nodes) != 3 {
+	if part, err := filterArch(g, "amd64", true); err != nil || len(part.Nodes) != 3 {
 		t.Errorf("%+v, %v", part, err)
 	}
 }

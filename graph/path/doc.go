@@ -10,8 +10,7 @@
 // from one even minor to the next with paused worker pools.
 //
 // [Network.Explain] answers why a release can or cannot be updated to another;
-// [Network.Picture] draws. [MirrorChannels] lists what to mirror as oc-mirror
-// does, from channel to channel.
+// [Network.Picture] draws. [Network.MirrorRange] lists what to mirror.
 //
 // A [Network] never changes and is safe for concurrent use. All other types are
 // plain data: safe to read from many goroutines at a time, not to change while

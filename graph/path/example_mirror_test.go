@@ -10,12 +10,12 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/path"
 )
 
-// What to mirror for clusters that go from 4.8 to 4.9.
-func ExampleMirrorChannels() {
+// What to mirror for clusters that go from 4.8.1 to 4.9.4.
+func ExampleNetwork_MirrorRange() {
 	release := func(version string) graph.Node {
 		return graph.Node{Version: semver.MustParse(version), Image: "quay.io/r@sha256:" + version}
 	}
-	graphs := map[string]*graph.Graph{}
+	var graphs []path.ChannelGraph
 	for channel, d := range map[string]graph.Data{
 		"stable-4.8": {Nodes: []graph.Node{release("4.8.1"), release("4.8.5"), release("4.8.9")}, Edges: [][2]int{{0, 1}, {0, 2}, {1, 2}}},
 		"stable-4.9": {Nodes: []graph.Node{release("4.8.9"), release("4.9.4")}, Edges: [][2]int{{0, 1}}},
@@ -25,18 +25,19 @@ func ExampleMirrorChannels() {
 			fmt.Println(err)
 			return
 		}
-		graphs[channel] = g
+		graphs = append(graphs, path.ChannelGraph{Channel: channel, Arch: "amd64", Graph: g})
 	}
-	source := graph.SourceFunc(func(_ context.Context, q graph.Query) (*graph.Graph, error) { return graphs[q.Channel], nil })
-	selection, err := path.MirrorChannels(context.Background(), source, graph.Query{Arch: "amd64", Version: "4.8.1"}, []path.MirrorChannel{
-		{Name: "stable-4.8", Min: "4.8.1", Max: "4.8.1"},
-		{Name: "stable-4.9"},
-	}, path.MirrorOptions{})
+	n, err := path.NewNetwork(context.Background(), path.NetworkOptions{Present: "stable-4.8"}, graphs...)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, r := range selection.Releases {
+	releases, err := n.MirrorRange(path.MirrorQuery{Min: "4.8.1", Max: "4.9.4", ShortestPath: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range releases {
 		fmt.Println(r.Version)
 	}
 	// Output:

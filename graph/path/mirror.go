@@ -9,6 +9,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
+// ErrNoVersionsFound is the reason of the [*graph.Error] for a channel that has no
+// release to mirror.
+const ErrNoVersionsFound graph.Reason = "NoVersionsFound"
+
 // MirrorQuery asks which releases of a channel to mirror. It is the release
 // part of a mirror planner's configuration.
 type MirrorQuery struct {
@@ -107,4 +111,21 @@ func (n *Network) MirrorRange(q MirrorQuery) ([]configv1.Release, error) {
 	}
 	slices.SortStableFunc(selected, func(a, b configv1.Release) int { return graph.CompareVersions(a.Version, b.Version) })
 	return uniqueImages(selected), nil
+}
+
+func noVersions(arch, channel string) error {
+	return &graph.Error{Reason: string(ErrNoVersionsFound), Message: fmt.Sprintf("no cluster versions found for %q in the %q channel", arch, channel)}
+}
+
+// uniqueImages leaves out releases whose image came before.
+func uniqueImages(releases []configv1.Release) []configv1.Release {
+	seen := map[string]bool{}
+	var kept []configv1.Release
+	for _, r := range releases {
+		if !seen[r.Image] {
+			seen[r.Image] = true
+			kept = append(kept, r)
+		}
+	}
+	return kept
 }

@@ -34,9 +34,9 @@ type Explanation struct {
 	Text    string `json:"text"`
 }
 
-// WriteText writes the result for people: the explanations, a chart of the timeline or
-// a list of its entries, and what came of it. Width is that of the output; zero means 80.
-func (r *Result) WriteText(w io.Writer, list bool, width int) error {
+// WriteText writes the result for people: the explanations, the entries of the
+// timeline, and what came of it. Width is that of the output; zero means 80.
+func (r *Result) WriteText(w io.Writer, width int) error {
 	var b strings.Builder
 	explained(&b, "before it begins:\n", r.Explained)
 	if r.Estimate != nil {
@@ -47,11 +47,7 @@ func (r *Result) WriteText(w io.Writer, list bool, width int) error {
 			return err
 		}
 	}
-	write := r.Timeline.WriteChart
-	if list {
-		write = r.Timeline.WriteText
-	}
-	if err := write(&b, timeline.TextOptions{Width: width}); err != nil {
+	if err := r.Timeline.WriteText(&b, timeline.TextOptions{Width: width}); err != nil {
 		return err
 	}
 	for _, p := range r.Pools {

@@ -1,4 +1,4 @@
-package graphdata
+package graphdata_test
 
 import (
 	"cmp"
@@ -8,40 +8,41 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 )
 
-// FilterChannel returns the part of a graph that is in a channel: nodes whose
+// filterChannel returns the part of a graph that is in a channel: nodes whose
 // metadata name it, and updates between them. Under compat, as with an update
 // service, a conditional update stays if no node has its version. The graph is not
 // changed; the other one shares its metadata and risks.
-func FilterChannel(g *RawGraph, channel string, compat bool) *RawGraph {
+func filterChannel(g *graphdata.RawGraph, channel string, compat bool) *graphdata.RawGraph {
 	in := make([]bool, len(g.Nodes))
 	kept, gone := map[string]bool{}, map[string]bool{}
 	for i, n := range g.Nodes {
-		in[i] = n.Metadata != nil && slices.Contains(splitList(n.Metadata[graph.MetadataChannels]), channel)
+		in[i] = n.Metadata != nil && slices.Contains(items(n.Metadata[graph.MetadataChannels]), channel)
 		if in[i] {
 			kept[n.Version] = true
 		} else {
 			gone[n.Version] = true
 		}
 	}
-	return g.filter(in, func(version string) bool { return kept[version] || compat && !gone[version] })
+	return filter(g, in, func(version string) bool { return kept[version] || compat && !gone[version] })
 }
 
-// FilterArch returns the part of a graph that is for an architecture: nodes whose
+// filterArch returns the part of a graph that is for an architecture: nodes whose
 // metadata name it, without that key and with the architecture cut off their
 // versions, and updates between them. Under compat, as with an update service, a
 // conditional update stays where both versions contain the architecture anywhere,
 // and two nodes may get one version, which is an error otherwise. The graph is not
 // changed; the other one shares its risks.
-func FilterArch(g *RawGraph, arch string, compat bool) (*RawGraph, error) {
+func filterArch(g *graphdata.RawGraph, arch string, compat bool) (*graphdata.RawGraph, error) {
 	in := make([]bool, len(g.Nodes))
 	kept := map[string]bool{}
 	for i, n := range g.Nodes {
-		in[i] = n.Metadata != nil && slices.Contains(splitList(n.Metadata[graph.MetadataArch]), arch)
+		in[i] = n.Metadata != nil && slices.Contains(items(n.Metadata[graph.MetadataArch]), arch)
 		kept[n.Version] = kept[n.Version] || in[i]
 	}
-	part := g.filter(in, func(version string) bool {
+	part := filter(g, in, func(version string) bool {
 		if compat {
 			return strings.Contains(version, arch)
 		}
@@ -50,7 +51,7 @@ func FilterArch(g *RawGraph, arch string, compat bool) (*RawGraph, error) {
 	seen := map[string]string{}
 	for i := range part.Nodes {
 		n := &part.Nodes[i]
-		version := servedVersion(n.Version, arch)
+		version := versionOn(n.Version, arch)
 		if other, twice := seen[version]; twice && !compat {
 			return nil, fmt.Errorf("releases %s and %s are both %s on %s", other, n.Version, version, arch)
 		}
@@ -61,7 +62,7 @@ func FilterArch(g *RawGraph, arch string, compat bool) (*RawGraph, error) {
 	}
 	for _, c := range part.ConditionalEdges {
 		for i, p := range c.Edges {
-			c.Edges[i] = graph.VersionPair{From: servedVersion(p.From, arch), To: servedVersion(p.To, arch)}
+			c.Edges[i] = graph.VersionPair{From: versionOn(p.From, arch), To: versionOn(p.To, arch)}
 		}
 	}
 	return part, nil
@@ -69,8 +70,8 @@ func FilterArch(g *RawGraph, arch string, compat bool) (*RawGraph, error) {
 
 // filter returns the nodes that are in a part, the edges between them, and the
 // conditional edges between versions that stay, by their first pair.
-func (g *RawGraph) filter(in []bool, stays func(version string) bool) *RawGraph {
-	part := &RawGraph{Nodes: []RawNode{}, Edges: [][2]int{}, ConditionalEdges: []graph.ConditionalEdges{}}
+func filter(g *graphdata.RawGraph, in []bool, stays func(version string) bool) *graphdata.RawGraph {
+	part := &graphdata.RawGraph{Nodes: []graphdata.RawNode{}, Edges: [][2]int{}, ConditionalEdges: []graph.ConditionalEdges{}}
 	place := make([]int, len(g.Nodes))
 	index := make(map[string]int, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -100,4 +101,19 @@ func (g *RawGraph) filter(in []bool, stays func(version string) bool) *RawGraph 
 		return cmp.Or(cmp.Compare(index[x.Edges[0].To], index[y.Edges[0].To]), cmp.Compare(index[x.Edges[0].From], index[y.Edges[0].From]))
 	})
 	return part
+}
+
+// items returns the elements of a list in metadata.
+func items(value string) []string {
+	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// versionOn cuts an architecture off the build part of a version.
+func versionOn(version, arch string) string {
+	text, build, _ := strings.Cut(version, "+")
+	kept := slices.DeleteFunc(strings.Split(build, "."), func(id string) bool { return id == "" || id == arch })
+	if len(kept) == 0 {
+		return text
+	}
+	return text + "+" + strings.Join(kept, ".")
 }
