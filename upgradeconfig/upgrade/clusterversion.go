@@ -8,6 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -24,13 +25,7 @@ func hasCommenced(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (bo
 	if desired.Image == "" && (desired.Version == "" || desired.Channel == "") {
 		return false, ErrNoTarget
 	}
-	if cv == nil || cv.Spec.DesiredUpdate == nil {
-		return false, nil
-	}
-	if desired.Image != "" {
-		return cv.Spec.DesiredUpdate.Image == desired.Image, nil
-	}
-	return cv.Spec.DesiredUpdate.Version == desired.Version, nil
+	return cv != nil && clusterversion.Asks(cv, desired.Version, desired.Image), nil
 }
 
 // precedingVersion returns the version that a cluster is upgraded from: the one
@@ -63,11 +58,10 @@ func target(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (configv1
 	return o.release, ok && o.release.Image != ""
 }
 
-// request writes the desired release into spec.desiredUpdate of a
-// ClusterVersion, and reports whether it could: an image as it is, a version
-// if it is among the updates. An update under a risk is requested together with
-// its image, by which its risks are accepted. Other fields of a request that is
-// there already stay.
+// request makes the desired release the request of a ClusterVersion, and reports
+// whether it could: an image as it is, a version if it is among the updates. An
+// update under a risk is requested together with its image, by which its risks
+// are accepted.
 func request(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
 	if cv == nil {
 		return false
@@ -75,19 +69,14 @@ func request(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
 	if _, ok := target(desired, cv); !ok {
 		return false
 	}
-	u := cv.Spec.DesiredUpdate
-	if u == nil {
-		u = &configv1.Update{}
-		cv.Spec.DesiredUpdate = u
+	u := configv1.Update{Image: desired.Image}
+	if desired.Image == "" {
+		u.Version = desired.Version
+		if o, _ := offered(cv, desired.Version); o.conditional {
+			u.Image = o.release.Image
+		}
 	}
-	if desired.Image != "" {
-		u.Version, u.Image = "", desired.Image
-		return true
-	}
-	u.Version, u.Image = desired.Version, ""
-	if o, _ := offered(cv, desired.Version); o.conditional {
-		u.Image = o.release.Image
-	}
+	clusterversion.Request(cv, u)
 	return true
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
@@ -147,9 +148,9 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	}
 	desired := p.config.Spec.Desired
 	if desired.Image == "" && p.cv.Spec.Channel != desired.Channel {
-		if err := p.modify(ctx, func(cv *configv1.ClusterVersion) error {
+		if err := p.modify(ctx, func(cv *configv1.ClusterVersion) (bool, error) {
 			cv.Spec.Channel = desired.Channel
-			return nil
+			return false, nil
 		}); err != nil {
 			return false, err
 		}
@@ -170,15 +171,14 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	if err := p.store(ctx); err != nil {
 		return false, err
 	}
-	err = p.modify(ctx, func(cv *configv1.ClusterVersion) error {
+	err = p.modify(ctx, func(cv *configv1.ClusterVersion) (bool, error) {
 		if done, err := hasCommenced(desired, cv); err != nil || done {
-			return err
+			return false, err
 		}
 		if r, ok := target(desired, cv); !ok || r.Image != release.Image {
-			return errNotOffered
+			return false, errNotOffered
 		}
-		request(desired, cv)
-		return nil
+		return request(desired, cv), nil
 	})
 	if errors.Is(err, errNotOffered) {
 		return false, nil
@@ -189,8 +189,8 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	return p.notified(ctx, upgradeconfig.StateControlPlaneStartedSL)
 }
 
-func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) error) error {
-	cv, err := clusterapi.Modify(ctx, p.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, f)
+func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) (requested bool, err error)) error {
+	cv, err := clusterversion.Modify(ctx, p.o.API, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, f)
 	if err == nil {
 		p.cv = cv
 	}
