@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // UpdateRequest asks for an update, as oc adm upgrade does: give one target. Each
@@ -87,7 +87,7 @@ func (r UpdateRequest) check(out *Answer) error {
 		return usage("no update is requested: one of --to, --to-image, --to-latest, --to-multi-arch or --clear is needed")
 	}
 	if r.To != "" {
-		if _, err := semver.StrictNewVersion(r.To); err != nil {
+		if _, err := versions.Parse(r.To); err != nil {
 			return usage("--to must be a semantic version (e.g. 4.0.1 or 4.1.0-nightly-20181104): %v", err)
 		}
 	}
