@@ -197,7 +197,7 @@ func (s *simulatedRun) Policies(ctx context.Context) ([]upgradeconfig.Policy, er
 	if s.unlucky() {
 		return nil, errOffice
 	}
-	return upgradeconfig.Select(s.office), ctx.Err()
+	return slices.Clone(s.office), ctx.Err() // the manager selects
 }
 
 // Notify checks what the provider hears: what is stored already, and nothing
@@ -424,7 +424,7 @@ func (s *simulatedRun) judge(old, c *upgradeconfig.UpgradeConfig) {
 			if !s.Now().After(at(c.Spec.UpgradeAt)) {
 				s.wrong("%s begins before %s", e.Version, c.Spec.UpgradeAt)
 			}
-			if wanted := upgradeconfig.Select(s.office); len(wanted) == 0 || wanted[0].Spec != c.Spec {
+			if wanted, err := upgradeconfig.Select(s.office); err != nil || len(wanted) == 0 || wanted[0].Spec != c.Spec {
 				s.wrong("%s at %s begins, and the provider does not want it", e.Version, c.Spec.UpgradeAt)
 			}
 		case upgradeconfig.PhaseUpgraded:
