@@ -7,6 +7,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -101,20 +102,32 @@ func offered(cv *configv1.ClusterVersion, version string) (offer, bool) {
 	return offer{}, false
 }
 
-// controlPlaneUpgraded says whether the newest update of the cluster is the
-// desired one, and has completed.
-func controlPlaneUpgraded(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
-	if len(cv.Status.History) == 0 {
-		return false
-	}
-	newest := cv.Status.History[0]
-	if newest.State != configv1.CompletedUpdate {
-		return false
-	}
+// isDesired reports whether an entry of the history is of the desired release.
+func isDesired(desired upgradeconfig.Update, h configv1.UpdateHistory) bool {
 	if desired.Image != "" {
-		return newest.Image == desired.Image
+		return h.Image == desired.Image
 	}
-	return newest.Version == desired.Version
+	return h.Version == desired.Version
+}
+
+// isUnderWay reports whether the cluster is on its way to the desired release,
+// whatever is requested by now, or has come to it.
+func isUnderWay(desired upgradeconfig.Update, cv *configv1.ClusterVersion, since *metav1.Time) bool {
+	return cv != nil && (len(cv.Status.History) > 0 && isDesired(desired, cv.Status.History[0]) || controlPlaneUpgraded(desired, cv, since))
+}
+
+// controlPlaneUpgraded reports whether an update to the desired release has
+// completed: the newest one, or one since the upgrade began.
+func controlPlaneUpgraded(desired upgradeconfig.Update, cv *configv1.ClusterVersion, since *metav1.Time) bool {
+	for i, h := range cv.Status.History {
+		if h.State != configv1.CompletedUpdate || !isDesired(desired, h) {
+			continue
+		}
+		if i == 0 || since != nil && h.CompletionTime != nil && !h.CompletionTime.Before(since) {
+			return true
+		}
+	}
+	return false
 }
 
 // NotUpgradeableError is the error of the step IsClusterUpgradable: the cluster

@@ -24,7 +24,8 @@ type Capacity interface {
 	// Reserve asks for the extra nodes, and says how far they are.
 	Reserve(ctx context.Context, c *upgradeconfig.UpgradeConfig) (CapacityState, error)
 	// Release removes them, and says whether they are gone. It is called
-	// whether or not there are any.
+	// whether or not there are any, and with the UpgradeConfig of the upgrade
+	// where that is deleted by then.
 	Release(ctx context.Context, c *upgradeconfig.UpgradeConfig) (done bool, err error)
 }
 
@@ -72,8 +73,10 @@ const (
 )
 
 // Maintenance silences the alerts that the upgrade of a plane causes. Both
-// methods must be idempotent; an error fails the step, which is tried again. One
-// Controller makes no concurrent calls.
+// methods must be idempotent; an error fails the step, which is tried again. End is
+// called for windows that were never started too, and with the UpgradeConfig of
+// the upgrade where that is deleted by then. One Controller makes no concurrent
+// calls.
 type Maintenance interface {
 	Start(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error
 	End(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error
