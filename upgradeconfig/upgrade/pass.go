@@ -234,7 +234,7 @@ func (p *pass) refresh(ctx context.Context) *refreshed {
 // it had commenced, once that has lasted.
 func (p *pass) withdrawn(ctx context.Context) (Progress, error) {
 	noticed, ok := p.entry.Condition(upgradeconfig.FailedUpgrade)
-	if ok && noticed.StartTime != nil && p.now().Sub(noticed.StartTime.Time) >= withdrawnFor {
+	if ok && (noticed.StartTime == nil || p.now().Sub(noticed.StartTime.Time) >= withdrawnFor) {
 		return p.giveUp(ctx, false)
 	}
 	if !ok {
@@ -264,7 +264,7 @@ func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
 	if ctx.Err() != nil {
 		return Progress{}, ctx.Err()
 	}
-	if err == nil {
+	if err == nil && p.left == nil { // else the annotation is about another upgrade
 		err = p.noteClosed(ctx, p.cv)
 	}
 	if err != nil && lostRace(err) {
