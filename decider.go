@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -364,12 +365,12 @@ var errSpecChanged = errors.New("the specification has changed")
 
 // ask asks for a release, unless somebody else asks for something meanwhile.
 func (r *decider) ask(ctx context.Context, a Action) error {
-	_, err := clusterapi.Modify(ctx, r.o.API, clusterVersionKey, clusterapi.ModifyOptions{}, func(live *configv1.ClusterVersion) error {
+	_, err := clusterversion.Modify(ctx, r.o.API, clusterapi.ModifyOptions{}, func(live *configv1.ClusterVersion) (bool, error) {
 		if live.Generation != r.cv.Generation {
-			return errSpecChanged
+			return false, errSpecChanged
 		}
-		live.Spec.DesiredUpdate = a.ask
-		return nil
+		clusterversion.Request(live, *a.ask)
+		return true, nil
 	})
 	if errors.Is(err, errSpecChanged) {
 		return nil // which wakes this reconciler

@@ -1,6 +1,7 @@
 package clusterupdate_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -65,6 +66,7 @@ var rooms = map[string][]string{
 	"upgradeconfig/upgrade":         {"upgradeconfig"},
 	"upgradeconfig/ocm":             {"upgradeconfig"},
 	"clusterapi":                    nil,
+	"clusterapi/clusterversion":     {"clusterapi"},
 	"clusterapi/reconcile":          {"clusterapi"},
 	"clusterapi/memory":             {"clusterapi"},
 	"clusterapi/dump":               {"clusterapi"},
@@ -250,6 +252,8 @@ func TestImportFault(t *testing.T) {
 		{"mcp", module + "/clusterapi/simulation", false},
 		{"clusterapi/simulation", module + "/runlevel", false},
 		{"clusterapi/reconcile", module + "/clusterapi/memory", false},
+		{"clusterapi/clusterversion", module + "/clusterapi", true},
+		{"clusterapi/clusterversion", module + "/clusterapi/view", false},
 		{"clusterapi/memory", module + "/clusterapi/reconcile", false},
 		{"clusterapi/reconcile", module + "/mcp", false},
 		{"mcp", module + "/internal/simtest", false},
@@ -277,5 +281,50 @@ func TestImportFault(t *testing.T) {
 		if fault := importFault(tt.from, tt.imported); (fault == "") != tt.ok {
 			t.Errorf("%q imports %q: fault %q, want ok=%v", tt.from, tt.imported, fault, tt.ok)
 		}
+	}
+}
+
+// TestOneWriterOfRequests: spec.desiredUpdate is written by package clusterversion
+// alone, which leaves nothing of an earlier request.
+func TestOneWriterOfRequests(t *testing.T) {
+	writers := map[string]bool{
+		"clusterapi/clusterversion/request.go": true,
+		"validate.go":                          true, // of a copy that is not written
+	}
+	seen := 0
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			assign, ok := n.(*ast.AssignStmt)
+			if !ok {
+				return true
+			}
+			for _, to := range assign.Lhs {
+				for expr := ast.Expr(to); ; {
+					selector, ok := expr.(*ast.SelectorExpr)
+					if !ok {
+						break
+					}
+					if selector.Sel.Name == "DesiredUpdate" {
+						seen++
+						if !writers[filepath.ToSlash(file)] {
+							t.Errorf("%s sets DesiredUpdate", file)
+						}
+					}
+					expr = selector.X
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || seen == 0 {
+		t.Errorf("%d assignments, error %v", seen, err)
 	}
 }

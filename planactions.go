@@ -8,6 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	mcpplan "github.com/clusterupdate/clusterupdate/mcp/plan" // plan is a function here
 )
 
@@ -72,7 +73,7 @@ func isRequested(cv *configv1.ClusterVersion, want configv1.Update) bool {
 	is := func(version, image string) bool {
 		return (want.Version == "" || version == want.Version) && (want.Image == "" || image == want.Image)
 	}
-	if u := cv.Spec.DesiredUpdate; u != nil && is(u.Version, u.Image) {
+	if u := cv.Spec.DesiredUpdate; u != nil && is(u.Version, u.Image) && clusterversion.Asks(cv, u.Version, u.Image) {
 		return true
 	}
 	return len(cv.Status.History) > 0 && is(cv.Status.History[0].Version, cv.Status.History[0].Image)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
 // Request is something that an administrator asks of a ClusterVersion, with the
@@ -26,6 +27,8 @@ type Request interface {
 
 	// failed is what precedes the error of a write.
 	failed() string
+	// replaces reports whether the request replaces an earlier one for a release.
+	replaces() bool
 }
 
 // Answer is what becomes of a [Request]. It is plain data.
@@ -97,20 +100,19 @@ func submit(ctx context.Context, api clusterapi.ReadWriter, r Request, allow fun
 	}
 	var out Answer
 	decided := false
-	stored, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+	stored, err := clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
 		decided = true
 		var err error
-		if out, err = r.Edit(cv); err != nil {
-			return err
+		out, err = r.Edit(cv)
+		if err != nil || out.ClusterVersion == nil {
+			return false, err
 		}
-		if out.ClusterVersion != nil {
-			if err := allow(cv, out.ClusterVersion); err != nil {
-				out.ClusterVersion = nil
-				return &checkError{err}
-			}
-			cv.Spec = *out.ClusterVersion.Spec.DeepCopy()
+		if err := allow(cv, out.ClusterVersion); err != nil {
+			out.ClusterVersion = nil
+			return false, &checkError{err}
 		}
-		return nil
+		cv.Spec = *out.ClusterVersion.Spec.DeepCopy()
+		return r.replaces(), nil
 	})
 	_, refused := err.(*RefusedError)
 	checked, failed := err.(*checkError)

@@ -5,6 +5,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
 // AcceptRequest changes which risks of updates the cluster accepts, as oc adm
@@ -18,6 +20,7 @@ type AcceptRequest struct {
 }
 
 func (r AcceptRequest) failed() string { return "unable to accept risks" }
+func (r AcceptRequest) replaces() bool { return false }
 
 // Edit implements [Request].
 func (r AcceptRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
@@ -44,15 +47,15 @@ func (r AcceptRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 		return out, nil
 	}
 	out.ClusterVersion = cv.DeepCopy()
-	u := out.ClusterVersion.Spec.DesiredUpdate
-	if u == nil {
-		u = &configv1.Update{}
-		out.ClusterVersion.Spec.DesiredUpdate = u
+	var u configv1.Update // as it is, with other risks
+	if old := cv.Spec.DesiredUpdate; old != nil {
+		u = *old
 	}
 	u.AcceptRisks = nil
 	for _, name := range wanted {
 		u.AcceptRisks = append(u.AcceptRisks, configv1.AcceptRisk{Name: name})
 	}
+	clusterversion.Request(out.ClusterVersion, u)
 	out.printf("info: Accept risks are [%s]", strings.Join(wanted, ", "))
 	return out, nil
 }

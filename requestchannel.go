@@ -18,6 +18,7 @@ type ChannelRequest struct {
 }
 
 func (r ChannelRequest) failed() string { return "unable to set channel" }
+func (r ChannelRequest) replaces() bool { return false }
 
 const allowChannel = "--allow-explicit-channel"
 
@@ -58,6 +59,7 @@ type UpstreamRequest struct {
 }
 
 func (r UpstreamRequest) failed() string { return "unable to set upstream" }
+func (r UpstreamRequest) replaces() bool { return false }
 
 // Edit implements [Request].
 func (r UpstreamRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {

@@ -1,8 +1,10 @@
 package clusterupdate
 
 import (
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // RollbackRequest asks for the release that the cluster ran before, as oc adm
@@ -11,6 +13,7 @@ import (
 type RollbackRequest struct{}
 
 func (r RollbackRequest) failed() string { return "Unable to rollback" }
+func (r RollbackRequest) replaces() bool { return true }
 
 // Edit implements [Request].
 func (r RollbackRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
@@ -20,7 +23,7 @@ func (r RollbackRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	}
 	unsupported := func(format string, args ...any) error { return refuse(RefusedRollback, "", format, args...) }
 	desired := cv.Status.Desired
-	current, err := semver.StrictNewVersion(desired.Version)
+	current, err := versions.Parse(desired.Version)
 	if err != nil {
 		return out, unsupported("invalid ClusterVersion status.desired.version: %v", err)
 	}
@@ -34,7 +37,7 @@ func (r RollbackRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	if previous == nil {
 		return out, unsupported("no previous version found in ClusterVersion's status.history besides the current %s (%s).", desired.Version, desired.Image)
 	}
-	before, err := semver.StrictNewVersion(previous.Version)
+	before, err := versions.Parse(previous.Version)
 	progressing := findCondition(cv.Status.Conditions, configv1.OperatorProgressing)
 	switch {
 	case err != nil:
@@ -49,7 +52,7 @@ func (r RollbackRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 		return out, refuse(RefusedClusterState, "", "unable to rollback while an update is Progressing=%s: %s: %s.", progressing.Status, progressing.Reason, progressing.Message)
 	}
 	out.ClusterVersion = cv.DeepCopy()
-	out.ClusterVersion.Spec.DesiredUpdate = &configv1.Update{Version: previous.Version, Image: previous.Image}
+	clusterversion.Request(out.ClusterVersion, configv1.Update{Version: previous.Version, Image: previous.Image})
 	out.printf("Requested rollback from %s to %s", desired.Version, previous.Version)
 	return out, nil
 }

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // UpdateRequest asks for an update, as oc adm upgrade does: give one target. Each
@@ -41,6 +42,8 @@ func (r UpdateRequest) failed() string {
 	}
 	return "Unable to upgrade"
 }
+
+func (r UpdateRequest) replaces() bool { return true }
 
 // Edit implements [Request].
 func (r UpdateRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
@@ -84,7 +87,7 @@ func (r UpdateRequest) check(out *Answer) error {
 		return usage("no update is requested: one of --to, --to-image, --to-latest, --to-multi-arch or --clear is needed")
 	}
 	if r.To != "" {
-		if _, err := semver.StrictNewVersion(r.To); err != nil {
+		if _, err := versions.Parse(r.To); err != nil {
 			return usage("--to must be a semantic version (e.g. 4.0.1 or 4.1.0-nightly-20181104): %v", err)
 		}
 	}
@@ -269,16 +272,12 @@ func (r UpdateRequest) guard(cv *configv1.ClusterVersion, out *Answer) *RefusedE
 	return refuse(RefusedClusterState, "--allow-upgrade-with-warnings", "%s\n\nIf you want to upgrade anyway, use --allow-upgrade-with-warnings.", text)
 }
 
-// request sets the fields of the desired update that requests set. The others,
-// accepted risks among them, stay.
+// request replaces the desired update. Accepted risks stay, which are a request of
+// their own: [AcceptRequest].
 func (r UpdateRequest) request(cv *configv1.ClusterVersion, out *Answer, u configv1.Update) {
 	out.ClusterVersion = cv.DeepCopy()
-	want := &configv1.Update{}
-	if old := out.ClusterVersion.Spec.DesiredUpdate; old != nil {
-		want = old
-	}
-	want.Architecture, want.Version, want.Image, want.Force = u.Architecture, u.Version, u.Image, r.Force
-	out.ClusterVersion.Spec.DesiredUpdate = want
+	u.Force, u.AcceptRisks = r.Force, clusterversion.AcceptedRisks(cv)
+	clusterversion.Request(out.ClusterVersion, u)
 }
 
 // multiArch requests the same version for several architectures.
@@ -304,12 +303,7 @@ func (r UpdateRequest) clear(cv *configv1.ClusterVersion, out *Answer) {
 		out.printf("info: No update in progress")
 		return
 	}
-	out.ClusterVersion = cv.DeepCopy()
-	if len(old.AcceptRisks) > 0 {
-		r.request(cv, out, configv1.Update{})
-	} else {
-		out.ClusterVersion.Spec.DesiredUpdate = nil
-	}
+	r.request(cv, out, configv1.Update{})
 	desired := cv.Status.Desired
 	same := old.Image == desired.Image
 	if old.Image == "" || desired.Image == "" {

@@ -4,13 +4,12 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterupdate/clusterupdate/internal/uuid"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // Validate returns what is wrong with a ClusterVersion, in the order and words
@@ -20,7 +19,7 @@ import (
 //
 // An invalid object is not refused: see [Clear].
 func Validate(cv *configv1.ClusterVersion, acceptRisks bool) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(&cv.ObjectMeta, false, validateName, nil)
+	errs := apivalidation.ValidateObjectMeta(&cv.ObjectMeta, false, apivalidation.NameIsDNS1035Label, nil)
 	spec := field.NewPath("spec")
 	if cv.Spec.Upstream != "" {
 		if _, err := url.Parse(string(cv.Spec.Upstream)); err != nil {
@@ -37,8 +36,6 @@ func Validate(cv *configv1.ClusterVersion, acceptRisks bool) field.ErrorList {
 	}
 	return errs
 }
-
-func validateName(name string, _ bool) []string { return validation.IsDNS1035Label(name) }
 
 func validateDesiredUpdate(cv *configv1.ClusterVersion, acceptRisks bool) *field.Error {
 	u := cv.Spec.DesiredUpdate
@@ -57,7 +54,7 @@ func validateDesiredUpdate(cv *configv1.ClusterVersion, acceptRisks bool) *field
 	case u.Version == "":
 		return nil
 	}
-	if _, err := semver.StrictNewVersion(u.Version); err != nil {
+	if _, err := versions.Parse(u.Version); err != nil {
 		return field.Invalid(path.Child("version"), u.Version, "must be a semantic version (1.2.3[-...])")
 	}
 	if u.Image != "" {

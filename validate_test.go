@@ -39,6 +39,9 @@ func TestValidate(t *testing.T) {
 		{name: "name", change: func(cv *configv1.ClusterVersion) { cv.Name = "Version" }, want: []string{
 			`name: Invalid value: "Version": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`}},
 		{name: "namespaced", change: func(cv *configv1.ClusterVersion) { cv.Namespace = "x" }, want: []string{`namespace: Forbidden: not allowed on this type`}},
+		{name: "generated name", change: func(cv *configv1.ClusterVersion) { cv.GenerateName = "v-" }},
+		{name: "generated name in capitals", change: func(cv *configv1.ClusterVersion) { cv.GenerateName = "V1-" }, want: []string{
+			`generateName: Invalid value: "V1-": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`}},
 		{name: "upstream foo passes", change: func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = "foo" }},
 		{name: "upstream colon", change: func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = ":a&b" }, want: []string{`spec.upstream: Invalid value: ":a\u0026b": must be a valid URL or empty`}},
 		{name: "upstream escape", change: func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = "https://a/%zz" }, want: []string{`spec.upstream: Invalid value: "https://a/%zz": must be a valid URL or empty`}},
@@ -73,6 +76,8 @@ func TestValidate(t *testing.T) {
 		}, want: []string{`spec.desiredUpdate.version: Invalid value: "4.2.1": there are multiple possible payloads for this version, specify the exact image`}},
 		{name: "not semver", change: request(configv1.Update{Version: "v4.2.1"}), want: []string{
 			`spec.desiredUpdate.version: Invalid value: "v4.2.1": must be a semantic version (1.2.3[-...])`}},
+		{name: "a number that is too large", change: request(configv1.Update{Version: "4.2.1-99999999999999999999", Image: "C"}), want: []string{
+			`spec.desiredUpdate.version: Invalid value: "4.2.1-99999999999999999999": must be a semantic version (1.2.3[-...])`}},
 		{name: "not semver, with image", change: request(configv1.Update{Version: "4.2", Image: "C"}), want: []string{
 			`spec.desiredUpdate.version: Invalid value: "4.2": must be a semantic version (1.2.3[-...])`}},
 		{name: "nothing", change: request(configv1.Update{}), want: []string{

@@ -163,6 +163,9 @@ type DeleteOptions struct {
 	ResourceVersion string
 	// Propagation says what becomes of dependents; empty means background.
 	Propagation metav1.DeletionPropagation
+	// GracePeriodSeconds overrides a pod's own; nil leaves it. With 0 the object is
+	// gone at once, even if its containers still run.
+	GracePeriodSeconds *int64
 }
 
 // EvictOptions are the options of Evict.

@@ -3,11 +3,13 @@ package clusterapi
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -54,6 +56,14 @@ const DefaultRetries = 5
 // [Reader] and [Writer]; when all retries met a conflict, apierrors.IsConflict
 // recognises it.
 func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName, o ModifyOptions, f func(*T) error) (*T, error) {
+	return ModifyWhole(ctx, api, key, o, func(t *T) ([]string, error) { return nil, f(t) })
+}
+
+// ModifyWhole is [Modify] for fields that are one value, such as
+// spec.desiredUpdate of ClusterVersion: f returns the paths of those that it has
+// set. They are written as f leaves them, and what T does not know of them goes.
+// The errors are those of Modify; a path that leads through a list is one too.
+func ModifyWhole[T any](ctx context.Context, api ReadWriter, key types.NamespacedName, o ModifyOptions, f func(*T) (whole []string, err error)) (*T, error) {
 	gvk, err := KindOf[T]()
 	if err != nil {
 		return nil, err
@@ -84,7 +94,8 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		if err != nil {
 			return nil, err
 		}
-		if err := f(after); err != nil {
+		whole, err := f(after)
+		if err != nil {
 			return nil, err
 		}
 		u := &unstructured.Unstructured{Object: read.u.Object}
@@ -92,7 +103,11 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		if err != nil {
 			return nil, err
 		}
-		if !changed {
+		pruned, err := prune(u, after, whole)
+		if err != nil {
+			return nil, err
+		}
+		if !changed && !pruned {
 			return owned[T](read)
 		}
 		stored, err := WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -115,6 +130,78 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		case <-pauses.C():
 		}
 	}
+}
+
+// prune drops what fields of u have and those of a typed object do not, and
+// reports whether there was any. Overlay has laid all else onto u before.
+func prune(u *unstructured.Unstructured, typed any, paths []string) (bool, error) {
+	if len(paths) == 0 {
+		return false, nil
+	}
+	from, err := ToUnstructured(typed)
+	if err != nil {
+		return false, err
+	}
+	pruned := false
+	for _, path := range paths {
+		fields := strings.Split(path, ".")
+		known, _, err := unstructured.NestedFieldNoCopy(from.Object, fields...)
+		if err != nil {
+			return false, fmt.Errorf("field %s: %w", path, err)
+		}
+		stored, there, err := unstructured.NestedFieldNoCopy(u.Object, fields...)
+		if err != nil {
+			return false, fmt.Errorf("field %s: %w", path, err)
+		}
+		left, less := within(stored, known)
+		if !there || !less {
+			continue
+		}
+		if !pruned { // what was read is shared
+			u.Object = runtime.DeepCopyJSON(u.Object)
+			pruned = true
+		}
+		if err := unstructured.SetNestedField(u.Object, left, fields...); err != nil {
+			return false, fmt.Errorf("field %s: %w", path, err)
+		}
+	}
+	return pruned, nil
+}
+
+// within returns the part of a value that a typed one knows, and whether that is
+// less than all of it.
+func within(stored, known any) (left any, less bool) {
+	switch s := stored.(type) {
+	case map[string]any:
+		k, ok := known.(map[string]any)
+		if !ok {
+			return runtime.DeepCopyJSONValue(known), true
+		}
+		out := make(map[string]any, len(s))
+		for name, v := range s {
+			if kv, ok := k[name]; ok {
+				var part bool
+				out[name], part = within(v, kv)
+				less = less || part
+			} else {
+				less = true
+			}
+		}
+		return out, less
+	case []any:
+		k, ok := known.([]any)
+		if !ok || len(k) != len(s) {
+			return runtime.DeepCopyJSONValue(known), true
+		}
+		out := make([]any, len(s))
+		for i := range s {
+			var part bool
+			out[i], part = within(s[i], k[i])
+			less = less || part
+		}
+		return out, less
+	}
+	return runtime.DeepCopyJSONValue(stored), false
 }
 
 // WithoutRetries returns a context in which [Modify] tries once and returns a

@@ -6,17 +6,20 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // ParseVersion parses a strict SemVer 2 version: three numeric parts, no
 // leading v, no leading zeros, optionally a pre-release and a build. Nothing is
 // trimmed or completed. Two versions that differ in their build alone compare
-// as equal. Errors are those of [semver.StrictNewVersion], or say that s is empty.
+// as equal. Errors are those of [semver.StrictNewVersion], or say that s is empty or
+// a number too large.
 func ParseVersion(s string) (*semver.Version, error) {
 	if s == "" {
 		return nil, errEmptyVersion
 	}
-	return semver.StrictNewVersion(s)
+	return versions.Parse(s)
 }
 
 var errEmptyVersion = errors.New("Version string empty") // the text that users of the cluster-version operator know

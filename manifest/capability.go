@@ -1,9 +1,10 @@
 package manifest
 
 import (
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // The feature gates that some capabilities hang on.
@@ -128,7 +129,7 @@ func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 // majorVersion returns the major version of the payload's release, nil if it
 // has none.
 func (p *Payload) majorVersion() *uint64 {
-	v, err := semver.StrictNewVersion(p.Release.Version)
+	v, err := versions.Parse(p.Release.Version)
 	if err != nil {
 		return nil
 	}

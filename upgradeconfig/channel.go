@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/Masterminds/semver/v3"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // ChannelError is the error of [InferChannel].
@@ -39,7 +39,7 @@ func InferChannel(group, version string) (string, error) {
 	if group == "" {
 		group = "stable"
 	}
-	v, err := semver.StrictNewVersion(version)
+	v, err := versions.Parse(version)
 	if err != nil {
 		return "", &ChannelError{Group: group, Version: version, Err: err}
 	}

@@ -1,6 +1,7 @@
 package upgradeconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,37 +88,82 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 // ReadConfig reads the ConfigMap in a namespace; empty means
 // [DefaultNamespace]. A ConfigMap without the key counts as an empty document. Errors are those of the [clusterapi.Reader] and of [ParseConfig].
 func ReadConfig(ctx context.Context, r clusterapi.Reader, namespace string) (*Config, error) {
-	if namespace == "" {
-		namespace = DefaultNamespace
-	}
-	m, err := clusterapi.Get[corev1.ConfigMap](ctx, r, clusterapi.Key(namespace, ConfigMapName))
+	data, err := configText(ctx, r, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return ParseConfig([]byte(m.Data[ConfigMapKey]))
+	return ParseConfig(data)
+}
+
+func configText(ctx context.Context, r clusterapi.Reader, namespace string) ([]byte, error) {
+	m, err := clusterapi.Get[corev1.ConfigMap](ctx, r, clusterapi.Key(cmp.Or(namespace, DefaultNamespace), ConfigMapName))
+	if err != nil {
+		return nil, err
+	}
+	return []byte(m.Data[ConfigMapKey]), nil
+}
+
+// NodeDrain is what the configuration says about nodes that cannot be drained: key
+// nodeDrain of the document.
+type NodeDrain struct {
+	// TimeOut in minutes after which pods without a disruption budget are removed;
+	// 0: it names none.
+	TimeOut int64 `json:"timeOut"`
+	// ExpectedNodeDrainTime in minutes, for which pods with a budget are given more
+	// than their UpgradeConfig says; 0: it names none.
+	ExpectedNodeDrainTime int64 `json:"expectedNodeDrainTime"`
+	// DisableDrainStrategies removes no pods at all.
+	DisableDrainStrategies bool `json:"disableDrainStrategies"`
+	// IgnoredNamespacePatterns are regular expressions; pods in namespaces that
+	// one of them matches somewhere stay.
+	IgnoredNamespacePatterns []string `json:"ignoredNamespacePatterns"`
+}
+
+// ReadNodeDrain reads [NodeDrain] as [ReadConfig] reads a [Config], and with its
+// errors. A negative time is an error too.
+func ReadNodeDrain(ctx context.Context, r clusterapi.Reader, namespace string) (NodeDrain, error) {
+	var document struct {
+		NodeDrain NodeDrain `json:"nodeDrain"`
+	}
+	data, err := configText(ctx, r, namespace)
+	if err == nil {
+		err = decodeConfig(data, &document)
+	}
+	d := document.NodeDrain
+	if err == nil && (d.TimeOut < 0 || d.ExpectedNodeDrainTime < 0) {
+		err = errors.New("config node drain time is invalid")
+	}
+	return d, err
 }
 
 // ParseConfig decodes the YAML document. The error is a [*ConfigError] if that
 // fails. It does not check what the document says: see [Config.Check].
 func ParseConfig(data []byte) (*Config, error) {
+	c := &Config{}
+	if err := decodeConfig(data, c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func decodeConfig(data []byte, into any) error {
 	if len(data) > maxConfigSize {
-		return nil, &ConfigError{fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
+		return &ConfigError{fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
 	}
 	switch _, size, err := yamljson.MeasureAliases(data, maxConfigSize); {
 	case err != nil:
-		return nil, &ConfigError{err}
+		return &ConfigError{err}
 	case size > maxConfigSize:
-		return nil, &ConfigError{fmt.Errorf("its aliases expand the document to more than the limit of %d bytes", maxConfigSize)}
+		return &ConfigError{fmt.Errorf("its aliases expand the document to more than the limit of %d bytes", maxConfigSize)}
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
-		return nil, &ConfigError{err}
+		return &ConfigError{err}
 	}
-	c := &Config{}
-	if err := json.UnmarshalCaseSensitivePreserveInts(asJSON, c); err != nil {
-		return nil, &ConfigError{err}
+	if err := json.UnmarshalCaseSensitivePreserveInts(asJSON, into); err != nil {
+		return &ConfigError{err}
 	}
-	return c, nil
+	return nil
 }
 
 // Check returns all faults of the configuration together: [ErrNoConfigManager],

@@ -1,6 +1,7 @@
 package upgradeconfig_test
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -159,13 +160,15 @@ func TestSelect(t *testing.T) {
 	}
 	image := policy("image", "scheduled", "", "2031-01-07T00:00:00Z")
 	image.Spec.Desired.Image = "r@sha256:1"
+	upToDate := policy("no version", "Pending", "", "2031-01-01T00:00:00Z")
+	upToDate.Automatic = true
 	in := []upgradeconfig.Policy{
 		policy("late", "scheduled", "4.20.3", "2031-01-09T00:00:00Z"),
 		policy("no time", "scheduled", "4.20.3", ""),
 		policy("pending", "pending", "4.20.3", "2031-01-01T00:00:00Z"),
 		policy("Completed", "Completed", "4.20.3", "2031-01-01T00:00:00Z"),
 		policy("CANCELLED", "CANCELLED", "4.20.3", "2031-01-01T00:00:00Z"),
-		policy("no version", "scheduled", "", "2031-01-01T00:00:00Z"),
+		upToDate,
 		policy("started", "started", "4.20.3", "2031-01-05T00:00:00Z"),
 		policy("delayed", "delayed", "4.20.3", "2031-01-05T00:00:00Z"),
 		policy("failed", "failed", "4.20.3", "2031-01-04T00:00:00Z"),
@@ -175,7 +178,11 @@ func TestSelect(t *testing.T) {
 		policy("no time either", "scheduled", "4.20.3", ""),
 	}
 	var got []string
-	for _, p := range upgradeconfig.Select(in) {
+	selected, err := upgradeconfig.Select(in)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, p := range selected {
 		got = append(got, p.ID)
 	}
 	want := []string{"unknown", "empty", "failed", "started", "delayed", "image", "late", "no time", "no time either"}
@@ -189,14 +196,32 @@ func TestSelect(t *testing.T) {
 		order = append(order, id)
 		in = append(in, policy(id, "scheduled", "4.20.3", "2031-01-05T00:00:00Z"))
 	}
-	for _, p := range upgradeconfig.Select(in)[:50] {
+	if selected, err = upgradeconfig.Select(in); err != nil {
+		t.Error(err)
+	}
+	for _, p := range selected[:50] {
 		many = append(many, p.ID)
 	}
 	if d := cmp.Diff(order, many); d != "" {
 		t.Errorf("equal times keep their order (-want +got):\n%s", d)
 	}
-	if _, why := in[3].Counts(); why != "completed" {
-		t.Errorf("reason %q", why)
+	if ok, why, err := in[3].Counts(); ok || why != "completed" || err != nil {
+		t.Errorf("reason %q, error %v", why, err)
+	}
+	for _, p := range []upgradeconfig.Policy{
+		policy("d", "started", "", "2031-01-04T00:00:00Z"), policy("d", "pending", "", "2031-01-04T00:00:00Z"), policy("d", "cancelled", "", "2031-01-04T00:00:00Z"),
+		{ID: "d", State: "scheduled", Automatic: true, NextRun: at("2031-01-04T00:00:00Z")},
+	} {
+		for after, want := range map[string][]string{"2031-01-05T00:00:00Z": nil, "2031-01-03T00:00:00Z": {"a"}} {
+			got, err := upgradeconfig.Select([]upgradeconfig.Policy{policy("a", "scheduled", "4.20.3", after), p})
+			var ids []string
+			for _, p := range got {
+				ids = append(ids, p.ID)
+			}
+			if diff := cmp.Diff(want, ids); diff != "" || !errors.Is(err, upgradeconfig.ErrNoVersion) || !strings.Contains(err.Error(), `policy "d"`) {
+				t.Errorf("%+v: %v %s", p, err, diff)
+			}
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func (g GitDir) Policies(ctx context.Context) ([]Policy, error) {
 	if !before.Equal(after) {
 		return nil, errBusy
 	}
-	return Select(policies), nil
+	return Select(policies)
 }
 
 // String implements [Provider].
@@ -107,6 +107,7 @@ func (g GitDir) read(ctx context.Context) ([]Policy, error) {
 		return nil, err
 	}
 	var out []Policy
+	files := 0
 	for _, e := range entries {
 		if ext := path.Ext(e.Name()); e.IsDir() || ext != ".yaml" && ext != ".yml" {
 			continue
@@ -114,54 +115,57 @@ func (g GitDir) read(ctx context.Context) ([]Policy, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if len(out) == maxPolicyFiles {
+		if files == maxPolicyFiles {
 			return nil, fmt.Errorf("%s has more than %d policies", g, maxPolicyFiles)
 		}
+		files++
 		name := path.Join(dir, e.Name())
-		p, err := g.policy(name)
+		p, counts, err := g.policy(name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		out = append(out, p)
+		if counts {
+			out = append(out, p)
+		}
 	}
 	return out, nil
 }
 
-func (g GitDir) policy(name string) (p Policy, err error) {
+// policy reads a file. What else a file says does not matter if its state takes
+// the policy out.
+func (g GitDir) policy(name string) (p Policy, counts bool, err error) {
 	file, err := g.Tree.Open(name)
 	if err != nil {
-		return p, err
+		return p, false, err
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxPolicyFileSize+1))
 	if err != nil {
-		return p, err
+		return p, false, err
 	}
 	if len(data) > maxPolicyFileSize {
-		return p, fmt.Errorf("larger than %d bytes", maxPolicyFileSize)
+		return p, false, fmt.Errorf("larger than %d bytes", maxPolicyFileSize)
 	}
 	f := policyFile{ID: path.Base(name), State: "scheduled", Type: OSD}
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
-		return p, err
+		return p, false, err
 	}
-	return f.policy()
+	if isOut(f.State) {
+		return p, false, nil
+	}
+	p, err = f.policy()
+	return p, err == nil, err
 }
 
-// noVersion is why an automatic policy does not count that has nothing to
-// upgrade to. Nothing writes such files: here it is a mistake.
-const noVersion = "no version"
-
-func (f policyFile) policy() (p Policy, err error) {
-	p = Policy{ID: f.ID, State: f.State, Spec: Spec{
+func (f policyFile) policy() (Policy, error) {
+	p := Policy{ID: f.ID, State: f.State, Spec: Spec{
 		Desired:              Update{Version: f.Version},
 		UpgradeAt:            f.UpgradeAt,
 		PDBForceDrainTimeout: f.DrainMinutes,
 		Type:                 f.Type,
 		CapacityReservation:  f.CapacityReservation,
 	}}
-	if _, why := p.Counts(); why != "" && why != noVersion {
-		return p, nil // whatever else it says
-	}
+	var err error
 	if f.DrainMinutes < 0 {
 		return p, fmt.Errorf("drainMinutes: %d is negative", f.DrainMinutes)
 	}

@@ -101,11 +101,11 @@ func FuzzPolicyFile(f *testing.F) {
 	f.Add([]byte("id: p-7\nversion: 4.20.3\nchannelGroup: eus\nupgradeAt: 2031-02-04T03:00:00+01:00\ndrainMinutes: 45\ntype: ARO\n"))
 	f.Add([]byte("state: pending\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := GitDir{Tree: fstest.MapFS{"a.yaml": &fstest.MapFile{Data: data}}}.policy("a.yaml")
-		if err != nil {
+		p, counts, err := GitDir{Tree: fstest.MapFS{"a.yaml": &fstest.MapFile{Data: data}}}.policy("a.yaml")
+		if err != nil || !counts {
 			return
 		}
-		if ok, why := p.Counts(); !ok && why == noVersion || ok && (p.NextRun.IsZero() && !strings.HasPrefix(p.Spec.UpgradeAt, "0001-") || p.Spec.Desired.Channel == "" || p.Spec.PDBForceDrainTimeout < 0) {
+		if ok, _, err := p.Counts(); !ok || err != nil || (p.NextRun.IsZero() && !strings.HasPrefix(p.Spec.UpgradeAt, "0001-") || p.Spec.Desired.Channel == "" || p.Spec.PDBForceDrainTimeout < 0) {
 			t.Fatalf("%+v", p)
 		}
 	})

@@ -41,6 +41,9 @@ const (
 	EventValidated EventType = "Validated"
 	// EventBreached: an upgrade has not begun within its window.
 	EventBreached EventType = "Breached"
+	// EventClosed: the upgrade to Version ended before its time; the extra capacity
+	// and maintenance windows that it had left open are closed.
+	EventClosed EventType = "Closed"
 	// EventNotified: the provider was told Notification; with Err it was not.
 	EventNotified EventType = "Notified"
 )

@@ -28,11 +28,18 @@ func Explain(policies []Policy, current *UpgradeConfig, now time.Time, o Explain
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 
 	for _, p := range policies {
-		if ok, why := p.Counts(); !ok {
+		switch ok, why, err := p.Counts(); {
+		case err != nil:
+			say("policy %s is damaged: %v", p.ID, err)
+		case !ok:
 			say("policy %s ignored: %s", p.ID, why)
 		}
 	}
-	selected := Select(policies)
+	selected, err := Select(policies)
+	if err != nil && len(selected) == 0 {
+		say("nothing is done while the answer of the provider is damaged")
+		return out
+	}
 	var specs []Spec
 	for i, p := range selected {
 		specs = append(specs, p.Spec)

@@ -2,6 +2,8 @@ package upgradeconfig
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +16,8 @@ import (
 // A provider that also is a [Notifier] is told how the upgrade goes, by
 // [Manager.Notify].
 type Provider interface {
-	// Policies returns the policies that count, the next one first: see
-	// [Select]. The first one becomes the UpgradeConfig.
+	// Policies returns the policies of the cluster. A [Manager] takes the first
+	// one that [Select] selects; those that do not count may be left out.
 	//
 	// An empty list without an error says that there is no policy, and the
 	// UpgradeConfig is deleted. So anything but a complete answer must be an
@@ -33,38 +35,64 @@ type Policy struct {
 	Spec Spec
 	// State of the policy, as the provider words it; see [Policy.Counts].
 	State string
+	// Automatic policies name a version once there is one to upgrade to. Others
+	// always name one.
+	Automatic bool
 	// NextRun is when the upgrade is due; zero: not known. Spec.UpgradeAt
 	// says the same in the provider's words.
 	NextRun time.Time
 }
 
+// ErrNoVersion is the error of a policy that has to name a release and does not.
+// It is a damaged answer.
+var ErrNoVersion = errors.New("it names no version")
+
 // Counts says whether a policy makes an UpgradeConfig, and if not, why not. It
-// does unless its state, in any letter case, is pending, completed or
-// cancelled, and unless it names neither a version nor an image, as an
-// automatic policy of a cluster that is up to date. States that are not known
-// count, as do empty ones.
-func (p Policy) Counts() (bool, string) {
-	switch state := strings.ToLower(p.State); state {
+// does unless its state, in any letter case, is pending, completed or cancelled.
+// States that are not known count, as do empty ones. The error is [ErrNoVersion] if
+// the policy names neither a version nor an image, unless it is an automatic one
+// that is pending, as that of a cluster that is up to date.
+func (p Policy) Counts() (ok bool, why string, err error) {
+	state := strings.ToLower(p.State)
+	if p.Spec.Desired.Version == "" && p.Spec.Desired.Image == "" && !(p.Automatic && state == "pending") {
+		return false, "", ErrNoVersion
+	}
+	if isOut(state) {
+		return false, state, nil
+	}
+	return true, "", nil
+}
+
+// isOut reports whether a state, in any letter case, takes a policy out.
+func isOut(state string) bool {
+	switch strings.ToLower(state) {
 	case "pending", "completed", "cancelled":
-		return false, state
+		return true
 	}
-	if p.Spec.Desired.Version == "" && p.Spec.Desired.Image == "" {
-		return false, "no version"
-	}
-	return true, ""
+	return false
 }
 
 // Select returns the policies that count, ordered by NextRun: the earliest
-// first, those without one last, otherwise in the order given.
-func Select(policies []Policy) []Policy {
+// first, those without one last, otherwise in the order given. The error is about
+// policies that are damaged: see [Policy.Counts]. If one of them comes before all
+// that count, none is returned.
+func Select(policies []Policy) ([]Policy, error) {
+	ordered := slices.Clone(policies)
+	slices.SortStableFunc(ordered, func(a, b Policy) int { return CompareNextRun(a.NextRun, b.NextRun) })
 	var out []Policy
-	for _, p := range policies {
-		if ok, _ := p.Counts(); ok {
+	var errs []error
+	for _, p := range ordered {
+		ok, _, err := p.Counts()
+		switch {
+		case ok:
 			out = append(out, p)
+		case err != nil && len(out) == 0:
+			return nil, fmt.Errorf("policy %q: %w", p.ID, err)
+		case err != nil:
+			errs = append(errs, fmt.Errorf("policy %q: %w", p.ID, err))
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Policy) int { return CompareNextRun(a.NextRun, b.NextRun) })
-	return out
+	return out, errors.Join(errs...)
 }
 
 // CompareNextRun orders times of policies as [Select] does: a zero one, which

@@ -15,7 +15,8 @@ import (
 type Result struct {
 	// Action that was taken.
 	Action Action
-	// Policies are the provider's; the first one counts.
+	// Policies are those of the provider that count, in their order; the first one
+	// becomes the UpgradeConfig.
 	Policies []Policy
 	// Changed says that the UpgradeConfig was written.
 	Changed bool
@@ -113,9 +114,17 @@ func (m *Manager) policies(ctx context.Context) ([]Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	policies, err := p.Policies(ctx)
+	all, err := p.Policies(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRetrievePolicies, err)
+	}
+	policies, err := Select(all)
+	switch {
+	case err != nil && len(policies) == 0:
+		return nil, fmt.Errorf("%w: %w", ErrRetrievePolicies, err)
+	case err != nil: // about one that has to wait anyway
+		m.o.Logger.Warn("policy cannot be read", "error", err)
+		m.emit(Event{Type: EventPolicyFault, Err: err, Text: err.Error()})
 	}
 	return policies, nil
 }

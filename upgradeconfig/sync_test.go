@@ -791,3 +791,42 @@ func (panickingProvider) Policies(context.Context) ([]upgradeconfig.Policy, erro
 }
 
 func (panickingProvider) String() string { return "panicking" }
+
+// TestAnyProviderIsSelected: which policies count does not depend on the provider,
+// and one that is damaged is no reason to delete the object.
+func TestAnyProviderIsSelected(t *testing.T) {
+	policy := func(id, state string, spec upgradeconfig.Spec) upgradeconfig.Policy {
+		return upgradeconfig.Policy{ID: id, State: state, Spec: spec, NextRun: at(spec.UpgradeAt)}
+	}
+	empty := specA
+	empty.Desired.Version = ""
+	for _, tt := range []struct {
+		name     string
+		policies []upgradeconfig.Policy
+		want     upgradeconfig.ActionKind
+		err      bool
+		fault    bool
+	}{
+		{name: "cancelled", policies: []upgradeconfig.Policy{policy("a", "Cancelled", specA)}, want: upgradeconfig.ActionDelete},
+		{name: "pending", policies: []upgradeconfig.Policy{policy("a", "pending", specA)}, want: upgradeconfig.ActionDelete},
+		{name: "completed", policies: []upgradeconfig.Policy{policy("a", "completed", specA)}, want: upgradeconfig.ActionDelete},
+		{name: "cancelled before another", policies: []upgradeconfig.Policy{policy("b", "cancelled", specB), policy("a", "started", specA)}, want: upgradeconfig.ActionNone},
+		{name: "damaged", policies: []upgradeconfig.Policy{policy("a", "started", empty)}, err: true},
+		{name: "damaged behind another", policies: []upgradeconfig.Policy{policy("a", "started", specA), policy("b", "started", empty)}, want: upgradeconfig.ActionNone, fault: true},
+	} {
+		cluster := newCluster(t, memory.Options{}, false)
+		store(t, cluster, object(specA, upgradeconfig.Status{}))
+		fault := false
+		m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
+			API: cluster, Provider: upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return tt.policies, nil }),
+			Observe: func(e upgradeconfig.Event) { fault = fault || e.Type == upgradeconfig.EventPolicyFault },
+		}))
+		r, err := m.Sync(t.Context())
+		if errors.Is(err, upgradeconfig.ErrNoVersion) != tt.err || (err != nil) != tt.err || r.Action.Kind != tt.want || fault != tt.fault {
+			t.Errorf("%s: %v, %v, fault %v", tt.name, r.Action.Kind, err, fault)
+		}
+		if gone := stored(t, cluster) == nil; gone != (tt.want == upgradeconfig.ActionDelete) {
+			t.Errorf("%s: gone %v", tt.name, gone)
+		}
+	}
+}

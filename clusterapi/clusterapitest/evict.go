@@ -129,8 +129,14 @@ spec:
   containers: [{name: one, image: registry.example/one}]
 `, name, s.ns, s.id, seconds))
 	}
-	remove := func(pod *unstructured.Unstructured) error {
-		return s.api.Delete(s.ctx, pods, clusterapi.KeyOf(pod), clusterapi.DeleteOptions{})
+	remove := func(seconds ...int64) func(*unstructured.Unstructured) error {
+		return func(pod *unstructured.Unstructured) error {
+			var opts clusterapi.DeleteOptions
+			if len(seconds) > 0 {
+				opts.GracePeriodSeconds = &seconds[0]
+			}
+			return s.api.Delete(s.ctx, pods, clusterapi.KeyOf(pod), opts)
+		}
 	}
 	evict := func(seconds ...int64) func(*unstructured.Unstructured) error {
 		return func(pod *unstructured.Unstructured) error {
@@ -149,12 +155,14 @@ spec:
 		call func(*unstructured.Unstructured) error
 		want int64
 	}{
-		{"delete", 45, remove, 45},
+		{"delete", 45, remove(), 45},
+		{"delete-sooner", 45, remove(7), 7},
+		{"delete-now", 45, remove(0), gone},
 		{"evict", 45, evict(), 45},
 		{"evict-sooner", 45, evict(7), 7},
 		{"evict-later", 5, evict(60), 60},
 		{"evict-now", 45, evict(0), gone},
-		{"delete-none", 0, remove, gone},
+		{"delete-none", 0, remove(), gone},
 		{"evict-none", 0, evict(), gone},
 	} {
 		pod := on(tc.name, tc.own)

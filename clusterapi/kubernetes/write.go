@@ -173,7 +173,7 @@ func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 	if propagation == "" {
 		propagation = metav1.DeletePropagationBackground
 	}
-	options := metav1.DeleteOptions{PropagationPolicy: &propagation, DryRun: c.dryRun()}
+	options := metav1.DeleteOptions{PropagationPolicy: &propagation, GracePeriodSeconds: opts.GracePeriodSeconds, DryRun: c.dryRun()}
 	if opts.UID != "" || opts.ResourceVersion != "" {
 		options.Preconditions = &metav1.Preconditions{}
 		if opts.UID != "" {

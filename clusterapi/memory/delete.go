@@ -40,7 +40,7 @@ func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 		if err := preconditions(k, e, opts.UID, opts.ResourceVersion); err != nil {
 			return err
 		}
-		c.delete(k.ref(key), opts.Propagation, c.grace(e, nil))
+		c.delete(k.ref(key), opts.Propagation, c.grace(e, opts.GracePeriodSeconds))
 		return nil
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -74,7 +74,7 @@ func imageOf(name, version string) string {
 
 // kubeVersionOf returns the Kubernetes version of an OpenShift 4 release.
 func kubeVersionOf(version string) string {
-	v, err := semver.StrictNewVersion(version)
+	v, err := versions.Parse(version)
 	if err != nil || v.Major() != 4 {
 		return "v1.0.0"
 	}

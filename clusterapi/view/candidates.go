@@ -7,6 +7,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // upgradeableRisk is the name of the risk that Upgradeable=False is.
@@ -20,7 +22,7 @@ func (r *Recommend) addReleases(cv *configv1.ClusterVersion) {
 	}
 	var all []versioned
 	add := func(release Release) {
-		v, err := semver.StrictNewVersion(release.Version)
+		v, err := versions.Parse(release.Version)
 		if err != nil {
 			r.Invalid = append(r.Invalid, InvalidVersion{release.Version, release.Image, err.Error()})
 			return
@@ -66,7 +68,7 @@ func (r *Recommend) guard() *minorGuard {
 	if !r.Upgradeable.is(statusFalse) {
 		return nil
 	}
-	v, err := semver.StrictNewVersion(r.Version)
+	v, err := versions.Parse(r.Version)
 	if err != nil {
 		r.UpgradeableError = fmt.Sprintf("cannot parse SemVer version %q: %v", r.Version, err)
 		return nil

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // Recommend is what oc adm upgrade recommend shows of a cluster: what speaks
@@ -94,7 +95,7 @@ type RecommendInput struct {
 // called concurrently.
 func AssessRecommend(in RecommendInput) (*Recommend, error) {
 	if in.Version != "" {
-		if _, err := semver.StrictNewVersion(in.Version); err != nil {
+		if _, err := versions.Parse(in.Version); err != nil {
 			return nil, fmt.Errorf("cannot parse SemVer target %q: %w", in.Version, err)
 		}
 	}
@@ -212,7 +213,7 @@ func (r *Recommend) target() (*Candidate, error) {
 	if r.Target == "" {
 		return nil, nil
 	}
-	v, err := semver.StrictNewVersion(r.Target)
+	v, err := versions.Parse(r.Target)
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse SemVer target %q: %w", r.Target, err)
 	}

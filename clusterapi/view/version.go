@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // NewestFirst sorts what has a version: valid versions by precedence, higher
@@ -19,7 +21,7 @@ func NewestFirst[T any](items []T, version func(T) string) []T {
 	all := make([]parsed, len(items))
 	for i, item := range items {
 		text := version(item)
-		v, err := semver.StrictNewVersion(text)
+		v, err := versions.Parse(text)
 		if err != nil {
 			v = nil
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // Kind is the only kind of release metadata that is understood.
@@ -64,7 +65,7 @@ func Decode(data []byte) (*Metadata, error) {
 	if m.Version == "" {
 		return nil, errors.New("missing required Cincinnati metadata version")
 	}
-	v, err := semver.StrictNewVersion(m.Version)
+	v, err := versions.Parse(m.Version)
 	if err != nil {
 		return nil, fmt.Errorf("invalid Cincinnati metadata version %q: %w", m.Version, err)
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // ControlPlaneOnlyOptions are the options of [PlanControlPlaneOnly].
@@ -76,7 +77,7 @@ func (b *builder) hops(from string, o ControlPlaneOnlyOptions) (minor int, ok bo
 	before := len(b.problems())
 	var hops []*semver.Version
 	for _, text := range append([]string{from}, o.Versions...) {
-		v, err := semver.StrictNewVersion(text)
+		v, err := versions.Parse(text)
 		if err != nil {
 			b.add("version %s: %w", bounded.Quote(text), err)
 			continue

@@ -8,6 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -73,25 +74,23 @@ func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Multi
 	if advice.Decision = report.Decide(m.Policy); advice.Decision.Blocked {
 		return advice, &BlockedError{Summary: advice.Decision.Summary}
 	}
-	_, err = clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-		want := cv.Spec.DesiredUpdate
+	_, err = clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
+		before := map[string]string{"version": "", "image": ""}
+		if u := cv.Spec.DesiredUpdate; u != nil {
+			before["version"], before["image"] = u.Version, u.Image
+		}
 		switch {
-		case want != nil && want.Architecture == multi:
-			return nil
+		case cv.Spec.DesiredUpdate != nil && cv.Spec.DesiredUpdate.Architecture == multi:
+			return false, nil
 		case cv.Status.Desired.Version != target.Version:
-			return fmt.Errorf("the cluster went from %s to %s meanwhile", target.Version, cv.Status.Desired.Version)
+			return false, fmt.Errorf("the cluster went from %s to %s meanwhile", target.Version, cv.Status.Desired.Version)
 		}
-		if want == nil {
-			want = &configv1.Update{}
-		}
-		before := map[string]string{"version": want.Version, "image": want.Image}
-		want.Architecture, want.Version, want.Image, want.Force = multi, target.Version, "", false
-		cv.Spec.DesiredUpdate = want
+		clusterversion.Request(cv, configv1.Update{Architecture: multi, Version: target.Version, AcceptRisks: clusterversion.AcceptedRisks(cv)})
 		if cv.Annotations == nil {
 			cv.Annotations = map[string]string{}
 		}
 		cv.Annotations[AnnotationMultiArch] = mark{For: target.Version, Before: before}.String()
-		return nil
+		return true, nil
 	})
 	if err != nil {
 		return advice, fmt.Errorf("migration to several architectures: %w", err)
@@ -116,25 +115,22 @@ var ErrBegun = errors.New("the migration to several architectures has begun: the
 // migration has not begun: desiredUpdate becomes what it was. Errors are [ErrBegun], and
 // those of reading and writing the ClusterVersion.
 func (m MultiArch) Undo(ctx context.Context, api clusterapi.ClusterAPI) error {
-	_, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+	_, err := clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
 		made, ok, err := readMark(cv.Annotations, AnnotationMultiArch)
 		if err != nil || !ok {
-			return err
+			return false, err
 		}
 		want := cv.Spec.DesiredUpdate
 		stands := want != nil && want.Architecture == multi && want.Version == made.For && want.Image == ""
 		if stands && cv.Status.Desired.Architecture == multi {
-			return ErrBegun
+			return false, ErrBegun
 		}
 		delete(cv.Annotations, AnnotationMultiArch)
 		if !stands {
-			return nil // somebody else's request by now
+			return false, nil // somebody else's request by now
 		}
-		want.Architecture, want.Version, want.Image = "", made.Before["version"], made.Before["image"]
-		if want.Version == "" && want.Image == "" && len(want.AcceptRisks) == 0 {
-			cv.Spec.DesiredUpdate = nil
-		}
-		return nil
+		clusterversion.Request(cv, configv1.Update{Version: made.Before["version"], Image: made.Before["image"], AcceptRisks: clusterversion.AcceptedRisks(cv)})
+		return true, nil
 	})
 	if err != nil {
 		return fmt.Errorf("taking back the migration to several architectures: %w", err)

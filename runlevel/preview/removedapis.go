@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // RemovedAPI is an API that the target does not serve any more and that clients
@@ -55,7 +55,7 @@ func (r *run) removedAPIs(ctx context.Context, p *Preview) error {
 // kubernetesMinor is the minor version of Kubernetes 1 in a release of OpenShift
 // 4; 0 where it is not known.
 func kubernetesMinor(version string) uint64 {
-	v, err := semver.StrictNewVersion(version)
+	v, err := versions.Parse(version)
 	if err != nil || v.Major() != 4 {
 		return 0
 	}

@@ -7,12 +7,13 @@
 // OCM is asked for the cluster by the UUID that the cluster gives itself
 // (external_id), then for the cluster's upgrade policies, then for the state of
 // each, in the order of their next_run. One that is pending, completed or
-// cancelled does not count, and neither does one without a version: an automatic
-// policy of a cluster that is up to date. Policies of add-ons and node pools
+// cancelled does not count. One without a version is an error, unless it is an
+// automatic policy that is pending: the cluster is up to date. Policies of add-ons and node pools
 // are not about the cluster's version.
 //
 //	desired.version        version
-//	desired.channel        the cluster's channel group (stable if it has none) and
+//	desired.channel        the cluster's channel group (stable if it has none
+//	                       and its type is ARO) and
 //	                       the version's minor: fast-4.17; see [upgradeconfig.InferChannel]
 //	upgradeAt              next_run, whole seconds, in the zone as it came
 //	PDBForceDrainTimeout   the cluster's node_drain_grace_period, in minutes

@@ -200,6 +200,9 @@ func (p *Provider) policyPath(cl *cluster, pol policy) (string, error) {
 
 // convert returns the spec that a policy makes.
 func (p *Provider) convert(cl *cluster, pol policy) (upgradeconfig.Spec, error) {
+	if cl.channelGroup == "" && p.o.Type != upgradeconfig.ARO {
+		return upgradeconfig.Spec{}, errors.New("the cluster has no version.channel_group, so its channel is not known")
+	}
 	channel, err := upgradeconfig.InferChannel(cl.channelGroup, pol.Version)
 	if e, ok := errors.AsType[*upgradeconfig.ChannelError](err); ok {
 		e.PolicyID = pol.ID

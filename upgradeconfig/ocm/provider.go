@@ -165,13 +165,17 @@ func (p *Provider) list(ctx context.Context) (*connection, *cluster, []policy, e
 
 // policy asks for the state of a policy and converts it if it counts.
 func (p *Provider) policy(ctx context.Context, c *connection, cl *cluster, l policy) (upgradeconfig.Policy, bool, error) {
-	policy := upgradeconfig.Policy{ID: l.ID, NextRun: l.nextRun}
+	policy := upgradeconfig.Policy{ID: l.ID, NextRun: l.nextRun, Automatic: l.ScheduleType == "automatic"}
 	policy.Spec.Desired.Version = l.Version
 	var err error
 	if policy.State, _, err = p.state(ctx, c, cl, l); err != nil {
 		return policy, false, err
 	}
-	if counts, why := policy.Counts(); !counts {
+	counts, why, err := policy.Counts()
+	if err != nil {
+		return policy, false, fmt.Errorf("%w: policy %q: %w", ErrProcessingPolicies, l.ID, err)
+	}
+	if !counts {
 		p.o.Logger.Info("policy ignored", "policy", l.ID, "reason", why)
 		return policy, false, nil
 	}

@@ -104,6 +104,7 @@ func TestConversion(t *testing.T) {
 	capacity := func(v any) func(*ocmtest.Cluster, *ocmtest.Policy) {
 		return func(_ *ocmtest.Cluster, p *ocmtest.Policy) { p.Extra = map[string]any{"capacity_reservation": v} }
 	}
+	const noGroup = "the cluster has no version.channel_group, so its channel is not known"
 	version := func(group, version string) func(*ocmtest.Cluster, *ocmtest.Policy) {
 		return func(c *ocmtest.Cluster, p *ocmtest.Policy) { c.ChannelGroup, p.Version = group, version }
 	}
@@ -150,11 +151,11 @@ func TestConversion(t *testing.T) {
 		{"capacity off", func(_ *ocmtest.Cluster, p *ocmtest.Policy) { p.CapacityReservation = &no }, with(func(s *upgradeconfig.Spec) { s.CapacityReservation = false }), ""},
 		{"capacity text", capacity("false"), nil, "neither true nor false"},
 
-		{"no group", version("", "4.18.0-rc.1"), channel("4.18.0-rc.1", "stable-4.18"), ""},
+		{"no group", version("", "4.18.0-rc.1"), nil, noGroup},
 		{"group null", func(c *ocmtest.Cluster, _ *ocmtest.Policy) {
 			c.Extra = map[string]any{"version": map[string]any{"channel_group": nil}}
-		}, channel("4.17.4", "stable-4.17"), ""},
-		{"no version of the cluster", func(c *ocmtest.Cluster, _ *ocmtest.Policy) { c.Extra = map[string]any{"version": nil} }, channel("4.17.4", "stable-4.17"), ""},
+		}, nil, noGroup},
+		{"no version of the cluster", func(c *ocmtest.Cluster, _ *ocmtest.Policy) { c.Extra = map[string]any{"version": nil} }, nil, noGroup},
 		{"eus, odd", version("eus", "4.15.9"), channel("4.15.9", "eus-4.16"), ""},
 		{"eus, even", version("eus", "4.16.1"), channel("4.16.1", "eus-4.16"), ""},
 		{"nightly", version("nightly", "4.17.3"), channel("4.17.3", "nightly-4.17"), ""},
@@ -192,6 +193,18 @@ func TestType(t *testing.T) {
 		if got, err := p.Policies(t.Context()); err != nil || got[0].Spec.Type != want {
 			t.Errorf("%q: %v, %v", typ, got, err)
 		}
+		// Clusters of type ARO have no channel group.
+		s := newServer(p7)
+		c, _ := s.Cluster(clusterID)
+		c.ChannelGroup = ""
+		s.SetCluster(c)
+		p, err = ocm.New(newCluster(t), ocm.Options{Type: typ, Base: ocmtest.Transport(s)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Policies(t.Context()); (err == nil) != (want == upgradeconfig.ARO) || err == nil && got[0].Spec.Desired.Channel != "stable-4.17" {
+			t.Errorf("%q, no channel group: %v, %v", typ, got, err)
+		}
 	}
 }
 
@@ -204,6 +217,7 @@ func TestWhichCount(t *testing.T) {
 	cve := pol("cve", "4.17.4", late, "")
 	cve.UpgradeType = "ControlPlaneCVE"
 	broken := pol("broken", "4.17.4", "never", "")
+	automatic := func(p ocmtest.Policy) ocmtest.Policy { p.Schedule = "0 3 * * 2"; return p }
 	noRun := pol("no-run", "4.17.4", "", "")
 	for _, tt := range []struct {
 		name   string
@@ -222,7 +236,12 @@ func TestWhichCount(t *testing.T) {
 		{"pending", []ocmtest.Policy{pol("a", "4.17.4", late, "pending")}, nil, []string{"a"}, nil, nil},
 		{"completed", []ocmtest.Policy{pol("a", "4.17.4", late, "COMPLETED")}, nil, []string{"a"}, nil, nil},
 		{"cancelled", []ocmtest.Policy{pol("a", "4.17.4", late, "Cancelled")}, nil, []string{"a"}, nil, nil},
-		{"up to date", []ocmtest.Policy{pol("a", "", late, "scheduled")}, nil, []string{"a"}, nil, nil},
+		{"up to date", []ocmtest.Policy{automatic(pol("a", "", late, "pending"))}, nil, []string{"a"}, nil, nil},
+		{"pending without a version", []ocmtest.Policy{pol("a", "", late, "pending")}, nil, []string{"a"}, upgradeconfig.ErrNoVersion, nil},
+		{"started without a version", []ocmtest.Policy{pol("a", "", late, "started")}, nil, []string{"a"}, ocm.ErrProcessingPolicies, nil},
+		{"automatic without a version", []ocmtest.Policy{automatic(pol("a", "", late, "scheduled"))}, nil, []string{"a"}, upgradeconfig.ErrNoVersion, nil},
+		{"completed without a version", []ocmtest.Policy{pol("a", "", early, "completed"), pol("b", "4.17.4", late, "")}, nil, []string{"a"}, upgradeconfig.ErrNoVersion, nil},
+		{"second without a version", []ocmtest.Policy{pol("a", "4.17.4", early, ""), pol("b", "", late, "started")}, []string{"a"}, []string{"a", "b"}, nil, []string{"b"}},
 		{"others' policies", []ocmtest.Policy{addon, pool, cve}, []string{"cve"}, nil, nil, nil},
 		{"only others' policies", []ocmtest.Policy{addon, pool}, nil, nil, nil, nil},
 		{"in order", []ocmtest.Policy{pol("c", "4.17.4", late, ""), pol("a", "4.17.4", middle, ""), pol("b", "4.17.4", early, "")}, []string{"a", "b", "c"}, nil, nil, nil},

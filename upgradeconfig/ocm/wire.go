@@ -116,6 +116,7 @@ func (*wirePeriod) check() error { return nil }
 type wirePolicy struct {
 	Kind                string          `json:"kind"`
 	ID                  string          `json:"id"`
+	ScheduleType        string          `json:"schedule_type"` // manual or automatic
 	UpgradeType         string          `json:"upgrade_type"`
 	Version             string          `json:"version"`
 	NextRun             json.RawMessage `json:"next_run"`

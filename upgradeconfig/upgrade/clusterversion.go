@@ -7,7 +7,9 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -24,13 +26,7 @@ func hasCommenced(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (bo
 	if desired.Image == "" && (desired.Version == "" || desired.Channel == "") {
 		return false, ErrNoTarget
 	}
-	if cv == nil || cv.Spec.DesiredUpdate == nil {
-		return false, nil
-	}
-	if desired.Image != "" {
-		return cv.Spec.DesiredUpdate.Image == desired.Image, nil
-	}
-	return cv.Spec.DesiredUpdate.Version == desired.Version, nil
+	return cv != nil && clusterversion.Asks(cv, desired.Version, desired.Image), nil
 }
 
 // precedingVersion returns the version that a cluster is upgraded from: the one
@@ -63,11 +59,10 @@ func target(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (configv1
 	return o.release, ok && o.release.Image != ""
 }
 
-// request writes the desired release into spec.desiredUpdate of a
-// ClusterVersion, and reports whether it could: an image as it is, a version
-// if it is among the updates. An update under a risk is requested together with
-// its image, by which its risks are accepted. Other fields of a request that is
-// there already stay.
+// request makes the desired release the request of a ClusterVersion, and reports
+// whether it could: an image as it is, a version if it is among the updates. An
+// update under a risk is requested together with its image, by which its risks
+// are accepted.
 func request(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
 	if cv == nil {
 		return false
@@ -75,19 +70,14 @@ func request(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
 	if _, ok := target(desired, cv); !ok {
 		return false
 	}
-	u := cv.Spec.DesiredUpdate
-	if u == nil {
-		u = &configv1.Update{}
-		cv.Spec.DesiredUpdate = u
+	u := configv1.Update{Image: desired.Image}
+	if desired.Image == "" {
+		u.Version = desired.Version
+		if o, _ := offered(cv, desired.Version); o.conditional {
+			u.Image = o.release.Image
+		}
 	}
-	if desired.Image != "" {
-		u.Version, u.Image = "", desired.Image
-		return true
-	}
-	u.Version, u.Image = desired.Version, ""
-	if o, _ := offered(cv, desired.Version); o.conditional {
-		u.Image = o.release.Image
-	}
+	clusterversion.Request(cv, u)
 	return true
 }
 
@@ -112,20 +102,32 @@ func offered(cv *configv1.ClusterVersion, version string) (offer, bool) {
 	return offer{}, false
 }
 
-// controlPlaneUpgraded says whether the newest update of the cluster is the
-// desired one, and has completed.
-func controlPlaneUpgraded(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
-	if len(cv.Status.History) == 0 {
-		return false
-	}
-	newest := cv.Status.History[0]
-	if newest.State != configv1.CompletedUpdate {
-		return false
-	}
+// isDesired reports whether an entry of the history is of the desired release.
+func isDesired(desired upgradeconfig.Update, h configv1.UpdateHistory) bool {
 	if desired.Image != "" {
-		return newest.Image == desired.Image
+		return h.Image == desired.Image
 	}
-	return newest.Version == desired.Version
+	return h.Version == desired.Version
+}
+
+// isUnderWay reports whether the cluster is on its way to the desired release,
+// whatever is requested by now, or has come to it.
+func isUnderWay(desired upgradeconfig.Update, cv *configv1.ClusterVersion, since *metav1.Time) bool {
+	return cv != nil && (len(cv.Status.History) > 0 && isDesired(desired, cv.Status.History[0]) || controlPlaneUpgraded(desired, cv, since))
+}
+
+// controlPlaneUpgraded reports whether an update to the desired release has
+// completed: the newest one, or one since the upgrade began.
+func controlPlaneUpgraded(desired upgradeconfig.Update, cv *configv1.ClusterVersion, since *metav1.Time) bool {
+	for i, h := range cv.Status.History {
+		if h.State != configv1.CompletedUpdate || !isDesired(desired, h) {
+			continue
+		}
+		if i == 0 || since != nil && h.CompletionTime != nil && !h.CompletionTime.Before(since) {
+			return true
+		}
+	}
+	return false
 }
 
 // NotUpgradeableError is the error of the step IsClusterUpgradable: the cluster

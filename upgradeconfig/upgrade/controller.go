@@ -69,7 +69,9 @@ type Options struct {
 	// spec.desiredUpdate of the ClusterVersion is written, again in each pass
 	// until it agrees.
 	Preconditions func(ctx context.Context, cv *configv1.ClusterVersion, target configv1.Release) error
-	// Capacity reserves extra worker nodes. Nil: there are none, so a reservation
+	// Capacity reserves extra worker nodes. It and Maintenance are closed again
+	// however the upgrade ends, also if its UpgradeConfig is deleted: see
+	// [AnnotationOpen]. Nil: there are none, so a reservation
 	// that is asked for is skipped, and the provider hears of that.
 	Capacity Capacity
 	// Health is checked before and after the upgrade.
@@ -112,6 +114,7 @@ type Controller struct {
 	o      Options
 	now    func() time.Time
 	sent   sentStates
+	open   upgradeID // of which this process has stored AnnotationOpen
 	passes *loop.Passes
 }
 
@@ -232,10 +235,9 @@ func (c *Controller) Sync(ctx context.Context) (out Progress, err error) {
 }
 
 func (c *Controller) pass(ctx context.Context) (Progress, error) {
-	none := Progress{After: lookAgain, Reason: noConfig}
 	config, err := clusterapi.Get[upgradeconfig.UpgradeConfig](ctx, c.o.API, c.key())
 	if apierrors.IsNotFound(err) {
-		return none, nil
+		return c.closeWithout(ctx)
 	}
 	if err != nil {
 		return Progress{}, err
@@ -244,7 +246,7 @@ func (c *Controller) pass(ctx context.Context) (Progress, error) {
 	p.entry, _ = config.Status.Entry(config.Spec.Desired.Version)
 	out, err := p.run(ctx)
 	if apierrors.IsNotFound(err) && p.gone(ctx) {
-		return none, nil
+		return c.closeWithout(ctx)
 	}
 	out.Phase = config.Status.Phase(config.Spec.Desired.Version)
 	return out, err

@@ -30,13 +30,19 @@
 // first that is not done. Until the upgrade has commenced, the checks before it
 // run again in each pass: the cluster may have become unhealthy meanwhile.
 //
+// An upgrade that has commenced fails if the cluster is not asked for its release
+// any more and is not on its way to it either. Whatever ends an upgrade, also that
+// its UpgradeConfig is deleted or replaced, extra capacity and maintenance windows
+// are closed: [AnnotationOpen] remembers them.
+//
 // # Notifications
 //
 // A notification is stored before the provider hears it, and stored as sent
 // after: as the condition of a step, or in [AnnotationTold]. So the provider
 // hears it at least once, and a second time only if the process ended or a write
-// failed in between, its answer was lost, or two Controllers run. [Uninstall]
-// removes the annotation.
+// failed in between, its answer was lost, or two Controllers run. No upgrade waits
+// for a service log: one that cannot be posted is posted later, also after the
+// end. [Uninstall] removes the annotation.
 //
 // # Events and metrics
 //

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
@@ -45,24 +46,24 @@ func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool
 	case upgradeconfig.ComputeCapacityReserved:
 		return p.reserve(ctx)
 	case upgradeconfig.ControlPlaneMaintenanceWindowCreated:
-		return p.maintain(ctx, ControlPlane, Maintenance.Start)
+		return p.openWindow(ctx, ControlPlane)
 	case upgradeconfig.UpgradeCommenced:
 		return p.commence(ctx)
 	case upgradeconfig.ControlPlaneUpgraded:
-		if !controlPlaneUpgraded(p.config.Spec.Desired, p.cv) {
+		if !controlPlaneUpgraded(p.config.Spec.Desired, p.cv, p.entry.StartTime) {
 			return false, nil
 		}
-		return p.notified(ctx, upgradeconfig.StateControlPlaneFinishedSL)
+		return p.logged(ctx, upgradeconfig.StateControlPlaneFinishedSL)
 	case upgradeconfig.ControlPlaneMaintenanceWindowRemoved:
-		return p.maintain(ctx, ControlPlane, Maintenance.End)
+		return p.closeWindow(ctx, ControlPlane)
 	case upgradeconfig.WorkersMaintenanceWindowCreated:
-		return p.maintain(ctx, Workers, Maintenance.Start)
+		return p.openWindow(ctx, Workers)
 	case upgradeconfig.WorkerNodesUpgraded:
 		return p.workers(ctx)
 	case upgradeconfig.ComputeCapacityRemoved:
 		return p.release(ctx)
 	case upgradeconfig.WorkersMaintenanceWindowRemoved:
-		return p.maintain(ctx, Workers, Maintenance.End)
+		return p.closeWindow(ctx, Workers)
 	case upgradeconfig.ClusterHealthyAfterUpgrade:
 		_, err := p.healthy(ctx)
 		return err == nil, err
@@ -104,7 +105,10 @@ func (p *pass) reserve(ctx context.Context) (bool, error) {
 	}
 	state := CapacityNone
 	if p.o.Capacity != nil {
-		var err error
+		err := p.noteOpen(ctx)
+		if err != nil {
+			return false, err
+		}
 		if state, err = p.o.Capacity.Reserve(ctx, p.config); err != nil {
 			return false, err
 		}
@@ -124,11 +128,22 @@ func (p *pass) reserve(ctx context.Context) (bool, error) {
 	return false, fmt.Errorf("upgradeconfig: the capacity hook answers %q, which does not exist", state)
 }
 
-func (p *pass) maintain(ctx context.Context, plane Plane, f func(Maintenance, context.Context, *upgradeconfig.UpgradeConfig, Plane) error) (bool, error) {
+func (p *pass) openWindow(ctx context.Context, plane Plane) (bool, error) {
 	if p.o.Maintenance == nil {
 		return true, nil
 	}
-	err := f(p.o.Maintenance, ctx, p.config, plane)
+	err := p.noteOpen(ctx)
+	if err == nil {
+		err = p.o.Maintenance.Start(ctx, p.config, plane)
+	}
+	return err == nil, err
+}
+
+func (p *pass) closeWindow(ctx context.Context, plane Plane) (bool, error) {
+	if p.o.Maintenance == nil {
+		return true, nil
+	}
+	err := p.o.Maintenance.End(ctx, p.config, plane)
 	return err == nil, err
 }
 
@@ -143,13 +158,13 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if commenced {
-		return p.notified(ctx, upgradeconfig.StateControlPlaneStartedSL)
+		return p.logged(ctx, upgradeconfig.StateControlPlaneStartedSL)
 	}
 	desired := p.config.Spec.Desired
 	if desired.Image == "" && p.cv.Spec.Channel != desired.Channel {
-		if err := p.modify(ctx, func(cv *configv1.ClusterVersion) error {
+		if err := p.modify(ctx, func(cv *configv1.ClusterVersion) (bool, error) {
 			cv.Spec.Channel = desired.Channel
-			return nil
+			return false, nil
 		}); err != nil {
 			return false, err
 		}
@@ -170,15 +185,14 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	if err := p.store(ctx); err != nil {
 		return false, err
 	}
-	err = p.modify(ctx, func(cv *configv1.ClusterVersion) error {
+	err = p.modify(ctx, func(cv *configv1.ClusterVersion) (bool, error) {
 		if done, err := hasCommenced(desired, cv); err != nil || done {
-			return err
+			return false, err
 		}
 		if r, ok := target(desired, cv); !ok || r.Image != release.Image {
-			return errNotOffered
+			return false, errNotOffered
 		}
-		request(desired, cv)
-		return nil
+		return request(desired, cv), nil
 	})
 	if errors.Is(err, errNotOffered) {
 		return false, nil
@@ -186,11 +200,11 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return p.notified(ctx, upgradeconfig.StateControlPlaneStartedSL)
+	return p.logged(ctx, upgradeconfig.StateControlPlaneStartedSL)
 }
 
-func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) error) error {
-	cv, err := clusterapi.Modify(ctx, p.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, f)
+func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) (requested bool, err error)) error {
+	cv, err := clusterversion.Modify(ctx, p.o.API, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, f)
 	if err == nil {
 		p.cv = cv
 	}
@@ -212,7 +226,7 @@ func (p *pass) workers(ctx context.Context) (bool, error) {
 		}
 	}
 	if len(open) == 0 {
-		return p.notified(ctx, upgradeconfig.StateWorkerPlaneFinishedSL)
+		return p.logged(ctx, upgradeconfig.StateWorkerPlaneFinishedSL)
 	}
 	p.waitsFor = "machine config pools that are not updated: " + bounded.Join(open, ", ", maxPools)
 	if p.o.Drain == nil {

@@ -19,6 +19,7 @@ const (
 	ActivityRefresh             = activityRefresh
 	ActivitySteps               = activitySteps
 	ActivityGiveUp              = activityGiveUp
+	ActivityWithdrawn           = activityWithdrawn
 	HealthReference             = healthReference
 	MetricSyncTimestamp         = metricSyncTimestamp
 	MetricValidationFailed      = metricValidationFailed

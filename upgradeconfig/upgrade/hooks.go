@@ -2,17 +2,11 @@ package upgrade
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -24,7 +18,8 @@ type Capacity interface {
 	// Reserve asks for the extra nodes, and says how far they are.
 	Reserve(ctx context.Context, c *upgradeconfig.UpgradeConfig) (CapacityState, error)
 	// Release removes them, and says whether they are gone. It is called
-	// whether or not there are any.
+	// whether or not there are any, and with the UpgradeConfig of the upgrade
+	// where that is deleted by then.
 	Release(ctx context.Context, c *upgradeconfig.UpgradeConfig) (done bool, err error)
 }
 
@@ -72,8 +67,10 @@ const (
 )
 
 // Maintenance silences the alerts that the upgrade of a plane causes. Both
-// methods must be idempotent; an error fails the step, which is tried again. One
-// Controller makes no concurrent calls.
+// methods must be idempotent; an error fails the step, which is tried again. End is
+// called for windows that were never started too, and with the UpgradeConfig of
+// the upgrade where that is deleted by then. One Controller makes no concurrent
+// calls.
 type Maintenance interface {
 	Start(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error
 	End(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error
@@ -83,8 +80,9 @@ type Maintenance interface {
 // is tried again. One Controller makes no concurrent calls.
 type Drain interface {
 	// ForceDrain is called about every minute while the worker nodes are
-	// upgraded. For each node that has been waiting for longer than after, it
-	// removes what prevents the drain.
+	// upgraded. For each node that waits for longer than after, it removes what
+	// prevents the drain. after is PDBForceDrainTimeout of the UpgradeConfig, and 0
+	// if a provider names no time.
 	ForceDrain(ctx context.Context, c *upgradeconfig.UpgradeConfig, after time.Duration) error
 }
 
@@ -113,97 +111,4 @@ func (h OperatorHealth) Failing(ctx context.Context, _ *upgradeconfig.UpgradeCon
 		}
 	}
 	return failing, nil
-}
-
-// ForcedDrain is a [Drain] that deletes the pods of a node that waits to be
-// drained, past their PodDisruptionBudgets. Pods of DaemonSets and static pods
-// stay. The wait of a node is counted from when it was first seen to wait, so it
-// starts again after a restart. It is safe for concurrent use.
-type ForcedDrain struct {
-	API   clusterapi.ReadWriter // required
-	Clock clock.PassiveClock    // nil means the real one
-
-	mu      sync.Mutex
-	waiting map[string]waitingNode
-}
-
-type waitingNode struct {
-	request string
-	since   time.Time
-}
-
-// ForceDrain deletes the pods of all nodes that wait too long, and returns the
-// first error.
-func (d *ForcedDrain) ForceDrain(ctx context.Context, _ *upgradeconfig.UpgradeConfig, after time.Duration) error {
-	nodes, err := clusterapi.List[corev1.Node](ctx, d.API, clusterapi.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, node := range d.late(nodes, after) {
-		if err := d.empty(ctx, node); err != nil {
-			return fmt.Errorf("node %s: %w", node, err)
-		}
-	}
-	return nil
-}
-
-// late returns the nodes whose request to be drained is older than after.
-func (d *ForcedDrain) late(nodes []corev1.Node, after time.Duration) []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := clock.RealClock{}.Now()
-	if d.Clock != nil {
-		now = d.Clock.Now()
-	}
-	var late []string
-	waiting := make(map[string]waitingNode)
-	for i := range nodes {
-		s := mcp.NodeStateOf(&nodes[i])
-		if s.DesiredDrain == s.LastAppliedDrain || !s.Unschedulable {
-			continue
-		}
-		w, ok := d.waiting[s.Name]
-		if !ok || w.request != s.DesiredDrain {
-			w = waitingNode{request: s.DesiredDrain, since: now}
-		}
-		waiting[s.Name] = w
-		if now.Sub(w.since) >= after {
-			late = append(late, s.Name)
-		}
-	}
-	d.waiting = waiting
-	return late
-}
-
-func (d *ForcedDrain) empty(ctx context.Context, node string) error {
-	pods, err := clusterapi.List[corev1.Pod](ctx, d.API, clusterapi.ListOptions{NodeName: node})
-	if err != nil {
-		return err
-	}
-	for _, p := range pods {
-		if p.Spec.NodeName != node { // a backend that cannot select by node
-			continue
-		}
-		if p.DeletionTimestamp != nil || stays(p) {
-			continue
-		}
-		err := d.API.Delete(ctx, corev1.SchemeGroupVersion.WithKind("Pod"), clusterapi.Key(p.Namespace, p.Name), clusterapi.DeleteOptions{UID: p.UID})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// stays says whether a drain leaves a pod where it is.
-func stays(p corev1.Pod) bool {
-	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static {
-		return true
-	}
-	for _, o := range p.OwnerReferences {
-		if o.Controller != nil && *o.Controller && o.Kind == "DaemonSet" {
-			return true
-		}
-	}
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }

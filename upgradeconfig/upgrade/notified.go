@@ -8,21 +8,23 @@ import (
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
 // AnnotationTold of an UpgradeConfig is where a [Controller] keeps the
 // notifications that have no condition of the upgrade: delays, extra capacity
-// that is not available, failed health checks. It is JSON with a format number:
-// which notifications are due and which were sent, of which object and version.
-// It is removed when the upgrade has ended; what is due then is not sent any
-// more.
+// that is not available, failed health checks, and the service logs that could not
+// be posted. It is JSON with a format number: which notifications are due and which
+// were sent, of which object and version. When the upgrade has ended, service logs
+// of its steps are still sent, and all else that is due is not.
 //
 // All other notifications have a condition, which is False while they are due
 // and True once they were sent. It is stored together with the phase; an
@@ -111,10 +113,60 @@ func (p *pass) notifyOnce(ctx context.Context, s upgradeconfig.State, found []st
 	return p.storeRecord(ctx, r)
 }
 
+// logged posts a service log of a step. The step does not wait for it: what cannot
+// be posted is due, and posted later.
+func (p *pass) logged(ctx context.Context, s upgradeconfig.State) (bool, error) {
+	if slices.Contains(p.record.Due, s) {
+		return true, nil
+	}
+	err := panics.Catch(func() error { return p.notify(ctx, s, nil) })
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if err == nil {
+		return true, nil
+	}
+	p.log(err)
+	r := p.record
+	r.Due = append(slices.Clone(r.Due), s)
+	err = p.storeRecord(ctx, r)
+	return err == nil, err
+}
+
+// sendLogs posts the service logs that are still due after the end of the upgrade.
+// All else that is stored is about its course, and is removed.
+func (p *pass) sendLogs(ctx context.Context) error {
+	var left record
+	for _, s := range p.record.Due {
+		if !isStepLog(s) {
+			continue
+		}
+		err := panics.Catch(func() error { return p.notify(ctx, s, nil) })
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			p.log(err)
+			left.Due = append(left.Due, s)
+		}
+	}
+	return p.storeRecord(ctx, left)
+}
+
+// isStepLog reports whether a state makes a service log of a step. What others say
+// is known to the check that found it.
+func isStepLog(s upgradeconfig.State) bool {
+	switch s {
+	case upgradeconfig.StateControlPlaneStartedSL, upgradeconfig.StateControlPlaneFinishedSL, upgradeconfig.StateWorkerPlaneFinishedSL:
+		return true
+	}
+	return false
+}
+
 // notifyDue sends what earlier passes have left, and tells of a delay. Service
-// logs are left to the step that knows what to write into them.
+// logs of health checks are left to the step that knows what to write into them.
 func (p *pass) notifyDue(ctx context.Context, delayed bool) error {
-	due := slices.DeleteFunc(slices.Clone(p.record.Due), upgradeconfig.State.ServiceLog)
+	due := slices.DeleteFunc(slices.Clone(p.record.Due), func(s upgradeconfig.State) bool { return s.ServiceLog() && !isStepLog(s) })
 	if delayed && !slices.Contains(due, upgradeconfig.StateDelayed) {
 		due = append(due, upgradeconfig.StateDelayed)
 	}
@@ -175,16 +227,25 @@ func (p *pass) log(err error) {
 // last one has ended: [AnnotationTold] of the UpgradeConfigs of all namespaces.
 // Spec and status stay; the managed-upgrade operator uses them too. Where an
 // object cannot be changed it continues with the others; its error joins all
-// errors. A cluster that does not serve the kind has nothing to remove.
+// errors. [AnnotationOpen] is removed by a Controller that has closed what it
+// speaks of, and is an error as long as it is there. A cluster that does not serve
+// the kinds has nothing to remove.
 func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
+	var errs []error
+	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterapi.Key("", upgradeconfig.ClusterVersionName))
+	switch {
+	case err == nil && cv.Annotations[AnnotationOpen] != "":
+		errs = append(errs, fmt.Errorf("ClusterVersion: annotation %s: extra capacity or maintenance windows may be open, and a Controller has to close them", AnnotationOpen))
+	case err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
+		errs = append(errs, err)
+	}
 	list, err := api.List(ctx, kind, clusterapi.ListOptions{})
 	if meta.IsNoMatchError(err) {
-		return nil
+		return errors.Join(errs...)
 	}
 	if err != nil {
-		return err
+		return errors.Join(append(errs, err)...)
 	}
-	var errs []error
 	for _, u := range list.Items {
 		if _, ok := u.GetAnnotations()[AnnotationTold]; !ok {
 			continue

@@ -66,6 +66,9 @@ func delay(e upgradeconfig.HistoryEntry) string {
 }
 
 func failure(upgrade string, e upgradeconfig.HistoryEntry) string {
+	if e.IsTrue(upgradeconfig.UpgradeCommenced) {
+		return upgrade + " was cancelled, as the cluster is not asked to update to that version any more. It must be rescheduled"
+	}
 	why := "as the cluster did not pass its pre-upgrade verification checks"
 	switch c := undone(e); c.Type {
 	case upgradeconfig.IsClusterUpgradable:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -118,6 +119,7 @@ func TestForcedDrainOfOneNode(t *testing.T) {
 		if name == "stuck" {
 			n.Annotations = map[string]string{mcp.AnnotationDesiredDrain: "drain-1"}
 			n.Spec.Unschedulable = true
+			n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: time.Now().Add(-time.Hour)}}}
 		}
 		p := &corev1.Pod{}
 		p.Namespace, p.Name, p.Spec.NodeName = "shop", "web-"+name, name

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -29,15 +30,37 @@ type pass struct {
 	cv       *configv1.ClusterVersion
 	record   record // as it is stored
 	waitsFor string // what the step under way waits for
+	left     error  // what of another upgrade is not closed yet
 }
 
 func (p *pass) run(ctx context.Context) (Progress, error) {
-	if err := p.configure(ctx); err != nil {
-		return Progress{}, err
-	}
 	var err error
 	if p.cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, p.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName)); err != nil {
 		return Progress{}, fmt.Errorf("%w: %w", upgradeconfig.ErrClusterVersion, err)
+	}
+	// An upgrade opens nothing before all of the one before it is closed.
+	p.left = p.closeLeft(ctx, p.cv, p.config)
+	if ctx.Err() != nil {
+		return Progress{}, ctx.Err()
+	}
+	if p.left != nil && lostRace(p.left) {
+		return Progress{}, p.left
+	}
+	out, err := p.proceed(ctx)
+	if p.left == nil {
+		return out, err
+	}
+	if out.After == 0 || out.After > lookSoon {
+		out.After = lookSoon
+	}
+	return out, errors.Join(p.left, err)
+}
+
+// proceed takes the upgrade as far as it can go for now.
+func (p *pass) proceed(ctx context.Context) (Progress, error) {
+	err := p.configure(ctx)
+	if err != nil {
+		return Progress{}, err
 	}
 	if p.record, err = recordOf(p.config); err != nil {
 		return Progress{}, err
@@ -48,7 +71,7 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 		case p.entry.IsFalse(e.told): // by a pass that was cut short before it told anybody
 			return p.notifyEnd(ctx, e)
 		default:
-			if err := p.storeRecord(ctx, record{}); err != nil {
+			if err := p.sendLogs(ctx); err != nil {
 				return Progress{}, err
 			}
 		}
@@ -81,7 +104,9 @@ func (p *pass) run(ctx context.Context) (Progress, error) {
 		case activityRefresh:
 			s.Refreshed = p.refresh(ctx)
 		case activityGiveUp:
-			return p.giveUp(ctx)
+			return p.giveUp(ctx, true)
+		case activityWithdrawn:
+			return p.withdrawn(ctx)
 		case activitySteps:
 			return p.steps(ctx, d.Delayed)
 		}
@@ -205,14 +230,45 @@ func (p *pass) refresh(ctx context.Context) *refreshed {
 	return &refreshed{Differs: differs, Err: err}
 }
 
-// giveUp ends an upgrade that has not commenced in time.
-func (p *pass) giveUp(ctx context.Context) (Progress, error) {
-	removed, err := p.release(ctx)
-	if err == nil && !removed {
-		err = errors.New("extra capacity is still being removed")
+// withdrawn ends an upgrade whose request was taken back or aimed elsewhere after
+// it had commenced, once that has lasted.
+func (p *pass) withdrawn(ctx context.Context) (Progress, error) {
+	noticed, ok := p.entry.Condition(upgradeconfig.FailedUpgrade)
+	if ok && (noticed.StartTime == nil || p.now().Sub(noticed.StartTime.Time) >= withdrawnFor) {
+		return p.giveUp(ctx, false)
+	}
+	if !ok {
+		setFailed(&p.entry, errWithdrawn, p.now())
+		if err := p.store(ctx); err != nil {
+			return Progress{}, err
+		}
+		p.emitStep(upgradeconfig.FailedUpgrade)
+	}
+	return Progress{After: lookSoon, Reason: errWithdrawn.Error()}, nil
+}
+
+// withdrawnFor is how long a request has to be away. What was read may be old, and
+// people correct themselves.
+const withdrawnFor = 5 * time.Minute
+
+var errWithdrawn = errors.New("the cluster is not asked to update to that version any more")
+
+// giveUp ends an upgrade that cannot come to its end: it closes what the upgrade
+// opened, and then the upgrade has failed. breached says that it has not commenced
+// in time.
+func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
+	closed, err := p.closeAll(ctx, p.config)
+	if err == nil && !closed {
+		err = errClosing
 	}
 	if ctx.Err() != nil {
 		return Progress{}, ctx.Err()
+	}
+	if err == nil && p.left == nil { // else the annotation is about another upgrade
+		err = p.noteClosed(ctx, p.cv)
+	}
+	if err != nil && lostRace(err) {
+		return Progress{}, err
 	}
 	if err == nil {
 		p.entry.Phase = upgradeconfig.PhaseFailed
@@ -227,7 +283,9 @@ func (p *pass) giveUp(ctx context.Context) (Progress, error) {
 	if err != nil {
 		return Progress{After: lookSoon}, err
 	}
-	p.emit(upgradeconfig.Event{Type: upgradeconfig.EventBreached, Version: p.entry.Version, Text: failed.reason})
+	if breached {
+		p.emit(upgradeconfig.Event{Type: upgradeconfig.EventBreached, Version: p.entry.Version, Text: "the upgrade has not commenced in time"})
+	}
 	p.emitPhase()
 	return p.notifyEnd(ctx, failed)
 }
@@ -242,6 +300,15 @@ func (p *pass) release(ctx context.Context) (bool, error) {
 
 // steps runs the steps of the upgrade, up to the first that is not done.
 func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
+	if p.left != nil {
+		return Progress{After: lookSoon, Reason: "what another upgrade opened is being closed"}, nil
+	}
+	if p.entry.IsFalse(upgradeconfig.FailedUpgrade) { // it was about to fail
+		p.entry.Conditions = slices.DeleteFunc(p.entry.Conditions, func(c upgradeconfig.Condition) bool { return c.Type == upgradeconfig.FailedUpgrade })
+		if err := p.store(ctx); err != nil {
+			return Progress{}, err
+		}
+	}
 	late := p.notifyDue(ctx, delayed)
 	steps, err := stepsOf(p.config.Spec.Type)
 	if err != nil {
@@ -258,6 +325,9 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 			break
 		}
 		if step == upgradeconfig.CompletedNotificationSent {
+			if err := p.noteClosed(ctx, p.cv); err != nil {
+				return Progress{}, errors.Join(late, err)
+			}
 			out, err := p.complete(ctx)
 			return out, errors.Join(late, err)
 		}
@@ -266,6 +336,9 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 			return Progress{After: lookSoon, Reason: p.message(step)}, errors.Join(late, err)
 		}
 		last = step
+	}
+	if err := p.noteClosed(ctx, p.cv); err != nil {
+		return Progress{}, errors.Join(late, err)
 	}
 	if err := p.storeUpgraded(ctx); err != nil {
 		return Progress{}, err
@@ -311,7 +384,7 @@ var (
 		func(e *upgradeconfig.HistoryEntry, err error, now time.Time) {
 			endStep(e, upgradeconfig.CompletedNotificationSent, err == nil, err, now)
 		}}
-	failed = end{upgradeconfig.PhaseFailed, upgradeconfig.FailedUpgrade, upgradeconfig.StateFailed, "the upgrade has not commenced in time", setFailed}
+	failed = end{upgradeconfig.PhaseFailed, upgradeconfig.FailedUpgrade, upgradeconfig.StateFailed, "the upgrade has failed", setFailed}
 	ends   = []end{completed, failed}
 )
 

@@ -31,6 +31,7 @@ const (
 	activityRefresh     activity = "Refresh"     // ask the provider once more: it may have withdrawn the policy
 	activitySteps       activity = "Steps"       // run the steps of the upgrade
 	activityGiveUp      activity = "GiveUp"      // fail the upgrade, which has not commenced in time
+	activityWithdrawn   activity = "Withdrawn"   // the upgrade had commenced, and its request is gone: fail it if that lasts
 )
 
 // phaseOptions are those of [Options] that a configuration can set, except that 0
@@ -187,7 +188,9 @@ func upgrade(s situation, e upgradeconfig.HistoryEntry, o phaseOptions) decision
 	if err != nil {
 		return stay(lookSoon, "", commencedError(err))
 	}
-	// An upgrade that has commenced stays so, even if the request is taken back.
+	if e.IsTrue(upgradeconfig.UpgradeCommenced) && !e.IsTrue(upgradeconfig.ControlPlaneUpgraded) && !commenced && !isUnderWay(s.Config.Spec.Desired, s.ClusterVersion, e.StartTime) {
+		return decision{Do: activityWithdrawn}
+	}
 	commenced = commenced || e.IsTrue(upgradeconfig.UpgradeCommenced)
 	if isOverdue(t, e, commenced, s.Now, o.TimeOut) {
 		return decision{Do: activityGiveUp}

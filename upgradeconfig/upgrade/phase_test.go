@@ -19,6 +19,8 @@ func TestNext(t *testing.T) {
 	noon := &metav1.Time{Time: at(now)}
 	hourAgo := &metav1.Time{Time: at("2031-02-04T01:59:59Z")}
 	commencedEntry := upgradeconfig.HistoryEntry{Phase: upgradeconfig.PhaseUpgrading, StartTime: hourAgo, Conditions: []upgradeconfig.Condition{{Type: upgradeconfig.UpgradeCommenced, Status: "True"}}}
+	upgradedEntry := commencedEntry
+	upgradedEntry.Conditions = append(slices.Clone(commencedEntry.Conditions), upgradeconfig.Condition{Type: upgradeconfig.ControlPlaneUpgraded, Status: "True"})
 	valid := &upgrade.Validated{Validity: upgradeconfig.Validity{IsValid: true, IsAvailableUpdate: true}}
 	phase := func(p upgradeconfig.Phase) *upgradeconfig.HistoryEntry { return &upgradeconfig.HistoryEntry{Phase: p} }
 	fault := errors.New("fault")
@@ -30,6 +32,7 @@ func TestNext(t *testing.T) {
 		upgradeAt string
 		spec      func(*upgradeconfig.Spec)
 		commenced bool
+		history   []configv1.UpdateHistory
 		deleted   bool
 		situation upgrade.Situation
 		o         upgrade.PhaseOptions
@@ -88,7 +91,12 @@ func TestNext(t *testing.T) {
 		{name: "upgrading, too long", entry: &upgradeconfig.HistoryEntry{Phase: upgradeconfig.PhaseUpgrading, StartTime: hourAgo}, o: hour, do: upgrade.ActivityGiveUp},
 		{name: "upgrading, too long, ARO", entry: &upgradeconfig.HistoryEntry{Phase: upgradeconfig.PhaseUpgrading, StartTime: hourAgo}, spec: func(s *upgradeconfig.Spec) { s.Type = upgradeconfig.ARO }, o: hour, do: upgrade.ActivitySteps},
 		{name: "upgrading, commenced", entry: &upgradeconfig.HistoryEntry{Phase: upgradeconfig.PhaseUpgrading, StartTime: hourAgo}, commenced: true, o: hour, do: upgrade.ActivitySteps},
-		{name: "upgrading, commenced once", entry: &commencedEntry, o: hour, do: upgrade.ActivitySteps},
+		{name: "upgrading, commenced once", entry: &commencedEntry, history: history([2]string{"4.20.3", ""}, [2]string{"4.20.2", "2031-02-01T00:00:00Z"}), o: hour, do: upgrade.ActivitySteps},
+		{name: "upgrading, commenced and completed", entry: &commencedEntry, history: history([2]string{"4.20.4", ""}, [2]string{"4.20.3", "2031-02-04T02:30:00Z"}), o: hour, do: upgrade.ActivitySteps},
+		{name: "upgrading, completed long before", entry: &commencedEntry, history: history([2]string{"4.20.4", ""}, [2]string{"4.20.3", "2031-02-04T01:30:00Z"}), o: hour, do: upgrade.ActivityWithdrawn},
+		{name: "upgrading, request taken back", entry: &commencedEntry, history: history([2]string{"4.20.2", "2031-02-01T00:00:00Z"}), o: hour, do: upgrade.ActivityWithdrawn},
+		{name: "upgrading, aimed elsewhere", entry: &commencedEntry, history: history([2]string{"4.20.4", ""}, [2]string{"4.20.3", ""}), do: upgrade.ActivityWithdrawn},
+		{name: "upgrading, control plane is", entry: &upgradedEntry, history: history([2]string{"4.20.4", ""}), o: hour, do: upgrade.ActivitySteps},
 		{name: "upgrading, delayed", entry: &upgradeconfig.HistoryEntry{Phase: upgradeconfig.PhaseUpgrading, StartTime: hourAgo}, o: upgrade.PhaseOptions{DelayTrigger: time.Hour}, do: upgrade.ActivitySteps, delayed: true},
 		{name: "upgraded", entry: phase(upgradeconfig.PhaseUpgraded), do: upgrade.ActivityNone, after: 5 * time.Minute},
 		{name: "failed", entry: phase(upgradeconfig.PhaseFailed), do: upgrade.ActivityNone, after: 5 * time.Minute},
@@ -115,7 +123,7 @@ func TestNext(t *testing.T) {
 			}
 			before := slices.Clone(c.Status.History)
 			cv := &configv1.ClusterVersion{}
-			cv.Status.Desired.Version = "4.20.2"
+			cv.Status.Desired.Version, cv.Status.History = "4.20.2", tt.history
 			if tt.commenced {
 				cv.Spec.DesiredUpdate = &configv1.Update{Version: spec.Desired.Version}
 			}

@@ -99,6 +99,8 @@ func TestCommenced(t *testing.T) {
 		{name: "other version", desired: upgradeconfig.Update{Version: "4.2.0", Channel: "c"}, update: &configv1.Update{Version: "4.2.1"}},
 		{name: "image", desired: upgradeconfig.Update{Image: image}, update: &configv1.Update{Image: image}, want: true},
 		{name: "image wins", desired: upgradeconfig.Update{Version: "4.2.0", Channel: "c", Image: image}, update: &configv1.Update{Version: "4.2.0"}},
+		{name: "a check", desired: upgradeconfig.Update{Version: "4.2.0", Channel: "c"}, update: &configv1.Update{Version: "4.2.0", Mode: configv1.UpdateModePreflight}},
+		{name: "a migration", desired: upgradeconfig.Update{Version: "4.2.0", Channel: "c"}, update: &configv1.Update{Version: "4.2.0", Architecture: "Multi"}},
 		{name: "no channel", desired: upgradeconfig.Update{Version: "4.2.0"}, err: "cannot find the correct upgrade spec source"},
 		{name: "nothing", err: "cannot find the correct upgrade spec source"},
 	} {
@@ -137,6 +139,7 @@ func TestVersions(t *testing.T) {
 
 func TestRequest(t *testing.T) {
 	const image, risky = "quay.io/a/b@sha256:1", "quay.io/a/b@sha256:2"
+	earlier := &configv1.Update{Version: "4.1.9", Architecture: "Multi", Force: true, Mode: configv1.UpdateModePreflight, AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}
 	for _, tt := range []struct {
 		name    string
 		desired upgradeconfig.Update
@@ -150,6 +153,9 @@ func TestRequest(t *testing.T) {
 		{"listed without an image", upgradeconfig.Update{Version: "4.2.3", Channel: "c"}, nil, nil},
 		{"image", upgradeconfig.Update{Image: "any"}, &configv1.Update{Version: "4.0.0"}, &configv1.Update{Image: "any"}},
 		{"image wins", upgradeconfig.Update{Version: "4.2.0", Channel: "c", Image: "any"}, nil, &configv1.Update{Image: "any"}},
+		{"nothing of an earlier request stays", upgradeconfig.Update{Version: "4.2.0", Channel: "c"}, earlier, &configv1.Update{Version: "4.2.0"}},
+		{"nor beside an image", upgradeconfig.Update{Image: "any"}, earlier, &configv1.Update{Image: "any"}},
+		{"nor under a risk", upgradeconfig.Update{Version: "4.2.1", Channel: "c"}, earlier, &configv1.Update{Version: "4.2.1", Image: risky}},
 	} {
 		cv := &configv1.ClusterVersion{
 			Spec: configv1.ClusterVersionSpec{DesiredUpdate: tt.had},

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
 
 var simulationStart = at("2031-02-04T00:00:00Z")
@@ -60,6 +61,9 @@ type simulatedRun struct {
 	sick    [2]time.Duration // from when to when the cluster is not healthy
 	paused  bool             // pool infra
 	single  bool             // one instance
+
+	reserved bool                    // extra capacity
+	windows  upgradetest.Maintenance // that are open
 
 	config  *upgradeconfig.UpgradeConfig // as it is stored now
 	lives   int
@@ -164,7 +168,7 @@ func (s *simulatedRun) process(name string) reconcile.Process {
 				}
 				return nil, nil
 			}),
-			Capacity: extra{s},
+			Capacity: extra{s}, Maintenance: &s.windows,
 		}))
 
 		return append(m.Process().New(api), c.Process().New(api)...)
@@ -176,13 +180,17 @@ func (s *simulatedRun) process(name string) reconcile.Process {
 type extra struct{ s *simulatedRun }
 
 func (x extra) Reserve(_ context.Context, c *upgradeconfig.UpgradeConfig) (upgrade.CapacityState, error) {
+	x.s.reserved = true
 	if e, _ := c.Status.Entry(c.Spec.Desired.Version); x.s.Now().Sub(e.StartTime.Time) < 3*time.Minute {
 		return upgrade.CapacityPending, nil
 	}
 	return []upgrade.CapacityState{upgrade.CapacityReady, upgrade.CapacityNone, upgrade.CapacityTimedOut}[x.s.seed%3], nil
 }
 
-func (extra) Release(context.Context, *upgradeconfig.UpgradeConfig) (bool, error) { return true, nil }
+func (x extra) Release(context.Context, *upgradeconfig.UpgradeConfig) (bool, error) {
+	x.s.reserved = false
+	return true, nil
+}
 
 var errOffice = errors.New("503 Service Unavailable (simulated)")
 
@@ -197,7 +205,7 @@ func (s *simulatedRun) Policies(ctx context.Context) ([]upgradeconfig.Policy, er
 	if s.unlucky() {
 		return nil, errOffice
 	}
-	return upgradeconfig.Select(s.office), ctx.Err()
+	return slices.Clone(s.office), ctx.Err() // the manager selects
 }
 
 // Notify checks what the provider hears: what is stored already, and nothing
@@ -424,7 +432,7 @@ func (s *simulatedRun) judge(old, c *upgradeconfig.UpgradeConfig) {
 			if !s.Now().After(at(c.Spec.UpgradeAt)) {
 				s.wrong("%s begins before %s", e.Version, c.Spec.UpgradeAt)
 			}
-			if wanted := upgradeconfig.Select(s.office); len(wanted) == 0 || wanted[0].Spec != c.Spec {
+			if wanted, err := upgradeconfig.Select(s.office); err != nil || len(wanted) == 0 || wanted[0].Spec != c.Spec {
 				s.wrong("%s at %s begins, and the provider does not want it", e.Version, c.Spec.UpgradeAt)
 			}
 		case upgradeconfig.PhaseUpgraded:
@@ -536,6 +544,8 @@ func (s *simulatedRun) end() error {
 		return err
 	case !s.last || s.paused:
 		return errors.New("the last policy did not come")
+	case s.reserved || s.windows.Open(upgrade.ControlPlane) || s.windows.Open(upgrade.Workers) || cv.Annotations[upgrade.AnnotationOpen] != "":
+		return fmt.Errorf("something is open: capacity %v, annotation %q", s.reserved, cv.Annotations[upgrade.AnnotationOpen])
 	case s.config != nil:
 		return fmt.Errorf("an UpgradeConfig is left: %+v", s.config)
 	case s.seed%5 == 4:

@@ -115,7 +115,7 @@ func (c *cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 	if propagation == "" {
 		propagation = metav1.DeletePropagationBackground
 	}
-	options := &client.DeleteOptions{PropagationPolicy: &propagation}
+	options := &client.DeleteOptions{PropagationPolicy: &propagation, GracePeriodSeconds: opts.GracePeriodSeconds}
 	if opts.UID != "" || opts.ResourceVersion != "" {
 		options.Preconditions = &metav1.Preconditions{}
 		if opts.UID != "" {

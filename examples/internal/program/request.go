@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
@@ -84,9 +85,9 @@ func (r Request) request(ctx context.Context, cv *configv1.ClusterVersion) (bool
 	if !slices.ContainsFunc(cv.Status.AvailableUpdates, func(u configv1.Release) bool { return u.Version == r.Version }) {
 		return false, nil
 	}
-	_, err := clusterapi.Modify(ctx, r.API, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-		cv.Spec.DesiredUpdate = &configv1.Update{Version: r.Version}
-		return nil
+	_, err := clusterversion.Modify(ctx, r.API, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
+		clusterversion.Request(cv, configv1.Update{Version: r.Version})
+		return true, nil
 	})
 	return true, err
 }

@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -196,12 +197,12 @@ func confirm(ctx context.Context, api clusterapi.ClusterAPI, target configv1.Rel
 		fmt.Fprintln(out, "\nnothing was changed")
 		return nil
 	}
-	_, err = clusterapi.Modify(ctx, api, clusterVersion, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+	_, err = clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
 		if !slices.ContainsFunc(offered(cv), func(o offer) bool { return o.Image == target.Image }) {
-			return fmt.Errorf("%s is not offered any more", target.Version)
+			return false, fmt.Errorf("%s is not offered any more", target.Version)
 		}
-		cv.Spec.DesiredUpdate = &configv1.Update{Version: target.Version, Image: target.Image}
-		return nil
+		clusterversion.Request(cv, configv1.Update{Version: target.Version, Image: target.Image})
+		return true, nil
 	})
 	if err != nil {
 		return err

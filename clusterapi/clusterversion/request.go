@@ -1,0 +1,69 @@
+package clusterversion
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+var key = clusterapi.Key("", "version")
+
+// Request makes u the request of cv. Nothing of an earlier request stays, so u
+// names all that is wanted: accepted risks that still count are
+// [AcceptedRisks]. Without a version, an image, an architecture and risks, u takes
+// the request back. Request keeps a copy of u.
+func Request(cv *configv1.ClusterVersion, u configv1.Update) {
+	cv.Spec.DesiredUpdate = nil
+	if len(u.AcceptRisks) == 0 {
+		u.AcceptRisks = nil // the API refuses a list without elements
+	}
+	if u.Version != "" || u.Image != "" || u.Architecture != "" || u.AcceptRisks != nil {
+		cv.Spec.DesiredUpdate = u.DeepCopy()
+	}
+}
+
+// AcceptedRisks returns a copy of the risks that the request of cv accepts, nil
+// without any.
+func AcceptedRisks(cv *configv1.ClusterVersion) []configv1.AcceptRisk {
+	if cv.Spec.DesiredUpdate == nil {
+		return nil
+	}
+	return slices.Clone(cv.Spec.DesiredUpdate.AcceptRisks)
+}
+
+// Asks reports whether cv requests an update to a release: to its image or, if image
+// is empty, to its version. A request that only checks the release, or that asks a
+// cluster of one architecture to become one of several, does not.
+func Asks(cv *configv1.ClusterVersion, version, image string) bool {
+	u := cv.Spec.DesiredUpdate
+	switch {
+	case u == nil || u.Mode != "":
+		return false
+	case u.Architecture != "" && u.Architecture != cv.Status.Desired.Architecture:
+		return false
+	case image != "":
+		return u.Image == image
+	}
+	return version != "" && u.Version == version
+}
+
+// Modify changes the ClusterVersion of a cluster as [clusterapi.Modify] does, and
+// writes spec.desiredUpdate as a whole if f reports that it made a request: fields
+// of an earlier request that this library does not know are then removed.
+// Otherwise they stay. Errors are those of clusterapi.Modify and of f.
+func Modify(ctx context.Context, api clusterapi.ReadWriter, o clusterapi.ModifyOptions, f func(cv *configv1.ClusterVersion) (requested bool, err error)) (*configv1.ClusterVersion, error) {
+	if o.Status {
+		return nil, errors.New("clusterversion: a request is not part of the status")
+	}
+	return clusterapi.ModifyWhole(ctx, api, key, o, func(cv *configv1.ClusterVersion) ([]string, error) {
+		requested, err := f(cv)
+		if err != nil || !requested {
+			return nil, err
+		}
+		return []string{"spec.desiredUpdate"}, nil
+	})
+}

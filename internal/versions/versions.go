@@ -1,0 +1,30 @@
+// Package versions parses semantic versions, for all packages.
+package versions
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Parse parses a strict SemVer 2 version, as OpenShift's operators do: three
+// numbers, no leading v, no leading zeros, optionally a pre-release and a build.
+// Numbers have 64 bits, in pre-releases too. Errors are those of
+// [semver.StrictNewVersion], or name the number that is too large.
+func Parse(s string) (*semver.Version, error) {
+	v, err := semver.StrictNewVersion(s)
+	if err != nil {
+		return nil, err
+	}
+	for id := range strings.SplitSeq(v.Prerelease(), ".") {
+		if strings.Trim(id, "0123456789") != "" || id == "" {
+			continue
+		}
+		if _, err := strconv.ParseUint(id, 10, 64); err != nil {
+			return nil, fmt.Errorf("the number %s of the pre-release is too large", id)
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,41 @@
+package versions_test
+
+import (
+	"testing"
+
+	"github.com/blang/semver/v4"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/internal/versions"
+)
+
+// agree compares with the parser of the cluster-version operator.
+func agree(t interface{ Errorf(string, ...any) }, s string) {
+	v, err := versions.Parse(s)
+	theirs, theirErr := semver.Parse(s)
+	if (err == nil) != (theirErr == nil) {
+		t.Errorf("%q: %v, and the operator: %v", s, err, theirErr)
+	}
+	if err == nil && theirErr == nil && v.String() != theirs.String() {
+		t.Errorf("%q is %s, and to the operator %s", s, v, theirs)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for s, want := range map[string]bool{
+		"4.2.1": true, "4.2.1-rc.1": true, "4.2.1-0.nightly-2019-10-09-203001": true, "4.2.1+b": true, "4.2.1-18446744073709551615": true,
+		"": false, "4.2": false, "v4.2.1": false, "4.02.1": false, "4.2.1-": false, "4.2.1-01": false, "4.2.1-a..b": false, "4.2.1+": false,
+		"4.2.1-99999999999999999999": false, "4.2.1-rc.18446744073709551616": false, "99999999999999999999.0.0": false, " 4.2.1": false,
+	} {
+		agree(t, s)
+		if _, err := versions.Parse(s); (err == nil) != want {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+func TestParseProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		agree(t, rapid.StringMatching(`v?[0-9]{0,21}(\.[0-9]{1,2}){0,3}(-[0-9a-c.-]{0,24})?(\+[0-9a.-]{0,3})?`).Draw(t, "version"))
+	})
+}
