@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 // The limits of [HTTPStore] and [FileStore].
@@ -94,10 +95,10 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 		s.base.User = nil
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the store %s scheme is unrecognized", &s.base)
+		return nil, fmt.Errorf("the store %s scheme is unrecognized", redact.URL(s.base.String()))
 	}
 	if u.Hostname() == "" {
-		return nil, fmt.Errorf("the store %s has no host", &s.base)
+		return nil, fmt.Errorf("the store %s has no host", redact.URL(s.base.String()))
 	}
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.MaxRedirects = cmp.Or(o.MaxRedirects, maxRedirects)
@@ -120,7 +121,7 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 
 // String describes the store.
 func (s *HTTPStore) String() string {
-	return "containers/image signature store under " + s.base.String()
+	return "containers/image signature store under " + redact.URL(s.base.String())
 }
 
 // CloseIdleConnections closes connections that wait for a next request.
@@ -234,7 +235,7 @@ func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) 
 // is told, since its path and query may be a secret.
 func redirected(location, target string, err error) error {
 	failed, ok := err.(*url.Error)
-	if !ok || failed.URL == target {
+	if !ok || failed.URL == redact.URL(target) {
 		return err
 	}
 	to, bad := url.Parse(failed.URL)

@@ -61,11 +61,24 @@ var (
 	aDigest    = regexp.MustCompile(`^(sha256|sha384|sha512):[0-9a-f]+`)
 )
 
+// Echo returns what a server says, without what it may repeat of a request: the
+// credentials of [Redactor.With], web and bearer tokens.
+func (r *Redactor) Echo(s string) string {
+	if r.known != nil {
+		s = r.known.Replace(s)
+	}
+	if strings.Contains(s, "eyJ") {
+		s = webToken.ReplaceAllStringFunc(s, func(m string) string { return r.Hidden(m) })
+	}
+	if strings.Contains(s, "earer") || strings.Contains(s, "asic") || strings.Contains(s, "oken") || strings.Contains(s, "EARER") || strings.Contains(s, "ASIC") {
+		s = replaceGroups(scheme, s, func(m []string) string { return m[1] + m[2] + r.Hidden(m[0][len(m[1])+len(m[2]):]) })
+	}
+	return s
+}
+
 // prose hides what can be told in any text.
 func (w walker) prose(s string) string {
-	if w.r.known != nil {
-		s = w.r.known.Replace(s)
-	}
+	s = w.r.Echo(s)
 	if holdsPullSecret(s) {
 		at := pullSecret.FindStringIndex(s)[0]
 		s = s[:at] + w.r.Hidden(s[at:])
@@ -84,17 +97,11 @@ func (w walker) prose(s string) string {
 	}
 	if strings.Contains(s, "@") {
 		s = replaceGroups(userAtHost, s, func(m []string) string {
-			if aDigest.MatchString(m[3]) {
+			if aDigest.MatchString(m[3]) || masked(m[2]) {
 				return m[0]
 			}
 			return m[1] + w.r.Hidden(m[2]) + "@" + m[3]
 		})
-	}
-	if strings.Contains(s, "eyJ") {
-		s = webToken.ReplaceAllStringFunc(s, func(m string) string { return w.r.Hidden(m) })
-	}
-	if strings.Contains(s, "earer") || strings.Contains(s, "asic") || strings.Contains(s, "oken") || strings.Contains(s, "EARER") || strings.Contains(s, "ASIC") {
-		s = replaceGroups(scheme, s, func(m []string) string { return m[1] + m[2] + w.r.Hidden(m[0][len(m[1])+len(m[2]):]) })
 	}
 	return w.assigned(s, false)
 }
@@ -151,7 +158,7 @@ func (w walker) link(s string) string {
 	if at := strings.LastIndexByte(path, '@'); at >= 0 && strings.Contains(authority, ":") && !aDigest.MatchString(path[at+1:]) {
 		return before + w.r.Hidden(rest) // the path may be a part of a password
 	}
-	if at := strings.LastIndexByte(authority, '@'); at >= 0 && !aDigest.MatchString(authority[at+1:]) {
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 && !aDigest.MatchString(authority[at+1:]) && !masked(authority[:at]) {
 		authority = w.r.Hidden(authority[:at]) + authority[at:]
 	}
 	out := before + authority + path
@@ -162,6 +169,12 @@ func (w walker) link(s string) string {
 		out += "#" + w.part(fragment)
 	}
 	return out
+}
+
+// masked reports a user whose password is asterisks, as oc adm inspect leaves it.
+func masked(user string) bool {
+	_, password, set := strings.Cut(user, ":")
+	return set && strings.Trim(password, "*") == ""
 }
 
 // part is a query or a fragment.
