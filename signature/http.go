@@ -142,9 +142,10 @@ func (s *HTTPStore) Candidates(ctx context.Context, digest string) iter.Seq2[Can
 				yield(own, &StoreError{Store: own.Store, Err: err})
 				return
 			}
-			c := Candidate{Store: own.Store, Location: s.location(prefix, n), Number: n}
+			location := s.location(prefix, n)
+			c := Candidate{Store: own.Store, Location: redact.URL(location), Number: n}
 			var err error
-			c.Signature, err = s.fetch(ctx, c.Location)
+			c.Signature, err = s.fetch(ctx, location)
 			var build *httpclient.RequestError
 			switch {
 			case err == nil:
@@ -208,6 +209,7 @@ func (e statusError) Error() string { return fmt.Sprintf("response status %d", i
 
 func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) {
 	target, _, _ := strings.Cut(location, "#")
+	location = redact.URL(location)
 	var header http.Header
 	if s.auth != "" {
 		header = http.Header{"Authorization": {s.auth}}

@@ -54,6 +54,7 @@ var (
 	dataURL    = regexp.MustCompile(`\bdata:[A-Za-z0-9/+.;=_"-]*,[^\s"'<>]+`)
 	links      = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s\"'<>`]+")
 	userAtHost = regexp.MustCompile(`(^|[\s"'=,(])([^\s/@:"'=,()]+:[^\s@"'/]+)@([A-Za-z0-9\[][^\s"']*)`)
+	address    = regexp.MustCompile(`^[^\s/@:"'=,()]+:[^\s"']+@[A-Za-z0-9.\[\]-]+(:[0-9]+)?(/[^\s"']*)?$`) // without a scheme
 	webToken   = regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)+`)
 	scheme     = regexp.MustCompile(`(?i)\b(AccessToken|Bearer|Basic)([ +]+)[A-Za-z0-9+/=_:.~-]{16,}`)
 	flag       = regexp.MustCompile(`(?:^|[\s"'])(--?[A-Za-z][A-Za-z0-9_.-]*)[ \t]+`)
@@ -117,6 +118,8 @@ func (w walker) text(s string) string {
 	case brokenURL(s):
 		scheme, rest, _ := strings.Cut(s, "://")
 		return scheme + "://" + w.r.Hidden(rest)
+	case address.MatchString(s):
+		return w.link(s)
 	}
 	s = w.prose(s)
 	if blockUnder(s) {
