@@ -170,13 +170,13 @@ func TestURL(t *testing.T) {
 	for url, want := range map[string]string{
 		"":                                 "",
 		"https://a/b":                      "https://a/b",
-		"https://me@a/b":                   "https://(redacted)@a/b",
+		"https://me@a/b":                   "https://a/b",
 		"https://a/b?c#d":                  "https://a/b?(redacted)#(redacted)",
 		"https://me:p@a:x/b?":              "https://(redacted)",
 		"https://me:p/w@a/b":               "https://(redacted)",
 		"https://me:1/w@a/b":               "https://(redacted)",
 		"https://me:%zz@a/b":               "https://(redacted)",
-		"me:p@a:8080":                      "(redacted)@a:8080",
+		"me:p@a:8080":                      "a:8080",
 		"proxy.example.com:3128":           "proxy.example.com:3128",
 		"docker://a:5000/b@sha256:0123abc": "docker://a:5000/b@sha256:0123abc",
 	} {
@@ -190,7 +190,7 @@ func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                      "",
 		"unable to read the token: not found":   "unable to read the token: not found",
-		`parse "https://me:p@a b": bad`:         `parse "https://(redacted)@a b": bad`,
+		`parse "https://me:p@a b": bad`:         `parse "https://a b": bad`,
 		`Get "https://a/b?token=c": refused`:    `Get "https://a/b?(redacted)": refused`,
 		"password=hunter2, user=a":              "password=(redacted) user=a",
 		`answered {"access_token":"hunter2"}`:   `answered {"access_token":"(redacted)"}`,

@@ -101,7 +101,7 @@ func (w walker) prose(s string) string {
 			if aDigest.MatchString(m[3]) || masked(m[2]) {
 				return m[0]
 			}
-			return m[1] + w.r.Hidden(m[2]) + "@" + m[3]
+			return m[1] + w.link(m[2]+"@"+m[3])
 		})
 	}
 	return w.assigned(s, false)
@@ -162,7 +162,11 @@ func (w walker) link(s string) string {
 		return before + w.r.Hidden(rest) // the path may be a part of a password
 	}
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 && !aDigest.MatchString(authority[at+1:]) && !masked(authority[:at]) {
-		authority = w.r.Hidden(authority[:at]) + authority[at:]
+		user, host := authority[:at], authority[at+1:]
+		authority = host // as if there were no user, in texts without digits
+		if len(w.r.key) > 0 {
+			authority = w.r.Hidden(user) + "@" + host
+		}
 	}
 	out := before + authority + path
 	if hasQuery && query != "" {
