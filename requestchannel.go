@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 // ChannelRequest selects the channel that updates come from, as oc adm upgrade
@@ -67,7 +69,7 @@ func (r UpstreamRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	if r.URL != "" {
 		u, err := url.Parse(r.URL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return out, refuse(RefusedUsage, "", "the requested upstream %q is not an absolute http or https URL", r.URL)
+			return out, refuse(RefusedUsage, "", "the requested upstream %q is not an absolute http or https URL", redact.URL(r.URL))
 		}
 	}
 	if cv == nil {
@@ -79,10 +81,10 @@ func (r UpstreamRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 		out.printf("info: Cluster upstream is already clear (no change)")
 		return out, nil
 	case r.URL == current:
-		out.printf("info: Cluster upstream is already %s (no change)", current)
+		out.printf("info: Cluster upstream is already %s (no change)", redact.URL(current))
 		return out, nil
 	case r.URL == "":
-		out.warnf("Clearing upstream %q; the cluster will use an appropriate default.", current)
+		out.warnf("Clearing upstream %q; the cluster will use an appropriate default.", redact.URL(current))
 	}
 	out.ClusterVersion = cv.DeepCopy()
 	out.ClusterVersion.Spec.Upstream = configv1.URL(r.URL)

@@ -8,6 +8,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/internal/uuid"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
@@ -23,7 +24,7 @@ func Validate(cv *configv1.ClusterVersion, acceptRisks bool) field.ErrorList {
 	spec := field.NewPath("spec")
 	if cv.Spec.Upstream != "" {
 		if _, err := url.Parse(string(cv.Spec.Upstream)); err != nil {
-			errs = append(errs, field.Invalid(spec.Child("upstream"), cv.Spec.Upstream, "must be a valid URL or empty"))
+			errs = append(errs, field.Invalid(spec.Child("upstream"), redact.URL(string(cv.Spec.Upstream)), "must be a valid URL or empty"))
 		}
 	}
 	if id := cv.Spec.ClusterID; id != "" {

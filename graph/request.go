@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/internal/uuid"
 )
 
@@ -62,7 +63,7 @@ func requestURL(upstream string, q Query, set func(url.Values, string, string)) 
 	}
 	u, err := url.Parse(upstream)
 	if err != nil {
-		return nil, &Error{Reason: string(ErrInvalidURI), Message: fmt.Sprintf("failed to parse update service URL: %s", err), Err: err}
+		return nil, &Error{Reason: string(ErrInvalidURI), Message: fmt.Sprintf("failed to parse update service URL: %s", redact.Error(err)), Err: redact.Error(err)}
 	}
 	id, err := uuid.Parse(q.ClusterID)
 	if err != nil {

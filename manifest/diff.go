@@ -2,11 +2,12 @@ package manifest
 
 import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 )
 
 // PayloadDiff is what changes from one release to another for a cluster. It is
 // plain data: safe to copy, and to marshal. Credentials are hidden in it as
-// (sha256:12 digits): see [clusterapi.FieldChange] for the rest of a field. The
+// (redacted-12 digits), the same for equal ones: see [clusterapi.FieldChange] for the rest of a field. The
 // manifests it points to are the payloads' own, with all that they hold, and
 // JSON leaves them out.
 //
@@ -123,6 +124,9 @@ type DiffOptions struct {
 	// Descriptions takes up the descriptions of the schemas of
 	// CustomResourceDefinitions. Default: they are counted.
 	Descriptions bool
+	// Key makes the digits that stand for credentials, of whatever length: with
+	// one key, equal differences have equal texts. nil is a random one.
+	Key []byte
 }
 
 // Diff compares two releases as a cluster sees them. Both should be loaded with
@@ -134,7 +138,7 @@ type DiffOptions struct {
 func Diff(old, new *Payload, o DiffOptions) *PayloadDiff {
 	a, b := sideOf(old, o.Filter), sideOf(new, o.Filter)
 	d := &PayloadDiff{Old: a.version, New: b.version, Images: ImageChanges(old, new)}
-	c := differ{a: a, b: b, descriptions: o.Descriptions, schemas: schemasOf(b, a)}
+	c := differ{a: a, b: b, descriptions: o.Descriptions, hider: fieldchange.NewHider(o.Key), schemas: schemasOf(b, a)}
 	paired := make(map[*Manifest]*Manifest) // of the new payload to the old one
 	left := make(map[*Manifest]bool)        // of the old payload
 	for _, id := range a.order {

@@ -14,6 +14,7 @@ type differ struct {
 	a, b         *side
 	schemas      map[schema.GroupVersionKind]map[string]any
 	descriptions bool
+	hider        fieldchange.Hider
 }
 
 // compare takes up an object that both payloads apply.
@@ -70,11 +71,11 @@ func (c *differ) removed(d *PayloadDiff, m *Manifest) {
 func (c *differ) fields(old, new *Manifest) ([]clusterapi.FieldChange, []clusterapi.SchemaChange) {
 	gk := new.GVK().GroupKind()
 	if gk == crdKind {
-		return fieldchange.Definitions(old.Object(), new.Object(), c.descriptions)
+		return c.hider.Definitions(old.Object(), new.Object(), c.descriptions)
 	}
 	var definition map[string]any
 	if _, known := clusterapi.TypeOf(new.GVK()); !known {
 		definition = c.schemas[new.GVK()]
 	}
-	return fieldchange.Shown(gk, clusterapi.Compare(old.Object(), new.Object(), definition)), nil
+	return c.hider.Shown(gk, clusterapi.Compare(old.Object(), new.Object(), definition)), nil
 }

@@ -58,7 +58,7 @@ func TestApplyMergeDrift(t *testing.T) {
 			},
 			calls:  []string{"Get Secret ns/s", "Update Secret ns/s"},
 			text:   "Secret ns/s was changed: data.a by someone (Update)",
-			fields: []runlevel.DriftedField{{Path: "data.a", Wanted: "(sha256:08f743f39833)", Found: "(sha256:a68bb424026d)", Owners: update}},
+			fields: []runlevel.DriftedField{{Path: "data.a", Wanted: "(redacted)", Found: "(redacted)", Owners: update}},
 		},
 		{
 			name:   "gone",
@@ -113,7 +113,7 @@ func TestApplyMergeDrift(t *testing.T) {
 				opts := cmp.Options{cmpopts.IgnoreFields(runlevel.FieldOwner{}, "Time"), cmp.FilterPath(func(p cmp.Path) bool {
 					return strings.HasSuffix(p.String(), "Wanted") || strings.HasSuffix(p.String(), "Found")
 				}, cmp.FilterValues(func(a, b any) bool { return !isText(a) && !isText(b) }, cmp.Ignore()))}
-				if diff := cmp.Diff(tt.fields, told[0].Fields, opts); diff != "" {
+				if diff := cmp.Diff(tt.fields, withoutDigits(t, told[0].Fields), opts); diff != "" {
 					t.Error(diff)
 				}
 				if text := fmt.Sprint(told); strings.Contains(text, "hidden") {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -47,7 +48,8 @@ type DriftedField struct {
 	Path string `json:"path"`
 	// Wanted is what was applied, Found what is there; nil where there is
 	// nothing. Credentials, and all values of Secrets, are shown as
-	// (sha256:12 digits), values of more than 4 KiB by their size and digest.
+	// (redacted-12 digits), with the key that NewTracker made at random; values of
+	// more than 4 KiB so, too, with their size.
 	Wanted any `json:"wanted,omitempty"`
 	Found  any `json:"found,omitempty"`
 	// Owners are the field's, by the object's managedFields: none where it was
@@ -157,7 +159,7 @@ func (a *applier) tellDrift(ctx context.Context, t *manifest.Task) error {
 	} else if err != nil {
 		return err
 	}
-	a.tellDriftOf(t, live, func(r *record, d *Drift) { r.compare(live.Unstructured(), d) })
+	a.tellDriftOf(t, live, func(r *record, d *Drift) { r.compare(live.Unstructured(), d, a.tracker.hider) })
 	return nil
 }
 
@@ -234,10 +236,10 @@ func (a *applier) emitDrift(t *manifest.Task, d *Drift, state string) {
 // compare finds the fields of ours that are not as they were when we applied them.
 // What was empty is not ours any more once others have added to it, which is no
 // drift.
-func (r *record) compare(live *unstructured.Unstructured, d *Drift) {
+func (r *record) compare(live *unstructured.Unstructured, d *Drift, hider *redact.Redactor) {
 	ours, others := ownedBy(live)
 	entries := managedEntries(live)
-	secret := r.wanted.GroupVersionKind() == secretKind
+	kind := r.wanted.GroupVersionKind().GroupKind()
 	walkOwned(r.fields, others, []place{{r.wanted.Object, true}, {live.Object, true}}, func(o owned) bool {
 		wanted, found := o.at[0], o.at[1]
 		if o.self && found.ok {
@@ -248,11 +250,7 @@ func (r *record) compare(live *unstructured.Unstructured, d *Drift) {
 				d.Omitted++
 				return
 			}
-			path, hide := redact.Path(path)
-			hide = hide || secret && o.steps[0] != "f:metadata"
-			d.Fields = append(d.Fields, DriftedField{
-				Path: quote(path), Wanted: wanted.shown(hide), Found: found.shown(hide), Owners: ownersOf(entries, o.steps),
-			})
+			d.Fields = append(d.Fields, driftedField(hider, kind, path, wanted, found, ownersOf(entries, o.steps)))
 		}
 		before := len(d.Fields) + d.Omitted
 		if o.self {
@@ -296,8 +294,8 @@ func differences(path string, a, b place, visit func(path string, a, b place)) {
 	switch x := a.value.(type) {
 	case map[string]any:
 		y, ok := b.value.(map[string]any)
-		if !ok || len(x) == 0 || len(y) == 0 || redact.NamesCredential(x) || redact.NamesCredential(y) {
-			break // of a variable, the name tells that its value is to be hidden
+		if !ok || len(x) == 0 || len(y) == 0 || redact.Together(x) || redact.Together(y) {
+			break
 		}
 		keys := maps.Clone(x)
 		maps.Copy(keys, y)
@@ -309,7 +307,7 @@ func differences(path string, a, b place, visit func(path string, a, b place)) {
 		return
 	case []any:
 		y, ok := b.value.([]any)
-		if !ok || len(x) != len(y) || len(x) == 0 {
+		if !ok || len(x) != len(y) || len(x) == 0 || redact.Together(x) || redact.Together(y) {
 			break
 		}
 		for i := range x {
@@ -329,16 +327,16 @@ func (p place) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// shown is a value as a report has it.
-func (p place) shown(hide bool) any {
-	switch {
-	case !p.ok:
-		return nil
-	case hide:
-		return redact.Digest(p.value)
+// driftedField is a field as a report has it: without credentials, and long values
+// by their size.
+func driftedField(hider *redact.Redactor, kind schema.GroupKind, path string, wanted, found place, owners []FieldOwner) DriftedField {
+	show := func(p place) any {
+		_, v := hider.Field(kind.Group, kind.Kind, path, p.value)
+		if size := len(jsonOf(p.value)); p.ok && size > maxQuote {
+			return fmt.Sprintf("(%d bytes, %s", size, strings.TrimPrefix(hider.Hidden(p.value), "(redacted-"))
+		}
+		return v
 	}
-	if size := len(jsonOf(p.value)); size > maxQuote {
-		return fmt.Sprintf("(%d bytes, sha256:%s)", size, p.digest()[:12])
-	}
-	return redact.Value(p.value)
+	shown, _ := hider.Field(kind.Group, kind.Kind, path, nil)
+	return DriftedField{Path: quote(shown), Wanted: show(wanted), Found: show(found), Owners: owners}
 }

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 const (
@@ -98,7 +100,7 @@ func (a *applier) injectInternalLoadBalancer(ctx context.Context, obj *unstructu
 	}
 	u, err := url.Parse(infra.Status.APIServerInternalURL)
 	if err != nil {
-		return fmt.Errorf("Infrastructure cluster: status.apiServerInternalURI: %w", err)
+		return fmt.Errorf("Infrastructure cluster: status.apiServerInternalURI: %w", redact.Error(err))
 	}
 	port := u.Port()
 	if port == "" {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -27,6 +28,7 @@ import (
 // It is safe for concurrent use. The zero value and nil are not usable.
 type Tracker struct {
 	clock clock.PassiveClock
+	hider *redact.Redactor // of what drifts show
 
 	mu        sync.Mutex
 	operators map[string]time.Time
@@ -67,6 +69,7 @@ func NewTracker(c clock.PassiveClock) *Tracker {
 	}
 	return &Tracker{
 		clock:     c,
+		hider:     redact.New(nil),
 		operators: make(map[string]time.Time),
 		deletions: make(map[deletionKey]deletion),
 		warned:    make(map[string]struct{}),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,7 +38,7 @@ func (a *applier) applyMerged(ctx context.Context, t *manifest.Task, obj *unstru
 	}
 	a.tellDriftOf(t, live, func(r *record, d *Drift) {
 		if changed {
-			r.compareMerged(live.Unstructured(), obj, d)
+			r.compareMerged(live.Unstructured(), obj, d, a.tracker.hider)
 		}
 	})
 	stored := live
@@ -94,8 +93,8 @@ func (t *Tracker) noteMerged(wanted *unstructured.Unstructured, stored *clustera
 
 // compareMerged finds the fields that a merge changes, but for those that it would
 // have changed at once when the object was written last.
-func (r *record) compareMerged(live, wanted *unstructured.Unstructured, d *Drift) {
-	secret := live.GroupVersionKind() == secretKind
+func (r *record) compareMerged(live, wanted *unstructured.Unstructured, d *Drift, hider *redact.Redactor) {
+	kind := live.GroupVersionKind().GroupKind()
 	for _, f := range mergeChanges(live, wanted) {
 		wanted, found := valueAt(f.New), valueAt(f.Old)
 		if unlike, ok := r.unlikeWanted[f.Path]; ok && unlike == found.digest() {
@@ -105,11 +104,7 @@ func (r *record) compareMerged(live, wanted *unstructured.Unstructured, d *Drift
 			d.Omitted++
 			continue
 		}
-		path, hide := redact.Path(f.Path)
-		hide = hide || secret && !strings.HasPrefix(path, "metadata")
-		d.Fields = append(d.Fields, DriftedField{
-			Path: quote(path), Wanted: wanted.shown(hide), Found: found.shown(hide), Owners: FieldOwners(live, f.Path),
-		})
+		d.Fields = append(d.Fields, driftedField(hider, kind, f.Path, wanted, found, FieldOwners(live, f.Path)))
 	}
 }
 

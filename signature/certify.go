@@ -14,20 +14,20 @@ import (
 // and by what it verifies over. Self-signatures may use any hash: the keyring is
 // trusted as it is, only messages must be signed with a strong one. Signatures
 // of others, and broken ones, say nothing. Revocations are different: one that
-// matches nothing might be about a key that is used, so the value is refused.
+// matches nothing might be about a key that is used, so the value is refused,
+// unless it is a stranger's.
 func (c *collection) weigh() error {
 	var revocations []foundRevocation
-	var strange []string
 	for _, found := range c.sigs {
 		s, err := parseSignature(found.body, certificateSubs)
 		if err != nil {
 			if typ, ok := typeOf(found.body); ok && revokes(typ) {
-				strange = append(strange, fmt.Sprintf("%s cannot be read (%v)", revocationText(typ, claimedIssuer(found.body), found.near), err))
+				revocations = append(revocations, foundRevocation{found, &sigPacket{typ: typ, issuers: claimedIssuer(found.body)}, err})
 			}
 			continue
 		}
 		if revokes(s.typ) {
-			revocations = append(revocations, foundRevocation{found, s})
+			revocations = append(revocations, foundRevocation{found, s, nil})
 			continue
 		}
 		if !c.claim(s, found) && found.early {
@@ -38,16 +38,20 @@ func (c *collection) weigh() error {
 		}
 	}
 	// Only now is it known whom the keys allow to revoke them.
+	var strange []string
 	for _, r := range revocations {
-		if !c.revoke(r) && !c.concernsUnusable(r.sig) {
-			text := revocationText(r.sig.typ, r.sig.issuers, r.near) + " matches nothing in the keyring"
-			if _, err := availableHash(r.sig.hash); err != nil {
-				text += fmt.Sprintf(" (%v)", err)
-			}
-			strange = append(strange, text)
+		if r.err == nil && c.revoke(r) {
+			continue
 		}
 		if c.budget.err != nil {
 			return c.budget.err
+		}
+		switch {
+		case c.concernsUnusable(r):
+		case c.strangers(r):
+			c.withdrawn = append(c.withdrawn, r)
+		default:
+			strange = append(strange, r.matchesNothing())
 		}
 	}
 	if len(strange) == 0 {
@@ -74,7 +78,7 @@ func (c *collection) claim(s *sigPacket, found foundSignature) bool {
 			if !c.budget.made(by.pub, s, by.hashed()) {
 				continue
 			}
-			by.claims = append(by.claims, claim{sig: s})
+			by.claims = append(by.claims, claim{sig: s, weak: s.weak()})
 		case s.typ >= typeCertFirst && s.typ <= typeCertLast:
 			u := c.certified(by, s, found.user)
 			if u == nil {
@@ -84,14 +88,19 @@ func (c *collection) claim(s *sigPacket, found foundSignature) bool {
 				return true // nothing that is said about a picture is used
 			}
 			n := by.name(u)
-			n.claims = append(n.claims, claim{sig: s})
+			n.claims = append(n.claims, claim{sig: s, weak: s.weak()})
 		case s.typ == typeSubkeyBinding:
 			sub := c.bound(by, s, found.subkey)
 			if sub == nil {
 				continue
 			}
 			b := by.binding(sub)
-			b.claims = append(b.claims, claim{sig: s, cross: c.crossSigned(by, sub, s)})
+			made := claim{sig: s, weak: s.weak()}
+			if cross := c.crossSigned(by, sub, s); cross != nil {
+				made.cross = true
+				made.weak = made.weak || cross.weak()
+			}
+			b.claims = append(b.claims, made)
 			if s.twice != nil {
 				b.err = fmt.Errorf("binding signature with %w", s.twice)
 			}
@@ -128,11 +137,11 @@ func (c *collection) bound(by *certificate, s *sigPacket, near int) *subkey {
 	return nil
 }
 
-// crossSigned reports whether a binding holds the subkey's own signature over
-// the pair. Without it, anybody could claim another's key as a subkey.
-func (c *collection) crossSigned(by *certificate, sub *subkey, binding *sigPacket) bool {
+// crossSigned returns the subkey's own signature over the pair that a binding
+// holds, or nil. Without it, anybody could claim another's key as a subkey.
+func (c *collection) crossSigned(by *certificate, sub *subkey, binding *sigPacket) *sigPacket {
 	if sub.err != nil {
-		return false
+		return nil
 	}
 	for _, body := range binding.embedded {
 		s, err := parseSignature(body, certificateSubs)
@@ -140,10 +149,10 @@ func (c *collection) crossSigned(by *certificate, sub *subkey, binding *sigPacke
 			continue
 		}
 		if c.budget.made(sub.pub, s, by.hashed(), sub.hashed) {
-			return true
+			return s
 		}
 	}
-	return false
+	return nil
 }
 
 // hashed is the form in which signatures over the key cover it; nil where it
@@ -180,14 +189,14 @@ func (c *collection) primary(cert *certificate) (*key, error) {
 		return nil, cert.err
 	}
 	k := &key{publicKey: cert.pub, revoked: cert.revoked}
-	k.claims = since(cert.claims, cert.claimsRevoked)
+	k.claims = append(k.claims, since(cert.claims, cert.claimsRevoked))
 	for _, u := range c.users {
 		n := cert.names[u]
 		if n == nil || !c.owns(cert, u) {
 			continue
 		}
 		if valid := since(n.claims, n.revoked); len(valid) > 0 {
-			k.claims = append(k.claims, valid...)
+			k.claims = append(k.claims, valid)
 			k.userIDs = append(k.userIDs, bounded.Text(strings.ToValidUTF8(string(u.body), "\uFFFD"), maxUserIDText))
 		}
 	}
@@ -239,8 +248,8 @@ func (c *certificate) bind(primary *key, s *subkey, b *binding) (*key, error) {
 	case len(b.claims) == 0:
 		return nil, c.lacks("no valid binding signature")
 	}
-	k := &key{publicKey: s.pub, primary: primary, revoked: b.revoked, claims: b.claims}
-	if c := k.newest(k.created); c != nil && !c.cross && c.sig.flags != nil && c.mayUse(flagSign) {
+	k := &key{publicKey: s.pub, primary: primary, revoked: b.revoked, claims: [][]claim{b.claims}}
+	if s := k.at(time.Time{}); s.use != nil && s.use.signs() && !s.use.cross {
 		return nil, errors.New("signing subkey without a valid cross-signature")
 	}
 	return k, nil

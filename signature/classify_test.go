@@ -149,7 +149,9 @@ func TestRevocationsThatMatchNothing(t *testing.T) {
 		{"of a subkey that is not there", cat(public, k.over(0x28, sigTime, nil, k.hashed(), s.hashed())), "revocation of a subkey by key " + id(k) + " matches nothing"},
 		{"of a subkey by another", cat(public, k.subkey(s, nil, 0, true), other.over(0x28, sigTime, nil, k.hashed(), s.hashed())), "by key " + id(other)},
 		{"of a user id that is not there", cat(public, k.over(0x30, sigTime, nil, uidParts(k, "Gone")...)), "revocation of a user id by key " + id(k) + " matches nothing"},
-		{"of a user id by an unknown key", cat(public, unknown.over(0x30, sigTime, nil, uidParts(k, testUID)...)), "by key " + id(unknown)},
+		{"of a user id by a revoker that is not there", cat(public, k.over(0x1f, keyTime, revoker(0x80, unknown.print), k.hashed()), unknown.over(0x30, sigTime, nil, uidParts(k, testUID)...)), "revocation of a user id by key " + id(unknown)},
+		{"of a user id, no issuer, by a revoker that is not there", cat(public, k.over(0x1f, keyTime, revoker(0x80, unknown.print), k.hashed()), pkt(2, unknown.sign(sig{typ: 0x30, noIssuer: true}, uidParts(k, testUID)...))), "that names no issuer"},
+		{"of a user id by an unknown key and one of the ring", cat(public, pkt(2, unknown.sign(sig{typ: 0x30, unhashed: sub(16, u64(k.id))}, uidParts(k, testUID)...))), "revocation of a user id by key"},
 		{"unknown critical subpacket", cat(public, k.over(0x20, sigTime, sub(0x80|100, []byte("x")), k.hashed())), "revocation of a key by key " + id(k) + " cannot be read"},
 		{"cut", cat(public, pkt(2, []byte{4, 0x20, 22})), "revocation of a key that names no issuer, behind key " + id(other) + ", cannot be read"},
 		{"version 2", cat(public, pkt(2, rsa2048().sign(sig{version: 2, typ: 0x20}, k.hashed()))), "revocation of a key by key " + id(rsa2048()) + " cannot be read"},
@@ -177,6 +179,39 @@ func TestRevocationsThatMatchNothing(t *testing.T) {
 	// What an unsupported key says about itself does not matter: it is not used.
 	if _, err := verify(t, ring(t, unsupported, revocationBy(unsupported), public), k.message(msg{}), signature.Options{}); err != nil {
 		t.Error(cause(err))
+	}
+}
+
+// What a stranger certified counts for nothing, nor does it if the stranger
+// takes it back: gpg calls such a key's signature good.
+func TestWithdrawnByStrangers(t *testing.T) {
+	k, stranger := newEd25519(keyTime), newEd25519(keyTime)
+	public := k.public(cert{})
+	v6 := bytes.Clone(k.body)
+	v6[0] = 6
+	for _, tt := range []struct {
+		name string
+		ring []byte
+		id   string // of what is skipped; empty: the issuer is not named
+		want string
+	}{
+		{"of a user id", cat(public, stranger.over(0x30, sigTime, nil, uidParts(k, testUID)...)), fmt.Sprintf("%016X", stranger.id), "withdraws a certification"},
+		{"in front of the key", cat(stranger.over(0x30, sigTime, nil, uidParts(k, testUID)...), public), fmt.Sprintf("%016X", stranger.id), "withdraws a certification"},
+		{"version 3", cat(public, pkt(2, rsa2048().sign(sig{version: 3, typ: 0x30}, k.hashed(), []byte(testUID)))), fmt.Sprintf("%016X", rsa2048().id), "withdraws a certification"},
+		{"that cannot be read", cat(public, stranger.over(0x30, sigTime, sub(0x80|100, []byte("x")), uidParts(k, testUID)...)), fmt.Sprintf("%016X", stranger.id), "withdraws a certification"},
+		{"without an issuer", cat(public, pkt(2, stranger.sign(sig{typ: 0x30, noIssuer: true}, uidParts(k, testUID)...))), "", "withdraws a certification"},
+		{"a key of version 6 with its own revocation", cat(public, pkt(6, v6), pkt(2, []byte{6, 0x20, 22, 8}, make([]byte, 40))), "", "unsupported key version 6"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := ring(t, tt.ring)
+			skipped := r.Skipped()
+			if len(skipped) != 1 || tt.id != "" && skipped[0].ID != tt.id || skipped[0].Used || !strings.Contains(skipped[0].Reason, tt.want) {
+				t.Errorf("skipped %+v", skipped)
+			}
+			if _, err := verify(t, r, k.message(msg{}), signature.Options{}); err != nil {
+				t.Error(cause(err))
+			}
+		})
 	}
 }
 

@@ -39,7 +39,8 @@ type collection struct {
 	subkeys   []*subkey
 	users     []*userID
 	sigs      []foundSignature
-	strays    []stray // packets of other kinds before the first public key
+	strays    []stray           // packets of other kinds before the first public key
+	withdrawn []foundRevocation // revocations that count for nothing
 
 	byBody map[string]any // the packets above, by tag and body
 	byID   map[uint64][]*certificate
@@ -52,6 +53,8 @@ type certificate struct {
 	pub   *publicKey // nil where not even an id is known
 	err   error      // why the key is not used
 	order int
+	// version is that of the key's packet.
+	version byte
 	// unheard is why a signature that names the key as its issuer could not be
 	// looked at, if there is such a one.
 	unheard error
@@ -165,6 +168,9 @@ func (c *collection) add(p packet) error {
 			return nil
 		}
 		cert := &certificate{order: c.order, names: map[*userID]*name{}, bindings: map[*subkey]*binding{}}
+		if len(p.body) > 0 {
+			cert.version = p.body[0]
+		}
 		cert.pub, cert.err = parsePublicKey(p.body)
 		if cert.err == nil {
 			cert.err = c.rules.supported(cert.pub)

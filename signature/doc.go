@@ -40,14 +40,17 @@
 // unless [Options] say otherwise. Ed25519 keys work in addition.
 //
 // In a keyring, a signature belongs to what it verifies over, wherever it stands:
-// behind a subkey, behind another key, in an armored block of its own. Of several
-// self-signatures the newest decides; one that states a time twice makes its key
-// unusable. A revocation by the owner, or by a key of the ring that the owner
-// has named as its revoker, makes a key unusable for good. One that matches
-// nothing in the keyring refuses the keyring: it may be about a key that is in
-// use. Where a system allows FIPS 140-3 alone, fingerprints are still computed,
-// but self-signatures over SHA-1 do not count and revocations over SHA-1 refuse
-// the keyring; the error says so.
+// behind a subkey, behind another key, in an armored block of its own. A key's
+// use and its end each come from the newest self-signature that states them, of
+// the newest over the key and over each user id; one that states a time twice
+// makes its key unusable. A revocation by the owner, or by a key of the ring that
+// the owner has named as its revoker, makes a key unusable for good. One that
+// matches nothing in the keyring refuses the keyring: it may be about a key that
+// is in use. Certifications of keys outside of the keyring, and their
+// revocations, count for nothing. Where a system allows FIPS 140-3 alone,
+// fingerprints are still computed, but self-signatures over SHA-1 do not count
+// and revocations over SHA-1 refuse the keyring; the error says so. Elsewhere,
+// [Keyring.Skipped] warns of keys that rest on SHA-1 or MD5.
 //
 // For comparisons, [CompatRules] switch each of the points that it names, and
 // Options.Compat all of them, to what the operator does.

@@ -3,8 +3,8 @@ package signature
 import "time"
 
 // trustedUntil returns when the check that k made m may come out otherwise: the
-// earliest time after now at which the signature expires, a self-signature that
-// decides about the key or its primary, or one of the two keys. Zero: never. A
+// earliest time after now at which the signature expires, a self-signature of
+// the key or its primary that counts, or one of the two keys. Zero: never. A
 // key that expires ends nothing where only its validity at the time of the
 // signature counts, but looking again then costs little.
 func (k *key) trustedUntil(m *message, now time.Time) time.Time {
@@ -21,15 +21,13 @@ func (k *key) trustedUntil(m *message, now time.Time) time.Time {
 		if o == nil {
 			continue
 		}
-		c := o.newest(now)
-		if c == nil {
-			continue
+		for _, c := range o.at(now).self {
+			if t, ok := c.sig.expiresAt(); ok {
+				note(t)
+			}
 		}
-		if t, ok := c.sig.expiresAt(); ok {
+		if t, ok := o.end(now); ok {
 			note(t)
-		}
-		if c.sig.lifetime > 0 {
-			note(o.created.Add(time.Duration(c.sig.lifetime) * time.Second))
 		}
 	}
 	return first

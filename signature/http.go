@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 // The limits of [HTTPStore] and [FileStore].
@@ -94,10 +95,10 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 		s.base.User = nil
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("the store %s scheme is unrecognized", &s.base)
+		return nil, fmt.Errorf("the store %s scheme is unrecognized", redact.URL(s.base.String()))
 	}
 	if u.Hostname() == "" {
-		return nil, fmt.Errorf("the store %s has no host", &s.base)
+		return nil, fmt.Errorf("the store %s has no host", redact.URL(s.base.String()))
 	}
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.MaxRedirects = cmp.Or(o.MaxRedirects, maxRedirects)
@@ -120,7 +121,7 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 
 // String describes the store.
 func (s *HTTPStore) String() string {
-	return "containers/image signature store under " + s.base.String()
+	return "containers/image signature store under " + redact.URL(s.base.String())
 }
 
 // CloseIdleConnections closes connections that wait for a next request.
@@ -141,9 +142,10 @@ func (s *HTTPStore) Candidates(ctx context.Context, digest string) iter.Seq2[Can
 				yield(own, &StoreError{Store: own.Store, Err: err})
 				return
 			}
-			c := Candidate{Store: own.Store, Location: s.location(prefix, n), Number: n}
+			location := s.location(prefix, n)
+			c := Candidate{Store: own.Store, Location: redact.URL(location), Number: n}
 			var err error
-			c.Signature, err = s.fetch(ctx, c.Location)
+			c.Signature, err = s.fetch(ctx, location)
 			var build *httpclient.RequestError
 			switch {
 			case err == nil:
@@ -207,6 +209,7 @@ func (e statusError) Error() string { return fmt.Sprintf("response status %d", i
 
 func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) {
 	target, _, _ := strings.Cut(location, "#")
+	location = redact.URL(location)
 	var header http.Header
 	if s.auth != "" {
 		header = http.Header{"Authorization": {s.auth}}
@@ -234,7 +237,7 @@ func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) 
 // is told, since its path and query may be a secret.
 func redirected(location, target string, err error) error {
 	failed, ok := err.(*url.Error)
-	if !ok || failed.URL == target {
+	if !ok || failed.URL == redact.URL(target) {
 		return err
 	}
 	to, bad := url.Parse(failed.URL)

@@ -35,12 +35,24 @@ type Keyring struct {
 	rules   CompatRules
 }
 
-// SkippedKey is a key, or a subkey, of a keyring's value that is not used.
+// SkippedKey is a key, or a subkey, of a keyring's value that is not used, or
+// that is used with a warning; or somebody else's key that has withdrawn what it
+// once certified here.
 type SkippedKey struct {
 	// ID is the key's fingerprint or 64-bit id in upper-case hexadecimal; empty
 	// where it could not even be computed.
-	ID     string
+	ID string
+	// Used is true if the key is used all the same: Reason is a warning.
+	Used   bool
 	Reason string
+}
+
+// Use returns "used" or "not used".
+func (s SkippedKey) Use() string {
+	if s.Used {
+		return "used"
+	}
+	return "not used"
 }
 
 // KeyInfo describes a primary key of a [Keyring].
@@ -52,9 +64,13 @@ type KeyInfo struct {
 	Created     time.Time
 	Expires     time.Time // zero: never
 	Revoked     bool
-	// Subkeys are the fingerprints of subkeys that can sign.
+	// Subkeys are the fingerprints of the subkeys that can sign, expired ones
+	// included: not those that are revoked, by themselves or with their key.
 	Subkeys []string
 }
+
+// printID is how a 64-bit id is written.
+func printID(id uint64) string { return fmt.Sprintf("%016X", id) }
 
 // key is a primary key or a subkey with what its owner says about it.
 type key struct {
@@ -62,14 +78,17 @@ type key struct {
 	primary *key     // nil for a primary
 	userIDs []string // of a primary
 	revoked bool
-	// claims are the valid self-signatures (of a subkey: its bindings).
-	claims []claim
+	order   int
+	// claims are the valid self-signatures by what they are over: the key itself,
+	// and each of its user ids. Those of a subkey are its bindings.
+	claims [][]claim
 }
 
 // claim is what one self-signature says.
 type claim struct {
 	sig   *sigPacket
 	cross bool // a binding that the subkey has signed, too
+	weak  bool // it, or what the subkey has signed, is over MD5 or SHA-1
 }
 
 // ParseKeyring reads public keys: one or more armored blocks, with any text
@@ -82,7 +101,8 @@ type claim struct {
 // time twice, are left out and listed by [Keyring.Skipped]. A value without a
 // usable key, with a broken block, with a private key, or with a revocation that
 // cannot be read or matches nothing in it, is an error; that of a revocation
-// names the key that has made it. So is a value beyond one of the limits in the
+// names the key that has made it. The certifications that keys outside of the
+// keyring have withdrawn are no such revocations: they are skipped. So is a value beyond one of the limits in the
 // package's table. Revoked and expired keys load: they are refused when they
 // sign.
 func ParseKeyring(name string, data []byte) (*Keyring, error) {
@@ -164,7 +184,7 @@ func (c *collection) keyring(name string) *Keyring {
 			skipped = append(skipped, skip(cert.order, cert.pub, err))
 		} else {
 			used[cert] = primary
-			k.hold(primary)
+			k.hold(primary, cert.order)
 		}
 		for _, s := range c.subkeys {
 			b := cert.bindings[s]
@@ -180,7 +200,7 @@ func (c *collection) keyring(name string) *Keyring {
 				skipped = append(skipped, skip(s.order, s.pub, fmt.Errorf("subkey of %s: %w", primary.print(), err)))
 				continue
 			}
-			k.hold(sub)
+			k.hold(sub, s.order)
 		}
 	}
 	for _, s := range c.subkeys {
@@ -208,16 +228,25 @@ func (c *collection) keyring(name string) *Keyring {
 	for _, s := range c.strays {
 		skipped = append(skipped, skip(s.order, nil, fmt.Errorf("packet of type %d before the first public key", s.tag)))
 	}
+	for _, r := range c.withdrawn {
+		skipped = append(skipped, r.skipped())
+	}
+	c.shareRevocations(k)
+	for _, p := range k.keys {
+		if err := p.restsOnWeak(); err != nil {
+			skipped = append(skipped, skippedAt{p.order, SkippedKey{ID: p.print(), Used: true, Reason: err.Error()}})
+		}
+	}
 	slices.SortStableFunc(skipped, func(a, b skippedAt) int { return cmp.Compare(a.order, b.order) })
 	for _, s := range skipped {
 		k.skipped = append(k.skipped, s.SkippedKey)
 	}
-	c.shareRevocations(k)
 	return k
 }
 
-// hold adds a key that is used.
-func (k *Keyring) hold(p *key) {
+// hold adds a key that is used; order is its place in the value.
+func (k *Keyring) hold(p *key, order int) {
+	p.order = order
 	k.keys = append(k.keys, p)
 	k.byID[p.id] = append(k.byID[p.id], p)
 }
@@ -250,7 +279,7 @@ type skippedAt struct {
 func skip(order int, p *publicKey, err error) skippedAt {
 	s := skippedAt{order, SkippedKey{Reason: err.Error()}}
 	if p != nil {
-		s.ID = fmt.Sprintf("%016X", p.id)
+		s.ID = printID(p.id)
 		if p.hashed != nil {
 			s.ID = p.print()
 		}
@@ -261,7 +290,11 @@ func skip(order int, p *publicKey, err error) skippedAt {
 // Name returns the name that was given to ParseKeyring.
 func (k *Keyring) Name() string { return k.name }
 
-// Skipped lists the keys that were left out, in the order of the value.
+// Skipped lists the keys that were left out, in the order of the value. In
+// between it lists those that are used with a warning, because only
+// self-signatures over MD5 or SHA-1 let them sign, or let them live so long; and
+// the keys outside of the keyring that have withdrawn a certification, which is
+// ignored as the certification is.
 func (k *Keyring) Skipped() []SkippedKey { return slices.Clone(k.skipped) }
 
 // Keys describes the primary keys, in the order of the value.
@@ -269,7 +302,7 @@ func (k *Keyring) Keys() []KeyInfo {
 	var out []KeyInfo
 	for _, p := range k.keys {
 		if p.primary != nil {
-			if c := p.newest(p.created); c != nil && p.maySign(c) == nil {
+			if p.usable(time.Time{}) == nil {
 				last := &out[len(out)-1]
 				last.Subkeys = append(last.Subkeys, p.print())
 			}
@@ -279,9 +312,7 @@ func (k *Keyring) Keys() []KeyInfo {
 			Fingerprint: p.print(), UserIDs: slices.Clone(p.userIDs),
 			Algorithm: p.algorithm(), Bits: p.bits(), Created: p.created, Revoked: p.revoked,
 		}
-		if c := p.newest(p.created); c != nil && c.sig.lifetime > 0 {
-			info.Expires = p.created.Add(time.Duration(c.sig.lifetime) * time.Second)
-		}
+		info.Expires, _ = p.end(time.Time{})
 		out = append(out, info)
 	}
 	return out

@@ -137,6 +137,54 @@ func TestSkippedKeys(t *testing.T) {
 	}
 }
 
+// A key that only weak self-signatures let sign, or live so long, is used with a
+// warning.
+func TestWeakSelfSignatures(t *testing.T) {
+	k, s := rsa2048(), newEd25519(keyTime)
+	uid := "Test Key <test@example.com>"
+	by := func(hash byte, created time.Time, subs ...[]byte) []byte {
+		return pkt(2, k.sign(sig{typ: 0x13, hash: hash, created: created, hashed: cat(subs...)}, uidParts(k, uid)...))
+	}
+	bind := func(hash, cross byte) []byte {
+		embedded := sub(32, s.sign(sig{typ: 0x19, hash: cross}, k.hashed(), s.hashed()))
+		return cat(pkt(14, s.body), pkt(2, k.sign(sig{typ: 0x18, hash: hash, hashed: cat(sub(27, []byte{2}), embedded)}, k.hashed(), s.hashed())))
+	}
+	canSign, certifyOnly := sub(27, []byte{3}), sub(27, []byte{1})
+	year := sub(9, u32(365*day))
+	for _, tt := range []struct {
+		name string
+		key  []byte
+		id   []byte
+		want string // empty: no warning
+	}{
+		{"the only one, SHA-1", k.public(cert{self: sig{hash: 2}}), k.print, "lets it sign"},
+		{"the only one, MD5", k.public(cert{self: sig{hash: 1}}), k.print, "lets it sign"},
+		{"SHA-1 gives the right to sign", k.public(cert{flags: []byte{1}, extra: by(2, sigTime, canSign)}), k.print, "lets it sign"},
+		{"SHA-1 takes the end away", k.public(cert{lifetime: 365 * day, extra: by(2, sigTime, canSign)}), k.print, "live beyond 2020-12-31T00:00:00Z"},
+		{"SHA-1 prolongs", k.public(cert{lifetime: 1, extra: by(2, sigTime, canSign, year)}), k.print, "live beyond 2020-01-01T00:00:01Z"},
+		{"SHA-1 shortens", k.public(cert{extra: by(2, sigTime, canSign, year)}), nil, ""},
+		{"SHA-1 takes the right to sign", k.public(cert{extra: by(2, sigTime, certifyOnly)}), nil, ""},
+		{"an older SHA-1 that says the same", k.public(cert{self: sig{hash: 2}, extra: by(8, sigTime, canSign)}), nil, ""},
+		{"revoked", k.public(cert{self: sig{hash: 2}, more: pkt(2, k.sign(sig{typ: 0x20}, k.hashed()))}), nil, ""},
+		{"binding of a subkey", k.public(cert{extra: bind(2, 8)}), s.print, "lets it sign"},
+		{"cross-signature of a subkey", k.public(cert{extra: bind(8, 2)}), s.print, "lets it sign"},
+		{"strong binding of a subkey", k.public(cert{extra: bind(8, 8)}), nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			skipped := ring(t, tt.key).Skipped()
+			if tt.want == "" {
+				if len(skipped) != 0 {
+					t.Errorf("skipped %+v", skipped)
+				}
+				return
+			}
+			if len(skipped) != 1 || !skipped[0].Used || skipped[0].ID != fmt.Sprintf("%X", tt.id) || !strings.Contains(skipped[0].Reason, tt.want) {
+				t.Errorf("skipped %+v, want %s", skipped, tt.want)
+			}
+		})
+	}
+}
+
 // Which keys of a ring may sign, and when.
 func TestKeyValidity(t *testing.T) {
 	for _, tt := range keyCases() {
@@ -201,6 +249,20 @@ func TestFutureSkew(t *testing.T) {
 		}
 		if err != nil {
 			wantRefused(t, err, signature.BadSignature, "in the future")
+		}
+	}
+}
+
+// A subkey that is revoked, or whose key is, is not among those that sign.
+func TestRevokedSubkeysDoNotSign(t *testing.T) {
+	k, s := newEd25519(keyTime), newEd25519(keyTime)
+	public := k.public(cert{extra: k.subkey(s, nil, 0, true)})
+	for name, revocation := range map[string][]byte{
+		"the subkey": pkt(2, k.sign(sig{typ: 0x28}, k.hashed(), s.hashed())),
+		"its key":    pkt(2, k.sign(sig{typ: 0x20}, k.hashed())),
+	} {
+		if info := ring(t, public, revocation).Keys()[0]; len(info.Subkeys) != 0 {
+			t.Errorf("%s is revoked: %+v", name, info)
 		}
 	}
 }

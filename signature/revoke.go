@@ -8,7 +8,8 @@ import (
 
 type foundRevocation struct {
 	foundSignature
-	sig *sigPacket
+	sig *sigPacket // its type and issuers alone if it cannot be read
+	err error      // why it cannot be read
 }
 
 // revokes reports whether signatures of a type revoke something.
@@ -105,12 +106,16 @@ func (c *certificate) mayRevoke(of *certificate) bool {
 	return c.pub != nil && slices.Contains(of.revokers, c.pub.fingerprint)
 }
 
-// concernsUnusable reports whether s says that it was made by a key of the
-// keyring that is left out because its signatures cannot be checked: such a key
-// can have revoked only itself, unless others name it as their revoker.
-func (c *collection) concernsUnusable(s *sigPacket) bool {
-	by := c.issuers(s)
-	if len(s.issuers) == 0 || len(by) == 0 {
+// concernsUnusable reports whether a revocation can only be about a key that is
+// left out because its signatures cannot be checked: such a key can have revoked
+// only itself, unless others name it as their revoker.
+func (c *collection) concernsUnusable(r foundRevocation) bool {
+	if r.err != nil {
+		// A key of a later version signs in that version, which others do not.
+		return r.body[0] > 4 && r.near != nil && r.near.pub != nil && r.near.pub.hashed == nil && r.near.version == r.body[0]
+	}
+	by := c.issuers(r.sig)
+	if len(r.sig.issuers) == 0 || len(by) == 0 {
 		return false
 	}
 	for _, k := range by {
@@ -118,11 +123,61 @@ func (c *collection) concernsUnusable(s *sigPacket) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(c.primaries, func(of *certificate) bool {
+	return !c.namesRevoker(func(id uint64) bool { return id == r.sig.issuers[0] })
+}
+
+// strangers reports whether a revocation withdraws a certification that is not
+// used in the first place: no key of the keyring has made it, and none names its
+// issuer as a revoker. If it names no issuer, none may name a revoker that is
+// not in the keyring. Servers of keys hold many such.
+func (c *collection) strangers(r foundRevocation) bool {
+	if r.sig.typ != typeCertRevocation {
+		return false
+	}
+	if len(r.sig.issuers) > 0 {
+		return !slices.ContainsFunc(r.sig.issuers, func(id uint64) bool {
+			return len(c.byID[id]) > 0 || c.namesRevoker(func(named uint64) bool { return named == id })
+		})
+	}
+	if r.err != nil {
+		return false
+	}
+	if _, err := availableHash(r.sig.hash); err != nil {
+		return false // nothing was compared
+	}
+	return !c.namesRevoker(func(named uint64) bool { return len(c.byID[named]) == 0 })
+}
+
+// namesRevoker reports whether a key of the keyring names a revoker whose id
+// matches.
+func (c *collection) namesRevoker(matches func(id uint64) bool) bool {
+	return slices.ContainsFunc(c.primaries, func(of *certificate) bool {
 		return slices.ContainsFunc(of.revokers, func(print [fingerprintSize]byte) bool {
-			return binary.BigEndian.Uint64(print[12:]) == s.issuers[0]
+			return matches(binary.BigEndian.Uint64(print[12:]))
 		})
 	})
+}
+
+// matchesNothing describes a revocation that is refused.
+func (r foundRevocation) matchesNothing() string {
+	text := revocationText(r.sig.typ, r.sig.issuers, r.near)
+	if r.err != nil {
+		return fmt.Sprintf("%s cannot be read (%v)", text, r.err)
+	}
+	text += " matches nothing in the keyring"
+	if _, err := availableHash(r.sig.hash); err != nil {
+		text += fmt.Sprintf(" (%v)", err)
+	}
+	return text
+}
+
+// skipped is how the keyring lists a certification that a stranger withdrew.
+func (r foundRevocation) skipped() skippedAt {
+	out := skippedAt{r.order, SkippedKey{Reason: "it withdraws a certification, and is no key of the keyring"}}
+	if len(r.sig.issuers) > 0 {
+		out.ID = printID(r.sig.issuers[0])
+	}
+	return out
 }
 
 // revocationText names a revocation by its issuers; where it has none, by the

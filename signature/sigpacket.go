@@ -227,6 +227,9 @@ func (s *sigPacket) subpacket(typ byte, value []byte, hashed bool) error {
 	return nil
 }
 
+// states reports whether the signature has a subpacket in its hashed area.
+func (s *sigPacket) states(typ byte) bool { return s.seen&(1<<typ) != 0 }
+
 // statedOnce names a subpacket that a signature may have once only.
 func statedOnce(typ byte) string {
 	switch typ {
@@ -312,6 +315,13 @@ func hashFunc(id byte) (h crypto.Hash, name string) {
 		return crypto.SHA224, "SHA-224"
 	}
 	return 0, ""
+}
+
+// weak reports whether the signature is over a hash that no longer keeps others
+// from making what it signs.
+func (s *sigPacket) weak() bool {
+	h, _ := hashFunc(s.hash)
+	return h == crypto.MD5 || h == crypto.SHA1
 }
 
 // strongHash reports whether a message may be signed with this hash.

@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -24,17 +25,54 @@ const (
 	IgnoreValidity
 )
 
-// newest returns the claim that decides about the key: the newest that has not
-// expired itself; nil where there is none.
-func (k *key) newest(now time.Time) *claim {
-	var best *claim
-	for i := range k.claims {
-		c := &k.claims[i]
-		if !c.sig.expiredAt(now) && (best == nil || c.overrides(best)) {
-			best = c
+// standing is what the valid self-signatures of a key say at one time. Each
+// statement is taken from the newest that makes it: one that says nothing of the
+// key's use or its end leaves both as they are.
+type standing struct {
+	// self are the self-signatures that count: the newest over the key itself and
+	// over each of its user ids; of a subkey, its newest binding.
+	self []*claim
+	use  *claim // states the key flags; nil: none does
+	life *claim // states the end of the key; nil: none does
+}
+
+// at returns the standing of the key at a time; at the zero time, no
+// self-signature has expired. A user id whose newest self-signature has expired
+// is left with the newest of the others, as in GnuPG. A subkey is left with
+// nothing: what its owner has bound for a while is not bound by what came before.
+func (k *key) at(now time.Time) standing {
+	var s standing
+	for _, claims := range k.claims {
+		var best *claim
+		for i := range claims {
+			c := &claims[i]
+			if k.primary == nil && c.sig.expiredAt(now) {
+				continue
+			}
+			if best == nil || c.overrides(best) {
+				best = c
+			}
+		}
+		if best == nil || best.sig.expiredAt(now) {
+			continue
+		}
+		s.self = append(s.self, best)
+		if best.sig.flags != nil && (s.use == nil || best.newer(s.use, !best.signs())) {
+			s.use = best
+		}
+		// 0 is without end, the longest.
+		if best.sig.states(subKeyLifetime) && (s.life == nil || best.newer(s.life, best.sig.lifetime-1 < s.life.sig.lifetime-1)) {
+			s.life = best
 		}
 	}
-	return best
+	return s
+}
+
+// newer reports whether c was made after o; of two that were made in one second,
+// the one that allows less takes precedence.
+func (c *claim) newer(o *claim, less bool) bool {
+	n := c.sig.created.Compare(o.sig.created)
+	return n > 0 || n == 0 && less
 }
 
 // overrides reports whether c decides in place of o: the newer one does. Of one
@@ -54,44 +92,83 @@ func (c *claim) overrides(o *claim) bool {
 	return c.cross && !o.cross
 }
 
-// mayUse reports whether a claim that has key flags includes flag.
-func (c *claim) mayUse(flag byte) bool {
-	return len(c.sig.flags) > 0 && c.sig.flags[0]&flag != 0
+// signs reports whether the key flags of a claim, if it has any, include that
+// for signing.
+func (c *claim) signs() bool {
+	return c.sig.flags == nil || len(c.sig.flags) > 0 && c.sig.flags[0]&flagSign != 0
 }
 
-// maySign reports whether the key may sign messages by its claim c: a primary
-// unless its flags say otherwise, a subkey only with a cross-signature.
-func (k *key) maySign(c *claim) error {
+// maySign reports whether the key may sign messages, revoked or not: a primary
+// unless its flags exclude it, a subkey only with a cross-signature, and only if
+// its primary key has a valid self-signature.
+func (k *key) maySign(now time.Time) error {
+	s := k.at(now)
 	switch {
+	case len(s.self) == 0:
+		return fmt.Errorf("key %s has no valid self-signature", k.print())
 	case k.material == nil:
 		return fmt.Errorf("key %s only encrypts", k.print())
-	case c.sig.flags != nil && !c.mayUse(flagSign):
+	case s.use != nil && !s.use.signs():
 		return fmt.Errorf("key %s is not for signing", k.print())
-	case k.primary != nil && !c.cross:
+	case k.primary == nil:
+		return nil
+	case !s.self[0].cross:
 		return fmt.Errorf("subkey %s has no cross-signature", k.print())
+	case len(k.primary.at(now).self) == 0:
+		return fmt.Errorf("primary key %s has no valid self-signature", k.primary.print())
+	}
+	return nil
+}
+
+// revocation returns an error if the key or its primary is revoked.
+func (k *key) revocation() error {
+	if k.revoked {
+		return fmt.Errorf("key %s is revoked", k.print())
+	}
+	if p := k.primary; p != nil && p.revoked {
+		return fmt.Errorf("primary key %s is revoked", p.print())
 	}
 	return nil
 }
 
 // usable reports whether the key may sign messages at all.
 func (k *key) usable(now time.Time) error {
-	if k.revoked {
-		return fmt.Errorf("key %s is revoked", k.print())
-	}
-	c := k.newest(now)
-	if c == nil {
-		return fmt.Errorf("key %s has no valid self-signature", k.print())
-	}
-	if err := k.maySign(c); err != nil {
+	if err := k.revocation(); err != nil {
 		return err
 	}
-	if p := k.primary; p != nil {
-		if p.revoked {
-			return fmt.Errorf("primary key %s is revoked", p.print())
-		}
-		if p.newest(now) == nil {
-			return fmt.Errorf("primary key %s has no valid self-signature", p.print())
-		}
+	return k.maySign(now)
+}
+
+// end returns when the key expires by what its self-signatures say at now; ok is
+// false if it never does.
+func (k *key) end(now time.Time) (t time.Time, ok bool) {
+	life := k.at(now).life
+	if life == nil || life.sig.lifetime == 0 {
+		return time.Time{}, false
+	}
+	return k.created.Add(time.Duration(life.sig.lifetime) * time.Second), true
+}
+
+// restsOnWeak returns an error if only self-signatures over MD5 or SHA-1 let the
+// key sign, or let it live as long as it does. They count: a keyring is trusted
+// as it is.
+func (k *key) restsOnWeak() error {
+	never := time.Time{}
+	if k.usable(never) != nil {
+		return nil
+	}
+	strong := *k
+	strong.claims = nil
+	for _, claims := range k.claims {
+		strong.claims = append(strong.claims, slices.DeleteFunc(slices.Clone(claims), func(c claim) bool { return c.weak }))
+	}
+	if strong.maySign(never) != nil {
+		return errors.New("only a self-signature over MD5 or SHA-1, which others may have made, lets it sign")
+	}
+	with, ends := k.end(never)
+	without, endsWithout := strong.end(never)
+	if endsWithout && (!ends || with.After(without)) {
+		return fmt.Errorf("only a self-signature over MD5 or SHA-1, which others may have made, lets it live beyond %s", without.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -124,11 +201,7 @@ func (k *key) validFor(created, now time.Time, policy Validity) error {
 		if at.Before(o.created) {
 			return fmt.Errorf("key %s was made later, on %s", o.print(), o.created.Format(time.RFC3339))
 		}
-		c := o.newest(now)
-		if c == nil || c.sig.lifetime == 0 {
-			continue
-		}
-		if end := o.created.Add(time.Duration(c.sig.lifetime) * time.Second); !at.Before(end) {
+		if end, ok := o.end(now); ok && !at.Before(end) {
 			return fmt.Errorf("key %s expired on %s", o.print(), end.Format(time.RFC3339))
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 // RecordOptions says what [Record] writes. The zero value works.
@@ -49,7 +50,11 @@ type RecordOptions struct {
 // Secrets are taken out: the values of Secrets but for certificates, as oc adm
 // inspect does, with the annotations that repeat them; the keys of Routes; the
 // passwords of proxies, wherever their addresses stand; the pull secret in
-// ControllerConfigs; the contents of files in MachineConfigs.
+// ControllerConfigs; the contents of files in MachineConfigs. So is all else that
+// looks like a credential: variables, arguments and headers of workloads, keys and
+// kubeconfigs in ConfigMaps, hashes of passwords, users of URLs, and outside of the
+// status queries of URLs. (redacted-12 digits) is in its place, the same for equal
+// values of a recording.
 //
 // Errors are those of ctx, of r and of the file system, and fs.ErrExist where dir
 // exists. Several calls may run at a time.
@@ -71,7 +76,7 @@ func Record(ctx context.Context, r clusterapi.Reader, dir string, o RecordOption
 		return err
 	}
 	defer os.RemoveAll(tmp) // nothing, once it is renamed
-	rec := &recorder{reader: r, o: o, dir: tmp, definitions: make(map[schema.GroupKind]definition), namespaces: make(map[string]bool)}
+	rec := &recorder{reader: r, o: o, dir: tmp, definitions: make(map[schema.GroupKind]definition), namespaces: make(map[string]bool), hider: redact.New(nil)}
 	if err := rec.run(ctx); err != nil {
 		return err
 	}
@@ -102,6 +107,7 @@ type recorder struct {
 	definitions map[schema.GroupKind]definition
 	namespaces  map[string]bool // that are known
 	proxies     []string        // addresses with a password, and without it
+	hider       *redact.Redactor
 	kinds       []recordedKind
 	problems    []string
 }

@@ -12,7 +12,8 @@ import (
 
 const machineGroup = "machineconfiguration.openshift.io"
 
-// redact takes the secrets out of an object.
+// redact takes the secrets out of an object: those of kinds that oc adm inspect
+// knows as it does, and what the redactor finds.
 func (r *recorder) redact(gk schema.GroupKind, u *unstructured.Unstructured) {
 	switch gk {
 	case schema.GroupKind{Kind: "Secret"}:
@@ -44,6 +45,14 @@ func (r *recorder) redact(gk schema.GroupKind, u *unstructured.Unstructured) {
 		replacer := strings.NewReplacer(r.proxies...)
 		u.Object, _ = replaced(u.Object, replacer).(map[string]any)
 	}
+	if gk == (schema.GroupKind{Kind: "Secret"}) {
+		return // only lengths are left
+	}
+	files := takeFiles(u)
+	u.Object = r.hider.Recorded(u.Object)
+	if files != nil {
+		setFiles(u, files)
+	}
 }
 
 // emptyAnnotations empties those that repeat secrets.
@@ -72,6 +81,24 @@ func elide(object map[string]any, part string, length func(string) int) {
 			values[key] = fmt.Sprintf("%d bytes long", length(s))
 		}
 	}
+}
+
+// takeFiles takes the files of a MachineConfig out, which stay as they are; nil if
+// it has none.
+func takeFiles(u *unstructured.Unstructured) any {
+	if u.GroupVersionKind().Group != machineGroup {
+		return nil
+	}
+	storage, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "config", "storage")
+	m, _ := storage.(map[string]any)
+	files := m["files"]
+	delete(m, "files")
+	return files
+}
+
+func setFiles(u *unstructured.Unstructured, files any) {
+	storage, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "config", "storage")
+	storage.(map[string]any)["files"] = files
 }
 
 // emptyFiles empties the contents of the files of a MachineConfig, and what is

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
@@ -41,17 +42,12 @@ var crdDefinition = sync.OnceValue(func() map[string]any {
 // differ outside of the schemas, and those of the schemas of versions that both
 // have. Descriptions are among the latter where that is asked for. Credentials are
 // hidden.
-func Definitions(old, new *unstructured.Unstructured, descriptions bool) (fields []clusterapi.FieldChange, schemas []clusterapi.SchemaChange) {
+func (h Hider) Definitions(old, new *unstructured.Unstructured, descriptions bool) (fields []clusterapi.FieldChange, schemas []clusterapi.SchemaChange) {
 	served := ServedVersions(new)
 	for _, change := range clusterapi.Compare(old, new, crdDefinition()) {
 		version, path, ok := inSchema(change.Path)
 		if !ok {
-			shownPath, hide := redact.Path(change.Path)
-			show := func(v any) any { return value(v, hide) }
-			if strings.HasPrefix(change.Path, "spec.versions[") { // a whole version
-				show = func(v any) any { return shownSchema(v, hide) }
-			}
-			fields = append(fields, clusterapi.FieldChange{Path: shownPath, Old: show(change.Old), New: show(change.New)})
+			fields = append(fields, h.Shown(definitionKind, []clusterapi.FieldChange{change})...)
 			continue
 		}
 		at := slices.IndexFunc(schemas, func(s clusterapi.SchemaChange) bool { return s.Version == version })
@@ -65,42 +61,15 @@ func Definitions(old, new *unstructured.Unstructured, descriptions bool) (fields
 				continue
 			}
 		}
-		shownPath, credential := redact.Path(path)
-		if steps := redact.Split(path); isExample(redact.Name(steps[len(steps)-1])) {
-			change.Old, change.New = value(change.Old, credential), value(change.New, credential)
-		}
-		s.Fields = append(s.Fields, clusterapi.FieldChange{
-			Path: shownPath, Old: shownSchema(change.Old, credential), New: shownSchema(change.New, credential),
-		})
+		shown := clusterapi.FieldChange{}
+		shown.Path, shown.Old = h.r.SchemaField(path, change.Old)
+		_, shown.New = h.r.SchemaField(path, change.New)
+		s.Fields = append(s.Fields, shown)
 	}
 	return fields, schemas
 }
 
-// shownSchema is a part of a schema without credentials. That a field may hold
-// one is none; its default and its example are.
-func shownSchema(val any, credential bool) any {
-	switch v := val.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, e := range v {
-			if credential && isExample(key) {
-				out[key] = redact.Digest(e)
-			} else {
-				out[key] = shownSchema(e, credential || redact.IsCredential(key))
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = shownSchema(v[i], credential)
-		}
-		return out
-	}
-	return redact.Value(val)
-}
-
-func isExample(name string) bool { return name == "default" || name == "example" }
+var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
 // inSchema splits the path of a field of a version's schema.
 func inSchema(path string) (version, below string, ok bool) {

@@ -1,6 +1,6 @@
 // Package fieldchange shows changes of fields, as Compare of package clusterapi finds them, to
-// people: without credentials ([Shown]), of CustomResourceDefinitions by version
-// ([Definitions]), and in lines of text ([Lines]).
+// people: without credentials ([Shown], [Hider]), of CustomResourceDefinitions by version
+// ([Hider.Definitions]), and in lines of text ([Lines]).
 //
 // All functions are pure and safe for concurrent use.
 package fieldchange

@@ -1,45 +1,51 @@
 package fieldchange
 
 import (
-	"strings"
-
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
-// Shown returns changes of an object of a kind with credentials hidden.
+// Shown returns changes of an object of a kind with credentials hidden, as
+// [Hider.Shown] of a Hider with a random key does.
 func Shown(kind schema.GroupKind, changes []clusterapi.FieldChange) []clusterapi.FieldChange {
+	return NewHider(nil).Shown(kind, changes)
+}
+
+// Hider hides credentials in the changes of one report. A value that is hidden is
+// shown as (redacted-12 digits), which are the same for equal values of the
+// report. Make it with [NewHider]; the zero value shows no digits. It is safe for
+// concurrent use.
+type Hider struct{ r redact.Redactor }
+
+// NewHider returns a Hider. Its key makes the digits, so that nobody finds a value
+// by trial; a nil one is random.
+func NewHider(key []byte) Hider { return Hider{*redact.New(key)} }
+
+// Shown returns changes of an object of a kind with credentials hidden.
+func (h Hider) Shown(kind schema.GroupKind, changes []clusterapi.FieldChange) []clusterapi.FieldChange {
 	if changes == nil {
 		return nil
 	}
 	out := make([]clusterapi.FieldChange, len(changes))
 	for i, f := range changes {
-		out[i].Path, out[i].Old = Hide(kind, f.Path, f.Old)
-		_, out[i].New = Hide(kind, f.Path, f.New)
+		out[i].Path, out[i].Old = h.Field(kind, f.Path, f.Old)
+		_, out[i].New = h.Field(kind, f.Path, f.New)
 	}
 	return out
 }
 
-var secretKind = schema.GroupKind{Kind: "Secret"}
-
-// Hide returns one field of an object of a kind with credentials hidden.
-func Hide(kind schema.GroupKind, path string, val any) (string, any) {
-	shown, hide := redact.Path(path)
-	if kind == secretKind && !strings.HasPrefix(path, "metadata") && path != "type" && path != "immutable" {
-		hide = true
-	}
-	return shown, value(val, hide)
+// Field returns one field of an object of a kind with credentials hidden.
+func (h Hider) Field(kind schema.GroupKind, path string, value any) (string, any) {
+	return h.r.Field(kind.Group, kind.Kind, path, value)
 }
 
-// value is a value without credentials.
-func value(v any, hide bool) any {
-	switch {
-	case v == nil:
+// Object returns a copy of an object with credentials hidden; nil for nil.
+func (h Hider) Object(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if obj == nil {
 		return nil
-	case hide:
-		return redact.Digest(v)
 	}
-	return redact.Value(v)
+	return &unstructured.Unstructured{Object: h.r.Object(obj.Object)}
 }

@@ -124,7 +124,7 @@ func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
 			return err
 		}
 		for _, s := range ring.Skipped() {
-			fmt.Fprintf(stderr, "%s: key %s is not used: %s\n", name, s.ID, s.Reason)
+			fmt.Fprintf(stderr, "%s: key %s is %s: %s\n", name, s.ID, s.Use(), s.Reason)
 		}
 		rings = append(rings, ring)
 	}

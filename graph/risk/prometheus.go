@@ -24,6 +24,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 // The defaults of [Prometheus] are what a pod finds in an OpenShift cluster.
@@ -224,9 +225,11 @@ func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.
 	if err != nil {
 		return fmt.Errorf("creating PromQL round-tripper: %w", err)
 	}
+	// The server may repeat the token.
+	hide := new(redact.Redactor).With(strings.TrimPrefix(header.Get("Authorization"), "Bearer "))
 	u, err := url.Parse(cmp.Or(p.URL, defaultPrometheusURL))
 	if err != nil {
-		return fmt.Errorf("creating PromQL client: %w", err)
+		return fmt.Errorf("creating PromQL client: %w", redact.Error(err))
 	}
 	u = u.JoinPath("api", "v1", endpoint)
 	u.RawQuery = query.Encode()
@@ -236,7 +239,7 @@ func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.
 	case errors.As(err, &address):
 		return address
 	case err != nil:
-		return fmt.Errorf("%s: %w", doing, err)
+		return fmt.Errorf("%s: %w", doing, hide.Error(err))
 	}
 	var answer struct {
 		Status    string          `json:"status"`
@@ -247,16 +250,16 @@ func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.
 	err = json.Unmarshal(resp.Body, &answer)
 	switch {
 	case err == nil && answer.Status == "error":
-		return fmt.Errorf("%s: %s: %s", doing, bounded.Text(answer.ErrorType, bounded.MaxQuoted), bounded.Text(answer.Error, maxWords))
+		return fmt.Errorf("%s: %s: %s", doing, bounded.Text(hide.Text(answer.ErrorType), bounded.MaxQuoted), bounded.Text(hide.Text(answer.Error), maxWords))
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: unexpected HTTP status: %s", doing, bounded.Text(resp.Status, bounded.MaxQuoted))
+		return fmt.Errorf("%s: unexpected HTTP status: %s", doing, bounded.Text(hide.Text(resp.Status), bounded.MaxQuoted))
 	case err != nil:
-		return fmt.Errorf("%s: invalid answer: %w", doing, err)
+		return fmt.Errorf("%s: invalid answer: %w", doing, hide.Error(err))
 	case answer.Status != "success":
-		return fmt.Errorf("%s: the answer's status is %s", doing, bounded.Quote(answer.Status))
+		return fmt.Errorf("%s: the answer's status is %s", doing, bounded.Quote(hide.Text(answer.Status)))
 	}
 	if err := json.Unmarshal(answer.Data, data); err != nil {
-		return fmt.Errorf("%s: invalid data: %w", doing, err)
+		return fmt.Errorf("%s: invalid data: %w", doing, hide.Error(err))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package risk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -167,5 +168,29 @@ func TestPrometheusRedirect(t *testing.T) {
 	defer p.CloseIdleConnections()
 	if _, err := p.Match(context.Background(), graphtest.PromQL("up")); err == nil || followed {
 		t.Errorf("error %v, followed %v", err, followed)
+	}
+}
+
+// A server may repeat the token, in whatever it says.
+func TestPrometheusRepeatsTheToken(t *testing.T) {
+	const token = "sha256~hunter2hunter2"
+	for _, body := range []string{
+		`{"status":"error","errorType":"unauthorized","error":"bad token ` + token + `"}`, `{"status":"error","errorType":"` + token + `"}`,
+		`{"status":"` + token + `"}`, token, `{"status":"success","data":"` + token + `"}`,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer "+token {
+				t.Error("no token")
+			}
+			fmt.Fprint(w, body)
+		}))
+		defer server.Close()
+		p := &risk.Prometheus{URL: server.URL, Token: token}
+		if _, err := p.Query(t.Context(), "up"); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", body, err)
+		}
+		if _, err := p.Firing(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: alerts: %v", body, err)
+		}
 	}
 }

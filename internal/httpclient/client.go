@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 // The defaults of [Options].
@@ -142,7 +144,8 @@ func (c *Client) Get(ctx context.Context, url string, header http.Header) (*Resp
 // Errors: [*RequestError] when nothing was sent because the request cannot be
 // built; [*LimitError] when the time, the body or the redirects pass their
 // limit; [*BodyError] (which may hold a LimitError) when the status had been
-// received; the transport's [*url.Error] otherwise. The context's error is
+// received; the transport's [*url.Error] otherwise, whose URL has neither user nor
+// query. The context's error is
 // found by errors.Is in each.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	outer := ctx
@@ -160,10 +163,11 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 
 	req, err := c.build(ctx, r)
 	if err != nil {
-		return nil, &RequestError{Err: err}
+		return nil, &RequestError{Err: redact.Error(err)}
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
+		err = withoutCredentials(err)
 		if resp != nil { // a refused redirect: the body is closed already
 			return nil, err
 		}
@@ -180,6 +184,16 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 		return nil, &BodyError{StatusCode: resp.StatusCode, Status: resp.Status, Err: timedOut(err)}
 	}
 	return answer, nil
+}
+
+// withoutCredentials returns the error of a transport without what its URL, which
+// after a redirect is another host's, may hold of credentials.
+func withoutCredentials(err error) error {
+	failed, ok := err.(*url.Error)
+	if !ok {
+		return redact.Error(err)
+	}
+	return &url.Error{Op: failed.Op, URL: redact.URL(failed.URL), Err: redact.Error(failed.Err)}
 }
 
 func (c *Client) build(ctx context.Context, r Request) (*http.Request, error) {

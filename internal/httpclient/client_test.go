@@ -428,3 +428,36 @@ func TestBareTransport(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// Errors name neither the users, queries and fragments of URLs nor where a
+// redirect leads beyond its host.
+func TestErrorsHideCredentials(t *testing.T) {
+	const secret = "hunter2"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/loop":
+			http.Redirect(w, r, "/loop?sig="+secret, http.StatusFound)
+		case "/bad":
+			w.Header().Set("Location", "https://me:%zz"+secret+"@a/")
+			w.WriteHeader(http.StatusFound)
+		default:
+			http.Redirect(w, r, "http://me:"+secret+"@127.0.0.1:1/a?sig="+secret+"#"+secret, http.StatusFound)
+		}
+	}))
+	defer s.Close()
+	c := httpclient.New(httpclient.Options{})
+	for _, url := range []string{
+		s.URL + "/?token=" + secret, s.URL + "/loop?token=" + secret, s.URL + "/bad#" + secret,
+		"http://me:" + secret + "@127.0.0.1:1/", "http://me:" + secret + "@a b/", "http://me:%zz" + secret + "@a/", "me:" + secret + "@a",
+	} {
+		_, err := c.Get(t.Context(), url, nil)
+		if err == nil {
+			t.Errorf("%s: no error", url)
+		}
+		for ; err != nil; err = errors.Unwrap(err) {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: %v", url, err)
+			}
+		}
+	}
+}

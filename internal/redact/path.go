@@ -5,34 +5,81 @@ import (
 	"strings"
 )
 
-// Path returns the path of a field, as clusterapi.Compare writes it, without the
-// credentials that an element of a list may bring into it, and reports whether
-// the field itself is to be hidden: because a field or key on the way looks like
-// a credential, or because it is the value of a variable that does.
-func Path(path string) (shown string, hidden bool) {
+// Field returns a field of an object of a kind, as clusterapi.Compare writes it,
+// without credentials: its path, which an element of a list may bring some into,
+// and its value. A nil value is none, and stays.
+func (r *Redactor) Field(group, kind, path string, value any) (string, any) {
+	shown, hidden, last := r.path(path)
+	top, _, _ := strings.Cut(path, ".")
+	top, _, _ = strings.Cut(top, "[")
+	secret := isSecret(group, kind) && !plainPart(top)
+	w := walker{r: r}
+	switch {
+	case value == nil:
+		return shown, nil
+	case isDefinition(group, kind) && top == "spec":
+		return r.SchemaField(path, value)
+	case secret && path == top:
+		return shown, w.hideEach(value)
+	case hidden || secret:
+		return shown, w.hidden(value)
+	}
+	return shown, w.value(last, value)
+}
+
+// Path returns the path of a field without credentials, and reports whether the
+// field itself is one by its name.
+func (r *Redactor) Path(path string) (shown string, hidden bool) {
+	shown, hidden, _ = r.path(path)
+	return shown, hidden
+}
+
+// path also returns the name that what stands below the path has as its parent.
+func (r *Redactor) path(path string) (shown string, hidden bool, last string) {
 	var out strings.Builder
-	named, last := false, ""
+	named := false // the element is of a variable that holds a credential
 	steps := Split(path)
 	for i, step := range steps {
 		inner, bracket := strings.CutPrefix(step, "[")
-		switch {
-		case !bracket:
-			last = strings.TrimPrefix(step, ".")
-			refers := last == "secret" && i < len(steps)-1 // as of a volume, with the Secret's name
-			hidden = hidden || IsCredential(last) && !refers
-		case strings.HasPrefix(inner, `"`): // a key
-			last = key(inner)
-			hidden = hidden || IsCredential(last)
-		default: // an element
-			last = ""
-			named = IsCredential(inner)
-			if value, set := strings.CutPrefix(inner, "="); set && hidden || userInURL.MatchString(inner) {
-				step = `[="` + Digest(strings.TrimSuffix(value, "]")) + `"]`
+		if name := Name(step); name != "" {
+			// What names the Secret, of a volume for instance, is none.
+			refers := i < len(steps)-1 && (name == "secret" || i == len(steps)-2 && isReference(Name(steps[i+1])))
+			hidden = hidden || hides(last, name) && !refers || named && name == "value"
+			last, named = name, false
+		} else if bracket {
+			named = IsCredential(strings.TrimPrefix(strings.TrimSuffix(inner, "]"), "name=")) || namesCredential(inner)
+			if value, set := strings.CutPrefix(inner, "="); set {
+				value = strings.TrimSuffix(value, "]")
+				if hidden || (walker{r: r}).text(unquoted(value)) != unquoted(value) {
+					step = `[="` + r.Hidden(value) + `"]`
+				}
+			} else if text := r.Text(inner); text != inner {
+				step = "[" + r.Hidden(strings.TrimSuffix(inner, "]")) + "]"
 			}
 		}
 		out.WriteString(step)
 	}
-	return out.String(), hidden || named && last == "value"
+	return out.String(), hidden, last
+}
+
+// namesCredential reports an element whose keys, as they stand in a path, look
+// like the name of a credential.
+func namesCredential(inner string) bool {
+	for part := range strings.SplitSeq(strings.TrimSuffix(inner, "]"), ",") {
+		_, value, ok := strings.Cut(part, "=")
+		if ok && IsCredential(unquoted(value)) {
+			return true
+		}
+	}
+	return false
+}
+
+func unquoted(s string) string {
+	var text string
+	if strings.HasPrefix(s, `"`) && json.Unmarshal([]byte(s), &text) == nil {
+		return text
+	}
+	return s
 }
 
 // Split cuts a path into its steps, which together are the path: a name, with
@@ -60,18 +107,9 @@ func Name(step string) string {
 	case !bracket:
 		return strings.TrimPrefix(step, ".")
 	case strings.HasPrefix(inner, `"`):
-		return key(inner)
+		return unquoted(strings.TrimSuffix(inner, "]"))
 	}
 	return ""
-}
-
-// key reads a key that is quoted, up to the closing bracket.
-func key(inner string) string {
-	var s string
-	if err := json.Unmarshal([]byte(strings.TrimSuffix(inner, "]")), &s); err != nil {
-		return inner // not quoted as it should be: as it stands
-	}
-	return s
 }
 
 // bracketEnd is where the bracket that s begins with ends: not within a quoted

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -118,7 +117,7 @@ func byObject(p *manifest.Payload) map[ref][]*manifest.Manifest {
 
 // change tells what became of an object.
 func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest) (*Change, error) {
-	c := &Change{Tasks: g.tasks}
+	c := &Change{Tasks: g.tasks, hider: r.hider}
 	last := g.manifests[len(g.manifests)-1]
 	c.Object = Object{last.GVK(), clusterapi.KeyOf(last.Object())}
 	included := r.included(g, c)
@@ -168,7 +167,7 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 		c.Action = Create
 	case createsOnly(included):
 		c.Action, c.Reason = Skip, "it exists, and the release only creates it"
-		c.Fields = shown(c.old, r.lacks(c.old, last))
+		c.Fields = r.shown(c.old, r.lacks(c.old, last))
 	case g.ref.GroupKind == operatorGroup:
 		c.Action = Keep
 		c.Reason = awaitedText(c.Awaited)
@@ -211,9 +210,9 @@ func (r *run) included(g *group, c *Change) []*manifest.Manifest {
 // update compares what was there with what is there now.
 func (r *run) update(c *Change, included, running []*manifest.Manifest) {
 	fields := r.compare(c.old, c.new)
-	c.Fields = shown(c.new, fields)
+	c.Fields = r.shown(c.new, fields)
 	if c.Object.GroupKind() == definitionKind.GroupKind() {
-		c.Fields, c.Schemas = fieldchange.Definitions(r.filled(c.old), r.filled(c.new), r.o.Descriptions)
+		c.Fields, c.Schemas = r.hider.Definitions(r.filled(c.old), r.filled(c.new), r.o.Descriptions)
 	}
 	if c.Action = Update; len(c.Fields) == 0 && len(c.Schemas) == 0 {
 		c.Action = Keep

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -97,7 +96,7 @@ func (r *run) stale(c *Change, running, target *unstructured.Unstructured, relea
 	still, other := r.beyond(target, c.new)
 	var removed func(path string) bool
 	add := func(path string, v any) {
-		shownPath, value := hide(c.new, path, v)
+		shownPath, value := r.hide(c.new, path, v)
 		c.Stale = append(c.Stale, StaleField{Path: shownPath, Value: value})
 		if removed == nil {
 			removed = r.removedByOperator(c, target)
@@ -185,8 +184,8 @@ func (r *run) drift(c *Change, fields, released []clusterapi.FieldChange) []runl
 		if differs {
 			continue
 		}
-		path, found := hide(c.old, f.Path, f.Old)
-		_, wanted := hide(c.old, f.Path, f.New)
+		path, found := r.hide(c.old, f.Path, f.Old)
+		_, wanted := r.hide(c.old, f.Path, f.New)
 		out = append(out, runlevel.DriftedField{
 			Path: path, Wanted: wanted, Found: found, Owners: runlevel.FieldOwners(c.old, f.Path),
 		})
@@ -231,12 +230,12 @@ func leaves(path string, value any, visit func(path string, value any)) {
 }
 
 // shown returns changes with credentials hidden. obj is what they are about.
-func shown(obj *unstructured.Unstructured, fields []clusterapi.FieldChange) []clusterapi.FieldChange {
-	return fieldchange.Shown(obj.GroupVersionKind().GroupKind(), fields)
+func (r *run) shown(obj *unstructured.Unstructured, fields []clusterapi.FieldChange) []clusterapi.FieldChange {
+	return r.hider.Shown(obj.GroupVersionKind().GroupKind(), fields)
 }
 
-func hide(obj *unstructured.Unstructured, path string, value any) (string, any) {
-	return fieldchange.Hide(obj.GroupVersionKind().GroupKind(), path, value)
+func (r *run) hide(obj *unstructured.Unstructured, path string, value any) (string, any) {
+	return r.hider.Field(obj.GroupVersionKind().GroupKind(), path, value)
 }
 
 // seen is what a change is bound to.

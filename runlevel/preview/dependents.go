@@ -30,7 +30,7 @@ var namespacedKinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "ConfigMap"},
 	{Version: "v1", Kind: "PersistentVolumeClaim"},
 	podKind,
-	secretKind,
+	{Version: "v1", Kind: "Secret"},
 	{Version: "v1", Kind: "Service"},
 	{Version: "v1", Kind: "ServiceAccount"},
 	{Group: "apps", Version: "v1", Kind: "DaemonSet"},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -49,6 +50,9 @@ type Options struct {
 	// Descriptions shows changes of descriptions in schemas of
 	// CustomResourceDefinitions field by field, instead of counting them.
 	Descriptions bool
+	// Key makes the digits that stand for credentials: with one key, equal
+	// previews have equal texts. nil is a random one.
+	Key []byte
 	// Clock gives the times of what is created; nil means the real one.
 	Clock clock.WithTicker
 }
@@ -117,7 +121,7 @@ type Change struct {
 	Action Action `json:"action"`
 	// Fields are those that change, by path, without what only a server sets; for
 	// Skip those that the manifest names and the object lacks. Credentials are
-	// shown as (sha256:12 digits). Of a definition, those of schemas are in
+	// shown as (redacted-12 digits). Of a definition, those of schemas are in
 	// Schemas.
 	Fields []clusterapi.FieldChange `json:"fields,omitempty"`
 	// Reason says why, where the action alone does not: what the server would
@@ -156,6 +160,7 @@ type Change struct {
 	Seen *Seen `json:"seen,omitempty"`
 
 	old, new *unstructured.Unstructured
+	hider    fieldchange.Hider
 	unserved []string // versions of a definition that are not served any more
 }
 

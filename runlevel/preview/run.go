@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -21,6 +22,7 @@ import (
 type run struct {
 	*memory.Cluster
 	o          Options
+	hider      fieldchange.Hider
 	base       *base
 	objects    map[ref]*note
 	configs    map[ref]bool // configuration that was read
@@ -46,7 +48,7 @@ func newRun(o Options) *run {
 	b := &base{reader: o.Reader, states: make(map[ref]*clusterapi.Object)}
 	return &run{
 		Cluster: memory.New(memory.Options{Base: b, Clock: o.Clock, CheckNamespaces: true}),
-		o:       o, base: b, objects: make(map[ref]*note), configs: make(map[ref]bool),
+		o:       o, hider: fieldchange.NewHider(o.Key), base: b, objects: make(map[ref]*note), configs: make(map[ref]bool),
 	}
 }
 

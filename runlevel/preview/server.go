@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 // Answer is what an API server said of a write, where it said something else than
@@ -40,16 +41,16 @@ func (r *run) ask(ctx context.Context, sent, stored *unstructured.Unstructured, 
 	switch {
 	case n.unknown != nil && apierrors.IsAlreadyExists(asked): // it was created as if it were new
 	case asked != nil && isAbsent(asked) && err == nil:
-		n.answer = &Answer{NeedsOther: true, Error: asked.Error()}
+		n.answer = &Answer{NeedsOther: true, Error: redact.Text(asked.Error())}
 	case asked != nil && err == nil:
-		n.answer = &Answer{Error: asked.Error()}
+		n.answer = &Answer{Error: redact.Text(asked.Error())}
 	case asked == nil && err != nil:
 		n.answer = &Answer{Accepts: true}
 	case asked == nil:
 		kind := sent.GroupVersionKind().GroupKind()
 		fields := slices.DeleteFunc(r.compare(stored, got), func(f clusterapi.FieldChange) bool { return defaults.Allocated(kind, f.Path) })
 		if len(fields) > 0 {
-			n.answer = &Answer{Fields: shown(sent, fields)}
+			n.answer = &Answer{Fields: r.shown(sent, fields)}
 		}
 	}
 }

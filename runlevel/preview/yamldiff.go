@@ -8,11 +8,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 // Diff writes what changes as a unified diff of YAML, an object after another, as
@@ -27,11 +25,11 @@ func (p *Preview) Diff(w io.Writer, o TextOptions) error {
 		if !o.shows(c) || c.Action != Create && c.Action != Update && c.Action != Delete {
 			continue
 		}
-		before, err := yamlOf(c.old)
+		before, err := c.yaml(c.old)
 		if err != nil {
 			return errorf("%s: %w", c.Object, err)
 		}
-		after, err := yamlOf(c.new)
+		after, err := c.yaml(c.new)
 		if err != nil {
 			return errorf("%s: %w", c.Object, err)
 		}
@@ -55,26 +53,12 @@ func lineDiff(oldName, newName, old, new string) string {
 	return string(diff.Diff(oldName, []byte(old), newName, []byte(new)))
 }
 
-// secretKind is that of Secrets, whose values are never shown.
-var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-
-// yamlOf is an object in YAML; nothing for none.
-func yamlOf(obj *unstructured.Unstructured) (string, error) {
+// yaml is a state of the object in YAML; nothing for none.
+func (c *Change) yaml(obj *unstructured.Unstructured) (string, error) {
 	if obj == nil {
 		return "", nil
 	}
-	content := clusterapi.WithoutServerFields(obj).Object
-	shown, _ := redact.Value(content).(map[string]any)
-	if obj.GroupVersionKind() == secretKind {
-		for _, field := range []string{"data", "stringData"} {
-			values, _ := content[field].(map[string]any)
-			hidden, _ := shown[field].(map[string]any)
-			for key, v := range values {
-				hidden[key] = redact.Digest(v)
-			}
-		}
-	}
-	raw, err := yaml.Marshal(shown)
+	raw, err := yaml.Marshal(c.hider.Object(clusterapi.WithoutServerFields(obj)).Object)
 	return string(raw), err
 }
 

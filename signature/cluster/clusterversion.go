@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -64,7 +65,7 @@ func (s *ClusterVersionStore) String() string {
 	}
 	urls := make([]string, len(s.last))
 	for i, item := range s.last {
-		urls[i] = httpclient.Redact(item.URL)
+		urls[i] = shownURL(item.URL)
 	}
 	return "ClusterVersion signatureStores: " + bounded.Join(urls, ", ", 16<<10)
 }
@@ -104,7 +105,7 @@ func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) ite
 			var ca *caError
 			switch {
 			case errors.As(err, &ca):
-				if !yield(signature.Candidate{Store: httpclient.Redact(item.URL)}, err) {
+				if !yield(signature.Candidate{Store: shownURL(item.URL)}, err) {
 					return
 				}
 			case err != nil:
@@ -173,7 +174,7 @@ func (s *ClusterVersionStore) trust(ctx context.Context, item configv1.Signature
 	}
 	if name := item.CA.Name; name != "" {
 		fail := func(err error) (signature.HTTPOptions, error) {
-			return o, &caError{url: httpclient.Redact(item.URL), name: name, err: err}
+			return o, &caError{url: shownURL(item.URL), name: name, err: err}
 		}
 		cm, err := readObject[corev1.ConfigMap](ctx, s.Reader, caNamespace, name)
 		if err != nil {
@@ -201,3 +202,6 @@ func (s *ClusterVersionStore) trust(ctx context.Context, item configv1.Signature
 	}
 	return o, nil
 }
+
+// shownURL is the URL of a store without what may be a credential in it.
+func shownURL(text string) string { return bounded.Text(redact.URL(text), 1<<10) }

@@ -208,7 +208,7 @@ func readConfig(namespace, name string, data map[string]string, o signature.HTTP
 			}
 			c.Keyrings = append(c.Keyrings, ring)
 			for _, s := range ring.Skipped() {
-				c.Warnings = append(c.Warnings, fmt.Sprintf("%s: key %s in %q is not used: %s", c.Source, s.ID, key, s.Reason))
+				c.Warnings = append(c.Warnings, fmt.Sprintf("%s: key %s in %q is %s: %s", c.Source, s.ID, key, s.Use(), s.Reason))
 			}
 		case strings.HasPrefix(key, storePrefix):
 			stores++

@@ -31,14 +31,14 @@ func (c *connection) cluster(ctx context.Context) (*cluster, error) {
 	if w.ID == "" {
 		return nil, withOperation(operation, ErrNoClusterID)
 	}
-	w.ID = c.secrets.text(w.ID)
+	w.ID = c.secrets.Echo(w.ID)
 	id, err := segment(w.ID)
 	if err != nil {
 		return nil, withOperation(operation, fmt.Errorf("%w: %w", ErrNoClusterID, err))
 	}
 	return &cluster{
 		id: w.ID, path: api + "/" + id,
-		channelGroup: c.secrets.text(w.Version.ChannelGroup),
+		channelGroup: c.secrets.Echo(w.Version.ChannelGroup),
 		hosted:       w.Hypershift.Enabled,
 		drainPeriod:  w.DrainGracePeriod,
 	}, nil
@@ -66,7 +66,7 @@ func (c *connection) lookUp(ctx context.Context) (w wireCluster, operation strin
 		return w, operation, fmt.Errorf("%w: the answer counts 1 cluster and has %d", ErrNoClusterID, len(list.Items))
 	}
 	if err := decode(list.Items[0], &w); err != nil {
-		return w, operation, c.unavailable(fmt.Errorf("malformed cluster: %w", c.secrets.err(err)))
+		return w, operation, c.unavailable(fmt.Errorf("malformed cluster: %w", c.secrets.Error(err)))
 	}
 	return w, operation, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
@@ -23,7 +24,7 @@ type connection struct {
 	agent      bool
 	externalID string
 	header     http.Header
-	secrets    redactor
+	secrets    *redact.Redactor
 	retry      httpclient.Retry
 }
 
@@ -72,13 +73,13 @@ func (p *Provider) connect(ctx context.Context) (*connection, error) {
 	if p.o.Transport == nil {
 		c.header.Set("Authorization", "AccessToken "+c.externalID+":"+token)
 	}
-	c.secrets = newRedactor(token)
+	c.secrets = new(redact.Redactor).With(token)
 	c.retry.Report = func(n int, wait time.Duration, resp *httpclient.Response, err error) {
 		status := 0
 		if resp != nil {
 			status = resp.StatusCode
 		}
-		p.o.Logger.Info("OCM request failed for the moment", "retry", n, "wait", wait, "status", status, "error", c.secrets.err(err))
+		p.o.Logger.Info("OCM request failed for the moment", "retry", n, "wait", wait, "status", status, "error", c.secrets.Error(err))
 	}
 	return c, nil
 }
@@ -108,10 +109,10 @@ func (c *connection) get(ctx context.Context, path string, query url.Values, a a
 	}
 	if err := decode(resp.Body, a); err != nil {
 		fail := c.failure(http.MethodGet, path, query, resp)
-		fail.Err = fmt.Errorf("malformed answer: %w", c.secrets.err(err))
+		fail.Err = fmt.Errorf("malformed answer: %w", c.secrets.Error(err))
 		return "", fail
 	}
-	return c.secrets.line(resp.Header.Get("X-Operation-Id")), nil
+	return c.secrets.Line(resp.Header.Get("X-Operation-Id")), nil
 }
 
 // withOperation adds the operation that an error is about.
@@ -152,14 +153,14 @@ func (c *connection) send(ctx context.Context, method, path string, query url.Va
 	if err == nil {
 		return resp, nil
 	}
-	fail := &RequestError{Method: method, URL: c.secrets.text(r.URL), Err: err}
+	fail := &RequestError{Method: method, URL: c.secrets.Echo(r.URL), Err: err}
 	if e, ok := errors.AsType[*url.Error](err); ok && !errors.As(err, new(*httpclient.LimitError)) {
 		fail.Err = e.Err // without the URL, which is in the text already
 	}
 	if ctx.Err() != nil {
 		fail.Err = ctx.Err()
 	}
-	fail.Err = c.secrets.err(fail.Err)
+	fail.Err = c.secrets.Error(fail.Err)
 	return nil, fail
 }
 
@@ -172,15 +173,15 @@ func (c *connection) url(path string, query url.Values) string {
 
 // failure says what an answer has to say about a request that failed.
 func (c *connection) failure(method, path string, query url.Values, resp *httpclient.Response) *RequestError {
-	e := &RequestError{Method: method, URL: c.secrets.text(c.url(path, query)), StatusCode: resp.StatusCode}
+	e := &RequestError{Method: method, URL: c.secrets.Echo(c.url(path, query)), StatusCode: resp.StatusCode}
 	var said wireError
 	if decode(resp.Body, &said) == nil && said.Kind == "Error" {
-		e.Code, e.Reason = c.secrets.line(said.Code), c.secrets.line(said.Reason)
+		e.Code, e.Reason = c.secrets.Line(said.Code), c.secrets.Line(said.Reason)
 		if e.Code == "" && e.Reason == "" {
 			e.Reason = "an error without a reason"
 		}
 	}
-	e.OperationID = c.secrets.line(cmp.Or(resp.Header.Get("X-Operation-Id"), said.OperationID))
+	e.OperationID = c.secrets.Line(cmp.Or(resp.Header.Get("X-Operation-Id"), said.OperationID))
 	return e
 }
 

@@ -119,10 +119,10 @@ func (c *connection) item(raw json.RawMessage) (wirePolicy, error) {
 		return w, errors.New("no policy")
 	}
 	if err := decode(raw, &w); err != nil {
-		return w, fmt.Errorf("malformed policy: %w", c.secrets.err(err))
+		return w, fmt.Errorf("malformed policy: %w", c.secrets.Error(err))
 	}
 	for _, s := range []*string{&w.ID, &w.Version} {
-		*s = c.secrets.text(*s)
+		*s = c.secrets.Echo(*s)
 	}
 	return w, nil
 }
@@ -171,7 +171,7 @@ func (p *Provider) state(ctx context.Context, c *connection, cl *cluster, pol po
 			return "", "", fmt.Errorf("can't pull upgrade policy state: policy %q has none", pol.ID)
 		}
 		if err := decode(pol.State, &s); err != nil {
-			return "", "", fmt.Errorf("can't pull upgrade policy state: policy %q: malformed state: %w", pol.ID, c.secrets.err(err))
+			return "", "", fmt.Errorf("can't pull upgrade policy state: policy %q: malformed state: %w", pol.ID, c.secrets.Error(err))
 		}
 	} else {
 		path, err := p.statePath(cl, pol)
@@ -182,7 +182,7 @@ func (p *Provider) state(ctx context.Context, c *connection, cl *cluster, pol po
 			return "", "", fmt.Errorf("can't pull upgrade policy state: %w", err)
 		}
 	}
-	return c.secrets.text(*s.Value), c.secrets.text(s.Description), nil
+	return c.secrets.Echo(*s.Value), c.secrets.Echo(s.Description), nil
 }
 
 func (p *Provider) statePath(cl *cluster, pol policy) (string, error) {

@@ -181,7 +181,7 @@ func (p *Provider) policy(ctx context.Context, c *connection, cl *cluster, l pol
 	}
 	spec, err := p.convert(cl, l)
 	if err != nil {
-		return policy, false, fmt.Errorf("%w: policy %q: %w", ErrProcessingPolicies, l.ID, c.secrets.err(err))
+		return policy, false, fmt.Errorf("%w: policy %q: %w", ErrProcessingPolicies, l.ID, c.secrets.Error(err))
 	}
 	policy.Spec = spec
 	return policy, true, nil

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
 const (
@@ -94,9 +94,6 @@ func (s *session) login(ctx context.Context) error {
 	return nil
 }
 
-// query finds that of a URL.
-var query = regexp.MustCompile(`\?[^\s"]+`)
-
 // plainError makes an error of what a client returns, without URLs, whose queries
 // can hold secrets, and with bounded texts.
 func plainError(err error) error {
@@ -115,7 +112,7 @@ func plainError(err error) error {
 		err = u.Err
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n") // the answer of a token service may follow
-	if text = query.ReplaceAllString(text, "?..."); text != err.Error() {
+	if text = redact.Text(text); text != err.Error() {
 		return errors.New(bounded.Text(text, maxMessage))
 	}
 	return err

@@ -21,6 +21,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/vmhardware"
 )
@@ -58,7 +59,7 @@ func New(o Options) (*Machines, error) {
 	case u.User != nil:
 		return nil, errors.New("vsphere.Options: URL has a user or password; Credentials is for them")
 	case u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("vsphere.Options: URL is not one of https: %q", u.Redacted())
+		return nil, fmt.Errorf("vsphere.Options: URL is not one of https: %q", redact.URL(o.URL))
 	case o.Credentials == nil:
 		return nil, errors.New("vsphere.Options: Credentials is required")
 	}
