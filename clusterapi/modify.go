@@ -30,6 +30,8 @@ type ModifyOptions struct {
 	Once bool
 	// FieldManager owns the changed fields; empty means [ManagerDefault].
 	FieldManager string
+	// Definitions cuts a status to what the cluster accepts; nil writes it as it is.
+	Definitions *Definitions
 }
 
 // DefaultRetries is the number of retries of [Modify].
@@ -92,6 +94,11 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		if err != nil {
 			return nil, err
 		}
+		fits := o.Status && o.Definitions != nil
+		if changed && fits {
+			o.Definitions.fit(ctx, api, u)
+			changed = !equalJSON(u.Object["status"], read.u.Object["status"])
+		}
 		if !changed {
 			return owned[T](read)
 		}
@@ -101,6 +108,9 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 		switch {
 		case err == nil:
 			return owned[T](stored)
+		case fits && apierrors.IsInvalid(err) && o.Definitions.changed(ctx, api, gvk):
+			attempt-- // what was fitting is not any more
+			continue
 		case !apierrors.IsConflict(err):
 			return nil, err
 		case attempt >= retries:
