@@ -2,7 +2,9 @@ package clusterupdate_test
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +19,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -92,7 +97,7 @@ var derived = map[string]struct {
 		delete(statusOf(u, "history", "[]")["properties"].(map[string]any), "acceptedRisks")
 	}},
 	"few conditions": {"4.15", func(u *unstructured.Unstructured) {
-		statusOf(u, "conditions", "[]", "type")["enum"] = []any{"Available", "Progressing", "Failing"}
+		statusOf(u, "conditions", "[]", "type")["enum"] = []any{"Available", "Progressing", "Failing", "Upgradeable"}
 		statusOf(u, "availableUpdates")["nullable"] = false
 	}},
 	"releases without channels": {"4.19", func(u *unstructured.Unstructured) {
@@ -173,17 +178,12 @@ func TestAges(t *testing.T) {
 		{"4.12", "4.14"}, {"4.14", "4.15"}, {"4.15", "4.17"}, {"4.17", "4.19"}, {"4.19", "4.22"}, {"4.22", "5.0"},
 		{"5.0", "5.0-DevPreviewNoUpgrade"}, {"4.12", "5.0-CustomNoUpgrade"}, {"5.0-DevPreviewNoUpgrade", "4.12"},
 	}
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for name := range derived {
-			if !yield(name) {
-				return
-			}
-		}
-	}) {
-		pairs = append(pairs, [2]string{name, "4.22"}, [2]string{"4.22", name})
+	names := slices.Sorted(maps.Keys(derived))
+	for i, name := range names {
+		pairs = append(pairs, [2]string{name, names[(i+1)%len(names)]})
 	}
 	if testing.Short() {
-		pairs = [][2]string{pairs[0], pairs[3], pairs[7], pairs[12], pairs[17]}
+		pairs = [][2]string{pairs[0], pairs[3], pairs[7], pairs[10], pairs[15]}
 	}
 	for _, pair := range pairs {
 		t.Run(pair[0]+" to "+pair[1], func(t *testing.T) { testAge(t, aged(t, pair[0]), aged(t, pair[1])) })
@@ -199,15 +199,15 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sampleTest{T: t, testCluster: newTestCluster(t, from, to, nil)}
 		s.define(first)
-		writes := 0
+		writes, refused := 0, 0
 		api := &witness{Cluster: s.Cluster, wrote: func(err error) {
 			writes++
-			if err != nil && !apierrors.IsConflict(err) {
-				t.Errorf("status: %v", err)
+			if apierrors.IsInvalid(err) {
+				refused++
 			}
 		}}
 		s.restart(func(o *clusterupdate.Options) {
-			o.API = api
+			o.API, o.Interval, o.Rand = api, 3*time.Minute, func() float64 { return 0.5 }
 			o.Payloads = manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) { return releases[r.Image], nil })
 		})
 		s.block()
@@ -222,6 +222,12 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 		}
 		s.wantHistory("4.20.3 Completed")
 
+		limit := 3
+		for _, d := range []*unstructured.Unstructured{first, second} {
+			if n, ok := statusOf(d, "history")["maxItems"].(int64); ok {
+				limit = min(limit, int(n))
+			}
+		}
 		for _, step := range []struct {
 			image, history string
 			definition     *unstructured.Unstructured
@@ -235,8 +241,8 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 			if r := s.syncs(20); !r.Done {
 				t.Fatalf("not done: %v", r.Failure)
 			}
-			if limit, ok := statusOf(step.definition, "history")["maxItems"].(int64); ok {
-				step.history = strings.Join(strings.Split(step.history, ", ")[:limit], ", ")
+			if entries := strings.Split(step.history, ", "); len(entries) > limit {
+				step.history = strings.Join(entries[:limit], ", ")
 			}
 			s.wantHistory(step.history)
 			s.wantCapabilities(step.definition)
@@ -247,6 +253,10 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 			if n := writes - before; n > 1 {
 				t.Errorf("%d statuses of a cluster at rest", n)
 			}
+		}
+		// Until the definition that has just been applied is read.
+		if refused > 2 {
+			t.Errorf("%d statuses were refused", refused)
 		}
 		if told := s.saw(clusterupdate.EventStatusRefused); len(told) > 0 {
 			t.Errorf("refused: %q", told)
@@ -301,4 +311,172 @@ func (w *witness) UpdateStatus(ctx context.Context, u *unstructured.Unstructured
 		w.wrote(err)
 	}
 	return out, err
+}
+
+func (w *witness) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	if gvk.Kind == "CustomResourceDefinition" && w.hidden != nil {
+		return nil, w.hidden
+	}
+	return w.Cluster.Get(ctx, gvk, key)
+}
+
+// TestAgeNotKnown: where the definition cannot be read, the status names no capability
+// that it does not name already.
+func TestAgeNotKnown(t *testing.T) {
+	resource := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+	for what, hidden := range map[string]error{
+		"forbidden":     apierrors.NewForbidden(resource, "clusterversions.config.openshift.io", errors.New("not allowed")),
+		"no definition": apierrors.NewNotFound(resource, "clusterversions.config.openshift.io"),
+		"out of reach":  errors.New("connection refused"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			definition := definitionOf(t, "4.12")
+			withSample(t, nil, func(s *sampleTest) {
+				s.define(definition)
+				_, err := clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+					cv.Status.Capabilities = configv1.ClusterVersionCapabilitiesStatus{
+						KnownCapabilities: []configv1.ClusterVersionCapability{"Console", "marketplace"}, EnabledCapabilities: []configv1.ClusterVersionCapability{"Console"}}
+					return nil
+				})
+				if err != nil {
+					s.Fatal(err)
+				}
+				api := &witness{Cluster: s.Cluster, hidden: hidden, wrote: func(err error) {
+					if apierrors.IsInvalid(err) {
+						s.Error(err)
+					}
+				}}
+				s.restart(func(o *clusterupdate.Options) {
+					o.API = api
+					o.Payloads = manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
+						release, err := sample.Payload(r.Image)
+						if err != nil {
+							return nil, err
+						}
+						return withDefinition(s, release, definition), nil
+					})
+				})
+				s.request(s, configv1.Update{Version: sample.ToVersion})
+				if r := s.syncs(20); !r.Done {
+					s.Fatalf("not done: %v", r.Failure)
+				}
+				want := configv1.ClusterVersionCapabilitiesStatus{
+					KnownCapabilities:   []configv1.ClusterVersionCapability{"Console", "marketplace"},
+					EnabledCapabilities: []configv1.ClusterVersionCapability{"Console", "marketplace"}}
+				if diff := cmp.Diff(want, s.version(s).Status.Capabilities); diff != "" {
+					s.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestNewCapability: a capability that this package has never heard of is one like any
+// other, in a status too whose definition has it.
+func TestNewCapability(t *testing.T) {
+	definition := aged(t, "one capability, and a new one")
+	release := func(fsys fs.FS) fs.FS {
+		out := withDefinition(t, fsys, definition).(fstest.MapFS)
+		out["release-manifests/0000_50_teleport_01_config.yaml"] = &fstest.MapFile{Data: []byte(`
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: teleport
+  namespace: openshift-config
+  annotations:
+    include.release.openshift.io/self-managed-high-availability: "true"
+    capability.openshift.io/name: Teleport
+`)}
+		return out
+	}
+	for _, tt := range []struct {
+		name            string
+		spec            configv1.ClusterVersionCapabilitiesSpec
+		enabled         []configv1.ClusterVersionCapability
+		applied, before bool // before: the first release has it too
+	}{
+		{"by default", configv1.ClusterVersionCapabilitiesSpec{}, []configv1.ClusterVersionCapability{"Teleport", "openshift-samples"}, true, false},
+		{"not asked for", configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: "v4.12"}, []configv1.ClusterVersionCapability{"openshift-samples"}, false, false},
+		{"asked for by name", configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: "None", AdditionalEnabledCapabilities: []configv1.ClusterVersionCapability{"Teleport"}},
+			[]configv1.ClusterVersionCapability{"Teleport"}, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			withSample(t, func(o *clusterupdate.Options) {
+				o.Payloads = manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
+					fsys, err := sample.Payload(r.Image)
+					if err != nil || r.Image == sample.FromImage && !tt.before {
+						return fsys, err
+					}
+					return release(fsys), nil
+				})
+			}, func(s *sampleTest) {
+				if tt.before {
+					s.define(definition)
+				}
+				s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Capabilities = &tt.spec })
+				s.syncs(3)
+				s.request(s, configv1.Update{Version: sample.ToVersion})
+				if r := s.syncs(20); !r.Done {
+					s.Fatalf("not done: %v", r.Failure)
+				}
+				status := s.version(s).Status.Capabilities
+				want := configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: tt.enabled, KnownCapabilities: []configv1.ClusterVersionCapability{"Teleport", "openshift-samples"}}
+				if diff := cmp.Diff(want, status); diff != "" {
+					s.Errorf("(-want +got):\n%s", diff)
+				}
+				_, err := s.Get(s.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, clusterapi.Key("openshift-config", "teleport"))
+				if (err == nil) != tt.applied {
+					s.Errorf("the object of the capability: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestStatusRefused: what the server says of a status that it refuses all the same is
+// told once, and stands in the plan until it accepts one.
+func TestStatusRefused(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		const words = `status.conditions: Invalid value: "array": there must be a condition of type Blessed`
+		invalid := apierrors.NewInvalid(configv1.SchemeGroupVersion.WithKind("ClusterVersion").GroupKind(), "version",
+			field.ErrorList{field.Invalid(field.NewPath("status", "conditions"), "array", "there must be a condition of type Blessed")})
+		refuses := true
+		s.fault = func(c memory.Call) error {
+			if refuses && c.Verb == "UpdateStatus" && c.GVK.Kind == "ClusterVersion" {
+				return invalid
+			}
+			return nil
+		}
+		plan := func() string {
+			for _, a := range s.u.Explain().Actions {
+				if a.Waits && a.Step == "accept" && strings.Contains(a.Reason, words) {
+					return a.Reason
+				}
+			}
+			return ""
+		}
+		for range 3 {
+			if _, err := s.u.Sync(s.Context()); !apierrors.IsInvalid(err) {
+				s.Errorf("error %v", err)
+			}
+			if !strings.Contains(plan(), words) {
+				s.Errorf("plan: %+v", s.u.Explain().Actions)
+			}
+			time.Sleep(time.Minute)
+		}
+		told := s.saw(clusterupdate.EventStatusRefused)
+		if len(told) != 1 || !strings.Contains(told[0], words) {
+			s.Errorf("told %q", told)
+		}
+		if history := s.version(s).Status.History; len(history) != 1 {
+			s.Errorf("history %v", history)
+		}
+		refuses = false
+		if r := s.syncs(5); !r.Done {
+			s.Errorf("not done: %v", r.Failure)
+		}
+		if text := plan(); text != "" {
+			s.Errorf("plan: %s", text)
+		}
+	})
 }

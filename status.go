@@ -189,6 +189,17 @@ func fitStatus(ctx context.Context, api clusterapi.Reader, accepts *clusterapi.D
 		return status, nil
 	}
 	s := fitting.Status
+	if n := len(s.History); n > 0 && n < len(status.History) { // shorter by its least entries
+		history := slices.Clone(status.History)
+		for len(history) > n {
+			history = PruneHistory(history, n)
+		}
+		status.History = history
+		if fitting, _, err = clusterapi.FitStatus(ctx, api, accepts, &configv1.ClusterVersion{Status: status}); err != nil {
+			return status, err
+		}
+		s = fitting.Status
+	}
 	if len(status.History) > 0 && (len(s.History) == 0 || !sameEntry(&s.History[0], configv1.Release{Version: status.History[0].Version, Image: status.History[0].Image})) {
 		s.History = status.History
 	}

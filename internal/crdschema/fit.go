@@ -2,7 +2,7 @@ package crdschema
 
 import (
 	"fmt"
-	"maps"
+	"math"
 	"unicode/utf8"
 
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
@@ -18,14 +18,14 @@ type Schema struct {
 	others     *Schema // additionalProperties
 	free       bool    // fields that it does not name stay
 	items      *Schema
-	array      bool
+	kind       string // its type
 	nullable   bool
 	required   []string // fields without a default
 	maxItems   int64    // negative: any number
 	maxLength  int64    // likewise
 	unique     bool     // a set, or a list with keys
 	keys       []string
-	rules      *validate.SchemaValidator // of the value, without what is below it; nil: none
+	rules      *validate.SchemaValidator // of the value, without what is below it; nil: its type is all
 }
 
 // maxDepth bounds the depth of a schema. An API server takes none that is deeper.
@@ -39,7 +39,7 @@ func compile(tree map[string]any, depth int) (*Schema, error) {
 		return nil, fmt.Errorf("a schema of more than %d levels", maxDepth)
 	}
 	s := &Schema{
-		array: tree["type"] == "array", nullable: tree["nullable"] == true, maxItems: limitOf(tree, "maxItems"), maxLength: limitOf(tree, "maxLength"),
+		nullable: tree["nullable"] == true, maxItems: limitOf(tree, "maxItems"), maxLength: limitOf(tree, "maxLength"),
 		free: tree["x-kubernetes-preserve-unknown-fields"] == true || tree["x-kubernetes-embedded-resource"] == true || tree["additionalProperties"] == true,
 	}
 	var err error
@@ -75,16 +75,60 @@ func compile(tree map[string]any, depth int) (*Schema, error) {
 		s.unique = true
 	}
 
-	own := maps.Clone(tree)
-	for _, name := range []string{"properties", "additionalProperties", "items", "required", "nullable"} {
-		delete(own, name)
+	own := make(map[string]any)
+	for _, name := range rules {
+		if v, ok := tree[name]; ok {
+			own[name] = v
+		}
 	}
-	parsed, err := Parse(own)
-	if err != nil {
-		return nil, err
+	s.kind, _ = own["type"].(string)
+	if len(own) > 1 || s.kind == "" && len(own) > 0 {
+		parsed, err := Parse(own)
+		if err != nil {
+			return nil, err
+		}
+		s.rules = validate.NewSchemaValidator(parsed, nil, "", strfmt.Default)
 	}
-	s.rules = validate.NewSchemaValidator(parsed, nil, "", strfmt.Default)
 	return s, nil
+}
+
+// rules are what a schema says of a value, apart from what is below that.
+var rules = []string{
+	"type", "format", "enum", "pattern", "maxLength", "minLength", "maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "multipleOf",
+	"maxItems", "minItems", "uniqueItems", "maxProperties", "minProperties", "allOf", "anyOf", "oneOf", "not", "x-kubernetes-int-or-string",
+}
+
+// accepts reports whether a value that has been cut is one that the schema accepts.
+func (s *Schema) accepts(value any) bool {
+	if s.rules != nil {
+		return s.rules.Validate(value).IsValid()
+	}
+	is := false
+	switch s.kind {
+	case "string":
+		_, is = value.(string)
+	case "boolean":
+		_, is = value.(bool)
+	case "object":
+		_, is = value.(map[string]any)
+	case "array":
+		_, is = value.([]any)
+	case "integer":
+		switch n := value.(type) {
+		case int64:
+			is = true
+		case float64:
+			is = n == math.Trunc(n)
+		}
+	case "number":
+		switch value.(type) {
+		case int64, float64:
+			is = true
+		}
+	default:
+		is = true
+	}
+	return is
 }
 
 func texts(v any) (out []string) {
@@ -136,7 +180,7 @@ func (s *Schema) fit(name string, value any) (any, bool) {
 			value = bounded.Text(v, int(s.maxLength))
 		}
 	}
-	return value, ok && s.rules.Validate(value).IsValid()
+	return value, ok && s.accepts(value)
 }
 
 func (s *Schema) fitObject(v map[string]any) (any, bool) {
@@ -159,9 +203,12 @@ func (s *Schema) fitObject(v map[string]any) (any, bool) {
 		if _, has := out[name]; has {
 			continue
 		}
-		if null, has := v[name]; has && null == nil && s.properties[name] != nil && s.properties[name].array {
-			out[name] = []any{} // which a list of type null stands for
-			continue
+		// A null stands for an empty list.
+		if null, has := v[name]; has && null == nil && s.properties[name] != nil && s.properties[name].kind == "array" {
+			if none, fits := s.properties[name].fit(name, []any{}); fits {
+				out[name] = none
+				continue
+			}
 		}
 		ok = false
 	}
