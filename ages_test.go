@@ -52,9 +52,13 @@ func definitionOf(t testing.TB, age string) *unstructured.Unstructured {
 
 // statusOf returns what a definition says of a field of the status.
 func statusOf(u *unstructured.Unstructured, path ...string) map[string]any {
+	return fieldOf(u, append([]string{"status"}, path...)...)
+}
+
+func fieldOf(u *unstructured.Unstructured, path ...string) map[string]any {
 	versions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "versions")
 	tree := versions.([]any)[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
-	for _, name := range append([]string{"status"}, path...) {
+	for _, name := range path {
 		if name == "[]" {
 			tree = tree["items"].(map[string]any)
 		} else {
@@ -112,6 +116,7 @@ func setEnums(u *unstructured.Unstructured, names ...any) {
 	for _, list := range []string{"knownCapabilities", "enabledCapabilities"} {
 		statusOf(u, "capabilities", list, "[]")["enum"] = names
 	}
+	fieldOf(u, "spec", "capabilities", "additionalEnabledCapabilities", "[]")["enum"] = names
 }
 
 // aged returns a definition of a release, or a derived one.
