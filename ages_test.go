@@ -485,3 +485,34 @@ func TestStatusRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestEntryRefused: where the definition does not accept the entry of an update, nothing
+// of that is applied, and it is told why.
+func TestEntryRefused(t *testing.T) {
+	definition := definitionOf(t, "4.19")
+	statusOf(definition, "history", "[]", "version")["enum"] = []any{sample.FromVersion}
+	statusOf(definition, "history", "[]")["required"] = []any{"version"}
+	withSample(t, nil, func(s *sampleTest) {
+		s.restart(func(o *clusterupdate.Options) {
+			o.Payloads = manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
+				release, err := sample.Payload(r.Image)
+				if err != nil {
+					return nil, err
+				}
+				return withDefinition(s, release, definition), nil
+			})
+		})
+		s.syncs(5)
+		s.request(s, configv1.Update{Version: sample.ToVersion})
+		for range 5 {
+			if _, err := s.u.Sync(s.Context()); err != nil && !apierrors.IsInvalid(err) {
+				s.Error(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		s.wantHistory("4.20.3 Completed")
+		if told := s.saw(clusterupdate.EventStatusRefused); len(told) != 1 || !strings.Contains(told[0], "status.history[0]") {
+			s.Errorf("told %q", told)
+		}
+	})
+}

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -177,8 +178,9 @@ func writeStatus(ctx context.Context, api clusterapi.ClusterAPI, accepts *cluste
 const versionDefinition = "clusterversions.config.openshift.io"
 
 // fitStatus returns what the cluster accepts of a status of cv. An update that cannot
-// be told with all its risks is not available either. The newest entry of the history
-// stays, accepted or not: nothing is applied that is not on record.
+// be told with all its risks is not available either. A newest entry of the history
+// that the cluster does not accept is an error, as if the server had refused it: nothing
+// is applied that is not on record.
 func fitStatus(ctx context.Context, api clusterapi.Reader, accepts *clusterapi.Definitions, cv *configv1.ClusterVersion, status configv1.ClusterVersionStatus) (configv1.ClusterVersionStatus, error) {
 	fitting, known, err := clusterapi.FitStatus(ctx, api, accepts, &configv1.ClusterVersion{Status: status})
 	if err != nil {
@@ -201,7 +203,9 @@ func fitStatus(ctx context.Context, api clusterapi.Reader, accepts *clusterapi.D
 		s = fitting.Status
 	}
 	if len(status.History) > 0 && (len(s.History) == 0 || !sameEntry(&s.History[0], configv1.Release{Version: status.History[0].Version, Image: status.History[0].Image})) {
-		s.History = status.History
+		at := field.NewPath("status", "history").Index(0)
+		return status, apierrors.NewInvalid(versionKind.GroupKind(), cv.Name, field.ErrorList{
+			field.Invalid(at, status.History[0].Image, "the definition does not accept the entry, and nothing is applied that is not on record")})
 	}
 	asked := make(map[string]*configv1.ConditionalUpdate, len(status.ConditionalUpdates))
 	for i := range status.ConditionalUpdates {
