@@ -61,17 +61,25 @@ func (p *planner) replace(step string, w *syncWork, reason string) {
 
 func (p *planner) newWork(release *loaded, force bool) *syncWork {
 	return &syncWork{loaded: release, owner: p.o.cv.UID, force: force,
-		overrides: p.d.cleared.Spec.Overrides, caps: p.capabilities(release.gates, release.implicit)}
+		overrides: p.d.cleared.Spec.Overrides, caps: p.capabilities(release.gates, release.implicit, release.capabilities)}
 }
 
-// capabilities resolves those of the cluster for a release: none that is
-// enabled is ever switched off again.
-func (p *planner) capabilities(g gates, implicit []string) manifest.Capabilities {
+// capabilities resolves those of the cluster for a release that has some: none that
+// is enabled is ever switched off again. What is known besides is what the status
+// names, and what the release has that passes apply so far.
+func (p *planner) capabilities(g gates, implicit, has []string) manifest.Capabilities {
+	known := sets.New(has...)
+	for _, c := range p.o.cv.Status.Capabilities.KnownCapabilities {
+		known.Insert(string(c))
+	}
+	if p.s.sync != nil {
+		known.Insert(p.s.sync.capabilities...)
+	}
 	stay := sets.New(p.EnabledCapabilities...).Insert(implicit...)
 	for _, c := range p.o.cv.Status.Capabilities.EnabledCapabilities {
 		stay.Insert(string(c))
 	}
-	return manifest.ResolveCapabilities(p.d.cleared.Spec.Capabilities, sets.List(stay), g.enabled)
+	return manifest.ResolveCapabilities(p.d.cleared.Spec.Capabilities, sets.List(stay), g.enabled, sets.List(known)...)
 }
 
 func (o *Options) architecture(r configv1.Release) string {

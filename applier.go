@@ -125,6 +125,7 @@ func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake
 		return nil, err
 	}
 	p.run, s.pass, s.begun, s.applied = run, true, q.Now, w.loaded
+	r.accepts.Forget() // somebody may have changed it since the last pass
 	r.setPass(p)
 	nodes := run.Start()
 	r.startClocks()
@@ -133,6 +134,9 @@ func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake
 
 // observe takes an event of the pass.
 func (p *pass) observe(e runlevel.Event) {
+	if e.Task != nil && e.Task.Manifest.Identity().Name == versionDefinition {
+		p.accepts.Forget()
+	}
 	p.emit(Event{Type: EventTask, Time: e.Time, Release: p.sync.release, Message: e.Message, Err: e.Err, Progress: &e})
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,6 +25,7 @@ type core struct {
 	trust   trust
 	alerts  *risk.AlertRisks // nil: alerts are not risks
 	tracker *runlevel.Tracker
+	accepts clusterapi.Definitions // what the cluster accepts
 	watches payloadWatches
 	lists   bool // what is watched is listed again in each Sync
 
@@ -143,7 +144,7 @@ func (c *core) flush(ctx context.Context) {
 	defer cancel()
 	c.s.report = p.reported()
 	in := newStatusInput(c.o.Clock.Now(), c.cv, c.d, &c.s, c.updates, &settings{Options: c.o})
-	_, err := writeStatus(ctx, c.o.API, c.cv, nextStatus(c.cv.Status, in))
+	_, err := writeStatus(ctx, c.o.API, &c.accepts, c.cv, nextStatus(c.cv.Status, in))
 	c.log("the last status could not be written", err)
 }
 

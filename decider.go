@@ -29,6 +29,8 @@ type decider struct {
 	ended      []func(now time.Time, q reconcile.Request)
 	active     bool   // a ClusterOperator got further
 	ignored    string // why the request changes nothing, as it was told
+	refusal    string // what the server says of a status that it refuses, as it was told
+	told       Plan   // without that
 	selfHosted bool   // the control plane is the cluster's own, as was read once
 }
 
@@ -299,7 +301,7 @@ func (r *decider) retrievalJob(j *retrieval) reconcile.Job {
 	}
 }
 
-// tell keeps the plan for those who ask, and tells why a request is ignored.
+// tell keeps the plan, and tells why a request is ignored.
 func (r *decider) tell(now time.Time, actions []Action) {
 	if why := r.d.resolution.Why; why != r.ignored {
 		r.ignored = why
@@ -307,14 +309,31 @@ func (r *decider) tell(now time.Time, actions []Action) {
 			r.emit(Event{Type: EventRequestIgnored, Time: now, Release: r.d.want, Message: why})
 		}
 	}
+	r.told = Plan{Time: now, Resolution: r.d.resolution, Actions: actions}
+	r.show()
+}
+
+// show keeps the plan for those who ask, with what the server says of a status that it
+// refuses: until it accepts one, nothing of the plan is done.
+func (r *decider) show() {
+	last := r.told
+	if r.refusal != "" {
+		at := slices.IndexFunc(last.Actions, func(a Action) bool { return slices.Index(steps, a.Step) >= slices.Index(steps, stepAccept) })
+		if at < 0 {
+			at = len(last.Actions)
+		}
+		last.Actions = slices.Insert(slices.Clone(last.Actions), at,
+			Action{Step: stepAccept, Release: r.d.want, Reason: "the server refuses the status: " + r.refusal, Waits: true})
+	}
 	r.u.mu.Lock()
 	defer r.u.mu.Unlock()
-	r.u.last = Plan{Time: now, Resolution: r.d.resolution, Actions: actions}
+	r.u.last = last
 }
 
 // write brings the status up to date.
 func (r *decider) write(ctx context.Context, now time.Time, status configv1.ClusterVersionStatus) error {
-	cv, err := writeStatus(ctx, r.o.API, r.cv, status)
+	cv, err := writeStatus(ctx, r.o.API, &r.accepts, r.cv, status)
+	r.refused(now, err)
 	if err != nil {
 		return fmt.Errorf("status of the cluster version: %w", err)
 	}
@@ -323,6 +342,20 @@ func (r *decider) write(ctx context.Context, now time.Time, status configv1.Clus
 	}
 	r.cv, r.written, r.wrote, r.s.entry = cv, now, cv.ResourceVersion, entryOf(cv)
 	return nil
+}
+
+// refused tells what the server says of a status that it refuses: once, and in each
+// plan until it accepts one. What could not be written for another cause says nothing.
+func (r *decider) refused(now time.Time, err error) {
+	words := refused(err)
+	if err != nil && words == "" || words == r.refusal {
+		return
+	}
+	r.refusal = words
+	if words != "" {
+		r.emit(Event{Type: EventStatusRefused, Time: now, Release: r.d.want, Message: words, Err: err})
+	}
+	r.show()
 }
 
 func progressMessage(cv *configv1.ClusterVersion) string {

@@ -38,6 +38,7 @@ const (
 	EventHookFailed                 EventType = "HookFailed"                 // and is asked again
 	EventHookDone                   EventType = "HookDone"                   // for now
 	EventStatus                     EventType = "Status"                     // the status of the ClusterVersion changed
+	EventStatusRefused              EventType = "StatusRefused"              // the server refuses it, and says why in Message
 )
 
 // Event is a step of an [Updater]. See [Event.MarshalJSON] for its JSON form.

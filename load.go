@@ -28,9 +28,9 @@ type loadRequest struct {
 	gates    gates
 	cv       *configv1.ClusterVersion
 	own      configv1.Release
-	caps     manifest.Capabilities
-	accepted []string          // risks of the release that were accepted
-	previous *manifest.Payload // what the cluster reconciles now; nil: not read yet
+	caps     func(has []string) manifest.Capabilities // as they are, in a release that has some
+	accepted []string                                 // risks of the release that were accepted
+	previous *manifest.Payload                        // what the cluster reconciles now; nil: not read yet
 	key      attemptKey
 	now      time.Time
 }
@@ -43,6 +43,7 @@ type loaded struct {
 	verified      bool
 	verification  *signature.Verification // nil where nothing was verified
 	acceptedRisks string
+	capabilities  []string // that it has
 	implicit      []string // capabilities that it must not lose
 	gates         gates
 	checked       time.Time // when the checks ran
@@ -94,7 +95,8 @@ func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 	r := &loadRequest{
 		release: release, origin: from, force: from == requested && p.d.resolution.Force,
 		verify: from == requested && release.Image != p.d.own.Image,
-		gates:  p.d.gates, cv: p.o.cv, own: p.d.own, now: p.now, caps: p.capabilities(p.d.gates, nil),
+		gates:  p.d.gates, cv: p.o.cv, own: p.d.own, now: p.now,
+		caps: func(has []string) manifest.Capabilities { return p.capabilities(p.d.gates, nil, has) },
 	}
 	r.key = attemptKey{p.d.target(release, from), p.o.cv.UID, p.o.cv.Generation}
 	if p.s.sync != nil {
@@ -227,7 +229,7 @@ func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 		c.emit(Event{Type: EventPreconditionsPassed, Release: out.release, Message: "preconditions passed for payload loaded " + quoted(out.release)})
 	}
 	out.acceptedRisks = risk.AcceptedNote(joinLines(risks), r.release.Image, r.accepted)
-	out.implicit = c.implicit(r, payload)
+	out.capabilities, out.implicit = payload.Capabilities(), c.implicit(r, payload)
 	c.emit(Event{Type: EventPayloadLoaded, Release: out.release, Message: loadedMessage(out.release, c.o.architecture(out.release))})
 	return out, nil
 }
@@ -290,7 +292,12 @@ func inapplicable(d preconditions.Decision) bool {
 // implicit returns the capabilities that a release must enable: without them objects
 // that the cluster manages become unmanaged.
 func (c *core) implicit(r *loadRequest, payload *manifest.Payload) []string {
-	return manifest.ImplicitlyEnabled(r.previous, payload, manifest.Filter{Gates: r.gates.enabled, Capabilities: &r.caps})
+	var has []string
+	if r.previous != nil {
+		has = r.previous.Capabilities()
+	}
+	caps := r.caps(has)
+	return manifest.ImplicitlyEnabled(r.previous, payload, manifest.Filter{Gates: r.gates.enabled, Capabilities: &caps})
 }
 
 // discard has a faulty payload removed.

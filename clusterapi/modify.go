@@ -32,6 +32,8 @@ type ModifyOptions struct {
 	Once bool
 	// FieldManager owns the changed fields; empty means [ManagerDefault].
 	FieldManager string
+	// Definitions cuts a status to what the cluster accepts; nil writes it as it is.
+	Definitions *Definitions
 }
 
 // DefaultRetries is the number of retries of [Modify].
@@ -107,6 +109,11 @@ func ModifyWhole[T any](ctx context.Context, api ReadWriter, key types.Namespace
 		if err != nil {
 			return nil, err
 		}
+		fits := o.Status && o.Definitions != nil
+		if changed && fits {
+			o.Definitions.fit(ctx, api, u)
+			changed = !equalJSON(u.Object["status"], read.u.Object["status"])
+		}
 		if !changed && !pruned {
 			return owned[T](read)
 		}
@@ -116,6 +123,9 @@ func ModifyWhole[T any](ctx context.Context, api ReadWriter, key types.Namespace
 		switch {
 		case err == nil:
 			return owned[T](stored)
+		case fits && apierrors.IsInvalid(err) && o.Definitions.changed(ctx, api, gvk):
+			attempt-- // what was fitting is not any more
+			continue
 		case !apierrors.IsConflict(err):
 			return nil, err
 		case attempt >= retries:

@@ -29,10 +29,14 @@ type Capabilities struct {
 // specification asks for, with those of mustStay: what was enabled before (at
 // first status.capabilities.enabledCapabilities) and what is always enabled.
 //
+// known are those that the cluster's releases have (see [Payload.Capabilities]) and
+// its status names. They are the set vCurrent. Without any, they are those that
+// github.com/openshift/api has.
+//
 // The baseline defaults to vCurrent; a set with an unknown name is empty.
 // Capabilities that hang on a feature gate are removed everywhere unless their
 // gate is among gates. A nil spec asks for the default.
-func ResolveCapabilities(spec *configv1.ClusterVersionCapabilitiesSpec, mustStay []string, gates sets.Set[string]) Capabilities {
+func ResolveCapabilities(spec *configv1.ClusterVersionCapabilitiesSpec, mustStay []string, gates sets.Set[string], known ...string) Capabilities {
 	if spec == nil {
 		spec = &configv1.ClusterVersionCapabilitiesSpec{}
 	}
@@ -40,9 +44,16 @@ func ResolveCapabilities(spec *configv1.ClusterVersionCapabilitiesSpec, mustStay
 	if baseline == "" {
 		baseline = configv1.ClusterVersionCapabilitySetCurrent
 	}
-	asked := names(configv1.ClusterVersionCapabilitySets[baseline]).Union(names(spec.AdditionalEnabledCapabilities))
+	if len(known) == 0 {
+		known = sets.List(names(configv1.KnownClusterVersionCapabilities))
+	}
+	asked := names(configv1.ClusterVersionCapabilitySets[baseline])
+	if baseline == configv1.ClusterVersionCapabilitySetCurrent {
+		asked = sets.New(known...)
+	}
+	asked = asked.Union(names(spec.AdditionalEnabledCapabilities))
 	c := Capabilities{
-		Known:    names(configv1.KnownClusterVersionCapabilities),
+		Known:    sets.New(known...),
 		Enabled:  asked.Clone().Insert(mustStay...),
 		Implicit: sets.New(mustStay...).Difference(asked),
 	}
@@ -56,6 +67,42 @@ func ResolveCapabilities(spec *configv1.ClusterVersionCapabilitiesSpec, mustStay
 	gated(configv1.ClusterVersionCapabilityCompatibilityRequirements, gateCRDCompatibility, gateClusterAPI)
 	gated(configv1.ClusterVersionCapabilityClusterAPI, gateClusterAPI)
 	return c
+}
+
+// Capabilities returns, sorted, the capabilities that the release has: those that its
+// manifests name, included or not, and those of the set that its minor version brought,
+// of which some have no manifest. A release without a version, or of before 4.11, has
+// only the former.
+func (p *Payload) Capabilities() []string {
+	all := setOf(p.Release.Version)
+	for _, m := range p.Manifests {
+		all.Insert(requiredCapabilities(m.Annotations())...)
+	}
+	for _, e := range p.Excluded {
+		all.Insert(requiredCapabilities(e.Manifest.Annotations())...)
+	}
+	return sets.List(all.Delete(""))
+}
+
+// setOf returns the newest set of capabilities that a version of OpenShift has, apart
+// from vCurrent.
+func setOf(version string) sets.Set[string] {
+	v, err := semver.StrictNewVersion(version)
+	if err != nil {
+		return sets.New[string]()
+	}
+	var newest *semver.Version
+	set := configv1.ClusterVersionCapabilitySetNone
+	for name := range configv1.ClusterVersionCapabilitySets {
+		minor, err := semver.NewVersion(string(name)) // v4.11; None and vCurrent are no versions
+		if err != nil || minor.Major() > v.Major() || minor.Major() == v.Major() && minor.Minor() > v.Minor() {
+			continue
+		}
+		if newest == nil || minor.GreaterThan(newest) {
+			newest, set = minor, name
+		}
+	}
+	return names(configv1.ClusterVersionCapabilitySets[set])
 }
 
 // Equal reports whether the same capabilities are enabled; what is known and

@@ -34,6 +34,9 @@ type run struct {
 	ready  bool        // every source has been listed, and decisions have begun
 	queue  []string    // pools that a change concerns, until somebody asks
 
+	accepts clusterapi.Definitions // what the cluster accepts as the status of a pool
+	read    time.Time              // since when accepts may have read it
+
 	versions map[string]string // of nodes: the resourceVersion of what State knows
 	pins     map[string]pin
 	verify   map[string]bool // nodes whose stored state is not known

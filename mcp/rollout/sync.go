@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -160,13 +162,22 @@ func (x *run) statusOnly(ctx context.Context, pool string) error {
 	if equality.Semantic.DeepEqual(want, p.Status) {
 		return nil
 	}
+	if x.now.Sub(x.read) >= readAgain || x.now.Before(x.read) {
+		x.accepts.Forget() // an update replaces definitions
+		x.read = x.now
+	}
 	_, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", pool),
-		clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerRollout},
+		clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerRollout, Definitions: &x.accepts},
 		func(fresh *mcfgv1.MachineConfigPool) error {
 			if !equality.Semantic.DeepEqual(fresh.Spec, p.Spec) {
 				return errStale
 			}
-			fresh.Status = x.state.Status(pool, fresh.Status, x.now)
+			next := x.state.Status(pool, fresh.Status, x.now)
+			fitting, _, err := clusterapi.FitStatus(ctx, x.o.API, &x.accepts, &mcfgv1.MachineConfigPool{Status: next})
+			if err != nil || sameStatus(fitting.Status, fresh.Status) {
+				return err
+			}
+			fresh.Status = next
 			return nil
 		})
 	switch {
@@ -187,6 +198,21 @@ func (x *run) statusOnly(ctx context.Context, pool string) error {
 		return fmt.Errorf("status of pool %s: %w", pool, err)
 	}
 	return nil
+}
+
+// readAgain is the time between looks at the definition of pools, while their statuses
+// change.
+const readAgain = 10 * time.Minute
+
+// sameStatus compares statuses whatever the order of their conditions: a message that was
+// cut looks new each time, and a new condition comes last.
+func sameStatus(a, b mcfgv1.MachineConfigPoolStatus) bool {
+	for _, s := range []*mcfgv1.MachineConfigPoolStatus{&a, &b} {
+		s.Conditions = slices.SortedFunc(slices.Values(s.Conditions), func(a, b mcfgv1.MachineConfigPoolCondition) int {
+			return strings.Compare(string(a.Type), string(b.Type))
+		})
+	}
+	return equality.Semantic.DeepEqual(a, b)
 }
 
 // errStale says that an object is not the one that was decided on.
