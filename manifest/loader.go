@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -280,7 +281,7 @@ func readFile(ctx context.Context, fsys fs.FS, name string, buf []byte, limit in
 }
 
 func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) {
-	f, err := fsys.Open(name)
+	f, err := regular.Open(fsys, name)
 	if err != nil {
 		return nil, err
 	}
@@ -288,9 +289,6 @@ func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if info.IsDir() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
 	}
 	if info.Size() > limit {
 		return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))

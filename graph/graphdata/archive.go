@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 	"github.com/clusterupdate/clusterupdate/internal/tarball"
 )
 
@@ -195,7 +196,7 @@ func WriteArchive(w io.Writer, tree fs.FS) error {
 	zipped := gzip.NewWriter(w)
 	archive := tar.NewWriter(zipped)
 	for _, name := range names {
-		text, err := fs.ReadFile(tree, name)
+		text, err := readRegular(tree, name)
 		if err != nil {
 			return err
 		}
@@ -208,4 +209,13 @@ func WriteArchive(w io.Writer, tree fs.FS) error {
 		}
 	}
 	return errors.Join(archive.Close(), zipped.Close())
+}
+
+func readRegular(fsys fs.FS, name string) ([]byte, error) {
+	f, err := regular.Open(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }

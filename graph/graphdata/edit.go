@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // File is a file of a tree as it is to be. It is plain data.
@@ -91,7 +93,7 @@ func (e *editor) open(name string) (*yaml.Node, error) {
 	if f := e.files[name]; f != nil {
 		return root(f.document), nil
 	}
-	file, err := e.fsys.Open(name)
+	file, err := regular.Open(e.fsys, name)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // LoadOptions change how a tree is read. The zero value is strict.
@@ -175,7 +176,7 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 	if err := l.ctx.Err(); err != nil {
 		return nil, err, nil
 	}
-	f, err := l.fsys.Open(name)
+	f, err := regular.Open(l.fsys, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 func (a *DockerArchive) unpack(ctx context.Context, image dockerImage, config []byte, paths []string, l Limits) (fs.FS, error) {
@@ -51,7 +52,7 @@ const layerFile = "file"
 
 // describe finds out size and compression of a layer.
 func (a *DockerArchive) describe(layer *Layer, name string) error {
-	f, err := openRegular(a.FS, name)
+	f, err := regular.Open(a.FS, name)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (a *DockerArchive) describe(layer *Layer, name string) error {
 type dockerSource struct{ fsys fs.FS }
 
 func (s dockerSource) Open(_ context.Context, d Descriptor) (io.ReadCloser, error) {
-	return openRegular(s.fsys, d.Annotations[layerFile])
+	return regular.Open(s.fsys, d.Annotations[layerFile])
 }
 
 // maxMagic is how many bytes of a file tell how it is compressed.
