@@ -185,19 +185,20 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 		text = make([]byte, 0, info.Size()+1) // so that most files are read in one piece
 	}
 	text, err = appendAll(text, io.LimitReader(f, l.limits.MaxFileBytes+1))
+	if l.bytes += int64(len(text)); l.bytes > l.limits.MaxTreeBytes { // what cannot be used counts
+		return nil, &LimitError{Name: limitTreeBytes, Limit: l.limits.MaxTreeBytes}, nil
+	}
+	if err == nil && int64(len(text)) > l.limits.MaxFileBytes {
+		err = &LimitError{Name: limitFileBytes, Limit: l.limits.MaxFileBytes}
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	if int64(len(text)) > l.limits.MaxFileBytes {
-		return nil, nil, &LimitError{Name: limitFileBytes, Limit: l.limits.MaxFileBytes}
-	}
-	if l.bytes += int64(len(text)); l.bytes > l.limits.MaxTreeBytes {
-		return nil, &LimitError{Name: limitTreeBytes, Limit: l.limits.MaxTreeBytes}, nil
 	}
 	return text, nil, nil
 }
 
-// appendAll is io.ReadAll that begins with a buffer.
+// appendAll is io.ReadAll that begins with a buffer. With an error it returns what
+// was read until then.
 func appendAll(text []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(text) == cap(text) {
@@ -209,7 +210,7 @@ func appendAll(text []byte, r io.Reader) ([]byte, error) {
 			return text, nil
 		}
 		if err != nil {
-			return nil, err
+			return text, err
 		}
 	}
 }

@@ -3,6 +3,7 @@ package graphdata_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -265,5 +266,49 @@ func TestUnreadable(t *testing.T) {
 	tree, problems := load(t, fsys, graphdata.LoadOptions{Compat: true})
 	if len(problems) != 1 || len(tree.Channels) != 0 {
 		t.Error(problems)
+	}
+}
+
+// breaking is a file system whose blocked edges break off after some bytes.
+type breaking struct{ fstest.MapFS }
+
+type breakingFile struct {
+	fs.File
+	left int
+}
+
+func (b breaking) Open(name string) (fs.File, error) {
+	f, err := b.MapFS.Open(name)
+	if err != nil || !strings.HasPrefix(name, "blocked-edges/broken") {
+		return f, err
+	}
+	return &breakingFile{f, 1000}, nil
+}
+
+func (f *breakingFile) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		return 0, errors.New("broken off")
+	}
+	n := min(f.left, len(p))
+	f.left -= n
+	return n, nil
+}
+
+// TestBrokenFilesCount: what is read of files that cannot be used counts.
+func TestBrokenFilesCount(t *testing.T) {
+	files := map[string]string{}
+	for n := range 100 {
+		files[fmt.Sprintf("blocked-edges/broken%d.yaml", n)] = ""
+		files[fmt.Sprintf("channels/large%d.yaml", n)] = strings.Repeat("#", 2000)
+	}
+	for name, fsys := range map[string]fs.FS{"broken": breaking{treeOf(files)}, "large": treeOf(files)} {
+		_, err := graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{Limits: graphdata.Limits{MaxTreeBytes: 50_000, MaxFileBytes: 1500}})
+		var failed *graphdata.LoadError
+		if !errors.As(err, &failed) || !slices.ContainsFunc(failed.Problems, func(p graphdata.Problem) bool {
+			limit, ok := p.Err.(*graphdata.LimitError)
+			return ok && limit.Name == "bytes of all files"
+		}) {
+			t.Errorf("%s: %.500v", name, err)
+		}
 	}
 }

@@ -17,7 +17,11 @@ func (a *DockerArchive) unpack(ctx context.Context, image dockerImage, config []
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
-	fsys, err := unpack(ctx, dockerSource{a.FS}, layers, paths, l)
+	b, err := NewBudget(l)
+	if err != nil {
+		return nil, err
+	}
+	fsys, err := unpack(ctx, dockerSource{a.FS}, layers, paths, b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
