@@ -48,8 +48,9 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 // OpenArchive is [Open] for a .tar or .tar.gz stream, which it tells apart by
 // their content. It reads the stream once, to its end, and keeps what Open would
 // read of the files in it. Of an archive that is cut off it has what comes before
-// the cut. No limit is on what it passes over. Errors are those of Open; those of
-// the stream are problems.
+// the cut. What it passes over, such as logs, has to be decompressed: an archive
+// that has more than MaxBytes and 64 times its compressed size is refused. Errors
+// are those of Open; those of the stream are problems.
 func OpenArchive(ctx context.Context, r io.Reader, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.archive(r) })
 }

@@ -35,12 +35,14 @@ type Options struct {
 	// 64 MiB. A document whose YAML aliases stand for more is a problem.
 	MaxFileBytes int64
 	// MaxFiles is the largest number of files that are read, and of folders
-	// that are looked into; 0: 200,000.
+	// that are looked into; 0: 200,000. An archive may have ten times as many
+	// entries.
 	MaxFiles int
 	// MaxObjects is the largest number of objects; 0: 1,000,000.
 	MaxObjects int
 	// MaxBytes is the largest size of all files that are read, decompressed, in
-	// bytes; 0: 4 GiB.
+	// bytes; 0: 4 GiB. All that is in a compressed archive, what is not read of it
+	// too, may have this size and 64 times that of the archive.
 	MaxBytes int64
 	// MaxProblems is how many problems are kept; 0: 10,000. One more says how
 	// many others there were.
