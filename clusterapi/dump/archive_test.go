@@ -268,7 +268,7 @@ func TestArchiveLimits(t *testing.T) {
 	const mib = 1 << 20
 	node := file("mg/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1"))
 	log := func(n int) entry { return file("mg/namespaces/a/pods/p/p/logs/a.log", strings.Repeat("x", n)) }
-	text := make([]byte, 8*mib) // like that of a log: a hundred words
+	text := make([]byte, 2*mib) // like that of a log: a hundred words
 	words := rand.New(rand.NewPCG(1, 2))
 	for i := 0; i < len(text); i += 8 {
 		copy(text[i:], fmt.Sprintf(" word%03d", words.IntN(100)))
@@ -286,11 +286,11 @@ func TestArchiveLimits(t *testing.T) {
 		o       dump.Options
 		want    string
 	}{
-		{"bomb", zipped(t, string(packed(t, node, log(32*mib)))), dump.Options{MaxBytes: mib}, "MaxBytes"},
-		{"bomb behind the end", zipped(t, string(append(packed(t, node), make([]byte, 32*mib)...))), dump.Options{MaxBytes: mib}, "MaxBytes"},
-		{"small bomb", zipped(t, string(packed(t, node, log(32*mib)))), dump.Options{}, ""},
+		{"bomb", zipped(t, string(packed(t, node, log(8*mib)))), dump.Options{MaxBytes: mib}, "MaxBytes"},
+		{"bomb behind the end", zipped(t, string(append(packed(t, node), make([]byte, 8*mib)...))), dump.Options{MaxBytes: mib}, "MaxBytes"},
+		{"small bomb", zipped(t, string(packed(t, node, log(8*mib)))), dump.Options{}, ""},
 		{"logs", zipped(t, string(packed(t, node, file("mg/a.log", string(text))))), dump.Options{MaxBytes: mib}, ""},
-		{"not compressed", packed(t, node, log(32*mib)), dump.Options{MaxBytes: mib}, ""},
+		{"not compressed", packed(t, node, log(8*mib)), dump.Options{MaxBytes: mib}, ""},
 		{"folders", packed(t, many...), dump.Options{MaxFiles: 100}, "MaxFiles"},
 		{"entries", packed(t, append([]entry{node}, slices.Repeat([]entry{file("mg/a.log", "")}, 1100)...)...), dump.Options{MaxFiles: 100}, "MaxFiles"},
 		{"files that are not read after all", packed(t, gzips...), dump.Options{MaxFiles: 100, MaxBytes: mib}, ""},

@@ -39,8 +39,8 @@ var _ interface {
 // are followed as long as they stay in the tree.
 //
 // What cannot be used is among the problems of the recording. The error is that
-// of ctx, a [*LimitError], an option that is negative, a panic of fsys, or one that
-// says that nothing could be read as an object.
+// of ctx, a [*LimitError], a [*ClustersError], an option that is negative, a panic of
+// fsys, or one that says that nothing could be read as an object.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })
 }
@@ -68,6 +68,15 @@ func open(ctx context.Context, o Options, find func(*collection) error) (*Record
 	}
 	if ended := ctx.Err(); ended != nil {
 		err = ended
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening a recording: %w", err)
+	}
+	if o.Root != "" {
+		err = c.only(o.Root)
+	}
+	if err == nil {
+		err = c.oneCluster()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening a recording: %w", err)

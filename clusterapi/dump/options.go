@@ -17,6 +17,11 @@ type Options struct {
 	// [Recording.Time] finds in it.
 	Now time.Time
 
+	// Root chooses of a tree with recordings of several clusters, each with a
+	// folder of its own, those at or below this folder: a path with slashes, as
+	// [ClustersError] has it. Empty: all of the tree, which is of one cluster.
+	Root string
+
 	// Whole names resources of which all objects are there, in all namespaces,
 	// though each stands in a file of its own: what is absent does not exist.
 	// Nil: [MustGather] for the part of a tree that a must-gather wrote, nothing

@@ -179,7 +179,7 @@ func (r *Recording) lookup(gk schema.GroupKind) *kind {
 		return k
 	}
 	k := &kind{gk: gk, scope: scopeOf(gk)}
-	k.whole = r.claims.cover(gk, k.groupResource())
+	k.whole = r.claims.coverEmpty(gk, k.groupResource())
 	k.assumed = k.whole
 	return k
 }
