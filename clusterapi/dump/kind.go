@@ -30,9 +30,8 @@ type kind struct {
 	recorded      bool            // whole on the word of a kinds.json
 }
 
-// everywhere are kinds, none of them namespaced, of which every cluster that serves
-// them has some: a recording without any did not collect them, whatever it looks
-// like.
+// everywhere are kinds of which every cluster that serves them has some: a
+// recording without any did not collect them, whatever it looks like.
 var everywhere = func() map[schema.GroupKind]bool {
 	out := map[schema.GroupKind]bool{}
 	for group, kinds := range map[string][]string{
@@ -118,8 +117,6 @@ func (k *kind) groupResource() schema.GroupResource {
 func scopeOf(gk schema.GroupKind) scope {
 	namespaced, known := builtins().namespaced[gk]
 	switch {
-	case everywhere[gk]:
-		return scopeCluster
 	case !known:
 		return scopeUnknown
 	case namespaced:
