@@ -199,6 +199,12 @@ func (r *Recording) Coverage(gvk schema.GroupVersionKind) Coverage {
 	return c
 }
 
+// Assumed reports whether a kind counts as whole on the word of [Options].Whole or
+// [MustGather] alone: then, that an object is absent is assumed.
+func (r *Recording) Assumed(gvk schema.GroupVersionKind) bool {
+	return r.lookup(gvk.GroupKind()).assumed
+}
+
 // own returns an object in a version of its kind, to keep.
 func (o *object) own(gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	content, err := o.content()
