@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
@@ -114,8 +115,26 @@ func (s *statusReader) read(ctx context.Context) (*view.Objects, error) {
 			s.objects.Alerts = append(s.objects.Alerts, view.Alert(a))
 		}
 	}
+	s.objects.Assumed = nil
+	if by, ok := s.reader.(interface {
+		Assumed(gvk schema.GroupVersionKind) bool
+	}); ok { // a recording
+		for _, gvk := range assumedKinds {
+			if by.Assumed(gvk) {
+				s.objects.Assumed = append(s.objects.Assumed, gvk.Kind)
+			}
+		}
+	}
 	objects := s.objects
 	return &objects, nil
+}
+
+// assumedKinds are those of which the absence of an object says something.
+var assumedKinds = []schema.GroupVersionKind{
+	configv1.GroupVersion.WithKind("ClusterOperator"),
+	mcfgv1.GroupVersion.WithKind("MachineConfigPool"),
+	corev1.SchemeGroupVersion.WithKind("Node"),
+	mcfgv1.GroupVersion.WithKind("MachineConfig"),
 }
 
 // readKind reads all objects of a kind, unless they are still fresh. It fails only

@@ -2,9 +2,12 @@ package clusterupdate_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -97,5 +101,45 @@ func TestStatusOfRecording(t *testing.T) {
 	}
 	if len(seen) < looks/2 {
 		t.Errorf("the update waited on the runlevels %v", seen)
+	}
+}
+
+// What a must-gather is assumed to have completely stands in the status, beside
+// what it does not have.
+func TestRecordedStatusAssumed(t *testing.T) {
+	const name = "4.14.1-degraded"
+	tree := fstest.MapFS{}
+	for part, at := range map[string]string{
+		"cv": "config.openshift.io/clusterversions", "co": "config.openshift.io/clusteroperators",
+		"mcp": "machineconfiguration.openshift.io/machineconfigpools/m", "node": "core/nodes/n",
+	} {
+		data, err := os.ReadFile(filepath.Join(testdata.Dir(t), "clusters", name, name+"-"+part+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree["must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+at+".yaml"] = &fstest.MapFile{Data: data}
+	}
+	for _, tc := range []struct {
+		drop, want string
+	}{
+		{"", "warning: MachineConfigPool, Node: assumed to be recorded completely\n"},
+		{"core/nodes/n", "warning: MachineConfigPool: assumed to be recorded completely\n"},
+	} {
+		delete(tree, "must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+tc.drop+".yaml")
+		recording, err := dump.Open(t.Context(), tree, dump.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, err := clusterupdate.ReadStatus(t.Context(), recording, clusterupdate.StatusOptions{Now: recording.Time()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := status.WriteText(io.Discard, &text, view.StatusText{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text.String(), tc.want) || strings.Contains(text.String(), "Node: all or some") != (tc.drop != "") {
+			t.Errorf("without %q: %s", tc.drop, text.String())
+		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // Source has update graphs: an update service ([Client]), files ([File]), a
@@ -101,7 +103,8 @@ func (f File) Fetch(ctx context.Context, q Query) (*Graph, error) {
 // machine are the machine's files, by their names there.
 type machine struct{}
 
-func (machine) Open(name string) (fs.File, error) { return os.Open(name) }
+func (machine) Open(name string) (fs.File, error)     { return os.Open(name) }
+func (machine) Stat(name string) (fs.FileInfo, error) { return os.Stat(name) }
 
 // open opens a file, or in a folder the channel's.
 func open(fsys fs.FS, name string, q Query) (fs.File, error) {
@@ -115,9 +118,9 @@ func open(fsys fs.FS, name string, q Query) (fs.File, error) {
 	if strings.ContainsAny(q.Channel+q.Arch, `/\`) {
 		return nil, fmt.Errorf("channel %q for %q cannot be a file", q.Channel, q.Arch)
 	}
-	file, err := fsys.Open(path.Join(name, q.Architecture()+"-"+q.Channel+".json"))
+	file, err := regular.Open(fsys, path.Join(name, q.Architecture()+"-"+q.Channel+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		if other, otherErr := fsys.Open(path.Join(name, q.Channel+"_"+q.Architecture()+".json")); otherErr == nil {
+		if other, otherErr := regular.Open(fsys, path.Join(name, q.Channel+"_"+q.Architecture()+".json")); otherErr == nil {
 			return other, nil
 		}
 	}

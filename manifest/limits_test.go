@@ -380,3 +380,41 @@ func TestValuesOfJSON(t *testing.T) {
 		}
 	})
 }
+
+// breaking is a file system whose files break off after some bytes.
+type breaking struct{ fstest.MapFS }
+
+type breakingFile struct {
+	fs.File
+	left int
+}
+
+func (b breaking) Open(name string) (fs.File, error) {
+	f, err := b.MapFS.Open(name)
+	if err != nil || !strings.Contains(name, "broken") {
+		return f, err
+	}
+	return &breakingFile{f, 1000}, nil
+}
+
+func (f *breakingFile) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		return 0, errors.New("broken off")
+	}
+	n := min(f.left, len(p))
+	f.left -= n
+	return n, nil
+}
+
+// What is read of files that break off counts against the size of all files.
+func TestBrokenFilesCount(t *testing.T) {
+	files := map[string]string{}
+	for n := range 100 {
+		files[fmt.Sprintf("release-manifests/broken%d.yaml", n)] = ""
+	}
+	var limit *manifest.LimitError
+	_, err := manifest.Load(t.Context(), breaking{payload(files)}, manifest.LoadOptions{Limits: manifest.Limits{TotalSize: 10_000}})
+	if !errors.As(err, &limit) || limit.Limit != "TotalSize" {
+		t.Errorf("%.500v", err)
+	}
+}

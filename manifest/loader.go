@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -201,11 +202,11 @@ func (l *loader) read(ctx context.Context, d *decoder, f *file) error {
 // object that caused it, 0 if none did.
 func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document int, err error) {
 	data, err := readFile(ctx, l.fsys, f.path(), d.buf, l.limits.FileSize)
+	f.used.size = int64(len(data)) // what cannot be used counts
 	if err != nil {
 		return 0, err
 	}
 	d.buf = data[:0]
-	f.used.size = int64(len(data))
 	if f.dir == ownDir {
 		if data, err = l.render(ctx, f, data); data == nil {
 			return 0, err
@@ -270,7 +271,7 @@ func newWarning(rule, file string, document int, message string) Warning {
 }
 
 // readFile reads a file of at most limit bytes, into buf if that is large
-// enough.
+// enough. With an error it returns what was read until then.
 func readFile(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int64) (data []byte, err error) {
 	err = panics.Catch(func() error {
 		data, err = readAll(ctx, fsys, name, buf, limit)
@@ -280,7 +281,7 @@ func readFile(ctx context.Context, fsys fs.FS, name string, buf []byte, limit in
 }
 
 func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int64) ([]byte, error) {
-	f, err := fsys.Open(name)
+	f, err := regular.Open(fsys, name)
 	if err != nil {
 		return nil, err
 	}
@@ -288,9 +289,6 @@ func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if info.IsDir() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
 	}
 	if info.Size() > limit {
 		return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))
@@ -301,13 +299,13 @@ func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int
 		n, err := r.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
 		if int64(len(data)) > limit {
-			return nil, fmt.Errorf("%s: %w", name, fileSizeError(limit))
+			return data, fmt.Errorf("%s: %w", name, fileSizeError(limit))
 		}
 		if err == io.EOF { // as io.Reader documents it
 			return data, nil
 		}
 		if err != nil {
-			return nil, err
+			return data, err
 		}
 		if len(data) == cap(data) {
 			data = slices.Grow(data, 1)

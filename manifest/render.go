@@ -140,6 +140,7 @@ func renderAll(ctx context.Context, fsys fs.FS, o RenderOptions) ([]File, error)
 func (l *loader) renderFile(ctx context.Context, dir, name string, template bool, only func(*Manifest) bool) ([]byte, error) {
 	data, err := readFile(ctx, l.fsys, dir+"/"+name, nil, l.limits.FileSize)
 	if err != nil {
+		l.used.add(usage{size: int64(len(data))}) // what cannot be used counts
 		return nil, err
 	}
 	if template {

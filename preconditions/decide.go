@@ -56,6 +56,8 @@ type Decision struct {
 	// Results are those of the report, with the state Bypassed and the
 	// severities of the policy where these apply.
 	Results []Result
+	// Assumed is that of the report.
+	Assumed []string
 	// Void are the bypasses that were given for another target.
 	Void []Bypass
 	// Err says what is wrong with the policy itself: an unknown check, a bypass
@@ -67,7 +69,7 @@ type Decision struct {
 // Decide applies a policy to a report. Force (Transition.Force) is all or
 // nothing: with it nothing in the report blocks.
 func (r *Report) Decide(p Policy) Decision {
-	d := Decision{Results: slices.Clone(r.Results)}
+	d := Decision{Results: slices.Clone(r.Results), Assumed: r.Assumed}
 	bypasses, void, err := r.bypasses(p)
 	d.Void = void
 	if err := errors.Join(err, r.checkNames(p)); err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -212,6 +214,37 @@ func (m *memoReader) ask(key readKey, r *read, ask func() ([]*clusterapi.Object,
 }
 
 // seen returns the objects that were read, each once, in order.
+// assumer is a reader that takes some kinds for complete though it has not seen
+// that they are, such as a recording.
+type assumer interface {
+	Assumed(gvk schema.GroupVersionKind) bool
+}
+
+// assumed returns the kinds of which the results depend on what is not there, as
+// far as the reader assumes that: sorted.
+func (m *memoReader) assumed() []string {
+	by, ok := m.reader.(assumer)
+	if !ok {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kinds := make(map[string]bool)
+	for key, r := range m.reads {
+		select {
+		case <-r.done:
+		default:
+			continue // given up on; still under way
+		}
+		if key.verb == "list" && r.err == nil || apierrors.IsNotFound(r.err) {
+			if by.Assumed(key.gvk) {
+				kinds[key.gvk.GroupKind().String()] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
 func (m *memoReader) seen() []ObjectVersion {
 	m.mu.Lock()
 	defer m.mu.Unlock()

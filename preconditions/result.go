@@ -79,6 +79,9 @@ type Report struct {
 	// results depend on, sorted by kind, namespace and name. A report is
 	// stale once one of them has changed.
 	Seen []ObjectVersion `json:"seen,omitempty"`
+	// Assumed are the kinds (KIND.GROUP, sorted) of which a recording is assumed
+	// to have all objects, and on which results depend.
+	Assumed []string `json:"assumed,omitempty"`
 }
 
 // ObjectVersion names one state of an object.

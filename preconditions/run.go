@@ -80,7 +80,7 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 		}
 	}
 
-	report := &Report{Transition: in.Transition, Time: in.Now, Results: results, Seen: memo.seen()}
+	report := &Report{Transition: in.Transition, Time: in.Now, Results: results, Seen: memo.seen(), Assumed: memo.assumed()}
 	for _, r := range results {
 		if r.State == Unknown && r.Findings[0].Reason == ReasonCancelled {
 			return report, fmt.Errorf("preconditions: not all checks have run: %w", context.Cause(ctx))

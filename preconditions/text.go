@@ -9,7 +9,7 @@ import (
 // WriteText writes the checklist for people: what blocks, what to know, what
 // could not be found out, each finding on a line with its remedy below, then
 // the names of the checks that passed, were set aside, or do not concern the
-// step. It returns the error of w.
+// step, and the kinds that are assumed to be recorded completely. It returns the error of w.
 func (d Decision) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for _, s := range d.sections() {
@@ -23,6 +23,9 @@ func (d Decision) WriteText(w io.Writer) error {
 	}
 	for _, l := range d.names() {
 		fmt.Fprintf(&b, "%s: %s\n", l.title, strings.Join(l.names, ", "))
+	}
+	if len(d.Assumed) > 0 {
+		fmt.Fprintf(&b, "Assumed to be recorded completely: %s\n", strings.Join(d.Assumed, ", "))
 	}
 	fmt.Fprintln(&b, d.verdict())
 	_, err := io.WriteString(w, b.String())
@@ -50,6 +53,12 @@ func (d Decision) WriteMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "\n## %s\n\n", l.title)
 		for _, name := range l.names {
 			fmt.Fprintf(&b, "- [x] %s\n", name)
+		}
+	}
+	if len(d.Assumed) > 0 {
+		b.WriteString("\n## Assumed to be recorded completely\n\n")
+		for _, kind := range d.Assumed {
+			fmt.Fprintf(&b, "- `%s`\n", kind)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

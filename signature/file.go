@@ -9,6 +9,8 @@ import (
 	"iter"
 	"os"
 	"path"
+
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // FileStore reads signatures from files <algo>=<hash>/signature-<N>, N counting
@@ -68,17 +70,12 @@ func (s *FileStore) Candidates(ctx context.Context, digest string) iter.Seq2[Can
 	}
 }
 
-// readSignature reads one file. It looks before it opens: opening a pipe would
-// wait for its other end.
+// readSignature reads one file.
 func readSignature(fsys fs.FS, name string, limit int) ([]byte, error) {
-	info, err := fs.Stat(fsys, name)
-	if err != nil {
-		return nil, err
+	f, err := regular.Open(fsys, name)
+	if errors.Is(err, regular.ErrNotRegular) {
+		return nil, regular.ErrNotRegular // the store's error names the file
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}

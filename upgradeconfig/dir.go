@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // GitDir is a provider whose policies are files in a working tree of Git: one
@@ -134,7 +136,7 @@ func (g GitDir) read(ctx context.Context) ([]Policy, error) {
 // policy reads a file. What else a file says does not matter if its state takes
 // the policy out.
 func (g GitDir) policy(name string) (p Policy, counts bool, err error) {
-	file, err := g.Tree.Open(name)
+	file, err := regular.Open(g.Tree, name)
 	if err != nil {
 		return p, false, err
 	}

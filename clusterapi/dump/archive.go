@@ -11,13 +11,17 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/tarball"
 )
 
 // archive reads a tar stream. What has no place yet, since a folder that comes
 // later may make its parent a recording, is kept until the end. Its errors are
 // limits.
 func (c *collection) archive(stream io.Reader) error {
-	buffered := bufio.NewReaderSize(&contextReader{c.ctx, stream}, 1<<16)
+	stored := &countingReader{r: &contextReader{c.ctx, stream}}
+	buffered := bufio.NewReaderSize(stored, 1<<16)
 	var r io.Reader = buffered
 	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		zip, err := gzip.NewReader(buffered)
@@ -25,15 +29,19 @@ func (c *collection) archive(stream io.Reader) error {
 			c.cut(fmt.Errorf("decompressing: %w", err))
 			return nil
 		}
-		r = zip
+		r = &inflated{r: zip, most: c.o.MaxBytes, consumed: func() int64 { return stored.n - int64(buffered.Buffered()) }}
 	}
 	a := &archiveReader{c: c, byPath: make(map[string]*file), shown: make(map[string]bool)}
 	for entries := tar.NewReader(r); ; {
 		header, err := entries.Next()
 		if err == io.EOF {
 			// What is behind the last entry has the checksum of all.
-			if _, err = io.Copy(io.Discard, r); err != nil && c.ctx.Err() == nil {
+			err = tarball.End(r)
+			if err != nil && !isLimit(err) && c.ctx.Err() == nil {
 				c.cut(err)
+			}
+			if isLimit(err) {
+				return err
 			}
 			break
 		}
@@ -60,17 +68,68 @@ func (c *collection) cut(err error) {
 	c.incomplete["."] = true
 }
 
-type archiveReader struct {
-	c      *collection
-	byPath map[string]*file
-	shown  map[string]bool // folders that some path shows to be recordings
-	count  int             // files that are read for certain
+// maxRatio is how many times its size an archive may have decompressed, and
+// MaxBytes besides. That of logs is below 30.
+const maxRatio = 64
+
+// inflated reads what is in a compressed archive. What is passed over has to be
+// decompressed, too, so its size is limited.
+type inflated struct {
+	r        io.Reader
+	read     int64
+	most     int64
+	consumed func() int64 // of the compressed bytes
 }
+
+func (i *inflated) Read(p []byte) (int, error) {
+	n, err := i.r.Read(p)
+	i.read += int64(n)
+	if i.read > i.most && (i.read-i.most)/maxRatio > i.consumed() {
+		return 0, &LimitError{Limit: "MaxBytes", Max: i.most, What: fmt.Sprintf("bytes in an archive, and %d for each of its own", maxRatio)}
+	}
+	return n, err
+}
+
+// countingReader counts what is read.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+type archiveReader struct {
+	c       *collection
+	byPath  map[string]*file
+	shown   map[string]bool // folders that some path shows to be recordings
+	entries int
+	count   int // files that are read for certain
+	held    int // files that are perhaps read
+	dropped int // files that are perhaps read, and too many to be held
+}
+
+// entriesPerFile is how many entries an archive may have for each file that may
+// be read: most of those of a must-gather are logs.
+const entriesPerFile = 10
 
 // entry reads one entry. Its error is a limit, or that of the stream.
 func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
+	if a.entries++; a.entries/entriesPerFile > a.c.o.MaxFiles {
+		return &LimitError{Limit: "MaxFiles", Max: entriesPerFile * int64(a.c.o.MaxFiles), What: "entries in an archive"}
+	}
+	if c := a.c; len(a.shown)+len(c.spaces)+len(c.gathered)+len(c.logged)+len(c.incomplete) > c.o.MaxFiles {
+		return &LimitError{Limit: "MaxFiles", Max: int64(c.o.MaxFiles), What: "folders"}
+	}
 	if header.Typeflag == tar.TypeXGlobalHeader {
 		return nil // which describes the archive
+	}
+	if err := tarball.CheckName(header.Name); err != nil {
+		a.c.ignore(bounded.Text(header.Name, bounded.MaxQuoted), err)
+		return nil
 	}
 	name := strings.Clone(header.Name) // which would hold the whole header in memory
 	switch {
@@ -97,8 +156,7 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 		a.shown[root] = true
 		rel, _ := below(root, dir)
 		a.c.noteSpace(rel)
-	}
-	if !inside { // the names that count are beside, or above
+	} else { // the names that count are beside, or above
 		a.noteNames(name)
 	}
 	if header.Typeflag == tar.TypeDir {
@@ -121,6 +179,17 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 		if a.count++; a.count > a.c.o.MaxFiles {
 			return a.tooMany()
 		}
+	} else if a.held == a.c.o.MaxFiles {
+		a.dropped++ // settle tells whether it counts
+		return nil
+	} else {
+		a.held++
+	}
+	if f.tentative && a.c.held.bytes.Load() > a.c.o.MaxBytes { // nothing more is decompressed
+		f.limit = a.c.tooMuch()
+		a.byPath[name] = f
+		a.c.files = append(a.c.files, f)
+		return nil
 	}
 	data, err := a.c.readAll(name, header.Size, io.LimitReader(content, a.c.o.MaxFileBytes+1))
 	var limit *LimitError
@@ -142,9 +211,12 @@ func (a *archiveReader) tooMany() error {
 // noteNames remembers what the names in a path say about who wrote its folders.
 func (a *archiveReader) noteNames(name string) {
 	dir := "."
-	for _, step := range strings.Split(name, "/") {
+	for at := 0; at <= len(name); {
+		step, _, _ := strings.Cut(name[at:], "/")
 		a.c.note(dir, step)
-		dir = path.Join(dir, step)
+		at += len(step)
+		dir = name[:at]
+		at++
 	}
 }
 
@@ -183,6 +255,9 @@ func (a *archiveReader) settle() error {
 		if outermost {
 			c.roots[root] = true
 		}
+	}
+	if a.dropped > 0 && len(c.roots) == 0 {
+		return a.tooMany()
 	}
 	count := 0
 	var raw []*file // which are manifests after all

@@ -4,12 +4,18 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 )
@@ -220,6 +226,90 @@ func TestArchiveThatIsCutOff(t *testing.T) {
 	for n := range len(whole) { // nothing panics
 		if n%97 == 0 {
 			_, _ = dump.OpenArchive(t.Context(), bytes.NewReader(whole[:n]), dump.Options{})
+		}
+	}
+}
+
+// A name as long as a header can have costs no more than reading it, and errors
+// do not repeat it.
+func TestArchiveNames(t *testing.T) {
+	deep := entry{tar.Header{Name: "mg/" + strings.Repeat("a/", 500_000) + "b.yaml", Typeflag: tar.TypeReg, Format: tar.FormatPAX}, "x"}
+	levels := file("mg/"+strings.Repeat("a/", 300)+"b.yaml", "x")
+	long := file("mg/"+strings.Repeat("a", 5000)+"/version", "x")
+	archive := zipped(t, string(packed(t, deep, levels, long, file("mg/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1")))))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(archive), dump.Options{})
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 32 {
+		t.Errorf("an archive of %d bytes cost %d MiB", len(archive), mib)
+	}
+	check(t, r, "list v1 Node: n1 missing[]...")
+	var texts []string
+	for _, p := range r.Problems() {
+		if len(p.String()) > 1000 {
+			t.Errorf("a problem has %d bytes", len(p.String()))
+		}
+		texts = append(texts, p.Err.Error())
+	}
+	slices.Sort(texts)
+	want := []string{"the name has more than 256 levels", "the name has more than 4096 bytes", "the name has more than 4096 bytes"}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What is passed over is decompressed, so it counts; the bytes of an archive
+// that is not compressed are the caller's own.
+func TestArchiveLimits(t *testing.T) {
+	const mib = 1 << 20
+	node := file("mg/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1"))
+	log := func(n int) entry { return file("mg/namespaces/a/pods/p/p/logs/a.log", strings.Repeat("x", n)) }
+	text := make([]byte, 2*mib) // like that of a log: a hundred words
+	words := rand.New(rand.NewPCG(1, 2))
+	for i := 0; i < len(text); i += 8 {
+		copy(text[i:], fmt.Sprintf(" word%03d", words.IntN(100)))
+	}
+	var many, gzips []entry
+	comment := string(zipped(t, strings.Repeat("#", mib/16)))
+	for n := range 300 {
+		many = append(many, file(fmt.Sprintf("mg/x%d/namespaces/a", n), ""))
+		gzips = append(gzips, file(fmt.Sprintf("before/%d.yaml.gz", n), comment))
+	}
+	gzips = append(gzips, node)
+	for _, c := range []struct {
+		name    string
+		archive []byte
+		o       dump.Options
+		want    string
+	}{
+		{"bomb", zipped(t, string(packed(t, node, log(8*mib)))), dump.Options{MaxBytes: mib}, "MaxBytes"},
+		{"bomb behind the end", zipped(t, string(append(packed(t, node), make([]byte, 8*mib)...))), dump.Options{MaxBytes: mib}, "MaxBytes"},
+		{"small bomb", zipped(t, string(packed(t, node, log(8*mib)))), dump.Options{}, ""},
+		{"logs", zipped(t, string(packed(t, node, file("mg/a.log", string(text))))), dump.Options{MaxBytes: mib}, ""},
+		{"not compressed", packed(t, node, log(8*mib)), dump.Options{MaxBytes: mib}, ""},
+		{"folders", packed(t, many...), dump.Options{MaxFiles: 100}, "MaxFiles"},
+		{"entries", packed(t, append([]entry{node}, slices.Repeat([]entry{file("mg/a.log", "")}, 1100)...)...), dump.Options{MaxFiles: 100}, "MaxFiles"},
+		{"files that are not read after all", packed(t, gzips...), dump.Options{MaxFiles: 100, MaxBytes: mib}, ""},
+		{"files that are read", packed(t, gzips[:299]...), dump.Options{MaxBytes: mib}, "MaxBytes"},
+		{"too many files", packed(t, gzips[:299]...), dump.Options{MaxFiles: 100}, "MaxFiles"},
+	} {
+		r, err := dump.OpenArchive(t.Context(), bytes.NewReader(c.archive), c.o)
+		got := ""
+		var limit *dump.LimitError
+		if errors.As(err, &limit) {
+			got = limit.Limit
+		} else if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if c.want == "" && err == nil {
+			check(t, r, "get v1 Node n1: found")
 		}
 	}
 }

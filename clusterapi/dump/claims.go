@@ -126,7 +126,7 @@ func (a *assembly) takeRecorded() {
 			lost := a.lost[spot{root, resource}]
 			switch {
 			case r.Whole && len(lost) == 0:
-				k.whole = true
+				k.whole, k.recorded = true, true
 			case r.Whole && r.Namespaced && !lost[""]:
 				for ns := range a.spaces.known {
 					if !lost[ns] {
@@ -151,7 +151,7 @@ func (a *assembly) takeHeap() {
 	for gk, k := range a.kinds {
 		if k.scope == scopeCluster && (k.listed || len(k.objects) > 0) && !k.short && !a.lostAny && !a.lostKinds.has(gk.Kind) {
 			k.whole = true
-			a.spaces.whole = a.spaces.whole || gk == namespaceKind && k.listed
+			a.spaces.whole = a.spaces.whole || gk == namespaceKind && k.listed && len(k.objects) > 0
 		}
 	}
 }
@@ -180,6 +180,11 @@ type claims struct {
 // cover reports whether a kind counts as whole.
 func (c claims) cover(gk schema.GroupKind, resource schema.GroupResource) bool {
 	return c.resources[resource] && !c.lostKinds.has(gk.Kind) && !c.skip[gk]
+}
+
+// coverEmpty is cover for a kind of which there is no object.
+func (c claims) coverEmpty(gk schema.GroupKind, resource schema.GroupResource) bool {
+	return c.cover(gk, resource) && !everywhere[gk]
 }
 
 // claims finds which resources of Options.Whole, or else of MustGather, count as

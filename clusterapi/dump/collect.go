@@ -110,6 +110,9 @@ func (c *collection) add(f *file, read func() ([]byte, error)) {
 func (c *collection) fill(f *file, read func() ([]byte, error)) error {
 	data, err := read()
 	if err != nil {
+		if over := c.count(f, len(data), 0); over != nil { // what cannot be used counts
+			return over
+		}
 		if c.ctx.Err() == nil && !isLimit(err) {
 			c.fault(f, fault{err: err, lost: true, kinds: namedKinds(data)})
 			return nil
@@ -153,7 +156,7 @@ func (c *collection) count(f *file, bytes, objects int) error {
 func (c *collection) check(bytes, objects int64) error {
 	switch {
 	case bytes > c.o.MaxBytes:
-		return &LimitError{Limit: "MaxBytes", Max: c.o.MaxBytes, What: "bytes in all"}
+		return c.tooMuch()
 	case objects > int64(c.o.MaxObjects):
 		return &LimitError{Limit: "MaxObjects", Max: int64(c.o.MaxObjects), What: "objects"}
 	}
@@ -232,7 +235,7 @@ func (c *collection) wait() error {
 }
 
 // readAll reads a file, which is decompressed if its name says so. size is what it
-// should have.
+// should have. With an error it returns what was read until then.
 func (c *collection) readAll(name string, size int64, r io.Reader) ([]byte, error) {
 	if strings.HasSuffix(name, ".gz") {
 		zip, err := gzip.NewReader(r)
@@ -246,9 +249,13 @@ func (c *collection) readAll(name string, size int64, r io.Reader) ([]byte, erro
 	buf.Grow(int(min(max(size, 0), c.o.MaxFileBytes, trusted)) + bytes.MinRead)
 	n, err := io.Copy(&buf, io.LimitReader(&contextReader{c.ctx, r}, c.o.MaxFileBytes+1))
 	if n > c.o.MaxFileBytes {
-		return nil, c.tooLarge(name)
+		return buf.Bytes(), c.tooLarge(name)
 	}
 	return buf.Bytes(), err
+}
+
+func (c *collection) tooMuch() *LimitError {
+	return &LimitError{Limit: "MaxBytes", Max: c.o.MaxBytes, What: "bytes in all"}
 }
 
 func (c *collection) tooLarge(name string) error {

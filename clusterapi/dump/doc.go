@@ -28,7 +28,8 @@
 //
 // The group without a name is "core" there. A recording is the outermost folder
 // that has a folder cluster-scoped-resources or namespaces; all recordings of a
-// tree are merged. Logs and all else are not read. With --node-selector there is a
+// tree are merged. Those of several clusters are a [*ClustersError]: see
+// [Options].Root. Logs and all else are not read. With --node-selector there is a
 // folder for each node in between, and oc adm inspect alone writes inspect.local.123
 // in the form of an image's folder.
 //
@@ -58,6 +59,11 @@
 // A list that is not complete comes with a [*PartialError], which names the
 // namespaces that lack something. Callers that look at errors alone see "not known";
 // those that look at the list too find what is certain.
+//
+// A kind of which every cluster has some, such as nodes, machine config pools,
+// CustomResourceDefinitions and APIRequestCounts, is never whole when it is empty,
+// unless what [Record] wrote says so. A must-gather whose file timestamp has an odd
+// number of lines was cut off: nothing of it is whole without a list.
 //
 // Two things count as whole without a list. Of the resources that [MustGather]
 // names, must-gather collects every object into a file of its own: that is assumed

@@ -39,8 +39,8 @@ var _ interface {
 // are followed as long as they stay in the tree.
 //
 // What cannot be used is among the problems of the recording. The error is that
-// of ctx, a [*LimitError], an option that is negative, a panic of fsys, or one that
-// says that nothing could be read as an object.
+// of ctx, a [*LimitError], a [*ClustersError], an option that is negative, a panic of
+// fsys, or one that says that nothing could be read as an object.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })
 }
@@ -48,8 +48,9 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 // OpenArchive is [Open] for a .tar or .tar.gz stream, which it tells apart by
 // their content. It reads the stream once, to its end, and keeps what Open would
 // read of the files in it. Of an archive that is cut off it has what comes before
-// the cut. No limit is on what it passes over. Errors are those of Open; those of
-// the stream are problems.
+// the cut. What it passes over, such as logs, has to be decompressed: an archive
+// that has more than MaxBytes and 64 times its compressed size is refused. Errors
+// are those of Open; those of the stream are problems.
 func OpenArchive(ctx context.Context, r io.Reader, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.archive(r) })
 }
@@ -67,6 +68,15 @@ func open(ctx context.Context, o Options, find func(*collection) error) (*Record
 	}
 	if ended := ctx.Err(); ended != nil {
 		err = ended
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening a recording: %w", err)
+	}
+	if o.Root != "" {
+		err = c.only(o.Root)
+	}
+	if err == nil {
+		err = c.oneCluster()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening a recording: %w", err)

@@ -27,7 +27,30 @@ type kind struct {
 	whole         bool            // in the cluster
 	wholeIn       map[string]bool // in a namespace
 	assumed       bool            // see Coverage
+	recorded      bool            // whole on the word of a kinds.json
 }
+
+// everywhere are kinds of which every cluster that serves them has some: a
+// recording without any did not collect them, whatever it looks like.
+var everywhere = func() map[schema.GroupKind]bool {
+	out := map[schema.GroupKind]bool{}
+	for group, kinds := range map[string][]string{
+		"":                       {"Namespace", "Node"},
+		"apiextensions.k8s.io":   {"CustomResourceDefinition"},
+		"apiserver.openshift.io": {"APIRequestCount"},
+		configGroup: {
+			"APIServer", "Authentication", "ClusterOperator", "ClusterVersion", "DNS", "FeatureGate", "Infrastructure",
+			"Ingress", "Network", "OAuth", "Proxy", "Scheduler",
+		},
+		machineGroup:            {"ControllerConfig", "MachineConfig", "MachineConfigPool"},
+		"security.openshift.io": {"SecurityContextConstraints"},
+	} {
+		for _, kind := range kinds {
+			out[schema.GroupKind{Group: group, Kind: kind}] = true
+		}
+	}
+	return out
+}()
 
 type scope int
 
@@ -152,6 +175,9 @@ func (a *assembly) settle(claims claims) {
 		k := a.kinds[gk]
 		if !k.whole && claims.cover(gk, k.groupResource()) {
 			k.whole, k.assumed = true, true
+		}
+		if len(k.objects) == 0 && everywhere[gk] && !k.recorded {
+			k.whole, k.assumed = false, false
 		}
 		k.byKey = make(map[types.NamespacedName]*object, len(k.objects))
 		for _, o := range k.objects {

@@ -1,6 +1,7 @@
 package dump_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -237,5 +238,62 @@ func TestAlerts(t *testing.T) {
 				t.Error("a change of the result changes the recording")
 			}
 		}
+	}
+}
+
+// Recordings of several clusters in one tree are an error that names them, and
+// each can be opened.
+func TestSeveralClusters(t *testing.T) {
+	version := func(id string) string {
+		return "{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, spec: {clusterID: " + id + "}}\n"
+	}
+	at := func(root, kind, text string) string {
+		return "-- " + root + "/cluster-scoped-resources/" + kind + " --\n" + text
+	}
+	const (
+		cv    = "config.openshift.io/clusterversions/version.yaml"
+		nodes = "core/nodes/"
+	)
+	two := at("a/must-gather.local.1/x-sha256-1", cv, version("one")) + at("a/must-gather.local.1/x-sha256-1", nodes+"n1.yaml", nodeNamed("n1")) +
+		at("a/must-gather.local.1/y-sha256-2", cv, version("one")) + at("b/must-gather.local.2/x-sha256-1", cv, version("two")) +
+		at("b/must-gather.local.2/x-sha256-1", nodes+"n2.yaml", nodeNamed("n2")) +
+		"-- b/must-gather.local.2/x-sha256-1/namespaces/other/core/configmaps.yaml --\n{apiVersion: v1, kind: ConfigMapList, items: []}\n" +
+		"-- b/must-gather.local.2/timestamp --\n2026-01-02 03:04:05 +0000 UTC m=+0.1\n"
+	uid := func(root, uid string) string {
+		return "-- " + root + "/namespaces/kube-system/kube-system.yaml --\n{apiVersion: v1, kind: Namespace, metadata: {name: kube-system, uid: " + uid + "}}\n"
+	}
+	for _, tc := range []struct {
+		name, tree, want string
+	}{
+		{"one", at("a", cv, version("one")) + at("b", cv, version("one")), ""},
+		{"one, and one that does not say", at("a", cv, version("one")) + at("b", nodes+"n1.yaml", nodeNamed("n1")), ""},
+		{"two", two, `opening a recording: recordings of 2 clusters (choose one by Options.Root): cluster "one" in a/must-gather.local.1/x-sha256-1, a/must-gather.local.1/y-sha256-2; cluster "two" in b/must-gather.local.2/x-sha256-1`},
+		{"by namespace", uid("a", "u1") + uid("b", "u2"), `opening a recording: recordings of 2 clusters (choose one by Options.Root): cluster "u1" in a; cluster "u2" in b`},
+		{"heaps", "-- a/cv.yaml --\n" + version("one") + "-- b/cv.yaml --\n" + version("two"), `opening a recording: recordings of 2 clusters (choose one by Options.Root): cluster "one" in a; cluster "two" in b`},
+	} {
+		_, err := dump.Open(t.Context(), files(tc.tree), dump.Options{})
+		_, archived := dump.OpenArchive(t.Context(), bytes.NewReader(pack(t, files(tc.tree), true, true)), dump.Options{})
+		for _, err := range []error{err, archived} {
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("%s: %s", tc.name, got)
+			}
+		}
+	}
+	for root, want := range map[string]string{
+		"a":                                "list v1 Node: n1\nget v1 ConfigMap other/x: NotCollected\nlist v1 ConfigMap: empty missing[]...",
+		"a/must-gather.local.1/x-sha256-1": "list v1 Node: n1\nlist v1 ConfigMap: empty missing[]...",
+		"b/":                               "list v1 Node: n2 missing[]...\nget v1 ConfigMap other/x: NotFound", // it was cut off
+	} {
+		o := dump.Options{Root: root}
+		r := mustOpen(t, files(two), o)
+		check(t, r, want)
+		same(t, files(two), o, r, want)
+	}
+	if _, err := dump.Open(t.Context(), files(two), dump.Options{Root: "c"}); err == nil || !strings.Contains(err.Error(), `no recording at "c"`) {
+		t.Error(err)
 	}
 }

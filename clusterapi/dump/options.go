@@ -17,6 +17,11 @@ type Options struct {
 	// [Recording.Time] finds in it.
 	Now time.Time
 
+	// Root chooses of a tree with recordings of several clusters, each with a
+	// folder of its own, those at or below this folder: a path with slashes, as
+	// [ClustersError] has it. Empty: all of the tree, which is of one cluster.
+	Root string
+
 	// Whole names resources of which all objects are there, in all namespaces,
 	// though each stands in a file of its own: what is absent does not exist.
 	// Nil: [MustGather] for the part of a tree that a must-gather wrote, nothing
@@ -35,12 +40,14 @@ type Options struct {
 	// 64 MiB. A document whose YAML aliases stand for more is a problem.
 	MaxFileBytes int64
 	// MaxFiles is the largest number of files that are read, and of folders
-	// that are looked into; 0: 200,000.
+	// that are looked into; 0: 200,000. An archive may have ten times as many
+	// entries.
 	MaxFiles int
 	// MaxObjects is the largest number of objects; 0: 1,000,000.
 	MaxObjects int
 	// MaxBytes is the largest size of all files that are read, decompressed, in
-	// bytes; 0: 4 GiB.
+	// bytes; 0: 4 GiB. All that is in a compressed archive, what is not read of it
+	// too, may have this size and 64 times that of the archive.
 	MaxBytes int64
 	// MaxProblems is how many problems are kept; 0: 10,000. One more says how
 	// many others there were.

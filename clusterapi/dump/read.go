@@ -179,7 +179,7 @@ func (r *Recording) lookup(gk schema.GroupKind) *kind {
 		return k
 	}
 	k := &kind{gk: gk, scope: scopeOf(gk)}
-	k.whole = r.claims.cover(gk, k.groupResource())
+	k.whole = r.claims.coverEmpty(gk, k.groupResource())
 	k.assumed = k.whole
 	return k
 }
@@ -197,6 +197,12 @@ func (r *Recording) Coverage(gvk schema.GroupVersionKind) Coverage {
 		c.Namespaces[ns] = k.in(ns)
 	}
 	return c
+}
+
+// Assumed reports whether a kind counts as whole on the word of [Options].Whole or
+// [MustGather] alone: then, that an object is absent is assumed.
+func (r *Recording) Assumed(gvk schema.GroupVersionKind) bool {
+	return r.lookup(gvk.GroupKind()).assumed
 }
 
 // own returns an object in a version of its kind, to keep.

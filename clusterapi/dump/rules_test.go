@@ -687,7 +687,7 @@ list v1 ConfigMap a: empty
 get v1 Node m: NotFound
 get v1 PersistentVolume m: NotFound
 list certificates.k8s.io/v1 CertificateSigningRequest: empty
-get machineconfiguration.openshift.io/v1 MachineConfigPool m: NotFound
+get machineconfiguration.openshift.io/v1 MachineConfigPool m: NotCollected
 get rbac.authorization.k8s.io/v1 ClusterRole m: NotCollected
 grade v1 Node: whole assumed
 grade rbac.authorization.k8s.io/v1 ClusterRole: some
@@ -716,6 +716,66 @@ get v1 PersistentVolume m: NotCollected
 `,
 			want:     `get v1 Node m: NotCollected`,
 			problems: `must-gather.local.1/timestamp, line 1: a single line: gathering was cut off`,
+		},
+		{
+			name: "nor of one whose third run did not end, but for what has a list",
+			tree: `
+-- must-gather.local.1/timestamp --
+2026-01-02 03:04:05.999999999 +0000 UTC m=+0.1
+2026-01-02 03:05:05.999999999 +0000 UTC m=+60.1
+2026-01-02 03:06:05.999999999 +0000 UTC m=+0.1
+-- must-gather.local.1/quay-io-x/cluster-scoped-resources/core/nodes/n.yaml --
+{apiVersion: v1, kind: Node, metadata: {name: n1}}
+-- must-gather.local.1/quay-io-x/cluster-scoped-resources/config.openshift.io/clusteroperators.yaml --
+{apiVersion: config.openshift.io/v1, kind: ClusterOperatorList, items: [{metadata: {name: dns}}]}
+`,
+			want: `
+get v1 Node m: NotCollected
+get v1 PersistentVolume m: NotCollected
+get config.openshift.io/v1 ClusterOperator etcd: NotFound
+`,
+			problems: `must-gather.local.1/timestamp: 3 lines, an odd number: gathering was cut off`,
+		},
+		{
+			name: "of what every cluster has, nothing is known where there is nothing",
+			tree: `
+-- must-gather.local.1/x-sha256-0/cluster-scoped-resources/config.openshift.io/clusteroperators.yaml --
+{apiVersion: config.openshift.io/v1, kind: ClusterOperatorList, items: [{metadata: {name: dns}}]}
+-- must-gather.local.1/x-sha256-0/cluster-scoped-resources/config.openshift.io/infrastructures.yaml --
+{apiVersion: config.openshift.io/v1, kind: InfrastructureList, items: []}
+-- must-gather.local.1/x-sha256-0/requests/apirequestscounts.json --
+{"apiVersion": "v1", "kind": "List", "items": []}
+`,
+			want: `
+list v1 Node: empty missing[]...
+get v1 Node n: NotCollected
+list machineconfiguration.openshift.io/v1 MachineConfigPool: empty missing[]...
+list machineconfiguration.openshift.io/v1 MachineConfig: empty missing[]...
+list apiserver.openshift.io/v1 APIRequestCount: empty missing[]...
+list apiextensions.k8s.io/v1 CustomResourceDefinition: empty missing[]...
+get config.openshift.io/v1 FeatureGate cluster: NotCollected
+get config.openshift.io/v1 Infrastructure cluster: NotCollected
+list v1 PersistentVolume: empty
+grade v1 Node: none
+grade config.openshift.io/v1 Infrastructure: none
+`,
+		},
+		{
+			name: "in a heap and on the word of the caller, too",
+			tree: `
+-- nodes.yaml --
+{apiVersion: v1, kind: NodeList, items: []}
+-- pv.yaml --
+{apiVersion: v1, kind: PersistentVolumeList, items: []}
+-- cm.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: a}}
+`,
+			o: dump.Options{Whole: resources("machineconfigpools.machineconfiguration.openshift.io")},
+			want: `
+list v1 Node: empty missing[]...
+list v1 PersistentVolume: empty
+list machineconfiguration.openshift.io/v1 MachineConfigPool: empty missing[a]...
+`,
 		},
 		{
 			name: "nor of what oc adm inspect wrote, in its place or as the fallback",

@@ -28,10 +28,17 @@ func (a *assembly) timestamps() time.Time {
 				latest = t
 			}
 		}
-		if lines == 1 && !a.isHeap() {
-			a.cutOff[f.place.root] = true
-			a.problem(Problem{Path: f.path, Line: 1, Err: errors.New("a single line: gathering was cut off")})
+		if lines%2 == 0 || a.isHeap() {
+			continue
 		}
+		// Each run of oc adm inspect writes a line when it begins and one when it
+		// ends.
+		a.cutOff[f.place.root] = true
+		p := Problem{Path: f.path, Line: lines, Err: errors.New("a single line: gathering was cut off")}
+		if lines > 1 {
+			p.Line, p.Err = 0, fmt.Errorf("%d lines, an odd number: gathering was cut off", lines)
+		}
+		a.problem(p)
 	}
 	return latest
 }

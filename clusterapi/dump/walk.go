@@ -2,11 +2,12 @@ package dump
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // folder is a folder of a tree.
@@ -54,7 +55,7 @@ type foundFile struct {
 }
 
 func (w *walk) read(name string) ([]byte, error) {
-	f, err := w.fsys.Open(name)
+	f, err := regular.Open(w.fsys, name)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func (w *walk) list(at folder) []entry {
 		name := path.Join(at.path, d.Name())
 		mode := d.Type()
 		if mode&fs.ModeSymlink != 0 {
-			if e.real, mode, err = resolve(w.fsys, e.real); err != nil {
+			if e.real, mode, err = regular.Resolve(w.fsys, e.real); err != nil {
 				w.c.ignore(name, err)
 				w.c.incomplete[name] = true
 				continue
@@ -168,55 +169,4 @@ func (w *walk) list(at folder) []entry {
 	}
 	slices.SortFunc(out, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return out
-}
-
-// resolve returns where a path leads when each of its links is followed, and
-// what is there. A link out of the tree is an error.
-func resolve(fsys fs.FS, name string) (real string, mode fs.FileMode, err error) {
-	const most = 40 // links, as systems have it
-	links := 0
-	at := "."
-	rest := strings.Split(name, "/")
-	for len(rest) > 0 {
-		step := rest[0]
-		rest = rest[1:]
-		switch step {
-		case "", ".":
-			continue
-		case "..":
-			if at == "." {
-				return "", 0, errors.New("a link out of the tree")
-			}
-			at = path.Dir(at)
-			continue
-		}
-		next := path.Join(at, step)
-		info, err := fs.Lstat(fsys, next)
-		if err != nil {
-			return "", 0, fmt.Errorf("a link to what cannot be read: %w", err)
-		}
-		if mode = info.Mode(); mode&fs.ModeSymlink == 0 {
-			at = next
-			continue
-		}
-		if links++; links > most {
-			return "", 0, errors.New("a link that leads in a circle")
-		}
-		target, err := fs.ReadLink(fsys, next)
-		if err != nil {
-			return "", 0, fmt.Errorf("a link that cannot be read: %w", err)
-		}
-		if path.IsAbs(target) {
-			return "", 0, errors.New("a link out of the tree")
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-	}
-	if at == "." {
-		mode = fs.ModeDir
-	} else if info, err := fs.Lstat(fsys, at); err != nil {
-		return "", 0, err
-	} else {
-		mode = info.Mode()
-	}
-	return at, mode, nil
 }

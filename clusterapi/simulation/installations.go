@@ -64,7 +64,7 @@ func (x *installer) look(ctx context.Context, r reconcile.Request) (reconcile.Re
 		return x.wakeUnmet(ctx)
 	}
 	o, csv, err := read[olm.ClusterServiceVersion](ctx, x.process, kindCSV, named(r.Key))
-	if err != nil || o != nil && isCopy(csv) {
+	if err != nil || o != nil && csv.IsCopied() {
 		return none, err
 	}
 	all, err := x.versions(ctx, r.Key.Namespace)
@@ -212,7 +212,7 @@ func (x *installer) versions(ctx context.Context, namespace string) ([]*olm.Clus
 	}
 	var out []*olm.ClusterServiceVersion
 	for _, csv := range all {
-		if !isCopy(csv) && csv.DeletionTimestamp == nil {
+		if !csv.IsCopied() && csv.DeletionTimestamp == nil {
 			out = append(out, csv)
 		}
 	}
@@ -248,13 +248,6 @@ func replacing(all []*olm.ClusterServiceVersion, name string) *olm.ClusterServic
 		}
 	}
 	return nil
-}
-
-// isCopy says whether a version only stands for one of another namespace.
-func isCopy(csv *olm.ClusterServiceVersion) bool {
-	home := csv.Annotations["olm.operatorNamespace"]
-	_, copied := csv.Labels["olm.copiedFrom"]
-	return copied || csv.Status.Reason == olm.CSVReasonCopied || home != "" && home != csv.Namespace
 }
 
 // conditionsOf are the conditions that a status has; OLM adds one with each

@@ -32,6 +32,8 @@ type Objects struct {
 	// Missing are the kinds that could not be read, or not in full. What depends
 	// on them is unknown, and the views say so.
 	Missing []Missing
+	// Assumed are the kinds of which a recording is assumed to have all objects.
+	Assumed []string
 }
 
 // Component is a part of a release: what the manifests of one name and runlevel

@@ -34,6 +34,8 @@ type Status struct {
 	Waits []Chain `json:"waits"`
 	// Unknown is what the status does not know, since it could not be read.
 	Unknown []Unknown `json:"unknown,omitempty"`
+	// Assumed are the kinds of which a recording is assumed to have all objects.
+	Assumed []string `json:"assumed,omitempty"`
 }
 
 // Unknown is something that a status does not know. It is plain data.
@@ -90,7 +92,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 	s.Updating = progressing.Status == configv1.ConditionTrue || slices.ContainsFunc(pools, func(p Pool) bool {
 		return p.Name != masterPool && !p.complete()
 	})
-	s.Unknown = unknowns(o, ops)
+	s.Unknown, s.Assumed = unknowns(o, ops), slices.Clone(o.Assumed)
 	if s.Updating {
 		controlPlane, err := assessControlPlane(cv, ops, now, started)
 		if reason := o.missing(kindOperator); err != nil && reason != "" {
@@ -218,6 +220,9 @@ func (s *Status) WriteText(out, errOut io.Writer, o StatusText) error {
 			continue
 		}
 		fmt.Fprintf(warn, "warning: %s: %s: %s\n", u.Kind, u.Reason, u.Effect)
+	}
+	if len(s.Assumed) > 0 {
+		fmt.Fprintf(warn, "warning: %s: assumed to be recorded completely\n", strings.Join(s.Assumed, ", "))
 	}
 	s.writeSections(w, o)
 	return written(w, warn)

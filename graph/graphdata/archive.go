@@ -15,6 +15,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
+	"github.com/clusterupdate/clusterupdate/internal/tarball"
 )
 
 // ArchiveLimits bound what is read of an archive. A field that is zero means its
@@ -25,7 +27,8 @@ type ArchiveLimits struct {
 	// MaxExpanded is how many bytes its files and headers may have together; the
 	// default is 512 MiB.
 	MaxExpanded int64
-	// MaxArchiveEntries is how many entries it may have; the default is 100,000.
+	// MaxArchiveEntries is how many entries it may have, and how many files and
+	// directories these may make; the default is 100,000.
 	MaxArchiveEntries int
 	// MaxFileBytes is how many bytes a file may have; the default is 1 MiB.
 	MaxFileBytes int64
@@ -50,8 +53,9 @@ func (l ArchiveLimits) withDefaults() ArchiveLimits {
 // directory is left out. It keeps all files in memory.
 //
 // An entry that is no regular file, that lies outside of the archive or is there
-// twice is an error; a [*LimitError] says that a limit was passed. Other errors
-// are those of r, [compress/gzip] and [archive/tar].
+// twice is an error, and so is anything behind the archive's end; a [*LimitError]
+// says that a limit was passed. Other errors are those of r, [compress/gzip] and
+// [archive/tar].
 func OpenArchive(r io.Reader, limits ArchiveLimits) (fs.FS, error) {
 	if err := options.NonNegative(limits); err != nil {
 		return nil, err
@@ -61,7 +65,8 @@ func OpenArchive(r io.Reader, limits ArchiveLimits) (fs.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	archive := tar.NewReader(&limitedReader{r: unzipped, left: limits.MaxExpanded, err: &LimitError{limitExpanded, limits.MaxExpanded}})
+	expanded := &limitedReader{r: unzipped, left: limits.MaxExpanded, err: &LimitError{limitExpanded, limits.MaxExpanded}}
+	archive := tar.NewReader(expanded)
 	files := map[string][]byte{}
 	for n := 0; ; n++ {
 		header, err := archive.Next()
@@ -78,11 +83,17 @@ func OpenArchive(r io.Reader, limits ArchiveLimits) (fs.FS, error) {
 			return nil, fmt.Errorf("%s: %w", bounded.Quote(header.Name), err)
 		}
 	}
-	return newMemoryFS(withoutLeading(files))
+	if err := tarball.End(expanded); err != nil { // the checksum is behind it
+		return nil, err
+	}
+	return newMemoryFS(withoutLeading(files), limits.MaxArchiveEntries)
 }
 
 // addEntry keeps an entry of an archive.
 func addEntry(files map[string][]byte, header *tar.Header, content io.Reader, most int64) error {
+	if err := tarball.CheckName(header.Name); err != nil {
+		return err
+	}
 	name := path.Clean(header.Name)
 	switch {
 	case header.Typeflag == tar.TypeXGlobalHeader: // git names the commit there
@@ -152,7 +163,9 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 // WriteArchive writes what is published of a tree, as a tar compressed with gzip:
 // the schema version, the licence where there is one, channels, blocked edges and
 // the raw metadata. Equal trees give equal bytes: names are in byte order, times
-// and modes fixed. Errors are those of tree and w.
+// and modes fixed. Errors are those of tree and w, or a [*LoadError] that names
+// entries of channels and blocked-edges which [Load] refuses: an archive without
+// them would hide what they block.
 func WriteArchive(w io.Writer, tree fs.FS) error {
 	names := []string{"version", rawFile}
 	if _, err := fs.Stat(tree, "LICENSE"); err == nil {
@@ -160,22 +173,30 @@ func WriteArchive(w io.Writer, tree fs.FS) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	var unread []Problem
 	for _, dir := range []string{"channels", "blocked-edges"} {
 		entries, err := fs.ReadDir(tree, dir)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			if extension, _ := extensionOf(e.Name()); extension == "yaml" && !e.IsDir() {
-				names = append(names, path.Join(dir, e.Name()))
+			name := path.Join(dir, e.Name())
+			if p := unreadEntry(name, e.IsDir()); p != nil {
+				unread = append(unread, *p)
+			} else if extension, _ := extensionOf(e.Name()); extension == "yaml" && !e.IsDir() {
+				names = append(names, name)
 			}
 		}
+	}
+	if len(unread) > 0 {
+		slices.SortFunc(unread, compareProblems)
+		return &LoadError{Problems: unread}
 	}
 	slices.Sort(names)
 	zipped := gzip.NewWriter(w)
 	archive := tar.NewWriter(zipped)
 	for _, name := range names {
-		text, err := fs.ReadFile(tree, name)
+		text, err := readRegular(tree, name)
 		if err != nil {
 			return err
 		}
@@ -188,4 +209,13 @@ func WriteArchive(w io.Writer, tree fs.FS) error {
 		}
 	}
 	return errors.Join(archive.Close(), zipped.Close())
+}
+
+func readRegular(fsys fs.FS, name string) ([]byte, error) {
+	f, err := regular.Open(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }

@@ -4,7 +4,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -107,11 +111,93 @@ func TestOpenArchive(t *testing.T) {
 	}
 }
 
+// TestOpenArchiveToItsEnd: no byte of an archive can change unseen, and none can
+// follow it.
+func TestOpenArchiveToItsEnd(t *testing.T) {
+	open := func(data []byte) error {
+		_, err := graphdata.OpenArchive(bytes.NewReader(data), graphdata.ArchiveLimits{})
+		return err
+	}
+	text := strings.Repeat("name: stable-4.1\n", 50)
+	tarred, zipped := &bytes.Buffer{}, &bytes.Buffer{}
+	archive := tar.NewWriter(tarred)
+	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "version", Size: int64(len(text))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Close(); err != nil {
+		t.Fatal(err)
+	}
+	zip := func(data []byte) []byte {
+		zipped.Reset()
+		z, err := gzip.NewWriterLevel(zipped, gzip.NoCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := z.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Clone(zipped.Bytes())
+	}
+	good := zip(tarred.Bytes())
+	if err := open(good); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(zip(append(slices.Clone(tarred.Bytes()), make([]byte, 10240)...))); err != nil {
+		t.Errorf("with blocks of zeros at the end, as tar writes them: %v", err)
+	}
+	const head = 10 // time, flags and system of a gzip header have no checksum
+	for at := head; at < len(good); at++ {
+		bad := slices.Clone(good)
+		bad[at] ^= 1
+		if open(bad) == nil {
+			t.Errorf("byte %d of %d can change", at, len(good))
+		}
+	}
+	for name, data := range map[string][]byte{
+		"without its checksum":  good[:len(good)-8],
+		"with bytes behind it":  append(slices.Clone(good), "more"...),
+		"with data in the file": zip(append(slices.Clone(tarred.Bytes()), "more"...)),
+		"with another archive":  append(slices.Clone(good), good...),
+	} {
+		if open(data) == nil {
+			t.Errorf("an archive %s opens", name)
+		}
+	}
+}
+
+// TestOpenArchiveNames: long names and deep directories are refused before they
+// cost anything, and errors are short.
+func TestOpenArchiveNames(t *testing.T) {
+	for name, path := range map[string]string{
+		"long": strings.Repeat("a", 5000),
+		"deep": strings.Repeat("a/", 500_000) + "b",
+	} {
+		_, err := graphdata.OpenArchive(archiveOf(t, tar.Header{Typeflag: tar.TypeReg, Name: path, Format: tar.FormatPAX}), graphdata.ArchiveLimits{})
+		if err == nil || !strings.Contains(err.Error(), "the name has more than 4096 bytes") || len(err.Error()) > 1000 {
+			t.Errorf("%s: %.1000v", name, err)
+		}
+	}
+	var many []tar.Header
+	for n := range 100 {
+		many = append(many, regular(fmt.Sprintf("%d/", n)+strings.Repeat("a/", 200)+"b"))
+	}
+	_, err := graphdata.OpenArchive(archiveOf(t, many...), graphdata.ArchiveLimits{MaxArchiveEntries: 1000})
+	if limit := (*graphdata.LimitError)(nil); !errors.As(err, &limit) || limit.Limit != 1000 {
+		t.Errorf("20,000 directories: %v", err)
+	}
+}
+
 // TestWriteArchive: what is published, always in the same bytes.
 func TestWriteArchive(t *testing.T) {
 	fsys := treeOf(map[string]string{
-		"LICENSE": "Apache-2.0\n", "blocked-edges/a.yaml": smallDrop, "channels/b.yml": "", "channels/README.md": "",
-		"internal-channels/fast.yaml": "name: fast\nversions: []\n", "build-suggestions/4.2.yaml": "", "channels/x/c.yaml": "",
+		"LICENSE": "Apache-2.0\n", "blocked-edges/a.yaml": smallDrop, "channels/.b.swp": "", "channels/README.md": "",
+		"internal-channels/fast.yaml": "name: fast\nversions: []\n", "build-suggestions/4.2.yaml": "", "channels/.x/c.yaml": "",
 	})
 	var first, second bytes.Buffer
 	if err := graphdata.WriteArchive(&first, fsys); err != nil {
@@ -141,6 +227,11 @@ func TestWriteArchive(t *testing.T) {
 	want := []string{"./LICENSE", "./blocked-edges/a.yaml", "./channels/stable-4.1.yaml", "./raw/metadata.json", "./version"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+	unread := treeOf(map[string]string{"blocked-edges/b.yml": smallDrop, "blocked-edges/c": smallDrop, "channels/x/c.yaml": smallChannel})
+	const want2 = "blocked-edges/b.yml: has an invalid extension \"yml\"\nblocked-edges/c: is missing an extension\nchannels/x: is a directory, whose files are not read"
+	if err := graphdata.WriteArchive(&second, unread); err == nil || err.Error() != want2 {
+		t.Errorf("a tree with files that nobody reads: %v", err)
 	}
 	delete(fsys, "version")
 	if err := graphdata.WriteArchive(&first, fsys); err == nil {

@@ -127,8 +127,9 @@
 //
 // Errors of limits are a [*LimitError], that of Load within its [*LoadError]. Of
 // the images in a [Layout], manifests may have 4 MiB, the metadata of a release 256
-// KiB, layers 4 GiB compressed and 16 GiB otherwise; past that an image is an error
-// of it alone.
+// KiB, layers 4 GiB compressed; past that an image is an error of it alone. All of
+// its images together may have 512 MiB of manifests and configurations, and 64 GiB
+// of layers (Layout.MaxBytes); past that reading ends.
 //
 // Nothing in this package waits or starts a goroutine. A [Snapshot] is safe for
 // concurrent use. The other types are plain data: safe to read from many

@@ -12,12 +12,12 @@ import (
 
 // checkout stands for os.DirFS of a checkout, or for what OpenArchive returns.
 var checkout = fstest.MapFS{
-	"version":                  {Data: []byte("1.1.0\n")},
-	"raw/metadata.json":        {Data: []byte("{}")},
-	"channels/fast-4.30.yaml":  {Data: []byte("name: fast-4.30\nversions: [4.29.8, 4.30.0, 4.30.3]\n")},
-	"blocked-edges/drop.yaml":  {Data: []byte("to: 4.30.0\nfrom: ^4[.]29[.]8[+].*$\n")},
-	"blocked-edges/README.md":  {Data: []byte("Updates that nobody should make.\n")},
-	"blocked-edges/notes.text": {Data: []byte("What to do next.\n")},
+	"version":                      {Data: []byte("1.1.0\n")},
+	"raw/metadata.json":            {Data: []byte("{}")},
+	"channels/fast-4.30.yaml":      {Data: []byte("name: fast-4.30\nversions: [4.29.8, 4.30.0, 4.30.3]\n")},
+	"blocked-edges/drop.yaml":      {Data: []byte("to: 4.30.0\nfrom: ^4[.]29[.]8[+].*$\n")},
+	"blocked-edges/README.md":      {Data: []byte("Updates that nobody should make.\n")},
+	"build-suggestions/notes.text": {Data: []byte("What to do next.\n")},
 }
 
 func ExampleLoad() {
@@ -37,7 +37,7 @@ func ExampleLoad() {
 	// Output:
 	// fast-4.30 has 3 versions
 	// blocked-edges/drop.yaml:2: no updates to 4.30.0 from ^4[.]29[.]8[+].*$
-	// blocked-edges/notes.text: has an invalid extension "text"
+	// build-suggestions/notes.text: has an invalid extension "text"
 }
 
 // A typing error would leave the updates open that it was meant to block: to load

@@ -32,6 +32,9 @@ type Layout struct {
 	// "registry.example.com/ocp/release": the pull spec of a release is that and
 	// its digest. Empty: there are no pull specs, see BuildOptions.Image.
 	Repository string
+	// MaxBytes is how many bytes the layers that are read of all images may have
+	// together, uncompressed; the default is 64 GiB.
+	MaxBytes int64
 }
 
 // OpenLayout reads the names in a tar file, not compressed, of a size in bytes, for
@@ -43,7 +46,7 @@ func OpenLayout(r io.ReaderAt, size int64) (fs.FS, error) {
 
 // Releases implements [ReleaseSource]. An image that cannot be read, does not have
 // the digest by which it is named, or has metadata that are wrong, is an error of
-// it alone.
+// it alone. That of an image with which a limit on all images is passed is the last.
 func (l Layout) Releases(ctx context.Context) iter.Seq2[Release, error] {
 	return func(yield func(Release, error) bool) {
 		src := &oci.Layout{FS: l.FS, Name: cmp.Or(l.Name, "the layout")}
@@ -52,6 +55,14 @@ func (l Layout) Releases(ctx context.Context) iter.Seq2[Release, error] {
 			yield(Release{Source: l.Name}, err)
 			return
 		}
+		budget, err := oci.NewBudget(oci.Limits{
+			TotalSize: cmp.Or(l.MaxBytes, 64<<30), Entries: 16_000_000, ManifestsSize: 512 << 20, Manifests: 2 * maxReleases,
+		})
+		if err != nil {
+			yield(Release{Source: l.Name}, err)
+			return
+		}
+		in := images{src, budget}
 		seen := map[string]bool{}
 		for _, d := range entries {
 			if ctx.Err() != nil {
@@ -61,7 +72,7 @@ func (l Layout) Releases(ctx context.Context) iter.Seq2[Release, error] {
 				continue
 			}
 			seen[d.Digest] = true
-			r, err := readImage(ctx, src, d)
+			r, err := in.release(ctx, d)
 			if errors.Is(err, errNoRelease) {
 				continue
 			}
@@ -72,11 +83,17 @@ func (l Layout) Releases(ctx context.Context) iter.Seq2[Release, error] {
 				r.Image = l.Repository + "@" + d.Digest
 			}
 			r.Source = source
-			if !yield(r, err) {
+			if !yield(r, err) || budget.Exhausted() {
 				return
 			}
 		}
 	}
+}
+
+// images reads releases within one budget.
+type images struct {
+	src    oci.Source
+	budget *oci.Budget
 }
 
 var errNoRelease = errors.New("is no release image")
@@ -86,13 +103,13 @@ func artifact(d oci.Descriptor) bool {
 	return d.Platform != nil && d.Platform.OS == "unknown" && d.Platform.Architecture == "unknown"
 }
 
-// readImage reads what a release says about itself.
-func readImage(ctx context.Context, src oci.Source, d oci.Descriptor) (Release, error) {
+// release reads what a release says about itself.
+func (in images) release(ctx context.Context, d oci.Descriptor) (Release, error) {
 	if !d.IsIndex() {
-		return readOne(ctx, src, d, "")
+		return in.one(ctx, d, "")
 	}
 	var index oci.Manifest
-	if err := readJSON(ctx, src, d, &index); err != nil {
+	if err := in.budget.ReadJSON(ctx, in.src, d, &index); err != nil {
 		return Release{}, err
 	}
 	var images []oci.Descriptor
@@ -115,17 +132,17 @@ func readImage(ctx context.Context, src oci.Source, d oci.Descriptor) (Release, 
 			arch = last.Platform.Architecture
 		}
 	}
-	return readOne(ctx, src, last, arch)
+	return in.one(ctx, last, arch)
 }
 
-// readOne reads an image. An architecture that is not known yet is that of its
+// one reads an image. An architecture that is not known yet is that of its
 // configuration.
-func readOne(ctx context.Context, src oci.Source, d oci.Descriptor, arch string) (Release, error) {
-	image, err := oci.Find(ctx, src, []oci.Descriptor{d}, oci.Want{Digest: d.Digest}, oci.Limits{})
+func (in images) one(ctx context.Context, d oci.Descriptor, arch string) (Release, error) {
+	image, err := in.budget.Find(ctx, in.src, []oci.Descriptor{d}, oci.Want{Digest: d.Digest})
 	if err != nil {
 		return Release{}, err
 	}
-	r, err := readLayers(ctx, src, image.Layers)
+	r, err := in.layers(ctx, image.Layers)
 	if r.Arch = arch; err != nil || arch != "" {
 		return r, err
 	}
@@ -133,7 +150,7 @@ func readOne(ctx context.Context, src oci.Source, d oci.Descriptor, arch string)
 		Architecture string `json:"architecture"`
 	}
 	if image.Config != nil {
-		err = readJSON(ctx, src, *image.Config, &config)
+		err = in.budget.ReadJSON(ctx, in.src, *image.Config, &config)
 	}
 	if r.Arch = config.Architecture; err == nil && r.Arch == "" {
 		err = errors.New("the image's configuration names no architecture")
@@ -141,14 +158,14 @@ func readOne(ctx context.Context, src oci.Source, d oci.Descriptor, arch string)
 	return r, err
 }
 
-// readLayers reads the topmost layer with metadata that are understood.
-func readLayers(ctx context.Context, src oci.Source, layers []oci.Descriptor) (Release, error) {
+// layers reads the topmost layer with metadata that are understood.
+func (in images) layers(ctx context.Context, layers []oci.Descriptor) (Release, error) {
 	fault := errNoRelease
 	for n := len(layers) - 1; n >= 0; n-- {
 		if !strings.Contains(layers[n].MediaType, "tar") {
 			continue // an artifact's
 		}
-		files, err := oci.Unpack(ctx, src, &oci.Image{Layers: layers[n : n+1]}, []string{metadataFile}, oci.Limits{})
+		files, err := in.budget.Unpack(ctx, in.src, &oci.Image{Layers: layers[n : n+1]}, []string{metadataFile})
 		if err == nil {
 			var r Release
 			if r, err = ReadPayload(files); err == nil {
@@ -182,25 +199,4 @@ func checkVersions(r *Release) error {
 		}
 	}
 	return nil
-}
-
-// readJSON reads a small blob and compares it with its digest.
-func readJSON(ctx context.Context, src oci.Source, d oci.Descriptor, to any) error {
-	const most = 4 << 20
-	if err := d.Validate(most); err != nil {
-		return err
-	}
-	f, err := src.Open(ctx, d)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	text, err := appendAll(nil, io.LimitReader(f, d.Size+1))
-	if err != nil {
-		return err
-	}
-	if err := d.Check(text); err != nil {
-		return err
-	}
-	return oci.Decode(text, to)
 }

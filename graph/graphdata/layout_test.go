@@ -3,6 +3,7 @@ package graphdata_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -147,5 +148,28 @@ func TestLayoutFaults(t *testing.T) {
 	}
 	if _, err := graphdata.OpenLayout(sized([]byte("no tar file"))); err == nil {
 		t.Error("what is no tar file is opened")
+	}
+}
+
+// TestLayoutBudget: what the images of a layout may take is for all of them
+// together, those that are no releases, too.
+func TestLayoutBudget(t *testing.T) {
+	const mib = 1 << 20
+	l := ocitest.NewLayout()
+	var entries []oci.Descriptor
+	for n := range 40 {
+		text := fmt.Sprint(n) + strings.Repeat("x", mib)
+		entries = append(entries, imageOf(l, "amd64", l.Layer(ocitest.File("other", text))))
+	}
+	_, problems, err := graphdata.Collect(t.Context(), graphdata.Layout{FS: l.Write(entries...), MaxBytes: 10 * mib})
+	var passed *oci.LimitError
+	if err != nil || len(problems) != 1 || !errors.As(problems[0].Err, &passed) || passed.Limit != "TotalSize" {
+		t.Errorf("%v, %v", problems, err)
+	}
+	if _, problems, err := graphdata.Collect(t.Context(), graphdata.Layout{FS: l.Write(entries...)}); err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	if _, problems, err := graphdata.Collect(t.Context(), graphdata.Layout{FS: l.Write(entries...), MaxBytes: -1}); err != nil || len(problems) != 1 {
+		t.Errorf("a negative limit: %v, %v", problems, err)
 	}
 }

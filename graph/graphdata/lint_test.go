@@ -167,8 +167,8 @@ func TestLintFeederWithoutInternalChannels(t *testing.T) {
 
 // TestLintShowsProblemsOfTheTree: one list for a check before merging.
 func TestLintShowsProblemsOfTheTree(t *testing.T) {
-	tree := lintTree(t, map[string]string{"channels/notes.txt": ""})
-	if got, want := lintText(graphdata.Lint(tree, nil, graphdata.LintOptions{})), `channels/notes.txt: has an invalid extension "txt" [invalid-extension]`; got != want {
+	tree := lintTree(t, map[string]string{"build-suggestions/notes.txt": ""})
+	if got, want := lintText(graphdata.Lint(tree, nil, graphdata.LintOptions{})), `build-suggestions/notes.txt: has an invalid extension "txt" [invalid-extension]`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := graphdata.Lint(&graphdata.Tree{}, nil, graphdata.LintOptions{}); len(got) != 0 {

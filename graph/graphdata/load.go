@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // LoadOptions change how a tree is read. The zero value is strict.
@@ -97,8 +98,14 @@ func (l *loader) load() error {
 	return nil
 }
 
-// directory reads the files of a directory, not of those below it.
+// directory reads the files of a directory, not of those below it. In a required
+// one, an entry that is not read is an error: a blocked edge that nobody reads
+// leaves its updates open.
 func (l *loader) directory(dir string, required bool, load func(name string) error) error {
+	unread := SeverityWarning
+	if required {
+		unread = SeverityError
+	}
 	entries, err := fs.ReadDir(l.fsys, dir)
 	if errors.Is(err, fs.ErrNotExist) && !required {
 		return nil
@@ -115,12 +122,12 @@ func (l *loader) directory(dir string, required bool, load func(name string) err
 		}
 		name := path.Join(dir, e.Name())
 		if e.IsDir() {
-			if err := l.below(name); err != nil {
+			if err := l.below(name, unread); err != nil {
 				return err
 			}
 			continue
 		}
-		if l.chosen(name) {
+		if l.chosen(name, unread) {
 			if err := load(name); err != nil {
 				return err
 			}
@@ -131,20 +138,24 @@ func (l *loader) directory(dir string, required bool, load func(name string) err
 
 // below reports a directory where there should be none, and the files in it that
 // look as if they counted. The maintainers' scripts read them, a service does not.
-func (l *loader) below(dir string) error {
-	if !expected(path.Base(dir)) {
-		l.add(Problem{File: dir, Rule: ruleDirectory, Message: "is a directory, whose files are not read", Severity: SeverityWarning})
+// A hidden directory is no more than a warning.
+func (l *loader) below(dir string, unread Severity) error {
+	if p := unreadEntry(dir, true); p != nil {
+		p.Severity = unread
+		l.add(*p)
+	} else {
+		unread = SeverityWarning
 	}
 	return fs.WalkDir(l.fsys, dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			l.add(Problem{File: name, Rule: ruleRead, Message: err.Error(), Severity: SeverityWarning, Err: err})
+			l.add(Problem{File: name, Rule: ruleRead, Message: err.Error(), Severity: unread, Err: err})
 			return nil
 		}
 		if err := l.count(); err != nil {
 			return err
 		}
 		if !d.IsDir() && path.Ext(name) == ".yaml" {
-			l.add(Problem{File: name, Rule: ruleBelow, Message: "is not read, since it lies in a directory below", Severity: SeverityWarning})
+			l.add(Problem{File: name, Rule: ruleBelow, Message: "is not read, since it lies in a directory below", Severity: unread})
 		}
 		return nil
 	})
@@ -165,7 +176,7 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 	if err := l.ctx.Err(); err != nil {
 		return nil, err, nil
 	}
-	f, err := l.fsys.Open(name)
+	f, err := regular.Open(l.fsys, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,19 +185,20 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 		text = make([]byte, 0, info.Size()+1) // so that most files are read in one piece
 	}
 	text, err = appendAll(text, io.LimitReader(f, l.limits.MaxFileBytes+1))
+	if l.bytes += int64(len(text)); l.bytes > l.limits.MaxTreeBytes { // what cannot be used counts
+		return nil, &LimitError{Name: limitTreeBytes, Limit: l.limits.MaxTreeBytes}, nil
+	}
+	if err == nil && int64(len(text)) > l.limits.MaxFileBytes {
+		err = &LimitError{Name: limitFileBytes, Limit: l.limits.MaxFileBytes}
+	}
 	if err != nil {
 		return nil, nil, err
-	}
-	if int64(len(text)) > l.limits.MaxFileBytes {
-		return nil, nil, &LimitError{Name: limitFileBytes, Limit: l.limits.MaxFileBytes}
-	}
-	if l.bytes += int64(len(text)); l.bytes > l.limits.MaxTreeBytes {
-		return nil, &LimitError{Name: limitTreeBytes, Limit: l.limits.MaxTreeBytes}, nil
 	}
 	return text, nil, nil
 }
 
-// appendAll is io.ReadAll that begins with a buffer.
+// appendAll is io.ReadAll that begins with a buffer. With an error it returns what
+// was read until then.
 func appendAll(text []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(text) == cap(text) {
@@ -198,7 +210,7 @@ func appendAll(text []byte, r io.Reader) ([]byte, error) {
 			return text, nil
 		}
 		if err != nil {
-			return nil, err
+			return text, err
 		}
 	}
 }

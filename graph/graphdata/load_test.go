@@ -3,7 +3,11 @@ package graphdata_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"path"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -150,54 +154,80 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
-// TestSelection: which files of a directory are read.
+// TestSelection: which files of a directory are read. In channels and
+// blocked-edges the others are errors.
 func TestSelection(t *testing.T) {
-	fsys := treeOf(map[string]string{
-		"channels/a.yml":           smallChannel,
-		"channels/b.xyaamlz":       smallChannel,
-		"channels/c.yaml.bak":      smallChannel,
-		"channels/d":               smallChannel,
-		"channels/.yaml":           smallChannel,
-		"channels/OWNERS":          "approvers: []\n",
-		"channels/old/e.yaml":      smallChannel,
-		"channels/old/f/g.yaml":    smallChannel,
-		"channels/old/notes.txt":   "",
-		"channels/.old/h.yaml":     smallChannel,
-		"channels/stable-4.1.yaml": smallChannel,
-	})
-	below := []string{
-		"warning: channels/old: is a directory, whose files are not read [directory]",
-		"warning: channels/old/e.yaml: is not read, since it lies in a directory below [below-directory]",
-		"warning: channels/old/f/g.yaml: is not read, since it lies in a directory below [below-directory]",
-	}
-	start := []string{
-		"warning: channels/.old/h.yaml: is not read, since it lies in a directory below [below-directory]",
-		`warning: channels/a.yml: has an invalid extension "yml" [invalid-extension]`,
-	}
-	end := append([]string{
-		`warning: channels/c.yaml.bak: has an invalid extension "bak" [invalid-extension]`,
-		"warning: channels/d: is missing an extension [missing-extension]",
-	}, below...)
-	strictOnly := []string{`warning: channels/b.xyaamlz: has an invalid extension "xyaamlz" [invalid-extension]`}
-	for _, c := range []struct {
-		compat bool
-		want   []string
-		files  []string
-	}{
-		{false, append(append(start, strictOnly...), end...), []string{"channels/stable-4.1.yaml"}},
-		{true, append(start[:2:2], end...), []string{"channels/b.xyaamlz", "channels/stable-4.1.yaml"}},
+	files := map[string]string{}
+	for name, text := range map[string]string{
+		"a.yml":           smallChannel,
+		"b.xyaamlz":       smallChannel,
+		"c.yaml.bak":      smallChannel,
+		"d":               smallChannel,
+		"e.YAML":          smallChannel,
+		".yaml":           smallChannel,
+		".f.swp":          smallChannel,
+		"OWNERS":          "approvers: []\n",
+		"README.md":       "# About",
+		"old/e.yaml":      smallChannel,
+		"old/f/g.yaml":    smallChannel,
+		"old/notes.txt":   "",
+		".old/h.yaml":     smallChannel,
+		"stable-4.1.yaml": smallChannel,
 	} {
-		tree, problems := load(t, fsys, graphdata.LoadOptions{Compat: c.compat})
-		if diff := cmp.Diff(c.want, problems); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", c.compat, diff)
+		files["channels/"+name] = text
+		files["internal-channels/"+name] = text
+		files["blocked-edges/"+name] = strings.ReplaceAll(text, smallChannel, smallDrop)
+	}
+	problemsOf := func(dir, severity string, compat bool) []string {
+		out := []string{"warning: " + dir + "/.old/h.yaml: is not read, since it lies in a directory below [below-directory]"}
+		for _, p := range []string{
+			`a.yml: has an invalid extension "yml" [invalid-extension]`,
+			`b.xyaamlz: has an invalid extension "xyaamlz" [invalid-extension]`,
+			`c.yaml.bak: has an invalid extension "bak" [invalid-extension]`,
+			"d: is missing an extension [missing-extension]",
+			`e.YAML: has an invalid extension "YAML" [invalid-extension]`,
+			"old: is a directory, whose files are not read [directory]",
+			"old/e.yaml: is not read, since it lies in a directory below [below-directory]",
+			"old/f/g.yaml: is not read, since it lies in a directory below [below-directory]",
+		} {
+			if !compat || !strings.Contains(p, "xyaamlz") {
+				out = append(out, severity+dir+"/"+p)
+			}
 		}
-		var files []string
-		for _, ch := range tree.Channels {
-			files = append(files, ch.File)
+		return out
+	}
+	for _, compat := range []bool{false, true} {
+		want := slices.Concat(problemsOf("blocked-edges", "", compat), problemsOf("channels", "", compat), problemsOf("internal-channels", "warning: ", compat))
+		tree, problems := load(t, treeOf(files), graphdata.LoadOptions{Compat: compat})
+		if diff := cmp.Diff(want, problems); diff != "" {
+			t.Errorf("compat %v: -want +got\n%s", compat, diff)
 		}
-		if diff := cmp.Diff(c.files, files); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", c.compat, diff)
+		if (tree != nil) != compat {
+			t.Errorf("compat %v: loaded: %v", compat, tree != nil)
 		}
+	}
+	tree, _ := load(t, treeOf(files), graphdata.LoadOptions{Compat: true})
+	var read []string
+	for _, ch := range tree.Channels {
+		read = append(read, ch.File)
+	}
+	for _, d := range tree.Drops {
+		read = append(read, d.File)
+	}
+	want := []string{"channels/b.xyaamlz", "channels/stable-4.1.yaml", "blocked-edges/b.xyaamlz", "blocked-edges/stable-4.1.yaml"}
+	if diff := cmp.Diff(want, read); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+
+	for name := range files { // what is harmless
+		switch path.Base(name) {
+		case ".yaml", ".f.swp", "OWNERS", "README.md", "stable-4.1.yaml":
+		default:
+			delete(files, name)
+		}
+	}
+	if _, problems := load(t, treeOf(files), graphdata.LoadOptions{}); len(problems) > 0 {
+		t.Error(problems)
 	}
 }
 
@@ -236,5 +266,49 @@ func TestUnreadable(t *testing.T) {
 	tree, problems := load(t, fsys, graphdata.LoadOptions{Compat: true})
 	if len(problems) != 1 || len(tree.Channels) != 0 {
 		t.Error(problems)
+	}
+}
+
+// breaking is a file system whose blocked edges break off after some bytes.
+type breaking struct{ fstest.MapFS }
+
+type breakingFile struct {
+	fs.File
+	left int
+}
+
+func (b breaking) Open(name string) (fs.File, error) {
+	f, err := b.MapFS.Open(name)
+	if err != nil || !strings.HasPrefix(name, "blocked-edges/broken") {
+		return f, err
+	}
+	return &breakingFile{f, 1000}, nil
+}
+
+func (f *breakingFile) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		return 0, errors.New("broken off")
+	}
+	n := min(f.left, len(p))
+	f.left -= n
+	return n, nil
+}
+
+// TestBrokenFilesCount: what is read of files that cannot be used counts.
+func TestBrokenFilesCount(t *testing.T) {
+	files := map[string]string{}
+	for n := range 100 {
+		files[fmt.Sprintf("blocked-edges/broken%d.yaml", n)] = ""
+		files[fmt.Sprintf("channels/large%d.yaml", n)] = strings.Repeat("#", 2000)
+	}
+	for name, fsys := range map[string]fs.FS{"broken": breaking{treeOf(files)}, "large": treeOf(files)} {
+		_, err := graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{Limits: graphdata.Limits{MaxTreeBytes: 50_000, MaxFileBytes: 1500}})
+		var failed *graphdata.LoadError
+		if !errors.As(err, &failed) || !slices.ContainsFunc(failed.Problems, func(p graphdata.Problem) bool {
+			limit, ok := p.Err.(*graphdata.LimitError)
+			return ok && limit.Name == "bytes of all files"
+		}) {
+			t.Errorf("%s: %.500v", name, err)
+		}
 	}
 }

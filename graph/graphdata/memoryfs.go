@@ -20,11 +20,15 @@ type memoryFS struct {
 	dirs  map[string][]fs.DirEntry // by name
 }
 
-// newMemoryFS returns an error where a file has the name of a directory.
-func newMemoryFS(files map[string][]byte) (*memoryFS, error) {
+// newMemoryFS returns an error where a file has the name of a directory, or the
+// files lie in too many directories.
+func newMemoryFS(files map[string][]byte, most int) (*memoryFS, error) {
 	m := &memoryFS{files: files, dirs: map[string][]fs.DirEntry{".": nil}}
 	for name, text := range files {
 		m.enter(name, memoryInfo{name: path.Base(name), size: int64(len(text))})
+		if len(m.dirs) > most {
+			return nil, &LimitError{limitArchiveEntries, int64(most)}
+		}
 	}
 	for dir, entries := range m.dirs {
 		if _, ok := files[dir]; ok {

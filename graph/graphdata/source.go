@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 	"github.com/clusterupdate/clusterupdate/internal/release"
 )
 
@@ -84,7 +85,7 @@ type Lines struct {
 // reading.
 func (l Lines) Releases(ctx context.Context) iter.Seq2[Release, error] {
 	return func(yield func(Release, error) bool) {
-		f, err := l.FS.Open(l.Name)
+		f, err := regular.Open(l.FS, l.Name)
 		if err != nil {
 			yield(Release{Source: l.Name}, err)
 			return
@@ -205,7 +206,7 @@ const metadataFile = "release-manifests/release-metadata"
 // release-manifests/release-metadata, or name a value of the metadata that is no
 // text.
 func ReadPayload(payload fs.FS) (Release, error) {
-	f, err := payload.Open(metadataFile)
+	f, err := regular.Open(payload, metadataFile)
 	if err != nil {
 		return Release{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // Releases returns the releases of a stored graph: the nodes with an image. An edge
@@ -72,7 +73,7 @@ type Stored struct {
 // of [DecodeRaw], has none.
 func (s Stored) Releases(ctx context.Context) iter.Seq2[Release, error] {
 	return func(yield func(Release, error) bool) {
-		f, err := s.FS.Open(s.Name)
+		f, err := regular.Open(s.FS, s.Name)
 		if err != nil {
 			yield(Release{Source: s.Name}, err)
 			return

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // signature serves signatures/sha256=DIGEST/signature-N out of sha256/DIGEST.
@@ -42,7 +43,10 @@ func (h *Handler) signature(w http.ResponseWriter, r *http.Request) (code int, k
 
 func (h *Handler) readSignature(name string) (text []byte, changed time.Time, err error) {
 	err = panics.Catch(func() error {
-		f, err := h.o.Signatures.Open(name)
+		f, err := regular.Open(h.o.Signatures, name)
+		if errors.Is(err, regular.ErrNotRegular) {
+			return fs.ErrNotExist
+		}
 		if err != nil {
 			return err
 		}
@@ -50,9 +54,6 @@ func (h *Handler) readSignature(name string) (text []byte, changed time.Time, er
 		info, err := f.Stat()
 		if err != nil {
 			return err
-		}
-		if !info.Mode().IsRegular() {
-			return fs.ErrNotExist
 		}
 		changed = info.ModTime()
 		if text, err = io.ReadAll(io.LimitReader(f, maxSignature+1)); err == nil && len(text) > maxSignature {

@@ -34,7 +34,7 @@ func (f *finder) choose(entries []Descriptor, p Platform) (*Image, error) {
 
 // images appends the images among entries and the indexes in them.
 func (f *finder) images(images, entries []Descriptor, depth int) ([]Descriptor, error) {
-	if err := f.see(entries, depth); err != nil {
+	if err := f.budget.see(entries, depth); err != nil {
 		return nil, err
 	}
 	for _, d := range entries {

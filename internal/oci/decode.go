@@ -38,27 +38,28 @@ type Source interface {
 	Open(ctx context.Context, d Descriptor) (io.ReadCloser, error)
 }
 
-// readBlob returns a blob of at most limit bytes that is the one which d names.
-func readBlob(ctx context.Context, src Source, d Descriptor, limit int64) ([]byte, error) {
+// readBlob returns a blob of at most limit bytes that is the one which d names,
+// and how many bytes were read, with an error, too.
+func readBlob(ctx context.Context, src Source, d Descriptor, limit int64) (data []byte, read int64, err error) {
 	if err := d.Validate(limit); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	r, err := src.Open(ctx, d)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer r.Close()
 	var b bytes.Buffer
-	if _, err := io.Copy(&b, io.LimitReader(contextReader{ctx, r}, d.Size+1)); err != nil {
-		return nil, err
+	if read, err = io.Copy(&b, io.LimitReader(contextReader{ctx, r}, d.Size+1)); err != nil {
+		return nil, read, err
 	}
 	if err := d.Check(b.Bytes()); err != nil {
-		return nil, err
+		return nil, read, err
 	}
-	return b.Bytes(), nil
+	return b.Bytes(), read, nil
 }
 
 // ReadManifest returns an index or manifest of which only the digest is known.

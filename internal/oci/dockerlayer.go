@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 func (a *DockerArchive) unpack(ctx context.Context, image dockerImage, config []byte, paths []string, l Limits) (fs.FS, error) {
@@ -16,7 +17,11 @@ func (a *DockerArchive) unpack(ctx context.Context, image dockerImage, config []
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
-	fsys, err := unpack(ctx, dockerSource{a.FS}, layers, paths, l)
+	b, err := NewBudget(l)
+	if err != nil {
+		return nil, err
+	}
+	fsys, err := unpack(ctx, dockerSource{a.FS}, layers, paths, b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.Name, err)
 	}
@@ -51,7 +56,7 @@ const layerFile = "file"
 
 // describe finds out size and compression of a layer.
 func (a *DockerArchive) describe(layer *Layer, name string) error {
-	f, err := openRegular(a.FS, name)
+	f, err := regular.Open(a.FS, name)
 	if err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ func (a *DockerArchive) describe(layer *Layer, name string) error {
 type dockerSource struct{ fsys fs.FS }
 
 func (s dockerSource) Open(_ context.Context, d Descriptor) (io.ReadCloser, error) {
-	return openRegular(s.fsys, d.Annotations[layerFile])
+	return regular.Open(s.fsys, d.Annotations[layerFile])
 }
 
 // maxMagic is how many bytes of a file tell how it is compressed.

@@ -31,6 +31,10 @@ func Find(ctx context.Context, src Source, entries []Descriptor, w Want, l Limit
 	if err != nil {
 		return nil, err
 	}
+	return f.find(entries, w)
+}
+
+func (f *finder) find(entries []Descriptor, w Want) (*Image, error) {
 	if err := CheckDigest(w.Digest); err != nil {
 		return nil, err
 	}
@@ -54,26 +58,24 @@ func Find(ctx context.Context, src Source, entries []Descriptor, w Want, l Limit
 type finder struct {
 	ctx       context.Context
 	src       Source
-	limits    Limits
+	budget    *Budget
 	manifests map[string]Manifest // that have been read, by digest
-	bytes     int64               // of them
-	seen      int                 // entries of indexes
 	available []string
 	unread    []error
 }
 
 func newFinder(ctx context.Context, src Source, l Limits) (*finder, error) {
-	l, err := l.complete()
+	b, err := NewBudget(l)
 	if err != nil {
 		return nil, err
 	}
-	return &finder{ctx: ctx, src: src, limits: l, manifests: map[string]Manifest{}}, nil
+	return &finder{ctx: ctx, src: src, budget: b, manifests: map[string]Manifest{}}, nil
 }
 
 // search returns the descriptor with a digest, nil if there is none. An index
 // that cannot be read does not end the search: mirrors may hold parts.
 func (f *finder) search(entries []Descriptor, digest string, depth int) (*Descriptor, error) {
-	if err := f.see(entries, depth); err != nil {
+	if err := f.budget.see(entries, depth); err != nil {
 		return nil, err
 	}
 	for _, d := range entries {
@@ -101,17 +103,6 @@ func (f *finder) search(entries []Descriptor, digest string, depth int) (*Descri
 	return nil, nil
 }
 
-// see counts the entries of an index.
-func (f *finder) see(entries []Descriptor, depth int) error {
-	if depth > f.limits.Depth {
-		return &LimitError{Limit: "Depth", Max: int64(f.limits.Depth), What: "levels of indexes"}
-	}
-	if f.seen += len(entries); f.seen > f.limits.Manifests {
-		return &LimitError{Limit: "Manifests", Max: int64(f.limits.Manifests), What: "entries of indexes"}
-	}
-	return nil
-}
-
 // read returns an index or manifest.
 func (f *finder) read(d Descriptor) (Manifest, error) {
 	if m, ok := f.manifests[d.Digest]; ok && m.MediaType == d.MediaType {
@@ -120,17 +111,10 @@ func (f *finder) read(d Descriptor) (Manifest, error) {
 	fail := func(err error) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("unable to read manifest %s: %w", printable(d.Digest), err)
 	}
-	if d.Size > f.limits.ManifestSize {
-		return fail(manifestSizeError(f.limits.ManifestSize))
-	}
-	if f.bytes+max(d.Size, 0) > f.limits.ManifestsSize {
-		return fail(manifestsSizeError(f.limits.ManifestsSize))
-	}
-	data, err := readBlob(f.ctx, f.src, d, f.limits.ManifestSize)
+	data, err := f.budget.readBlob(f.ctx, f.src, d)
 	if err != nil {
 		return fail(err)
 	}
-	f.bytes += d.Size
 	m, err := parseManifest(data, d)
 	if err != nil {
 		return fail(err)
@@ -144,8 +128,8 @@ func (f *finder) image(d Descriptor, m Manifest) (*Image, error) {
 	if m.isIndex() {
 		return nil, fmt.Errorf("manifest %s is an index, which its entry does not say", d.Digest)
 	}
-	if len(m.Layers) > f.limits.Layers {
-		return nil, fmt.Errorf("image %s: %w", d.Digest, layersError(f.limits))
+	if err := f.budget.checkLayers(d.Digest, len(m.Layers)); err != nil {
+		return nil, err
 	}
 	return &Image{Descriptor: d, Config: m.Config, Layers: m.Layers}, nil
 }

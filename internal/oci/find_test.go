@@ -6,6 +6,7 @@ import (
 	"crypto/sha512"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -313,6 +314,92 @@ func TestFindLimits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := oci.Find(ctx, &oci.Layout{FS: l.FS}, []oci.Descriptor{index}, oci.Want{Digest: index.Digest}, oci.Limits{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// counting counts the bytes that are read of a source.
+type counting struct {
+	oci.Source
+	read int64
+}
+
+type countingReader struct {
+	io.ReadCloser
+	c *counting
+}
+
+func (c *counting) Open(ctx context.Context, d oci.Descriptor) (io.ReadCloser, error) {
+	r, err := c.Source.Open(ctx, d)
+	return countingReader{r, c}, err
+}
+
+func (r countingReader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	r.c.read += int64(n)
+	return n, err
+}
+
+// What is read and cannot be used counts, in one search and over several.
+func TestFailedReadsCount(t *testing.T) {
+	const size, limit = 1000, 10_000
+	l := ocitest.NewLayout()
+	bad := l.Blob(oci.TypeIndex, bytes.Repeat([]byte(" "), size))
+	var entries []oci.Descriptor
+	for n := range 100 {
+		d := bad
+		d.Digest = fmt.Sprintf("sha256:%064x", n)
+		l.FS[oci.BlobPath(d.Digest)] = l.FS[oci.BlobPath(bad.Digest)]
+		entries = append(entries, d)
+	}
+	passes := func(err error) bool {
+		var passed *oci.LimitError
+		return errors.As(err, &passed) && passed.Limit == "ManifestsSize"
+	}
+	for name, read := range map[string]func(*counting, *oci.Budget) error{
+		"one search": func(src *counting, b *oci.Budget) error {
+			_, err := b.Find(t.Context(), src, entries, oci.Want{Digest: missing})
+			return err
+		},
+		"many searches": func(src *counting, b *oci.Budget) error {
+			for _, d := range entries {
+				if _, err := b.Find(t.Context(), src, []oci.Descriptor{d}, oci.Want{Digest: d.Digest}); passes(err) || err == nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"files": func(src *counting, b *oci.Budget) error {
+			for _, d := range entries {
+				if err := b.ReadJSON(t.Context(), src, d, new(any)); passes(err) || err == nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		src := &counting{Source: &oci.Layout{FS: l.FS}}
+		b, err := oci.NewBudget(oci.Limits{ManifestsSize: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := read(src, b); !passes(err) || !b.Exhausted() {
+			t.Errorf("%s: %v, exhausted %v", name, err, b.Exhausted())
+		}
+		if src.read > limit {
+			t.Errorf("%s: %d bytes were read", name, src.read)
+		}
+	}
+	// What is not there costs nothing: mirrors hold parts.
+	for _, d := range entries {
+		delete(l.FS, oci.BlobPath(d.Digest))
+	}
+	b, err := oci.NewBudget(oci.Limits{ManifestsSize: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notFound *oci.NotFoundError
+	if _, err := b.Find(t.Context(), &oci.Layout{FS: l.FS}, entries, oci.Want{Digest: missing}); !errors.As(err, &notFound) {
 		t.Error(err)
 	}
 }

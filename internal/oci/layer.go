@@ -54,14 +54,15 @@ func (i *Image) layers() []Layer {
 // a layer refuses is named with the layer's number, from 1; passed limits are a
 // [*LimitError].
 func Unpack(ctx context.Context, src Source, i *Image, paths []string, l Limits) (fs.FS, error) {
-	return unpack(ctx, src, i.layers(), paths, l)
-}
-
-func unpack(ctx context.Context, src Source, layers []Layer, paths []string, l Limits) (fs.FS, error) {
-	l, err := l.complete()
+	b, err := NewBudget(l)
 	if err != nil {
 		return nil, err
 	}
+	return b.Unpack(ctx, src, i, paths)
+}
+
+func unpack(ctx context.Context, src Source, layers []Layer, paths []string, b *Budget) (fs.FS, error) {
+	l := b.limits
 	if len(layers) > l.Layers {
 		return nil, layersError(l)
 	}
@@ -70,7 +71,7 @@ func unpack(ctx context.Context, src Source, layers []Layer, paths []string, l L
 			return nil, fmt.Errorf("layer %d: %w", n+1, err)
 		}
 	}
-	u := &unpacker{ctx: ctx, src: src, limits: l, tree: newTree(paths, l)}
+	u := &unpacker{ctx: ctx, src: src, budget: b, tree: newTree(paths, b)}
 	for n, layer := range layers {
 		u.tree.layer = n + 1
 		if err := u.apply(layer); err != nil {
@@ -105,8 +106,7 @@ func (l Layer) validate(limits Limits) error {
 type unpacker struct {
 	ctx    context.Context
 	src    Source
-	limits Limits
-	total  int64 // bytes of all layers, uncompressed
+	budget *Budget
 	tree   *tree
 }
 
@@ -178,13 +178,14 @@ type counter struct {
 }
 
 func (c *counter) Read(p []byte) (int, error) {
-	left := c.u.limits.TotalSize - c.u.total
+	b := c.u.budget
+	left := max(b.limits.TotalSize-b.layers, 0)
 	if int64(len(p)) > left+1 {
 		p = p[:left+1]
 	}
 	n, err := c.r.Read(p)
-	if c.u.total += int64(n); c.u.total > c.u.limits.TotalSize {
-		return 0, &LimitError{Limit: "TotalSize", Max: c.u.limits.TotalSize, What: "bytes in all layers"}
+	if b.layers += int64(n); b.layers > b.limits.TotalSize {
+		return 0, &LimitError{Limit: "TotalSize", Max: b.limits.TotalSize, What: "bytes in all layers"}
 	}
 	if c.verifier != nil {
 		c.verifier.Write(p[:n])

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // Layout is an OCI image layout: a file system with oci-layout, index.json and
@@ -21,7 +22,7 @@ type Layout struct {
 
 // Open implements [Source].
 func (l *Layout) Open(_ context.Context, d Descriptor) (io.ReadCloser, error) {
-	return openRegular(l.FS, BlobPath(d.Digest))
+	return regular.Open(l.FS, BlobPath(d.Digest))
 }
 
 // Entries returns the entries of the layout's index.
@@ -72,7 +73,7 @@ var ErrTooLarge = errors.New("file too large")
 // returns limit+1 bytes, and an error that wraps [ErrTooLarge]; of one that
 // fails, what was read until then.
 func ReadFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	f, err := openRegular(fsys, name)
+	f, err := regular.Open(fsys, name)
 	if err != nil {
 		return nil, err
 	}
@@ -85,17 +86,4 @@ func ReadFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		return b.Bytes(), fmt.Errorf("%s is larger than %d bytes: %w", name, limit, ErrTooLarge)
 	}
 	return b.Bytes(), nil
-}
-
-// openRegular opens a file that is nothing else, such as a pipe that nobody
-// writes to.
-func openRegular(fsys fs.FS, name string) (fs.File, error) {
-	info, err := fs.Stat(fsys, name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	return fsys.Open(name)
 }

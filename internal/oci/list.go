@@ -18,7 +18,7 @@ func List(ctx context.Context, src Source, entries []Descriptor, l Limits) ([]De
 }
 
 func (f *finder) list(out, entries []Descriptor, depth int) ([]Descriptor, error) {
-	if err := f.see(entries, depth); err != nil {
+	if err := f.budget.see(entries, depth); err != nil {
 		return nil, err
 	}
 	for _, d := range entries {

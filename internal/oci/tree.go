@@ -32,13 +32,13 @@ type tree struct {
 	root    *node
 	paths   []string
 	limits  Limits
-	layer   int // that is applied
-	entries int
+	entries *int  // of all layers
+	layer   int   // that is applied
 	kept    int64 // bytes
 }
 
-func newTree(paths []string, l Limits) *tree {
-	return &tree{root: newDir(), paths: paths, limits: l}
+func newTree(paths []string, b *Budget) *tree {
+	return &tree{root: newDir(), paths: paths, limits: b.limits, entries: &b.entries}
 }
 
 func newDir() *node {
@@ -62,7 +62,7 @@ func (t *tree) apply(ctx context.Context, r io.Reader) error {
 		if header.Typeflag == tar.TypeXGlobalHeader {
 			continue // it describes the archive
 		}
-		if t.entries++; t.entries > t.limits.Entries {
+		if *t.entries++; *t.entries > t.limits.Entries {
 			return entriesError(t.limits, "all layers")
 		}
 		if err := t.entry(header, archive); err != nil {

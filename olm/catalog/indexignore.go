@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
 // indexIgnore names the files that exclude others from a catalog, by the
@@ -31,7 +33,7 @@ type ignoreRule struct {
 
 // readDir reads the patterns of a directory, if it has any.
 func (r *ignoreRules) readDir(fsys fs.FS, dir string) error {
-	f, err := fsys.Open(path.Join(dir, indexIgnore))
+	f, err := regular.Open(fsys, path.Join(dir, indexIgnore))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

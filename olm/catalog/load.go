@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -197,7 +198,7 @@ func decodeAll(ctx context.Context, o Options, produce func(context.Context, *lo
 }
 
 func (l *loader) open(ctx context.Context, fsys fs.FS, name string) error {
-	f, err := fsys.Open(name)
+	f, err := regular.Open(fsys, name)
 	if err != nil {
 		return err
 	}
@@ -297,11 +298,11 @@ func catalogFiles(ctx context.Context, fsys fs.FS, limit int) ([]string, error) 
 		}
 		if !d.Type().IsRegular() {
 			// A directory behind a link, as in a mounted ConfigMap, is not walked.
-			info, err := fs.Stat(fsys, name)
+			mode, err := regular.Mode(fsys, name)
 			if err != nil {
 				return err
 			}
-			if !info.Mode().IsRegular() {
+			if !mode.IsRegular() {
 				return nil
 			}
 		}

@@ -138,6 +138,10 @@ type SyncResult struct {
 	// Changed says that something was written, so that another pass may find
 	// more to do.
 	Changed bool
+	// At is when the InstallPlan for the generation is made that would follow
+	// others too soon, such as those of an operator that somebody deletes again
+	// and again. Zero if none has to wait.
+	At time.Time
 	// Soon says that the next look is due in seconds: a bundle is being
 	// unpacked, or a step is to be tried again.
 	Soon bool

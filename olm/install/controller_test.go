@@ -462,7 +462,7 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 	for _, x := range []struct{ of, kind, name, manifest string }{
 		{"a.v1", "ClusterServiceVersion", "a.v1", object(olmVersion, "ClusterServiceVersion", "a.v1", `,"spec":{"version":"9.0.0"}`)},
 		{"d.v1", "ClusterServiceVersion", "d.v1", object(olmVersion, "ClusterServiceVersion", "d.v1", `,"spec":{"version":"1.0.0"}`)},
-		{"a.v1", "Subscription", "a", object(olmVersion, "Subscription", "a", `,"spec":{"name":"z","startingCSV":"a.v1"}`)},
+		{"a.v1", "Subscription", "a", object(olmVersion, "Subscription", "a", `,"spec":{"name":"a","channel":"stable","source":"c","sourceNamespace":"olm","startingCSV":"a.v1"}`)},
 		{"d.v1", "Subscription", "d-stable-c-olm", object(olmVersion, "Subscription", "d-stable-c-olm", `,"spec":{"name":"d","channel":"stable","source":"c","sourceNamespace":"olm","startingCSV":"d.v1"}`)},
 		{"a.v1", "ConfigMap", "there", object("v1", "ConfigMap", "there", `,"data":{"k":"new"}`)},
 		{"a.v1", "BundleSecret", "s", object("v1", "Secret", "s", ``)},

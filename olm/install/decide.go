@@ -208,8 +208,9 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 	serving := ""
 	if d.changes != nil {
-		decision := decidePlan(d.changes, subs, d.Plans)
+		decision := decidePlan(d.changes, subs, d.Plans, d.Now)
 		asked := "the generation asks for " + strings.Join(d.changes.CSVs, ", ")
+		d.res.At = decision.Wait
 		switch {
 		case decision.Create != nil:
 			d.plans = append(d.plans, Action{Type: ActionCreatePlan, Reason: asked, Plan: decision.Create})
@@ -332,7 +333,6 @@ func supersededStatus(p *olm.InstallPlan, c *changeSet, now metav1.Time) olm.Ins
 
 // superseded reports whether a plan failed because it was no longer asked for.
 func superseded(p *olm.InstallPlan) bool {
-	return p.Status.Phase == olm.PlanPhaseFailed && slices.ContainsFunc(p.Status.Conditions, func(c olm.InstallPlanCondition) bool {
-		return c.Type == PlanInstalled && c.Reason == ReasonPlanSuperseded
-	})
+	c := installedCondition(p)
+	return p.Status.Phase == olm.PlanPhaseFailed && c != nil && c.Reason == ReasonPlanSuperseded
 }

@@ -16,7 +16,9 @@
 //
 //   - The kinds are those that OLM supports in a bundle.
 //   - Objects are in the plan's namespace, or of a kind that has none.
-//   - CSVs and Subscriptions are those of the plan's operators.
+//   - CSVs and Subscriptions are those of the plan's operators, and nobody else's
+//     have their names. OLM's copy of an operator of another namespace is not the
+//     operator: the plan waits until it is gone.
 //   - A CustomResourceDefinition keeps every version in which objects are stored,
 //     and existing objects stay valid.
 //

@@ -114,44 +114,101 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 		return steps, refused
 	}
 	for i, s := range steps {
-		u := objects[i]
-		if u == nil || u.GetKind() != kindCRD {
+		if objects[i] == nil {
 			continue
 		}
-		// The rights to read all objects of a kind are the controller's.
-		err := checkDefinition(ctx, x.api, u)
-		if wrong := (errDefinition{}); errors.As(err, &wrong) {
-			err = &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Operator: s.Resolving, Object: objectText(u), Rule: RuleDefinition, Text: wrong.Error()}
-		}
-		if err != nil {
+		if err := x.checkStored(ctx, s, objects[i]); err != nil {
 			return steps, err
 		}
 	}
+	waiting := map[string]bool{} // operators that cannot own anything yet
 	for i, s := range steps {
-		if objects[i] == nil || !slices.Contains(operators, s.Resolving) {
+		if objects[i] == nil || !slices.Contains(operators, s.Resolving) || waiting[s.Resolving] {
 			continue
 		}
-		status, err := x.carryOut(ctx, objects[i])
+		status, err := x.carryOut(ctx, s, objects[i])
 		if err != nil {
 			return steps, fmt.Errorf("error creating %s %s: %w", s.Resource.Kind, s.Resource.Name, err)
 		}
 		s.Status = status
+		if objects[i].GetKind() == kindCSV && !isDone(s) {
+			waiting[s.Resolving] = true
+		}
 	}
 	return steps, nil
+}
+
+// checkStored refuses a step that does not fit what is there: a definition by
+// which objects would be lost, an operator or a Subscription that is not the
+// plan's.
+func (x *execution) checkStored(ctx context.Context, s *olm.Step, u *unstructured.Unstructured) error {
+	switch u.GetKind() {
+	case kindCRD:
+		// The rights to read all objects of a kind are the controller's.
+		err := checkDefinition(ctx, x.api, u)
+		if wrong := (errDefinition{}); errors.As(err, &wrong) {
+			return x.refusal(s, u, RuleDefinition, wrong.Error())
+		}
+		return err
+	case kindCSV, kindSubscription:
+		stored, err := x.as.Get(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return x.checkOwn(s, u, stored)
+	}
+	return nil
+}
+
+// checkOwn refuses a step whose name something else has: OLM's copy of an
+// operator of another namespace, or a Subscription to another operator.
+func (x *execution) checkOwn(s *olm.Step, u, stored *unstructured.Unstructured) error {
+	switch u.GetKind() {
+	case kindCSV:
+		csv, err := clusterapi.FromUnstructured[olm.ClusterServiceVersion](stored)
+		if err != nil {
+			return err
+		}
+		if csv.IsCopied() {
+			home := cmp.Or(csv.Labels[olm.LabelCopiedFrom], "another namespace")
+			return x.refusal(s, u, RuleExists, "it is there as the copy of an operator that is installed in "+home)
+		}
+	case kindSubscription:
+		wanted, err := clusterapi.FromUnstructured[olm.Subscription](u)
+		if err != nil {
+			return err
+		}
+		there, err := clusterapi.FromUnstructured[olm.Subscription](stored)
+		if err != nil {
+			return err
+		}
+		w, t := &wanted.Spec, &there.Spec
+		if !asksFor(t, w.Package, w.Channel, types.NamespacedName{Namespace: w.SourceNamespace, Name: w.Source}) {
+			return x.refusal(s, u, RuleExists, fmt.Sprintf("it is there, and asks for package %q, channel %q of catalog %s/%s", t.Package, t.Channel, t.SourceNamespace, t.Source))
+		}
+	}
+	return nil
+}
+
+func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule Rule, text string) *Refusal {
+	return &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Operator: s.Resolving, Object: objectText(u), Rule: rule, Text: text}
 }
 
 func isDone(s *olm.Step) bool { return s.Status == olm.StepCreated || s.Status == olm.StepPresent }
 
 // carryOut writes the object of a step. A CSV or Subscription that exists stays
-// as it is; other objects are brought to the state of the bundle. Definitions
+// as it is, and one that is being deleted is waited for; other objects are brought to the state of the bundle. Definitions
 // are written with the controller's rights, as OLM does: who could write
 // them could change those of others.
-func (x *execution) carryOut(ctx context.Context, obj *unstructured.Unstructured) (olm.StepStatus, error) {
+func (x *execution) carryOut(ctx context.Context, s *olm.Step, obj *unstructured.Unstructured) (olm.StepStatus, error) {
 	api := x.as
 	if obj.GetKind() == kindCRD {
 		api = x.api
 	}
-	_, err := api.Get(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
+	stored, err := api.Get(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
 	switch {
 	case meta.IsNoMatchError(err):
 		return olm.StepWaitingForAPI, nil
@@ -160,8 +217,11 @@ func (x *execution) carryOut(ctx context.Context, obj *unstructured.Unstructured
 	}
 	there := err == nil
 	if kind := obj.GetKind(); kind == kindCSV || kind == kindSubscription {
-		if there {
-			return olm.StepPresent, nil
+		switch {
+		case there && stored.GetDeletionTimestamp() != nil:
+			return olm.StepNotPresent, nil
+		case there:
+			return olm.StepPresent, x.checkOwn(s, obj, stored)
 		}
 		if kind == kindSubscription {
 			annotations := obj.GetAnnotations()
@@ -173,12 +233,15 @@ func (x *execution) carryOut(ctx context.Context, obj *unstructured.Unstructured
 		}
 		_, err = api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerOLM})
 		if apierrors.IsAlreadyExists(err) {
-			return olm.StepPresent, nil
+			return olm.StepNotPresent, nil // somebody else's: it is judged at the next attempt
 		}
 		return olm.StepCreated, err
 	}
 	if err := x.nameOwners(ctx, obj); err != nil {
 		return "", err
+	}
+	if there && obj.GetKind() == kindServiceAccount {
+		keepOwners(obj, stored)
 	}
 	if _, err := api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerOLM}); err != nil {
 		return "", err
@@ -210,4 +273,18 @@ func (x *execution) nameOwners(ctx context.Context, obj *unstructured.Unstructur
 		obj.SetOwnerReferences(refs)
 	}
 	return nil
+}
+
+// keepOwners adds the operators that own the stored account to those of the new
+// one: until an update is over, the operator that it replaces runs under the
+// account, and a ClusterServiceVersion whose account is another's fails.
+func keepOwners(obj, stored *unstructured.Unstructured) {
+	refs := obj.GetOwnerReferences()
+	for _, ref := range stored.GetOwnerReferences() {
+		same := func(r metav1.OwnerReference) bool { return r.UID == ref.UID }
+		if ref.Kind == kindCSV && !slices.ContainsFunc(refs, same) {
+			refs = append(refs, ref)
+		}
+	}
+	obj.SetOwnerReferences(refs)
 }

@@ -40,7 +40,7 @@ const (
 	defaultUnpackRetry        = 5 * time.Minute
 )
 
-// planDecision says which InstallPlan carries out changes.
+// planDecision is which InstallPlan carries out changes.
 type planDecision struct {
 	// Create is the plan to be created, with the status to be written then;
 	// nil if there is nothing to do or a plan exists.
@@ -49,6 +49,9 @@ type planDecision struct {
 	// it has none yet, because its creator was interrupted.
 	Reuse  *olm.InstallPlan
 	Status *olm.InstallPlanStatus
+	// Wait is when a plan is to be created that would follow others too soon.
+	// Zero if none has to wait.
+	Wait time.Time
 }
 
 // decidePlan finds or makes the InstallPlan for changes, given all
@@ -60,12 +63,17 @@ type planDecision struct {
 // serves while the rest is asked for, or is held back by nothing but the want of
 // the others: what was to be installed together is.
 //
+// A plan that follows others too soon waits, see [nextPlanTime]. If the newest has
+// the same operators, it serves meanwhile, whatever its steps are: the content of
+// a bundle that differs each time it is read is installed as it was read first.
+//
 // A new plan is named after its generation, so that two which were decided from
 // the same state are one.
-func decidePlan(c *changeSet, subs []olm.Subscription, plans []olm.InstallPlan) planDecision {
+func decidePlan(c *changeSet, subs []olm.Subscription, plans []olm.InstallPlan, now time.Time) planDecision {
 	newest := newestPlan(plans)
-	if newest != nil && newest.Status.Phase != olm.PlanPhaseComplete && newest.DeletionTimestamp == nil && !superseded(newest) {
-		same := !c.Empty() && sameNames(newest.Spec.ClusterServiceVersionNames, c.CSVs)
+	same := newest != nil && !c.Empty() && sameNames(newest.Spec.ClusterServiceVersionNames, c.CSVs)
+	open := newest != nil && newest.Status.Phase != olm.PlanPhaseComplete && newest.DeletionTimestamp == nil && !superseded(newest)
+	if open {
 		if same && planUnwritten(newest) {
 			status := newPlanStatus(c, newest.Spec.Approval, newest.Spec.Approved)
 			return planDecision{Reuse: newest, Status: &status}
@@ -77,9 +85,74 @@ func decidePlan(c *changeSet, subs []olm.Subscription, plans []olm.InstallPlan) 
 	if c.Empty() {
 		return planDecision{}
 	}
+	if next := nextPlanTime(c, plans, now); next.After(now) {
+		d := planDecision{Wait: next}
+		if open && same {
+			d.Reuse = newest
+		}
+		return d
+	}
 	plan := newInstallPlan(c, subs, nextGeneration(subs, plans))
 	plan.Name = fmt.Sprint(planNamePrefix, plan.Spec.Generation)
 	return planDecision{Create: plan}
+}
+
+// nextPlanTime returns when another plan for changes may follow the ones that
+// are there, so that what never comes to rest is bounded: an operator that
+// somebody deletes, a catalog or a bundle that differs each time it is read.
+// A plan for the very operators of the newest one waits five seconds if that was
+// carried out; if the newest two have them, 15 seconds, and four times as long for
+// each further one. One that supersedes the fifth in a row waits a minute.
+func nextPlanTime(c *changeSet, plans []olm.InstallPlan, now time.Time) time.Time {
+	old := byAge(plans)
+	slices.Reverse(old)
+	if len(old) == 0 {
+		return now
+	}
+	same, vain := 0, 0
+	for same < len(old) && sameNames(old[same].Spec.ClusterServiceVersionNames, c.CSVs) {
+		same++
+	}
+	for vain < len(old) && (superseded(old[vain]) || vain == 0 && old[0].Status.Phase != olm.PlanPhaseComplete) {
+		vain++
+	}
+	var pause time.Duration
+	switch {
+	case same > 1:
+		pause = 15 * time.Second << (2 * min(same-2, plansKept-2))
+	case vain >= plansKept:
+		pause = time.Minute
+	case same == 1 && old[0].Status.Phase == olm.PlanPhaseComplete:
+		pause = soon
+	}
+	next := planTime(old[0]).Add(pause)
+	if pause == 0 || next.Sub(now) > plansPauseMax {
+		return now // the latter: the clock was set back
+	}
+	return next
+}
+
+// plansPauseMax is the longest pause of all, and an hour for clocks of server and
+// controller that differ.
+const plansPauseMax = 15*time.Second<<(2*(plansKept-2)) + time.Hour
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// planTime is the last time that is known of a plan.
+func planTime(p *olm.InstallPlan) time.Time {
+	at := p.CreationTimestamp.Time
+	if p.Status.StartTime != nil {
+		at = latest(at, p.Status.StartTime.Time)
+	}
+	if c := installedCondition(p); c != nil && c.LastUpdateTime != nil {
+		at = latest(at, c.LastUpdateTime.Time)
+	}
+	return at
 }
 
 // newInstallPlan returns the plan for changes, owned by all Subscriptions of
@@ -242,7 +315,7 @@ func attemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.
 	at := metav1.NewTime(now)
 	refused := (*Refusal)(nil)
 	errors.As(err, &refused)
-	if refused != nil && refused.Rule == RuleIdentity {
+	if refused != nil && refused.waits() {
 		status.Message = bounded.Text(err.Error(), maxMessage)
 		setInstalled(&status, corev1.ConditionFalse, ReasonInstallCheckFailed, at)
 		return status
@@ -251,6 +324,10 @@ func attemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.
 		status.StartTime = &at
 	}
 	status.Plan = steps
+	if c := installedCondition(p); err == nil && c != nil && c.Status == corev1.ConditionFalse {
+		status.Message = "" // nothing is in the way any more
+		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c olm.InstallPlanCondition) bool { return c.Type == PlanInstalled })
+	}
 	switch {
 	case err != nil && (refused == nil || !refused.final()) && (apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry):
 		status.Message = bounded.Text(retryingText+err.Error(), maxMessage)
@@ -276,6 +353,16 @@ func lookupsPending(lookups []olm.BundleLookup) bool {
 			return (c.Type == conditionLookupPending || c.Type == conditionNotPersisted) && c.Status == corev1.ConditionTrue
 		})
 	})
+}
+
+// installedCondition returns condition Installed of a plan; nil if it has none.
+func installedCondition(p *olm.InstallPlan) *olm.InstallPlanCondition {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == PlanInstalled {
+			return c
+		}
+	}
+	return nil
 }
 
 // setInstalled sets condition Installed of a plan, with the message of its status.

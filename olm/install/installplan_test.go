@@ -77,7 +77,7 @@ func TestDecidePlan(t *testing.T) {
 		{"a lookup that it lacks", &install.Changes{Namespace: ns, CSVs: []string{"a.v1"}, Lookups: []olm.BundleLookup{{Path: "i", Identifier: "a.v1", CatalogSourceRef: &corev1.ObjectReference{Name: "c"}}}}, nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseInstalling, "a.v1")}, "create 4 Automatic Installing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d := install.DecidePlan(tc.c, tc.subs, tc.plans)
+			d := install.DecidePlan(tc.c, tc.subs, tc.plans, statusNow.Time)
 			got := "none"
 			switch {
 			case d.Create != nil:

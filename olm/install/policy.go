@@ -41,6 +41,10 @@ const (
 	// RuleDefinition: a CustomResourceDefinition by which stored objects would
 	// be lost or become invalid.
 	RuleDefinition Rule = "Definition"
+	// RuleExists: an operator or a Subscription of the name is there, and is not
+	// the plan's: a copy of an operator of another namespace, or a Subscription
+	// to something else. The plan waits until it is gone.
+	RuleExists Rule = "Exists"
 	// RuleIdentity: an OperatorGroup that names a service account whose rights
 	// the controller cannot take.
 	RuleIdentity Rule = "Identity"
@@ -58,7 +62,11 @@ func (r *Refusal) Error() string {
 }
 
 // final reports whether nothing but another plan helps.
-func (r *Refusal) final() bool { return r.Rule != RuleIdentity && r.Rule != RuleDefinition }
+func (r *Refusal) final() bool { return !r.waits() && r.Rule != RuleDefinition }
+
+// waits reports whether the plan stays in phase Installing until somebody has
+// changed the cluster.
+func (r *Refusal) waits() bool { return r.Rule == RuleIdentity || r.Rule == RuleExists }
 
 // scopes are the kinds that a plan may write, those that OLM supports in a bundle
 // and Subscriptions: true if their objects have a namespace.

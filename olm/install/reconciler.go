@@ -141,6 +141,10 @@ func (r *reconciler) Reconcile(ctx context.Context, q reconcile.Request) (reconc
 		}), nil
 	}
 	*l = look{retry: p.retry}
+	next := q.Now.Add(r.c.o.Interval)
+	if at := p.res.At; !at.IsZero() && at.Before(next) {
+		next = at
+	}
 	switch {
 	case p.res.Soon && p.retry.After(q.Now) && p.retry.Sub(q.Now) <= soon:
 		return reconcile.Result{At: p.retry}, nil
@@ -149,7 +153,7 @@ func (r *reconciler) Reconcile(ctx context.Context, q reconcile.Request) (reconc
 	case p.res.Soon:
 		return reconcile.Result{At: q.Now.Add(min(soon, r.c.o.Interval))}, nil
 	}
-	return reconcile.Result{At: q.Now.Add(r.c.o.Interval)}, nil
+	return reconcile.Result{At: next}, nil
 }
 
 // start begins a job of a look. What it returns is kept for the next look.

@@ -213,13 +213,14 @@ func (w *statusWriter) plan(sub *olm.Subscription, o *observation) {
 		case gone || plan.Status.Phase == olm.PlanPhaseComplete:
 		case plan.Status.Phase == olm.PlanPhaseFailed:
 			typ, reason = SubscriptionInstallPlanFailed, ReasonInstallPlanFailed
-			for _, c := range plan.Status.Conditions {
-				if c.Type == PlanInstalled && c.Reason != "" {
-					reason, message = c.Reason, c.Message
-				}
+			if c := installedCondition(plan); c != nil && c.Reason != "" {
+				reason, message = c.Reason, c.Message
 			}
 		default:
 			typ, reason = SubscriptionInstallPlanPending, cmp.Or(string(plan.Status.Phase), ReasonInstallPlanNotReconciled)
+			if c := installedCondition(plan); c != nil && c.Status == corev1.ConditionFalse {
+				message = c.Message // why it waits
+			}
 		}
 	}
 	w.one(planConditions, typ, reason, message)
@@ -247,7 +248,7 @@ func (w *statusWriter) csvState(sub *olm.Subscription, o *observation) {
 
 func isThere(sub *olm.Subscription, csv string, o *observation) bool {
 	return slices.ContainsFunc(o.CSVs, func(c olm.ClusterServiceVersion) bool {
-		return c.Name == csv && objects.Belongs(c.Namespace, sub.Namespace)
+		return c.Name == csv && objects.Belongs(c.Namespace, sub.Namespace) && !c.IsCopied()
 	})
 }
 

@@ -53,6 +53,7 @@ const (
 	kindCRD                = "CustomResourceDefinition"
 	groupCRD               = "apiextensions.k8s.io"
 	kindSubscription       = "Subscription"
+	kindServiceAccount     = "ServiceAccount"
 	kindBundleSecret       = "BundleSecret"
 	conditionNotPersisted  = "BundleLookupNotPersisted"
 	conditionLookupPending = "BundleLookupPending"
@@ -63,10 +64,8 @@ const (
 func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
 	c := &changeSet{Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{}}
 	present := map[string]bool{}
-	for i := range s.Installed {
-		if objects.Belongs(s.Installed[i].Namespace, s.Namespace) {
-			present[s.Installed[i].Name] = true
-		}
+	for _, csv := range s.PresentCSVs() {
+		present[csv.Name] = true
 	}
 	subs := objects.In(s.Namespace, s.Subscriptions)
 	for i := range g.HeldBack {
@@ -139,9 +138,14 @@ func (c *changeSet) Unpacked(identifier string, objects []*unstructured.Unstruct
 
 func matchingSubscriptions(op *olm.Operator, subs []*olm.Subscription) []*olm.Subscription {
 	return slices.DeleteFunc(slices.Clone(subs), func(sub *olm.Subscription) bool {
-		spec := &sub.Spec
-		return spec.Package != op.Package || spec.Channel != "" && spec.Channel != op.Channel || !namesCatalog(spec, op.Catalog)
+		return !asksFor(&sub.Spec, op.Package, op.Channel, op.Catalog)
 	})
+}
+
+// asksFor reports whether a Subscription may take operators of a channel of a
+// package in a catalog.
+func asksFor(spec *olm.SubscriptionSpec, pkg, channel string, catalog types.NamespacedName) bool {
+	return spec.Package == pkg && (spec.Channel == "" || spec.Channel == channel) && namesCatalog(spec, catalog)
 }
 
 // namesCatalog reports whether a Subscription may take operators of a catalog.

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/regular"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -61,7 +63,12 @@ func digestOf(fsys fs.FS) (string, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		data, err := fs.ReadFile(fsys, path)
+		f, err := regular.Open(fsys, path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		data, err := io.ReadAll(f)
 		fmt.Fprintf(h, "%s %d\n", path, len(data))
 		h.Write(data)
 		return err

@@ -117,16 +117,39 @@ type extracted struct{ fs.FS }
 
 // Open implements [fs.FS].
 func (e extracted) Open(name string) (fs.File, error) {
-	switch rest, ok := strings.CutPrefix(name, "release-manifests/"); {
-	case ok:
-		return e.FS.Open(rest)
-	case name == "release-manifests":
-		return e.FS.Open(".")
-	case name == "manifests":
-		f, err := e.FS.Open(".")
-		return empty{f}, err
+	real, err := e.real("open", name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	f, err := e.FS.Open(real)
+	if name == ownManifests && err == nil {
+		f = empty{f}
+	}
+	return f, err
+}
+
+// Stat implements [fs.StatFS]: what is there can be known before it is opened.
+func (e extracted) Stat(name string) (fs.FileInfo, error) {
+	real, err := e.real("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return fs.Stat(e.FS, real)
+}
+
+// ownManifests is the directory of the version operator's manifests.
+const ownManifests = "manifests"
+
+// real returns the name of a file in the directory.
+func (e extracted) real(op, name string) (string, error) {
+	rest, ok := strings.CutPrefix(name, "release-manifests/")
+	switch {
+	case ok:
+		return rest, nil
+	case name == "release-manifests" || name == ownManifests:
+		return ".", nil
+	}
+	return "", &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 }
 
 // empty is a directory without files.

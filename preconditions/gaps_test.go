@@ -1,0 +1,134 @@
+package preconditions_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	clusterdump "github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// noting notes the kinds that are read.
+type noting struct {
+	clusterapi.Reader
+	mu    sync.Mutex
+	kinds map[string]bool
+}
+
+func (n *noting) note(gvk schema.GroupVersionKind) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.kinds[gvk.Kind] = true
+}
+
+func (n *noting) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	n.note(gvk)
+	return n.Reader.Get(ctx, gvk, key)
+}
+
+func (n *noting) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	n.note(gvk)
+	return n.Reader.List(ctx, gvk, o)
+}
+
+// mustGather lays out parts of a recorded cluster as oc adm must-gather does.
+func mustGather(t *testing.T, name string, parts map[string]string) *clusterdump.Recording {
+	t.Helper()
+	tree := fstest.MapFS{}
+	for part, at := range parts {
+		data, err := os.ReadFile(filepath.Join(testdata.Dir(t), "clusters", name, name+"-"+part+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree["must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+at+".yaml"] = &fstest.MapFile{Data: data}
+	}
+	r, err := clusterdump.Open(t.Context(), tree, clusterdump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestMustGatherWithGaps: no check passes on a must-gather without the nodes,
+// pools, APIRequestCounts or definitions that it looks at.
+func TestMustGatherWithGaps(t *testing.T) {
+	recording := mustGather(t, "4.14.1-degraded", map[string]string{
+		"cv": "config.openshift.io/clusterversions", "co": "config.openshift.io/clusteroperators",
+	})
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), recording, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := map[string]int{}
+	for _, check := range append(preconditions.Operator(), preconditions.Documented()...) {
+		reader := &noting{Reader: recording, kinds: map[string]bool{}}
+		report := run(t, []preconditions.Check{check}, input(reader, cv, "4.15.0"))
+		for _, kind := range []string{"Node", "MachineConfigPool", "MachineConfig", "APIRequestCount", "CustomResourceDefinition", "FeatureGate", "Infrastructure"} {
+			if !reader.kinds[kind] {
+				continue
+			}
+			looked[kind]++
+			if r := report.Results[0]; r.State == preconditions.Passed {
+				t.Errorf("%s passes without any %s", r.Check, kind)
+			}
+		}
+	}
+	if looked["Node"] < 3 || looked["MachineConfigPool"] < 3 || looked["APIRequestCount"] < 1 {
+		t.Errorf("too few checks look: %v", looked)
+	}
+}
+
+// TestAssumed: a report says which kinds a recording is assumed to have completely.
+func TestAssumed(t *testing.T) {
+	recording := mustGather(t, "4.14.1-degraded", map[string]string{
+		"cv": "config.openshift.io/clusterversions", "co": "config.openshift.io/clusteroperators",
+		"node": "core/nodes/n", "mcp": "machineconfiguration.openshift.io/machineconfigpools/m",
+	})
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), recording, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var checks []preconditions.Check
+	for _, c := range preconditions.Documented() {
+		switch c.Name() {
+		case "PoolsPaused", "KubeletSkew", "ClusterOperators":
+			checks = append(checks, c)
+		}
+	}
+	report := run(t, checks, input(recording, cv, "4.15.0"))
+	want := []string{"MachineConfigPool.machineconfiguration.openshift.io", "Node"}
+	if diff := cmp.Diff(want, report.Assumed); diff != "" {
+		t.Error(diff)
+	}
+	var text, markdown strings.Builder
+	d := report.Decide(preconditions.Policy{})
+	if err := d.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WriteMarkdown(&markdown); err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range []string{text.String(), markdown.String()} {
+		if !strings.Contains(got, "Assumed to be recorded completely") || !strings.Contains(got, want[0]) {
+			t.Error(got)
+		}
+	}
+	// What a list shows is not assumed.
+	heap, cv := recorded(t, "4.14.1-degraded")
+	if got := run(t, checks, input(heap, cv, "4.15.0")).Assumed; len(got) > 0 {
+		t.Error(got)
+	}
+}
