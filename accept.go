@@ -36,6 +36,7 @@ func (p *planner) accept() {
 	step := stepApply
 	if p.accepts {
 		step = stepAccept
+		p.deletions = nil // were those of the release before
 	}
 	p.replace(step, w, reason)
 }

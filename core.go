@@ -24,7 +24,6 @@ type core struct {
 
 	trust   trust
 	alerts  *risk.AlertRisks // nil: alerts are not risks
-	tracker *runlevel.Tracker
 	watches payloadWatches
 	lists   bool // what is watched is listed again in each Sync
 
@@ -43,6 +42,7 @@ type core struct {
 	calledOff   *pass                    // that was called off last
 
 	mu            sync.Mutex
+	tracker       *runlevel.Tracker // of the release that the cluster is at; the decider replaces it
 	drawnInterval time.Duration // the interval; zero: not drawn yet
 	pass          *pass         // under way; nil: none
 }
@@ -57,9 +57,30 @@ func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
 		c.alerts = &risk.AlertRisks{Alerts: c.o.Alerts}
 	}
 	c.tracker = runlevel.NewTracker(c.o.Clock)
-	c.watches = payloadWatches{tracker: c.tracker, mode: u.o.ApplyMode}
+	c.watches = payloadWatches{tracker: c.tracker, mode: c.o.ApplyMode}
 	c.saved, _ = readTracked(u.o.Tracker) // New has seen its faults
 	return c
+}
+
+// forgetRelease drops what is kept about the release that the cluster was at: its
+// deletions, what was applied of it, and the verifier that its payload configures.
+// Calls of a pass that was called off may still write to the old Tracker.
+func (c *core) forgetRelease() {
+	c.watches.want(nil)
+	tracker := runlevel.NewTracker(c.o.Clock)
+	c.watches.tracker = tracker
+	c.trust.forget()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tracker = tracker
+}
+
+// pendingDeletions are those of the release that the cluster is at.
+func (c *core) pendingDeletions() []string {
+	c.mu.Lock()
+	tracker := c.tracker
+	c.mu.Unlock()
+	return tracker.PendingDeletions()
 }
 
 // random returns a number in [0,1) for jitter.

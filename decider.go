@@ -119,6 +119,7 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 	r.cv = cv
 	if r.s.follow(cv) {
 		r.callOff()
+		r.forgetRelease()
 	}
 	r.restore()
 	own, err := r.own(cv)
@@ -171,6 +172,9 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 			}
 		case a.adopt != nil:
 			r.callOff()
+			if a.Step == stepAccept {
+				r.forgetRelease()
+			}
 			r.s.adopt(a.adopt, &cv.Status, loadedMessage(a.Release, r.o.architecture(a.Release)))
 			r.known = a.Release
 		case a.again:

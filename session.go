@@ -139,7 +139,7 @@ func (s *session) adopt(w *syncWork, status *configv1.ClusterVersionStatus, mess
 		s.report = passReport{Version: w.release.Version, Image: w.release.Image, LastProgress: s.report.LastProgress}
 	}
 	if s.sync == nil || s.sync.loaded != w.loaded {
-		s.accepted = message
+		s.accepted, s.toldFailure = message, ""
 	}
 	if s.load.out == w.loaded {
 		s.load = attempt{}
