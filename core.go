@@ -43,8 +43,8 @@ type core struct {
 
 	mu            sync.Mutex
 	tracker       *runlevel.Tracker // of the release that the cluster is at; the decider replaces it
-	drawnInterval time.Duration // the interval; zero: not drawn yet
-	pass          *pass         // under way; nil: none
+	drawnInterval time.Duration     // the interval; zero: not drawn yet
+	pass          *pass             // under way; nil: none
 }
 
 func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
@@ -126,6 +126,8 @@ func (c *core) result() Result {
 	switch {
 	case s.load.err != nil:
 		r.Failure = s.load.err
+	case s.sync == nil && c.d.lost != nil:
+		r.Failure = c.d.lost
 	case !r.Done && s.passErr != nil:
 		r.Failure = s.passErr
 	case !r.Done:
