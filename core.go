@@ -35,6 +35,7 @@ type core struct {
 	d           decision
 	cv          *configv1.ClusterVersion // as last read or written; shared
 	known       configv1.Release         // that the cluster was last seen at
+	opened      configv1.Release         // an Own without a version, as its payload names it
 	initialErr  error                    // of asking what it was installed with
 	initialAsks int                      // for that in vain
 	loads       int                      // that have ended

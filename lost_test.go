@@ -9,6 +9,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -279,4 +280,20 @@ func TestHistoryLostByAProcess(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPartialEntryIsNotOwn: Own does not take the place of an entry that was begun
+// when operators report something else.
+func TestPartialEntryIsNotOwn(t *testing.T) {
+	withSample(t, func(o *clusterupdate.Options) { o.Own = ownFrom }, func(s *sampleTest) {
+		for _, op := range s.next {
+			reportVersion(s, s.Cluster, op.Name, sample.ToVersion)
+		}
+		modify(s, true, func(cv *configv1.ClusterVersion) {
+			cv.Status.Desired = ownTo
+			cv.Status.History = []configv1.UpdateHistory{{State: configv1.PartialUpdate, Version: ownTo.Version, Image: ownTo.Image, StartedTime: metav1.Now()}}
+		})
+		s.syncs(4)
+		s.wantHistory("4.21.1 Completed")
+	})
 }

@@ -36,10 +36,10 @@ func (c *core) own(cv *configv1.ClusterVersion, operators reported) (configv1.Re
 		}
 	}
 	own := c.o.Own
-	if len(cv.Status.History) > 0 {
-		if own.Image == "" {
-			h := cv.Status.History[0]
-			own = configv1.Release{Version: h.Version, Image: h.Image}
+	if h := cv.Status.History; len(h) > 0 {
+		// An installation of another release than Own ends when operators report one.
+		if own.Image == "" || len(operators) > 0 && !operators.are(own.Version) {
+			own = configv1.Release{Version: h[0].Version, Image: h[0].Image}
 		}
 		return own, nil
 	}
@@ -47,8 +47,13 @@ func (c *core) own(cv *configv1.ClusterVersion, operators reported) (configv1.Re
 	if own.Image == "" || c.s.ran && len(operators) == 0 && c.known.Image != "" {
 		own = c.known
 	}
-	if own.Version == "" {
-		own.Version = c.s.loadedVersion(own.Image)
+	if own.Version == "" && own.Image != "" {
+		if version := c.s.loadedVersion(own.Image); version != "" {
+			c.opened = configv1.Release{Version: version, Image: own.Image}
+		}
+		if c.opened.Image == own.Image {
+			own.Version = c.opened.Version
+		}
 	}
 	switch {
 	case len(operators) > 0 && (own.Image == "" || own.Version != "" && !operators.are(own.Version)):
