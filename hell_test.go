@@ -332,6 +332,9 @@ func (x *hell) judgeEntry(was *unstructured.Unstructured, old []configv1.UpdateH
 		x.judgeFirst(entry)
 		return
 	}
+	if !asked && x.own && x.installs() && entry.Version == x.releases[0].Version && entry.State == configv1.PartialUpdate {
+		return // as long as nothing was completed and no operator is there, Own is installed
+	}
 	if !asked {
 		x.problem("%s was accepted, and the request is %+v", entry.Version, u)
 		return
@@ -406,7 +409,7 @@ func (x *hell) act() (string, error) {
 	case 8:
 		return "preflight of " + r.Version, x.ask(map[string]any{"image": r.Image, "force": true, "mode": "Preflight"})
 	case 9:
-		return "request in an unknown mode of " + r.Version, x.ask(map[string]any{"version": r.Version, "image": r.Image, "force": true, "mode": "Tonight"})
+		return "preflight by the version " + r.Version, x.ask(map[string]any{"version": r.Version, "mode": "Preflight"})
 	case 10:
 		return "change the channel", x.modify(false, func(cv *configv1.ClusterVersion) { cv.Spec.Channel = []string{"", "stable", "fast"}[rng.IntN(3)] })
 	case 11:

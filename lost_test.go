@@ -297,3 +297,31 @@ func TestPartialEntryIsNotOwn(t *testing.T) {
 		s.wantHistory("4.21.1 Completed")
 	})
 }
+
+// TestUpdateOfAnUnfinishedRelease: while operators report another release than the
+// newest entry, it is an update, even if no entry was ever completed: operators are
+// awaited, also by a process that starts later.
+func TestUpdateOfAnUnfinishedRelease(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		s.hold["dns"] = true
+		entry := func(r configv1.Release) configv1.UpdateHistory {
+			now := metav1.Now()
+			return configv1.UpdateHistory{State: configv1.PartialUpdate, Version: r.Version, Image: r.Image, StartedTime: now, CompletionTime: &now}
+		}
+		modify(s, true, func(cv *configv1.ClusterVersion) {
+			cv.Status.Desired = ownTo
+			cv.Status.History = []configv1.UpdateHistory{entry(ownTo), entry(ownFrom)}
+			cv.Status.History[0].CompletionTime = nil
+		})
+		if r := s.syncs(4); r.Done {
+			s.Error("it is done while dns is at 4.20.3")
+		}
+		s.wantHistory("4.21.1 Partial, 4.20.3 Partial")
+		s.hold["dns"] = false
+		s.reportAll("dns")
+		if r := s.syncs(5); !r.Done {
+			s.Error(r.Failure)
+		}
+		s.wantHistory("4.21.1 Completed, 4.20.3 Partial")
+	})
+}

@@ -71,11 +71,11 @@ func (r reported) String() string {
 	return bounded.Join(parts, " and ", 4000)
 }
 
-// ran reports whether the cluster has run a release that the history does not have:
-// then what is being applied is not an installation.
+// ran reports whether operators run another release than the newest entry of the
+// history: then what is being applied is not an installation.
 func (r reported) ran(history []configv1.UpdateHistory) bool {
 	for version := range r {
-		if !slices.ContainsFunc(history, func(h configv1.UpdateHistory) bool { return h.Version == version || h.Version == "" }) {
+		if len(history) == 0 || history[0].Version != "" && history[0].Version != version {
 			return true
 		}
 	}
