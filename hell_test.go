@@ -244,7 +244,7 @@ func (x *hell) judgeApply(call memory.Call) {
 		return
 	}
 	for name, level := range toyOperators {
-		if level < hellLevel(call.Object) && !x.reached[name] && !x.installs() {
+		if level < hellLevel(call.Object) && !x.reached[name] && !x.installs(version) {
 			x.problem("%s %s was applied before %s was at %s", call.GVK.Kind, call.Key.Name, name, version)
 		}
 	}
@@ -257,11 +257,11 @@ func hellLevel(u *unstructured.Unstructured) int {
 	return levelOf(u)
 }
 
-// installs reports whether no operator has reported a version lately: then the
-// cluster may count as being installed.
-func (x *hell) installs() bool {
+// installs reports whether no operator has reported a version lately, or none but
+// this: then the release may count as being installed.
+func (x *hell) installs(version string) bool {
 	for name := range toyOperators {
-		if !lately(x.reports[name], x.Now(), func(v string) bool { return v == "" }) {
+		if !lately(x.reports[name], x.Now(), func(v string) bool { return v == "" || v == version }) {
 			return false
 		}
 	}
@@ -328,11 +328,11 @@ func (x *hell) judgeEntry(was *unstructured.Unstructured, old []configv1.UpdateH
 		u = nil
 	}
 	asked := u != nil && (u.Image == entry.Image || u.Image == "" && u.Version == entry.Version)
-	if len(old) == 0 && (entry.State == configv1.CompletedUpdate || !asked || x.installs()) {
+	if len(old) == 0 && (entry.State == configv1.CompletedUpdate || !asked || x.installs("")) {
 		x.judgeFirst(entry)
 		return
 	}
-	if !asked && x.own && x.installs() && entry.Version == x.releases[0].Version && entry.State == configv1.PartialUpdate {
+	if !asked && x.own && x.installs("") && entry.Version == x.releases[0].Version && entry.State == configv1.PartialUpdate {
 		return // as long as nothing was completed and no operator is there, Own is installed
 	}
 	if !asked {

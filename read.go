@@ -23,7 +23,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
-// ErrNoRelease says that it is not known what release the cluster runs.
+// ErrNoRelease says that it is not known what release the cluster runs: the history
+// is empty, and Options.Own is not set or is not what ClusterOperators report.
 var ErrNoRelease = errors.New("the cluster version has no history: set Options.Own to the release that the cluster runs")
 
 // own returns the release that the cluster runs when nothing is asked for. An
