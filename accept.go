@@ -22,8 +22,18 @@ func (p *planner) accept() {
 	w := p.newWork(a.out, a.force)
 	reason := "the cluster is at it"
 	switch h := p.o.cv.Status.History; {
-	case len(h) == 0:
-		reason, p.accepts = "the cluster runs it, and the history is empty", true
+	case len(h) == 0 && a.key.origin == running:
+		if n := len(p.o.operators); n > 0 && !p.o.operators.are(w.release.Version) {
+			p.wait(stepAccept, w.release, "operators report something else: "+p.o.operators.String())
+			return
+		} else if w.found = n > 0; w.found {
+			reason = "operators report it, and the history was lost"
+		} else {
+			reason = "the cluster runs it, and the history is empty"
+		}
+		p.accepts = true
+	case len(h) == 0 && a.key.origin == requested:
+		reason, p.accepts = "it was requested, and the history was lost", true
 	case sameEntry(&h[0], w.release):
 	case a.key.origin == requested:
 		reason, p.accepts = "it was requested, and all checks passed", true
@@ -36,6 +46,7 @@ func (p *planner) accept() {
 	step := stepApply
 	if p.accepts {
 		step = stepAccept
+		p.deletions = nil // were those of the release before
 	}
 	p.replace(step, w, reason)
 }

@@ -23,8 +23,7 @@ type core struct {
 	fatal func(error) // ends Run; nil elsewhere
 
 	trust   trust
-	alerts  *risk.AlertRisks // nil: alerts are not risks
-	tracker *runlevel.Tracker
+	alerts  *risk.AlertRisks       // nil: alerts are not risks
 	accepts clusterapi.Definitions // what the cluster accepts
 	watches payloadWatches
 	lists   bool // what is watched is listed again in each Sync
@@ -37,6 +36,7 @@ type core struct {
 	d           decision
 	cv          *configv1.ClusterVersion // as last read or written; shared
 	known       configv1.Release         // that the cluster was last seen at
+	opened      configv1.Release         // an Own without a version, as its payload names it
 	initialErr  error                    // of asking what it was installed with
 	initialAsks int                      // for that in vain
 	loads       int                      // that have ended
@@ -44,8 +44,9 @@ type core struct {
 	calledOff   *pass                    // that was called off last
 
 	mu            sync.Mutex
-	drawnInterval time.Duration // the interval; zero: not drawn yet
-	pass          *pass         // under way; nil: none
+	tracker       *runlevel.Tracker // of the release that the cluster is at; the decider replaces it
+	drawnInterval time.Duration     // the interval; zero: not drawn yet
+	pass          *pass             // under way; nil: none
 }
 
 func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
@@ -58,9 +59,30 @@ func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
 		c.alerts = &risk.AlertRisks{Alerts: c.o.Alerts}
 	}
 	c.tracker = runlevel.NewTracker(c.o.Clock)
-	c.watches = payloadWatches{tracker: c.tracker, mode: u.o.ApplyMode}
+	c.watches = payloadWatches{tracker: c.tracker, mode: c.o.ApplyMode}
 	c.saved, _ = readTracked(u.o.Tracker) // New has seen its faults
 	return c
+}
+
+// forgetRelease drops what is kept about the release that the cluster was at: its
+// deletions, what was applied of it, and the verifier that its payload configures.
+// Calls of a pass that was called off may still write to the old Tracker.
+func (c *core) forgetRelease() {
+	c.watches.want(nil)
+	tracker := runlevel.NewTracker(c.o.Clock)
+	c.watches.tracker = tracker
+	c.trust.forget()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tracker = tracker
+}
+
+// pendingDeletions are those of the release that the cluster is at.
+func (c *core) pendingDeletions() []string {
+	c.mu.Lock()
+	tracker := c.tracker
+	c.mu.Unlock()
+	return tracker.PendingDeletions()
 }
 
 // random returns a number in [0,1) for jitter.
@@ -106,6 +128,8 @@ func (c *core) result() Result {
 	switch {
 	case s.load.err != nil:
 		r.Failure = s.load.err
+	case s.sync == nil && c.d.lost != nil:
+		r.Failure = c.d.lost
 	case !r.Done && s.passErr != nil:
 		r.Failure = s.passErr
 	case !r.Done:

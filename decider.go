@@ -112,7 +112,11 @@ func stateOf(co *configv1.ClusterOperator) (s operatorState) {
 // drops what is known of another state of it, plans, writes the status on
 // condition that nobody else has meanwhile, and then does what was planned.
 func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r.o.API, clusterVersionKey)
+	shared, err := clusterapi.GetShared(ctx, r.o.API, versionKind, clusterVersionKey)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cluster version: %w", err)
+	}
+	cv, err := clusterapi.As[configv1.ClusterVersion](shared)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cluster version: %w", err)
 	}
@@ -122,14 +126,21 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 	r.cv = cv
 	if r.s.follow(cv) {
 		r.callOff()
+		r.forgetRelease()
 	}
 	r.restore()
-	own, err := r.own(cv)
-	if errors.Is(err, ErrNoRelease) {
-		return r.findRelease(err)
+	o := object{cv: cv, risks: readRisks(ctx, r.o.API), notUnderstood: clusterversion.NotUnderstood(shared.Unstructured())}
+	if err := r.identify(&o); err != nil {
+		if errors.Is(err, ErrNoRelease) {
+			return r.findRelease(err)
+		}
+		return reconcile.Result{}, err
 	}
-	o := object{cv: cv, own: own, risks: readRisks(ctx, r.o.API)}
-	if o.gates, err = readGates(ctx, r.o.API, reconciledVersion(cv, own), own.Version); err != nil {
+	versions := []string{reconciledVersion(cv, o.own, r.s.ran), o.own.Version}
+	if o.lost != nil {
+		versions = o.operators.versions()
+	}
+	if o.gates, err = readGates(ctx, r.o.API, versions...); err != nil {
 		return reconcile.Result{}, err
 	}
 	r.settle(q)
@@ -174,6 +185,9 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 			}
 		case a.adopt != nil:
 			r.callOff()
+			if a.Step == stepAccept {
+				r.forgetRelease()
+			}
 			r.s.adopt(a.adopt, &cv.Status, loadedMessage(a.Release, r.o.architecture(a.Release)))
 			r.known = a.Release
 		case a.again:
@@ -196,7 +210,38 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 	}
 	r.reached = r.milestone(nil)
 	res.Watches = r.watches.want(r.watched())
+	if o.lost != nil && r.d.origin != requested {
+		return reconcile.Result{}, o.lost
+	}
 	return res, nil
+}
+
+// identify finds out what the cluster runs, and whether it is being installed.
+func (r *decider) identify(o *object) (err error) {
+	completed := everCompleted(&o.cv.Status)
+	if !completed {
+		if o.operators, err = o.risks.reported(); err != nil {
+			return err
+		}
+	}
+	r.s.ran = r.s.ran || completed || o.operators.ran(o.cv.Status.History)
+	o.own, err = r.own(o.cv, o.operators)
+	if isLost(err) || errors.Is(err, ErrNoRelease) && len(o.operators) > 0 && r.cannotSay() && requestsImage(o) {
+		o.lost, err = err, nil
+	}
+	return err
+}
+
+// cannotSay reports whether the source of payloads does not know what the cluster
+// was installed with.
+func (r *decider) cannotSay() bool {
+	_, ok := r.o.Payloads.(manifest.InitialReleaser)
+	return !ok
+}
+
+func requestsImage(o *object) bool {
+	u := o.cv.Spec.DesiredUpdate
+	return u != nil && u.Image != "" && len(o.notUnderstood) == 0
 }
 
 // refuseHosted ends an Updater of a cluster whose control plane is hosted elsewhere.

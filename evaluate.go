@@ -117,7 +117,7 @@ func (c *core) merge(ctx context.Context, j *retrieval) func([]configv1.Release,
 // riskSources are the sources of risks in the cluster that also stand behind
 // the condition Upgradeable.
 func (c *core) riskSources(own string) []risk.RiskSource {
-	return preconditions.Sources(preconditions.RiskOptions{Reader: c.o.API, OwnVersion: own, Deletions: c.tracker.PendingDeletions})
+	return preconditions.Sources(preconditions.RiskOptions{Reader: c.o.API, OwnVersion: own, Deletions: c.pendingDeletions})
 }
 
 // acceptedRisks are the risks that a request accepts by name.

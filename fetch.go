@@ -48,7 +48,7 @@ func (j *retrieval) id() string {
 
 // fetch asks the update service which updates there are, where that is due.
 func (p *planner) fetch() {
-	if p.Graph == nil {
+	if p.Graph == nil || p.d.lost != nil {
 		return
 	}
 	j := p.retrieval()
@@ -69,7 +69,11 @@ func (p *planner) fetch() {
 // retrieval is what there is to do about the updates.
 func (p *planner) retrieval() *retrieval {
 	j := &retrieval{cv: p.o.cv, query: p.updatesQuery(), updates: p.updates, own: p.d.own.Version, now: p.now}
-	j.wanted = j.query.wanted(acceptedRisks(p.o.cv, p.d.gates))
+	asked := p.o.cv
+	if len(p.o.notUnderstood) > 0 {
+		asked = p.d.cleared
+	}
+	j.wanted = j.query.wanted(acceptedRisks(asked, p.d.gates))
 	if j.updates.clusterRisks != p.risks {
 		j.updates.clusterRisks, j.wanted.RisksChanged = p.risks, true
 	}

@@ -115,7 +115,7 @@ func (f *follower) watches() []reconcile.Watch {
 	for i, gvk := range kinds {
 		watches[i] = reconcile.Watch{GVK: gvk, Trim: identity, Changed: func(now time.Time, _, _ *clusterapi.Object) []reconcile.Wake {
 			delete(f.reader.fresh, gvk.Kind)
-			return []reconcile.Wake{{After: max(0, f.looked.Add(f.o.Settle).Sub(now))}}
+			return []reconcile.Wake{{After: min(max(0, f.looked.Add(f.o.Settle).Sub(now)), f.o.Settle)}}
 		}}
 		if gvk.Kind == "Deployment" && f.o.Payload == nil {
 			watches[i].Options.Namespace = "openshift-machine-config-operator"

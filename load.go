@@ -27,6 +27,7 @@ type loadRequest struct {
 	force    bool
 	gates    gates
 	cv       *configv1.ClusterVersion
+	restored bool // cv is not as the cluster has it: see [reported.restored]
 	own      configv1.Release
 	caps     func(has []string) manifest.Capabilities // as they are, in a release that has some
 	accepted []string                                 // risks of the release that were accepted
@@ -61,7 +62,7 @@ func (p *planner) load() {
 	case !p.refused(&p.s.load, want):
 		p.begin(want)
 		p.loading = want
-	case want.key.target == base.key.target || p.applies(base) || p.s.fallback.out != nil || p.refused(&p.s.fallback, base):
+	case base.release.Image == "" || want.key.target == base.key.target || p.applies(base) || p.s.fallback.out != nil || p.refused(&p.s.fallback, base):
 	default:
 		p.begin(base)
 	}
@@ -88,15 +89,18 @@ func (p *planner) refused(last *attempt, r *loadRequest) bool {
 	return true
 }
 
-// request makes the request to load a release. What the cluster runs was
-// verified when it came, and so was an update that was accepted, unless in
-// spite of its signature: only what is new is verified.
+// request makes the request to load a release. One that is asked for is verified,
+// even if the cluster has been at it: it may have been forced then. What the cluster
+// is at was accepted before.
 func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 	r := &loadRequest{
 		release: release, origin: from, force: from == requested && p.d.resolution.Force,
-		verify: from == requested && release.Image != p.d.own.Image,
+		verify: from == requested,
 		gates:  p.d.gates, cv: p.o.cv, own: p.d.own, now: p.now,
 		caps: func(has []string) manifest.Capabilities { return p.capabilities(p.d.gates, nil, has) },
+	}
+	if p.d.lost != nil {
+		r.cv, r.restored = p.o.operators.restored(p.o.cv), true
 	}
 	r.key = attemptKey{p.d.target(release, from), p.o.cv.UID, p.o.cv.Generation}
 	if p.s.sync != nil {
@@ -240,6 +244,9 @@ func (c *core) runningPayload(ctx context.Context, r *loadRequest) (*manifest.Pa
 	if r.previous != nil {
 		return r.previous, nil
 	}
+	if r.own.Image == "" {
+		return nil, errors.New("it is not known which release the cluster runs")
+	}
 	fsys, err := c.payload(ctx, r.own)
 	if err != nil {
 		return nil, err
@@ -273,6 +280,9 @@ func (c *core) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g gat
 func (c *core) precheck(ctx context.Context, r *loadRequest, payload *manifest.Payload) (preconditions.Decision, error) {
 	t := preconditions.NewTransition(r.cv, payload.Release, r.force, preconditions.Full)
 	in := &preconditions.Input{Reader: c.o.API, Transition: t, TargetPayload: payload, Now: r.now}
+	if r.restored {
+		in.Reader = restoredReader{c.o.API, r.cv}
+	}
 	in.CurrentPayload = r.previous
 	report, err := preconditions.Run(ctx, c.o.Checks, in, preconditions.Options{})
 	if err != nil {

@@ -54,7 +54,10 @@ type Options struct {
 	// Own is the release that the cluster runs, for as long as the history of
 	// the ClusterVersion has none that was completed: from then on the newest
 	// one that was. Zero: the newest entry; without any, the initial release
-	// of Payloads ([manifest.InitialReleaser]), else [ErrNoRelease].
+	// of Payloads ([manifest.InitialReleaser]), else [ErrNoRelease]. If the history
+	// is empty and ClusterOperators report versions, the status was lost: when all
+	// report Own's, the history begins with it as Completed, else nothing is applied
+	// until an image is requested.
 	Own configv1.Release
 	// Profile of the cluster; empty means [manifest.DefaultProfile].
 	Profile string

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // The steps of an update, in their order. Each has a file of its own.
@@ -61,6 +62,10 @@ type object struct {
 	own   configv1.Release
 	gates gates
 	risks clusterRisks
+
+	operators     reported        // nil: not looked at
+	lost          error           // why own is not known; nil: it is
+	notUnderstood field.ErrorList // what of the request is not
 }
 
 // settings are the options that plans depend on.
@@ -110,6 +115,7 @@ func plan(now time.Time, o object, s session, l availableUpdates, set settings) 
 func (p *planner) judge() (configv1.ClusterVersionStatus, string) {
 	in := newStatusInput(p.now, p.o.cv, p.d, &p.s, p.updates, &p.settings)
 	in.accepts, in.loading = p.accepts, p.loading
+	in.completed = in.completed || p.accepts && p.s.sync.found
 	cv := *p.o.cv
 	cv.Status = nextStatus(p.o.cv.Status, in)
 	condition, risks := p.o.risks.upgradeable(&cv, p.d.own.Version, p.deletions, p.ReasonStyle)

@@ -23,27 +23,50 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
-// ErrNoRelease says that it is not known what release the cluster runs.
+// ErrNoRelease says that it is not known what release the cluster runs: the history
+// is empty, and Options.Own is not set or is not what ClusterOperators report.
 var ErrNoRelease = errors.New("the cluster version has no history: set Options.Own to the release that the cluster runs")
 
 // own returns the release that the cluster runs when nothing is asked for. An
-// error of ErrNoRelease may mean that the source of payloads has to be asked.
-func (c *core) own(cv *configv1.ClusterVersion) (configv1.Release, error) {
+// error of ErrNoRelease may mean that the source of payloads has to be asked. Where
+// the history was lost, operators must agree with it.
+func (c *core) own(cv *configv1.ClusterVersion, operators reported) (configv1.Release, error) {
 	for _, h := range cv.Status.History {
 		if h.State == configv1.CompletedUpdate {
 			return graph.FillRelease(configv1.Release{Version: h.Version, Image: h.Image}, c.o.Own, nil), nil
 		}
 	}
-	switch {
-	case c.o.Own.Image != "":
-		return c.o.Own, nil
-	case len(cv.Status.History) > 0:
-		h := cv.Status.History[0]
-		return configv1.Release{Version: h.Version, Image: h.Image}, nil
-	case c.known.Image != "": // the object was created again, the cluster was not
-		return c.known, nil
+	own := c.o.Own
+	if h := cv.Status.History; len(h) > 0 {
+		// An installation of another release than Own ends when operators report one.
+		if own.Image == "" || len(operators) > 0 && !operators.are(own.Version) {
+			own = configv1.Release{Version: h[0].Version, Image: h[0].Image}
+		}
+		return own, nil
 	}
-	return configv1.Release{}, ErrNoRelease
+	// The object was created again or lost its status; the cluster did not.
+	if own.Image == "" || c.s.ran && len(operators) == 0 && c.known.Image != "" {
+		own = c.known
+	}
+	if own.Version == "" && own.Image != "" {
+		if version := c.s.loadedVersion(own.Image); version != "" {
+			c.opened = configv1.Release{Version: version, Image: own.Image}
+		}
+		if c.opened.Image == own.Image {
+			own.Version = c.opened.Version
+		}
+	}
+	switch {
+	case len(operators) > 0 && (own.Image == "" || own.Version != "" && !operators.are(own.Version)):
+		lost := operators.lost(own)
+		if operators[own.Version] == nil {
+			own = configv1.Release{} // the cluster does not trust its keys
+		}
+		return own, lost
+	case own.Image == "":
+		return own, ErrNoRelease
+	}
+	return own, nil
 }
 
 // gates are the feature set and gates that the cluster's manifests go by.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -453,46 +454,73 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
+// TestNoHistory: a cluster without a history and without operators that report a
+// version is being installed; operators that report Own's show that the history was
+// lost.
 func TestNoHistory(t *testing.T) {
 	noHistory := func(cv *configv1.ClusterVersion) { cv.Status = configv1.ClusterVersionStatus{} }
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
-	synctest.Test(t, func(t *testing.T) {
-		c := newTestCluster(t, from, to, noHistory)
-		o := clusterupdate.Options{API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure()}
-		u, err := clusterupdate.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := u.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "set Options.Own") {
-			t.Errorf("error is %v", err)
-		}
-		o.Own = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}
-		var seen []string
-		o.Observe = func(e clusterupdate.Event) {
-			if e.Type == clusterupdate.EventRequestIgnored || e.Type == clusterupdate.EventCompleted {
-				seen = append(seen, string(e.Type)+": "+e.Message)
+	for _, installing := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newTestCluster(t, from, to, noHistory)
+			want := []string{"Completed: Done applying 4.21.1"}
+			if installing {
+				for _, op := range from.Operators() {
+					reportVersion(t, c.Cluster, op.Name, "")
+				}
+				// A request made while the cluster is installed has to wait.
+				want = []string{"RequestIgnored: the cluster is still being installed", "Completed: Done applying 4.20.3", "Completed: Done applying 4.21.1"}
 			}
+			o := clusterupdate.Options{API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure()}
+			u, err := clusterupdate.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := u.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "set Options.Own") {
+				t.Errorf("error is %v", err)
+			}
+			o.Own = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}
+			var seen []string
+			o.Observe = func(e clusterupdate.Event) {
+				if e.Type == clusterupdate.EventRequestIgnored || e.Type == clusterupdate.EventCompleted {
+					seen = append(seen, string(e.Type)+": "+e.Message)
+				}
+			}
+			if u, err = clusterupdate.New(o); err != nil {
+				t.Fatal(err)
+			}
+			c.request(t, configv1.Update{Version: sample.ToVersion, Image: sample.ToImage})
+			r, err := u.Sync(t.Context())
+			if err != nil || !r.Done {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			if diff := cmp.Diff(want, seen); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			if got := historyOf(c.version(t)); got != completedHistory {
+				t.Errorf("history is %s", got)
+			}
+			if got := c.version(t).Status.History[1]; got.Verified {
+				t.Error("what the cluster runs was not verified, but says so")
+			}
+		})
+	}
+}
+
+// reportVersion makes a ClusterOperator report a version of its operator; none if it
+// is empty.
+func reportVersion(t testing.TB, api clusterapi.ClusterAPI, name, version string) {
+	t.Helper()
+	ctx := context.WithValue(context.Background(), reactionKey{}, true)
+	if _, err := clusterapi.Modify(ctx, api, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+		co.Status.Versions = slices.DeleteFunc(co.Status.Versions, func(v configv1.OperandVersion) bool { return v.Name == "operator" })
+		if version != "" {
+			co.Status.Versions = append(co.Status.Versions, configv1.OperandVersion{Name: "operator", Version: version})
 		}
-		if u, err = clusterupdate.New(o); err != nil {
-			t.Fatal(err)
-		}
-		// A request made while the cluster is installed has to wait.
-		c.request(t, configv1.Update{Version: sample.ToVersion, Image: sample.ToImage})
-		r, err := u.Sync(t.Context())
-		if err != nil || !r.Done {
-			t.Fatalf("%+v, %v", r, err)
-		}
-		want := []string{"RequestIgnored: the cluster is still being installed", "Completed: Done applying 4.20.3", "Completed: Done applying 4.21.1"}
-		if diff := cmp.Diff(want, seen); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
-		if got := historyOf(c.version(t)); got != completedHistory {
-			t.Errorf("history is %s", got)
-		}
-		if got := c.version(t).Status.History[1]; got.Verified {
-			t.Error("what the cluster runs was not verified, but says so")
-		}
-	})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestBusy(t *testing.T) {
@@ -570,6 +598,18 @@ func TestNewRefusesNegatives(t *testing.T) {
 		change(&o)
 		if _, err := clusterupdate.New(o); err == nil || !strings.Contains(err.Error(), field+" is negative") {
 			t.Errorf("%s: error %v", field, err)
+		}
+	}
+}
+
+// reportAll makes an operator that was held up report what it would have.
+func (s *sampleTest) reportAll(name string) {
+	s.Helper()
+	for _, op := range s.next {
+		if op.Name == name {
+			if err := s.report(context.WithValue(context.Background(), reactionKey{}, true), op); err != nil {
+				s.Fatal(err)
+			}
 		}
 	}
 }

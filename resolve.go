@@ -44,6 +44,7 @@ const (
 	RowAtRisk     Row = "AtRisk"     // the version has known issues, which are accepted
 	RowNotFound   Row = "NotFound"   // no list that counts has the version
 	RowInstalling Row = "Installing" // nothing was ever completed: what is asked for waits
+	RowNoHistory  Row = "NoHistory"  // the history was lost, and begins again with what the cluster runs
 )
 
 // ResolveOptions say where else than among the available updates a requested version
@@ -225,8 +226,9 @@ type decision struct {
 	want       configv1.Release
 	origin     origin
 	baseOrigin origin
-	verified   bool // resumed: it was verified when it was accepted
-	installing bool // no release was ever completed
+	verified   bool  // resumed: it was verified when it was accepted
+	installing bool  // no release was ever completed
+	lost       error // why it is not known what the cluster runs: only an image that is requested is applied
 	gates      gates
 }
 
@@ -237,11 +239,14 @@ func decide(o object, s session, l availableUpdates, set settings) decision {
 		cv = cv.DeepCopy()
 		cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates = available, conditional
 	}
-	d := decision{own: o.own, gates: o.gates, installing: !everCompleted(&cv.Status)}
-	d.faults = Validate(cv, o.gates.acceptRisks)
+	d := decision{own: o.own, gates: o.gates, installing: !s.ran, lost: o.lost}
+	d.faults = append(Validate(cv, o.gates.acceptRisks), o.notUnderstood...)
 	d.cleared = Clear(cv, d.faults)
+	if len(o.notUnderstood) > 0 {
+		d.cleared.Spec.DesiredUpdate = nil
+	}
 	asks, faulty := d.cleared, cv.Spec.DesiredUpdate != nil && d.cleared.Spec.DesiredUpdate == nil
-	if faulty && slices.ContainsFunc(d.faults, isNotAvailable) {
+	if faulty && len(o.notUnderstood) == 0 && slices.ContainsFunc(d.faults, isNotAvailable) {
 		if set.Graph != nil && l.unjudged(acceptedRisks(cv, o.gates)) {
 			// The version may well be available: not known is not invalid.
 			d.faults = slices.DeleteFunc(d.faults, isNotAvailable)
@@ -252,7 +257,10 @@ func decide(o object, s session, l availableUpdates, set settings) decision {
 	}
 
 	d.base, d.baseOrigin = o.own, running
-	if h := started(cv, o.own); h != nil {
+	if o.lost != nil {
+		d.base = configv1.Release{}
+	}
+	if h := started(cv, o.own, s.ran); h != nil {
 		d.base, d.baseOrigin, d.verified = configv1.Release{Version: h.Version, Image: h.Image}, resumed, h.Verified
 	}
 	var applied configv1.Release
@@ -262,12 +270,18 @@ func decide(o object, s session, l availableUpdates, set settings) decision {
 	d.base = graph.FillRelease(graph.FillRelease(d.base, applied, nil), cv.Status.Desired, nil)
 
 	d.resolution = Resolve(asks, d.base, faulty, set.Resolve)
+	if len(o.notUnderstood) > 0 {
+		d.resolution.Why = "the request is not understood, so it changes nothing: " + o.notUnderstood.ToAggregate().Error()
+	}
 	if d.resolution.Row == RowAtRisk { // available by the options
 		d.faults = slices.DeleteFunc(d.faults, isNotAvailable)
 		d.cleared = Clear(cv, d.faults)
 	}
 	if d.resolution.Outcome == Resolved && d.installing {
 		d.resolution = Resolution{Outcome: OwnRelease, Row: RowInstalling, Release: d.base, Why: "the cluster is still being installed", Withdrawn: d.resolution.Withdrawn}
+	}
+	if d.resolution.Outcome == Resolved && len(cv.Status.History) == 0 && d.lost == nil {
+		d.resolution = Resolution{Outcome: OwnRelease, Row: RowNoHistory, Release: d.base, Withdrawn: d.resolution.Withdrawn}
 	}
 	d.want, d.origin = d.resolution.Release, d.baseOrigin
 	if d.resolution.Outcome == Resolved {
@@ -288,17 +302,17 @@ func everCompleted(s *configv1.ClusterVersionStatus) bool {
 
 // started returns the entry of an update that was begun, nil where there is
 // none. What has been going on since the installation is not an update.
-func started(cv *configv1.ClusterVersion, own configv1.Release) *configv1.UpdateHistory {
+func started(cv *configv1.ClusterVersion, own configv1.Release, ran bool) *configv1.UpdateHistory {
 	h := cv.Status.History
-	if len(h) == 0 || h[0].State == configv1.CompletedUpdate || h[0].Image == own.Image || !everCompleted(&cv.Status) {
+	if len(h) == 0 || h[0].State == configv1.CompletedUpdate || h[0].Image == own.Image || !ran {
 		return nil
 	}
 	return &h[0]
 }
 
 // reconciledVersion is the version that the cluster is at, or on its way to.
-func reconciledVersion(cv *configv1.ClusterVersion, own configv1.Release) string {
-	if h := started(cv, own); h != nil {
+func reconciledVersion(cv *configv1.ClusterVersion, own configv1.Release, ran bool) string {
+	if h := started(cv, own, ran); h != nil {
 		return h.Version
 	}
 	return own.Version
@@ -312,7 +326,7 @@ func (p *planner) resolve() {
 		p.wait(stepResolve, configv1.Release{}, why)
 	}
 	cv, s := p.o.cv, &p.s
-	if !p.Auto || p.d.installing || s.sync == nil || !s.report.Reconciling || cv.Status.History[0].State != configv1.CompletedUpdate {
+	if !p.Auto || len(p.o.notUnderstood) > 0 || p.d.installing || s.sync == nil || !s.report.Reconciling || cv.Status.History[0].State != configv1.CompletedUpdate {
 		return
 	}
 	if u := cv.Spec.DesiredUpdate; u != nil && p.d.resolution.Outcome != OwnRelease && !equality.Semantic.DeepEqual(u, s.asked) {

@@ -19,6 +19,7 @@ type session struct {
 	entry  entry  // as last read or written
 	target target // what was last asked for
 
+	ran      bool    // a release was completed before: what is applied is no installation
 	load     attempt // at the wanted release
 	fallback attempt // at what the cluster has been at, where that is refused
 	accepted string  // what ReleaseAccepted says of sync
@@ -91,6 +92,7 @@ type syncWork struct {
 	force     bool
 	overrides []configv1.ComponentOverride
 	caps      manifest.Capabilities
+	found     bool // operators report it already: it becomes a Completed entry
 }
 
 // same reports whether nothing has changed that a pass would have to begin
@@ -113,8 +115,19 @@ func (s *session) follow(cv *configv1.ClusterVersion) bool {
 		return false
 	}
 	known := s.entry != entry{}
-	*s = session{entry: e, asked: s.asked}
+	*s = session{entry: e, asked: s.asked, ran: s.ran}
 	return known
+}
+
+// loadedVersion is the version of an image that was loaded, empty if that is not
+// known.
+func (s *session) loadedVersion(image string) string {
+	for _, a := range []*attempt{&s.load, &s.fallback} {
+		if a.out != nil && a.out.release.Image == image {
+			return a.out.release.Version
+		}
+	}
+	return ""
 }
 
 // ask drops what a session knows about another request: a release that was
@@ -139,7 +152,7 @@ func (s *session) adopt(w *syncWork, status *configv1.ClusterVersionStatus, mess
 		s.report = passReport{Version: w.release.Version, Image: w.release.Image, LastProgress: s.report.LastProgress}
 	}
 	if s.sync == nil || s.sync.loaded != w.loaded {
-		s.accepted = message
+		s.accepted, s.toldFailure = message, ""
 	}
 	if s.load.out == w.loaded {
 		s.load = attempt{}
@@ -149,6 +162,9 @@ func (s *session) adopt(w *syncWork, status *configv1.ClusterVersionStatus, mess
 	}
 	s.changed = s.sync != nil
 	state := s.state(status, w.release.Image)
+	if w.found {
+		state = runlevel.Reconciling
+	}
 	s.report.Completed, s.report.Reconciling, s.report.Initial = 0, state == runlevel.Reconciling, state == runlevel.Initializing
 	s.sync, s.pass, s.waits, s.passErr, s.attempt, s.failures, s.nextPass = w, false, false, nil, 0, 0, time.Time{}
 }
@@ -157,9 +173,9 @@ func (s *session) adopt(w *syncWork, status *configv1.ClusterVersionStatus, mess
 // changed is brought to the cluster as carefully as an update.
 func (s *session) state(status *configv1.ClusterVersionStatus, image string) runlevel.State {
 	switch h := status.History; {
-	case !everCompleted(status):
+	case !s.ran:
 		return runlevel.Initializing
-	case h[0].State == configv1.CompletedUpdate && h[0].Image == image && !s.changed:
+	case len(h) > 0 && h[0].State == configv1.CompletedUpdate && h[0].Image == image && !s.changed:
 		return runlevel.Reconciling
 	}
 	return runlevel.Updating

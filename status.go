@@ -101,7 +101,11 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 		set(failing.Type, failing.Status, failing.Reason, failing.Message)
 		set(progressing.Type, progressing.Status, progressing.Reason, progressing.Message)
 	}
-	if in.sync == nil && in.d.want.Image == "" {
+	switch {
+	case in.sync != nil:
+	case in.d.lost != nil:
+		set(ConditionFailing, configv1.ConditionTrue, "UnknownRelease", in.d.lost.Error())
+	case in.d.want.Image == "":
 		set(ConditionFailing, configv1.ConditionTrue, "NoDesiredImage", "No configured operator version, unable to update cluster")
 	}
 	unset(ConditionFailing)

@@ -66,6 +66,14 @@ func (c *core) payloadVerifier(ctx context.Context, r *loadRequest) (signature.V
 	return v, nil
 }
 
+// forget makes the next use build the verifier from the payload that the cluster runs
+// then. Signatures that are not saved yet stay until that.
+func (t *trust) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.key = ""
+}
+
 // made returns the verifier that was made of key, or nil.
 func (t *trust) made(key string) signature.Verifier {
 	t.mu.Lock()

@@ -129,8 +129,8 @@ func (u *Updater) Sync(ctx context.Context) (Result, error) {
 
 // Run does as Sync does until ctx ends, and then returns nil: when something is
 // due, and when what it waits for has changed if the cluster can be watched.
-// Faults of the API are retried without end; only [ErrNoRelease] and
-// [ErrHostedControlPlane] end it.
+// Faults of the API are retried without end; only [ErrNoRelease], if Options.Own is
+// not set, and [ErrHostedControlPlane] end it.
 //
 // A change of the ClusterVersion's spec interrupts the pass at hand.
 func (u *Updater) Run(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -87,7 +88,7 @@ func (p *Payload) Capabilities() []string {
 // setOf returns the newest set of capabilities that a version of OpenShift has, apart
 // from vCurrent.
 func setOf(version string) sets.Set[string] {
-	v, err := semver.StrictNewVersion(version)
+	v, err := versions.Parse(version)
 	if err != nil {
 		return sets.New[string]()
 	}

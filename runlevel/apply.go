@@ -44,8 +44,9 @@ type applier struct {
 	skipChecks bool
 	tell       func(*manifest.Task, Event)
 	doubles    map[*manifest.Task]*double
-	trusts     bool // goes by what watches show
-	reports    bool // tells what has drifted
+	deletes    map[deletionKey]bool // objects that the release deletes
+	trusts     bool                 // goes by what watches show
+	reports    bool                 // tells what has drifted
 }
 
 func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) error {
@@ -69,8 +70,12 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 	} else {
 		stored, err = a.applyOnce(ctx, t, state != Initializing)
 	}
-	if err != nil || stored == nil || state == Initializing || a.skipChecks {
+	if err != nil {
 		return err
+	}
+	a.applied(m)
+	if stored == nil || state == Initializing || a.skipChecks {
+		return nil
 	}
 	return a.check(t, stored)
 }

@@ -20,10 +20,13 @@ import (
 // pending, and do nothing else.
 func (a *applier) delete(ctx context.Context, t *manifest.Task, state State) error {
 	m := t.Manifest
-	id := m.Identity()
-	key := deletionKey{kind: deletionKind(m.GVK()), namespace: id.Namespace, name: id.Name}
+	key := deletionOf(m)
 	was := a.tracker.deletion(key)
 	if state != Updating && (!was.requested || was.verified) {
+		return nil
+	}
+	if was.overruled {
+		a.warn(t, fmt.Sprintf("%s: the release deletes %s and applies it: it stays", m, key))
 		return nil
 	}
 
@@ -51,6 +54,32 @@ func (a *applier) delete(ctx context.Context, t *manifest.Task, state State) err
 	}
 	a.tracker.setDeletion(key, deletion{requested: true})
 	return nil
+}
+
+// applied takes note that an object was applied, which ends the deletion of it that
+// another release asked for. The release's own deletion is not repeated.
+func (a *applier) applied(m *manifest.Manifest) {
+	key := deletionOf(m)
+	a.tracker.applied(key, a.deletes[key])
+}
+
+// deletionsOf are the objects that the included ones of tasks delete.
+func deletionsOf(tasks []*manifest.Task, included func(*manifest.Manifest) bool) map[deletionKey]bool {
+	var out map[deletionKey]bool
+	for _, t := range tasks {
+		if m := t.Manifest; m.Annotations()[annotationDelete] == "true" && !isClusterOperator(m) && included(m) {
+			if out == nil {
+				out = make(map[deletionKey]bool)
+			}
+			out[deletionOf(m)] = true
+		}
+	}
+	return out
+}
+
+func deletionOf(m *manifest.Manifest) deletionKey {
+	id := m.Identity()
+	return deletionKey{group: id.Group, kind: deletionKind(m.GVK()), namespace: id.Namespace, name: id.Name}
 }
 
 // deletionKind returns a kind as texts about deletions have it: in lower case

@@ -20,8 +20,8 @@ import (
 
 // Tracker is what passes remember from one to the next: since when each
 // ClusterOperator is awaited, which deletions were requested, and which
-// warnings were given. It lives as long as the program works on one cluster.
-// With a new one the clocks start again and requests are forgotten, unless it
+// warnings were given. It lives as long as the program works on one release of one
+// cluster. With a new one the clocks start again and requests are forgotten, unless it
 // is made from what an earlier one was saved as: a Tracker is JSON. A time that
 // is later than now, because a clock was set back, counts as now.
 //
@@ -46,15 +46,17 @@ type Tracker struct {
 // deletion is the state of one object that is to be gone.
 type deletion struct {
 	requested, verified bool
+	overruled           bool // the release that deletes it has applied it since
 }
 
-// deletionKey names an object as deletions are told apart: by kind, not by
-// group, like the cluster-version operator does.
+// deletionKey identifies an object to delete. Group is empty in what earlier
+// versions saved.
 type deletionKey struct {
-	kind, namespace, name string
+	group, kind, namespace, name string
 }
 
-// String returns the text of a deletion: kind "ns/name".
+// String returns the text of a deletion: kind "ns/name". It does not name the
+// group, as the cluster-version operator does not.
 func (k deletionKey) String() string {
 	if k.namespace == "" {
 		return fmt.Sprintf("%s %q", k.kind, k.name)
@@ -131,19 +133,45 @@ func (t *Tracker) PendingDeletions() []string {
 		}
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out) // objects of two groups may read the same
 }
 
 func (t *Tracker) deletion(key deletionKey) deletion {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.deletions[key]
+	return t.deletions[t.known(key)]
+}
+
+// known is the key under which a deletion is kept: the one without a group, if an
+// earlier version saved it.
+func (t *Tracker) known(key deletionKey) deletionKey {
+	old := key
+	old.group = ""
+	if _, ok := t.deletions[old]; ok {
+		return old
+	}
+	return key
+}
+
+// applied records that an object was applied: its deletion is forgotten or, if the
+// same release asks for it, over.
+func (t *Tracker) applied(key deletionKey, deletes bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key = t.known(key)
+	switch d := t.deletions[key]; {
+	case !d.requested:
+	case deletes:
+		t.deletions[key] = deletion{requested: true, verified: true, overruled: true}
+	default:
+		delete(t.deletions, key)
+	}
 }
 
 func (t *Tracker) setDeletion(key deletionKey, d deletion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.deletions[key] = d
+	t.deletions[t.known(key)] = d
 }
 
 // warnOnce reports whether a warning is given for the first time.
@@ -212,10 +240,12 @@ type savedTracker struct {
 }
 
 type savedDeletion struct {
+	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Verified  bool   `json:"verified,omitempty"`
+	Overruled bool   `json:"overruled,omitempty"`
 }
 
 // MarshalJSON returns what the Tracker remembers, but for warnings.
@@ -225,11 +255,11 @@ func (t *Tracker) MarshalJSON() ([]byte, error) {
 	saved := savedTracker{Version: trackerVersion, Operators: t.operators}
 	for key, d := range t.deletions {
 		if d.requested {
-			saved.Deletions = append(saved.Deletions, savedDeletion{key.kind, key.namespace, key.name, d.verified})
+			saved.Deletions = append(saved.Deletions, savedDeletion{key.group, key.kind, key.namespace, key.name, d.verified, d.overruled})
 		}
 	}
 	slices.SortFunc(saved.Deletions, func(a, b savedDeletion) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Group, b.Group))
 	})
 	return json.Marshal(saved)
 }
@@ -253,7 +283,7 @@ func (t *Tracker) UnmarshalJSON(data []byte) error {
 	maps.Copy(t.operators, saved.Operators)
 	clear(t.deletions)
 	for _, d := range saved.Deletions {
-		t.deletions[deletionKey{d.Kind, d.Namespace, d.Name}] = deletion{requested: true, verified: d.Verified}
+		t.deletions[deletionKey{d.Group, d.Kind, d.Namespace, d.Name}] = deletion{requested: true, verified: d.Verified, overruled: d.Overruled}
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ type entry struct {
 	parked bool      // no look before unpark
 
 	running   bool
+	begun     time.Time // the time that the last look was given
 	conflicts int
 	failing   failing
 
@@ -87,11 +88,23 @@ func (a *agenda) take(now time.Time) *entry {
 		return nil
 	}
 	e := heap.Pop(&a.queue).(*entry)
-	e.running, e.due = true, time.Time{}
+	e.running, e.due, e.begun = true, time.Time{}, now
 	if !e.at.After(now) {
 		e.at = time.Time{}
 	}
 	return e
+}
+
+// setBack takes in that the clock was set back by d: what was to come is as far off
+// as before.
+func (a *agenda) setBack(d time.Duration) {
+	for _, e := range a.keys {
+		for _, t := range []*time.Time{&e.due, &e.hold, &e.at, &e.begun} {
+			if !t.IsZero() {
+				*t = t.Add(-d)
+			}
+		}
+	}
 }
 
 // next returns when the next look is due; false: never.
@@ -157,6 +170,9 @@ type failing struct {
 func (f *failing) fail(now time.Time) bool {
 	f.count++
 	f.last = now
+	if f.since.After(now) {
+		f.since = now // the clock was set back
+	}
 	switch {
 	case f.count == 1:
 		f.since, f.next = now, 10*time.Second

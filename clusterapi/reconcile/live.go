@@ -160,8 +160,14 @@ func (e *engine) wait(ctx context.Context, ping <-chan struct{}, at time.Time, t
 
 // sleep waits for d, or until ctx ends.
 func (e *engine) sleep(ctx context.Context, d time.Duration) {
-	for at := e.now().Add(d); ctx.Err() == nil && e.now().Before(at); {
+	last := e.now()
+	for at := last.Add(d); ctx.Err() == nil && last.Before(at); {
 		e.wait(ctx, nil, at, true)
+		now := e.now()
+		if now.Before(last) { // the clock was set back
+			at = at.Add(now.Sub(last))
+		}
+		last = now
 	}
 }
 

@@ -45,6 +45,7 @@ type loop struct {
 	ending   map[jobID]*job
 	started  bool
 	resyncAt time.Time
+	seen     time.Time // the latest time of the clock
 	rand     *rand.Rand
 }
 
@@ -62,6 +63,7 @@ type changeID struct {
 // result is what a look came to.
 type result struct {
 	entry  *entry
+	now    time.Time // that the look was given
 	result Result
 	err    error
 }
@@ -86,6 +88,7 @@ func (l *loop) wakeUp() {
 // runReady does what can be done without waiting, and reports whether that was
 // anything. Looks are begun here, and go on in goroutines of their own.
 func (l *loop) runReady(ctx context.Context) bool {
+	l.readClock()
 	did := l.finish(ctx)
 	if l.serial && l.running > 0 {
 		return did
@@ -97,6 +100,21 @@ func (l *loop) runReady(ctx context.Context) bool {
 	did = l.tellChanges() || did
 	did = l.resync() || did
 	return l.begin(ctx) || did
+}
+
+// readClock moves what is planned when the clock was set back. How far is known but
+// for the time since it was read last, which is at most a minute.
+func (l *loop) readClock() {
+	now := l.e.now()
+	if back := l.seen.Sub(now); back > 0 {
+		l.mu.Lock()
+		l.agenda.setBack(back)
+		l.mu.Unlock()
+		if !l.resyncAt.IsZero() {
+			l.resyncAt = l.resyncAt.Add(-back)
+		}
+	}
+	l.seen = now
 }
 
 // next returns when there is something to do, unless the loop waits for a look
@@ -204,7 +222,7 @@ func (l *loop) dispatch(ctx context.Context, e *entry, request Request) {
 
 // look calls Reconcile.
 func (l *loop) look(ctx context.Context, e *entry, request Request) error {
-	r := result{entry: e, err: &panics.Error{}} // what a Goexit leaves
+	r := result{entry: e, now: request.Now, err: &panics.Error{}} // what a Goexit leaves
 	defer func() {
 		l.mu.Lock()
 		l.results = append(l.results, r)
@@ -235,6 +253,9 @@ func (l *loop) finish(ctx context.Context) bool {
 		case r.err != nil:
 			l.failed(r.entry, r.err)
 		default:
+			if !r.result.At.IsZero() { // the clock may have been set back since the look began
+				r.result.At = r.result.At.Add(r.entry.begun.Sub(r.now))
+			}
 			l.succeeded(ctx, r.entry, r.result)
 		}
 	}

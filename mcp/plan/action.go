@@ -141,7 +141,8 @@ type call struct {
 	err     error
 	ended   bool // the last one has
 	next    time.Time
-	fails   int // in a row, that may pass
+	wait    time.Duration // until then, when it was planned
+	fails   int           // in a row, that may pass
 }
 
 // jobID tells the calls of a plan's actions apart.
@@ -179,21 +180,22 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		switch {
 		case c.err == nil:
 			c.fails = 0
-			c.next = x.now.Add(cmp.Or(c.outcome.After, actionEvery))
+			c.wait = cmp.Or(c.outcome.After, actionEvery)
 		case passes(c.err):
 			c.fails++
-			c.next = x.now.Add(min(actionRetry<<min(c.fails-1, 10), actionAtMost))
+			c.wait = min(actionRetry<<min(c.fails-1, 10), actionAtMost)
 			x.emit(Event{Type: EventError, Step: s.ID, Kind: s.Kind, Warning: true, Text: c.err.Error(), Err: c.err})
 		default:
 			delete(x.calls, s.ID)
 			return false, "", nil, time.Time{}, &failure{err: c.err, sure: true}
 		}
+		c.next = x.now.Add(c.wait)
 	}
 	if c.err == nil && c.outcome.Done {
 		return true, "", nil, time.Time{}, nil
 	}
 	if !c.running {
-		if x.now.Before(c.next) {
+		if left := c.next.Sub(x.now); left > 0 && left <= c.wait { // else the clock was set back
 			return false, c.outcome.Text, nil, c.next, nil
 		}
 		c.running = true

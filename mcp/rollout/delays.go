@@ -22,6 +22,13 @@ type Delays struct {
 	CordonRetry    time.Duration // after a first failed cordon, doubled each time, 5 tries; default 10 s
 }
 
+// isDue reports whether the time to begin an attempt at a drain has come. A time that
+// is further off than any retry is due: the clock was set back.
+func (d Delays) isDue(at, now time.Time) bool {
+	left := at.Sub(now)
+	return left <= 0 || left > max(d.DrainRetry, d.DrainSlowRetry, d.RetryMax, d.CordonRetry<<5)
+}
+
 func (d Delays) withDefaults() Delays {
 	def := func(v *time.Duration, to time.Duration) {
 		if *v == 0 {

@@ -154,7 +154,7 @@ func (r *drainsReconciler) take(ctx context.Context, q reconcile.Request) (*drai
 		return nil, res
 	}
 	d := r.of(q.Key.Name)
-	if !d.due.IsZero() && !q.Now.Before(d.due) {
+	if !d.due.IsZero() && r.o.Delays.isDue(d.due, q.Now) {
 		d.due, d.dirty = time.Time{}, true
 	}
 	_, assign, _ := r.state.Node(q.Key.Name)

@@ -41,6 +41,19 @@ type leavingPod struct {
 	err     error
 }
 
+// setBack moves the times of an attempt that are further off than its limit: the
+// clock was set back.
+func (a *drainAttempt) setBack(now time.Time, limit time.Duration) {
+	back := a.end.Sub(now) - limit
+	if back <= 0 {
+		return
+	}
+	a.end, a.check = a.end.Add(-back), a.check.Add(-back)
+	for _, p := range a.pods {
+		p.next = p.next.Add(-back)
+	}
+}
+
 // errLimit ends an attempt.
 var errLimit = errors.New("global timeout reached")
 
@@ -76,6 +89,7 @@ func (x *drainer) proceed() (at time.Time, err error) {
 		}
 		a.listed = true
 	}
+	a.setBack(x.now, x.o.Delays.DrainAttempt)
 	if err := x.evictDue(); err != nil {
 		return time.Time{}, err
 	}

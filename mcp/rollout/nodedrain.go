@@ -46,7 +46,7 @@ func (d *NodeDrain) Step(ctx context.Context, now time.Time) (drained bool, at t
 	}
 	x := &drainer{run: d.run, ctx: ctx, now: now, node: d.node, nodeDrain: &d.state, alone: d}
 	if x.attempt == nil {
-		if now.Before(x.due) {
+		if !x.o.Delays.isDue(x.due, now) {
 			return false, x.due, nil
 		}
 		x.due = time.Time{}

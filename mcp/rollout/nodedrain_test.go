@@ -80,3 +80,31 @@ func TestNodeDrainOptions(t *testing.T) {
 		t.Error("a negative delay is accepted")
 	}
 }
+
+// A clock that is set back, in an attempt or between two, delays a drain by no more
+// than a wait between two attempts.
+func TestNodeDrainClockSetBack(t *testing.T) {
+	for _, at := range []time.Duration{time.Minute, 2 * time.Minute, 12 * time.Minute} {
+		for _, back := range []time.Duration{time.Minute, 20 * time.Minute, 24 * time.Hour} {
+			c := memory.NewOpenShift(memory.Options{Clock: reconcile.NewClock(mcptest.Epoch)})
+			w0 := mcptest.Worker("w0", mcptest.Cordoned)
+			load(t, c, &w0, app("web-0", "w0"), budget(0))
+			d, err := rollout.NewNodeDrain(c, "w0", mcptest.Epoch, rollout.Delays{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for elapsed := time.Duration(0); elapsed < 40*time.Minute; {
+				now := mcptest.Epoch.Add(elapsed)
+				if elapsed >= at {
+					now = now.Add(-back)
+				}
+				drained, next, err := d.Step(t.Context(), now)
+				wait := next.Sub(now)
+				if err != nil || drained || wait <= 0 || wait > 5*time.Minute {
+					t.Fatalf("set back by %s after %s: %s later next in %s, %v", back, at, elapsed, wait, err)
+				}
+				elapsed += wait
+			}
+		}
+	}
+}

@@ -21,7 +21,8 @@ type nodeUpdate struct {
 	target mcp.Target
 	phase  mcp.Phase
 	step   stepID
-	at     time.Time // of the next step
+	at     time.Time     // of the next step
+	wait   time.Duration // until then, when it was planned
 	busy   bool
 }
 
@@ -68,7 +69,7 @@ func (r *updatesReconciler) Reconcile(ctx context.Context, q reconcile.Request) 
 		u = &nodeUpdate{target: to, phase: phase, step: stepID{target: to}}
 		r.nodes[name] = u
 	}
-	if !u.busy && q.Now.Before(u.at) {
+	if left := u.at.Sub(q.Now); !u.busy && left > 0 && left <= u.wait { // else the clock was set back
 		return reconcile.Result{At: u.at}, nil
 	}
 	if !u.busy {
@@ -110,7 +111,7 @@ func (r *updatesReconciler) job(name, pool string, u *nodeUpdate) reconcile.Job 
 					return nil // the node's change wakes
 				}
 			}
-			u.at = r.now.Add(wake.After)
+			u.at, u.wait = r.now.Add(wake.After), wake.After
 			return []reconcile.Wake{wake}
 		},
 	}

@@ -25,9 +25,10 @@ type node struct {
 	stored *corev1.Node
 
 	work    *work
-	works   int       // so many have begun
-	due     time.Time // when the next work may begin
-	failing time.Time // since when the action fails; zero: it does not
+	works   int           // so many have begun
+	due     time.Time     // when the next work may begin
+	wait    time.Duration // until then, when it was planned
+	failing time.Time     // since when the action fails; zero: it does not
 	drain   *rollout.NodeDrain
 	failure error // what halted the run here
 	noted   bool  // it is on the node
@@ -107,7 +108,7 @@ func (x *node) proceed(ctx context.Context) (at time.Time, err error) {
 		if x.failure != nil {
 			return time.Time{}, x.note(ctx)
 		}
-		if x.now.Before(x.due) {
+		if left := x.due.Sub(x.now); left > 0 && left <= x.wait { // else the clock was set back
 			return x.due, nil
 		}
 		phase := x.record.Phase
@@ -354,7 +355,7 @@ func (x *node) act(ctx context.Context) (at time.Time, err error) {
 		x.halt(stalled(waited, waiting))
 		return time.Time{}, nil
 	}
-	x.due = x.now.Add(step.After)
+	x.due, x.wait = x.now.Add(step.After), step.After
 	if step.After <= 0 {
 		return x.now, nil
 	}
@@ -382,7 +383,7 @@ func (x *node) failed(ctx context.Context, err error) (at time.Time, _ error) {
 		return time.Time{}, nil
 	}
 	x.emit(Event{Type: EventRetry, Node: x.name, Phase: x.record.Phase, Warning: true, Text: fmt.Sprintf("node %s: %v; trying again", x.name, err), Err: err})
-	x.work, x.due = nil, x.now.Add(x.Retry)
+	x.work, x.due, x.wait = nil, x.now.Add(x.Retry), x.Retry
 	return x.due, nil
 }
 
