@@ -36,6 +36,8 @@ var (
 type applier struct {
 	api       API
 	mode      Mode
+	managers  []string                   // whose fields are adopted
+	created   map[manifest.Identity]bool // objects that a manifest only creates
 	owner     *metav1.OwnerReference
 	tracker   *Tracker
 	log       *slog.Logger

@@ -62,8 +62,15 @@
 // written it since. A conflict is an error of the API, so the task is tried again.
 // What somebody has added to keyed lists goes then; what a manifest no longer names
 // stays where a merge only adds, such as labels. All else is the same in both
-// modes. In a cluster that goes back to server-side apply, fields that merges have
-// set stay when a later manifest no longer names them.
+// modes.
+//
+// Server-side apply removes only what its own manager has set. In a cluster that
+// another operator or ApplyMerge has written, it therefore adopts the fields of the
+// managers in [Options].Adopt: before the first apply of an object, one update at the
+// resourceVersion that was read moves their fields to our manager, in
+// metadata.managedFields alone. Then what the manifest does not name goes, as if we
+// had always applied it. Objects that a manifest only creates are not adopted, and of
+// ClusterOperators the spec is not.
 //
 // Then the object is judged as it came back. A Deployment must not be failing,
 // a Job must not have failed, a CustomResourceDefinition must be served; a

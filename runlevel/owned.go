@@ -37,21 +37,32 @@ func managedEntries(obj *unstructured.Unstructured) []managedEntry {
 	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
 	list, _ := value.([]any)
 	out := make([]managedEntry, 0, len(list))
-	for _, e := range list {
-		m, _ := e.(map[string]any)
-		text := func(key string) string { s, _ := m[key].(string); return s }
-		if fields, ok := m["fieldsV1"].(map[string]any); ok {
-			out = append(out, managedEntry{text("manager"), text("operation"), text("subresource"), text("time"), fields})
+	for _, v := range list {
+		if e, ok := managedEntryOf(v); ok {
+			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// managedEntryOf reads one entry; ok is false if it is not as it should be.
+func managedEntryOf(v any) (e managedEntry, ok bool) {
+	m, _ := v.(map[string]any)
+	text := func(key string) string { s, _ := m[key].(string); return s }
+	fields, ok := m["fieldsV1"].(map[string]any)
+	return managedEntry{text("manager"), text("operation"), text("subresource"), text("time"), fields}, ok
+}
+
+// isOurs reports the entry of our own applies.
+func (e managedEntry) isOurs() bool {
+	return e.manager == clusterapi.ManagerPayload && e.operation == "Apply" && e.subresource == ""
 }
 
 // ownedBy splits the entries of an object into the fields that were applied as
 // [clusterapi.ManagerPayload], and those of everybody else.
 func ownedBy(obj *unstructured.Unstructured) (ours fieldTree, others []fieldTree) {
 	for _, e := range managedEntries(obj) {
-		if e.manager == clusterapi.ManagerPayload && e.operation == "Apply" && e.subresource == "" {
+		if e.isOurs() {
 			ours = e.fields
 		} else {
 			others = append(others, e.fields)

@@ -132,11 +132,16 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 			return nil, errors.New("runlevel: neither an API nor an Applier to work on")
 		}
 		p.tracker.keepOnly(tasks)
+		included := func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }
 		a := &applier{
-			api: o.API, mode: o.Mode, owner: o.Owner, tracker: p.tracker, log: p.log,
+			api: o.API, mode: o.Mode, managers: o.Adopt, owner: o.Owner, tracker: p.tracker, log: p.log,
 			awaitJobs: o.AwaitJobs, skipChecks: o.SkipChecks, tell: p.tell,
 			reports: p.state == Reconciling && !o.ApplyAlways && p.tracker.watchesFor(o.Mode),
-			doubles: doublesOf(tasks, func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }),
+			created: createdOnly(tasks, included),
+			doubles: doublesOf(tasks, included),
+		}
+		if a.managers == nil {
+			a.managers = defaultAdopt
 		}
 		a.trusts = a.reports && p.tracker.trusting()
 		p.applier = a

@@ -38,7 +38,8 @@ type Tracker struct {
 	statements map[*manifest.Manifest]statement
 	operands   map[*manifest.Manifest]*configv1.ClusterOperator
 
-	ledger ledger
+	ledger   ledger
+	adoption adoption // never saved
 }
 
 // deletion is the state of one object that is to be gone.
