@@ -45,9 +45,10 @@
 // annotations change that: release.openshift.io/create-only, where an existing
 // object is left alone; release.openshift.io/delete, where it is to be gone
 // (see [Tracker]); and config.openshift.io/inject-proxy or inject-tls, which
-// add settings of the cluster. Fields that the kind's schema in Kubernetes
-// does not have are left out, with a [Warning], since an API server would
-// refuse the whole object.
+// add settings of the cluster. Fields that the kind's schema in Kubernetes, or the
+// definition of a custom resource, does not have are left out, with a [Warning],
+// since an API server would refuse the whole object. The definition is that of the
+// payload; if the payload does not apply one, that of the cluster.
 //
 // Where several manifests make statements about one object, as feature sets
 // bring them, they are merged and applied once a pass, at the first of them:

@@ -134,7 +134,7 @@ func (a *applier) applyServerSide(ctx context.Context, t *manifest.Task, obj *un
 	if err := a.adoptFirst(ctx, obj); err != nil {
 		return nil, err
 	}
-	stored, err := a.applyFields(ctx, obj)
+	stored, err := a.applyFields(ctx, t, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -143,19 +143,13 @@ func (a *applier) applyServerSide(ctx context.Context, t *manifest.Task, obj *un
 		return nil, err
 	}
 	if again {
-		if stored, err = a.applyFields(ctx, obj); err != nil {
+		if stored, err = a.applyFields(ctx, t, obj); err != nil {
 			return nil, err
 		}
 		a.tracker.noteAdoption(identityOf(obj), false)
 	}
 	a.tracker.note(obj, stored)
 	return stored, nil
-}
-
-func (a *applier) applyFields(ctx context.Context, obj *unstructured.Unstructured) (*clusterapi.Object, error) {
-	return clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
-	})
 }
 
 // merge merges the manifests of one object, prepared one by one. Of two

@@ -137,7 +137,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 			api: o.API, mode: o.Mode, managers: o.Adopt, owner: o.Owner, tracker: p.tracker, log: p.log,
 			awaitJobs: o.AwaitJobs, skipChecks: o.SkipChecks, tell: p.tell,
 			reports: p.state == Reconciling && !o.ApplyAlways && p.tracker.watchesFor(o.Mode),
-			created: createdOnly(tasks, included),
+			created: createdOnly(tasks, included), definitions: definitionsOf(tasks, included),
 			doubles: doublesOf(tasks, included),
 		}
 		if a.managers == nil {
