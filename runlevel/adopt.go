@@ -62,7 +62,7 @@ func (t *Tracker) noteAdoption(id manifest.Identity, foreign bool) {
 // not come back as ours before. An update that is refused is tried again after the
 // apply, which may mend its cause.
 func (a *applier) adoptFirst(ctx context.Context, obj *unstructured.Unstructured) error {
-	if !a.tracker.mayNeedAdoption(obj) {
+	if a.created[identityOf(obj)] || !a.tracker.mayNeedAdoption(obj) {
 		return nil
 	}
 	live, err := clusterapi.GetShared(ctx, a.api, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
@@ -72,7 +72,7 @@ func (a *applier) adoptFirst(ctx context.Context, obj *unstructured.Unstructured
 	if err != nil {
 		return err
 	}
-	_, err = a.adopt(ctx, live)
+	_, err = a.adopt(ctx, identityOf(obj), live)
 	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -82,16 +82,15 @@ func (a *applier) adoptFirst(ctx context.Context, obj *unstructured.Unstructured
 // adopt makes the fields that the managers to adopt own in an object those of our
 // own apply, so that the next apply removes what the manifest does not name. It
 // reports whether there were any. No field changes.
-func (a *applier) adopt(ctx context.Context, live *clusterapi.Object) (bool, error) {
-	u := live.Unstructured()
-	if a.created[identityOf(u)] {
+func (a *applier) adopt(ctx context.Context, id manifest.Identity, live *clusterapi.Object) (bool, error) {
+	if a.created[id] {
 		return false, nil // a manifest that only creates it has set fields that are to stay
 	}
-	next, managers, err := adopted(u, a.adopts)
+	next, managers, err := adopted(live.Unstructured(), a.adopts)
 	if err != nil {
 		return false, err
 	}
-	a.tracker.noteAdoption(identityOf(u), len(managers) > 0)
+	a.tracker.noteAdoption(id, len(managers) > 0)
 	if len(managers) == 0 {
 		return false, nil
 	}

@@ -138,7 +138,7 @@ func (a *applier) applyServerSide(ctx context.Context, t *manifest.Task, obj *un
 	if err != nil {
 		return nil, err
 	}
-	again, err := a.adopt(ctx, stored) // what nobody has looked at before
+	again, err := a.adopt(ctx, identityOf(obj), stored) // what nobody has looked at before
 	if err != nil {
 		return nil, err
 	}
