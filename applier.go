@@ -119,7 +119,7 @@ func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake
 	run, err := runlevel.NewPass(tasks, runlevel.Options{
 		API: r.o.API, State: start.state, Attempt: start.attempt, Workers: r.o.Workers, Filter: w.filter(), Owner: ownerOf(r.cv),
 		Clock: r.o.Clock, Tracker: r.tracker, Logger: r.o.Logger, Stay: start.state != runlevel.Reconciling, Observe: p.observe, ApplyAlways: r.o.ApplyAlways,
-		Mode: r.o.ApplyMode,
+		Mode: r.o.ApplyMode, Adopt: r.o.Adopt,
 	})
 	if err != nil {
 		return nil, err

@@ -102,6 +102,9 @@ type Options struct {
 	// become what the cluster-version operator would make of them. An unknown one is
 	// an error of [New].
 	ApplyMode runlevel.Mode
+	// Adopt names the field managers whose fields server-side apply takes over, as in
+	// [runlevel.Options]; nil means the cluster-version operator's, empty none.
+	Adopt []string
 	// RetrieveTimeout limits the retrieval of a payload, half of it for its
 	// verification; 0 means 4 minutes.
 	RetrieveTimeout time.Duration

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,17 +37,20 @@ var (
 type applier struct {
 	api       API
 	mode      Mode
+	managers  []string                   // whose fields are adopted
+	created   map[manifest.Identity]bool // objects that a manifest only creates
 	owner     *metav1.OwnerReference
 	tracker   *Tracker
 	log       *slog.Logger
 	awaitJobs bool
 	// skipChecks takes what was written as done
-	skipChecks bool
-	tell       func(*manifest.Task, Event)
-	doubles    map[*manifest.Task]*double
-	deletes    map[deletionKey]bool // objects that the release deletes
-	trusts     bool                 // goes by what watches show
-	reports    bool                 // tells what has drifted
+	skipChecks  bool
+	tell        func(*manifest.Task, Event)
+	doubles     map[*manifest.Task]*double
+	deletes     map[deletionKey]bool // objects that the release deletes
+	definitions definitions
+	trusts      bool // goes by what watches show
+	reports     bool // tells what has drifted
 }
 
 func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) error {
@@ -132,14 +136,18 @@ func (a *applier) prepare(ctx context.Context, tasks []*manifest.Task) (*unstruc
 type statement struct {
 	version string
 	owner   metav1.OwnerReference
+	defined []*manifest.Manifest       // by which definitions of the payload
 	obj     *unstructured.Unstructured // never changed
-	warning string
+	unknown []string                   // fields that were left out
 }
 
 // statement works out what a manifest says, once for all passes over it.
 func (a *applier) statement(t *manifest.Task, version string) (*unstructured.Unstructured, error) {
+	kind := t.Manifest.GVK()
+	defined := a.definitions[kind.GroupKind()]
 	s, ok := a.tracker.statement(t.Manifest)
-	if owner := ptr.Deref(a.owner, metav1.OwnerReference{}); !ok || s.version != version || s.owner.UID != owner.UID || s.owner.Name != owner.Name {
+	owner := ptr.Deref(a.owner, metav1.OwnerReference{})
+	if !ok || s.version != version || s.owner.UID != owner.UID || s.owner.Name != owner.Name || !slices.Equal(s.defined, defined) {
 		obj := bare(t.Manifest.Object())
 		if isClusterOperator(t.Manifest) {
 			unstructured.RemoveNestedField(obj.Object, "spec") // the operator's own
@@ -147,19 +155,24 @@ func (a *applier) statement(t *manifest.Task, version string) (*unstructured.Uns
 		obj.SetAPIVersion(version)
 		a.setOwners(obj)
 		removed, err := removeUnknown(obj)
+		if err == nil && len(defined) > 0 {
+			removed, err = removeUndefined(obj, merged(defined))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Manifest, err)
 		}
-		s = statement{version: version, owner: owner, obj: obj}
-		if len(removed) > 0 {
-			s.warning = fmt.Sprintf("%s: not applied, since the schema lacks them: %s", t.Manifest, list(removed))
-		}
+		s = statement{version: version, owner: owner, defined: defined, obj: obj, unknown: removed}
 		a.tracker.keep(t.Manifest, s)
 	}
-	if s.warning != "" {
-		a.warn(t, s.warning)
+	if len(s.unknown) > 0 {
+		a.warnUnknown(t, s.unknown)
 	}
 	return s.obj, nil
+}
+
+// warnUnknown tells which fields of a manifest are not applied.
+func (a *applier) warnUnknown(t *manifest.Task, paths []string) {
+	a.warn(t, fmt.Sprintf("%s: not applied, since the schema lacks them: %s", t.Manifest, list(paths)))
 }
 
 // warn tells of something odd about a manifest, once.

@@ -45,9 +45,10 @@
 // annotations change that: release.openshift.io/create-only, where an existing
 // object is left alone; release.openshift.io/delete, where it is to be gone
 // (see [Tracker]); and config.openshift.io/inject-proxy or inject-tls, which
-// add settings of the cluster. Fields that the kind's schema in Kubernetes
-// does not have are left out, with a [Warning], since an API server would
-// refuse the whole object.
+// add settings of the cluster. Fields that the kind's schema in Kubernetes, or the
+// definition of a custom resource, does not have are left out, with a [Warning],
+// since an API server would refuse the whole object. The definition is that of the
+// payload; if the payload does not apply one, that of the cluster.
 //
 // Where several manifests make statements about one object, as feature sets
 // bring them, they are merged and applied once a pass, at the first of them:
@@ -62,8 +63,15 @@
 // written it since. A conflict is an error of the API, so the task is tried again.
 // What somebody has added to keyed lists goes then; what a manifest no longer names
 // stays where a merge only adds, such as labels. All else is the same in both
-// modes. In a cluster that goes back to server-side apply, fields that merges have
-// set stay when a later manifest no longer names them.
+// modes.
+//
+// Server-side apply removes only what its own manager has set. In a cluster that
+// another operator or ApplyMerge has written, it therefore adopts the fields of the
+// managers in [Options].Adopt: before the first apply of an object, one update at the
+// resourceVersion that was read moves their fields to our manager, in
+// metadata.managedFields alone. Then what the manifest does not name goes, as if we
+// had always applied it. Objects that a manifest only creates are not adopted, and of
+// ClusterOperators the spec is not.
 //
 // Then the object is judged as it came back. A Deployment must not be failing,
 // a Job must not have failed, a CustomResourceDefinition must be served; a

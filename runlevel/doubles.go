@@ -56,6 +56,17 @@ func doublesOf(tasks []*manifest.Task, included func(*manifest.Manifest) bool) m
 	return doubles
 }
 
+// createdOnly returns the objects that an included manifest only creates.
+func createdOnly(tasks []*manifest.Task, included func(*manifest.Manifest) bool) map[manifest.Identity]bool {
+	out := make(map[manifest.Identity]bool)
+	for _, t := range tasks {
+		if createsOnly(t.Manifest.Annotations()) && !isClusterOperator(t.Manifest) && included(t.Manifest) {
+			out[t.Manifest.Identity()] = true
+		}
+	}
+	return out
+}
+
 // isStatement reports a manifest that says what an object is to be, always.
 func isStatement(m *manifest.Manifest) bool {
 	if isClusterOperator(m) {
@@ -114,50 +125,31 @@ func (a *applier) apply(ctx context.Context, tasks []*manifest.Task) (*clusterap
 	return a.applyServerSide(ctx, tasks[0], obj)
 }
 
-// applyServerSide applies an object by one server-side apply, and gives up what
-// earlier versions of this package left. What it returns must not be changed.
+// applyServerSide applies an object by one server-side apply, after it has adopted
+// what others own of it. What it returns must not be changed.
 func (a *applier) applyServerSide(ctx context.Context, t *manifest.Task, obj *unstructured.Unstructured) (*clusterapi.Object, error) {
 	if err := a.tellDrift(ctx, t); err != nil {
 		return nil, err
 	}
-	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return a.api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
-	})
+	if err := a.adoptFirst(ctx, obj); err != nil {
+		return nil, err
+	}
+	stored, err := a.applyFields(ctx, t, obj)
 	if err != nil {
 		return nil, err
 	}
-	for _, manager := range formerManagers(stored.Unstructured()) {
-		// applying nothing takes back what this manager alone set
-		none := &unstructured.Unstructured{}
-		none.SetGroupVersionKind(obj.GroupVersionKind())
-		none.SetNamespace(obj.GetNamespace())
-		none.SetName(obj.GetName())
-		u, err := a.api.Apply(ctx, none, clusterapi.ApplyOptions{FieldManager: manager})
-		if err != nil {
-			return nil, fmt.Errorf("giving up the fields of %s: %w", manager, err)
+	again, err := a.adopt(ctx, identityOf(obj), stored) // what nobody has looked at before
+	if err != nil {
+		return nil, err
+	}
+	if again {
+		if stored, err = a.applyFields(ctx, t, obj); err != nil {
+			return nil, err
 		}
-		stored = clusterapi.NewObject(u)
+		a.tracker.noteAdoption(identityOf(obj), false)
 	}
 	a.tracker.note(obj, stored)
 	return stored, nil
-}
-
-// formerManagers returns the field managers by which earlier versions of this
-// package applied the second and further manifests of an object, sorted.
-func formerManagers(stored *unstructured.Unstructured) []string {
-	value, _, _ := unstructured.NestedFieldNoCopy(stored.Object, "metadata", "managedFields")
-	entries, _ := value.([]any)
-	var out []string
-	for _, e := range entries {
-		entry, _ := e.(map[string]any)
-		name, _ := entry["manager"].(string)
-		number, ok := strings.CutPrefix(name, clusterapi.ManagerPayload+"-")
-		if ok && number != "" && strings.Trim(number, "0123456789") == "" && entry["operation"] == "Apply" {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // merge merges the manifests of one object, prepared one by one. Of two

@@ -9,7 +9,8 @@ type Mode string
 const (
 	// ApplyServerSide is one forced server-side apply, and the default: the zero
 	// value. What others have added to an object stays; what an earlier apply of
-	// ours has set, and the manifest no longer names, goes.
+	// ours, or a manager of [Options].Adopt, has set, and the manifest no longer
+	// names, goes.
 	ApplyServerSide Mode = ""
 	// ApplyMerge is what the cluster-version operator does: the object is read,
 	// merged with the manifest (package runlevel/merge), and where that changes it,

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -37,21 +36,32 @@ func managedEntries(obj *unstructured.Unstructured) []managedEntry {
 	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "managedFields")
 	list, _ := value.([]any)
 	out := make([]managedEntry, 0, len(list))
-	for _, e := range list {
-		m, _ := e.(map[string]any)
-		text := func(key string) string { s, _ := m[key].(string); return s }
-		if fields, ok := m["fieldsV1"].(map[string]any); ok {
-			out = append(out, managedEntry{text("manager"), text("operation"), text("subresource"), text("time"), fields})
+	for _, v := range list {
+		if e, ok := managedEntryOf(v); ok {
+			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// managedEntryOf reads one entry; ok is false if it is not as it should be.
+func managedEntryOf(v any) (e managedEntry, ok bool) {
+	m, _ := v.(map[string]any)
+	text := func(key string) string { s, _ := m[key].(string); return s }
+	fields, ok := m["fieldsV1"].(map[string]any)
+	return managedEntry{text("manager"), text("operation"), text("subresource"), text("time"), fields}, ok
+}
+
+// isOurs reports the entry of our own applies.
+func (e managedEntry) isOurs() bool {
+	return e.manager == clusterapi.ManagerPayload && e.operation == "Apply" && e.subresource == ""
 }
 
 // ownedBy splits the entries of an object into the fields that were applied as
 // [clusterapi.ManagerPayload], and those of everybody else.
 func ownedBy(obj *unstructured.Unstructured) (ours fieldTree, others []fieldTree) {
 	for _, e := range managedEntries(obj) {
-		if e.manager == clusterapi.ManagerPayload && e.operation == "Apply" && e.subresource == "" {
+		if e.isOurs() {
 			ours = e.fields
 		} else {
 			others = append(others, e.fields)
@@ -69,23 +79,60 @@ func ownedDigest(obj *unstructured.Unstructured) string {
 		return ""
 	}
 	h := sha256.New()
+	var text []byte
 	walkOwned(ours, others, []place{{obj.Object, true}}, func(o owned) bool {
 		if (!o.at[0].ok || isEmpty(o.at[0].value)) && (o.path == "metadata.labels" || o.path == "metadata.annotations") {
 			return true // who adds the first one owns them
 		}
-		_, _ = io.WriteString(h, strings.Join(o.steps, "\x00"))
+		text = text[:0]
+		for _, step := range o.steps {
+			text = append(append(text, step...), 0)
+		}
 		switch at := o.at[0]; {
 		case !at.ok:
-			_, _ = io.WriteString(h, "\x01-")
+			text = append(text, "\x01-"...)
 		case o.self:
-			_, _ = io.WriteString(h, "\x01+")
+			text = append(text, "\x01+"...)
 		default:
-			_, _ = fmt.Fprintf(h, "\x01=%s", jsonOf(at.value))
+			text = appendValue(append(text, "\x01="...), at.value)
 		}
-		_, _ = h.Write([]byte{2})
+		_, _ = h.Write(append(text, 2))
 		return true
 	})
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// appendValue appends a value of an object in a form that tells values apart. It is
+// for digests: encoding/json makes a copy of each key and value of a map.
+func appendValue(text []byte, v any) []byte {
+	switch v := v.(type) {
+	case map[string]any:
+		text = append(strconv.AppendInt(append(text, '{'), int64(len(v)), 10), ':')
+		for _, key := range sortedKeys(v) {
+			text = appendValue(appendValue(text, key), v[key])
+		}
+		return text
+	case []any:
+		text = append(strconv.AppendInt(append(text, '['), int64(len(v)), 10), ':')
+		for _, e := range v {
+			text = appendValue(text, e)
+		}
+		return text
+	case string:
+		return append(append(strconv.AppendInt(append(text, '"'), int64(len(v)), 10), ':'), v...)
+	case int64:
+		return append(strconv.AppendInt(text, v, 10), ',')
+	}
+	return append(append(text, jsonOf(v)...), ',')
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // place is a value in an object, or that there is none.
@@ -125,7 +172,7 @@ func (w *ownedWalk) node(tree fieldTree, others []fieldTree, at []place, path st
 		w.visit(owned{w.steps, path, false, kept})
 		return
 	}
-	for _, step := range slices.Sorted(maps.Keys(tree)) {
+	for _, step := range sortedKeys(tree) {
 		if step == "." {
 			if !w.visit(owned{w.steps, path, true, at}) {
 				return

@@ -134,10 +134,14 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		p.tracker.keepOnly(tasks)
 		included := func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }
 		a := &applier{
-			api: o.API, mode: o.Mode, owner: o.Owner, tracker: p.tracker, log: p.log,
+			api: o.API, mode: o.Mode, managers: o.Adopt, owner: o.Owner, tracker: p.tracker, log: p.log,
 			awaitJobs: o.AwaitJobs, skipChecks: o.SkipChecks, tell: p.tell,
 			reports: p.state == Reconciling && !o.ApplyAlways && p.tracker.watchesFor(o.Mode),
+			created: createdOnly(tasks, included), definitions: definitionsOf(tasks, included),
 			doubles: doublesOf(tasks, included), deletes: deletionsOf(tasks, included),
+		}
+		if a.managers == nil {
+			a.managers = defaultAdopt
 		}
 		a.trusts = a.reports && p.tracker.trusting()
 		p.applier = a

@@ -18,17 +18,23 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
+// loadReal loads a real payload, once for all tests.
 func loadReal(tb testing.TB, name string) *manifest.Payload {
 	tb.Helper()
 	dir := filepath.Join(testdata.Dir(tb), name)
-	p, err := manifest.Load(context.Background(), os.DirFS(dir), manifest.LoadOptions{
-		Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter(),
-	})
+	load, _ := realPayloads.LoadOrStore(dir, sync.OnceValues(func() (*manifest.Payload, error) {
+		return manifest.Load(context.Background(), os.DirFS(dir), manifest.LoadOptions{
+			Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter(),
+		})
+	}))
+	p, err := load.(func() (*manifest.Payload, error))()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return p
 }
+
+var realPayloads sync.Map
 
 // operatorsAt makes the ClusterOperators that a payload waits for, good and at
 // its versions.

@@ -56,6 +56,12 @@ type Options struct {
 	// Mode is how an object that exists is brought in line with its manifest; the
 	// default, its zero value, is [ApplyServerSide]. An unknown one is an error.
 	Mode Mode
+	// Adopt names the field managers whose updates [ApplyServerSide] takes over:
+	// before it applies an object in whose metadata.managedFields it finds them, it
+	// moves their fields to its own manager, so that what the manifest does not name
+	// goes. nil means cluster-version-operator and what ApplyMerge writes as; empty
+	// means none. What they own of subresources stays theirs.
+	Adopt []string
 	// Attempt is the number of this pass since the last success or change of
 	// the work, from 0. The pass with number 0 starts the clocks of
 	// ClusterOperators again.

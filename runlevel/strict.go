@@ -57,8 +57,7 @@ var kubernetesTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.
 
 // removeUnknown removes the fields that the type of obj's kind does not have
 // and returns their paths, sorted. Kinds other than those of k8s.io/api stay
-// as they are: their servers prune or refuse by themselves. A field of the
-// wrong type is an error.
+// as they are. A field of the wrong type is an error.
 func removeUnknown(obj *unstructured.Unstructured) ([]string, error) {
 	t, ok := kubernetesTypes()[obj.GroupVersionKind()]
 	if !ok {
@@ -89,9 +88,13 @@ func removeUnknown(obj *unstructured.Unstructured) ([]string, error) {
 			removed = append(removed, field.FieldPath())
 		}
 		if len(removed) > maxUnknown {
-			return nil, fmt.Errorf("more than %d fields that the schema lacks, beginning with %s", maxUnknown, quote(removed[0]))
+			return nil, tooManyUnknown(removed)
 		}
 	}
+}
+
+func tooManyUnknown(removed []string) error {
+	return fmt.Errorf("more than %d fields that the schema lacks, beginning with %s", maxUnknown, quote(removed[0]))
 }
 
 // removePath removes the field at a path such as

@@ -40,7 +40,9 @@ type Tracker struct {
 	statements map[*manifest.Manifest]statement
 	operands   map[*manifest.Manifest]*configv1.ClusterOperator
 
-	ledger ledger
+	ledger   ledger
+	adoption adoption                   // never saved
+	lacking  map[manifest.Identity]bool // objects whose definition in the cluster lacks fields, likewise
 }
 
 // deletion is the state of one object that is to be gone.
@@ -211,6 +213,23 @@ func (t *Tracker) wanted(m *manifest.Manifest) (*configv1.ClusterOperator, error
 		t.operands[m] = co
 	}
 	return co, err
+}
+
+// lacksFields reports whether the definition of an object in the cluster lacked
+// fields that its manifest names.
+func (t *Tracker) lacksFields(id manifest.Identity) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lacking[id]
+}
+
+func (t *Tracker) noteLacking(id manifest.Identity) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lacking == nil {
+		t.lacking = make(map[manifest.Identity]bool)
+	}
+	t.lacking[id] = true
 }
 
 // keepOnly forgets what manifests say that are not those of tasks.

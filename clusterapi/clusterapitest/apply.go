@@ -2,11 +2,14 @@ package clusterapitest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -241,6 +244,59 @@ func testFieldManager(t *testing.T, s *suite) {
 		owner(t, u, "somebody", "Apply", "", "a")
 		owner(t, s.get(t, u), "somebody", "Apply", "", "a")
 	})
+	t.Run("Moved", func(t *testing.T) {
+		testMoved(t, s, s.deployment(t, "manager-moved"), map[string]any{"replicas": int64(1)})
+		testMoved(t, s, s.widget(t, "manager-moved"), map[string]any{"phase": "Ready"})
+	})
+}
+
+// testMoved makes fields that one manager has written those of another one's apply,
+// by an update of managedFields: nothing else changes, and the update owns nothing.
+func testMoved(t *testing.T, s *suite, in *unstructured.Unstructured, status map[string]any) {
+	t.Helper()
+	applied := in.DeepCopy()
+	set(t, in, "x", "metadata", "annotations", "dropped")
+	u, err := s.api.Create(s.ctx, in, clusterapi.CreateOptions{FieldManager: "before"})
+	u = s.returned(t, "Create", in, u, err)
+	u.Object["status"] = status
+	next, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{FieldManager: "before"})
+	u = s.returned(t, "UpdateStatus", u, next, err)
+
+	entries := u.GetManagedFields()
+	for i := range entries {
+		if entries[i].Subresource == "" {
+			entries[i].Manager, entries[i].Operation = "after", metav1.ManagedFieldsOperationApply
+		}
+	}
+	moved := u.DeepCopy()
+	moved.SetManagedFields(entries)
+	got := s.update(t, moved)
+	names := func(u *unstructured.Unstructured) string {
+		var out []string
+		for _, e := range u.GetManagedFields() {
+			out = append(out, strings.TrimSpace(e.Manager+" "+string(e.Operation)+" "+e.Subresource))
+		}
+		slices.Sort(out)
+		return strings.Join(out, ", ")
+	}
+	if names := names(got); names != "after Apply, before Update status" {
+		t.Errorf("%s: managedFields are of %s", u.GetKind(), names)
+	}
+	if got.GetGeneration() != u.GetGeneration() || got.GetResourceVersion() == u.GetResourceVersion() {
+		t.Errorf("%s: generation %d became %d, resourceVersion %s became %s", u.GetKind(), u.GetGeneration(), got.GetGeneration(), u.GetResourceVersion(), got.GetResourceVersion())
+	}
+	if _, err := s.api.Update(s.ctx, moved, clusterapi.UpdateOptions{FieldManager: "conformance"}); !apierrors.IsConflict(err) {
+		t.Errorf("%s: once more, at the resourceVersion before: %v", u.GetKind(), err)
+	}
+	got = s.apply(t, "after", applied)
+	wantAt(t, got, nil, "metadata", "annotations", "dropped")
+	wantAt(t, got, status[slices.Sorted(maps.Keys(status))[0]], "status", slices.Sorted(maps.Keys(status))[0])
+
+	again := got.DeepCopy()
+	set(t, again, "x", "metadata", "annotations", "changed")
+	if names := names(s.update(t, again)); names != "after Apply, before Update status, conformance Update" {
+		t.Errorf("%s: managedFields are of %s", u.GetKind(), names)
+	}
 }
 
 // testKeyedList has two managers with a container each.

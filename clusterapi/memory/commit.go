@@ -372,6 +372,9 @@ func stamp(r *record, live *entry, now time.Time, who actor) {
 	at := metav1.NewTime(now.UTC().Truncate(time.Second))
 	for i := range r.managed {
 		e := &r.managed[i]
+		if r.given && (actor{e.Manager, e.Operation, e.Subresource}) != who {
+			continue // as the writer has it
+		}
 		e.Time = &at
 		if live == nil || (actor{e.Manager, e.Operation, e.Subresource}) == who {
 			continue

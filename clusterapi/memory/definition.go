@@ -19,6 +19,8 @@ import (
 	"k8s.io/utils/clock"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 )
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
@@ -200,9 +202,7 @@ func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		if sub, ok := v["subresources"].(map[string]any); ok {
 			_, k.status = sub["status"]
 		}
-		preserve, _, _ := unstructured.NestedBool(d.obj.Object, "spec", "preserveUnknownFields")
-		tree, _, _ := unstructured.NestedFieldNoCopy(v, "schema", "openAPIV3Schema")
-		if tree, ok := tree.(map[string]any); ok && !preserve {
+		if tree := crdschema.Of(d.obj.Object, gvk.Version); tree != nil {
 			types, err := definedType(tree)
 			if err != nil {
 				return nil, apierrors.NewInternalError(fmt.Errorf("schema of %s in %s: %w", gvk.Version, d.obj.GetName(), err))

@@ -10,7 +10,8 @@ import (
 	"strconv"
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 )
 
 // copyTree deep-copies what a caller passed. Go numbers of all kinds become
@@ -130,13 +131,16 @@ func dropForbiddenNulls(schema map[string]any, v any) any {
 	}, func(e any) any { return dropForbiddenNulls(items, e) })
 }
 
-// prune returns the tree without fields that the schema lacks; it shares what
-// had none.
-func prune(t *typed.ParseableType, v map[string]any) map[string]any {
-	if t == nil {
+// prune returns an object without fields that its schema lacks; it shares what had
+// none.
+func (k *kind) prune(v map[string]any) map[string]any {
+	switch {
+	case k.openAPI != nil:
+		return crdschema.Prune(v, k.openAPI, nil)
+	case k.types == nil:
 		return v
 	}
-	out, _ := pruneValue(t.Schema, t.TypeRef, v).(map[string]any)
+	out, _ := pruneValue(k.types.Schema, k.types.TypeRef, v).(map[string]any)
 	return out
 }
 

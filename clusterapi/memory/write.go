@@ -216,7 +216,7 @@ func badRequest(err error) error {
 // would not take, and adds defaults. The object is the cluster's own copy.
 func (c *Cluster) decode(k *kind, in *unstructured.Unstructured, live *entry) (*unstructured.Unstructured, error) {
 	rest, stored, managed := k.apart(in, live)
-	content, err := c.typed(k, k.withoutNulls(prune(k.types, rest)), live, true)
+	content, err := c.typed(k, k.withoutNulls(k.prune(rest)), live, true)
 	if err != nil {
 		return nil, err
 	}
@@ -340,7 +340,7 @@ func (k *kind) withoutNulls(content map[string]any) map[string]any {
 func (k *kind) record(e *entry) *record {
 	u := inVersion(e.obj, k.gvk.GroupVersion())
 	if !e.isOf(k) {
-		u = &unstructured.Unstructured{Object: prune(k.types, u.Object)}
+		u = &unstructured.Unstructured{Object: k.prune(u.Object)}
 	}
 	if k.defaults != nil {
 		u = &unstructured.Unstructured{Object: k.defaulted(u.Object)}

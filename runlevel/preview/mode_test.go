@@ -3,6 +3,7 @@ package preview_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,5 +196,42 @@ func TestMergeServer(t *testing.T) {
 	}
 	if got := changeOf(t, p, "ConfigMap ns/k"); got.Action != preview.Update || got.Server == nil || got.Server.Error != refused.Error() {
 		t.Errorf("%s, the server %+v", got.Action, got.Server)
+	}
+}
+
+// What the operator wrote and the release drops is told to go, and a server that is
+// asked is asked about that.
+func TestAdoption(t *testing.T) {
+	c := memory.NewOpenShift(memory.Options{})
+	for _, u := range objects(t, `{apiVersion: v1, kind: Namespace, metadata: {name: ns}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: ns}, data: {a: old, dropped: x}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: ns}, data: {a: old, dropped: x}}`) {
+		if _, err := c.Create(t.Context(), u, clusterapi.CreateOptions{FieldManager: "cluster-version-operator"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: ns}, data: {a: x}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: ns}, data: {a: x}}"
+	for _, adopts := range []bool{true, false} {
+		s := &server{Cluster: memory.New(memory.Options{Base: c}), dry: true}
+		o := preview.Options{Reader: c, Server: updated{s, c}}
+		want := []string{"data.a", "metadata.annotations", "data.dropped"}
+		if !adopts {
+			o.Adopt, want = []string{}, want[:2]
+		}
+		p, err := preview.Run(t.Context(), manifest.NewTasks(manifestsOf(t, text)), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"ConfigMap ns/one", "ConfigMap ns/two"} {
+			got := changeOf(t, p, name)
+			if diff := cmp.Diff(slices.Sorted(slices.Values(want)), paths(got)); diff != "" || got.Server != nil {
+				t.Errorf("adopts %t: %s: %s, the server %+v", adopts, name, diff, got.Server)
+			}
+		}
+		if assumed := strings.Join(p.Assumed, "\n"); strings.Contains(assumed, "Removals are not predicted") == adopts {
+			t.Errorf("adopts %t: assumed %q", adopts, p.Assumed)
+		}
 	}
 }

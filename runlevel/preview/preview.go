@@ -43,6 +43,9 @@ type Options struct {
 	// is [runlevel.ApplyServerSide]. What the cluster-version operator would do needs
 	// [runlevel.ApplyMerge].
 	Mode runlevel.Mode
+	// Adopt names the field managers whose fields the update takes over, as in
+	// [runlevel.Options].
+	Adopt []string
 	// Server is asked too, where it is set: every write of the preview is sent to
 	// it, and [Change].Server tells where its answer is another one. It must
 	// say that it changes nothing.

@@ -41,6 +41,7 @@ type note struct {
 	unknown error              // whether there was one cannot be told
 	fault   error              // of a task
 	deletes []Dependents       // what went with it
+	adopted bool               // fields of others became ours
 	answer  *Answer            // of Options.Server
 }
 
@@ -55,7 +56,7 @@ func newRun(o Options) *run {
 // pass runs the tasks. Every node ends at once, since nothing is awaited.
 func (r *run) pass(ctx context.Context, tasks []*manifest.Task) error {
 	pass, err := runlevel.NewPass(tasks, runlevel.Options{
-		API: r, Mode: r.o.Mode, State: runlevel.Updating, Workers: 1, Filter: r.o.Filter, Owner: r.o.Owner, Clock: r.o.Clock,
+		API: r, Mode: r.o.Mode, Adopt: r.o.Adopt, State: runlevel.Updating, Workers: 1, Filter: r.o.Filter, Owner: r.o.Owner, Clock: r.o.Clock,
 		Backoff: &runlevel.Backoff{Steps: 1}, SkipChecks: true,
 		Wrap: func(a runlevel.Applier) runlevel.Applier { return noting{r, a} },
 	})
@@ -193,20 +194,33 @@ func (r *run) Create(ctx context.Context, obj *unstructured.Unstructured, o clus
 
 func (r *run) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
 	stored, err := r.Cluster.Apply(ctx, obj, o)
-	r.ask(ctx, obj, stored, err, func(s Server) (*unstructured.Unstructured, error) { return s.Apply(ctx, obj, o) })
+	r.ask(ctx, obj, stored, err, func(s Server) (*unstructured.Unstructured, error) {
+		if state := r.base.state(refOf(obj.GroupVersionKind(), clusterapi.KeyOf(obj))); state != nil && err == nil && r.note(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj)).adopted {
+			return r.askUpdate(ctx, s, stored, o.FieldManager) // the server has not stored what the apply is based on
+		}
+		return s.Apply(ctx, obj, o)
+	})
 	return stored, err
 }
 
 func (r *run) Update(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	stored, err := r.Cluster.Update(ctx, obj, o)
-	r.ask(ctx, obj, stored, err, func(s Server) (*unstructured.Unstructured, error) {
-		asked := obj.DeepCopy()
-		if state := r.base.state(refOf(obj.GroupVersionKind(), clusterapi.KeyOf(obj))); state != nil {
-			asked.SetResourceVersion(state.ResourceVersion()) // the fork has its own
-		}
-		return s.Update(ctx, asked, o)
-	})
+	if r.o.Mode == runlevel.ApplyServerSide { // which updates an object to adopt its fields alone
+		n := r.note(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
+		n.adopted = n.adopted || err == nil
+		return stored, err
+	}
+	r.ask(ctx, obj, stored, err, func(s Server) (*unstructured.Unstructured, error) { return r.askUpdate(ctx, s, obj, o.FieldManager) })
 	return stored, err
+}
+
+// askUpdate asks for an update of the object that the server has.
+func (r *run) askUpdate(ctx context.Context, s Server, obj *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	asked := obj.DeepCopy()
+	if state := r.base.state(refOf(obj.GroupVersionKind(), clusterapi.KeyOf(obj))); state != nil {
+		asked.SetResourceVersion(state.ResourceVersion()) // the fork has its own
+	}
+	return s.Update(ctx, asked, clusterapi.UpdateOptions{FieldManager: manager})
 }
 
 func (r *run) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, o clusterapi.DeleteOptions) error {

@@ -74,7 +74,7 @@ func (r *run) assumed(p *Preview) []string {
 	}
 	foreign := 0
 	for i := range p.Changes {
-		if c := &p.Changes[i]; c.old != nil && (c.Action == Update || c.Action == Keep) && c.Object.GroupKind() != operatorGroup && !isOurs(c) {
+		if c := &p.Changes[i]; c.old != nil && (c.Action == Update || c.Action == Keep) && c.Object.GroupKind() != operatorGroup && !r.isOurs(c) {
 			foreign++
 		}
 	}
@@ -102,8 +102,12 @@ func (r *run) shapeless(p *Preview) []string {
 	return slices.Compact(out)
 }
 
-// isOurs reports that an earlier apply of ours has set fields of an object.
-func isOurs(c *Change) bool {
+// isOurs reports that fields of an object are those of an earlier apply of ours, or
+// become so.
+func (r *run) isOurs(c *Change) bool {
+	if n := r.objects[refOf(c.Object.GroupVersionKind, c.Object.NamespacedName)]; n != nil && n.adopted {
+		return true
+	}
 	for _, e := range c.old.GetManagedFields() {
 		if e.Manager == clusterapi.ManagerPayload && e.Operation == "Apply" {
 			return true

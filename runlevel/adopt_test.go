@@ -1,0 +1,298 @@
+package runlevel_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+const operatorManager = "cluster-version-operator"
+
+// writtenAs is an API whose writes are in the name of another manager.
+type writtenAs struct {
+	runlevel.API
+	manager string
+}
+
+func (w writtenAs) Create(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	o.FieldManager = w.manager
+	return w.API.Create(ctx, obj, o)
+}
+
+func (w writtenAs) Update(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	o.FieldManager = w.manager
+	return w.API.Update(ctx, obj, o)
+}
+
+func (w writtenAs) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	o.FieldManager = w.manager
+	return w.API.UpdateStatus(ctx, obj, o)
+}
+
+// takeover is a cluster that changes hands.
+type takeover struct {
+	*calledCluster
+	tracker *runlevel.Tracker
+}
+
+func newTakeover(t testing.TB, loaded ...string) *takeover {
+	return &takeover{newCalled(t, loaded...), runlevel.NewTracker(nil)}
+}
+
+// operator makes a pass as the cluster-version operator does.
+func (c *takeover) operator(texts ...string) {
+	c.t.Helper()
+	c.run(runlevel.Options{API: writtenAs{defaulting{c.Cluster}, operatorManager}, Mode: runlevel.ApplyMerge}, texts...)
+}
+
+// ours makes a pass in the default mode, and returns its calls.
+func (c *takeover) ours(texts ...string) []string {
+	c.t.Helper()
+	return c.run(runlevel.Options{API: c.calledCluster, Tracker: c.tracker}, texts...)
+}
+
+func (c *takeover) run(o runlevel.Options, texts ...string) []string {
+	c.t.Helper()
+	o.Workers, o.Backoff, o.SkipChecks = 1, &runlevel.Backoff{Steps: 1}, true
+	c.calls = nil
+	if _, err := runlevel.Run(c.t.Context(), tasksOf(c.t, texts...), o); err != nil {
+		c.t.Fatal(err, causeOf(err))
+	}
+	return c.calls
+}
+
+// managers are the entries of an object's managedFields.
+func managers(u *unstructured.Unstructured) []string {
+	var out []string
+	for _, e := range u.GetManagedFields() {
+		out = append(out, strings.TrimSpace(strings.Join([]string{e.Manager, string(e.Operation), e.Subresource}, " ")))
+	}
+	slices.Sort(out)
+	return out
+}
+
+const (
+	mounting = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {old: x}}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}},
+  spec: {containers: [{name: c, image: "i:1", volumeMounts: [{name: v, mountPath: /v}]}, {name: dropped, image: "i:1"}], volumes: [{name: v, configMap: {name: gone}}]}}}}`
+	unmounted = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}},
+  spec: {containers: [{name: c, image: "i:2"}]}}}}`
+)
+
+// What the operator wrote and a release drops goes, in one write more at the first
+// apply, and what others have set stays.
+func TestAdoption(t *testing.T) {
+	for _, manager := range []string{operatorManager, clusterapi.ManagerPayload} {
+		t.Run(manager, func(t *testing.T) {
+			c := newTakeover(t)
+			c.run(runlevel.Options{API: writtenAs{defaulting{c.Cluster}, manager}, Mode: runlevel.ApplyMerge}, mounting)
+			sidecar := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {mine: x}}, spec: {template: {spec: {containers: [{name: sidecar, image: "s:1"}]}}}}`)
+			if _, err := c.Cluster.Apply(t.Context(), sidecar, clusterapi.ApplyOptions{FieldManager: "someone"}); err != nil {
+				t.Fatal(err)
+			}
+			u := c.get(mounting)
+			if err := unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Cluster.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager}); err != nil {
+				t.Fatal(err)
+			}
+
+			if diff := cmp.Diff([]string{"Get Deployment ns/d", "Update Deployment ns/d", "Apply Deployment ns/d"}, c.ours(unmounted)); diff != "" {
+				t.Error(diff)
+			}
+			u = c.get(mounting)
+			want := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}},
+  spec: {containers: [{name: c, image: "i:2"}, {name: sidecar, image: "s:1"}]}}}, status: {replicas: 1}}`)
+			got := clusterapi.WithoutServerFields(u)
+			got.Object["status"] = u.Object["status"]
+			want.SetLabels(map[string]string{"mine": "x"})
+			if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]string{clusterapi.ManagerPayload + " Apply", "someone Apply", manager + " Update status"}, managers(u), sorted); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]string{"Apply Deployment ns/d"}, c.ours(unmounted)); diff != "" {
+				t.Errorf("second pass: %s", diff)
+			}
+			if got := c.get(mounting); got.GetResourceVersion() != u.GetResourceVersion() {
+				t.Error("the second pass has written")
+			}
+		})
+	}
+}
+
+var sorted = cmp.Transformer("sorted", func(in []string) []string { return slices.Sorted(slices.Values(in)) })
+
+// Once an object had something to adopt, the others are read first, each once;
+// where nothing is to be adopted, none is.
+func TestAdoptionCalls(t *testing.T) {
+	texts := []string{
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}, data: {x: "1"}}`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: ns}, data: {x: "1"}}`,
+	}
+	c := newTakeover(t)
+	c.operator(texts...)
+	want := []string{
+		"Apply ConfigMap ns/a", "Update ConfigMap ns/a", "Apply ConfigMap ns/a", // nothing is known yet
+		"Get ConfigMap ns/b", "Update ConfigMap ns/b", "Apply ConfigMap ns/b",
+	}
+	if diff := cmp.Diff(want, c.ours(texts...)); diff != "" {
+		t.Error(diff)
+	}
+	plain := []string{"Apply ConfigMap ns/a", "Apply ConfigMap ns/b"}
+	if diff := cmp.Diff(plain, c.ours(texts...)); diff != "" {
+		t.Error(diff)
+	}
+	c.tracker = runlevel.NewTracker(nil)
+	if diff := cmp.Diff(plain, c.ours(texts...)); diff != "" {
+		t.Errorf("after a restart: %s", diff)
+	}
+	// the operator is back for a while, and drops nothing by itself
+	c.operator(`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: ns}, data: {old: "1"}}`)
+	c.ours(texts...)
+	if diff := cmp.Diff(map[string]string{"x": "1"}, dataOf(c.get(texts[1]))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Adopt names who is taken over.
+func TestAdoptNames(t *testing.T) {
+	const before, after = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: "1", old: "1"}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: "1"}}`
+	for _, tt := range []struct {
+		name, writer string
+		adopt        []string
+		goes         bool
+	}{
+		{"default", operatorManager, nil, true},
+		{"nobody", operatorManager, []string{}, false},
+		{"somebody else", "installer", nil, false},
+		{"who is named", "installer", []string{"installer"}, true},
+		{"others than are named", operatorManager, []string{"installer"}, false},
+	} {
+		c := newTakeover(t)
+		c.run(runlevel.Options{API: writtenAs{c.calledCluster, tt.writer}, Mode: runlevel.ApplyMerge}, before)
+		c.run(runlevel.Options{API: c.calledCluster, Adopt: tt.adopt}, after)
+		_, stays := dataOf(c.get(before))["old"]
+		if stays == tt.goes {
+			t.Errorf("%s: it stays: %t", tt.name, stays)
+		}
+	}
+}
+
+// What a manifest that only creates has set stays, whoever created the object.
+func TestAdoptionOfCreated(t *testing.T) {
+	create := `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, annotations: {release.openshift.io/create-only: "true"}}, data: {user: default}}`
+	normal := `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {ours: x}}`
+	c := newTakeover(t)
+	c.operator(create, normal)
+	c.ours(create, normal)
+	if diff := cmp.Diff(map[string]string{"user": "default", "ours": "x"}, dataOf(c.get(normal))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Of a ClusterOperator labels and annotations are ours, and not the spec, which its
+// definition requires.
+func TestAdoptionOfClusterOperators(t *testing.T) {
+	definition := `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: clusteroperators.config.openshift.io, annotations: {}}, spec: {group: config.openshift.io, scope: Cluster,
+  names: {plural: clusteroperators, singular: clusteroperator, kind: ClusterOperator, listKind: ClusterOperatorList}, versions: [{name: v1, served: true, storage: true, subresources: {status: {}},
+  schema: {openAPIV3Schema: {type: object, required: [spec], properties: {spec: {type: object}, status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}]}}`
+	text := func(annotation string) string {
+		return `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co, annotations: {` + annotation + `: x}}, spec: {}, status: {versions: [{name: operator, version: "1"}]}}`
+	}
+	c := newTakeover(t)
+	c.ours(definition)
+	operator := object(t, text("old"))
+	if _, err := c.Cluster.Create(t.Context(), operator, clusterapi.CreateOptions{FieldManager: operatorManager}); err != nil {
+		t.Fatal(err)
+	}
+	c.run(runlevel.Options{API: c.calledCluster, State: runlevel.Reconciling}, text("new"))
+	u := c.get(text("old"))
+	if diff := cmp.Diff(map[string]string{"new": "x"}, u.GetAnnotations()); diff != "" {
+		t.Error(diff)
+	}
+	if _, ok := u.Object["spec"]; !ok {
+		t.Error("the spec has gone")
+	}
+}
+
+// All fields of all versions are taken over, whatever manager wrote last.
+func TestAdoptionOfVersions(t *testing.T) {
+	c := newTakeover(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.example.io}, spec: {group: example.io, scope: Namespaced,
+  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}, versions: [
+    {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, additionalProperties: {type: string}}}}}},
+    {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, additionalProperties: {type: string}}}}}}]}}`)
+	c.operator(`{apiVersion: example.io/v1beta1, kind: Thing, metadata: {name: t, namespace: ns}, spec: {a: x, old: x}}`)
+	c.operator(`{apiVersion: example.io/v1, kind: Thing, metadata: {name: t, namespace: ns}, spec: {a: x, old: x, b: x, newer: x}}`)
+	u := c.get(`{apiVersion: example.io/v1, kind: Thing, metadata: {name: t, namespace: ns}}`)
+	if n := len(u.GetManagedFields()); n != 2 {
+		t.Fatalf("%d entries", n)
+	}
+	c.ours(`{apiVersion: example.io/v1, kind: Thing, metadata: {name: t, namespace: ns}, spec: {a: x, b: x}}`)
+	u = c.get(`{apiVersion: example.io/v1, kind: Thing, metadata: {name: t, namespace: ns}}`)
+	if diff := cmp.Diff(map[string]any{"a": "x", "b": "x"}, u.Object["spec"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// refusing is an API that refuses updates with an error.
+type refusing struct {
+	runlevel.API
+	err error
+}
+
+func (r refusing) Update(context.Context, *unstructured.Unstructured, clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return nil, r.err
+}
+
+// An update that is refused is an error of the task, after the apply, which may
+// mend its cause; the next try adopts.
+func TestAdoptionRefused(t *testing.T) {
+	things := schema.GroupResource{Resource: "deployments"}
+	for _, err := range []error{
+		apierrors.NewConflict(things, "d", errors.New("somebody was faster")),
+		apierrors.NewInvalid(schema.GroupKind{Kind: "Deployment"}, "d", nil),
+		apierrors.NewForbidden(things, "d", errors.New("no")),
+	} {
+		c := newTakeover(t)
+		c.operator(mounting)
+		_, got := runlevel.Run(t.Context(), tasksOf(t, unmounted), runlevel.Options{API: refusing{c.calledCluster, err}, Tracker: c.tracker, Backoff: &runlevel.Backoff{Steps: 1}})
+		if got == nil || !strings.Contains(causeOf(got), "adopting the fields of cluster-version-operator: ") || !errors.Is(got, err) {
+			t.Errorf("%v: %v", err, causeOf(got))
+		}
+		c.ours(unmounted)
+		if volumes, ok, _ := unstructured.NestedSlice(c.get(mounting).Object, "spec", "template", "spec", "volumes"); ok {
+			t.Errorf("%v: %v", err, volumes)
+		}
+	}
+}
+
+// A pass that watches drift tells nothing of what it has adopted, and is quiet then.
+func TestAdoptionWatched(t *testing.T) {
+	const text = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: "1"}}`
+	w := watch(t, tasksOf(t, text))
+	u := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: "1", old: "1"}}`)
+	if _, err := w.c.Create(t.Context(), u, clusterapi.CreateOptions{FieldManager: operatorManager}); err != nil {
+		t.Fatal(err)
+	}
+	w.tell()
+	w.settled()
+	got, err := w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"x": "1"}, dataOf(got)); diff != "" || len(w.told()) > 0 {
+		t.Errorf("%s, told %v", diff, w.told())
+	}
+}
