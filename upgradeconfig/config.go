@@ -103,10 +103,10 @@ func ParseConfig(data []byte) (*Config, error) {
 	if len(data) > maxConfigSize {
 		return nil, &ConfigError{fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
 	}
-	switch _, size, err := yamljson.MeasureAliases(data, maxConfigSize); {
+	switch size, err := yamljson.Measure(data, maxConfigSize); {
 	case err != nil:
 		return nil, &ConfigError{err}
-	case size > maxConfigSize:
+	case size.Bytes > maxConfigSize:
 		return nil, &ConfigError{fmt.Errorf("its aliases expand the document to more than the limit of %d bytes", maxConfigSize)}
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(data)

@@ -252,7 +252,7 @@ func (c *collection) readAll(name string, size int64, r io.Reader) ([]byte, erro
 }
 
 func (c *collection) tooLarge(name string) error {
-	return &LimitError{Path: name, Limit: "MaxFileBytes", Max: c.o.MaxFileBytes, What: "bytes in a file"}
+	return &LimitError{Where: name, Limit: "MaxFileBytes", Max: c.o.MaxFileBytes, What: "bytes in a file"}
 }
 
 func isLimit(err error) bool {

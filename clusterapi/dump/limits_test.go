@@ -95,7 +95,7 @@ a.json, document 1, line 1: more than 500 levels of maps and lists (limit MaxDep
 c.yaml, document 1, line 1: more than 500 levels of maps and lists (limit MaxDepth)`)
 			return 0
 		}},
-		{Limit: "aliases of a document", Default: 64 << 20, Bytes: 8 * mib, Run: problem(files(bomb), dump.Options{}, "bytes with aliases replaced")},
+		{Limit: "aliases of a document", Default: 64 << 20, Bytes: 8 * mib, Run: problem(files(bomb), dump.Options{MaxFileBytes: 64 << 10}, "bytes with aliases replaced")},
 		{Limit: "links that a path follows", Default: 40, Bytes: 4 * mib, Run: problem(chain, dump.Options{}, "a link that leads in a circle")},
 	})
 }
@@ -113,7 +113,7 @@ metadata: &m {name: c, namespace: a}
 data: *m
 `), dump.Options{})
 	check(t, r, "get v1 ConfigMap a/c: found")
-	checkProblems(t, r, "a.yaml, document 1, line 1: more than 67108864 bytes with aliases replaced (limit MaxFileBytes)")
+	checkProblems(t, r, "a.yaml, document 1, line 1: more than 268435456 bytes of memory for a document")
 }
 
 // TestDefaults: the defaults let pass what is as large as the limit, and no more.
@@ -128,7 +128,7 @@ func TestDefaults(t *testing.T) {
 	}
 	var passed *dump.LimitError
 	_, err := dump.Open(t.Context(), fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(fits + "\n")}}, dump.Options{})
-	if !errors.As(err, &passed) || passed.Max != 64<<20 || passed.Path != "a.yaml" {
+	if !errors.As(err, &passed) || passed.Max != 64<<20 || passed.Where != "a.yaml" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func Cost(data []byte, v any) int64 {
 
 // Shape returns how many values JSON text has, and how deep its maps and lists
 // are nested. For a text that is not JSON the numbers mean nothing.
-func Shape[T string | []byte](text T) (values, depth int64) {
+func Shape[T ~string | ~[]byte](text T) (values, depth int64) {
 	var level int64
 	begins := true // the next token begins a value
 	for i := 0; i < len(text); i++ {

@@ -20,19 +20,19 @@ import (
 // sample is a type with fields of all sorts.
 type sample struct {
 	Embedded
-	Text    string            `json:"text"`
-	Texts   []string          `json:"texts"`
-	Pairs   map[string]string `json:"pairs"`
-	Large   []Large           `json:"large"`
-	Points  []*Large          `json:"points"`
-	ByName  map[string]Large  `json:"byName"`
-	Any     any               `json:"any"`
-	Raw     []json.RawMessage `json:"raw"`
-	Time    *time.Time        `json:"time"`
-	Bytes   []byte            `json:"bytes"`
-	Fixed   [2]Large          `json:"fixed"`
-	Again   *sample           `json:"again"`
-	Hidden  []Large           `json:"-"`
+	Text   string            `json:"text"`
+	Texts  []string          `json:"texts"`
+	Pairs  map[string]string `json:"pairs"`
+	Large  []Large           `json:"large"`
+	Points []*Large          `json:"points"`
+	ByName map[string]Large  `json:"byName"`
+	Any    any               `json:"any"`
+	Raw    []json.RawMessage `json:"raw"`
+	Time   *time.Time        `json:"time"`
+	Bytes  []byte            `json:"bytes"`
+	Fixed  [2]Large          `json:"fixed"`
+	Again  *sample           `json:"again"`
+	Hidden []Large           `json:"-"`
 }
 
 type Embedded struct {
