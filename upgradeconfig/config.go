@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
@@ -159,7 +160,7 @@ func (c *Config) checkSource() error {
 	default:
 		errs = append(errs, fmt.Errorf("%w: source %q", ErrSource, m.Source))
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // BaseURL checks the address of OCM and returns it without a slash at its end.
@@ -196,7 +197,7 @@ func (c *Config) CheckWindow() error {
 	if c.UpgradeWindow.DelayTrigger < 0 {
 		errs = append(errs, ErrDelayTrigger)
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // source returns the source in capitals.

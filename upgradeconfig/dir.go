@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
 // GitDir is a provider whose policies are files in a working tree of Git: one
@@ -139,6 +142,9 @@ func (g GitDir) policy(name string) (p Policy, err error) {
 	}
 	if len(data) > maxPolicyFileSize {
 		return p, fmt.Errorf("larger than %d bytes", maxPolicyFileSize)
+	}
+	if _, err := yamljson.Measure(data, math.MaxInt64); err != nil {
+		return p, err
 	}
 	f := policyFile{ID: path.Base(name), State: "scheduled", Type: OSD}
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
