@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
-	"github.com/clusterupdate/clusterupdate/internal/limit"
+	budget "github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -22,10 +22,10 @@ func TestReadGenerationIsBounded(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := olm.ReadGeneration(t.Context(), []byte(text), nil)
 		runtime.ReadMemStats(&after)
-		if !errors.As(err, new(*limit.LimitError)) {
+		if !errors.As(err, new(*budget.LimitError)) {
 			t.Errorf("%.60s: %v", text, err)
 		}
-		if made := after.TotalAlloc - before.TotalAlloc; made > limit.Heap {
+		if made := after.TotalAlloc - before.TotalAlloc; made > budget.Heap {
 			t.Errorf("%.60s: %d bytes allocated", text, made)
 		}
 	}
