@@ -3,12 +3,12 @@ package graph
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
@@ -179,5 +179,5 @@ func DiscoverChannels(ctx context.Context, s Source, q Query) ([]string, error) 
 		}
 	}
 	slices.SortFunc(found, CompareChannels)
-	return found, errors.Join(errs...)
+	return found, bounded.Errors(errs...)
 }

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -48,7 +47,7 @@ func (n Node) release(split func(string) ([]string, []error)) (configv1.Release,
 			r.Channels, errs = channels, append(errs, channelErrs...)
 		}
 	}
-	return r, errors.Join(errs...)
+	return r, bounded.Errors(errs...)
 }
 
 // splitChannels reads the value of [MetadataChannels]: trimmed, sorted, each

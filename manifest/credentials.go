@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 var credentialsRequestKind = schema.GroupVersionKind{Group: "cloudcredential.openshift.io", Version: "v1", Kind: "CredentialsRequest"}
@@ -112,7 +113,7 @@ func (p *Payload) CredentialsRequests(platform configv1.PlatformType, f Filter) 
 		r.Manifest = m
 		requests = append(requests, r)
 	}
-	return requests, errors.Join(errs...)
+	return requests, bounded.Errors(errs...)
 }
 
 func (r *CredentialsRequest) validate() error {

@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -135,12 +137,19 @@ func (d *decoder) yamlStream(data []byte, jsonErr error) error {
 // decodeSlowly decodes a YAML document as apimachinery does, after a look at
 // what that may cost.
 func (d *decoder) decodeSlowly(document string, jsonErr error) error {
-	if left := d.valuesLeft(); len(document) > left && mayBegin(document) > left {
+	if left := d.valuesLeft(); len(document) > left && yamljson.MayBegin(document) > left {
 		return d.tooManyValues()
 	}
-	d.used.expanded += expansion([]byte(document), d.limits.ExpandedSize-d.used.expanded)
-	if err := d.used.check(&d.limits); err != nil {
+	size, err := measure(document, d.limits.ExpandedSize-d.used.expanded)
+	d.used.expanded += size.expanded()
+	if over := d.used.check(&d.limits); over != nil {
+		return d.fault(over)
+	}
+	if errors.As(err, new(*LimitError)) {
 		return d.fault(err)
+	}
+	if err != nil {
+		return d.parseFault(cmp.Or(jsonErr, err))
 	}
 	var o object
 	if err := yaml.Unmarshal([]byte(document), &o); err != nil {
@@ -155,19 +164,6 @@ func (d *decoder) valuesLeft() int { return d.limits.Values - int(d.used.values)
 func (d *decoder) tooManyValues() error {
 	d.used.values = int64(d.limits.Values) + 1
 	return d.fault(d.used.check(&d.limits))
-}
-
-// mayBegin counts the characters of a YAML document behind which a value can
-// begin, and so bounds how many it has without aliases.
-func mayBegin(document string) int {
-	n := 1
-	for i := range len(document) {
-		switch document[i] {
-		case ',', ':', '-', '?', '[', '{':
-			n++
-		}
-	}
-	return n
 }
 
 const separator = "---"
@@ -211,13 +207,16 @@ func checkSeparator(line string) error {
 // decodeFast decodes a YAML document in the common form. done is false for one
 // that needs the slow way, also to word an error.
 func (d *decoder) decodeFast(document string) (done bool, err error) {
-	d.fast.MaxValues = max(d.valuesLeft(), 1)
+	d.fast.MaxValues = min(max(d.valuesLeft(), 1), yamljson.MaxValues(len(document)))
 	raw, ok := d.fast.Decode(document)
 	if !ok {
-		if d.fast.Full() {
+		switch {
+		case !d.fast.Full():
+			return false, nil
+		case d.fast.Values() > d.valuesLeft():
 			return false, d.tooManyValues()
 		}
-		return false, nil
+		return false, d.fault(heapError())
 	}
 	if raw == nil {
 		return true, nil
@@ -314,7 +313,8 @@ func (d *decoder) addObject(o *object) error {
 	if tooDeep(o.unstructured.Object, d.limits.Depth-1) {
 		return d.fault(depthError(d.limits.Depth))
 	}
-	return d.add(&Manifest{Raw: o.raw, object: o.unstructured, meta: o.meta}, countValues(o.raw))
+	values, _ := limit.Shape(o.raw)
+	return d.add(&Manifest{Raw: o.raw, object: o.unstructured, meta: o.meta}, int(values))
 }
 
 // add takes up an object.

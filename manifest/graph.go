@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand"
 	"slices"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Graph is an order of tasks. A node's tasks run one after another; a node may
@@ -182,7 +184,7 @@ func (g *Graph) checkEdges() error {
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 func (g *Graph) checkCycles() error {
@@ -247,7 +249,7 @@ func (g *Graph) checkTasks() error {
 			errs = append(errs, fmt.Errorf("%s is in no node", t))
 		}
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 func (g *Graph) add(n Node) int {

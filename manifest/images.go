@@ -10,6 +10,9 @@ import (
 	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
 // maxImagesDepth is how deep image-references may be nested. A real one is 5
@@ -21,11 +24,15 @@ const maxImagesDepth = 100
 // ignored.
 func decodeImages(data []byte, version string, limits Limits) (map[string]string, error) {
 	if !json.Valid(data) {
-		if mayBegin(string(data)) > limits.Values {
+		if yamljson.MayBegin(data) > limits.Values {
 			return nil, fmt.Errorf("unmarshal image-references: %w", valuesError(limits.Values))
 		}
-		if expansion(data, limits.ExpandedSize) > limits.ExpandedSize {
-			return nil, fmt.Errorf("unmarshal image-references: %w", expandedError(limits.ExpandedSize))
+		size, err := measure(string(data), limits.ExpandedSize)
+		if size.expanded() > limits.ExpandedSize {
+			err = expandedError(limits.ExpandedSize)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("unmarshal image-references: %w", err)
 		}
 		converted, err := yaml.YAMLToJSON(data)
 		if err != nil {
@@ -33,7 +40,7 @@ func decodeImages(data []byte, version string, limits Limits) (map[string]string
 		}
 		data = converted
 	}
-	if values, depth := jsonShape(data); values > limits.Values {
+	if values, depth := limit.Shape(data); values > int64(limits.Values) {
 		return nil, fmt.Errorf("unmarshal image-references: %w", valuesError(limits.Values))
 	} else if depth > maxImagesDepth {
 		return nil, fmt.Errorf("unmarshal image-references: nested more than %d levels deep", maxImagesDepth)
@@ -50,6 +57,9 @@ func decodeImages(data []byte, version string, limits Limits) (map[string]string
 		return nil, fmt.Errorf("image-references is a %s, not a v1 ImageStream", typeName(*gvk, want))
 	}
 	var stream imagev1.ImageStream
+	if err := limit.JSON(data, &stream); err != nil {
+		return nil, fmt.Errorf("unmarshal image-references: %w", err)
+	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &stream); err != nil {
 		return nil, fmt.Errorf("unmarshal image-references: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // Limits bound what is read from a payload, and so what reading it costs and
@@ -60,19 +62,8 @@ func (l Limits) complete() Limits {
 	}
 }
 
-// LimitError says which of the [Limits] was passed.
-type LimitError struct {
-	// Limit is the name of the field of Limits.
-	Limit string
-	// Max is its value.
-	Max int64
-	// What is limited, such as "bytes in the file".
-	What string
-}
-
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("more than %d %s (limit %s)", e.Max, e.What, e.Limit)
-}
+// LimitError reports which of the [Limits] was passed, in its field Limit.
+type LimitError = limit.LimitError
 
 func fileSizeError(limit int64) error {
 	return &LimitError{Limit: "FileSize", Max: limit, What: "bytes in the file"}
@@ -81,6 +72,9 @@ func fileSizeError(limit int64) error {
 func valuesError(limit int) error {
 	return &LimitError{Limit: "Values", Max: int64(limit), What: "values in all manifests"}
 }
+
+// heapError is about a document that would make too much, whatever the limits.
+func heapError() error { return &LimitError{Max: limit.Heap, What: "bytes of memory for a document"} }
 
 func expandedError(limit int64) error {
 	return &LimitError{Limit: "ExpandedSize", Max: limit, What: "bytes after the expansion of aliases"}

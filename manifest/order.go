@@ -1,9 +1,10 @@
 package manifest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // OrderError says that a component's tasks are in two places of a runlevel
@@ -32,7 +33,7 @@ func ValidateOrder(tasks []*Task) error {
 		errs = append(errs, orderErrors(tasks[:n])...)
 		tasks = tasks[min(n+1, len(tasks)):]
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // orderErrors reports the components that come back in a list without Jobs.

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
@@ -24,8 +26,10 @@ func isJSON(data []byte) bool {
 // the first two, the rest is read as YAML; where that fails as well, the error
 // is the one of JSON.
 func (d *decoder) jsonStream(data []byte) error {
-	if left := d.valuesLeft(); len(data) > left && countValues(data) > left {
-		return d.tooManyValues()
+	if left := d.valuesLeft(); len(data) > left {
+		if values, _ := limit.Shape(data); values > int64(left) {
+			return d.tooManyValues()
+		}
 	}
 	stream := json.NewDecoder(bytes.NewReader(data))
 	for count := 0; ; count++ {
@@ -33,6 +37,10 @@ func (d *decoder) jsonStream(data []byte) error {
 			return contextError(d.ctx)
 		}
 		at := stream.InputOffset()
+		// An object is read for its type and for its content, behind a buffer that grows.
+		if 2*limit.Cost(data[at:], new(any))+4*int64(len(data)) > limit.Heap {
+			return d.fault(heapError())
+		}
 		var o object
 		err := stream.Decode(&o)
 		if err == nil {
@@ -78,64 +86,27 @@ func afterBlanks(data []byte) (rest []byte, ok bool) {
 	}
 }
 
-func countValues(data []byte) int {
-	values, _ := jsonShape(data)
-	return values
-}
+// size is what the conversion of a YAML document makes.
+type size yamljson.Size
 
-// jsonShape returns how many values a JSON text has, and how deep its maps and
-// lists are nested. For a text that is not JSON the numbers mean
-// nothing.
-func jsonShape(data []byte) (values, depth int) {
-	level := 0
-	value := true // the next token begins a value
-	for i := 0; i < len(data); i++ {
-		c := data[i]
-		switch c {
-		case ' ', '\t', '\n', '\r':
-			continue
-		case ']', '}':
-			level--
-			value = false
-			continue
-		}
-		if value {
-			values++
-			value = false
-		}
-		switch c {
-		case '[', '{':
-			level++
-			depth = max(depth, level)
-			value = true
-		case ',':
-			value = true
-		case '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
-		}
-	}
-	return values, depth
-}
-
-// worstExpansion is more than what the YAML decoder makes of aliases before it
-// gives up: it allows 400,000 parts where most come from aliases.
-const worstExpansion = 4 << 20
-
-// expansion returns about how many bytes a document becomes that has aliases,
-// and anything more than limit for one that becomes longer. It is 0 for a
-// document without aliases. The YAML decoder bounds how many parts aliases may
-// make, but neither their size nor their sum.
-func expansion(document []byte, limit int64) int64 {
-	aliases, size, err := yamljson.MeasureAliases(document, limit)
+// measure returns the size of a document before it is converted. Objects take
+// a quarter as much again as the conversion. The error is a [*LimitError], or that
+// of the conversion. Of aliases it counts no more than most bytes.
+func measure(document string, most int64) (size, error) {
+	s, err := yamljson.Measure(document, most)
 	switch {
+	case s.Heap > limit.Heap*4/5:
+		err = heapError()
 	case err != nil:
-		return worstExpansion // the error comes again, and is worded, when the document is decoded
-	case aliases == 0:
+		err = fmt.Errorf("error converting YAML to JSON: %w", err)
+	}
+	return size(s), err
+}
+
+// expanded is the size of a document that may have aliases, else 0.
+func (s size) expanded() int64 {
+	if s.Aliases == 0 {
 		return 0
 	}
-	return size
+	return s.Bytes
 }

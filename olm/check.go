@@ -2,8 +2,9 @@ package olm
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // check re-checks the promises that every generation keeps. An error is a fault
@@ -52,7 +53,7 @@ func (g *Generation) check() error {
 	}
 	errs = append(errs, clashes(members)...)
 	if len(errs) > 0 {
-		return fmt.Errorf("%w: %w", errInconsistent, errors.Join(errs...))
+		return fmt.Errorf("%w: %w", errInconsistent, bounded.Errors(errs...))
 	}
 	return nil
 }

@@ -8,7 +8,10 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
@@ -134,17 +137,29 @@ func neededPackages(p *problem) []map[*Package]bool {
 	return needed
 }
 
+// generationShare is how many times the memory that its JSON takes a generation
+// takes in all.
+const generationShare = 4
+
 // ReadGeneration makes a generation of the JSON that [Generation.MarshalJSON]
 // wrote. It resolves again from what the JSON holds, so the result can be
 // explained as the original could. eval evaluates cel constraints; it may be
 // nil if there are none.
+//
+// It is strict: names are case-sensitive, and fields that are not known or come
+// twice are errors. JSON that would make more than 256 MiB is one too.
 //
 // The error is about JSON of another form, one of [Resolve], or says that the
 // resolution comes to something else than what was written, as it may after a
 // change of this package or of eval.
 func ReadGeneration(ctx context.Context, data []byte, eval CELEvaluator) (*Generation, error) {
 	var in generationJSON
-	if err := json.Unmarshal(data, &in); err != nil {
+	// Putting the catalogs together and resolving take as much again.
+	if limit.Cost(data, &in) > limit.Heap/generationShare {
+		return nil, fmt.Errorf("olm: generation: %w", &limit.LimitError{Max: limit.Heap, What: "bytes of memory for a document"})
+	}
+	strict, err := kjson.UnmarshalStrict(data, &in)
+	if err := bounded.Errors(append([]error{err}, strict...)...); err != nil {
 		return nil, fmt.Errorf("olm: generation: %w", err)
 	}
 	s := Snapshot{
@@ -168,7 +183,7 @@ func ReadGeneration(ctx context.Context, data []byte, eval CELEvaluator) (*Gener
 		return nil, err
 	}
 	if got := g.String(); got != in.Generation {
-		return nil, fmt.Errorf("olm: the generation was written as %q, and comes to %q now", in.Generation, got)
+		return nil, fmt.Errorf("olm: the generation was written as %s, and comes to %s now", bounded.Quote(in.Generation), bounded.Quote(got))
 	}
 	return g, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -177,7 +178,7 @@ func checkSnapshot(s *Snapshot) error {
 		keys[c.Key] = true
 	}
 	if len(errs) > 0 {
-		return fmt.Errorf("%w: %w", ErrSnapshot, errors.Join(errs...))
+		return fmt.Errorf("%w: %w", ErrSnapshot, bounded.Errors(errs...))
 	}
 	return nil
 }

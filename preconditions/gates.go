@@ -1,12 +1,12 @@
 package preconditions
 
 import (
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -39,5 +39,5 @@ func PayloadGates(p *manifest.Payload) ([]Gate, error) {
 			gates = append(gates, g)
 		}
 	}
-	return gates, errors.Join(errs...)
+	return gates, bounded.Errors(errs...)
 }

@@ -133,5 +133,5 @@ func strictErr(strict []error, err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(strict...)
+	return bounded.Errors(strict...)
 }

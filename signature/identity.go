@@ -1,7 +1,6 @@
 package signature
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -61,7 +60,7 @@ func (i Identity) CheckAll(v *Verification, version string) error {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Keyring, err))
 		}
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // validate reports a pattern that cannot match anything.

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
@@ -150,10 +151,10 @@ func decodeConfig(data []byte, into any) error {
 	if len(data) > maxConfigSize {
 		return &ConfigError{fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
 	}
-	switch _, size, err := yamljson.MeasureAliases(data, maxConfigSize); {
+	switch size, err := yamljson.Measure(data, maxConfigSize); {
 	case err != nil:
 		return &ConfigError{err}
-	case size > maxConfigSize:
+	case size.Bytes > maxConfigSize:
 		return &ConfigError{fmt.Errorf("its aliases expand the document to more than the limit of %d bytes", maxConfigSize)}
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(data)
@@ -205,7 +206,7 @@ func (c *Config) checkSource() error {
 	default:
 		errs = append(errs, fmt.Errorf("%w: source %q", ErrSource, m.Source))
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // BaseURL checks the address of OCM and returns it without a slash at its end.
@@ -242,7 +243,7 @@ func (c *Config) CheckWindow() error {
 	if c.UpgradeWindow.DelayTrigger < 0 {
 		errs = append(errs, ErrDelayTrigger)
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // source returns the source in capitals.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/internal/regular"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
 // GitDir is a provider whose policies are files in a working tree of Git: one
@@ -147,6 +149,9 @@ func (g GitDir) policy(name string) (p Policy, counts bool, err error) {
 	}
 	if len(data) > maxPolicyFileSize {
 		return p, false, fmt.Errorf("larger than %d bytes", maxPolicyFileSize)
+	}
+	if _, err := yamljson.Measure(data, math.MaxInt64); err != nil {
+		return p, false, err
 	}
 	f := policyFile{ID: path.Base(name), State: "scheduled", Type: OSD}
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Validity is what [Validate] found.
@@ -124,7 +125,7 @@ func Validate(ctx context.Context, s Spec, cv *configv1.ClusterVersion, o Valida
 	first := v.out.Findings[0]
 	v.out.Message = first.Text
 	v.out.IsValid = errors.Is(first, ErrDowngrade) || errors.Is(first, ErrAlreadyAtVersion)
-	return v.out, errors.Join(v.errs...)
+	return v.out, bounded.Errors(v.errs...)
 }
 
 type validator struct {

@@ -259,7 +259,7 @@ func (c *collection) tooMuch() *LimitError {
 }
 
 func (c *collection) tooLarge(name string) error {
-	return &LimitError{Path: name, Limit: "MaxFileBytes", Max: c.o.MaxFileBytes, What: "bytes in a file"}
+	return &LimitError{Where: name, Limit: "MaxFileBytes", Max: c.o.MaxFileBytes, What: "bytes in a file"}
 }
 
 func isLimit(err error) bool {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
@@ -65,58 +66,78 @@ func (d *decoder) stream(ctx context.Context, data []byte, use func(document) er
 // since nothing says where the next one begins. again is true for a file whose
 // first object is not JSON, but may be YAML.
 func (d *decoder) jsonStream(ctx context.Context, data []byte, use func(document) error, bad func(fault)) (again bool, err error) {
-	stream := json.NewDecoder(bytes.NewReader(data))
+	d.fast.MaxValues = yamljson.MaxValues(len(data))
+	if len(data) > reserved {
+		values, _ := limit.Shape(data)
+		d.fast.Reserve(int(values))
+	}
+	rest, line := string(data), 1
 	for number := 1; ; number++ {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		at := int(stream.InputOffset())
-		at += len(data[at:]) - len(bytes.TrimLeft(data[at:], " \t\r\n"))
-		line := 1 + bytes.Count(data[:at], []byte("\n"))
-		var raw json.RawMessage
-		err := stream.Decode(&raw)
-		if err == io.EOF {
+		begin := strings.TrimLeft(rest, " \t\r\n")
+		line += strings.Count(rest[:len(rest)-len(begin)], "\n")
+		if rest = begin; rest == "" {
 			return false, nil
 		}
-		var text string
-		if err == nil {
-			text, err = d.json(raw)
-		} else if number == 1 {
-			return true, nil
-		} else if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			line = 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
+		text, n, err := d.json(rest)
+		if n == 0 {
+			if number == 1 && !isLimit(err) {
+				return true, nil
+			}
+			if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+				line += strings.Count(rest[:min(int(syntax.Offset), len(rest))], "\n")
+			}
+			bad(fault{number, line, err, true, namedKinds([]byte(rest))})
+			return false, nil
 		}
 		if err != nil {
-			rest := data[at:]
-			if raw != nil {
-				rest = raw
-			}
-			bad(fault{number, line, err, true, namedKinds(rest)})
-			if raw == nil {
-				return false, nil
-			}
-			continue
-		}
-		if err := use(document{number, line, len(raw), text}); err != nil {
+			bad(fault{number, line, err, true, namedKinds([]byte(rest[:n]))})
+		} else if err := use(document{number, line, n, text}); err != nil {
 			return false, err
 		}
+		line += strings.Count(rest[:n], "\n")
+		rest = rest[n:]
 	}
 }
 
-// json returns the text of a JSON value as encoding/json writes it.
-func (d *decoder) json(raw []byte) (string, error) {
+// reserved is the size of a file from which room for its values is made at once.
+const reserved = 1 << 20
+
+// json returns the text of the JSON value at the beginning of s as encoding/json
+// writes it, and its length there, which is 0 if it cannot be read to its end.
+func (d *decoder) json(s string) (text string, n int, err error) {
+	fast, n, ok := d.fast.DecodeJSON(s)
+	if ok {
+		if !utf8.ValidString(s[:n]) {
+			return "", n, errUTF8
+		}
+		return string(fast), n, nil
+	}
+	if d.fast.Full() {
+		return "", 0, heapError()
+	}
+	n = valueEnd(s, 0)
+	raw := []byte(s[:n])
+	if !json.Valid(raw) {
+		err := json.Unmarshal([]byte(s), new(json.RawMessage))
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) && syntax.Offset >= int64(len(s)) {
+			err = io.ErrUnexpectedEOF
+		}
+		return "", 0, err
+	}
 	if !utf8.Valid(raw) {
-		return "", errUTF8
+		return "", n, errUTF8
 	}
-	if n := depth(string(raw)); n > d.depth {
-		return "", &LimitError{Limit: "MaxDepth", Max: int64(d.depth), What: "levels of maps and lists"}
+	if _, depth := limit.Shape(raw); depth > int64(d.depth) {
+		return "", n, d.depthError()
 	}
-	var v any
-	if err := utiljson.Unmarshal(raw, &v); err != nil {
-		return "", err
+	var value any
+	if err := limit.JSON(raw, &value); err != nil {
+		return "", n, err
 	}
-	text, err := json.Marshal(v)
-	return string(text), err
+	return "", n, utiljson.Unmarshal(raw, &value) // a number that is too large
 }
 
 var errUTF8 = errors.New("it has characters that are not UTF-8")
@@ -216,15 +237,25 @@ func blank(text string) bool {
 // yaml returns the JSON text of a YAML document, "" for an empty one.
 func (d *decoder) yaml(text string, clean bool) (string, error) {
 	if clean {
+		d.fast.MaxValues = yamljson.MaxValues(len(text))
 		if json, ok := d.fast.Decode(text); ok {
 			return string(json), nil
+		}
+		if d.fast.Full() {
+			return "", heapError()
 		}
 	}
 	if !utf8.ValidString(text) {
 		return "", errUTF8
 	}
-	_, size, err := yamljson.MeasureAliases([]byte(text), d.expanded)
-	if err == nil && size > d.expanded {
+	size, err := yamljson.Measure(text, d.expanded)
+	if isLimit(err) {
+		return "", err
+	}
+	if err != nil { // what cannot be measured is not converted
+		return "", errors.New(bounded.Text(err.Error(), bounded.MaxQuoted))
+	}
+	if size.Aliases > 0 && size.Bytes > d.expanded {
 		return "", &LimitError{Limit: "MaxFileBytes", Max: d.expanded, What: "bytes with aliases replaced"}
 	}
 	json, err := yaml.YAMLToJSON([]byte(text))
@@ -234,11 +265,18 @@ func (d *decoder) yaml(text string, clean bool) (string, error) {
 	if string(json) == "null" {
 		return "", nil
 	}
-	if n := depth(string(json)); n > d.depth {
-		return "", &LimitError{Limit: "MaxDepth", Max: int64(d.depth), What: "levels of maps and lists"}
+	if _, depth := limit.Shape(json); depth > int64(d.depth) {
+		return "", d.depthError()
 	}
 	return string(json), nil
 }
+
+func (d *decoder) depthError() error {
+	return &LimitError{Limit: "MaxDepth", Max: int64(d.depth), What: "levels of maps and lists"}
+}
+
+// heapError is about a document that would make too much, whatever the options.
+func heapError() error { return &LimitError{Max: limit.Heap, What: "bytes of memory for a document"} }
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: line ([0-9]+): `)
 

@@ -92,6 +92,7 @@
 //	problems that are kept        10,000     MaxProblems   the last one says how many more
 //	depth of a document           500        MaxDepth      a problem
 //	aliases of a document         64 MiB     MaxFileBytes  a problem
+//	memory of a document          256 MiB    -             a problem
 //	links that a path follows     40         -             a problem
 //
 // A [Recording] is immutable and safe for concurrent use. Options, coverage,

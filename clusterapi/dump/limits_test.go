@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -61,6 +62,10 @@ func TestLimits(t *testing.T) {
 		chain[fmt.Sprintf("l%02d.yaml", i)] = &fstest.MapFile{Mode: fs.ModeSymlink | 0o777, Data: fmt.Appendf(nil, "l%02d.yaml", i+1)}
 	}
 	chain["l45.yaml"] = &fstest.MapFile{Data: []byte(node)}
+	dense := fstest.MapFS{
+		"a.json": &fstest.MapFile{Data: []byte(`{"kind":"List","apiVersion":"v1","items":[` + strings.Repeat("{},", 5<<20) + "{}]}\n")},
+		"b.yaml": &fstest.MapFile{Data: []byte(node)},
+	}
 	limittest.Walk(t, []limittest.Case{
 		{Limit: "size of a file", Default: 64 << 20, Bytes: mib, Run: func(t *testing.T) int64 {
 			refused(large, dump.Options{MaxFileBytes: 1000}, "MaxFileBytes")(t)
@@ -95,7 +100,15 @@ a.json, document 1, line 1: more than 500 levels of maps and lists (limit MaxDep
 c.yaml, document 1, line 1: more than 500 levels of maps and lists (limit MaxDepth)`)
 			return 0
 		}},
-		{Limit: "aliases of a document", Default: 64 << 20, Bytes: 8 * mib, Run: problem(files(bomb), dump.Options{}, "bytes with aliases replaced")},
+		{Limit: "aliases of a document", Default: 64 << 20, Bytes: 8 * mib, Run: problem(files(bomb), dump.Options{MaxFileBytes: 64 << 10}, "bytes with aliases replaced")},
+		{Limit: "memory of a document", Default: 256 << 20, Bytes: 256 * mib, Run: func(t *testing.T) int64 {
+			r, err := dump.Open(t.Context(), dense, dump.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkProblems(t, r, "a.json, document 1, line 1: more than 268435456 bytes of memory for a document")
+			return 0
+		}},
 		{Limit: "links that a path follows", Default: 40, Bytes: 4 * mib, Run: problem(chain, dump.Options{}, "a link that leads in a circle")},
 	})
 }
@@ -113,7 +126,24 @@ metadata: &m {name: c, namespace: a}
 data: *m
 `), dump.Options{})
 	check(t, r, "get v1 ConfigMap a/c: found")
-	checkProblems(t, r, "a.yaml, document 1, line 1: more than 67108864 bytes with aliases replaced (limit MaxFileBytes)")
+	checkProblems(t, r, "a.yaml, document 1, line 1: more than 268435456 bytes of memory for a document")
+}
+
+// What cannot be measured is not converted: rubbish hides no bomb.
+func TestAliasesBehindRubbish(t *testing.T) {
+	text := strings.Repeat("y", 60_000)
+	bomb := "a: &a " + text + "\n"
+	for i := range 20 {
+		bomb += fmt.Sprintf("%c: &%c [*%c, *%c]\n", 'b'+i, 'b'+i, 'a'+i, 'a'+i)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := mustOpen(t, files("-- a.yaml --\n"+bomb+"}\n-- b.yaml --\n"+node), dump.Options{})
+	runtime.ReadMemStats(&after)
+	checkProblems(t, r, "a.yaml, document 1, line 21: yaml: did not find expected key")
+	if made := after.TotalAlloc - before.TotalAlloc; made > 64<<20 {
+		t.Errorf("%d bytes allocated", made)
+	}
 }
 
 // TestDefaults: the defaults let pass what is as large as the limit, and no more.
@@ -128,7 +158,7 @@ func TestDefaults(t *testing.T) {
 	}
 	var passed *dump.LimitError
 	_, err := dump.Open(t.Context(), fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(fits + "\n")}}, dump.Options{})
-	if !errors.As(err, &passed) || passed.Max != 64<<20 || passed.Path != "a.yaml" {
+	if !errors.As(err, &passed) || passed.Max != 64<<20 || passed.Where != "a.yaml" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -2,12 +2,12 @@ package dump
 
 import (
 	"cmp"
-	"fmt"
 	"runtime"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -72,19 +72,6 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// LimitError says which limit of [Options] a tree passes.
-type LimitError struct {
-	Path  string // where it was passed, empty for the tree as a whole
-	Limit string // name of the field of Options
-	Max   int64  // its value
-	What  string // what is limited, such as "bytes in a file"
-}
-
-// Error names the limit.
-func (e *LimitError) Error() string {
-	text := fmt.Sprintf("more than %d %s (limit %s)", e.Max, e.What, e.Limit)
-	if e.Path != "" {
-		text = e.Path + ": " + text
-	}
-	return text
-}
+// LimitError reports which limit of [Options] a tree passes. Where is the path
+// of the file, empty for the tree as a whole.
+type LimitError = limit.LimitError

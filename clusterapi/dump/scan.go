@@ -133,20 +133,3 @@ func stringEnd(s string, i int) int {
 	}
 	return len(s)
 }
-
-// depth returns how deep the maps and lists of a JSON text are nested.
-func depth(text string) int {
-	level, deepest := 0, 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			i = stringEnd(text, i) - 1
-		case '{', '[':
-			level++
-			deepest = max(deepest, level)
-		case '}', ']':
-			level--
-		}
-	}
-	return deepest
-}

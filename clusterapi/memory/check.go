@@ -1,12 +1,12 @@
 package memory
 
 import (
-	"errors"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // checks are copies of what is shared, from before anybody saw it.
@@ -46,5 +46,5 @@ func (c *Cluster) CheckShared() error {
 			break
 		}
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Load stores objects as they are, as from a dump of a cluster: status,
@@ -55,7 +55,7 @@ func (c *Cluster) Load(objs ...*unstructured.Unstructured) error {
 	}
 	each(true, c.load) // or the kinds of the others would not be known
 	each(false, c.load)
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 func isDefinition(obj *unstructured.Unstructured) bool {

@@ -48,6 +48,7 @@
 //	text of a recorded entry  4 KiB    -                         says how many bytes are left out
 //	bytes of JSON             32 MiB   DecodeOptions.MaxBytes    error
 //	entries in JSON           100000   DecodeOptions.MaxEntries  error
+//	memory of a document      256 MiB  -                         error
 //	lanes of a text           500      TextOptions.MaxLanes      folded
 //	lanes of a picture        100      SVGOptions.MaxLanes       folded
 //

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	kjson "sigs.k8s.io/json"
 
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -91,7 +94,7 @@ func Decode(r io.Reader, o DecodeOptions) (*Timeline, error) {
 		return nil, err
 	}
 	if int64(len(data)) > o.MaxBytes {
-		return nil, &LimitError{Limit: "DecodeOptions.MaxBytes", Max: o.MaxBytes}
+		return nil, &LimitError{Where: "timeline", Limit: "DecodeOptions.MaxBytes", Max: o.MaxBytes, What: "bytes of JSON"}
 	}
 	// The version decides what the rest means.
 	var version struct {
@@ -107,14 +110,18 @@ func Decode(r io.Reader, o DecodeOptions) (*Timeline, error) {
 		return nil, fmt.Errorf("timeline: formatVersion %d is not known, only %d", *v, FormatVersion)
 	}
 	var w wireTimeline
+	if err := limit.JSON(data, &w); err != nil {
+		return nil, fmt.Errorf("timeline: %w", err)
+	}
 	strict, err := kjson.UnmarshalStrict(data, &w)
-	if err := errors.Join(append([]error{err}, strict...)...); err != nil {
+	if err := bounded.Errors(append([]error{err}, strict...)...); err != nil {
 		return nil, fmt.Errorf("timeline: %w", err)
 	}
 	if len(w.Entries) > o.MaxEntries {
-		return nil, &LimitError{Limit: "DecodeOptions.MaxEntries", Max: int64(o.MaxEntries)}
+		return nil, &LimitError{Where: "timeline", Limit: "DecodeOptions.MaxEntries", Max: int64(o.MaxEntries), What: "entries"}
 	}
 	t := &Timeline{Title: w.Title, Start: readTime(w.Start), End: readTime(w.End), Phases: w.Phases, Omitted: w.Omitted}
+	t.Entries = slices.Grow(t.Entries, len(w.Entries))
 	for i := range w.Entries {
 		e, err := w.Entries[i].entry()
 		if err != nil {

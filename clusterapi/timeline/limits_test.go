@@ -76,6 +76,11 @@ func TestLimits(t *testing.T) {
 			refused(t, err, "DecodeOptions.MaxEntries")
 			return 0
 		}},
+		{Limit: "memory of a document", Default: 256 << 20, Bytes: 32 << 20, Run: func(t *testing.T) int64 {
+			_, err := timeline.Decode(strings.NewReader(`{"formatVersion":1,"entries":[`+strings.Repeat("{},", 1<<20)+`{}]}`), timeline.DecodeOptions{})
+			refused(t, err, "")
+			return 0
+		}},
 		{Limit: "lanes of a text", Default: 500, Bytes: 16 << 20, Run: func(t *testing.T) int64 {
 			folded(t, 500, func(tl *timeline.Timeline, w io.Writer) error { return tl.WriteText(w, timeline.TextOptions{}) })
 			return 0

@@ -2,12 +2,12 @@ package timeline
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -26,18 +26,9 @@ const (
 	maxText        = 4 << 10 // bytes of a text of an entry
 )
 
-// LimitError says that there is too much of something.
-type LimitError struct {
-	// Limit is the name of the field that holds the limit, as in
-	// Options.MaxEntries.
-	Limit string
-	Max   int64
-}
-
-// Error names the limit.
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("timeline: more than %s allows: %d", e.Limit, e.Max)
-}
+// LimitError reports which limit was passed: Limit is the name of the field that
+// holds it, as in Options.MaxEntries.
+type LimitError = limit.LimitError
 
 // Recorder makes a timeline from what happens. Times that run backwards, as they do
 // when a clock is set, make an entry a moment. It is not safe for concurrent use.
@@ -128,7 +119,7 @@ func (r *Recorder) Timeline() (*Timeline, error) {
 		return t, err
 	}
 	if r.omitted > 0 {
-		return t, &LimitError{Limit: "Options.MaxEntries", Max: int64(r.o.MaxEntries)}
+		return t, &LimitError{Where: "timeline", Limit: "Options.MaxEntries", Max: int64(r.o.MaxEntries), What: "entries"}
 	}
 	return t, nil
 }

@@ -2,10 +2,11 @@ package timeline
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // Timeline is what went on, or is expected to.
@@ -111,7 +112,7 @@ func (t *Timeline) Validate() error {
 			break
 		}
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 func inRange(t time.Time) bool {

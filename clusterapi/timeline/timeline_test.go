@@ -163,7 +163,7 @@ func TestRecorderLimit(t *testing.T) {
 	r.End(timeline.Lane{Name: "a"}, at(9))
 	got, err := r.Timeline()
 	var limit *timeline.LimitError
-	if !errors.As(err, &limit) || limit.Limit != "Options.MaxEntries" || limit.Max != 2 || err.Error() != "timeline: more than Options.MaxEntries allows: 2" {
+	if !errors.As(err, &limit) || limit.Limit != "Options.MaxEntries" || limit.Max != 2 || err.Error() != "timeline: more than 2 entries (limit Options.MaxEntries)" {
 		t.Errorf("%v", err)
 	}
 	if len(got.Entries) != 2 || got.Omitted != 3 || !got.End.Equal(at(9)) || !got.Entries[1].End.Equal(at(2)) {

@@ -1,9 +1,13 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // Alert is one alert of the platform's monitoring. It is plain data.
@@ -17,7 +21,8 @@ type Alert struct {
 // DecodeAlerts reads the alerts from an answer of the monitoring's API: that of
 // /api/v1/alerts, or that of /api/v1/rules, as a must-gather has it. It fails for
 // a text that is not JSON, and for a field of another type. An answer without
-// alerts has none. It can be called concurrently.
+// alerts has none. It fails for one that would make more than 256
+// MiB. It can be called concurrently.
 func DecodeAlerts(answer []byte) ([]Alert, error) {
 	var a struct {
 		Data struct {
@@ -29,10 +34,20 @@ func DecodeAlerts(answer []byte) ([]Alert, error) {
 			} `json:"groups"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(answer, &a); err != nil {
+	if err := limit.JSON(answer, &a); err != nil {
+		return nil, fmt.Errorf("decoding alerts: %w", err)
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(answer, &a); err != nil {
 		return nil, fmt.Errorf("decoding alerts: %w", err)
 	}
 	alerts := a.Data.Alerts
+	more := 0
+	for _, group := range a.Data.Groups {
+		for _, rule := range group.Rules {
+			more += len(rule.Alerts)
+		}
+	}
+	alerts = slices.Grow(alerts, more)
 	for _, group := range a.Data.Groups {
 		for _, rule := range group.Rules {
 			alerts = append(alerts, rule.Alerts...)

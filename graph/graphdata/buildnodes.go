@@ -2,7 +2,6 @@ package graphdata
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -133,7 +132,7 @@ func (b *builder) concrete() error {
 		at = end
 	}
 	b.order = slices.DeleteFunc(b.order, func(i int) bool { return b.full[i] == "" })
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 func (b *builder) image(r *Release) string {

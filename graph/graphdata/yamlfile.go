@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
-	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
 // file is a YAML file that is being read. Its faults are of three kinds: failed,
@@ -119,16 +118,32 @@ func (f *file) aliases(document *yaml.Node, text []byte) bool {
 	if f.bad {
 		return false
 	}
-	_, size, err := yamljson.MeasureAliases(text, f.limits.MaxFileBytes)
-	if err != nil {
-		f.syntax(err)
-		return false
-	}
-	if size > f.limits.MaxFileBytes {
+	if expanded(document, map[*yaml.Node]int64{}, f.limits.MaxFileBytes) > f.limits.MaxFileBytes {
 		f.limit(n, limitFileBytes, f.limits.MaxFileBytes)
 		return false
 	}
 	return true
+}
+
+// expanded is about the size of a node with its aliases replaced, and anything
+// beyond limit for a larger one. An alias to a node that contains it counts as
+// nothing; the YAML reader refuses it.
+func expanded(n *yaml.Node, sizes map[*yaml.Node]int64, limit int64) int64 {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+		if size, ok := sizes[n]; ok {
+			return size
+		}
+	}
+	sizes[n] = 0
+	size := int64(len(n.Value)) + 3
+	for _, c := range n.Content {
+		if size += expanded(c, sizes, limit); size > limit {
+			break
+		}
+	}
+	sizes[n] = size
+	return size
 }
 
 func firstAlias(n *yaml.Node) *yaml.Node {

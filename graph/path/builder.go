@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
@@ -136,7 +137,7 @@ func (b *builder) nodes() error {
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // judge asks the matcher about the risks and sums up for each guard.

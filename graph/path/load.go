@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // LoadOptions are the options of [Load]. The zero value reads files.
@@ -44,7 +45,7 @@ func Load(ctx context.Context, places []string, o LoadOptions) ([]ChannelGraph, 
 		}
 		all = append(all, graphs...)
 	}
-	return all, errors.Join(errs...)
+	return all, bounded.Errors(errs...)
 }
 
 // ChannelsWith names the channels of folders and services among places that
@@ -173,5 +174,5 @@ func (o LoadOptions) fetch(ctx context.Context, source graph.Source, held []stri
 		}
 		graphs = append(graphs, ChannelGraph{Channel: channel, Arch: arch, Graph: g})
 	}
-	return graphs, errors.Join(errs...)
+	return graphs, bounded.Errors(errs...)
 }

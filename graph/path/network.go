@@ -10,6 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
@@ -167,7 +168,7 @@ func ByArchitecture(ctx context.Context, o NetworkOptions, graphs ...ChannelGrap
 		}
 		networks = append(networks, n)
 	}
-	return networks, errors.Join(errs...)
+	return networks, bounded.Errors(errs...)
 }
 
 // Channels names the channels, the newest first.

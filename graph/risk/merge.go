@@ -3,7 +3,6 @@ package risk
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -110,7 +109,7 @@ func Aggregate(ctx context.Context, sources []RiskSource, current string, versio
 			}
 		}
 	}
-	return all, errors.Join(errs...)
+	return all, bounded.Errors(errs...)
 }
 
 // AggregateName is the name of sources taken together.
@@ -196,7 +195,7 @@ func Merge(available []configv1.Release, conditional []configv1.ConditionalUpdat
 		errs = append(errs, fmt.Errorf("merge versions referenced unknown risks: %s", strings.Join(unknown, ", ")))
 	}
 	available, merged := m.result()
-	return available, merged, errors.Join(errs...)
+	return available, merged, bounded.Errors(errs...)
 }
 
 // complete fills in what the API wants of a risk and a source may lack: to leave
@@ -274,7 +273,7 @@ func (m *merger) add(risk configv1.ConditionalUpdateRisk, version string) error 
 	if !ok && len(targets) == 0 {
 		errs = append(errs, fmt.Errorf("cannot merge risk %q into unknown release version %q", risk.Name, version))
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // result returns the result, sorted and nil when empty.

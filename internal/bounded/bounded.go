@@ -4,6 +4,7 @@ package bounded
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -81,3 +82,39 @@ const MaxQuoted = 512
 func Quote[T string | []byte](text T) string {
 	return strconv.Quote(Text(string(text), MaxQuoted))
 }
+
+// MaxErrors is how many bytes the text of [Errors] has, and MaxError that of one
+// of its errors.
+const (
+	MaxErrors = 32 << 10
+	MaxError  = 4 << 10
+)
+
+// Errors joins errors about outside input as errors.Join does. Its text is that of
+// the first ones, with a note of how many more there are.
+func Errors(errs ...error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	switch {
+	case len(errs) == 0:
+		return nil
+	}
+	return joined(errs)
+}
+
+type joined []error
+
+func (j joined) Error() string {
+	var texts []string
+	size := 0
+	for _, err := range j {
+		text := ""
+		if size <= MaxErrors { // later ones are counted alone
+			text = Text(err.Error(), MaxError)
+			size += len(text)
+		}
+		texts = append(texts, text)
+	}
+	return Join(texts, "\n", MaxErrors)
+}
+
+func (j joined) Unwrap() []error { return j }

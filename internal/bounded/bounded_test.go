@@ -1,6 +1,8 @@
 package bounded_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -81,4 +83,29 @@ func TestJoinStaysWithinItsLimit(t *testing.T) {
 			t.Fatalf("%q fits, got %q", whole, got)
 		}
 	})
+}
+
+func TestErrors(t *testing.T) {
+	first := errors.New("first")
+	if err := bounded.Errors(nil, nil); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if err := bounded.Errors(nil, first, errors.New("second")); err.Error() != "first\nsecond" || !errors.Is(err, first) {
+		t.Errorf("got %v", err)
+	}
+	errs := []error{first}
+	for i := range 100_000 {
+		errs = append(errs, fmt.Errorf("error %d", i))
+	}
+	last := errors.New(strings.Repeat("x", 1<<20))
+	err := bounded.Errors(append(errs, last)...)
+	if text := err.Error(); len(text) > bounded.MaxErrors || !strings.HasPrefix(text, "first\nerror 0\n") || !strings.HasSuffix(text, " more") {
+		t.Errorf("%d bytes: %.100s", len(text), text)
+	}
+	if !errors.Is(err, last) {
+		t.Error("an error is lost")
+	}
+	if text := bounded.Errors(last).Error(); len(text) > bounded.MaxError || !strings.HasSuffix(text, " more bytes)") {
+		t.Errorf("%d bytes", len(text))
+	}
 }

@@ -2,7 +2,10 @@ package yamljson
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // DefaultDepth is how deep maps and lists may be nested where a [Decoder] does
@@ -35,6 +38,37 @@ type Decoder struct {
 	buf   []byte // a scalar that is being joined
 	out   []byte // the JSON that is being written
 	order []int32
+}
+
+// MaxValues returns how many values a document of some size may have, so that a
+// [Decoder] and who keeps its text make no more than [limit.Heap] of it.
+func MaxValues(size int) int {
+	const perByte, perValue = 3, 64 // the text, its JSON and a copy of that; a node
+	return max(1, (limit.Heap-perByte*size)/perValue)
+}
+
+// large is the size from which room for a document is made at once: a slice that
+// grows by and by takes several times as much.
+const large = 1 << 20
+
+// Reserve makes room for a number of values, at most [Decoder.MaxValues].
+func (d *Decoder) Reserve(values int) {
+	if d.MaxValues > 0 {
+		values = min(values, d.MaxValues)
+	}
+	d.nodes = slices.Grow(d.nodes[:0], values+2)
+}
+
+// room returns the buffer for the JSON of the document that has been read.
+func (d *Decoder) room(size int) []byte {
+	if size < large {
+		return d.out[:0]
+	}
+	n := 0
+	for i := range d.nodes {
+		n += len(d.nodes[i].key) + len(d.nodes[i].str) + len(`"":"",`)
+	}
+	return slices.Grow(d.out[:0], n)
 }
 
 type kind uint8
@@ -96,6 +130,10 @@ func (d *Decoder) Decode(doc string) (text []byte, ok bool) {
 	if doc == "" || doc[len(doc)-1] != '\n' {
 		return nil, false
 	}
+	if len(doc) >= large {
+		d.Reserve(MayBegin(doc))
+		d.nodes = append(d.nodes, node{})
+	}
 	d.s, d.pos, d.lineStart, d.bol, d.eof = doc, 0, 0, true, false
 	if strings.HasPrefix(doc, "---") {
 		d.pos = len("---")
@@ -115,7 +153,7 @@ func (d *Decoder) Decode(doc string) (text []byte, ok bool) {
 	if !ok || !d.eof || d.nodes[d.root].kind != kindMap {
 		return nil, false
 	}
-	d.out, d.order = d.out[:0], d.order[:0]
+	d.out, d.order = d.room(len(doc)), d.order[:0]
 	d.emitMap(d.root)
 	return d.out, true
 }

@@ -4,8 +4,8 @@
 // The two steps are apart so that a program that needs only a few of a
 // document's fields, which [Decoder.Root] has, does not pay for the object.
 //
-// [MeasureAliases] tells what the aliases of a document expand it to, before
-// anything expands them.
+// [Measure] returns what the conversion of a document makes, and its aliases, before
+// anything expands them. [Decoder.DecodeJSON] reads JSON in the same way.
 //
 // [Decoder] knows the part of YAML 1.1 that generators and people use for
 // Kubernetes objects: block mappings and sequences, plain, quoted and block

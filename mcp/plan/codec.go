@@ -15,6 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // MaxBytes is the largest size, in bytes, of a plan, and of a plan together with
@@ -71,6 +74,9 @@ func Decode(data []byte) (Plan, error) {
 		return Plan{}, err
 	}
 	var p Plan
+	if err := limit.JSON(data, &p); err != nil {
+		return Plan{}, fmt.Errorf("plan: %w", err)
+	}
 	faults, err := kjson.UnmarshalStrict(data, &p)
 	if err != nil {
 		return Plan{}, unfit(data, err)
@@ -79,7 +85,7 @@ func Decode(data []byte) (Plan, error) {
 	for _, f := range faults {
 		errs = append(errs, fmt.Errorf("plan: %w", f))
 	}
-	if err := errors.Join(append(errs, p.Validate())...); err != nil {
+	if err := bounded.Errors(append(errs, p.Validate())...); err != nil {
 		return Plan{}, err
 	}
 	return p, nil
@@ -100,7 +106,7 @@ func unfit(data []byte, err error) error {
 	for i, err := range errs {
 		errs[i] = fmt.Errorf("plan: %w", err)
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // misfits appends the values of a JSON text that do not fit a type, each with where

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -297,6 +296,9 @@ type faults struct {
 	all   *[]error
 }
 
+// maxFaults is how many faults are told, more than anybody reads.
+const maxFaults = 1000
+
 func (f *faults) in(where string) *faults {
 	if f.all == nil {
 		f.all = new([]error)
@@ -311,8 +313,13 @@ func (f *faults) add(format string, args ...any) {
 	if f.all == nil {
 		f.all = new([]error)
 	}
+	if len(*f.all) > maxFaults {
+		return
+	}
 	err := fmt.Errorf(format, args...)
-	if f.where != "" {
+	if len(*f.all) == maxFaults {
+		err = fmt.Errorf("it has more than %d faults", maxFaults)
+	} else if f.where != "" {
 		err = fmt.Errorf("%s: %w", f.where, err)
 	}
 	*f.all = append(*f.all, err)
@@ -327,5 +334,5 @@ func (f *faults) problems() []error {
 }
 
 func (f *faults) join() error {
-	return errors.Join(f.problems()...)
+	return bounded.Errors(f.problems()...)
 }

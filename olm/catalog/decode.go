@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	"github.com/clusterupdate/clusterupdate/olm"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -22,7 +23,11 @@ import (
 type decoder struct {
 	options    Options
 	properties *olm.BundleReader
-	fields     []field // of the object that is being decoded
+	total      *limit.Meter // of all objects
+
+	// of the object that is being decoded
+	fields []field
+	cost   int64 // bytes that it makes
 }
 
 // document is one document of a file.
@@ -48,6 +53,15 @@ func (d *decoder) decode(doc document) (object, error) {
 	if doc.bad != nil {
 		return object{}, doc.bad
 	}
+	d.cost = 0
+	o, err := d.document(doc)
+	if past := d.total.Spend(limit.Usage{Bytes: d.cost + int64(len(doc.text))}); past != nil {
+		return object{}, past
+	}
+	return o, err
+}
+
+func (d *decoder) document(doc document) (object, error) {
 	text := doc.text
 	if doc.yaml {
 		var err error
@@ -87,6 +101,9 @@ func (d *decoder) bundle(blob *BundleBlob) *olm.Bundle {
 // object decodes an object by the rules of encoding/json.
 func (d *decoder) object(text []byte) (object, error) {
 	depth := d.outline(text)
+	if err := d.spend(int64(len(d.fields)) * fieldCost); err != nil {
+		return object{}, err
+	}
 	if depth > d.options.MaxDepth {
 		return object{}, &LimitError{Limit: "MaxDepth", Max: int64(d.options.MaxDepth), What: "levels of nesting"}
 	}
@@ -103,19 +120,28 @@ func (d *decoder) object(text []byte) (object, error) {
 	switch m.Schema {
 	case SchemaPackage:
 		o := object{pkg: new(PackageBlob)}
-		return o, decodeAs("package", text, o.pkg)
+		return o, d.decodeAs("package", text, o.pkg)
 	case SchemaChannel:
 		o := object{channel: new(ChannelBlob)}
-		return o, decodeAs("channel", text, o.channel)
+		if err := d.decodeAs("channel", text, o.channel); err != nil {
+			return o, err
+		}
+		return o, d.spend(entryCost * int64(len(o.channel.Entries)))
 	case SchemaBundle:
 		var blob BundleBlob
-		if err := decodeAs("bundle", text, &blob); err != nil {
+		if err := d.decodeAs("bundle", text, &blob); err != nil {
+			return object{}, err
+		}
+		if err := d.spendProperties(blob.Properties); err != nil {
 			return object{}, err
 		}
 		return object{bundle: d.bundle(&blob)}, nil
 	case SchemaDeprecations:
 		o := object{deprecations: new(DeprecationsBlob)}
-		return o, decodeAs("deprecation", text, o.deprecations)
+		if err := d.decodeAs("deprecation", text, o.deprecations); err != nil {
+			return o, err
+		}
+		return o, d.spend(entryCost * int64(len(o.deprecations.Entries)))
 	case "":
 		return object{}, &fault{rule: RuleSchema, err: fmt.Errorf("object '%s' is missing root schema field", shortened(text))}
 	}
@@ -142,7 +168,7 @@ func jsonKind(text []byte) string {
 type field struct{ key, value []byte }
 
 // outline finds the fields of an object, and how deep braces and brackets are
-// nested. Of what is not JSON it may find anything.
+// nested. Of what is not JSON it may find anything. It stops at a field too many.
 func (d *decoder) outline(text []byte) (depth int) {
 	d.fields = d.fields[:0]
 	level, quoted, start := 0, false, 0
@@ -169,7 +195,9 @@ func (d *decoder) outline(text []byte) (depth int) {
 			}
 		case level != 1:
 		case c == ':':
-			d.fields = append(d.fields, field{key: bytes.TrimSpace(text[start:i])})
+			if d.fields = append(d.fields, field{key: bytes.TrimSpace(text[start:i])}); len(d.fields) > d.options.maxFields() {
+				return depth
+			}
 			start = i + 1
 		case c == ',':
 			end(i)
@@ -256,7 +284,10 @@ func mayCollide(keys []field) bool {
 	return len(keys) > few
 }
 
-func decodeAs(what string, text []byte, into any) error {
+func (d *decoder) decodeAs(what string, text []byte, into any) error {
+	if err := d.spend(limit.Cost(text, into)); err != nil {
+		return err
+	}
 	err := json.Unmarshal(text, into)
 	if err == nil {
 		return nil
@@ -296,14 +327,19 @@ func shortened(text []byte) []byte {
 // yamlToJSON converts a document by the rules of YAML 1.1, as Kubernetes does.
 func (d *decoder) yamlToJSON(text []byte) ([]byte, error) {
 	o := d.options
-	count, size, err := yamljson.MeasureAliases(text, o.MaxDocumentBytes)
+	size, err := yamljson.Measure(text, o.MaxDocumentBytes)
 	switch {
+	case size.Aliases > o.MaxAliases:
+		return nil, &LimitError{Limit: "MaxAliases", Max: int64(o.MaxAliases), What: "YAML aliases in a document"}
+	case errors.As(err, new(*LimitError)):
+		return nil, err
 	case err != nil:
 		return nil, yamlFault(err) // rather than convert what cannot be counted
-	case count > o.MaxAliases:
-		return nil, &LimitError{Limit: "MaxAliases", Max: int64(o.MaxAliases), What: "YAML aliases in a document"}
-	case count > 0 && size > o.MaxDocumentBytes:
+	case size.Aliases > 0 && size.Bytes > o.MaxDocumentBytes:
 		return nil, &LimitError{Limit: "MaxDocumentBytes", Max: o.MaxDocumentBytes, What: "bytes in a document after the expansion of aliases"}
+	}
+	if err := d.spend(size.Heap); err != nil {
+		return nil, err
 	}
 	converted, err := yaml.YAMLToJSON(text)
 	if err != nil {

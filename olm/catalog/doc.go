@@ -35,6 +35,8 @@
 //	limit                              default  field                         past it
 //	bytes of a file or stream          1 GiB    Options.MaxFileBytes      error
 //	bytes of an object                 64 MiB   Options.MaxDocumentBytes  error
+//	memory of an object                256 MiB  -                             error
+//	memory of all objects              4 GiB    Options.MaxMemory             error
 //	files                              100,000  Options.MaxFiles          error
 //	objects                            1000000  Options.MaxDocuments      error
 //	levels of nesting                  200      Options.MaxDepth          error

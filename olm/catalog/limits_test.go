@@ -37,6 +37,11 @@ func TestLimitsTable(t *testing.T) {
 	limittest.Walk(t, []limittest.Case{
 		{Limit: "bytes of a file or stream", Default: 1 << 30, Bytes: 16 << 20, Run: refuses("MaxFileBytes", strings.Repeat("{}", 1<<16), catalog.Options{MaxFileBytes: 1 << 16})},
 		{Limit: "bytes of an object", Default: 64 << 20, Bytes: 8 << 20, Run: refuses("MaxDocumentBytes", `{"schema":"`+long+`"}`, catalog.Options{MaxDocumentBytes: 1 << 19})},
+		{Limit: "memory of an object", Default: 256 << 20, Bytes: 256 << 20, Run: func(t *testing.T) int64 {
+			refuses("", `{"schema":"olm.bundle","properties":[`+strings.Repeat("{},", 1<<20)+`{}]}`, catalog.Options{})(t)
+			return 0
+		}},
+		{Limit: "memory of all objects", Default: 4 << 30, Bytes: 16 << 20, Run: refuses("MaxMemory", strings.Repeat(`{"schema":"olm.bundle","properties":[{},{}]}`, 1000), catalog.Options{MaxMemory: 1 << 20})},
 		{Limit: "files", Default: 100_000, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
 			_, err := catalog.Load(t.Context(), files, catalog.Options{MaxFiles: 100})
 			if past := (*catalog.LimitError)(nil); !errors.As(err, &past) || past.Limit != "MaxFiles" {
@@ -78,7 +83,7 @@ func TestLimitsTable(t *testing.T) {
 // TestNegativeLimits: a limit below zero is a mistake, not an empty catalog.
 func TestNegativeLimits(t *testing.T) {
 	for name, o := range map[string]catalog.Options{
-		"MaxFileBytes": {MaxFileBytes: -1}, "MaxDocumentBytes": {MaxDocumentBytes: -1}, "MaxFiles": {MaxFiles: -1}, "MaxDocuments": {MaxDocuments: -1},
+		"MaxFileBytes": {MaxFileBytes: -1}, "MaxDocumentBytes": {MaxDocumentBytes: -1}, "MaxFiles": {MaxFiles: -1}, "MaxDocuments": {MaxDocuments: -1}, "MaxMemory": {MaxMemory: -1},
 		"MaxDepth": {MaxDepth: -1}, "MaxAliases": {MaxAliases: -1}, "MaxProblems": {MaxProblems: -1},
 	} {
 		_, err := catalog.Read(t.Context(), strings.NewReader(goodCatalog), "good", o)

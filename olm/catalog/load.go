@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/internal/regular"
@@ -37,6 +38,9 @@ type Options struct {
 	// MaxDocumentBytes is the largest object, also after the expansion of its
 	// YAML aliases; 0: 64 MiB.
 	MaxDocumentBytes int64
+	// MaxMemory is about the most bytes that decoding all objects makes; 0: 4 GiB.
+	// A single object makes 256 MiB at most.
+	MaxMemory int64
 	// MaxFiles is the largest number of files; 0: 100,000.
 	MaxFiles int
 	// MaxDocuments is the largest number of objects in all files; 0: 1,000,000.
@@ -57,6 +61,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.MaxFileBytes = cmp.Or(o.MaxFileBytes, 1<<30)
 	o.MaxDocumentBytes = cmp.Or(o.MaxDocumentBytes, 64<<20)
+	o.MaxMemory = cmp.Or(o.MaxMemory, 4<<30)
 	o.MaxFiles = cmp.Or(o.MaxFiles, 100_000)
 	o.MaxDocuments = cmp.Or(o.MaxDocuments, 1_000_000)
 	o.MaxDepth = cmp.Or(o.MaxDepth, 200)
@@ -65,22 +70,9 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// LimitError says which limit of [Options] a catalog passes.
-type LimitError struct {
-	File  string // where it was passed, empty for the catalog as a whole
-	Limit string // name of the field of Options
-	Max   int64  // its value
-	What  string // what is limited, such as "bytes in a file"
-}
-
-// Error names the limit.
-func (e *LimitError) Error() string {
-	text := fmt.Sprintf("more than %d %s (limit %s)", e.Max, e.What, e.Limit)
-	if e.File != "" {
-		text = e.File + ": " + text
-	}
-	return text
-}
+// LimitError reports which limit of [Options] a catalog passes. Where is the
+// file, empty for the catalog as a whole.
+type LimitError = limit.LimitError
 
 // Load reads the file-based catalog in a tree of files: every file that no
 // .indexignore excludes, whatever it is called, JSON and YAML. The order of
@@ -171,9 +163,10 @@ func decodeAll(ctx context.Context, o Options, produce func(context.Context, *lo
 		return panics.Isolate(func() error { return produce(ctx, l) }) // the files are the caller's
 	})
 	var found atomic.Int64 // problems
+	total := &limit.Meter{Budget: limit.Budget{Bytes: o.memory()}}
 	for range workers {
 		group.Go(func() error {
-			d := &decoder{options: o, properties: new(olm.BundleReader)}
+			d := &decoder{options: o, properties: new(olm.BundleReader), total: total}
 			for b := range l.queue {
 				if err := ctx.Err(); err != nil {
 					return err
@@ -215,9 +208,9 @@ func (l *loader) read(ctx context.Context, r io.Reader, name string) error {
 			return l.send(ctx, b)
 		}
 		if err != nil {
-			if limit := (*LimitError)(nil); errors.As(err, &limit) {
-				limit.File = name
-				return limit
+			if past := (*LimitError)(nil); errors.As(err, &past) {
+				past.Where = name
+				return past
 			}
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -265,9 +258,9 @@ func (b *batch) decode(d *decoder, found *atomic.Int64) error {
 			}
 			b.problems = append(b.problems, p)
 			continue
-		} else if limit := (*LimitError)(nil); errors.As(err, &limit) {
-			limit.File = doc.pos.file
-			return limit
+		} else if past := (*LimitError)(nil); errors.As(err, &past) {
+			past.Where = fmt.Sprintf("%s:%d", doc.pos.file, doc.pos.line)
+			return past
 		} else if err != nil {
 			return err
 		}
@@ -280,7 +273,7 @@ func (b *batch) decode(d *decoder, found *atomic.Int64) error {
 
 // catalogFiles returns the files of a tree that are part of the catalog, in
 // the order of their paths.
-func catalogFiles(ctx context.Context, fsys fs.FS, limit int) ([]string, error) {
+func catalogFiles(ctx context.Context, fsys fs.FS, most int) ([]string, error) {
 	var files []string
 	var ignored ignoreRules
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -306,8 +299,8 @@ func catalogFiles(ctx context.Context, fsys fs.FS, limit int) ([]string, error) 
 				return nil
 			}
 		}
-		if files = append(files, name); len(files) > limit {
-			return &LimitError{Limit: "MaxFiles", Max: int64(limit), What: "files"}
+		if files = append(files, name); len(files) > most {
+			return &LimitError{Limit: "MaxFiles", Max: int64(most), What: "files"}
 		}
 		return nil
 	})

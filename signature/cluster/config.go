@@ -235,7 +235,7 @@ func readConfig(namespace, name string, data map[string]string, o signature.HTTP
 	if more := len(errs) - maxConfigFaults; more > 0 {
 		errs = append(errs[:maxConfigFaults], fmt.Errorf("%s has %d more faults", c.Source, more))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := bounded.Errors(errs...); err != nil {
 		return nil, err
 	}
 	return c, nil

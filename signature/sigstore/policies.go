@@ -2,7 +2,6 @@ package sigstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -47,7 +47,7 @@ func ReadPolicies(ctx context.Context, r clusterapi.Reader) (Policies, error) {
 			}
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := bounded.Errors(errs...); err != nil {
 		return nil, err
 	}
 	return all, nil

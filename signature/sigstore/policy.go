@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -185,7 +186,7 @@ func (p *Policy) fill(spec *configv1.ImagePolicySpec) error {
 			bad("policy.signedIdentity", p.Identity.validate())
 		}
 	}
-	return errors.Join(errs...)
+	return bounded.Errors(errs...)
 }
 
 // validIssuer wants the URL of an OIDC issuer.

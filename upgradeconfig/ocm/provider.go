@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -146,7 +147,7 @@ func (p *Provider) All(ctx context.Context) ([]upgradeconfig.Policy, error) {
 		}
 		out, errs = append(out, policy), append(errs, err)
 	}
-	return out, errors.Join(errs...)
+	return out, bounded.Errors(errs...)
 }
 
 // list connects and returns the policies in the order of their times.

@@ -9,6 +9,9 @@ import (
 	"unicode/utf8"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // The documents of OCM, as far as they matter here. OCM adds keys at will, so
@@ -21,11 +24,14 @@ func decode(body []byte, a answer) error {
 	if !utf8.Valid(body) {
 		return errors.New("it is not valid UTF-8")
 	}
+	if err := limit.JSON(body, a); err != nil {
+		return err
+	}
 	twice, err := kjson.UnmarshalStrict(body, a, kjson.DisallowDuplicateFields)
 	if err != nil {
 		return err
 	}
-	return errors.Join(errors.Join(twice...), a.check())
+	return bounded.Errors(append(twice, a.check())...)
 }
 
 type wireError struct {

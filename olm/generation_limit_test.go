@@ -1,0 +1,54 @@
+package olm_test
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	budget "github.com/clusterupdate/clusterupdate/internal/limit"
+	"github.com/clusterupdate/clusterupdate/olm"
+)
+
+func TestReadGenerationIsBounded(t *testing.T) {
+	for _, text := range []string{
+		`{"namespace":"a","installed":[` + strings.Repeat("{},", 1<<19) + `{}]}`,
+		`{"namespace":"a","subscriptions":[` + strings.Repeat("{},", 1<<19) + `{}]}`,
+		`{"namespace":"a","catalogs":[{"packages":[{"Bundles":[` + strings.Repeat("{},", 1<<19) + `{}]}]}]}`,
+		`{"namespace":"a","catalogs":[{"packages":[{"Bundles":[{"Properties":[` + strings.Repeat("{},", 1<<19) + `{}]}]}]}]}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := olm.ReadGeneration(t.Context(), []byte(text), nil)
+		runtime.ReadMemStats(&after)
+		if !errors.As(err, new(*budget.LimitError)) {
+			t.Errorf("%.60s: %v", text, err)
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > budget.Heap {
+			t.Errorf("%.60s: %d bytes allocated", text, made)
+		}
+	}
+}
+
+func TestReadGenerationIsStrict(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"Namespace":"a"}`:                   `unknown field "Namespace"`,
+		`{"namespace":"a","namespace":"b"}`:   `duplicate field "namespace"`,
+		`{"namespace":"a","other":1}`:         `unknown field "other"`,
+		`{"namespace":"a","options":{"x":1}}`: `unknown field "options.x"`,
+	} {
+		if _, err := olm.ReadGeneration(t.Context(), []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	var keys strings.Builder
+	for i := range 20_000 {
+		keys.WriteString(`,"k` + strings.Repeat("x", i%50) + `":0`)
+	}
+	for _, text := range []string{`{"namespace":"a"` + keys.String() + `}`, `{"namespace":"a","generation":"` + strings.Repeat("x", 1<<20) + `"}`} {
+		if _, err := olm.ReadGeneration(t.Context(), []byte(text), nil); err == nil || len(err.Error()) > bounded.MaxErrors+1000 {
+			t.Errorf("an error of %d bytes", len(err.Error()))
+		}
+	}
+}
