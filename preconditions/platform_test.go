@@ -227,8 +227,13 @@ type backups struct {
 func (b backups) Latest(context.Context) (time.Time, error) { return b.at, b.err }
 
 func TestEtcdBackup(t *testing.T) {
+	since := func(age time.Duration, status, reason, message string) *configv1.ClusterOperator {
+		c := coCond("RecentBackup", status, reason, message)
+		c.LastTransitionTime = metav1.NewTime(checkTime.Add(-age))
+		return clusterOperator("etcd", c)
+	}
 	etcd := func(status, reason, message string) *configv1.ClusterOperator {
-		return clusterOperator("etcd", coCond("RecentBackup", status, reason, message))
+		return since(time.Hour, status, reason, message)
 	}
 	taken := func(age time.Duration, err error) func(*preconditions.Input) {
 		return func(in *preconditions.Input) {
@@ -239,28 +244,40 @@ func TestEtcdBackup(t *testing.T) {
 			}
 		}
 	}
+	now := func(in *preconditions.Input) { in.Now = checkTime }
 	const remedy = "Back up etcd: run cluster-backup.sh on a control plane node, and keep the copy elsewhere"
+	const neither = "Unknown\nWarning NoSource: no source given for Backups, and the etcd operator does not tell either. " + remedy
 	bare := clusterOperator("etcd")
+	started := etcd("Unknown", "ControllerStarted", "The etcd backup controller is starting, and will decide if recent backups are available or if a backup is required")
 	runCases(t, checkNamed(t, "EtcdBackup"), []checkCase{
-		{name: "condition True", objects: []any{etcd("True", "UpgradeBackupSuccessful", "")}, want: "Passed"},
+		{name: "condition True", objects: []any{etcd("True", "UpgradeBackupSuccessful", "")}, input: now, want: "Passed"},
+		{name: "condition True, of long ago", objects: []any{since(3*365*24*time.Hour, "True", "UpgradeBackupSuccessful", "")}, input: now, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2023-03-05T12:00:00Z, is 26280h0m0s old"},
+		{name: "condition True, of tomorrow", objects: []any{since(-24*time.Hour, "True", "UpgradeBackupSuccessful", "")}, input: now, want: "Passed"},
+		{name: "condition True, no time", objects: []any{etcd("True", "UpgradeBackupSuccessful", "")}, want: "Unknown\nWarning NoSource: no source given for Now"},
+		{name: "condition True, without its time", objects: []any{clusterOperator("etcd", coCond("RecentBackup", "True", "R", ""))}, input: now,
+			want: "Unknown\nWarning UnknownError: the condition RecentBackup of the etcd operator does not tell since when it holds"},
 		{name: "condition False", objects: []any{etcd("False", "UpgradeBackupFailed", "no disk")}, want: "Failed\nWarning UpgradeBackupFailed: RecentBackup: no disk"},
-		{name: "condition Unknown", objects: []any{etcd("Unknown", "", "wait")}, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: wait"},
-		{name: "neither", objects: []any{bare}, want: "Unknown\nWarning NoSource: no source given for Backups, and the etcd operator does not tell either. " + remedy},
+		{name: "condition False, no reason", objects: []any{etcd("False", "", "no disk")}, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: no disk"},
+		{name: "at rest", objects: []any{started}, want: neither},
+		{name: "at rest, young backup", objects: []any{started}, input: taken(time.Hour, nil), want: "Passed"},
+		{name: "condition Unknown", objects: []any{etcd("Unknown", "", "wait")}, want: neither},
+		{name: "neither", objects: []any{bare}, want: neither},
 		{name: "young backup", objects: []any{bare}, input: taken(23*time.Hour, nil), want: "Passed"},
 		{name: "old backup", objects: []any{bare}, input: taken(24*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-03T12:00:00Z, is 24h0m0s old"},
 		{name: "no backup", objects: []any{bare}, input: taken(0, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: there is no backup of etcd"},
-		{name: "young backup, condition False", objects: []any{etcd("False", "R", "m")}, input: taken(time.Hour, nil), want: "Failed\nWarning R: RecentBackup: m"},
+		{name: "young backup, condition False", objects: []any{etcd("False", "R", "m")}, input: taken(time.Hour, nil), want: "Passed"},
 		{name: "old backup, condition True", objects: []any{etcd("True", "R", "m")}, input: taken(48*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-02T12:00:00Z, is 48h0m0s old"},
 		{name: "source fails", objects: []any{bare}, input: taken(0, errors.New("no store")), want: "Unknown\nWarning UnknownError: no store"},
-		{name: "source fails, condition False", objects: []any{etcd("False", "R", "m")}, input: taken(0, errors.New("no store")), want: "Failed\nWarning R: RecentBackup: m\nWarning UnknownError: no store"},
+		{name: "source fails, condition True", objects: []any{etcd("True", "R", "m")}, input: taken(0, errors.New("no store")), want: "Unknown\nWarning UnknownError: no store"},
 		{name: "no time", objects: []any{bare}, input: func(in *preconditions.Input) { in.Backups = backups{at: checkTime} }, want: "Unknown\nWarning NoSource: no source given for Now"},
 		{name: "hosted", want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterOperator etcd: its control plane is hosted elsewhere"},
 		{name: "unreadable", fail: map[string]error{"ClusterOperator": errors.New("boom")}, want: "Failed\nWarning UnableToGetEtcdOperator: RecentBackup: Unable to get etcd operator, err=boom\nWarning UnknownError: boom"},
-		{name: "not collected, young backup", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, input: taken(time.Hour, nil),
-			want: "Unknown\nWarning NotCollected: ClusterOperator: not collected in this recording"},
+		{name: "not collected", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: ClusterOperator: not collected in this recording"},
+		{name: "not collected, young backup", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, input: taken(time.Hour, nil), want: "Passed"},
 	})
 	runCases(t, preconditions.EtcdBackup{MaxAge: time.Hour}, []checkCase{
 		{name: "age of the caller's", objects: []any{bare}, input: taken(2*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
+		{name: "age of the caller's, condition", objects: []any{since(2*time.Hour, "True", "R", "")}, input: now, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
 	})
 }
 
