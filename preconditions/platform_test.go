@@ -120,6 +120,62 @@ func requestCount(name, removed string, n int64, users ...string) *apiserverv1.A
 	return c
 }
 
+// TestDeprecatedAPIClients: only clients that made requests are named, with what they ask
+// for, those of the current hour too.
+func TestDeprecatedAPIClients(t *testing.T) {
+	use := func(user, agent string, verbs ...any) apiserverv1.PerUserAPIRequestCount {
+		u := apiserverv1.PerUserAPIRequestCount{UserName: user, UserAgent: agent}
+		for i := 0; i < len(verbs); i += 2 {
+			n := int64(verbs[i+1].(int))
+			u.ByVerb = append(u.ByVerb, apiserverv1.PerVerbAPIRequestCount{Verb: verbs[i].(string), RequestCount: n})
+			u.RequestCount += n
+		}
+		return u
+	}
+	hour := func(users ...apiserverv1.PerUserAPIRequestCount) apiserverv1.PerResourceAPIRequestLog {
+		return apiserverv1.PerResourceAPIRequestLog{ByNode: []apiserverv1.PerNodeAPIRequestLog{{NodeName: "n", ByUser: users}}}
+	}
+	counts := func(current apiserverv1.PerResourceAPIRequestLog, day ...apiserverv1.PerResourceAPIRequestLog) []any {
+		c := &apiserverv1.APIRequestCount{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		c.Status = apiserverv1.APIRequestCountStatus{RemovedInRelease: "1.32", RequestCount: 9, CurrentHour: current, Last24h: day}
+		return []any{gates(nil), acks(nil), c}
+	}
+	const walker = "system:kube-controller-manager"
+	none := apiserverv1.PerResourceAPIRequestLog{}
+	for _, tt := range []struct {
+		name    string
+		objects []any
+		message string // empty: nothing is found
+		remedy  string
+	}{
+		{"idle users", counts(none, hour(use("idle", "old/1", "get", 0), use("bob", "kubectl/1", "list", 2, "get", 3, "watch", 0)), hour(use("bob", "kubectl/1", "get", 4))),
+			"9 requests by bob (kubectl/1; get 7, list 2)", "Move these clients to newer versions of the APIs: bob (kubectl/1). Then acknowledge the removal"},
+		{"the current hour alone", counts(hour(use("eve", "", "delete", 1))), "9 requests by eve (delete 1)", "Move these clients to newer versions of the APIs: eve. Then acknowledge the removal"},
+		{"the current hour is one of the day", counts(hour(use("bob", "k", "get", 3)), hour(use("bob", "k", "get", 3)), hour(use("ann", "k", "get", 1))),
+			"9 requests by ann (k; get 1), bob (k; get 3)", "Move these clients to newer versions of the APIs: ann (k), bob (k). Then acknowledge the removal"},
+		{"walkers, and idle users", counts(none, hour(use(walker, "w", "list", 9), use("idle", "x", "get", 0))), "", ""},
+		{"idle users alone", counts(none, hour(use("idle", "x", "get", 0))), "9 requests", "Find who uses them with: oc get apirequestcounts NAME -o yaml. Move these clients to newer versions of the APIs, then acknowledge the removal"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cv := clusterVersion("4.18.5@A")
+			result := run(t, []preconditions.Check{checkNamed(t, "DeprecatedAPIs")}, input(reader(t, append(tt.objects, cv)...), cv, "4.19.1@T")).Results[0]
+			if tt.message == "" {
+				if result.State != preconditions.Passed {
+					t.Errorf("%s", text(result))
+				}
+				return
+			}
+			if len(result.Findings) != 1 {
+				t.Fatalf("%s", text(result))
+			}
+			f := result.Findings[0]
+			if !strings.HasSuffix(f.Message, " in use: a (removed in Kubernetes 1.32, "+tt.message+"). "+tt.remedy) || f.Remedy != tt.remedy {
+				t.Errorf("%s\n%s", f.Message, f.Remedy)
+			}
+		})
+	}
+}
+
 func TestDeprecatedAPIs(t *testing.T) {
 	const used = "RemovedAPIsInUse: APIs that the target does not have any more are in use: "
 	const gate = "ack-4.18-kube-1.32-api-removals-in-4.19"
