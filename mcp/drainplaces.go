@@ -18,7 +18,6 @@ import (
 // places are the nodes that a replacement of an evicted pod may go to.
 type places struct {
 	nodes []place // by name
-	most  amounts // the most that a node has, by resource
 
 	mu    sync.Mutex
 	first map[string]int // what a pod asks for → the first node that fits, len(nodes) if none does
@@ -41,8 +40,6 @@ func newPlaces(nodes []*corev1.Node, pods map[string][]*corev1.Pod) *places {
 			p.free = make(map[corev1.ResourceName]int64, len(n.Status.Allocatable))
 			for r, q := range n.Status.Allocatable {
 				p.free[r] = units(r, q)
-				most := s.most.of(r)
-				*most = max(*most, p.free[r])
 			}
 			for _, pod := range pods[n.Name] {
 				if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -128,19 +125,6 @@ func (s *placing) takes(at int, w *wants) bool {
 	return true
 }
 
-// size is the greatest share of a node that a pod asks for, of any resource.
-func (s *places) size(w *wants) float64 {
-	size := 0.0
-	for _, a := range w.requests {
-		for _, most := range s.most {
-			if most.resource == a.resource && most.units > 0 {
-				size = max(size, float64(a.units)/float64(most.units))
-			}
-		}
-	}
-	return size
-}
-
 // wants is what a pod asks of its node.
 type wants struct {
 	pod      *corev1.Pod
@@ -178,6 +162,16 @@ func (w *wants) key() string {
 		b.WriteString("|" + strconv.Quote(string(a.resource)) + strconv.FormatInt(a.units, 10))
 	}
 	return b.String()
+}
+
+// ask is how much a pod asks for of a resource.
+func (w *wants) ask(r corev1.ResourceName) int64 {
+	for _, a := range w.requests {
+		if a.resource == r {
+			return a.units
+		}
+	}
+	return 0
 }
 
 // choosy reports whether a pod takes some nodes only, whatever room these have.

@@ -258,16 +258,14 @@ func (d *drainPlanner) place(pods []*drainPod) {
 	}
 	type candidate struct {
 		*wants
-		of   *drainPod
-		size float64
+		of *drainPod
 	}
 	var candidates []candidate
 	for _, p := range pods {
 		goes := p.Verdict == DrainEvicts || p.Verdict == DrainEvictsAfter
 		ended := p.pod.DeletionTimestamp != nil || p.pod.Status.Phase == corev1.PodSucceeded || p.pod.Status.Phase == corev1.PodFailed
 		if goes && !ended && metav1.GetControllerOfNoCopy(p.pod) != nil {
-			w := newWants(p.pod)
-			candidates = append(candidates, candidate{w, p, d.view.places.size(w)})
+			candidates = append(candidates, candidate{newWants(p.pod), p})
 		}
 	}
 	slices.SortFunc(candidates, func(a, b candidate) int {
@@ -277,7 +275,8 @@ func (d *drainPlanner) place(pods []*drainPod) {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(b.size, a.size), strings.Compare(a.pod.Namespace, b.pod.Namespace), strings.Compare(a.pod.Name, b.pod.Name))
+		return cmp.Or(cmp.Compare(b.ask(corev1.ResourceCPU), a.ask(corev1.ResourceCPU)), cmp.Compare(b.ask(corev1.ResourceMemory), a.ask(corev1.ResourceMemory)),
+			strings.Compare(a.pod.Namespace, b.pod.Namespace), strings.Compare(a.pod.Name, b.pod.Name))
 	})
 	placing := newPlacing(d.view.places, d.leaving)
 	for _, c := range candidates {
