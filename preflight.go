@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/utils/clock"
 
@@ -28,8 +29,10 @@ type PreflightOptions struct {
 	Payloads manifest.PayloadSource
 	// Profile is the cluster profile; empty: self-managed-high-availability.
 	Profile string
-	// Plan says how the pools follow the control plane.
-	Plan preconditions.Plan
+	// Plan says how the pools follow the control plane, and PlanTarget at which
+	// version that ends, which may be more steps away than this one. Nil: not known.
+	Plan       preconditions.Plan
+	PlanTarget *semver.Version
 	// Policy decides what blocks.
 	Policy preconditions.Policy
 	// Run limits the run.
@@ -76,6 +79,7 @@ func preflight(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVer
 		target.Architecture = cmp.Or(target.Architecture, p.Release.Architecture)
 	}
 	in.Transition = preconditions.NewTransition(cv, target, force, o.Plan)
+	in.Transition.PlanTarget = o.PlanTarget
 	checks := o.Checks
 	if checks == nil {
 		checks = preconditions.Default()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -150,13 +151,14 @@ func TestPreflight(t *testing.T) {
 	})
 	var seen preconditions.Input
 	runs := 0
-	o := clusterupdate.PreflightOptions{Checks: []preconditions.Check{counted{&runs, &seen, false}}, Payloads: sampleSource()}
+	end := semver.MustParse("4.22.0")
+	o := clusterupdate.PreflightOptions{Checks: []preconditions.Check{counted{&runs, &seen, false}}, Payloads: sampleSource(), Plan: preconditions.ControlPlaneOnly, PlanTarget: end}
 	for _, target := range []configv1.Release{{Version: sample.ToVersion}, {Image: sample.ToImage}} {
 		if _, err := clusterupdate.Preflight(t.Context(), cluster, target, o); err != nil {
 			t.Fatal(err)
 		}
 		if seen.TargetImage != sample.ToImage || seen.Target.String() != sample.ToVersion || seen.TargetPayload == nil || seen.CurrentPayload == nil ||
-			seen.TargetPayload.Release.Version != sample.ToVersion || seen.CurrentPayload.Release.Version != from.Release.Version {
+			seen.Plan != preconditions.ControlPlaneOnly || seen.PlanTarget != end || seen.TargetPayload.Release.Version != sample.ToVersion || seen.CurrentPayload.Release.Version != from.Release.Version {
 			t.Errorf("%+v: the checks saw %+v", target, seen.Transition)
 		}
 	}

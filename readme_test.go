@@ -380,7 +380,7 @@ func Example_whatStandsAgainst() {
 		log.Fatal(err)
 	}
 	report, err := clusterupdate.Preflight(ctx, recording, configv1.Release{Version: "4.22.0"}, clusterupdate.PreflightOptions{
-		Checks: preconditions.Operator(), // nil: all 39
+		Checks: preconditions.Operator(), // nil: all 40
 		Input:  preconditions.Input{Now: recording.Time()},
 	})
 	if err != nil {
@@ -392,7 +392,7 @@ func Example_whatStandsAgainst() {
 	// Output:
 	// Warnings:
 	//   ClusterVersionRecommendedUpdate NoChannel: Configured channel is unset, so the recommended status of updating from 4.21.1 to 4.22.0 is unknown.
-	//     Remedy: prefer a recommended update
+	//     Remedy: Prefer a recommended update; there is none now
 	// Passed: ClusterVersionRollback, ClusterVersionGiantHop, ClusterVersionUpgradeable
 	// Nothing blocks the update: 0 blocking, 1 warnings, 0 not known.
 }

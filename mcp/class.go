@@ -53,7 +53,7 @@ func (s *State) classify(n NodeState, p *poolRecord) class {
 	c.held = c.eligible && s.o.holdFailing() && n.holds()
 	c.boot = c.eligible && s.bootPool(n) != nil
 	if m := s.mcns[n.Name]; m != nil {
-		c.mcnUpdated, c.mcnDegraded = mcnMarks(m, p.goal)
+		c.mcnUpdated, c.mcnDegraded = mcnMarks(m, p.goal, s.o.ImageModeStatusReporting)
 		c.pinned, c.pinning = mcnPinned(m)
 	}
 	return c
@@ -72,17 +72,17 @@ func (s *State) bootPool(n NodeState) *poolRecord {
 	return s.pools[owner]
 }
 
-// mcnMarks reads Updated and NodeDegraded of a MachineConfigNode. If both
-// count, it is the one that stands first: an Updated that is about another
-// config does not.
-func mcnMarks(m *mcfgv1.MachineConfigNode, g Goal) (updated, degraded bool) {
+// mcnMarks reads Updated and NodeDegraded of a MachineConfigNode. If both count,
+// the first in the list wins. Updated counts only with image mode status reporting,
+// and only if it is about the goal.
+func mcnMarks(m *mcfgv1.MachineConfigNode, g Goal, imageMode bool) (updated, degraded bool) {
 	for _, c := range m.Status.Conditions {
 		if c.Status != metav1.ConditionTrue {
 			continue
 		}
 		switch mcfgv1.StateProgress(c.Type) {
 		case mcfgv1.MachineConfigNodeUpdated:
-			if mcnReached(m, g) {
+			if imageMode && mcnReached(m, g) {
 				return true, false
 			}
 		case mcfgv1.MachineConfigNodeNodeDegraded:

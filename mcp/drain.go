@@ -82,8 +82,9 @@ const (
 
 // The kinds of notes.
 const (
-	// DrainNowhereToGo: what replaces the pod fits no other node. This is advice
-	// only: affinity between pods, spreading and volumes are not looked at.
+	// DrainNowhereToGo: what replaces the pod fits no other node, beside what replaces
+	// the other pods that leave. This is advice only: affinity between pods, spreading
+	// and volumes are not looked at.
 	DrainNowhereToGo DrainKind = "NowhereToGo"
 	// DrainSlow: the pod may take longer to end than an attempt to drain lasts.
 	DrainSlow DrainKind = "Slow"

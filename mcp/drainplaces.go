@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,9 +18,6 @@ import (
 // places are the nodes that a replacement of an evicted pod may go to.
 type places struct {
 	nodes []place // by name
-
-	// Most pods fit most nodes, the one that took the last pod too.
-	last atomic.Int64
 
 	mu    sync.Mutex
 	first map[string]int // what a pod asks for → the first node that fits, len(nodes) if none does
@@ -62,32 +58,71 @@ func newPlaces(nodes []*corev1.Node, pods map[string][]*corev1.Pod) *places {
 	return s
 }
 
-// has reports whether a pod like p fits a node other than those that are left out.
-func (s *places) has(p *corev1.Pod, without map[string]bool) bool {
-	wants := newWants(p)
-	takes := func(i int) bool { return !without[s.nodes[i].Name] && wants.fit(&s.nodes[i]) }
-	if last := int(s.last.Load()); last < len(s.nodes) && takes(last) {
-		return true
-	}
-	key := wants.key()
+// firstFor returns the first node that takes such a pod as long as nothing else moves;
+// len(s.nodes) if none does.
+func (s *places) firstFor(w *wants, key string) int {
 	s.mu.Lock()
 	at, known := s.first[key]
 	s.mu.Unlock()
+	if known {
+		return at
+	}
+	for at < len(s.nodes) && !w.fit(&s.nodes[at], nil) {
+		at++
+	}
+	s.mu.Lock()
+	s.first[key] = at
+	s.mu.Unlock()
+	return at
+}
+
+// placing finds places for pods that leave at the same time, one after the other.
+type placing struct {
+	places  *places
+	without map[string]bool // nodes that are left out
+	taken   map[int]amounts // by index of the node
+	last    int             // most pods fit most nodes, the one that took the last pod too
+	from    map[string]int  // what a pod asks for → no node before this one fits any more
+}
+
+func newPlacing(s *places, without map[string]bool) *placing {
+	return &placing{places: s, without: without, taken: map[int]amounts{}, from: map[string]int{}}
+}
+
+// put finds a node for what replaces a pod, and reports whether there is one.
+func (s *placing) put(w *wants) bool {
+	if s.last < len(s.places.nodes) && s.takes(s.last, w) {
+		return true
+	}
+	key := w.key()
+	at, known := s.from[key]
 	if !known {
-		for at < len(s.nodes) && !wants.fit(&s.nodes[at]) {
-			at++
-		}
-		s.mu.Lock()
-		s.first[key] = at
-		s.mu.Unlock()
+		at = s.places.firstFor(w, key)
 	}
-	for ; at < len(s.nodes); at++ {
-		if takes(at) {
-			s.last.Store(int64(at))
-			return true
-		}
+	for at < len(s.places.nodes) && !s.takes(at, w) {
+		at++
 	}
-	return false
+	s.from[key] = at
+	if at == len(s.places.nodes) {
+		return false
+	}
+	s.last = at
+	return true
+}
+
+// takes puts a pod on a node if it fits.
+func (s *placing) takes(at int, w *wants) bool {
+	n := &s.places.nodes[at]
+	taken := s.taken[at]
+	if s.without[n.Name] || !w.fit(n, taken) {
+		return false
+	}
+	for _, a := range w.requests {
+		of := taken.of(a.resource)
+		*of = add(*of, a.units)
+	}
+	s.taken[at] = taken
+	return true
 }
 
 // wants is what a pod asks of its node.
@@ -129,8 +164,21 @@ func (w *wants) key() string {
 	return b.String()
 }
 
-// fit reports whether a node takes such a pod.
-func (w *wants) fit(n *place) bool {
+// ask is how much a pod asks for of a resource.
+func (w *wants) ask(r corev1.ResourceName) int64 {
+	for _, a := range w.requests {
+		if a.resource == r {
+			return a.units
+		}
+	}
+	return 0
+}
+
+// choosy reports whether a pod takes some nodes only, whatever room these have.
+func (w *wants) choosy() bool { return w.affine || len(w.pod.Spec.NodeSelector) > 0 }
+
+// fit reports whether a node takes such a pod beside what was placed there already.
+func (w *wants) fit(n *place, taken amounts) bool {
 	for k, v := range w.pod.Spec.NodeSelector {
 		if have, ok := n.Labels[k]; !ok || have != v {
 			return false
@@ -150,6 +198,11 @@ func (w *wants) fit(n *place) bool {
 	}
 	for _, a := range w.requests {
 		free, known := n.free[a.resource]
+		for _, t := range taken {
+			if t.resource == a.resource {
+				free -= t.units
+			}
+		}
 		if a.units > 0 && free < a.units && (known || !everyNodeHas(a.resource)) {
 			return false
 		}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,21 +23,24 @@ func DrainPlan(node string, v DrainView) Drain {
 }
 
 // DrainPlans predicts the drains of several nodes at the same time, which share what
-// budgets allow: pods of one budget go by name, whatever their nodes, and what
-// replaces them finds no place on any of the nodes. It returns a Drain for each
-// node, in the order given.
+// budgets allow and the room on the other nodes: pods of one budget go by name, whatever
+// their nodes, and what replaces all pods is placed together, on none of the nodes. It
+// returns a Drain for each node, in the order given.
 func DrainPlans(nodes []string, v DrainView) []Drain {
 	plan := newDrainPlanner(v)
 	for _, node := range nodes {
 		plan.leaving[node] = true
 	}
 	judged := make(map[string][]*drainPod, len(nodes))
+	var all []*drainPod
 	for _, node := range nodes {
 		if judged[node] == nil {
 			judged[node] = plan.judge(node)
+			all = append(all, judged[node]...)
 		}
 	}
 	plan.share()
+	plan.place(all)
 	drains := make([]Drain, len(nodes))
 	for i, node := range nodes {
 		drains[i] = plan.drain(node, judged[node])
@@ -246,17 +250,48 @@ func (d *drainPlanner) share() {
 	}
 }
 
+// place looks for places for what replaces the pods that leave, all of them together.
+// Those that take some nodes only choose first, then the largest.
+func (d *drainPlanner) place(pods []*drainPod) {
+	if d.view.places == nil {
+		return
+	}
+	type candidate struct {
+		*wants
+		of *drainPod
+	}
+	var candidates []candidate
+	for _, p := range pods {
+		goes := p.Verdict == DrainEvicts || p.Verdict == DrainEvictsAfter
+		ended := p.pod.DeletionTimestamp != nil || p.pod.Status.Phase == corev1.PodSucceeded || p.pod.Status.Phase == corev1.PodFailed
+		if goes && !ended && metav1.GetControllerOfNoCopy(p.pod) != nil {
+			candidates = append(candidates, candidate{newWants(p.pod), p})
+		}
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		if a.choosy() != b.choosy() {
+			if a.choosy() {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(b.ask(corev1.ResourceCPU), a.ask(corev1.ResourceCPU)), cmp.Compare(b.ask(corev1.ResourceMemory), a.ask(corev1.ResourceMemory)),
+			strings.Compare(a.pod.Namespace, b.pod.Namespace), strings.Compare(a.pod.Name, b.pod.Name))
+	})
+	placing := newPlacing(d.view.places, d.leaving)
+	for _, c := range candidates {
+		if !placing.put(c.wants) {
+			c.of.Notes = slices.Insert(c.of.Notes, 0, DrainNote{Kind: DrainNowhereToGo,
+				Text: "what replaces it fits no other schedulable Linux node beside what leaves with it, by node selector, node affinity, taints and requests",
+				Fix:  "add capacity, or lower maxUnavailable of the pool"})
+		}
+	}
+}
+
 // note adds what else is to be known about a pod that goes.
 func (d *drainPlanner) note(p *drainPod) {
 	if p.pod.Status.Phase == corev1.PodSucceeded || p.pod.Status.Phase == corev1.PodFailed {
 		return
-	}
-	ending := p.pod.DeletionTimestamp != nil
-	controlled := metav1.GetControllerOfNoCopy(p.pod) != nil
-	if controlled && !ending && d.view.places != nil && !d.view.places.has(p.pod, d.leaving) {
-		p.Notes = append(p.Notes, DrainNote{Kind: DrainNowhereToGo,
-			Text: "what replaces it fits no other schedulable Linux node, by node selector, node affinity, taints and requests",
-			Fix:  "add capacity, or lower maxUnavailable of the pool"})
 	}
 	if left := d.ends(p.pod); left > drainAttempt {
 		expected, failed := slowDrain(left)
@@ -269,7 +304,7 @@ func (d *drainPlanner) note(p *drainPod) {
 			Text: "deleting Pods with local storage: what is in volume " + p.pod.Spec.Volumes[at].Name + " is lost",
 			Fix:  "keep what must last in a persistent volume"})
 	}
-	if !controlled {
+	if metav1.GetControllerOfNoCopy(p.pod) == nil {
 		p.Notes = append(p.Notes, DrainNote{Kind: DrainNotRecreated,
 			Text: "deleting Pods that declare no controller: nobody creates it again",
 			Fix:  "create it again afterwards, or let a controller do it"})

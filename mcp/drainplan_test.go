@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
@@ -312,6 +314,124 @@ func TestDrainSlow(t *testing.T) {
 			t.Errorf("grace %d: %d s, %s", tt.grace, got, notes[0].Text)
 		}
 	}
+}
+
+// What replaces the pods of nodes that are drained together is placed together.
+func TestDrainPlacesTogether(t *testing.T) {
+	node := func(name, cpu string, changes ...mcptest.Change) *corev1.Node {
+		n := mcptest.Worker(name, changes...)
+		n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse("10")}
+		return &n
+	}
+	tainted := func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	tolerates := func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+	}
+	zone := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "z"} }
+	never := allowsNone(t)
+	for _, tt := range []struct {
+		name    string
+		nodes   []*corev1.Node
+		pods    []*corev1.Pod
+		budgets []*policyv1.PodDisruptionBudget
+		drained []string // default a
+		want    string   // pods without a place
+	}{
+		{name: "each alone, but not together", nodes: []*corev1.Node{node("b", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2")), drainedPod("q", "a", "x", asks("2"))}, want: "q"},
+		{name: "on two nodes", nodes: []*corev1.Node{node("b", "3"), node("c", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2")), drainedPod("q", "a", "x", asks("2"))}},
+		{name: "the sum would do", nodes: []*corev1.Node{node("b", "3"), node("c", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2")), drainedPod("q", "a", "x", asks("2")), drainedPod("r", "a", "x", asks("2"))}, want: "r"},
+		{name: "the sum would do, but for a taint", nodes: []*corev1.Node{node("b", "1"), node("c", "9", tainted)}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2"))}, want: "p"},
+		{name: "the taint is tolerated", nodes: []*corev1.Node{node("b", "1"), node("c", "9", tainted)}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2"), tolerates)}},
+		{name: "the choosy first", nodes: []*corev1.Node{node("b", "2", mcptest.Label("zone", "z")), node("c", "2")}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2")), drainedPod("q", "a", "x", asks("1"), zone)}},
+		{name: "the large first", nodes: []*corev1.Node{node("b", "2"), node("c", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("1")), drainedPod("q", "a", "x", asks("1")), drainedPod("r", "a", "x", asks("3"))}},
+		{name: "a budget keeps one", nodes: []*corev1.Node{node("b", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "kept", asks("2")), drainedPod("q", "a", "x", asks("2"))}, budgets: never},
+		{name: "of two nodes", nodes: []*corev1.Node{node("a", "9"), node("b", "9"), node("c", "3")}, drained: []string{"a", "b"}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2")), drainedPod("q", "b", "x", asks("2"))}, want: "q"},
+		{name: "of two nodes, one after the other", nodes: []*corev1.Node{node("a", "9"), node("b", "9"), node("c", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2")), drainedPod("q", "b", "x", asks("2"))}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.drained == nil {
+				tt.drained = []string{"a"}
+			}
+			if got := lost(mcp.DrainPlans(tt.drained, drainView(mcp.DrainObjects{Pods: tt.pods, Nodes: tt.nodes, Budgets: tt.budgets}))); got != tt.want {
+				t.Errorf("without a place: %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// allowsNone is a budget of the app kept that allows no disruption.
+func allowsNone(t *testing.T) []*policyv1.PodDisruptionBudget {
+	t.Helper()
+	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b", Generation: 1}}
+	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "kept"}}
+	b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, ExpectedPods: 1, DesiredHealthy: 1, CurrentHealthy: 1}
+	return []*policyv1.PodDisruptionBudget{b}
+}
+
+// lost names the pods whose replacement has no place.
+func lost(drains []mcp.Drain) string {
+	var names []string
+	for _, d := range drains {
+		for _, p := range d.Pods {
+			if slices.ContainsFunc(p.Notes, func(n mcp.DrainNote) bool { return n.Kind == mcp.DrainNowhereToGo }) {
+				names = append(names, p.Pod.Name)
+			}
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// Where every pod is said to have a place, all have one together. Of pods that ask for the
+// same that is so wherever it can be.
+func TestDrainPlacesExist(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var nodes []*corev1.Node
+		var free []int
+		for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
+			n := mcptest.Worker(fmt.Sprint("n", i))
+			cpu := rapid.IntRange(0, 6).Draw(t, "cpu")
+			n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(fmt.Sprint(cpu))}
+			nodes, free = append(nodes, &n), append(free, cpu)
+		}
+		var pods []*corev1.Pod
+		var sizes []int
+		same := rapid.IntRange(0, 4).Draw(t, "the same")
+		for i := range rapid.IntRange(0, 5).Draw(t, "pods") {
+			size := same
+			if size == 0 {
+				size = rapid.IntRange(1, 4).Draw(t, "size")
+			}
+			pods, sizes = append(pods, drainedPod(fmt.Sprint("p", i), "a", "x", asks(fmt.Sprint(size)))), append(sizes, size)
+		}
+		all := lost(mcp.DrainPlans([]string{"a"}, drainView(mcp.DrainObjects{Pods: pods, Nodes: nodes}))) == ""
+		switch exists := packs(sizes, free); {
+		case all && !exists:
+			t.Errorf("pods %v do not fit %v, and none is without a place", sizes, free)
+		case !all && exists && same > 0:
+			t.Errorf("pods %v fit %v, and one is without a place", sizes, free)
+		}
+	})
+}
+
+// packs reports whether there is a way to put all sizes where there is room.
+func packs(sizes, free []int) bool {
+	if len(sizes) == 0 {
+		return true
+	}
+	for i := range free {
+		if free[i] < sizes[0] {
+			continue
+		}
+		free[i] -= sizes[0]
+		ok := packs(sizes[1:], free)
+		free[i] += sizes[0]
+		if ok {
+			return true
+		}
+	}
+	return false
 }
 
 // TestDrainNowhereToGo: a pod leaves node a; b is the only other place.

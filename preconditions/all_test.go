@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -30,7 +31,9 @@ import (
 // there, or only worth a note.
 func richObjects() []any {
 	cv := richVersion()
-	etcd := clusterOperator("etcd", coCond("Available", "True", "", ""), coCond("Degraded", "False", "", ""), coCond("RecentBackup", "True", "UpgradeBackupSuccessful", ""))
+	backup := coCond("RecentBackup", "True", "UpgradeBackupSuccessful", "")
+	backup.LastTransitionTime = metav1.NewTime(checkTime.Add(-time.Hour))
+	etcd := clusterOperator("etcd", coCond("Available", "True", "", ""), coCond("Degraded", "False", "", ""), backup)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b", Generation: 1}}
 	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, CurrentHealthy: 2, DesiredHealthy: 1, ExpectedPods: 2, DisruptionsAllowed: 1}

@@ -66,15 +66,28 @@ func readCredentialState(ctx context.Context, in *Input) (*credentialState, erro
 	if err != nil {
 		return nil, err
 	}
-	s.manual = s.object.Spec.CredentialsMode == operatorv1.CloudCredentialsModeManual
-	if s.object.Spec.CredentialsMode == operatorv1.CloudCredentialsModeDefault {
-		legacy, err := clusterapi.Read[corev1.ConfigMap](ctx, in.Reader, clusterapi.Key(credentialOperator, credentialConfig))
-		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
-			return nil, err
-		}
-		s.manual = err == nil && legacy.Data["disabled"] == "true"
+	s.manual, err = ManualCredentials(ctx, in.Reader, s.object)
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// ManualCredentials reports whether an administrator maintains the credentials of a
+// cluster in the cloud, given its CloudCredential: by its mode or, if that is not set, by
+// the ConfigMap of older releases. Errors are those of reading the ConfigMap.
+func ManualCredentials(ctx context.Context, r clusterapi.Reader, c *operatorv1.CloudCredential) (bool, error) {
+	if c.Spec.CredentialsMode != operatorv1.CloudCredentialsModeDefault {
+		return c.Spec.CredentialsMode == operatorv1.CloudCredentialsModeManual, nil
+	}
+	legacy, err := clusterapi.Read[corev1.ConfigMap](ctx, r, clusterapi.Key(credentialOperator, credentialConfig))
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return legacy.Data["disabled"] == "true", nil
 }
 
 // rootSecret is the name of the administrator's credentials on a platform.

@@ -76,7 +76,9 @@ func (r *Report) Decide(p Policy) Decision {
 		d.Blocked, d.Err, d.Summary = true, err, err.Error()
 		return d
 	}
-	var operator, others, bypassed []string
+	type told struct{ by, line string }
+	var operator, bypassed []string
+	var others []told
 	blocking := false
 	for i := range d.Results {
 		result := &d.Results[i]
@@ -99,12 +101,18 @@ func (r *Report) Decide(p Policy) Decision {
 			if isOperatorCheck(result.Check) {
 				operator = append(operator, line(*result, j))
 			} else {
-				others = append(others, line(*result, j))
+				others = append(others, told{f.ToldBy, line(*result, j)})
 			}
 		}
 		result.State = stateAfter(*result, shown)
 	}
-	d.Summary = summary(append(operator, others...))
+	lines := operator
+	for _, o := range others {
+		if o.by == "" || !d.tells(o.by) {
+			lines = append(lines, o.line)
+		}
+	}
+	d.Summary = summary(lines)
 	switch {
 	case blocking && r.Transition.Force:
 		d.Forced = true

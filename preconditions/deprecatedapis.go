@@ -1,6 +1,7 @@
 package preconditions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,8 +26,8 @@ func deprecatedAPIsCheck() Check {
 	}, deprecatedAPIs}
 }
 
-// deprecatedAPIs: nobody uses an API that the target removes. Which release removes
-// it is told as a version of Kubernetes.
+// deprecatedAPIs finds APIs in use that the target removes. Which release removes one is
+// recorded as a version of Kubernetes.
 func deprecatedAPIs(ctx context.Context, in *Input) ([]Finding, error) {
 	current, err := in.currentVersion(ctx)
 	if err != nil {
@@ -40,6 +41,7 @@ func deprecatedAPIs(ctx context.Context, in *Input) ([]Finding, error) {
 	counts, err := list[apiserverv1.APIRequestCount](ctx, in, clusterapi.ListOptions{})
 	errs := []error{optionalAPI(err, "APIRequestCounts")}
 	var used []Object
+	all := map[string]bool{}
 	for _, c := range counts {
 		if c.Status.RemovedInRelease == "" || c.Status.RequestCount <= 0 {
 			continue
@@ -52,13 +54,14 @@ func deprecatedAPIs(ctx context.Context, in *Input) ([]Finding, error) {
 		if removed <= from || removed > to {
 			continue
 		}
-		users, known := usersOf(c)
-		if known && len(users) == 0 {
+		clients, known := clientsOf(c)
+		if known && len(clients) == 0 {
 			continue // those that walk all APIs
 		}
 		note := fmt.Sprintf("removed in Kubernetes %s, %d requests", c.Status.RemovedInRelease, c.Status.RequestCount)
-		if known {
-			note += " by " + strings.Join(users, ", ")
+		for i, client := range clients {
+			note += [...]string{" by ", ", "}[min(i, 1)] + client.text()
+			all[client.String()] = true
 		}
 		used = append(used, Object{GVK: gvkOf[apiserverv1.APIRequestCount](), Name: c.Name, FieldPath: "status.requestCount", Value: strconv.FormatInt(c.Status.RequestCount, 10), Note: note})
 	}
@@ -71,8 +74,11 @@ func deprecatedAPIs(ctx context.Context, in *Input) ([]Finding, error) {
 	if open {
 		severity = Blocking
 	}
-	f := newFinding(severity, "RemovedAPIsInUse", "APIs that the target does not have any more are in use", used,
-		"Move these clients to newer versions of the APIs, then acknowledge the removal")
+	remedy := "Find who uses them with: oc get apirequestcounts NAME -o yaml. Move these clients to newer versions of the APIs, then acknowledge the removal"
+	if len(all) > 0 {
+		remedy = "Move these clients to newer versions of the APIs: " + strings.Join(slices.Sorted(maps.Keys(all)), ", ") + ". Then acknowledge the removal"
+	}
+	f := newFinding(severity, "RemovedAPIsInUse", "APIs that the target does not have any more are in use", used, remedy)
 	return []Finding{f}, joinErrors(append(errs, err)...)
 }
 
@@ -86,31 +92,94 @@ func removedMinor(text string) (uint64, error) {
 	return n, nil
 }
 
-// usersOf returns who made requests in the last day, each with the program that
-// made them, sorted; without those that walk all APIs. Nothing is known where no
-// users are recorded.
-func usersOf(c *apiserverv1.APIRequestCount) (users []string, known bool) {
+// apiClient is a user with one of the programs that it makes requests with.
+type apiClient struct{ user, agent string }
+
+func (c apiClient) String() string {
+	if c.agent == "" {
+		return c.user
+	}
+	return c.user + " (" + c.agent + ")"
+}
+
+// apiUse is a client of an API and how many requests it made, by verb.
+type apiUse struct {
+	apiClient
+	verbs map[string]int64
+}
+
+// text names the client and what it asks for.
+func (u apiUse) text() string {
+	var verbs []string
+	for _, verb := range slices.Sorted(maps.Keys(u.verbs)) {
+		verbs = append(verbs, fmt.Sprintf("%s %d", verb, u.verbs[verb]))
+	}
+	asks := strings.Join(verbs, ", ")
+	switch {
+	case asks == "":
+		return u.String()
+	case u.agent == "":
+		return u.user + " (" + asks + ")"
+	}
+	return u.user + " (" + u.agent + "; " + asks + ")"
+}
+
+// clientsOf returns who made requests in the last day, sorted, without those that walk
+// all APIs. It is not known if the records name nobody who made any.
+func clientsOf(c *apiserverv1.APIRequestCount) (clients []apiUse, known bool) {
+	uses := map[apiClient]apiUse{}
+	known = collectUses(uses, c.Status.Last24h...)
+	// The current hour is one of the 24, too: what is there counts once.
+	current := map[apiClient]apiUse{}
+	known = collectUses(current, c.Status.CurrentHour) || known
+	for client, use := range current {
+		of, ok := uses[client]
+		if !ok {
+			uses[client] = use
+			continue
+		}
+		for verb, n := range use.verbs {
+			of.verbs[verb] = max(of.verbs[verb], n)
+		}
+	}
+	clients = slices.SortedFunc(maps.Values(uses), func(a, b apiUse) int {
+		return cmp.Or(strings.Compare(a.user, b.user), strings.Compare(a.agent, b.agent))
+	})
+	return clients, known
+}
+
+// collectUses adds the clients that made requests, without those that walk all APIs. It
+// reports whether there are any, these included.
+func collectUses(uses map[apiClient]apiUse, hours ...apiserverv1.PerResourceAPIRequestLog) (any bool) {
 	walkers := []string{
 		"system:kube-controller-manager", "system:cluster-policy-controller",
 		"system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller",
 	}
-	seen := map[string]bool{}
-	for _, hour := range c.Status.Last24h {
+	for _, hour := range hours {
 		for _, node := range hour.ByNode {
 			for _, u := range node.ByUser {
-				known = true
+				if u.RequestCount <= 0 {
+					continue
+				}
+				any = true
 				if slices.Contains(walkers, u.UserName) {
 					continue
 				}
-				text := u.UserName
-				if u.UserAgent != "" {
-					text += " (" + u.UserAgent + ")"
+				client := apiClient{u.UserName, u.UserAgent}
+				use, ok := uses[client]
+				if !ok {
+					use = apiUse{client, map[string]int64{}}
+					uses[client] = use
 				}
-				seen[text] = true
+				for _, v := range u.ByVerb {
+					if v.RequestCount > 0 {
+						use.verbs[v.Verb] += v.RequestCount
+					}
+				}
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(seen)), known
+	return any
 }
 
 // removalGateOpen reports whether an administrator has yet to acknowledge that APIs

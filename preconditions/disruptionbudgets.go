@@ -65,15 +65,9 @@ func (c DisruptionBudgets) judge(ctx context.Context, in *Input) ([]Finding, err
 	if size.single() {
 		return nil, size.notDrained()
 	}
-	nodes, nodesErr := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
-	pods, podsErr := listPods(ctx, in)
-	budgets, budgetsErr := list[policyv1.PodDisruptionBudget](ctx, in, clusterapi.ListOptions{})
-	objects := mcp.DrainObjects{Pods: pods, Budgets: budgets, Nodes: nodes, DaemonSets: daemonSetsOf(pods), Now: in.Now}
-	if nodesErr != nil {
-		objects.Nodes = nil // a replacement may fit one that is not known
-	}
-	r := drainReport{ctx: ctx, in: in, budgets: make(map[types.NamespacedName]*policyv1.PodDisruptionBudget, len(budgets))}
-	for _, b := range budgets {
+	objects, objectsErr := readDrainObjects(ctx, in)
+	r := drainReport{ctx: ctx, in: in, budgets: make(map[types.NamespacedName]*policyv1.PodDisruptionBudget, len(objects.Budgets))}
+	for _, b := range objects.Budgets {
 		r.budgets[clusterapi.Key(b.Namespace, b.Name)] = b
 	}
 	view := mcp.NewDrainView(objects)
@@ -89,13 +83,13 @@ func (c DisruptionBudgets) judge(ctx context.Context, in *Input) ([]Finding, err
 		if limitErr != nil {
 			limit = 1 // once it is put right
 		}
-		for together := range slices.Chunk(updateOrder(p, pods), limit) {
+		for together := range slices.Chunk(updateOrder(p, objects.Pods), limit) {
 			for _, d := range mcp.DrainPlans(together, view) {
 				r.add(d)
 			}
 		}
 	}
-	return r.findings(), joinErrors(err, sizeErr, podsErr, budgetsErr, r.machinesErr, r.unknown())
+	return r.findings(), joinErrors(err, sizeErr, objectsErr, r.machinesErr, r.unknown())
 }
 
 // daemonSetsOf are those that pods belong to. They exist, almost always; where one
@@ -171,7 +165,6 @@ const (
 	noDisruption
 	fixedMachine
 	exhausted
-	noPlace
 	migrates
 	terminating
 	slow
@@ -189,8 +182,6 @@ var drainSubjects = [...]struct{ reason, meaning, remedy string }{
 		"Make the virtual machine live-migratable, or stop it before its node is updated"},
 	exhausted: {"BudgetExhausted", "PodDisruptionBudgets allow no disruption now, since pods of theirs are not healthy",
 		"Repair the unhealthy pods, or set unhealthyPodEvictionPolicy: AlwaysAllow in the budget"},
-	noPlace: {"NoPlaceForReplacement", "What replaces evicted pods fits no other schedulable node, by node selector, node affinity, taints and requests",
-		"Add capacity, or lower spec.maxUnavailable of the pool"},
 	migrates: {"VirtualMachineMigrates", "Virtual machines are migrated to other nodes when theirs are drained",
 		"Nothing is to be done: the eviction of such a pod starts a live migration"},
 	terminating: {"Terminating", "Pods should have ended, and a drain waits for them",
@@ -217,8 +208,6 @@ func (r *drainReport) add(d mcp.Drain) {
 		}
 		for _, n := range p.Notes {
 			switch n.Kind {
-			case mcp.DrainNowhereToGo:
-				r.note(Warning, noPlace, d.Node, p, "")
 			case mcp.DrainSlow:
 				r.note(Info, slow, d.Node, p, "up to "+n.Expected.String())
 			case mcp.DrainDataLoss:

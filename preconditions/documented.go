@@ -46,8 +46,9 @@ func Documented() []Check {
 		disconnectedCheck(),
 		multiArchCheck(),
 		featureSetCheck(),
+		cgroupV1Check(),
+		runcCheck(),
 		updateInProgressCheck(),
-		recommendedCheck(),
 		bootLoaderCheck(),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -63,6 +64,7 @@ func TestDocumented(t *testing.T) {
 		target      string // default 4.19.1@T
 		arch        configv1.ClusterVersionArchitecture
 		plan        preconditions.Plan
+		planTarget  string
 		want        string
 	}{
 		{check: "PoolsPaused", name: "none", objects: []any{pool("master", false), pool("worker", false)}, want: "Passed"},
@@ -71,7 +73,13 @@ func TestDocumented(t *testing.T) {
 		{check: "PoolsPaused", name: "canary", objects: []any{pool("worker", true)}, plan: preconditions.Canary, want: "Passed\nInfo PoolPaused: Pools are paused, as a canary update wants it: worker"},
 		{check: "PoolsPaused", name: "canary does not excuse the control plane", objects: []any{pool("master", true)}, plan: preconditions.Canary, want: "Failed\nBlocking ControlPlanePoolPaused: The pool of the control plane is paused, its nodes would not be updated: master"},
 		{check: "PoolsPaused", name: "control plane only, to even", objects: []any{pool("worker", true)}, target: "4.20.1@T", plan: preconditions.ControlPlaneOnly, want: "Passed\nInfo PoolPaused: Pools are paused, as a control-plane-only update wants it: worker"},
-		{check: "PoolsPaused", name: "control plane only, to odd", objects: []any{pool("worker", true)}, plan: preconditions.ControlPlaneOnly, want: "Failed\nWarning PoolPaused: Pools are paused for a control-plane-only update, but such an update ends at an even minor version: worker"},
+		{check: "PoolsPaused", name: "control plane only, to odd", objects: []any{pool("worker", true)}, plan: preconditions.ControlPlaneOnly, planTarget: "4.19.1", want: "Failed\nWarning PoolPaused: Pools are paused for a control-plane-only update, but 4.19, where it ends, is not a minor version with extended update support: worker"},
+		{check: "PoolsPaused", name: "control plane only, first hop", objects: []any{pool("worker", true)}, plan: preconditions.ControlPlaneOnly, planTarget: "4.20.1", want: "Passed\nInfo PoolPaused: Pools are paused, as a control-plane-only update wants it: worker"},
+		{check: "PoolsPaused", name: "control plane only, first hop, its end not known", objects: []any{pool("worker", true)}, plan: preconditions.ControlPlaneOnly,
+			want: "Passed\nInfo PoolPaused: Pools are paused, as a control-plane-only update wants it, which goes on from here to a minor version with extended update support: worker"},
+		{check: "PoolsPaused", name: "control plane only, to 5.2 over 5.0", cv: clusterVersion("4.22.5@A"), objects: []any{pool("worker", true)}, target: "5.0.1@T", plan: preconditions.ControlPlaneOnly, planTarget: "5.2.0", want: "Passed\nInfo PoolPaused: Pools are paused, as a control-plane-only update wants it: worker"},
+		{check: "PoolsPaused", name: "control plane only, to 5.4", cv: clusterVersion("5.2.5@A"), objects: []any{pool("worker", true)}, target: "5.3.1@T", plan: preconditions.ControlPlaneOnly, planTarget: "5.4.0",
+			want: "Failed\nWarning PoolPaused: Pools are paused for a control-plane-only update, but 5.4, where it ends, is not a minor version with extended update support: worker"},
 		{check: "PoolsPaused", name: "no pools", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
 		{check: "PoolsPaused", name: "unreadable", fail: map[string]error{"MachineConfigPool": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 
@@ -148,6 +156,9 @@ func TestDocumented(t *testing.T) {
 			}
 			version, image, _ := strings.Cut(tt.target, "@")
 			in := &preconditions.Input{Reader: r, Transition: preconditions.NewTransition(cv, configv1.Release{Version: version, Image: image, Architecture: tt.arch}, false, tt.plan)}
+			if tt.planTarget != "" {
+				in.PlanTarget = semver.MustParse(tt.planTarget)
+			}
 			result := run(t, []preconditions.Check{checkNamed(t, tt.check)}, in).Results[0]
 			if diff := cmp.Diff(tt.want, brief(result)); diff != "" {
 				t.Error(diff)

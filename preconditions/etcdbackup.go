@@ -15,12 +15,11 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// EtcdBackup warns where etcd was not backed up of late. It asks the condition
-// RecentBackup of ClusterOperator etcd, which older releases have, and
-// Input.Backups. Where neither says anything the result is Unknown. It is safe for
-// concurrent use.
+// EtcdBackup warns if etcd was not backed up recently. Input.Backups decides if it is
+// given, else the condition RecentBackup of ClusterOperator etcd. If neither reports
+// anything the result is Unknown. It is safe for concurrent use.
 type EtcdBackup struct {
-	// MaxAge is how old the newest backup of Input.Backups may be. 0: 24 hours.
+	// MaxAge is how old the newest backup may be. 0: 24 hours.
 	MaxAge time.Duration
 }
 
@@ -50,44 +49,55 @@ func (c EtcdBackup) Run(ctx context.Context, in *Input) ([]Finding, error) {
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, &NotApplicableError{Why: "the cluster has no ClusterOperator etcd: its control plane is hosted elsewhere"}
 	}
-	const remedy = "Back up etcd: run cluster-backup.sh on a control plane node, and keep the copy elsewhere"
-	object := Object{GVK: gvkOf[configv1.ClusterOperator](), Name: "etcd", FieldPath: "status.conditions"}
-	var findings []Finding
-	add := func(reason, text string) {
-		f := newFinding(Warning, reason, conditionRecentBackup+": "+text, nil, remedy)
-		f.Objects, f.Source = []Object{object}, c.Rule().Source
-		findings = append(findings, f)
+	if in.Backups != nil {
+		latest, err := in.Backups.Latest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return c.judge(in, latest, "")
 	}
-	known := false
+	if err != nil {
+		if errors.Is(err, clusterapi.ErrNotCollected) {
+			return nil, err
+		}
+		return []Finding{c.finding("UnableToGetEtcdOperator", fmt.Sprintf("Unable to get etcd operator, err=%v", err), "")}, err
+	}
+	r := condition(co.Status.Conditions, conditionRecentBackup)
 	switch {
-	case errors.Is(err, clusterapi.ErrNotCollected): // nobody has tried
-	case err != nil:
-		add("UnableToGetEtcdOperator", fmt.Sprintf("Unable to get etcd operator, err=%v", err))
-	default:
-		if r := condition(co.Status.Conditions, conditionRecentBackup); r != nil {
-			known = true
-			if r.Status != configv1.ConditionTrue {
-				object.Value = string(r.Status)
-				add(cmp.Or(r.Reason, "EtcdRecentBackupNotSet"), r.Message)
-			}
-		}
+	case r != nil && r.Status == configv1.ConditionTrue:
+		// It is never taken back: it tells of the day when it became True.
+		return c.judge(in, r.LastTransitionTime.Time, string(r.Status))
+	case r != nil && r.Status == configv1.ConditionFalse:
+		return []Finding{c.finding(cmp.Or(r.Reason, "EtcdRecentBackupNotSet"), r.Message, string(r.Status))}, nil
 	}
-	if in.Backups == nil {
-		if !known && err == nil {
-			err = fmt.Errorf("%w, and the etcd operator does not tell either. %s", &NoSourceError{Source: "Backups"}, remedy)
-		}
-		return findings, err
+	return nil, fmt.Errorf("%w, and the etcd operator does not tell either. %s", &NoSourceError{Source: "Backups"}, etcdBackupRemedy)
+}
+
+const etcdBackupRemedy = "Back up etcd: run cluster-backup.sh on a control plane node, and keep the copy elsewhere"
+
+// judge judges the time of the newest backup. value is the status of the condition that
+// tells it; empty: a source does.
+func (c EtcdBackup) judge(in *Input, latest time.Time, value string) ([]Finding, error) {
+	if latest.IsZero() && value == "" {
+		return []Finding{c.finding("EtcdRecentBackupNotSet", "there is no backup of etcd", value)}, nil
 	}
-	latest, sourceErr := in.Backups.Latest(ctx)
-	switch age := in.Now.Sub(latest); {
-	case sourceErr != nil:
-		return findings, errors.Join(err, sourceErr)
-	case in.Now.IsZero():
-		return findings, errors.Join(err, &NoSourceError{Source: "Now"})
-	case latest.IsZero():
-		add("EtcdRecentBackupNotSet", "there is no backup of etcd")
-	case age >= cmp.Or(c.MaxAge, 24*time.Hour):
-		add("EtcdRecentBackupNotSet", fmt.Sprintf("the newest backup of etcd, of %s, is %s old", latest.UTC().Format(time.RFC3339), age.Truncate(time.Minute)))
+	if latest.IsZero() {
+		return nil, errors.New("the condition RecentBackup of the etcd operator does not tell since when it holds")
 	}
-	return findings, err
+	if in.Now.IsZero() {
+		return nil, &NoSourceError{Source: "Now"}
+	}
+	age := in.Now.Sub(latest)
+	if age < cmp.Or(c.MaxAge, 24*time.Hour) {
+		return nil, nil
+	}
+	return []Finding{c.finding("EtcdRecentBackupNotSet",
+		fmt.Sprintf("the newest backup of etcd, of %s, is %s old", latest.UTC().Format(time.RFC3339), age.Truncate(time.Minute)), value)}, nil
+}
+
+func (c EtcdBackup) finding(reason, text, value string) Finding {
+	f := newFinding(Warning, reason, conditionRecentBackup+": "+text, nil, etcdBackupRemedy)
+	f.Objects = []Object{{GVK: gvkOf[configv1.ClusterOperator](), Name: "etcd", FieldPath: "status.conditions", Value: value}}
+	f.Source = c.Rule().Source
+	return f
 }

@@ -28,6 +28,7 @@ func node(name, role string, edits ...func(*corev1.Node)) *corev1.Node {
 		},
 	}}
 	n.Status.NodeInfo.KubeletVersion = "v1.31.4"
+	n.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux CoreOS 418.94.202501221327-0"
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	for _, edit := range edits {
 		edit(n)
@@ -41,18 +42,33 @@ func kubelet(v string) func(*corev1.Node) {
 
 func notReady(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }
 func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
+
+// update is a cordoned node that the machine-config operator is taking to config n.
+func update(state, desiredDrain, lastDrain string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		drains(desiredDrain, lastDrain)(n)
+		n.Annotations["machineconfiguration.openshift.io/desiredConfig"], n.Annotations["machineconfiguration.openshift.io/state"] = "n", state
+	}
+}
+
+// drains is a cordoned node with what is asked of the drain controller and what it did.
+func drains(desired, last string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		cordoned(n)
+		n.Annotations["machineconfiguration.openshift.io/desiredDrain"], n.Annotations["machineconfiguration.openshift.io/lastAppliedDrain"] = desired, last
+	}
+}
+
 func working(n *corev1.Node) {
 	n.Annotations["machineconfiguration.openshift.io/state"] = "Working"
 }
 
-func rhel(version string) func(*corev1.Node) {
-	return func(n *corev1.Node) {
-		n.Labels["node.openshift.io/os_id"] = "rhel"
-		if version != "" {
-			n.Labels["node.openshift.io/os_version"] = version
-		}
-	}
+// osImage is the operating system that the kubelet reports.
+func osImage(name string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Status.NodeInfo.OSImage = name }
 }
+
+func rhel(version string) func(*corev1.Node) { return osImage("Red Hat Enterprise Linux " + version) }
 
 func has(cpu, memory string) func(*corev1.Node) {
 	return func(n *corev1.Node) {
@@ -271,9 +287,21 @@ func TestNodesUnavailable(t *testing.T) {
 		{name: "control plane", objects: with(three("master", notReady), poolOf("master")), want: "Failed\nBlocking NoRoomToUpdate: Not one node of pool master would be updated: 1 are unavailable, and 1 may be: master0 (node master0 is reporting NotReady=Unknown)"},
 		{name: "workers", objects: with(three("worker", nil, cordoned), poolOf("worker")), want: "Failed\nWarning NoRoomToUpdate: Not one node of pool worker would be updated: 1 are unavailable, and 1 may be: worker1 (unschedulable)"},
 		{name: "with room", objects: with(three("worker", working), poolOf("worker", atMost("2"))), want: "Failed\nWarning NodesUnavailable: 1 of 3 nodes of pool worker are unavailable, of which 2 may be: worker0 (its machine config daemon is not done)"},
-		{name: "patch too", target: "4.18.6@T", objects: with(three("master", cordoned), poolOf("master")), want: "Failed\nBlocking NoRoomToUpdate: Not one node of pool master would be updated: 1 are unavailable, and 1 may be: master0 (unschedulable)"},
+		{name: "never more than a warning for a patch", target: "4.18.6@T", objects: with(three("master", cordoned), poolOf("master")), want: "Failed\nWarning NoRoomToUpdate: Not one node of pool master would be updated: 1 are unavailable, and 1 may be: master0 (unschedulable)"},
 		{name: "percent rounded down", objects: with(three("worker", cordoned, cordoned), poolOf("worker", atMost("70%"))), want: "Failed\nWarning NoRoomToUpdate: Not one node of pool worker would be updated: 2 are unavailable, and 2 may be: worker0 (unschedulable), worker1 (unschedulable)"},
 		{name: "negative", objects: with(three("master"), poolOf("master", atMost("-1"))), want: "Failed\nBlocking NoRoomToUpdate: Not one node of pool master would be updated: maxUnavailable: -1 is negative: the pool would never update: master"},
+		{name: "negative, patch", target: "4.18.6@T", objects: with(three("master"), poolOf("master", atMost("-1"))), want: "Failed\nWarning NoRoomToUpdate: Not one node of pool master would be updated: maxUnavailable: -1 is negative: the pool would never update: master"},
+		{name: "drained by the operator", objects: with(three("master", update("Working", "drain-n", "uncordon-c"), nil, nil), poolOf("master")), want: "Passed"},
+		{name: "drained for the same configuration", objects: with(three("master", drains("drain-c", "uncordon-c"), nil, nil), poolOf("master")), want: "Passed"},
+		{name: "uncordoned by the operator", objects: with(three("master", drains("uncordon-c", "drain-c"), nil, nil), poolOf("master")), want: "Passed"},
+		{name: "rebooting", objects: with(three("master", update("Rebooting", "drain-n", "drain-n"), nil, nil), poolOf("master")), want: "Passed"},
+		{name: "on its way to an image", objects: with(three("worker", func(n *corev1.Node) {
+			cordoned(n)
+			n.Annotations["machineconfiguration.openshift.io/currentImage"], n.Annotations["machineconfiguration.openshift.io/desiredImage"] = "i", "j"
+		}), poolOf("worker")), want: "Passed"},
+		{name: "degraded on its way", objects: with(three("master", update("Degraded", "drain-n", "drain-n")), poolOf("master")), want: "Failed\nBlocking NoRoomToUpdate: Not one node of pool master would be updated: 1 are unavailable, and 1 may be: master0 (unschedulable)"},
+		{name: "unreconcilable on its way", objects: with(three("master", update("Unreconcilable", "drain-n", "drain-n")), poolOf("master")), want: "Failed\nBlocking NoRoomToUpdate: Not one node of pool master would be updated: 1 are unavailable, and 1 may be: master0 (unschedulable)"},
+		{name: "one of each", objects: with(three("master", update("Working", "drain-n", "uncordon-c"), cordoned), poolOf("master")), want: "Failed\nBlocking NoRoomToUpdate: Not one node of pool master would be updated: 1 are unavailable, and 1 may be: master1 (unschedulable)"},
 		{name: "paused", objects: with(three("worker", cordoned), poolOf("worker", paused)), want: "Passed"},
 		{name: "single node", objects: []any{node("m", "master", cordoned), poolOf("master"), infrastructure(singleReplica)}, want: "NotApplicable\nInfo NotApplicable: the cluster has a single node"},
 		{name: "single node with workers", objects: with(three("worker", cordoned), node("m", "master"), poolOf("master"), poolOf("worker"), infrastructure(singleReplica)), want: "Failed\nWarning NoRoomToUpdate: Not one node of pool worker would be updated: 1 are unavailable, and 1 may be: worker0 (unschedulable)"},
@@ -313,18 +341,30 @@ func TestMaxUnavailable(t *testing.T) {
 func TestRHELNodes(t *testing.T) {
 	const lost = "Blocking PackageModeNodes: Nodes with package-based RHEL are not supported by this release: "
 	const apart = "Warning PackageModeNodes: Nodes with package-based RHEL are not updated with the cluster: "
+	const rhel8 = " (Red Hat Enterprise Linux 8.6 (Ootpa))"
+	label := func(id, version string) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.Labels["node.openshift.io/os_id"], n.Labels["node.openshift.io/os_version"] = id, version
+		}
+	}
 	runCases(t, checkNamed(t, "RHELNodes"), []checkCase{
 		{name: "none", objects: []any{node("a", "worker")}, want: "Passed"},
-		{name: "to 4.19", objects: []any{node("b", "worker", rhel("8.6")), node("a", "worker", rhel(""))}, want: "Failed\n" + lost + "a, b (RHEL 8.6)"},
-		{name: "to 4.20", current: "4.17.1@A", target: "4.20.0@T", objects: []any{node("a", "worker", rhel("8.6"))}, want: "Failed\n" + lost + "a (RHEL 8.6)"},
-		{name: "patch of 4.18", target: "4.18.6@T", objects: []any{node("a", "worker", rhel("8.6"))}, want: "Failed\n" + apart + "a (RHEL 8.6)"},
-		{name: "to 4.18", current: "4.17.1@A", target: "4.18.6@T", objects: []any{node("a", "worker", rhel("9.2"))}, want: "Failed\n" + apart + "a (RHEL 9.2)"},
-		{name: "from 4.19", current: "4.19.1@A", target: "4.20.6@T", objects: []any{node("a", "worker", rhel("9.2"))}, want: "Failed\n" + apart + "a (RHEL 9.2)"},
-		{name: "RHEL 7", target: "4.18.6@T", objects: []any{node("a", "worker", rhel("7.9")), node("b", "worker", rhel("8.6"))}, want: "Failed\n" + lost + "a (RHEL 7.9)\n" + apart + "b (RHEL 8.6)"},
-		{name: "RHCOS", objects: []any{node("a", "worker", func(n *corev1.Node) {
-			n.Labels["node.openshift.io/os_id"], n.Labels["node.openshift.io/os_version"] = "rhcos", "4.18"
-		})}, want: "Passed"},
-		{name: "partly known", objects: []any{node("a", "worker", rhel("8.6")), malformed("v1", "Node", "x")}, want: "Failed\n" + lost + "a (RHEL 8.6)\nWarning UnknownError: Node x: spec: got a JSON string, want v1.NodeSpec"},
+		{name: "to 4.19", objects: []any{node("b", "worker", rhel("8.6 (Ootpa)")), node("a", "worker", rhel("9.4 (Plow)"))}, want: "Failed\n" + lost + "a (Red Hat Enterprise Linux 9.4 (Plow)), b" + rhel8},
+		{name: "to 4.20", current: "4.17.1@A", target: "4.20.0@T", objects: []any{node("a", "worker", rhel("8.6 (Ootpa)"))}, want: "Failed\n" + lost + "a" + rhel8},
+		{name: "to 5.0", current: "4.18.1@A", target: "5.0.0@T", objects: []any{node("a", "worker", rhel("8.6 (Ootpa)"))}, want: "Failed\n" + lost + "a" + rhel8},
+		{name: "patch of 4.18", target: "4.18.6@T", objects: []any{node("a", "worker", rhel("8.6 (Ootpa)"))}, want: "Failed\n" + apart + "a" + rhel8},
+		{name: "to 4.18", current: "4.17.1@A", target: "4.18.6@T", objects: []any{node("a", "worker", rhel("8.6 (Ootpa)"))}, want: "Failed\n" + apart + "a" + rhel8},
+		{name: "from 4.19", current: "4.19.1@A", target: "4.20.6@T", objects: []any{node("a", "worker", rhel("8.6 (Ootpa)"))}, want: "Failed\n" + apart + "a" + rhel8},
+		{name: "RHEL 7", target: "4.18.6@T", objects: []any{node("a", "worker", osImage("Red Hat Enterprise Linux Server 7.9 (Maipo)")), node("b", "worker", rhel("8.6 (Ootpa)"))},
+			want: "Failed\n" + lost + "a (Red Hat Enterprise Linux Server 7.9 (Maipo))\n" + apart + "b" + rhel8},
+		{name: "RHEL 7 by its label", target: "4.18.6@T", objects: []any{node("a", "worker", osImage("Red Hat Enterprise Linux"), label("rhel", "7.9"))}, want: "Failed\n" + lost + "a (Red Hat Enterprise Linux)"},
+		{name: "RHCOS", objects: []any{node("a", "worker", label("rhcos", "4.18"))}, want: "Passed"},
+		{name: "RHCOS that calls itself rhel", current: "4.19.3@A", target: "4.20.1@T", objects: []any{node("a", "worker", label("rhel", "9.6"), osImage("Red Hat Enterprise Linux CoreOS 9.6.20250523-0 (Plow)"))}, want: "Passed"},
+		{name: "RHCOS that calls itself rhel, of a candidate", current: "4.18.9@A", objects: []any{node("a", "worker", label("rhel", "9.6"), osImage("Red Hat Enterprise Linux CoreOS 9.6.20250523-0 (Plow)"))}, want: "Passed"},
+		{name: "other systems", objects: []any{node("a", "worker", osImage("CentOS Stream CoreOS 9.0.20250827-0")), node("b", "worker", osImage("Fedora CoreOS 39.20231101.3.0")), node("c", "worker", osImage("Windows Server 2022 Datacenter"))}, want: "Passed"},
+		{name: "system not known", objects: []any{node("b", "worker", osImage("")), node("a", "worker", osImage(""), label("rhel", "9.6"))},
+			want: "Unknown\nWarning UnknownError: the operating system of nodes is not known, since status.nodeInfo.osImage is empty: a, b"},
+		{name: "partly known", objects: []any{node("a", "worker", rhel("8.6 (Ootpa)")), malformed("v1", "Node", "x")}, want: "Failed\n" + lost + "a" + rhel8 + "\nWarning UnknownError: Node x: spec: got a JSON string, want v1.NodeSpec"},
 		{name: "not known", fail: map[string]error{"Node": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Node: not collected in this recording"},
 	})
 }
@@ -364,23 +404,41 @@ func mirror(p *corev1.Pod)      { p.Annotations = map[string]string{corev1.Mirro
 func finished(p *corev1.Pod)    { p.Status.Phase = corev1.PodSucceeded }
 
 func TestSpareCapacity(t *testing.T) {
-	const cpu = "Failed\nWarning NoSpareCapacity: The other nodes have not enough cpu for the pods of the %d nodes of pool worker that may be drained together: these request %s, and %s is free. " +
-		"This is a bound: affinity, taints and storage are not looked at, and may leave less. The nodes: %s"
+	lacks := func(together int, nodes string) string {
+		return fmt.Sprintf("Failed\nWarning NoSpareCapacity: What replaces the pods of nodes of pool worker, of which %d may be drained together, does not all fit the other schedulable nodes, "+
+			"by node selectors, node affinity, taints and requests. Affinity between pods, topology spread and volumes are not looked at, and may leave less room. The nodes: %s", together, nodes)
+	}
 	nodes := func(more ...any) []any {
 		return append([]any{infrastructure(), poolOf("worker"), node("w0", "worker", has("4", "8Gi")), node("w1", "worker", has("4", "8Gi"))}, more...)
 	}
-	memory := strings.ReplaceAll(cpu, "cpu", "memory")
+	tainted := func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "only", Value: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	tolerates := func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "only", Operator: corev1.TolerationOpExists}}
+	}
+	selects := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "z"} }
 	runCases(t, checkNamed(t, "SpareCapacity"), []checkCase{
 		{name: "no pods", objects: nodes(), want: "Passed"},
 		{name: "it fits", objects: nodes(podOn("w0", "a", "2", "1Gi"), podOn("w1", "b", "2", "1Gi")), want: "Passed"},
-		{name: "no cpu", objects: nodes(podOn("w0", "a", "2", "1Gi"), podOn("w1", "b", "2500m", "1Gi")), want: fmt.Sprintf(cpu, 1, "2.5 CPUs", "2 CPUs", "w1 (2.5 CPUs)")},
-		{name: "no memory", objects: nodes(podOn("w0", "a", "1", "5Gi"), podOn("w1", "b", "1", "4Gi")), want: fmt.Sprintf(memory, 1, "5 GiB", "4 GiB", "w0 (5 GiB)")},
+		{name: "no cpu", objects: nodes(podOn("w0", "a", "2", "1Gi"), podOn("w1", "b", "2500m", "1Gi")), want: lacks(1, "w0 (pods ns/a), w1 (pods ns/b)")},
+		{name: "no memory", objects: nodes(podOn("w0", "a", "1", "5Gi"), podOn("w1", "b", "1", "4Gi")), want: lacks(1, "w0 (pods ns/a), w1 (pods ns/b)")},
+		// What sums do not see, and what pods alone do not see.
+		{name: "the sum fits, no node does", objects: nodes(podOn("w0", "a", "3", "1Gi"), node("w2", "worker", has("2", "8Gi")), podOn("w1", "b", "2", "1Gi")), want: lacks(1, "w0 (pods ns/a)")},
+		{name: "each pod fits, all do not", objects: nodes(podOn("w0", "a", "2", "1Gi"), podOn("w0", "b", "2", "1Gi"), podOn("w1", "c", "1", "1Gi", ofDaemonSet)), want: lacks(1, "w0 (pods ns/b)")},
+		{name: "room on a tainted node", objects: nodes(node("g", "gpu", has("8", "8Gi"), tainted), podOn("w0", "a", "3", "1Gi"), podOn("w1", "b", "2", "1Gi")), want: lacks(1, "w0 (pods ns/a), w1 (pods ns/b)")},
+		{name: "the taint is tolerated", objects: nodes(node("g", "gpu", has("8", "8Gi"), tainted), podOn("w0", "a", "3", "1Gi", tolerates), podOn("w1", "b", "2", "1Gi", tolerates)), want: "Passed"},
+		{name: "a selector", objects: nodes(podOn("w0", "a", "1", "1Gi", selects)), want: lacks(1, "w0 (pods ns/a)")},
+		{name: "a budget keeps the pod", objects: nodes(podOn("w0", "a", "3", "1Gi"), podOn("w1", "b", "2", "1Gi", ofDaemonSet), budgetFor("p", "a", 1, 1, 1)), want: "Passed"},
 		{name: "an unschedulable node is not free", objects: []any{infrastructure(), poolOf("worker"), node("w0", "worker", has("4", "8Gi")), node("w1", "worker", has("4", "8Gi"), cordoned), podOn("w0", "a", "1", "1Gi")},
-			want: fmt.Sprintf(cpu, 1, "1 CPUs", "0 CPUs", "w0 (1 CPUs)") + strings.TrimPrefix(". Add nodes, lower requests, or lower spec.maxUnavailable of the pool\n"+strings.TrimPrefix(fmt.Sprintf(memory, 1, "1 GiB", "0 GiB", "w0 (1 GiB)"), "Failed\n"), ". Add nodes, lower requests, or lower spec.maxUnavailable of the pool")},
+			want: lacks(1, "w0 (pods ns/a)")},
 		{name: "pods that stay", objects: nodes(podOn("w0", "a", "3", "1Gi", ofDaemonSet), podOn("w0", "b", "1", "1Gi", mirror), podOn("w1", "c", "3", "1Gi", ofDaemonSet)), want: "Passed"},
+		{name: "pods that nobody replaces", objects: nodes(podOn("w0", "a", "3", "1Gi", func(p *corev1.Pod) { p.OwnerReferences = nil }), podOn("w1", "c", "3", "1Gi", ofDaemonSet)), want: "Passed"},
 		{name: "finished pods", objects: nodes(podOn("w0", "a", "4", "1Gi", finished), podOn("w1", "b", "4", "1Gi")), want: "Passed"},
 		{name: "two at a time", objects: append(nodes(podOn("w0", "a", "2", "1Gi"), podOn("w1", "b", "2", "1Gi"), node("w2", "worker", has("3", "8Gi")))[2:], infrastructure(), poolOf("worker", atMost("2"))),
-			want: fmt.Sprintf(cpu, 2, "4 CPUs", "3 CPUs", "w0 (2 CPUs), w1 (2 CPUs)")},
+			want: lacks(2, "w1 (pods ns/b)")},
+		{name: "two at a time, the fullest", objects: []any{infrastructure(), poolOf("worker", atMost("2")), node("w0", "worker", has("4", "8Gi")), node("w1", "worker", has("3", "8Gi")), node("w2", "worker", has("4", "8Gi")),
+			podOn("w0", "a", "2", "1Gi"), podOn("w2", "b", "2", "1Gi")}, want: lacks(2, "w2 (pods ns/b)")},
 		{name: "init containers and overhead", objects: nodes(podOn("w0", "a", "1", "1Gi", func(p *corev1.Pod) {
 			always := corev1.ContainerRestartPolicyAlways
 			request := func(cpu string) corev1.ResourceRequirements {
@@ -388,14 +446,13 @@ func TestSpareCapacity(t *testing.T) {
 			}
 			p.Spec.InitContainers = []corev1.Container{{Resources: request("500m"), RestartPolicy: &always}, {Resources: request("3")}}
 			p.Spec.Overhead = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")}
-		}), podOn("w1", "b", "1", "1Gi")), want: fmt.Sprintf(cpu, 1, "3.75 CPUs", "3 CPUs", "w0 (3.75 CPUs)")},
-		{name: "of the pod as a whole", objects: nodes(podOn("w0", "a", "1", "1Gi", func(p *corev1.Pod) {
-			p.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3500m")}}
-		}), podOn("w1", "b", "1", "1Gi")), want: fmt.Sprintf(cpu, 1, "3.5 CPUs", "3 CPUs", "w0 (3.5 CPUs)")},
-		{name: "huge", objects: nodes(podOn("w0", "a", "99999999999999999999", "1"), podOn("w1", "b", "1", "99999999999999999999Ei", finished)), want: fmt.Sprintf(cpu, 1, "100000000000000000000 CPUs", "4 CPUs", "w0 (100000000000000000000 CPUs)")},
+		}), podOn("w1", "b", "1", "1Gi", ofDaemonSet)), want: lacks(1, "w0 (pods ns/a)")},
+		{name: "huge", objects: nodes(podOn("w0", "a", "99999999999999999999", "1")), want: lacks(1, "w0 (pods ns/a)")},
 		{name: "paused", objects: append(nodes(podOn("w0", "a", "9", "1Gi"))[2:], infrastructure(), poolOf("worker", paused)), want: "Passed"},
+		{name: "maxUnavailable is not valid", objects: append(nodes(podOn("w0", "a", "9", "1Gi"))[2:], infrastructure(), poolOf("worker", atMost("-1"))), want: "Passed"},
 		{name: "single node", objects: append(nodes(podOn("w0", "a", "9", "1Gi"))[1:], infrastructure(singleReplica)), want: "NotApplicable\nInfo NotApplicable: the cluster has a single control plane node: no node is drained"},
 		{name: "pods not known", objects: nodes(podOn("w0", "a", "9", "1Gi")), fail: map[string]error{"Pod": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+		{name: "budgets not known", objects: nodes(podOn("w0", "a", "9", "1Gi")), fail: map[string]error{"PodDisruptionBudget": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 		{name: "nodes not known", objects: nodes(podOn("w0", "a", "9", "1Gi")), fail: map[string]error{"Node": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 		{name: "no pools", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
 	})

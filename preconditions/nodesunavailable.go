@@ -19,8 +19,9 @@ func nodesUnavailableCheck() Check {
 	}, nodesUnavailable}
 }
 
-// nodesUnavailable: a node that is unavailable, for whatever reason, takes the place
-// of one that could be updated. A pool in which they take all places stands still.
+// nodesUnavailable finds nodes that take the place of nodes that could be updated. A
+// pool in which they take all places stands still. A node that the machine-config
+// operator is updating does not count: that is a rollout at work, which ends by itself.
 func nodesUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
 	pools, err := readPools(ctx, in)
 	if pools == nil {
@@ -34,33 +35,58 @@ func nodesUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
 		if p.Spec.Paused {
 			continue
 		}
-		var down []Object
-		for _, n := range p.nodes {
-			if state := mcp.NodeStateOf(n); state.Unavailable() {
-				down = append(down, unavailableNode(n, state))
-			}
+		if f := p.unavailable(in.Transition); f != nil {
+			findings = append(findings, *f)
 		}
-		limit, _, limitErr := mcp.MaxUnavailable(p.MachineConfigPool, len(p.nodes))
-		severity, reason := Warning, "NodesUnavailable"
-		meaning := fmt.Sprintf("%d of %d nodes of pool %s are unavailable, of which %d may be", len(down), len(p.nodes), p.Name, limit)
-		remedy := "Bring these nodes back: oc describe node NAME; oc adm uncordon NAME"
-		switch {
-		case limitErr != nil: // the pool never goes on
-			reason, meaning = "NoRoomToUpdate", fmt.Sprintf("Not one node of pool %s would be updated: %v", p.Name, limitErr)
-			down = append(down, poolObject(p.Name, "spec.maxUnavailable", p.Spec.MaxUnavailable.String(), ""))
-			remedy = "Correct spec.maxUnavailable of the pool"
-		case len(down) == 0:
-			continue
-		case len(down) >= limit:
-			reason = "NoRoomToUpdate"
-			meaning = fmt.Sprintf("Not one node of pool %s would be updated: %d are unavailable, and %d may be", p.Name, len(down), limit)
-		}
-		if reason == "NoRoomToUpdate" && p.Name == controlPlanePool {
-			severity = Blocking
-		}
-		findings = append(findings, newFinding(severity, reason, meaning, down, remedy))
 	}
 	return findings, err
+}
+
+// unavailable judges one pool; nil means that nothing is wrong with it.
+func (p *poolNodes) unavailable(t Transition) *Finding {
+	var down []Object
+	cordoned := false
+	for _, n := range p.nodes {
+		state := mcp.NodeStateOf(n)
+		if state.Unavailable() && !inHand(state) {
+			down = append(down, unavailableNode(n, state))
+			cordoned = cordoned || state.Unschedulable
+		}
+	}
+	noRoom := Warning
+	if p.Name == controlPlanePool {
+		noRoom = blockMinor(t)
+	}
+	limit, _, limitErr := mcp.MaxUnavailable(p.MachineConfigPool, len(p.nodes))
+	if limitErr != nil { // the pool never goes on
+		down = append(down, poolObject(p.Name, "spec.maxUnavailable", p.Spec.MaxUnavailable.String(), ""))
+		f := newFinding(noRoom, "NoRoomToUpdate", fmt.Sprintf("Not one node of pool %s would be updated: %v", p.Name, limitErr), down,
+			"Correct spec.maxUnavailable of the pool")
+		return &f
+	}
+	if len(down) == 0 {
+		return nil
+	}
+	remedy := "Bring these nodes back: oc describe node NAME"
+	if cordoned {
+		remedy += "; those that an administrator cordoned: oc adm uncordon NAME"
+	}
+	f := newFinding(Warning, "NodesUnavailable",
+		fmt.Sprintf("%d of %d nodes of pool %s are unavailable, of which %d may be", len(down), len(p.nodes), p.Name, limit), down, remedy)
+	if len(down) >= limit {
+		f = newFinding(noRoom, "NoRoomToUpdate",
+			fmt.Sprintf("Not one node of pool %s would be updated: %d are unavailable, and %d may be", p.Name, len(down), limit), down, remedy)
+	}
+	return &f
+}
+
+// inHand reports whether the machine-config operator is taking a node from one
+// configuration to another and has not failed.
+func inHand(s mcp.NodeState) bool {
+	if s.Degraded() || s.Unreconcilable() {
+		return false
+	}
+	return s.CurrentConfig != s.DesiredConfig || !s.ImageDone() || s.DesiredDrain != s.LastAppliedDrain
 }
 
 // unavailableNode says why a node is unavailable.

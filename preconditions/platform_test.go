@@ -120,6 +120,62 @@ func requestCount(name, removed string, n int64, users ...string) *apiserverv1.A
 	return c
 }
 
+// TestDeprecatedAPIClients: only clients that made requests are named, with what they ask
+// for, those of the current hour too.
+func TestDeprecatedAPIClients(t *testing.T) {
+	use := func(user, agent string, verbs ...any) apiserverv1.PerUserAPIRequestCount {
+		u := apiserverv1.PerUserAPIRequestCount{UserName: user, UserAgent: agent}
+		for i := 0; i < len(verbs); i += 2 {
+			n := int64(verbs[i+1].(int))
+			u.ByVerb = append(u.ByVerb, apiserverv1.PerVerbAPIRequestCount{Verb: verbs[i].(string), RequestCount: n})
+			u.RequestCount += n
+		}
+		return u
+	}
+	hour := func(users ...apiserverv1.PerUserAPIRequestCount) apiserverv1.PerResourceAPIRequestLog {
+		return apiserverv1.PerResourceAPIRequestLog{ByNode: []apiserverv1.PerNodeAPIRequestLog{{NodeName: "n", ByUser: users}}}
+	}
+	counts := func(current apiserverv1.PerResourceAPIRequestLog, day ...apiserverv1.PerResourceAPIRequestLog) []any {
+		c := &apiserverv1.APIRequestCount{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		c.Status = apiserverv1.APIRequestCountStatus{RemovedInRelease: "1.32", RequestCount: 9, CurrentHour: current, Last24h: day}
+		return []any{gates(nil), acks(nil), c}
+	}
+	const walker = "system:kube-controller-manager"
+	none := apiserverv1.PerResourceAPIRequestLog{}
+	for _, tt := range []struct {
+		name    string
+		objects []any
+		message string // empty: nothing is found
+		remedy  string
+	}{
+		{"idle users", counts(none, hour(use("idle", "old/1", "get", 0), use("bob", "kubectl/1", "list", 2, "get", 3, "watch", 0)), hour(use("bob", "kubectl/1", "get", 4))),
+			"9 requests by bob (kubectl/1; get 7, list 2)", "Move these clients to newer versions of the APIs: bob (kubectl/1). Then acknowledge the removal"},
+		{"the current hour alone", counts(hour(use("eve", "", "delete", 1))), "9 requests by eve (delete 1)", "Move these clients to newer versions of the APIs: eve. Then acknowledge the removal"},
+		{"the current hour is one of the day", counts(hour(use("bob", "k", "get", 3)), hour(use("bob", "k", "get", 3)), hour(use("ann", "k", "get", 1))),
+			"9 requests by ann (k; get 1), bob (k; get 3)", "Move these clients to newer versions of the APIs: ann (k), bob (k). Then acknowledge the removal"},
+		{"walkers, and idle users", counts(none, hour(use(walker, "w", "list", 9), use("idle", "x", "get", 0))), "", ""},
+		{"idle users alone", counts(none, hour(use("idle", "x", "get", 0))), "9 requests", "Find who uses them with: oc get apirequestcounts NAME -o yaml. Move these clients to newer versions of the APIs, then acknowledge the removal"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cv := clusterVersion("4.18.5@A")
+			result := run(t, []preconditions.Check{checkNamed(t, "DeprecatedAPIs")}, input(reader(t, append(tt.objects, cv)...), cv, "4.19.1@T")).Results[0]
+			if tt.message == "" {
+				if result.State != preconditions.Passed {
+					t.Errorf("%s", text(result))
+				}
+				return
+			}
+			if len(result.Findings) != 1 {
+				t.Fatalf("%s", text(result))
+			}
+			f := result.Findings[0]
+			if !strings.HasSuffix(f.Message, " in use: a (removed in Kubernetes 1.32, "+tt.message+"). "+tt.remedy) || f.Remedy != tt.remedy {
+				t.Errorf("%s\n%s", f.Message, f.Remedy)
+			}
+		})
+	}
+}
+
 func TestDeprecatedAPIs(t *testing.T) {
 	const used = "RemovedAPIsInUse: APIs that the target does not have any more are in use: "
 	const gate = "ack-4.18-kube-1.32-api-removals-in-4.19"
@@ -227,8 +283,13 @@ type backups struct {
 func (b backups) Latest(context.Context) (time.Time, error) { return b.at, b.err }
 
 func TestEtcdBackup(t *testing.T) {
+	since := func(age time.Duration, status, reason, message string) *configv1.ClusterOperator {
+		c := coCond("RecentBackup", status, reason, message)
+		c.LastTransitionTime = metav1.NewTime(checkTime.Add(-age))
+		return clusterOperator("etcd", c)
+	}
 	etcd := func(status, reason, message string) *configv1.ClusterOperator {
-		return clusterOperator("etcd", coCond("RecentBackup", status, reason, message))
+		return since(time.Hour, status, reason, message)
 	}
 	taken := func(age time.Duration, err error) func(*preconditions.Input) {
 		return func(in *preconditions.Input) {
@@ -239,28 +300,40 @@ func TestEtcdBackup(t *testing.T) {
 			}
 		}
 	}
+	now := func(in *preconditions.Input) { in.Now = checkTime }
 	const remedy = "Back up etcd: run cluster-backup.sh on a control plane node, and keep the copy elsewhere"
+	const neither = "Unknown\nWarning NoSource: no source given for Backups, and the etcd operator does not tell either. " + remedy
 	bare := clusterOperator("etcd")
+	started := etcd("Unknown", "ControllerStarted", "The etcd backup controller is starting, and will decide if recent backups are available or if a backup is required")
 	runCases(t, checkNamed(t, "EtcdBackup"), []checkCase{
-		{name: "condition True", objects: []any{etcd("True", "UpgradeBackupSuccessful", "")}, want: "Passed"},
+		{name: "condition True", objects: []any{etcd("True", "UpgradeBackupSuccessful", "")}, input: now, want: "Passed"},
+		{name: "condition True, of long ago", objects: []any{since(3*365*24*time.Hour, "True", "UpgradeBackupSuccessful", "")}, input: now, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2023-03-05T12:00:00Z, is 26280h0m0s old"},
+		{name: "condition True, of tomorrow", objects: []any{since(-24*time.Hour, "True", "UpgradeBackupSuccessful", "")}, input: now, want: "Passed"},
+		{name: "condition True, no time", objects: []any{etcd("True", "UpgradeBackupSuccessful", "")}, want: "Unknown\nWarning NoSource: no source given for Now"},
+		{name: "condition True, without its time", objects: []any{clusterOperator("etcd", coCond("RecentBackup", "True", "R", ""))}, input: now,
+			want: "Unknown\nWarning UnknownError: the condition RecentBackup of the etcd operator does not tell since when it holds"},
 		{name: "condition False", objects: []any{etcd("False", "UpgradeBackupFailed", "no disk")}, want: "Failed\nWarning UpgradeBackupFailed: RecentBackup: no disk"},
-		{name: "condition Unknown", objects: []any{etcd("Unknown", "", "wait")}, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: wait"},
-		{name: "neither", objects: []any{bare}, want: "Unknown\nWarning NoSource: no source given for Backups, and the etcd operator does not tell either. " + remedy},
+		{name: "condition False, no reason", objects: []any{etcd("False", "", "no disk")}, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: no disk"},
+		{name: "at rest", objects: []any{started}, want: neither},
+		{name: "at rest, young backup", objects: []any{started}, input: taken(time.Hour, nil), want: "Passed"},
+		{name: "condition Unknown", objects: []any{etcd("Unknown", "", "wait")}, want: neither},
+		{name: "neither", objects: []any{bare}, want: neither},
 		{name: "young backup", objects: []any{bare}, input: taken(23*time.Hour, nil), want: "Passed"},
 		{name: "old backup", objects: []any{bare}, input: taken(24*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-03T12:00:00Z, is 24h0m0s old"},
 		{name: "no backup", objects: []any{bare}, input: taken(0, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: there is no backup of etcd"},
-		{name: "young backup, condition False", objects: []any{etcd("False", "R", "m")}, input: taken(time.Hour, nil), want: "Failed\nWarning R: RecentBackup: m"},
+		{name: "young backup, condition False", objects: []any{etcd("False", "R", "m")}, input: taken(time.Hour, nil), want: "Passed"},
 		{name: "old backup, condition True", objects: []any{etcd("True", "R", "m")}, input: taken(48*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-02T12:00:00Z, is 48h0m0s old"},
 		{name: "source fails", objects: []any{bare}, input: taken(0, errors.New("no store")), want: "Unknown\nWarning UnknownError: no store"},
-		{name: "source fails, condition False", objects: []any{etcd("False", "R", "m")}, input: taken(0, errors.New("no store")), want: "Failed\nWarning R: RecentBackup: m\nWarning UnknownError: no store"},
+		{name: "source fails, condition True", objects: []any{etcd("True", "R", "m")}, input: taken(0, errors.New("no store")), want: "Unknown\nWarning UnknownError: no store"},
 		{name: "no time", objects: []any{bare}, input: func(in *preconditions.Input) { in.Backups = backups{at: checkTime} }, want: "Unknown\nWarning NoSource: no source given for Now"},
 		{name: "hosted", want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterOperator etcd: its control plane is hosted elsewhere"},
 		{name: "unreadable", fail: map[string]error{"ClusterOperator": errors.New("boom")}, want: "Failed\nWarning UnableToGetEtcdOperator: RecentBackup: Unable to get etcd operator, err=boom\nWarning UnknownError: boom"},
-		{name: "not collected, young backup", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, input: taken(time.Hour, nil),
-			want: "Unknown\nWarning NotCollected: ClusterOperator: not collected in this recording"},
+		{name: "not collected", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: ClusterOperator: not collected in this recording"},
+		{name: "not collected, young backup", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, input: taken(time.Hour, nil), want: "Passed"},
 	})
 	runCases(t, preconditions.EtcdBackup{MaxAge: time.Hour}, []checkCase{
 		{name: "age of the caller's", objects: []any{bare}, input: taken(2*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
+		{name: "age of the caller's, condition", objects: []any{since(2*time.Hour, "True", "R", "")}, input: now, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
 	})
 }
 

@@ -2,12 +2,14 @@ package preconditions
 
 import (
 	"context"
+	"fmt"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 const controlPlanePool = "master"
@@ -57,9 +59,13 @@ func poolsPaused(ctx context.Context, in *Input) ([]Finding, error) {
 		case Canary:
 			severity, meaning = Info, "Pools are paused, as a canary update wants it"
 		case ControlPlaneOnly:
-			if in.Target != nil && in.Target.Minor()%2 == 1 {
-				meaning = "Pools are paused for a control-plane-only update, but such an update ends at an even minor version"
-			} else {
+			end := in.PlanTarget
+			switch {
+			case end != nil && !openshift.EUS(end.Major(), end.Minor()):
+				meaning = fmt.Sprintf("Pools are paused for a control-plane-only update, but %d.%d, where it ends, is not a minor version with extended update support", end.Major(), end.Minor())
+			case end == nil && in.Target != nil && !openshift.EUS(in.Target.Major(), in.Target.Minor()):
+				severity, meaning = Info, "Pools are paused, as a control-plane-only update wants it, which goes on from here to a minor version with extended update support"
+			default:
 				severity, meaning = Info, "Pools are paused, as a control-plane-only update wants it"
 			}
 		}

@@ -18,7 +18,7 @@ func recommendedUpdate(cv *configv1.ClusterVersion, target string) *Finding {
 	}
 	from := fmt.Sprintf("from %s to %s", cv.Status.Desired.Version, target)
 	warn := func(reason, format string, args ...any) *Finding {
-		return &Finding{Severity: Warning, Reason: reason, Message: fmt.Sprintf(format, args...), Remedy: "prefer a recommended update"}
+		return &Finding{Severity: Warning, Reason: reason, Message: fmt.Sprintf(format, args...), Remedy: recommendedRemedy(cv, target)}
 	}
 	for _, update := range cv.Status.ConditionalUpdates {
 		if update.Release.Version == target {

@@ -2,58 +2,39 @@ package preconditions
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func recommendedCheck() Check {
-	return documented{Rule{
-		Name: "Recommended", Severities: []Severity{Warning},
-		Source: "Understanding update channels and releases, Conditional updates", Link: docsUnderstanding,
-		Reads: []schema.GroupVersionKind{gvkOf[configv1.ClusterVersion]()},
-	}, recommended}
-}
-
-// recommended judges like the operator's own check, and says besides what is
-// offered on the way to the target and which offer comes nearest to it.
-func recommended(ctx context.Context, in *Input) ([]Finding, error) {
-	cv, err := theClusterVersion(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	f := recommendedUpdate(cv, in.targetVersion())
-	if f == nil {
-		return nil, nil
-	}
+// recommendedRemedy names what is offered on the way to the target, and the offer that
+// comes nearest to it.
+func recommendedRemedy(cv *configv1.ClusterVersion, target string) string {
+	current, wanted := versionOrNil(cv.Status.Desired.Version), versionOrNil(target)
 	offers := offersOf(cv)
-	f.Objects = clusterVersionObject("status.availableUpdates", cv.Status.Desired.Version)
-	for _, o := range offers.onTheWay(in) {
-		object := clusterVersionObject(o.field, o.release.Version)[0]
-		object.Note = o.text()
-		f.Objects = append(f.Objects, object)
-		f.Message += fmt.Sprintf("\nOn the way: %s, %s.", o.release.Version, object.Note)
+	remedy := "Prefer a recommended update; there is none now"
+	if nearest := offers.nearest(current, wanted); nearest != nil {
+		remedy = fmt.Sprintf("Prefer %s, the nearest recommended update", nearest.release.Version)
 	}
-	if nearest := offers.nearest(in); nearest != nil {
-		f.Remedy = fmt.Sprintf("Prefer %s, the nearest recommended update", nearest.release.Version)
-	} else {
-		f.Remedy = "Prefer a recommended update; there is none now"
+	var way []string
+	for _, o := range offers.onTheWay(current, wanted) {
+		way = append(way, o.release.Version+" ("+o.text()+")")
 	}
-	f.Message += "\n" + f.Remedy
-	return []Finding{*f}, nil
+	if len(way) > 0 {
+		remedy += ". On the way: " + strings.Join(way, ", ")
+	}
+	return remedy
 }
 
 // offer is an update that the update service knows.
 type offer struct {
 	release configv1.Release
 	version *semver.Version
-	field   string
 	status  metav1.ConditionStatus // of the condition Recommended; empty: there is none
 	reason  string
 }
@@ -85,10 +66,10 @@ func offersOf(cv *configv1.ClusterVersion) offers {
 		}
 	}
 	for _, r := range cv.Status.AvailableUpdates {
-		add(offer{release: r, field: "status.availableUpdates", status: metav1.ConditionTrue})
+		add(offer{release: r, status: metav1.ConditionTrue})
 	}
 	for _, u := range cv.Status.ConditionalUpdates {
-		o := offer{release: u.Release, field: "status.conditionalUpdates"}
+		o := offer{release: u.Release}
 		if c := meta.FindStatusCondition(u.Conditions, "Recommended"); c != nil {
 			o.status, o.reason = c.Status, c.Reason
 		}
@@ -99,14 +80,10 @@ func offersOf(cv *configv1.ClusterVersion) offers {
 }
 
 // onTheWay returns what lies between the current version and the target.
-func (all offers) onTheWay(in *Input) offers {
-	target := in.Target
-	if target == nil {
-		target = versionOrNil(in.targetVersion())
-	}
+func (all offers) onTheWay(current, target *semver.Version) offers {
 	var way offers
 	for _, o := range all {
-		if in.Current != nil && target != nil && o.version.GreaterThan(in.Current) && o.version.LessThan(target) {
+		if current != nil && target != nil && o.version.GreaterThan(current) && o.version.LessThan(target) {
 			way = append(way, o)
 		}
 	}
@@ -116,16 +93,12 @@ func (all offers) onTheWay(in *Input) offers {
 // nearest returns the recommended update that is closest to the target: the
 // next one below in its minor version, else the next one above in it, else the
 // greatest below it, else the least. Nil: there is none.
-func (all offers) nearest(in *Input) *offer {
-	target := in.Target
-	if target == nil {
-		target = versionOrNil(in.targetVersion())
-	}
+func (all offers) nearest(current, target *semver.Version) *offer {
 	var best *offer
 	var rank int
 	for i := range all {
 		o := &all[i]
-		if o.status != metav1.ConditionTrue || in.Current != nil && !o.version.GreaterThan(in.Current) {
+		if o.status != metav1.ConditionTrue || current != nil && !o.version.GreaterThan(current) {
 			continue
 		}
 		r := 1

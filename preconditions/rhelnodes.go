@@ -2,6 +2,9 @@ package preconditions
 
 import (
 	"context"
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,30 +21,31 @@ func rhelNodesCheck() Check {
 	}, rhelNodes}
 }
 
-const (
-	labelOSID      = "node.openshift.io/os_id"
-	labelOSVersion = "node.openshift.io/os_version"
-)
-
-// rhelNodes: nodes with package-based RHEL are not supported from 4.19 on. Before,
-// an administrator updates each with a playbook; those of RHEL 7 not even so.
+// rhelNodes finds nodes with package-based RHEL, which are not supported from 4.19 on.
+// Before, an administrator updates each with a playbook; those of RHEL 7 not even so.
 func rhelNodes(ctx context.Context, in *Input) ([]Finding, error) {
 	nodes, err := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
 	var blocking, others []Object
+	var unknown []string
 	for _, n := range nodes {
-		if n.Labels[labelOSID] != "rhel" {
+		image := n.Status.NodeInfo.OSImage
+		if image == "" {
+			unknown = append(unknown, n.Name)
 			continue
 		}
-		version := n.Labels[labelOSVersion]
-		o := nodeObject(n, "metadata.labels["+labelOSID+"]", "rhel", "")
-		if version != "" {
-			o.Note = "RHEL " + version
+		if !packageRHEL(image) {
+			continue
 		}
-		if strings.HasPrefix(version, "7") || in.crosses("4.19") {
+		o := nodeObject(n, "status.nodeInfo.osImage", image, image)
+		if rhel7(n) || in.crosses("4.19") {
 			blocking = append(blocking, o)
 		} else {
 			others = append(others, o)
 		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		err = joinErrors(err, fmt.Errorf("the operating system of nodes is not known, since status.nodeInfo.osImage is empty: %s", strings.Join(unknown, ", ")))
 	}
 	sortObjects(blocking)
 	sortObjects(others)
@@ -55,4 +59,16 @@ func rhelNodes(ctx context.Context, in *Input) ([]Finding, error) {
 			"Run the upgrade playbook as each turns NotReady, or replace them by nodes with RHCOS, which 4.19 requires"))
 	}
 	return findings, err
+}
+
+// packageRHEL reports whether an OS image is RHEL made of packages. The node labels do
+// not tell: since 4.19 RHCOS, too, has the ID rhel (OCPBUGS-53427).
+func packageRHEL(osImage string) bool {
+	return strings.HasPrefix(osImage, "Red Hat Enterprise Linux") && !strings.Contains(osImage, "CoreOS")
+}
+
+var rhel7Image = regexp.MustCompile(`^Red Hat Enterprise Linux( Server)? 7\b`)
+
+func rhel7(n *corev1.Node) bool {
+	return rhel7Image.MatchString(n.Status.NodeInfo.OSImage) || strings.HasPrefix(n.Labels["node.openshift.io/os_version"], "7")
 }

@@ -126,7 +126,7 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 33 {
+	if len(seen) != 34 {
 		t.Errorf("%d checks", len(seen))
 	}
 	var names []string
@@ -134,7 +134,7 @@ func TestRules(t *testing.T) {
 		names = append(names, c.Name())
 	}
 	slices.Sort(names)
-	if len(slices.Compact(names)) != 39 {
+	if len(slices.Compact(names)) != 40 {
 		t.Errorf("checks %v", names)
 	}
 }

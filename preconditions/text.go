@@ -19,6 +19,9 @@ func (d Decision) WriteText(w io.Writer) error {
 			if i.Remedy != "" {
 				fmt.Fprintf(&b, "    Remedy: %s\n", indent(i.Remedy, "      "))
 			}
+			for _, same := range i.same {
+				fmt.Fprintf(&b, "    %s %s: %s\n", same.check, same.Reason, indent(same.Message, "      "))
+			}
 		}
 	}
 	for _, l := range d.names() {
@@ -43,6 +46,9 @@ func (d Decision) WriteMarkdown(w io.Writer) error {
 			fmt.Fprintf(&b, "- [ ] **%s** `%s`: %s\n", i.check, i.Reason, indent(escapeMarkdown(i.message()), "  "))
 			if i.Remedy != "" {
 				fmt.Fprintf(&b, "  - %s\n", indent(escapeMarkdown(i.Remedy), "    "))
+			}
+			for _, same := range i.same {
+				fmt.Fprintf(&b, "  - **%s** `%s`: %s\n", same.check, same.Reason, indent(escapeMarkdown(same.Message), "    "))
 			}
 			if i.Source != "" {
 				fmt.Fprintf(&b, "  - Source: %s\n", escapeMarkdown(i.Source))
@@ -74,6 +80,7 @@ type section struct {
 type item struct {
 	check string
 	Finding
+	same []item // findings of other checks that have the same cause
 }
 
 // message is what was found without the remedy, which stands below it.
@@ -100,7 +107,9 @@ func (d Decision) sections() []section {
 			case f.Severity == Warning:
 				at = 1
 			}
-			all[at].items = append(all[at].items, item{r.Check, f})
+			if f.ToldBy == "" || !d.tells(f.ToldBy) {
+				all[at].items = append(all[at].items, item{r.Check, f, d.sameCause(r.Check, f)})
+			}
 		}
 	}
 	var out []section
@@ -110,6 +119,22 @@ func (d Decision) sections() []section {
 		}
 	}
 	return out
+}
+
+// sameCause are the findings of other checks whose cause a finding tells.
+func (d Decision) sameCause(check string, f Finding) []item {
+	if !isTeller(check, f) {
+		return nil
+	}
+	var same []item
+	for _, r := range d.Results {
+		for i, other := range r.Findings {
+			if other.ToldBy == check && r.State != Bypassed && !r.saysUnknown(i) {
+				same = append(same, item{check: r.Check, Finding: other})
+			}
+		}
+	}
+	return same
 }
 
 // nameList is the checks of one state.

@@ -27,7 +27,7 @@ type Plan int
 const (
 	Full             Plan = iota // all pools follow at once
 	Canary                       // some pools are paused on purpose
-	ControlPlaneOnly             // workers skip a minor version (even to even)
+	ControlPlaneOnly             // workers skip minor versions: from one with extended update support to the next
 )
 
 func (p Plan) String() string {
@@ -64,6 +64,10 @@ type Transition struct {
 	Kind  Kind `json:"kind,omitempty"`
 	Force bool `json:"force,omitempty"`
 	Plan  Plan `json:"plan"`
+
+	// PlanTarget is the version at which the Plan ends, after this and maybe more
+	// steps. Nil: not known.
+	PlanTarget *semver.Version `json:"planTarget,omitempty"`
 
 	// The texts behind Current and Target, which may not be semantic versions.
 	currentText, targetText string

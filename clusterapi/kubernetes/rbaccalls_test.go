@@ -363,6 +363,8 @@ func check(t *testing.T, api clusterapi.Reader, to simulation.Release) {
 		for _, gvk := range c.(preconditions.Described).Rule().Reads {
 			switch gvk.Kind {
 			case "ConfigMap", "Secret":
+			case "OSImageStream":
+				reader.note(gvk, "", "", "cluster", "get")
 			default:
 				reader.note(gvk, "", "", "", "list")
 			}

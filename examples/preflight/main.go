@@ -28,6 +28,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -43,7 +44,7 @@ func main() { program.Main(command()) }
 
 type options struct {
 	dump, payload, from, kernel, plan, format string
-	to                                        program.Version
+	to, planTo                                program.Version
 	allow                                     program.List
 	strict                                    bool
 }
@@ -61,6 +62,7 @@ func command() program.Command {
 			f.StringVar(&o.from, "from", "", "`directory` of the release that the cluster runs")
 			f.StringVar(&o.kernel, "kernel", "", "kernel `version` of the release to update to")
 			f.StringVar(&o.plan, "plan", "full", "how the pools follow: full, canary, control-plane-only")
+			f.Var(&o.planTo, "plan-to", "`version` at which the plan ends, if that is more steps away than -to")
 			f.Var(&o.allow, "allow", "set a check aside: `NAME=WHY`, may be repeated")
 			f.StringVar(&o.format, "o", "text", "`format`: text, json or markdown")
 			f.BoolFunc("json", "short for -o json", func(string) error { o.format = "json"; return nil })
@@ -109,6 +111,14 @@ func (o *options) check() (policy preconditions.Policy, plan preconditions.Plan,
 }
 
 func (o *options) preflight(ctx context.Context, plan preconditions.Plan, stderr io.Writer) (*preconditions.Report, error) {
+	options := clusterupdate.PreflightOptions{Plan: plan}
+	if o.planTo != "" {
+		end, err := semver.StrictNewVersion(string(o.planTo))
+		if err != nil {
+			return nil, program.Usagef("-plan-to %s: %v", o.planTo, err)
+		}
+		options.PlanTarget = end
+	}
 	prepare := o.simulated
 	if o.dump != "" {
 		prepare = o.recorded
@@ -117,7 +127,8 @@ func (o *options) preflight(ctx context.Context, plan preconditions.Plan, stderr
 	if err != nil {
 		return nil, err
 	}
-	return clusterupdate.Preflight(ctx, cluster, configv1.Release{Version: string(o.to)}, clusterupdate.PreflightOptions{Input: in, Plan: plan})
+	options.Input = in
+	return clusterupdate.Preflight(ctx, cluster, configv1.Release{Version: string(o.to)}, options)
 }
 
 // recorded reads a recording and what is judged with it.

@@ -25,6 +25,7 @@ func TestUsage(t *testing.T) {
 		"-payload x":             "-payload and -from go with -dump",
 		"-from x":                "-payload and -from go with -dump",
 		"-o yaml":                "-o yaml: not text, json or markdown",
+		"-plan-to x":             "-plan-to x: ",
 		"-plan none":             "-plan none: not full, canary or control-plane-only",
 		"-allow Channel":         "-allow Channel: not the name of a check",
 		"-allow Channel=":        "-allow Channel=: not the name of a check",

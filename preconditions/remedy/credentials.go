@@ -29,7 +29,7 @@ import (
 const AnnotationPreparedFor = clusterapi.AnnotationPrefix + "prepared-for"
 
 // Credentials prepares a cluster that maintains its cloud credentials by hand for a
-// release. The actions are asked for one by one: [Credentials.CreateNamespaces],
+// release; on others every action fails with [ErrNotManual]. The actions are asked for one by one: [Credentials.CreateNamespaces],
 // [Credentials.CreateRequests], [Credentials.CreateSecrets], and in the end
 // [Credentials.Annotate].
 type Credentials struct {
@@ -46,6 +46,8 @@ type Credentials struct {
 // CredentialsPlan is what a cluster lacks for a release. It is plain data.
 type CredentialsPlan struct {
 	Platform configv1.PlatformType
+	// Manual reports that the cluster maintains its cloud credentials by hand.
+	Manual bool
 	// Requests are all of the release for this cluster, in its order.
 	Requests []*manifest.CredentialsRequest
 	// NewRequests are those that the cluster does not have.
@@ -80,6 +82,9 @@ func (c Credentials) Plan(ctx context.Context, r clusterapi.Reader) (*Credential
 	p := &CredentialsPlan{Annotation: c.Target.Release.Version, Annotated: cloud.Annotations[preconditions.AnnotationUpgradeableTo]}
 	if s := infrastructure.Status.PlatformStatus; s != nil {
 		p.Platform = s.Type
+	}
+	if p.Manual, err = preconditions.ManualCredentials(ctx, r, cloud); err != nil {
+		return nil, fmt.Errorf("cloud credentials: %w", err)
 	}
 	filter := manifest.ClusterFilter(cv, nil, c.Current, c.Target)
 	filter.Overrides = nil // as oc adm release extract --included selects
@@ -196,10 +201,24 @@ func namespaceNamed(name string) *corev1.Namespace {
 	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
+// ErrNotManual is the error of an action on a cluster whose cloud credentials the cloud
+// credential operator maintains. It acts on requests itself, and the annotation would
+// hide that it lacks the administrator's credentials.
+var ErrNotManual = errors.New("the cluster does not maintain its cloud credentials by hand")
+
+// planManual is Plan for the actions.
+func (c Credentials) planManual(ctx context.Context, r clusterapi.Reader) (*CredentialsPlan, error) {
+	p, err := c.Plan(ctx, r)
+	if err == nil && !p.Manual {
+		err = ErrNotManual
+	}
+	return p, err
+}
+
 // CreateNamespaces creates the namespaces that are missing, and returns their names.
-// Errors are those of Plan and of writing.
+// Errors are [ErrNotManual], those of Plan and of writing.
 func (c Credentials) CreateNamespaces(ctx context.Context, api clusterapi.ClusterAPI) ([]string, error) {
-	p, err := c.Plan(ctx, api)
+	p, err := c.planManual(ctx, api)
 	if err != nil {
 		return nil, err
 	}
@@ -215,9 +234,10 @@ func (c Credentials) CreateNamespaces(ctx context.Context, api clusterapi.Cluste
 }
 
 // CreateRequests creates the CredentialsRequests that are missing, and returns their
-// names. In manual mode nothing acts on them. Errors are those of Plan and of writing.
+// names. In manual mode nothing acts on them. Errors are [ErrNotManual], and those of Plan
+// and of writing.
 func (c Credentials) CreateRequests(ctx context.Context, api clusterapi.ClusterAPI) ([]string, error) {
-	p, err := c.Plan(ctx, api)
+	p, err := c.planManual(ctx, api)
 	if err != nil {
 		return nil, err
 	}
@@ -232,14 +252,14 @@ func (c Credentials) CreateRequests(ctx context.Context, api clusterapi.ClusterA
 // returns their names. One that exists is never changed. Errors are those of Plan and
 // of writing.
 func (c Credentials) CreateSecrets(ctx context.Context, api clusterapi.ClusterAPI) ([]string, error) {
-	p, err := c.Plan(ctx, api)
+	p, err := c.planManual(ctx, api)
 	if err != nil || c.Data == nil {
 		return nil, err
 	}
 	var objects []*unstructured.Unstructured
 	for i, s := range p.Templates() {
 		s.StringData, s.Data = nil, c.Data(p.Secrets[i])
-		if len(s.Data) == 0 {
+		if empty(s.Data) {
 			continue
 		}
 		u, err := clusterapi.ToUnstructured(s)
@@ -249,6 +269,17 @@ func (c Credentials) CreateSecrets(ctx context.Context, api clusterapi.ClusterAP
 		objects = append(objects, u)
 	}
 	return c.create(ctx, api, objects)
+}
+
+// empty reports whether a Secret would hold nothing: its presence alone would hide that
+// the credentials are missing.
+func empty(data map[string][]byte) bool {
+	for _, value := range data {
+		if len(value) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // create creates objects that nobody else has created meanwhile, each with the mark.
@@ -287,10 +318,10 @@ func (e *IncompleteError) Error() string {
 }
 
 // Annotate says on CloudCredential cluster that the cluster is prepared for the release,
-// once nothing is missing any more. Errors are those of Plan, an [*IncompleteError],
-// and those of writing.
+// once nothing is missing any more. Errors are [ErrNotManual], those of Plan, an
+// [*IncompleteError], and those of writing.
 func (c Credentials) Annotate(ctx context.Context, api clusterapi.ClusterAPI) error {
-	p, err := c.Plan(ctx, api)
+	p, err := c.planManual(ctx, api)
 	if err != nil {
 		return err
 	}
@@ -302,6 +333,13 @@ func (c Credentials) Annotate(ctx context.Context, api clusterapi.ClusterAPI) er
 		return e
 	}
 	return c.modify(ctx, api, func(o *operatorv1.CloudCredential) error {
+		manual, err := preconditions.ManualCredentials(ctx, api, o) // as it is now
+		if err != nil {
+			return err
+		}
+		if !manual {
+			return ErrNotManual
+		}
 		before, was := o.Annotations[preconditions.AnnotationUpgradeableTo]
 		if before == p.Annotation {
 			return nil
@@ -397,7 +435,7 @@ func (c Credentials) Uninstall(ctx context.Context, api clusterapi.ClusterAPI) e
 
 // marked calls f for what the release needs and carries its mark.
 func (c Credentials) marked(ctx context.Context, api clusterapi.ClusterAPI, f func(*unstructured.Unstructured) error) error {
-	p, err := c.Plan(ctx, api)
+	p, err := c.planManual(ctx, api)
 	if err != nil {
 		return err
 	}

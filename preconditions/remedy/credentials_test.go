@@ -28,8 +28,12 @@ spec:
 `
 
 func manualCluster(f *faults, t testing.TB, annotation string) *memory.Cluster {
+	return clusterWith(f, t, operatorv1.CloudCredentialsModeManual, annotation)
+}
+
+func clusterWith(f *faults, t testing.TB, mode operatorv1.CloudCredentialsMode, annotation string) *memory.Cluster {
 	cc := &operatorv1.CloudCredential{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
-	cc.Spec.CredentialsMode = operatorv1.CloudCredentialsModeManual
+	cc.Spec.CredentialsMode = mode
 	if annotation != "" {
 		cc.Annotations = map[string]string{preconditions.AnnotationUpgradeableTo: annotation}
 	}
@@ -94,6 +98,82 @@ func TestCredentials(t *testing.T) {
 			t.Error("a Secret of others is gone")
 		}
 	})
+}
+
+// Where the operator maintains the credentials, nothing is done: the annotation would
+// hide that the administrator's credentials are missing.
+func TestCredentialsNotManual(t *testing.T) {
+	c := credentials(t)
+	for _, mode := range []operatorv1.CloudCredentialsMode{operatorv1.CloudCredentialsModeMint, operatorv1.CloudCredentialsModePassthrough, operatorv1.CloudCredentialsModeDefault} {
+		t.Run(string(mode), func(t *testing.T) {
+			api := clusterWith(nil, t, mode, "")
+			blocked := func() bool {
+				got := check(t, api, "CloudCredentials", configv1.Release{Version: "4.19.1"}, func(*preconditions.Input) {})
+				return len(got.Findings) == 1 && got.Findings[0].Severity == preconditions.Blocking && got.Findings[0].Reason == "MissingRootCredential"
+			}
+			if !blocked() {
+				t.Fatal("nothing to hide")
+			}
+			for name, do := range map[string]func() error{
+				"CreateNamespaces": func() error { _, err := c.CreateNamespaces(t.Context(), api); return err },
+				"CreateRequests":   func() error { _, err := c.CreateRequests(t.Context(), api); return err },
+				"CreateSecrets":    func() error { _, err := c.CreateSecrets(t.Context(), api); return err },
+				"Annotate":         func() error { return c.Annotate(t.Context(), api) },
+			} {
+				if err := do(); !errors.Is(err, remedy.ErrNotManual) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+			if p, err := c.Plan(t.Context(), api); err != nil || p.Manual {
+				t.Errorf("%+v, %v", p, err)
+			}
+			if !blocked() {
+				t.Error("the finding is hidden")
+			}
+		})
+	}
+	t.Run("disabled by the ConfigMap", func(t *testing.T) {
+		api := clusterWith(nil, t, operatorv1.CloudCredentialsModeDefault, "")
+		cm := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-credential-operator", Name: "cloud-credential-operator-config"}, Data: map[string]string{"disabled": "true"}}
+		u, err := clusterapi.ToUnstructured(cm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := api.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		prepare(t, c, api)
+	})
+	t.Run("not manual any more", func(t *testing.T) {
+		api := manualCluster(nil, t, "")
+		prepare(t, c, api)
+		if err := c.Undo(t.Context(), api); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{}, func(o *operatorv1.CloudCredential) error {
+			o.Spec.CredentialsMode = operatorv1.CloudCredentialsModeMint
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Annotate(t.Context(), api); !errors.Is(err, remedy.ErrNotManual) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// A Secret that holds nothing would hide that the credentials are missing.
+func TestCredentialsWithoutContent(t *testing.T) {
+	c := credentials(t)
+	c.Data = func(*manifest.CredentialsRequest) map[string][]byte { return map[string][]byte{"credentials": nil} }
+	api := manualCluster(nil, t, "")
+	if _, err := c.CreateNamespaces(t.Context(), api); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := c.CreateSecrets(t.Context(), api); err != nil || len(made) > 0 {
+		t.Errorf("Secrets %v: %v", made, err)
+	}
 }
 
 func TestCredentialsPlan(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -84,23 +85,19 @@ func (p Preflight) Look(ctx context.Context, r clusterapi.Reader) (*PreflightPro
 	if mine == nil {
 		return nil, ErrNoPreflight
 	}
-	modules, err := r.List(ctx, moduleKind, clusterapi.ListOptions{})
+	modules, err := modulesOf(ctx, r, mine)
 	if err != nil {
-		return nil, fmt.Errorf("kernel modules: %w", err)
+		return nil, err
 	}
 	_, created, err := readMark(mine.Annotations, AnnotationPreflightFor)
-	progress := &PreflightProgress{Name: mine.Name, Created: created}
-	for _, m := range modules.Items {
-		result, _ := mine.Status.Result(m.GetNamespace(), m.GetName())
-		result.Namespace, result.Name = m.GetNamespace(), m.GetName()
-		progress.Modules = append(progress.Modules, result)
-	}
-	return progress, err
+	return &PreflightProgress{Name: mine.Name, Created: created, Modules: modules}, err
 }
 
 // Finish deletes the preflight validation of the release if this package created it;
-// the documentation advises that. Where there is none there is nothing to do. Errors
-// are those of reading and writing.
+// the documentation advises that. One that reports a module as failed stays: without it
+// nothing would block the update any more. If there is none Finish does nothing. Errors
+// are a [*BlockedError], which names the modules that failed, and those of reading and
+// writing.
 func (p Preflight) Finish(ctx context.Context, api clusterapi.ClusterAPI) error {
 	gvk, objects, err := p.list(ctx, api)
 	if err != nil {
@@ -114,12 +111,50 @@ func (p Preflight) Finish(ctx context.Context, api clusterapi.ClusterAPI) error 
 		if !ok || m.For != p.target() {
 			continue
 		}
+		failed, err := failedModules(ctx, api, o)
+		if err != nil {
+			return err
+		}
+		if len(failed) > 0 {
+			return &BlockedError{Summary: fmt.Sprintf("PreflightValidationOCP %s: modules have failed: %s", o.Name, strings.Join(failed, ", "))}
+		}
 		err = api.Delete(ctx, gvk, clusterapi.Key("", o.Name), clusterapi.DeleteOptions{UID: o.UID})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("PreflightValidationOCP %s: %w", o.Name, err)
 		}
 	}
 	return nil
+}
+
+// failedModules are the Modules that a preflight validation reports as failed, sorted.
+func failedModules(ctx context.Context, r clusterapi.Reader, o *preconditions.PreflightValidation) ([]string, error) {
+	modules, err := modulesOf(ctx, r, o)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	var failed []string
+	for _, m := range modules {
+		if m.State() == preconditions.PreflightFailed {
+			failed = append(failed, m.Namespace+"/"+m.Name)
+		}
+	}
+	slices.Sort(failed)
+	return failed, err
+}
+
+// modulesOf are all Modules of the cluster, with what a preflight validation reports.
+func modulesOf(ctx context.Context, r clusterapi.Reader, o *preconditions.PreflightValidation) ([]preconditions.PreflightModule, error) {
+	modules, err := r.List(ctx, moduleKind, clusterapi.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("kernel modules: %w", err)
+	}
+	var out []preconditions.PreflightModule
+	for _, m := range modules.Items {
+		result, _ := o.Status.Result(m.GetNamespace(), m.GetName())
+		result.Namespace, result.Name = m.GetNamespace(), m.GetName()
+		out = append(out, result)
+	}
+	return out, nil
 }
 
 var (

@@ -2,6 +2,7 @@ package remedy_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -119,6 +120,24 @@ func TestPreflightFailed(t *testing.T) {
 	report(t, api, "error", "a")
 	if progress, err := p.Look(t.Context(), api); err != nil || !progress.Done() || !progress.Failed() {
 		t.Errorf("%+v, %v", progress, err)
+	}
+	// It is what blocks the update: deleting it would hide that.
+	judged := func() preconditions.Result {
+		return check(t, api, "KernelModules", configv1.Release{Version: "4.19.1", Image: image}, func(*preconditions.Input) {})
+	}
+	blocked := new(remedy.BlockedError)
+	if err := p.Finish(t.Context(), api); !errors.As(err, &blocked) || !strings.HasSuffix(blocked.Summary, ": modules have failed: kmm/a") {
+		t.Errorf("%v", err)
+	}
+	if got := judged(); len(got.Findings) != 1 || got.Findings[0].Reason != "ModuleNotVerified" {
+		t.Errorf("%+v", got)
+	}
+	// Once the module is gone it has nothing to say.
+	if err := api.Delete(t.Context(), module("a").GroupVersionKind(), clusterapi.Key("kmm", "a"), clusterapi.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Finish(t.Context(), api); err != nil {
+		t.Error(err)
 	}
 }
 

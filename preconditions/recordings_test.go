@@ -1,0 +1,182 @@
+package preconditions_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// collected is a cluster of which only some kinds are recorded.
+type collected struct {
+	*fakeReader
+	kinds map[schema.GroupVersionKind]bool
+}
+
+func (c collected) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	if !c.kinds[gvk] {
+		return nil, clusterapi.ErrNotCollected
+	}
+	return c.fakeReader.List(ctx, gvk, o)
+}
+
+// insights reads the kinds of the recorded Insights archive that checks look at.
+func insights(t *testing.T) (clusterapi.Reader, *configv1.ClusterVersion) {
+	t.Helper()
+	c := collected{reader(t), map[schema.GroupVersionKind]bool{}}
+	for pattern, gvk := range map[string]schema.GroupVersionKind{
+		"version.json":                   configv1.GroupVersion.WithKind("ClusterVersion"),
+		"infrastructure.json":            configv1.GroupVersion.WithKind("Infrastructure"),
+		"network.json":                   configv1.GroupVersion.WithKind("Network"),
+		"featuregate.json":               configv1.GroupVersion.WithKind("FeatureGate"),
+		"clusteroperator/*.json":         configv1.GroupVersion.WithKind("ClusterOperator"),
+		"node/*.json":                    {Version: "v1", Kind: "Node"},
+		"machineconfigpools/*.json":      {Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigPool"},
+		"containerruntimeconfigs/*.json": {Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "ContainerRuntimeConfig"},
+		"machinehealthchecks/*/*.json":   {Group: "machine.openshift.io", Version: "v1beta1", Kind: "MachineHealthCheck"},
+	} {
+		files, err := filepath.Glob(filepath.Join(testdata.Dir(t), "insights-4.7", "config", filepath.FromSlash(pattern)))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files %s: %v", pattern, err)
+		}
+		c.kinds[gvk] = true
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := &unstructured.Unstructured{}
+			if err := json.Unmarshal(data, &u.Object); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			u.SetGroupVersionKind(gvk)
+			c.objects = append(c.objects, u)
+		}
+	}
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), c, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, cv
+}
+
+// TestRecordings lists every finding of every check over each recorded cluster, for its
+// next patch and its next minor version, with why an administrator should see it. What is
+// not recorded is not known, and not listed.
+func TestRecordings(t *testing.T) {
+	const (
+		recommended = "ClusterVersionRecommendedUpdate/UnknownUpdate" // the update service does not offer the target
+		candidate   = "Channel/UnsupportedChannel"                    // the cluster has a candidate channel
+		behind      = "Channel/ChannelBehindTarget"                   // its channel does not have the target
+		going       = "UpdateInProgress/UpdateInProgress"             // an update to another release is not complete
+		down        = "ClusterOperators/ClusterOperatorNotAvailable"  // the update will wait for it
+		degraded    = "ClusterOperators/ClusterOperatorDegraded"      // likewise
+		kubelets    = "KubeletSkew/KubeletVersionUnknown"             // the recorded nodes do not have their kubelet's version
+		rollout     = "PoolsUpdating/PoolUpdating"                    // nodes are on their way to the last configuration
+		held        = "ClusterVersionUpgradeable/ClusterOperatorsNotUpgradeable"
+		heldBy      = "ClusterOperators/ClusterOperatorNotUpgradeable" // what the line above tells, where there is one
+	)
+	type list = []string
+	w := func(finding string) string { return "Warning " + finding }
+	b := func(finding string) string { return "Blocking " + finding }
+	const byVersion, byOperators = ", told by ClusterVersionUpgradeable", ", told by ClusterOperators"
+	for _, tt := range []struct {
+		cluster, target string
+		want            list
+	}{
+		{"4.14.1-degraded", "4.14.2", list{w(recommended), w(down), w(degraded), w(candidate), w(going)}},
+		{"4.14.1-degraded", "4.15.0", list{b(held), w(recommended), w(kubelets), b(down), b(degraded), b(heldBy) + byVersion, w(candidate), w(behind), b(going)}},
+		{"4.14.1-workers-started-updating-multiple-pools", "4.14.2", list{w(rollout), w(down), w(candidate), w(going)}},
+		{"4.14.1-workers-started-updating-multiple-pools", "4.15.0", list{w(recommended), b(rollout) + byOperators, w(rollout) + byOperators, w(kubelets), b(down), b(heldBy), w(candidate), w(behind), b(going)}},
+		{"4.15.0-ec2-early", "4.15.0", list{w(recommended), w(candidate), w(going)}},
+		{"4.15.0-ec2-early", "4.16.0", list{w(recommended), w(kubelets), w(candidate), w(behind), b(going)}},
+		{"not-upgrading", "4.14.2", list{w(recommended), w(candidate)}},
+		{"not-upgrading", "4.15.0", list{w(recommended), w(kubelets), w(candidate), w(behind)}},
+		{"recommend", "4.14.2", list{w(candidate), w(going)}},
+		{"recommend", "4.15.0", list{w(recommended), w(candidate), w(behind), b(going)}},
+		{"insights-4.7", "4.7.17", list{w(recommended), w(degraded)}},
+		{"insights-4.7", "4.8.0", list{b(held), w(recommended), b(degraded), b(heldBy) + byVersion, w(behind)}},
+	} {
+		t.Run(tt.cluster+" to "+tt.target, func(t *testing.T) {
+			open := recorded
+			if tt.cluster == "insights-4.7" {
+				open = func(t *testing.T, _ string) (clusterapi.Reader, *configv1.ClusterVersion) { return insights(t) }
+			}
+			r, cv := open(t, tt.cluster)
+			in := input(r, cv, tt.target)
+			in.Now = time.Date(2024, 2, 8, 0, 0, 0, 0, time.UTC)
+			if dump, ok := r.(interface{ Time() time.Time }); ok {
+				in.Now = dump.Time()
+			}
+			report, err := preconditions.Run(t.Context(), preconditions.Default(), in, preconditions.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, listed(report)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// listed are the findings that are not only worth knowing, one a line.
+func listed(report *preconditions.Report) []string {
+	var lines []string
+	for _, result := range report.Results {
+		for i, f := range result.Findings {
+			if f.Severity < preconditions.Warning || result.Err != nil && i == len(result.Findings)-1 {
+				continue
+			}
+			line := f.Severity.String() + " " + result.Check + "/" + f.Reason
+			if f.ToldBy != "" {
+				line += ", told by " + f.ToldBy
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// A cause is told once: in summaries and texts by the most general finding, with the
+// others below it; once that one is set aside they count by themselves.
+func TestToldOnce(t *testing.T) {
+	const gate = "ack-4.18-kube"
+	const message = "One or more machine config pools are degraded"
+	co := clusterOperator("machine-config", coCond("Available", "True", "", ""), coCond("Degraded", "False", "", ""), coCond("Upgradeable", "False", "DegradedPool", message))
+	cv := clusterVersion("4.18.5@A", channel("stable-4.19"), available("4.19.1"), history("4.18.5@A C"),
+		cond("Upgradeable", "False", "MultipleReasons", "Cluster should not be upgraded for multiple reasons:\n* APIs are removed\n* "+message))
+	r := reader(t, cv, co, pool("worker", false, "NodeDegraded"), gates(map[string]string{gate: "APIs are removed"}), acks(nil))
+	report := run(t, preconditions.Default(), input(r, cv, "4.19.1"))
+	repeats := []string{`"PoolsDegraded" failed because of "DegradedPool"`, `"ClusterOperators" failed because of "ClusterOperatorNotUpgradeable"`, `"AdminAcks" failed`}
+	d := report.Decide(preconditions.Policy{})
+	var b strings.Builder
+	if err := d.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range repeats {
+		if strings.Contains(d.Summary, line) {
+			t.Errorf("the summary repeats %s:\n%s", line, d.Summary)
+		}
+	}
+	if text := b.String(); !d.Blocked || !strings.Contains(text, "1 blocking, ") || !strings.Contains(text, "    PoolsDegraded DegradedPool: ") || !strings.Contains(text, "    AdminAcks AdminAckRequired: ") {
+		t.Errorf("blocked %v:\n%s", d.Blocked, text)
+	}
+	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: preconditions.ClusterVersionUpgradeable, By: "ann", Why: "a test"}}})
+	for _, line := range repeats {
+		if !d.Blocked || !strings.Contains(d.Summary, line) {
+			t.Errorf("the summary lacks %s:\n%s", line, d.Summary)
+		}
+	}
+}
