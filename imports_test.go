@@ -73,7 +73,6 @@ var rooms = map[string][]string{
 	"clusterapi/view":               {"clusterapi"},
 	"clusterapi/timeline":           nil,
 	"clusterapi/fieldchange":        {"clusterapi"},
-	"clusterapi/clusterversion":     {"clusterapi"},
 	"clusterapi/simulation":         {"clusterapi", "clusterapi/memory", "clusterapi/reconcile"},
 	"clusterapi/simulation/sample":  {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
 	"clusterapi/simulation/payload": {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
