@@ -358,7 +358,7 @@ func TestUpstreamRequest(t *testing.T) {
 		{"both clear", "", "-", "info: Cluster upstream is already clear (no change)\n", "", "", at("")},
 		{"relative", "graph", "-", "", "", "the requested upstream \"graph\" is not an absolute http or https URL", at("")},
 		{"another scheme", "ftp://a/b", "-", "", "", "the requested upstream \"ftp://a/b\" is not an absolute http or https URL", at("")},
-		{"not a URL", "https://a b", "-", "", "", "the requested upstream \"https://a b\" is not an absolute http or https URL", at("")},
+		{"not a URL", "https://a b", "-", "", "", "the requested upstream \"https://(redacted)\" is not an absolute http or https URL", at("")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := clusterupdate.UpstreamRequest{URL: tt.url}.Edit(tt.cv)

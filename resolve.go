@@ -242,9 +242,6 @@ func decide(o object, s session, l availableUpdates, set settings) decision {
 	d := decision{own: o.own, gates: o.gates, installing: !s.ran, lost: o.lost}
 	d.faults = append(Validate(cv, o.gates.acceptRisks), o.notUnderstood...)
 	d.cleared = Clear(cv, d.faults)
-	if len(o.notUnderstood) > 0 {
-		d.cleared.Spec.DesiredUpdate = nil
-	}
 	asks, faulty := d.cleared, cv.Spec.DesiredUpdate != nil && d.cleared.Spec.DesiredUpdate == nil
 	if faulty && len(o.notUnderstood) == 0 && slices.ContainsFunc(d.faults, isNotAvailable) {
 		if set.Graph != nil && l.unjudged(acceptedRisks(cv, o.gates)) {

@@ -24,7 +24,7 @@ func Validate(cv *configv1.ClusterVersion, acceptRisks bool) field.ErrorList {
 	spec := field.NewPath("spec")
 	if cv.Spec.Upstream != "" {
 		if _, err := url.Parse(string(cv.Spec.Upstream)); err != nil {
-			errs = append(errs, field.Invalid(spec.Child("upstream"), redact.URL(string(cv.Spec.Upstream)), "must be a valid URL or empty"))
+			errs = append(errs, field.Invalid(spec.Child("upstream"), configv1.URL(redact.URL(string(cv.Spec.Upstream))), "must be a valid URL or empty"))
 		}
 	}
 	if id := cv.Spec.ClusterID; id != "" {
@@ -98,13 +98,14 @@ func historyImage(cv *configv1.ClusterVersion, version string) string {
 
 // Clear returns a copy of cv without the spec fields that errs finds fault
 // with, which is what the cluster then goes by: any fault below
-// spec.desiredUpdate drops the whole request. A fault of spec.desiredUpdate
-// itself or of the metadata clears nothing. The copy is never written back.
+// spec.desiredUpdate drops the whole request, as does one that is not understood.
+// Another fault of spec.desiredUpdate itself or of the metadata clears nothing. The
+// copy is never written back.
 func Clear(cv *configv1.ClusterVersion, errs field.ErrorList) *configv1.ClusterVersion {
 	cv = cv.DeepCopy()
 	for _, err := range errs {
 		switch {
-		case strings.HasPrefix(err.Field, "spec.desiredUpdate."):
+		case strings.HasPrefix(err.Field, "spec.desiredUpdate."), err.Field == "spec.desiredUpdate" && err.Type == field.ErrorTypeForbidden:
 			cv.Spec.DesiredUpdate = nil
 		case err.Field == "spec.upstream":
 			cv.Spec.Upstream = ""

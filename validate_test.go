@@ -44,7 +44,7 @@ func TestValidate(t *testing.T) {
 			`generateName: Invalid value: "V1-": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`}},
 		{name: "upstream foo passes", change: func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = "foo" }},
 		{name: "upstream colon", change: func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = ":a&b" }, want: []string{`spec.upstream: Invalid value: ":a\u0026b": must be a valid URL or empty`}},
-		{name: "upstream escape", change: func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = "https://a/%zz" }, want: []string{`spec.upstream: Invalid value: "https://a/%zz": must be a valid URL or empty`}},
+		{name: "upstream escape", change: func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = "https://a/%zz" }, want: []string{`spec.upstream: Invalid value: "https://(redacted)": must be a valid URL or empty`}},
 		{name: "no cluster ID", change: func(cv *configv1.ClusterVersion) { cv.Spec.ClusterID = "" }},
 		{name: "cluster ID in braces", change: func(cv *configv1.ClusterVersion) { cv.Spec.ClusterID = "{8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01}" }},
 		{name: "cluster ID as URN", change: func(cv *configv1.ClusterVersion) { cv.Spec.ClusterID = "URN:uuid:8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01" }},

@@ -229,6 +229,8 @@ func TestRecordProperty(t *testing.T) {
 				kinds = append(kinds, k)
 			}
 		}
+		// What may name a user and a password is redacted.
+		plain := rapid.String().Filter(func(s string) bool { return !strings.Contains(s, "@") })
 		c := memory.New(memory.Options{Lenient: true})
 		for range rapid.IntRange(1, 20).Draw(rt, "objects") {
 			k := rapid.SampledFrom(kinds).Draw(rt, "kind")
@@ -239,7 +241,7 @@ func TestRecordProperty(t *testing.T) {
 			case "ConfigMap", "Pod", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job", "ImagePolicy", "Lease", "OperatorGroup", "PodDisruptionBudget":
 				u.SetNamespace(rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "namespace"))
 			}
-			u.Object["spec"] = map[string]any{"text": rapid.String().Draw(rt, "text"), "number": rapid.Int64().Draw(rt, "number"), "fraction": 1.5}
+			u.Object["spec"] = map[string]any{"text": plain.Draw(rt, "text"), "number": rapid.Int64().Draw(rt, "number"), "fraction": 1.5}
 			_ = c.Load(u) // twice the same name is refused
 		}
 		dir, err := os.MkdirTemp("", "record")

@@ -37,10 +37,15 @@ var notCredentials = []string{
 
 // IsCredential reports whether credentials seem to stand under a key, or in a
 // variable, flag or header of that name. What names a Secret, or a file, has none.
+// Of the key of a label or an annotation, the part behind the domain counts.
 func IsCredential(key string) bool {
+	key = key[strings.LastIndexByte(key, '/')+1:]
 	lower := strings.ToLower(key)
 	flat := separators.Replace(lower)
 	if slices.Contains(notCredentials, flat) || slices.ContainsFunc(references, func(end string) bool { return strings.HasSuffix(flat, end) }) {
+		return false
+	}
+	if strings.HasSuffix(flat, "publicapikey") { // as web analytics have it
 		return false
 	}
 	if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(flat, word) }) {

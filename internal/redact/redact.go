@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -40,6 +41,29 @@ const (
 	mark    = "(redacted"
 	unkeyed = mark + ")"
 )
+
+// Matches reports whether shown may be what a Redactor made of value: it has hidden
+// parts, and is equal apart from these.
+func Matches(shown, value string) bool {
+	if !strings.Contains(shown, mark) {
+		return false
+	}
+	parts := anyMark.Split(shown, -1)
+	if len(parts) == 1 || !strings.HasPrefix(value, parts[0]) {
+		return false
+	}
+	rest := value[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		at := strings.Index(rest, part)
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(part):]
+	}
+	return strings.HasSuffix(rest, parts[len(parts)-1])
+}
+
+var anyMark = regexp.MustCompile(`\(redacted(-[0-9a-f]{12})?\)`)
 
 // Hidden stands for a value that is hidden: of a text itself, and of the JSON of
 // everything else.

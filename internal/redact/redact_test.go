@@ -333,3 +333,49 @@ func TestValueHidesWhatItsKeysName(t *testing.T) {
 		}
 	})
 }
+
+func TestMatches(t *testing.T) {
+	r := redact.New([]byte("key"))
+	for _, c := range []struct {
+		shown, value string
+		want         bool
+	}{
+		{"plain", "plain", false},
+		{r.Hidden("hunter2"), "hunter2", true},
+		{r.Hidden("hunter2"), "anything", true},
+		{"https://a.example/#" + r.Hidden("x"), "https://a.example/#x", true},
+		{"https://a.example/#" + r.Hidden("x"), "https://b.example/#x", false},
+		{"a " + r.Hidden("x") + " b " + r.Hidden("y") + " c", "a 1 b 2 c", true},
+		{"a " + r.Hidden("x") + " b " + r.Hidden("y") + " c", "a 1 c", false},
+		{"(redacted) end", "any end", true},
+		{"(redacted-12) end", "any end", false},
+	} {
+		if got := redact.Matches(c.shown, c.value); got != c.want {
+			t.Errorf("Matches(%q, %q) = %v", c.shown, c.value, got)
+		}
+	}
+}
+
+// TestNotCredentials: what the manifests of releases have, and nobody has to hide.
+func TestNotCredentials(t *testing.T) {
+	object := map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"labels": map[string]any{"rbac.authorization.k8s.io/aggregate-to-view": "yes"}},
+		"data": map[string]any{
+			"config-file.yaml": "authorization:\n  resourceAttributes:\n    resource: namespace\n",
+			"script":           "KUBECONFIG=/etc/kubernetes/kubeconfig exec server --tls-key /srv-cert/tls.key",
+		},
+		"args": []any{"--tls-private-key", "/var/run/secrets/serving-cert/tls.key", "--private-key=/etc/tls/tls.key"},
+	}
+	for name, got := range map[string]map[string]any{"Object": redact.New(nil).Object(object), "Recorded": redact.New(nil).Recorded(object)} {
+		if diff := cmp.Diff(object, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	for _, secret := range []string{"authorization: hunter2hunter2", "authorization:\n  hunter2hunter2\n", "authorization: |\n  hunter2hunter2\n", "PASSWORD=/hunter2hunter2"} {
+		shown := redact.New(nil).Recorded(map[string]any{"data": map[string]any{"x": secret}})
+		if text := fmt.Sprint(shown); strings.Contains(text, "hunter2") {
+			t.Errorf("%q is shown as %s", secret, text)
+		}
+	}
+}

@@ -59,7 +59,12 @@ var (
 	scheme     = regexp.MustCompile(`(?i)\b(AccessToken|Bearer|Basic)([ +]+)[A-Za-z0-9+/=_:.~-]{16,}`)
 	flag       = regexp.MustCompile(`(?:^|[\s"'])(--?[A-Za-z][A-Za-z0-9_.-]*)[ \t]+`)
 	isScheme   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
-	aDigest    = regexp.MustCompile(`^(sha256|sha384|sha512):[0-9a-f]+`)
+	anchor     = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)*$`) // of a page's heading
+	// A block of YAML that has fields, each of which is judged by itself.
+	blockOfFields = regexp.MustCompile(`^\r?\n[ \t]+(- )?[A-Za-z][A-Za-z0-9_.-]*:`)
+	// The path of a file: below a directory of the system, or with an extension.
+	file    = regexp.MustCompile(`^["']?/(?:(?:etc|var|run|tmp|srv|usr|opt|home|root|mnt|dev)/[A-Za-z0-9_./-]+|[A-Za-z0-9_./-]*/?[A-Za-z0-9_-]+\.[a-z]{2,6})["',;)]*$`)
+	aDigest = regexp.MustCompile(`^(sha256|sha384|sha512):[0-9a-f]+`)
 )
 
 // Echo returns what a server says, without what it may repeat of a request: the
@@ -173,7 +178,10 @@ func (w walker) link(s string) string {
 		out += "?" + w.part(query)
 	}
 	if hasFragment && fragment != "" {
-		out += "#" + w.part(fragment)
+		if !anchor.MatchString(fragment) {
+			fragment = w.part(fragment)
+		}
+		out += "#" + fragment
 	}
 	return out
 }
@@ -222,7 +230,7 @@ func (w walker) assigned(s string, document bool) string {
 		}
 		length := valueLength(s[end:], yaml)
 		value := s[end : end+length]
-		if length == 0 || plainValue(value) {
+		if length == 0 || plainValue(value) || isFile(value) {
 			continue
 		}
 		quote := ""
@@ -318,6 +326,9 @@ func valueLength(s string, line bool) int {
 	return len(s)
 }
 
+// isFile reports the path of a file, which tells where a credential is.
+func isFile(s string) bool { return file.MatchString(s) }
+
 // plainValue reports a value that tells nothing.
 func plainValue(s string) bool {
 	switch strings.TrimRight(strings.TrimSpace(s), ",}]") {
@@ -343,6 +354,8 @@ func blockUnder(s string) bool {
 			return true
 		case strings.EqualFold(a.name, "secret"):
 			// The Secret that a volume has, with its name.
+		case strings.EqualFold(a.name, "authorization") && blockOfFields.MatchString(rest):
+			// What a proxy or a client is to check, field by field.
 		case strings.HasPrefix(rest, "{"), strings.HasPrefix(rest, "["):
 			return true
 		case strings.HasPrefix(rest, "\n"), strings.HasPrefix(rest, "\r\n"):
@@ -365,7 +378,7 @@ func (w walker) flags(s string) string {
 		}
 		end := m[1]
 		length := valueLength(s[end:], false)
-		if length == 0 || strings.HasPrefix(s[end:], "--") {
+		if length == 0 || strings.HasPrefix(s[end:], "--") || isFile(s[end:end+length]) {
 			continue
 		}
 		out.WriteString(s[done:end])

@@ -149,7 +149,7 @@ func (w walker) value(name string, value any) any {
 			if i > 0 {
 				previous, _ = v[i-1].(string)
 			}
-			if s, ok := e.(string); ok && isFlag(previous) && !strings.HasPrefix(s, "--") {
+			if s, ok := e.(string); ok && isFlag(previous) && !strings.HasPrefix(s, "--") && !isFile(s) {
 				out[i] = w.hidden(s)
 			} else {
 				out[i] = w.value(name, e)

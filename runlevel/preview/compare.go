@@ -61,7 +61,7 @@ func (r *run) fill(obj *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // compare returns the fields in which two states of an object differ, after
-// defaulting.
+// defaulting. What a recording hides of the old one counts as unchanged.
 func (r *run) compare(old, new *unstructured.Unstructured) []clusterapi.FieldChange {
 	if new == nil {
 		return clusterapi.Compare(r.filled(old), nil, nil)
@@ -70,7 +70,12 @@ func (r *run) compare(old, new *unstructured.Unstructured) []clusterapi.FieldCha
 	if reflect.DeepEqual(old, new) {
 		return nil // as most are
 	}
-	return clusterapi.Compare(r.fill(old), r.fill(new), r.schemas[new.GroupVersionKind()])
+	changes := clusterapi.Compare(r.fill(old), r.fill(new), r.schemas[new.GroupVersionKind()])
+	return slices.DeleteFunc(changes, func(f clusterapi.FieldChange) bool {
+		was, isText := f.Old.(string)
+		is, isStill := f.New.(string)
+		return isText && isStill && redact.Matches(was, is)
+	})
 }
 
 // lacks returns the fields that a manifest names and an object lacks, or has
