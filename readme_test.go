@@ -364,6 +364,8 @@ func Example_waitsOn() {
 	// Duration:        7m55s (Est. Time Remaining: 1h3m)
 	// Operator Health: 1 Healthy
 	//
+	// Whether all nodes are updated is unknown: MachineConfigPool: all or some are not collected in this recording
+	//
 	// The update waits on:
 	//   ClusterOperator etcd: Progressing=True (NodeInstaller), for 4m
 	//     1 of 3 nodes are at revision 8
