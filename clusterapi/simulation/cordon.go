@@ -13,7 +13,8 @@ import (
 
 // Update is [memory.Cluster.Update]. A node that it cordons gets the taint
 // node.kubernetes.io/unschedulable with the time, and one that it uncordons loses
-// it: Kubernetes' node life-cycle controller does that soon after the write.
+// it: Kubernetes' node life-cycle controller does that soon after the write. Errors
+// are those of memory.Cluster.
 func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	if obj != nil && obj.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Node") {
 		obj = withCordonTaint(obj, c.clock.Now())

@@ -178,7 +178,7 @@ func (w walker) link(s string) string {
 		out += "?" + w.part(query)
 	}
 	if hasFragment && fragment != "" {
-		if !anchor.MatchString(fragment) {
+		if !w.anchors || !anchor.MatchString(fragment) {
 			fragment = w.part(fragment)
 		}
 		out += "#" + fragment

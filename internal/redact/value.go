@@ -5,21 +5,21 @@ import "strings"
 // Value returns a value in which credentials are hidden. It shares nothing that
 // has changed with the value, and copies maps and lists.
 func (r *Redactor) Value(value any) any {
-	return walker{r: r}.value("", value)
+	return walker{r: r, anchors: true}.value("", value)
 }
 
 // Object is [Redactor.Value] of a whole object, by its kind: of a Secret all is
 // hidden but its metadata, and of a CustomResourceDefinition only what is the
 // example or default of a credential.
 func (r *Redactor) Object(object map[string]any) map[string]any {
-	return walker{r: r}.object(object)
+	return walker{r: r, anchors: true}.object(object)
 }
 
 // Recorded is [Redactor.Object] for programs: texts alone are hidden, one by one,
 // so that all has the type that it had; so are URLs' queries and fragments, but
 // not below status, where operators say where to read on.
 func (r *Redactor) Recorded(object map[string]any) map[string]any {
-	return walker{r: r, typed: true}.object(object)
+	return walker{r: r, typed: true, anchors: true}.object(object)
 }
 
 // walker walks through an object.
@@ -27,6 +27,9 @@ type walker struct {
 	r *Redactor
 	// typed keeps the types of what is hidden.
 	typed bool
+	// anchors leaves words behind the # of a URL, by which objects refer to a part
+	// of a page.
+	anchors bool
 	// mild leaves queries and fragments of URLs.
 	mild bool
 }
@@ -195,7 +198,7 @@ func (r *Redactor) SchemaField(path string, value any) (string, any) {
 	shown, credential := r.Path(path)
 	steps := Split(path)
 	last := Name(steps[len(steps)-1])
-	w := walker{r: r}
+	w := walker{r: r, anchors: true}
 	switch {
 	case value == nil:
 		return shown, nil
