@@ -92,9 +92,7 @@ func TestDamagedAnswers(t *testing.T) {
 	})})
 	refused := 0
 	rapid.Check(t, func(t *rapid.T) {
-		for i, text := range answers {
-			bodies[i] = text
-		}
+		copy(bodies[:], answers[:])
 		i := rapid.IntRange(0, 2).Draw(t, "answer")
 		bodies[i] = damaged(t, answers[i])
 		got, err := provider.Policies(t.Context())
