@@ -338,6 +338,9 @@ func TestLeastPrivilege(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	// Simulated pods have no finalizers, and there is no configuration of drains.
+	policies.note(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "", "", "", "get", "update")
+	policies.note(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "", upgradeconfig.DefaultNamespace, upgradeconfig.ConfigMapName, "get")
 	t.Run("Reader", func(t *testing.T) { checkGrants(t, "rbac/reader.yaml", reader) })
 	t.Run("Rollout", func(t *testing.T) { checkGrants(t, "rbac/rollout.yaml", rolling) })
 	t.Run("UpgradeConfig", func(t *testing.T) { checkGrants(t, "rbac/upgradeconfig.yaml", policies) })
