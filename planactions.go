@@ -7,7 +7,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	mcpplan "github.com/clusterupdate/clusterupdate/mcp/plan" // plan is a function here
 )
@@ -30,7 +29,7 @@ type PlanUpdate struct {
 // Do implements [mcpplan.Action].
 func (a PlanUpdate) Do(ctx context.Context, c mcpplan.Call) (mcpplan.Outcome, error) {
 	want := configv1.Update{Version: c.Step.Args.Version, Image: c.Step.Args.Image}
-	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, c.API, clusterapi.Key("", "version"))
+	cv, err := clusterversion.Get(ctx, c.API)
 	if err != nil {
 		return waitForNetwork(err)
 	}

@@ -51,6 +51,25 @@ func Asks(cv *configv1.ClusterVersion, version, image string) bool {
 	return version != "" && u.Version == version
 }
 
+// Get reads the ClusterVersion of a cluster. A request that is not understood (see
+// [NotUnderstood]) is left out, since it changes nothing. The result belongs to the
+// caller. Errors are those of clusterapi.GetShared and clusterapi.As.
+func Get(ctx context.Context, r clusterapi.Reader) (*configv1.ClusterVersion, error) {
+	stored, err := clusterapi.GetShared(ctx, r, configv1.GroupVersion.WithKind("ClusterVersion"), key)
+	if err != nil {
+		return nil, err
+	}
+	cv, err := clusterapi.As[configv1.ClusterVersion](stored)
+	if err != nil {
+		return nil, err
+	}
+	cv = cv.DeepCopy()
+	if len(NotUnderstood(stored.Unstructured())) > 0 {
+		cv.Spec.DesiredUpdate = nil
+	}
+	return cv, nil
+}
+
 // Modify changes the ClusterVersion of a cluster as [clusterapi.Modify] does, and
 // writes spec.desiredUpdate as a whole if f reports that it made a request: fields
 // of an earlier request that this library does not know are then removed.

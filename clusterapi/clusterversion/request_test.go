@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
@@ -168,5 +169,34 @@ func TestModifyErrors(t *testing.T) {
 	clusterversion.AcceptedRisks(cv)[0].Name = "B"
 	if cv.Spec.DesiredUpdate.AcceptRisks[0].Name != "A" || clusterversion.AcceptedRisks(&configv1.ClusterVersion{}) != nil {
 		t.Errorf("risks are %v", cv.Spec.DesiredUpdate.AcceptRisks)
+	}
+}
+
+// TestGet: a request that is not understood asks for nothing; all else is read.
+func TestGet(t *testing.T) {
+	for _, c := range []struct {
+		desired map[string]any
+		asks    bool
+	}{
+		{nil, false},
+		{map[string]any{"version": "4.20.4"}, true},
+		{map[string]any{"version": "4.20.4", "dryRun": true}, false},
+		{map[string]any{"version": "4.20.4", "mode": "Preflight"}, false},
+		{map[string]any{"version": "4.20.4", "architecture": "s390x"}, false},
+	} {
+		cluster := clusterWith(t, c.desired)
+		cv, err := clusterversion.Get(t.Context(), cluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := clusterversion.Asks(cv, "4.20.4", ""); got != c.asks {
+			t.Errorf("%v asks for 4.20.4: %v", c.desired, got)
+		}
+		if cv.Spec.ClusterID == "" {
+			t.Errorf("%v: the rest of the spec is lost", c.desired)
+		}
+	}
+	if _, err := clusterversion.Get(t.Context(), memory.NewOpenShift(memory.Options{})); !apierrors.IsNotFound(err) {
+		t.Errorf("without a ClusterVersion: %v", err)
 	}
 }

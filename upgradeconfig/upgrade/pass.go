@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
@@ -35,7 +36,7 @@ type pass struct {
 
 func (p *pass) run(ctx context.Context) (Progress, error) {
 	var err error
-	if p.cv, err = clusterapi.Get[configv1.ClusterVersion](ctx, p.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName)); err != nil {
+	if p.cv, err = clusterversion.Get(ctx, p.o.API); err != nil {
 		return Progress{}, fmt.Errorf("%w: %w", upgradeconfig.ErrClusterVersion, err)
 	}
 	// An upgrade opens nothing before all of the one before it is closed.
