@@ -63,8 +63,9 @@ func TestDecodePods(t *testing.T) {
 		"resources": {map[string]any{"requests": map[string]any{"cpu": "1", "memory": "1Gi"}}, map[string]any{}}, "cpu": {"100m", "1", int64(2), 1.5, "1e3"}, "memory": {"2Gi", int64(5)},
 		"nodeAffinity": {map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": map[string]any{"nodeSelectorTerms": []any{}}}}, "podAffinity": {map[string]any{}},
 	}
+	strange := false // whether this pod may have what cannot be decoded
 	value := func(t *rapid.T, name, key string) any {
-		if rapid.IntRange(0, 80).Draw(t, name+"."+key+" is odd") == 0 {
+		if strange && rapid.IntRange(0, 80).Draw(t, name+"."+key+" is odd") == 0 {
 			return rapid.SampledFrom(odd).Draw(t, name+"."+key)
 		}
 		if len(good[key]) > 0 {
@@ -86,13 +87,15 @@ func TestDecodePods(t *testing.T) {
 		for i := range rapid.IntRange(0, 2).Draw(t, name) {
 			out = append(out, object(t, fmt.Sprint(name, i), keys...))
 		}
-		if rapid.IntRange(0, 80).Draw(t, name+" is odd") == 0 {
+		if strange && rapid.IntRange(0, 80).Draw(t, name+" is odd") == 0 {
 			return rapid.SampledFrom(odd).Draw(t, name+" as")
 		}
 		return out
 	}
-	decoded := 0
+	pods, decoded := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
+		pods++
+		strange = rapid.Bool().Draw(t, "strange")
 		meta := object(t, "metadata", "uid", "labels", "annotations", "deletionTimestamp", "finalizers")
 		meta["name"], meta["namespace"] = "p", "ns"
 		meta["ownerReferences"] = list(t, "ownerReferences", "apiVersion", "kind", "name", "uid", "controller")
@@ -122,7 +125,7 @@ func TestDecodePods(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	if decoded < 20 {
-		t.Errorf("%d pods could be decoded", decoded)
+	if decoded*5 < pods {
+		t.Errorf("only %d of %d random pods could be decoded", decoded, pods)
 	}
 }
