@@ -21,7 +21,7 @@ import (
 
 // reported are the releases that ClusterOperators report to run: the names of the
 // operators by version. Versions of operators that are part of no release, which
-// are no semantic versions, do not count.
+// are not semantic versions, do not count.
 type reported map[string][]string
 
 // reported returns what the ClusterOperators report. Operators that cannot be listed

@@ -19,7 +19,7 @@ type session struct {
 	entry  entry  // as last read or written
 	target target // what was last asked for
 
-	ran      bool    // a release was completed before: what is applied is no installation
+	ran      bool    // a release was completed before: what is applied is not an installation
 	load     attempt // at the wanted release
 	fallback attempt // at what the cluster has been at, where that is refused
 	accepted string  // what ReleaseAccepted says of sync

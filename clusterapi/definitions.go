@@ -117,7 +117,7 @@ func (d *Definitions) changed(ctx context.Context, r Reader, gvk schema.GroupVer
 var definitionKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 // readDefinition reads what the definition of a kind says now. before is what it was
-// known to say; nil: nothing. What is not there, and what may not be read, is no error.
+// known to say; nil: nothing. What is not there, and what may not be read, is not an error.
 func readDefinition(ctx context.Context, r Reader, gvk schema.GroupVersionKind, before *definedStatus) (*definedStatus, error) {
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	o, err := GetShared(ctx, r, definitionKind, Key("", plural.GroupResource().String()))

@@ -95,7 +95,7 @@ func setOf(version string) sets.Set[string] {
 	var newest *semver.Version
 	set := configv1.ClusterVersionCapabilitySetNone
 	for name := range configv1.ClusterVersionCapabilitySets {
-		minor, err := semver.NewVersion(string(name)) // v4.11; None and vCurrent are no versions
+		minor, err := semver.NewVersion(string(name)) // v4.11; None and vCurrent are not versions
 		if err != nil || minor.Major() > v.Major() || minor.Major() == v.Major() && minor.Minor() > v.Minor() {
 			continue
 		}

@@ -102,7 +102,7 @@ type claim struct {
 // usable key, with a broken block, with a private key, or with a revocation that
 // cannot be read or matches nothing in it, is an error; that of a revocation
 // names the key that has made it. The certifications that keys outside of the
-// keyring have withdrawn are no such revocations: they are skipped. So is a value beyond one of the limits in the
+// keyring have withdrawn are not such revocations: they are skipped. So is a value beyond one of the limits in the
 // package's table. Revoked and expired keys load: they are refused when they
 // sign.
 func ParseKeyring(name string, data []byte) (*Keyring, error) {

@@ -793,7 +793,7 @@ func (panickingProvider) Policies(context.Context) ([]upgradeconfig.Policy, erro
 func (panickingProvider) String() string { return "panicking" }
 
 // TestAnyProviderIsSelected: which policies count does not depend on the provider,
-// and one that is damaged is no reason to delete the object.
+// and one that is damaged is not a reason to delete the object.
 func TestAnyProviderIsSelected(t *testing.T) {
 	policy := func(id, state string, spec upgradeconfig.Spec) upgradeconfig.Policy {
 		return upgradeconfig.Policy{ID: id, State: state, Spec: spec, NextRun: at(spec.UpgradeAt)}

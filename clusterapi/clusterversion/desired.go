@@ -32,7 +32,7 @@ const (
 func NotUnderstood(cv *unstructured.Unstructured) field.ErrorList {
 	desired, found, err := unstructured.NestedFieldNoCopy(cv.Object, "spec", "desiredUpdate")
 	if err != nil || !found || desired == nil {
-		return nil // spec itself is no object: every typed read reports it
+		return nil // spec itself is not an object: every typed read reports it
 	}
 	path := field.NewPath("spec", "desiredUpdate")
 	data, err := json.Marshal(desired)

@@ -67,7 +67,7 @@ func TestNotUnderstood(t *testing.T) {
 	}
 }
 
-// TestNotUnderstoodTypes: what is no object, or has a field of another type, is not
+// TestNotUnderstoodTypes: what is not an object, or has a field of another type, is not
 // understood either, and many faults are cut.
 func TestNotUnderstoodTypes(t *testing.T) {
 	for _, desired := range []string{"4.19.1", "[]", "{version: 4}", "{force: yes please}", "{acceptRisks: A}"} {

@@ -152,7 +152,7 @@ func TestLayoutFaults(t *testing.T) {
 }
 
 // TestLayoutBudget: what the images of a layout may take is for all of them
-// together, those that are no releases, too.
+// together, those that are not releases, too.
 func TestLayoutBudget(t *testing.T) {
 	const mib = 1 << 20
 	l := ocitest.NewLayout()

@@ -138,7 +138,7 @@ func (l *loader) directory(dir string, required bool, load func(name string) err
 
 // below reports a directory where there should be none, and the files in it that
 // look as if they counted. The maintainers' scripts read them, a service does not.
-// A hidden directory is no more than a warning.
+// A hidden directory is at most a warning.
 func (l *loader) below(dir string, unread Severity) error {
 	if p := unreadEntry(dir, true); p != nil {
 		p.Severity = unread

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
-// Whatever is no regular file is refused before it is opened: here, that of a
+// Whatever is not a regular file is refused before it is opened: here, that of a
 // pipe would never return.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()

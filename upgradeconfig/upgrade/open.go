@@ -34,7 +34,7 @@ type openUpgrade struct {
 	UID       types.UID          `json:"uid"`
 	Spec      upgradeconfig.Spec `json:"spec"`
 	StartTime *metav1.Time       `json:"startTime,omitempty"`
-	// At is when a process wrote it. Each one writes it anew, since what it has read
+	// At is when a process wrote it. Each one writes it again, since what it has read
 	// may be old.
 	At metav1.MicroTime `json:"at"`
 }
