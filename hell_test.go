@@ -340,7 +340,7 @@ func (x *hell) judgeStatus(was *unstructured.Unstructured, cv *configv1.ClusterV
 func (x *hell) judgeEntry(was *unstructured.Unstructured, old []configv1.UpdateHistory, entry configv1.UpdateHistory) {
 	i := slices.IndexFunc(x.releases, func(r *toyRelease) bool { return r.Image == entry.Image })
 	if i < 0 || x.releases[i].Version != entry.Version {
-		x.problem("%s %s was accepted, which is no release", entry.Version, entry.Image)
+		x.problem("%s %s was accepted, which is not a release", entry.Version, entry.Image)
 		return
 	}
 	u := typed(was).Spec.DesiredUpdate

@@ -64,7 +64,7 @@ func encodeYAML(n *yaml.Node) ([]byte, error) {
 func yamlText(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	if text == "<<" {
-		n.Style = yaml.DoubleQuotedStyle // the encoder quotes whatever else is no text
+		n.Style = yaml.DoubleQuotedStyle // the encoder quotes whatever else is not text
 	}
 	return n
 }
