@@ -182,7 +182,7 @@ func (c claims) cover(gk schema.GroupKind, resource schema.GroupResource) bool {
 	return c.resources[resource] && !c.lostKinds.has(gk.Kind) && !c.skip[gk]
 }
 
-// coverEmpty is cover for a kind of which there is no object.
+// coverEmpty is cover for a kind without objects.
 func (c claims) coverEmpty(gk schema.GroupKind, resource schema.GroupResource) bool {
 	return c.cover(gk, resource) && !everywhere[gk]
 }
