@@ -99,27 +99,27 @@ type Watcher interface {
 	// backend's business: it lists again and yields the differences. The
 	// sequence ends without an error when ctx ends or the consumer stops, else
 	// with the error that ended it, as its last pair.
-	Watch(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) iter.Seq2[Event, error]
+	Watch(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) iter.Seq2[WatchEvent, error]
 }
 
-// Event is one change that a [Watcher] reports.
-type Event struct {
-	Type EventType
+// WatchEvent is one change that a [Watcher] reports.
+type WatchEvent struct {
+	Type WatchEventType
 	// Object is the object after the change; for Deleted its last known state;
 	// nil for Synced.
 	Object *unstructured.Unstructured
 }
 
-// EventType says what happened to an object.
-type EventType string
+// WatchEventType says what happened to an object.
+type WatchEventType string
 
-// The types of an [Event].
+// The types of a [WatchEvent].
 const (
-	Added    EventType = "Added"
-	Modified EventType = "Modified"
-	Deleted  EventType = "Deleted"
+	Added    WatchEventType = "Added"
+	Modified WatchEventType = "Modified"
+	Deleted  WatchEventType = "Deleted"
 	// Synced comes once, when all objects that existed have been yielded.
-	Synced EventType = "Synced"
+	Synced WatchEventType = "Synced"
 )
 
 // ListOptions restricts List and Watch. The zero value selects everything.

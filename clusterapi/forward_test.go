@@ -41,7 +41,7 @@ type call struct {
 type answer struct {
 	Object map[string]any
 	Items  []map[string]any
-	Type   clusterapi.EventType
+	Type   clusterapi.WatchEventType
 	Err    []byte
 }
 
@@ -157,8 +157,8 @@ func (f forwarder) Evict(ctx context.Context, pod types.NamespacedName, o cluste
 	return err
 }
 
-func (f forwarder) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-	return func(yield func(clusterapi.Event, error) bool) {
+func (f forwarder) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		body, err := f.send(ctx, listCall("Watch", gvk, o))
 		if err == nil {
 			defer body.Close()
@@ -172,7 +172,7 @@ func (f forwarder) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clu
 				if a, err = decodeAnswer(line); err != nil {
 					break
 				}
-				e := clusterapi.Event{Type: a.Type}
+				e := clusterapi.WatchEvent{Type: a.Type}
 				if a.Object != nil {
 					e.Object = &unstructured.Unstructured{Object: a.Object}
 				}
@@ -182,7 +182,7 @@ func (f forwarder) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clu
 			}
 		}
 		if ctx.Err() == nil { // else the end was wanted
-			yield(clusterapi.Event{}, err)
+			yield(clusterapi.WatchEvent{}, err)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (r readOnly) ListShared(ctx context.Context, gvk schema.GroupVersionKind, o
 	return ListShared(ctx, r.r, gvk, opts)
 }
 
-func (w watching) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) iter.Seq2[Event, error] {
+func (w watching) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) iter.Seq2[WatchEvent, error] {
 	return w.w.Watch(ctx, gvk, opts)
 }
 

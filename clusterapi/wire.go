@@ -75,8 +75,8 @@ func EncodeError(err error) []byte {
 		own[0].Field = encodeNames([]string{"resource", r.Group, r.Version, r.Resource})
 	}
 	if errors.As(err, &limit) {
-		add(http.StatusBadRequest, metav1.StatusReasonBadRequest, causeLimit, strconv.Itoa(limit.Limit))
-		own[len(own)-1].Field = encodeNames([]string{limit.GVK.Group, limit.GVK.Version, limit.GVK.Kind})
+		add(http.StatusBadRequest, metav1.StatusReasonBadRequest, causeLimit, strconv.FormatInt(limit.Max, 10))
+		own[len(own)-1].Field = encodeNames([]string{limit.Where, limit.Limit, limit.What})
 	}
 	if errors.Is(err, ErrNotCollected) {
 		add(http.StatusNotFound, metav1.StatusReasonNotFound, causeUnknown, "")
@@ -225,9 +225,9 @@ func DecodeError(data []byte) error {
 		case causeNoMatch:
 			out.causes = append(out.causes, noMatch(names))
 		case causeLimit:
-			limit, err := strconv.Atoi(c.Message)
+			most, err := strconv.ParseInt(c.Message, 10, 64)
 			if err == nil && len(names) == 3 {
-				out.causes = append(out.causes, &LimitError{GVK: schema.GroupVersionKind{Group: names[0], Version: names[1], Kind: names[2]}, Limit: limit})
+				out.causes = append(out.causes, &LimitError{Where: names[0], Limit: names[1], What: names[2], Max: most})
 			}
 		case causeUnknown:
 			out.causes = append(out.causes, ErrNotCollected)

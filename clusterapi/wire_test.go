@@ -61,7 +61,7 @@ func TestErrorsOverAWire(t *testing.T) {
 	})
 	noKind := &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "example.com", Kind: `W "x" y`}, SearchedVersions: []string{"v1", "v2"}}
 	noResource := &meta.NoResourceMatchError{PartialResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}}
-	limit := &clusterapi.LimitError{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Limit: 7}
+	limit := clusterapi.TooMany(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, 7)
 	plain := errors.New("the network is down")
 	for name, err := range map[string]error{
 		"not found":          apierrors.NewNotFound(pods, "p"),
@@ -169,7 +169,7 @@ func FuzzDecodeError(f *testing.F) {
 	f.Add(clusterapi.EncodeError(nil))
 	f.Add(clusterapi.EncodeError(apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "p")))
 	f.Add(clusterapi.EncodeError(fmt.Errorf("x: %w", &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "X"}})))
-	f.Add(clusterapi.EncodeError(errors.Join(&clusterapi.LimitError{Limit: 1}, context.Canceled, clusterapi.ErrNotCollected)))
+	f.Add(clusterapi.EncodeError(errors.Join(&clusterapi.LimitError{Max: 1}, context.Canceled, clusterapi.ErrNotCollected)))
 	f.Add([]byte(`{"status":"Failure","details":{"causes":[{"reason":"clusterupdate.github.io/limit","field":"\"a","message":"-"}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		err := clusterapi.DecodeError(data)

@@ -26,7 +26,7 @@ type (
 	list   = *unstructured.UnstructuredList
 	gvk    = schema.GroupVersionKind
 	key    = types.NamespacedName
-	events = iter.Seq2[clusterapi.Event, error]
+	events = iter.Seq2[clusterapi.WatchEvent, error]
 )
 
 // broken is a backend with a fault: a cluster in memory, some verbs of which
@@ -182,10 +182,10 @@ func eachItem(change func(object)) func(list, clusterapi.ListOptions) {
 
 // watched changes the events of watches: change returns those in the place of
 // one.
-func watched(change func(gvk, clusterapi.Event) []clusterapi.Event) func(*broken) {
+func watched(change func(gvk, clusterapi.WatchEvent) []clusterapi.WatchEvent) func(*broken) {
 	return func(b *broken) {
 		b.watch = func(ctx context.Context, g gvk, o clusterapi.ListOptions) events {
-			return func(yield func(clusterapi.Event, error) bool) {
+			return func(yield func(clusterapi.WatchEvent, error) bool) {
 				for e, err := range b.Cluster.Watch(ctx, g, o) {
 					if err != nil {
 						yield(e, err)
@@ -203,12 +203,12 @@ func watched(change func(gvk, clusterapi.Event) []clusterapi.Event) func(*broken
 }
 
 // without drops the events that the function says.
-func without(drop func(gvk, clusterapi.Event) bool) func(*broken) {
-	return watched(func(g gvk, e clusterapi.Event) []clusterapi.Event {
+func without(drop func(gvk, clusterapi.WatchEvent) bool) func(*broken) {
+	return watched(func(g gvk, e clusterapi.WatchEvent) []clusterapi.WatchEvent {
 		if drop(g, e) {
 			return nil
 		}
-		return []clusterapi.Event{e}
+		return []clusterapi.WatchEvent{e}
 	})
 }
 
@@ -1012,17 +1012,17 @@ var faults = []fault{
 	})},
 
 	// Watch
-	{"Watch is silent but for ConfigMaps", "Watch/Kinds/Deployment", true, without(func(g gvk, e clusterapi.Event) bool {
+	{"Watch is silent but for ConfigMaps", "Watch/Kinds/Deployment", true, without(func(g gvk, e clusterapi.WatchEvent) bool {
 		return g != configMapKind && e.Type != clusterapi.Synced
 	})},
-	{"Watch is silent of custom kinds", "Watch/Kinds/Widget", true, without(func(g gvk, e clusterapi.Event) bool {
+	{"Watch is silent of custom kinds", "Watch/Kinds/Widget", true, without(func(g gvk, e clusterapi.WatchEvent) bool {
 		return g.Kind == "Widget" && e.Type != clusterapi.Synced
 	})},
-	{"Watch loses Modified", "Watch/Sequence", true, without(func(_ gvk, e clusterapi.Event) bool { return e.Type == clusterapi.Modified })},
+	{"Watch loses Modified", "Watch/Sequence", true, without(func(_ gvk, e clusterapi.WatchEvent) bool { return e.Type == clusterapi.Modified })},
 	{"Watch loses changes of status", "Watch/Kinds/Deployment", true, func(b *broken) {
 		var mu sync.Mutex
 		last := map[types.UID]any{}
-		without(func(_ gvk, e clusterapi.Event) bool {
+		without(func(_ gvk, e clusterapi.WatchEvent) bool {
 			if e.Object == nil {
 				return false
 			}
@@ -1033,10 +1033,10 @@ var faults = []fault{
 			return ok && e.Type == clusterapi.Modified && !reflect.DeepEqual(was, e.Object.Object["status"])
 		})(b)
 	}},
-	{"Watch loses Deleted", "Watch/Sequence", true, without(func(_ gvk, e clusterapi.Event) bool { return e.Type == clusterapi.Deleted })},
+	{"Watch loses Deleted", "Watch/Sequence", true, without(func(_ gvk, e clusterapi.WatchEvent) bool { return e.Type == clusterapi.Deleted })},
 	{"Watch loses what is there", "Watch/Sequence", true, func(b *broken) {
 		b.watch = func(ctx context.Context, g gvk, o clusterapi.ListOptions) events {
-			return func(yield func(clusterapi.Event, error) bool) {
+			return func(yield func(clusterapi.WatchEvent, error) bool) {
 				synced := false
 				for e, err := range b.Cluster.Watch(ctx, g, o) {
 					synced = synced || e.Type == clusterapi.Synced
@@ -1047,45 +1047,45 @@ var faults = []fault{
 			}
 		}
 	}},
-	{"Watch has no Synced", "Watch/Sequence", true, without(func(_ gvk, e clusterapi.Event) bool { return e.Type == clusterapi.Synced })},
-	{"Watch has Synced first", "Watch/Sequence", true, watched(func(_ gvk, e clusterapi.Event) []clusterapi.Event {
+	{"Watch has no Synced", "Watch/Sequence", true, without(func(_ gvk, e clusterapi.WatchEvent) bool { return e.Type == clusterapi.Synced })},
+	{"Watch has Synced first", "Watch/Sequence", true, watched(func(_ gvk, e clusterapi.WatchEvent) []clusterapi.WatchEvent {
 		if e.Type == clusterapi.Added {
-			return []clusterapi.Event{{Type: clusterapi.Synced}, e}
+			return []clusterapi.WatchEvent{{Type: clusterapi.Synced}, e}
 		}
-		return []clusterapi.Event{e}
+		return []clusterapi.WatchEvent{e}
 	})},
-	{"Watch tells all twice", "Watch/Sequence", true, watched(func(_ gvk, e clusterapi.Event) []clusterapi.Event {
+	{"Watch tells all twice", "Watch/Sequence", true, watched(func(_ gvk, e clusterapi.WatchEvent) []clusterapi.WatchEvent {
 		if e.Type == clusterapi.Synced {
-			return []clusterapi.Event{e}
+			return []clusterapi.WatchEvent{e}
 		}
-		return []clusterapi.Event{e, e}
+		return []clusterapi.WatchEvent{e, e}
 	})},
-	{"Watch calls changes Added", "Watch/Sequence", true, watched(func(_ gvk, e clusterapi.Event) []clusterapi.Event {
+	{"Watch calls changes Added", "Watch/Sequence", true, watched(func(_ gvk, e clusterapi.WatchEvent) []clusterapi.WatchEvent {
 		if e.Type == clusterapi.Modified {
 			e.Type = clusterapi.Added
 		}
-		return []clusterapi.Event{e}
+		return []clusterapi.WatchEvent{e}
 	})},
 	{"Watch ignores labels", "Watch/Sequence", true, watches(func(o *clusterapi.ListOptions) { o.Labels = nil })},
 	{"Watch ignores the namespace", "Watch/Sequence", true, watches(func(o *clusterapi.ListOptions) { o.Namespace = "" })},
 	{"Watch ignores NodeName", "Watch/Selection", true, watches(func(o *clusterapi.ListOptions) { o.NodeName = "" })},
 	{"Watch calls its end an error", "Watch/Sequence", true, func(b *broken) {
 		b.watch = func(ctx context.Context, g gvk, o clusterapi.ListOptions) events {
-			return func(yield func(clusterapi.Event, error) bool) {
+			return func(yield func(clusterapi.WatchEvent, error) bool) {
 				for e, err := range b.Cluster.Watch(ctx, g, o) {
 					if !yield(e, err) {
 						return
 					}
 				}
 				if ctx.Err() != nil {
-					yield(clusterapi.Event{}, ctx.Err())
+					yield(clusterapi.WatchEvent{}, ctx.Err())
 				}
 			}
 		}
 	}},
 	{"Watch does not end", "Watch/Sequence", true, func(b *broken) {
 		b.watch = func(ctx context.Context, g gvk, o clusterapi.ListOptions) events {
-			return func(yield func(clusterapi.Event, error) bool) {
+			return func(yield func(clusterapi.WatchEvent, error) bool) {
 				ok := true
 				for e, err := range b.Cluster.Watch(ctx, g, o) {
 					if ok = yield(e, err); !ok || err != nil {
@@ -1098,7 +1098,7 @@ var faults = []fault{
 	}},
 	{"Watch of nothing ends without an error", "Watch/NoMatch", true, func(b *broken) {
 		b.watch = func(ctx context.Context, g gvk, o clusterapi.ListOptions) events {
-			return func(yield func(clusterapi.Event, error) bool) {
+			return func(yield func(clusterapi.WatchEvent, error) bool) {
 				for e, err := range b.Cluster.Watch(ctx, g, o) {
 					if err != nil || !yield(e, nil) {
 						return
@@ -1109,11 +1109,11 @@ var faults = []fault{
 	}},
 	{"Watch shares its objects", "Watch/TwoAtOnce", false, func(b *broken) {
 		shared := &sharing{}
-		watched(func(_ gvk, e clusterapi.Event) []clusterapi.Event {
+		watched(func(_ gvk, e clusterapi.WatchEvent) []clusterapi.WatchEvent {
 			if e.Object != nil {
 				e.Object = shared.of(e.Object)
 			}
-			return []clusterapi.Event{e}
+			return []clusterapi.WatchEvent{e}
 		})(b)
 	}},
 

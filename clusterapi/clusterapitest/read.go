@@ -183,8 +183,8 @@ func testList(t *testing.T, s *suite) {
 			if !errors.As(err, &limit) || l != nil {
 				t.Fatalf("got %v, %v, want no list and a *clusterapi.LimitError", l, err)
 			}
-			if limit.Limit != n || limit.GVK != configMaps {
-				t.Errorf("got %+v, want limit %d of %s", limit, n, configMaps)
+			if want := clusterapi.TooMany(configMaps, n); *limit != *want {
+				t.Errorf("got %+v, want %+v", limit, want)
 			}
 		})
 	}

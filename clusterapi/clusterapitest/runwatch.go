@@ -21,7 +21,7 @@ type sideWatch struct {
 
 	mu     sync.Mutex
 	marker string // name of the object that is created last
-	events []clusterapi.Event
+	events []clusterapi.WatchEvent
 	err    error
 }
 

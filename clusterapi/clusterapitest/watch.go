@@ -265,10 +265,10 @@ const wait = 20 * time.Second
 
 // watch runs a Watch in a goroutine.
 type watch struct {
-	events chan clusterapi.Event
+	events chan clusterapi.WatchEvent
 	end    chan error
 	cancel context.CancelFunc
-	last   clusterapi.Event
+	last   clusterapi.WatchEvent
 }
 
 func start(t *testing.T, s *suite, w clusterapi.Watcher, opts clusterapi.ListOptions) *watch {
@@ -279,7 +279,7 @@ func start(t *testing.T, s *suite, w clusterapi.Watcher, opts clusterapi.ListOpt
 func startKind(t *testing.T, s *suite, w clusterapi.Watcher, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) *watch {
 	t.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
-	out := &watch{events: make(chan clusterapi.Event, 100), end: make(chan error, 1), cancel: cancel}
+	out := &watch{events: make(chan clusterapi.WatchEvent, 100), end: make(chan error, 1), cancel: cancel}
 	t.Cleanup(cancel)
 	go func() {
 		var last error
@@ -300,7 +300,7 @@ func (w *watch) mutate() {
 }
 
 // next returns the next event, which must come.
-func (w *watch) next(t *testing.T) clusterapi.Event {
+func (w *watch) next(t *testing.T) clusterapi.WatchEvent {
 	t.Helper()
 	select {
 	case w.last = <-w.events:
@@ -310,7 +310,7 @@ func (w *watch) next(t *testing.T) clusterapi.Event {
 	case <-time.After(wait):
 		t.Fatal("waited in vain for an event")
 	}
-	return clusterapi.Event{}
+	return clusterapi.WatchEvent{}
 }
 
 // want expects the next events, in this order.

@@ -242,9 +242,9 @@ func (c *Cluster) list(ctx context.Context, gvk schema.GroupVersionKind, opts cl
 // out, for as long as ctx lasts; errors that say that the request itself has
 // become impossible, since the kind or the permission is gone, end it, and so
 // does an answer that is too large or not what was asked for.
-func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
 	opts.Limit = 0
-	return func(yield func(clusterapi.Event, error) bool) {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		stopped := false
 		err := c.call(ctx, func(ctx context.Context) error {
 			for e, err := range backend.Watch(ctx, c.source(gvk, opts), gvk, opts) {
@@ -258,7 +258,7 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 			return context.Cause(ctx)
 		})
 		if !stopped && err != nil && ctx.Err() == nil {
-			yield(clusterapi.Event{}, err)
+			yield(clusterapi.WatchEvent{}, err)
 		}
 	}
 }

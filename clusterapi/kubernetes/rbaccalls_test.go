@@ -83,7 +83,7 @@ func (r *recorder) List(ctx context.Context, gvk schema.GroupVersionKind, opts c
 	return r.ClusterAPI.List(ctx, gvk, opts)
 }
 
-func (r *recorder) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+func (r *recorder) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
 	r.note(gvk, "", opts.Namespace, "", "list", "watch")
 	return r.ClusterAPI.(clusterapi.Watcher).Watch(ctx, gvk, opts)
 }

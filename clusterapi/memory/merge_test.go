@@ -29,7 +29,7 @@ func TestMerge(t *testing.T) {
 			name := rapid.SampledFrom(names).Draw(t, "name")
 			ch := change{clusterapi.Added, named(name)}
 			if stored[name] != nil {
-				ch.kind = rapid.SampledFrom([]clusterapi.EventType{clusterapi.Modified, clusterapi.Deleted}).Draw(t, "kind")
+				ch.kind = rapid.SampledFrom([]clusterapi.WatchEventType{clusterapi.Modified, clusterapi.Deleted}).Draw(t, "kind")
 			}
 			queue = append(queue, ch)
 			stored[name] = ch.obj

@@ -154,7 +154,7 @@ func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, 
 	revision := strconv.FormatInt(c.revision, 10)
 	c.mu.RUnlock()
 	if over {
-		return nil, "", &clusterapi.LimitError{GVK: k.gvk, Limit: opts.Limit}
+		return nil, "", clusterapi.TooMany(k.gvk, opts.Limit)
 	}
 	return found, revision, partial
 }

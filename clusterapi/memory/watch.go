@@ -16,8 +16,8 @@ import (
 // writer: changes wait in a queue. From 1024 waiting changes on, those of one
 // object are merged into one that leads to the same state, so the queue is
 // bounded by that and the number of objects.
-func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-	return func(yield func(clusterapi.Event, error) bool) {
+func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		call := Call{Verb: "Watch", GVK: gvk, Key: types.NamespacedName{Namespace: opts.Namespace}}
 		var w *watcher
 		var existing []*entry
@@ -42,19 +42,19 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 			err = errIntercepted
 		}
 		if err != nil {
-			yield(clusterapi.Event{}, err)
+			yield(clusterapi.WatchEvent{}, err)
 			return
 		}
 		for _, e := range existing {
-			if ctx.Err() != nil || !yield(clusterapi.Event{Type: clusterapi.Added, Object: c.shared(k, e).Unstructured().DeepCopy()}, nil) {
+			if ctx.Err() != nil || !yield(clusterapi.WatchEvent{Type: clusterapi.Added, Object: c.shared(k, e).Unstructured().DeepCopy()}, nil) {
 				return
 			}
 		}
 		if partial != nil && ctx.Err() == nil {
-			yield(clusterapi.Event{}, partial) // Synced would say that these are all
+			yield(clusterapi.WatchEvent{}, partial) // Synced would say that these are all
 			return
 		}
-		if ctx.Err() != nil || !yield(clusterapi.Event{Type: clusterapi.Synced}, nil) {
+		if ctx.Err() != nil || !yield(clusterapi.WatchEvent{Type: clusterapi.Synced}, nil) {
 			return
 		}
 		for {
@@ -63,7 +63,7 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 					k = now
 				}
 				obj := k.shown(change.obj).DeepCopy()
-				if ctx.Err() != nil || !yield(clusterapi.Event{Type: change.kind, Object: obj}, nil) {
+				if ctx.Err() != nil || !yield(clusterapi.WatchEvent{Type: change.kind, Object: obj}, nil) {
 					return
 				}
 			}
@@ -119,7 +119,7 @@ func (t *table) notify(old, e *entry, last *unstructured.Unstructured) {
 }
 
 type change struct {
-	kind clusterapi.EventType
+	kind clusterapi.WatchEventType
 	obj  *unstructured.Unstructured
 }
 

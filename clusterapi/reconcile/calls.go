@@ -60,7 +60,7 @@ func (c *calls) optional() clusterapi.ClusterAPI {
 
 type watching struct{ w clusterapi.Watcher }
 
-func (w watching) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+func (w watching) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
 	return w.w.Watch(ctx, gvk, opts)
 }
 

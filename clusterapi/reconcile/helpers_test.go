@@ -145,10 +145,10 @@ type unwatched struct{ clusterapi.ClusterAPI }
 // watchFunc is a cluster with another Watch.
 type watchFunc struct {
 	clusterapi.ClusterAPI
-	watch func(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error]
+	watch func(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error]
 }
 
-func (w watchFunc) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+func (w watchFunc) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
 	return w.watch(ctx, gvk, opts)
 }
 

@@ -157,8 +157,8 @@ func TestABrokenWatchYieldsDifferences(t *testing.T) {
 		}
 		broken := make(chan struct{})
 		begun := 0
-		watch := func(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-			return func(yield func(clusterapi.Event, error) bool) {
+		watch := func(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+			return func(yield func(clusterapi.WatchEvent, error) bool) {
 				begun++
 				switch begun {
 				case 1:
@@ -170,10 +170,10 @@ func TestABrokenWatchYieldsDifferences(t *testing.T) {
 						}
 					}
 					if ctx.Err() != nil {
-						yield(clusterapi.Event{}, errTest)
+						yield(clusterapi.WatchEvent{}, errTest)
 					}
 				case 2:
-					yield(clusterapi.Event{}, errTest)
+					yield(clusterapi.WatchEvent{}, errTest)
 				default:
 					api.Watch(ctx, gvk, opts)(yield)
 				}
@@ -207,14 +207,14 @@ func TestAListThatDoesNotComeIsBrokenOff(t *testing.T) {
 		api := newCluster(nil)
 		put(t, api, "a", "1")
 		begun := 0
-		watch := func(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+		watch := func(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
 			if begun++; begun > 3 {
 				return api.Watch(ctx, gvk, opts)
 			}
-			return func(yield func(clusterapi.Event, error) bool) {
+			return func(yield func(clusterapi.WatchEvent, error) bool) {
 				<-ctx.Done()
 				if begun > 1 { // a backend may say so, or just end
-					yield(clusterapi.Event{}, ctx.Err())
+					yield(clusterapi.WatchEvent{}, ctx.Err())
 				}
 			}
 		}

@@ -76,17 +76,17 @@ func TestDecidesAgain(t *testing.T) {
 // lagging delays a node's events: those that show the target much more.
 type lagging struct{ *memory.Cluster }
 
-func (l lagging) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+func (l lagging) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
 	if gvk.Kind != "Node" {
 		return l.Cluster.Watch(ctx, gvk, o)
 	}
-	return func(yield func(clusterapi.Event, error) bool) {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		var group sync.WaitGroup
 		defer group.Wait()
 		defer cancel()
-		out := make(chan clusterapi.Event)
-		send := func(e clusterapi.Event) {
+		out := make(chan clusterapi.WatchEvent)
+		send := func(e clusterapi.WatchEvent) {
 			select {
 			case out <- e:
 			case <-ctx.Done():

@@ -93,10 +93,10 @@ func TestTaintFails(t *testing.T) {
 // exist.
 type breaking struct{ *memory.Cluster }
 
-func (b breaking) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-	return func(yield func(clusterapi.Event, error) bool) {
+func (b breaking) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		if strings.HasPrefix(gvk.Kind, "MachineOS") {
-			yield(clusterapi.Event{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind()})
+			yield(clusterapi.WatchEvent{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind()})
 			return
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -110,7 +110,7 @@ func (b breaking) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clus
 			}
 		}
 		if context.Cause(ctx) == context.DeadlineExceeded {
-			yield(clusterapi.Event{}, errors.New("watch expired"))
+			yield(clusterapi.WatchEvent{}, errors.New("watch expired"))
 		}
 	}
 }

@@ -34,8 +34,8 @@ func (f *fragile) once(done *atomic.Bool) {
 	}
 }
 
-func (f *fragile) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-	return func(yield func(clusterapi.Event, error) bool) {
+func (f *fragile) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		f.once(&f.watched)
 		for e, err := range f.Cluster.Watch(ctx, gvk, o) {
 			if !yield(e, err) {

@@ -63,8 +63,8 @@ func TestFiveNodes(t *testing.T) {
 // skipping loses those events of node w1 that a later one has made obsolete.
 type skipping struct{ *memory.Cluster }
 
-func (s skipping) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-	return func(yield func(clusterapi.Event, error) bool) {
+func (s skipping) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		synced := false
 		for e, err := range s.Cluster.Watch(ctx, gvk, o) {
 			synced = synced || e.Type == clusterapi.Synced
@@ -82,8 +82,8 @@ func (s skipping) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clus
 // named gives nodes resourceVersions that cannot be compared.
 type named struct{ clusterapi.Watcher }
 
-func (w named) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-	return func(yield func(clusterapi.Event, error) bool) {
+func (w named) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		for e, err := range w.Watcher.Watch(ctx, gvk, o) {
 			if e.Object != nil && gvk.Kind == "Node" {
 				e.Object = e.Object.DeepCopy()

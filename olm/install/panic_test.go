@@ -27,8 +27,8 @@ type fragileWatch struct {
 	goWrong func()
 }
 
-func (f fragileWatch) Watch(context.Context, schema.GroupVersionKind, clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-	return func(func(clusterapi.Event, error) bool) { f.goWrong() }
+func (f fragileWatch) Watch(context.Context, schema.GroupVersionKind, clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+	return func(func(clusterapi.WatchEvent, error) bool) { f.goWrong() }
 }
 
 // TestPanicsAreFailures: a catalog, a watch and an observer that panic do not

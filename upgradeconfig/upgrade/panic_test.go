@@ -29,8 +29,8 @@ type brokenWatch struct {
 	watches atomic.Int64
 }
 
-func (b *brokenWatch) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-	return func(yield func(clusterapi.Event, error) bool) {
+func (b *brokenWatch) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		if b.watches.Add(1) == 1 {
 			b.goWrong()
 		}

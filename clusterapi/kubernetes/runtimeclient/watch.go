@@ -27,7 +27,7 @@ var _ clusterapi.Watcher = (*watched)(nil)
 
 // Watch implements [clusterapi.Watcher]. Which faults end it is documented at
 // Watch of package kubernetes.
-func (c *watched) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+func (c *watched) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
 	opts.Limit = 0
 	return backend.Watch(ctx, backend.Source{
 		List: func(ctx context.Context) (*unstructured.UnstructuredList, int64, error) {

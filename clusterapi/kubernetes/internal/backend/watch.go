@@ -51,17 +51,17 @@ type Source struct {
 // out, for as long as ctx lasts; errors that say that the request itself has
 // become impossible, since the kind or the permission is gone, end it, and so
 // does an answer that is too large or not what was asked for.
-func Watch(ctx context.Context, s Source, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
-	return func(yield func(clusterapi.Event, error) bool) {
+func Watch(ctx context.Context, s Source, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		w := &watcher{
 			Source: s, gvk: gvk, opts: opts,
-			yield: func(e clusterapi.Event) bool { return yield(e, nil) },
+			yield: func(e clusterapi.WatchEvent) bool { return yield(e, nil) },
 			known: make(map[types.NamespacedName]known),
 		}
 		if err := w.run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errStopped) {
-			yield(clusterapi.Event{}, err)
+			yield(clusterapi.WatchEvent{}, err)
 		}
 	}
 }
@@ -77,7 +77,7 @@ type watcher struct {
 	Source
 	gvk   schema.GroupVersionKind
 	opts  clusterapi.ListOptions
-	yield func(clusterapi.Event) bool
+	yield func(clusterapi.WatchEvent) bool
 
 	known   map[types.NamespacedName]known // as yielded last
 	size    int64                          // of all that is known
@@ -199,7 +199,7 @@ func (w *watcher) relist(ctx context.Context) error {
 	w.version = list.GetResourceVersion()
 	if !w.synced {
 		w.synced = true
-		if !w.yield(clusterapi.Event{Type: clusterapi.Synced}) {
+		if !w.yield(clusterapi.WatchEvent{Type: clusterapi.Synced}) {
 			return errStopped
 		}
 	}
@@ -256,7 +256,7 @@ func (w *watcher) reached(u *unstructured.Unstructured) {
 
 // tell yields an event and keeps the object for comparison: the consumer gets
 // one of its own.
-func (w *watcher) tell(t clusterapi.EventType, u *unstructured.Unstructured, size int64) error {
+func (w *watcher) tell(t clusterapi.WatchEventType, u *unstructured.Unstructured, size int64) error {
 	key := clusterapi.KeyOf(u)
 	w.size -= w.known[key].size
 	if t == clusterapi.Deleted {
@@ -268,7 +268,7 @@ func (w *watcher) tell(t clusterapi.EventType, u *unstructured.Unstructured, siz
 		}
 		w.known[key] = known{u, size}
 	}
-	if !w.yield(clusterapi.Event{Type: t, Object: u.DeepCopy()}) {
+	if !w.yield(clusterapi.WatchEvent{Type: t, Object: u.DeepCopy()}) {
 		return errStopped
 	}
 	return nil

@@ -24,12 +24,12 @@ type cached struct {
 var _ clusterapi.Watcher = (*cached)(nil)
 
 // Watch implements [clusterapi.Watcher].
-func (c *cached) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.Event, error] {
+func (c *cached) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) iter.Seq2[clusterapi.WatchEvent, error] {
 	selects := opts.Namespace != "" || opts.NodeName != "" || opts.Labels != nil && !opts.Labels.Empty()
 	if selects || slices.Contains(c.direct, gvk) {
 		return c.ClusterAPI.(clusterapi.Watcher).Watch(ctx, gvk, opts)
 	}
-	return func(yield func(clusterapi.Event, error) bool) {
+	return func(yield func(clusterapi.WatchEvent, error) bool) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)
 		informer, err := c.cache.GetInformer(ctx, u, cache.BlockUntilSynced(false))
@@ -37,13 +37,13 @@ func (c *cached) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts cl
 			err = follow(ctx, informer, yield)
 		}
 		if err != nil && ctx.Err() == nil {
-			yield(clusterapi.Event{}, err)
+			yield(clusterapi.WatchEvent{}, err)
 		}
 	}
 }
 
 // follow yields what an informer has, and its events, until ctx ends.
-func follow(ctx context.Context, informer cache.Informer, yield func(clusterapi.Event, error) bool) error {
+func follow(ctx context.Context, informer cache.Informer, yield func(clusterapi.WatchEvent, error) bool) error {
 	changes := &changes{some: make(chan struct{}, 1)}
 	registration, err := informer.AddEventHandler(changes)
 	if err != nil {
@@ -67,7 +67,7 @@ func follow(ctx context.Context, informer cache.Informer, yield func(clusterapi.
 				return nil
 			}
 		}
-		if complete && !yield(clusterapi.Event{Type: clusterapi.Synced}, nil) {
+		if complete && !yield(clusterapi.WatchEvent{Type: clusterapi.Synced}, nil) {
 			return nil
 		}
 	}
@@ -78,7 +78,7 @@ type changes struct {
 	some chan struct{} // holds a token when there may be some
 
 	mu      sync.Mutex
-	waiting []clusterapi.Event
+	waiting []clusterapi.WatchEvent
 }
 
 var _ toolscache.ResourceEventHandler = (*changes)(nil)
@@ -94,13 +94,13 @@ func (c *changes) OnDelete(obj any) {
 	c.add(clusterapi.Deleted, obj)
 }
 
-func (c *changes) add(what clusterapi.EventType, obj any) {
+func (c *changes) add(what clusterapi.WatchEventType, obj any) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return
 	}
 	c.mu.Lock()
-	c.waiting = append(c.waiting, clusterapi.Event{Type: what, Object: u})
+	c.waiting = append(c.waiting, clusterapi.WatchEvent{Type: what, Object: u})
 	c.mu.Unlock()
 	select {
 	case c.some <- struct{}{}:
@@ -108,7 +108,7 @@ func (c *changes) add(what clusterapi.EventType, obj any) {
 	}
 }
 
-func (c *changes) take() []clusterapi.Event {
+func (c *changes) take() []clusterapi.WatchEvent {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	waiting := c.waiting
