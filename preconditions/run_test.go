@@ -212,7 +212,7 @@ func TestRunBrokenReader(t *testing.T) {
 func TestRunMaxItems(t *testing.T) {
 	r := reader(t, clusterOperator("a"), clusterOperator("b"), clusterOperator("c"))
 	for max, want := range map[int]string{
-		2: "Unknown\nWarning LimitExceeded: list of ClusterOperator exceeds the limit of 2 objects",
+		2: "Unknown\nWarning LimitExceeded: list of ClusterOperator: more than 2 objects (limit ListOptions.Limit)",
 		3: "Passed",
 	} {
 		report, err := preconditions.Run(context.Background(), []preconditions.Check{stub{name: "X", run: listCO}}, &preconditions.Input{Reader: r}, preconditions.Options{MaxItems: max})

@@ -37,7 +37,7 @@ func TestSelection(t *testing.T) {
 		{"v1 Pod", clusterapi.ListOptions{Namespace: "a"}, "p1 p2 p3"},
 		{"v1 Pod", clusterapi.ListOptions{Namespace: "a", Labels: z}, "p2 p3"},
 		{"v1 Pod", clusterapi.ListOptions{Namespace: "a", Labels: z, NodeName: "n1"}, "p3"},
-		{"v1 Pod", clusterapi.ListOptions{Namespace: "a", Limit: 2}, "list of Pod exceeds the limit of 2 objects"},
+		{"v1 Pod", clusterapi.ListOptions{Namespace: "a", Limit: 2}, "list of Pod: more than 2 objects (limit ListOptions.Limit)"},
 		{"v1 Pod", clusterapi.ListOptions{Namespace: "a", Labels: z, Limit: 2}, "p2 p3"},
 		// Where Limit and partial coverage meet, partial wins.
 		{"v1 Pod", clusterapi.ListOptions{Limit: 1}, "p1 p2 p3 p1 Pod: all or some are not collected in this recording: namespaces c, and perhaps others"},
