@@ -75,11 +75,7 @@ func Body(digest, reference, creator string, t time.Time) ([]byte, error) {
 // IgnoreUnknownOptional admits unknown ones inside "optional". body must be authentic already, since
 // errors quote it.
 func (o *OpenPGP) parseBody(body []byte, digest string) (*Statement, error) {
-	decode := decodeBody
-	if o.rules.LooseJSON || o.rules.TrailingData {
-		decode = o.rules.decode
-	}
-	s, err := decode(body, o.o.IgnoreUnknownOptional)
+	s, err := decodeBody(body, o.o.IgnoreUnknownOptional)
 	switch {
 	case err != nil:
 		// It may quote keys, which may be as long as the message.

@@ -3,7 +3,6 @@ package signature
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -56,9 +55,6 @@ type HTTPOptions struct {
 	MaxRedirects int
 	// DisableRedirects follows none.
 	DisableRedirects bool
-	// Compat follows redirects as the cluster-version operator does: 10, and
-	// from https to http, too.
-	Compat bool
 
 	// Bundle is what RootCAs were read from, for those who add others to it.
 	Bundle []byte
@@ -102,15 +98,6 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	}
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.MaxRedirects = cmp.Or(o.MaxRedirects, maxRedirects)
-	if o.Compat {
-		if o.Transport == nil {
-			o.Transport = &http.Transport{
-				Proxy: o.Proxy, TLSClientConfig: &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
-				ForceAttemptHTTP2: true, IdleConnTimeout: 30 * time.Second,
-			}
-		}
-		o.Transport = follower{o.Transport}
-	}
 	s.client = httpclient.New(httpclient.Options{
 		Transport: o.Transport, RootCAs: o.RootCAs, Proxy: o.Proxy,
 		Timeout: o.Timeout, MaxBody: int64(s.limit), MaxRedirects: o.MaxRedirects,

@@ -158,23 +158,8 @@ type Options struct {
 	// self-signatures and key are valid.
 	CacheMaxAge time.Duration
 
-	// Compat does as the cluster-version operator does, in the points that
-	// [CompatRules] names and in no others; for comparisons. It stands for
-	// Rules: OperatorRules().
-	Compat bool
-	// Rules switches single rules to what the operator does.
-	Rules CompatRules
-
 	// Clock tells the time; nil means the real one.
 	Clock clock.PassiveClock
-}
-
-// Switched returns the rules that Compat and Rules come to.
-func (o *Options) Switched() CompatRules {
-	if o.Compat {
-		return OperatorRules()
-	}
-	return o.Rules
 }
 
 // OpenPGP verifies release images by signed statements in the format of
@@ -182,7 +167,6 @@ func (o *Options) Switched() CompatRules {
 // with [New].
 type OpenPGP struct {
 	o         Options
-	rules     CompatRules
 	store     Store // nil: none
 	cache     *cache
 	inflaters inflaters
@@ -204,10 +188,7 @@ func newVerifier(o Options) *OpenPGP {
 	}
 	o.Keyrings = slices.Clone(o.Keyrings)
 	slices.SortStableFunc(o.Keyrings, func(a, b *Keyring) int { return strings.Compare(a.name, b.name) })
-	if o.Switched().ExpiredKeys {
-		o.Validity = IgnoreValidity
-	}
-	v := &OpenPGP{o: o, rules: o.Switched(), cache: newCache(o)}
+	v := &OpenPGP{o: o, cache: newCache(o)}
 	switch len(o.Stores) {
 	case 0:
 	case 1:
@@ -363,7 +344,7 @@ type search struct {
 func (s *search) try(c Candidate) (done bool) {
 	m, err := s.v.openMessage(c.Signature)
 	now := s.v.o.Clock.Now()
-	p := policy{validity: s.v.o.Validity, skew: s.v.o.FutureSkew, now: now, weakKeys: s.v.rules.WeakKeys}
+	p := policy{validity: s.v.o.Validity, skew: s.v.o.FutureSkew, now: now}
 	var statement *Statement
 	var bodyErr error
 	used := false

@@ -84,9 +84,7 @@ type ConfigOptions struct {
 // configuration gives [signature.NotPossible], as in the cluster-version operator:
 // nothing passes unverified.
 func FromManifests(manifests []ConfigSource, o ConfigOptions) (signature.Verifier, error) {
-	rules := o.Switched()
-	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects
-	c, err := readManifests(manifests, o.HTTP, rules)
+	c, err := ReadConfig(manifests, o.HTTP)
 	if errors.Is(err, ErrNoConfig) {
 		return signature.NotPossible{}, nil
 	}
@@ -100,9 +98,7 @@ func FromManifests(manifests []ConfigSource, o ConfigOptions) (signature.Verifie
 // carries [ConfigAnnotation] is not checked. Errors are those of [ReadConfig], and
 // of signature.New.
 func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*signature.OpenPGP, error) {
-	rules := o.Switched()
-	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects
-	c, err := readConfig(cm.Namespace, cm.Name, cm.Data, o.HTTP, rules)
+	c, err := readConfig(cm.Namespace, cm.Name, cm.Data, o.HTTP)
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +108,12 @@ func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*signature.OpenPGP, e
 // Verifier returns a verifier for the configuration. Its error is that of [New].
 func (c *Config) Verifier(o ConfigOptions) (*signature.OpenPGP, error) {
 	v := o.Options
-	o.HTTP.Compat = o.HTTP.Compat || o.Switched().Redirects
 	v.Keyrings = append(slices.Clone(v.Keyrings), c.Keyrings...)
 	v.Stores = slices.Clone(v.Stores)
 	published := signature.Parallel(c.Stores...)
 	if o.Reader != nil {
 		published = signature.Serial(&ClusterVersionStore{Reader: o.Reader, HTTP: o.HTTP}, published)
-		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader, Compat: o.Switched().FatalLists})
+		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader})
 	}
 	v.Stores = append(v.Stores, published)
 	return signature.New(v)
@@ -132,10 +127,6 @@ func (c *Config) Verifier(o ConfigOptions) (*signature.OpenPGP, error) {
 // The manifests must be those of the release that runs: keys out of the release
 // that is to be verified would vouch for themselves.
 func ReadConfig(manifests []ConfigSource, o signature.HTTPOptions) (*Config, error) {
-	return readManifests(manifests, o, signature.CompatRules{})
-}
-
-func readManifests(manifests []ConfigSource, o signature.HTTPOptions, rules signature.CompatRules) (*Config, error) {
 	for _, m := range manifests {
 		obj := m.Object
 		// Another group may have a kind of that name.
@@ -154,7 +145,7 @@ func readManifests(manifests []ConfigSource, o signature.HTTPOptions, rules sign
 			err = fmt.Errorf("%s is not valid: %w", sourceName(obj.GetNamespace(), obj.GetName()), err)
 			return nil, inFile(m.Name, err)
 		}
-		c, err := readConfig(obj.GetNamespace(), obj.GetName(), data, o, rules)
+		c, err := readConfig(obj.GetNamespace(), obj.GetName(), data, o)
 		return c, inFile(m.Name, err)
 	}
 	return nil, ErrNoConfig
@@ -189,7 +180,7 @@ func sourceName(namespace, name string) string {
 	return fmt.Sprintf("the config map %s/%s", namespace, name)
 }
 
-func readConfig(namespace, name string, data map[string]string, o signature.HTTPOptions, rules signature.CompatRules) (*Config, error) {
+func readConfig(namespace, name string, data map[string]string, o signature.HTTPOptions) (*Config, error) {
 	c := &Config{Source: sourceName(namespace, name)}
 	var errs []error
 	rings, stores := 0, 0
@@ -201,7 +192,7 @@ func readConfig(namespace, name string, data map[string]string, o signature.HTTP
 		switch {
 		case strings.HasPrefix(key, keyringPrefix):
 			rings++
-			ring, err := rules.ParseKeyring(key, []byte(value))
+			ring, err := signature.ParseKeyring(key, []byte(value))
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s has an invalid key %q that must be a GPG public key: %w", c.Source, key, err))
 				continue

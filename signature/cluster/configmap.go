@@ -56,9 +56,6 @@ type ConfigMapStore struct {
 	MaxConfigMaps int
 	// Timeout bounds the list; zero means 30 s.
 	Timeout time.Duration
-	// Compat ends the search when the list fails, as the cluster-version
-	// operator does.
-	Compat bool
 }
 
 // String describes the store.
@@ -77,7 +74,7 @@ func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq
 		}
 		maps, err := s.list(ctx)
 		if err != nil {
-			if ctx.Err() != nil || s.Compat {
+			if ctx.Err() != nil {
 				err = &signature.StoreError{Store: own.Store, Err: err}
 			}
 			yield(own, err)
