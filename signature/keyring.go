@@ -15,8 +15,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// MaxKeyring is the largest value, in bytes, that [ParseKeyring] reads.
-const MaxKeyring = 1 << 20
+// maxKeyring is the largest value, in bytes, that [ParseKeyring] reads.
+const maxKeyring = 1 << 20
 
 // Limits, in bytes, on what texts show of a keyring.
 const (
@@ -110,8 +110,8 @@ func ParseKeyring(name string, data []byte) (k *Keyring, err error) {
 			k, err = nil, fmt.Errorf("unable to read keyring: %v", fault)
 		}
 	}()
-	if len(data) > MaxKeyring {
-		return nil, fmt.Errorf("keyring is larger than the limit of %d bytes", MaxKeyring)
+	if len(data) > maxKeyring {
+		return nil, fmt.Errorf("keyring is larger than the limit of %d bytes", maxKeyring)
 	}
 	found, err := collect(data)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestParseKeyring(t *testing.T) {
 		{"second block broken", cat(one, bytes.Replace(two, []byte("\n\n"), []byte("\n\n!!!\n"), 1)), "", "armor block 2"},
 		{"second block without end", cat(one, two[:80]), "", "armor block 2 has no end"},
 		{"cut", both[:len(both)-3], "", "unexpected EOF"},
-		{"too large", make([]byte, signature.MaxKeyring+1), "", "larger than the limit of 1048576 bytes"},
+		{"too large", make([]byte, maxKeyring+1), "", "larger than the limit of 1048576 bytes"},
 		{"no usable key", pkt(6, a.body), "", "no usable key: " + prints(a) + " no user id with a valid self-signature"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

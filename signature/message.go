@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// MaxMessage is the default limit, in bytes, on a signed message as received
+// maxMessage is the default limit, in bytes, on a signed message as received
 // and on what it decompresses to. Real ones have less than 1 kB.
-const MaxMessage = 1 << 20
+const maxMessage = 1 << 20
 
 // message is a signed message that has the one accepted shape. Nothing about
 // it is authentic yet.

@@ -46,7 +46,11 @@ func TestVectors(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			expect, digest := v.header["expect"], v.header["digest"]
 			seen[expect]++
-			if got, text := v.verdict(t, false); got != expect || text != v.header["text"] {
+			got, text := v.verdict(t, false)
+			if got == string(signature.NotJSON) { // the rest is encoding/json's
+				text = text[:min(len(text), len(v.header["text"]))]
+			}
+			if got != expect || text != v.header["text"] {
 				t.Errorf("got %s: %s, want %s: %s", got, text, expect, v.header["text"])
 			}
 			if want := cmp.Or(v.header["optional"], expect); strings.HasPrefix(v.name, "statement-") {

@@ -19,10 +19,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
-// ConfigAnnotation marks the ConfigMap of a release payload that says which
+// configAnnotation marks the ConfigMap of a release payload that says which
 // keys must vouch for a release and where signatures are published. Its value
 // does not matter.
-const ConfigAnnotation = "release.openshift.io/verification-config-map"
+const configAnnotation = "release.openshift.io/verification-config-map"
 
 // The prefixes of the keys of that ConfigMap's data.
 const (
@@ -32,16 +32,17 @@ const (
 
 // The limits of a configuration.
 const (
-	// MaxConfigEntries is how many keyrings and stores a configuration may have
+	// maxConfigEntries is how many keyrings and stores a configuration may have
 	// together.
-	MaxConfigEntries = 64
+	maxConfigEntries = 64
 	// maxKeyName is how many bytes of a key errors show.
 	maxKeyName = 256
 	// maxConfigFaults is how many faults and warnings are listed.
 	maxConfigFaults = 32
 )
 
-// ErrNoConfig says that no object carries [ConfigAnnotation]. It is not a fault of
+// ErrNoConfig says that no ConfigMap carries the annotation
+// release.openshift.io/verification-config-map. It is not a fault of
 // a payload: the cluster-version operator then uses [NotPossible], and warns.
 var ErrNoConfig = errors.New("no release authenticity verification is configured, all releases are considered unverified")
 
@@ -94,17 +95,6 @@ func FromManifests(manifests []ConfigSource, o ConfigOptions) (signature.Verifie
 	return c.Verifier(o)
 }
 
-// FromConfigMap returns the verifier that a ConfigMap configures. Whether it
-// carries [ConfigAnnotation] is not checked. Errors are those of [ReadConfig], and
-// of signature.New.
-func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*signature.OpenPGP, error) {
-	c, err := readConfig(cm.Namespace, cm.Name, cm.Data, o.HTTP)
-	if err != nil {
-		return nil, err
-	}
-	return c.Verifier(o)
-}
-
 // Verifier returns a verifier for the configuration. Its error is that of [New].
 func (c *Config) Verifier(o ConfigOptions) (*signature.OpenPGP, error) {
 	v := o.Options
@@ -119,7 +109,8 @@ func (c *Config) Verifier(o ConfigOptions) (*signature.OpenPGP, error) {
 	return signature.New(v)
 }
 
-// ReadConfig looks for the first ConfigMap with [ConfigAnnotation] among the
+// ReadConfig looks for the first ConfigMap with annotation
+// release.openshift.io/verification-config-map among the
 // manifests of a payload, in their order, and reads it; later ones are ignored.
 // Without any, the error is ErrNoConfig. A faulty one is an error with all its
 // faults: a cluster must not fall back to less than its payload wants.
@@ -163,7 +154,7 @@ func inFile(name string, err error) error {
 func annotated(obj *unstructured.Unstructured) bool {
 	annotations, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "annotations")
 	m, _ := annotations.(map[string]any)
-	_, ok := m[ConfigAnnotation]
+	_, ok := m[configAnnotation]
 	return ok
 }
 
@@ -184,8 +175,8 @@ func readConfig(namespace, name string, data map[string]string, o signature.HTTP
 	c := &Config{Source: sourceName(namespace, name)}
 	var errs []error
 	rings, stores := 0, 0
-	if entries := slices.DeleteFunc(slices.Collect(maps.Keys(data)), unknownKey); len(entries) > MaxConfigEntries {
-		return nil, fmt.Errorf("%s has %d keyrings and stores, more than the limit of %d", c.Source, len(entries), MaxConfigEntries)
+	if entries := slices.DeleteFunc(slices.Collect(maps.Keys(data)), unknownKey); len(entries) > maxConfigEntries {
+		return nil, fmt.Errorf("%s has %d keyrings and stores, more than the limit of %d", c.Source, len(entries), maxConfigEntries)
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		key, value := bounded.Text(name, maxKeyName), data[name]
