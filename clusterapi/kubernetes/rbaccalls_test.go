@@ -340,7 +340,7 @@ func TestLeastPrivilege(t *testing.T) {
 	})
 	// Simulated pods have no finalizers, and there is no configuration of drains.
 	policies.note(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "", "", "", "get", "update")
-	policies.note(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "", upgradeconfig.DefaultNamespace, upgradeconfig.ConfigMapName, "get")
+	policies.note(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "", upgradeconfig.DefaultNamespace, "managed-upgrade-operator-config", "get")
 	t.Run("Reader", func(t *testing.T) { checkGrants(t, "rbac/reader.yaml", reader) })
 	t.Run("Rollout", func(t *testing.T) { checkGrants(t, "rbac/rollout.yaml", rolling) })
 	t.Run("UpgradeConfig", func(t *testing.T) { checkGrants(t, "rbac/upgradeconfig.yaml", policies) })
