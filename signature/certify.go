@@ -155,7 +155,7 @@ func (c *collection) crossSigned(by *certificate, sub *subkey, binding *sigPacke
 	return nil
 }
 
-// hashed is the form in which signatures over the key cover it; nil where it
+// hashed is the form in which signatures over the key cover it; nil if it
 // has none.
 func (c *certificate) hashed() []byte {
 	if c.pub == nil {

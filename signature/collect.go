@@ -49,7 +49,7 @@ type collection struct {
 
 // certificate is a primary key and what verified signatures say about it.
 type certificate struct {
-	pub   *publicKey // nil where not even an id is known
+	pub   *publicKey // nil if not even an id is known
 	err   error      // why the key is not used
 	order int
 	// version is that of the key's packet.
@@ -230,7 +230,7 @@ func (c *collection) issuers(s *sigPacket) []*certificate {
 	return c.byID[s.issuers[0]]
 }
 
-// nearest yields all items, that of index first (where it is not negative)
+// nearest yields all items, that of index first (if it is not negative)
 // before the others.
 func nearest[T any](all []T, first int) iter.Seq[T] {
 	return func(yield func(T) bool) {

@@ -116,7 +116,7 @@ func (b blockLimit) Read(p []byte) (int, error) {
 }
 
 // bzip2End returns where the first bzip2 stream of data ends, or the length of
-// data where it does not. Go's reader would join a second stream.
+// data if it does not. Go's reader would join a second stream.
 func bzip2End(data []byte) int {
 	const magic, checksum = 0x177245385090, 32
 	last := uint64(0) // 48 bits

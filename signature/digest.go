@@ -38,7 +38,7 @@ func validDigest(digest string) bool {
 }
 
 // Digest returns the digest of a pull spec: the text after the last "@", or ""
-// where there is none (an image named by tag). It does not check the digest's
+// if there is none (an image named by tag). It does not check the digest's
 // syntax.
 func Digest(pullSpec string) string {
 	i := strings.LastIndexByte(pullSpec, '@')

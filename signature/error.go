@@ -22,7 +22,7 @@ const (
 	maxChain = 32 << 10
 )
 
-// What [*Error] wraps where no store has been asked.
+// What [*Error] wraps if no store has been asked.
 var (
 	// ErrMisconfigured says that a verifier has no keyring or no store.
 	ErrMisconfigured = errors.New("the release verifier is incorrectly configured, unable to verify digests")
@@ -51,7 +51,7 @@ type Error struct {
 // retrieve a signature.
 type Attempt struct {
 	// Store describes the store, Location (URL, path or key) and Number the
-	// place within it. Location may be empty and Number 0 where the failure
+	// place within it. Location may be empty and Number 0 if the failure
 	// concerns the store as a whole.
 	Store    string
 	Location string
@@ -280,7 +280,7 @@ const (
 // cluster-version operator.
 type Rejection struct {
 	Reason Reason
-	// Err is the detail; nil where there is none.
+	// Err is the detail; nil if there is none.
 	Err error
 	// Expiry is when the signature expired, for Expired.
 	Expiry time.Time

@@ -26,7 +26,7 @@ type Identity struct {
 }
 
 // Check returns why a release of this version must not have been signed under
-// reference; nil where it may. The error is a [*Rejection].
+// reference; nil if it may. The error is a [*Rejection].
 func (i Identity) Check(reference, version string) error {
 	repository, _ := splitReference(reference)
 	if len(i.Repositories) > 0 {

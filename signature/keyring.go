@@ -39,7 +39,7 @@ type Keyring struct {
 // once certified here.
 type SkippedKey struct {
 	// ID is the key's fingerprint or 64-bit id in upper-case hexadecimal; empty
-	// where it could not even be computed.
+	// if it could not even be computed.
 	ID string
 	// Used is true if the key is used all the same: Reason is a warning.
 	Used   bool

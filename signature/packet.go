@@ -40,7 +40,7 @@ var errNotBinary = errors.New("openpgp: invalid data: tag byte does not have MSB
 
 // nextPacket splits off the first packet of data. Chunks of partial length, of
 // any size, are joined. The error is io.EOF where data is empty and
-// io.ErrUnexpectedEOF where it ends within the packet.
+// io.ErrUnexpectedEOF if it ends within the packet.
 func nextPacket(data []byte) (p packet, rest []byte, err error) {
 	if len(data) == 0 {
 		return p, nil, io.EOF
@@ -148,7 +148,7 @@ func mpis(data []byte, n int) ([][]byte, error) {
 	return out, nil
 }
 
-// leftPad returns value with zeros in front, size octets long; nil where it is
+// leftPad returns value with zeros in front, size octets long; nil if it is
 // longer.
 func leftPad(value []byte, size int) []byte {
 	if len(value) == size {

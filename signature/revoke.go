@@ -180,7 +180,7 @@ func (r foundRevocation) skipped() skippedAt {
 	return out
 }
 
-// revocationText names a revocation by its issuers; where it has none, by the
+// revocationText names a revocation by its issuers; if it has none, by the
 // key that it follows.
 func revocationText(typ byte, issuers []uint64, near *certificate) string {
 	what := map[byte]string{typeKeyRevocation: "revocation of a key", typeSubkeyRevocation: "revocation of a subkey", typeCertRevocation: "revocation of a user id"}[typ]

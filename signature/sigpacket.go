@@ -56,15 +56,15 @@ type sigPacket struct {
 
 	created  time.Time
 	expiry   uint32 // seconds after created; 0 = never
-	lifetime uint32 // of the key, seconds after its creation; 0 = forever
-	flags    []byte // key flags; nil where absent
+	lifetime uint32 // of the key, seconds after its creation; 0 = never ends
+	flags    []byte // key flags; nil if absent
 
 	issuers      []uint64 // key ids, also those of fingerprints
 	fingerprints [][]byte
 	embedded     [][]byte                // embedded signature packets
 	revokers     [][fingerprintSize]byte // keys that may revoke the signer's
 
-	// twice is an error where the signature states a time or the key's use more
+	// twice is an error if the signature states a time or the key's use more
 	// than once: nobody can know which one is meant.
 	twice error
 	seen  uint64 // the subpackets of the hashed area

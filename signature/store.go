@@ -36,7 +36,7 @@ type Candidate struct {
 	Store string
 	// Location is a URL, a path, or a key within an object; may be empty.
 	Location string
-	// Number is the signature's within its store, from 1; 0 where the pair
+	// Number is the signature's within its store, from 1; 0 if the pair
 	// concerns the store as a whole.
 	Number int
 }

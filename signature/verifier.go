@@ -29,7 +29,7 @@ type Verifier interface {
 type ReleaseVerifier interface {
 	// VerifyRelease is Verify for a release of which the version is known as
 	// well: the name under which it was signed is compared with it, for
-	// [Signer.Fit] and, where the verifier wants that, to refuse. An empty
+	// [Signer.Fit] and, if the verifier wants that, to refuse. An empty
 	// version is not known. Errors are those of Verify.
 	VerifyRelease(ctx context.Context, digest, version string) (*Verification, error)
 }
@@ -37,7 +37,7 @@ type ReleaseVerifier interface {
 // Verification is a success: every keyring has vouched for the digest.
 type Verification struct {
 	Digest string
-	// Version is that of the release, where it was known.
+	// Version is that of the release, if it was known.
 	Version string
 	// Signers has one entry for each keyring, sorted by its name.
 	Signers []Signer
@@ -63,10 +63,10 @@ type Signer struct {
 	UserID      string    // first valid user id of the key's owner; empty for sigstore
 	Created     time.Time // when the signature was made, by its own words; may be zero for sigstore
 	// Reference is the name under which the signer published the image. Unless
-	// the verifier was told to ([Options.Identity]), nobody compared it with
+	// [Options.Identity] asks for it, nobody compared it with
 	// anything: it may name another image, or another version.
 	Reference string
-	// Fit says whether Reference fits the version of the release, where that is
+	// Fit says whether Reference fits the version of the release, if that is
 	// known.
 	Fit Fit
 	// Store, Location and Number say where the signature was found.
@@ -317,7 +317,7 @@ func (v *OpenPGP) verify(ctx context.Context, digest, version string) (*Verifica
 type search struct {
 	v        *OpenPGP
 	digest   string
-	version  string     // of the release; empty where not known
+	version  string     // of the release; empty if not known
 	open     []*Keyring // not satisfied yet
 	signers  []Signer
 	accepted [][]byte

@@ -10,10 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
-
-// ClusterVersionName is the name of the one ClusterVersion.
-const ClusterVersionName = "version"
 
 // readInProgress says whether an upgrade is in progress: the entry of the desired
 // version is in phase Upgrading and a step of it is done, or the ClusterVersion,
@@ -23,7 +21,7 @@ func readInProgress(ctx context.Context, r clusterapi.Reader, current *UpgradeCo
 	if upgrading(current) {
 		return true, nil
 	}
-	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, r, clusterapi.Key("", ClusterVersionName))
+	cv, err := clusterversion.Get(ctx, r)
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrClusterVersion, err)
 	}

@@ -44,8 +44,8 @@ type Config struct {
 		// TimeOut in minutes after which an upgrade fails that has not begun; 0:
 		// it never does.
 		TimeOut int64 `json:"timeOut"`
-		// DelayTrigger in minutes after which the provider is told of a delay; 0:
-		// it never is.
+		// DelayTrigger in minutes after which the provider hears of a delay; 0:
+		// never.
 		DelayTrigger int64 `json:"delayTrigger"`
 	} `json:"upgradeWindow"`
 	// Validation of UpgradeConfigs.
@@ -263,7 +263,7 @@ func (c *Config) Interval() time.Duration { return minutes(c.ConfigManager.Watch
 // limit.
 func (c *Config) TimeOut() time.Duration { return minutes(c.UpgradeWindow.TimeOut) }
 
-// DelayTrigger returns after which time the provider is told of a delay; 0:
+// DelayTrigger returns after which time the provider hears of a delay; 0:
 // never.
 func (c *Config) DelayTrigger() time.Duration { return minutes(c.UpgradeWindow.DelayTrigger) }
 

@@ -84,7 +84,7 @@ const (
 
 // Manager keeps the UpgradeConfig of a cluster in step with the policies of a
 // provider. All that it knows is on the cluster, so after one was stopped
-// anywhere, another one can continue. It is safe for concurrent use: syncs run one at a
+// anywhere, the next can continue. It is safe for concurrent use: syncs run one at a
 // time, and a second Run fails.
 type Manager struct {
 	o      ManagerOptions

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Notifier is told how an upgrade goes. It is an optional ability of a
+// Notifier hears how an upgrade goes. It is an optional ability of a
 // [Provider]. It must be safe for concurrent use.
 type Notifier interface {
 	// Notify passes n on, or does nothing if n is not wanted, for instance
@@ -16,7 +16,7 @@ type Notifier interface {
 	Notify(ctx context.Context, n Notification) error
 }
 
-// State is an event in the life of an upgrade of which a [Notifier] is told.
+// State is an event in the life of an upgrade that a [Notifier] hears of.
 type State string
 
 // The states. Those whose name ends in SL make a service log and nothing else.
@@ -41,7 +41,7 @@ const (
 // ServiceLog says whether the state makes a service log and nothing else.
 func (s State) ServiceLog() bool { return strings.HasSuffix(string(s), "SL") }
 
-// Notification is what a [Notifier] is told.
+// Notification is what a [Notifier] hears.
 type Notification struct {
 	State State `json:"state"`
 	// Config is the UpgradeConfig that this is about. Its spec tells which

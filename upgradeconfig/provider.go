@@ -13,7 +13,7 @@ import (
 // truth: what it does not have is removed from the cluster. It must be safe for
 // concurrent use.
 //
-// A provider that also is a [Notifier] is told how the upgrade goes, by
+// A provider that also is a [Notifier] hears how the upgrade goes, by
 // [Manager.Notify].
 type Provider interface {
 	// Policies returns the policies of the cluster. A [Manager] takes the first

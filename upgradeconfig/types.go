@@ -141,6 +141,6 @@ const (
 	CompletedNotificationSent            ConditionType = "CompletedNotificationSent"
 
 	// FailedUpgrade says that the upgrade was given up, and whether the
-	// provider was told.
+	// provider knows.
 	FailedUpgrade ConditionType = "FailedUpgrade"
 )

@@ -29,7 +29,7 @@ type Validity struct {
 	Message string
 	// Findings are all that is wrong, the one that decided first.
 	Findings []*Finding
-	// Version is the desired one: that of the image where that is known, else
+	// Version is the desired one: that of the image if that is known, else
 	// that of the spec.
 	Version string
 }
@@ -103,7 +103,7 @@ const (
 // version that the cluster has, is valid but not available. The error joins
 // those findings that the managed-upgrade operator reports as errors, which
 // are all but two: a spec that names no release, and a version that is not
-// among the cluster's updates. So where the error is nil the spec may still not
+// among the cluster's updates. So if the error is nil the spec may still not
 // be valid.
 func Validate(ctx context.Context, s Spec, cv *configv1.ClusterVersion, o ValidateOptions) (Validity, error) {
 	v := validator{ctx: ctx, spec: s, cv: cv, o: o}

@@ -112,7 +112,7 @@ func (w walker) prose(s string) string {
 	return w.assigned(s, false)
 }
 
-// text hides what a value of an object may have beside that: it may be a
+// text hides what a value of an object may have besides: it may be a
 // document, a command line, or encoded.
 func (w walker) text(s string) string {
 	switch {

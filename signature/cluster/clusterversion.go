@@ -38,7 +38,7 @@ const (
 //   - an empty list, or one that cannot be used, ends the search.
 //
 // A store whose "ca" names a ConfigMap of namespace openshift-config trusts the
-// authorities under its key ca.crt, and only these; where they are missing or
+// authorities under its key ca.crt, and only these; if they are missing or
 // broken, that store is not asked. A store without "ca" trusts those of the
 // cluster's proxy, in HTTP as [clusterapi.ReadEgress] has them, and the system's.
 // It is safe for concurrent use; do not copy.

@@ -125,7 +125,7 @@ func (p *Persister) Run(ctx context.Context) error {
 }
 
 // Process is the persister for a driver of package reconcile: what Run drives
-// live, without the last write. It uses the driver's API where that has one.
+// live, without the last write. It uses the driver's API if that has one.
 func (p *Persister) Process() reconcile.Process {
 	return reconcile.Process{Name: "signatures", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		o := p.o

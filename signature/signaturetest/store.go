@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Server is a store on the web, with the faults that it is told to have. It is
+// Server is a store on the web, with the faults that its fields name. It is
 // an http.Handler for httptest, and a transport for signature.HTTPOptions that
 // needs no network, as inside of testing/synctest. It is safe for concurrent
 // use as long as it is not changed.

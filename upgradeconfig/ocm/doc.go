@@ -18,7 +18,7 @@
 //	upgradeAt              next_run, whole seconds, in the zone as it came
 //	PDBForceDrainTimeout   the cluster's node_drain_grace_period, in minutes
 //	type                   Options.Type
-//	capacityReservation    capacity_reservation, true where it is not said
+//	capacityReservation    capacity_reservation, true if it is not said
 //
 // A policy whose next_run is missing or not a time is an error once it is the
 // next one: a zero time would be long past, and the upgrade would start at once.

@@ -38,13 +38,13 @@ var (
 // Neither it nor anything that it wraps holds the access token.
 type RequestError struct {
 	Method, URL string
-	// StatusCode of the answer, 0 where there was none. 200 means that the
+	// StatusCode of the answer, 0 if there was none. 200 means that the
 	// body could not be used.
 	StatusCode int
-	// OperationID is how OCM's operators find the request; empty where the
+	// OperationID is how OCM's operators find the request; empty if the
 	// answer does not say.
 	OperationID string
-	// Code and Reason are what OCM says is wrong; empty where it does not.
+	// Code and Reason are what OCM says is wrong; empty if it does not.
 	Code, Reason string
 	// Err is the cause besides the status, or nil.
 	Err error

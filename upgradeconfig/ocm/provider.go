@@ -93,7 +93,7 @@ func (p *Provider) connection(ctx context.Context) (*connection, error) {
 // Errors are [ErrAccessToken], [ErrNoClusterID], [ErrProviderUnavailable],
 // [ErrRetrievingPolicies] (with a [clusterapi.LimitError] if there are too many),
 // [ErrProcessingPolicies] and the error of a state that could not be read, all
-// with a [*RequestError] where a request failed. What is wrong with a policy
+// with a [*RequestError] if a request failed. What is wrong with a policy
 // that comes after the first one that counts is an event and not an error.
 //
 // An empty list without an error says that OCM has none: it has answered every
@@ -157,7 +157,7 @@ func (p *Provider) policy(ctx context.Context, c *connection, cl *cluster, l pol
 	return policy, true, nil
 }
 
-// fault reports a policy that has to wait for another one anyway.
+// fault reports a policy that waits for an earlier one anyway.
 func (p *Provider) fault(id string, err error) {
 	p.o.Logger.Warn("policy cannot be read", "policy", id, "error", err)
 	if p.o.Observe != nil {

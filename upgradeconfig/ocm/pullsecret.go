@@ -9,12 +9,11 @@ import (
 	"regexp"
 	"strings"
 
-	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
 // Where the pull secret is, and what OCM calls itself in it.
@@ -75,7 +74,7 @@ func jsonFault(err error) error {
 
 // readClusterID returns how the cluster calls itself: OCM's external_id.
 func readClusterID(ctx context.Context, api clusterapi.Reader) (string, error) {
-	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterapi.Key("", upgradeconfig.ClusterVersionName))
+	cv, err := clusterversion.Get(ctx, api)
 	if err != nil {
 		return "", fmt.Errorf("can't get clusterversion: %w", err)
 	}

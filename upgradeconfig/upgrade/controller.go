@@ -36,10 +36,10 @@ type Options struct {
 	// [Manager.Refresh]. [ErrNotConfigured] counts as no difference. Nil: an
 	// upgrade starts without.
 	Refresh func(ctx context.Context) (differs bool, err error)
-	// Notifier is told how the upgrade goes; a [Manager] tells its provider.
-	// Nil: the log is told. What is to be told is stored before, and that it
-	// was told after: it is told at least once, and twice only where the process
-	// or a write failed in between, or two Controllers run.
+	// Notifier hears how the upgrade goes; a [Manager] passes it on to its provider.
+	// Nil means the log. A notification is stored as due before it is sent, and as
+	// sent after: it is sent at least once, and twice only if the process or a write
+	// failed in between, or two Controllers run.
 	Notifier upgradeconfig.Notifier
 
 	// FromConfig reads TimeOut, DelayTrigger, PreHealthCheck, ServiceLogs and
@@ -113,7 +113,7 @@ const (
 )
 
 // Controller carries out what an UpgradeConfig asks for, and keeps its status.
-// All that it needs is on the cluster, so another one can continue where one
+// All that it needs is on the cluster, so the next can continue where one
 // was stopped. It is safe for concurrent use: passes run one at a time, and a
 // second Run fails. Of two Controllers on one cluster, one gives way: each
 // status is written on condition that it is the one that was read.
@@ -125,7 +125,7 @@ type Controller struct {
 	passes *loop.Passes
 }
 
-// New returns a Controller that does not run yet. It returns an error where the
+// New returns a Controller that does not run yet. It returns an error if the
 // options have no API or a negative number; the error names the field.
 func New(o Options) (*Controller, error) {
 	if o.API == nil {

@@ -76,7 +76,7 @@ func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool
 	return false, fmt.Errorf("upgradeconfig: there is no step %q", t)
 }
 
-// notified tells the provider; the step is done once it was told.
+// notified notifies the provider; the step is done once that has succeeded.
 func (p *pass) notified(ctx context.Context, s upgradeconfig.State) (bool, error) {
 	err := p.notify(ctx, s, nil)
 	return err == nil, err
@@ -98,7 +98,7 @@ func failing(ctx context.Context, check func(context.Context, *upgradeconfig.Upg
 	return found, err
 }
 
-// reserve reserves extra capacity, or says that the upgrade goes on without.
+// reserve reserves extra capacity, or reports that the upgrade continues without.
 func (p *pass) reserve(ctx context.Context) (bool, error) {
 	if !p.config.Spec.CapacityReservation {
 		return true, nil

@@ -18,7 +18,7 @@ type Capacity interface {
 	Reserve(ctx context.Context, c *upgradeconfig.UpgradeConfig) (CapacityState, error)
 	// Release removes them, and says whether they are gone. It is called
 	// whether or not there are any, and with the UpgradeConfig of the upgrade
-	// where that is deleted by then.
+	// if that is deleted by then.
 	Release(ctx context.Context, c *upgradeconfig.UpgradeConfig) (done bool, err error)
 }
 
@@ -32,10 +32,10 @@ const (
 	// CapacityReady: they are.
 	CapacityReady CapacityState = "Ready"
 	// CapacityNone: the cluster has nothing that could be scaled. The upgrade
-	// goes on without.
+	// continues without.
 	CapacityNone CapacityState = "None"
-	// CapacityTimedOut: the nodes did not become ready in time. The upgrade goes
-	// on without.
+	// CapacityTimedOut: the nodes did not become ready in time. The upgrade continues
+	// without.
 	CapacityTimedOut CapacityState = "TimedOut"
 )
 
@@ -51,7 +51,7 @@ const (
 // Maintenance silences the alerts that the upgrade of a plane causes. Both
 // methods must be idempotent; an error fails the step, which is tried again. End is
 // called for windows that were never started too, and with the UpgradeConfig of
-// the upgrade where that is deleted by then. One Controller makes no concurrent
+// the upgrade if that is deleted by then. One Controller makes no concurrent
 // calls.
 type Maintenance interface {
 	Start(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
@@ -181,12 +181,12 @@ func (p *pass) notifyDue(ctx context.Context, delayed bool) error {
 	return late
 }
 
-// isSilent says whether a state is not told at all: service logs where they are
+// isSilent says whether a state is not told at all: service logs if they are
 // off.
 func (p *pass) isSilent(s upgradeconfig.State) bool { return s.ServiceLog() && !p.serviceLogs }
 
 // sentStates are the states of which a process has told the provider about an
-// upgrade. They spare the provider the repetition where the cluster does not
+// upgrade. They spare the provider the repetition if the cluster does not
 // know yet, as a write failed.
 type sentStates struct {
 	uid     types.UID
@@ -232,7 +232,7 @@ func (p *pass) log(err error) {
 // the kinds has nothing to remove.
 func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
 	var errs []error
-	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterapi.Key("", upgradeconfig.ClusterVersionName))
+	cv, err := clusterversion.Get(ctx, api)
 	switch {
 	case err == nil && cv.Annotations[annotationOpen] != "":
 		errs = append(errs, fmt.Errorf("ClusterVersion: annotation %s: extra capacity or maintenance windows may be open, and a Controller has to close them", annotationOpen))

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
@@ -116,12 +117,12 @@ func (c *Controller) noteClosed(ctx context.Context, read *configv1.ClusterVersi
 		return nil
 	}
 	c.open = upgradeID{}
-	_, err := clusterapi.Modify(ctx, c.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(cv *configv1.ClusterVersion) error {
+	_, err := clusterversion.Modify(ctx, c.o.API, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(cv *configv1.ClusterVersion) (bool, error) {
 		if cv.Annotations[annotationOpen] != text {
-			return loop.ErrChanged
+			return false, loop.ErrChanged
 		}
 		delete(cv.Annotations, annotationOpen)
-		return nil
+		return false, nil
 	})
 	return err
 }
@@ -179,7 +180,7 @@ func (c *Controller) closeLeft(ctx context.Context, cv *configv1.ClusterVersion,
 
 // closeWithout is the pass of a cluster that has no UpgradeConfig.
 func (c *Controller) closeWithout(ctx context.Context) (Progress, error) {
-	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, c.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName))
+	cv, err := clusterversion.Get(ctx, c.o.API)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return Progress{After: lookAgain, Reason: noConfig}, nil
 	}

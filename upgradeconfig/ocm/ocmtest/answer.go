@@ -36,7 +36,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if fault != nil {
 		reply = fault.spoil(reply)
 	}
-	if !reply.abort {
+	if !reply.fault.Abort {
 		seen.Status = reply.status
 	}
 	s.requests = append(s.requests, seen)
@@ -53,13 +53,10 @@ func (s *Server) answer(authorization string, r Request) reply {
 	path := strings.Split(strings.Trim(r.Path, "/"), "/")
 	switch {
 	case r.Path == "" || r.Path == "/":
-		if r.Method != http.MethodGet {
-			return notAllowed(r)
-		}
 		if len(s.clusters) == 0 {
 			return problem(http.StatusNotFound, "there is no cluster")
 		}
-		return document(s.clusters[0].document())
+		return readOnly(r, document(s.clusters[0].document()))
 	case r.Path == "/api/service_logs/v1/cluster_logs":
 		return s.postLog(r)
 	case len(path) < 4 || strings.Join(path[:4], "/") != "api/clusters_mgmt/v1/clusters":
@@ -73,10 +70,7 @@ func (s *Server) answer(authorization string, r Request) reply {
 	}
 	c, rest := &s.clusters[i], path[5:]
 	if len(rest) == 0 {
-		if r.Method != http.MethodGet {
-			return notAllowed(r)
-		}
-		return document(c.document())
+		return readOnly(r, document(c.document()))
 	}
 	hosted := rest[0] == "control_plane"
 	if hosted {
@@ -97,9 +91,6 @@ func (s *Server) known(authorization string) bool {
 var search = regexp.MustCompile(`^\s*external_id\s*=\s*'([^']*)'\s*$`)
 
 func (s *Server) listClusters(r Request) reply {
-	if r.Method != http.MethodGet {
-		return notAllowed(r)
-	}
 	var items []any
 	wanted := search.FindStringSubmatch(r.Query.Get("search"))
 	if wanted == nil && r.Query.Get("search") != "" {
@@ -110,15 +101,12 @@ func (s *Server) listClusters(r Request) reply {
 			items = append(items, c.document())
 		}
 	}
-	return s.page("ClusterList", items, r)
+	return readOnly(r, s.page("ClusterList", items, r))
 }
 
 // policies serves what is below upgrade_policies.
 func (s *Server) policies(c *Cluster, path []string, r Request) reply {
 	if len(path) == 0 {
-		if r.Method != http.MethodGet {
-			return notAllowed(r)
-		}
 		var items []any
 		for _, p := range c.Policies {
 			items = append(items, p.document(*c))
@@ -127,7 +115,7 @@ func (s *Server) policies(c *Cluster, path []string, r Request) reply {
 		if c.Hosted {
 			kind = "ControlPlaneUpgradePolicyList"
 		}
-		return s.page(kind, items, r)
+		return readOnly(r, s.page(kind, items, r))
 	}
 	i := slices.IndexFunc(c.Policies, func(p Policy) bool { return p.ID == path[0] })
 	if i < 0 {

@@ -93,6 +93,6 @@ func (f *Fault) spoil(r reply) reply {
 	if f.Body != "" || f.Empty {
 		r.body = []byte(f.Body)
 	}
-	r.header, r.delay, r.stall, r.cut, r.abort, r.handler = f.Header, f.Delay, f.Stall, f.Cut, f.Abort, f.Handler
+	r.fault = *f
 	return r
 }

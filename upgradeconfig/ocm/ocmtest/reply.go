@@ -11,13 +11,9 @@ import (
 // reply is an answer before it is written.
 type reply struct {
 	status    int
-	header    http.Header
 	body      []byte
 	operation string
-
-	delay, stall time.Duration
-	cut, abort   bool
-	handler      http.Handler
+	fault     Fault // what spoils it
 }
 
 func document(d map[string]any) reply {
@@ -36,33 +32,41 @@ func problem(status int, reason string) reply {
 	return reply{status: status, body: body}
 }
 
+// readOnly is the answer to a GET; other methods are refused.
+func readOnly(r Request, answer reply) reply {
+	if r.Method != http.MethodGet {
+		return notAllowed(r)
+	}
+	return answer
+}
+
 func notAllowed(r Request) reply {
 	return problem(http.StatusMethodNotAllowed, fmt.Sprintf("method %s is not allowed for %s", r.Method, r.Path))
 }
 
 func (r reply) write(w http.ResponseWriter, request *http.Request) {
-	ctx := request.Context()
-	if !pause(ctx, r.delay) || r.abort {
+	ctx, f := request.Context(), r.fault
+	if !pause(ctx, f.Delay) || f.Abort {
 		panic(http.ErrAbortHandler) // the connection breaks
 	}
-	if r.handler != nil {
-		r.handler.ServeHTTP(w, request)
+	if f.Handler != nil {
+		f.Handler.ServeHTTP(w, request)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Operation-Id", r.operation)
-	for k, v := range r.header {
+	for k, v := range f.Header {
 		w.Header()[http.CanonicalHeaderKey(k)] = v
 	}
 	w.WriteHeader(r.status)
-	if r.stall == 0 && !r.cut {
+	if f.Stall == 0 && !f.Cut {
 		w.Write(r.body)
 		return
 	}
 	half := len(r.body) / 2
 	w.Write(r.body[:half])
 	http.NewResponseController(w).Flush()
-	if !pause(ctx, r.stall) || r.cut {
+	if !pause(ctx, f.Stall) || f.Cut {
 		panic(http.ErrAbortHandler)
 	}
 	w.Write(r.body[half:])

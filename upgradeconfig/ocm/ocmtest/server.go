@@ -74,7 +74,7 @@ type Request struct {
 	Query  url.Values
 	Header http.Header // without Authorization
 	Body   string
-	// Status that was answered, 0 where the connection was broken instead.
+	// Status that was answered, 0 if the connection was broken instead.
 	Status int
 }
 
@@ -102,13 +102,6 @@ func (s *Server) SetCluster(c Cluster) {
 		return
 	}
 	s.clusters = append(s.clusters, c.clone())
-}
-
-// RemoveCluster removes the cluster of an ID, if there is one.
-func (s *Server) RemoveCluster(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clusters = slices.DeleteFunc(s.clusters, func(c Cluster) bool { return c.ID == id })
 }
 
 // Cluster returns a copy of the cluster of an ID, and whether there is one.
