@@ -353,7 +353,7 @@ func (r *decider) passEnded(q reconcile.Request, p *pass) {
 		}
 		s.attempt++
 		s.failures++
-		s.nextPass = q.Now.Add(passDelay(s.failures, r.interval(q), r.random(q)))
+		s.nextPass = q.Now.Add(passDelay(s.failures, r.interval(q), q.Rand.Float64()))
 		if text := err.Error(); text != s.toldFailure {
 			s.toldFailure = text
 			r.emit(Event{Type: troubleOf(res.Errors), Time: q.Now, Release: p.sync.release, Message: text, Err: err})

@@ -85,14 +85,6 @@ func (c *core) pendingDeletions() []string {
 	return tracker.PendingDeletions()
 }
 
-// random returns a number in [0,1) for jitter.
-func (c *core) random(q reconcile.Request) float64 {
-	if c.o.Rand != nil {
-		return c.o.Rand()
-	}
-	return q.Rand.Float64()
-}
-
 // interval is the time between passes, drawn once.
 func (c *core) interval(q reconcile.Request) time.Duration {
 	c.mu.Lock()
@@ -100,7 +92,7 @@ func (c *core) interval(q reconcile.Request) time.Duration {
 	if c.drawnInterval == 0 {
 		c.drawnInterval = c.o.Interval
 		if c.drawnInterval == 0 {
-			c.drawnInterval = risk.CheckInterval(c.random(q))
+			c.drawnInterval = risk.CheckInterval(q.Rand.Float64())
 		}
 	}
 	return c.drawnInterval

@@ -116,8 +116,6 @@ type Options struct {
 	// means the real one. Decisions go by the driver's: in virtual time both
 	// must be the same.
 	Clock clock.WithTicker
-	// Rand returns a number in [0,1) for jitter; nil means the driver's.
-	Rand func() float64
 	// Identity says under which names releases must have been signed: in which
 	// repositories, and whether the tag must fit the version. Zero refuses
 	// nothing. It also counts for what Verifier returns. A release that is

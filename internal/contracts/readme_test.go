@@ -1,8 +1,9 @@
-package clusterupdate_test
+package contracts_test
 
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -495,16 +496,18 @@ func Example_rehearse() {
 	// 4.20.3 Completed
 }
 
+var update = flag.Bool("update", false, "write the programs into README.md and docs")
+
 var docExample = regexp.MustCompile("(?s)<!-- (Example\\w*) of (\\S+) -->\n```go\n(.*?)```")
 
 // TestDocsShowExamples: a program in README.md or docs is the body of an Example,
 // word for word, so it compiles and does what its output says.
 func TestDocsShowExamples(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, "README.md") {
+	for _, page := range append(pages, filepath.Join(root, "README.md")) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -516,7 +519,7 @@ func TestDocsShowExamples(t *testing.T) {
 		for _, m := range found {
 			want := exampleBody(t, m[2], m[1])
 			if m[3] != want && !*update {
-				t.Errorf("%s does not show %s of %s: rewrite it by go test . -run TestDocsShow -update", page, m[1], m[2])
+				t.Errorf("%s does not show %s of %s: rewrite it by go test ./internal/contracts -run TestDocsShow -update", page, m[1], m[2])
 			}
 			text = bytes.Replace(text, []byte(m[0]), []byte(strings.TrimSuffix(m[0], m[3]+"```")+want+"```"), 1)
 		}
@@ -532,7 +535,7 @@ func TestDocsShowExamples(t *testing.T) {
 func exampleBody(t *testing.T, file, name string) string {
 	t.Helper()
 	fset := token.NewFileSet()
-	src, err := os.ReadFile(file)
+	src, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
 		t.Fatal(err)
 	}

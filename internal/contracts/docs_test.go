@@ -1,14 +1,11 @@
-package clusterupdate_test
+package contracts_test
 
 import (
 	"flag"
 	"fmt"
 	"go/ast"
 	"go/doc"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -39,25 +36,13 @@ var (
 // Plain data (a type without hidden fields) need not speak of goroutines one by
 // one: its package's doc says it for all of them.
 func TestDocs(t *testing.T) {
-	root := "."
-	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
+	for dir, p := range packages(t) {
+		if !p.isPublic() || p.module != "" || !selected(dir, *docsOf) {
+			continue
 		}
-		name := d.Name()
-		if nested, _ := filepath.Glob(filepath.Join(dir, "go.mod")); dir != root && (len(nested) > 0 || strings.HasPrefix(name, ".") || name == "testdata" || name == "internal" || name == "examples") {
-			return filepath.SkipDir
-		}
-		if !selected(filepath.ToSlash(dir), *docsOf) {
-			return nil
-		}
-		for _, fault := range docFaults(t, dir) {
+		for _, fault := range docFaults(t, dir, p) {
 			t.Error(fault)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -68,33 +53,14 @@ func selected(dir, pattern string) bool {
 	return pattern == "" || dir == pattern || isTree && (dir == tree || strings.HasPrefix(dir, tree+"/"))
 }
 
-func docFaults(t *testing.T, dir string) []string {
-	fset := token.NewFileSet()
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+func docFaults(t *testing.T, dir string, p *goPackage) []string {
+	pkg, err := doc.NewFromFiles(p.fset, p.files, module+"/"+dir, doc.PreserveAST)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var files []*ast.File
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, file)
-	}
-	if len(files) == 0 {
-		return nil
-	}
-	pkg, err := doc.NewFromFiles(fset, files, module+"/"+filepath.ToSlash(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &docCheck{fset: fset, dir: filepath.ToSlash(dir), pkg: pkg}
+	c := &docCheck{fset: p.fset, dir: dir, pkg: pkg}
 	if pkg.Doc == "" {
-		c.fault(files[0].Pos(), "package "+pkg.Name, "has no doc")
+		c.fault(p.files[0].Pos(), "package "+pkg.Name, "has no doc")
 	}
 	for _, f := range pkg.Funcs {
 		c.function(f.Name, f.Doc, f.Decl.Type, f.Decl.Pos())

@@ -1,4 +1,4 @@
-package clusterupdate_test
+package contracts_test
 
 import (
 	"context"

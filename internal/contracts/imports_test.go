@@ -1,20 +1,13 @@
-package clusterupdate_test
+package contracts_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os/exec"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-const module = "github.com/clusterupdate/clusterupdate"
 
 // ranks orders the packages of the core: one may import those of lower rank
 // alone, and parts of itself. A folder that is not listed has no place yet.
@@ -83,42 +76,22 @@ var runtimes = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
 
 func TestImportsRunDownward(t *testing.T) {
 	seen := map[string]bool{}
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for from, p := range packages(t) {
+		if p.module != "" {
+			continue
 		}
-		file = filepath.ToSlash(file)
-		if d.IsDir() {
-			if nested, _ := filepath.Glob(filepath.Join(file, "go.mod")); file != "." && len(nested) > 0 || strings.HasPrefix(d.Name(), ".") && file != "." || d.Name() == "testdata" && !strings.HasPrefix(file, "internal/") {
-				return filepath.SkipDir
+		for _, file := range p.files {
+			for _, spec := range file.Imports {
+				imported, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if fault := importFault(from, imported); fault != "" {
+					t.Errorf("%s imports %s: %s", p.fset.Position(spec.Pos()), imported, fault)
+				}
 			}
-			return nil
+			seen[top(from)] = true
 		}
-		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return nil
-		}
-		from := path.Dir(file)
-		if from == "." {
-			from = ""
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		for _, spec := range parsed.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			if fault := importFault(from, imported); fault != "" {
-				t.Errorf("%s imports %s: %s", file, imported, fault)
-			}
-		}
-		seen[top(from)] = true
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, want := range []string{"", "runlevel", "preconditions", "graph", "manifest", "signature", "mcp", "olm", "upgradeconfig", "clusterapi", "internal"} {
 		if !seen[want] {
@@ -201,7 +174,7 @@ func top(p string) string {
 // TestVerifyingLinksNoKubernetes: a program that verifies a file links neither
 // Kubernetes nor OpenShift's types, and none of the curves of go-crypto.
 func TestVerifyingLinksNoKubernetes(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "./signature").Output()
+	out, err := exec.Command("go", "list", "-deps", module+"/signature").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,39 +265,42 @@ func TestOneWriterOfRequests(t *testing.T) {
 		"validate.go":                          true, // of a copy that is not written
 	}
 	seen := 0
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
-			return err
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			assign, ok := n.(*ast.AssignStmt)
-			if !ok {
-				return true
-			}
-			for _, to := range assign.Lhs {
-				for expr := ast.Expr(to); ; {
-					selector, ok := expr.(*ast.SelectorExpr)
-					if !ok {
-						break
-					}
-					if selector.Sel.Name == "DesiredUpdate" {
-						seen++
-						if !writers[filepath.ToSlash(file)] {
-							t.Errorf("%s sets DesiredUpdate", file)
-						}
-					}
-					expr = selector.X
+	for _, p := range packages(t) {
+		for _, file := range p.files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				assign, ok := n.(*ast.AssignStmt)
+				if !ok {
+					return true
 				}
-			}
+				for _, to := range assign.Lhs {
+					if !setsRequest(to) {
+						continue
+					}
+					seen++
+					if at := p.fset.Position(to.Pos()); !writers[at.Filename] {
+						t.Errorf("%s sets DesiredUpdate", at)
+					}
+				}
+				return true
+			})
+		}
+	}
+	if seen == 0 {
+		t.Error("nobody sets DesiredUpdate")
+	}
+}
+
+// setsRequest reports whether an assignment to expr changes DesiredUpdate or a
+// field of it.
+func setsRequest(expr ast.Expr) bool {
+	for {
+		selector, ok := expr.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		if selector.Sel.Name == "DesiredUpdate" {
 			return true
-		})
-		return nil
-	})
-	if err != nil || seen == 0 {
-		t.Errorf("%d assignments, error %v", seen, err)
+		}
+		expr = selector.X
 	}
 }
