@@ -23,6 +23,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -154,11 +155,11 @@ func TestWithdrawnUnderRun(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			s.request(s, configv1.Update{Version: sample.ToVersion})
 			time.Sleep(10 * time.Second)
-			s.wantCondition(clusterupdate.ConditionReleaseAccepted, "Unknown RetrievePayload: Retrieving and verifying payload "+toQuoted)
+			s.wantCondition(clusterversion.ConditionReleaseAccepted, "Unknown RetrievePayload: Retrieving and verifying payload "+toQuoted)
 			s.wantCondition(configv1.OperatorProgressing, "False : Cluster version is 4.20.3")
 			s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.DesiredUpdate = nil })
 			time.Sleep(time.Second)
-			s.wantCondition(clusterupdate.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
+			s.wantCondition(clusterversion.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
 		})
 		if failed := s.saw(clusterupdate.EventRetrievePayloadFailed); len(failed) > 0 {
 			s.Errorf("called a withdrawn load failed: %q", failed)
@@ -266,7 +267,7 @@ func TestPassLimit(t *testing.T) {
 		if !errors.Is(r.Failure, context.DeadlineExceeded) || r.Done {
 			s.Errorf("result is %v, done=%v", r.Failure, r.Done)
 		}
-		s.wantCondition(clusterupdate.ConditionFailing, "False :")
+		s.wantCondition(clusterversion.ConditionFailing, "False :")
 		if got := condition(s.version(s), configv1.OperatorProgressing); !strings.HasPrefix(got, "True : Working towards 4.21.1: ") {
 			s.Errorf("Progressing is %s", got)
 		}
@@ -300,7 +301,7 @@ func TestImplicitCapability(t *testing.T) {
 				s.request(s, configv1.Update{Version: sample.ToVersion})
 				s.syncs(5)
 				s.wantHistory(completedHistory)
-				s.wantCondition(clusterupdate.ConditionImplicitlyEnabledCapabilities,
+				s.wantCondition(clusterversion.ConditionImplicitlyEnabledCapabilities,
 					"True CapabilitiesImplicitlyEnabled: The following capabilities could not be disabled: Console")
 			})
 		})

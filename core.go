@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
@@ -115,7 +116,7 @@ func (c *core) setPass(p *pass) {
 func (c *core) result() Result {
 	s := &c.s
 	r := Result{ClusterVersion: c.cv.DeepCopy(), Resolution: c.d.resolution}
-	r.Done = r.Resolution.Outcome != NotFound && s.sync != nil && s.report.Reconciling && s.report.Failure == nil && s.passErr == nil &&
+	r.Done = r.Resolution.Outcome != clusterversion.NotFound && s.sync != nil && s.report.Reconciling && s.report.Failure == nil && s.passErr == nil &&
 		s.sync.release.Image == c.d.want.Image && c.hooksDone()
 	switch {
 	case s.load.err != nil:

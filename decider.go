@@ -250,9 +250,9 @@ func (r *decider) refuseHosted(ctx context.Context) error {
 	if r.selfHosted {
 		return nil
 	}
-	err := refuseHosted(ctx, r.o.API)
+	err := clusterversion.RefuseHosted(ctx, r.o.API)
 	r.selfHosted = err == nil
-	if errors.Is(err, ErrHostedControlPlane) && r.fatal != nil {
+	if errors.Is(err, clusterversion.ErrHostedControlPlane) && r.fatal != nil {
 		r.fatal(err)
 	}
 	return err
@@ -404,7 +404,7 @@ func (r *decider) refused(now time.Time, err error) {
 }
 
 func progressMessage(cv *configv1.ClusterVersion) string {
-	if c := findCondition(cv.Status.Conditions, configv1.OperatorProgressing); c != nil {
+	if c := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing); c != nil {
 		return c.Message
 	}
 	return ""
@@ -447,7 +447,7 @@ func (r *decider) ask(ctx context.Context, a Action) error {
 		if live.Generation != r.cv.Generation {
 			return false, errSpecChanged
 		}
-		clusterversion.Request(live, *a.ask)
+		clusterversion.SetDesired(live, *a.ask)
 		return true, nil
 	})
 	if errors.Is(err, errSpecChanged) {

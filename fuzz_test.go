@@ -119,7 +119,7 @@ func TestOddClusterVersion(t *testing.T) {
 			if tt.err != "" && !strings.Contains(text, tt.err) || tt.err == "" && cv == nil {
 				t.Errorf("errors %.600s", text)
 			}
-			if tt.err == "" && (len(cv.Status.History) == 0 || len(cv.Status.History) > clusterupdate.MaxHistory) {
+			if tt.err == "" && (len(cv.Status.History) == 0 || len(cv.Status.History) > 100) {
 				t.Errorf("%d entries of history", len(cv.Status.History))
 			}
 		})

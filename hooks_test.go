@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
@@ -166,11 +167,11 @@ func TestHooks(t *testing.T) {
 	last := map[configv1.ClusterStatusConditionType]string{}
 	c.follow(t, v, func() bool {
 		cv := c.version(t)
-		for _, typ := range []configv1.ClusterStatusConditionType{configv1.OperatorProgressing, clusterupdate.ConditionFailing} {
+		for _, typ := range []configv1.ClusterStatusConditionType{configv1.OperatorProgressing, clusterversion.ConditionFailing} {
 			if text := condition(cv, typ); strings.Contains(text, "hook marks") && last[typ] != text {
 				last[typ] = text
 				said = append(said, text)
-			} else if typ == clusterupdate.ConditionFailing && text == "False :" {
+			} else if typ == clusterversion.ConditionFailing && text == "False :" {
 				last[typ] = ""
 			}
 		}
@@ -378,7 +379,7 @@ func TestHookHangs(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		cv := c.testCluster.version(t)
 		const want = "True UpdateHookFailed: hook marks failed: the job has not ended within 1m0s: context deadline exceeded"
-		if got := condition(cv, clusterupdate.ConditionFailing); got != want || historyOf(cv) != "1.0.1 Partial, 1.0.0 Completed" {
+		if got := condition(cv, clusterversion.ConditionFailing); got != want || historyOf(cv) != "1.0.1 Partial, 1.0.0 Completed" {
 			t.Errorf("Failing is %s, history %s", got, historyOf(cv))
 		}
 		cancel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
@@ -71,7 +72,7 @@ func TestIdentity(t *testing.T) {
 				s.sync()
 				s.request(s, tt.request)
 				r := s.sync()
-				accepted := condition(s.version(s), clusterupdate.ConditionReleaseAccepted)
+				accepted := condition(s.version(s), clusterversion.ConditionReleaseAccepted)
 				if tt.failure == "" {
 					if !strings.HasPrefix(accepted, "True ") || r.Failure != nil && errors.As(r.Failure, new(*clusterupdate.LoadError)) {
 						s.Errorf("ReleaseAccepted is %q, failure %v", accepted, r.Failure)

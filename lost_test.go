@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -100,7 +101,7 @@ func TestLostStatus(t *testing.T) {
 					s.Errorf("wrote %q", *writes)
 				}
 				if tt.own.Image != "" {
-					s.wantCondition(clusterupdate.ConditionFailing, "True UnknownRelease: "+rootOf(err))
+					s.wantCondition(clusterversion.ConditionFailing, "True UnknownRelease: "+rootOf(err))
 				}
 			})
 		})
@@ -225,7 +226,7 @@ func TestLostRequestIsChecked(t *testing.T) {
 					_, _ = s.u.Sync(s.Context())
 					time.Sleep(time.Minute)
 				}
-				if got := condition(s.version(s), clusterupdate.ConditionReleaseAccepted); !strings.HasPrefix(got, tt.want) {
+				if got := condition(s.version(s), clusterversion.ConditionReleaseAccepted); !strings.HasPrefix(got, tt.want) {
 					s.Errorf("ReleaseAccepted is %s, want %s", got, tt.want)
 				}
 			})

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -77,7 +78,7 @@ type Options struct {
 	ReasonStyle preconditions.ReasonStyle
 	// Resolve says where else than among the available updates a requested version
 	// may be found.
-	Resolve ResolveOptions
+	Resolve clusterversion.ResolveOptions
 	// Hooks are what else is done around an update.
 	Hooks []Hook
 

@@ -8,9 +8,10 @@ import (
 	"sync"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel"
-	configv1 "github.com/openshift/api/config/v1"
 )
 
 // Progress tells an update as text, from the events of an [Updater] and of a

@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -147,7 +148,7 @@ func TestUpgradeableBlocksAMinorUpdate(t *testing.T) {
 			t.Fatalf("failure is %v", r.Failure)
 		}
 		summary := `Precondition "ClusterVersionUpgradeable" failed because of "ClusterOperatorUpgradeable": etcd must be defragmented first`
-		s.wantCondition(clusterupdate.ConditionReleaseAccepted, "False PreconditionChecks: Preconditions failed for payload loaded "+toQuoted+": "+summary)
+		s.wantCondition(clusterversion.ConditionReleaseAccepted, "False PreconditionChecks: Preconditions failed for payload loaded "+toQuoted+": "+summary)
 		s.wantHistory("4.20.3 Completed")
 		s.wantCondition(configv1.OperatorProgressing, "False : Cluster version is 4.20.3")
 		if cv := s.version(s); cv.Status.ObservedGeneration != cv.Generation {
@@ -198,13 +199,13 @@ func TestUnverified(t *testing.T) {
 		if r.Failure == nil || r.Failure.Error() != want {
 			t.Errorf("failure is %v, want %s", r.Failure, want)
 		}
-		s.wantCondition(clusterupdate.ConditionReleaseAccepted, "False RetrievePayload: "+want)
+		s.wantCondition(clusterversion.ConditionReleaseAccepted, "False RetrievePayload: "+want)
 		s.wantHistory("4.20.3 Completed")
 
 		// The wish goes back to what is running: the refusal is history.
 		s.request(s, configv1.Update{Version: sample.FromVersion})
 		s.sync()
-		s.wantCondition(clusterupdate.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
+		s.wantCondition(clusterversion.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
 
 		s.request(s, configv1.Update{Version: sample.ToVersion, Force: true})
 		if r := s.syncs(10); !r.Done {
@@ -393,10 +394,10 @@ func TestInvalidRequest(t *testing.T) {
 		t := s.T
 		s.request(s, configv1.Update{Version: "4.99.0"})
 		r := s.sync()
-		if r.Resolution.Outcome != clusterupdate.Invalid {
+		if r.Resolution.Outcome != clusterversion.Invalid {
 			t.Errorf("outcome is %+v", r.Resolution)
 		}
-		s.wantCondition(clusterupdate.ConditionInvalid,
+		s.wantCondition(clusterversion.ConditionInvalid,
 			`True InvalidClusterVersion: The cluster version is invalid: spec.desiredUpdate.version: Invalid value: "4.99.0": when image is empty the update must be an available update`)
 		s.wantCondition(configv1.OperatorProgressing, "False InvalidClusterVersion: Stopped at 4.20.3: the cluster version is invalid")
 
@@ -404,7 +405,7 @@ func TestInvalidRequest(t *testing.T) {
 		if r := s.syncs(10); !r.Done {
 			t.Fatalf("not done: %v", r.Failure)
 		}
-		s.wantCondition(clusterupdate.ConditionInvalid, "")
+		s.wantCondition(clusterversion.ConditionInvalid, "")
 	})
 }
 
@@ -416,7 +417,7 @@ func TestRequestBeforeTheGraph(t *testing.T) {
 		invalid := false
 		s.restart(func(o *clusterupdate.Options) {
 			o.Observe = func(e clusterupdate.Event) {
-				invalid = invalid || condition(s.version(s), clusterupdate.ConditionInvalid) != ""
+				invalid = invalid || condition(s.version(s), clusterversion.ConditionInvalid) != ""
 			}
 		})
 		if r := s.syncs(10); !r.Done {

@@ -18,6 +18,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
@@ -36,6 +37,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -609,8 +611,8 @@ func (s *scenario) until(d *datadriven.TestData, what string) error {
 			return h.State == configv1.CompletedUpdate && (cv.Spec.DesiredUpdate == nil || cv.Spec.DesiredUpdate.Version == "" || h.Version == cv.Spec.DesiredUpdate.Version)
 		},
 		"accepted": func() bool { return newest().Image != seen.Image },
-		"refused":  is(clusterupdate.ConditionReleaseAccepted, configv1.ConditionFalse),
-		"failing":  is(clusterupdate.ConditionFailing, configv1.ConditionTrue),
+		"refused":  is(clusterversion.ConditionReleaseAccepted, configv1.ConditionFalse),
+		"failing":  is(clusterversion.ConditionFailing, configv1.ConditionTrue),
 		"nodes":    func() bool { return updated(s.t, s.cluster, newest2(s.version())) },
 		"operator": func() bool { return s.reports(d) },
 	}[what]

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -245,14 +246,14 @@ func TestSync(t *testing.T) {
 		}
 		cv := c.version(t)
 		for typ, want := range map[configv1.ClusterStatusConditionType]string{
-			configv1.RetrievedUpdates:                            "True :",
-			clusterupdate.ConditionReleaseAccepted:               fmt.Sprintf("True PayloadLoaded: Payload loaded version=%q image=%q architecture=%q", sample.FromVersion, sample.FromImage, "amd64"),
-			configv1.OperatorAvailable:                           "True : Done applying 4.20.3",
-			clusterupdate.ConditionFailing:                       "False :",
-			configv1.OperatorProgressing:                         "False : Cluster version is 4.20.3",
-			configv1.OperatorUpgradeable:                         "",
-			clusterupdate.ConditionInvalid:                       "",
-			clusterupdate.ConditionImplicitlyEnabledCapabilities: "False AsExpected: Capabilities match configured spec",
+			configv1.RetrievedUpdates:                             "True :",
+			clusterversion.ConditionReleaseAccepted:               fmt.Sprintf("True PayloadLoaded: Payload loaded version=%q image=%q architecture=%q", sample.FromVersion, sample.FromImage, "amd64"),
+			configv1.OperatorAvailable:                            "True : Done applying 4.20.3",
+			clusterversion.ConditionFailing:                       "False :",
+			configv1.OperatorProgressing:                          "False : Cluster version is 4.20.3",
+			configv1.OperatorUpgradeable:                          "",
+			clusterversion.ConditionInvalid:                       "",
+			clusterversion.ConditionImplicitlyEnabledCapabilities: "False AsExpected: Capabilities match configured spec",
 		} {
 			if got := condition(cv, typ); got != want {
 				t.Errorf("%s is %q, want %q", typ, got, want)

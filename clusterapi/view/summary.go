@@ -5,6 +5,8 @@ import (
 	"io"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // Summary is what oc adm upgrade shows of a cluster: its state and the releases
@@ -61,8 +63,8 @@ func Summarize(cv *configv1.ClusterVersion) (*Summary, error) {
 		s.NotRecommended = append(s.NotRecommended, r)
 	}
 	version := func(r Release) string { return r.Version }
-	s.Updates = NewestFirst(s.Updates, version)
-	s.NotRecommended = NewestFirst(s.NotRecommended, version)
+	s.Updates = versions.NewestFirst(s.Updates, version)
+	s.NotRecommended = versions.NewestFirst(s.NotRecommended, version)
 	return s, nil
 }
 

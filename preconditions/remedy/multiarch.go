@@ -85,7 +85,7 @@ func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Multi
 		case cv.Status.Desired.Version != target.Version:
 			return false, fmt.Errorf("the cluster went from %s to %s meanwhile", target.Version, cv.Status.Desired.Version)
 		}
-		clusterversion.Request(cv, configv1.Update{Architecture: multi, Version: target.Version, AcceptRisks: clusterversion.AcceptedRisks(cv)})
+		clusterversion.SetDesired(cv, configv1.Update{Architecture: multi, Version: target.Version, AcceptRisks: clusterversion.AcceptedRisks(cv)})
 		if cv.Annotations == nil {
 			cv.Annotations = map[string]string{}
 		}
@@ -129,7 +129,7 @@ func (m MultiArch) Undo(ctx context.Context, api clusterapi.ClusterAPI) error {
 		if !stands {
 			return false, nil // somebody else's request by now
 		}
-		clusterversion.Request(cv, configv1.Update{Version: made.Before["version"], Image: made.Before["image"], AcceptRisks: clusterversion.AcceptedRisks(cv)})
+		clusterversion.SetDesired(cv, configv1.Update{Version: made.Before["version"], Image: made.Before["image"], AcceptRisks: clusterversion.AcceptedRisks(cv)})
 		return true, nil
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package clusterupdate
+package clusterversion
 
 import (
 	"net/url"
@@ -128,17 +128,4 @@ func clusterIDFault(s string) string {
 		return "must be a version-4 UUID"
 	}
 	return ""
-}
-
-// invalidMessage is the message of the condition Invalid.
-func invalidMessage(errs field.ErrorList) string {
-	if len(errs) == 1 {
-		return "The cluster version is invalid: " + errs[0].Error()
-	}
-	var b strings.Builder
-	b.WriteString("The cluster version is invalid:\n")
-	for _, err := range errs {
-		b.WriteString("* " + err.Error() + "\n")
-	}
-	return b.String()
 }

@@ -1,6 +1,7 @@
-package clusterupdate
+package clusterversion
 
 import (
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -9,8 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// MaxHistory is how many entries the history of a ClusterVersion keeps.
-const MaxHistory = 100
+const maxHistory = 100 // entries
 
 // HistoryChange is what a pass knows about the release that the cluster
 // reconciles.
@@ -30,9 +30,8 @@ type HistoryChange struct {
 // the newest entry is closed (an abandoned update stays Partial, with a
 // completion time) and a new one is put in front. Entries without a state are
 // Partial. A release without an image
-// changes nothing. The result has at most one entry more than history, and is
-// pruned by one entry where it exceeds [MaxHistory]. AcceptedRisks of more than
-// 32 KiB are cut and say so.
+// changes nothing. The result is pruned to 100 entries (see [PruneHistory]).
+// AcceptedRisks of more than 32 KiB are cut.
 func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.UpdateHistory {
 	out := make([]configv1.UpdateHistory, 0, len(history)+1)
 	for i := range history {
@@ -44,7 +43,7 @@ func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.
 	if c.Release.Image == "" {
 		return out
 	}
-	if len(out) == 0 || !sameEntry(&out[0], c.Release) {
+	if len(out) == 0 || !SameRelease(&out[0], c.Release) {
 		if len(out) > 0 && out[0].CompletionTime == nil {
 			out[0].CompletionTime = c.Now.DeepCopy()
 		}
@@ -69,29 +68,35 @@ func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.
 		}
 	}
 	if c.AcceptedRisks != "" {
-		newest.AcceptedRisks = bounded.Text(c.AcceptedRisks, maxMessage)
+		newest.AcceptedRisks = bounded.Text(c.AcceptedRisks, MaxMessage)
 	}
 	newest.Verified = newest.Verified || c.Verified
-	return PruneHistory(out, MaxHistory)
+	return PruneHistory(out, maxHistory)
 }
 
-// sameEntry reports whether an entry is about a release. What one side does
+// SameRelease reports whether an entry is about a release. What one side does
 // not know cannot tell them apart.
-func sameEntry(h *configv1.UpdateHistory, r configv1.Release) bool {
+func SameRelease(h *configv1.UpdateHistory, r configv1.Release) bool {
 	if h.Image == r.Image {
 		return r.Version == "" || h.Version == "" || h.Version == r.Version
 	}
 	return h.Image == "" && h.Version != "" && h.Version == r.Version
 }
 
-// PruneHistory removes one entry where there are more than limit: the one that
-// says least about where the cluster has been. The entries kept longest are
-// the newest five, the newest that completed, the very first, and those where
-// the cluster changed its minor version.
+// PruneHistory removes entries from a history, newest first, until it has limit of
+// them: those that say least about where the cluster has been. It keeps longest the
+// newest five, the newest that completed, the very first, and those where the cluster
+// changed its minor version. It changes history.
 func PruneHistory(history []configv1.UpdateHistory, limit int) []configv1.UpdateHistory {
-	if len(history) <= limit {
-		return history
+	for len(history) > limit {
+		least := leastEntry(history, limit)
+		history = slices.Delete(history, least, least+1)
 	}
+	return history
+}
+
+// leastEntry is the index of the entry to remove first.
+func leastEntry(history []configv1.UpdateHistory, limit int) int {
 	newestCompleted := -1
 	newer := make([]int, len(history)) // next newer Completed entry, or -1
 	for i, last := 0, -1; i < len(history); i++ {
@@ -129,7 +134,7 @@ func PruneHistory(history []configv1.UpdateHistory, limit int) []configv1.Update
 			older = i
 		}
 	}
-	return append(history[:lowest], history[lowest+1:]...)
+	return lowest
 }
 
 func minorOf(h configv1.UpdateHistory) string { return versionPart(h.Version, 1) }

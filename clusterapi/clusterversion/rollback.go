@@ -1,9 +1,9 @@
-package clusterupdate
+package clusterversion
 
 import (
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
@@ -38,7 +38,7 @@ func (r RollbackRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 		return out, unsupported("no previous version found in ClusterVersion's status.history besides the current %s (%s).", desired.Version, desired.Image)
 	}
 	before, err := versions.Parse(previous.Version)
-	progressing := findCondition(cv.Status.Conditions, configv1.OperatorProgressing)
+	progressing := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
 	switch {
 	case err != nil:
 		return out, unsupported("previous version %q invalid SemVer: %v", previous.Version, err)
@@ -52,7 +52,7 @@ func (r RollbackRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 		return out, refuse(RefusedClusterState, "", "unable to rollback while an update is Progressing=%s: %s: %s.", progressing.Status, progressing.Reason, progressing.Message)
 	}
 	out.ClusterVersion = cv.DeepCopy()
-	clusterversion.Request(out.ClusterVersion, configv1.Update{Version: previous.Version, Image: previous.Image})
+	SetDesired(out.ClusterVersion, configv1.Update{Version: previous.Version, Image: previous.Image})
 	out.printf("Requested rollback from %s to %s", desired.Version, previous.Version)
 	return out, nil
 }

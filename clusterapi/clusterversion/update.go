@@ -1,4 +1,4 @@
-package clusterupdate
+package clusterversion
 
 import (
 	"cmp"
@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
-	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
@@ -170,7 +170,7 @@ func (r UpdateRequest) choose(cv *configv1.ClusterVersion, out *Answer) (*config
 		candidates = append(candidates, offer{release: u})
 	}
 	for _, u := range cv.Status.ConditionalUpdates {
-		known := recommendedCondition(u.Conditions)
+		known := meta.FindStatusCondition(u.Conditions, "Recommended")
 		if known == nil || known.Status == metav1.ConditionTrue {
 			continue
 		}
@@ -193,7 +193,7 @@ func (r UpdateRequest) choose(cv *configv1.ClusterVersion, out *Answer) (*config
 		out.warnf("The requested upgrade image is not one of the available updates. You have used --allow-explicit-upgrade for the update to proceed anyway")
 		return &configv1.Release{Image: r.ToImage}, nil
 	case r.ToLatest && len(candidates) > 0:
-		latest := view.NewestFirst(candidates, func(o offer) string { return o.release.Version })[0]
+		latest := versions.NewestFirst(candidates, func(o offer) string { return o.release.Version })[0]
 		return latest.accept(out), nil
 	}
 	return nil, r.noTarget(cv, candidates, out)
@@ -236,7 +236,7 @@ func (r UpdateRequest) noTarget(cv *configv1.ClusterVersion, candidates []offer,
 		the = "an"
 	}
 	next := fmt.Sprintf("specify %s to continue with %s update", flag, the)
-	c := findCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
+	c := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
 	switch {
 	case c != nil && c.Status != configv1.ConditionTrue:
 		return refuse(RefusedCannotRefresh, flag, "cannot refresh available updates:\n%s\n\n%s.", because(c), next)
@@ -248,20 +248,16 @@ func (r UpdateRequest) noTarget(cv *configv1.ClusterVersion, candidates []offer,
 	case len(candidates) == 0:
 		return refuse(RefusedUnavailable, flag, "no recommended updates, %s or wait for new updates to be available.", next)
 	}
-	var versions []string
-	for _, o := range view.NewestFirst(candidates, func(o offer) string { return o.release.Version }) {
-		versions = append(versions, o.release.Version)
+	var targets []string
+	for _, o := range versions.NewestFirst(candidates, func(o offer) string { return o.release.Version }) {
+		targets = append(targets, o.release.Version)
 	}
-	return refuse(RefusedUnavailable, flag, "the update is not one of the possible targets: %s. %s.", strings.Join(versions, ", "), next)
+	return refuse(RefusedUnavailable, flag, "the update is not one of the possible targets: %s. %s.", strings.Join(targets, ", "), next)
 }
 
 // guard refuses an update in a state of the cluster in which none is begun.
 func (r UpdateRequest) guard(cv *configv1.ClusterVersion, out *Answer) *RefusedError {
-	var texts []string
-	for _, g := range ClusterGuards(cv) {
-		texts = append(texts, g.Message)
-	}
-	text := strings.Join(texts, "\n\n")
+	text := strings.Join(guards(cv), "\n\n")
 	switch {
 	case text == "":
 		return nil
@@ -276,8 +272,8 @@ func (r UpdateRequest) guard(cv *configv1.ClusterVersion, out *Answer) *RefusedE
 // their own: [AcceptRequest].
 func (r UpdateRequest) request(cv *configv1.ClusterVersion, out *Answer, u configv1.Update) {
 	out.ClusterVersion = cv.DeepCopy()
-	u.Force, u.AcceptRisks = r.Force, clusterversion.AcceptedRisks(cv)
-	clusterversion.Request(out.ClusterVersion, u)
+	u.Force, u.AcceptRisks = r.Force, AcceptedRisks(cv)
+	SetDesired(out.ClusterVersion, u)
 }
 
 // multiArch requests the same version for several architectures.
@@ -314,15 +310,4 @@ func (r UpdateRequest) clear(cv *configv1.ClusterVersion, out *Answer) {
 	} else {
 		out.printf("Cancelled requested upgrade to %s", cmp.Or(old.Version, old.Image, "<unknown>"))
 	}
-}
-
-// recommendedCondition is the condition of an update that tells its known issues,
-// nil without one.
-func recommendedCondition(conditions []metav1.Condition) *metav1.Condition {
-	for i := range conditions {
-		if conditions[i].Type == "Recommended" {
-			return &conditions[i]
-		}
-	}
-	return nil
 }

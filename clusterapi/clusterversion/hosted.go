@@ -1,4 +1,4 @@
-package clusterupdate
+package clusterversion
 
 import (
 	"context"
@@ -12,16 +12,15 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// ErrHostedControlPlane says that the control plane of a cluster is hosted in another
-// one (HyperShift): there its HostedCluster says which release it runs, and its
-// ClusterVersion follows that. [Updater.Run], [Updater.Sync], [Submit], [SubmitChecked]
-// and [Preflight] refuse such a cluster, and write nothing.
+// ErrHostedControlPlane reports a cluster whose control plane another cluster hosts
+// (HyperShift). Its HostedCluster names the release that it runs, and its ClusterVersion
+// follows. Whatever updates a cluster refuses such a one, and writes nothing.
 var ErrHostedControlPlane = errors.New("the control plane of this cluster is hosted in another one: it is updated there, by spec.release of its HostedCluster and NodePools")
 
-// refuseHosted returns ErrHostedControlPlane for a cluster whose control plane is hosted
+// RefuseHosted returns [ErrHostedControlPlane] for a cluster whose control plane is hosted
 // elsewhere. Any other error says that this is not known; a cluster without an
 // Infrastructure has its own.
-func refuseHosted(ctx context.Context, r clusterapi.Reader) error {
+func RefuseHosted(ctx context.Context, r clusterapi.Reader) error {
 	i, err := clusterapi.Read[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected):

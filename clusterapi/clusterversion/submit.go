@@ -1,6 +1,7 @@
-package clusterupdate
+package clusterversion
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
 // Request is something that an administrator asks of a ClusterVersion, with the
@@ -89,18 +89,19 @@ func noVersion(no, server string) *RefusedError {
 // [*RefusedError], and nothing was written, or one of reading or writing the
 // ClusterVersion, or of ctx. It can be called concurrently.
 func Submit(ctx context.Context, api clusterapi.ReadWriter, r Request) (Answer, error) {
-	return submit(ctx, api, r, func(_, _ *configv1.ClusterVersion) error { return nil })
+	return SubmitIf(ctx, api, r, func(_, _ *configv1.ClusterVersion) error { return nil })
 }
 
-// submit is Submit with a last look at what is about to be written.
-func submit(ctx context.Context, api clusterapi.ReadWriter, r Request, allow func(cv, edited *configv1.ClusterVersion) error) (Answer, error) {
+// SubmitIf is [Submit] with a last look: allow gets the ClusterVersion as it is and
+// as it will be, and its error, which SubmitIf returns, refuses the write.
+func SubmitIf(ctx context.Context, api clusterapi.ReadWriter, r Request, allow func(cv, edited *configv1.ClusterVersion) error) (Answer, error) {
 	// Who may not read the Infrastructure may still ask.
-	if err := refuseHosted(ctx, api); errors.Is(err, ErrHostedControlPlane) {
+	if err := RefuseHosted(ctx, api); errors.Is(err, ErrHostedControlPlane) {
 		return Answer{}, &RefusedError{Reason: RefusedHosted, Message: err.Error()}
 	}
 	var out Answer
 	decided := false
-	stored, err := clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
+	stored, err := Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
 		decided = true
 		var err error
 		out, err = r.Edit(cv)
@@ -142,25 +143,11 @@ func because(c *configv1.ClusterOperatorStatusCondition) string {
 	return "  Reason: " + c.Reason + "\n  Message: " + strings.ReplaceAll(c.Message, "\n", "\n  ")
 }
 
-// ClusterGuard is a state of a cluster in which no update is requested. It is plain
-// data.
-type ClusterGuard struct {
-	Type    configv1.ClusterStatusConditionType // the condition that is True
-	Message string
-	Waiver  string // the option that passes it
-}
-
-// ClusterGuards returns what stands against an update in the state of the cluster
-// itself, whichever update that is. It can be called concurrently.
-func ClusterGuards(cv *configv1.ClusterVersion) []ClusterGuard {
-	target := cv.Status.Desired.Version
-	if target == "" {
-		target = cv.Status.Desired.Image
-	}
-	if target == "" {
-		target = "ClusterVersion status.desired has neither a version nor image; please open a bug"
-	}
-	var guards []ClusterGuard
+// guards returns what is against an update in the state of the cluster itself,
+// whichever update that is.
+func guards(cv *configv1.ClusterVersion) []string {
+	target := cmp.Or(cv.Status.Desired.Version, cv.Status.Desired.Image, "ClusterVersion status.desired has neither a version nor image; please open a bug")
+	var texts []string
 	for _, g := range []struct {
 		t    configv1.ClusterStatusConditionType
 		text string
@@ -169,9 +156,9 @@ func ClusterGuards(cv *configv1.ClusterVersion) []ClusterGuard {
 		{ConditionFailing, fmt.Sprintf("the cluster is experiencing an error reconciling %q:", target)},
 		{configv1.OperatorProgressing, "the cluster is already upgrading:"},
 	} {
-		if c := findCondition(cv.Status.Conditions, g.t); c != nil && c.Status == configv1.ConditionTrue {
-			guards = append(guards, ClusterGuard{Type: g.t, Message: g.text + "\n\n" + because(c), Waiver: "--allow-upgrade-with-warnings"})
+		if c := clusterapi.FindCondition(cv.Status.Conditions, g.t); c != nil && c.Status == configv1.ConditionTrue {
+			texts = append(texts, g.text+"\n\n"+because(c))
 		}
 	}
-	return guards
+	return texts
 }

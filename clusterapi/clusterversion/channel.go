@@ -1,4 +1,4 @@
-package clusterupdate
+package clusterversion
 
 import (
 	"net/url"

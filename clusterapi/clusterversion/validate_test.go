@@ -1,4 +1,4 @@
-package clusterupdate_test
+package clusterversion_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
 // version returns a valid object: own 4.2.0@A, available 4.2.1@B, history
@@ -98,7 +98,7 @@ func TestValidate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, err := range clusterupdate.Validate(version(tt.change), tt.acceptRisks) {
+			for _, err := range clusterversion.Validate(version(tt.change), tt.acceptRisks) {
 				got = append(got, err.Error())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -114,7 +114,7 @@ func TestClear(t *testing.T) {
 		cv.Spec.DesiredUpdate = &configv1.Update{Version: "x", Image: "C"}
 	})
 	before := bad.DeepCopy()
-	got := clusterupdate.Clear(bad, clusterupdate.Validate(bad, false))
+	got := clusterversion.Clear(bad, clusterversion.Validate(bad, false))
 	want := configv1.ClusterVersionSpec{Channel: "stable-4.2"}
 	if diff := cmp.Diff(want, got.Spec); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -124,7 +124,7 @@ func TestClear(t *testing.T) {
 	}
 
 	required := version(request(configv1.Update{Force: true}))
-	if got := clusterupdate.Clear(required, clusterupdate.Validate(required, false)); got.Spec.DesiredUpdate == nil {
+	if got := clusterversion.Clear(required, clusterversion.Validate(required, false)); got.Spec.DesiredUpdate == nil {
 		t.Error("a fault of desiredUpdate itself cleared it")
 	}
 }

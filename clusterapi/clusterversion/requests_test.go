@@ -1,4 +1,4 @@
-package clusterupdate_test
+package clusterversion_test
 
 import (
 	"context"
@@ -11,69 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/cvtest"
 )
-
-// imageOf is a release image by digest, of a repository.
-func imageOf(repository string, n int) string {
-	return fmt.Sprintf("%s@sha256:%064x", repository, n)
-}
-
-const repository = "registry.example/ocp/release"
-
-// requestable is a ClusterVersion at 4.20.3 with two recommended updates and two
-// with known issues.
-func requestable(change ...func(*configv1.ClusterVersion)) *configv1.ClusterVersion {
-	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
-	cv.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
-	cv.Spec.Channel = "stable-4.20"
-	cv.Status.Desired = configv1.Release{Version: "4.20.3", Image: imageOf(repository, 3), Channels: []string{"fast-4.20", "stable-4.20"}}
-	cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.20.4", Image: imageOf(repository, 4)}, {Version: "4.20.10", Image: imageOf(repository, 10)}}
-	conditional := func(version string, n int, status metav1.ConditionStatus) configv1.ConditionalUpdate {
-		return configv1.ConditionalUpdate{
-			Release:    configv1.Release{Version: version, Image: imageOf(repository, n)},
-			Risks:      []configv1.ConditionalUpdateRisk{{Name: "Slow", URL: "https://example.com", Message: "x", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}}}},
-			Conditions: []metav1.Condition{{Type: "Recommended", Status: status, Reason: "Slow", Message: "one\ntwo"}},
-		}
-	}
-	cv.Status.ConditionalUpdates = []configv1.ConditionalUpdate{
-		conditional("4.21.1", 21, metav1.ConditionFalse), conditional("4.21.0", 20, metav1.ConditionUnknown), conditional("4.21.2", 22, metav1.ConditionTrue),
-		{Release: configv1.Release{Version: "4.21.3", Image: imageOf(repository, 23)}},
-	}
-	cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: "Progressing", Status: "False"}, {Type: "RetrievedUpdates", Status: "True"}}
-	cv.Status.History = []configv1.UpdateHistory{
-		{Version: "4.20.3", Image: imageOf(repository, 3), State: configv1.CompletedUpdate},
-		{Version: "4.20.2", Image: imageOf(repository, 2), State: configv1.CompletedUpdate},
-	}
-	for _, f := range change {
-		f(cv)
-	}
-	return cv
-}
-
-// withCondition sets a condition.
-func withCondition(t configv1.ClusterStatusConditionType, status configv1.ConditionStatus) func(*configv1.ClusterVersion) {
-	return func(cv *configv1.ClusterVersion) {
-		c := configv1.ClusterOperatorStatusCondition{Type: t, Status: status, Reason: "R", Message: "M\nmore"}
-		for i := range cv.Status.Conditions {
-			if cv.Status.Conditions[i].Type == t {
-				cv.Status.Conditions[i] = c
-				return
-			}
-		}
-		cv.Status.Conditions = append(cv.Status.Conditions, c)
-	}
-}
-
-func desiredUpdate(u configv1.Update) func(*configv1.ClusterVersion) {
-	return func(cv *configv1.ClusterVersion) { cv.Spec.DesiredUpdate = &u }
-}
 
 func noUpdates(cv *configv1.ClusterVersion) { cv.Status.AvailableUpdates = nil }
 
@@ -81,15 +26,11 @@ func onlyRisky(cv *configv1.ClusterVersion) {
 	cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates = nil, cv.Status.ConditionalUpdates[:1]
 }
 
-func nothing(cv *configv1.ClusterVersion) {
-	cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates = nil, nil
-}
-
 // requestTest is a request with what becomes of it.
 type requestTest struct {
 	name    string
-	request clusterupdate.Request
-	cv      *configv1.ClusterVersion // nil: requestable()
+	request clusterversion.Request
+	cv      *configv1.ClusterVersion // nil: cvtest.Requestable()
 	want    *configv1.Update         // what is desired then; nil: nothing is changed
 	cleared bool                     // nothing is desired then
 	out     string
@@ -103,7 +44,7 @@ func (tt *requestTest) run(t *testing.T) {
 	t.Helper()
 	cv := tt.cv
 	if cv == nil {
-		cv = requestable()
+		cv = cvtest.Requestable()
 	}
 	before := cv.DeepCopy()
 	got, err := tt.request.Edit(cv)
@@ -117,7 +58,7 @@ func (tt *requestTest) run(t *testing.T) {
 	if diff := cmp.Diff([]string{tt.out, tt.warn, tt.err}, []string{got.Out, got.Err, text}); diff != "" {
 		t.Errorf("out, err, error (-want +got):\n%s", diff)
 	}
-	if refused := new(clusterupdate.RefusedError); err != nil && (!errors.As(err, &refused) || refused.Reason != tt.reason || refused.Waiver != tt.waiver) {
+	if refused := new(clusterversion.RefusedError); err != nil && (!errors.As(err, &refused) || refused.Reason != tt.reason || refused.Waiver != tt.waiver) {
 		t.Errorf("refused as %+v, want %s %s", refused, tt.reason, tt.waiver)
 	}
 	if (tt.want != nil || tt.cleared) != (got.ClusterVersion != nil) {
@@ -146,21 +87,21 @@ const (
 )
 
 func TestUpdateRequest(t *testing.T) {
-	type req = clusterupdate.UpdateRequest
+	type req = clusterversion.UpdateRequest
 	to := func(version string, n int) *configv1.Update {
-		return &configv1.Update{Version: version, Image: imageOf(repository, n)}
+		return &configv1.Update{Version: version, Image: cvtest.ImageOf(cvtest.Repository, n)}
 	}
 	usage := func(name string, r req, text string) requestTest {
-		return requestTest{name: name, request: r, err: text, reason: clusterupdate.RefusedUsage}
+		return requestTest{name: name, request: r, err: text, reason: clusterversion.RefusedUsage}
 	}
 	unavailable := func(name string, r req, cv *configv1.ClusterVersion, text, flag string) requestTest {
-		return requestTest{name: name, request: r, cv: cv, err: text, reason: clusterupdate.RefusedUnavailable, waiver: flag}
+		return requestTest{name: name, request: r, cv: cv, err: text, reason: clusterversion.RefusedUnavailable, waiver: flag}
 	}
 	const badImage = "--to-image must be a valid image pull spec: "
 	const bypassed = "warning: with --allow-not-recommended you have accepted the risks with 4.21.1 and bypassed Recommended=False Slow: one\ntwo\n"
 	const notRecommended = "the update 4.21.1 is not one of the recommended updates, but is available as a conditional update. To accept the Recommended=False risk and to proceed with update use --allow-not-recommended.\n  Reason: Slow\n  Message: one\n  two\n"
 	const cannotRefresh = "cannot refresh available updates:\n  Reason: R\n  Message: M\n  more\n\nspecify "
-	mirror := imageOf("mirror.example/a/b", 4)
+	mirror := cvtest.ImageOf("mirror.example/a/b", 4)
 	for _, tt := range []requestTest{
 		// Options.
 		usage("clear with another", req{Clear: true, To: "4.20.4"}, "--clear may not be specified with any other flags"),
@@ -180,92 +121,92 @@ func TestUpdateRequest(t *testing.T) {
 		usage("registry with port", req{ToImage: "host.io:5000"}, badImage+"no tag or digest specified"),
 		usage("localhost", req{ToImage: "localhost:tag", Force: true}, badImage+"no tag or digest specified"),
 		usage("repository alone", req{ToImage: "registry.example/a/b"}, badImage+"no tag or digest specified"),
-		{name: "by tag", request: req{ToImage: "registry.example/a:b"}, err: tagged, reason: clusterupdate.RefusedByTag, waiver: "--force"},
-		{name: "by tag and digest", request: req{ToImage: "registry.example/a:b" + mirror[18:]}, err: tagged, reason: clusterupdate.RefusedByTag, waiver: "--force"},
+		{name: "by tag", request: req{ToImage: "registry.example/a:b"}, err: tagged, reason: clusterversion.RefusedByTag, waiver: "--force"},
+		{name: "by tag and digest", request: req{ToImage: "registry.example/a:b" + mirror[18:]}, err: tagged, reason: clusterversion.RefusedByTag, waiver: "--force"},
 		{name: "by tag, forced", request: req{ToImage: "registry.example/a:b", Force: true, AllowExplicitUpgrade: true}, want: &configv1.Update{Image: "registry.example/a:b", Force: true},
 			out:  "Requested update to release image registry.example/a:b\n",
 			warn: taggedOK + "warning: The requested upgrade image is not one of the available updates. You have used --allow-explicit-upgrade for the update to proceed anyway\n" + forced},
 
 		// The target.
 		{name: "same version", request: req{To: "4.20.3"}, out: "info: Cluster is already at version 4.20.3\n"},
-		{name: "same image", request: req{ToImage: imageOf(repository, 3)}, out: "info: Cluster is already at " + imageOf(repository, 3) + "\n"},
-		{name: "same version wins over the guard", request: req{To: "4.20.3"}, cv: requestable(withCondition("Failing", "True")), out: "info: Cluster is already at version 4.20.3\n"},
+		{name: "same image", request: req{ToImage: cvtest.ImageOf(cvtest.Repository, 3)}, out: "info: Cluster is already at " + cvtest.ImageOf(cvtest.Repository, 3) + "\n"},
+		{name: "same version wins over the guard", request: req{To: "4.20.3"}, cv: cvtest.Requestable(cvtest.WithCondition("Failing", "True")), out: "info: Cluster is already at version 4.20.3\n"},
 		{name: "recommended", request: req{To: "4.20.4"}, want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
-		{name: "by image", request: req{ToImage: imageOf(repository, 10)}, want: to("4.20.10", 10), out: "Requested update to 4.20.10\n"},
+		{name: "by image", request: req{ToImage: cvtest.ImageOf(cvtest.Repository, 10)}, want: to("4.20.10", 10), out: "Requested update to 4.20.10\n"},
 		{name: "by digest elsewhere", request: req{ToImage: mirror}, want: &configv1.Update{Version: "4.20.4", Image: mirror}, out: "Requested update to 4.20.4\n"},
-		{name: "first match", request: req{To: "4.20.4"}, cv: requestable(func(cv *configv1.ClusterVersion) {
-			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: "4.20.4", Image: imageOf(repository, 44)})
+		{name: "first match", request: req{To: "4.20.4"}, cv: cvtest.Requestable(func(cv *configv1.ClusterVersion) {
+			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: "4.20.4", Image: cvtest.ImageOf(cvtest.Repository, 44)})
 		}), want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
-		{name: "an image that does not parse", request: req{ToImage: imageOf(repository, 10)}, cv: requestable(func(cv *configv1.ClusterVersion) {
+		{name: "an image that does not parse", request: req{ToImage: cvtest.ImageOf(cvtest.Repository, 10)}, cv: cvtest.Requestable(func(cv *configv1.ClusterVersion) {
 			cv.Status.AvailableUpdates[0].Image = "a b"
 		}), want: to("4.20.10", 10), out: "Requested update to 4.20.10\n", warn: "warning: unable to calculate match for the update target in available updates: invalid reference format\n"},
-		{name: "a conditional image that does not parse", request: req{ToImage: imageOf(repository, 20), AllowNotRecommended: true}, cv: requestable(func(cv *configv1.ClusterVersion) {
+		{name: "a conditional image that does not parse", request: req{ToImage: cvtest.ImageOf(cvtest.Repository, 20), AllowNotRecommended: true}, cv: cvtest.Requestable(func(cv *configv1.ClusterVersion) {
 			cv.Status.ConditionalUpdates[0].Release.Image = "A"
 		}), want: to("4.21.0", 20), out: "Requested update to 4.21.0\n",
 			warn: "warning: unable to calculate match for the update target in available conditional updates: repository name must be lowercase\nwarning: with --allow-not-recommended you have accepted the risks with 4.21.0 and bypassed Recommended=Unknown Slow: one\ntwo\n"},
-		{name: "not recommended", request: req{To: "4.21.1"}, err: notRecommended, reason: clusterupdate.RefusedNotRecommended, waiver: "--allow-not-recommended"},
-		{name: "not recommended, other allowances", request: req{To: "4.21.1", Force: true, AllowUpgradeWithWarnings: true, AllowExplicitUpgrade: true}, err: notRecommended, reason: clusterupdate.RefusedNotRecommended, waiver: "--allow-not-recommended"},
+		{name: "not recommended", request: req{To: "4.21.1"}, err: notRecommended, reason: clusterversion.RefusedNotRecommended, waiver: "--allow-not-recommended"},
+		{name: "not recommended, other allowances", request: req{To: "4.21.1", Force: true, AllowUpgradeWithWarnings: true, AllowExplicitUpgrade: true}, err: notRecommended, reason: clusterversion.RefusedNotRecommended, waiver: "--allow-not-recommended"},
 		{name: "accepted", request: req{To: "4.21.1", AllowNotRecommended: true}, want: to("4.21.1", 21), out: "Requested update to 4.21.1\n", warn: bypassed},
-		{name: "accepted by digest elsewhere", request: req{ToImage: imageOf("mirror.example/a", 21), AllowNotRecommended: true}, want: to("4.21.1", 21), out: "Requested update to 4.21.1\n", warn: bypassed},
+		{name: "accepted by digest elsewhere", request: req{ToImage: cvtest.ImageOf("mirror.example/a", 21), AllowNotRecommended: true}, want: to("4.21.1", 21), out: "Requested update to 4.21.1\n", warn: bypassed},
 		unavailable("a conditional update that is recommended", req{To: "4.21.2", AllowNotRecommended: true}, nil,
 			"the update is not one of the possible targets: 4.21.1, 4.21.0, 4.20.10, 4.20.4. specify --to-image to continue with the update.", "--to-image"),
 		unavailable("a conditional update that was not judged", req{To: "4.21.3"}, nil,
 			"the update is not one of the possible targets: 4.20.10, 4.20.4. specify --to-image to continue with the update.", "--to-image"),
-		unavailable("an unknown image", req{ToImage: imageOf(repository, 99)}, nil,
+		unavailable("an unknown image", req{ToImage: cvtest.ImageOf(cvtest.Repository, 99)}, nil,
 			"the update is not one of the possible targets: 4.20.10, 4.20.4. specify --allow-explicit-upgrade to continue with the update.", "--allow-explicit-upgrade"),
-		{name: "an unknown image, explicitly", request: req{ToImage: imageOf(repository, 99), AllowExplicitUpgrade: true}, want: &configv1.Update{Image: imageOf(repository, 99)},
-			out: "Requested update to release image " + imageOf(repository, 99) + "\n", warn: "warning: The requested upgrade image is not one of the available updates. You have used --allow-explicit-upgrade for the update to proceed anyway\n"},
+		{name: "an unknown image, explicitly", request: req{ToImage: cvtest.ImageOf(cvtest.Repository, 99), AllowExplicitUpgrade: true}, want: &configv1.Update{Image: cvtest.ImageOf(cvtest.Repository, 99)},
+			out: "Requested update to release image " + cvtest.ImageOf(cvtest.Repository, 99) + "\n", warn: "warning: The requested upgrade image is not one of the available updates. You have used --allow-explicit-upgrade for the update to proceed anyway\n"},
 		unavailable("an unknown version, explicitly", req{To: "4.22.0", AllowExplicitUpgrade: true}, nil,
 			"the update is not one of the possible targets: 4.20.10, 4.20.4. specify --to-image to continue with the update.", "--to-image"),
-		unavailable("no updates", req{To: "4.20.4"}, requestable(nothing),
+		unavailable("no updates", req{To: "4.20.4"}, cvtest.Requestable(cvtest.WithoutUpdates),
 			"no recommended updates, specify --to-image to continue with the update or wait for new updates to be available.", "--to-image"),
-		unavailable("no updates at all", req{To: "4.20.4", AllowNotRecommended: true}, requestable(nothing),
+		unavailable("no updates at all", req{To: "4.20.4", AllowNotRecommended: true}, cvtest.Requestable(cvtest.WithoutUpdates),
 			"no recommended or conditional updates, specify --to-image to continue with the update or wait for new updates to be available.", "--to-image"),
-		{name: "not retrieved", request: req{To: "4.22.0"}, cv: requestable(withCondition("RetrievedUpdates", "False")), err: cannotRefresh + "--to-image to continue with the update.",
-			reason: clusterupdate.RefusedCannotRefresh, waiver: "--to-image"},
-		{name: "not known whether retrieved", request: req{ToLatest: true}, cv: requestable(nothing, withCondition("RetrievedUpdates", "Unknown")), err: cannotRefresh + "--to-image to continue with an update.",
-			reason: clusterupdate.RefusedCannotRefresh, waiver: "--to-image"},
+		{name: "not retrieved", request: req{To: "4.22.0"}, cv: cvtest.Requestable(cvtest.WithCondition("RetrievedUpdates", "False")), err: cannotRefresh + "--to-image to continue with the update.",
+			reason: clusterversion.RefusedCannotRefresh, waiver: "--to-image"},
+		{name: "not known whether retrieved", request: req{ToLatest: true}, cv: cvtest.Requestable(cvtest.WithoutUpdates, cvtest.WithCondition("RetrievedUpdates", "Unknown")), err: cannotRefresh + "--to-image to continue with an update.",
+			reason: clusterversion.RefusedCannotRefresh, waiver: "--to-image"},
 
 		// The latest.
 		{name: "latest", request: req{ToLatest: true}, want: to("4.20.10", 10), out: "Requested update to 4.20.10\n"},
 		{name: "latest with known issues", request: req{ToLatest: true, AllowNotRecommended: true}, want: to("4.21.1", 21), out: "Requested update to 4.21.1\n", warn: bypassed},
-		{name: "latest, though not retrieved", request: req{ToLatest: true}, cv: requestable(withCondition("RetrievedUpdates", "False")), want: to("4.20.10", 10), out: "Requested update to 4.20.10\n"},
-		{name: "latest already", request: req{ToLatest: true}, cv: requestable(onlyRisky), out: "info: Cluster is already at the latest available version 4.20.3\n"},
-		unavailable("latest of nothing", req{ToLatest: true, AllowNotRecommended: true}, requestable(nothing),
+		{name: "latest, though not retrieved", request: req{ToLatest: true}, cv: cvtest.Requestable(cvtest.WithCondition("RetrievedUpdates", "False")), want: to("4.20.10", 10), out: "Requested update to 4.20.10\n"},
+		{name: "latest already", request: req{ToLatest: true}, cv: cvtest.Requestable(onlyRisky), out: "info: Cluster is already at the latest available version 4.20.3\n"},
+		unavailable("latest of nothing", req{ToLatest: true, AllowNotRecommended: true}, cvtest.Requestable(cvtest.WithoutUpdates),
 			"no recommended or conditional updates, specify --to-image to continue with an update or wait for new updates to be available.", "--to-image"),
 
 		// The guard.
-		{name: "failing", request: req{To: "4.20.4"}, cv: requestable(withCondition("Failing", "True")), err: failing + anyway, reason: clusterupdate.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
-		{name: "all of them, forced", request: req{To: "4.20.4", Force: true}, cv: requestable(withCondition("Progressing", "True"), withCondition("Failing", "True"), withCondition("Invalid", "True")),
-			err: invalid + "\n\n" + failing + "\n\n" + updating + anyway, warn: forced, reason: clusterupdate.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
-		{name: "bypassed", request: req{To: "4.20.4", Force: true, AllowUpgradeWithWarnings: true}, cv: requestable(withCondition("Progressing", "True"), withCondition("Invalid", "True")),
-			want: &configv1.Update{Version: "4.20.4", Image: imageOf(repository, 4), Force: true}, out: "Requested update to 4.20.4\n",
+		{name: "failing", request: req{To: "4.20.4"}, cv: cvtest.Requestable(cvtest.WithCondition("Failing", "True")), err: failing + anyway, reason: clusterversion.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
+		{name: "all of them, forced", request: req{To: "4.20.4", Force: true}, cv: cvtest.Requestable(cvtest.WithCondition("Progressing", "True"), cvtest.WithCondition("Failing", "True"), cvtest.WithCondition("Invalid", "True")),
+			err: invalid + "\n\n" + failing + "\n\n" + updating + anyway, warn: forced, reason: clusterversion.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
+		{name: "bypassed", request: req{To: "4.20.4", Force: true, AllowUpgradeWithWarnings: true}, cv: cvtest.Requestable(cvtest.WithCondition("Progressing", "True"), cvtest.WithCondition("Invalid", "True")),
+			want: &configv1.Update{Version: "4.20.4", Image: cvtest.ImageOf(cvtest.Repository, 4), Force: true}, out: "Requested update to 4.20.4\n",
 			warn: forced + "warning: --allow-upgrade-with-warnings is bypassing: " + invalid + "\n\n" + updating + "\n"},
-		{name: "unknown is not true", request: req{To: "4.20.4"}, cv: requestable(withCondition("Failing", "Unknown")), want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
-		{name: "guards of the cluster itself", request: req{To: "4.20.4"}, cv: requestable(withCondition("Upgradeable", "False"), withCondition("ReleaseAccepted", "False")), want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
-		{name: "failing without a version", request: req{To: "4.20.4"}, cv: requestable(withCondition("Failing", "True"), func(cv *configv1.ClusterVersion) { cv.Status.Desired = configv1.Release{} }),
-			err: strings.ReplaceAll(failing, `"4.20.3"`, `"ClusterVersion status.desired has neither a version nor image; please open a bug"`) + anyway, reason: clusterupdate.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
-		{name: "failing with an image", request: req{To: "4.20.4"}, cv: requestable(withCondition("Failing", "True"), func(cv *configv1.ClusterVersion) { cv.Status.Desired.Version = "" }),
-			err: strings.ReplaceAll(failing, "4.20.3", imageOf(repository, 3)) + anyway, reason: clusterupdate.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
+		{name: "unknown is not true", request: req{To: "4.20.4"}, cv: cvtest.Requestable(cvtest.WithCondition("Failing", "Unknown")), want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
+		{name: "guards of the cluster itself", request: req{To: "4.20.4"}, cv: cvtest.Requestable(cvtest.WithCondition("Upgradeable", "False"), cvtest.WithCondition("ReleaseAccepted", "False")), want: to("4.20.4", 4), out: "Requested update to 4.20.4\n"},
+		{name: "failing without a version", request: req{To: "4.20.4"}, cv: cvtest.Requestable(cvtest.WithCondition("Failing", "True"), func(cv *configv1.ClusterVersion) { cv.Status.Desired = configv1.Release{} }),
+			err: strings.ReplaceAll(failing, `"4.20.3"`, `"ClusterVersion status.desired has neither a version nor image; please open a bug"`) + anyway, reason: clusterversion.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
+		{name: "failing with an image", request: req{To: "4.20.4"}, cv: cvtest.Requestable(cvtest.WithCondition("Failing", "True"), func(cv *configv1.ClusterVersion) { cv.Status.Desired.Version = "" }),
+			err: strings.ReplaceAll(failing, "4.20.3", cvtest.ImageOf(cvtest.Repository, 3)) + anyway, reason: clusterversion.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
 
 		// What was desired before.
-		{name: "accepted risks stay", request: req{To: "4.20.4"}, cv: requestable(desiredUpdate(configv1.Update{Architecture: "Multi", Version: "4.20.3", Force: true, AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
-			want: &configv1.Update{Version: "4.20.4", Image: imageOf(repository, 4), AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}, out: "Requested update to 4.20.4\n"},
+		{name: "accepted risks stay", request: req{To: "4.20.4"}, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{Architecture: "Multi", Version: "4.20.3", Force: true, AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
+			want: &configv1.Update{Version: "4.20.4", Image: cvtest.ImageOf(cvtest.Repository, 4), AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}, out: "Requested update to 4.20.4\n"},
 	} {
 		t.Run(tt.name, tt.run)
 	}
 }
 
 func TestMultiArchRequest(t *testing.T) {
-	type req = clusterupdate.UpdateRequest
+	type req = clusterversion.UpdateRequest
 	for _, tt := range []requestTest{
 		{name: "requested", request: req{ToMultiArch: true}, want: &configv1.Update{Architecture: "Multi", Version: "4.20.3"}, out: "Requested update to multi cluster architecture\n"},
-		{name: "whatever the updates", request: req{ToMultiArch: true}, cv: requestable(nothing, withCondition("RetrievedUpdates", "False")), want: &configv1.Update{Architecture: "Multi", Version: "4.20.3"}, out: "Requested update to multi cluster architecture\n"},
-		{name: "image goes, risks stay", request: req{ToMultiArch: true, Force: true}, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.3", Image: "x", AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
+		{name: "whatever the updates", request: req{ToMultiArch: true}, cv: cvtest.Requestable(cvtest.WithoutUpdates, cvtest.WithCondition("RetrievedUpdates", "False")), want: &configv1.Update{Architecture: "Multi", Version: "4.20.3"}, out: "Requested update to multi cluster architecture\n"},
+		{name: "image goes, risks stay", request: req{ToMultiArch: true, Force: true}, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{Version: "4.20.3", Image: "x", AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
 			want: &configv1.Update{Architecture: "Multi", Version: "4.20.3", Force: true, AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}}, out: "Requested update to multi cluster architecture\n", warn: forced},
-		{name: "again", request: req{ToMultiArch: true}, cv: requestable(desiredUpdate(configv1.Update{Architecture: "Multi"})), err: "info: Update to multi cluster architecture has already been requested", reason: clusterupdate.RefusedRequested},
-		{name: "failing, forced", request: req{ToMultiArch: true, Force: true}, cv: requestable(withCondition("Failing", "True")), err: failing + anyway, reason: clusterupdate.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
-		{name: "bypassed, then forced", request: req{ToMultiArch: true, Force: true, AllowUpgradeWithWarnings: true}, cv: requestable(withCondition("Failing", "True")),
+		{name: "again", request: req{ToMultiArch: true}, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{Architecture: "Multi"})), err: "info: Update to multi cluster architecture has already been requested", reason: clusterversion.RefusedRequested},
+		{name: "failing, forced", request: req{ToMultiArch: true, Force: true}, cv: cvtest.Requestable(cvtest.WithCondition("Failing", "True")), err: failing + anyway, reason: clusterversion.RefusedClusterState, waiver: "--allow-upgrade-with-warnings"},
+		{name: "bypassed, then forced", request: req{ToMultiArch: true, Force: true, AllowUpgradeWithWarnings: true}, cv: cvtest.Requestable(cvtest.WithCondition("Failing", "True")),
 			want: &configv1.Update{Architecture: "Multi", Version: "4.20.3", Force: true}, out: "Requested update to multi cluster architecture\n",
 			warn: "warning: --allow-upgrade-with-warnings is bypassing: " + failing + "\n" + forced},
 	} {
@@ -275,31 +216,31 @@ func TestMultiArchRequest(t *testing.T) {
 
 func TestClearRequest(t *testing.T) {
 	risks := []configv1.AcceptRisk{{Name: "A"}}
-	clear := clusterupdate.UpdateRequest{Clear: true}
+	clear := clusterversion.UpdateRequest{Clear: true}
 	for _, tt := range []requestTest{
 		{name: "nothing to clear", request: clear, out: "info: No update in progress\n"},
-		{name: "the same image", request: clear, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.9", Image: imageOf(repository, 3)})), cleared: true, out: "Cleared the update field, still at 4.20.3\n"},
-		{name: "another image of the version", request: clear, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.3", Image: "x"})), cleared: true, out: "Cancelled requested upgrade to 4.20.3\n"},
-		{name: "the same version", request: clear, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.3"})), cleared: true, out: "Cleared the update field, still at 4.20.3\n"},
-		{name: "another version", request: clear, cv: requestable(desiredUpdate(configv1.Update{Version: "4.20.4"})), cleared: true, out: "Cancelled requested upgrade to 4.20.4\n"},
-		{name: "another image", request: clear, cv: requestable(desiredUpdate(configv1.Update{Image: "x"})), cleared: true, out: "Cancelled requested upgrade to x\n"},
-		{name: "nobody knows what", request: clear, cv: requestable(desiredUpdate(configv1.Update{})), cleared: true, out: "Cancelled requested upgrade to <unknown>\n"},
-		{name: "risks stay", request: clear, cv: requestable(desiredUpdate(configv1.Update{Architecture: "Multi", Version: "4.20.4", Image: "x", Force: true, AcceptRisks: risks})), want: &configv1.Update{AcceptRisks: risks}, out: "Cancelled requested upgrade to 4.20.4\n"},
-		{name: "though it fails", request: clear, cv: requestable(withCondition("Failing", "True"), desiredUpdate(configv1.Update{Version: "4.20.4"})), cleared: true, out: "Cancelled requested upgrade to 4.20.4\n"},
+		{name: "the same image", request: clear, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{Version: "4.20.9", Image: cvtest.ImageOf(cvtest.Repository, 3)})), cleared: true, out: "Cleared the update field, still at 4.20.3\n"},
+		{name: "another image of the version", request: clear, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{Version: "4.20.3", Image: "x"})), cleared: true, out: "Cancelled requested upgrade to 4.20.3\n"},
+		{name: "the same version", request: clear, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{Version: "4.20.3"})), cleared: true, out: "Cleared the update field, still at 4.20.3\n"},
+		{name: "another version", request: clear, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{Version: "4.20.4"})), cleared: true, out: "Cancelled requested upgrade to 4.20.4\n"},
+		{name: "another image", request: clear, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{Image: "x"})), cleared: true, out: "Cancelled requested upgrade to x\n"},
+		{name: "nobody knows what", request: clear, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{})), cleared: true, out: "Cancelled requested upgrade to <unknown>\n"},
+		{name: "risks stay", request: clear, cv: cvtest.Requestable(cvtest.Desired(configv1.Update{Architecture: "Multi", Version: "4.20.4", Image: "x", Force: true, AcceptRisks: risks})), want: &configv1.Update{AcceptRisks: risks}, out: "Cancelled requested upgrade to 4.20.4\n"},
+		{name: "though it fails", request: clear, cv: cvtest.Requestable(cvtest.WithCondition("Failing", "True"), cvtest.Desired(configv1.Update{Version: "4.20.4"})), cleared: true, out: "Cancelled requested upgrade to 4.20.4\n"},
 	} {
 		t.Run(tt.name, tt.run)
 	}
 }
 
 func TestChannelRequest(t *testing.T) {
-	type req = clusterupdate.ChannelRequest
+	type req = clusterversion.ChannelRequest
 	in := func(channel string, known ...string) *configv1.ClusterVersion {
-		return requestable(func(cv *configv1.ClusterVersion) { cv.Spec.Channel, cv.Status.Desired.Channels = channel, known })
+		return cvtest.Requestable(func(cv *configv1.ClusterVersion) { cv.Spec.Channel, cv.Status.Desired.Channels = channel, known })
 	}
 	const flag = "--allow-explicit-channel"
 	for _, tt := range []struct {
 		name           string
-		r              clusterupdate.Request
+		r              clusterversion.Request
 		cv             *configv1.ClusterVersion
 		channel        string // "-": not changed
 		out, warn, err string
@@ -319,9 +260,9 @@ func TestChannelRequest(t *testing.T) {
 			before := tt.cv.DeepCopy()
 			got, err := tt.r.Edit(tt.cv)
 			text := ""
-			if refused := new(clusterupdate.RefusedError); err != nil {
+			if refused := new(clusterversion.RefusedError); err != nil {
 				text = err.Error()
-				if !errors.As(err, &refused) || refused.Reason != clusterupdate.RefusedChannel || refused.Waiver != flag {
+				if !errors.As(err, &refused) || refused.Reason != clusterversion.RefusedChannel || refused.Waiver != flag {
 					t.Errorf("refused as %+v", refused)
 				}
 			}
@@ -344,7 +285,7 @@ func TestChannelRequest(t *testing.T) {
 
 func TestUpstreamRequest(t *testing.T) {
 	at := func(upstream configv1.URL) *configv1.ClusterVersion {
-		return requestable(func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = upstream })
+		return cvtest.Requestable(func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = upstream })
 	}
 	const u, v = "https://a.example/graph", "http://b.example"
 	for _, tt := range []struct {
@@ -361,7 +302,7 @@ func TestUpstreamRequest(t *testing.T) {
 		{"not a URL", "https://a b", "-", "", "", "the requested upstream \"https://(redacted)\" is not an absolute http or https URL", at("")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := clusterupdate.UpstreamRequest{URL: tt.url}.Edit(tt.cv)
+			got, err := clusterversion.UpstreamRequest{URL: tt.url}.Edit(tt.cv)
 			text := ""
 			if err != nil {
 				text = err.Error()
@@ -388,29 +329,29 @@ func TestRollbackRequest(t *testing.T) {
 			cv.Status.Desired.Image = "i"
 		}
 	}
-	r := clusterupdate.RollbackRequest{}
+	r := clusterversion.RollbackRequest{}
 	refused := func(name, text string, cv *configv1.ClusterVersion) requestTest {
-		return requestTest{name: name, request: r, cv: cv, err: text, reason: clusterupdate.RefusedRollback}
+		return requestTest{name: name, request: r, cv: cv, err: text, reason: clusterversion.RefusedRollback}
 	}
 	for _, tt := range []requestTest{
-		{name: "back", request: r, want: &configv1.Update{Version: "4.20.2", Image: imageOf(repository, 2)}, out: "Requested rollback from 4.20.3 to 4.20.2\n"},
-		{name: "whatever its state, without risks", request: r, cv: requestable(history("4.20.3 i", "4.20.1 h"), desiredUpdate(configv1.Update{Force: true, AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
+		{name: "back", request: r, want: &configv1.Update{Version: "4.20.2", Image: cvtest.ImageOf(cvtest.Repository, 2)}, out: "Requested rollback from 4.20.3 to 4.20.2\n"},
+		{name: "whatever its state, without risks", request: r, cv: cvtest.Requestable(history("4.20.3 i", "4.20.1 h"), cvtest.Desired(configv1.Update{Force: true, AcceptRisks: []configv1.AcceptRisk{{Name: "A"}}})),
 			want: &configv1.Update{Version: "4.20.1", Image: "h"}, out: "Requested rollback from 4.20.3 to 4.20.1\n"},
-		refused("no version", "invalid ClusterVersion status.desired.version: version string empty", requestable(func(cv *configv1.ClusterVersion) { cv.Status.Desired.Version = "" })),
-		refused("no other", "no previous version found in ClusterVersion's status.history besides the current 4.20.3 (i).", requestable(history("4.20.3 i"))),
-		refused("not a version", "previous version \"x\" invalid SemVer: invalid semantic version", requestable(history("4.20.3 i", "x h", "4.20.1 g"))),
-		refused("higher", "previous version 4.20.4 (h) is greater than or equal to current version 4.20.3 (i).  Use 'oc adm upgrade ...' to update, and not this rollback command.", requestable(history("4.20.4 h", "4.20.3 i"))),
-		refused("another architecture", "previous version 4.20.3 (h) is greater than or equal to current version 4.20.3 (i).  Use 'oc adm upgrade ...' to update, and not this rollback command.", requestable(history("4.20.3 i", "4.20.3 h"))),
-		refused("another minor", "4.19.9 is less than the current target 4.20.3 and matches the cluster's previous version, but rollbacks that change major or minor versions are not recommended.", requestable(history("4.20.3 i", "4.19.9 h"))),
-		{name: "no Progressing", request: r, cv: requestable(func(cv *configv1.ClusterVersion) { cv.Status.Conditions = nil }), err: "no current Progressing info, see `oc describe clusterversion` for more details.\n", reason: clusterupdate.RefusedClusterState},
-		{name: "updating", request: r, cv: requestable(withCondition("Progressing", "Unknown")), err: "unable to rollback while an update is Progressing=Unknown: R: M\nmore.", reason: clusterupdate.RefusedClusterState},
+		refused("no version", "invalid ClusterVersion status.desired.version: version string empty", cvtest.Requestable(func(cv *configv1.ClusterVersion) { cv.Status.Desired.Version = "" })),
+		refused("no other", "no previous version found in ClusterVersion's status.history besides the current 4.20.3 (i).", cvtest.Requestable(history("4.20.3 i"))),
+		refused("not a version", "previous version \"x\" invalid SemVer: invalid semantic version", cvtest.Requestable(history("4.20.3 i", "x h", "4.20.1 g"))),
+		refused("higher", "previous version 4.20.4 (h) is greater than or equal to current version 4.20.3 (i).  Use 'oc adm upgrade ...' to update, and not this rollback command.", cvtest.Requestable(history("4.20.4 h", "4.20.3 i"))),
+		refused("another architecture", "previous version 4.20.3 (h) is greater than or equal to current version 4.20.3 (i).  Use 'oc adm upgrade ...' to update, and not this rollback command.", cvtest.Requestable(history("4.20.3 i", "4.20.3 h"))),
+		refused("another minor", "4.19.9 is less than the current target 4.20.3 and matches the cluster's previous version, but rollbacks that change major or minor versions are not recommended.", cvtest.Requestable(history("4.20.3 i", "4.19.9 h"))),
+		{name: "no Progressing", request: r, cv: cvtest.Requestable(func(cv *configv1.ClusterVersion) { cv.Status.Conditions = nil }), err: "no current Progressing info, see `oc describe clusterversion` for more details.\n", reason: clusterversion.RefusedClusterState},
+		{name: "updating", request: r, cv: cvtest.Requestable(cvtest.WithCondition("Progressing", "Unknown")), err: "unable to rollback while an update is Progressing=Unknown: R: M\nmore.", reason: clusterversion.RefusedClusterState},
 	} {
 		t.Run(tt.name, tt.run)
 	}
 }
 
 func TestAcceptRequest(t *testing.T) {
-	type req = clusterupdate.AcceptRequest
+	type req = clusterversion.AcceptRequest
 	accepts := func(names ...string) *configv1.Update {
 		u := &configv1.Update{Version: "4.20.9", Force: true}
 		for _, n := range names {
@@ -418,10 +359,12 @@ func TestAcceptRequest(t *testing.T) {
 		}
 		return u
 	}
-	cv := func(names ...string) *configv1.ClusterVersion { return requestable(desiredUpdate(*accepts(names...))) }
+	cv := func(names ...string) *configv1.ClusterVersion {
+		return cvtest.Requestable(cvtest.Desired(*accepts(names...)))
+	}
 	list := func(s string) []string { return []string{s} }
 	usage := func(name string, r req, text string) requestTest {
-		return requestTest{name: name, request: r, cv: cv("A"), err: text, reason: clusterupdate.RefusedUsage}
+		return requestTest{name: name, request: r, cv: cv("A"), err: text, reason: clusterversion.RefusedUsage}
 	}
 	for _, tt := range []requestTest{
 		{name: "add", request: req{Risks: list("C, B ,A")}, cv: cv("Z", "A"), want: accepts("Z", "A", "B", "C"), out: "info: Accept risks are [Z, A, B, C]\n"},
@@ -450,19 +393,19 @@ func TestAcceptRequest(t *testing.T) {
 // Without a ClusterVersion every command says so in its words.
 func TestRequestsWithoutClusterVersion(t *testing.T) {
 	api := memory.NewOpenShift(memory.Options{})
-	for want, requests := range map[string][]clusterupdate.Request{
+	for want, requests := range map[string][]clusterversion.Request{
 		"No cluster version information available - you must be connected to an OpenShift version 4 server to fetch the current version": {
-			clusterupdate.UpdateRequest{ToLatest: true}, clusterupdate.UpdateRequest{Clear: true}, clusterupdate.UpdateRequest{ToMultiArch: true}},
+			clusterversion.UpdateRequest{ToLatest: true}, clusterversion.UpdateRequest{Clear: true}, clusterversion.UpdateRequest{ToMultiArch: true}},
 		"no cluster version information available - you must be connected to an OpenShift version 4 server to fetch the current version": {
-			clusterupdate.ChannelRequest{Name: "a"}, clusterupdate.UpstreamRequest{}, clusterupdate.RollbackRequest{}},
-		"no cluster version information available - you must be connected to an OpenShift server to fetch the current version": {clusterupdate.AcceptRequest{Clear: true}},
+			clusterversion.ChannelRequest{Name: "a"}, clusterversion.UpstreamRequest{}, clusterversion.RollbackRequest{}},
+		"no cluster version information available - you must be connected to an OpenShift server to fetch the current version": {clusterversion.AcceptRequest{Clear: true}},
 	} {
 		for _, r := range requests {
 			if _, err := r.Edit(nil); err == nil || err.Error() != want {
 				t.Errorf("%T: %v", r, err)
 			}
-			_, err := clusterupdate.Submit(t.Context(), api, r)
-			if refused := new(clusterupdate.RefusedError); !errors.As(err, &refused) || refused.Reason != clusterupdate.RefusedNoVersion || err.Error() != want {
+			_, err := clusterversion.Submit(t.Context(), api, r)
+			if refused := new(clusterversion.RefusedError); !errors.As(err, &refused) || refused.Reason != clusterversion.RefusedNoVersion || err.Error() != want {
 				t.Errorf("%T on a cluster: %v", r, err)
 			}
 		}
@@ -470,37 +413,15 @@ func TestRequestsWithoutClusterVersion(t *testing.T) {
 }
 
 // requestCluster is a cluster with a ClusterVersion.
-func requestCluster(t testing.TB, o memory.Options, cv *configv1.ClusterVersion) *memory.Cluster {
-	t.Helper()
-	u, err := clusterapi.ToUnstructured(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := memory.NewOpenShift(o)
-	if err := api.Load(u); err != nil {
-		t.Fatal(err)
-	}
-	return api
-}
-
-func storedVersion(t testing.TB, api clusterapi.Reader) *configv1.ClusterVersion {
-	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cv
-}
-
 func TestSubmit(t *testing.T) {
 	t.Run("stored", func(t *testing.T) {
-		api := requestCluster(t, memory.Options{}, requestable())
-		got, err := clusterupdate.Submit(t.Context(), api, clusterupdate.UpdateRequest{To: "4.20.4"})
+		api := cvtest.Cluster(t, memory.Options{}, cvtest.Requestable())
+		got, err := clusterversion.Submit(t.Context(), api, clusterversion.UpdateRequest{To: "4.20.4"})
 		if err != nil || got.Out != "Requested update to 4.20.4\n" {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		stored := storedVersion(t, api)
-		if diff := cmp.Diff(&configv1.Update{Version: "4.20.4", Image: imageOf(repository, 4)}, stored.Spec.DesiredUpdate); diff != "" {
+		stored := cvtest.Stored(t, api)
+		if diff := cmp.Diff(&configv1.Update{Version: "4.20.4", Image: cvtest.ImageOf(cvtest.Repository, 4)}, stored.Spec.DesiredUpdate); diff != "" {
 			t.Error(diff)
 		}
 		if got.ClusterVersion.ResourceVersion != stored.ResourceVersion || stored.Generation != 2 {
@@ -508,33 +429,33 @@ func TestSubmit(t *testing.T) {
 		}
 	})
 	t.Run("nothing to change", func(t *testing.T) {
-		api := requestCluster(t, memory.Options{}, requestable())
-		before := storedVersion(t, api)
-		got, err := clusterupdate.Submit(t.Context(), api, clusterupdate.UpdateRequest{Clear: true})
-		if err != nil || got.ClusterVersion != nil || storedVersion(t, api).ResourceVersion != before.ResourceVersion {
+		api := cvtest.Cluster(t, memory.Options{}, cvtest.Requestable())
+		before := cvtest.Stored(t, api)
+		got, err := clusterversion.Submit(t.Context(), api, clusterversion.UpdateRequest{Clear: true})
+		if err != nil || got.ClusterVersion != nil || cvtest.Stored(t, api).ResourceVersion != before.ResourceVersion {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	t.Run("decided again after a conflict", func(t *testing.T) {
 		var api *memory.Cluster
 		raced := false
-		api = requestCluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		api = cvtest.Cluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 			if call.Verb == "Update" && !raced {
 				raced = true // somebody else was faster
 				if _, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-					withCondition("Failing", "True")(cv)
+					cvtest.WithCondition("Failing", "True")(cv)
 					return nil
 				}); err != nil {
 					return err
 				}
 			}
 			return do(ctx)
-		}}, requestable())
-		_, err := clusterupdate.Submit(t.Context(), api, clusterupdate.UpdateRequest{To: "4.20.4"})
-		if refused := new(clusterupdate.RefusedError); !errors.As(err, &refused) || refused.Reason != clusterupdate.RefusedClusterState {
+		}}, cvtest.Requestable())
+		_, err := clusterversion.Submit(t.Context(), api, clusterversion.UpdateRequest{To: "4.20.4"})
+		if refused := new(clusterversion.RefusedError); !errors.As(err, &refused) || refused.Reason != clusterversion.RefusedClusterState {
 			t.Errorf("%v", err)
 		}
-		if storedVersion(t, api).Spec.DesiredUpdate != nil {
+		if cvtest.Stored(t, api).Spec.DesiredUpdate != nil {
 			t.Error("the update was requested all the same")
 		}
 	})
@@ -546,25 +467,25 @@ func TestSubmit(t *testing.T) {
 			return do(ctx)
 		}}
 	}
-	for want, r := range map[string]clusterupdate.Request{
-		"Unable to upgrade: ":                clusterupdate.UpdateRequest{To: "4.20.4"},
-		"Unable to upgrade:  ":               clusterupdate.UpdateRequest{ToMultiArch: true},
-		"Unable to cancel current rollout: ": clusterupdate.UpdateRequest{Clear: true},
-		"unable to set channel: ":            clusterupdate.ChannelRequest{Name: "fast-4.20"},
-		"unable to set upstream: ":           clusterupdate.UpstreamRequest{URL: "https://a.example"},
-		"Unable to rollback: ":               clusterupdate.RollbackRequest{},
-		"unable to accept risks: ":           clusterupdate.AcceptRequest{Risks: []string{"A"}},
+	for want, r := range map[string]clusterversion.Request{
+		"Unable to upgrade: ":                clusterversion.UpdateRequest{To: "4.20.4"},
+		"Unable to upgrade:  ":               clusterversion.UpdateRequest{ToMultiArch: true},
+		"Unable to cancel current rollout: ": clusterversion.UpdateRequest{Clear: true},
+		"unable to set channel: ":            clusterversion.ChannelRequest{Name: "fast-4.20"},
+		"unable to set upstream: ":           clusterversion.UpstreamRequest{URL: "https://a.example"},
+		"Unable to rollback: ":               clusterversion.RollbackRequest{},
+		"unable to accept risks: ":           clusterversion.AcceptRequest{Risks: []string{"A"}},
 	} {
 		t.Run(want, func(t *testing.T) {
-			cv := requestable()
+			cv := cvtest.Requestable()
 			if want == "Unable to cancel current rollout: " {
-				desiredUpdate(configv1.Update{Version: "4.20.4"})(cv)
+				cvtest.Desired(configv1.Update{Version: "4.20.4"})(cv)
 			}
-			got, err := clusterupdate.Submit(t.Context(), requestCluster(t, forbid("Update"), cv), r)
+			got, err := clusterversion.Submit(t.Context(), cvtest.Cluster(t, forbid("Update"), cv), r)
 			if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), strings.TrimSuffix(want, " ")) || got.Out != "" || got.ClusterVersion != nil {
 				t.Errorf("%+v, %v", got, err)
 			}
-			_, err = clusterupdate.Submit(t.Context(), requestCluster(t, forbid("Get"), cv), r)
+			_, err = clusterversion.Submit(t.Context(), cvtest.Cluster(t, forbid("Get"), cv), r)
 			if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "reading the ClusterVersion: ") {
 				t.Errorf("%v", err)
 			}
@@ -572,61 +493,44 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// What is requested is carried out: by the Updater, as by the cluster's own
-// operator.
-func TestSubmittedUpdate(t *testing.T) {
-	withSample(t, nil, func(s *sampleTest) {
-		s.sync()
-		if _, err := clusterupdate.Submit(s.Context(), s.Cluster, clusterupdate.UpdateRequest{ToLatest: true}); err != nil {
-			s.Fatal(err)
-		}
-		s.syncs(20)
-		s.wantHistory(completedHistory)
-		_, err := clusterupdate.Submit(s.Context(), s.Cluster, clusterupdate.RollbackRequest{})
-		if err == nil || !strings.Contains(err.Error(), "rollbacks that change major or minor versions are not recommended") {
-			s.Errorf("rollback: %v", err)
-		}
-	})
-}
-
 // What a request decides does not depend on how it is carried out, and a refused
 // one changes nothing.
 func TestRequestProperties(t *testing.T) {
 	status := rapid.SampledFrom([]configv1.ConditionStatus{"True", "False", "Unknown"})
 	versions := rapid.SampledFrom([]string{"", "4.20.2", "4.20.3", "4.20.4", "4.20.10", "4.21.0", "4.21.1", "4.22.0", "x", "v4.1.0"})
-	images := rapid.SampledFrom([]string{"", imageOf(repository, 3), imageOf(repository, 4), imageOf("mirror.example/a", 21), imageOf(repository, 99), "a b", "registry.example/a:b"})
+	images := rapid.SampledFrom([]string{"", cvtest.ImageOf(cvtest.Repository, 3), cvtest.ImageOf(cvtest.Repository, 4), cvtest.ImageOf("mirror.example/a", 21), cvtest.ImageOf(cvtest.Repository, 99), "a b", "registry.example/a:b"})
 	risks := rapid.SliceOfN(rapid.SampledFrom([]string{"A", "B", "A-", "B-", " C ", "-", ""}), 0, 4)
 	rapid.Check(t, func(t *rapid.T) {
-		cv := requestable()
+		cv := cvtest.Requestable()
 		for _, c := range []configv1.ClusterStatusConditionType{"Progressing", "Failing", "Invalid", "RetrievedUpdates"} {
 			if rapid.Bool().Draw(t, "has "+string(c)) {
-				withCondition(c, status.Draw(t, string(c)))(cv)
+				cvtest.WithCondition(c, status.Draw(t, string(c)))(cv)
 			}
 		}
 		if rapid.Bool().Draw(t, "desires") {
-			desiredUpdate(configv1.Update{Version: "4.20.4", Image: imageOf(repository, 4), AcceptRisks: []configv1.AcceptRisk{{Name: "B"}}})(cv)
+			cvtest.Desired(configv1.Update{Version: "4.20.4", Image: cvtest.ImageOf(cvtest.Repository, 4), AcceptRisks: []configv1.AcceptRisk{{Name: "B"}}})(cv)
 		}
-		for _, f := range []func(*configv1.ClusterVersion){noUpdates, onlyRisky, nothing} {
+		for _, f := range []func(*configv1.ClusterVersion){noUpdates, onlyRisky, cvtest.WithoutUpdates} {
 			if rapid.IntRange(0, 4).Draw(t, "updates") == 0 {
 				f(cv)
 			}
 		}
 		flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
-		var r clusterupdate.Request
+		var r clusterversion.Request
 		switch rapid.IntRange(0, 4).Draw(t, "request") {
 		case 0:
-			r = clusterupdate.UpdateRequest{
+			r = clusterversion.UpdateRequest{
 				To: versions.Draw(t, "to"), ToImage: images.Draw(t, "image"), ToLatest: flag("latest"), ToMultiArch: flag("multi"), Clear: flag("clear"),
 				AllowNotRecommended: flag("not recommended"), AllowExplicitUpgrade: flag("explicit"), AllowUpgradeWithWarnings: flag("warnings"), Force: flag("force"),
 			}
 		case 1:
-			r = clusterupdate.ChannelRequest{Name: rapid.SampledFrom([]string{"", "a", "stable-4.20", "fast-4.20"}).Draw(t, "channel"), AllowExplicit: flag("explicit")}
+			r = clusterversion.ChannelRequest{Name: rapid.SampledFrom([]string{"", "a", "stable-4.20", "fast-4.20"}).Draw(t, "channel"), AllowExplicit: flag("explicit")}
 		case 2:
-			r = clusterupdate.RollbackRequest{}
+			r = clusterversion.RollbackRequest{}
 		case 3:
-			r = clusterupdate.AcceptRequest{Risks: []string{strings.Join(risks.Draw(t, "risks"), ",")}, Replace: flag("replace")}
+			r = clusterversion.AcceptRequest{Risks: []string{strings.Join(risks.Draw(t, "risks"), ",")}, Replace: flag("replace")}
 		default:
-			r = clusterupdate.UpdateRequest{To: versions.Draw(t, "to"), AllowNotRecommended: flag("not recommended"), AllowUpgradeWithWarnings: flag("warnings"), Force: flag("force")}
+			r = clusterversion.UpdateRequest{To: versions.Draw(t, "to"), AllowNotRecommended: flag("not recommended"), AllowUpgradeWithWarnings: flag("warnings"), Force: flag("force")}
 		}
 		u, err := clusterapi.ToUnstructured(cv)
 		if err != nil {
@@ -641,7 +545,7 @@ func TestRequestProperties(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, wantErr := r.Edit(before)
-		got, gotErr := clusterupdate.Submit(context.Background(), api, r)
+		got, gotErr := clusterversion.Submit(context.Background(), api, r)
 		if fmt.Sprint(wantErr) != fmt.Sprint(gotErr) || want.Out != got.Out || want.Err != got.Err {
 			t.Fatalf("decided %q %q %v, carried out %q %q %v", want.Out, want.Err, wantErr, got.Out, got.Err, gotErr)
 		}
@@ -667,15 +571,15 @@ func TestRequestProperties(t *testing.T) {
 
 // Texts from outside never make a request panic.
 func FuzzRequests(f *testing.F) {
-	for _, s := range []string{"4.20.4", imageOf(repository, 4), "name:tag", "host.io:5000", "A,B-,A-", "-", "https://a.example", "@", ":"} {
+	for _, s := range []string{"4.20.4", cvtest.ImageOf(cvtest.Repository, 4), "name:tag", "host.io:5000", "A,B-,A-", "-", "https://a.example", "@", ":"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, r := range []clusterupdate.Request{
-			clusterupdate.UpdateRequest{To: s}, clusterupdate.UpdateRequest{ToImage: s, Force: true, AllowExplicitUpgrade: true}, clusterupdate.ChannelRequest{Name: s},
-			clusterupdate.UpstreamRequest{URL: s}, clusterupdate.AcceptRequest{Risks: []string{s}},
+		for _, r := range []clusterversion.Request{
+			clusterversion.UpdateRequest{To: s}, clusterversion.UpdateRequest{ToImage: s, Force: true, AllowExplicitUpgrade: true}, clusterversion.ChannelRequest{Name: s},
+			clusterversion.UpstreamRequest{URL: s}, clusterversion.AcceptRequest{Risks: []string{s}},
 		} {
-			got, err := r.Edit(requestable())
+			got, err := r.Edit(cvtest.Requestable())
 			if err != nil && got.ClusterVersion != nil {
 				t.Errorf("%T %q: %v, with a change", r, s, err)
 			}
@@ -687,17 +591,17 @@ func FuzzRequests(f *testing.F) {
 func ExampleSubmit() {
 	ctx := context.Background()
 	cluster := memory.NewOpenShift(memory.Options{})
-	object, _ := clusterapi.ToUnstructured(requestable(withCondition("Failing", "True")))
+	object, _ := clusterapi.ToUnstructured(cvtest.Requestable(cvtest.WithCondition("Failing", "True")))
 	if err := cluster.Load(object); err != nil {
 		fmt.Println(err)
 	}
-	request := clusterupdate.UpdateRequest{To: "4.20.10"}
-	_, err := clusterupdate.Submit(ctx, cluster, request)
-	if refused := new(clusterupdate.RefusedError); errors.As(err, &refused) {
+	request := clusterversion.UpdateRequest{To: "4.20.10"}
+	_, err := clusterversion.Submit(ctx, cluster, request)
+	if refused := new(clusterversion.RefusedError); errors.As(err, &refused) {
 		fmt.Println(refused.Reason, "unless", refused.Waiver)
 	}
 	request.AllowUpgradeWithWarnings = true
-	answer, err := clusterupdate.Submit(ctx, cluster, request)
+	answer, err := clusterversion.Submit(ctx, cluster, request)
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -709,7 +613,7 @@ func ExampleSubmit() {
 
 // A rollback goes to the release before, of the same minor version.
 func ExampleRollbackRequest() {
-	answer, err := clusterupdate.RollbackRequest{}.Edit(requestable())
+	answer, err := clusterversion.RollbackRequest{}.Edit(cvtest.Requestable())
 	fmt.Println(answer.Out, answer.ClusterVersion.Spec.DesiredUpdate.Version, err)
 	// Output:
 	// Requested rollback from 4.20.3 to 4.20.2

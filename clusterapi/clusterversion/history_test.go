@@ -1,4 +1,4 @@
-package clusterupdate_test
+package clusterversion_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
 var (
@@ -66,12 +66,12 @@ func release(s string) configv1.Release {
 func TestMergeHistory(t *testing.T) {
 	tests := []struct {
 		name, history, release string
-		change                 clusterupdate.HistoryChange
+		change                 clusterversion.HistoryChange
 		want                   string
 	}{
 		{name: "first entry", release: "4.2.0@A", want: "4.2.0@A P open"},
-		{name: "first entry, done at once", release: "4.2.0@A", change: clusterupdate.HistoryChange{Completed: true}, want: "4.2.0@A C"},
-		{name: "installed", history: "4.2.0@A P", release: "4.2.0@A", change: clusterupdate.HistoryChange{Completed: true}, want: "4.2.0@A C"},
+		{name: "first entry, done at once", release: "4.2.0@A", change: clusterversion.HistoryChange{Completed: true}, want: "4.2.0@A C"},
+		{name: "installed", history: "4.2.0@A P", release: "4.2.0@A", change: clusterversion.HistoryChange{Completed: true}, want: "4.2.0@A C"},
 		{name: "update starts", history: "4.2.0@A C", release: "4.2.1@B", want: "4.2.1@B P open, 4.2.0@A C"},
 		{name: "abandoned", history: "4.2.1@B P, 4.2.0@A C", release: "4.2.0@A", want: "4.2.0@A P open, 4.2.1@B P, 4.2.0@A C"},
 		{name: "version filled in", history: "@B P, 4.2.0@A C", release: "4.2.1@B", want: "4.2.1@B P open, 4.2.0@A C"},
@@ -81,22 +81,22 @@ func TestMergeHistory(t *testing.T) {
 		{name: "same version, other image", history: "4.2.0@A C", release: "4.2.0@M", want: "4.2.0@M P open, 4.2.0@A C"},
 		{name: "never back to partial", history: "4.2.0@A C", release: "4.2.0@A", want: "4.2.0@A C"},
 		{name: "no image", history: "4.2.0@A C", release: "4.2.1@", want: "4.2.0@A C"},
-		{name: "verified", history: "4.2.0@A P", release: "4.2.0@A", change: clusterupdate.HistoryChange{Verified: true}, want: "4.2.0@A P open verified"},
-		{name: "risks", history: "4.2.0@A C", release: "4.2.1@B", change: clusterupdate.HistoryChange{AcceptedRisks: "forced"}, want: "4.2.1@B P open forced, 4.2.0@A C"},
+		{name: "verified", history: "4.2.0@A P", release: "4.2.0@A", change: clusterversion.HistoryChange{Verified: true}, want: "4.2.0@A P open verified"},
+		{name: "risks", history: "4.2.0@A C", release: "4.2.1@B", change: clusterversion.HistoryChange{AcceptedRisks: "forced"}, want: "4.2.1@B P open forced, 4.2.0@A C"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := history(tt.history)
 			c := tt.change
 			c.Release, c.Now = release(tt.release), t1
-			got := clusterupdate.MergeHistory(before, c)
+			got := clusterversion.MergeHistory(before, c)
 			if diff := cmp.Diff(tt.want, show(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(history(tt.history), before); diff != "" {
 				t.Errorf("the input changed (-want +got):\n%s", diff)
 			}
-			again := clusterupdate.MergeHistory(got, c)
+			again := clusterversion.MergeHistory(got, c)
 			if diff := cmp.Diff(got, again); diff != "" {
 				t.Errorf("merging again changes (-first +second):\n%s", diff)
 			}
@@ -107,14 +107,14 @@ func TestMergeHistory(t *testing.T) {
 func TestMergeHistoryKeeps(t *testing.T) {
 	old := history("4.2.1@B P, 4.2.0@A C")
 	old[0].AcceptedRisks, old[0].Verified = "forced", true
-	got := clusterupdate.MergeHistory(old, clusterupdate.HistoryChange{Release: release("4.2.1@B"), Completed: true, Now: t1})
+	got := clusterversion.MergeHistory(old, clusterversion.HistoryChange{Release: release("4.2.1@B"), Completed: true, Now: t1})
 	if want := "4.2.1@B C verified forced, 4.2.0@A C"; show(got) != want {
 		t.Errorf("got %s, want %s", show(got), want)
 	}
 	if !got[0].CompletionTime.Equal(&t1) || !got[0].StartedTime.Equal(&t0) {
 		t.Errorf("times: %v to %v", got[0].StartedTime, got[0].CompletionTime)
 	}
-	got = clusterupdate.MergeHistory(got, clusterupdate.HistoryChange{Release: release("4.2.1@B"), Completed: true, Now: metav1.NewTime(t1.Add(time.Hour))})
+	got = clusterversion.MergeHistory(got, clusterversion.HistoryChange{Release: release("4.2.1@B"), Completed: true, Now: metav1.NewTime(t1.Add(time.Hour))})
 	if !got[0].CompletionTime.Equal(&t1) {
 		t.Errorf("the completion time moved to %v", got[0].CompletionTime)
 	}
@@ -147,7 +147,7 @@ func TestPruneHistory(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := clusterupdate.PruneHistory(history(tt.history), 10)
+			got := clusterversion.PruneHistory(history(tt.history), 10)
 			var kept []string
 			for _, h := range got {
 				kept = append(kept, h.Version+"@"+h.Image)
@@ -165,7 +165,7 @@ func TestMergeHistoryProperties(t *testing.T) {
 		now := t0
 		for range rapid.IntRange(1, 130).Draw(t, "merges") {
 			now = metav1.NewTime(now.Add(time.Minute))
-			c := clusterupdate.HistoryChange{
+			c := clusterversion.HistoryChange{
 				Release:   release(rapid.SampledFrom([]string{"4.1.0@A", "4.1.1@B", "4.2.0@C", "4.2.0@D", "4.3.1@E"}).Draw(t, "release")),
 				Completed: rapid.Bool().Draw(t, "completed"),
 				Now:       now,
@@ -174,8 +174,8 @@ func TestMergeHistoryProperties(t *testing.T) {
 			if len(h) > 0 {
 				first = h[len(h)-1]
 			}
-			h = clusterupdate.MergeHistory(h, c)
-			if len(h) > clusterupdate.MaxHistory {
+			h = clusterversion.MergeHistory(h, c)
+			if len(h) > 100 {
 				t.Fatalf("%d entries", len(h))
 			}
 			if h[0].Image != c.Release.Image {
@@ -194,4 +194,16 @@ func TestMergeHistoryProperties(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMendedHistory: entries without a state get one, and times are not shared.
+func TestMendedHistory(t *testing.T) {
+	h := []configv1.UpdateHistory{{Version: "4.2.1", Image: "B"}, {Version: "4.2.0", Image: "A", State: configv1.CompletedUpdate, CompletionTime: &t0}}
+	got := clusterversion.MergeHistory(h, clusterversion.HistoryChange{Release: release("4.2.2@C"), Completed: true, Now: t1})
+	if want := "4.2.2@C C, 4.2.1@B P, 4.2.0@A C"; show(got) != want || got[1].State != configv1.PartialUpdate {
+		t.Errorf("got %s, want %s", show(got), want)
+	}
+	if got[0].CompletionTime == got[1].CompletionTime {
+		t.Error("two entries share a time")
+	}
 }

@@ -1,17 +1,15 @@
-package view
+package versions
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/Masterminds/semver/v3"
-
-	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // NewestFirst sorts what has a version: valid versions by precedence, higher
 // first, then the others by their text, greater first. Equal ones keep their
-// order. The result is a copy. It can be called concurrently.
+// order. The result is a copy.
 func NewestFirst[T any](items []T, version func(T) string) []T {
 	type parsed struct {
 		item T
@@ -21,7 +19,7 @@ func NewestFirst[T any](items []T, version func(T) string) []T {
 	all := make([]parsed, len(items))
 	for i, item := range items {
 		text := version(item)
-		v, err := versions.Parse(text)
+		v, err := Parse(text)
 		if err != nil {
 			v = nil
 		}

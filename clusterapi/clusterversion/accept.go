@@ -1,12 +1,10 @@
-package clusterupdate
+package clusterversion
 
 import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
 // AcceptRequest changes which risks of updates the cluster accepts, as oc adm
@@ -55,7 +53,7 @@ func (r AcceptRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	for _, name := range wanted {
 		u.AcceptRisks = append(u.AcceptRisks, configv1.AcceptRisk{Name: name})
 	}
-	clusterversion.Request(out.ClusterVersion, u)
+	SetDesired(out.ClusterVersion, u)
 	out.printf("info: Accept risks are [%s]", strings.Join(wanted, ", "))
 	return out, nil
 }
