@@ -244,15 +244,4 @@ func TestReleaseGates(t *testing.T) {
 			t.Errorf("%s: %s", tt.version, got)
 		}
 	}
-	if _, _, err := manifest.RenderGates(fg); err == nil {
-		t.Error("two entries must be an error")
-	}
-	fg.Status.FeatureGates = fg.Status.FeatureGates[:1]
-	if set, gates, err := manifest.RenderGates(fg); err != nil || set != "TechPreviewNoUpgrade" || len(gates) != 2 {
-		t.Error(set, gates, err)
-	}
-	fg.Status.FeatureGates = nil
-	if _, gates, err := manifest.RenderGates(fg); err != nil || gates == nil || len(gates) != 0 {
-		t.Error(gates, err)
-	}
 }
