@@ -133,14 +133,15 @@ func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake
 }
 
 // observe takes an event of the pass.
-func (p *pass) observe(e runlevel.Event) {
-	if e.Task != nil && e.Task.Manifest.Identity().Name == versionDefinition {
+func (p *pass) observe(e clusterapi.Event) {
+	at, _ := e.Data.(*runlevel.Progress)
+	if at.Task != nil && at.Task.Manifest.Identity().Name == versionDefinition {
 		p.accepts.Forget()
 	}
 	p.emit(Event{Type: EventTask, Time: e.Time, Release: p.sync.release, Message: e.Message, Err: e.Err, Progress: &e})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.raw.Done = e.Done
+	p.raw.Done = at.Done
 	p.updateReport(e.Time)
 }
 

@@ -318,13 +318,13 @@ func TestActivityInMidPass(t *testing.T) {
 			o.Observe = func(e clusterupdate.Event) {
 				switch p := e.Progress; {
 				case p == nil || e.Release.Version != sample.ToVersion:
-				case p.Type == runlevel.PassStarted:
+				case p.Type == runlevel.EventPassStarted:
 					passes++
-				case p.Type == runlevel.TaskDone && p.Component == "etcd-operator" && p.Task.Manifest.GVK().Kind == "ClusterOperator":
+				case p.Type == runlevel.EventTaskDone && progressOf(p).Component == "etcd-operator" && progressOf(p).Task.Manifest.GVK().Kind == "ClusterOperator":
 					if wentOn.IsZero() {
 						wentOn = time.Now()
 					}
-				case p.Type == runlevel.Waiting && p.Wait != nil && p.Wait.Operator == "etcd" && ready.IsZero():
+				case p.Type == runlevel.EventWaiting && progressOf(p).Wait != nil && progressOf(p).Wait.Operator == "etcd" && ready.IsZero():
 					ready = time.Now().Add(7 * time.Second)
 					go func() {
 						time.Sleep(7 * time.Second)

@@ -262,9 +262,9 @@ func TestWaitsInOnePass(t *testing.T) {
 		for _, e := range s.events {
 			if p := e.Progress; p != nil && e.Release.Version == sample.ToVersion {
 				switch p.Type {
-				case runlevel.PassStarted:
+				case runlevel.EventPassStarted:
 					passes++
-				case runlevel.TaskDone:
+				case runlevel.EventTaskDone:
 					tasks++
 				}
 			}

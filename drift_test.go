@@ -74,10 +74,10 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 		r.events = append(r.events, e)
 		switch p := e.Progress; {
 		case p == nil:
-		case p.Type == runlevel.PassDone:
+		case p.Type == runlevel.EventPassDone:
 			r.passes++
-		case p.Type == runlevel.Drifted:
-			r.drifts = append(r.drifts, p.Drift.Text())
+		case p.Type == runlevel.EventDrifted:
+			r.drifts = append(r.drifts, progressOf(p).Drift.Text())
 		}
 	}
 	u, err := clusterupdate.New(o)
@@ -190,7 +190,7 @@ func TestDriftRepaired(t *testing.T) {
 	var drifted string
 	for _, e := range r.events {
 		p.Updater(e)
-		if e.Progress != nil && e.Progress.Type == runlevel.Drifted {
+		if e.Progress != nil && e.Progress.Type == runlevel.EventDrifted {
 			raw, err := json.Marshal(e)
 			if err != nil {
 				t.Fatal(err)

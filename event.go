@@ -6,6 +6,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/eventlog"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -49,8 +50,9 @@ type Event struct {
 	Message string
 	// Err is the failure of an event that is about one.
 	Err error
-	// Progress is set on Task events. What it points to is not to be changed.
-	Progress *runlevel.Event
+	// Progress is the event of the pass, on Task events: its Data is a
+	// [*runlevel.Progress]. What it points to is not to be changed.
+	Progress *clusterapi.Event
 	// Verification is set on SignatureVerified: who signed, and under which
 	// name. It is not to be changed.
 	Verification *signature.Verification
@@ -66,8 +68,8 @@ func (e Event) fields() eventlog.Fields {
 	f.Add("message", e.Message)
 	f.Add("error", e.Err)
 	f.Add("updates", e.Updates)
-	if p := e.Progress; p != nil {
-		f.Add("step", p.Type)
+	if p := e.step(); p != nil {
+		f.Add("step", e.Progress.Type)
 		if p.Task != nil {
 			f.Add("task", p.Task.String())
 			f.Add("file", p.Task.Manifest.Filename)
@@ -98,6 +100,15 @@ func (e Event) fields() eventlog.Fields {
 		f.Add("versionFits", fits)
 	}
 	return f
+}
+
+// step is the progress of the pass on a Task event, else nil.
+func (e Event) step() *runlevel.Progress {
+	if e.Progress == nil {
+		return nil
+	}
+	p, _ := e.Progress.Data.(*runlevel.Progress)
+	return p
 }
 
 // MarshalJSON writes the event as one flat object. Fields may be added to it,

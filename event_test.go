@@ -16,6 +16,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -43,8 +44,8 @@ func TestEventJSON(t *testing.T) {
 		{Type: clusterupdate.EventPreconditionWarn, Message: "precondition warning"},
 		{Type: clusterupdate.EventPreconditionBlock, Message: "Preconditions failed", Err: failed},
 		{Type: clusterupdate.EventPayloadLoaded, Message: "Payload loaded"},
-		{Type: clusterupdate.EventTask, Progress: &runlevel.Event{Type: runlevel.Waiting, Task: task, Level: "10", Component: "etcd-operator", Attempt: 2, Done: 3, Total: 9,
-			Wait: &runlevel.Wait{Operator: "etcd", Undone: []string{"operator to 4.21.1"}}}, Message: "waits", Err: failed},
+		{Type: clusterupdate.EventTask, Progress: &clusterapi.Event{Type: runlevel.EventWaiting, Data: &runlevel.Progress{Task: task, Level: "10", Component: "etcd-operator", Attempt: 2, Done: 3, Total: 9,
+			Wait: &runlevel.Wait{Operator: "etcd", Undone: []string{"operator to 4.21.1"}}}}, Message: "waits", Err: failed},
 		{Type: clusterupdate.EventWaiting, Message: "waits", Err: failed},
 		{Type: clusterupdate.EventPassFailed, Message: "fails", Err: failed},
 		{Type: clusterupdate.EventHookWaiting, Message: "waiting on hook checks: 2 are left"},

@@ -31,11 +31,11 @@ type payloadCount struct {
 	counted     int // of them, in the pass under way
 }
 
-// Observe takes note of an event. Those of other types than [EventTask] do nothing. A
-// runlevel.Event that has come another way is Observe(Event{Type: EventTask, Release:
-// release, Progress: &event}).
+// Observe takes note of an event. Those of other types than [EventTask] do nothing. An
+// event of a runlevel.Pass that has come another way is Observe(Event{Type: EventTask,
+// Release: release, Progress: &event}).
 func (p *PayloadProgress) Observe(e Event) {
-	step := e.Progress
+	step := e.step()
 	if e.Type != EventTask || step == nil {
 		return
 	}

@@ -109,17 +109,17 @@ func TestPayloadProgress(t *testing.T) {
 						}
 						return err
 					}),
-					Observe: func(e runlevel.Event) {
+					Observe: func(e clusterapi.Event) {
 						p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: version}, Progress: &e})
-						if e.Type != runlevel.TaskStarted && e.Type != runlevel.TaskSkipped || version != "1" {
+						if e.Type != runlevel.EventTaskStarted && e.Type != runlevel.EventTaskSkipped || version != "1" {
 							return
 						}
 						if len(tt.before) == 0 {
-							t.Fatalf("%s begins", e.Task)
+							t.Fatalf("%s begins", progressOf(&e).Task)
 						}
 						m := tt.before[0]
-						if tt.before = tt.before[1:]; m.task != e.Task.Manifest.Identity().Name {
-							t.Errorf("%s begins before %s", e.Task, m.task)
+						if tt.before = tt.before[1:]; m.task != progressOf(&e).Task.Manifest.Identity().Name {
+							t.Errorf("%s begins before %s", progressOf(&e).Task, m.task)
 						}
 						if diff := cmp.Diff(payloadText("1", m.errors, m.applied, m.pending), payloadSamples(&p)); diff != "" {
 							t.Errorf("before %s: %s", m.task, diff)
@@ -176,7 +176,7 @@ func TestPayloadProgressInterrupted(t *testing.T) {
 			cancel()
 			return fmt.Errorf("asking: %w", ctx.Err())
 		}),
-		Observe: func(e runlevel.Event) {
+		Observe: func(e clusterapi.Event) {
 			p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: "1"}, Progress: &e})
 		},
 	})
@@ -188,7 +188,7 @@ func TestPayloadProgressInterrupted(t *testing.T) {
 // Nothing is counted of what is no task, and of versions only the last 16.
 func TestPayloadProgressLimits(t *testing.T) {
 	var p clusterupdate.PayloadProgress
-	step := &runlevel.Event{Done: 1, Total: 2, FailedAttempts: 1}
+	step := &clusterapi.Event{Data: &runlevel.Progress{Done: 1, Total: 2, FailedAttempts: 1}}
 	p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask})
 	p.Observe(clusterupdate.Event{Type: clusterupdate.EventCompleted, Progress: step})
 	if got := payloadSamples(&p); got != "" {

@@ -32,9 +32,9 @@ func TestPassTakesItsTime(t *testing.T) {
 					o.Observe = func(e clusterupdate.Event) {
 						switch p := e.Progress; {
 						case p == nil || !tt.installing && e.Release.Version != sample.ToVersion:
-						case p.Type == runlevel.PassStarted:
+						case p.Type == runlevel.EventPassStarted:
 							began = time.Since(start)
-						case p.Type == runlevel.PassDone && took == 0:
+						case p.Type == runlevel.EventPassDone && took == 0:
 							took = time.Since(start) - began
 						}
 					}

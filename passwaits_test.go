@@ -45,10 +45,10 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 		Observe: func(e clusterupdate.Event) {
 			switch p := e.Progress; {
 			case p == nil:
-			case p.Type == runlevel.PassStarted:
+			case p.Type == runlevel.EventPassStarted:
 				w.began = append(w.began, p.Time.Sub(start))
-			case p.Type == runlevel.NodeStarted && len(w.first) < len(w.began):
-				w.first = append(w.first, p.Component)
+			case p.Type == runlevel.EventNodeStarted && len(w.first) < len(w.began):
+				w.first = append(w.first, progressOf(p).Component)
 			}
 		},
 	})

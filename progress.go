@@ -2,6 +2,7 @@ package clusterupdate
 
 import (
 	"fmt"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"maps"
 	"slices"
 	"strings"
@@ -76,39 +77,43 @@ func recommendedText(e Event) string {
 
 // task takes an event of a pass. A pass that waits is followed by one that
 // starts at the beginning, so what counts is how far the furthest one came.
-func (p *Progress) task(e *runlevel.Event) {
+func (p *Progress) task(e *clusterapi.Event) {
+	at, ok := e.Data.(*runlevel.Progress)
+	if !ok {
+		return
+	}
 	switch e.Type {
-	case runlevel.PassStarted:
-		p.all = e.Total
-	case runlevel.TaskDone, runlevel.TaskSkipped:
-		p.done = max(p.done, e.Done+e.Skipped)
-		if e.Task.Manifest.GVK().Kind == "ClusterOperator" {
-			delete(p.waits, e.Task.Manifest.Identity().Name)
+	case runlevel.EventPassStarted:
+		p.all = at.Total
+	case runlevel.EventTaskDone, runlevel.EventTaskSkipped:
+		p.done = max(p.done, at.Done+at.Skipped)
+		if at.Task.Manifest.GVK().Kind == "ClusterOperator" {
+			delete(p.waits, at.Task.Manifest.Identity().Name)
 		}
-		l := p.level(e.Level)
-		l.done, l.total = max(l.done, e.LevelSettled), e.LevelTotal
+		l := p.level(at.Level)
+		l.done, l.total = max(l.done, at.LevelSettled), at.LevelTotal
 		if l.done == l.total && !l.told {
 			l.told = true
 			p.say("runlevel "+l.name, fmt.Sprintf("%d/%d done, %d/%d in all", l.done, l.total, p.done, p.all))
 		}
-	case runlevel.Waiting:
-		if e.Wait == nil {
+	case runlevel.EventWaiting:
+		if at.Wait == nil {
 			return
 		}
-		l := p.level(e.Level)
-		l.total = e.LevelTotal
-		text := fmt.Sprintf("Available=%s Degraded=%s %s: %s", e.Wait.Available, e.Wait.Degraded, e.Wait.Reason, e.Wait.Message)
-		if e.Wait.Reason == "" && e.Wait.Message == "" {
-			text = strings.Join(e.Wait.Undone, ", ")
+		l := p.level(at.Level)
+		l.total = at.LevelTotal
+		text := fmt.Sprintf("Available=%s Degraded=%s %s: %s", at.Wait.Available, at.Wait.Degraded, at.Wait.Reason, at.Wait.Message)
+		if at.Wait.Reason == "" && at.Wait.Message == "" {
+			text = strings.Join(at.Wait.Undone, ", ")
 		}
-		if p.waits[e.Wait.Operator] != text {
-			set(&p.waits, e.Wait.Operator, text)
-			p.say("runlevel "+e.Level, fmt.Sprintf("%d/%d done, waiting on %s: %s", l.done, l.total, e.Wait.Operator, text))
+		if p.waits[at.Wait.Operator] != text {
+			set(&p.waits, at.Wait.Operator, text)
+			p.say("runlevel "+at.Level, fmt.Sprintf("%d/%d done, waiting on %s: %s", l.done, l.total, at.Wait.Operator, text))
 		}
-	case runlevel.Drifted:
+	case runlevel.EventDrifted:
 		p.say("drift", e.Message)
-	case runlevel.Warning:
-		p.say("warning", fmt.Sprintf("%s: %s", e.Task, e.Message))
+	case runlevel.EventWarning:
+		p.say("warning", fmt.Sprintf("%s: %s", at.Task, e.Message))
 	}
 }
 

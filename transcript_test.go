@@ -707,20 +707,20 @@ func (s *scenario) event(who string, e clusterupdate.Event) {
 func (s *scenario) task(who string, e clusterupdate.Event) {
 	p := e.Progress
 	switch p.Type {
-	case runlevel.TaskDone, runlevel.TaskSkipped:
+	case runlevel.EventTaskDone, runlevel.EventTaskSkipped:
 		release := who + " " + e.Release.Version
-		if s.updating() && p.LevelSettled == p.LevelTotal && s.levels[p.Level] != release {
-			s.levels[p.Level] = release
-			s.printf("%s: runlevel %s of %s is done, %d of %d manifests", who, p.Level, e.Release.Version, p.Done+p.Skipped, p.Total)
+		if s.updating() && progressOf(p).LevelSettled == progressOf(p).LevelTotal && s.levels[progressOf(p).Level] != release {
+			s.levels[progressOf(p).Level] = release
+			s.printf("%s: runlevel %s of %s is done, %d of %d manifests", who, progressOf(p).Level, e.Release.Version, progressOf(p).Done+progressOf(p).Skipped, progressOf(p).Total)
 		}
-	case runlevel.Waiting:
-		if p.Wait != nil && s.waits[p.Wait.Operator] != waitLine(p.Wait) {
-			s.waits[p.Wait.Operator] = waitLine(p.Wait)
-			s.printf("%s: waits for %s: %s", who, p.Wait.Operator, waitLine(p.Wait))
+	case runlevel.EventWaiting:
+		if progressOf(p).Wait != nil && s.waits[progressOf(p).Wait.Operator] != waitLine(progressOf(p).Wait) {
+			s.waits[progressOf(p).Wait.Operator] = waitLine(progressOf(p).Wait)
+			s.printf("%s: waits for %s: %s", who, progressOf(p).Wait.Operator, waitLine(progressOf(p).Wait))
 		}
-	case runlevel.TaskFailed:
+	case runlevel.EventTaskFailed:
 		s.printf("%s: %s: %v", who, p.Type, p.Err)
-	case runlevel.Warning:
+	case runlevel.EventWarning:
 		s.printf("%s: %s: %s", who, p.Type, p.Message)
 	}
 }

@@ -339,24 +339,24 @@ func (o *orderCheck) observe(e clusterupdate.Event) {
 		o.completed = o.completed || e.Type == clusterupdate.EventCompleted && e.Release.Image == o.image
 		return
 	}
-	if p.Type == runlevel.PassStarted {
+	if p.Type == runlevel.EventPassStarted {
 		clear(o.done)
 	}
-	if o.completed || p.Task == nil {
+	if o.completed || progressOf(p).Task == nil {
 		return
 	}
-	key := taskKey{p.Task.Manifest.Filename, p.Task.Manifest.Document}
+	key := taskKey{progressOf(p).Task.Manifest.Filename, progressOf(p).Task.Manifest.Document}
 	switch p.Type {
-	case runlevel.TaskStarted:
+	case runlevel.EventTaskStarted:
 		o.seen++
 		at := o.tasks[key]
 		for other, place := range o.tasks {
 			if place.dir == at.dir && place.level < at.level && !o.done[other] {
-				o.faults = append(o.faults, fmt.Sprintf("%s of level %s began before %s of level %s was done", p.Task, at.level, other.file, place.level))
+				o.faults = append(o.faults, fmt.Sprintf("%s of level %s began before %s of level %s was done", progressOf(p).Task, at.level, other.file, place.level))
 				return
 			}
 		}
-	case runlevel.TaskDone, runlevel.TaskSkipped:
+	case runlevel.EventTaskDone, runlevel.EventTaskSkipped:
 		o.done[key] = true
 	}
 }
@@ -434,3 +434,6 @@ func lacks(want, got any, path string) string {
 	}
 	return ""
 }
+
+// progressOf is the progress of an event of a pass.
+func progressOf(e *clusterapi.Event) *runlevel.Progress { return e.Data.(*runlevel.Progress) }

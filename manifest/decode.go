@@ -310,10 +310,10 @@ func (d *decoder) addObject(o *object) error {
 	if isNull(o.raw) {
 		return nil
 	}
-	if tooDeep(o.unstructured.Object, d.limits.Depth-1) {
+	values, depth := limit.Shape(o.raw)
+	if depth > int64(d.limits.Depth) {
 		return d.fault(depthError(d.limits.Depth))
 	}
-	values, _ := limit.Shape(o.raw)
 	return d.add(&Manifest{Raw: o.raw, object: o.unstructured, meta: o.meta}, int(values))
 }
 
@@ -363,28 +363,3 @@ func (o *object) UnmarshalJSON(data []byte) error {
 }
 
 var _ json.Unmarshaler = (*object)(nil)
-
-// tooDeep reports whether maps and lists are nested more than limit deep.
-func tooDeep(value any, limit int) bool {
-	switch value := value.(type) {
-	case map[string]any:
-		if limit < 0 {
-			return true
-		}
-		for _, v := range value {
-			if tooDeep(v, limit-1) {
-				return true
-			}
-		}
-	case []any:
-		if limit < 0 {
-			return true
-		}
-		for _, v := range value {
-			if tooDeep(v, limit-1) {
-				return true
-			}
-		}
-	}
-	return false
-}

@@ -48,7 +48,7 @@ func drawPayload(t *rapid.T, version string) *manifest.Payload {
 		}
 		m.Document = i + 1
 		if fate == "excluded" {
-			p.Excluded = append(p.Excluded, manifest.Exclusion{Manifest: m, Verdict: manifest.Verdict{Rule: manifest.RuleProfile, Reason: "not this one"}})
+			p.Excluded = append(p.Excluded, manifest.Exclusion{Manifest: m, Verdict: manifest.Verdict{Rule: "Profile", Reason: "not this one"}})
 		} else {
 			p.Manifests = append(p.Manifests, m)
 		}

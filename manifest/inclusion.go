@@ -45,7 +45,7 @@ func (p *Payload) Inclusion(f Filter) *Inclusion {
 	add := func(m *Manifest, v Verdict) {
 		out.Manifests = append(out.Manifests, JudgedManifest{
 			Identity: m.Identity(), File: m.Filename, Document: m.Document,
-			Included: v.Included, Rule: v.Rule, Reason: v.Reason, Deletes: deleted(m), Manifest: m,
+			Included: v.Included, Rule: v.Rule, Reason: v.Reason, Deletes: m.Deletes(), Manifest: m,
 		})
 	}
 	included, excluded := p.Included(f)
@@ -128,7 +128,7 @@ func (i *Inclusion) WriteText(w io.Writer, o InclusionTextOptions) error {
 
 // ruleOrder has the rules as they are checked.
 var ruleOrder = [...]Rule{
-	RuleAnnotations, RuleExcludeIdentifier, RuleFeatures, RuleFeatureSet, RuleFeatureGate, RuleMajorVersion, RuleProfile, RuleCapability, RuleOverride,
+	ruleAnnotations, ruleExcludeIdentifier, ruleFeatures, ruleFeatureSet, ruleFeatureGate, ruleMajorVersion, ruleProfile, ruleCapability, RuleOverride,
 }
 
 // summary counts in a line.

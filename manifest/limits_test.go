@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"reflect"
 	"runtime"
@@ -119,15 +118,7 @@ func TestAliasesOfAPayload(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 	}
-	var paths []string
-	for i := range 40 {
-		paths = append(paths, fmt.Sprintf("release-manifests/%02d.yaml", i))
-		files[paths[i]] = expanding(fmt.Sprint("a", i), 450<<10)
-	}
 	var limit *manifest.LimitError
-	if _, err := manifest.LoadFiles(t.Context(), paths, manifest.FilesOptions{Open: openFiles(files), Limits: limits}); !errors.As(err, &limit) || limit.Limit != "ExpandedSize" {
-		t.Errorf("LoadFiles: %v", err)
-	}
 	if _, err := manifest.Parse("a", []byte(expanding("a", 600<<10)+"---\n"+expanding("b", 600<<10)), limits); !errors.As(err, &limit) || limit.Limit != "ExpandedSize" {
 		t.Errorf("Parse: %v", err)
 	}
@@ -295,16 +286,12 @@ func TestRenderedSizeCounts(t *testing.T) {
 		if !errors.As(err, &limit) || limit.Limit != "TotalSize" {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := manifest.Render(t.Context(), payload(files), manifest.RenderOptions{Limits: manifest.Limits{TotalSize: 500_000}}); name == "result" && (!errors.As(err, &limit) || limit.Limit != "TotalSize") {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
 // TestNegativeLimits: each negative number is an error that names its field.
 func TestNegativeLimits(t *testing.T) {
 	fsys := payload(map[string]string{"release-manifests/a.yaml": object("a", included)})
-	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader([]byte(configMap))), nil }
 	for i := range reflect.TypeFor[manifest.Limits]().NumField() {
 		var limits manifest.Limits
 		field := reflect.ValueOf(&limits).Elem().Field(i)
@@ -312,10 +299,8 @@ func TestNegativeLimits(t *testing.T) {
 		name := reflect.TypeFor[manifest.Limits]().Field(i).Name
 		want := name + " is negative: -1"
 		_, loaded := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: limits})
-		_, rendered := manifest.Render(t.Context(), fsys, manifest.RenderOptions{Limits: limits})
-		_, files := manifest.LoadFiles(t.Context(), []string{"a"}, manifest.FilesOptions{Open: open, Limits: limits})
 		_, parsed := manifest.Parse("a", []byte(configMap), limits)
-		for _, err := range []error{loaded, rendered, files, parsed} {
+		for _, err := range []error{loaded, parsed} {
 			if err == nil || !strings.HasPrefix(err.Error(), "manifest.") || !strings.HasSuffix(err.Error(), "Options: Limits."+want) && !strings.HasSuffix(err.Error(), "Limits: "+want) {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 )
 
 // servedGroups are the API groups that a cluster serves without a definition in
@@ -31,7 +32,7 @@ func (l *linter) definitions() map[schema.GroupKind][]*Manifest {
 	out := make(map[schema.GroupKind][]*Manifest)
 	for _, m := range l.applied {
 		if m.GVK().GroupKind() == crdKind {
-			gk := crdNames(m.Object())
+			gk := crdschema.Kind(m.Object().Object)
 			out[gk] = append(out[gk], m)
 		}
 	}
@@ -58,7 +59,7 @@ func (l *linter) checkDefinitions() {
 	excluded := make(map[schema.GroupKind]string)
 	for _, e := range l.excluded {
 		if e.Manifest.GVK().GroupKind() == crdKind {
-			gk := crdNames(e.Manifest.Object())
+			gk := crdschema.Kind(e.Manifest.Object().Object)
 			if _, ok := excluded[gk]; !ok {
 				excluded[gk] = e.Reason
 			}

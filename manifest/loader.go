@@ -312,3 +312,24 @@ func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int
 		}
 	}
 }
+
+// contextReader reads until ctx ends, or until nothing comes any more.
+type contextReader struct {
+	ctx   context.Context
+	r     io.Reader
+	empty int
+}
+
+func (r *contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, contextError(r.ctx)
+	}
+	n, err := r.r.Read(p)
+	if r.empty++; n > 0 {
+		r.empty = 0
+	}
+	if err == nil && r.empty > 100 {
+		err = io.ErrNoProgress
+	}
+	return n, err
+}

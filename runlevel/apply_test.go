@@ -148,10 +148,10 @@ spec:
 			tr := runlevel.NewTracker(nil)
 			for range 2 { // one warning only, however many passes
 				tasks := tasksOf(t, c.text)
-				_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: newFake(), Tracker: tr, State: runlevel.Reconciling, Observe: func(e runlevel.Event) {
-					if e.Type == runlevel.Warning {
+				_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: newFake(), Tracker: tr, State: runlevel.Reconciling, Observe: func(e clusterapi.Event) {
+					if e.Type == runlevel.EventWarning {
 						warnings = append(warnings, e.Message)
-						if e.Task != tasks[0] {
+						if progressOf(e).Task != tasks[0] {
 							t.Error("warning without its task")
 						}
 					}
@@ -331,8 +331,8 @@ func TestAwaitJobs(t *testing.T) {
 			return nil
 		}
 		var waits []string
-		_, err := runlevel.Run(ctx, tasksOf(t, job, next), runlevel.Options{API: api, AwaitJobs: await, Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.Waiting {
+		_, err := runlevel.Run(ctx, tasksOf(t, job, next), runlevel.Options{API: api, AwaitJobs: await, Observe: func(e clusterapi.Event) {
+			if e.Type == runlevel.EventWaiting {
 				waits = append(waits, e.Message)
 			}
 		}})
@@ -396,8 +396,8 @@ func TestDelete(t *testing.T) {
 		t.Helper()
 		var warnings int
 		api.calls, api.reads = nil, nil
-		err := once(t, api, runlevel.Options{State: state, Tracker: tr, Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.Warning {
+		err := once(t, api, runlevel.Options{State: state, Tracker: tr, Observe: func(e clusterapi.Event) {
+			if e.Type == runlevel.EventWarning {
 				warnings++
 			}
 		}}, text)

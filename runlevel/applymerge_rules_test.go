@@ -120,8 +120,8 @@ func TestApplyMergeFaults(t *testing.T) {
 	for _, value := range []string{"x", "z"} {
 		warnings := 0
 		text := fmt.Sprintf(binding, value)
-		if _, err := c.pass(runlevel.Options{Tracker: tracker, Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.Warning && strings.HasSuffix(e.Message, ": userNames") {
+		if _, err := c.pass(runlevel.Options{Tracker: tracker, Observe: func(e clusterapi.Event) {
+			if e.Type == runlevel.EventWarning && strings.HasSuffix(e.Message, ": userNames") {
 				warnings++
 			}
 		}}, text); err != nil {

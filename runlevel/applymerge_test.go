@@ -195,8 +195,8 @@ func TestApplyMergeConflict(t *testing.T) {
 			return err
 		}
 		var retries []string
-		calls, err := c.pass(runlevel.Options{Backoff: &runlevel.Backoff{Steps: steps}, Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.TaskRetry {
+		calls, err := c.pass(runlevel.Options{Backoff: &runlevel.Backoff{Steps: steps}, Observe: func(e clusterapi.Event) {
+			if e.Type == runlevel.EventTaskRetry {
 				retries = append(retries, e.Message)
 			}
 		}}, mergeConfigMap)

@@ -60,7 +60,7 @@ func BenchmarkRunObserved(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				events := 0
-				_, err := runlevel.Run(b.Context(), tasks, runlevel.Options{Applier: runlevel.ApplierFunc(noop), Observe: func(runlevel.Event) { events++ }})
+				_, err := runlevel.Run(b.Context(), tasks, runlevel.Options{Applier: runlevel.ApplierFunc(noop), Observe: func(clusterapi.Event) { events++ }})
 				if err != nil || events < 4*n {
 					b.Fatal(events, err)
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -153,8 +154,8 @@ func TestRunKeepsTheCause(t *testing.T) {
 				return nil
 			}}}
 			if c.apply == nil {
-				o = runlevel.Options{API: newFake(), AwaitJobs: true, Observe: func(e runlevel.Event) {
-					if e.Type == runlevel.Waiting {
+				o = runlevel.Options{API: newFake(), AwaitJobs: true, Observe: func(e clusterapi.Event) {
+					if e.Type == runlevel.EventWaiting {
 						cancel(errShutdown)
 					}
 				}}

@@ -46,8 +46,8 @@ func (c *defined) pass(o runlevel.Options, texts ...string) []string {
 	}
 	c.calls, c.warnings = nil, nil
 	o.API, o.Tracker, o.Workers, o.Backoff = c.calledCluster, c.tracker, 1, &runlevel.Backoff{Steps: 1}
-	o.Observe = func(e runlevel.Event) {
-		if e.Type == runlevel.Warning {
+	o.Observe = func(e clusterapi.Event) {
+		if e.Type == runlevel.EventWarning {
 			c.warnings = append(c.warnings, e.Message)
 		}
 	}

@@ -46,14 +46,14 @@
 // object is left alone; release.openshift.io/delete, where it is to be gone
 // (see [Tracker]); and config.openshift.io/inject-proxy or inject-tls, which
 // add settings of the cluster. Fields that the kind's schema in Kubernetes, or the
-// definition of a custom resource, does not have are left out, with a [Warning],
+// definition of a custom resource, does not have are left out, with an [EventWarning],
 // since an API server would refuse the whole object. The definition is that of the
 // payload; if the payload does not apply one, that of the cluster.
 //
 // Where several manifests make statements about one object, as feature sets
 // bring them, they are merged and applied once a pass, at the first of them:
 // maps key by key, keyed lists element by element ([clusterapi.Merge]). Of two
-// values the later manifest's counts, and a [Warning] names the files and
+// values the later manifest's counts, and an [EventWarning] names the files and
 // fields. Manifests that only create or delete are not merged: each acts when
 // its turn comes.
 //
@@ -89,7 +89,7 @@
 // applied, a pass in state Reconciling makes no call for the object, and judges it
 // by the status that the watch showed. What others add, and what they report, is no
 // drift. Anything else is applied; where the watch showed that the object is not any
-// more as it was, a [Drifted] event first tells which fields are not and who owns
+// more as it was, an [EventDrifted] first tells which fields are not and who owns
 // them now ([Drift]). Once an hour a pass applies everything all the same, for a
 // watch may break without anybody's noticing. A kind that is not watched, or cannot
 // be listed, is applied in every pass.

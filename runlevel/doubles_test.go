@@ -90,8 +90,8 @@ func (r *doubleRun) pass(state runlevel.State, texts ...string) []string {
 	_, err := runlevel.Run(r.t.Context(), manifest.NewTasks(ms), runlevel.Options{
 		API: r.api, State: state, Tracker: r.tracker, Workers: 1, Backoff: &runlevel.Backoff{Steps: 1},
 		Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
-		Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.Warning {
+		Observe: func(e clusterapi.Event) {
+			if e.Type == runlevel.EventWarning {
 				r.warnings = append(r.warnings, e.Message)
 			}
 		},
@@ -370,8 +370,8 @@ func TestDoubleDeployment(t *testing.T) {
 		_ = unstructured.SetNestedSlice(stored.Object, []any{map[string]any{"type": "ReplicaFailure", "status": "True", "reason": "R", "message": "M"}}, "status", "conditions")
 	}
 	var warning string
-	res, _ := runlevel.Run(t.Context(), manifest.NewTasks(ms), runlevel.Options{API: api, Observe: func(e runlevel.Event) {
-		if e.Type == runlevel.Warning {
+	res, _ := runlevel.Run(t.Context(), manifest.NewTasks(ms), runlevel.Options{API: api, Observe: func(e clusterapi.Event) {
+		if e.Type == runlevel.EventWarning {
 			warning += e.Message
 		}
 	}})

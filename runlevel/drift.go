@@ -229,7 +229,7 @@ func (t *Tracker) toldGone(id manifest.Identity, uid types.UID) bool {
 
 func (a *applier) emitDrift(t *manifest.Task, d *Drift, state string) {
 	if a.tracker.keepDrift(d, state) {
-		a.tell(t, Event{Type: Drifted, Drift: d, Message: d.Text()})
+		a.tell(t, EventDrifted, d.Text(), d)
 	}
 }
 

@@ -44,7 +44,7 @@ type watched struct {
 
 	mu     sync.Mutex
 	calls  []string // "Verb Kind name", of passes alone
-	events []runlevel.Event
+	events []clusterapi.Event
 	count  bool
 }
 
@@ -128,7 +128,7 @@ func (w *watched) pass(state runlevel.State) []string {
 	_, err := runlevel.Run(w.t.Context(), w.tasks, runlevel.Options{
 		API: w.api, State: state, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Workers: 1, ApplyAlways: w.always, Mode: w.mode, Filter: w.filter,
 		Clock: testclock.NewFakeClock(w.clock.Now()), Owner: w.owner(),
-		Observe: func(e runlevel.Event) { w.events = append(w.events, e) },
+		Observe: func(e clusterapi.Event) { w.events = append(w.events, e) },
 	})
 	if err != nil {
 		w.t.Fatal(causeOf(err))
@@ -159,8 +159,8 @@ func (w *watched) settled() {
 func (w *watched) told() []runlevel.Drift {
 	var out []runlevel.Drift
 	for _, e := range w.events {
-		if e.Type == runlevel.Drifted {
-			out = append(out, *e.Drift)
+		if e.Type == runlevel.EventDrifted {
+			out = append(out, *progressOf(e).Drift)
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -36,9 +37,9 @@ func ExampleRun() {
 	res, err := runlevel.Run(context.Background(), tasks, runlevel.Options{
 		API:     memory.NewOpenShift(memory.Options{}),
 		Workers: 1,
-		Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.TaskDone {
-				fmt.Printf("level %s: %d of %d, all: %d of %d\n", e.Level, e.LevelSettled, e.LevelTotal, e.Done, e.Total)
+		Observe: func(e clusterapi.Event) {
+			if e.Type == runlevel.EventTaskDone {
+				fmt.Printf("level %s: %d of %d, all: %d of %d\n", progressOf(e).Level, progressOf(e).LevelSettled, progressOf(e).LevelTotal, progressOf(e).Done, progressOf(e).Total)
 			}
 		},
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // object decodes YAML and gives it annotations, without which every manifest
@@ -217,3 +218,6 @@ func (f *fakeAPI) remove(gvk schema.GroupVersionKind, key types.NamespacedName) 
 	defer f.mu.Unlock()
 	delete(f.objects, fakeKey(gvk, key))
 }
+
+// progressOf is the progress of an event.
+func progressOf(e clusterapi.Event) *runlevel.Progress { return e.Data.(*runlevel.Progress) }

@@ -212,9 +212,9 @@ func TestLedgerOperatorGone(t *testing.T) {
 		w.tell()
 		_, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
 			API: w.c, State: runlevel.Reconciling, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
-			Observe: func(e runlevel.Event) {
-				if e.Type == runlevel.Drifted {
-					told = append(told, e.Drift.Text())
+			Observe: func(e clusterapi.Event) {
+				if e.Type == runlevel.EventDrifted {
+					told = append(told, progressOf(e).Drift.Text())
 				}
 			},
 		})
@@ -299,8 +299,8 @@ func TestDriftToldOnce(t *testing.T) {
 		var told int
 		_, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
 			API: w.c, State: runlevel.Reconciling, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
-			Observe: func(e runlevel.Event) {
-				if e.Type == runlevel.Drifted {
+			Observe: func(e clusterapi.Event) {
+				if e.Type == runlevel.EventDrifted {
 					told++
 				}
 			},

@@ -136,8 +136,8 @@ func TestLimits(t *testing.T) {
 		{Limit: "warnings remembered by a Tracker", Default: 4096, Bytes: 400 * MiB, Run: func(t *testing.T) int64 {
 			tr := runlevel.NewTracker(nil)
 			warnings := func(tasks []*manifest.Task) (n int) {
-				_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: discarding{newFake()}, Tracker: tr, Workers: 1, Observe: func(e runlevel.Event) {
-					if e.Type == runlevel.Warning {
+				_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: discarding{newFake()}, Tracker: tr, Workers: 1, Observe: func(e clusterapi.Event) {
+					if e.Type == runlevel.EventWarning {
 						n++
 					}
 				}})

@@ -64,8 +64,8 @@ func TestPanicInApplier(t *testing.T) {
 					return nil
 				}}
 				var nodes []error
-				res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Workers: workers, Observe: func(e runlevel.Event) {
-					if e.Type == runlevel.NodeDone {
+				res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Workers: workers, Observe: func(e clusterapi.Event) {
+					if e.Type == runlevel.EventNodeDone {
 						nodes = append(nodes, e.Err)
 					}
 				}})
@@ -154,12 +154,12 @@ func TestPanicInBackend(t *testing.T) {
 // pass fail with the task of the event.
 func TestPanicInObserver(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_20_c_1"}
-	for _, at := range []runlevel.EventType{runlevel.PassStarted, runlevel.NodeStarted, runlevel.TaskStarted, runlevel.TaskDone, runlevel.NodeDone, runlevel.PassDone} {
+	for _, at := range []clusterapi.EventType{runlevel.EventPassStarted, runlevel.EventNodeStarted, runlevel.EventTaskStarted, runlevel.EventTaskDone, runlevel.EventNodeDone, runlevel.EventPassDone} {
 		t.Run(string(at), func(t *testing.T) {
 			left := false
 			events := 0
 			r := &recorder{}
-			res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Observe: func(e runlevel.Event) {
+			res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Observe: func(e clusterapi.Event) {
 				events++
 				if e.Type == at && !left {
 					left = true
@@ -170,7 +170,7 @@ func TestPanicInObserver(t *testing.T) {
 			if len(got) != 1 || err != error(got[0]) || res.Failure == nil {
 				t.Fatalf("errors %v, returned %v", res.Errors, err)
 			}
-			if task := at == runlevel.TaskStarted || at == runlevel.TaskDone; task != (got[0].Task != nil) || !strings.HasPrefix(got[0].Message, "The observer failed at "+string(at)) {
+			if task := at == runlevel.EventTaskStarted || at == runlevel.EventTaskDone; task != (got[0].Task != nil) || !strings.HasPrefix(got[0].Message, "The observer failed at "+string(at)) {
 				t.Errorf("%+v", got[0])
 			}
 			if res.Done != 4 || len(r.log) != 4 {
@@ -187,14 +187,14 @@ func TestPanicInObserver(t *testing.T) {
 // on, other events come, and Run returns.
 func TestGoexitInObserver(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_10_c_1"}
-	for _, at := range []runlevel.EventType{runlevel.PassStarted, runlevel.NodeStarted, runlevel.TaskStarted, runlevel.TaskDone, runlevel.NodeDone, runlevel.PassDone} {
+	for _, at := range []clusterapi.EventType{runlevel.EventPassStarted, runlevel.EventNodeStarted, runlevel.EventTaskStarted, runlevel.EventTaskDone, runlevel.EventNodeDone, runlevel.EventPassDone} {
 		for _, always := range []bool{false, true} {
 			for _, workers := range []int{1, 2, 0} {
 				t.Run(fmt.Sprint(at, always, workers), func(t *testing.T) {
 					left := 0
-					var last runlevel.EventType
+					var last clusterapi.EventType
 					r := &recorder{}
-					res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Workers: workers, Observe: func(e runlevel.Event) {
+					res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Workers: workers, Observe: func(e clusterapi.Event) {
 						last = e.Type
 						if e.Type == at && (left == 0 || always) {
 							left++
@@ -202,7 +202,7 @@ func TestGoexitInObserver(t *testing.T) {
 						}
 					}})
 					got := panicsOf(t, res)
-					if err == nil || len(got) == 0 || left == 0 || last != runlevel.PassDone {
+					if err == nil || len(got) == 0 || left == 0 || last != runlevel.EventPassDone {
 						t.Fatalf("errors %v, returned %v, left %d times, last event %s", res.Errors, err, left, last)
 					}
 					if !always && len(r.log) < 2 {
@@ -216,7 +216,7 @@ func TestGoexitInObserver(t *testing.T) {
 
 // An observer that always panics makes one error, not one for each event.
 func TestObserverThatAlwaysPanics(t *testing.T) {
-	res, err := runlevel.Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_1"), runlevel.Options{Applier: &recorder{}, Observe: func(runlevel.Event) { panic("always") }})
+	res, err := runlevel.Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_1"), runlevel.Options{Applier: &recorder{}, Observe: func(clusterapi.Event) { panic("always") }})
 	if got := panicsOf(t, res); len(got) != 1 || err == nil || res.Done != 2 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -241,9 +241,9 @@ func TestSlowObserverHoldsUpNobodyElse(t *testing.T) {
 			applied = append(applied, time.Since(start))
 			return nil
 		}
-		var events []runlevel.Event
+		var events []clusterapi.Event
 		inside := false
-		res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: runlevel.ApplierFunc(apply), Observe: func(e runlevel.Event) {
+		res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: runlevel.ApplierFunc(apply), Observe: func(e clusterapi.Event) {
 			if inside {
 				t.Error("two events at a time")
 			}
@@ -272,23 +272,23 @@ func TestSlowObserverHoldsUpNobodyElse(t *testing.T) {
 
 // checkEventOrder checks that counts never fall and that each task's events
 // come in order.
-func checkEventOrder(t *testing.T, events []runlevel.Event) {
+func checkEventOrder(t *testing.T, events []clusterapi.Event) {
 	t.Helper()
-	if events[0].Type != runlevel.PassStarted || events[len(events)-1].Type != runlevel.PassDone {
+	if events[0].Type != runlevel.EventPassStarted || events[len(events)-1].Type != runlevel.EventPassDone {
 		t.Errorf("begins with %s, ends with %s", events[0].Type, events[len(events)-1].Type)
 	}
-	state := map[*manifest.Task]runlevel.EventType{}
+	state := map[*manifest.Task]clusterapi.EventType{}
 	for i, e := range events {
-		if i > 0 && (e.Done < events[i-1].Done || e.Time.Before(events[i-1].Time)) {
-			t.Errorf("event %d, %s: %d done after %d", i, e.Type, e.Done, events[i-1].Done)
+		if i > 0 && (progressOf(e).Done < progressOf(events[i-1]).Done || e.Time.Before(events[i-1].Time)) {
+			t.Errorf("event %d, %s: %d done after %d", i, e.Type, progressOf(e).Done, progressOf(events[i-1]).Done)
 		}
 		switch {
-		case e.Task == nil:
-		case e.Type == runlevel.TaskStarted && state[e.Task] != "", e.Type == runlevel.TaskDone && state[e.Task] != runlevel.TaskStarted:
-			t.Errorf("%s: %s after %q", e.Task, e.Type, state[e.Task])
+		case progressOf(e).Task == nil:
+		case e.Type == runlevel.EventTaskStarted && state[progressOf(e).Task] != "", e.Type == runlevel.EventTaskDone && state[progressOf(e).Task] != runlevel.EventTaskStarted:
+			t.Errorf("%s: %s after %q", progressOf(e).Task, e.Type, state[progressOf(e).Task])
 		}
-		if e.Task != nil {
-			state[e.Task] = e.Type
+		if progressOf(e).Task != nil {
+			state[progressOf(e).Task] = e.Type
 		}
 	}
 }

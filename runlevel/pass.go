@@ -162,7 +162,7 @@ func (p *Pass) Start() []int {
 	if p.attempt == 0 {
 		p.tracker.reset()
 	}
-	p.emit(Event{Type: PassStarted, Node: -1})
+	p.emit(EventPassStarted, nil)
 	p.scheduling.Lock()
 	defer p.scheduling.Unlock()
 	return p.handOut()
@@ -293,7 +293,7 @@ func (p *Pass) Result() (*Result, error) {
 	p.scheduling.Unlock()
 	res, failures, err := p.result(errs)
 	if tell {
-		p.emit(Event{Type: PassDone, Node: -1, Err: err})
+		p.emit(EventPassDone, err)
 	}
 	if _, now := p.observerError(); now > failures {
 		res, _, err = p.result(errs)

@@ -48,7 +48,7 @@ func newScripted(t *testing.T, stay bool, files ...string) (*runlevel.Pass, *scr
 	var events []string
 	p, err := runlevel.NewPass(configMaps(t, files...), runlevel.Options{
 		Applier: s, Clock: clock, Stay: stay,
-		Observe: func(e runlevel.Event) { events = append(events, string(e.Type)) },
+		Observe: func(e clusterapi.Event) { events = append(events, string(e.Type)) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -273,9 +273,9 @@ func TestPassInVirtualTime(t *testing.T) {
 	v.Add(reconcile.Process{Name: "pass", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		var err error
 		pass, err = runlevel.NewPass(tasks, runlevel.Options{API: api, Clock: clock, Stay: true,
-			Observe: func(e runlevel.Event) {
-				if e.Type == runlevel.TaskDone {
-					applied[e.Task.Manifest.Filename]++
+			Observe: func(e clusterapi.Event) {
+				if e.Type == runlevel.EventTaskDone {
+					applied[progressOf(e).Task.Manifest.Filename]++
 				}
 			}})
 		if err != nil {
@@ -392,24 +392,11 @@ func TestTrackerClockSetBack(t *testing.T) {
 
 func TestEventJSON(t *testing.T) {
 	task := configMaps(t, "0000_10_a_1.yaml")[0]
-	full := runlevel.Event{Time: passStart, Task: task, Level: "10", Component: "a", Attempt: 2, Done: 1, Total: 3,
-		Wait:    &runlevel.Wait{Operator: "etcd", Available: "True", Undone: []string{"operator to v2"}},
-		Message: "waits", Err: errors.New("not yet")}
-	for _, typ := range []runlevel.EventType{runlevel.PassStarted, runlevel.NodeStarted, runlevel.TaskStarted, runlevel.TaskDone, runlevel.TaskSkipped,
-		runlevel.TaskFailed, runlevel.TaskRetry, runlevel.Waiting, runlevel.Warning, runlevel.NodeDone, runlevel.PassDone} {
-		full.Type = typ
-		data, err := json.Marshal(full)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := `{"time":"2026-01-02T03:04:05Z","type":"` + string(typ) + `","task":` + strconv.Quote(task.String()) +
-			`,"file":"0000_10_a_1.yaml","level":"10","component":"a","attempt":2,"done":1,"skipped":0,"total":3,` +
-			`"wait":{"operator":"etcd","available":"True","undone":["operator to v2"]},"message":"waits","error":"not yet"}`
-		if unquoted := strings.ReplaceAll(string(data), `\\"`, `\"`); unquoted != strings.ReplaceAll(want, `\\"`, `\"`) {
-			t.Errorf("JSON %s\nwant %s", data, want)
-		}
-	}
-	if got := full.LogValue().String(); !strings.Contains(got, "error=not yet") || strings.Contains(got, "2026-01") {
-		t.Errorf("log value %s", got)
+	e := clusterapi.Event{Type: runlevel.EventWaiting, Data: &runlevel.Progress{Task: task, Level: "10", Component: "a", Attempt: 2, Done: 1, Total: 3,
+		Wait: &runlevel.Wait{Operator: "etcd", Available: "True", Undone: []string{"operator to v2"}}}}
+	want := `{"type":"Waiting","data":{"task":` + strconv.Quote(task.String()) + `,"node":0,"level":"10","component":"a","attempt":2,"done":1,"skipped":0,"total":3,` +
+		`"wait":{"operator":"etcd","available":"True","undone":["operator to v2"]}}}`
+	if data, err := json.Marshal(e); err != nil || string(data) != want {
+		t.Errorf("JSON %s\nwant %s, %v", data, want, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -71,8 +72,8 @@ func TestRealPayloads(t *testing.T) {
 			api := newFake(operatorsAt(t, p)...)
 			api.after = establish
 			var warnings []string
-			res, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{API: api, Observe: func(e runlevel.Event) {
-				if e.Type == runlevel.Warning {
+			res, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{API: api, Observe: func(e clusterapi.Event) {
+				if e.Type == runlevel.EventWarning {
 					warnings = append(warnings, e.Message)
 				}
 			}})
@@ -126,16 +127,16 @@ func TestRealPayloadStuckOperator(t *testing.T) {
 	g := runlevel.GraphFor(runlevel.Updating, p.Tasks(), 0)
 	var wait *runlevel.Wait
 	tasks := p.Tasks()
-	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, Observe: func(e runlevel.Event) {
+	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, Observe: func(e clusterapi.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e.Type {
-		case runlevel.TaskStarted:
-			started[e.Task] = true
-		case runlevel.TaskDone:
-			finished[e.Task] = true
-		case runlevel.Waiting:
-			wait = e.Wait
+		case runlevel.EventTaskStarted:
+			started[progressOf(e).Task] = true
+		case runlevel.EventTaskDone:
+			finished[progressOf(e).Task] = true
+		case runlevel.EventWaiting:
+			wait = progressOf(e).Wait
 		}
 	}})
 	te, ok := errors.AsType[*runlevel.TaskError](err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -73,9 +74,9 @@ func TestEventsCountFailedAttempts(t *testing.T) {
 	cm := configMaps(t, "a", "b")
 	tasks := manifest.NewTasks([]*manifest.Manifest{cm[0].Manifest, cm[1].Manifest, operatorManifest(t, "c", "c")})
 	var got []int
-	_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Workers: 1, Backoff: &runlevel.Backoff{Base: 1, Steps: 3}, Observe: func(e runlevel.Event) {
-		if e.Type == runlevel.TaskStarted || e.Type == runlevel.PassDone {
-			got = append(got, e.FailedAttempts)
+	_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Workers: 1, Backoff: &runlevel.Backoff{Base: 1, Steps: 3}, Observe: func(e clusterapi.Event) {
+		if e.Type == runlevel.EventTaskStarted || e.Type == runlevel.EventPassDone {
+			got = append(got, progressOf(e).FailedAttempts)
 		}
 	}})
 	if err == nil {

@@ -115,7 +115,7 @@ type Options struct {
 	//
 	// A panic of it stops no task, but fails the pass with a [*TaskError];
 	// runtime.Goexit ends the node of the worker besides.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 	// Logger gets what does not interest users; nil means no log.
 	Logger *slog.Logger
 }

@@ -16,6 +16,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -175,8 +176,8 @@ func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Name: "0000_10_a_1", Namespace: "ns", Unmanaged: true}}}
 	r := &recorder{}
 	var reasons []string
-	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Filter: filter, Observe: func(e runlevel.Event) {
-		if e.Type == runlevel.TaskSkipped {
+	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Filter: filter, Observe: func(e clusterapi.Event) {
+		if e.Type == runlevel.EventTaskSkipped {
 			reasons = append(reasons, e.Message)
 		}
 	}})
@@ -282,9 +283,9 @@ func TestBackoff(t *testing.T) {
 				}}
 				var retries []int
 				_, err := runlevel.Run(t.Context(), configMaps(t, "x"), runlevel.Options{Applier: r, State: c.state, Backoff: c.backoff,
-					Observe: func(e runlevel.Event) {
-						if e.Type == runlevel.TaskRetry || e.Type == runlevel.TaskFailed {
-							retries = append(retries, e.Attempt)
+					Observe: func(e clusterapi.Event) {
+						if e.Type == runlevel.EventTaskRetry || e.Type == runlevel.EventTaskFailed {
+							retries = append(retries, progressOf(e).Attempt)
 						}
 					}})
 				if err == nil {
@@ -333,13 +334,13 @@ func TestEvents(t *testing.T) {
 	}}
 	tasks := configMaps(t, "0000_10_a_1", "0000_10_b_1", "0000_20_c_1")
 	var got []string
-	_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Workers: 1, Observe: func(e runlevel.Event) {
+	_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Workers: 1, Observe: func(e clusterapi.Event) {
 		if e.Time.IsZero() {
 			t.Error("no time")
 		}
-		line := fmt.Sprintf("%s %s/%s level %d/%d all %d/%d", e.Type, e.Level, e.Component, e.LevelSettled, e.LevelTotal, e.Done, e.Total)
-		if e.Wait != nil {
-			line += " waits on " + e.Wait.Operator + " for " + strings.Join(e.Wait.Undone, ", ")
+		line := fmt.Sprintf("%s %s/%s level %d/%d all %d/%d", e.Type, progressOf(e).Level, progressOf(e).Component, progressOf(e).LevelSettled, progressOf(e).LevelTotal, progressOf(e).Done, progressOf(e).Total)
+		if progressOf(e).Wait != nil {
+			line += " waits on " + progressOf(e).Wait.Operator + " for " + strings.Join(progressOf(e).Wait.Undone, ", ")
 		}
 		if e.Err != nil {
 			line += ": " + e.Err.Error()
@@ -379,14 +380,14 @@ func TestEventsAreSerialised(t *testing.T) {
 	}
 	var inside atomic.Int32
 	last := 0
-	_, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: &recorder{}, Observe: func(e runlevel.Event) {
+	_, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: &recorder{}, Observe: func(e clusterapi.Event) {
 		if inside.Add(1) != 1 {
 			t.Error("called concurrently")
 		}
-		if e.Done < last {
-			t.Errorf("done falls from %d to %d", last, e.Done)
+		if progressOf(e).Done < last {
+			t.Errorf("done falls from %d to %d", last, progressOf(e).Done)
 		}
-		last = e.Done
+		last = progressOf(e).Done
 		inside.Add(-1)
 	}})
 	if err != nil || last != 200 {

@@ -321,7 +321,7 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 
 	u, err := newUpdater(api, both, 20, 4*time.Minute, nil, func(e clusterupdate.Event) {
 		l := line(e)
-		if l.Step == "" || l.Step == string(runlevel.TaskRetry) || l.Step == string(runlevel.TaskFailed) {
+		if l.Step == "" || l.Step == string(runlevel.EventTaskRetry) || l.Step == string(runlevel.EventTaskFailed) {
 			t.Logf("%s %s %s %s %s %s", l.Type, l.Step, l.Version, l.Task, l.Message, l.Error)
 		}
 	})

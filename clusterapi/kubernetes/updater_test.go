@@ -79,9 +79,10 @@ func line(e clusterupdate.Event) progress {
 	p := progress{Type: string(e.Type), Version: e.Release.Version, Message: e.Message}
 	err := e.Err
 	if r := e.Progress; r != nil {
-		p.Step, p.Done, p.Total, p.Message = string(r.Type), r.Done+r.Skipped, r.Total, r.Message
-		if r.Task != nil {
-			p.Task = r.Task.String()
+		at := r.Data.(*runlevel.Progress)
+		p.Step, p.Done, p.Total, p.Message = string(r.Type), at.Done+at.Skipped, at.Total, r.Message
+		if at.Task != nil {
+			p.Task = at.Task.String()
 		}
 		if err == nil {
 			err = r.Err
@@ -157,7 +158,7 @@ func (p *updaterProcess) read(out io.Reader) {
 		switch {
 		case l.Type != string(clusterupdate.EventTask):
 			p.t.Logf("%5.1fs updater: %s %s %s %s", time.Since(p.elapsed).Seconds(), l.Type, l.Version, l.Message, l.Error)
-		case l.Step == string(runlevel.TaskFailed) || l.Step == string(runlevel.Warning) || l.Step == string(runlevel.TaskRetry):
+		case l.Step == string(runlevel.EventTaskFailed) || l.Step == string(runlevel.EventWarning) || l.Step == string(runlevel.EventTaskRetry):
 			if key := l.Task + l.Message + l.Error; !p.warned[key] {
 				p.warned[key] = true
 				p.t.Logf("%5.1fs updater: %s %s %s %s", time.Since(p.elapsed).Seconds(), l.Step, l.Task, l.Message, l.Error)

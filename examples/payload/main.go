@@ -157,7 +157,7 @@ func (o *options) lint(ctx context.Context, args []string, stdout, stderr io.Wri
 		return err
 	}
 	findings := append([]manifest.Finding{}, manifest.Lint(p, filter)...)
-	isError := func(f manifest.Finding) bool { return f.Severity == manifest.SeverityError }
+	isError := func(f manifest.Finding) bool { return f.Severity == "Error" }
 	return o.print(stdout, !slices.ContainsFunc(findings, isError), findings, func(w io.Writer) error {
 		for _, f := range findings {
 			fmt.Fprintln(w, f)

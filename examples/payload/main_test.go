@@ -76,7 +76,7 @@ func TestJSON(t *testing.T) {
 	}
 	var in manifest.Inclusion
 	read(&in, 0, "inspect", "-json")
-	if n, rules := in.Count(); n != 102 || rules[manifest.RuleProfile] != 1 {
+	if n, rules := in.Count(); n != 102 || rules["Profile"] != 1 {
 		t.Errorf("%d manifests, %v", n, rules)
 	}
 	var d manifest.PayloadDiff

@@ -91,7 +91,7 @@ func TestExcludedOnLoading(t *testing.T) {
 	for i, m := range manifestsOf(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: ns}}`) {
-		v := manifest.Verdict{Rule: manifest.RuleProfile, Reason: []string{"one", "two"}[i]}
+		v := manifest.Verdict{Rule: "Profile", Reason: []string{"one", "two"}[i]}
 		p.Excluded = append(p.Excluded, manifest.Exclusion{Manifest: m, Verdict: v})
 	}
 	got, err := preview.Run(t.Context(), p.Tasks(), preview.Options{Reader: cluster(t, ""), Payload: p})

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -146,7 +145,7 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 	}
 	switch g.ref.GroupKind {
 	case operatorGroup:
-		c.Awaited = operandVersions(last)
+		c.Awaited = last.OperandVersions()
 	case definitionKind.GroupKind():
 		c.Dropped, c.unserved = droppedVersions(c.old, last), unservedVersions(c.old, last)
 	}
@@ -161,7 +160,7 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 		c.Action, c.Reason = Unknown, n.fault.Error()
 	case n.fault != nil:
 		c.Action, c.Reason = Fail, n.fault.Error()
-	case isDeletion(last):
+	case last.Deletes():
 		r.deletion(c, n)
 	case c.old == nil:
 		c.Action = Create
@@ -227,7 +226,7 @@ func (r *run) update(c *Change, included, running []*manifest.Manifest) {
 
 // statesOnce reports that one manifest each speaks of an object.
 func statesOnce(included, running []*manifest.Manifest) bool {
-	return len(included) == 1 && len(running) == 1 && !isDeletion(running[0]) && !createsOnly(running)
+	return len(included) == 1 && len(running) == 1 && !running[0].Deletes() && !createsOnly(running)
 }
 
 // deletion tells what a deletion does.
@@ -250,30 +249,9 @@ func (r *run) deletion(c *Change, n *note) {
 	}
 }
 
-const (
-	annotationCreateOnly = "release.openshift.io/create-only"
-	annotationDelete     = "release.openshift.io/delete"
-)
-
-func isDeletion(m *manifest.Manifest) bool {
-	_, ok := m.Annotations()[annotationDelete]
-	return ok && m.GVK().GroupKind() != operatorGroup
-}
-
 // createsOnly reports that no manifest states more than that an object exists.
 func createsOnly(manifests []*manifest.Manifest) bool {
-	return !slices.ContainsFunc(manifests, func(m *manifest.Manifest) bool {
-		return !strings.EqualFold(m.Annotations()[annotationCreateOnly], "true") || m.GVK().GroupKind() == operatorGroup
-	})
-}
-
-// operandVersions are those that a manifest's status names.
-func operandVersions(m *manifest.Manifest) []configv1.OperandVersion {
-	var co configv1.ClusterOperator
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object().Object, &co); err != nil {
-		return nil
-	}
-	return co.Status.Versions
+	return !slices.ContainsFunc(manifests, func(m *manifest.Manifest) bool { return !m.CreatesOnly() })
 }
 
 func awaitedText(versions []configv1.OperandVersion) string {

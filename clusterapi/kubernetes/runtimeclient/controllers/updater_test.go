@@ -28,6 +28,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -58,8 +59,8 @@ func updater(o order, say func(line)) (reconcile.Process, error) {
 		API: api, Payloads: samples{}, Verifier: signature.Insecure(), Workers: 2, Interval: time.Hour,
 		Observe: func(e clusterupdate.Event) {
 			say(line{string(e.Type), fmt.Sprint(e.Release.Version, " ", e.Message, " ", e.Err)})
-			if p := e.Progress; p != nil && p.Task != nil {
-				say(line{"task", fmt.Sprint(e.Release.Version, " ", p.Type, " ", p.Task)})
+			if p := e.Progress; p != nil && p.Data.(*runlevel.Progress).Task != nil {
+				say(line{"task", fmt.Sprint(e.Release.Version, " ", p.Type, " ", p.Data.(*runlevel.Progress).Task)})
 			}
 		},
 	})
