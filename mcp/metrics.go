@@ -112,8 +112,8 @@ func drifted(n NodeState) bool {
 		(strings.Contains(n.Reason, "content mismatch for file") || strings.Contains(n.Reason, "mode mismatch for file"))
 }
 
-// Alert is an alerting rule that clusters have.
-type Alert struct {
+// AlertingRule is an alerting rule that clusters have.
+type AlertingRule struct {
 	Name string
 	// Expr is the expression, in the language of Prometheus, and For how long it
 	// must hold.
@@ -126,9 +126,9 @@ type Alert struct {
 
 // Alerts returns the alerting rules on the metrics of pools and nodes of a cluster of
 // a version, its minor number such as 18 for 4.18: which exist depends on it.
-func Alerts(minor int) []Alert {
+func Alerts(minor int) []AlertingRule {
 	const critical, warning = "critical", "warning"
-	all := []Alert{
+	all := []AlertingRule{
 		{"MCCDrainError", MetricDrainError + " > 0", 0, warning,
 			"the drain of a node has been failing for more than an hour; see what blocks it and the events DrainFailed of the node"},
 		{"MCCPoolAlert", MetricPoolAlert + " > 0", 0, warning,
@@ -141,11 +141,11 @@ func Alerts(minor int) []Alert {
 			"the kubelet of a node does not answer"},
 	}
 	if minor == 17 || minor == 18 {
-		all = append(all, Alert{"MissingMachineConfig", metricMissing + " > 0", 0, warning,
+		all = append(all, AlertingRule{"MissingMachineConfig", metricMissing + " > 0", 0, warning,
 			"a node wants a MachineConfig that does not exist: restore it, or give the node another one"})
 	}
 	if minor >= 10 && minor <= pausedCertificates {
-		all = append(all, Alert{"MachineConfigControllerPausedPoolKubeletCA", metricPausedCA + " > 0", time.Hour, warning,
+		all = append(all, AlertingRule{"MachineConfigControllerPausedPoolKubeletCA", metricPausedCA + " > 0", time.Hour, warning,
 			"a new certificate authority of kubelets waits for a paused pool: unpause it"})
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
 
@@ -51,10 +52,10 @@ func (c CriticalAlerts) Run(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, err
 	}
 	platform := regexp.MustCompile(`^(openshift.*|kube-.*|default)$`)
-	var critical, others []risk.Alert
+	var critical, others []clusterapi.Alert
 	for _, a := range alerts {
 		switch {
-		case len(risk.OfAlerts([]risk.Alert{a})) == 0: // it does not bear on updates
+		case len(risk.OfAlerts([]clusterapi.Alert{a})) == 0: // it does not bear on updates
 		case a.Labels["severity"] != "critical":
 			others = append(others, a)
 		case !c.Platform || platform.MatchString(a.Labels["namespace"]):
@@ -62,7 +63,7 @@ func (c CriticalAlerts) Run(ctx context.Context, in *Input) ([]Finding, error) {
 		}
 	}
 	var findings []Finding
-	add := func(s Severity, reason, meaning string, of []risk.Alert, remedy string) {
+	add := func(s Severity, reason, meaning string, of []clusterapi.Alert, remedy string) {
 		if len(of) > 0 {
 			f := newFinding(s, reason, meaning, alertObjects(of), remedy)
 			f.Source = c.Rule().Source
@@ -79,7 +80,7 @@ func (c CriticalAlerts) Run(ctx context.Context, in *Input) ([]Finding, error) {
 }
 
 // alertObjects are the alerts, each name once a namespace.
-func alertObjects(alerts []risk.Alert) []Object {
+func alertObjects(alerts []clusterapi.Alert) []Object {
 	type key struct{ name, namespace string }
 	count := map[key]int{}
 	var objects []Object

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -73,18 +72,18 @@ func TestNetworkPlugin(t *testing.T) {
 }
 
 type alerts struct {
-	all []risk.Alert
+	all []clusterapi.Alert
 	err error
 }
 
-func (a alerts) Firing(context.Context) ([]risk.Alert, error) { return a.all, a.err }
+func (a alerts) Firing(context.Context) ([]clusterapi.Alert, error) { return a.all, a.err }
 
-func alert(name, namespace, severity, state string) risk.Alert {
-	return risk.Alert{Labels: map[string]string{"alertname": name, "namespace": namespace, "severity": severity}, State: state}
+func alert(name, namespace, severity, state string) clusterapi.Alert {
+	return clusterapi.Alert{Labels: map[string]string{"alertname": name, "namespace": namespace, "severity": severity}, State: state}
 }
 
 func TestCriticalAlerts(t *testing.T) {
-	firing := func(all ...risk.Alert) func(*preconditions.Input) {
+	firing := func(all ...clusterapi.Alert) func(*preconditions.Input) {
 		return func(in *preconditions.Input) { in.Alerts = alerts{all: all} }
 	}
 	precheck := alert("Mine", "", "info", "firing")

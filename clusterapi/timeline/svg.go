@@ -70,12 +70,10 @@ type svg struct {
 
 // All sizes are in pixels. Places on the axis are in hundredths of one.
 const (
-	rowHeight  = 20
-	barHeight  = 14
-	foldHeight = 72
-	foldCell   = 4 // the width of what is averaged
-	letter     = 7 // the width of a character, more or less
-	colours    = 8 // phases that have one of their own; the others share one
+	rowHeight = 20
+	barHeight = 14
+	letter    = 7 // the width of a character, more or less
+	colours   = 8 // phases that have one of their own; the others share one
 )
 
 const svgHead = `<svg xmlns="http://www.w3.org/2000/svg" class="timeline" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">
@@ -118,9 +116,6 @@ func (s *svg) measure() {
 	for _, g := range s.groups {
 		for _, r := range g.rows {
 			longest = max(longest, utf8.RuneCountInString(r.laneName()))
-		}
-		if g.folded != nil {
-			longest = max(longest, 20) // it is described there
 		}
 	}
 	s.left = 24 + min(longest*letter, s.width*3/10) + 12
@@ -174,16 +169,13 @@ func (s *svg) grid(top int) {
 }
 
 func (s *svg) group(g *group) {
-	s.text("group", 20, s.y+15, cut(g.title(), (s.width-40)/letter))
+	s.text("group", 20, s.y+15, cut(groupTitle(g.name, g.lanes), (s.width-40)/letter))
 	s.y += 24
 	for i, r := range g.rows {
 		if i%2 == 0 {
 			fmt.Fprintf(&s.under, "<rect class=\"band\" x=\"20\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", s.y, s.width-40, rowHeight)
 		}
 		s.row(r)
-	}
-	if g.folded != nil {
-		s.fold(g)
 	}
 	s.y += 8
 }
@@ -213,10 +205,12 @@ func (s *svg) class(b bar) string {
 		s.trouble = true
 		return "t"
 	}
-	i := min(s.index[b.Phase], colours)
-	if s.used[i] = true; i == colours {
+	i, known := s.index[b.Phase]
+	if !known || i >= colours {
+		i = colours
 		s.others[b.Phase] = true
 	}
+	s.used[i] = true
 	return fmt.Sprint("p", i)
 }
 
@@ -265,89 +259,6 @@ func (s *svg) mark(b bar) {
 	}
 	fmt.Fprintf(s, "<path class=%q d=\"M%s %dl4 6l-4 6l-4 -6z\"><title>%s</title></path>\n", class, px(s.x(b.from)), s.y+rowHeight/2-6,
 		xmlText(fmt.Sprintf("%s\n%s\n%s", clean(b.Lane.String()), clean(b.label()), s.offset(b.from))))
-}
-
-// fold draws how many lanes of a fold are in which phase, one above the other.
-func (s *svg) fold(g *group) {
-	f := g.folded
-	cells := (s.right - s.left) / foldCell
-	spans := s.coverage(f.bars, cells, colours+2, func(b bar) int {
-		if b.Trouble {
-			return colours + 1
-		}
-		i := min(s.index[b.Phase], colours)
-		if i == colours && !b.mark() {
-			s.others[b.Phase] = true
-		}
-		return i
-	})
-	peak := 1000
-	for i := range cells {
-		sum := 0
-		for _, span := range spans {
-			sum += span[i]
-		}
-		peak = max(peak, sum)
-	}
-	name := count(f.lanes, "lane", "lanes")
-	if len(g.rows) > 0 {
-		name = count(f.lanes, "other lane", "other lanes")
-	}
-	s.text("lane", 28, s.y+14, name)
-	s.text("sub", 28, s.y+30, fmt.Sprintf("up to %d at once", atOnce(f.bars)))
-	fmt.Fprintf(&s.under, "<rect class=\"band\" x=\"20\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", s.y, s.width-40, foldHeight)
-	height := func(thousandths int) int { return thousandths * (foldHeight - 8) * 100 / peak }
-	base := make([]int, cells) // what is drawn already
-	for layer, span := range spans {
-		path := s.area(base, span, height)
-		if path == "" {
-			continue
-		}
-		class, title := "t", "in trouble"
-		if layer <= colours {
-			class, title, s.used[layer] = fmt.Sprint("p", layer), s.phase(layer), true
-		} else {
-			s.trouble = true
-		}
-		fmt.Fprintf(s, "<path class=%q d=\"%s\"><title>%s</title></path>\n", class, path, xmlText(clean(g.name)+"\n"+title))
-		for i, n := range span {
-			base[i] += n
-		}
-	}
-	s.y += foldHeight
-}
-
-// area is the path of a layer above what is drawn; empty where it has nothing.
-func (s *svg) area(base, span []int, height func(int) int) string {
-	var b strings.Builder
-	bottom := (s.y + foldHeight) * 100
-	for i := 0; i < len(span); {
-		if span[i] == 0 {
-			i++
-			continue
-		}
-		end := i
-		for end < len(span) && span[end] > 0 {
-			end++
-		}
-		// Along the top to the right, and back along the bottom.
-		fmt.Fprintf(&b, "M%d %s", s.left+i*foldCell, px(bottom-height(base[i]+span[i])))
-		for k, last := i, bottom-height(base[i]+span[i]); k < end; k++ {
-			if top := bottom - height(base[k]+span[k]); top != last {
-				fmt.Fprintf(&b, "H%dV%s", s.left+k*foldCell, px(top))
-				last = top
-			}
-		}
-		fmt.Fprintf(&b, "H%dV%s", s.left+end*foldCell, px(bottom-height(base[end-1])))
-		for k := end - 1; k > i; k-- {
-			if low := height(base[k-1]); low != height(base[k]) {
-				fmt.Fprintf(&b, "H%dV%s", s.left+k*foldCell, px(bottom-low))
-			}
-		}
-		fmt.Fprintf(&b, "H%dz", s.left+i*foldCell)
-		i = end
-	}
-	return b.String()
 }
 
 // phase names the phase of a colour, unless several share it.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
@@ -21,7 +22,7 @@ func FuzzAlerts(f *testing.F) {
 		f.Add([]byte(answer))
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		alerts, err := view.DecodeAlerts(answer)
+		alerts, err := clusterapi.DecodeAlerts(answer)
 		if err != nil {
 			return
 		}

@@ -10,6 +10,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/alerts"
 )
 
 // Level says how much an insight matters.
@@ -219,10 +221,10 @@ func (in insightInput) ofPool(p *Pool) []Insight {
 
 // ofAlert is the insight that an alert began to fire in the update, or fires and
 // is known to slow updates.
-func (in insightInput) ofAlert(a *Alert) []Insight {
-	i := Insight{Since: known(a.ActiveAt), Impact: ImpactUnknown, Scope: ScopeCluster, Reference: a.runbook()}
+func (in insightInput) ofAlert(a *alerts.Alert) []Insight {
+	i := Insight{Since: known(a.ActiveAt), Impact: ImpactUnknown, Scope: ScopeCluster, Reference: a.Runbook()}
 	switch severity := a.Labels["severity"]; {
-	case a.name() == "" || a.State == "pending":
+	case !a.Counts():
 		return nil
 	case severity == "warning":
 		i.Level = LevelWarning
@@ -231,7 +233,7 @@ func (in insightInput) ofAlert(a *Alert) []Insight {
 	default:
 		return nil
 	}
-	budget := a.name() == "PodDisruptionBudgetLimit" || a.name() == "PodDisruptionBudgetAtLimit"
+	budget := a.Name() == alerts.BudgetLimit || a.Name() == alerts.BudgetAtLimit
 	during := a.ActiveAt.After(in.started)
 	switch {
 	case budget && during:
@@ -243,9 +245,9 @@ func (in insightInput) ofAlert(a *Alert) []Insight {
 	default:
 		return nil
 	}
-	i.Description += " " + a.description()
-	i.Summary = "Alert is firing: " + a.summary()
-	i.Resources = []Resource{{Group: configv1.GroupName, Kind: kindAlert, Namespace: a.Labels["namespace"], Name: a.name()}}
+	i.Description += " " + a.Description()
+	i.Summary = "Alert is firing: " + a.Summary()
+	i.Resources = []Resource{{Group: configv1.GroupName, Kind: kindAlert, Namespace: a.Labels["namespace"], Name: a.Name()}}
 	return []Insight{i}
 }
 

@@ -7,6 +7,8 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // Objects are what the status of an update is computed from. They are only read.
@@ -25,7 +27,7 @@ type Objects struct {
 	// machine-config operator also tells which image of it runs.
 	Deployments []*appsv1.Deployment
 	DaemonSets  []*appsv1.DaemonSet
-	Alerts      []Alert
+	Alerts      []clusterapi.Alert
 	// Components are those of the release that the cluster updates to; without
 	// them chains begin at the ClusterOperator.
 	Components []Component

@@ -9,12 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
 // alert makes a firing alert from labels and annotations, as in "severity=critical".
-func alert(name string, set ...string) view.Alert {
-	a := view.Alert{State: "firing", Labels: map[string]string{"alertname": name}, Annotations: map[string]string{}}
+func alert(name string, set ...string) clusterapi.Alert {
+	a := clusterapi.Alert{State: "firing", Labels: map[string]string{"alertname": name}, Annotations: map[string]string{}}
 	for _, s := range set {
 		key, value, _ := strings.Cut(s, "=")
 		switch key {
@@ -57,7 +58,7 @@ func TestCheckAlertsClasses(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		alert view.Alert
+		alert clusterapi.Alert
 		typ   string // empty: none
 		text  string // the message
 		quiet []string
@@ -94,7 +95,7 @@ func TestCheckAlertsClasses(t *testing.T) {
 				})
 			}
 			want = append(want, asExpected(tt.quiet...)...)
-			if diff := cmp.Diff(want, view.CheckAlerts([]view.Alert{tt.alert})); diff != "" {
+			if diff := cmp.Diff(want, view.CheckAlerts([]clusterapi.Alert{tt.alert})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -118,7 +119,7 @@ func TestCheckAlertsDetails(t *testing.T) {
 		{[]string{"message=M"}, "Any. The alert description is: M " + missing},
 		{[]string{"description=D", "message=M", "runbook_url=https://run.example"}, "Any. The alert description is: D | M https://run.example"},
 	} {
-		got := view.CheckAlerts([]view.Alert{alert("Any", append(tt.set, "severity=critical")...)})[0].Message
+		got := view.CheckAlerts([]clusterapi.Alert{alert("Any", append(tt.set, "severity=critical")...)})[0].Message
 		_, got, _ = strings.Cut(got, "worth investigating. ")
 		if got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.set, got, tt.want)
@@ -130,7 +131,7 @@ func TestCheckAlertsDetails(t *testing.T) {
 // the alerts.
 func TestCheckAlertsNumbers(t *testing.T) {
 	var got []string
-	for _, c := range view.CheckAlerts([]view.Alert{
+	for _, c := range view.CheckAlerts([]clusterapi.Alert{
 		alert("KubeNodeNotReady"), alert("Ignored"), alert("A", "severity=critical"), alert("KubeNodeNotReady"), alert("VMCannotBeEvicted"),
 	}) {
 		got = append(got, strings.TrimPrefix(c.Type, "recommended/"))
@@ -192,7 +193,7 @@ func TestRunPrechecks(t *testing.T) {
 func TestCheckAlertsSince(t *testing.T) {
 	a := alert("Any", "severity=critical")
 	a.ActiveAt = time.Date(2024, 2, 7, 16, 0, 0, 5, time.UTC)
-	if got := view.CheckAlerts([]view.Alert{a})[0].Since; !got.Equal(a.ActiveAt) {
+	if got := view.CheckAlerts([]clusterapi.Alert{a})[0].Since; !got.Equal(a.ActiveAt) {
 		t.Errorf("since %v", got)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/alerts"
 )
 
 // Status is how an update of a cluster does: what oc adm upgrade status shows. It
@@ -102,7 +104,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 		}
 		s.ControlPlane = &controlPlane
 		for i := range o.Alerts {
-			insights = append(insights, in.ofAlert(&o.Alerts[i])...)
+			insights = append(insights, in.ofAlert((*alerts.Alert)(&o.Alerts[i]))...)
 		}
 		insights = append(insights, in.ofVersion(cv)...)
 		for _, co := range ops.platform {

@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
@@ -143,8 +144,8 @@ func TestHistoryInsight(t *testing.T) {
 
 func TestAlertInsights(t *testing.T) {
 	const now = time.Hour
-	firing := func(name, severity, state string, at time.Duration, annotations ...string) view.Alert {
-		a := view.Alert{Labels: map[string]string{"alertname": name, "severity": severity, "namespace": "ns"}, Annotations: map[string]string{}, State: state, ActiveAt: updateStart.Add(at)}
+	firing := func(name, severity, state string, at time.Duration, annotations ...string) clusterapi.Alert {
+		a := clusterapi.Alert{Labels: map[string]string{"alertname": name, "severity": severity, "namespace": "ns"}, Annotations: map[string]string{}, State: state, ActiveAt: updateStart.Add(at)}
 		for _, text := range annotations {
 			key, value, _ := strings.Cut(text, "=")
 			a.Annotations[key] = value
@@ -160,7 +161,7 @@ func TestAlertInsights(t *testing.T) {
 	const none = " The alert has no description."
 	for _, tt := range []struct {
 		name  string
-		alert view.Alert
+		alert clusterapi.Alert
 		want  string
 	}{
 		{"during", firing("A", "warning", "firing", time.Minute), "59m Warning Alert is firing: A: Alert started firing during the update." + none},
@@ -185,7 +186,7 @@ func TestAlertInsights(t *testing.T) {
 		{"message", firing("A", "warning", "firing", time.Minute, "message=Look"), "59m Warning Alert is firing: A: Alert started firing during the update. The alert description is: Look"},
 	} {
 		o := updating()
-		o.Alerts = []view.Alert{tt.alert}
+		o.Alerts = []clusterapi.Alert{tt.alert}
 		s := assess(t, o, now)
 		want := strings.ReplaceAll(strings.ReplaceAll(tt.want, "Warning Alert", "Warning Unknown Cluster: Alert"), "Critical Alert", "Critical Unknown Cluster: Alert")
 		same(t, tt.name, want, insightLines(s))
@@ -198,7 +199,7 @@ func TestAlertInsights(t *testing.T) {
 	o := updating()
 	global.Annotations["runbook_url"] = "https://example.com/run"
 	global.ActiveAt = updateStart.Add(time.Minute + 250*time.Millisecond)
-	o.Alerts = []view.Alert{global}
+	o.Alerts = []clusterapi.Alert{global}
 	same(t, "detailed", "Message: Alert is firing: Global\n  Since:       58m59s\n  Level:       Warning\n  Impact:      Unknown\n  Reference:   https://example.com/run\n"+
 		"  Resources:\n    alerts.config.openshift.io: Global\n  Description: Alert started firing during the update. The alert has no description.\n",
 		section(t, statusText(t, o, now, view.StatusText{Details: view.DetailsHealth}), "Message", ""))
@@ -225,9 +226,9 @@ func TestInsightOrder(t *testing.T) {
 		platformOperator("x", "4.14.0", says("Available=False", after(30*time.Minute), "A", "a")),
 	}
 	for i := range 20 {
-		o.Alerts = append(o.Alerts, view.Alert{Labels: map[string]string{"alertname": fmt.Sprint("A", i), "severity": "warning"}, State: "firing", ActiveAt: updateStart.Add(time.Hour)})
+		o.Alerts = append(o.Alerts, clusterapi.Alert{Labels: map[string]string{"alertname": fmt.Sprint("A", i), "severity": "warning"}, State: "firing", ActiveAt: updateStart.Add(time.Hour)})
 	}
-	o.Alerts = append(o.Alerts, view.Alert{Labels: map[string]string{"alertname": "Worst", "severity": "critical"}, State: "firing", ActiveAt: updateStart.Add(time.Minute)})
+	o.Alerts = append(o.Alerts, clusterapi.Alert{Labels: map[string]string{"alertname": "Worst", "severity": "critical"}, State: "firing", ActiveAt: updateStart.Add(time.Minute)})
 	var got []string
 	for _, i := range assess(t, o, time.Hour+10*time.Minute).Health {
 		got = append(got, fmt.Sprintf("%s %s", i.Level, i.Resources[0].Name+strings.TrimSuffix(strings.TrimPrefix(i.Summary, "Cluster Operator "+i.Resources[0].Name+" is"), "()")))
@@ -316,7 +317,7 @@ func TestHealthResources(t *testing.T) {
 func TestHealthTableBreaks(t *testing.T) {
 	o := updating()
 	for i, summary := range []string{"one\ttab", "two\nlines", "three"} {
-		o.Alerts = append(o.Alerts, view.Alert{Labels: map[string]string{"alertname": "A", "severity": []string{"critical", "critical", "warning"}[i]}, State: "firing",
+		o.Alerts = append(o.Alerts, clusterapi.Alert{Labels: map[string]string{"alertname": "A", "severity": []string{"critical", "critical", "warning"}[i]}, State: "firing",
 			ActiveAt: updateStart.Add(time.Duration(10-i) * time.Second), Annotations: map[string]string{"summary": summary}})
 	}
 	same(t, "table", "= Update Health =\n"+

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
@@ -166,7 +167,7 @@ func TestStatusSame(t *testing.T) {
 		},
 		"unknown": func() { o.Missing = []view.Missing{{Kind: "Node", Reason: "lost"}} },
 		"alert": func() {
-			o.Alerts = []view.Alert{{Labels: map[string]string{"alertname": "A", "severity": "critical"}, ActiveAt: updateStart.Add(time.Second)}}
+			o.Alerts = []clusterapi.Alert{{Labels: map[string]string{"alertname": "A", "severity": "critical"}, ActiveAt: updateStart.Add(time.Second)}}
 		},
 		"version": func() { o.ClusterVersion.Status.History[0].Version = "4.14.2" },
 	} {

@@ -8,6 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
@@ -68,7 +69,7 @@ func ExampleSummarize() {
 // Whether to update to one release now: its known issue and a critical alert
 // speak against it, and only the alert was accepted.
 func ExampleAssessRecommend() {
-	alerts := []view.Alert{{
+	alerts := []clusterapi.Alert{{
 		Labels:      map[string]string{"alertname": "DiskFull", "severity": "critical"},
 		Annotations: map[string]string{"summary": "A disk is full."},
 		State:       "firing",

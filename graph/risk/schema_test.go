@@ -15,6 +15,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -260,11 +261,11 @@ func adversarialGraph(t *rapid.T) *graph.Graph {
 	return g
 }
 
-func adversarialAlerts(t *rapid.T) []risk.Alert {
-	var alerts []risk.Alert
+func adversarialAlerts(t *rapid.T) []clusterapi.Alert {
+	var alerts []clusterapi.Alert
 	for i := range rapid.SampledFrom([]int{0, 1, 3, 250}).Draw(t, "alerts") {
 		name := fmt.Sprint("Alert", i)
-		a := risk.Alert{Labels: map[string]string{"severity": "critical"}, Annotations: map[string]string{}, State: "firing", ActiveAt: graphtest.Start}
+		a := clusterapi.Alert{Labels: map[string]string{"severity": "critical"}, Annotations: map[string]string{}, State: "firing", ActiveAt: graphtest.Start}
 		if i < 3 {
 			name = odd(t, "alert", "KubeNodeNotReady", "A", "PodDisruptionBudgetAtLimit")
 			a.State = odd(t, "state", "firing")
