@@ -184,7 +184,7 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		case passes(c.err):
 			c.fails++
 			c.wait = min(actionRetry<<min(c.fails-1, 10), actionAtMost)
-			x.emit(Event{Type: EventError, Step: s.ID, Kind: s.Kind, Warning: true, Text: c.err.Error(), Err: c.err})
+			x.emit(EventError, EventData{Step: s.ID, Kind: s.Kind, Warning: true}, c.err.Error(), c.err)
 		default:
 			delete(x.calls, s.ID)
 			return false, "", nil, time.Time{}, &failure{err: c.err, sure: true}

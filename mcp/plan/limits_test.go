@@ -84,7 +84,7 @@ func TestLimits(t *testing.T) {
 			}
 			cut := 0
 			for _, e := range w.events {
-				if e.Type == plan.EventStepFailed && len(e.Text) <= 8<<10 && strings.HasSuffix(e.Text, " more bytes)") {
+				if e.Type == plan.EventStepFailed && len(e.Message) <= 8<<10 && strings.HasSuffix(e.Message, " more bytes)") {
 					cut++
 				}
 			}

@@ -221,8 +221,8 @@ func (x *pass) lookAtDrain(s *Step, sp StepProgress) (look, error) {
 		key := "blocked " + b.Pod
 		if !x.told[key] {
 			x.told[key] = true
-			x.emit(Event{Type: EventDrainBlocked, Step: s.ID, Kind: s.Kind, Node: s.Args.Node, Warning: true,
-				Text: fmt.Sprintf("node %s: pod %s may not be evicted now: %s", s.Args.Node, b.Pod, b.Text)})
+			d := EventData{Step: s.ID, Kind: s.Kind, Node: s.Args.Node, Warning: true}
+			x.emit(EventDrainBlocked, d, fmt.Sprintf("node %s: pod %s may not be evicted now: %s", s.Args.Node, b.Pod, b.Text), nil)
 		}
 	}
 	l.done = progress.Done

@@ -56,7 +56,7 @@ type Options struct {
 	Clock clock.WithTicker
 	// Observe is told what happens, one event at a time; nil: no events. The
 	// runner waits for it to return. A panic in it is logged.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
 }
@@ -184,7 +184,7 @@ func (e ended) Error() string { return "the plan has ended" }
 func (r *Runner) driverEvent(e reconcile.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
-		r.emit(Event{Type: EventError, Time: e.Time, Plan: r.o.Plan.ID, Warning: true, Text: e.Err.Error(), Err: e.Err})
+		r.emit(e.Time, EventError, EventData{Warning: true}, e.Err.Error(), e.Err)
 	}
 }
 
@@ -193,11 +193,11 @@ func (r *Runner) driverEvent(e reconcile.Event) {
 const maxText = 8 << 10
 
 // emit tells the observer of an event. One that panics is logged.
-func (r *Runner) emit(e Event) {
+func (r *Runner) emit(at time.Time, t clusterapi.EventType, d EventData, message string, err error) {
 	if r.o.Observe == nil {
 		return
 	}
-	e.Text = bounded.Text(e.Text, maxText)
+	e := clusterapi.Event{Time: at, Type: t, Subject: "plan/" + r.o.Plan.ID, Message: bounded.Text(message, maxText), Err: err, Data: &d}
 	if err := panics.Isolate(func() error { r.o.Observe(e); return nil }); err != nil {
 		r.o.Logger.Error("plan: the observer failed", "error", err)
 	}

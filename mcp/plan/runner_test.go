@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"runtime"
 	"slices"
@@ -87,9 +86,9 @@ func (w *world) confirm(t *testing.T, id, step string) {
 }
 
 // has reports whether an event of a type has a text, or an error.
-func (w *world) has(typ plan.EventType, text string, target error) bool {
-	return slices.ContainsFunc(w.events, func(e plan.Event) bool {
-		return e.Type == typ && strings.Contains(e.Text, text) && (target == nil || errors.Is(e.Err, target))
+func (w *world) has(typ clusterapi.EventType, text string, target error) bool {
+	return slices.ContainsFunc(w.events, func(e clusterapi.Event) bool {
+		return e.Type == typ && strings.Contains(e.Message, text) && (target == nil || errors.Is(e.Err, target))
 	})
 }
 
@@ -280,7 +279,7 @@ func TestStalled(t *testing.T) {
 	if err := w.ends(r, 3*time.Hour, plan.StateFailed); err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(w.events, func(e plan.Event) bool { return e.Type == plan.EventStepFailed })
+	i := slices.IndexFunc(w.events, func(e clusterapi.Event) bool { return e.Type == plan.EventStepFailed })
 	stalled := new(plan.StalledError)
 	if !errors.As(w.events[i].Err, &stalled) || stalled.Node != "worker-0" || stalled.Since.Sub(start) < 30*time.Minute || w.Now().Sub(stalled.Since) < time.Hour {
 		t.Errorf("%+v\n%s", stalled, strings.Join(w.log, "\n"))
@@ -665,7 +664,7 @@ func TestRun(t *testing.T) {
 				}
 				p := custom("p", pause("pause", true, "worker"), hook("hook"), pause("unpause", false, "worker"))
 				called := 0
-				o := plan.Options{API: c, Plan: p, Observe: func(plan.Event) { goWrong() }, Actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) {
+				o := plan.Options{API: c, Plan: p, Observe: func(clusterapi.Event) { goWrong() }, Actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) {
 					called++
 					return plan.Outcome{Done: called > 12}, nil
 				})}
@@ -808,21 +807,16 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
-// The JSON of events is that of all packages.
 func TestEventJSON(t *testing.T) {
-	e := plan.Event{Type: plan.EventStepFailed, Time: mcptest.Epoch, Plan: "p", Step: "s", Kind: plan.SetPaused, Pool: "worker", Attempt: 2, Warning: true, Text: "no",
-		Err: &plan.StepError{Plan: "p", Step: "s", Err: plan.ErrTimeout}}
+	e := clusterapi.Event{Type: plan.EventStepFailed, Time: mcptest.Epoch, Subject: "plan/p", Message: "no",
+		Err:  &plan.StepError{Plan: "p", Step: "s", Err: plan.ErrTimeout},
+		Data: &plan.EventData{Step: "s", Kind: plan.SetPaused, Pool: "worker", Node: "n", State: plan.StateFailed, Attempt: 2, Holder: "h", Warning: true}}
 	got := string(must(json.Marshal(e)))
-	want := `{"time":"2026-01-01T00:00:00Z","type":"StepFailed","plan":"p","step":"s","kind":"SetPaused","pool":"worker","attempt":2,"warning":true,"message":"no","error":"plan p, step s: the step's timeout has passed"}`
+	want := `{"time":"2026-01-01T00:00:00Z","type":"StepFailed","subject":"plan/p","message":"no",` +
+		`"error":"plan p, step s: the step's timeout has passed","data":{"step":"s","kind":"SetPaused","pool":"worker","node":"n",` +
+		`"state":"Failed","attempt":2,"holder":"h","warning":true}}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-	got = string(must(json.Marshal(plan.Event{Type: plan.EventPlanDone, Plan: "p", State: plan.StateFinished, Holder: "h", Node: "n"})))
-	if diff := cmp.Diff(`{"type":"PlanDone","plan":"p","node":"n","state":"Finished","holder":"h"}`, got); diff != "" {
-		t.Error(diff)
-	}
-	if text := fmt.Sprint(plan.Event{Type: plan.EventHeld, Plan: "p"}.LogValue()); text != "[type=Held plan=p]" {
-		t.Error(text)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -82,7 +83,7 @@ func (x *pass) endPlan(state State, err error) error {
 	if err := x.store(); err != nil || x.over {
 		return err
 	}
-	x.emit(Event{Type: EventPlanDone, State: state, Warning: state == StateFailed, Text: fmt.Sprintf("plan %s is %s", x.plan.ID, state)})
+	x.emit(EventPlanDone, EventData{State: state, Warning: state == StateFailed}, fmt.Sprintf("plan %s is %s", x.plan.ID, state), nil)
 	return x.finish(err)
 }
 
@@ -322,7 +323,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 		return false, res, err
 	}
 	x.tell(EventStepFailed, s, failed.Error(), failed)
-	x.emit(Event{Type: EventPlanDone, State: StateFailed, Warning: true, Text: fmt.Sprintf("plan %s is %s", x.plan.ID, StateFailed)})
+	x.emit(EventPlanDone, EventData{State: StateFailed, Warning: true}, fmt.Sprintf("plan %s is %s", x.plan.ID, StateFailed), nil)
 	return false, res, x.finish(failed)
 }
 
@@ -334,13 +335,13 @@ func (x *pass) waiting(s *Step, why string) {
 	}
 }
 
-func (x *pass) tell(t EventType, s *Step, text string, err error) {
-	e := Event{Type: t, Step: s.ID, Kind: s.Kind, Pool: s.Args.Pool, Node: s.Args.Node, Attempt: x.rec.Progress.Steps[s.ID].Attempts, Text: text, Err: err}
+func (x *pass) tell(t clusterapi.EventType, s *Step, text string, err error) {
+	d := EventData{Step: s.ID, Kind: s.Kind, Pool: s.Args.Pool, Node: s.Args.Node,
+		Attempt: x.rec.Progress.Steps[s.ID].Attempts, Warning: t == EventStepFailed}
 	if len(s.Args.Pools) == 1 {
-		e.Pool = s.Args.Pools[0]
+		d.Pool = s.Args.Pools[0]
 	}
-	e.Warning = t == EventStepFailed
-	x.emit(e)
+	x.emit(t, d, text, err)
 }
 
 // cut bounds the error of a step.

@@ -259,13 +259,13 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-func (x *pass) report(t EventType, items []Item) {
+func (x *pass) report(t clusterapi.EventType, items []Item) {
 	for _, i := range items {
 		text := i.Object
 		if i.Field != "" {
 			text += " " + i.Field
 		}
-		x.emit(Event{Type: t, Warning: t == EventLeft, Text: text + " " + i.Text})
+		x.emit(t, EventData{Warning: t == EventLeft}, text+" "+i.Text, nil)
 	}
 }
 
@@ -505,7 +505,7 @@ func (x *pass) lingers(pool string, users []*corev1.Node) bool {
 	since, known := x.lingering[pool]
 	if !known || x.now.Before(since) {
 		since = x.now
-		x.emit(Event{Type: EventWaiting, Text: fmt.Sprintf("pool %s stays while %d nodes use its configuration", pool, len(users))})
+		x.emit(EventWaiting, EventData{}, fmt.Sprintf("pool %s stays while %d nodes use its configuration", pool, len(users)), nil)
 	}
 	for _, at := range x.moved {
 		if at.After(since) {

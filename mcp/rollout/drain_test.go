@@ -148,13 +148,13 @@ func checkBlockedEvents(t *testing.T, r *recorder) {
 			slow++
 			want := "Drain failed. Drain has been failing for more than 10 minutes. Waiting 5 minutes then retrying. Error message from drain: " +
 				`error when evicting pods/"web-0" -n "app": global timeout reached: 1m30s`
-			if e.Text != want || !e.Warning {
-				t.Errorf("%q", e.Text)
+			if e.Message != want || !e.Warning {
+				t.Errorf("%q", e.Message)
 			}
 		case e.Reason == rollout.ReasonDrainFailed:
 			failed++
-			if e.Text != "node w0: drain exceeded timeout: 1h0m0s. Will continue to retry." {
-				t.Errorf("%q", e.Text)
+			if e.Message != "node w0: drain exceeded timeout: 1h0m0s. Will continue to retry." {
+				t.Errorf("%q", e.Message)
 			}
 		}
 	}
@@ -270,7 +270,7 @@ func newFaults() *faults { return &faults{answer: map[string]error{}, count: map
 
 func drainTexts(r *recorder) []string {
 	seen := map[string]bool{}
-	for _, text := range r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventDrainRetry || e.Type == rollout.EventError }) {
+	for _, text := range r.texts(func(e told) bool { return e.Type == rollout.EventDrainRetry || e.Type == rollout.EventError }) {
 		seen[text] = true
 	}
 	return slices.Sorted(maps.Keys(seen))

@@ -343,7 +343,7 @@ func (x *drainer) fulfilled() error {
 }
 
 func (x *drainer) tellDrained() {
-	x.tellDrain(Event{Type: EventDrained, Text: fmt.Sprintf("node %s is drained", x.node)})
+	x.tellDrain(EventDrained, EventData{}, fmt.Sprintf("node %s is drained", x.node), nil)
 }
 
 // failed ends the attempt, and says when the next one follows.
@@ -357,8 +357,8 @@ func (x *drainer) failed(err error) {
 			"Drain failed. Drain has been failing for more than %v minutes. Waiting %v minutes then retrying. Error message from drain: %v",
 			delays.DrainSlowAfter.Minutes(), delays.DrainSlowRetry.Minutes(), err), err)
 	} else {
-		x.tellDrain(Event{Type: EventDrainRetry, Phase: mcp.PhaseDraining, Err: err,
-			Text: fmt.Sprintf("node %s: drain failed, trying again: %v", x.node, err)})
+		x.tellDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining},
+			fmt.Sprintf("node %s: drain failed, trying again: %v", x.node, err), err)
 	}
 	x.lock(x.now)
 	x.nodeDrain.enqueue(x.now.Add(retry))
@@ -366,12 +366,13 @@ func (x *drainer) failed(err error) {
 }
 
 func (x *drainer) warn(reason, text string, err error) {
-	x.tellDrain(Event{Type: EventDrainRetry, Phase: mcp.PhaseDraining, Reason: reason, Warning: true, Text: text, Err: err})
+	x.tellDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining, Reason: reason, Warning: true}, text, err)
 }
 
-func (x *drainer) tellDrain(e Event) {
-	e.Pool, e.Node = x.pool, x.node
+func (x *drainer) tellDrain(t clusterapi.EventType, d EventData, message string, err error) {
+	d.Pool = x.pool
+	d.Node = x.node
 	x.lock(x.now)
-	x.run.emit(e)
+	x.run.emit(t, d, message, err)
 	x.release()
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // virtually drives rollouts on a cluster in virtual time.
-func virtually(t *testing.T, c *memory.Cluster, clock *reconcile.Clock, f reconcile.Faults, observe ...func(rollout.Event)) *reconcile.Virtual {
+func virtually(t *testing.T, c *memory.Cluster, clock *reconcile.Clock, f reconcile.Faults, observe ...func(clusterapi.Event)) *reconcile.Virtual {
 	var processes []reconcile.Process
 	for i, o := range observe {
 		p := newRollout(t, rollout.Options{Mode: rollout.Drive, Observe: o}).Process()
@@ -93,12 +93,12 @@ func TestFailingDrainSurvivesCrash(t *testing.T) {
 		v.Crash("rollout 0")
 		advance(t, v, 13*time.Minute)
 	}
-	at := slices.IndexFunc(r.all(), func(e rollout.Event) bool { return e.Reason == rollout.ReasonDrainFailed })
+	at := slices.IndexFunc(r.all(), func(e told) bool { return e.Reason == rollout.ReasonDrainFailed })
 	if at >= 0 {
 		t.Errorf("failed too early: %+v", r.all()[at])
 	}
 	advance(t, v, 10*time.Minute)
-	failed := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonDrainFailed })
+	failed := r.texts(func(e told) bool { return e.Reason == rollout.ReasonDrainFailed })
 	if len(failed) == 0 {
 		t.Error("an hour passed, and the drain is not reported as failed")
 	}
@@ -197,7 +197,7 @@ func TestAnotherTakesOverDrain(t *testing.T) {
 			t.Errorf("uncordoned: %v", n.Annotations)
 		}
 	}
-	slow := func(e rollout.Event) bool { return e.Reason == rollout.ReasonDrainThresholdExceeded }
+	slow := func(e told) bool { return e.Reason == rollout.ReasonDrainThresholdExceeded }
 	if len(first.texts(slow)) == 0 || len(second.texts(slow)) == 0 {
 		t.Errorf("failing for long: the first told %v, the second %v", first.texts(slow), second.texts(slow))
 	}
@@ -213,7 +213,7 @@ func TestNewerDrainIsRefused(t *testing.T) {
 	load(t, c, app("web-0", "w0"))
 	var r recorder
 	advance(t, virtually(t, c, clock, reconcile.Faults{}, r.observe), 5*time.Minute)
-	told := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError && e.Node == "w0" })
+	told := r.texts(func(e told) bool { return e.Type == rollout.EventError && e.Node == "w0" })
 	want := "node w0: annotation " + rollout.AnnotationDrainSince + " has version 2; this program knows 1 to 1"
 	if len(told) == 0 || !strings.Contains(told[0], want) {
 		t.Errorf("told %q, want %q", told, want)

@@ -177,7 +177,7 @@ func TestDriveLayered(t *testing.T) {
 			t.Errorf("%+v, %v", config, err)
 		}
 		want := []string{"Targeted node w0 to MachineConfig: N / Image: i"}
-		got := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSetDesiredConfigAndOSImage })
+		got := r.texts(func(e told) bool { return e.Reason == rollout.ReasonSetDesiredConfigAndOSImage })
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -206,7 +206,7 @@ func TestSeveralAtOnce(t *testing.T) {
 		stop := runRollout(t, c, &r)
 		defer stop()
 		time.Sleep(30 * time.Second)
-		got := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSetDesiredConfig })
+		got := r.texts(func(e told) bool { return e.Reason == rollout.ReasonSetDesiredConfig })
 		if diff := cmp.Diff([]string{"Set target for 3 nodes to MachineConfig: N"}, got); diff != "" {
 			t.Error(diff)
 		}
@@ -227,7 +227,7 @@ func TestSyncFailures(t *testing.T) {
 		stop := runRollout(t, c, &r)
 		defer stop()
 		errs := func() []string {
-			texts := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError })
+			texts := r.texts(func(e told) bool { return e.Type == rollout.EventError })
 			slices.Sort(texts)
 			return slices.Compact(texts)
 		}
@@ -237,7 +237,7 @@ func TestSyncFailures(t *testing.T) {
 			t.Error(diff)
 		}
 		// 15 tries that double, then one a minute.
-		if got := len(r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError && e.Pool == "worker" })); got < 20 || got > 26 {
+		if got := len(r.texts(func(e told) bool { return e.Type == rollout.EventError && e.Pool == "worker" })); got < 20 || got > 26 {
 			t.Errorf("%d tries in 10 minutes", got)
 		}
 		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable))
@@ -255,7 +255,7 @@ func TestSyncFailures(t *testing.T) {
 		if err != nil || len(p.Status.Conditions) > 0 {
 			t.Errorf("%+v, %v", p, err)
 		}
-		warnings := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSelectingAll && e.Warning })
+		warnings := r.texts(func(e told) bool { return e.Reason == rollout.ReasonSelectingAll && e.Warning })
 		if len(warnings) == 0 || warnings[0] != "This machineconfigpool is selecting all nodes. A non-empty selector is required." {
 			t.Errorf("%q", warnings)
 		}
@@ -336,7 +336,7 @@ func TestDriveArbiter(t *testing.T) {
 		if got := strings.Join(order, ", "); got != want {
 			t.Error(got)
 		}
-		deferred := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonDeferringOperatorNode })
+		deferred := r.texts(func(e told) bool { return e.Reason == rollout.ReasonDeferringOperatorNode })
 		if len(deferred) == 0 || deferred[0] != "Deferring update of machine config operator node m0" {
 			t.Errorf("%q", deferred)
 		}
@@ -425,7 +425,7 @@ func TestNodeUpdaterRetargeted(t *testing.T) {
 				t.Error(err)
 			}
 			var got []string
-			for _, text := range r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodeDone }) {
+			for _, text := range r.texts(func(e told) bool { return e.Type == rollout.EventNodeDone }) {
 				got = append(got, strings.TrimPrefix(text, "node w0 has reached MachineConfig "))
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

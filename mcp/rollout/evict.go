@@ -216,8 +216,8 @@ func (x *drainer) evict(ctx context.Context, p *leavingPod) {
 		if !p.told {
 			p.told = true
 			blocked := &DrainError{Node: x.node, Pod: p.key.String(), Budget: p.budget, Kind: DrainBudget, Err: err}
-			x.tellDrain(Event{Type: EventDrainBlocked, Phase: mcp.PhaseDraining, Err: blocked,
-				Text: fmt.Sprintf("node %s: pod %s may not be evicted now: %s", x.node, p.key, text)})
+			x.tellDrain(EventDrainBlocked, EventData{Phase: mcp.PhaseDraining},
+				fmt.Sprintf("node %s: pod %s may not be evicted now: %s", x.node, p.key, text), blocked)
 		}
 	case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		p.evicted = p.ending

@@ -77,7 +77,7 @@ func TestTaintFails(t *testing.T) {
 		if s := nodeState(t, c, "w1"); s.DesiredConfig != "N" {
 			t.Errorf("%+v", s)
 		}
-		texts := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError })
+		texts := r.texts(func(e told) bool { return e.Type == rollout.EventError })
 		if len(texts) == 0 || texts[0] != "failed applying UpdateInProgress taint for node w2: boom" {
 			t.Errorf("%q", texts)
 		}

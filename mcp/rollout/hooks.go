@@ -240,17 +240,19 @@ func (r *drainsReconciler) job(node string, d *nodeDrain, h *nodeHook) reconcile
 			defer r.release()
 			h.over = true
 			d.enqueue(r.now)
-			e := Event{Type: EventHookDone, Node: node, Text: fmt.Sprintf("node %s: hook %s has run", node, h.hook)}
+			data := EventData{Node: node}
 			if _, assign, ok := r.state.Node(node); ok {
-				e.Pool = assign.Primary
+				data.Pool = assign.Primary
 			}
 			if err != nil {
 				r.logPanic("rollout: a hook failed", err)
 				h.err = &HookError{Node: node, Hook: h.hook, Err: err}
 				r.halted = true
-				e.Type, e.Warning, e.Err, e.Text = EventHookFailed, true, h.err, h.err.Error()
+				data.Warning = true
+				r.emit(EventHookFailed, data, "", h.err)
+			} else {
+				r.emit(EventHookDone, data, fmt.Sprintf("node %s: hook %s has run", node, h.hook), nil)
 			}
-			r.emit(e)
 			return []reconcile.Wake{{Key: nodeKey(node)}}
 		},
 	}

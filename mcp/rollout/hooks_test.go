@@ -70,10 +70,10 @@ func (h *hooked) rollout() reconcile.Process {
 	return r.Process()
 }
 
-func (h *hooked) observe(e rollout.Event) {
+func (h *hooked) observe(e clusterapi.Event) {
 	switch e.Type {
 	case rollout.EventHookDone, rollout.EventHookFailed, rollout.EventNodeTargeted, rollout.EventDrained, rollout.EventNodeDone:
-		text := strings.ReplaceAll(e.Text, "MachineConfig ", "")
+		text := strings.ReplaceAll(e.Message, "MachineConfig ", "")
 		if at := strings.Index(text, "rendered-"); at >= 0 {
 			text = text[:at] + "its configuration"
 		}

@@ -164,15 +164,15 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 
 func checkEvents(t *testing.T, r *recorder) {
 	t.Helper()
-	first := func(pool string, e rollout.Event) bool { return e.Pool == pool && e.Type == rollout.EventPool }
+	first := func(pool string, e told) bool { return e.Pool == pool && e.Type == rollout.EventPool }
 	if diff := cmp.Diff([]string{
 		"Targeted node w0 to MachineConfig: N", "Targeted node w2 to MachineConfig: N",
 		"Targeted node w1 to MachineConfig: N", "Targeted node w3 to MachineConfig: N",
 		"Pool worker has completed update to MachineConfig N",
-	}, r.texts(func(e rollout.Event) bool { return first("worker", e) })); diff != "" {
+	}, r.texts(func(e told) bool { return first("worker", e) })); diff != "" {
 		t.Error(diff)
 	}
-	m0 := r.texts(func(e rollout.Event) bool {
+	m0 := r.texts(func(e told) bool {
 		return e.Reason == rollout.ReasonAnnotationChange && e.Node == "m0"
 	})
 	if diff := cmp.Diff([]string{

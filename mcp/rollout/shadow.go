@@ -57,6 +57,6 @@ func (x *run) tellDifferences(found []mcp.Difference) {
 		if v := d.Verdict; v.Text != "" && d.Kind != mcp.DifferenceNotSelected {
 			text += fmt.Sprintf(" (%s: %s)", v.Kind, v.Text)
 		}
-		x.emit(Event{Type: EventDifference, Pool: d.Pool, Node: d.Node, Reason: string(d.Kind), Warning: true, Text: text, Difference: &d})
+		x.emit(EventDifference, EventData{Pool: d.Pool, Node: d.Node, Reason: string(d.Kind), Warning: true, Difference: &d}, text, nil)
 	}
 }

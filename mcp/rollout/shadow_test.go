@@ -30,7 +30,7 @@ import (
 // the decisions of that.
 type shadowed struct {
 	*simulated
-	found []rollout.Event
+	found []told
 }
 
 // shadow prepares a cluster. mutant is what the controller's calls go through.
@@ -56,9 +56,9 @@ func shadow(seed uint64, f reconcile.Faults, mutant func(clusterapi.ClusterAPI) 
 		honest := controller.New
 		controller.New = func(api clusterapi.ClusterAPI) []reconcile.Reconciler { return honest(mutant(api)) }
 	}
-	observer := make(rollout.Options{Shadow: &mcp.ShadowOptions{Grace: 5 * time.Minute}, Observe: func(e rollout.Event) {
+	observer := make(rollout.Options{Shadow: &mcp.ShadowOptions{Grace: 5 * time.Minute}, Observe: func(e clusterapi.Event) {
 		if e.Type == rollout.EventDifference {
-			s.found = append(s.found, e)
+			s.found = append(s.found, toldOf(e))
 		}
 	}}).Process()
 	observer.Name = "shadow"
@@ -104,7 +104,7 @@ func TestShadowAgrees(t *testing.T) {
 			return s.Faults(), err
 		}
 		if len(s.found) > 0 {
-			return s.Faults(), fmt.Errorf("%d differences, the first: %s: %s", len(s.found), s.found[0].Time.Sub(mcptest.Epoch), s.found[0].Text)
+			return s.Faults(), fmt.Errorf("%d differences, the first: %s: %s", len(s.found), s.found[0].Time.Sub(mcptest.Epoch), s.found[0].Message)
 		}
 		if !s.updated() {
 			return s.Faults(), fmt.Errorf("the nodes are not updated")
@@ -219,7 +219,7 @@ func TestShadowFindsMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Close()
-			if !slices.ContainsFunc(s.found, func(e rollout.Event) bool {
+			if !slices.ContainsFunc(s.found, func(e told) bool {
 				return e.Reason == string(m.want) && e.Difference.Kind == m.want && !e.Difference.Time.IsZero() && e.Warning
 			}) {
 				t.Errorf("%s, seed %d: no %s in %d differences", m.name, seed, m.want, len(s.found))
@@ -233,7 +233,7 @@ func TestShadowFindsMutants(t *testing.T) {
 					fmt.Fprintf(&transcript, "  and %d more\n", len(s.found)-i)
 					break
 				}
-				fmt.Fprintf(&transcript, "  %s %s: %s\n", e.Time.Sub(mcptest.Epoch).Round(time.Second), e.Reason, e.Text)
+				fmt.Fprintf(&transcript, "  %s %s: %s\n", e.Time.Sub(mcptest.Epoch).Round(time.Second), e.Reason, e.Message)
 			}
 		}
 	}

@@ -82,9 +82,9 @@ func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 		down: map[string]map[string]bool{"master": {}, "worker": {}, "infra": {}}, told: map[string]int{}, desired: map[string]string{}}
 	processes := []reconcile.Process{c.Process()}
 	for i := range rollouts {
-		r, err := rollout.New(rollout.Options{Mode: rollout.Drive, OrderByBudgets: seed%4 == 1, Observe: func(e rollout.Event) {
+		r, err := rollout.New(rollout.Options{Mode: rollout.Drive, OrderByBudgets: seed%4 == 1, Observe: func(e clusterapi.Event) {
 			if e.Type == rollout.EventNodeTargeted {
-				s.told[e.Text]++
+				s.told[e.Message]++
 			}
 			data, err := json.Marshal(e)
 			s.log = append(s.log, fmt.Sprint(i, " ", string(data), err))

@@ -135,7 +135,7 @@ func TestTargetedByAnother(t *testing.T) {
 }
 
 func errorTexts(r *recorder) []string {
-	texts := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError })
+	texts := r.texts(func(e told) bool { return e.Type == rollout.EventError })
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }
@@ -195,7 +195,7 @@ func TestNowTargeting(t *testing.T) {
 			stop := runRollout(t, c, &r)
 			defer stop()
 			time.Sleep(time.Minute)
-			if diff := cmp.Diff([]string{want}, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonUpdating })); diff != "" {
+			if diff := cmp.Diff([]string{want}, r.texts(func(e told) bool { return e.Reason == rollout.ReasonUpdating })); diff != "" {
 				t.Error(diff)
 			}
 			p, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "worker"))
@@ -237,7 +237,7 @@ func TestCompletedNamesWhatWasReached(t *testing.T) {
 				t.Error(err)
 			}
 			want := []string{"Pool worker has completed update to MachineConfig N"}
-			if diff := cmp.Diff(want, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonCompleted })); diff != "" {
+			if diff := cmp.Diff(want, r.texts(func(e told) bool { return e.Reason == rollout.ReasonCompleted })); diff != "" {
 				t.Errorf("it wants %s: %s", wants, diff)
 			}
 		})
@@ -278,20 +278,20 @@ func TestNodeEvents(t *testing.T) {
 			"Node m0 now has " + prefix + "state=Degraded",
 			"Node m0 now has " + prefix + "reason=mode mismatch",
 			"Node m0 now has " + prefix + "desiredConfig=N2",
-		}, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonAnnotationChange })); diff != "" {
+		}, r.texts(func(e told) bool { return e.Reason == rollout.ReasonAnnotationChange })); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{"node m0 is to reach MachineConfig N2 / Image i", "node m0 is to reach MachineConfig N2"},
-			r.texts(func(e rollout.Event) bool {
+			r.texts(func(e told) bool {
 				return e.Type == rollout.EventNodeTargeted && e.Pool == "master" && e.Node == "m0"
 			})); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodeFailed && e.Warning })); diff != "" {
+		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e told) bool { return e.Type == rollout.EventNodeFailed && e.Warning })); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{"node m0: Targeted", "node m0: Failed", "node m0: Failed in Preparing", "node m0: Done"},
-			r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
+			r.texts(func(e told) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -317,7 +317,7 @@ func TestPhaseByMachineConfigNode(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		want := []string{"node w: Preparing", "node w: Rebooting"}
-		if diff := cmp.Diff(want, r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
+		if diff := cmp.Diff(want, r.texts(func(e told) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -482,7 +482,7 @@ func TestArbiterQueuesMaster(t *testing.T) {
 			stop := runRollout(t, c, &r)
 			defer stop()
 			syncs := func() int {
-				return len(r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSelectingAll }))
+				return len(r.texts(func(e told) bool { return e.Reason == rollout.ReasonSelectingAll }))
 			}
 			time.Sleep(time.Minute)
 			before := syncs()

@@ -84,13 +84,15 @@ func (x *node) release(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	if x.known {
-		e := Event{Type: EventNodeDone, Node: x.name, Phase: PhaseDone, Text: fmt.Sprintf("node %s is finished", x.name)}
-		if x.record.Skipped {
-			e.Type, e.Text = EventNodeSkipped, fmt.Sprintf("node %s does not need it", x.name)
-		} else if x.record.Phase != PhaseDone {
-			e.Type, e.Text = EventNodeSkipped, fmt.Sprintf("node %s is gone", x.name)
+		d := EventData{Phase: PhaseDone}
+		switch {
+		case x.record.Skipped:
+			x.emit(EventNodeSkipped, d, fmt.Sprintf("node %s does not need it", x.name), nil)
+		case x.record.Phase != PhaseDone:
+			x.emit(EventNodeSkipped, d, fmt.Sprintf("node %s is gone", x.name), nil)
+		default:
+			x.emit(EventNodeDone, d, fmt.Sprintf("node %s is finished", x.name), nil)
 		}
-		x.emit(e)
 	}
 	delete(x.nodes, x.name)
 	return reconcile.Result{Wake: []reconcile.Wake{{Key: scheduleKey}}}, nil
@@ -149,11 +151,12 @@ func (x *node) begin(ctx context.Context) error {
 		return err
 	}
 	x.known, x.stored = true, stored
-	e := Event{Type: EventNodeStarted, Node: x.name, Phase: x.record.Phase, Text: fmt.Sprintf("node %s is begun", x.name)}
+	d := EventData{Phase: x.record.Phase}
 	if resumed {
-		e.Type, e.Text = EventNodeResumed, fmt.Sprintf("node %s is gone on with, in phase %s", x.name, x.record.Phase)
+		x.emit(EventNodeResumed, d, fmt.Sprintf("node %s is gone on with, in phase %s", x.name, x.record.Phase), nil)
+	} else {
+		x.emit(EventNodeStarted, d, fmt.Sprintf("node %s is begun", x.name), nil)
 	}
-	x.emit(e)
 	return nil
 }
 
@@ -186,7 +189,7 @@ func (x *node) become(ctx context.Context, next Phase, change func(*corev1.Node,
 	}
 	x.work, x.failing, x.due = nil, time.Time{}, time.Time{}
 	if next != PhaseDone {
-		x.emit(Event{Type: EventPhase, Node: x.name, Phase: next, Text: fmt.Sprintf("node %s: %s", x.name, next)})
+		x.emit(EventPhase, EventData{Phase: next}, fmt.Sprintf("node %s: %s", x.name, next), nil)
 	}
 	return nil
 }
@@ -254,8 +257,9 @@ func (x *node) uncordon(ctx context.Context) error {
 // drained empties the node.
 func (x *node) drained(ctx context.Context) (at time.Time, err error) {
 	if x.drain == nil {
-		x.drain, err = rollout.NewNodeDrain(x.api, x.name, x.record.Asked, x.Drain, func(e rollout.Event) {
-			x.emit(Event{Type: EventDrain, Node: x.name, Phase: PhaseDraining, Warning: e.Warning, Text: e.Text, Err: e.Err, Drain: &e})
+		x.drain, err = rollout.NewNodeDrain(x.api, x.name, x.record.Asked, x.Drain, func(e clusterapi.Event) {
+			warning := e.Data.(*rollout.EventData).Warning
+			x.emit(EventDrain, EventData{Phase: PhaseDraining, Warning: warning, Drain: &e}, e.Message, e.Err)
 		})
 		if err != nil {
 			return time.Time{}, err
@@ -347,7 +351,7 @@ func (x *node) act(ctx context.Context) (at time.Time, err error) {
 			return time.Time{}, err
 		}
 		if told {
-			x.emit(Event{Type: EventWaiting, Node: x.name, Phase: PhaseActing, Text: fmt.Sprintf("node %s waits for %s", x.name, waiting)})
+			x.emit(EventWaiting, EventData{Phase: PhaseActing}, fmt.Sprintf("node %s waits for %s", x.name, waiting), nil)
 		}
 	}
 	x.work = nil
@@ -382,7 +386,7 @@ func (x *node) failed(ctx context.Context, err error) (at time.Time, _ error) {
 		x.halt(err)
 		return time.Time{}, nil
 	}
-	x.emit(Event{Type: EventRetry, Node: x.name, Phase: x.record.Phase, Warning: true, Text: fmt.Sprintf("node %s: %v; trying again", x.name, err), Err: err})
+	x.emit(EventRetry, EventData{Phase: x.record.Phase, Warning: true}, fmt.Sprintf("node %s: %v; trying again", x.name, err), err)
 	x.work, x.due, x.wait = nil, x.now.Add(x.Retry), x.Retry
 	return x.due, nil
 }
@@ -393,7 +397,12 @@ func (x *node) halt(err error) {
 	if x.reconciler.failure == nil {
 		x.reconciler.failure = x.failure
 	}
-	x.emit(Event{Type: EventFailed, Node: x.name, Phase: x.record.Phase, Warning: true, Text: x.failure.Error(), Err: x.failure})
+	x.emit(EventFailed, EventData{Phase: x.record.Phase, Warning: true}, x.failure.Error(), x.failure)
+}
+
+// emit tells the observer of an event about the node.
+func (x *node) emit(t clusterapi.EventType, d EventData, message string, err error) {
+	x.reconciler.emit(t, "node/"+x.name, d, message, err)
 }
 
 // note records what halted the run.

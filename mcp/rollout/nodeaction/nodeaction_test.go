@@ -140,9 +140,9 @@ func TestTwoRuns(t *testing.T) {
 	slow := newPatch(nodeaction.Cordon)
 	var lines []string
 	run := func(id string, a nodeaction.Action, nodes ...string) reconcile.Process {
-		r, err := nodeaction.New(nodeaction.Options{ID: id, Action: a, Nodes: nodes, Observe: func(e nodeaction.Event) {
+		r, err := nodeaction.New(nodeaction.Options{ID: id, Action: a, Nodes: nodes, Observe: func(e clusterapi.Event) {
 			if e.Type != nodeaction.EventPhase && e.Type != nodeaction.EventWaiting {
-				lines = append(lines, fmt.Sprint(id, " ", e.Type, " ", e.Text))
+				lines = append(lines, fmt.Sprint(id, " ", e.Type, " ", e.Message))
 			}
 		}})
 		if err != nil {
@@ -180,7 +180,7 @@ func TestTakenOver(t *testing.T) {
 	var stopped error
 	var finished []string
 	run := func(name string) reconcile.Process {
-		r, err := nodeaction.New(nodeaction.Options{ID: "x", Action: a, Selector: labels.Everything(), Observe: func(e nodeaction.Event) {
+		r, err := nodeaction.New(nodeaction.Options{ID: "x", Action: a, Selector: labels.Everything(), Observe: func(e clusterapi.Event) {
 			if e.Type == nodeaction.EventDone {
 				finished = append(finished, name)
 			}
@@ -306,7 +306,7 @@ func TestRun(t *testing.T) {
 		}
 		a := newPatch(nodeaction.Drain)
 		fails := errors.New("no")
-		o := nodeaction.Options{ID: "x", API: c, Action: a, Selector: labels.Everything(), Observe: func(nodeaction.Event) { panic("observer") },
+		o := nodeaction.Options{ID: "x", API: c, Action: a, Selector: labels.Everything(), Observe: func(clusterapi.Event) { panic("observer") },
 			Hooks: rollout.Hooks{PreUpgrade: func(_ context.Context, node string) error {
 				if node == "w0" {
 					return fails

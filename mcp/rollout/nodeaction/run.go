@@ -1,6 +1,7 @@
 package nodeaction
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ type Options struct {
 	Clock clock.WithTicker
 	// Observe is told what happens, one event at a time; nil: nobody is. A panic in
 	// it is logged.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
 }
@@ -180,11 +181,12 @@ func (r *Run) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// emit tells the observer of an event.
-func (r *reconciler) emit(e Event) {
-	e.Time, e.Run, e.Text = r.now, r.ID, bounded.Text(e.Text, maxMessage)
-	if e.Warning {
-		r.Logger.Warn("node action: "+e.Text, "run", r.ID, "node", e.Node)
+// emit tells the observer of an event. An empty subject is the run.
+func (r *reconciler) emit(t clusterapi.EventType, subject string, d EventData, message string, err error) {
+	d.Run = r.ID
+	e := clusterapi.Event{Time: r.now, Type: t, Subject: cmp.Or(subject, "run/"+r.ID), Message: bounded.Text(message, maxMessage), Err: err, Data: &d}
+	if d.Warning {
+		r.Logger.Warn("node action: "+e.Message, "run", r.ID, "subject", e.Subject)
 	}
 	if r.Observe == nil {
 		return
