@@ -40,7 +40,7 @@ func load(t testing.TB, c *memory.Cluster, objs ...any) {
 // pools want N.
 func smallCluster(t testing.TB, o memory.Options) *memory.Cluster {
 	c := memory.NewOpenShift(o)
-	load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable))
+	load(t, c, mcptest.Topology("HighlyAvailable"))
 	for _, name := range []string{"master", "worker", "infra"} {
 		p := mcptest.Pool(name, "N", func(p *mcfgv1.MachineConfigPool) { p.Status.Configuration.Name = "O" })
 		load(t, c, &p)

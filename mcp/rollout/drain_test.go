@@ -46,7 +46,7 @@ func drainCluster(t *testing.T, o memory.Options, changes ...mcptest.Change) *me
 	w := mcptest.Pool("worker", "N")
 	n := mcptest.Worker("w0", append([]mcptest.Change{mcptest.Desired("N"), mcptest.State(mcp.StateWorking), mcptest.Annotate(mcp.AnnotationDesiredDrain, "drain-N",
 		mcp.AnnotationLastAppliedDrain, "uncordon-O")}, changes...)...)
-	load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &w, &n)
+	load(t, c, mcptest.Topology("HighlyAvailable"), &w, &n)
 	return c
 }
 

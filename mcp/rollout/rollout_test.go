@@ -134,7 +134,7 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 	}
 	time.Sleep(time.Minute)
 	ok := roll.View(func(s *mcp.State) {
-		if v := s.Explain("worker", "w0"); v.Kind != mcp.VerdictUpToDate {
+		if v := s.Explain("worker", "w0"); v.Kind != "UpToDate" {
 			t.Errorf("%+v", v)
 		}
 	})
@@ -147,7 +147,7 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 	}
 	for i := range nodes {
 		s := mcp.NodeStateOf(&nodes[i])
-		if !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || s.UpdateTaint || s.Topology != mcp.TopologyHighlyAvailable {
+		if !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || s.UpdateTaint || s.Topology != "HighlyAvailable" {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -227,7 +227,7 @@ func TestObserveWritesNothing(t *testing.T) {
 		go func() { ended <- roll.Run(ctx) }()
 		time.Sleep(2 * time.Hour)
 		roll.View(func(s *mcp.State) {
-			if v := s.Explain("worker", "w2"); v.Kind != mcp.VerdictNoCapacity || !cmp.Equal(v.Holders, []string{"w0"}) {
+			if v := s.Explain("worker", "w2"); v.Kind != "NoCapacity" || !cmp.Equal(v.Holders, []string{"w0"}) {
 				t.Errorf("%+v", v)
 			}
 		})

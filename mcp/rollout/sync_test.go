@@ -103,7 +103,7 @@ func TestTargetedByAnother(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
 			p, w0, w1 := mcptest.Pool("worker", "N"), mcptest.Worker("w0", mcptest.Cordoned), mcptest.Worker("w1")
-			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w0, &w1)
+			load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w0, &w1)
 			ctx, cancel := context.WithCancel(t.Context())
 			api := clusterapi.ClusterAPI(skipping{c})
 			if !comparable {
@@ -153,7 +153,7 @@ func TestMarkFails(t *testing.T) {
 			f := newFaults()
 			c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
 			p := mcptest.Pool("worker", "N")
-			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &tt.node)
+			load(t, c, mcptest.Topology("HighlyAvailable"), &p, &tt.node)
 			f.set("Update Node/w", errors.New("boom"))
 			var r recorder
 			stop := runRollout(t, c, &r)
@@ -164,7 +164,7 @@ func TestMarkFails(t *testing.T) {
 			}
 			f.set("Update Node/w", nil)
 			time.Sleep(2 * time.Minute)
-			if s := nodeState(t, c, "w"); s.Topology != mcp.TopologyHighlyAvailable || s.UpdateTaint != s.Unschedulable {
+			if s := nodeState(t, c, "w"); s.Topology != "HighlyAvailable" || s.UpdateTaint != s.Unschedulable {
 				t.Errorf("%+v", s)
 			}
 		})
@@ -184,7 +184,7 @@ func TestNowTargeting(t *testing.T) {
 				return do(ctx)
 			}})
 			in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", mcptest.Paused)), mcptest.Worker("w"))
-			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &in.Pools[0], &in.Nodes[0])
+			load(t, c, mcptest.Topology("HighlyAvailable"), &in.Pools[0], &in.Nodes[0])
 			want := "Pool worker now targeting MachineConfig N2"
 			if image != "" {
 				mcptest.Layered(&in, image)
@@ -213,7 +213,7 @@ func TestCompletedNamesWhatWasReached(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
 			in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")))
-			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &in.Pools[0])
+			load(t, c, mcptest.Topology("HighlyAvailable"), &in.Pools[0])
 			if layered {
 				mcptest.Layered(&in, "i")
 				load(t, c, &in.MachineOSConfigs[0])
@@ -249,7 +249,7 @@ func TestNodeEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
 		p, m := mcptest.Pool("master", "N"), mcptest.Updated(mcptest.Master("m0", mcptest.Annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")))
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &m)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &m)
 		var r recorder
 		roll := newRollout(t, rollout.Options{API: c, Observe: r.observe})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -304,7 +304,7 @@ func TestPhaseByMachineConfigNode(t *testing.T) {
 		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w", mcptest.Desired("N"), mcptest.State(mcp.StateWorking))
 		m := mcptest.Mcn("w")
 		m.Spec.ConfigVersion.Desired = "N"
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w, &m)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w, &m)
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
@@ -356,7 +356,7 @@ func TestUnreadableObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
 		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w")
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w)
 		odd := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
 			"metadata": map[string]any{"name": "odd"}, "spec": map[string]any{"paused": "perhaps"},
@@ -383,7 +383,7 @@ func TestControllerUnknown(t *testing.T) {
 		f := newFaults()
 		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
 		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w")
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w)
 		f.set("Get Lease/machine-config-controller", errors.New("boom"))
 		var r recorder
 		stop := runRollout(t, c, &r)
@@ -466,8 +466,8 @@ func TestArbiterQueuesMaster(t *testing.T) {
 	}{
 		{"its turn is after master", mcp.TopologyHighlyAvailableArbiter, false, 1},
 		{"master is paused", mcp.TopologyHighlyAvailableArbiter, true, 0},
-		{"there is no arbiter", mcp.TopologyHighlyAvailable, false, 1},
-		{"there is none, and master is paused", mcp.TopologyHighlyAvailable, true, 1},
+		{"there is no arbiter", "HighlyAvailable", false, 1},
+		{"there is none, and master is paused", "HighlyAvailable", true, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})

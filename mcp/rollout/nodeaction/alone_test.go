@@ -207,7 +207,7 @@ func crashAtEachCall(t *testing.T, play func(at int, after bool) (calls int)) {
 func TestUpdaterCrashes(t *testing.T) {
 	crashAtEachCall(t, func(at int, after bool) int {
 		pool := mcptest.Pool("worker", "N")
-		w := actiontest.New("x", append(workers("w0", "w1"), mcptest.Topology(mcp.TopologyHighlyAvailable), &pool)...)
+		w := actiontest.New("x", append(workers("w0", "w1"), mcptest.Topology("HighlyAvailable"), &pool)...)
 		r, err := rollout.New(rollout.Options{Mode: rollout.Drive, NodeUpdater: nodeaction.Updater(w.Cluster, once(t))})
 		if err != nil {
 			t.Fatal(err)

@@ -366,7 +366,7 @@ func TestRun(t *testing.T) {
 func TestUpdater(t *testing.T) {
 	for _, disruption := range []nodeaction.Disruption{nodeaction.None, nodeaction.Drain} {
 		pool := mcptest.Pool("worker", "N")
-		w := actiontest.New("x", append(workers("w0", "w1"), mcptest.Topology(mcp.TopologyHighlyAvailable), &pool, actiontest.Pod("a", "w0"))...)
+		w := actiontest.New("x", append(workers("w0", "w1"), mcptest.Topology("HighlyAvailable"), &pool, actiontest.Pod("a", "w0"))...)
 		a := newPatch(disruption)
 		broken := disruption == nodeaction.Drain
 		a.step = func(node, _ string) (nodeaction.Step, error) {
