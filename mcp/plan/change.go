@@ -220,7 +220,7 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 		}
 		if hasLabels(n, s) {
 			moved = append(moved, n)
-			l.ours = l.ours || n.Annotations[AnnotationPlan] == x.plan.ID
+			l.ours = l.ours || n.Annotations[annotationPlan] == x.plan.ID
 		} else {
 			late = append(late, name)
 		}

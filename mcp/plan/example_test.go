@@ -63,7 +63,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, warnings, err := plan.PlanCanary(now, plan.CanaryOptions{ID: "audit", Sizes: []int{1}, SparePercent: 34, Gate: plan.ActionApproval})
+	p, warnings, err := plan.PlanCanary(now, plan.CanaryOptions{ID: "audit", Sizes: []int{1}, SparePercent: 34, Gate: "approval"})
 	if err != nil {
 		log.Fatal(err)
 	}

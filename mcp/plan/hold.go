@@ -150,7 +150,7 @@ func (x *pass) resumes() bool { return x.o.Resume && x.o.Stop == nil && !x.resum
 func (x *pass) store() error {
 	x.rec.Progress.Renewed = x.now.UTC()
 	if err := x.rec.store(x.ctx, x.api); err != nil {
-		if size := new(SizeError); errors.As(err, &size) {
+		if errors.As(err, new(*LimitError)) {
 			return x.finish(fmt.Errorf("plan %s: %w", x.plan.ID, err))
 		}
 		x.rec, x.ours = nil, false // what is stored is not known
@@ -218,7 +218,7 @@ func (x *pass) verdict() error {
 	case p.State == StateFailed:
 		for i := range x.plan.Steps {
 			s := &x.plan.Steps[i]
-			if sp := p.Steps[s.ID]; sp.State == StepFailed && s.stops() {
+			if sp := p.Steps[s.ID]; sp.State == stepFailed && s.stops() {
 				return fmt.Errorf("%w: %w", ErrPlanStopped, &StepError{Plan: x.plan.ID, Step: s.ID, Err: errors.New(sp.Error)})
 			}
 		}
@@ -232,7 +232,7 @@ func (x *pass) finish(err error) error {
 	x.over, x.ours = true, false
 	clear(x.calls)
 	if err != nil && !errors.Is(err, ErrPlanStopped) {
-		if step := new(StepError); !errors.As(err, &step) { // told as StepFailed
+		if step := new(StepError); !errors.As(err, &step) { // already sent as EventStepFailed
 			x.emit(EventError, EventData{Warning: true}, err.Error(), err)
 		}
 	}

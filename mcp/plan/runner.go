@@ -28,13 +28,11 @@ type Options struct {
 	// Plan is what to run; required. To go on with one that is in the cluster,
 	// [Load] it; to stop one, a plan of its ID without steps will do.
 	Plan Plan
-	// Namespace is where the record is; empty means [DefaultNamespace].
+	// Namespace is where the record is; empty means openshift-config.
 	Namespace string
 	// Actions are what steps name. All actions that the plan names must be there, but
 	// for those that the package has itself.
 	Actions map[string]Action
-	// Drainer empties nodes; nil means by evictions.
-	Drainer Drainer
 	// Holder names the runner in the record, and must differ from start to start;
 	// empty means a random name.
 	Holder string
@@ -106,9 +104,6 @@ func New(o Options) (*Runner, error) {
 		return nil, err
 	}
 	o.Namespace = namespaceOr(o.Namespace)
-	if o.Drainer == nil {
-		o.Drainer = evictions{}
-	}
 	if o.Poll == 0 {
 		o.Poll = 10 * time.Second
 	}

@@ -112,7 +112,7 @@ const pace = time.Second
 // step goes on with one step.
 func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error) {
 	sp := x.rec.Progress.Steps[s.ID]
-	if s.closed(x.now) && (sp.State != StepRunning || s.Kind == SetPaused) { // also one that a crash cut short
+	if s.closed(x.now) && (sp.State != stepRunning || s.Kind == SetPaused) { // also one that a crash cut short
 		return true, res, x.stepDone(s, sp, look{writes: true})
 	}
 	l, err := x.look(i, s, sp)
@@ -126,7 +126,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	if err == nil {
 		err = x.needs(s, sp, l)
 	}
-	if err == nil && sp.State != StepRunning {
+	if err == nil && sp.State != stepRunning {
 		sp, err = x.begin(s, sp)
 	}
 	if x.over {
@@ -193,7 +193,7 @@ func (s *Step) closed(now time.Time) bool {
 
 // begin records that a step is under way.
 func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
-	sp.State, sp.Started, sp.Finished, sp.Error = StepRunning, x.now.UTC(), time.Time{}, ""
+	sp.State, sp.Started, sp.Finished, sp.Error = stepRunning, x.now.UTC(), time.Time{}, ""
 	sp.Moved = x.now.UTC()
 	sp.Attempts++
 	x.rec.Progress.Steps[s.ID] = sp
@@ -206,7 +206,7 @@ func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
 
 // needs asks what must hold before a step begins, and before it changes anything.
 func (x *pass) needs(s *Step, sp StepProgress, l look) error {
-	if l.change == nil && len(l.jobs) == 0 && sp.State == StepRunning {
+	if l.change == nil && len(l.jobs) == 0 && sp.State == stepRunning {
 		return nil
 	}
 	for _, c := range s.Needs {
@@ -270,9 +270,9 @@ func late(what, why string) error {
 
 // stepDone records that a step is done, or was so without it.
 func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
-	state, event := StepDone, EventStepDone
-	if l.writes && (sp.State != StepRunning || !l.ours) {
-		state, event = StepSkipped, EventStepSkipped
+	state, event := stepDone, EventStepDone
+	if l.writes && (sp.State != stepRunning || !l.ours) {
+		state, event = stepSkipped, EventStepSkipped
 	}
 	sp.State, sp.Finished, sp.Error = state, x.now.UTC(), ""
 	if sp.Started.IsZero() {
@@ -286,7 +286,7 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 	x.waits, x.doubt = "", time.Time{}
 	clear(x.told)
 	text := fmt.Sprintf("step %s is done", s.ID)
-	if state == StepSkipped {
+	if state == stepSkipped {
 		text = fmt.Sprintf("step %s is skipped: it was so without the plan", s.ID)
 		if s.closed(x.now) {
 			text = fmt.Sprintf("step %s is skipped: its window has closed", s.ID)
@@ -302,7 +302,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 		err = f.err
 	}
 	sp := x.rec.Progress.Steps[s.ID]
-	sp.State, sp.Finished, sp.Error = StepFailed, x.now.UTC(), cut(err.Error())
+	sp.State, sp.Finished, sp.Error = stepFailed, x.now.UTC(), cut(err.Error())
 	if sp.Started.IsZero() {
 		sp.Started = sp.Finished
 	}

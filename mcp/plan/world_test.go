@@ -236,7 +236,7 @@ func fields(c clusterapi.ClusterAPI) map[string]string {
 }
 
 func marks(annotations map[string]string) string {
-	return annotations[plan.AnnotationPlan] + annotations[plan.AnnotationBefore]
+	return annotations["clusterupdate.github.io/plan"] + annotations["clusterupdate.github.io/before"]
 }
 
 // atRest says what is not updated to a release, "" where all is.

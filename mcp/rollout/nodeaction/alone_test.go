@@ -150,7 +150,7 @@ func TestStepGoneOn(t *testing.T) {
 func TestPlanActionHangs(t *testing.T) {
 	w := actiontest.New("x", workers("w0")...)
 	a := hanging{newPatch(nodeaction.None), new(int)}
-	p := plan.Plan{Version: plan.Format, ID: "x", Kind: plan.KindCustom, Steps: []plan.Step{{ID: "s", Kind: plan.Hook, Args: plan.Args{Node: "w0", Action: "update"}}}}
+	p := plan.Plan{Version: plan.Format, ID: "x", Kind: "Custom", Steps: []plan.Step{{ID: "s", Kind: plan.Hook, Args: plan.Args{Node: "w0", Action: "update"}}}}
 	err := w.PlayPlan(0, reconcile.Faults{}, time.Hour, a, plan.Options{Plan: p})
 	if err != nil || *a.calls != 3 || a.done["w0"] != 1 {
 		t.Errorf("%v, called %d times\n%s", err, *a.calls, strings.Join(w.Lines, "\n"))
@@ -235,7 +235,7 @@ func TestPlanCrashes(t *testing.T) {
 	crashAtEachCall(t, func(at int, after bool) int {
 		w := actiontest.New("x", workers("w0", "w1")...)
 		w.CrashAt, w.CrashAfter = at, after
-		p := plan.Plan{Version: plan.Format, ID: "x", Kind: plan.KindCustom}
+		p := plan.Plan{Version: plan.Format, ID: "x", Kind: "Custom"}
 		for _, name := range []string{"w0", "w1"} {
 			p.Steps = append(p.Steps, plan.Step{ID: name, Kind: plan.Hook, Args: plan.Args{Node: name, Action: "update"}})
 		}
@@ -249,7 +249,7 @@ func TestPlanCrashes(t *testing.T) {
 // A step of a plan that names no node fails, and one whose node comes back goes on.
 func TestPlanAction(t *testing.T) {
 	w := actiontest.New("x", workers("w0")...)
-	p := plan.Plan{Version: plan.Format, ID: "x", Kind: plan.KindCustom, Steps: []plan.Step{{ID: "s", Kind: plan.Hook, Args: plan.Args{Action: "update"}}}}
+	p := plan.Plan{Version: plan.Format, ID: "x", Kind: "Custom", Steps: []plan.Step{{ID: "s", Kind: plan.Hook, Args: plan.Args{Action: "update"}}}}
 	err := w.PlayPlan(0, reconcile.Faults{}, time.Hour, newPatch(nodeaction.None), plan.Options{Plan: p})
 	if said := strings.Join(w.Lines, "\n"); err == nil || !strings.Contains(said, "step s names no node to do action patch to") {
 		t.Errorf("%v\n%s", err, said)
