@@ -141,7 +141,7 @@ func checkBlockedEvents(t *testing.T, r *recorder) {
 		switch {
 		case e.Type == rollout.EventDrainBlocked:
 			blocked++
-			if !errors.As(e.Err, &d) || d.Node != "w0" || d.Pod != "app/web-0" || d.Budget != "web-pdb" || d.Kind != rollout.DrainBudget {
+			if !errors.As(e.Err, &d) || d.Node != "w0" || d.Pod != "app/web-0" || d.Budget != "web-pdb" || d.Kind != "Budget" {
 				t.Errorf("%+v", e)
 			}
 		case e.Reason == rollout.ReasonDrainThresholdExceeded:

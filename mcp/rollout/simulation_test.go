@@ -205,7 +205,7 @@ func (s *simulated) atEnd() error {
 	for _, n := range nodes {
 		state := mcp.NodeStateOf(n)
 		pool, _, _ := strings.Cut(n.Name, "-")
-		_, since := n.Annotations[rollout.AnnotationDrainSince]
+		_, since := n.Annotations["clusterupdate.github.io/drain-since"]
 		if !state.Done() || state.CurrentConfig != config[pool] || state.Unschedulable || state.UpdateTaint || since || n.Status.NodeInfo.KubeletVersion != "v1.34.0" {
 			wrong = append(wrong, fmt.Sprintf("node %s, kubelet %s: %+v", n.Name, n.Status.NodeInfo.KubeletVersion, state))
 		}

@@ -42,7 +42,7 @@ func TestStepNode(t *testing.T) {
 		{"", true, "", 4},
 	} {
 		step, err := nodeaction.StepNode(t.Context(), w.Cluster, a, s.id, "w0")
-		left := w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")]
+		left := w.NodeOf("w0").Annotations["clusterupdate.github.io/progress.patch"]
 		if err != nil || step.Done != s.done || !s.done && step.After != time.Minute || a.done["w0"] != s.ends ||
 			s.left == "" && left != "" || !strings.Contains(left, s.left) {
 			t.Errorf("step %d: %+v, %v; %d times; %s", i+1, step, err, a.done["w0"], left)
@@ -111,7 +111,7 @@ func TestStepNotRecorded(t *testing.T) {
 			if want := max(tt.ends, 1+tt.fails); steps != want {
 				t.Errorf("%d steps, want %d", steps, want)
 			}
-			if got := w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")]; !strings.Contains(got, `"done":"plan x, step s of`) {
+			if got := w.NodeOf("w0").Annotations["clusterupdate.github.io/progress.patch"]; !strings.Contains(got, `"done":"plan x, step s of`) {
 				t.Error(got)
 			}
 		})
@@ -138,7 +138,7 @@ func TestStepGoneOn(t *testing.T) {
 	if err != nil || step.Done || step.After != time.Second {
 		t.Errorf("%+v, %v", step, err)
 	}
-	if got := w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")]; got != `{"version":1,"done":"id"}` {
+	if got := w.NodeOf("w0").Annotations["clusterupdate.github.io/progress.patch"]; got != `{"version":1,"done":"id"}` {
 		t.Error(got)
 	}
 	if step, err = nodeaction.StepNode(t.Context(), w.Cluster, a, "id", "w0"); err != nil || !step.Done || a.done["w0"] != 0 {
@@ -222,7 +222,7 @@ func TestUpdaterCrashes(t *testing.T) {
 		}
 		for _, name := range []string{"w0", "w1"} {
 			n := w.NodeOf(name)
-			if s := mcp.NodeStateOf(n); !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || n.Annotations[nodeaction.ProgressAnnotation("patch")] != "" {
+			if s := mcp.NodeStateOf(n); !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || n.Annotations["clusterupdate.github.io/progress.patch"] != "" {
 				t.Errorf("%s: %+v", name, s)
 			}
 		}

@@ -21,7 +21,7 @@ const (
 // "node/NAME", or "run/ID" if it is about no node.
 type EventData struct {
 	Run     string `json:"run"` // the ID of the run
-	Phase   Phase  `json:"phase,omitempty"`
+	Phase   string `json:"phase,omitempty"`
 	Warning bool   `json:"warning,omitempty"`
 	// Drain is an event of package rollout, for EventDrain.
 	Drain *clusterapi.Event `json:"drain,omitempty"`

@@ -57,8 +57,8 @@ type Options struct {
 	// StepLimit and HookLimit bound one step of the action, and a hook. Zero means
 	// 10 minutes, and an hour.
 	StepLimit, HookLimit time.Duration
-	// Namespace is that of the ConfigMap [ConfigMapName]; empty means
-	// [DefaultNamespace].
+	// Namespace is that of the ConfigMap clusterupdate-node-actions; empty means
+	// openshift-config.
 	Namespace string
 	// Clock times Run; nil means the real one.
 	Clock clock.WithTicker
@@ -90,7 +90,7 @@ var ErrTakenOver = errors.New("another run of the same ID has taken over")
 // the action. The node stays as it is, cordoned if it was to be.
 type FailedError struct {
 	Node  string
-	Phase Phase
+	Phase string
 	Err   error
 }
 
@@ -127,7 +127,7 @@ func New(o Options) (*Run, error) {
 		o.Parallel = 1
 	}
 	if o.Namespace == "" {
-		o.Namespace = DefaultNamespace
+		o.Namespace = defaultNamespace
 	}
 	for _, d := range []struct {
 		v    *time.Duration

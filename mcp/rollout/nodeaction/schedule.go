@@ -254,7 +254,7 @@ func (s *snapshot) left() ([]*corev1.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if record.Phase != PhaseDone {
+		if record.Phase != phaseDone {
 			left = append(left, s.nodes[name])
 		}
 	}
@@ -354,7 +354,7 @@ func (s *snapshot) unfinished(n *corev1.Node) string {
 		if !ok || id == s.ID {
 			continue
 		}
-		if record, err := parseRecord(value); err != nil || record.Phase != PhaseDone {
+		if record, err := parseRecord(value); err != nil || record.Phase != phaseDone {
 			runs = append(runs, id)
 		}
 	}
