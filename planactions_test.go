@@ -68,7 +68,7 @@ func TestPlanUpdate(t *testing.T) {
 			t.Fatal(err)
 		}
 		canary.Steps = append([]plan.Step{{ID: "preflight", Kind: plan.CheckAll, Args: plan.Args{
-			Action: "preflight", Parameters: map[string]string{"version": sample.ToVersion}, Checks: []plan.Check{{Kind: plan.ClusterIdle}},
+			Action: "preflight", Parameters: map[string]string{"version": sample.ToVersion}, Checks: []plan.Check{{Kind: "ClusterIdle"}},
 		}}}, canary.Steps...)
 		checks := clusterupdate.PreflightOptions{Checks: preconditions.Operator()}
 		runner, err := plan.New(plan.Options{API: cluster, Plan: canary, Clock: clock, Actions: map[string]plan.Action{

@@ -2,15 +2,17 @@ package clusterupdate
 
 import (
 	"fmt"
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -31,7 +33,7 @@ type Progress struct {
 	done, all  int       // manifests
 	levels     []*levelProgress
 	waits      map[string]string // on operators, by name
-	pools      map[string]rollout.Event
+	pools      map[string]rollout.EventData
 	nodes      map[string]string // phases of those under way, by name
 }
 
@@ -135,33 +137,34 @@ func set[V any](m *map[string]V, key string, value V) {
 }
 
 // Node takes an event of the rollout: its Options.Observe.
-func (p *Progress) Node(e rollout.Event) {
+func (p *Progress) Node(e clusterapi.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.at(e.Time)
+	d := e.Data.(*rollout.EventData)
 	switch e.Type {
 	case rollout.EventNodePhase:
-		set(&p.nodes, e.Node, string(e.Phase))
+		set(&p.nodes, d.Node, string(d.Phase))
 	case rollout.EventNodeDone:
-		delete(p.nodes, e.Node)
-		p.say("nodes "+e.Pool, e.Node+" is updated")
+		delete(p.nodes, d.Node)
+		p.say("nodes "+d.Pool, d.Node+" is updated")
 	case rollout.EventPoolProgress:
-		if e.Updated < e.Total || p.pools[e.Pool].Total > 0 {
-			set(&p.pools, e.Pool, e)
+		if d.Updated < d.Total || p.pools[d.Pool].Total > 0 {
+			set(&p.pools, d.Pool, *d)
 		}
 	case rollout.EventNodeTargeted:
-		p.say("nodes "+e.Pool, e.Text)
+		p.say("nodes "+d.Pool, e.Message)
 	case rollout.EventPoolDone:
-		p.say("nodes "+e.Pool, "all nodes are updated")
+		p.say("nodes "+d.Pool, "all nodes are updated")
 	case rollout.EventPoolBlocked, rollout.EventNodeFailed, rollout.EventDrainBlocked, rollout.EventDrainRetry, rollout.EventStalled:
-		text := e.Text
+		text := e.Message
 		if text == "" && e.Err != nil {
 			text = e.Err.Error()
 		}
-		if e.Node != "" && !strings.Contains(text, e.Node) {
-			text = strings.TrimSpace(e.Node + " " + text)
+		if d.Node != "" && !strings.Contains(text, d.Node) {
+			text = strings.TrimSpace(d.Node + " " + text)
 		}
-		p.say("nodes "+e.Pool, text)
+		p.say("nodes "+d.Pool, text)
 	}
 }
 

@@ -32,9 +32,9 @@ func TestProgress(t *testing.T) {
 	task(3, clusterapi.Event{Type: runlevel.EventWaiting, Data: &runlevel.Progress{Level: "20", LevelTotal: 4, Wait: wait}})
 	task(4, clusterapi.Event{Type: runlevel.EventWaiting, Data: &runlevel.Progress{Level: "20", LevelTotal: 4, Wait: wait}}) // nothing new
 	task(5, clusterapi.Event{Type: runlevel.EventWaiting, Data: &runlevel.Progress{Level: "20", LevelTotal: 4, Wait: &runlevel.Wait{Operator: "dns", Undone: []string{"operator 4.21.1", "x"}}}})
-	p.Node(rollout.Event{Type: rollout.EventNodePhase, Time: at(62), Pool: "worker", Node: "w0", Phase: "Draining"})
-	p.Node(rollout.Event{Type: rollout.EventPoolProgress, Time: at(61), Pool: "worker", Updated: 1, Total: 4})
-	p.Node(rollout.Event{Type: rollout.EventDrainBlocked, Time: at(63), Pool: "worker", Node: "w0", Err: errors.New("budget")})
+	p.Node(clusterapi.Event{Type: rollout.EventNodePhase, Time: at(62), Data: &rollout.EventData{Pool: "worker", Node: "w0", Phase: "Draining"}})
+	p.Node(clusterapi.Event{Type: rollout.EventPoolProgress, Time: at(61), Data: &rollout.EventData{Pool: "worker", Updated: 1, Total: 4}})
+	p.Node(clusterapi.Event{Type: rollout.EventDrainBlocked, Time: at(63), Err: errors.New("budget"), Data: &rollout.EventData{Pool: "worker", Node: "w0"}})
 	want := []string{
 		"00:00:00  graph          recommended updates of 4.20.3: 4.21.1",
 		"00:00:03  runlevel 20    0/4 done, waiting on etcd: Available=True Degraded=True Slow: disk",

@@ -738,13 +738,14 @@ func waitLine(w *runlevel.Wait) string {
 }
 
 // nodeEvent says what the rollout of nodes tells.
-func (s *scenario) nodeEvent(e rollout.Event) {
+func (s *scenario) nodeEvent(e clusterapi.Event) {
+	d := e.Data.(*rollout.EventData)
 	switch e.Type {
 	case rollout.EventPoolProgress, rollout.EventPool, rollout.EventNodeTargeted, rollout.EventNodeDone: // phases tell the last two
 	case rollout.EventNodePhase:
-		s.printf("nodes: %s: %s", e.Node, e.Phase)
+		s.printf("nodes: %s: %s", d.Node, d.Phase)
 	default:
-		s.printf("nodes: %s", strings.Join(slices.DeleteFunc([]string{string(e.Type), e.Pool, e.Node, e.Text}, func(t string) bool { return t == "" }), " "))
+		s.printf("nodes: %s", strings.Join(slices.DeleteFunc([]string{string(e.Type), d.Pool, d.Node, e.Message}, func(t string) bool { return t == "" }), " "))
 	}
 }
 

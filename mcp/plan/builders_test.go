@@ -102,7 +102,7 @@ func examplePlans(t testing.TB) map[string]plan.Plan {
 		infra.Nodes = append(infra.Nodes, mcptest.Node(fmt.Sprint("i", i), "infra", "O"))
 	}
 	limit := intstr.FromString("50%")
-	p, w, err = plan.PlanCanary(infra, plan.CanaryOptions{ID: "infra", Pool: "infra", Gate: plan.ActionApproval, KeepPools: true,
+	p, w, err = plan.PlanCanary(infra, plan.CanaryOptions{ID: "infra", Pool: "infra", Gate: "approval", KeepPools: true,
 		Groups: []plan.Group{{Pool: "infra-canary", Nodes: []string{"i1"}, MaxUnavailable: &limit}}})
 	add("canary-of-infra", p, w, err)
 

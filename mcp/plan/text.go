@@ -41,7 +41,7 @@ func writeText(w io.Writer, p Plan, progress *Progress) error {
 			sp = progress.Steps[s.ID]
 			state := sp.State
 			if state == "" {
-				state = StepPending
+				state = stepPending
 			}
 			fmt.Fprintf(t, "%s\t", state)
 		}

@@ -55,7 +55,7 @@ type run struct {
 	free bool // no machine-config controller runs, as was found out
 	told struct {
 		sync.Mutex
-		events  []Event
+		events  []clusterapi.Event
 		telling bool
 	}
 }
@@ -311,7 +311,8 @@ func (x *run) learn(n *corev1.Node) {
 
 // emit queues an event. The observer may look at the rollout, so it is called
 // without the lock, by the caller that gives that up.
-func (x *run) emit(e Event) {
+func (x *run) emit(t clusterapi.EventType, d EventData, message string, err error) {
+	e := event(t, d, message, err)
 	e.Time = x.now
 	x.told.Lock()
 	x.told.events = append(x.told.events, e)
@@ -341,7 +342,7 @@ func (x *run) tell() {
 func (x *run) fail(pool, node string, err error) {
 	x.Rollout.o.Logger.Warn("rollout: tried again", "pool", pool, "node", node, "error", err)
 	x.logPanic("rollout: a panic", err)
-	x.emit(Event{Type: EventError, Pool: pool, Node: node, Warning: true, Text: err.Error(), Err: err})
+	x.emit(EventError, EventData{Pool: pool, Node: node, Warning: true}, "", err)
 }
 
 // retry reports an error and says when to try again. A conflict is the

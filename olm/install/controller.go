@@ -62,7 +62,7 @@ type Options struct {
 
 	// Observe is called with what happens, one call at a time; nil means
 	// nobody.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 }
 
 // Unpacker reads the content of bundle images. It must be safe for concurrent
@@ -205,7 +205,11 @@ func (c *Controller) SyncAll(ctx context.Context) ([]*SyncResult, error) {
 func (c *Controller) Run(ctx context.Context) error {
 	err := reconcile.Run(ctx, reconcile.Options{API: clusterOf(c.o.API), Clock: c.o.Clock, Observe: func(e reconcile.Event) {
 		if e.Err != nil {
-			c.observe(Event{Type: EventError, Time: e.Time, Namespace: e.Key.Namespace, Err: e.Err})
+			subject := ""
+			if e.Key.Namespace != "" {
+				subject = "namespace/" + e.Key.Namespace
+			}
+			c.observe(clusterapi.Event{Type: EventError, Time: e.Time, Subject: subject, Err: e.Err})
 		}
 	}}, c.Process())
 	return cmp.Or(err, ctx.Err())
@@ -229,13 +233,13 @@ func clusterOf(api clusterapi.ReadWriter) clusterapi.ClusterAPI {
 	return part
 }
 
-func (c *Controller) observe(e Event) {
+func (c *Controller) observe(e clusterapi.Event) {
 	if c.o.Observe == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.Text = bounded.Text(e.Text, maxMessage)
+	e.Message = bounded.Text(e.Message, maxMessage)
 	// What goes on in the cluster does not depend on who looks on.
 	_ = panics.Catch(func() error {
 		c.o.Observe(e)

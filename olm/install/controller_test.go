@@ -224,7 +224,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 	var superseded []string
 	for _, e := range w.events {
 		if e.Type == install.EventPlanSuperseded {
-			superseded = append(superseded, e.Plan)
+			superseded = append(superseded, strings.TrimPrefix(e.Subject, "installplan/"+ns+"/"))
 		}
 	}
 	expect(t, "superseded", superseded, []string{"install-1", "install-2", "install-3"})
@@ -264,7 +264,7 @@ func TestControllerUnreadableCatalog(t *testing.T) {
 	for _, e := range w.events {
 		if e.Type == install.EventResolutionFailed {
 			failures++
-			if e.Namespace != ns || e.Text != text {
+			if e.Subject != "namespace/"+ns || e.Message != text {
 				t.Errorf("event %+v", e)
 			}
 		}
@@ -644,18 +644,18 @@ func TestControllerEvents(t *testing.T) {
 	w.settle()
 	var got []string
 	for _, e := range w.events {
-		if !e.Time.Equal(statusNow.Time) || e.Namespace != ns {
+		if !e.Time.Equal(statusNow.Time) {
 			t.Errorf("event %+v", e)
 		}
-		got = append(got, strings.TrimSpace(strings.ReplaceAll(fmt.Sprintf("%s %s %s %s", e.Type, e.Subscription, e.Plan, e.Text), name, "PLAN")))
+		got = append(got, strings.TrimSpace(strings.ReplaceAll(fmt.Sprintf("%s %s %s", e.Type, e.Subject, e.Message), name, "PLAN")))
 	}
 	expect(t, "events", got, []string{
-		"PlanCreated  PLAN a.v1",
-		"CatalogsChanged a  CatalogSourcesAdded",
-		"Progressing a  a.v1",
-		"PlanDeleted  old",
-		"PlanApproved  PLAN",
-		"PlanCompleted  PLAN",
+		"PlanCreated installplan/ops/PLAN a.v1",
+		"CatalogsChanged subscription/ops/a CatalogSourcesAdded",
+		"Progressing subscription/ops/a a.v1",
+		"PlanDeleted installplan/ops/old",
+		"PlanApproved installplan/ops/PLAN",
+		"PlanCompleted installplan/ops/PLAN",
 	})
 }
 

@@ -48,17 +48,17 @@ func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
 	}
 	changed := !equality.Semantic.DeepEqual(before, stored.Status)
 	p.res.Changed = p.res.Changed || changed
-	e := Event{Namespace: stored.Namespace, Plan: stored.Name, Err: told}
+	e := clusterapi.Event{Subject: planSubject(stored), Err: told}
 	if refused := (*Refusal)(nil); errors.As(told, &refused) && before.Message != stored.Status.Message {
-		e.Type, e.Text = EventPlanRefused, stored.Status.Message
+		e.Type, e.Message = EventPlanRefused, stored.Status.Message
 		p.observe(e)
 	}
 	switch stored.Status.Phase {
 	case olm.PlanPhaseComplete:
-		e.Type, e.Text = EventPlanCompleted, ""
+		e.Type, e.Message = EventPlanCompleted, ""
 		p.observe(e)
 	case olm.PlanPhaseFailed:
-		e.Type, e.Text = EventPlanFailed, stored.Status.Message
+		e.Type, e.Message = EventPlanFailed, stored.Status.Message
 		p.observe(e)
 		told = nil
 	default:

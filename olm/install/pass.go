@@ -119,7 +119,7 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 	var errs []error
 	for i := range actions {
 		a := &actions[i]
-		e := Event{Namespace: a.Plan.Namespace, Plan: a.Plan.Name}
+		e := clusterapi.Event{Subject: planSubject(a.Plan)}
 		switch {
 		case a.Type == ActionCreatePlan:
 			created, err := clusterapi.Create(ctx, p.api, a.Plan, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerOLM})
@@ -131,13 +131,14 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 				continue
 			}
 			p.res.Changed = true
-			e.Type, e.Text = EventPlanCreated, strings.Join(a.Plan.Spec.ClusterServiceVersionNames, ", ")
+			e.Type, e.Message = EventPlanCreated, strings.Join(a.Plan.Spec.ClusterServiceVersionNames, ", ")
 			p.observe(e)
 			status := a.Plan.Status
-			a.Plan, e.Type = created, ""
+			a.Plan = created
+			e.Type = ""
 			a.Plan.Status = status
 		case superseded(a.Plan):
-			e.Type, e.Text = EventPlanSuperseded, a.Plan.Status.Message
+			e.Type, e.Message = EventPlanSuperseded, a.Plan.Status.Message
 		case a.Plan.Spec.Approval == olm.ApprovalManual && a.Plan.Spec.Approved:
 			e.Type = EventPlanApproved
 		}
@@ -181,19 +182,17 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 			continue
 		}
 		p.res.Changed = true
-		e := Event{Namespace: sub.Namespace, Subscription: sub.Name}
+		subject := "subscription/" + sub.Namespace + "/" + sub.Name
 		if change := catalogsChange(before.Status.CatalogHealth, sub.Status.CatalogHealth); change != "" {
-			e.Type, e.Text = EventCatalogsChanged, change
-			p.observe(e)
+			p.observe(clusterapi.Event{Type: EventCatalogsChanged, Subject: subject, Message: change})
 		}
 		if current := sub.Status.CurrentCSV; current != "" && current != before.Status.CurrentCSV {
-			e.Type, e.Text = EventProgressing, current
-			p.observe(e)
+			p.observe(clusterapi.Event{Type: EventProgressing, Subject: subject, Message: current})
 		}
 		failed = failed || conditionText(before, SubscriptionResolutionFailed) != conditionText(sub, SubscriptionResolutionFailed)
 	}
 	if failed && told != nil && p.res.Generation == nil {
-		p.observe(Event{Type: EventResolutionFailed, Namespace: p.res.Namespace, Text: told.Error(), Err: told})
+		p.observe(clusterapi.Event{Type: EventResolutionFailed, Subject: "namespace/" + p.res.Namespace, Message: told.Error(), Err: told})
 	}
 	return errors.Join(errs...)
 }
@@ -207,12 +206,16 @@ func (p *pass) deletePlan(ctx context.Context, plan *olm.InstallPlan) error {
 		return fmt.Errorf("installplan %s/%s: %w", plan.Namespace, plan.Name, err)
 	}
 	p.res.Changed = true
-	p.observe(Event{Type: EventPlanDeleted, Namespace: plan.Namespace, Plan: plan.Name})
+	p.observe(clusterapi.Event{Type: EventPlanDeleted, Subject: planSubject(plan)})
 	return nil
 }
 
+func planSubject(plan *olm.InstallPlan) string {
+	return "installplan/" + plan.Namespace + "/" + plan.Name
+}
+
 // observe tells of an event at the time of the pass.
-func (p *pass) observe(e Event) {
+func (p *pass) observe(e clusterapi.Event) {
 	e.Time = p.state.Now
 	p.Controller.observe(e)
 }

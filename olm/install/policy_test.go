@@ -226,7 +226,7 @@ func TestControllerIdentity(t *testing.T) {
 			c[0].Status != "False" || c[0].Reason != install.ReasonInstallCheckFailed || c[0].Message != message {
 			t.Errorf("status %+v", p.Status)
 		}
-		if e := w.events[len(w.events)-1]; e.Type != install.EventPlanRefused || e.Text != message {
+		if e := w.events[len(w.events)-1]; e.Type != install.EventPlanRefused || e.Message != message {
 			t.Errorf("event %+v", e)
 		}
 	}

@@ -51,9 +51,9 @@ func (l *Log) updater(e clusterupdate.Event) {
 }
 
 // node takes events of the machine-config controller.
-func (l *Log) node(e rollout.Event) {
+func (l *Log) node(e clusterapi.Event) {
 	if e.Type == rollout.EventPoolDone {
-		l.Say("nodes", "all nodes of pool "+e.Pool+" are updated")
+		l.Say("nodes", "all nodes of pool "+e.Data.(*rollout.EventData).Pool+" are updated")
 	}
 }
 

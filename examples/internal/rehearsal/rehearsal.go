@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
@@ -36,7 +37,7 @@ type Options struct {
 	// Log is told what happens; nil: Updater and Nodes are, which may be nil too.
 	Log     *Log
 	Updater func(clusterupdate.Event) // gets the events of the version operator
-	Nodes   func(rollout.Event)       // and those of the machine-config controller
+	Nodes   func(clusterapi.Event)    // and those of the machine-config controller
 }
 
 // Rehearsal is a simulated cluster that can be updated.

@@ -17,10 +17,10 @@ import (
 // read decides, so two runs never take two nodes of the control plane, however
 // late their views of the nodes are.
 const (
-	// ConfigMapName is the ConfigMap that says which nodes are being acted on.
-	ConfigMapName = "clusterupdate-node-actions"
-	// DefaultNamespace is where it is.
-	DefaultNamespace = "openshift-config"
+	// configMapName is the ConfigMap that says which nodes are being acted on.
+	configMapName = "clusterupdate-node-actions"
+	// defaultNamespace is where it is.
+	defaultNamespace = "openshift-config"
 
 	claimsKey     = "claims"
 	claimsVersion = 1
@@ -79,12 +79,12 @@ func changeClaims(ctx context.Context, api clusterapi.ReadWriter, namespace stri
 		m.Data = map[string]string{claimsKey: string(value)}
 		return nil
 	}
-	_, err := clusterapi.Modify(ctx, api, clusterapi.Key(namespace, ConfigMapName), modify, apply)
+	_, err := clusterapi.Modify(ctx, api, clusterapi.Key(namespace, configMapName), modify, apply)
 	if !apierrors.IsNotFound(err) {
 		return all, err
 	}
 	m := &corev1.ConfigMap{}
-	m.Namespace, m.Name = namespace, ConfigMapName
+	m.Namespace, m.Name = namespace, configMapName
 	if err := apply(m); err != nil {
 		return claims{}, err
 	}

@@ -147,8 +147,8 @@ func (w *World) alone(call func()) {
 	call()
 }
 
-func (w *World) observe(e nodeaction.Event) {
-	w.Say("%-11s %s", e.Type, e.Text)
+func (w *World) observe(e clusterapi.Event) {
+	w.Say("%-11s %s", e.Type, e.Message)
 	switch e.Type {
 	case nodeaction.EventFailed:
 		w.Last, w.failed = e.Err, w.Clock.Now()
