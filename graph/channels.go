@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	configv1 "github.com/openshift/api/config/v1"
 )
@@ -35,8 +35,8 @@ func ParseChannel(name string) (c Channel, ok bool) {
 	}
 	c.Type = name[:at]
 	var okMajor, okMinor bool
-	c.Major, okMajor = minor.Number(majorText)
-	c.Minor, okMinor = minor.Number(minorText)
+	c.Major, okMajor = openshift.Number(majorText)
+	c.Minor, okMinor = openshift.Number(minorText)
 	if !okMajor || !okMinor {
 		return Channel{}, false
 	}

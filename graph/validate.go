@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
@@ -53,7 +53,7 @@ func (g *Graph) Validate() []Problem {
 				report("edges", "from %s to a node that does not exist", g.nodes[i].Version.Original())
 			case int(to) == i:
 				report("edges", "%s leads to itself", g.nodes[i].Version.Original())
-			case minor.Skips(minors, minor.Of(g.nodes[i].Version), minor.Of(g.nodes[to].Version)):
+			case openshift.Skips(minors, openshift.MinorOf(g.nodes[i].Version), openshift.MinorOf(g.nodes[to].Version)):
 				report("edges", "%s to %s skips a minor version", g.nodes[i].Version.Original(), g.nodes[to].Version.Original())
 			}
 		}
@@ -66,7 +66,7 @@ func (g *Graph) Validate() []Problem {
 	return problems
 }
 
-func (g *Graph) validateConditional(minors []minor.Minor, report func(path, format string, args ...any)) {
+func (g *Graph) validateConditional(minors []openshift.Minor, report func(path, format string, args ...any)) {
 	type definition struct {
 		risk configv1.ConditionalUpdateRisk
 		path string
@@ -86,7 +86,7 @@ func (g *Graph) validateConditional(minors []minor.Minor, report func(path, form
 			if okFrom && okTo && from == to {
 				report(path, "%s leads to itself", e.From)
 			}
-			if okFrom && okTo && minor.Skips(minors, minor.Of(g.nodes[from].Version), minor.Of(g.nodes[to].Version)) {
+			if okFrom && okTo && openshift.Skips(minors, openshift.MinorOf(g.nodes[from].Version), openshift.MinorOf(g.nodes[to].Version)) {
 				report(path, "%s to %s skips a minor version", e.From, e.To)
 			}
 		}
@@ -136,11 +136,11 @@ func (g *Graph) validateSizes(report func(path, format string, args ...any)) {
 }
 
 // minors lists the minor versions of the graph's releases, each once.
-func (g *Graph) minors() []minor.Minor {
-	seen := map[minor.Minor]bool{}
-	var minors []minor.Minor
+func (g *Graph) minors() []openshift.Minor {
+	seen := map[openshift.Minor]bool{}
+	var minors []openshift.Minor
 	for i := range g.nodes {
-		if m := minor.Of(g.nodes[i].Version); !seen[m] {
+		if m := openshift.MinorOf(g.nodes[i].Version); !seen[m] {
 			seen[m] = true
 			minors = append(minors, m)
 		}

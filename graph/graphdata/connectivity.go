@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // connectivity answers which updates a snapshot leaves open. The maintainers look
@@ -66,13 +66,13 @@ func (c *connectivity) members(entries []Entry) []bool {
 	return in
 }
 
-func minorOf(c graph.Channel) minor.Minor {
-	return minor.Minor{Major: c.Major, Minor: c.Minor}
+func minorOf(c graph.Channel) openshift.Minor {
+	return openshift.Minor{Major: c.Major, Minor: c.Minor}
 }
 
 // between reports whether a candidate channel is one after a minor, up to that of
 // a channel.
-func between(candidate graph.Channel, from minor.Minor, channel graph.Channel) bool {
+func between(candidate graph.Channel, from openshift.Minor, channel graph.Channel) bool {
 	m := minorOf(candidate)
 	return m.Above(from) && !m.Above(minorOf(channel))
 }
@@ -80,11 +80,11 @@ func between(candidate graph.Channel, from minor.Minor, channel graph.Channel) b
 // leadingTo returns the nodes that have a way to the minor of a channel: over
 // updates of the candidate channels after an earlier minor, and through versions of
 // the channel.
-func (c *connectivity) leadingTo(channel graph.Channel, in []bool, from minor.Minor) []bool {
+func (c *connectivity) leadingTo(channel graph.Channel, in []bool, from openshift.Minor) []bool {
 	reached := make([]bool, len(in))
 	var queue []int32
 	for i, n := range c.snap.nodes {
-		if in[i] && minor.Of(n.semver) == minorOf(channel) {
+		if in[i] && openshift.MinorOf(n.semver) == minorOf(channel) {
 			reached[i] = true
 			queue = append(queue, int32(i))
 		}
@@ -120,7 +120,7 @@ type wayOut struct {
 	*connectivity
 	channel graph.Channel
 	in      []bool
-	reached map[minor.Minor][]bool
+	reached map[openshift.Minor][]bool
 }
 
 // wayOut returns nil for channels that need lead nowhere: candidates, and those
@@ -130,7 +130,7 @@ func (c *connectivity) wayOut(channel Channel) *wayOut {
 	if c == nil || !ok || name.Type == "candidate" {
 		return nil
 	}
-	return &wayOut{c, name, c.members(channel.Versions), map[minor.Minor][]bool{}}
+	return &wayOut{c, name, c.members(channel.Versions), map[openshift.Minor][]bool{}}
 }
 
 // concern says that there is no way from a version to the minor of the channel; ""
@@ -142,7 +142,7 @@ func (w *wayOut) concern(version string) (text string, known bool) {
 	}
 	at := w.find(version)
 	known = at >= 0
-	from := minor.Of(v)
+	from := openshift.MinorOf(v)
 	if minorOf(w.channel) == from {
 		return "", known
 	}

@@ -87,7 +87,7 @@ var lintRules = []lintRule{
 	{Rule{"filter", "the filter of a feeder is no regular expression"}, SeverityError, (*linter).filterCompiles},
 	{Rule{"filter-parentheses", "a filter with alternatives means something else to the maintainers' script, which does not put it in parentheses"}, SeverityWarning, (*linter).filterParentheses},
 	{Rule{"filter-excludes", "a channel has versions that its filter excludes"}, SeverityWarning, (*linter).filterExcludes},
-	{Rule{"eus-missing", "there is a stable channel of an even minor from the sixth, and no eus channel"}, SeverityWarning, (*linter).eusMissing},
+	{Rule{"eus-missing", "there is a stable channel of a minor with extended support, and no eus channel"}, SeverityWarning, (*linter).eusMissing},
 	{Rule{"eus-feeder", "an eus channel is not fed by stable without delay"}, SeverityWarning, (*linter).eusFeeder},
 
 	{Rule{"updates-out", "a version has no way to the minor of its channel (with a snapshot)"}, SeverityWarning, (*linter).updatesOut},

@@ -111,7 +111,7 @@ func TestLint(t *testing.T) {
 		{"filter-excludes", file("channels/x-4.6.yaml", "name: x-4.6\nfeeder: {name: fast, delay: P, filter: '4[.]5[.].*'}\nversions: [4.5.1, 4.6.1]\n"), nil, `channels/x-4.6.yaml:2: feeder.filter: "4[.]5[.].*" excludes versions of the channel: 4.6.1`},
 		{"eus-missing", file("channels/eus-4.6.yaml", "-"), nil, "channels/stable-4.6.yaml: name: there is no channel eus-4.6"},
 		{"eus-feeder", file("channels/eus-4.6.yaml", "name: eus-4.6\nfeeder: {name: fast, delay: PT0H}\nversions: []\n"), nil, `channels/eus-4.6.yaml:2: feeder: is "fast" with delay "PT0H", which should be stable with PT0H`},
-		{"eus-feeder", file("channels/eus-4.7.yaml", "name: eus-4.7\nversions: []\n"), nil, "channels/eus-4.7.yaml: name: there is extended support for even minors from 4.6 alone"},
+		{"eus-feeder", file("channels/eus-4.7.yaml", "name: eus-4.7\nversions: []\n"), nil, "channels/eus-4.7.yaml: name: its minor has no extended support"},
 		{"release-missing", nil, all[1:2], strings.Join([]string{
 			"blocked-edges/4.6.2.yaml: to: there is no release 4.6.2 [release-missing]",
 			"channels/candidate-4.6.yaml:3: versions[0]: there is no release 4.5.1 [release-missing]", "channels/candidate-4.6.yaml:3: versions[1]: there is no release 4.6.1 [release-missing]", "channels/candidate-4.6.yaml:3: versions[2]: there is no release 4.6.2 [release-missing]",

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 func (l *linter) channelTwice() {
@@ -74,7 +74,7 @@ func (l *linter) channelMinor() {
 		}
 		for i, e := range c.Versions {
 			v, err := graph.ParseVersion(e.Version)
-			if err == nil && minor.Of(v).Above(minorOf(name)) {
+			if err == nil && openshift.MinorOf(v).Above(minorOf(name)) {
 				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("%s is above the minor of %s", e.Version, c.Name))
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // architectures are those of releases, which stand behind versions where
@@ -96,7 +96,7 @@ func (l *linter) fromOtherMinor() {
 		}
 		begins := prefix[1] + "." + prefix[2]
 		for _, v := range x.matched {
-			if minor.Of(v).String() != begins {
+			if openshift.MinorOf(v).String() != begins {
 				l.report(b.File, b.Line, "from", fmt.Sprintf("%s begins with %s and matches %s too", bounded.Quote(b.From), begins, v))
 				break
 			}

@@ -5,8 +5,8 @@ import (
 	"regexp"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 func (l *linter) filterCompiles() {
@@ -70,10 +70,10 @@ func (l *linter) filterExcludes() {
 	}
 }
 
-// hasEUS reports whether a minor is one with extended support: the even ones from
-// 4.6.
-func hasEUS(m minor.Minor) bool {
-	return m.Minor%2 == 0 && (m.Minor >= 6 || m.Major > 4)
+// hasEUS reports whether a minor has an eus channel: those with extended support,
+// from 4.6.
+func hasEUS(m openshift.Minor) bool {
+	return openshift.EUS(m.Major, m.Minor) && (m.Minor >= 6 || m.Major > 4)
 }
 
 func (l *linter) eusMissing() {
@@ -98,7 +98,7 @@ func (l *linter) eusFeeder() {
 		}
 		switch {
 		case !hasEUS(minorOf(name)):
-			l.report(c.File, 0, "name", "there is extended support for even minors from 4.6 alone")
+			l.report(c.File, 0, "name", "its minor has no extended support")
 		case c.Feeder == nil:
 			l.report(c.File, 0, "feeder", "has no feeder, which should be stable without delay")
 		case c.Feeder.Name != "stable" || c.Feeder.Delay != "PT0H":

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // releaseMissing looks at channels and at the targets of drops, as the
@@ -88,7 +88,7 @@ func (l *linter) suggestionDiffers() {
 	}
 	for _, r := range l.opts.Releases {
 		v, err := graph.ParseVersion(r.Version)
-		if err != nil || l.tree.suggestion(minor.Of(v).String(), r.Arch) == nil {
+		if err != nil || l.tree.suggestion(openshift.MinorOf(v).String(), r.Arch) == nil {
 			continue
 		}
 		suggested := l.tree.Suggested(r.Version, r.Arch, known[r.Arch])

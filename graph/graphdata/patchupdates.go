@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // patchConcerns says which versions of the highest minor of a channel have no
@@ -37,10 +37,10 @@ func (c *connectivity) patchConcerns(channel Channel) map[int32]string {
 		}
 	}
 	concerns := map[int32]string{}
-	top := minor.Of(c.snap.nodes[highest].semver)
+	top := openshift.MinorOf(c.snap.nodes[highest].semver)
 	for i := int32(highest) - 1; i >= 0; i-- {
 		v := c.snap.nodes[i].semver
-		if !in[i] || updates[i] || v.Prerelease() != "" || minor.Of(v) != top {
+		if !in[i] || updates[i] || v.Prerelease() != "" || openshift.MinorOf(v) != top {
 			continue
 		}
 		version := servedVersion(c.snap.nodes[i].version, c.arch)

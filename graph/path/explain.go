@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,7 +101,7 @@ func (n *Network) Explain(q ExplainQuery) (*Explanation, error) {
 	if errTo == nil {
 		x.To, x.ToChannels = n.text(to), n.channelsKnown(to)
 	}
-	x.SkipsMinor = !x.Downgrade && minor.Skips(n.minors(), minor.Of(vf), minor.Of(vt))
+	x.SkipsMinor = !x.Downgrade && openshift.Skips(n.minors(), openshift.MinorOf(vf), openshift.MinorOf(vt))
 	switch {
 	case errFrom != nil:
 		n.missing(x, q, q.From, errFrom)
@@ -277,10 +277,10 @@ func (n *Network) channelsKnown(node int32) []string {
 }
 
 // minors lists the minor versions of the releases, ascending.
-func (n *Network) minors() []minor.Minor {
-	minors := make([]minor.Minor, len(n.versions))
+func (n *Network) minors() []openshift.Minor {
+	minors := make([]openshift.Minor, len(n.versions))
 	for i, v := range n.versions {
-		minors[i] = minor.Of(v)
+		minors[i] = openshift.MinorOf(v)
 	}
 	return slices.Compact(minors)
 }
