@@ -36,11 +36,6 @@ type BuildOptions struct {
 	MaxEdges int
 }
 
-const (
-	limitNodes = "nodes"
-	limitEdges = "edges"
-)
-
 // Build makes a graph of a tree and releases. It reads nothing else: the same
 // tree and releases, in whatever order, make the same Snapshot. That keeps parts of
 // both: do not change them afterwards.
@@ -61,7 +56,7 @@ func Build(tree *Tree, releases []Release, opts BuildOptions) (*Snapshot, error)
 		named += len(releases[i].Previous) + len(releases[i].Next)
 	}
 	if named > opts.MaxEdges {
-		return nil, &LimitError{limitEdges, int64(opts.MaxEdges)}
+		return nil, &LimitError{What: limitEdges, Max: int64(opts.MaxEdges)}
 	}
 	for _, step := range []func() error{
 		b.addNodes,    // what releases there are, and what they name

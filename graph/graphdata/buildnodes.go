@@ -48,7 +48,7 @@ func (b *builder) addNodes() error {
 			b.abstract(r, "next", version, build)
 		}
 		if len(b.nodes) > b.opts.MaxNodes {
-			return &LimitError{limitNodes, int64(b.opts.MaxNodes)}
+			return &LimitError{What: limitNodes, Max: int64(b.opts.MaxNodes)}
 		}
 	}
 	slices.SortFunc(b.nodes, func(x, y node) int {
@@ -242,7 +242,7 @@ func (b *builder) tidyEdges() error {
 		edges += len(b.in[i])
 	}
 	if edges > b.opts.MaxEdges {
-		return &LimitError{limitEdges, int64(b.opts.MaxEdges)}
+		return &LimitError{What: limitEdges, Max: int64(b.opts.MaxEdges)}
 	}
 	return nil
 }

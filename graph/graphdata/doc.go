@@ -114,9 +114,9 @@
 //	bytes of a file, aliases expanded  1 MiB       Limits.MaxFileBytes                   error
 //	versions in channels               200,000     Limits.MaxEntries                     error
 //	problems                           10,000      Limits.MaxProblems                    the rest left out
-//	bytes of an archive                64 MiB      ArchiveLimits.MaxCompressed           error
-//	bytes of an archive, expanded      512 MiB     ArchiveLimits.MaxExpanded             error
-//	entries of an archive              100,000     ArchiveLimits.MaxArchiveEntries       error
+//	bytes of an archive                64 MiB      Limits.MaxCompressed           error
+//	bytes of an archive, expanded      512 MiB     Limits.MaxExpanded             error
+//	entries of an archive              100,000     Limits.MaxArchiveEntries       error
 //	releases                           200,000     -                                     error
 //	bytes of a line                    1 MiB       -                                     that and those after it left out
 //	nodes                              200,000     MaxNodes of BuildOptions, RawOptions  error

@@ -164,7 +164,7 @@ func (l *loader) below(dir string, unread Severity) error {
 // count counts a file or directory that is looked at.
 func (l *loader) count() error {
 	if l.files++; l.files > l.limits.MaxFiles {
-		return &LimitError{Name: limitFiles, Limit: int64(l.limits.MaxFiles)}
+		return &LimitError{What: limitFiles, Max: int64(l.limits.MaxFiles)}
 	}
 	return l.ctx.Err()
 }
@@ -186,10 +186,10 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 	}
 	text, err = appendAll(text, io.LimitReader(f, l.limits.MaxFileBytes+1))
 	if l.bytes += int64(len(text)); l.bytes > l.limits.MaxTreeBytes { // what cannot be used counts
-		return nil, &LimitError{Name: limitTreeBytes, Limit: l.limits.MaxTreeBytes}, nil
+		return nil, &LimitError{What: limitTreeBytes, Max: l.limits.MaxTreeBytes}, nil
 	}
 	if err == nil && int64(len(text)) > l.limits.MaxFileBytes {
-		err = &LimitError{Name: limitFileBytes, Limit: l.limits.MaxFileBytes}
+		err = &LimitError{What: limitFileBytes, Max: l.limits.MaxFileBytes}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -225,15 +225,6 @@ func (l *loader) add(p Problem) {
 		l.problems = append(l.problems, p)
 	case n == l.limits.MaxProblems:
 		l.problems = append(l.problems, Problem{Rule: ruleLimit, Message: "there are more problems than are listed", Severity: SeverityWarning,
-			Err: &LimitError{Name: limitProblems, Limit: int64(l.limits.MaxProblems)}})
+			Err: &LimitError{What: limitProblems, Max: int64(l.limits.MaxProblems)}})
 	}
 }
-
-const (
-	limitFiles     = "files and directories"
-	limitTreeBytes = "bytes of all files"
-	limitFileBytes = "bytes of a file"
-	limitEntries   = "versions in channels"
-	limitProblems  = "problems"
-	limitDepth     = "levels of nested YAML"
-)

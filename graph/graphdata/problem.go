@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // Severity is how bad a [Problem] is.
@@ -119,13 +121,5 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("unrecognized graph-data version %s; %q and compatible versions are supported", e.Version, SchemaVersion)
 }
 
-// LimitError says that input passed a limit of [Limits] or [ArchiveLimits].
-type LimitError struct {
-	Name  string // what is limited, e.g. "bytes of a file"
-	Limit int64
-}
-
-// Error names the limit that was passed.
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("exceeds the limit of %d %s", e.Limit, e.Name)
-}
+// LimitError reports that input passed a limit.
+type LimitError = limit.LimitError

@@ -28,8 +28,6 @@ type RawOptions struct {
 	MaxEdges int
 }
 
-const limitRawBytes = "bytes of a stored graph"
-
 // DecodeRaw reads a graph as a builder serves it: not that of a channel, which has
 // a schema version and which package graph reads.
 //
@@ -48,7 +46,7 @@ func DecodeRaw(r io.Reader, o RawOptions) (*RawGraph, error) {
 		return nil, err
 	}
 	if int64(len(text)) > o.MaxBytes {
-		return nil, &LimitError{limitRawBytes, o.MaxBytes}
+		return nil, &LimitError{What: limitRawBytes, Max: o.MaxBytes}
 	}
 	d := &rawDecoder{Scanner: strictjson.Scanner{Data: text}, o: o, seen: map[string]bool{},
 		g: &RawGraph{Nodes: []RawNode{}, Edges: [][2]int{}, ConditionalEdges: []graph.ConditionalEdges{}}}
@@ -144,7 +142,7 @@ func (d *rawDecoder) node() error {
 	case d.seen[n.Version]:
 		return fmt.Errorf("%s is not a unique string version", bounded.Quote(n.Version))
 	case len(d.g.Nodes) == d.o.MaxNodes:
-		return &LimitError{limitNodes, int64(d.o.MaxNodes)}
+		return &LimitError{What: limitNodes, Max: int64(d.o.MaxNodes)}
 	case payload && whole: // a release
 	case d.o.Compat || !payload && n.Metadata == nil:
 		n.Payload, n.Metadata = "", nil
@@ -188,7 +186,7 @@ func (d *rawDecoder) edge() error {
 // count counts what the limit of edges is for.
 func (d *rawDecoder) count(n int) error {
 	if d.edges += n; d.edges > d.o.MaxEdges {
-		return &LimitError{limitEdges, int64(d.o.MaxEdges)}
+		return &LimitError{What: limitEdges, Max: int64(d.o.MaxEdges)}
 	}
 	return nil
 }

@@ -31,9 +31,6 @@ type ReleaseSource interface {
 const (
 	maxReleases = 200_000
 	maxLine     = 1 << 20
-
-	limitReleases = "releases"
-	limitLine     = "bytes of a line"
 )
 
 // Collect returns the releases of all sources, in their order, and a problem for
@@ -47,7 +44,7 @@ func Collect(ctx context.Context, sources ...ReleaseSource) ([]Release, []Proble
 				return nil, nil, ended
 			}
 			if len(releases)+len(problems) == maxReleases {
-				return nil, nil, &LimitError{limitReleases, maxReleases}
+				return nil, nil, &LimitError{What: limitReleases, Max: maxReleases}
 			}
 			if err != nil {
 				problems = append(problems, Problem{File: r.Source, Rule: ruleRelease, Message: err.Error(), Severity: SeverityError, Err: err})
@@ -113,7 +110,7 @@ func (l Lines) Releases(ctx context.Context) iter.Seq2[Release, error] {
 		}
 		err = scanner.Err()
 		if errors.Is(err, bufio.ErrTooLong) {
-			err = &LimitError{limitLine, maxLine}
+			err = &LimitError{What: limitLine, Max: maxLine}
 		}
 		if err != nil {
 			yield(Release{Source: fmt.Sprintf("%s:%d", l.Name, number+1)}, err)

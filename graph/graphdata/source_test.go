@@ -61,7 +61,7 @@ func TestLinesFaults(t *testing.T) {
 		`a:4: json: unknown field "verzion"`,
 		"a:5: there is more than one JSON value on the line",
 		"a:6: json: cannot unmarshal number into Go struct field Release.metadata of type string",
-		"b:2: exceeds the limit of 1048576 bytes of a line",
+		"b:2: more than 1048576 bytes of a line",
 		"c: open c: file does not exist",
 	}
 	if diff := cmp.Diff(faults, problemTexts(problems)); diff != "" {

@@ -178,7 +178,7 @@ func (f *file) depth(n *yaml.Node, depth int) bool {
 // limit reports that the file passes one of its limits.
 func (f *file) limit(n *yaml.Node, name string, most int64) {
 	f.bad = true
-	err := &LimitError{Name: name, Limit: most}
+	err := &LimitError{What: name, Max: most}
 	f.add(Problem{File: f.name, Line: n.Line, Column: n.Column, Rule: ruleLimit, Message: err.Error(), Severity: SeverityError, Err: err})
 }
 
