@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -101,7 +102,7 @@ type builder struct {
 	byArch map[string]archNode // architecture or build → version without build → node
 	byBase map[string][]int32  // version without build → nodes
 	in     [][]int32           // predecessors of each node, ascending
-	pairs  [][]conditional     // conditional predecessors of each node, ascending
+	pairs  [][]inside.Pair     // conditional predecessors of each node, ascending
 
 	bases       map[string]base
 	drops       [][]*edgeRule // of each node
@@ -117,11 +118,8 @@ type builder struct {
 
 type archNode map[string]int32
 
-// conditional is a predecessor under a list of risks.
-type conditional struct{ from, list int32 }
-
 func (b *builder) problem(source, field, rule, format string, args ...any) {
-	b.report.Problems = append(b.report.Problems, Problem{File: source, Field: field, Rule: rule, Message: fmt.Sprintf(format, args...), Severity: SeverityWarning})
+	b.report.Problems = append(b.report.Problems, Problem{File: source, Field: field, Rule: rule, Message: fmt.Sprintf(format, args...), Warning: true})
 }
 
 // MismatchError says that several images claim one version.

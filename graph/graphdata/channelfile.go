@@ -74,7 +74,7 @@ func (f *file) adopt(extra *file) {
 	}
 	f.entries, f.bytes = extra.entries, extra.bytes
 	for _, p := range extra.problems {
-		p.Severity = SeverityWarning
+		p.Warning = true
 		f.add(p)
 	}
 }

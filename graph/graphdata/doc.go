@@ -51,27 +51,12 @@
 //
 //	blocked-edges/4.30.3-SlowDisks.yaml:2:7: from: error parsing 4[.29 as Regex: …
 //
-// What is legal and still odd is among [Tree.Problems]. [Rules] lists what is
-// looked for. YAML scalars are texts whatever they look like: 4.20 is never a
+// What is legal and still odd is among [Tree.Problems]. YAML scalars are texts whatever they look like: 4.20 is never a
 // number.
 //
 // The existing update service goes on without a file that it does not understand.
 // LoadOptions.Compat does that too, for comparisons; the file compat.go lists the
 // points.
-//
-// # Lint
-//
-// [Lint] finds what can be read and is still not as the maintainers want it: a
-// release in stable and not in fast, a risk whose files say different things, an
-// expression that matches nothing. Errors are what their own checks refuse,
-// warnings what those do not see. With a snapshot it also finds expressions that
-// match no update, and releases that a channel can be entered with and not left.
-// [LintRules] lists the rules.
-//
-// # Maintaining
-//
-// [Extend] proposes the blocked edges that a new release needs, and
-// [BlockedEdge.Encode] makes files of them. Nothing is written.
 //
 // # Building
 //
@@ -101,9 +86,7 @@
 // bytes: nodes are in the order of versions, edges in that of nodes, risks in that
 // of their names.
 //
-// [Diff] tells what makes one snapshot another: releases, their channels, updates
-// that appear, vanish, or become conditional, and risks, as text and as data.
-// [DiffTrees] does so for a change of a tree.
+// Package maintain compares snapshots and checks trees.
 //
 // # Limits
 //

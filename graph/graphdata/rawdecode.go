@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
@@ -224,7 +225,7 @@ func (g *RawGraph) check() error {
 		for _, i := range cycle(in, int32(e[0]), int32(e[1]), component) {
 			err.Versions = append(err.Versions, g.Nodes[i].Version)
 		}
-		_, err.Arch = cutBuild(err.Versions[0])
+		_, err.Arch, _ = strings.Cut(err.Versions[0], "+")
 		return err
 	}
 	return nil

@@ -1,17 +1,18 @@
-package graphdata
+package maintain
 
 import (
 	"fmt"
 	"regexp"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 func (l *linter) filterCompiles() {
 	for _, c := range l.fed() {
-		if _, err := CompileFrom(c.Feeder.Filter); err != nil {
+		if _, err := graphdata.CompileFrom(c.Feeder.Filter); err != nil {
 			l.report(c.File, c.Feeder.Line, "feeder.filter", bounded.Text(err.Error(), bounded.MaxQuoted))
 		}
 	}
@@ -19,11 +20,11 @@ func (l *linter) filterCompiles() {
 
 // filters returns the filter of a channel as it is meant, and as the maintainers'
 // script puts it together; both nil where there is none or it does not compile.
-func filters(c Channel) (meant, script *regexp.Regexp) {
+func filters(c graphdata.Channel) (meant, script *regexp.Regexp) {
 	if c.Feeder.Filter == "" {
 		return nil, nil
 	}
-	if _, err := CompileFrom(c.Feeder.Filter); err != nil {
+	if _, err := graphdata.CompileFrom(c.Feeder.Filter); err != nil {
 		return nil, nil
 	}
 	meant, err := regexp.Compile("^(?:" + c.Feeder.Filter + ")$")
