@@ -39,7 +39,6 @@ var rooms = map[string][]string{
 	"graph":                         nil,
 	"graph/graphdata":               {"graph"},
 	"graph/graphdata/maintain":      {"graph", "graph/graphdata"},
-	"graph/graphdata/maintain":      {"graph/graphdata", "graph"},
 	"graph/policyengine":            {"graph", "graph/graphdata"},
 	"graph/risk":                    {"graph"},
 	"graph/path":                    {"graph", "graph/risk"},

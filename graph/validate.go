@@ -1,13 +1,13 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/scc"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
@@ -149,73 +149,26 @@ func (g *Graph) minors() []openshift.Minor {
 }
 
 // cycles returns the versions that lie on a cycle of unconditional or
-// conditional edges, self edges apart, in the order of nodes. It finds the
-// strongly connected components (Tarjan), without recursion.
+// conditional edges, self edges apart, in the order of nodes.
 func (g *Graph) cycles() []string {
-	n := len(g.nodes)
-	next := make([][]int32, n)
-	for i := range n {
-		next[i] = slices.Clone(g.out(i))
+	next := make([][]int32, len(g.nodes))
+	for i := range next {
+		targets := slices.Clone(g.out(i))
 		for _, ref := range g.outConditional(g.nodes[i].Version.Original()) {
-			next[i] = append(next[i], ref.to)
+			targets = append(targets, ref.to)
 		}
+		next[i] = slices.DeleteFunc(targets, func(to int32) bool { return to < 0 })
 	}
-	order, low := make([]int, n), make([]int, n) // 0: not seen
-	onStack := make([]bool, n)
-	var stack, call []int32
-	seen := 0
-	var found []int32
-	enter := func(v int32) {
-		seen++
-		order[v], low[v] = seen, seen
-		stack, onStack[v] = append(stack, v), true
-		call = append(call, v)
+	component := scc.Components(next)
+	size := map[int32]int{}
+	for _, c := range component {
+		size[c]++
 	}
-	for root := range n {
-		if order[root] != 0 {
-			continue
+	var versions []string
+	for i, c := range component {
+		if size[c] > 1 {
+			versions = append(versions, g.nodes[i].Version.Original())
 		}
-		enter(int32(root))
-		for len(call) > 0 {
-			v := call[len(call)-1]
-			if len(next[v]) > 0 {
-				w := next[v][0]
-				next[v] = next[v][1:]
-				switch {
-				case w < 0:
-				case order[w] == 0:
-					enter(w)
-				case onStack[w]:
-					low[v] = min(low[v], order[w])
-				}
-				continue
-			}
-			call = call[:len(call)-1]
-			if len(call) > 0 {
-				parent := call[len(call)-1]
-				low[parent] = min(low[parent], low[v])
-			}
-			if low[v] != order[v] {
-				continue
-			}
-			at := len(stack) - 1
-			for stack[at] != v {
-				at--
-			}
-			component := stack[at:]
-			for _, w := range component {
-				onStack[w] = false
-			}
-			if len(component) > 1 {
-				found = append(found, component...)
-			}
-			stack = stack[:at]
-		}
-	}
-	slices.SortFunc(found, func(a, b int32) int { return cmp.Compare(a, b) })
-	versions := make([]string, 0, len(found))
-	for _, v := range found {
-		versions = append(versions, g.nodes[v].Version.Original())
 	}
 	return versions
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/scc"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/strictjson"
@@ -216,7 +217,7 @@ func (g *RawGraph) check() error {
 		}
 		in[e[1]] = append(in[e[1]], int32(e[0]))
 	}
-	component := components(in)
+	component := scc.Components(in)
 	for _, e := range g.Edges {
 		if component[e[0]] != component[e[1]] {
 			continue

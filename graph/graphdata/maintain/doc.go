@@ -16,5 +16,7 @@
 // answered by [graphdata.Snapshot.Why].
 //
 // The rules are those of github.com/openshift/cincinnati-graph-data (hack, and
-// graph-data.rs). What the package returns is plain data.
+// graph-data.rs). The types of the package are
+// plain data: safe to read from many goroutines at a time, not to change while others
+// read.
 package maintain
