@@ -99,8 +99,9 @@ var (
 	_ Upstreamer = (*Client)(nil)
 )
 
-// Fetch asks for the graph. Errors are [*Error] of the reasons that
-// [RequestURL] names, InvalidRequest, RemoteFailed, ResponseFailed (with a
+// Fetch asks for the graph. Errors are [*Error] of the reasons InvalidURI,
+// InvalidID, NoArchitecture, NoCurrentVersion, NoChannel and
+// InvalidCurrentVersion, of which the first that holds counts; InvalidRequest, RemoteFailed, ResponseFailed (with a
 // [*StatusError] for a status other than 200) or ResponseInvalid. Fields below
 // zero are an InvalidRequest that names them.
 func (c *Client) Fetch(ctx context.Context, q Query) (*Graph, error) {
@@ -220,7 +221,7 @@ func transportError(err error) error {
 		}
 		var limit *httpclient.LimitError
 		if errors.As(err, &limit) && limit.Limit == httpclient.LimitBody {
-			return failure(ErrResponseFailed, &LimitError{Limit: "bytes", Max: limit.Max})
+			return failure(ErrResponseFailed, &LimitError{What: "bytes", Max: limit.Max})
 		}
 		return failure(ErrResponseFailed, err)
 	}

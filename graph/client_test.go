@@ -65,6 +65,17 @@ func wantError(t *testing.T, err error, reason graph.Reason, message string) {
 	}
 }
 
+// requested returns the address that a client asks.
+func requested(t *testing.T, upstream string, q graph.Query) (u *url.URL, err error) {
+	t.Helper()
+	c := &graph.Client{Upstream: upstream, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		u = r.URL
+		return answer(r, 200, "{}"), nil
+	})}
+	_, err = c.Fetch(t.Context(), q)
+	return u, err
+}
+
 func TestRequestURL(t *testing.T) {
 	for _, tt := range []struct {
 		name, upstream string
@@ -79,7 +90,7 @@ func TestRequestURL(t *testing.T) {
 		{"urn", "http://u.io", graph.Query{Channel: "c", Arch: "amd64", Version: "4.1.0", ClusterID: "URN:uuid:" + clusterID}, "http://u.io?arch=amd64&channel=c&id=" + clusterID + "&version=4.1.0"},
 		{"bare digits", "http://u.io", graph.Query{Channel: "c", Arch: "amd64", Version: "4.1.0", ClusterID: strings.ReplaceAll(clusterID, "-", "")}, "http://u.io?arch=amd64&channel=c&id=" + clusterID + "&version=4.1.0"},
 	} {
-		u, err := graph.RequestURL(tt.upstream, tt.q)
+		u, err := requested(t, tt.upstream, tt.q)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		} else if diff := cmp.Diff(tt.want, u.String()); diff != "" {
@@ -96,7 +107,6 @@ func TestRequestReasons(t *testing.T) {
 		reason   graph.Reason
 		message  string
 	}{
-		{"", graph.Query{}, graph.ErrNoUpstream, "No updateService server has been set to retrieve updates."},
 		{":", graph.Query{}, graph.ErrInvalidURI, `failed to parse update service URL: parse ":": missing protocol scheme`},
 		{"http://u.io", graph.Query{}, graph.ErrInvalidID, "invalid cluster ID: invalid UUID length: 0"},
 		{"http://u.io", graph.Query{ClusterID: strings.Repeat("x", 36)}, graph.ErrInvalidID, "invalid cluster ID: invalid UUID format"},
@@ -109,7 +119,7 @@ func TestRequestReasons(t *testing.T) {
 		{"http://u.io", graph.Query{ClusterID: clusterID, Arch: "amd64", Version: "4.1", Channel: "c"}, graph.ErrInvalidCurrentVersion,
 			"The current cluster version is not a valid semantic version and cannot be used to calculate upgrades."},
 	} {
-		_, err := graph.RequestURL(tt.upstream, tt.q)
+		_, err := requested(t, tt.upstream, tt.q)
 		wantError(t, err, tt.reason, tt.message)
 		if e := new(graph.Error); errors.As(err, &e) && (e.ConditionMessage() != tt.message || e.KeepsUpdates()) {
 			t.Errorf("%s: %q", tt.reason, e.ConditionMessage())
@@ -253,7 +263,7 @@ func TestClientAnswers(t *testing.T) {
 		{"bomb", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(bomb.Bytes())
-		}, graph.ErrResponseFailed, prefix + "the graph exceeds the limit of 1048576 bytes", func(err error) bool {
+		}, graph.ErrResponseFailed, prefix + "more than 1048576 bytes", func(err error) bool {
 			var e *graph.LimitError
 			return errors.As(err, &e) && e.Max == 1<<20
 		}},

@@ -139,7 +139,7 @@ func splitChannelsCompat(value string) ([]string, []error) { return splitList(va
 // checkMemory estimates what encoding/json makes of a text before it does so,
 // from the kinds of its values.
 func checkMemory(data []byte, limit int64) error {
-	b := budget{left: limit, max: limit}
+	b := memory{max: limit}
 	for i := 0; i < len(data); i++ {
 		cost, start := 0, i
 		switch c := data[i]; c {

@@ -17,7 +17,7 @@ import (
 // value, except for a node and for an edge.
 type decoder struct {
 	strictjson.Scanner
-	budget
+	memory
 	o DecodeOptions
 	parts
 	pairs    int
@@ -201,11 +201,12 @@ func (d *decoder) nodeVersion(n *Node) error {
 func (d *decoder) edge(i int) error {
 	if i == 0 {
 		// A sized list: no more edges than brackets follow.
-		room := min(bytes.Count(d.Data[d.Pos:], []byte{'['}), d.o.MaxEdges, int(d.left/costEdge))
+		room := min(bytes.Count(d.Data[d.Pos:], []byte{'['}), d.o.MaxEdges, int((d.o.MaxMemory-d.used)/costEdge))
 		d.edges = make([][2]int32, 0, room)
 	}
-	if d.pairs++; d.pairs > d.o.MaxEdges {
-		return &LimitError{Limit: limitEdges, Max: int64(d.o.MaxEdges)}
+	d.pairs++
+	if err := atMost(d.pairs, d.o.MaxEdges, limitEdges); err != nil {
+		return err
 	}
 	if err := d.spend(costEdge); err != nil {
 		return err
@@ -291,8 +292,9 @@ func (d *decoder) conditionalEntry(i int) error {
 }
 
 func (d *decoder) versionPair(i int) (pair VersionPair, err error) {
-	if d.pairs++; d.pairs > d.o.MaxEdges {
-		return pair, &LimitError{Limit: limitEdges, Max: int64(d.o.MaxEdges)}
+	d.pairs++
+	if err := atMost(d.pairs, d.o.MaxEdges, limitEdges); err != nil {
+		return pair, err
 	}
 	if err := atMost(i+1, d.o.MaxPairs, limitPairs); err != nil {
 		return pair, err

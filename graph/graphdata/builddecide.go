@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -98,7 +99,7 @@ func (b *builder) decideEdges() error {
 			}
 			removed := b.removed(&removals[t], f)
 			if len(ids) > 0 && (b.opts.Compat || !removed) {
-				b.pairs[t] = append(b.pairs[t], conditional{f, b.list(ids)})
+				b.pairs[t] = append(b.pairs[t], inside.Pair{From: f, List: b.list(ids)})
 				b.report.Conditional++
 				removed = removed || b.nodes[t].metadata != nil
 			} else if removed {

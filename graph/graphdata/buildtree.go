@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -59,15 +60,6 @@ func (b *builder) targets(e *BlockedEdge, to string) []int32 {
 	return nodes
 }
 
-// dropTarget returns what a drop is about. A version whose pre-release is an
-// architecture is one of the first releases for it.
-func dropTarget(to string) string {
-	if _, pre, _ := strings.Cut(to, "-"); pre == "s390x" && withoutBuild(to) == to {
-		return to + "+s390x"
-	}
-	return to
-}
-
 // edgeRule is a blocked edge as it is applied.
 type edgeRule struct {
 	*matcher
@@ -104,7 +96,7 @@ func (b *builder) addDrops() error {
 		if rule == nil {
 			continue
 		}
-		targets := b.targets(e, dropTarget(e.To))
+		targets := b.targets(e, inside.DropTarget(e.To))
 		rule.tally.known = len(targets) > 0
 		for _, t := range targets {
 			if b.opts.Compat {
@@ -171,7 +163,7 @@ func (b *builder) addRisks() error {
 				b.reasons.drops[t] = append(b.reasons.drops[t], *e)
 			}
 		}
-		for _, t := range b.byBase[withoutBuild(e.To)] {
+		for _, t := range b.byBase[inside.WithoutBuild(e.To)] {
 			if names(e.To, &b.nodes[t]) {
 				b.risks[t] = append(b.risks[t], rule)
 				b.reasons.risks[t] = append(b.reasons.risks[t], *e)
@@ -202,7 +194,7 @@ func (b *builder) addChannels() error {
 	}
 	for i := range b.nodes {
 		m := b.nodes[i].metadata
-		names := append(splitList(m[graph.MetadataChannels]), in[i]...)
+		names := append(inside.SplitList(m[graph.MetadataChannels]), in[i]...)
 		if len(names) == 0 {
 			continue
 		}
@@ -227,15 +219,4 @@ func afterHyphen(name string) string {
 		return after
 	}
 	return name
-}
-
-// splitList splits a list of metadata. Empty items do not count.
-func splitList(value string) []string {
-	var items []string
-	for item := range strings.SplitSeq(value, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			items = append(items, item)
-		}
-	}
-	return items
 }

@@ -74,7 +74,7 @@ func (f *file) adopt(extra *file) {
 	}
 	f.entries, f.bytes = extra.entries, extra.bytes
 	for _, p := range extra.problems {
-		p.Severity = SeverityWarning
+		p.Warning = true
 		f.add(p)
 	}
 }
@@ -86,7 +86,7 @@ func (f *file) versions(n *yaml.Node, field string) ([]Entry, error) {
 		return nil, nil
 	}
 	if f.entries += len(items); f.entries > f.limits.MaxEntries {
-		return nil, &LimitError{Name: limitEntries, Limit: int64(f.limits.MaxEntries)}
+		return nil, &LimitError{What: limitEntries, Max: int64(f.limits.MaxEntries)}
 	}
 	list := make([]Entry, 0, len(items))
 	for i, n := range items {

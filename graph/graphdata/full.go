@@ -47,13 +47,13 @@ func (s *Snapshot) Full() *RawGraph {
 			out[f] = append(out[f], int32(t))
 		}
 		for _, c := range s.pairs[t] {
-			entry, known := group[c.list]
+			entry, known := group[c.List]
 			if !known {
 				entry = len(g.ConditionalEdges)
-				group[c.list] = entry
-				g.ConditionalEdges = append(g.ConditionalEdges, graph.ConditionalEdges{Risks: append([]configv1.ConditionalUpdateRisk(nil), s.lists[c.list]...)})
+				group[c.List] = entry
+				g.ConditionalEdges = append(g.ConditionalEdges, graph.ConditionalEdges{Risks: append([]configv1.ConditionalUpdateRisk(nil), s.lists[c.List]...)})
 			}
-			pair := graph.VersionPair{From: s.nodes[c.from].version, To: s.nodes[t].version}
+			pair := graph.VersionPair{From: s.nodes[c.From].version, To: s.nodes[t].version}
 			g.ConditionalEdges[entry].Edges = append(g.ConditionalEdges[entry].Edges, pair)
 		}
 	}

@@ -168,7 +168,7 @@ func (in images) layers(ctx context.Context, layers []oci.Descriptor) (Release, 
 		files, err := in.budget.Unpack(ctx, in.src, &oci.Image{Layers: layers[n : n+1]}, []string{metadataFile})
 		if err == nil {
 			var r Release
-			if r, err = ReadPayload(files); err == nil {
+			if r, err = readPayload(files); err == nil {
 				err = checkVersions(&r)
 			}
 			if err == nil {

@@ -27,7 +27,7 @@ type file struct {
 // failed reports what no reader accepts.
 func (f *file) failed(n *yaml.Node, field, rule, format string, args ...any) {
 	f.bad = true
-	f.report(SeverityError, n, field, rule, fmt.Sprintf(format, args...))
+	f.report(false, n, field, rule, fmt.Sprintf(format, args...))
 }
 
 // stricter reports what a strict Load refuses and an update service accepts.
@@ -41,11 +41,11 @@ func (f *file) stricter(n *yaml.Node, field, rule, format string, args ...any) {
 
 // warned reports what every reader accepts.
 func (f *file) warned(n *yaml.Node, field, rule, format string, args ...any) {
-	f.report(SeverityWarning, n, field, rule, fmt.Sprintf(format, args...))
+	f.report(true, n, field, rule, fmt.Sprintf(format, args...))
 }
 
-func (f *file) report(s Severity, n *yaml.Node, field, rule, message string) {
-	p := Problem{File: f.name, Field: field, Rule: rule, Message: message, Severity: s}
+func (f *file) report(warning bool, n *yaml.Node, field, rule, message string) {
+	p := Problem{File: f.name, Field: field, Rule: rule, Message: message, Warning: warning}
 	if n != nil {
 		p.Line, p.Column = n.Line, n.Column
 	}
@@ -66,7 +66,7 @@ func (l *loader) open(name string) (*file, *yaml.Node, error) {
 		if errors.As(err, new(*LimitError)) {
 			rule = ruleLimit
 		}
-		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Severity: SeverityError, Err: err})
+		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Err: err})
 		return f, nil, nil
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
@@ -178,8 +178,8 @@ func (f *file) depth(n *yaml.Node, depth int) bool {
 // limit reports that the file passes one of its limits.
 func (f *file) limit(n *yaml.Node, name string, most int64) {
 	f.bad = true
-	err := &LimitError{Name: name, Limit: most}
-	f.add(Problem{File: f.name, Line: n.Line, Column: n.Column, Rule: ruleLimit, Message: err.Error(), Severity: SeverityError, Err: err})
+	err := &LimitError{What: name, Max: most}
+	f.add(Problem{File: f.name, Line: n.Line, Column: n.Column, Rule: ruleLimit, Message: err.Error(), Err: err})
 }
 
 // fields are the keys and values of a map.

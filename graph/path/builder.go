@@ -102,7 +102,7 @@ func (b *builder) nodes() error {
 		}
 	}
 	if len(b.versions) > maxNetworkNodes {
-		return &graph.LimitError{Limit: "releases in all channels", Max: maxNetworkNodes}
+		return &graph.LimitError{What: "releases in all channels", Max: maxNetworkNodes}
 	}
 	slices.SortFunc(b.versions, func(x, y *semver.Version) int {
 		return cmp.Or(x.Compare(y), cmp.Compare(x.Original(), y.Original()))

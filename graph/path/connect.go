@@ -84,7 +84,7 @@ func (b *builder) connect() error {
 				}
 			}
 			if risky += len(b.guards[id].verdicts); risky > maxNetworkRisks {
-				return &graph.LimitError{Limit: "risks on all edges", Max: maxNetworkRisks}
+				return &graph.LimitError{What: "risks on all edges", Max: maxNetworkRisks}
 			}
 			for _, v := range b.guards[id].verdicts {
 				b.carried[v][e.to] = true

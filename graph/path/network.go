@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
@@ -255,7 +255,7 @@ func (n *Network) find(version string) (int32, error) {
 		return int32(at - 1), nil
 	}
 	details := &graph.NotFoundError{Version: version, Channel: strings.Join(n.Channels(), ", "), Nodes: len(n.releases)}
-	prefix := minor.Prefix(version)
+	prefix := openshift.Prefix(version)
 	details.MinorKnown = slices.ContainsFunc(n.releases, func(r configv1.Release) bool { return strings.HasPrefix(r.Version, prefix) })
 	if at > 0 {
 		details.Below = n.text(int32(at - 1))

@@ -156,7 +156,7 @@ type Answer struct {
 // [Network.Explain] and [Network.Paths], but that there is no path is an answer.
 func (n *Network) Answer(q ExplainQuery, k int, order Order) (*Answer, error) {
 	x, err := n.Explain(q)
-	if err != nil || x.Block == NotInGraph || x.Block == WrongArchitecture && x.Missing != "" {
+	if err != nil || x.Block == notInGraph || x.Block == wrongArchitecture && x.Missing != "" {
 		return &Answer{Explanation: x}, err
 	}
 	paths, err := n.Paths(q.From, q.To, k, order, q.Policy)
@@ -188,7 +188,7 @@ func (p *Path) Text() string {
 			fmt.Fprintf(&b, "     switch to channel %s\n", h.Channel)
 		}
 		fmt.Fprintf(&b, "  %d. %s -> %s  in %s", i+1, h.From, h.To, h.Channel)
-		if h.Recommendation != IsRecommended {
+		if h.Recommendation != isRecommended {
 			fmt.Fprintf(&b, "  %s", h.Recommendation)
 		}
 		if h.Withheld != "" {

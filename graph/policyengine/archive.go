@@ -34,7 +34,7 @@ func (h *Handler) graphData(w http.ResponseWriter, r *http.Request) (code int, k
 	}
 	if err != nil {
 		h.log(slog.LevelError, "The graph data cannot be served", "error", err)
-		failed := &failure{http.StatusInternalServerError, KindFileOpen, "failed to open file: unable to open the graph data"}
+		failed := &failure{http.StatusInternalServerError, kindFileOpen, "failed to open file: unable to open the graph data"}
 		failed.write(w, r)
 		return failed.code, failed.kind
 	}

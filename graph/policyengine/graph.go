@@ -24,7 +24,7 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 		b, err := h.encode(c.content, e, p)
 		if err != nil {
 			h.log(slog.LevelError, "A graph cannot be served", "channel", p.channel, "arch", p.arch, "error", err)
-			return nil, &failure{http.StatusInternalServerError, KindFailedExecution, "failed to execute plugins: the graph cannot be made"}
+			return nil, &failure{http.StatusInternalServerError, kindFailedExecution, "failed to execute plugins: the graph cannot be made"}
 		}
 		return b, nil
 	}
@@ -56,7 +56,7 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 func (h *Handler) evaluate(r *http.Request) (*current, pair, []string, *failure) {
 	contentType, ok := negotiate(r.Header["Accept"], h.o.Compat)
 	if !ok {
-		return nil, pair{}, nil, &failure{http.StatusNotAcceptable, KindInvalidContentType, "invalid Content-Type requested"}
+		return nil, pair{}, nil, &failure{http.StatusNotAcceptable, kindInvalidContentType, "invalid Content-Type requested"}
 	}
 	p := parse(r.URL.RawQuery, h.o.Mandatory)
 	if len(p.missing) > 0 {
@@ -75,7 +75,7 @@ func (h *Handler) evaluate(r *http.Request) (*current, pair, []string, *failure)
 		if h.o.Compat {
 			code = http.StatusInternalServerError
 		}
-		return nil, pair{}, nil, &failure{code, KindFailedUpstreamFetch, "failed to fetch upstream graph: " + why}
+		return nil, pair{}, nil, &failure{code, kindFailedUpstreamFetch, "failed to fetch upstream graph: " + why}
 	}
 	return c, pair{p.channel, p.arch}, contentType, invalid
 }

@@ -194,7 +194,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, serve route) (c
 // tooLong refuses requests past the limits, whatever the server lets through.
 func tooLong(r *http.Request) *failure {
 	if len(r.URL.RawQuery) > maxQuery {
-		return &failure{http.StatusRequestURITooLong, KindInvalidParams, "invalid client parameters: the query is longer than 4096 bytes"}
+		return &failure{http.StatusRequestURITooLong, kindInvalidParams, "invalid client parameters: the query is longer than 4096 bytes"}
 	}
 	size := len(r.Method) + len(r.RequestURI) + len(r.Host)
 	for name, values := range r.Header {
@@ -203,7 +203,7 @@ func tooLong(r *http.Request) *failure {
 		}
 	}
 	if size > maxHead {
-		return &failure{http.StatusRequestURITooLong, KindInvalidParams, "invalid client parameters: the head is longer than 16384 bytes"}
+		return &failure{http.StatusRequestURITooLong, kindInvalidParams, "invalid client parameters: the head is longer than 16384 bytes"}
 	}
 	return nil
 }

@@ -75,11 +75,11 @@ func describeResponses() object {
 	return object{
 		"200": object{"description": "The graph; empty for a channel or an architecture that there is not.", "content": object{jsonType[0]: schema, vendorType[0]: schema}},
 		"304": object{"description": "The graph is the one that the client has."},
-		"400": failed("A parameter is missing or wrong.", KindMissingParams, KindInvalidParams),
-		"406": failed("No type that the client accepts.", KindInvalidContentType),
-		"414": failed("The request is too long.", KindInvalidParams),
-		"500": failed("The graph cannot be made.", KindFailedExecution, KindFailedUpstreamFetch),
-		"503": failed("There is no graph, or it is too old.", KindFailedUpstreamFetch),
+		"400": failed("A parameter is missing or wrong.", kindMissingParams, kindInvalidParams),
+		"406": failed("No type that the client accepts.", kindInvalidContentType),
+		"414": failed("The request is too long.", kindInvalidParams),
+		"500": failed("The graph cannot be made.", kindFailedExecution, kindFailedUpstreamFetch),
+		"503": failed("There is no graph, or it is too old.", kindFailedUpstreamFetch),
 	}
 }
 

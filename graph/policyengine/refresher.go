@@ -30,8 +30,8 @@ type RefresherOptions struct {
 	Retry time.Duration
 	// Timeout bounds a load; zero means 5 minutes.
 	Timeout time.Duration
-	// Events is told what happens, one event at a time; nil: nobody is.
-	Events func(Event)
+	// Observe gets the events, one at a time; nil drops them.
+	Observe func(clusterapi.Event)
 	// Clock measures the times of [Refresher.Run]; nil means the real one.
 	Clock clock.WithTicker
 }
@@ -186,25 +186,23 @@ func (r *refreshing) ended(q reconcile.Request, value any, err error) {
 	}
 	r.due = q.Now.Add(r.wait)
 	if err != nil {
-		r.tell(Event{Type: EventFailed, Time: q.Now, Revision: r.h.Revision(), Failures: r.failures, Retry: r.due, Err: err})
+		r.send(clusterapi.Event{Type: EventFailed, Time: q.Now, Err: err, Data: &Load{Revision: r.h.Revision(), Failures: r.failures, Retry: r.due}})
 		return
 	}
 	done, _ := value.(loaded)
-	e := Event{Type: EventUnchanged, Time: q.Now, Revision: done.revision, Nodes: done.nodes, Retry: r.due}
 	if failures > 0 {
-		recovered := e
-		recovered.Type, recovered.Failures = EventRecovered, failures
-		r.tell(recovered)
+		r.send(clusterapi.Event{Type: EventRecovered, Time: q.Now, Data: &Load{Revision: done.revision, Nodes: done.nodes, Failures: failures, Retry: r.due}})
 	}
+	e := clusterapi.Event{Type: EventUnchanged, Time: q.Now, Data: &Load{Revision: done.revision, Nodes: done.nodes, Retry: r.due}}
 	if done.changed {
 		e.Type = EventChanged
 	}
-	r.tell(e)
+	r.send(e)
 }
 
-func (r *refreshing) tell(e Event) {
-	if r.o.Events != nil {
-		_ = panics.Catch(func() error { r.o.Events(e); return nil }) // it must not end the loop
+func (r *Refresher) send(e clusterapi.Event) {
+	if r.o.Observe != nil {
+		_ = panics.Catch(func() error { r.o.Observe(e); return nil }) // it must not end the loop
 	}
 }
 

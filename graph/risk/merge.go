@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -63,7 +63,7 @@ func minorTargets(current string, versions []string) []string {
 	var targets []string
 	for _, text := range versions {
 		to, errTo := graph.ParseVersion(text)
-		if err != nil || errTo != nil || minor.Of(to).Above(minor.Of(from)) {
+		if err != nil || errTo != nil || openshift.MinorOf(to).Above(openshift.MinorOf(from)) {
 			targets = append(targets, text)
 		}
 	}

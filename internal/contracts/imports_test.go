@@ -31,6 +31,7 @@ var ranks = map[string]int{
 var rooms = map[string][]string{
 	"graph":                         nil,
 	"graph/graphdata":               {"graph"},
+	"graph/graphdata/maintain":      {"graph", "graph/graphdata"},
 	"graph/policyengine":            {"graph", "graph/graphdata"},
 	"graph/risk":                    {"graph"},
 	"graph/path":                    {"graph", "graph/risk"},

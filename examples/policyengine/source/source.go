@@ -150,7 +150,7 @@ func (s *Source) open() (fs.FS, error) {
 		return nil, err
 	}
 	defer f.Close()
-	fsys, err := graphdata.OpenArchive(f, graphdata.ArchiveLimits{})
+	fsys, err := graphdata.OpenArchive(f, graphdata.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.o.Tree, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
 )
 
 // with changes a blocked edge.
@@ -54,12 +55,12 @@ func TestExtend(t *testing.T) {
 				Internal: []graphdata.Channel{{Name: "candidate", Versions: entries("1.1.1", "1.1.3")}},
 			}
 			addEdges(tree, c.edges)
-			got := graphdata.Extend(tree, c.version)
+			got := maintain.Extend(tree, c.version)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
 			addEdges(tree, got)
-			if again := graphdata.Extend(tree, c.version); len(again) > 0 {
+			if again := maintain.Extend(tree, c.version); len(again) > 0 {
 				t.Errorf("with the proposals in the tree it still proposes %v", again)
 			}
 		})
@@ -79,7 +80,7 @@ func addEdges(tree *graphdata.Tree, edges []graphdata.BlockedEdge) {
 // TestExtendIsACopy: a proposal can be edited.
 func TestExtendIsACopy(t *testing.T) {
 	tree := &graphdata.Tree{Channels: []graphdata.Channel{{Versions: entries("1.1.1")}}, Risks: []graphdata.BlockedEdge{risk("A", "1.1.1", ".*")}}
-	graphdata.Extend(tree, "1.1.2")[0].Risk.Message = "changed"
+	maintain.Extend(tree, "1.1.2")[0].Risk.Message = "changed"
 	if got := tree.Risks[0].Risk.Message; got != "A." {
 		t.Errorf("the tree says %q", got)
 	}

@@ -1,4 +1,4 @@
-package graphdata
+package maintain
 
 import (
 	"fmt"
@@ -112,15 +112,15 @@ func (u UpdateChange) what() string {
 	was, is := riskNames(u.Was.Risks), riskNames(u.Is.Risks)
 	text := ""
 	switch {
-	case u.Was.Kind == OfferNone && u.Is.Kind == OfferConditional:
+	case u.Was.Kind == offerNone && u.Is.Kind == offerConditional:
 		text = "appear under " + is
-	case u.Was.Kind == OfferNone:
+	case u.Was.Kind == offerNone:
 		text = "appear"
-	case u.Is.Kind == OfferNone:
+	case u.Is.Kind == offerNone:
 		text = "vanish"
-	case u.Is.Kind == OfferRecommended:
+	case u.Is.Kind == offerRecommended:
 		text = "become unconditional, and were under " + was
-	case u.Was.Kind == OfferRecommended:
+	case u.Was.Kind == offerRecommended:
 		text = "become conditional under " + is
 	case was == is:
 		return "stay in " + strings.Join(u.Channels, ", ") + " under " + is + ", which says something else"

@@ -1,4 +1,4 @@
-package graphdata
+package maintain
 
 import (
 	"fmt"
@@ -8,8 +8,10 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // architectures are those of releases, which stand behind versions where
@@ -36,20 +38,20 @@ func (l *linter) findSources() (list []source) {
 		return list
 	}
 	last := ""
-	for _, n := range l.snap.nodes {
-		if n.metadata == nil {
+	for _, n := range l.snap.Nodes {
+		if n.Metadata == nil {
 			continue
 		}
-		if n.base != last || len(list) == 0 {
-			v, err := graph.ParseVersion(n.base)
+		if n.Base != last || len(list) == 0 {
+			v, err := graph.ParseVersion(n.Base)
 			if err != nil {
 				continue // cannot happen: the version with its build was parsed
 			}
 			list = append(list, source{version: v})
-			last = n.base
+			last = n.Base
 		}
 		at := &list[len(list)-1]
-		at.full = append(at.full, n.version)
+		at.full = append(at.full, n.Version)
 	}
 	return list
 }
@@ -66,7 +68,7 @@ func (l *linter) expression(text string) *expression {
 	if x, done := l.expressions[text]; done {
 		return x
 	}
-	re, err := CompileFrom(text)
+	re, err := graphdata.CompileFrom(text)
 	if err != nil {
 		l.expressions[text] = nil
 		return nil
@@ -96,7 +98,7 @@ func (l *linter) fromOtherMinor() {
 		}
 		begins := prefix[1] + "." + prefix[2]
 		for _, v := range x.matched {
-			if minor.Of(v).String() != begins {
+			if openshift.MinorOf(v).String() != begins {
 				l.report(b.File, b.Line, "from", fmt.Sprintf("%s begins with %s and matches %s too", bounded.Quote(b.From), begins, v))
 				break
 			}
@@ -154,9 +156,9 @@ func (l *linter) fromWithoutArchitecture() {
 // overlap: what removes an update beats a risk, but not with the update service that
 // exists.
 func (l *linter) overlap() {
-	drops := map[string][]BlockedEdge{}
+	drops := map[string][]graphdata.BlockedEdge{}
 	for _, d := range l.tree.Drops {
-		drops[withoutBuild(d.To)] = append(drops[withoutBuild(d.To)], d)
+		drops[inside.WithoutBuild(d.To)] = append(drops[inside.WithoutBuild(d.To)], d)
 	}
 	for _, r := range l.tree.Risks {
 		to, err := graph.ParseVersion(r.To)
@@ -166,8 +168,8 @@ func (l *linter) overlap() {
 		if l.snap != nil {
 			l.overlapMetadata(r)
 		}
-		for _, d := range drops[withoutBuild(r.To)] {
-			if d.To != r.To && d.To != withoutBuild(d.To) && r.To != withoutBuild(r.To) {
+		for _, d := range drops[inside.WithoutBuild(r.To)] {
+			if d.To != r.To && d.To != inside.WithoutBuild(d.To) && r.To != inside.WithoutBuild(r.To) {
 				continue // of two architectures
 			}
 			v := ""

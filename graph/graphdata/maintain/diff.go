@@ -1,4 +1,4 @@
-package graphdata
+package maintain
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -15,7 +17,7 @@ import (
 // their channels, updates and risks, for all channels and architectures. What is
 // never served, as updates between channels, does not count. A nil snapshot is
 // empty.
-func Diff(a, b *Snapshot) *Changes {
+func Diff(a, b *graphdata.Snapshot) *Changes {
 	d := newDiffer(a, b)
 	for at := range d.nodes {
 		d.node(at)
@@ -28,23 +30,9 @@ func Diff(a, b *Snapshot) *Changes {
 	return d.changes
 }
 
-// DiffTrees builds two trees with the same releases and compares the graphs. The
-// errors are those of [Build].
-func DiffTrees(a, b *Tree, releases []Release, opts BuildOptions) (*Changes, error) {
-	was, err := Build(a, releases, opts)
-	if err != nil {
-		return nil, err
-	}
-	is, err := Build(b, releases, opts)
-	if err != nil {
-		return nil, err
-	}
-	return Diff(was, is), nil
-}
-
 // differ is one call of Diff. Index 0 is for the first snapshot, 1 for the second.
 type differ struct {
-	snaps   [2]*Snapshot
+	snaps   [2]*inside.Graph
 	nodes   []unionNode
 	place   [2][]int32                         // of a snapshot's node in nodes
 	lists   [2][]int32                         // of a snapshot's list of risks: offer
@@ -67,12 +55,18 @@ type unionNode struct {
 	same     bool     // served alike, and in the same channels
 }
 
-func newDiffer(a, b *Snapshot) *differ {
-	d := &differ{snaps: [2]*Snapshot{cmp.Or(a, &Snapshot{}), cmp.Or(b, &Snapshot{})}, changes: &Changes{}, offers: make([][]configv1.ConditionalUpdateRisk, firstConditional)}
+func newDiffer(a, b *graphdata.Snapshot) *differ {
+	d := &differ{changes: &Changes{}, offers: make([][]configv1.ConditionalUpdateRisk, firstConditional)}
+	for side, s := range []*graphdata.Snapshot{a, b} {
+		d.snaps[side] = &inside.Graph{}
+		if s != nil {
+			d.snaps[side] = s.Inside()
+		}
+	}
 	d.merge()
 	numbers := map[string]int32{}
 	for side, s := range d.snaps {
-		for _, list := range s.lists {
+		for _, list := range s.Lists {
 			text := riskText(list)
 			number, known := numbers[text]
 			if !known {
@@ -97,7 +91,7 @@ func riskText(risks any) string {
 
 // merge puts the nodes of both snapshots into one order.
 func (d *differ) merge() {
-	a, b := d.snaps[0].nodes, d.snaps[1].nodes
+	a, b := d.snaps[0].Nodes, d.snaps[1].Nodes
 	for i, j := 0, 0; i < len(a) || j < len(b); {
 		c := 0
 		switch {
@@ -106,7 +100,7 @@ func (d *differ) merge() {
 		case j == len(b):
 			c = -1
 		default:
-			c = cmp.Or(a[i].semver.Compare(b[j].semver), cmp.Compare(a[i].version, b[j].version))
+			c = cmp.Or(a[i].SemVer.Compare(b[j].SemVer), cmp.Compare(a[i].Version, b[j].Version))
 		}
 		n := unionNode{at: [2]int32{-1, -1}}
 		if c <= 0 {
@@ -129,9 +123,9 @@ func (d *differ) complete(n unionNode) unionNode {
 		if n.at[side] < 0 {
 			continue
 		}
-		n.channels[side] = splitList(s.nodes[n.at[side]].metadata[graph.MetadataChannels])
-		for _, served := range s.served[n.at[side]] {
-			arches[side] = append(arches[side], served.arch)
+		n.channels[side] = inside.SplitList(s.Nodes[n.at[side]].Metadata[graph.MetadataChannels])
+		for _, served := range s.Nodes[n.at[side]].Served {
+			arches[side] = append(arches[side], served.Arch)
 		}
 	}
 	n.same = slices.Equal(arches[0], arches[1]) && slices.Equal(n.channels[0], n.channels[1])
@@ -141,18 +135,13 @@ func (d *differ) complete(n unionNode) unionNode {
 	return n
 }
 
-// served returns a node as a snapshot serves it for an architecture, nil if it does
-// not.
-func (d *differ) served(side int, n *unionNode, arch string) *servedNode {
+// served returns the version of a node as a snapshot serves it for an architecture,
+// "" if it does not.
+func (d *differ) served(side int, n *unionNode, arch string) string {
 	if n.at[side] < 0 {
-		return nil
+		return ""
 	}
-	list := d.snaps[side].served[n.at[side]]
-	at := slices.IndexFunc(list, func(s servedNode) bool { return s.arch == arch })
-	if at < 0 {
-		return nil
-	}
-	return &list[at]
+	return servedVersion(&d.snaps[side].Nodes[n.at[side]], arch)
 }
 
 // node finds what changes of a node.
@@ -164,11 +153,11 @@ func (d *differ) node(at int) {
 		var states [2]*NodeState
 		for side, s := range d.snaps {
 			served := d.served(side, n, arch)
-			if served == nil {
+			if served == "" {
 				continue
 			}
-			change.Version = served.node.Version.Original()
-			states[side] = &NodeState{Image: served.node.Image, Metadata: s.nodes[n.at[side]].metadata}
+			change.Version = served
+			states[side] = &NodeState{Image: s.Nodes[n.at[side]].Image, Metadata: s.Nodes[n.at[side]].Metadata}
 			channels[side] = n.channels[side]
 		}
 		change.Was, change.Is = states[0], states[1]
@@ -192,13 +181,13 @@ func (d *differ) risks() {
 	contents := map[string][2][]configv1.ConditionalUpdateRisk{}
 	seen := map[string][2]bool{}
 	for side, s := range d.snaps {
-		used := make([]bool, len(s.lists)) // by an update that is left
-		for _, pairs := range s.pairs {
+		used := make([]bool, len(s.Lists)) // by an update that is left
+		for _, pairs := range s.Pairs {
 			for _, c := range pairs {
-				used[c.list] = true
+				used[c.List] = true
 			}
 		}
-		for i, list := range s.lists {
+		for i, list := range s.Lists {
 			if !used[i] {
 				continue
 			}
@@ -216,7 +205,7 @@ func (d *differ) risks() {
 			}
 		}
 	}
-	for _, name := range sortedKeys(contents) {
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
 		of := contents[name]
 		for side := range of {
 			slices.SortFunc(of[side], func(x, y configv1.ConditionalUpdateRisk) int { return strings.Compare(riskText(x), riskText(y)) })

@@ -1,4 +1,4 @@
-package graphdata
+package maintain
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 )
 
 // Extend proposes the blocked edges that a new release needs: copies of those of
@@ -18,7 +19,7 @@ import (
 //
 // A version that is not SemVer, or that has no predecessor, needs none. With the
 // proposals in the tree, Extend proposes nothing.
-func Extend(tree *Tree, version string) []BlockedEdge {
+func Extend(tree *graphdata.Tree, version string) []graphdata.BlockedEdge {
 	var known []string
 	for _, c := range slices.Concat(tree.Channels, tree.Internal) {
 		for _, e := range c.Versions {
@@ -30,7 +31,7 @@ func Extend(tree *Tree, version string) []BlockedEdge {
 		taken[b.File] = true
 	}
 	previous := predecessor(known, version)
-	var proposed []BlockedEdge
+	var proposed []graphdata.BlockedEdge
 	for _, b := range exposures(tree, previous, version) {
 		b.File, b.Line = extendedName(b, version, taken), 0
 		taken[b.File] = true
@@ -44,7 +45,7 @@ func Extend(tree *Tree, version string) []BlockedEdge {
 }
 
 // extendedName puts another version in front of a file's name.
-func extendedName(b BlockedEdge, version string, taken map[string]bool) string {
+func extendedName(b graphdata.BlockedEdge, version string, taken map[string]bool) string {
 	dir, base := path.Split(b.File)
 	rest, begins := strings.CutPrefix(strings.TrimSuffix(base, ".yaml"), b.To)
 	if !begins {
@@ -82,7 +83,7 @@ func predecessor(known []string, version string) string {
 }
 
 // exposureKey is what the blocked edges of one cause have in common.
-func exposureKey(b BlockedEdge) string {
+func exposureKey(b graphdata.BlockedEdge) string {
 	if b.Risk != nil {
 		return b.Risk.Name
 	}
@@ -92,12 +93,12 @@ func exposureKey(b BlockedEdge) string {
 // exposures returns the blocked edges to a release that concern the next one too,
 // by key. One of the same risk for the next release settles it; of a drop, one of
 // the same expression.
-func exposures(tree *Tree, previous, version string) []BlockedEdge {
+func exposures(tree *graphdata.Tree, previous, version string) []graphdata.BlockedEdge {
 	if previous == "" {
 		return nil
 	}
 	settled := map[[2]string]bool{}
-	of := func(b BlockedEdge) [2]string {
+	of := func(b graphdata.BlockedEdge) [2]string {
 		if b.Risk != nil {
 			return [2]string{"risk", b.Risk.Name}
 		}
@@ -109,14 +110,14 @@ func exposures(tree *Tree, previous, version string) []BlockedEdge {
 			settled[of(b)] = true
 		}
 	}
-	var open []BlockedEdge
+	var open []graphdata.BlockedEdge
 	for _, b := range all {
 		over := b.FixedIn != "" && graph.CompareVersions(version, b.FixedIn) >= 0
 		if b.To == previous && !over && !settled[of(b)] {
 			open = append(open, b)
 		}
 	}
-	slices.SortStableFunc(open, func(a, b BlockedEdge) int {
+	slices.SortStableFunc(open, func(a, b graphdata.BlockedEdge) int {
 		return cmp.Or(cmp.Compare(exposureKey(a), exposureKey(b)), cmp.Compare(a.File, b.File))
 	})
 	return open

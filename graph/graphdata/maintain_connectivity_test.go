@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
 )
 
 // TestConnectivityProperties: the rules on ways out and patch updates, against a
@@ -41,7 +42,7 @@ func TestConnectivityProperties(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got, want []string
-		for _, p := range graphdata.Lint(tree, s, graphdata.LintOptions{}) {
+		for _, p := range maintain.Lint(tree, s, maintain.LintOptions{}) {
 			if p.File == fast.File && slices.Contains(snapshotRules, p.Rule) {
 				got = append(got, p.Rule+" "+fast.Versions[p.Line-1].Version)
 			}

@@ -1,18 +1,19 @@
-package graphdata
+package maintain
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // patchConcerns says which versions of the highest minor of a channel have no
 // unconditional update within the channel, by node. The highest version needs none,
 // nor do pre-releases. Where a version leads only to one that is told about, that
 // is enough.
-func (c *connectivity) patchConcerns(channel Channel) map[int32]string {
+func (c *connectivity) patchConcerns(channel graphdata.Channel) map[int32]string {
 	in := c.members(channel.Versions)
 	highest := -1
 	for i := range in {
@@ -29,21 +30,21 @@ func (c *connectivity) patchConcerns(channel Channel) map[int32]string {
 		if !in[i] {
 			continue
 		}
-		for _, f := range c.snap.in[i] {
+		for _, f := range c.snap.In[i] {
 			updates[f] = true
 		}
-		for _, p := range c.snap.pairs[i] {
-			exposed[p.from] = append(exposed[p.from], conditionalTarget{int32(i), p.list})
+		for _, p := range c.snap.Pairs[i] {
+			exposed[p.From] = append(exposed[p.From], conditionalTarget{int32(i), p.List})
 		}
 	}
 	concerns := map[int32]string{}
-	top := minor.Of(c.snap.nodes[highest].semver)
+	top := openshift.MinorOf(c.snap.Nodes[highest].SemVer)
 	for i := int32(highest) - 1; i >= 0; i-- {
-		v := c.snap.nodes[i].semver
-		if !in[i] || updates[i] || v.Prerelease() != "" || minor.Of(v) != top {
+		v := c.snap.Nodes[i].SemVer
+		if !in[i] || updates[i] || v.Prerelease() != "" || openshift.MinorOf(v) != top {
 			continue
 		}
-		version := servedVersion(c.snap.nodes[i].version, c.arch)
+		version := servedVersion(&c.snap.Nodes[i], c.arch)
 		if len(exposed[i]) == 0 {
 			concerns[i] = fmt.Sprintf("%s has no patch updates in %s", version, channel.Name)
 			continue
@@ -53,7 +54,7 @@ func (c *connectivity) patchConcerns(channel Channel) map[int32]string {
 		}
 		var names []string
 		for _, t := range exposed[i] {
-			for _, r := range c.snap.lists[t.list] {
+			for _, r := range c.snap.Lists[t.list] {
 				names = append(names, r.Name)
 			}
 		}

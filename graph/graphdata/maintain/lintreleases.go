@@ -1,4 +1,4 @@
-package graphdata
+package maintain
 
 import (
 	"cmp"
@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // releaseMissing looks at channels and at the targets of drops, as the
@@ -20,9 +22,9 @@ func (l *linter) releaseMissing() {
 	}
 	there := map[string]bool{}
 	for _, r := range l.opts.Releases {
-		there[withoutBuild(r.Version)] = true
+		there[inside.WithoutBuild(r.Version)] = true
 		if r.Arch != "" {
-			there[withoutBuild(r.Version)+"+"+r.Arch] = true
+			there[inside.WithoutBuild(r.Version)+"+"+r.Arch] = true
 		} else {
 			there[r.Version] = true
 		}
@@ -53,10 +55,10 @@ func (l *linter) releaseUnsigned() {
 		}
 	}
 	for _, d := range l.tree.Drops {
-		named[dropTarget(d.To)] = true
+		named[inside.DropTarget(d.To)] = true
 	}
 	for _, r := range l.opts.Releases {
-		base, build := cutBuild(r.Version)
+		base, build, _ := strings.Cut(r.Version, "+")
 		build = cmp.Or(r.Arch, build)
 		if (named[base] || named[base+"+"+build]) && !l.opts.Signed(r) {
 			l.report(r.Source, 0, "", strings.TrimSuffix(base+"+"+build, "+")+" has no signature")
@@ -84,17 +86,17 @@ func (l *linter) releaseURL() {
 func (l *linter) suggestionDiffers() {
 	known := map[string][]string{} // by architecture
 	for _, r := range l.opts.Releases {
-		known[r.Arch] = append(known[r.Arch], withoutBuild(r.Version))
+		known[r.Arch] = append(known[r.Arch], inside.WithoutBuild(r.Version))
 	}
 	for _, r := range l.opts.Releases {
 		v, err := graph.ParseVersion(r.Version)
-		if err != nil || l.tree.suggestion(minor.Of(v).String(), r.Arch) == nil {
+		if err != nil || !slices.ContainsFunc(l.tree.Suggestions, func(s graphdata.Suggestion) bool { return s.Minor == openshift.MinorOf(v).String() }) {
 			continue
 		}
 		suggested := l.tree.Suggested(r.Version, r.Arch, known[r.Arch])
 		var named []string
 		for _, p := range r.Previous {
-			if p = withoutBuild(p); slices.Contains(known[r.Arch], p) {
+			if p = inside.WithoutBuild(p); slices.Contains(known[r.Arch], p) {
 				named = append(named, p)
 			}
 		}

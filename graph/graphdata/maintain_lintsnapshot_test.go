@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
 )
 
 // snapshotRules are the rules that need a snapshot. TestLintSnapshot has a case of
@@ -97,7 +98,7 @@ func TestLintSnapshot(t *testing.T) {
 			if want != "" {
 				want += " [" + c.rule + "]"
 			}
-			got := ruled(graphdata.Lint(c.tree, build(t, c.tree, all(c.previous), graphdata.BuildOptions{}), graphdata.LintOptions{}), c.rule)
+			got := ruled(maintain.Lint(c.tree, build(t, c.tree, all(c.previous), graphdata.BuildOptions{}), maintain.LintOptions{}), c.rule)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -128,12 +129,12 @@ func TestLintSnapshotDeclared(t *testing.T) {
 		{"removed by metadata", []graphdata.Release{release("1.0.0", "amd64", nil), release("1.1.0", "amd64", []string{"1.0.0"}, graph.MetadataPreviousRemove, "*")}},
 	} {
 		tree := small(nil, drop("1.1.0", "^1[.]0[.]0"))
-		got := ruled(graphdata.Lint(tree, build(t, tree, c.releases, graphdata.BuildOptions{}), graphdata.LintOptions{}), "from-matches-nothing")
+		got := ruled(maintain.Lint(tree, build(t, tree, c.releases, graphdata.BuildOptions{}), maintain.LintOptions{}), "from-matches-nothing")
 		if got != "" {
 			t.Errorf("%s: %s", c.name, got)
 		}
 		tree = small(nil, drop("1.1.0", "^2"))
-		if got := ruled(graphdata.Lint(tree, build(t, tree, c.releases, graphdata.BuildOptions{}), graphdata.LintOptions{}), "from-matches-nothing"); got == "" {
+		if got := ruled(maintain.Lint(tree, build(t, tree, c.releases, graphdata.BuildOptions{}), maintain.LintOptions{}), "from-matches-nothing"); got == "" {
 			t.Errorf("%s: an expression that matches nothing is not found", c.name)
 		}
 	}
@@ -164,7 +165,7 @@ func TestLintOverlapMetadata(t *testing.T) {
 			if want != "" {
 				want = "blocked-edges/1.1.0-A.yaml:2: from: the update from 1.0.0+amd64 is removed by " + want + " [overlap]"
 			}
-			got := ruled(graphdata.Lint(tree, build(t, tree, releases, graphdata.BuildOptions{}), graphdata.LintOptions{}), "overlap")
+			got := ruled(maintain.Lint(tree, build(t, tree, releases, graphdata.BuildOptions{}), maintain.LintOptions{}), "overlap")
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
 			}
@@ -175,7 +176,7 @@ func TestLintOverlapMetadata(t *testing.T) {
 // TestLintEmptySnapshot: a snapshot without releases finds nothing.
 func TestLintEmptySnapshot(t *testing.T) {
 	tree := small(map[string][]string{"fast-1.1": {"1.1.0"}}, drop("1.1.0", ".*"))
-	if got := ruled(graphdata.Lint(tree, build(t, tree, nil, graphdata.BuildOptions{}), graphdata.LintOptions{}), "updates-out", "updates-patch", "from-matches-nothing"); got != "" {
+	if got := ruled(maintain.Lint(tree, build(t, tree, nil, graphdata.BuildOptions{}), maintain.LintOptions{}), "updates-out", "updates-patch", "from-matches-nothing"); got != "" {
 		t.Error(got)
 	}
 }

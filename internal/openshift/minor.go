@@ -1,5 +1,4 @@
-// Package minor has minor versions: 4.18 of 4.18.3.
-package minor
+package openshift
 
 import (
 	"fmt"
@@ -10,14 +9,14 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// Minor is a minor version.
+// Minor is a minor version: 4.18 of 4.18.3.
 type Minor struct{ Major, Minor uint64 }
 
-// Of returns the minor version of a version.
-func Of(v *semver.Version) Minor { return Minor{v.Major(), v.Minor()} }
+// MinorOf returns the minor version of a version.
+func MinorOf(v *semver.Version) Minor { return Minor{v.Major(), v.Minor()} }
 
-// Parse reads a minor version of the form 4.16. Anything else is an error.
-func Parse(s string) (Minor, error) {
+// ParseMinor reads a minor version of the form 4.16. Anything else is an error.
+func ParseMinor(s string) (Minor, error) {
 	major, minor, ok := strings.Cut(s, ".")
 	x, okMajor := Number(major)
 	y, okMinor := Number(minor)

@@ -1,4 +1,4 @@
-package graphdata
+package maintain
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -62,7 +63,7 @@ func (l *linter) ruleTwice() {
 
 // riskDiverges compares each file with the first one of the same risk.
 func (l *linter) riskDiverges() {
-	first := map[string]BlockedEdge{}
+	first := map[string]graphdata.BlockedEdge{}
 	for _, b := range l.tree.Risks {
 		a, known := first[b.Risk.Name]
 		if !known {
@@ -75,7 +76,7 @@ func (l *linter) riskDiverges() {
 	}
 }
 
-func divergences(a, b BlockedEdge) (keys []string) {
+func divergences(a, b graphdata.BlockedEdge) (keys []string) {
 	for _, d := range []struct {
 		key   string
 		equal bool
@@ -93,6 +94,6 @@ func divergences(a, b BlockedEdge) (keys []string) {
 }
 
 // rulesOf is never nil: no list and an empty one are the same.
-func rulesOf(b BlockedEdge) []configv1.ClusterCondition {
+func rulesOf(b graphdata.BlockedEdge) []configv1.ClusterCondition {
 	return append([]configv1.ClusterCondition{}, b.Risk.MatchingRules...)
 }

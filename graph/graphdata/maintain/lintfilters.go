@@ -1,17 +1,18 @@
-package graphdata
+package maintain
 
 import (
 	"fmt"
 	"regexp"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 func (l *linter) filterCompiles() {
 	for _, c := range l.fed() {
-		if _, err := CompileFrom(c.Feeder.Filter); err != nil {
+		if _, err := graphdata.CompileFrom(c.Feeder.Filter); err != nil {
 			l.report(c.File, c.Feeder.Line, "feeder.filter", bounded.Text(err.Error(), bounded.MaxQuoted))
 		}
 	}
@@ -19,11 +20,11 @@ func (l *linter) filterCompiles() {
 
 // filters returns the filter of a channel as it is meant, and as the maintainers'
 // script puts it together; both nil where there is none or it does not compile.
-func filters(c Channel) (meant, script *regexp.Regexp) {
+func filters(c graphdata.Channel) (meant, script *regexp.Regexp) {
 	if c.Feeder.Filter == "" {
 		return nil, nil
 	}
-	if _, err := CompileFrom(c.Feeder.Filter); err != nil {
+	if _, err := graphdata.CompileFrom(c.Feeder.Filter); err != nil {
 		return nil, nil
 	}
 	meant, err := regexp.Compile("^(?:" + c.Feeder.Filter + ")$")
@@ -70,10 +71,10 @@ func (l *linter) filterExcludes() {
 	}
 }
 
-// hasEUS reports whether a minor is one with extended support: the even ones from
-// 4.6.
-func hasEUS(m minor.Minor) bool {
-	return m.Minor%2 == 0 && (m.Minor >= 6 || m.Major > 4)
+// hasEUS reports whether a minor has an eus channel: those with extended support,
+// from 4.6.
+func hasEUS(m openshift.Minor) bool {
+	return openshift.EUS(m.Major, m.Minor) && (m.Minor >= 6 || m.Major > 4)
 }
 
 func (l *linter) eusMissing() {
@@ -98,7 +99,7 @@ func (l *linter) eusFeeder() {
 		}
 		switch {
 		case !hasEUS(minorOf(name)):
-			l.report(c.File, 0, "name", "there is extended support for even minors from 4.6 alone")
+			l.report(c.File, 0, "name", "its minor has no extended support")
 		case c.Feeder == nil:
 			l.report(c.File, 0, "feeder", "has no feeder, which should be stable without delay")
 		case c.Feeder.Name != "stable" || c.Feeder.Delay != "PT0H":

@@ -1,38 +1,41 @@
-package graphdata
+package maintain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // connectivity answers which updates a snapshot leaves open. The maintainers look
 // at amd64; where there is none, at the first architecture.
 type connectivity struct {
-	snap       *Snapshot
+	snap       *inside.Graph
 	arch       string
 	nodes      map[string]int32  // of the architecture, by version without a build
 	candidates [][]graph.Channel // of each node
 }
 
-func newConnectivity(s *Snapshot) *connectivity {
-	arches := s.Arches()
+func newConnectivity(s *inside.Graph) *connectivity {
+	arches := slices.Sorted(maps.Keys(s.Index))
 	if len(arches) == 0 {
 		return nil
 	}
-	c := &connectivity{snap: s, arch: arches[0], nodes: map[string]int32{}, candidates: make([][]graph.Channel, len(s.nodes))}
+	c := &connectivity{snap: s, arch: arches[0], nodes: map[string]int32{}, candidates: make([][]graph.Channel, len(s.Nodes))}
 	if slices.Contains(arches, "amd64") {
 		c.arch = "amd64"
 	}
-	for i, n := range s.nodes {
-		if slices.ContainsFunc(s.served[i], func(n servedNode) bool { return n.arch == c.arch }) {
-			c.nodes[n.base] = int32(i)
+	for i, n := range s.Nodes {
+		if servedVersion(&n, c.arch) != "" {
+			c.nodes[n.Base] = int32(i)
 		}
 	}
-	for name, members := range s.index[c.arch] {
+	for name, members := range s.Index[c.arch] {
 		channel, ok := graph.ParseChannel(name)
 		if !ok || channel.Type != "candidate" {
 			continue
@@ -49,15 +52,15 @@ func newConnectivity(s *Snapshot) *connectivity {
 func (c *connectivity) find(version string) int32 {
 	text, build, has := strings.Cut(version, "+")
 	at, ok := c.nodes[text]
-	if !ok || has && build != c.snap.nodes[at].build {
+	if !ok || has && build != c.snap.Nodes[at].Build {
 		return -1
 	}
 	return at
 }
 
 // members returns which nodes a channel's versions are.
-func (c *connectivity) members(entries []Entry) []bool {
-	in := make([]bool, len(c.snap.nodes))
+func (c *connectivity) members(entries []graphdata.Entry) []bool {
+	in := make([]bool, len(c.snap.Nodes))
 	for _, e := range entries {
 		if at := c.find(e.Version); at >= 0 {
 			in[at] = true
@@ -66,13 +69,24 @@ func (c *connectivity) members(entries []Entry) []bool {
 	return in
 }
 
-func minorOf(c graph.Channel) minor.Minor {
-	return minor.Minor{Major: c.Major, Minor: c.Minor}
+// servedVersion returns the version of a node as it is served for an architecture, ""
+// if it is not.
+func servedVersion(n *inside.Node, arch string) string {
+	for _, served := range n.Served {
+		if served.Arch == arch {
+			return served.Version
+		}
+	}
+	return ""
+}
+
+func minorOf(c graph.Channel) openshift.Minor {
+	return openshift.Minor{Major: c.Major, Minor: c.Minor}
 }
 
 // between reports whether a candidate channel is one after a minor, up to that of
 // a channel.
-func between(candidate graph.Channel, from minor.Minor, channel graph.Channel) bool {
+func between(candidate graph.Channel, from openshift.Minor, channel graph.Channel) bool {
 	m := minorOf(candidate)
 	return m.Above(from) && !m.Above(minorOf(channel))
 }
@@ -80,11 +94,11 @@ func between(candidate graph.Channel, from minor.Minor, channel graph.Channel) b
 // leadingTo returns the nodes that have a way to the minor of a channel: over
 // updates of the candidate channels after an earlier minor, and through versions of
 // the channel.
-func (c *connectivity) leadingTo(channel graph.Channel, in []bool, from minor.Minor) []bool {
+func (c *connectivity) leadingTo(channel graph.Channel, in []bool, from openshift.Minor) []bool {
 	reached := make([]bool, len(in))
 	var queue []int32
-	for i, n := range c.snap.nodes {
-		if in[i] && minor.Of(n.semver) == minorOf(channel) {
+	for i, n := range c.snap.Nodes {
+		if in[i] && openshift.MinorOf(n.SemVer) == minorOf(channel) {
 			reached[i] = true
 			queue = append(queue, int32(i))
 		}
@@ -105,11 +119,11 @@ func (c *connectivity) leadingTo(channel graph.Channel, in []bool, from minor.Mi
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		t := queue[0]
-		for _, f := range c.snap.in[t] {
+		for _, f := range c.snap.In[t] {
 			visit(f, t)
 		}
-		for _, p := range c.snap.pairs[t] {
-			visit(p.from, t)
+		for _, p := range c.snap.Pairs[t] {
+			visit(p.From, t)
 		}
 	}
 	return reached
@@ -120,17 +134,17 @@ type wayOut struct {
 	*connectivity
 	channel graph.Channel
 	in      []bool
-	reached map[minor.Minor][]bool
+	reached map[openshift.Minor][]bool
 }
 
 // wayOut returns nil for channels that need lead nowhere: candidates, and those
 // without a minor.
-func (c *connectivity) wayOut(channel Channel) *wayOut {
+func (c *connectivity) wayOut(channel graphdata.Channel) *wayOut {
 	name, ok := graph.ParseChannel(channel.Name)
 	if c == nil || !ok || name.Type == "candidate" {
 		return nil
 	}
-	return &wayOut{c, name, c.members(channel.Versions), map[minor.Minor][]bool{}}
+	return &wayOut{c, name, c.members(channel.Versions), map[openshift.Minor][]bool{}}
 }
 
 // concern says that there is no way from a version to the minor of the channel; ""
@@ -142,7 +156,7 @@ func (w *wayOut) concern(version string) (text string, known bool) {
 	}
 	at := w.find(version)
 	known = at >= 0
-	from := minor.Of(v)
+	from := openshift.MinorOf(v)
 	if minorOf(w.channel) == from {
 		return "", known
 	}
@@ -153,7 +167,7 @@ func (w *wayOut) concern(version string) (text string, known bool) {
 		return "", known
 	}
 	var names []string
-	for _, name := range w.snap.Channels(w.arch) {
+	for name := range w.snap.Index[w.arch] {
 		if x, ok := graph.ParseChannel(name); ok && x.Type == "candidate" && between(x, from, w.channel) {
 			names = append(names, name)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
@@ -23,9 +24,9 @@ func TestLintRealTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]int{}
-	for _, p := range graphdata.Lint(tree, nil, graphdata.LintOptions{}) {
+	for _, p := range maintain.Lint(tree, nil, maintain.LintOptions{}) {
 		got[p.Rule]++
-		if p.Severity != graphdata.SeverityWarning {
+		if !p.Warning {
 			t.Error(p)
 		}
 	}
@@ -51,7 +52,7 @@ func TestLintRealTreeBuilt(t *testing.T) {
 	tree := loadReal(t)
 	s := build(t, tree, approximated(tree), graphdata.BuildOptions{})
 	found := map[string]int{}
-	for _, p := range graphdata.Lint(tree, s, graphdata.LintOptions{}) {
+	for _, p := range maintain.Lint(tree, s, maintain.LintOptions{}) {
 		found[p.Rule]++
 		if p.Rule != "updates-out" && p.Rule != "updates-patch" {
 			continue
@@ -79,7 +80,7 @@ func BenchmarkLintSnapshot(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		graphdata.Lint(tree, s, graphdata.LintOptions{})
+		maintain.Lint(tree, s, maintain.LintOptions{})
 	}
 }
 
@@ -90,6 +91,6 @@ func BenchmarkLint(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		graphdata.Lint(tree, nil, graphdata.LintOptions{})
+		maintain.Lint(tree, nil, maintain.LintOptions{})
 	}
 }

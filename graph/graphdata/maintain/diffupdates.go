@@ -1,6 +1,7 @@
-package graphdata
+package maintain
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -20,11 +21,11 @@ func (d *differ) updates(t int, was, is []int32) {
 			offers[f] = offer
 			sources = append(sources, f)
 		}
-		for _, f := range d.snaps[side].in[at] {
+		for _, f := range d.snaps[side].In[at] {
 			set(f, recommended)
 		}
-		for _, c := range d.snaps[side].pairs[at] {
-			set(c.from, d.lists[side][c.list])
+		for _, c := range d.snaps[side].Pairs[at] {
+			set(c.From, d.lists[side][c.List])
 		}
 	}
 	slices.Sort(sources)
@@ -47,13 +48,8 @@ func (d *differ) update(from, to *unionNode, offers [2]int32) {
 		change := UpdateChange{Arch: arch}
 		for side := range offers {
 			f, t := d.served(side, from, arch), d.served(side, to, arch)
-			if f != nil {
-				change.From = f.node.Version.Original()
-			}
-			if t != nil {
-				change.To = t.node.Version.Original()
-			}
-			if f == nil || t == nil || offers[side] == noOffer {
+			change.From, change.To = cmp.Or(f, change.From), cmp.Or(t, change.To)
+			if f == "" || t == "" || offers[side] == noOffer {
 				continue
 			}
 			for _, c := range from.channels[side] {
@@ -82,6 +78,6 @@ func (d *differ) update(from, to *unionNode, offers [2]int32) {
 }
 
 func (d *differ) offer(number int32) Offer {
-	kinds := []OfferKind{OfferNone, OfferRecommended, OfferConditional}
+	kinds := []string{offerNone, offerRecommended, offerConditional}
 	return Offer{Kind: kinds[min(number, firstConditional)], Risks: d.offers[number]}
 }

@@ -1,4 +1,4 @@
-package graphdata
+package maintain
 
 import (
 	"fmt"
@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 func (l *linter) channelTwice() {
@@ -40,10 +42,10 @@ func (l *linter) promotionOrder() {
 		}
 		in := map[string]bool{}
 		for _, e := range earlier.Versions {
-			in[withoutBuild(e.Version)] = true
+			in[inside.WithoutBuild(e.Version)] = true
 		}
 		for i, e := range c.Versions {
-			if !in[withoutBuild(e.Version)] {
+			if !in[inside.WithoutBuild(e.Version)] {
 				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("Release %s present in %s, but not in %s", e.Version, c.Name, name))
 			}
 		}
@@ -74,7 +76,7 @@ func (l *linter) channelMinor() {
 		}
 		for i, e := range c.Versions {
 			v, err := graph.ParseVersion(e.Version)
-			if err == nil && minor.Of(v).Above(minorOf(name)) {
+			if err == nil && openshift.MinorOf(v).Above(minorOf(name)) {
 				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("%s is above the minor of %s", e.Version, c.Name))
 			}
 		}
@@ -98,12 +100,12 @@ func (l *linter) versionBuild() {
 	for _, c := range l.channels {
 		without := map[string]int{}
 		for _, e := range c.Versions {
-			if withoutBuild(e.Version) == e.Version {
+			if inside.WithoutBuild(e.Version) == e.Version {
 				without[e.Version] = e.Line
 			}
 		}
 		for i, e := range c.Versions {
-			if line := without[withoutBuild(e.Version)]; line > 0 && withoutBuild(e.Version) != e.Version {
+			if line := without[inside.WithoutBuild(e.Version)]; line > 0 && inside.WithoutBuild(e.Version) != e.Version {
 				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("%s is there for every architecture, on line %d", e.Version, line))
 			}
 		}
@@ -175,11 +177,11 @@ func (l *linter) feederDelay() {
 	}
 }
 
-func delayFault(c Channel) string {
+func delayFault(c graphdata.Channel) string {
 	return fmt.Sprintf("invalid or unsupported ISO 8601 duration '%s'.  Tooling currently only supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets", bounded.Text(c.Feeder.Delay, bounded.MaxQuoted))
 }
 
-func errataFault(c Channel) string {
+func errataFault(c graphdata.Channel) string {
 	return fmt.Sprintf("invalid errata value for %s: %s", c.Name, bounded.Quote(c.Feeder.Errata))
 }
 
@@ -200,7 +202,7 @@ func (l *linter) feederWaits() {
 }
 
 // fed are the channels with a feeder.
-func (l *linter) fed() (list []Channel) {
+func (l *linter) fed() (list []graphdata.Channel) {
 	for _, c := range l.channels {
 		if c.Feeder != nil {
 			list = append(list, c)
@@ -209,16 +211,10 @@ func (l *linter) fed() (list []Channel) {
 	return list
 }
 
-func versionSet(entries []Entry) map[string]bool {
+func versionSet(entries []graphdata.Entry) map[string]bool {
 	set := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		set[e.Version] = true
 	}
 	return set
-}
-
-// withoutBuild cuts the build of a version.
-func withoutBuild(version string) string {
-	v, _, _ := strings.Cut(version, "+")
-	return v
 }

@@ -1,4 +1,4 @@
-package graphdata
+package maintain
 
 import (
 	configv1 "github.com/openshift/api/config/v1"
@@ -47,21 +47,18 @@ type UpdateChange struct {
 
 // Offer is how an update is served.
 type Offer struct {
-	Kind OfferKind `json:"kind"`
+	// Kind is None for an update that is not served, Recommended for one that is
+	// served without condition, or Conditional for one under risks.
+	Kind string `json:"kind"`
 	// Risks are those of a conditional update, in the order of the graph.
 	Risks []configv1.ConditionalUpdateRisk `json:"risks,omitempty"`
 }
 
-// OfferKind is whether an update is served, and how.
-type OfferKind string
-
+// The kinds of offers.
 const (
-	// OfferNone: the update is not served.
-	OfferNone OfferKind = "None"
-	// OfferRecommended: it is, without condition.
-	OfferRecommended OfferKind = "Recommended"
-	// OfferConditional: it is, under risks.
-	OfferConditional OfferKind = "Conditional"
+	offerNone        = "None"
+	offerRecommended = "Recommended"
+	offerConditional = "Conditional"
 )
 
 // RiskChange is a risk of a name that updates are under, and whose content is
