@@ -183,7 +183,6 @@ const (
 	ManagerPayload = "clusterupdate-payload" // manifests of a release
 	ManagerStatus  = "clusterupdate-status"  // status of ClusterVersion
 	ManagerRollout = "clusterupdate-rollout" // nodes and machine config pools
-	ManagerPause   = "clusterupdate-pause"   // pausing of pools and health checks
 	ManagerPolicy  = "clusterupdate-policy"  // UpgradeConfigs
 	ManagerOLM     = "clusterupdate-olm"     // subscriptions and their results
 )

@@ -155,7 +155,7 @@ func TestClientsGoOutAsTheClusterDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	transport := clusterapi.NewTransport(api)
-	defer transport.CloseIdleConnections()
+	defer (&http.Client{Transport: transport}).CloseIdleConnections()
 
 	ask := func(c *graph.Client) error {
 		defer c.CloseIdleConnections()
@@ -222,7 +222,7 @@ func TestClientsGoOutAsTheClusterDoes(t *testing.T) {
 		}},
 	} {
 		proxied.Store(0)
-		transport.CloseIdleConnections()
+		(&http.Client{Transport: transport}).CloseIdleConnections()
 		if err := tt.ask(); err != nil || proxied.Load() == 0 {
 			t.Errorf("%s: %v; %d connections by the proxy", tt.name, err, proxied.Load())
 		}

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,7 +28,7 @@ func Merge(base, over *unstructured.Unstructured, overridden func(path string)) 
 	if base.Object == nil {
 		base.Object = map[string]any{}
 	}
-	merger{overridden}.object(base.Object, over.Object, t, "")
+	merger{overridden}.object(base.Object, over.Object, shape{typ: t}, "")
 }
 
 // atomicTypes are the structs that server-side apply replaces as a whole, and
@@ -84,36 +83,28 @@ var (
 // merger merges JSON trees.
 type merger struct{ overridden func(path string) }
 
-// known is what the type of a field says about merging its values.
-type known struct {
-	typ    reflect.Type // nil: not known
-	keys   []string     // list-map keys
-	atomic bool         // a map that is one value
-	set    bool         // a list that is a set
-}
-
-func (m merger) object(base, over map[string]any, t reflect.Type, path string) {
+func (m merger) object(base, over map[string]any, s shape, path string) {
 	for _, name := range slices.Sorted(maps.Keys(over)) {
 		ov, bv := over[name], base[name]
 		switch {
 		case bv == nil:
 			base[name] = runtime.DeepCopyJSONValue(ov)
 		case ov != nil && !equalJSON(bv, ov):
-			base[name] = m.value(bv, ov, fieldOf(t, name), JoinPath(path, name))
+			base[name] = m.value(bv, ov, s.field(name), JoinPath(path, name))
 		}
 	}
 }
 
-func (m merger) value(base, over any, k known, path string) any {
+func (m merger) value(base, over any, s shape, path string) any {
 	switch b := base.(type) {
 	case map[string]any:
-		if o, ok := over.(map[string]any); ok && !k.atomic {
-			m.object(b, o, k.typ, path)
+		if o, ok := over.(map[string]any); ok && !s.atomic {
+			m.object(b, o, s, path)
 			return b
 		}
 	case []any:
 		if o, ok := over.([]any); ok {
-			if merged, ok := m.list(b, o, k, path); ok {
+			if merged, ok := m.list(b, o, s, path); ok {
 				return merged
 			}
 		}
@@ -124,106 +115,35 @@ func (m merger) value(base, over any, k known, path string) any {
 
 // list merges lists that are maps or sets; ok is false for those that are one
 // value.
-func (m merger) list(base, over []any, k known, path string) (merged []any, ok bool) {
-	if k.set {
+func (m merger) list(base, over []any, s shape, path string) (merged []any, ok bool) {
+	if s.set {
 		for _, o := range over {
-			if !slices.ContainsFunc(base, func(b any) bool { return equalJSON(b, o) }) {
+			if !contains(base, o) {
 				base = append(base, o)
 			}
 		}
 		return base, true
 	}
-	if len(k.keys) == 0 {
-		return nil, false
-	}
-	at, baseOK := indexElements(base, k.keys)
-	_, overOK := indexElements(over, k.keys)
+	at, baseOK := index(base, s.keys)
+	_, overOK := index(over, s.keys)
 	if !baseOK || !overOK {
 		return nil, false // not what the schema asks for: the server will say so
 	}
-	element := known{typ: elementOf(k.typ)}
-	element.atomic = isAtomic(element.typ)
+	element := s.element()
 	for _, o := range over {
-		key := elementKey(o.(map[string]any), k.keys)
+		key := ElementPath(o, s.keys)
 		i, ok := at[key]
 		switch {
 		case !ok:
 			base = append(base, runtime.DeepCopyJSONValue(o))
 		case !equalJSON(base[i], o):
-			base[i] = m.value(base[i], o, element, path+"["+key+"]")
+			base[i] = m.value(base[i], o, element, path+key)
 		}
 	}
 	return base, true
 }
 
-// fieldOf looks a field up by its JSON name.
-func fieldOf(t reflect.Type, name string) known {
-	t = deref(t)
-	switch {
-	case t == nil:
-		return known{}
-	case t.Kind() == reflect.Map:
-		return known{typ: t.Elem(), atomic: isAtomic(t.Elem())}
-	case t.Kind() != reflect.Struct:
-		return known{}
-	}
-	f, ok := fieldNamed(t, name)
-	if !ok {
-		return known{}
-	}
-	full := t.PkgPath() + "." + t.Name() + "." + f.Name
-	return known{typ: f.Type, keys: f.keys, atomic: atomicMaps[full] || isAtomic(f.Type), set: sets[full]}
-}
-
 func isAtomic(t reflect.Type) bool {
 	t = deref(t)
 	return t != nil && t.Kind() == reflect.Struct && atomicTypes[t.PkgPath()+"."+t.Name()]
-}
-
-func elementOf(t reflect.Type) reflect.Type {
-	if t = deref(t); t != nil && t.Kind() == reflect.Slice {
-		return t.Elem()
-	}
-	return nil
-}
-
-// indexElements maps elements by key; false when one has none of its keys or
-// two have the same.
-func indexElements(list []any, keys []string) (map[string]int, bool) {
-	at := make(map[string]int, len(list))
-	for i, e := range list {
-		element, ok := e.(map[string]any)
-		if _, has := keyOf(e, keys); !ok || !has {
-			return nil, false
-		}
-		key := elementKey(element, keys)
-		if _, twice := at[key]; twice {
-			return nil, false
-		}
-		at[key] = i
-	}
-	return at, true
-}
-
-// elementKey words the key of an element, as paths have it. A port without a
-// protocol is a TCP port.
-func elementKey(element map[string]any, keys []string) string {
-	var sb strings.Builder
-	for i, k := range keys {
-		if i > 0 {
-			sb.WriteByte(',')
-		}
-		sb.WriteString(k + "=")
-		switch v := element[k].(type) {
-		case nil:
-			if k == "protocol" {
-				sb.WriteString("TCP")
-			}
-		case string:
-			sb.WriteString(v)
-		default:
-			sb.WriteString(text(v))
-		}
-	}
-	return sb.String()
 }

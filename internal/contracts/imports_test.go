@@ -70,6 +70,8 @@ var rooms = map[string][]string{
 	"clusterapi/simulation":         {"clusterapi", "clusterapi/memory", "clusterapi/reconcile"},
 	"clusterapi/simulation/sample":  {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
 	"clusterapi/simulation/payload": {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
+
+	"clusterapi/clusterapitest/differential": {"clusterapi"},
 }
 
 // runtimes are what the core must stay free of.

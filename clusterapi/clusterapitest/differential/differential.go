@@ -1,15 +1,25 @@
-package clusterapitest
+package differential
 
 import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
-// DifferentialOptions are the options of [Differential]. The zero value works.
-type DifferentialOptions struct {
+// Options are the options of [Run]. The zero value works.
+type Options struct {
 	// Seed is what all sequences are drawn from: the same seed gives the same
 	// sequences, on any machine. Zero is a seed like any other.
 	Seed uint64
@@ -17,7 +27,7 @@ type DifferentialOptions struct {
 	Sequences int
 	// Length is how many steps a sequence has; 0 means 25.
 	Length int
-	// Kinds restricts the sequences to some of [DifferentialKinds]; empty means
+	// Kinds restricts the sequences to some of [Kinds]; empty means
 	// all of them. An unknown name fails the test.
 	Kinds []string
 	// Meant lists the differences between the two backends that are not faults.
@@ -42,7 +52,7 @@ type Difference struct {
 	// Verb is the name of the method, such as "Create"; "Final" is the state
 	// after the last step, "Event" an event of a watch.
 	Verb string
-	// Kind is the name of a kind of [DifferentialKinds].
+	// Kind is the name of a kind of [Kinds].
 	Kind string
 	// Field is the path of what differs, such as "spec.replicas", "spec.ports[0].name" or
 	// `metadata.labels["a.b/c"]`. "error" is the class of the error and
@@ -64,7 +74,7 @@ type Difference struct {
 	A, B string
 }
 
-// Differential runs random sequences of verbs on two backends and fails where
+// Run runs random sequences of verbs on two backends and fails where
 // their answers differ: results, classes of errors, lists, events and the
 // state at the end. Valid and invalid values are mixed, several field managers
 // take turns, and resourceVersions, UIDs, propagation, finalizers, budgets and
@@ -84,7 +94,7 @@ type Difference struct {
 //
 // Each sequence is a sub-test. One that fails is shortened for as long as it
 // fails, and printed.
-func Differential(t *testing.T, a, b clusterapi.ClusterAPI, o DifferentialOptions) {
+func Run(t *testing.T, a, b clusterapi.ClusterAPI, o Options) {
 	t.Helper()
 	d, err := newDifferential(a, b, o)
 	if err != nil {
@@ -124,15 +134,79 @@ func Differential(t *testing.T, a, b clusterapi.ClusterAPI, o DifferentialOption
 	}
 }
 
-// DifferentialKinds returns the names of the kinds that [Differential] uses,
+// Kinds returns the names of the kinds that [Run] uses,
 // in a fixed order. Widget and Gadget are custom kinds, namespaced and
 // cluster-wide, that it defines itself.
-func DifferentialKinds() []string {
+func Kinds() []string {
 	var out []string
-	for _, k := range sequenceKinds() {
-		out = append(out, k.name)
+	all, _ := readFile("")
+	for _, k := range all {
+		out = append(out, k.Name)
 	}
 	return out
+}
+
+// differential is one call of [Run].
+type differential struct {
+	o           Options
+	apis        [2]clusterapi.ClusterAPI
+	kinds       []*kind
+	definitions []map[string]any    // of the custom kinds
+	patterns    [][5]*regexp.Regexp // by index into o.Meant
+	used        []bool              // likewise
+	id          string              // a random part of all names
+	runs        int
+}
+
+func newDifferential(a, b clusterapi.ClusterAPI, o Options) (*differential, error) {
+	if err := options.NonNegative(o); err != nil {
+		return nil, err
+	}
+	o.Sequences, o.Length = cmp.Or(o.Sequences, 50), cmp.Or(o.Length, 25)
+	o.Failures, o.Tries = cmp.Or(o.Failures, 3), cmp.Or(o.Tries, 150)
+	var random [4]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, err
+	}
+	d := &differential{o: o, apis: [2]clusterapi.ClusterAPI{a, b}, used: make([]bool, len(o.Meant)), id: hex.EncodeToString(random[:])}
+	for i, m := range o.Meant {
+		if m.Reason == "" {
+			return nil, fmt.Errorf("difference %d that is meant has no reason: %+v", i, m)
+		}
+		d.patterns = append(d.patterns, [5]*regexp.Regexp{pattern(m.Verb), pattern(m.Kind), pattern(m.Field), pattern(m.A), pattern(m.B)})
+	}
+	d.kinds, d.definitions = readFile("d" + d.id + ".clusterupdate.github.io")
+	for _, name := range o.Kinds {
+		if !slices.Contains(Kinds(), name) {
+			return nil, fmt.Errorf("there is no kind %q: want some of %v", name, Kinds())
+		}
+	}
+	d.kinds = slices.DeleteFunc(d.kinds, func(k *kind) bool { return len(o.Kinds) > 0 && !slices.Contains(o.Kinds, k.Name) })
+	return d, nil
+}
+
+// prepare defines the custom kinds on both backends.
+func (d *differential) prepare(ctx context.Context) error {
+	for i, api := range d.apis {
+		for _, content := range d.definitions {
+			if err := probe.Define(ctx, api, (&unstructured.Unstructured{Object: content}).DeepCopy()); err != nil {
+				return fmt.Errorf("backend %s: %w", sideNames[i], err)
+			}
+		}
+	}
+	return nil
+}
+
+// cleanUp deletes what prepare made. What remains is not a fault.
+func (d *differential) cleanUp() {
+	ctx, cancel := context.WithTimeout(context.Background(), probe.Patience)
+	defer cancel()
+	for _, api := range d.apis {
+		for _, content := range d.definitions {
+			u := &unstructured.Unstructured{Object: content}
+			_ = api.Delete(ctx, probe.Definitions, clusterapi.KeyOf(u), clusterapi.DeleteOptions{})
+		}
+	}
 }
 
 // found is a difference between the answers to one step.
@@ -144,11 +218,11 @@ type found struct {
 	a, b  string
 }
 
-// meant tells whether somebody wants the difference.
+// meant reports whether somebody wants the difference.
 func (d *differential) meant(f found) bool {
-	for i, m := range d.o.Meant {
-		if matches(m.Verb, f.verb) && matches(m.Kind, f.kind) && matches(m.Field, f.field) &&
-			matchesValue(m.A, f.field, f.a) && matchesValue(m.B, f.field, f.b) {
+	for i, m := range d.patterns {
+		if m[0].MatchString(f.verb) && m[1].MatchString(f.kind) && m[2].MatchString(f.field) &&
+			matchesValue(m[3], f.field, f.a) && matchesValue(m[4], f.field, f.b) {
 			d.used[i] = true
 			return true
 		}
@@ -156,38 +230,17 @@ func (d *differential) meant(f found) bool {
 	return false
 }
 
-// matchesValue is as matches. Of an error its class alone will do.
-func matchesValue(pattern, field, value string) bool {
-	if field == "error" {
-		if class, _, ok := strings.Cut(value, ": "); ok && matches(pattern, class) {
-			return true
-		}
-	}
-	return matches(pattern, value)
+// matchesValue matches a value. Of an error its class alone will do.
+func matchesValue(pattern *regexp.Regexp, field, value string) bool {
+	class, _, ok := strings.Cut(value, ": ")
+	return pattern.MatchString(value) || field == "error" && ok && pattern.MatchString(class)
 }
 
-// matches compares a text with a pattern in which "*" stands for any text.
-func matches(pattern, text string) bool {
-	if pattern == "" {
-		return true
-	}
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == text
-	}
-	first, last := parts[0], parts[len(parts)-1]
-	if !strings.HasPrefix(text, first) || !strings.HasSuffix(text[len(first):], last) {
-		return false
-	}
-	text = text[len(first) : len(text)-len(last)]
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(text, part)
-		if i < 0 {
-			return false
-		}
-		text = text[i+len(part):]
-	}
-	return true
+// pattern compiles a text in which "*" stands for any text. An empty one
+// matches everything.
+func pattern(text string) *regexp.Regexp {
+	text = strings.ReplaceAll(regexp.QuoteMeta(cmp.Or(text, "*")), `\*`, ".*")
+	return regexp.MustCompile("(?s)^" + text + "$")
 }
 
 // report prints a sequence and what differed at its end.

@@ -1,7 +1,6 @@
-package clusterapitest
+package differential
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,11 +9,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 // fields maps the paths of an answer to their values, as [Difference] shows
@@ -58,28 +56,6 @@ func diff(step int, verb, kind string, a, b fields) []found {
 	return out
 }
 
-// classOf names the class of an error.
-func classOf(err error) string {
-	var limit *clusterapi.LimitError
-	switch reason := apierrors.ReasonForError(err); {
-	case err == nil:
-		return "none"
-	case errors.Is(err, context.Canceled):
-		return "Canceled"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "DeadlineExceeded"
-	case errors.As(err, &limit):
-		return "Limit"
-	case errors.Is(err, clusterapi.ErrNotCollected):
-		return "NotCollected"
-	case meta.IsNoMatchError(err):
-		return "NoMatch"
-	case reason != metav1.StatusReasonUnknown:
-		return string(reason)
-	}
-	return "other"
-}
-
 // causesOf names the fields that an Invalid error is about.
 func causesOf(err error) string {
 	var status apierrors.APIStatus
@@ -96,7 +72,7 @@ func causesOf(err error) string {
 
 // addError adds what an error says.
 func (f fields) addError(r *run, err error) {
-	f["error"] = classOf(err)
+	f["error"] = probe.Class(err)
 	if err != nil {
 		f[errorText] = r.plain(err.Error())
 	}
@@ -107,13 +83,13 @@ func (f fields) addError(r *run, err error) {
 
 // addObject adds the fields of an object as one side of a run shows it: what
 // depends on the time, on counters or on chance is made comparable.
-func (f fields) addObject(r *run, s *side, kind *parsed, u *unstructured.Unstructured) {
+func (f fields) addObject(r *run, s *side, kind *kind, u *unstructured.Unstructured) {
 	if u == nil || u.Object == nil {
 		f["object"] = "nil"
 		return
 	}
 	content := u.DeepCopy().Object
-	if kind.name == "CustomResourceDefinition" {
+	if kind.Name == "CustomResourceDefinition" {
 		settleDefinition(content)
 	}
 	m, _ := content["metadata"].(map[string]any)
@@ -124,14 +100,14 @@ func (f fields) addObject(r *run, s *side, kind *parsed, u *unstructured.Unstruc
 		delete(m, "managedFields")
 		version := u.GetResourceVersion()
 		delete(m, "resourceVersion")
-		if version != "" && kind.name != "CustomResourceDefinition" { // which its controllers write, too
-			f["metadata.resourceVersion"] = s.moved(objectKey{kind.name, clusterapi.KeyOf(u)}, version)
+		if version != "" && kind.Name != "CustomResourceDefinition" { // which its controllers write, too
+			f["metadata.resourceVersion"] = s.moved(objectKey{kind.Name, clusterapi.KeyOf(u)}, version)
 		}
 		if uid := u.GetUID(); uid != "" {
 			m["uid"] = s.uid(string(uid))
 		}
 	}
-	if kind.name == "Service" {
+	if kind.Name == "Service" {
 		hideAllocated(content)
 	}
 	f.add("", r.hide(content))

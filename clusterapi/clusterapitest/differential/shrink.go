@@ -1,4 +1,4 @@
-package clusterapitest
+package differential
 
 import (
 	"context"
@@ -72,17 +72,17 @@ func (s step) simpler() []func(step) step {
 		})
 	}
 	for _, c := range s.kind.all {
-		now, has := lookUp(s.body, c.path)
-		base, inBase := lookUp(s.kind.object, c.path)
+		now, has := lookUp(s.body, c.path())
+		base, inBase := lookUp(s.kind.Base, c.path())
 		if s.body == nil || !has || inBase && reflect.DeepEqual(now, base) {
 			continue
 		}
 		out = append(out, func(s step) step {
 			s.body = runtime.DeepCopyJSON(s.body)
 			if inBase {
-				put(s.body, c.path, runtime.DeepCopyJSONValue(base))
+				put(s.body, c.path(), runtime.DeepCopyJSONValue(base))
 			} else {
-				edit{path: c.path, remove: true}.do(s.body)
+				edit{path: c.path(), remove: true}.do(s.body)
 			}
 			return s
 		})

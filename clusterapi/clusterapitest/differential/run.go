@@ -1,4 +1,4 @@
-package clusterapitest
+package differential
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 // objectKey names an object of a run.
@@ -33,7 +33,7 @@ type run struct {
 	// retired are objects that the backends may differ in from now on.
 	retired map[objectKey]bool
 	keys    []objectKey // all that were written, in order
-	kinds   []*parsed   // likewise
+	kinds   []*kind     // likewise
 	watches int
 }
 
@@ -116,7 +116,7 @@ func (r *run) prepare() error {
 
 // cleanUp deletes what may go.
 func (r *run) cleanUp() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), probe.Patience)
 	defer cancel()
 	for _, s := range r.sides {
 		for _, w := range s.watches {
@@ -124,26 +124,23 @@ func (r *run) cleanUp() {
 		}
 		for i, key := range r.keys {
 			k := r.kinds[i]
-			if u, err := read(ctx, s.api, k.gvk, key.NamespacedName); err == nil && len(u.GetFinalizers()) > 0 {
-				u.SetFinalizers(nil)
-				_, _ = s.api.Update(ctx, u, clusterapi.UpdateOptions{})
-			}
-			if !k.namespaced {
+			_ = probe.Release(ctx, s.api, k.gvk, key.NamespacedName, func(string) bool { return true })
+			if !k.Namespaced {
 				_ = s.api.Delete(ctx, k.gvk, key.NamespacedName, clusterapi.DeleteOptions{})
 			}
 		}
 		for _, name := range []string{"one", "two"} {
-			_ = s.api.Delete(ctx, namespaces, clusterapi.Key("", r.id+"-"+name), clusterapi.DeleteOptions{})
+			_ = s.api.Delete(ctx, probe.Namespaces, clusterapi.Key("", r.id+"-"+name), clusterapi.DeleteOptions{})
 		}
 	}
 }
 
 // step makes one call on both sides and compares the answers.
 func (r *run) step(i int, s step) []found {
-	key := objectKey{s.kind.name, r.key(s)}
+	key := objectKey{s.kind.Name, r.key(s)}
 	switch s.verb {
 	case "List", "Watch":
-		if s.verb == "Watch" && s.kind.name == "CustomResourceDefinition" {
+		if s.verb == "Watch" && s.kind.Name == "CustomResourceDefinition" {
 			return nil // its controllers write, too, when they come to it
 		}
 		if s.verb == "Watch" {
@@ -162,11 +159,11 @@ func (r *run) step(i int, s step) []found {
 	for n, side := range r.sides {
 		answers[n], errs[n] = r.call(side, s, key)
 	}
-	out := diff(i, s.verb, s.kind.name, answers[0], answers[1])
+	out := diff(i, s.verb, s.kind.Name, answers[0], answers[1])
 	if (errs[0] == nil) != (errs[1] == nil) {
 		r.retire(key)
 	}
-	if s.verb == "Delete" && errs[0] == nil && s.kind.name == "Namespace" {
+	if s.verb == "Delete" && errs[0] == nil && s.kind.Name == "Namespace" {
 		r.retire(key) // nobody is there who ends it
 	}
 	return out
@@ -197,8 +194,8 @@ func (r *run) call(side *side, s step, key objectKey) (fields, error) {
 	api, gvk := side.api, s.kind.gvk
 	// What the call depends on is read before, unless there is no such name.
 	var stored *unstructured.Unstructured
-	if key.Name != "" && (key.Namespace != "" || !s.kind.namespaced) {
-		if u, err := read(r.ctx, api, gvk, key.NamespacedName); err == nil {
+	if key.Name != "" && (key.Namespace != "" || !s.kind.Namespaced) {
+		if u, err := probe.Get(r.ctx, api, gvk, key.NamespacedName); err == nil {
 			stored = u
 		}
 	}
@@ -210,60 +207,31 @@ func (r *run) call(side *side, s step, key objectKey) (fields, error) {
 	uid := types.UID("")
 	switch {
 	case s.uid == "wrong":
-		uid = "00000000-aaaa-bbbb-cccc-000000000000"
+		uid = probe.OtherUID
 	case s.uid == "right" && stored != nil:
 		uid = stored.GetUID()
 	}
-	var in, out *unstructured.Unstructured
-	var before map[string]any
-	var err error
-	f := fields{}
-	switch s.verb {
-	case "Create", "Apply":
-		in = r.object(s, s.body)
-	case "Update", "UpdateStatus":
-		if stored != nil {
-			in = stored.DeepCopy()
-		} else {
-			in = r.object(s, s.kind.object)
-		}
-		for _, e := range s.edits {
-			e.value = r.fill(s.name, runtime.DeepCopyJSONValue(e.value))
-			e.do(in.Object)
-		}
-		r.identify(s, in)
-		unstructured.RemoveNestedField(in.Object, "metadata", "resourceVersion")
+	c := probe.Call{
+		Verb: s.verb, Kind: gvk, Key: key.NamespacedName, Manager: s.manager,
+		UID: uid, ResourceVersion: version, Propagation: s.propagation, Grace: s.grace,
 	}
-	if in != nil {
+	var before map[string]any
+	if c.Object = r.argument(s, stored); c.Object != nil {
 		if version != "" {
-			put(in.Object, []string{"metadata", "resourceVersion"}, version)
+			put(c.Object.Object, []string{"metadata", "resourceVersion"}, version)
 		}
 		if uid != "" {
-			put(in.Object, []string{"metadata", "uid"}, string(uid))
+			put(c.Object.Object, []string{"metadata", "uid"}, string(uid))
 		}
-		before = in.DeepCopy().Object
+		before = c.Object.DeepCopy().Object
 	}
-	switch s.verb {
-	case "Get":
-		out, err = api.Get(ctx, gvk, key.NamespacedName)
-	case "Create":
-		out, err = api.Create(ctx, in, clusterapi.CreateOptions{FieldManager: s.manager})
-	case "Apply":
-		out, err = api.Apply(ctx, in, clusterapi.ApplyOptions{FieldManager: s.manager})
-	case "Update":
-		out, err = api.Update(ctx, in, clusterapi.UpdateOptions{FieldManager: s.manager})
-	case "UpdateStatus":
-		out, err = api.UpdateStatus(ctx, in, clusterapi.UpdateOptions{FieldManager: s.manager})
-	case "Delete":
-		err = api.Delete(ctx, gvk, key.NamespacedName, clusterapi.DeleteOptions{UID: uid, ResourceVersion: version, Propagation: s.propagation})
-	case "Evict":
-		err = api.Evict(ctx, key.NamespacedName, clusterapi.EvictOptions{UID: uid, GracePeriodSeconds: s.grace})
-	}
+	out, err := c.Do(ctx, api)
+	f := fields{}
 	f.addError(r, err)
 	if s.verb != "Delete" && s.verb != "Evict" && err == nil {
 		f.addObject(r, side, s.kind, out)
 	}
-	if in != nil && !reflect.DeepEqual(in.Object, before) {
+	if c.Object != nil && !reflect.DeepEqual(c.Object.Object, before) {
 		f["argument"] = "changed"
 	}
 	if err == nil {
@@ -271,9 +239,30 @@ func (r *run) call(side *side, s step, key objectKey) (fields, error) {
 			f["settled"] = late.Error()
 		}
 	}
-	mutate(in)
+	mutate(c.Object)
 	mutate(out)
 	return f, err
+}
+
+// argument is the object that a step passes, nil for verbs without one.
+func (r *run) argument(s step, stored *unstructured.Unstructured) *unstructured.Unstructured {
+	switch s.verb {
+	case "Create", "Apply":
+		return r.object(s, s.body)
+	case "Update", "UpdateStatus":
+		in := stored.DeepCopy()
+		if in == nil {
+			in = r.object(s, s.kind.Base)
+		}
+		for _, e := range s.edits {
+			e.value = r.fill(s.name, runtime.DeepCopyJSONValue(e.value))
+			e.do(in.Object)
+		}
+		r.identify(s, in)
+		unstructured.RemoveNestedField(in.Object, "metadata", "resourceVersion")
+		return in
+	}
+	return nil
 }
 
 // version gives a step's want for a resourceVersion its value.
@@ -300,7 +289,7 @@ func (r *run) settle(side *side, s step, key objectKey) error {
 	if key.kind == "CustomResourceDefinition" {
 		switch s.verb {
 		case "Create", "Apply", "Update", "UpdateStatus":
-			if err := established(r.ctx, side.api, key.Name); err != nil {
+			if err := probe.Established(r.ctx, side.api, key.Name); err != nil {
 				return err
 			}
 		}
@@ -309,8 +298,8 @@ func (r *run) settle(side *side, s step, key objectKey) error {
 		return nil
 	}
 	if key.kind == "CustomResourceDefinition" {
-		err := await(r.ctx, key.Name+" to be cleaned up", func(ctx context.Context) (bool, error) {
-			u, err := read(ctx, side.api, definitions, key.NamespacedName)
+		err := probe.Await(r.ctx, key.Name+" to be cleaned up", func(ctx context.Context) (bool, error) {
+			u, err := probe.Get(ctx, side.api, probe.Definitions, key.NamespacedName)
 			if err != nil {
 				return apierrors.IsNotFound(err), err
 			}
@@ -320,29 +309,7 @@ func (r *run) settle(side *side, s step, key objectKey) error {
 			return err
 		}
 	}
-	for range 5 {
-		u, err := read(r.ctx, side.api, s.kind.gvk, key.NamespacedName)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		finalizers := u.GetFinalizers()
-		rest := slices.DeleteFunc(slices.Clone(finalizers), isCollectors)
-		if len(rest) == len(finalizers) {
-			return nil
-		}
-		u.SetFinalizers(rest)
-		_, err = side.api.Update(r.ctx, u, clusterapi.UpdateOptions{FieldManager: "first"})
-		if err == nil || apierrors.IsNotFound(err) {
-			return nil
-		}
-		if !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-	return fmt.Errorf("finalizers of %s cannot be removed", key.Name)
+	return probe.Release(r.ctx, side.api, s.kind.gvk, key.NamespacedName, isCollectors)
 }
 
 // isCollectors tells whether a finalizer is the garbage collector's to remove.

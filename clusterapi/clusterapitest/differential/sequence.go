@@ -1,4 +1,4 @@
-package clusterapitest
+package differential
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 // step is one call that a sequence makes on both backends.
 type step struct {
 	verb string
-	kind *parsed
+	kind *kind
 	// name and namespace are symbols; see [run.key].
 	name, namespace string
 	manager         string
@@ -53,7 +53,7 @@ func (e edit) String() string {
 // String is a line of a report.
 func (s step) String() string {
 	var sb strings.Builder
-	fmt.Fprintf(&sb, "%s %s", s.verb, s.kind.name)
+	fmt.Fprintf(&sb, "%s %s", s.verb, s.kind.Name)
 	if s.verb != "List" && s.verb != "Watch" {
 		fmt.Fprintf(&sb, " %s", strings.TrimPrefix(s.namespace+"/"+s.name, "/"))
 	} else if s.namespace != "" {
@@ -116,12 +116,12 @@ func split(path string) []string { return strings.Split(path, ".") }
 func (d *differential) sequence(i int) []step {
 	g := &generator{rand.New(rand.NewPCG(d.o.Seed, uint64(i)))}
 	// A few kinds at a time, so that steps meet on the same objects.
-	var focus []*parsed
+	var focus []*kind
 	for range 1 + g.IntN(3) {
 		focus = append(focus, d.kinds[g.IntN(len(d.kinds))])
 	}
 	for i := range d.kinds { // evictions need both
-		if slices.ContainsFunc(focus, func(k *parsed) bool { return k.name == "Pod" }) && d.kinds[i].name == "PodDisruptionBudget" {
+		if slices.ContainsFunc(focus, func(k *kind) bool { return k.Name == "Pod" }) && d.kinds[i].Name == "PodDisruptionBudget" {
 			focus = append(focus, d.kinds[i])
 		}
 	}
@@ -152,15 +152,15 @@ var verbs = slices.Concat(
 	slices.Repeat([]string{"List"}, 8), slices.Repeat([]string{"Watch"}, 4),
 )
 
-func (g *generator) step(k *parsed) step {
+func (g *generator) step(k *kind) step {
 	s := step{verb: oneOf(g, verbs...), kind: k, name: oneOf(g, "a", "a", "b"), version: "none", uid: "none"}
-	if k.namespaced {
+	if k.Namespaced {
 		s.namespace = oneOf(g, "one", "one", "one", "two")
 	}
 	switch { // evictions need pods that run, and budgets that somebody keeps
-	case k.name == "Pod" && g.oneIn(4):
+	case k.Name == "Pod" && g.oneIn(4):
 		s.verb = "Evict"
-	case (k.name == "Pod" || k.name == "PodDisruptionBudget") && g.oneIn(3):
+	case (k.Name == "Pod" || k.Name == "PodDisruptionBudget") && g.oneIn(3):
 		s.verb, s.namespace = "UpdateStatus", "one"
 	}
 	s.ended = g.oneIn(40)
@@ -173,7 +173,7 @@ func (g *generator) step(k *parsed) step {
 		switch {
 		case g.oneIn(50):
 			s.name = oneOf(g, "", "Not_A_Name")
-		case g.oneIn(50) && k.namespaced:
+		case g.oneIn(50) && k.Namespaced:
 			s.namespace = oneOf(g, "missing", "")
 		}
 	}
@@ -196,13 +196,13 @@ func (g *generator) step(k *parsed) step {
 		for range g.IntN(4) {
 			s.edits = append(s.edits, g.edit(g.field(k)))
 		}
-		if v, ok := g.value(k.states); ok && g.oneIn(6) { // which must not matter to most kinds
-			s.edits = append(s.edits, edit{path: k.states.path, value: v})
+		if v, ok := g.value(k.Status); ok && g.oneIn(6) { // which must not matter to most kinds
+			s.edits = append(s.edits, edit{path: k.Status.path(), value: v})
 		}
 	case "UpdateStatus":
 		s.version = g.condition("current", 10, "stale", "none")
-		if v, ok := g.value(k.states); ok {
-			s.edits = append(s.edits, edit{path: k.states.path, value: v})
+		if v, ok := g.value(k.Status); ok {
+			s.edits = append(s.edits, edit{path: k.Status.path(), value: v})
 		}
 		for range g.IntN(3) { // these have no effect, or a small one
 			s.edits = append(s.edits, g.edit(g.field(k)))
@@ -224,7 +224,7 @@ func (g *generator) step(k *parsed) step {
 			s.namespace = ""
 		}
 		s.selector = oneOf(g, "", "", "", "color=red", "color!=red", "color in (red,blue),app=x", "!color")
-		if k.name == "Pod" {
+		if k.Name == "Pod" {
 			s.node = oneOf(g, "", "node-1")
 		}
 		if s.verb == "List" && g.oneIn(3) {
@@ -235,9 +235,9 @@ func (g *generator) step(k *parsed) step {
 }
 
 // field draws a field of a kind: as often one of its own as one of metadata.
-func (g *generator) field(k *parsed) choices {
-	if len(k.fields) > 0 && g.oneIn(2) {
-		return oneOf(g, k.all[:len(k.fields)]...)
+func (g *generator) field(k *kind) choices {
+	if len(k.Fields) > 0 && g.oneIn(2) {
+		return oneOf(g, k.all[:len(k.Fields)]...)
 	}
 	return oneOf(g, k.all...)
 }
@@ -251,17 +251,17 @@ func (g *generator) condition(usual string, n int, others ...string) string {
 }
 
 // object makes the content of an object: base, if whole, and more.
-func (g *generator) object(k *parsed, whole bool) map[string]any {
+func (g *generator) object(k *kind, whole bool) map[string]any {
 	content := map[string]any{}
 	if whole {
-		content = runtime.DeepCopyJSON(k.object)
+		content = runtime.DeepCopyJSON(k.Base)
 	}
 	for _, c := range k.all {
 		if !g.oneIn(max(4, len(k.all)/3)) {
 			continue
 		}
 		if v, ok := g.value(c); ok {
-			put(content, c.path, v)
+			put(content, c.path(), v)
 		}
 	}
 	return content
@@ -269,9 +269,9 @@ func (g *generator) object(k *parsed, whole bool) map[string]any {
 
 // value draws one of a field's values, mostly a good one.
 func (g *generator) value(c choices) (any, bool) {
-	from := c.good
-	if len(c.bad) > 0 && g.oneIn(12) || len(from) == 0 && g.oneIn(8) {
-		from = c.bad
+	from := c.Good
+	if len(c.Bad) > 0 && g.oneIn(12) || len(from) == 0 && g.oneIn(8) {
+		from = c.Bad
 	}
 	if len(from) == 0 {
 		return nil, false
@@ -281,10 +281,10 @@ func (g *generator) value(c choices) (any, bool) {
 
 func (g *generator) edit(c choices) edit {
 	if g.oneIn(5) {
-		return edit{path: c.path, remove: true}
+		return edit{path: c.path(), remove: true}
 	}
 	v, ok := g.value(c)
-	return edit{path: c.path, value: v, remove: !ok}
+	return edit{path: c.path(), value: v, remove: !ok}
 }
 
 // do makes the change. What stands in the way is replaced.

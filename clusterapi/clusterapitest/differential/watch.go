@@ -1,4 +1,4 @@
-package clusterapitest
+package differential
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 // sideWatch is a watch of a run on one backend.
@@ -51,19 +52,19 @@ func (r *run) watch(i int, s step) []found {
 		side.watches = append(side.watches, w)
 	}
 	r.watches++
-	return diff(i, s.verb, s.kind.name, answers[0], answers[1])
+	return diff(i, s.verb, s.kind.Name, answers[0], answers[1])
 }
 
 func within(c chan struct{}) bool {
 	select {
 	case <-c:
 		return true
-	case <-time.After(patience):
+	case <-time.After(probe.Patience):
 		return false
 	}
 }
 
-func (w *sideWatch) run(ctx context.Context, watcher clusterapi.Watcher, k *parsed, opts clusterapi.ListOptions) {
+func (w *sideWatch) run(ctx context.Context, watcher clusterapi.Watcher, k *kind, opts clusterapi.ListOptions) {
 	var synced, marked sync.Once
 	defer close(w.ended)
 	defer marked.Do(func() { close(w.marked) })
@@ -100,10 +101,10 @@ func (r *run) events(i int) []found {
 		for m, side := range r.sides {
 			answers[m], objects[m] = r.endWatch(side, side.watches[n])
 		}
-		these := diff(i, "Event", kind.name, answers[0], answers[1])
+		these := diff(i, "Event", kind.Name, answers[0], answers[1])
 		if len(these) == 0 {
 			for j := range objects[0] {
-				these = append(these, diff(i, "Event", kind.name, objects[0][j], objects[1][j])...)
+				these = append(these, diff(i, "Event", kind.Name, objects[0][j], objects[1][j])...)
 			}
 		}
 		out = append(out, these...)
@@ -114,7 +115,7 @@ func (r *run) events(i int) []found {
 // endWatch waits for the events of one watch.
 func (r *run) endWatch(side *side, w *sideWatch) (fields, []fields) {
 	f := fields{}
-	if !w.step.ended && w.step.kind.name != "Nothing" {
+	if !w.step.ended && w.step.kind.Name != "Nothing" {
 		if err := r.mark(side, w); err != nil {
 			f["marker"] = err.Error()
 		} else if !within(w.marked) {
@@ -135,7 +136,7 @@ func (r *run) endWatch(side *side, w *sideWatch) (fields, []fields) {
 			types = append(types, string(e.Type))
 			continue
 		}
-		key := objectKey{w.step.kind.name, clusterapi.KeyOf(e.Object)}
+		key := objectKey{w.step.kind.Name, clusterapi.KeyOf(e.Object)}
 		if r.retired[key] || strings.HasPrefix(key.Name, "end-") || strings.HasPrefix(key.Name, r.id+"-end-") {
 			continue
 		}
@@ -157,10 +158,10 @@ func (r *run) endWatch(side *side, w *sideWatch) (fields, []fields) {
 func (r *run) mark(side *side, w *sideWatch) error {
 	s := w.step
 	s.name = w.marker
-	if s.kind.namespaced && s.namespace == "" {
+	if s.kind.Namespaced && s.namespace == "" {
 		s.namespace = "one"
 	}
-	u := r.object(s, s.kind.object)
+	u := r.object(s, s.kind.Base)
 	labels := map[string]any{"run": r.id, "app": "x"}
 	switch {
 	case s.selector == "color!=red":
@@ -173,7 +174,7 @@ func (r *run) mark(side *side, w *sideWatch) error {
 		put(u.Object, []string{"spec", "nodeName"}, s.node)
 	}
 	_, err := side.api.Create(r.ctx, u, clusterapi.CreateOptions{})
-	if key := (objectKey{s.kind.name, clusterapi.KeyOf(u)}); err == nil && !slices.Contains(r.keys, key) {
+	if key := (objectKey{s.kind.Name, clusterapi.KeyOf(u)}); err == nil && !slices.Contains(r.keys, key) {
 		r.keys, r.kinds = append(r.keys, key), append(r.kinds, s.kind)
 	}
 	return err

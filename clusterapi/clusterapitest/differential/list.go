@@ -1,4 +1,4 @@
-package clusterapitest
+package differential
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 // selection makes the options of a list or a watch.
@@ -36,19 +37,19 @@ func (r *run) list(i int, s step) []found {
 		answers[n], items[n] = r.listOne(ctx, side, s)
 		cancel()
 	}
-	out := diff(i, s.verb, s.kind.name, answers[0], answers[1])
+	out := diff(i, s.verb, s.kind.Name, answers[0], answers[1])
 	if len(out) > 0 {
 		return out
 	}
 	for name := range items[0] {
-		out = append(out, diff(i, s.verb, s.kind.name, items[0][name], items[1][name])...)
+		out = append(out, diff(i, s.verb, s.kind.Name, items[0][name], items[1][name])...)
 	}
 	return out
 }
 
 func (r *run) listOne(ctx context.Context, side *side, s step) (fields, map[string]fields) {
 	opts := r.selection(s)
-	if r.anyRetired(s.kind.name) {
+	if r.anyRetired(s.kind.Name) {
 		opts.Limit = 0 // the retired ones would count
 	}
 	l, err := side.api.List(ctx, s.kind.gvk, opts)
@@ -64,7 +65,7 @@ func (r *run) listOne(ctx context.Context, side *side, s step) (fields, map[stri
 	var order []string
 	for i := range l.Items {
 		u := &l.Items[i]
-		if r.retired[objectKey{s.kind.name, clusterapi.KeyOf(u)}] {
+		if r.retired[objectKey{s.kind.Name, clusterapi.KeyOf(u)}] {
 			continue
 		}
 		name := r.plain(clusterapi.KeyOf(u).String())
@@ -90,7 +91,7 @@ func (r *run) anyRetired(kind string) bool {
 func (r *run) final(i int) []found {
 	var out []found
 	for n, key := range r.keys {
-		if r.retired[key] || key.Name == "" || r.kinds[n].namespaced && key.Namespace == "" {
+		if r.retired[key] || key.Name == "" || r.kinds[n].Namespaced && key.Namespace == "" {
 			continue
 		}
 		var answers [2]fields
@@ -118,10 +119,10 @@ func (f fields) addDefinitionStatus(r *run, u *unstructured.Unstructured) {
 		return
 	}
 	for _, condition := range []string{"Established", "NamesAccepted"} {
-		f["status."+condition] = fmt.Sprint(isTrue(u, condition))
+		f["status."+condition] = fmt.Sprint(probe.IsTrue(u, condition))
 	}
 	for _, name := range []string{"acceptedNames", "storedVersions"} {
-		if v := at(u, "status", name); v != nil {
+		if v := probe.At(u, "status", name); v != nil {
 			f.add("status."+name, r.hide(v))
 		}
 	}

@@ -1,4 +1,4 @@
-package clusterapitest
+package differential
 
 import (
 	"strings"
@@ -12,9 +12,9 @@ import (
 func (r *run) key(s step) types.NamespacedName {
 	key := types.NamespacedName{Name: s.name}
 	switch {
-	case s.kind.namespaced:
+	case s.kind.Namespaced:
 		key.Namespace = r.namespace(s.namespace)
-	case s.kind.name == "CustomResourceDefinition" && s.name != "":
+	case s.kind.Name == "CustomResourceDefinition" && s.name != "":
 		key.Name = "things" + s.name + "." + r.id + ".clusterupdate.github.io"
 	case s.name != "":
 		key.Name = r.id + "-" + s.name
