@@ -86,7 +86,7 @@ func TestIdentity(t *testing.T) {
 						continue
 					}
 					events = append(events, e.Message)
-					want := fmt.Sprintf(`"signedAs":[%q],"versionFits":[%q]`, tt.reference, signature.FitOf(tt.reference, e.Release.Version))
+					want := fmt.Sprintf(`"signedAs":[%q],"versionFits":[%q]`, tt.reference, (&signature.Verification{Signers: []signature.Signer{{Reference: tt.reference}}}).For(e.Release.Version).Signers[0].Fit)
 					if text, err := json.Marshal(e); err != nil || !strings.Contains(string(text), want) {
 						s.Errorf("%s lacks %s, %v", text, want, err)
 					}

@@ -28,27 +28,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
-// Messages by which somebody who controls a store, but no key, or a key for
-// other purposes, may try to pass a release off as signed.
-func TestAttacks(t *testing.T) {
-	cases := attackMessages()
-	seen := map[string]bool{}
-	for _, tt := range cases {
-		name := tt.attack + "/" + tt.name
-		if seen[name] {
-			t.Fatalf("%s occurs twice", name)
-		}
-		seen[name] = true
-		t.Run(name, func(t *testing.T) {
-			_, err := verify(t, ring(t, tt.ring), tt.message, signature.Options{})
-			wantRefused(t, err, tt.reason, tt.text)
-		})
-	}
-	if len(cases) < 40 {
-		t.Errorf("%d cases", len(cases))
-	}
-}
-
 // Attacks that are not in a message, but in where it comes from. Bodies without
 // an end, signatures without an end, bombs and loops: TestLimitsOnWhatIsRead.
 func TestStoreAttacks(t *testing.T) {

@@ -16,16 +16,16 @@ import (
 // bodyType is the only type of statement that vouches for a release image.
 const bodyType = "atomic container signature"
 
-// Statement is the signed JSON document ("simple signing" of containers/image):
+// statement is the signed JSON document ("simple signing" of containers/image):
 // it says that an image with this digest was published under this reference.
 // The order of the fields is that of the files that release tools write.
-type Statement struct {
-	Critical Critical `json:"critical"`
-	Optional Optional `json:"optional"`
+type statement struct {
+	Critical critical `json:"critical"`
+	Optional optional `json:"optional"`
 }
 
-// Critical is the part of a [Statement] that a verifier must understand.
-type Critical struct {
+// critical is the part of a [statement] that a verifier must understand.
+type critical struct {
 	Type  string `json:"type"`
 	Image struct {
 		Digest string `json:"docker-manifest-digest"`
@@ -38,8 +38,8 @@ type Critical struct {
 	} `json:"identity"`
 }
 
-// Optional is the part of a [Statement] that does not decide anything.
-type Optional struct {
+// optional is the part of a [statement] that does not decide anything.
+type optional struct {
 	Creator string `json:"creator,omitempty"`
 	// Timestamp is in seconds since 1970.
 	Timestamp int64 `json:"timestamp,omitempty"`
@@ -52,14 +52,14 @@ func Body(digest, reference, creator string, t time.Time) ([]byte, error) {
 	if digest == "" || reference == "" || creator == "" || t.IsZero() {
 		return nil, errors.New("you must specify a signer, current timestamp, release digest, and pull spec to sign")
 	}
-	if err := ValidateDigest(digest); err != nil {
+	if err := validateDigest(digest); err != nil {
 		return nil, err
 	}
-	var s Statement
+	var s statement
 	s.Critical.Type = bodyType
 	s.Critical.Image.Digest = digest
 	s.Critical.Identity.Reference = reference
-	s.Optional = Optional{Creator: creator, Timestamp: t.Unix()}
+	s.Optional = optional{Creator: creator, Timestamp: t.Unix()}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -74,12 +74,8 @@ func Body(digest, reference, creator string, t time.Time) ([]byte, error) {
 // matched exactly, each may occur once, none may be unknown;
 // IgnoreUnknownOptional admits unknown ones inside "optional". body must be authentic already, since
 // errors quote it.
-func (o *OpenPGP) parseBody(body []byte, digest string) (*Statement, error) {
-	decode := decodeBody
-	if o.rules.LooseJSON || o.rules.TrailingData {
-		decode = o.rules.decode
-	}
-	s, err := decode(body, o.o.IgnoreUnknownOptional)
+func (o *OpenPGP) parseBody(body []byte, digest string) (*statement, error) {
+	s, err := decodeBody(body, o.o.IgnoreUnknownOptional)
 	switch {
 	case err != nil:
 		// It may quote keys, which may be as long as the message.
@@ -97,18 +93,18 @@ func (o *OpenPGP) parseBody(body []byte, digest string) (*Statement, error) {
 	return s, nil
 }
 
-func decodeBody(body []byte, ignoreOptional bool) (*Statement, error) {
+func decodeBody(body []byte, ignoreOptional bool) (*statement, error) {
 	if !utf8.Valid(body) {
 		return nil, errors.New("invalid UTF-8")
 	}
-	var s Statement
+	var s statement
 	if !ignoreOptional {
 		return &s, strictErr(kjson.UnmarshalStrict(body, &s))
 	}
 	// Optional is decoded on its own, so that a top-level key of the name
 	// "optional.x" is still refused.
 	var outer struct {
-		Critical Critical        `json:"critical"`
+		Critical critical        `json:"critical"`
 		Optional json.RawMessage `json:"optional"`
 	}
 	if err := strictErr(kjson.UnmarshalStrict(body, &outer)); err != nil {

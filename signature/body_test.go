@@ -51,7 +51,7 @@ func TestValidateDigest(t *testing.T) {
 		{"sha256", false, false},
 		{"sha256:a\x00", false, false},
 	} {
-		err := signature.ValidateDigest(tt.digest)
+		_, err := signature.Insecure().Verify(t.Context(), tt.digest)
 		if (err == nil) != tt.ok {
 			t.Errorf("%q: %v", tt.digest, err)
 		}
@@ -98,96 +98,6 @@ func TestBody(t *testing.T) {
 	}
 	if _, err := signature.Body("sha256:a/b", "r", "c", now); err == nil {
 		t.Error("bad digest: no error")
-	}
-}
-
-// bodyCase is a signed body.
-type bodyCase struct {
-	name, body string
-	reason     signature.Reason // empty: accepted
-	loose      signature.Reason // with IgnoreUnknownOptional
-}
-
-func bodyCases() []bodyCase {
-	const (
-		digest   = `"image": {"docker-manifest-digest": "` + digestA + `"}`
-		identity = `"identity": {"docker-reference": "quay.io/a/b:1"}`
-		typ      = `"type": "atomic container signature"`
-		critical = `"critical": {` + digest + `, ` + typ + `, ` + identity + `}`
-	)
-	return []bodyCase{
-		{"compact", `{` + critical + `, "optional": {"creator": "Red Hat RCM Pub "}}`, "", ""},
-		{"indented", "{\n  " + critical + "\n}\n", "", ""},
-		{"optional absent", `{` + critical + `}`, "", ""},
-		{"optional null", `{` + critical + `, "optional": null}`, "", ""},
-		{"optional empty", `{` + critical + `, "optional": {}}`, "", ""},
-		{"white space at the end", `{` + critical + "} \r\n\t", "", ""},
-		{"timestamp", `{` + critical + `, "optional": {"timestamp": 1}}`, "", ""},
-		{"null members", `{` + critical + `, "optional": {"timestamp": null, "creator": null}}`, "", ""},
-		{"lone surrogate escape", `{` + critical + `, "optional": {"creator": "\ud800"}}`, "", ""},
-		{"escaped key", strings.Replace(`{`+critical+`}`, `"type"`, `"\u0074ype"`, 1), "", ""},
-		{"timestamp with a fraction", `{` + critical + `, "optional": {"timestamp": 1.5}}`, signature.NotJSON, signature.NotJSON},
-		{"timestamp with an exponent", `{` + critical + `, "optional": {"timestamp": 1e3}}`, signature.NotJSON, signature.NotJSON},
-		{"timestamp as text", `{` + critical + `, "optional": {"timestamp": "1"}}`, signature.NotJSON, signature.NotJSON},
-		{"timestamp too large", `{` + critical + `, "optional": {"timestamp": 9223372036854775808}}`, signature.NotJSON, signature.NotJSON},
-		{"unknown key in optional", `{` + critical + `, "optional": {"x": 1}}`, signature.NotJSON, ""},
-		{"duplicate key in optional", `{` + critical + `, "optional": {"creator": "a", "creator": "b"}}`, signature.NotJSON, signature.NotJSON},
-		{"duplicate unknown key in optional", `{` + critical + `, "optional": {"x": 1, "x": 2}}`, signature.NotJSON, signature.NotJSON},
-		{"unknown key", `{` + critical + `, "x": 1}`, signature.NotJSON, signature.NotJSON},
-		{"unknown key that looks like one in optional", `{` + critical + `, "optional.x": 1}`, signature.NotJSON, signature.NotJSON},
-		{"unknown key in critical", `{"critical": {"x": 1, ` + digest + `, ` + typ + `, ` + identity + `}}`, signature.NotJSON, signature.NotJSON},
-		{"unknown key in image", strings.Replace(`{`+critical+`}`, `"image": {`, `"image": {"x": 1, `, 1), signature.NotJSON, signature.NotJSON},
-		{"other case", `{"CRITICAL": {` + digest + `, ` + typ + `, ` + identity + `}}`, signature.NotJSON, signature.NotJSON},
-		{"other case of type", strings.Replace(`{`+critical+`}`, `"type"`, `"Type"`, 1), signature.NotJSON, signature.NotJSON},
-		{"duplicate type, last right", `{"critical": {"type": "x", ` + digest + `, ` + typ + `, ` + identity + `}}`, signature.NotJSON, signature.NotJSON},
-		{"duplicate critical", `{` + critical + `, ` + critical + `}`, signature.NotJSON, signature.NotJSON},
-		{"second value", `{` + critical + `}{}`, signature.NotJSON, signature.NotJSON},
-		{"trailing comma", `{` + critical + `},`, signature.NotJSON, signature.NotJSON},
-		{"trailing NUL", `{` + critical + "}\x00", signature.NotJSON, signature.NotJSON},
-		{"array", `[{` + critical + `}]`, signature.NotJSON, signature.NotJSON},
-		{"empty", " ", signature.NotJSON, signature.NotJSON},
-		{"byte order mark", "\ufeff{" + critical + "}", signature.NotJSON, signature.NotJSON},
-		{"invalid UTF-8", `{` + critical + `, "optional": {"creator": "` + "\xff" + `"}}`, signature.NotJSON, signature.NotJSON},
-		{"invalid UTF-8 in a key", `{` + critical + `, "optional": {"` + "\xff" + `": 1}}`, signature.NotJSON, signature.NotJSON},
-		{"text for an object", `{"critical": "x"}`, signature.NotJSON, signature.NotJSON},
-		{"null", "null", signature.WrongType, signature.WrongType},
-		{"object", "{}", signature.WrongType, signature.WrongType},
-		{"type of another product", strings.Replace(`{`+critical+`}`, "atomic container", "cosign container image", 1), signature.WrongType, signature.WrongType},
-		{"type in capitals", strings.Replace(`{`+critical+`}`, "atomic", "Atomic", 1), signature.WrongType, signature.WrongType},
-		{"wrong type comes before the rest", `{"critical": {"type": "x"}}`, signature.WrongType, signature.WrongType},
-		{"no identity", `{"critical": {` + digest + `, ` + typ + `}}`, signature.NoIdentity, signature.NoIdentity},
-		{"null identity", `{"critical": {` + digest + `, ` + typ + `, "identity": null}}`, signature.NoIdentity, signature.NoIdentity},
-		{"empty reference", strings.Replace(`{`+critical+`}`, "quay.io/a/b:1", "", 1), signature.NoIdentity, signature.NoIdentity},
-		{"identity comes before the digest", strings.NewReplacer("quay.io/a/b:1", "", digestA, digestB).Replace(`{` + critical + `}`), signature.NoIdentity, signature.NoIdentity},
-		{"another digest", strings.Replace(`{`+critical+`}`, digestA, digestB, 1), signature.WrongDigest, signature.WrongDigest},
-		{"digest in capitals", strings.Replace(`{`+critical+`}`, digestA, strings.ToUpper(digestA), 1), signature.WrongDigest, signature.WrongDigest},
-		{"digest with a blank", strings.Replace(`{`+critical+`}`, digestA, digestA+" ", 1), signature.WrongDigest, signature.WrongDigest},
-	}
-}
-
-// What a signed body must look like.
-func TestStatements(t *testing.T) {
-	k := newEd25519(keyTime)
-	r := ring(t, k.public(cert{}))
-	for _, tt := range bodyCases() {
-		t.Run(tt.name, func(t *testing.T) {
-			m := k.message(msg{body: []byte(tt.body)})
-			for loose, reason := range map[bool]signature.Reason{false: tt.reason, true: tt.loose} {
-				_, err := verify(t, r, m, signature.Options{IgnoreUnknownOptional: loose})
-				if reason == "" {
-					if err != nil {
-						t.Errorf("loose %v: %v", loose, cause(err))
-					}
-					continue
-				}
-				wantRefused(t, err, reason, map[signature.Reason]string{
-					signature.NotJSON:     "the signature is not valid JSON: ",
-					signature.WrongType:   "the signature is not the correct type",
-					signature.NoIdentity:  "signature must have an identity",
-					signature.WrongDigest: "signature digest does not match",
-				}[reason])
-			}
-		})
 	}
 }
 

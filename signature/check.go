@@ -11,7 +11,6 @@ type policy struct {
 	validity Validity
 	skew     *time.Duration
 	now      time.Time
-	weakKeys bool
 }
 
 // check returns the key of the ring that made m, or a *Rejection.
@@ -45,7 +44,7 @@ func (k *key) check(m *message, p policy) (rank int, err error) {
 	if err := k.usable(p.now); err != nil {
 		return 1, reject(InvalidKey, err)
 	}
-	if err := k.strong(); err != nil && !p.weakKeys {
+	if err := k.strong(); err != nil {
 		return 2, reject(BadSignature, err)
 	}
 	if err := k.verify(m.sig, m.hash, m.sum); err != nil {

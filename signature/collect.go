@@ -34,7 +34,6 @@ func (e *limitError) Error() string {
 // stands, and in which armored block, says nothing about what it belongs to: a
 // signature belongs to what it verifies over. Equal packets are one.
 type collection struct {
-	rules     CompatRules
 	primaries []*certificate
 	subkeys   []*subkey
 	users     []*userID
@@ -114,8 +113,8 @@ type stray struct {
 	order int
 }
 
-func newCollection(rules CompatRules) *collection {
-	return &collection{rules: rules, byBody: map[string]any{}, byID: map[uint64][]*certificate{}}
+func newCollection() *collection {
+	return &collection{byBody: map[string]any{}, byID: map[uint64][]*certificate{}}
 }
 
 // read adds the packets of data. What cannot be split into packets is an
@@ -172,9 +171,6 @@ func (c *collection) add(p packet) error {
 			cert.version = p.body[0]
 		}
 		cert.pub, cert.err = parsePublicKey(p.body)
-		if cert.err == nil {
-			cert.err = c.rules.supported(cert.pub)
-		}
 		if cert.err == nil && cert.pub.material == nil {
 			cert.err = errors.New("the primary key cannot sign")
 		}
@@ -189,9 +185,6 @@ func (c *collection) add(p packet) error {
 		}
 		sub := &subkey{order: c.order, hashed: hashedKey(p.body)}
 		sub.pub, sub.err = parsePublicKey(p.body)
-		if sub.err == nil {
-			sub.err = c.rules.supported(sub.pub)
-		}
 		if !early {
 			sub.near = c.primaries[len(c.primaries)-1]
 		}

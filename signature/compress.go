@@ -15,9 +15,8 @@ import (
 type inflaters struct{ pool sync.Pool }
 
 // decompress returns the content of a compressed packet of at most limit
-// octets. Nothing may follow the end of the compressed stream, unless trailing
-// lets it.
-func (i *inflaters) decompress(packet []byte, limit int, trailing bool) ([]byte, error) {
+// octets. Nothing may follow the end of the compressed stream.
+func (i *inflaters) decompress(packet []byte, limit int) ([]byte, error) {
 	if len(packet) == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -42,7 +41,7 @@ func (i *inflaters) decompress(packet []byte, limit int, trailing bool) ([]byte,
 		r = z
 	case 3:
 		end := bzip2End(packet[1:])
-		if end < len(packet)-1 && !trailing {
+		if end < len(packet)-1 {
 			return nil, fmt.Errorf("%d octets after the end of the compressed stream", len(packet)-1-end)
 		}
 		in.Reset(nil)
@@ -54,7 +53,7 @@ func (i *inflaters) decompress(packet []byte, limit int, trailing bool) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	if in.Len() != 0 && !trailing {
+	if in.Len() != 0 {
 		return nil, fmt.Errorf("%d octets after the end of the compressed stream", in.Len())
 	}
 	return data, nil

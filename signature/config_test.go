@@ -165,14 +165,7 @@ func TestConfigWarningsAndSources(t *testing.T) {
 		"store-a":               "http://a.example", "x": "y",
 	}}
 	cm.Namespace, cm.Name = "n", "m"
-	v, err := cluster.FromConfigMap(cm, cluster.ConfigOptions{Reader: fakeReader{}, Options: signature.Options{Stores: []signature.Store{signature.MemoryStore{}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := `serial signature store wrapping in-memory signature store, config maps in openshift-config-managed with label "release.openshift.io/verification-signatures", serial signature store wrapping ClusterVersion signatureStores unset, falling back to default stores, parallel signature store wrapping containers/image signature store under http://a.example`
-	if !strings.HasSuffix(v.String(), want) {
-		t.Error(v)
-	}
 	u := configMap(t, "")
 	u.Object["data"] = map[string]any{}
 	for key, value := range cm.Data {
@@ -181,6 +174,10 @@ func TestConfigWarningsAndSources(t *testing.T) {
 	c, err := cluster.ReadConfig([]cluster.ConfigSource{{Object: u}}, signature.HTTPOptions{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	v := must(c.Verifier(cluster.ConfigOptions{Reader: fakeReader{}, Options: signature.Options{Stores: []signature.Store{signature.MemoryStore{}}}}))
+	if !strings.HasSuffix(v.String(), want) {
+		t.Error(v)
 	}
 	if diff := cmp.Diff([]string{
 		fmt.Sprintf(`%s: key %X in "verifier-public-key-a" is not used: no user id with a valid self-signature`, c.Source, bad.print),

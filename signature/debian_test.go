@@ -141,7 +141,7 @@ func verdicts(ring *Keyring, at time.Time) map[string]keyVerdict {
 // splitKeyring returns the certificates of a keyring.
 func splitKeyring(t *testing.T, data []byte) [][]byte {
 	t.Helper()
-	if blocks, err := armorBlocks(data, false); err == nil {
+	if blocks, err := armorBlocks(data); err == nil {
 		data = bytes.Join(blocks, nil)
 	}
 	var out [][]byte

@@ -48,11 +48,11 @@ func Digest(pullSpec string) string {
 	return pullSpec[i+1:]
 }
 
-// ValidateDigest reports whether digest has the form that the cluster-version
+// validateDigest reports whether digest has the form that the cluster-version
 // operator accepts, ALGO:HASH, with an error that quotes it. Neither the
 // algorithm nor the length of the hash are checked: see
 // [ValidateDigestStrict].
-func ValidateDigest(digest string) error {
+func validateDigest(digest string) error {
 	if !validDigest(digest) {
 		return fmt.Errorf("the provided release image digest has an invalid format: %q", digest)
 	}
@@ -62,11 +62,11 @@ func ValidateDigest(digest string) error {
 // ErrUnsupportedDigest is wrapped by [ValidateDigestStrict].
 var ErrUnsupportedDigest = errors.New("unsupported digest")
 
-// ValidateDigestStrict is [ValidateDigest] that also wants one of sha256,
-// sha384 and sha512 with its exact number of lower-case hexadecimal digits, else
+// ValidateDigestStrict reports whether digest is ALGO:HASH with one of sha256,
+// sha384 and sha512 and its exact number of lower-case hexadecimal digits, else
 // the error is [ErrUnsupportedDigest].
 func ValidateDigestStrict(digest string) error {
-	if err := ValidateDigest(digest); err != nil {
+	if err := validateDigest(digest); err != nil {
 		return err
 	}
 	algo, hash, _ := strings.Cut(digest, ":")
@@ -82,7 +82,7 @@ func ValidateDigestStrict(digest string) error {
 
 // DigestKey joins algorithm and hash of a digest by sep, for use as a path
 // element or key. It checks the digest again, since a store may be called by
-// anyone: the errors are those of [ValidateDigest].
+// anyone: the errors say what is wrong with its form.
 func DigestKey(digest, sep string) (string, error) {
 	if err := checkDigest(digest); err != nil {
 		return "", err
@@ -97,5 +97,5 @@ func checkDigest(digest string) error {
 	if algo == "" || hash == "" || strings.Contains(hash, ":") {
 		return errors.New("the provided digest must be of the form ALGO:HASH")
 	}
-	return ValidateDigest(digest)
+	return validateDigest(digest)
 }

@@ -52,9 +52,6 @@
 // and revocations over SHA-1 refuse the keyring; the error says so. Elsewhere,
 // [Keyring.Skipped] warns of keys that rest on SHA-1 or MD5.
 //
-// For comparisons, [CompatRules] switch each of the points that it names, and
-// Options.Compat all of them, to what the operator does.
-//
 // # Clusters
 //
 // Package signature/cluster has the stores of a cluster, what a payload trusts,
@@ -86,7 +83,7 @@
 //	message                              1 MiB    Options.MaxMessage            refused
 //	decompressed message                 1 MiB    Options.MaxMessage            refused
 //	block of bzip2                       100000   -                             refused
-//	levels of compression                1        Rules.NestedCompression       refused
+//	levels of compression                1        -                             refused
 //	text of a decoding error             1 KiB    -                             cut
 //	signatures of a store                9        HTTPOptions.MaxSignatures     not asked for
 //	signature                            50 KiB   HTTPOptions.MaxSignature      error, next one

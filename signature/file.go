@@ -7,8 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
-	"path"
 
 	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
@@ -27,47 +25,27 @@ type FileStore struct {
 	MaxSignature  int
 }
 
-// DirStore returns a store of the files in a directory.
-func DirStore(dir string) *FileStore { return &FileStore{FS: os.DirFS(dir), Name: dir} }
-
 // String describes the store.
 func (s *FileStore) String() string { return "file://" + s.Name }
 
 // Candidates implements [Store].
 func (s *FileStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
-	return func(yield func(Candidate, error) bool) {
-		own := Candidate{Store: s.String()}
-		prefix, err := DigestKey(digest, "=")
-		if err != nil {
-			yield(own, &StoreError{Store: own.Store, Err: err})
-			return
-		}
-		last := orDefault(s.MaxSignatures, MaxSignatures)
-		for n := 1; n <= last; n++ {
-			if err := ctx.Err(); err != nil {
-				yield(own, &StoreError{Store: own.Store, Err: err})
-				return
-			}
-			name := path.Join(prefix, fmt.Sprintf("signature-%d", n))
-			c := Candidate{Store: own.Store, Location: own.Store + "/" + name, Number: n}
-			data, err := readSignature(s.FS, name, orDefault(s.MaxSignature, MaxSignature))
+	limit := orDefault(s.MaxSignature, largestSignature)
+	return probe{
+		store: s.String(),
+		last:  orDefault(s.MaxSignatures, lastSignature),
+		read: func(_ context.Context, name string) (string, []byte, error) {
+			location := s.String() + "/" + name
+			data, err := readSignature(s.FS, name, limit)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				yield(c, fmt.Errorf("unable to retrieve signature from %s: %w", c.Location, ErrNotFound))
-				return
+				err = fmt.Errorf("unable to retrieve signature from %s: %w", location, ErrNotFound)
 			case err != nil:
-				if !yield(c, fmt.Errorf("unable to retrieve signature from %s: %w", c.Location, err)) {
-					return
-				}
-			case len(data) > 0:
-				c.Signature = data
-				if !yield(c, nil) {
-					return
-				}
+				err = fmt.Errorf("unable to retrieve signature from %s: %w", location, err)
 			}
-		}
-		yield(own, fmt.Errorf("%s has been asked for %d signatures: %w", own.Store, last, ErrNotFound))
-	}
+			return location, data, err
+		},
+	}.candidates(ctx, digest)
 }
 
 // readSignature reads one file.

@@ -99,7 +99,7 @@ func FuzzConfigMap(f *testing.F) {
 		n := 0
 		store := &cluster.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/x": obj}}
 		for sig, err := range signatures(store.Candidates(context.Background(), digestA)) {
-			if n++; err == nil && len(sig) == 0 || n > cluster.MaxConfigMapSignatures+2 {
+			if n++; err == nil && len(sig) == 0 || n > 64+2 {
 				t.Fatalf("%d: %q %v", n, sig, err)
 			}
 		}
@@ -146,7 +146,7 @@ func FuzzDigest(f *testing.F) {
 	f.Add(digestA)
 	f.Add("sha256:../../x")
 	f.Fuzz(func(t *testing.T, digest string) {
-		if signature.ValidateDigest(digest) == nil && (bytes.ContainsAny([]byte(digest), "/\\%\x00\n") || bytes.Contains([]byte(digest), []byte(".."))) {
+		if _, err := signature.Insecure().Verify(t.Context(), digest); err == nil && (bytes.ContainsAny([]byte(digest), "/\\%\x00\n") || bytes.Contains([]byte(digest), []byte(".."))) {
 			t.Errorf("%q can leave its directory", digest)
 		}
 	})

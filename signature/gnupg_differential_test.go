@@ -1,7 +1,6 @@
 package signature_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,85 +10,63 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
-// acceptedHereAlone are the cases that count here and that gpg refuses, each
+// acceptedHereAlone are the vectors that count here and that gpg refuses, each
 // with its reason.
 var acceptedHereAlone = map[string]string{
-	"accepted/v3 over text": "gpg hashes text as sent, this package with the line ends that RFC 9580 wants, whether the writer has put them in or not",
-	"accepted/text, partial lengths, first chunk of 2, as the CI signs": "the same",
-	"accepted/no issuer at all":                                         "the one-pass signature names the key here; gpg looks only at the signature",
-	"accepted/known critical subpackets":                                "gpg does not know the signer's user id (28) as a critical subpacket; it alters nothing",
-	"keys/q expires a second later":                                     "gpg wants the key valid now; by default it counts here when the signature was made, so that old releases stay signed",
-	"keys/q expired, lax":                                               "Options.Validity asks for it",
-	"keys/the key's first second counts":                                "gpg refuses self-signatures that are older than their key; when they were made does not matter here",
-	"places/subkey behind another key":                                  "gpg looks for a binding by the key in front; here the binding is by the key whose signature it is",
-	"places/revocation of a direct-key signature":                       "gpg does not know revocations of direct-key signatures, and takes the revoked one for valid, by which the key has expired",
+	"message-v3-over-text": "gpg hashes text as sent, this package with the line ends that RFC 9580 wants, whether the writer has put them in or not",
+	"message-text-partial-lengths-first-chunk-of-2-as-the-ci-signs": "the same",
+	"message-no-issuer-at-all":                                      "the one-pass signature names the key here; gpg looks only at the signature",
+	"message-known-critical-subpackets":                             "gpg does not know the signer's user id (28) as a critical subpacket; it alters nothing",
+	"key-expires-a-second-later":                                    "gpg wants the key valid now; by default it counts here when the signature was made, so that old releases stay signed",
+	"key-expired-lax":                                               "Options.Validity asks for it",
+	"key-the-key-s-first-second-counts":                             "gpg refuses self-signatures that are older than their key; when they were made does not matter here",
+	"key-subkey-behind-another-key":                                 "gpg looks for a binding by the key in front; here the binding is by the key whose signature it is",
+	"key-revocation-of-a-direct-key-signature":                      "gpg does not know revocations of direct-key signatures, and takes the revoked one for valid, by which the key has expired",
 }
 
-// Nothing counts here that gpg refuses, but for what is listed, and a signer that is
-// said to have signed is the same.
+// Nothing counts here that gpg refuses, but for what is listed, and the signer
+// is the same.
 func TestAgainstGnuPG(t *testing.T) {
 	if testing.Short() || israce.Enabled {
 		t.Skip("runs gpg some hundred times, one after the other")
 	}
-	type attempt struct {
-		name          string
-		ring, message []byte
-		policy        signature.Validity
-	}
-	var attempts []attempt
-	for _, tt := range acceptedMessages() {
-		attempts = append(attempts, attempt{"accepted/" + tt.name, tt.ring, tt.message, 0})
-	}
-	for _, tt := range refusedMessages() {
-		attempts = append(attempts, attempt{"refused/" + tt.name, tt.ring, tt.message, 0})
-	}
-	for _, tt := range attackMessages() {
-		attempts = append(attempts, attempt{"attacks/" + tt.attack + "/" + tt.name, tt.ring, tt.message, 0})
-	}
-	for _, tt := range keyCases() {
-		attempts = append(attempts, attempt{"keys/" + tt.name, tt.public, tt.by.message(msg{}), tt.policy})
-	}
-	for _, tt := range placedCases(t) {
-		attempts = append(attempts, attempt{"places/" + tt.name, tt.public, tt.by.message(msg{}), tt.policy})
-	}
-
 	rings := map[string]*gnupg{}
 	seen := map[string]bool{}
 	both, neither, gpgAlone := 0, 0, 0
-	for _, tt := range attempts {
-		if seen[tt.name] {
-			t.Fatalf("%s occurs twice", tt.name)
+	for _, v := range readVectors(t) {
+		if strings.HasPrefix(v.name, "statement-") {
+			continue // gpg does not read what is signed
 		}
-		seen[tt.name] = true
-		g := rings[string(tt.ring)]
+		seen[v.name] = true
+		g := rings[string(v.keyring)]
 		if g == nil {
 			g = newGnuPG(t, "gpg")
-			g.time = now
+			g.time = v.time
 			file := filepath.Join(g.home, "ring")
-			if err := os.WriteFile(file, tt.ring, 0o600); err != nil {
+			if err := os.WriteFile(file, v.keyring, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			g.command("--batch", "--import", file).Run() // it may refuse parts of it
-			rings[string(tt.ring)] = g
+			rings[string(v.keyring)] = g
 		}
-		ours := authentic(t, tt.ring, tt.message, tt.policy)
-		theirs := g.verified(tt.message)
-		reason := acceptedHereAlone[tt.name]
+		ours := authentic(t, v)
+		theirs := g.verified(v.message)
+		reason := acceptedHereAlone[v.name]
 		switch {
 		case ours == "" && theirs == "":
 			neither++
 		case ours == "":
 			gpgAlone++
 		case theirs == "" && reason == "":
-			t.Errorf("%s: accepted here, refused by gpg", tt.name)
+			t.Errorf("%s: accepted here, refused by gpg", v.name)
 		case theirs == "":
 		case theirs != ours:
-			t.Errorf("%s: signed by %s, gpg says %s", tt.name, ours, theirs)
+			t.Errorf("%s: signed by %s, gpg says %s", v.name, ours, theirs)
 		default:
 			both++
 		}
 		if reason != "" && (ours == "" || theirs != "") {
-			t.Errorf("%s: listed as accepted here alone (%s); here %q, gpg %q", tt.name, reason, ours, theirs)
+			t.Errorf("%s: listed as accepted here alone (%s); here %q, gpg %q", v.name, reason, ours, theirs)
 		}
 	}
 	for name := range acceptedHereAlone {
@@ -104,24 +81,15 @@ func TestAgainstGnuPG(t *testing.T) {
 }
 
 // authentic returns the fingerprint of the key that made a message, whatever
-// its text says; "" where none did.
-func authentic(t *testing.T, keys, message []byte, policy signature.Validity) string {
+// its text says; "" if none did.
+func authentic(t *testing.T, v *vector) string {
 	t.Helper()
-	r, err := signature.ParseKeyring("ring", keys)
-	if err != nil {
-		return ""
-	}
-	v, err := verify(t, r, message, signature.Options{Validity: policy})
-	if err == nil {
-		return v.Signers[0].Fingerprint
-	}
-	var rejected *signature.Rejection
-	if !errors.As(cause(err), &rejected) {
-		t.Fatal(err)
-	}
-	switch rejected.Reason {
+	got, text := v.verdict(t, false)
+	switch signature.Reason(got) {
+	case verified:
+		return strings.TrimPrefix(text, "signed by ")
 	case signature.NotJSON, signature.WrongType, signature.NoIdentity, signature.WrongDigest:
-		return r.Keys()[0].Fingerprint // these cases have one key
+		return ring(t, v.keyring).Keys()[0].Fingerprint // these cases have one key
 	}
 	return ""
 }

@@ -3,7 +3,6 @@ package signature
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -22,15 +21,13 @@ import (
 
 // The limits of [HTTPStore] and [FileStore].
 const (
-	// MaxSignatures is the number of the last signature asked for.
-	MaxSignatures = 9
-	// MaxSignature is the largest signature, in bytes, that is read.
-	MaxSignature = 50 << 10
+	// lastSignature is the number of the last signature asked for.
+	lastSignature = 9
+	// largestSignature is the largest signature, in bytes, that is read.
+	largestSignature = 50 << 10
 	// maxRedirects is the number of redirects that a request follows. None may
 	// leave https, and credentials stay with the host they were given for.
 	maxRedirects = 3
-	// maxTransportErrors in a row mean that a server is not there.
-	maxTransportErrors = 2
 )
 
 // HTTPOptions configure [HTTPStore]. The zero value works.
@@ -46,19 +43,15 @@ type HTTPOptions struct {
 	// Timeout bounds each request from the connection to the end of the body.
 	// Zero means 30 s.
 	Timeout time.Duration
-	// MaxSignatures is the number of the last signature asked for; zero means
-	// the constant MaxSignatures.
+	// MaxSignatures is the number of the last signature asked for; zero means 9.
 	MaxSignatures int
 	// MaxSignature is the largest signature, in bytes, that is read; zero means
-	// the constant MaxSignature.
+	// 50 KiB.
 	MaxSignature int
 	// MaxRedirects is how many redirects a request follows; zero means 3.
 	MaxRedirects int
 	// DisableRedirects follows none.
 	DisableRedirects bool
-	// Compat follows redirects as the cluster-version operator does: 10, and
-	// from https to http, too.
-	Compat bool
 
 	// Bundle is what RootCAs were read from, for those who add others to it.
 	Bundle []byte
@@ -88,7 +81,7 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	if err := options.NonNegative(o); err != nil {
 		return nil, err
 	}
-	s := &HTTPStore{base: *u, last: orDefault(o.MaxSignatures, MaxSignatures), limit: orDefault(o.MaxSignature, MaxSignature)}
+	s := &HTTPStore{base: *u, last: orDefault(o.MaxSignatures, lastSignature), limit: orDefault(o.MaxSignature, largestSignature)}
 	if u.User != nil {
 		password, _ := u.User.Password()
 		s.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
@@ -102,15 +95,6 @@ func NewHTTPStore(base string, o HTTPOptions) (*HTTPStore, error) {
 	}
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.MaxRedirects = cmp.Or(o.MaxRedirects, maxRedirects)
-	if o.Compat {
-		if o.Transport == nil {
-			o.Transport = &http.Transport{
-				Proxy: o.Proxy, TLSClientConfig: &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
-				ForceAttemptHTTP2: true, IdleConnTimeout: 30 * time.Second,
-			}
-		}
-		o.Transport = follower{o.Transport}
-	}
 	s.client = httpclient.New(httpclient.Options{
 		Transport: o.Transport, RootCAs: o.RootCAs, Proxy: o.Proxy,
 		Timeout: o.Timeout, MaxBody: int64(s.limit), MaxRedirects: o.MaxRedirects,
@@ -129,61 +113,18 @@ func (s *HTTPStore) CloseIdleConnections() { s.client.CloseIdleConnections() }
 
 // Candidates implements [Store].
 func (s *HTTPStore) Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error] {
-	return func(yield func(Candidate, error) bool) {
-		own := Candidate{Store: s.String()}
-		prefix, err := DigestKey(digest, "=")
-		if err != nil {
-			yield(own, &StoreError{Store: own.Store, Err: err})
-			return
-		}
-		failures := 0 // transport errors in a row
-		for n := 1; n <= s.last; n++ {
-			if err := ctx.Err(); err != nil {
-				yield(own, &StoreError{Store: own.Store, Err: err})
-				return
-			}
-			location := s.location(prefix, n)
-			c := Candidate{Store: own.Store, Location: redact.URL(location), Number: n}
-			var err error
-			c.Signature, err = s.fetch(ctx, location)
-			var build *httpclient.RequestError
-			switch {
-			case err == nil:
-				failures = 0
-				if len(c.Signature) > 0 && !yield(c, nil) {
-					return
-				}
-				continue
-			case errors.Is(err, ErrNotFound):
-				yield(c, err)
-				return
-			case errors.As(err, &build):
-				yield(c, fmt.Errorf("could not build request to check signature: %w", err))
-				return
-			case ctx.Err() != nil:
-				yield(own, &StoreError{Store: own.Store, Err: ctx.Err()})
-				return
-			}
-			if transportError(err) {
-				failures++
-			} else {
-				failures = 0
-			}
-			if !yield(c, err) {
-				return
-			}
-			if failures == maxTransportErrors {
-				yield(own, fmt.Errorf("%s given up after %d transport errors in a row: %w", own.Store, failures, ErrNotFound))
-				return
-			}
-		}
-		yield(own, fmt.Errorf("%s has been asked for %d signatures: %w", own.Store, s.last, ErrNotFound))
-	}
+	return probe{store: s.String(), last: s.last, remote: true, read: s.read}.candidates(ctx, digest)
 }
 
-func (s *HTTPStore) location(prefix string, n int) string {
+func (s *HTTPStore) read(ctx context.Context, name string) (location string, data []byte, err error) {
+	location = s.location(name)
+	data, err = s.fetch(ctx, location)
+	return redact.URL(location), data, err
+}
+
+func (s *HTTPStore) location(name string) string {
 	u := s.base
-	u.Path = path.Join("/", u.Path, prefix, fmt.Sprintf("signature-%d", n))
+	u.Path = path.Join("/", u.Path, name)
 	u.RawPath = "" // escapes of the base are decoded, e.g. %2F
 	return u.String()
 }
@@ -193,13 +134,6 @@ type errTooLarge int
 
 func (e errTooLarge) Error() string {
 	return fmt.Sprintf("signature is too large: more than %d bytes", int(e))
-}
-
-func orDefault(n, def int) int {
-	if n <= 0 {
-		return def
-	}
-	return n
 }
 
 // statusError is an answer other than 2xx and 404.
@@ -245,11 +179,4 @@ func redirected(location, target string, err error) error {
 		return fmt.Errorf("unable to retrieve signature from %s: after a redirect: %w", location, failed.Err)
 	}
 	return fmt.Errorf("unable to retrieve signature from %s: redirected to %s://%s: %w", location, to.Scheme, to.Host, failed.Err)
-}
-
-// transportError reports whether a failed fetch got no complete answer.
-func transportError(err error) bool {
-	_, status := errors.AsType[statusError](err)
-	_, large := errors.AsType[errTooLarge](err)
-	return !status && !large
 }

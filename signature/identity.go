@@ -20,7 +20,7 @@ type Identity struct {
 	// to the next "/". Empty: any.
 	Repositories []string
 	// Version wants the signed name's tag to fit the version of the release:
-	// see [FitOf]. Where that version is not known, nothing fits, so that
+	// see [Fit]. Where that version is not known, nothing fits, so that
 	// Verify without a version fails: see [ReleaseVerifier].
 	Version bool
 }
@@ -38,7 +38,7 @@ func (i Identity) Check(reference, version string) error {
 	if !i.Version {
 		return nil
 	}
-	switch fit := FitOf(reference, version); fit {
+	switch fit := fitOf(reference, version); fit {
 	case FitSame:
 		return nil
 	case FitUnknown:
@@ -77,7 +77,9 @@ func (i Identity) validate() error {
 const maxReference = 256
 
 // Fit says whether the name under which a release was signed fits the version
-// of the release.
+// of the release: whether its tag is that version, in which "_" takes the place
+// of "+", and an architecture that may follow (4.18.15-x86_64, 4.18.15-multi,
+// 4.18.15-multi-aarch64).
 type Fit string
 
 // The values of [Fit].
@@ -87,11 +89,7 @@ const (
 	FitOther   Fit = "Other" // the tag is of another version, or there is none
 )
 
-// FitOf reports whether the tag of reference is of a version, as those are that
-// releases are published under: the version, in which "_" takes the place of
-// "+", and an architecture that may follow (4.18.15-x86_64, 4.18.15-multi,
-// 4.18.15-multi-aarch64).
-func FitOf(reference, version string) Fit {
+func fitOf(reference, version string) Fit {
 	if version == "" {
 		return FitUnknown
 	}

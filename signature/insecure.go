@@ -11,7 +11,7 @@ type insecure struct{}
 
 // Verify implements [Verifier]. It fails for a digest that is not one.
 func (insecure) Verify(_ context.Context, digest string) (*Verification, error) {
-	if err := ValidateDigest(digest); err != nil {
+	if err := validateDigest(digest); err != nil {
 		return nil, &Error{Digest: digest, Err: err}
 	}
 	return &Verification{Digest: digest}, nil

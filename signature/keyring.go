@@ -15,8 +15,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// MaxKeyring is the largest value, in bytes, that [ParseKeyring] reads.
-const MaxKeyring = 1 << 20
+// maxKeyring is the largest value, in bytes, that [ParseKeyring] reads.
+const maxKeyring = 1 << 20
 
 // Limits, in bytes, on what texts show of a keyring.
 const (
@@ -32,7 +32,6 @@ type Keyring struct {
 	keys    []*key // primaries and subkeys, in the order of the value
 	byID    map[uint64][]*key
 	skipped []SkippedKey
-	rules   CompatRules
 }
 
 // SkippedKey is a key, or a subkey, of a keyring's value that is not used, or
@@ -105,24 +104,16 @@ type claim struct {
 // keyring have withdrawn are not such revocations: they are skipped. So is a value beyond one of the limits in the
 // package's table. Revoked and expired keys load: they are refused when they
 // sign.
-func ParseKeyring(name string, data []byte) (*Keyring, error) {
-	return CompatRules{}.ParseKeyring(name, data)
-}
-
-// ParseKeyring is the function ParseKeyring, with its errors, under other rules.
-func (r CompatRules) ParseKeyring(name string, data []byte) (k *Keyring, err error) {
+func ParseKeyring(name string, data []byte) (k *Keyring, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			k, err = nil, fmt.Errorf("unable to read keyring: %v", fault)
 		}
 	}()
-	if len(data) > MaxKeyring {
-		return nil, fmt.Errorf("keyring is larger than the limit of %d bytes", MaxKeyring)
+	if len(data) > maxKeyring {
+		return nil, fmt.Errorf("keyring is larger than the limit of %d bytes", maxKeyring)
 	}
-	if len(data) == 0 && r.EmptyKeyrings {
-		return &Keyring{name: name, rules: r}, nil
-	}
-	found, err := r.collect(data)
+	found, err := collect(data)
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +132,9 @@ func (r CompatRules) ParseKeyring(name string, data []byte) (k *Keyring, err err
 }
 
 // collect reads the packets of data, armored or not.
-func (r CompatRules) collect(data []byte) (*collection, error) {
-	c := newCollection(r)
-	blocks, armorErr := armorBlocks(data, r.FirstBlock)
+func collect(data []byte) (*collection, error) {
+	c := newCollection()
+	blocks, armorErr := armorBlocks(data)
 	for _, b := range blocks {
 		if armorErr = c.read(b); armorErr != nil {
 			break
@@ -155,7 +146,7 @@ func (r CompatRules) collect(data []byte) (*collection, error) {
 	if final(armorErr) {
 		return nil, armorErr
 	}
-	c = newCollection(r)
+	c = newCollection()
 	if err := c.read(data); err != nil {
 		if final(err) {
 			return nil, err
@@ -174,7 +165,7 @@ func final(err error) bool {
 
 // keyring makes the keyring of a collection whose signatures have been weighed.
 func (c *collection) keyring(name string) *Keyring {
-	k := &Keyring{name: name, byID: map[uint64][]*key{}, rules: c.rules}
+	k := &Keyring{name: name, byID: map[uint64][]*key{}}
 	var skipped []skippedAt
 	used := map[*certificate]*key{}
 	bound := map[*subkey]bool{}
@@ -336,9 +327,8 @@ var (
 )
 
 // armorBlocks decodes all armored blocks of data. Text around the blocks is
-// ignored, on the line of an end mark, too. No block gives io.EOF. With first,
-// only the first block is read.
-func armorBlocks(data []byte, first bool) ([][]byte, error) {
+// ignored, on the line of an end mark, too. No block gives io.EOF.
+func armorBlocks(data []byte) ([][]byte, error) {
 	var blocks [][]byte
 	start := -1
 	for pos := 0; pos < len(data); {
@@ -362,9 +352,6 @@ func armorBlocks(data []byte, first bool) ([][]byte, error) {
 				return nil, &limitError{"armored blocks", maxBlocks}
 			}
 			blocks = append(blocks, raw)
-			if first {
-				return blocks, nil
-			}
 			start = -1
 		}
 		pos = end
@@ -394,12 +381,4 @@ func dearmor(text []byte) ([]byte, error) {
 		err = errors.New("empty block")
 	}
 	return raw, err
-}
-
-// supported refuses keys that the rules leave out.
-func (r CompatRules) supported(pub *publicKey) error {
-	if r.NoEd25519 && (pub.algo == algoEdDSA || pub.algo == algoEd25519) {
-		return fmt.Errorf("unsupported public key algorithm %d", pub.algo)
-	}
-	return nil
 }

@@ -64,7 +64,7 @@ func TestParseKeyring(t *testing.T) {
 		{"second block broken", cat(one, bytes.Replace(two, []byte("\n\n"), []byte("\n\n!!!\n"), 1)), "", "armor block 2"},
 		{"second block without end", cat(one, two[:80]), "", "armor block 2 has no end"},
 		{"cut", both[:len(both)-3], "", "unexpected EOF"},
-		{"too large", make([]byte, signature.MaxKeyring+1), "", "larger than the limit of 1048576 bytes"},
+		{"too large", make([]byte, maxKeyring+1), "", "larger than the limit of 1048576 bytes"},
 		{"no usable key", pkt(6, a.body), "", "no usable key: " + prints(a) + " no user id with a valid self-signature"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -183,35 +183,6 @@ func TestWeakSelfSignatures(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Which keys of a ring may sign, and when.
-func TestKeyValidity(t *testing.T) {
-	for _, tt := range keyCases() {
-		t.Run(tt.name, func(t *testing.T) {
-			r, err := signature.ParseKeyring("ring", tt.public)
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, err := verify(t, r, tt.by.message(msg{}), signature.Options{Validity: tt.policy})
-			if tt.reason != "" {
-				wantRefused(t, err, tt.reason, tt.text)
-				return
-			}
-			if err != nil {
-				t.Fatal(cause(err))
-			}
-			if got, want := v.Signers[0].Fingerprint, fmt.Sprintf("%X", tt.by.print); got != want {
-				t.Errorf("signed by %s, want %s", got, want)
-			}
-		})
-	}
-}
-
-// public3 returns a key whose self-signature has version 3.
-func (k *pgpKey) public3(uid string) []byte {
-	s := k.sign(sig{version: 3, typ: 0x13, created: keyTime}, k.hashed(), []byte(uid))
-	return cat(pkt(6, k.body), pkt(13, []byte(uid)), pkt(2, s))
 }
 
 // Two keys with one 64-bit id cannot be made; the same key twice, once not for

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"iter"
 	"math/big"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,15 @@ import (
 const (
 	digestA = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	digestB = "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
+
+// The limits of the package's doc.
+const (
+	maxAttempts   = 1024
+	maxKeyring    = 1 << 20
+	maxMessage    = 1 << 20
+	maxSignature  = 50 << 10
+	maxSignatures = 9
 )
 
 var (
@@ -507,6 +517,16 @@ func signatures(seq iter.Seq2[signature.Candidate, error]) iter.Seq2[[]byte, err
 			}
 		}
 	}
+}
+
+// fitOf is the fit of a name with a version.
+func fitOf(reference, version string) signature.Fit {
+	v := &signature.Verification{Signers: []signature.Signer{{Reference: reference}}}
+	return v.For(version).Signers[0].Fit
+}
+
+func dirStore(dir string) *signature.FileStore {
+	return &signature.FileStore{FS: os.DirFS(dir), Name: dir}
 }
 
 // newPersister fails the test where the options cannot work.

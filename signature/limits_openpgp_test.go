@@ -66,7 +66,7 @@ func openPGPLimits() []limittest.Case {
 	})[len(public):])
 	bzip2 := must(hex.DecodeString(bzip2Blocks))
 	return []limittest.Case{
-		{Limit: "keyring", Default: signature.MaxKeyring, Bytes: 1 << 10, Run: keyring(make([]byte, signature.MaxKeyring+1), "larger than the limit of 1048576 bytes")},
+		{Limit: "keyring", Default: maxKeyring, Bytes: 1 << 10, Run: keyring(make([]byte, maxKeyring+1), "larger than the limit of 1048576 bytes")},
 		{Limit: "armored blocks of a keyring", Default: 100, Bytes: 2 << 20, Run: keyring(bytes.Repeat(block, 101), "more than the limit of 100 armored blocks")},
 		{Limit: "keys and subkeys of a keyring", Default: 1000, Bytes: 2 << 20, Run: keyring(many(1000, func(i int) []byte { return pkt(14, newEd25519(keyTime).body) }), "more than the limit of 1000 keys")},
 		{Limit: "user ids of a keyring", Default: 1000, Bytes: 1 << 20, Run: keyring(many(1000, func(i int) []byte { return pkt(13, fmt.Append(nil, i)) }), "more than the limit of 1000 user ids")},
@@ -86,8 +86,8 @@ func openPGPLimits() []limittest.Case {
 			}
 			return 0
 		}},
-		{Limit: "message", Default: signature.MaxMessage, Bytes: 64 << 10, Run: refused(k.message(msg{body: make([]byte, signature.MaxMessage)}), unreadable, "larger than the limit of 1048576 bytes")},
-		{Limit: "decompressed message", Default: signature.MaxMessage, Bytes: 2 << 20, Run: refused(compressed(k.message(msg{body: make([]byte, signature.MaxMessage)})), unreadable, "larger than the limit of 1048576 bytes")},
+		{Limit: "message", Default: maxMessage, Bytes: 64 << 10, Run: refused(k.message(msg{body: make([]byte, maxMessage)}), unreadable, "larger than the limit of 1048576 bytes")},
+		{Limit: "decompressed message", Default: maxMessage, Bytes: 2 << 20, Run: refused(compressed(k.message(msg{body: make([]byte, maxMessage)})), unreadable, "larger than the limit of 1048576 bytes")},
 		{Limit: "block of bzip2", Default: 100_000, Bytes: 2 << 20, Run: refused(pkt(8, []byte{3}, bzip2), unreadable, "limit of 100000 bytes")},
 		{Limit: "levels of compression", Default: 1, Bytes: 128 << 10, Run: refused(compressed(compressed(k.message(msg{}))), unreadable, "more than one level of compression")},
 		{Limit: "text of a decoding error", Default: 1 << 10, Bytes: 8 << 20, Run: refused(k.message(msg{body: fmt.Appendf(nil, `{%q: 1, %[1]q: 2}`, strings.Repeat("x", 100_000))}), signature.NotJSON, "more bytes")},

@@ -22,7 +22,7 @@ func storeLimits() []limittest.Case {
 	for i := range 10 {
 		files[dir+fmt.Sprint(i+1)] = &fstest.MapFile{Data: []byte("x")}
 	}
-	large := fstest.MapFS{dir + "1": {Data: make([]byte, signature.MaxSignature+1)}}
+	large := fstest.MapFS{dir + "1": {Data: make([]byte, maxSignature+1)}}
 	rings := []*signature.Keyring{mustRing(newEd25519(keyTime).public(cert{}))}
 	ends := func(s signature.Store, want string) func(*testing.T) int64 {
 		return func(t *testing.T) int64 {
@@ -52,30 +52,32 @@ func storeLimits() []limittest.Case {
 		return &cluster.ConfigMapStore{Reader: api}
 	}
 	config := map[string]string{}
-	for i := range cluster.MaxConfigEntries + 1 {
+	for i := range 64 + 1 {
 		config[fmt.Sprintf("store-%d", i)] = "https://a.example"
 	}
 	many := map[string][][]byte{}
-	for i := range cluster.MaxPersistedDigests + 1 {
+	for i := range 64 + 1 {
 		many[fmt.Sprintf("sha256:%03d", i)] = [][]byte{[]byte("x")}
 	}
 	return []limittest.Case{
-		{Limit: "signatures of a store", Default: signature.MaxSignatures, Bytes: 1 << 20, Steps: 10, Run: ends(&signature.FileStore{FS: files}, "has been asked for 9 signatures")},
-		{Limit: "signature", Default: signature.MaxSignature, Bytes: 1 << 20, Steps: 2, Run: ends(&signature.FileStore{FS: large}, "signature is too large: more than 51200 bytes")},
-		{Limit: "signatures in config maps", Default: cluster.MaxConfigMapSignatures, Bytes: 4 << 20, Steps: 65, Run: ends(inMaps(1, 65), "than the limit of 64")},
-		{Limit: "config maps with signatures", Default: cluster.MaxConfigMaps, Bytes: 64 << 20, Steps: 1, Run: ends(inMaps(cluster.MaxConfigMaps+1, 1), "4096")},
-		{Limit: "keyrings and stores", Default: cluster.MaxConfigEntries, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
-			cm := must(cluster.ConfigMap(digestA, nil))
-			cm.Data = config
-			if _, err := cluster.FromConfigMap(cm, cluster.ConfigOptions{}); err == nil || !strings.Contains(err.Error(), "more than the limit of 64") {
+		{Limit: "signatures of a store", Default: maxSignatures, Bytes: 1 << 20, Steps: 10, Run: ends(&signature.FileStore{FS: files}, "has been asked for 9 signatures")},
+		{Limit: "signature", Default: maxSignature, Bytes: 1 << 20, Steps: 2, Run: ends(&signature.FileStore{FS: large}, "signature is too large: more than 51200 bytes")},
+		{Limit: "signatures in config maps", Default: 64, Bytes: 4 << 20, Steps: 65, Run: ends(inMaps(1, 65), "than the limit of 64")},
+		{Limit: "config maps with signatures", Default: 4096, Bytes: 64 << 20, Steps: 1, Run: ends(inMaps(4096+1, 1), "4096")},
+		{Limit: "keyrings and stores", Default: 64, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
+			cm := configMap(t, "")
+			if err := unstructured.SetNestedStringMap(cm.Object, config, "data"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := cluster.FromManifests([]cluster.ConfigSource{{Object: cm}}, cluster.ConfigOptions{}); err == nil || !strings.Contains(err.Error(), "more than the limit of 64") {
 				t.Error(err)
 			}
 			return 0
 		}},
-		{Limit: "failures in an error", Default: signature.MaxAttempts, Bytes: 8 << 20, Steps: signature.MaxAttempts, Run: func(t *testing.T) int64 {
+		{Limit: "failures in an error", Default: maxAttempts, Bytes: 8 << 20, Steps: maxAttempts, Run: func(t *testing.T) int64 {
 			_, err := signature.NewVerifier(rings, endlessStore{2000}).Verify(t.Context(), digestA)
 			var e *signature.Error
-			if !errors.As(err, &e) || e.Omitted != 2000-signature.MaxAttempts {
+			if !errors.As(err, &e) || e.Omitted != 2000-maxAttempts {
 				t.Error(err)
 				return 0
 			}
@@ -87,7 +89,7 @@ func storeLimits() []limittest.Case {
 			}
 			return 0
 		}},
-		{Limit: "kept digests", Default: cluster.MaxPersistedDigests, Bytes: 4 << 20, Steps: cluster.MaxPersistedDigests, Run: func(t *testing.T) int64 {
+		{Limit: "kept digests", Default: 64, Bytes: 4 << 20, Steps: 64, Run: func(t *testing.T) int64 {
 			api := memory.New(memory.Options{})
 			save(t, api, many)
 			return int64(len(persisted(t, api).BinaryData))

@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// MaxMessage is the default limit, in bytes, on a signed message as received
+// maxMessage is the default limit, in bytes, on a signed message as received
 // and on what it decompresses to. Real ones have less than 1 kB.
-const MaxMessage = 1 << 20
+const maxMessage = 1 << 20
 
 // message is a signed message that has the one accepted shape. Nothing about
 // it is authentic yet.
@@ -31,10 +31,10 @@ func (o *OpenPGP) openMessage(raw []byte) (m *message, err error) {
 			m, err = nil, rejectf(Unreadable, "unexpected fault: %v", r)
 		}
 	}()
-	return readMessage(raw, o.maxMessage(), &o.inflaters, o.rules)
+	return readMessage(raw, o.maxMessage(), &o.inflaters)
 }
 
-func readMessage(raw []byte, limit int, pool *inflaters, rules CompatRules) (*message, error) {
+func readMessage(raw []byte, limit int, pool *inflaters) (*message, error) {
 	if len(raw) > limit {
 		return nil, rejectf(Unreadable, "message is larger than the limit of %d bytes", limit)
 	}
@@ -42,17 +42,11 @@ func readMessage(raw []byte, limit int, pool *inflaters, rules CompatRules) (*me
 	if err != nil {
 		return nil, reject(Unreadable, err)
 	}
-	for level := 1; p.tag == tagCompressed; level++ {
-		if level > rules.levels() {
-			if rules.NestedCompression {
-				return nil, rejectf(Unreadable, "openpgp: invalid data: too many layers of packets")
-			}
-			return nil, rejectf(Unreadable, "openpgp: unsupported feature: more than one level of compression")
-		}
-		if len(rest) != 0 && !rules.TrailingData {
+	if p.tag == tagCompressed {
+		if len(rest) != 0 {
 			return nil, rejectf(Unreadable, "%d octets after the compressed packet", len(rest))
 		}
-		data, err := pool.decompress(p.body, limit, rules.TrailingData)
+		data, err := pool.decompress(p.body, limit)
 		if err != nil {
 			return nil, reject(Unreadable, err)
 		}
@@ -63,6 +57,8 @@ func readMessage(raw []byte, limit int, pool *inflaters, rules CompatRules) (*me
 
 	switch p.tag {
 	case tagOnePass:
+	case tagCompressed:
+		return nil, rejectf(Unreadable, "openpgp: unsupported feature: more than one level of compression")
 	case tagLiteral, tagSignature:
 		return nil, reject(NotSigned, nil)
 	case 1, 3, 9, 18, 20:
@@ -78,34 +74,27 @@ func readMessage(raw []byte, limit int, pool *inflaters, rules CompatRules) (*me
 	if err != nil {
 		return nil, reject(Unreadable, err)
 	}
-	sig, err := finalSignature(rest, rules.TrailingData)
+	sig, err := finalSignature(rest)
 	if err != nil {
 		return nil, reject(Unreadable, err)
 	}
 	if err := ops.matches(sig); err != nil {
 		return nil, reject(Unreadable, err)
 	}
-	return check(ops, sig, body, rules)
+	return check(ops, sig, body)
 }
 
 // check refuses what no key could make good, and hashes the body.
-func check(ops *onePass, sig *sigPacket, body []byte, rules CompatRules) (*message, error) {
+func check(ops *onePass, sig *sigPacket, body []byte) (*message, error) {
 	h, name := hashFunc(sig.hash) // known, as that of the one-pass signature
-	if !strongHash(h) && (h == 0 || !rules.WeakHashes) {
+	if !strongHash(h) {
 		return nil, rejectf(BadSignature, "hash %s is too weak", name)
-	}
-	if _, err := availableHash(sig.hash); err != nil {
-		return nil, reject(BadSignature, err)
 	}
 	switch sig.algo {
 	case algoRSA, algoRSASign:
 	case algoECDSA, algoEdDSA, algoEd25519:
 		if sig.version == 3 {
 			return nil, rejectf(BadSignature, "public key algorithm %d is not accepted in version 3", sig.algo)
-		}
-	case algoDSA:
-		if !rules.WeakKeys {
-			return nil, rejectf(BadSignature, "public key algorithm %d is not accepted", sig.algo)
 		}
 	default:
 		return nil, rejectf(BadSignature, "public key algorithm %d is not accepted", sig.algo)
@@ -194,9 +183,8 @@ func literal(data []byte) (body, rest []byte, err error) {
 	return b[2+int(b[1])+4:], rest, nil
 }
 
-// finalSignature reads the signature packet that must be all of data; trailing
-// lets more follow.
-func finalSignature(data []byte, trailing bool) (*sigPacket, error) {
+// finalSignature reads the signature packet that must be all of data.
+func finalSignature(data []byte) (*sigPacket, error) {
 	p, rest, err := nextPacket(data)
 	switch {
 	case err != nil && err != io.EOF:
@@ -205,7 +193,7 @@ func finalSignature(data []byte, trailing bool) (*sigPacket, error) {
 		return nil, errors.New("openpgp: invalid data: LiteralData not followed by signature")
 	case p.framing != definite:
 		return nil, errors.New("openpgp: invalid data: signature without a definite length")
-	case len(rest) != 0 && !trailing:
+	case len(rest) != 0:
 		return nil, fmt.Errorf("%d octets after the signature", len(rest))
 	}
 	s, err := parseSignature(p.body, messageSubs)

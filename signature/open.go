@@ -31,7 +31,7 @@ func OpenStore(place string, o HTTPOptions) (Store, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("store %s is not a directory", dir)
 	}
-	return DirStore(dir), nil
+	return &FileStore{FS: os.DirFS(dir), Name: dir}, nil
 }
 
 // ReadKeyring reads a keyring from a file and names it like the file. Errors are

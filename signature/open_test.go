@@ -19,7 +19,7 @@ func TestOpenStore(t *testing.T) {
 	for _, tt := range []struct{ place, want, err string }{
 		{"https://mirror.example/s", "containers/image signature store under https://mirror.example/s", ""},
 		{"HTTP://mirror.example/s", "containers/image signature store under http://mirror.example/s", ""},
-		{"file://" + dir, fmt.Sprint(signature.DirStore(dir)), ""},
+		{"file://" + dir, fmt.Sprint(dirStore(dir)), ""},
 		{"ftp://user:secret@x", "", "store ftp://…: a store is a URL with scheme http, https or file, or a directory"},
 		{file, "", "store " + file + " is not a directory"},
 		{filepath.Join(dir, "none"), "", "store " + filepath.Join(dir, "none") + ": no such file or directory"},

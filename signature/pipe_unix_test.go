@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // A named pipe must not be waited for.
@@ -25,7 +23,7 @@ func TestDirStore(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "signature-2"), []byte("b"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got := collect(t.Context(), signature.DirStore(root), digestA)
+	got := collect(t.Context(), dirStore(root), digestA)
 	if len(got) != 3 || !strings.HasSuffix(got[0], "not a regular file]") || got[1] != "b" {
 		t.Error(got)
 	}

@@ -55,7 +55,7 @@ func TestStoresCheckDigests(t *testing.T) {
 		return nil, errors.New("no")
 	})}))
 	stores := []signature.Store{
-		signature.MemoryStore{}, h, signature.DirStore("/"), &cluster.ConfigMapStore{Reader: fakeReader{}},
+		signature.MemoryStore{}, h, dirStore("/"), &cluster.ConfigMapStore{Reader: fakeReader{}},
 	}
 	for digest, text := range map[string]string{
 		"sha256:../../x": "the provided release image digest has an invalid format: \"sha256:../../x\"",
@@ -101,7 +101,7 @@ func TestSerial(t *testing.T) {
 	cancel()
 	for name, s := range map[string]signature.Store{
 		"serial": signature.Serial(mem()), "parallel": signature.Parallel(&fakeStore{name: "f", items: []any{time.Hour}}),
-		"file": signature.DirStore("/nowhere"), "memory": mem("a"),
+		"file": dirStore("/nowhere"), "memory": mem("a"),
 	} {
 		got := collect(ctx, s, digestA)
 		if len(got) == 0 || got[len(got)-1] != "![context canceled]" {
@@ -162,7 +162,7 @@ func TestFileStore(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		full[file(n)] = &fstest.MapFile{Data: fmt.Appendf(nil, "%d", n)}
 	}
-	big := bytes.Repeat([]byte("x"), signature.MaxSignature)
+	big := bytes.Repeat([]byte("x"), maxSignature)
 	for _, tt := range []struct {
 		name string
 		fs   fstest.MapFS

@@ -329,7 +329,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 			refused++
 		}
 	}
-	if len(e.Attempts) != signature.MaxAttempts || e.Omitted != 5000-signature.MaxAttempts || refused != signature.MaxAttempts {
+	if len(e.Attempts) != maxAttempts || e.Omitted != 5000-maxAttempts || refused != maxAttempts {
 		t.Errorf("%d attempts, %d of them refusals, %d omitted", len(e.Attempts), refused, e.Omitted)
 	}
 	if text := errors.Unwrap(err).Error(); !strings.Contains(text, fmt.Sprintf("and %d more", e.Omitted)) {
@@ -579,7 +579,7 @@ func TestFitOf(t *testing.T) {
 		{"", "4.18.15", signature.FitOther},
 		{"quay.io/o/r:4.18.15", "", signature.FitUnknown},
 	} {
-		if got := signature.FitOf(tt.reference, tt.version); got != tt.want {
+		if got := fitOf(tt.reference, tt.version); got != tt.want {
 			t.Errorf("%s of %q: %q, want %q", tt.reference, tt.version, got, tt.want)
 		}
 	}
@@ -613,7 +613,7 @@ func TestVerifierWantsAnIdentity(t *testing.T) {
 			}
 			return
 		}
-		if err != nil || got.Signers[0].Reference != want || got.Version != version || got.Signers[0].Fit != signature.FitOf(want, version) {
+		if err != nil || got.Signers[0].Reference != want || got.Version != version || got.Signers[0].Fit != fitOf(want, version) {
 			t.Errorf("version %q: %+v, %v", version, got, err)
 		}
 	}

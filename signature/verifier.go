@@ -85,7 +85,7 @@ func (v *Verification) For(version string) *Verification {
 	out.Version = version
 	out.Signers = slices.Clone(v.Signers)
 	for i := range out.Signers {
-		out.Signers[i].Fit = FitOf(out.Signers[i].Reference, version)
+		out.Signers[i].Fit = fitOf(out.Signers[i].Reference, version)
 	}
 	return &out
 }
@@ -116,8 +116,8 @@ func (v *Verification) String() string {
 	return fmt.Sprintf("%s verified by %s", v.Digest, bounded.Join(signers, "; ", 2*maxText-512))
 }
 
-// MaxAttempts is how many failures an [*Error] lists by default.
-const MaxAttempts = 1024
+// maxAttempts is how many failures an [*Error] lists by default.
+const maxAttempts = 1024
 
 // Options configure an [OpenPGP] verifier. Only Keyrings and Stores are
 // required.
@@ -142,10 +142,10 @@ type Options struct {
 	// StrictDigest accepts sha256, sha384 and sha512 of the right length alone.
 	StrictDigest bool
 	// MaxMessage is the limit, in bytes, on a message as received and on what
-	// it decompresses to. Zero means the constant MaxMessage.
+	// it decompresses to. Zero means 1 MiB.
 	MaxMessage int
-	// MaxAttempts is how many failures an [*Error] lists; zero means the
-	// constant MaxAttempts. Those that tell least are left out.
+	// MaxAttempts is how many failures an [*Error] lists; zero means 1024. Those
+	// that tell least are left out.
 	MaxAttempts int
 
 	// CacheSize is how many verified digests are remembered, of some bytes each;
@@ -158,23 +158,8 @@ type Options struct {
 	// self-signatures and key are valid.
 	CacheMaxAge time.Duration
 
-	// Compat does as the cluster-version operator does, in the points that
-	// [CompatRules] names and in no others; for comparisons. It stands for
-	// Rules: OperatorRules().
-	Compat bool
-	// Rules switches single rules to what the operator does.
-	Rules CompatRules
-
 	// Clock tells the time; nil means the real one.
 	Clock clock.PassiveClock
-}
-
-// Switched returns the rules that Compat and Rules come to.
-func (o *Options) Switched() CompatRules {
-	if o.Compat {
-		return OperatorRules()
-	}
-	return o.Rules
 }
 
 // OpenPGP verifies release images by signed statements in the format of
@@ -182,7 +167,6 @@ func (o *Options) Switched() CompatRules {
 // with [New].
 type OpenPGP struct {
 	o         Options
-	rules     CompatRules
 	store     Store // nil: none
 	cache     *cache
 	inflaters inflaters
@@ -204,10 +188,7 @@ func newVerifier(o Options) *OpenPGP {
 	}
 	o.Keyrings = slices.Clone(o.Keyrings)
 	slices.SortStableFunc(o.Keyrings, func(a, b *Keyring) int { return strings.Compare(a.name, b.name) })
-	if o.Switched().ExpiredKeys {
-		o.Validity = IgnoreValidity
-	}
-	v := &OpenPGP{o: o, rules: o.Switched(), cache: newCache(o)}
+	v := &OpenPGP{o: o, cache: newCache(o)}
 	switch len(o.Stores) {
 	case 0:
 	case 1:
@@ -221,19 +202,6 @@ func newVerifier(o Options) *OpenPGP {
 // NewVerifier is [New] with default options.
 func NewVerifier(keyrings []*Keyring, stores ...Store) *OpenPGP {
 	return newVerifier(Options{Keyrings: keyrings, Stores: stores})
-}
-
-// WithStores returns a verifier that asks stores first, one after the other,
-// and then those of v. It shares what v remembers.
-func (v *OpenPGP) WithStores(stores ...Store) *OpenPGP {
-	o := v.o
-	o.Stores = slices.Clone(stores)
-	if v.store != nil {
-		o.Stores = append(o.Stores, v.store)
-	}
-	w := newVerifier(o)
-	w.cache = v.cache
-	return w
 }
 
 // WithIdentity returns a verifier that wants other signed names, and is v in all
@@ -277,7 +245,7 @@ func (v *OpenPGP) maxMessage() int {
 	if v.o.MaxMessage > 0 {
 		return v.o.MaxMessage
 	}
-	return MaxMessage
+	return maxMessage
 }
 
 // precheck looks at what needs no store.
@@ -294,7 +262,7 @@ func (v *OpenPGP) precheck(digest string) error {
 	if v.o.StrictDigest {
 		return ValidateDigestStrict(digest)
 	}
-	return ValidateDigest(digest)
+	return validateDigest(digest)
 }
 
 // Verify implements [Verifier]. Signatures are taken one by one until every
@@ -363,8 +331,8 @@ type search struct {
 func (s *search) try(c Candidate) (done bool) {
 	m, err := s.v.openMessage(c.Signature)
 	now := s.v.o.Clock.Now()
-	p := policy{validity: s.v.o.Validity, skew: s.v.o.FutureSkew, now: now, weakKeys: s.v.rules.WeakKeys}
-	var statement *Statement
+	p := policy{validity: s.v.o.Validity, skew: s.v.o.FutureSkew, now: now}
+	var signed *statement
 	var bodyErr error
 	used := false
 	open := s.open[:0:0]
@@ -375,9 +343,9 @@ func (s *search) try(c Candidate) (done bool) {
 		}
 		// The body is looked at only once it is known to be authentic.
 		if err == nil {
-			if statement == nil && bodyErr == nil {
-				if statement, bodyErr = s.v.parseBody(m.body, s.digest); bodyErr == nil {
-					bodyErr = s.v.o.Identity.Check(statement.Critical.Identity.Reference, s.version)
+			if signed == nil && bodyErr == nil {
+				if signed, bodyErr = s.v.parseBody(m.body, s.digest); bodyErr == nil {
+					bodyErr = s.v.o.Identity.Check(signed.Critical.Identity.Reference, s.version)
 				}
 			}
 			err = bodyErr
@@ -391,7 +359,7 @@ func (s *search) try(c Candidate) (done bool) {
 		s.until = earlier(s.until, signer.trustedUntil(m, now))
 		s.signers = append(s.signers, Signer{
 			System: SystemOpenPGP, Keyring: ring.name, Fingerprint: signer.print(), UserID: signer.owner().userIDs[0],
-			Created: m.sig.created, Reference: statement.Critical.Identity.Reference,
+			Created: m.sig.created, Reference: signed.Critical.Identity.Reference,
 			Store: c.Store, Location: c.Location, Number: c.Number,
 		})
 	}
@@ -409,7 +377,7 @@ func (s *search) failed(c Candidate, ring string, err error) {
 		Store: c.Store, Location: c.Location, Number: c.Number,
 		Keyring: ring, Time: s.v.o.Clock.Now(), Err: err,
 	}
-	if len(s.attempts) < orDefault(s.v.o.MaxAttempts, MaxAttempts) {
+	if len(s.attempts) < orDefault(s.v.o.MaxAttempts, maxAttempts) {
 		s.attempts = append(s.attempts, a)
 		return
 	}

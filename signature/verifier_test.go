@@ -292,10 +292,6 @@ func TestCache(t *testing.T) {
 	if v.Signatures()[digestA][0][0] == 0 {
 		t.Error("the caller changed what is remembered")
 	}
-	w := v.WithStores(signature.MemoryStore{})
-	if r, err := w.Verify(t.Context(), digestA); err != nil || !r.Cached {
-		t.Errorf("other stores: %v", err)
-	}
 	clock.SetTime(now.Add(time.Hour))
 	ask(digestA, false, 2)
 
@@ -333,15 +329,6 @@ func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	}
 }
 
-func TestWithStoresAsksThemFirst(t *testing.T) {
-	k := newEd25519(keyTime)
-	old, first, second := &fakeStore{name: "old"}, &fakeStore{name: "first"}, &fakeStore{name: "second"}
-	v := signature.NewVerifier([]*signature.Keyring{ring(t, k.public(cert{}))}, old).WithStores(first, second)
-	if want := "serial signature store wrapping first, second, old"; !strings.HasSuffix(v.String(), want) {
-		t.Error(v)
-	}
-}
-
 func TestDescription(t *testing.T) {
 	k1, k2 := newEd25519(keyTime), newEd25519(keyTime)
 	b := named(t, "b", k1.public(cert{uid: "One"}), k2.public(cert{uid: "Two"}))
@@ -351,7 +338,7 @@ func TestDescription(t *testing.T) {
 		want string
 	}{
 		{signature.NewVerifier(nil), "All release image digests must have GPG signatures from <ERROR: no verifiers> - will check for signatures in containers/image format at <ERROR: no store>"},
-		{signature.NewVerifier([]*signature.Keyring{b, a}, signature.DirStore("/x")), fmt.Sprintf("All release image digests must have GPG signatures from a (%X: Un), b (%X: One, %X: Two) - will check for signatures in containers/image format at file:///x", k1.print, k1.print, k2.print)},
+		{signature.NewVerifier([]*signature.Keyring{b, a}, dirStore("/x")), fmt.Sprintf("All release image digests must have GPG signatures from a (%X: Un), b (%X: One, %X: Two) - will check for signatures in containers/image format at file:///x", k1.print, k1.print, k2.print)},
 	} {
 		if got := tt.v.String(); got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)

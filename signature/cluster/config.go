@@ -19,10 +19,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
-// ConfigAnnotation marks the ConfigMap of a release payload that says which
+// configAnnotation marks the ConfigMap of a release payload that says which
 // keys must vouch for a release and where signatures are published. Its value
 // does not matter.
-const ConfigAnnotation = "release.openshift.io/verification-config-map"
+const configAnnotation = "release.openshift.io/verification-config-map"
 
 // The prefixes of the keys of that ConfigMap's data.
 const (
@@ -32,16 +32,17 @@ const (
 
 // The limits of a configuration.
 const (
-	// MaxConfigEntries is how many keyrings and stores a configuration may have
+	// maxConfigEntries is how many keyrings and stores a configuration may have
 	// together.
-	MaxConfigEntries = 64
+	maxConfigEntries = 64
 	// maxKeyName is how many bytes of a key errors show.
 	maxKeyName = 256
 	// maxConfigFaults is how many faults and warnings are listed.
 	maxConfigFaults = 32
 )
 
-// ErrNoConfig says that no object carries [ConfigAnnotation]. It is not a fault of
+// ErrNoConfig says that no ConfigMap carries the annotation
+// release.openshift.io/verification-config-map. It is not a fault of
 // a payload: the cluster-version operator then uses [NotPossible], and warns.
 var ErrNoConfig = errors.New("no release authenticity verification is configured, all releases are considered unverified")
 
@@ -84,9 +85,7 @@ type ConfigOptions struct {
 // configuration gives [signature.NotPossible], as in the cluster-version operator:
 // nothing passes unverified.
 func FromManifests(manifests []ConfigSource, o ConfigOptions) (signature.Verifier, error) {
-	rules := o.Switched()
-	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects
-	c, err := readManifests(manifests, o.HTTP, rules)
+	c, err := ReadConfig(manifests, o.HTTP)
 	if errors.Is(err, ErrNoConfig) {
 		return signature.NotPossible{}, nil
 	}
@@ -96,35 +95,22 @@ func FromManifests(manifests []ConfigSource, o ConfigOptions) (signature.Verifie
 	return c.Verifier(o)
 }
 
-// FromConfigMap returns the verifier that a ConfigMap configures. Whether it
-// carries [ConfigAnnotation] is not checked. Errors are those of [ReadConfig], and
-// of signature.New.
-func FromConfigMap(cm *corev1.ConfigMap, o ConfigOptions) (*signature.OpenPGP, error) {
-	rules := o.Switched()
-	o.HTTP.Compat = o.HTTP.Compat || rules.Redirects
-	c, err := readConfig(cm.Namespace, cm.Name, cm.Data, o.HTTP, rules)
-	if err != nil {
-		return nil, err
-	}
-	return c.Verifier(o)
-}
-
 // Verifier returns a verifier for the configuration. Its error is that of [New].
 func (c *Config) Verifier(o ConfigOptions) (*signature.OpenPGP, error) {
 	v := o.Options
-	o.HTTP.Compat = o.HTTP.Compat || o.Switched().Redirects
 	v.Keyrings = append(slices.Clone(v.Keyrings), c.Keyrings...)
 	v.Stores = slices.Clone(v.Stores)
 	published := signature.Parallel(c.Stores...)
 	if o.Reader != nil {
 		published = signature.Serial(&ClusterVersionStore{Reader: o.Reader, HTTP: o.HTTP}, published)
-		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader, Compat: o.Switched().FatalLists})
+		v.Stores = append(v.Stores, &ConfigMapStore{Reader: o.Reader})
 	}
 	v.Stores = append(v.Stores, published)
 	return signature.New(v)
 }
 
-// ReadConfig looks for the first ConfigMap with [ConfigAnnotation] among the
+// ReadConfig looks for the first ConfigMap with annotation
+// release.openshift.io/verification-config-map among the
 // manifests of a payload, in their order, and reads it; later ones are ignored.
 // Without any, the error is ErrNoConfig. A faulty one is an error with all its
 // faults: a cluster must not fall back to less than its payload wants.
@@ -132,10 +118,6 @@ func (c *Config) Verifier(o ConfigOptions) (*signature.OpenPGP, error) {
 // The manifests must be those of the release that runs: keys out of the release
 // that is to be verified would vouch for themselves.
 func ReadConfig(manifests []ConfigSource, o signature.HTTPOptions) (*Config, error) {
-	return readManifests(manifests, o, signature.CompatRules{})
-}
-
-func readManifests(manifests []ConfigSource, o signature.HTTPOptions, rules signature.CompatRules) (*Config, error) {
 	for _, m := range manifests {
 		obj := m.Object
 		// Another group may have a kind of that name.
@@ -154,7 +136,7 @@ func readManifests(manifests []ConfigSource, o signature.HTTPOptions, rules sign
 			err = fmt.Errorf("%s is not valid: %w", sourceName(obj.GetNamespace(), obj.GetName()), err)
 			return nil, inFile(m.Name, err)
 		}
-		c, err := readConfig(obj.GetNamespace(), obj.GetName(), data, o, rules)
+		c, err := readConfig(obj.GetNamespace(), obj.GetName(), data, o)
 		return c, inFile(m.Name, err)
 	}
 	return nil, ErrNoConfig
@@ -172,7 +154,7 @@ func inFile(name string, err error) error {
 func annotated(obj *unstructured.Unstructured) bool {
 	annotations, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "annotations")
 	m, _ := annotations.(map[string]any)
-	_, ok := m[ConfigAnnotation]
+	_, ok := m[configAnnotation]
 	return ok
 }
 
@@ -189,19 +171,19 @@ func sourceName(namespace, name string) string {
 	return fmt.Sprintf("the config map %s/%s", namespace, name)
 }
 
-func readConfig(namespace, name string, data map[string]string, o signature.HTTPOptions, rules signature.CompatRules) (*Config, error) {
+func readConfig(namespace, name string, data map[string]string, o signature.HTTPOptions) (*Config, error) {
 	c := &Config{Source: sourceName(namespace, name)}
 	var errs []error
 	rings, stores := 0, 0
-	if entries := slices.DeleteFunc(slices.Collect(maps.Keys(data)), unknownKey); len(entries) > MaxConfigEntries {
-		return nil, fmt.Errorf("%s has %d keyrings and stores, more than the limit of %d", c.Source, len(entries), MaxConfigEntries)
+	if entries := slices.DeleteFunc(slices.Collect(maps.Keys(data)), unknownKey); len(entries) > maxConfigEntries {
+		return nil, fmt.Errorf("%s has %d keyrings and stores, more than the limit of %d", c.Source, len(entries), maxConfigEntries)
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
 		key, value := bounded.Text(name, maxKeyName), data[name]
 		switch {
 		case strings.HasPrefix(key, keyringPrefix):
 			rings++
-			ring, err := rules.ParseKeyring(key, []byte(value))
+			ring, err := signature.ParseKeyring(key, []byte(value))
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s has an invalid key %q that must be a GPG public key: %w", c.Source, key, err))
 				continue

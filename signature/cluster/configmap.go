@@ -30,11 +30,11 @@ const (
 	// ConfigMapLabel marks the ConfigMaps that hold them; its value does not
 	// matter.
 	ConfigMapLabel = "release.openshift.io/verification-signatures"
-	// MaxConfigMapSignatures is how many signatures for one digest are taken
+	// maxMapSignatures is how many signatures for one digest are taken
 	// from the ConfigMaps of a cluster.
-	MaxConfigMapSignatures = 64
-	// MaxConfigMaps is how many ConfigMaps with signatures are read.
-	MaxConfigMaps = 4096
+	maxMapSignatures = 64
+	// maxConfigMaps is how many ConfigMaps with signatures are read.
+	maxConfigMaps = 4096
 	// readTimeout bounds what is read of the cluster before any signature, so
 	// that an API server that hangs leaves time for other stores.
 	readTimeout = 30 * time.Second
@@ -48,17 +48,13 @@ const (
 // use if Reader is.
 type ConfigMapStore struct {
 	Reader clusterapi.Reader
-	// MaxSignatures is how many signatures for one digest are taken; zero means
-	// MaxConfigMapSignatures.
+	// MaxSignatures is how many signatures for one digest are taken; zero means 64.
 	MaxSignatures int
 	// MaxConfigMaps is how many ConfigMaps are read: a list of more fails. Zero
-	// means the constant MaxConfigMaps.
+	// means 4096.
 	MaxConfigMaps int
 	// Timeout bounds the list; zero means 30 s.
 	Timeout time.Duration
-	// Compat ends the search when the list fails, as the cluster-version
-	// operator does.
-	Compat bool
 }
 
 // String describes the store.
@@ -77,13 +73,13 @@ func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq
 		}
 		maps, err := s.list(ctx)
 		if err != nil {
-			if ctx.Err() != nil || s.Compat {
+			if ctx.Err() != nil {
 				err = &signature.StoreError{Store: own.Store, Err: err}
 			}
 			yield(own, err)
 			return
 		}
-		n, limit := 0, cmp.Or(s.MaxSignatures, MaxConfigMapSignatures)
+		n, limit := 0, cmp.Or(s.MaxSignatures, maxMapSignatures)
 		for i := range maps {
 			cm := &maps[i]
 			for _, key := range numberedKeys(cm, prefix) {
@@ -126,7 +122,7 @@ func (s *ConfigMapStore) list(ctx context.Context) ([]unstructured.Unstructured,
 		return nil, err
 	}
 	found, err := s.Reader.List(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.ListOptions{
-		Namespace: ConfigMapNamespace, Labels: labels.NewSelector().Add(*exists), Limit: cmp.Or(s.MaxConfigMaps, MaxConfigMaps),
+		Namespace: ConfigMapNamespace, Labels: labels.NewSelector().Add(*exists), Limit: cmp.Or(s.MaxConfigMaps, maxConfigMaps),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("unable to list %s: %w", s, err)

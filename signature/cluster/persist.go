@@ -33,11 +33,11 @@ const (
 	// PersistedName is the ConfigMap in ConfigMapNamespace that keeps the
 	// signatures which a cluster has found.
 	PersistedName = "signatures-managed"
-	// MaxPersistedDigests is how many digests it keeps.
-	MaxPersistedDigests = 64
-	// MaxPersistedBytes bounds its data: keys, and signatures in base64. An
+	// maxPersistedDigests is how many digests it keeps.
+	maxPersistedDigests = 64
+	// maxPersistedBytes bounds its data: keys, and signatures in base64. An
 	// object of more than 1 MiB would be refused.
-	MaxPersistedBytes = 900 << 10
+	maxPersistedBytes = 900 << 10
 )
 
 // PersistOptions configure a [Persister]. API and Signatures are required.
@@ -57,8 +57,8 @@ type PersistOptions struct {
 	// FlushTimeout bounds the last write, after the context of Run has ended.
 	// Zero means 30 s.
 	FlushTimeout time.Duration
-	// MaxDigests and MaxBytes bound what is kept, in bytes; zero means the constants
-	// MaxPersistedDigests and MaxPersistedBytes. What does not fit is left out,
+	// MaxDigests and MaxBytes bound what is kept, in bytes; zero means 64 digests
+	// and 900 KiB. What does not fit is left out,
 	// but MaxDigests drops none that the history of the ClusterVersion names.
 	MaxDigests int
 	MaxBytes   int
@@ -104,8 +104,8 @@ func NewPersister(o PersistOptions) (*Persister, error) {
 	if o.Retries == 0 {
 		o.Retries = 4
 	}
-	o.MaxDigests = cmp.Or(o.MaxDigests, MaxPersistedDigests)
-	o.MaxBytes = cmp.Or(o.MaxBytes, MaxPersistedBytes)
+	o.MaxDigests = cmp.Or(o.MaxDigests, maxPersistedDigests)
+	o.MaxBytes = cmp.Or(o.MaxBytes, maxPersistedBytes)
 	return &Persister{o: o}, nil
 }
 
