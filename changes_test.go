@@ -121,8 +121,8 @@ func TestWithdrawnWhileLoading(t *testing.T) {
 							o.Payloads = whenLoading(func() { change(s) })
 							return
 						}
-						o.Observe = func(e clusterupdate.Event) {
-							if e.Type == clusterupdate.EventPayloadLoaded && e.Release.Version == sample.ToVersion && !changed {
+						o.Observe = func(e clusterapi.Event) {
+							if e.Type == clusterupdate.EventPayloadLoaded && dataOf(e).Release.Version == sample.ToVersion && !changed {
 								changed = true
 								change(s)
 							}
@@ -315,9 +315,9 @@ func TestActivityInMidPass(t *testing.T) {
 		var ready, wentOn time.Time
 		passes := 0
 		api := s.spy(func(o *clusterupdate.Options) {
-			o.Observe = func(e clusterupdate.Event) {
-				switch p := e.Progress; {
-				case p == nil || e.Release.Version != sample.ToVersion:
+			o.Observe = func(e clusterapi.Event) {
+				switch p := dataOf(e).Pass; {
+				case p == nil || dataOf(e).Release.Version != sample.ToVersion:
 				case p.Type == runlevel.EventPassStarted:
 					passes++
 				case p.Type == runlevel.EventTaskDone && progressOf(p).Component == "etcd-operator" && progressOf(p).Task.Manifest.GVK().Kind == "ClusterOperator":
@@ -383,7 +383,7 @@ func TestGatesOfTheNewRelease(t *testing.T) {
 		s.wantHistory(completedHistory)
 		var completed int
 		for _, e := range s.events {
-			if e.Type == clusterupdate.EventCompleted && e.Release.Version == sample.ToVersion {
+			if e.Type == clusterupdate.EventCompleted && dataOf(e).Release.Version == sample.ToVersion {
 				completed++
 			}
 		}

@@ -1,6 +1,7 @@
 package clusterupdate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -165,17 +166,21 @@ func (c *core) flush(ctx context.Context) {
 	c.log("the last status could not be written", err)
 }
 
-// emit hands an event to the observer. A panic in it is logged: what goes on in
-// the cluster does not depend on who looks on.
-func (c *core) emit(e Event) {
+// emit sends an event about a release to the observer.
+func (c *core) emit(e clusterapi.Event, d EventData) {
 	if c.o.Observe == nil {
 		return
+	}
+	e.Data = &d
+	if name := cmp.Or(d.Release.Version, d.Release.Image); name != "" {
+		e.Subject = "release " + name
 	}
 	c.observing.Lock()
 	defer c.observing.Unlock()
 	if e.Time.IsZero() {
 		e.Time = c.o.Clock.Now()
 	}
+	// What happens in the cluster does not depend on the observer.
 	c.log("the observer failed", panics.Catch(func() error {
 		c.o.Observe(e)
 		return nil

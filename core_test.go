@@ -49,7 +49,7 @@ func TestAnotherOneUpdated(t *testing.T) {
 			s.Errorf("%+v", r)
 		}
 		for _, e := range s.events {
-			if e.Type == clusterupdate.EventTask && e.Release.Version == sample.FromVersion {
+			if e.Type == clusterupdate.EventTask && dataOf(e).Release.Version == sample.FromVersion {
 				s.Fatalf("something of the old release was applied: %s", e.Message)
 			}
 		}
@@ -138,7 +138,7 @@ func TestVerifiedOnce(t *testing.T) {
 		s.restart(func(o *clusterupdate.Options) {
 			o.Verifier = refusing{}
 			o.API = &disturbed{ClusterAPI: s.Cluster, disturb: func() {}}
-			o.Observe = func(e clusterupdate.Event) {
+			o.Observe = func(e clusterapi.Event) {
 				seen = append(seen, condition(s.version(s), clusterversion.ConditionReleaseAccepted))
 			}
 		})
@@ -260,7 +260,7 @@ func TestWaitsInOnePass(t *testing.T) {
 		}
 		passes, tasks := 0, 0
 		for _, e := range s.events {
-			if p := e.Progress; p != nil && e.Release.Version == sample.ToVersion {
+			if p := dataOf(e).Pass; p != nil && dataOf(e).Release.Version == sample.ToVersion {
 				switch p.Type {
 				case runlevel.EventPassStarted:
 					passes++
@@ -298,4 +298,9 @@ func TestSubmittedUpdate(t *testing.T) {
 			s.Errorf("rollback: %v", err)
 		}
 	})
+}
+
+// dataOf returns the data of an event of an Updater.
+func dataOf(e clusterapi.Event) *clusterupdate.EventData {
+	return e.Data.(*clusterupdate.EventData)
 }

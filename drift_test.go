@@ -36,7 +36,7 @@ type driftRun struct {
 	calls   []string // about objects of the payload
 	drifts  []string
 	passes  int
-	events  []clusterupdate.Event
+	events  []clusterapi.Event
 	payload map[manifest.Identity]bool
 }
 
@@ -70,9 +70,9 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 	if api != nil {
 		o.API = api(r.c)
 	}
-	o.Observe = func(e clusterupdate.Event) {
+	o.Observe = func(e clusterapi.Event) {
 		r.events = append(r.events, e)
-		switch p := e.Progress; {
+		switch p := dataOf(e).Pass; {
 		case p == nil:
 		case p.Type == runlevel.EventPassDone:
 			r.passes++
@@ -190,7 +190,7 @@ func TestDriftRepaired(t *testing.T) {
 	var drifted string
 	for _, e := range r.events {
 		p.Updater(e)
-		if e.Progress != nil && e.Progress.Type == runlevel.EventDrifted {
+		if dataOf(e).Pass != nil && dataOf(e).Pass.Type == runlevel.EventDrifted {
 			raw, err := json.Marshal(e)
 			if err != nil {
 				t.Fatal(err)

@@ -92,7 +92,7 @@ func (c *markedCluster) partial() bool {
 
 // playMarks runs an updater with a hook until the mark is gone and the update
 // complete, and some time longer.
-func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, faults reconcile.Faults) (*markedCluster, *reconcile.Virtual, *[]clusterupdate.Event) {
+func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, faults reconcile.Faults) (*markedCluster, *reconcile.Virtual, *[]clusterapi.Event) {
 	t.Helper()
 	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
 		cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
@@ -102,11 +102,11 @@ func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, fa
 		t.Fatal(err)
 	}
 	clock := reconcile.NewClock(toyStart)
-	var events []clusterupdate.Event
+	var events []clusterapi.Event
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 		Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute,
-		Observe: func(e clusterupdate.Event) {
+		Observe: func(e clusterapi.Event) {
 			if strings.HasPrefix(string(e.Type), "Hook") || e.Type == clusterupdate.EventCompleted {
 				events = append(events, e)
 			}

@@ -266,8 +266,8 @@ func TestHistoryLostByAProcess(t *testing.T) {
 				s.events = nil
 				s.syncs(3)
 				for _, e := range s.events {
-					if p := e.Progress; p != nil && e.Release.Version != sample.ToVersion {
-						s.Errorf("a pass over %s", e.Release.Version)
+					if p := dataOf(e).Pass; p != nil && dataOf(e).Release.Version != sample.ToVersion {
+						s.Errorf("a pass over %s", dataOf(e).Release.Version)
 					}
 				}
 				for _, a := range s.u.Explain().Actions {

@@ -110,7 +110,7 @@ func TestPayloadProgress(t *testing.T) {
 						return err
 					}),
 					Observe: func(e clusterapi.Event) {
-						p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: version}, Progress: &e})
+						p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: version}, Pass: &e}})
 						if e.Type != runlevel.EventTaskStarted && e.Type != runlevel.EventTaskSkipped || version != "1" {
 							return
 						}
@@ -177,7 +177,7 @@ func TestPayloadProgressInterrupted(t *testing.T) {
 			return fmt.Errorf("asking: %w", ctx.Err())
 		}),
 		Observe: func(e clusterapi.Event) {
-			p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: "1"}, Progress: &e})
+			p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: "1"}, Pass: &e}})
 		},
 	})
 	if diff := cmp.Diff(payloadText("1", 0, 0, 2), payloadSamples(&p)); diff != "" || !errors.Is(err, context.Canceled) {
@@ -189,8 +189,8 @@ func TestPayloadProgressInterrupted(t *testing.T) {
 func TestPayloadProgressLimits(t *testing.T) {
 	var p clusterupdate.PayloadProgress
 	step := &clusterapi.Event{Data: &runlevel.Progress{Done: 1, Total: 2, FailedAttempts: 1}}
-	p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask})
-	p.Observe(clusterupdate.Event{Type: clusterupdate.EventCompleted, Progress: step})
+	p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{}})
+	p.Observe(clusterapi.Event{Type: clusterupdate.EventCompleted, Data: &clusterupdate.EventData{Pass: step}})
 	if got := payloadSamples(&p); got != "" {
 		t.Errorf("nothing was counted: %s", got)
 	}
@@ -200,14 +200,14 @@ func TestPayloadProgressLimits(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
-			p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: fmt.Sprint(i)}, Progress: step})
+			p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: fmt.Sprint(i)}, Pass: step}})
 			clusterupdate.Metrics(clusterupdate.MetricsInput{Payloads: &p})
 		})
 	}
 	wg.Wait()
 	for i := 10; i < 27; i++ {
 		for _, version := range []int{5, i} {
-			p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: fmt.Sprint(version)}, Progress: step})
+			p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: fmt.Sprint(version)}, Pass: step}})
 		}
 	}
 	if got := samplesOf(clusterupdate.MetricsInput{Payloads: &p}, clusterupdate.MetricPayloadErrors); len(got) != 16 || !slices.Contains(got, `cluster_operator_payload_errors{version="5"} 1`) || slices.Contains(got, `cluster_operator_payload_errors{version="11"} 1`) {

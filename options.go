@@ -125,9 +125,9 @@ type Options struct {
 	Identity signature.Identity
 	// Logger gets what is worth a line; nil means no logging.
 	Logger *slog.Logger
-	// Observe gets every [Event], one at a time and in order. It must not
+	// Observe gets every event, one at a time and in order. It must not
 	// block for long: the update waits for it.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 }
 
 func (o Options) withDefaults() Options {

@@ -53,7 +53,7 @@ func TestPanicsAreFailures(t *testing.T) {
 						}
 						return served.Payload(ctx, r)
 					}),
-					Observe: func(clusterupdate.Event) { panic("out of paper") },
+					Observe: func(clusterapi.Event) { panic("out of paper") },
 				})
 				if err != nil {
 					t.Fatal(err)

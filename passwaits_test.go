@@ -42,8 +42,8 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: w.c.Cluster, Payloads: sampleSource(), Verifier: signature.Insecure(), Clock: clock, Workers: 1,
 		Interval: 8 * time.Minute,
-		Observe: func(e clusterupdate.Event) {
-			switch p := e.Progress; {
+		Observe: func(e clusterapi.Event) {
+			switch p := dataOf(e).Pass; {
 			case p == nil:
 			case p.Type == runlevel.EventPassStarted:
 				w.began = append(w.began, p.Time.Sub(start))

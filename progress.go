@@ -12,7 +12,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -45,7 +44,7 @@ type levelProgress struct {
 }
 
 // Updater takes an event of the Updater: its Options.Observe.
-func (p *Progress) Updater(e Event) {
+func (p *Progress) Updater(e clusterapi.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.at(e.Time)
@@ -60,21 +59,22 @@ func (p *Progress) Updater(e Event) {
 	case EventCompleted:
 		p.say("update", e.Message)
 	case EventTask:
-		if p.Target == "" || e.Release.Version == p.Target {
-			p.task(e.Progress)
+		if d := dataOf(e); d.Pass != nil && (p.Target == "" || d.Release.Version == p.Target) {
+			p.task(d.Pass)
 		}
 	}
 }
 
-func recommendedText(e Event) string {
-	if len(e.Updates) == 0 {
+func recommendedText(e clusterapi.Event) string {
+	d := dataOf(e)
+	if len(d.Updates) == 0 {
 		return strings.TrimSpace("no recommended updates " + e.Message)
 	}
 	var versions []string
-	for _, r := range e.Updates {
+	for _, r := range d.Updates {
 		versions = append(versions, r.Version)
 	}
-	return fmt.Sprintf("recommended updates of %s: %s", e.Release.Version, strings.Join(versions, ", "))
+	return fmt.Sprintf("recommended updates of %s: %s", d.Release.Version, strings.Join(versions, ", "))
 }
 
 // task takes an event of a pass. A pass that waits is followed by one that

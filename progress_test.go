@@ -23,10 +23,10 @@ func TestProgress(t *testing.T) {
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	to := configv1.Release{Version: "4.21.1"}
 	task := func(seconds int, e clusterapi.Event) {
-		p.Updater(clusterupdate.Event{Type: clusterupdate.EventTask, Time: at(seconds), Release: to, Progress: &e})
+		p.Updater(clusterapi.Event{Type: clusterupdate.EventTask, Time: at(seconds), Data: &clusterupdate.EventData{Release: to, Pass: &e}})
 	}
-	p.Updater(clusterupdate.Event{Type: clusterupdate.EventRetrievedUpdates, Time: at(0), Release: configv1.Release{Version: "4.20.3"}, Updates: []configv1.Release{to}})
-	p.Updater(clusterupdate.Event{Type: clusterupdate.EventTask, Time: at(1), Release: configv1.Release{Version: "4.20.3"}, Progress: &clusterapi.Event{Type: runlevel.EventPassStarted, Data: &runlevel.Progress{Total: 7}}})
+	p.Updater(clusterapi.Event{Type: clusterupdate.EventRetrievedUpdates, Time: at(0), Data: &clusterupdate.EventData{Release: configv1.Release{Version: "4.20.3"}, Updates: []configv1.Release{to}}})
+	p.Updater(clusterapi.Event{Type: clusterupdate.EventTask, Time: at(1), Data: &clusterupdate.EventData{Release: configv1.Release{Version: "4.20.3"}, Pass: &clusterapi.Event{Type: runlevel.EventPassStarted, Data: &runlevel.Progress{Total: 7}}}})
 	task(2, clusterapi.Event{Type: runlevel.EventPassStarted, Data: &runlevel.Progress{Total: 20}})
 	wait := &runlevel.Wait{Operator: "etcd", Available: "True", Degraded: "True", Reason: "Slow", Message: "disk"}
 	task(3, clusterapi.Event{Type: runlevel.EventWaiting, Data: &runlevel.Progress{Level: "20", LevelTotal: 4, Wait: wait}})

@@ -40,7 +40,7 @@ type sampleTest struct {
 	*testing.T
 	*testCluster
 	u      *clusterupdate.Updater
-	events []clusterupdate.Event
+	events []clusterapi.Event
 }
 
 // withSample runs f in a bubble of virtual time.
@@ -59,7 +59,7 @@ func (s *sampleTest) restart(change func(*clusterupdate.Options)) {
 	s.Helper()
 	o := clusterupdate.Options{
 		API: s.Cluster, Payloads: sampleSource(), Graph: sampleGraph(s), Verifier: signature.Insecure(), Workers: 1,
-		Observe: func(e clusterupdate.Event) { s.events = append(s.events, e) },
+		Observe: func(e clusterapi.Event) { s.events = append(s.events, e) },
 	}
 	if change != nil {
 		change(&o)
@@ -106,7 +106,7 @@ func (s *sampleTest) wantCondition(t configv1.ClusterStatusConditionType, want s
 	}
 }
 
-func (s *sampleTest) saw(typ clusterupdate.EventType) (out []string) {
+func (s *sampleTest) saw(typ clusterapi.EventType) (out []string) {
 	for _, e := range s.events {
 		if e.Type == typ {
 			out = append(out, e.Message)
@@ -416,7 +416,7 @@ func TestRequestBeforeTheGraph(t *testing.T) {
 		s.request(s, configv1.Update{Version: sample.ToVersion})
 		invalid := false
 		s.restart(func(o *clusterupdate.Options) {
-			o.Observe = func(e clusterupdate.Event) {
+			o.Observe = func(e clusterapi.Event) {
 				invalid = invalid || condition(s.version(s), clusterversion.ConditionInvalid) != ""
 			}
 		})
@@ -482,7 +482,7 @@ func TestNoHistory(t *testing.T) {
 			}
 			o.Own = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}
 			var seen []string
-			o.Observe = func(e clusterupdate.Event) {
+			o.Observe = func(e clusterapi.Event) {
 				if e.Type == clusterupdate.EventRequestIgnored || e.Type == clusterupdate.EventCompleted {
 					seen = append(seen, string(e.Type)+": "+e.Message)
 				}

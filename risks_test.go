@@ -228,7 +228,7 @@ func TestAcceptedRiskInRequest(t *testing.T) {
 			t.Fatalf("not done: %v", r.Failure)
 		}
 		for _, e := range s.events {
-			if e.Type == clusterupdate.EventCompleted && e.Release.Version == sample.ToVersion {
+			if e.Type == clusterupdate.EventCompleted && dataOf(e).Release.Version == sample.ToVersion {
 				break // it does not have the gate
 			}
 			if e.Type == clusterupdate.EventRequestIgnored {

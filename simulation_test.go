@@ -268,9 +268,9 @@ func (x *toyRun) version() *configv1.ClusterVersion {
 }
 
 // event counts what is told.
-func (x *toyRun) event(e clusterupdate.Event) {
+func (x *toyRun) event(e clusterapi.Event) {
 	if e.Type == clusterupdate.EventCompleted {
-		x.completed[fmt.Sprint(e.Release.Version, " ", len(x.history))]++
+		x.completed[fmt.Sprint(dataOf(e).Release.Version, " ", len(x.history))]++
 	}
 }
 

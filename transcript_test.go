@@ -415,7 +415,7 @@ func (s *scenario) startUpdater(name string, clocks []byte) error {
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: s.cluster, Payloads: s, Graph: s, Verifier: s, Clock: s.clock(), Own: configv1.Release{},
 		Hooks: hooks, Tracker: clocks,
-		Interval: 3 * time.Minute, Observe: func(e clusterupdate.Event) { s.event(name, e) },
+		Interval: 3 * time.Minute, Observe: func(e clusterapi.Event) { s.event(name, e) },
 	})
 	if err != nil {
 		return err
@@ -684,14 +684,14 @@ func (s *scenario) pauses() {
 }
 
 // event says what an updater tells, in a line where it is worth one.
-func (s *scenario) event(who string, e clusterupdate.Event) {
+func (s *scenario) event(who string, e clusterapi.Event) {
 	switch e.Type {
 	case clusterupdate.EventStatus:
 	case clusterupdate.EventTask:
 		s.task(who, e)
 	case clusterupdate.EventRetrievedUpdates:
 		var versions []string
-		for _, r := range e.Updates {
+		for _, r := range dataOf(e).Updates {
 			versions = append(versions, r.Version)
 		}
 		if text := fmt.Sprintf("%s: recommended updates: %s %s", who, strings.Join(versions, ", "), e.Message); text != s.updates {
@@ -704,14 +704,14 @@ func (s *scenario) event(who string, e clusterupdate.Event) {
 }
 
 // task says how far a pass is, a runlevel at a time, and what it waits for.
-func (s *scenario) task(who string, e clusterupdate.Event) {
-	p := e.Progress
+func (s *scenario) task(who string, e clusterapi.Event) {
+	p := dataOf(e).Pass
 	switch p.Type {
 	case runlevel.EventTaskDone, runlevel.EventTaskSkipped:
-		release := who + " " + e.Release.Version
+		release := who + " " + dataOf(e).Release.Version
 		if s.updating() && progressOf(p).LevelSettled == progressOf(p).LevelTotal && s.levels[progressOf(p).Level] != release {
 			s.levels[progressOf(p).Level] = release
-			s.printf("%s: runlevel %s of %s is done, %d of %d manifests", who, progressOf(p).Level, e.Release.Version, progressOf(p).Done+progressOf(p).Skipped, progressOf(p).Total)
+			s.printf("%s: runlevel %s of %s is done, %d of %d manifests", who, progressOf(p).Level, dataOf(e).Release.Version, progressOf(p).Done+progressOf(p).Skipped, progressOf(p).Total)
 		}
 	case runlevel.EventWaiting:
 		if progressOf(p).Wait != nil && s.waits[progressOf(p).Wait.Operator] != waitLine(progressOf(p).Wait) {

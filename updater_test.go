@@ -331,12 +331,12 @@ func newOrderCheck(p *manifest.Payload, fsys fs.FS) *orderCheck {
 	return o
 }
 
-func (o *orderCheck) observe(e clusterupdate.Event) {
+func (o *orderCheck) observe(e clusterapi.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := e.Progress
-	if e.Release.Image != o.image || p == nil {
-		o.completed = o.completed || e.Type == clusterupdate.EventCompleted && e.Release.Image == o.image
+	p := dataOf(e).Pass
+	if dataOf(e).Release.Image != o.image || p == nil {
+		o.completed = o.completed || e.Type == clusterupdate.EventCompleted && dataOf(e).Release.Image == o.image
 		return
 	}
 	if p.Type == runlevel.EventPassStarted {

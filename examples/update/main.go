@@ -170,7 +170,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 			return nil
 		},
 		Verifier: signature.NewVerifier([]*signature.Keyring{keyring}, signatures),
-		Updater:  func(e clusterupdate.Event) { show(e, func() { progress.Updater(e) }) },
+		Updater:  func(e clusterapi.Event) { show(e, func() { progress.Updater(e) }) },
 		Nodes:    func(e clusterapi.Event) { show(e, func() { progress.Node(e) }) },
 	})
 	if err != nil {

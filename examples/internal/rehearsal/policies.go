@@ -44,7 +44,7 @@ func (l *Log) Say(subject, text string) {
 func (l *Log) Config(e upgradeconfig.Event) { l.Say(e.Line()) }
 
 // updater takes events of the version operator.
-func (l *Log) updater(e clusterupdate.Event) {
+func (l *Log) updater(e clusterapi.Event) {
 	if e.Type == clusterupdate.EventCompleted || e.Type == clusterupdate.EventPreconditionBlock {
 		l.Say("version", e.Message)
 	}

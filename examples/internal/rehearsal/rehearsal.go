@@ -36,8 +36,8 @@ type Options struct {
 	Verifier signature.Verifier
 	// Log is told what happens; nil: Updater and Nodes are, which may be nil too.
 	Log     *Log
-	Updater func(clusterupdate.Event) // gets the events of the version operator
-	Nodes   func(clusterapi.Event)    // and those of the machine-config controller
+	Updater func(clusterapi.Event) // gets the events of the version operator
+	Nodes   func(clusterapi.Event) // and those of the machine-config controller
 }
 
 // Rehearsal is a simulated cluster that can be updated.
