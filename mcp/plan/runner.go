@@ -181,7 +181,7 @@ type ended struct{ err error }
 func (e ended) Error() string { return "the plan has ended" }
 
 // driverEvent tells what the live driver met.
-func (r *Runner) driverEvent(e reconcile.Event) {
+func (r *Runner) driverEvent(e clusterapi.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
 		r.emit(Event{Type: EventError, Time: e.Time, Plan: r.o.Plan.ID, Warning: true, Text: e.Err.Error(), Err: e.Err})

@@ -203,9 +203,9 @@ func (c *Controller) SyncAll(ctx context.Context) ([]*SyncResult, error) {
 // unpacked or steps fail, else at intervals and when a watch reports a change.
 // Errors are reported to Observe and tried again.
 func (c *Controller) Run(ctx context.Context) error {
-	err := reconcile.Run(ctx, reconcile.Options{API: clusterOf(c.o.API), Clock: c.o.Clock, Observe: func(e reconcile.Event) {
+	err := reconcile.Run(ctx, reconcile.Options{API: clusterOf(c.o.API), Clock: c.o.Clock, Observe: func(e clusterapi.Event) {
 		if e.Err != nil {
-			c.observe(Event{Type: EventError, Time: e.Time, Namespace: e.Key.Namespace, Err: e.Err})
+			c.observe(Event{Type: EventError, Time: e.Time, Namespace: e.Data.(*reconcile.Attempt).Key.Namespace, Err: e.Err})
 		}
 	}}, c.Process())
 	return cmp.Or(err, ctx.Err())

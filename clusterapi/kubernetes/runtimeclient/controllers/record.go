@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"encoding/json"
 	"log/slog"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,7 @@ const maxNote = 1024
 // to a package's Observe:
 //
 //	recorder := mgr.GetEventRecorder("updates")
-//	o.Observe = func(e clusterupdate.Event) { controllers.Record(recorder, cv, e) }
+//	o.Observe = func(e clusterapi.Event) { controllers.Record(recorder, cv, e) }
 //
 // An event without a type is not recorded.
 func Record(recorder events.EventRecorder, regarding runtime.Object, event slog.LogValuer) {
@@ -34,6 +35,10 @@ func Record(recorder events.EventRecorder, regarding runtime.Object, event slog.
 		case "error":
 			fault = a.Value.String()
 		case "time":
+		case "data":
+			if data, err := json.Marshal(a.Value.Any()); err == nil {
+				rest += " data=" + string(data)
+			}
 		default:
 			rest += " " + a.Key + "=" + a.Value.String()
 		}
