@@ -49,7 +49,7 @@ func (r *Recording) find(ctx context.Context, gvk schema.GroupVersionKind, key t
 	if o := k.byKey[key]; o != nil {
 		return o, nil
 	}
-	if k.in(key.Namespace) == Whole {
+	if k.in(key.Namespace) == gradeWhole {
 		return nil, apierrors.NewNotFound(k.groupResource(), key.Name)
 	}
 	return nil, fmt.Errorf("%s %s: %w", gvk.Kind, keyText(key), clusterapi.ErrNotCollected)
@@ -191,7 +191,7 @@ func (r *Recording) Coverage(gvk schema.GroupVersionKind) Coverage {
 	if k.scope == scopeCluster {
 		return c
 	}
-	c.Namespaces = make(map[string]Grade)
+	c.Namespaces = make(map[string]string)
 	for ns := range r.spaces.known {
 		c.Namespaces[ns] = k.in(ns)
 	}

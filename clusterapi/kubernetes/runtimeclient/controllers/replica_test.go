@@ -149,7 +149,8 @@ func replicaMain(o order) error {
 		say(line{"elected", o.Name})
 	}()
 	options := controllers.Options{MaxPause: 2500 * time.Millisecond, Driver: reconcile.Options{Observe: func(e clusterapi.Event) {
-		say(line{string(e.Type), fmt.Sprint(e.Data.(*reconcile.Attempt).Reconciler, e.Watch, " ", e.Key, " ", e.Err)})
+		a := e.Data.(*reconcile.Attempt)
+		say(line{string(e.Type), fmt.Sprint(a.Reconciler, a.Watch, " ", a.Key, " ", e.Err)})
 	}}}
 	if err := controllers.Add(mgr, options, p); err != nil {
 		return err
