@@ -38,7 +38,7 @@ func lifeOf(t testing.TB, releases []*toyRelease, spec, status any) (*configv1.C
 		t.Fatal(err)
 	}
 	var errs []error
-	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1, Observe: func(e reconcile.Event) {
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1, Observe: func(e clusterapi.Event) {
 		if e.Err != nil {
 			errs = append(errs, e.Err)
 		}

@@ -750,9 +750,9 @@ func (s *scenario) nodeEvent(e clusterapi.Event) {
 }
 
 // driverEvent says what the driver met.
-func (s *scenario) driverEvent(e reconcile.Event) {
+func (s *scenario) driverEvent(e clusterapi.Event) {
 	if e.Type == reconcile.EventCrashed {
-		s.printf("%s crashed", e.Process)
+		s.printf("%s crashed", e.Data.(*reconcile.Attempt).Process)
 	}
 }
 

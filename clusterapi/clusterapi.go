@@ -135,6 +135,39 @@ type ListOptions struct {
 	Limit int
 }
 
+// Selects reports whether the options select an object of the right kind. Limit
+// does not matter, and labels that are not strings are not there.
+func (o ListOptions) Selects(u *unstructured.Unstructured) bool {
+	m, _ := u.Object["metadata"].(map[string]any)
+	if o.Namespace != "" && m["namespace"] != o.Namespace {
+		return false
+	}
+	if o.Labels != nil && !o.Labels.Matches(labelsOf(m)) {
+		return false
+	}
+	spec, _ := u.Object["spec"].(map[string]any)
+	return o.NodeName == "" || spec["nodeName"] == o.NodeName
+}
+
+// labelsOf presents the labels in metadata without copying them.
+type labelsOf map[string]any
+
+func (l labelsOf) Lookup(label string) (string, bool) {
+	all, _ := l["labels"].(map[string]any)
+	v, ok := all[label].(string)
+	return v, ok
+}
+
+func (l labelsOf) Has(label string) bool {
+	_, ok := l.Lookup(label)
+	return ok
+}
+
+func (l labelsOf) Get(label string) string {
+	v, _ := l.Lookup(label)
+	return v
+}
+
 // CreateOptions are the options of Create.
 type CreateOptions struct {
 	// FieldManager owns the fields; empty means [ManagerDefault].

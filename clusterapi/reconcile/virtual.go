@@ -49,7 +49,7 @@ type VirtualOptions struct {
 	Latency Latency
 	Faults  Faults
 	// Observe is told what the driver meets; nil: nobody is.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 }
 
 // Virtual drives processes in virtual time: one goroutine, which takes one due
@@ -89,7 +89,11 @@ func NewVirtual(o VirtualOptions, processes ...Process) *Virtual {
 		faults: newFaults(o.Faults, o.Seed, o.Clock.Now()),
 	}
 	if v.faults != nil {
-		v.faults.tell = func(name string) { v.observe(Event{Type: EventFault, Message: name}) }
+		v.faults.tell = func(name string) {
+			e := eventAbout(EventFault, Attempt{}, nil)
+			e.Message = name
+			v.observe(e)
+		}
 	}
 	for _, p := range processes {
 		v.Add(p)
@@ -257,7 +261,7 @@ func (v *Virtual) stuck() error {
 	return fmt.Errorf("reconcile: %d steps at %s without time moving: %s", max(v.repeats, v.depth), v.Now().Format(time.RFC3339), strings.Join(names, ", "))
 }
 
-func (v *Virtual) observe(e Event) {
+func (v *Virtual) observe(e clusterapi.Event) {
 	if v.o.Observe != nil {
 		e.Time = v.Now()
 		v.o.Observe(e)

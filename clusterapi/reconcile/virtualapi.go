@@ -243,7 +243,7 @@ func (s *past) list(p *vprocess, gvk schema.GroupVersionKind, opts clusterapi.Li
 			continue
 		}
 		delete(current, k.key)
-		if state.old != nil && selects(opts, state.old) {
+		if state.old != nil && opts.Selects(state.old.Unstructured()) {
 			current[k.key] = inVersion(state.old, gvk)
 		}
 	}

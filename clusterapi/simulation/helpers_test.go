@@ -34,9 +34,9 @@ func made(t testing.TB, o simulation.Options) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{c, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Observe: func(e reconcile.Event) {
+	return &cluster{c, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Observe: func(e clusterapi.Event) {
 		if e.Type == reconcile.EventFailed && o.APIFaults == nil {
-			t.Errorf("%s %s of %s failed: %v", e.Reconciler, e.Key, e.Process, e.Err)
+			t.Errorf("%s failed: %v", e.Subject, e.Err)
 		}
 	}})}
 }

@@ -176,7 +176,7 @@ type ended struct{ err error }
 func (e ended) Error() string { return "the plan has ended" }
 
 // driverEvent tells what the live driver met.
-func (r *Runner) driverEvent(e reconcile.Event) {
+func (r *Runner) driverEvent(e clusterapi.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
 		r.emit(e.Time, EventError, EventData{Warning: true}, e.Err.Error(), e.Err)

@@ -205,7 +205,7 @@ func (r *Rollout) fatal(err error) bool {
 }
 
 // driverEvent tells what the live driver met: watches and lists that fail.
-func (r *Rollout) driverEvent(e reconcile.Event) {
+func (r *Rollout) driverEvent(e clusterapi.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
 		failed := event(EventError, EventData{Warning: true}, "", e.Err)

@@ -203,11 +203,11 @@ func (c *Controller) SyncAll(ctx context.Context) ([]*SyncResult, error) {
 // unpacked or steps fail, else at intervals and when a watch reports a change.
 // Errors are reported to Observe and tried again.
 func (c *Controller) Run(ctx context.Context) error {
-	err := reconcile.Run(ctx, reconcile.Options{API: clusterOf(c.o.API), Clock: c.o.Clock, Observe: func(e reconcile.Event) {
+	err := reconcile.Run(ctx, reconcile.Options{API: clusterOf(c.o.API), Clock: c.o.Clock, Observe: func(e clusterapi.Event) {
 		if e.Err != nil {
-			subject := ""
-			if e.Key.Namespace != "" {
-				subject = "namespace/" + e.Key.Namespace
+			subject, key := "", e.Data.(*reconcile.Attempt).Key
+			if key.Namespace != "" {
+				subject = "namespace/" + key.Namespace
 			}
 			c.observe(clusterapi.Event{Type: EventError, Time: e.Time, Subject: subject, Err: e.Err})
 		}

@@ -1,6 +1,9 @@
 package controllers
 
 import (
+	"encoding/json"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -13,8 +16,8 @@ import (
 const maxNote = 1024
 
 // Record records an event of any package of this module as a Kubernetes Event
-// about an object, such as the ClusterVersion: its type is the reason, subject,
-// message and error are the note, and it is a warning if there is an error. Give it
+// about an object, such as the ClusterVersion: its type is the reason, message,
+// error, subject and data are the note, and it is a warning if there is an error. Give it
 // to a package's Observe:
 //
 //	recorder := mgr.GetEventRecorder("updates")
@@ -36,8 +39,14 @@ func Record(recorder events.EventRecorder, regarding runtime.Object, e clusterap
 	if note == "" {
 		note = string(e.Type)
 	}
-	if e.Subject != "" {
-		note += " (" + e.Subject + ")"
+	about := e.Subject
+	if e.Data != nil {
+		if data, err := json.Marshal(e.Data); err == nil {
+			about = strings.TrimSpace(about + " " + string(data))
+		}
+	}
+	if about != "" {
+		note += " (" + about + ")"
 	}
 	recorder.Eventf(regarding, nil, kind, string(e.Type), string(e.Type), "%s", bounded.Text(note, maxNote))
 }
