@@ -157,7 +157,8 @@ func checkMemory(data []byte, limit int64) error {
 			}
 			cost = 48 + i - start
 		default: // a number or a literal
-			if cost = 24; c > '9' {
+			cost = 24
+			if c > '9' {
 				cost = 192
 			}
 			for i+1 < len(data) && strings.IndexByte(" \t\r\n,:]}\"", data[i+1]) < 0 {

@@ -114,7 +114,8 @@ func elements(list string, f func(value string, q int) bool) bool {
 			if parameter, rest = untilAny(rest[1:], ",;"); value == "" {
 				return false
 			}
-			if parameter = strings.Trim(parameter, " \t"); parameter == "" {
+			parameter = strings.Trim(parameter, " \t")
+			if parameter == "" {
 				continue
 			}
 			name, text, _ := strings.Cut(parameter, "=")
@@ -122,7 +123,8 @@ func elements(list string, f func(value string, q int) bool) bool {
 			case !isToken(name) || !isToken(text) && !isQuoted(text):
 				return false
 			case strings.EqualFold(name, "q"):
-				if q = weight(text); q < 0 {
+				q = weight(text)
+				if q < 0 {
 					return false
 				}
 			}

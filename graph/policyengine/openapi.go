@@ -11,7 +11,7 @@ func (h *Handler) openAPI() route {
 	text, _ := json.MarshalIndent(h.description(), "", "  ") // texts, numbers and maps
 	b := newBody(append(text, '\n'), h.o.Clock.Now())
 	return func(w http.ResponseWriter, r *http.Request) (int, string) {
-		return h.write(w, r, b.validators, jsonType, varyGraph, func(zip bool) ([]byte, []string, *failure) {
+		return h.write(w, r, b.known, jsonType, varyGraph, func(zip bool) ([]byte, []string, *failure) {
 			if !zip {
 				return b.plain, b.plainLength, nil
 			}

@@ -41,7 +41,8 @@ func (a *AlertRisks) Risks(ctx context.Context, _ []string) ([]configv1.Conditio
 	alerts, err := a.Alerts.Firing(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.err = err; err == nil {
+	a.err = err
+	if err == nil {
 		a.last = alerts
 	}
 	return OfAlerts(a.last), nil

@@ -109,7 +109,8 @@ type Sizer struct {
 func (s *Sizer) Available(releases []configv1.Release) bool {
 	left := s.Left
 	for i := range releases {
-		if left -= SizeOfRelease(&releases[i]); left < 0 {
+		left -= SizeOfRelease(&releases[i])
+		if left < 0 {
 			return false
 		}
 	}
