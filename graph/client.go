@@ -124,7 +124,8 @@ func (c *Client) CloseIdleConnections() {
 
 func (c *Client) client() (*httpclient.Client, error) {
 	c.once.Do(func() {
-		if c.invalid = options.NonNegative(c); c.invalid != nil {
+		c.invalid = options.NonNegative(c)
+		if c.invalid != nil {
 			return
 		}
 		c.http = httpclient.New(httpclient.Options{
@@ -159,7 +160,8 @@ func (c *Client) exchange(ctx context.Context, key answerKey, address string) (*
 		return kept.graph, nil
 	}
 	header := http.Header{"Accept": {"application/json"}}
-	if ok = ok && kept.etag != ""; ok {
+	ok = ok && kept.etag != ""
+	if ok {
 		header.Set("If-None-Match", kept.etag)
 	}
 

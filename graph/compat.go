@@ -24,7 +24,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // decodeCompat reads a graph by encoding/json into structs like those of the
@@ -35,7 +36,7 @@ func decodeCompat(data []byte, o DecodeOptions) (*parts, error) {
 		Edges            []compatEdge
 		ConditionalEdges []ConditionalEdges `json:"conditionalEdges"`
 	}
-	if err := checkMemory(data, o.MaxMemory); err != nil {
+	if err := (limit.Limit{Max: o.MaxMemory, What: "bytes of memory"}).Check(limit.Cost(data, &wire)); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, &wire); err != nil {
@@ -135,38 +136,3 @@ func metadataOf(values map[string]any) (Metadata, error) {
 // splitChannelsCompat reads it as the cluster-version operator does, which
 // neither trims nor deduplicates.
 func splitChannelsCompat(value string) ([]string, []error) { return splitList(value, true) }
-
-// checkMemory estimates what encoding/json makes of a text before it does so,
-// from the kinds of its values.
-func checkMemory(data []byte, limit int64) error {
-	b := memory{max: limit}
-	for i := 0; i < len(data); i++ {
-		cost, start := 0, i
-		switch c := data[i]; c {
-		case ' ', '\t', '\r', '\n', ',', ':', ']', '}':
-			continue
-		case '{':
-			cost = 192
-		case '[':
-			cost = 96
-		case '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
-			cost = 48 + i - start
-		default: // a number or a literal
-			if cost = 24; c > '9' {
-				cost = 192
-			}
-			for i+1 < len(data) && strings.IndexByte(" \t\r\n,:]}\"", data[i+1]) < 0 {
-				i++
-			}
-		}
-		if err := b.spend(cost); err != nil {
-			return err
-		}
-	}
-	return nil
-}

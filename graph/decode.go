@@ -123,7 +123,7 @@ func decodeParts(data []byte, o DecodeOptions) (*parts, error) {
 		return decodeCompat(data, o)
 	}
 	d := decoder{memory: memory{max: o.MaxMemory}, o: o, interned: map[string]string{}}
-	d.Scanner = strictjson.Scanner{Data: data, MaxKeys: o.MaxKeys, Spend: d.spend}
+	d.Scanner = strictjson.Scanner{Data: data, MaxKeys: o.MaxKeys, Spend: d.memory.spend}
 	err := d.graph()
 	if err == nil {
 		return &d.parts, nil

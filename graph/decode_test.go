@@ -239,7 +239,7 @@ func TestDecodeLimits(t *testing.T) {
 		{"compat risks", `{"conditionalEdges":[{"risks":[{},null,{}]}]}`, graph.DecodeOptions{MaxRisks: 2, Compat: true}, "conditionalEdges[0]: more than 2 risks of a conditional entry"},
 		{"compat rules", `{"conditionalEdges":[{"risks":[{"matchingRules":[{},{}]}]}]}`, graph.DecodeOptions{MaxRules: 1, Compat: true}, "conditionalEdges[0].risks[0]: more than 1 matching rules of a risk"},
 		{"compat text", `{"conditionalEdges":[{"risks":[{"message":"123456789"}]}]}`, graph.DecodeOptions{MaxText: 8, Compat: true}, "conditionalEdges[0].risks[0].message: more than 8 bytes of a text"},
-		{"compat memory", text, graph.DecodeOptions{MaxMemory: 2000, Compat: true}, "more than 2000 bytes of memory"},
+		{"compat memory", text, graph.DecodeOptions{MaxMemory: 1000, Compat: true}, "more than 1000 bytes of memory"},
 		{"compat memory suffices", text, graph.DecodeOptions{MaxMemory: 4000, Compat: true}, ""},
 		{"depth", deep, graph.DecodeOptions{}, "x: more than 500 levels of nested JSON"},
 		{"depth of objects", `{"x":` + strings.Repeat(`{"a":`, 501) + "1" + strings.Repeat("}", 502), graph.DecodeOptions{}, "x: more than 500 levels of nested JSON"},

@@ -89,7 +89,8 @@ func (c *Client) fly(key answerKey, f *flight, exchange func(context.Context) (*
 func (c *Client) leave(key answerKey, f *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.waiting--; f.waiting == 0 {
+	f.waiting--
+	if f.waiting == 0 {
 		c.forget(key, f)
 		f.cancel()
 	}

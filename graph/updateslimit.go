@@ -92,7 +92,8 @@ func (l *lister) atMost(size int) bool {
 		if t.entry != last {
 			last, risks = t.entry, schema.BoundOfRisks(t.risks)
 		}
-		if size -= l.releases[t.node].bound + risks; size < 0 {
+		size -= l.releases[t.node].bound + risks
+		if size < 0 {
 			return false
 		}
 	}

@@ -24,7 +24,7 @@ func (d *decoder) metadata(m *Metadata) error {
 			e.json = true
 		}
 		if err == nil {
-			err = d.spend(costMetadata)
+			err = d.memory.spend(costMetadata)
 		}
 		entries = append(entries, e)
 		return within(bounded.Text(name, bounded.MaxQuoted), err)
@@ -53,7 +53,7 @@ func (d *decoder) metadataText(key string) (string, error) {
 	if err := atMost(n, d.o.MaxChannels, limitChannels); err != nil {
 		return "", err
 	}
-	if err := d.spend(n * costChannel); err != nil {
+	if err := d.memory.spend(n * costChannel); err != nil {
 		return "", err
 	}
 	return d.shared(text)
@@ -67,7 +67,7 @@ func (d *decoder) metadataJSON() (string, error) {
 	if err := atMost(len(raw), d.o.MaxText, limitText); err != nil {
 		return "", err
 	}
-	if err := d.spend(len(raw) * costJSON); err != nil {
+	if err := d.memory.spend(len(raw) * costJSON); err != nil {
 		return "", err
 	}
 	return canonicalJSON(raw)

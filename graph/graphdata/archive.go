@@ -53,7 +53,8 @@ func OpenArchive(r io.Reader, limits Limits) (fs.FS, error) {
 // readArchive reads the files of an archive, through expanded what it holds.
 func readArchive(compressed io.Reader, expanded *io.LimitedReader, limits Limits) (fstest.MapFS, error) {
 	var err error
-	if expanded.R, err = gzip.NewReader(compressed); err != nil {
+	expanded.R, err = gzip.NewReader(compressed)
+	if err != nil {
 		return nil, err
 	}
 	archive := tar.NewReader(expanded)

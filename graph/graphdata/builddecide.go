@@ -38,12 +38,14 @@ func (b *builder) removals() ([]removal, error) {
 			removals[to].next = append(removals[to].next, int32(i))
 		}
 		if own := b.reasons.own[i]; own != "" {
-			if r.own, err = b.matcher(own); err != nil && !b.opts.Compat {
+			r.own, err = b.matcher(own)
+			if err != nil && !b.opts.Compat {
 				b.problem(b.nodes[i].version, graph.MetadataPreviousRemoveRegex, ruleFrom, "error parsing %s as Regex: %v", bounded.Quote(own), err)
 			}
 		}
 		if b.opts.Compat {
-			if r.joined, err = b.joined(i); err != nil {
+			r.joined, err = b.joined(i)
+			if err != nil {
 				return nil, err
 			}
 		}

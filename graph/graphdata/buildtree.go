@@ -62,9 +62,9 @@ func (b *builder) targets(e *BlockedEdge, to string) []int32 {
 
 // edgeRule is a blocked edge as it is applied.
 type edgeRule struct {
-	*matcher
-	risk  int32  // -1: a drop
-	tally *tally // nil: of metadata
+	matcher *matcher
+	risk    int32  // -1: a drop
+	tally   *tally // nil: of metadata
 }
 
 // rule returns what a blocked edge does; nil if its expression does not compile,

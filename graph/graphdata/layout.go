@@ -143,7 +143,8 @@ func (in images) one(ctx context.Context, d oci.Descriptor, arch string) (Releas
 		return Release{}, err
 	}
 	r, err := in.layers(ctx, image.Layers)
-	if r.Arch = arch; err != nil || arch != "" {
+	r.Arch = arch
+	if err != nil || arch != "" {
 		return r, err
 	}
 	var config struct {
@@ -152,7 +153,8 @@ func (in images) one(ctx context.Context, d oci.Descriptor, arch string) (Releas
 	if image.Config != nil {
 		err = in.budget.ReadJSON(ctx, in.src, *image.Config, &config)
 	}
-	if r.Arch = config.Architecture; err == nil && r.Arch == "" {
+	r.Arch = config.Architecture
+	if err == nil && r.Arch == "" {
 		err = errors.New("the image's configuration names no architecture")
 	}
 	return r, err
@@ -168,7 +170,8 @@ func (in images) layers(ctx context.Context, layers []oci.Descriptor) (Release, 
 		files, err := in.budget.Unpack(ctx, in.src, &oci.Image{Layers: layers[n : n+1]}, []string{metadataFile})
 		if err == nil {
 			var r Release
-			if r, err = readPayload(files); err == nil {
+			r, err = readPayload(files)
+			if err == nil {
 				err = checkVersions(&r)
 			}
 			if err == nil {

@@ -159,7 +159,8 @@ func (l *loader) below(dir string, warn bool) error {
 
 // count counts a file or directory that is looked at.
 func (l *loader) count() error {
-	if l.files++; l.files > l.limits.MaxFiles {
+	l.files++
+	if l.files > l.limits.MaxFiles {
 		return &LimitError{What: limitFiles, Max: int64(l.limits.MaxFiles)}
 	}
 	return l.ctx.Err()
@@ -181,7 +182,8 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 		text = make([]byte, 0, info.Size()+1) // so that most files are read in one piece
 	}
 	text, err = appendAll(text, io.LimitReader(f, l.limits.MaxFileBytes+1))
-	if l.bytes += int64(len(text)); l.bytes > l.limits.MaxTreeBytes { // what cannot be used counts
+	l.bytes += int64(len(text))
+	if l.bytes > l.limits.MaxTreeBytes { // what cannot be used counts
 		return nil, &LimitError{What: limitTreeBytes, Max: l.limits.MaxTreeBytes}, nil
 	}
 	if err == nil && int64(len(text)) > l.limits.MaxFileBytes {

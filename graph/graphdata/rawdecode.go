@@ -187,7 +187,8 @@ func (d *rawDecoder) edge() error {
 
 // count counts what the limit of edges is for.
 func (d *rawDecoder) count(n int) error {
-	if d.edges += n; d.edges > d.o.MaxEdges {
+	d.edges += n
+	if d.edges > d.o.MaxEdges {
 		return &LimitError{What: limitEdges, Max: int64(d.o.MaxEdges)}
 	}
 	return nil

@@ -2,7 +2,6 @@ package graphdata_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
-	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
 // TestWhy: each cause, down to the file and line.
@@ -74,50 +72,6 @@ func TestWhy(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s → %s on %s: -want +got\n%s", c.from, c.to, c.arch, diff)
-		}
-	}
-}
-
-// TestWhyAgrees: what Why says about each update of some real channels is what is
-// served.
-func TestWhyAgrees(t *testing.T) {
-	tree := loadReal(t)
-	s := build(t, tree, approximated(tree), graphdata.BuildOptions{})
-	for _, channel := range []string{"stable-4.6", "eus-4.8"} {
-		if israce.Enabled && channel == "eus-4.8" {
-			continue // one goroutine asks a lot
-		}
-		served := map[[2]string]string{}
-		g := s.Graph(channel, "amd64")
-		for i, n := range g.Nodes() {
-			for e := range g.Edges(i) {
-				served[[2]string{n.Version.Original(), g.Node(e.To).Version.Original()}] = "Declared"
-			}
-		}
-		for _, c := range g.ConditionalEdges() {
-			for _, p := range c.Edges {
-				served[[2]string{p.From, p.To}] = "Conditional"
-			}
-		}
-		for _, from := range g.Nodes() {
-			for _, to := range g.Nodes() {
-				pair := [2]string{from.Version.Original(), to.Version.Original()}
-				effects := map[string]bool{}
-				for _, c := range s.Why(pair[0], pair[1], "amd64") {
-					effects[c.Effect] = true
-				}
-				want := ""
-				switch {
-				case effects["Removed"]:
-				case effects["Conditional"]:
-					want = "Conditional"
-				case effects["Declared"]:
-					want = "Declared"
-				}
-				if served[pair] != want {
-					t.Fatalf("%s: %s is served as %q, and Why says %v", channel, strings.Join(pair[:], " → "), served[pair], s.Why(pair[0], pair[1], "amd64"))
-				}
-			}
 		}
 	}
 }

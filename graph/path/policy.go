@@ -110,7 +110,8 @@ func (n *Network) barred(p Policy) ([]string, error) {
 	var highest *semver.Version
 	if p.MaxVersion != "" {
 		var err error
-		if highest, err = graph.ParseVersion(p.MaxVersion); err != nil {
+		highest, err = graph.ParseVersion(p.MaxVersion)
+		if err != nil {
 			return nil, fmt.Errorf("policy: maximum version %q: %w", p.MaxVersion, err)
 		}
 	}

@@ -77,7 +77,8 @@ func (n *Network) Updates(ctx context.Context, version string, m graph.RiskMatch
 		return nil, err
 	}
 	u := &Updates{From: from, Arch: n.arch}
-	if u.Reachable, err = n.Reachable(version, p); err != nil {
+	u.Reachable, err = n.Reachable(version, p)
+	if err != nil {
 		return nil, err
 	}
 	for _, c := range n.channels {

@@ -16,9 +16,9 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 		failed.write(w, r)
 		return failed.code, failed.kind
 	}
-	e := c.entry(p)
+	e := c.content.entry(p)
 	encode := func() (*body, *failure) {
-		if b := c.lookup(e); b != nil {
+		if b := c.content.lookup(e); b != nil {
 			return b, nil
 		}
 		b, err := h.encode(c.content, e, p)
@@ -29,7 +29,8 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 		return b, nil
 	}
 	if e.known.Load() == nil {
-		if _, failed = encode(); failed != nil {
+		_, failed = encode()
+		if failed != nil {
 			failed.write(w, r)
 			return failed.code, failed.kind
 		}
@@ -46,7 +47,7 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 		}
 		text, length, made := b.compressed()
 		if made {
-			c.keep(e, b, int64(len(text)), h.o.MaxCached)
+			c.content.keep(e, b, int64(len(text)), h.o.MaxCached)
 		}
 		return text, length, nil
 	})

@@ -33,8 +33,8 @@ type Handler struct {
 
 // current is what is served, and since when it is known to be right.
 type current struct {
-	*content
-	at time.Time
+	content *content
+	at      time.Time
 }
 
 // route serves one path and returns the status, and the kind of an error.
@@ -76,7 +76,7 @@ func (h *Handler) Set(g Grapher) {
 	h.mu.Lock()
 	now := h.o.Clock.Now()
 	c, changed := h.current.Load(), false
-	if c != nil && c.revision == revision {
+	if c != nil && c.content.revision == revision {
 		c = &current{content: c.content, at: now}
 	} else {
 		c, changed = &current{content: h.newContent(g, revision, nodes, now), at: now}, true
@@ -93,7 +93,8 @@ func (h *Handler) Set(g Grapher) {
 
 // newContent makes room for the answers of g. h.mu is held.
 func (h *Handler) newContent(g Grapher, revision string, nodes int, now time.Time) *content {
-	if now = now.Truncate(time.Second); !now.After(h.since) {
+	now = now.Truncate(time.Second)
+	if !now.After(h.since) {
 		now = h.since.Add(time.Second) // two within a second: their times tell them apart
 	}
 	h.since = now
@@ -110,7 +111,7 @@ func (h *Handler) newContent(g Grapher, revision string, nodes int, now time.Tim
 		}
 	}
 	none := newBody(appendGraph(nil), c.since)
-	c.nothing.known.Store(none.validators)
+	c.nothing.known.Store(none.known)
 	c.nothing.body.Store(none)
 	return c
 }
@@ -118,7 +119,7 @@ func (h *Handler) newContent(g Grapher, revision string, nodes int, now time.Tim
 // Revision names the content that is served; empty: there is none.
 func (h *Handler) Revision() string {
 	if c := h.current.Load(); c != nil {
-		return c.revision
+		return c.content.revision
 	}
 	return ""
 }

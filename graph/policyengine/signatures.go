@@ -56,7 +56,8 @@ func (h *Handler) readSignature(name string) (text []byte, changed time.Time, er
 			return err
 		}
 		changed = info.ModTime()
-		if text, err = io.ReadAll(io.LimitReader(f, maxSignature+1)); err == nil && len(text) > maxSignature {
+		text, err = io.ReadAll(io.LimitReader(f, maxSignature+1))
+		if err == nil && len(text) > maxSignature {
 			err = errors.New("it is larger than 50 KiB")
 		}
 		return err

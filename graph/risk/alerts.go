@@ -42,7 +42,8 @@ func (a *AlertRisks) Risks(ctx context.Context, _ []string) ([]configv1.Conditio
 	firing, err := a.Alerts.Firing(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.err = err; err == nil {
+	a.err = err
+	if err == nil {
 		a.last = firing
 	}
 	return OfAlerts(a.last), nil

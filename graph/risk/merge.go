@@ -266,7 +266,8 @@ func (m *merger) add(risk configv1.ConditionalUpdateRisk, version string) error 
 		}
 	}
 	at, ok := m.first[version]
-	if ok = ok && !m.moved[at]; ok {
+	ok = ok && !m.moved[at]
+	if ok {
 		m.moved[at] = true
 		m.target(configv1.ConditionalUpdate{Release: *m.available[at].DeepCopy(), Risks: []configv1.ConditionalUpdateRisk{*risk.DeepCopy()}})
 	}

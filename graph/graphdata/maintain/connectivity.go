@@ -131,7 +131,7 @@ func (c *connectivity) leadingTo(channel graph.Channel, in []bool, from openshif
 
 // wayOut remembers leadingTo for the versions of one channel.
 type wayOut struct {
-	*connectivity
+	from    *connectivity
 	channel graph.Channel
 	in      []bool
 	reached map[openshift.Minor][]bool
@@ -154,20 +154,20 @@ func (w *wayOut) concern(version string) (text string, known bool) {
 	if w == nil || err != nil {
 		return "", false
 	}
-	at := w.find(version)
+	at := w.from.find(version)
 	known = at >= 0
 	from := openshift.MinorOf(v)
 	if minorOf(w.channel) == from {
 		return "", known
 	}
 	if w.reached[from] == nil {
-		w.reached[from] = w.leadingTo(w.channel, w.in, from)
+		w.reached[from] = w.from.leadingTo(w.channel, w.in, from)
 	}
 	if known && w.reached[from][at] {
 		return "", known
 	}
 	var names []string
-	for name := range w.snap.Index[w.arch] {
+	for name := range w.from.snap.Index[w.from.arch] {
 		if x, ok := graph.ParseChannel(name); ok && x.Type == "candidate" && between(x, from, w.channel) {
 			names = append(names, name)
 		}

@@ -96,7 +96,8 @@ func (l *linter) suggestionDiffers() {
 		suggested := l.tree.Suggested(r.Version, r.Arch, known[r.Arch])
 		var named []string
 		for _, p := range r.Previous {
-			if p = inside.WithoutBuild(p); slices.Contains(known[r.Arch], p) {
+			p = inside.WithoutBuild(p)
+			if slices.Contains(known[r.Arch], p) {
 				named = append(named, p)
 			}
 		}

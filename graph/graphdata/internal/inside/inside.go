@@ -59,7 +59,8 @@ func DropTarget(to string) string {
 func SplitList(value string) []string {
 	var items []string
 	for item := range strings.SplitSeq(value, ",") {
-		if item = strings.TrimSpace(item); item != "" {
+		item = strings.TrimSpace(item)
+		if item != "" {
 			items = append(items, item)
 		}
 	}
