@@ -18,8 +18,7 @@
 //     while passes fail.
 //
 // Jobs are barriers in every state: all before them is done, nothing behind
-// them has started. Package manifest builds the graph; [Schedule] decides,
-// without a clock or goroutines, which node is next.
+// them has started. Package manifest builds the graph.
 //
 // # Driving a pass
 //
@@ -105,7 +104,7 @@
 // Errors of the API are tried again, a few times per pass ([Backoff]);
 // findings about an object, which are [*TaskError], are not: waiting is done
 // by passes, one after another, or by a pass that stays. An error stops what
-// depends on it and nothing else. [Summarize] puts the errors of a pass
+// depends on it and nothing else. [Result].Failure puts the errors of a pass
 // together, and [Judge] says whether that is trouble or progress: a degraded
 // operator has 40 minutes, and one without its versions 30 (machine-config 90)
 // before that is called slow; the [Tracker] holds these clocks.

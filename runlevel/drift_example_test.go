@@ -44,7 +44,7 @@ func ExampleTracker_Watch() {
 		see()
 		_, err := runlevel.Run(ctx, tasks, runlevel.Options{API: cluster, State: runlevel.Reconciling, Tracker: tracker, Observe: func(e clusterapi.Event) {
 			if e.Type == runlevel.EventDrifted {
-				fmt.Println(progressOf(e).Drift.Text())
+				fmt.Println(e.Data.(*runlevel.Progress).Drift.Text())
 			}
 		}})
 		if err != nil {

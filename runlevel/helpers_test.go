@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // object decodes YAML and gives it annotations, without which every manifest
@@ -220,4 +219,4 @@ func (f *fakeAPI) remove(gvk schema.GroupVersionKind, key types.NamespacedName) 
 }
 
 // progressOf is the progress of an event.
-func progressOf(e clusterapi.Event) *runlevel.Progress { return e.Data.(*runlevel.Progress) }
+func progressOf(e clusterapi.Event) *Progress { return e.Data.(*Progress) }

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // A real payload goes onto a cluster that enforces schemas, and reconciling it
@@ -25,11 +24,11 @@ func TestRealPayloadOnMemory(t *testing.T) {
 	if err := c.Load(operatorsAt(t, p)...); err != nil {
 		t.Fatal(err)
 	}
-	tr := runlevel.NewTracker(nil)
-	pass := func(state runlevel.State) {
+	tr := NewTracker(nil)
+	pass := func(state State) {
 		t.Helper()
-		res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{
-			API: c, State: state, Tracker: tr, Backoff: &runlevel.Backoff{Steps: 1},
+		res, err := Run(t.Context(), tasks, Options{
+			API: c, State: state, Tracker: tr, Backoff: &Backoff{Steps: 1},
 			Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
 		})
 		if err != nil || res.Done != 806 {
@@ -53,14 +52,14 @@ func TestRealPayloadOnMemory(t *testing.T) {
 		}
 	}
 
-	pass(runlevel.Updating)
-	pass(runlevel.Reconciling) // applies the metadata of ClusterOperators
+	pass(Updating)
+	pass(Reconciling) // applies the metadata of ClusterOperators
 	before := versions()
 	if len(before) != 806-deletions || deletions == 0 {
 		t.Fatalf("%d objects and %d deletions of 806", len(before), deletions)
 	}
-	pass(runlevel.Reconciling)
-	pass(runlevel.Updating)
+	pass(Reconciling)
+	pass(Updating)
 	if diff := cmp.Diff(before, versions()); diff != "" {
 		t.Errorf("objects are rewritten: %s", diff)
 	}
@@ -72,7 +71,7 @@ func TestApplyOnMemory(t *testing.T) {
 	c := memory.NewOpenShift(memory.Options{})
 	run := func(texts ...string) {
 		t.Helper()
-		if _, err := runlevel.Run(t.Context(), tasksOf(t, texts...), runlevel.Options{API: c, Backoff: &runlevel.Backoff{Steps: 1}}); err != nil {
+		if _, err := Run(t.Context(), tasksOf(t, texts...), Options{API: c, Backoff: &Backoff{Steps: 1}}); err != nil {
 			t.Fatal(causeOf(err))
 		}
 	}
@@ -102,7 +101,7 @@ func TestTwoManifestsOfOneResource(t *testing.T) {
 	}
 	var before string
 	for i := range 3 {
-		if _, err := runlevel.Run(t.Context(), tasksOf(t, texts...), runlevel.Options{API: c, Workers: 1}); err != nil {
+		if _, err := Run(t.Context(), tasksOf(t, texts...), Options{API: c, Workers: 1}); err != nil {
 			t.Fatal(err)
 		}
 		u, err := c.Get(t.Context(), object(t, texts[0]).GroupVersionKind(), clusterapi.Key("", "two"))
@@ -136,20 +135,20 @@ func BenchmarkUnchangedPass(b *testing.B) {
 	if err := c.Load(operatorsAt(b, p)...); err != nil {
 		b.Fatal(err)
 	}
-	tr := runlevel.NewTracker(nil)
-	pass := func(state runlevel.State, mode runlevel.Mode) {
+	tr := NewTracker(nil)
+	pass := func(state State, mode Mode) {
 		b.Helper()
-		res, err := runlevel.Run(b.Context(), tasks, runlevel.Options{
-			API: c, State: state, Mode: mode, Tracker: tr, Backoff: &runlevel.Backoff{Steps: 1},
+		res, err := Run(b.Context(), tasks, Options{
+			API: c, State: state, Mode: mode, Tracker: tr, Backoff: &Backoff{Steps: 1},
 			Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
 		})
 		if err != nil || res.Done != 806 {
 			b.Fatalf("%s: %+v %v", state, res, err)
 		}
 	}
-	for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
-		pass(runlevel.Updating, mode)
-		for _, state := range []runlevel.State{runlevel.Updating, runlevel.Reconciling} {
+	for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
+		pass(Updating, mode)
+		for _, state := range []State{Updating, Reconciling} {
 			pass(state, mode)
 			b.Run(fmt.Sprintf("%s %s", mode, state), func(b *testing.B) {
 				reads.Store(0)

@@ -107,7 +107,7 @@ func (n *nodeRun) stepTask(ctx context.Context) (wait time.Duration, over bool, 
 
 // try makes an attempt at the task, or goes on with one that waits. It returns
 // how long to wait for the next one, else nil, a *TaskError or, where nothing
-// but the end of the context went wrong, a *ContextError.
+// but the end of the context went wrong, a *contextEnd.
 func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration, err error) {
 	if n.attempt == 0 && n.broken[t] != nil {
 		n.attempt = 1
@@ -272,7 +272,7 @@ func (p *Pass) supplied(t *manifest.Task, f func() error) error {
 // contextError returns the error of a node that the context ends, or nil.
 func (p *Pass) contextError(ctx context.Context) error {
 	if err := ended(ctx); err != nil {
-		return &ContextError{Done: p.doneSoFar(), Total: p.total, Err: err}
+		return &contextEnd{Done: p.doneSoFar(), Total: p.total, Err: err}
 	}
 	return nil
 }

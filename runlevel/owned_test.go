@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // FuzzTrim: whatever stands in managedFields, nothing panics, the object stays as
@@ -34,8 +33,8 @@ func FuzzTrim(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
-			kind := runlevel.WatchedKind{Mode: mode}
+		for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
+			kind := WatchedKind{Mode: mode}
 			first := kind.Trim(u)
 			if diff := cmp.Diff(first.Object, kind.Trim(u).Object); diff != "" {
 				t.Errorf("another time: %s", diff)

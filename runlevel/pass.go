@@ -41,7 +41,7 @@ type Pass struct {
 	graph   *manifest.Graph
 
 	scheduling sync.Mutex // guards what follows
-	schedule   *Schedule
+	schedule   *schedule
 	nodes      map[int]*nodeRun // those handed out that have not ended
 	stalled    int              // of them
 	stopped    error            // why the pass was called off
@@ -151,8 +151,8 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 			return nil, errors.New("runlevel: Wrap has returned no Applier")
 		}
 	}
-	p.graph = GraphFor(p.state, tasks, p.attempt)
-	p.schedule = NewSchedule(p.graph)
+	p.graph = graphFor(p.state, tasks, p.attempt)
+	p.schedule = newSchedule(p.graph)
 	p.limit = workers(p.state, o.Workers, len(p.graph.Nodes))
 	return p, nil
 }
@@ -325,12 +325,12 @@ func (p *Pass) result(errs []error) (res *Result, failures int, err error) {
 	p.mu.Lock()
 	res = &Result{Done: p.done, Skipped: p.skipped, Total: p.total, Errors: errs}
 	p.mu.Unlock()
-	res.Failure, res.Report = Summarize(errs), p.report()
+	res.Failure, res.Report = summarize(errs), p.report()
 	err = res.Failure
 	if err == nil && len(errs) > 0 {
 		err = errs[0]
 		// "N incomplete …, beginning with …" comes with the context's error
-		if _, ok := errors.AsType[*IncompleteError](err); ok && len(errs) > 1 {
+		if _, ok := errors.AsType[*incompleteError](err); ok && len(errs) > 1 {
 			err = errors.Join(errs...)
 		}
 	}
@@ -347,7 +347,7 @@ func (p *Pass) report() error {
 	for _, te := range reports {
 		errs = append(errs, te)
 	}
-	return Summarize(errs)
+	return summarize(errs)
 }
 
 // attemptFailed counts an attempt at a task that failed.

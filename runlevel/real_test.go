@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // loadReal loads a real payload, once for all tests.
@@ -72,8 +71,8 @@ func TestRealPayloads(t *testing.T) {
 			api := newFake(operatorsAt(t, p)...)
 			api.after = establish
 			var warnings []string
-			res, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{API: api, Observe: func(e clusterapi.Event) {
-				if e.Type == runlevel.EventWarning {
+			res, err := Run(t.Context(), p.Tasks(), Options{API: api, Observe: func(e clusterapi.Event) {
+				if e.Type == EventWarning {
 					warnings = append(warnings, e.Message)
 				}
 			}})
@@ -124,23 +123,23 @@ func TestRealPayloadStuckOperator(t *testing.T) {
 	var mu sync.Mutex
 	finished := make(map[*manifest.Task]bool)
 	started := make(map[*manifest.Task]bool)
-	g := runlevel.GraphFor(runlevel.Updating, p.Tasks(), 0)
-	var wait *runlevel.Wait
+	g := graphFor(Updating, p.Tasks(), 0)
+	var wait *Wait
 	tasks := p.Tasks()
-	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, Observe: func(e clusterapi.Event) {
+	res, err := Run(t.Context(), tasks, Options{API: api, Observe: func(e clusterapi.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e.Type {
-		case runlevel.EventTaskStarted:
+		case EventTaskStarted:
 			started[progressOf(e).Task] = true
-		case runlevel.EventTaskDone:
+		case EventTaskDone:
 			finished[progressOf(e).Task] = true
-		case runlevel.EventWaiting:
+		case EventWaiting:
 			wait = progressOf(e).Wait
 		}
 	}})
-	te, ok := errors.AsType[*runlevel.TaskError](err)
-	if !ok || te.Effect != runlevel.EffectNone || te.Name != "kube-apiserver" {
+	te, ok := errors.AsType[*TaskError](err)
+	if !ok || te.Effect != EffectNone || te.Name != "kube-apiserver" {
 		t.Fatalf("error %v", err)
 	}
 	if wait == nil || wait.Operator != "kube-apiserver" || len(wait.Undone) == 0 || wait.Available != configv1.ConditionTrue {
@@ -176,7 +175,7 @@ func BenchmarkRealPass(b *testing.B) {
 	for b.Loop() {
 		api := newFake(operators...)
 		api.after = establish
-		res, err := runlevel.Run(b.Context(), tasks, runlevel.Options{API: api})
+		res, err := Run(b.Context(), tasks, Options{API: api})
 		if err != nil || res.Done != 806 {
 			b.Fatal(res, err)
 		}

@@ -1,6 +1,7 @@
 package yamljson
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -268,28 +269,11 @@ func (d *Decoder) hexEscape(s string, digits int) int {
 	if len(s) < 2+digits {
 		return 0
 	}
-	var r rune
-	for i := 2; i < 2+digits; i++ {
-		c := s[i]
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0
-		}
-		if r > utf8.MaxRune>>4 {
-			return 0
-		}
-		r = r<<4 | rune(c)
-	}
-	if !utf8.ValidRune(r) {
+	r, err := strconv.ParseUint(s[2:2+digits], 16, 31)
+	if err != nil || !utf8.ValidRune(rune(r)) {
 		return 0
 	}
-	d.buf = utf8.AppendRune(d.buf, r)
+	d.buf = utf8.AppendRune(d.buf, rune(r))
 	return 2 + digits
 }
 
