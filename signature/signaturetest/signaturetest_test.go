@@ -8,6 +8,8 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -239,12 +241,20 @@ func TestCosignLayout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := sigstore.NewKey(signer.Public())
+		der, err := x509.MarshalPKIXPublicKey(signer.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := sigstore.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := sigstore.OpenFS(files, "layout", sigstore.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		policy := &sigstore.Policy{Name: "p", Keys: []*sigstore.Key{key}}
-		v, err := policy.Verify(t.Context(), "quay.io/a/b@"+digest, &sigstore.Layout{FS: files, Name: "layout"})
+		v, err := policy.Verify(t.Context(), "quay.io/a/b@"+digest, source)
 		if err != nil || v.Signers[0].Number != 2 || v.Signers[0].Reference != "quay.io/a/b:1" {
 			t.Errorf("%v %v", v, err)
 		}
