@@ -108,6 +108,11 @@ func isTransient(resp *Response, err error) bool {
 	if _, ok := errors.AsType[*LimitError](err); ok {
 		return false // whatever its cause says
 	}
+	return Broken(err)
+}
+
+// Broken reports whether an error is that of a connection that broke.
+func Broken(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "EOF") || strings.Contains(text, "connection reset by peer") || strings.Contains(text, "PROTOCOL_ERROR")
 }
