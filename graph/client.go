@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -218,9 +219,8 @@ func transportError(err error) error {
 		if body.StatusCode != http.StatusOK {
 			return statusError(body.StatusCode, body.Status, nil)
 		}
-		var limit *httpclient.LimitError
-		if errors.As(err, &limit) && limit.Limit == httpclient.LimitBody {
-			return failure(ErrResponseFailed, &LimitError{Limit: "bytes", Max: limit.Max})
+		if passed, ok := errors.AsType[*limit.LimitError](err); ok {
+			return failure(ErrResponseFailed, &LimitError{Limit: "bytes", Max: passed.Max})
 		}
 		return failure(ErrResponseFailed, err)
 	}

@@ -105,10 +105,8 @@ func isTransient(resp *Response, err error) bool {
 	if err == nil {
 		return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 	}
-	if _, ok := errors.AsType[*LimitError](err); ok {
-		return false // whatever its cause says
-	}
-	return Broken(err)
+	timedOut := errors.As(err, new(*TimeoutError)) // whatever its cause says
+	return !timedOut && Broken(err)
 }
 
 // Broken reports whether an error is that of a connection that broke.

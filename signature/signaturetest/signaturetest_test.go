@@ -204,7 +204,7 @@ func TestServer(t *testing.T) {
 		{signaturetest.Server{Signatures: all, Status: map[int]int{1: 404}}, "no more signatures to check"},
 		{signaturetest.Server{}, "no more signatures to check"},
 		{signaturetest.Server{Endless: true}, "signature is too large"},
-		{signaturetest.Server{Loop: true}, "more redirects than the limit of 3"},
+		{signaturetest.Server{Loop: true}, "more than 3 redirects"},
 	} {
 		server := httptest.NewServer(&tt.server)
 		for base, o := range map[string]signature.HTTPOptions{server.URL + "/sigs": {}, "http://h.example/sigs": {Transport: &tt.server}} {
