@@ -221,9 +221,8 @@ func transportError(err error) error {
 		if body.StatusCode != http.StatusOK {
 			return statusError(body.StatusCode, body.Status, nil)
 		}
-		var limit *httpclient.LimitError
-		if errors.As(err, &limit) && limit.Limit == httpclient.LimitBody {
-			return failure(ErrResponseFailed, &LimitError{What: "bytes", Max: limit.Max})
+		if passed, ok := errors.AsType[*LimitError](err); ok {
+			return failure(ErrResponseFailed, &LimitError{What: "bytes", Max: passed.Max})
 		}
 		return failure(ErrResponseFailed, err)
 	}

@@ -268,7 +268,7 @@ func TestClientAnswers(t *testing.T) {
 			return errors.As(err, &e) && e.Max == 1<<20
 		}},
 		{"redirects without end", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) },
-			graph.ErrRemoteFailed, "more redirects than the limit of 5", nil},
+			graph.ErrRemoteFailed, "more than 5 redirects", nil},
 		{"aborted", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, graph.ErrRemoteFailed, "EOF", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -43,8 +43,7 @@ func (c *Client) share(ctx context.Context, key answerKey, exchange func(context
 			return nil, failure(ErrRemoteFailed, ended(ctx))
 		}
 		// What began before this call has used up time that is not this call's.
-		limit := new(httpclient.LimitError)
-		if late := !began && !again; late && errors.As(f.err, &limit) && limit.Limit == httpclient.LimitTime {
+		if late := !began && !again; late && errors.As(f.err, new(*httpclient.TimeoutError)) {
 			continue
 		}
 		return f.graph, f.err

@@ -391,7 +391,7 @@ func TestHTTPStoreAgainstBadServers(t *testing.T) {
 		t.Error(got)
 	}
 	got = get(plain.URL+"/loop", signature.HTTPOptions{})
-	if hops.Load() != 2*4 || len(got) != 3 || !strings.Contains(got[0], "more redirects than the limit of 3") {
+	if hops.Load() != 2*4 || len(got) != 3 || !strings.Contains(got[0], "more than 3 redirects") {
 		t.Errorf("%d requests: %v", hops.Load(), got)
 	}
 	got = get(secure.URL+"/to?u="+plain.URL, signature.HTTPOptions{Transport: secure.Client().Transport})

@@ -8,8 +8,8 @@
 //
 // A release is a directory laid out as a release image, one that oc adm release extract
 // has written, or, as PLACE@DIGEST, an image in an OCI layout (a directory or a tar file)
-// or in an archive of docker save. Without one, it is the built-in one. Registries are
-// read by a module of its own, manifest/image/registry.
+// or in a mirror that oc adm release mirror or oc-mirror has left on disk. Without one, it
+// is the built-in one. Registries are read by a module of its own, manifest/image/registry.
 //
 // Flags describe the cluster, or -dump names a recorded one: a must-gather, the folder of
 // an oc adm inspect, any heap of manifests, or a .tar or .tar.gz of one. Without it,

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"net/url"
 	"path"
 	"strings"
@@ -375,7 +376,7 @@ func decodeBase64(a Attachment) ([]byte, error) {
 		return nil, errMissing
 	}
 	if len(text) > maxSignature {
-		return nil, &LimitError{Limit: limitSignature, Max: maxSignature, What: "annotation " + SignatureAnnotation}
+		return nil, &limit.LimitError{Max: maxSignature, What: "bytes in the annotation " + SignatureAnnotation}
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {
